@@ -1,0 +1,144 @@
+"""The `rtx` command: list, data, train, table."""
+
+import sys
+import tomllib
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from rtx.models import MODELS
+from rtx.tasks import TASKS, data
+from rtx.training import table as tables
+from rtx.training.ledger import LEDGER
+from rtx.training.recipe import load_recipe, recipe_names
+from rtx.training.run import RUNS, train
+
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, help="R-Transformer and its family.")
+data_app = typer.Typer(no_args_is_help=True, help="The benchmark data: fetch them, or check what is there.")
+app.add_typer(data_app, name="data")
+console = Console()
+
+
+class Format(StrEnum):
+    """How a table is printed."""
+
+    terminal = "terminal"
+    markdown = "markdown"
+    html = "html"
+
+
+@app.command("list", epilog="Example: rtx list")
+def list_() -> None:
+    """List models, tasks and recipes by the names that other commands take."""
+    for title, names in (("models", MODELS), ("tasks", TASKS), ("recipes", recipe_names()), ("data", data.DATASETS)):
+        console.print(f"[bold]{title}[/bold]  {'  '.join(names)}", soft_wrap=True)
+
+
+@data_app.command(epilog="Example: rtx data fetch nottingham")
+def fetch(name: str) -> None:
+    """Download a data set (or find it under $RTX_DATA), verify its checksums, and say where it is."""
+    for path in data.fetch(name).values():
+        console.print(str(path), soft_wrap=True)
+
+
+@data_app.command(epilog="Example: rtx data check mnist")
+def check(name: str) -> None:
+    """Say which files of a data set are there and whether their checksums are right; exit with 1 if not all are."""
+    found = data.check(name)
+    for one in found:
+        console.print(f"{one.state}  {one.path or one.file.name}", soft_wrap=True)
+    raise typer.Exit(0 if all(one.state == "verified" for one in found) else 1)
+
+
+@app.command("train", epilog="Example: rtx train nottingham r-transformer --epochs 2 --set learning_rate=1e-3")
+def train_(
+    recipe: str,
+    model: str,
+    variant: Annotated[str | None, typer.Option(help="One of the recipe's variants; its default if not given.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of weights, order and dropout.")] = 0,
+    epochs: Annotated[int | None, typer.Option(min=1, help="Stop early; the ledger says so.")] = None,
+    set_: Annotated[list[str] | None, typer.Option("--set", help="key=value; may be repeated.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the run's last checkpoint.")] = False,
+    devices: Annotated[str, typer.Option(help="As Lightning's: a number, or auto.")] = "auto",
+    nodes: Annotated[int, typer.Option(min=1, help="Machines that train together.")] = 1,
+    precision: Annotated[str, typer.Option(help="As Lightning's: 32-true, bf16-mixed, …")] = "32-true",
+    runs: Annotated[Path, typer.Option(help="Folder for checkpoints and logs.")] = RUNS,
+    results: Annotated[Path, typer.Option(help="The ledger's folder.")] = LEDGER,
+) -> None:
+    """Train a model of a recipe, choose its epoch by validation, test it once, and add it to the ledger."""
+    plan = load_recipe(recipe).plan(model, variant, dict(map(parse_setting, set_ or [])))
+    path = train(
+        plan,
+        seed,
+        epochs,
+        resume,
+        command=_command(recipe, model, variant, seed, epochs, set_ or [], precision),
+        runs=runs,
+        results=results,
+        devices=devices if devices == "auto" else int(devices),
+        num_nodes=nodes,
+        precision=precision,
+        enable_progress_bar=sys.stderr.isatty(),
+    )
+    console.print(f"wrote {path}", soft_wrap=True)
+
+
+@app.command("table", epilog="Example: rtx table nottingham --format markdown")
+def table_(
+    recipe: str,
+    format: Annotated[Format, typer.Option(help="How to print it.")] = Format.terminal,
+    results: Annotated[Path, typer.Option(help="The ledger's folder.")] = LEDGER,
+) -> None:
+    """Print a paper's table with our numbers beside the paper's."""
+    loaded = load_recipe(recipe)
+    rows = tables.rows(loaded, results)
+    if format is not Format.terminal:
+        typer.echo(tables.to_markdown(rows) if format is Format.markdown else tables.to_html(rows))
+        return
+    drawn = Table(title=f"{loaded.title} ({loaded.source})")
+    for name in tables.HEADER:
+        drawn.add_column(name, overflow="fold")
+    for row in rows:
+        drawn.add_row(*row)
+    console.print(drawn)
+
+
+def parse_setting(text: str) -> tuple[str, Any]:
+    """`key=value`, the value read as TOML reads it (numbers, true, lists), else as text.
+
+    Raises:
+        ValueError: if there is no `=`.
+    """
+    key, equals, value = text.partition("=")
+    if not equals or not key or not value:
+        raise ValueError(f"--set: expected key=value, got {text!r}")
+    try:
+        return key, tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return key, value
+
+
+def _command(
+    recipe: str, model: str, variant: str | None, seed: int, epochs: int | None, settings: list[str], precision: str
+) -> str:
+    """The run as it would be typed again; where it was stored and whether it was resumed do not change its numbers."""
+    words = ["rtx", "train", recipe, model]
+    words += ["--variant", variant] if variant else []
+    words += ["--seed", str(seed)]
+    words += ["--epochs", str(epochs)] if epochs else []
+    words += [word for setting in settings for word in ("--set", setting)]
+    words += ["--precision", precision] if precision != "32-true" else []
+    return " ".join(words)
+
+
+def main() -> None:
+    """Run the command; bad input ends it with one line and exit code 2."""
+    try:
+        app()
+    except (ValueError, OSError) as error:
+        typer.echo(f"rtx: {error}", err=True)
+        raise SystemExit(2) from None

@@ -1,0 +1,65 @@
+"""R-Transformer: local recurrence below, attention to the whole past above, no positions anywhere.
+
+Wang et al. (2019), R-Transformer: Recurrent Neural Network Enhanced Transformer, Eq. 8.
+"""
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from rtx.nn import FeedForward, LocalRNN, MultiHeadAttention, Residual
+from rtx.nn.validate import check_positive, check_sequence
+
+
+class RTransformer(nn.Module):
+    """A stack of blocks: LocalRNN, multi-head attention, feed-forward, each with its residual and LayerNorm.
+
+    Args:
+        d_model: D, width of every layer.
+        layers: L, number of blocks.
+        heads: H, attention heads; must divide D.
+        window: M, positions each LocalRNN reads, the present one included.
+        cell: "rnn", "gru" or "lstm".
+        local_layers: LocalRNNs at the bottom of each block (the authors use 2 on MNIST, 1 elsewhere).
+        dropout: after each sublayer, on attention weights and in the feed-forward network.
+        norm: "post" is Eq. 8; "pre" is the order of the authors' code, x + sublayer(LayerNorm(x)). Their
+            LayerNorm divides by the unbiased deviation: the same function, its gain scaled by √(1 - 1/D), but for
+            the place of ε.
+
+    Raises:
+        ValueError: if an argument is out of its range.
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        layers: int,
+        heads: int,
+        window: int,
+        cell: str = "gru",
+        local_layers: int = 1,
+        dropout: float = 0.0,
+        norm: str = "post",
+    ) -> None:
+        super().__init__()
+        check_positive("layers", layers), check_positive("local_layers", local_layers)
+
+        def block() -> nn.Sequential:
+            # Eq. (8), bottom to top
+            sublayers = [
+                *(LocalRNN(d_model, window, cell) for _ in range(local_layers)),
+                MultiHeadAttention(d_model, heads, dropout),
+                FeedForward(d_model, dropout=dropout),
+            ]
+            return nn.Sequential(*(Residual(s, d_model, norm, dropout) for s in sublayers))
+
+        self.d_model = d_model
+        self.blocks = nn.Sequential(*(block() for _ in range(layers)))
+
+    def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
+        """Map a sequence to one of the same shape; position t depends on positions 1 … t only.
+
+        Raises:
+            ValueError: if `x` has the wrong rank, width, dtype or device, or is empty.
+        """
+        check_sequence("x", x, self.d_model, like=next(self.parameters()))
+        return self.blocks(x)

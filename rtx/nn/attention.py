@@ -1,0 +1,104 @@
+"""Multi-head attention over the past.
+
+Wang et al. (2019), R-Transformer, §3.2, Eq. 4-6; Vaswani et al. (2017), §3.2.
+"""
+
+import math
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from rtx.nn.validate import check_fraction, check_positive, check_sequence
+
+
+class MultiHeadAttention(nn.Module):
+    """Each position looks at itself and at every earlier one, with H heads of width K = D / H.
+
+    The projections have no biases, as in Eq. 4 and 6. A variant (relative positions, say) overrides `scores`
+    alone; the plain scores go through `scaled_dot_product_attention`, which never stores the (T, T) weights.
+
+    Args:
+        d_model: D, width of the input and of the output.
+        heads: H, must divide D.
+        dropout: share of the attention weights set to zero in training.
+
+    Raises:
+        ValueError: if a size is below 1, the heads do not divide the width, or dropout is not in [0, 1).
+    """
+
+    def __init__(self, d_model: int, heads: int, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.d_model, self.heads = check_positive("d_model", d_model), check_positive("heads", heads)
+        if d_model % heads:
+            divisors = [h for h in range(1, d_model + 1) if d_model % h == 0]
+            raise ValueError(f"heads: expected a divisor of d_model = {d_model}, {divisors}, got {heads}")
+        self.dropout = check_fraction("dropout", dropout)
+        self.query, self.key, self.value, self.output = (
+            nn.Linear(d_model, d_model, bias=False) for _ in range(4)
+        )
+
+    def scores(
+        self, q: Float[Tensor, "B H T K"], k: Float[Tensor, "B H S K"]
+    ) -> Float[Tensor, "B H T S"]:
+        """How well each query matches each key, before masking. The method a variant overrides."""
+        # Eq. (5): <q, k_i> / sqrt(d_k)
+        return q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+
+    def forward(
+        self, x: Float[Tensor, "B T D"], mask: Bool[Tensor, "T T"] | None = None
+    ) -> Float[Tensor, "B T D"]:
+        """Refine every position by what it attends to.
+
+        Args:
+            x: the sequence.
+            mask: True where a query (row) may attend to a key (column); by default the past and the present.
+                Each row needs a True.
+
+        Raises:
+            ValueError: if `x` or `mask` has the wrong shape, dtype or device, or `x` is empty.
+        """
+        q, k, v = self._project(x)
+        dropout = self.dropout if self.training else 0.0
+        if type(self).scores is MultiHeadAttention.scores:
+            self._check_mask(mask, x)
+            heads = F.scaled_dot_product_attention(q, k, v, mask, dropout, is_causal=mask is None)
+        else:
+            heads = F.dropout(self._weights(q, k, mask), dropout) @ v
+        # Eq. (4): heads side by side, then W^o
+        return self.output(heads.transpose(1, 2).flatten(2))
+
+    def weights(
+        self, x: Float[Tensor, "B T D"], mask: Bool[Tensor, "T T"] | None = None
+    ) -> Float[Tensor, "B H T T"]:
+        """The attention weights that `forward` applies to `x` without dropout: each row sums to 1."""
+        q, k, _ = self._project(x)
+        return self._weights(q, k, mask)
+
+    def _project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        check_sequence("x", x, self.d_model, like=self.query.weight)
+        # Eq. (6), all heads in one product, then (B, T, D) → (B, H, T, K)
+        q, k, v = (
+            f(x).unflatten(-1, (self.heads, -1)).transpose(1, 2) for f in (self.query, self.key, self.value)
+        )
+        return q, k, v
+
+    def _weights(self, q: Tensor, k: Tensor, mask: Tensor | None) -> Tensor:
+        scores = self.scores(q, k)
+        self._check_mask(mask, q)
+        if mask is None:
+            mask = causal_mask(q.shape[-2], scores.device)
+        # Eq. (5); -inf rather than a large number, so that every dtype agrees
+        return scores.masked_fill(~mask, -math.inf).softmax(-1)
+
+    @staticmethod
+    def _check_mask(mask: Tensor | None, x: Tensor) -> None:
+        T = x.shape[-2]
+        if mask is not None and (mask.dtype != torch.bool or mask.shape[-2:] != (T, T)):
+            raise ValueError(f"mask: expected bool of shape ({T}, {T}), got {mask.dtype} of {tuple(mask.shape)}")
+
+
+def causal_mask(length: int, device: torch.device | None = None) -> Bool[Tensor, "T T"]:
+    """(T, T) bool, True where row t may attend to column s: s ≤ t."""
+    return torch.ones(length, length, dtype=torch.bool, device=device).tril()

@@ -1,0 +1,62 @@
+"""What stands around the sublayers of a Transformer-like block: the feed-forward network and the residual.
+
+Wang et al. (2019), R-Transformer, Eq. 7-8; Vaswani et al. (2017), §3.1 and §3.3.
+"""
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from rtx.nn.validate import check_choice, check_fraction, check_positive
+
+
+class FeedForward(nn.Module):
+    """The same two-layer network at every position.
+
+    Args:
+        d_model: D, width of the input and of the output.
+        d_hidden: width between the two layers; 4 D by default, as in the authors' code.
+        dropout: share of the hidden units set to zero in training.
+
+    Raises:
+        ValueError: if a size is below 1 or dropout is not in [0, 1).
+    """
+
+    def __init__(self, d_model: int, d_hidden: int | None = None, dropout: float = 0.0) -> None:
+        super().__init__()
+        width = check_positive("d_hidden", 4 * check_positive("d_model", d_model) if d_hidden is None else d_hidden)
+        self.expand, self.contract = nn.Linear(d_model, width), nn.Linear(width, d_model)
+        self.dropout = nn.Dropout(check_fraction("dropout", dropout))
+
+    def forward(self, u: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
+        """Transform each position by itself."""
+        # Eq. (7): max(0, u W_1 + b_1) W_2 + b_2
+        return self.contract(self.dropout(self.expand(u).relu()))
+
+
+class Residual(nn.Module):
+    """A sublayer with a way around it and a LayerNorm.
+
+    Args:
+        sublayer: maps (B, T, D) to (B, T, D).
+        d_model: D.
+        norm: "post" is the paper's Eq. 8, LayerNorm(x + sublayer(x)); "pre" is the order of the authors' code,
+            x + sublayer(LayerNorm(x)).
+        dropout: share of the sublayer's output set to zero in training.
+
+    Raises:
+        ValueError: if `norm` is unknown or dropout is not in [0, 1).
+    """
+
+    def __init__(self, sublayer: nn.Module, d_model: int, norm: str = "post", dropout: float = 0.0) -> None:
+        super().__init__()
+        self.order = check_choice("norm", norm, ("post", "pre"))
+        self.sublayer = sublayer
+        self.norm = nn.LayerNorm(check_positive("d_model", d_model))
+        self.dropout = nn.Dropout(check_fraction("dropout", dropout))
+
+    def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
+        """Add the sublayer's output to its input, and normalise after or before."""
+        if self.order == "pre":
+            return x + self.dropout(self.sublayer(self.norm(x)))
+        # Eq. (8)
+        return self.norm(x + self.dropout(self.sublayer(x)))

@@ -1,0 +1,77 @@
+"""One clear error for bad input: the argument's name, what was given, what is allowed."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+import torch
+from torch import Tensor
+
+
+def check_positive(name: str, value: int) -> int:
+    """Return `value` if it is a whole number of at least 1.
+
+    Raises:
+        ValueError: otherwise.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ValueError(f"{name}: expected a whole number of at least 1, got {value!r}")
+    return value
+
+
+def check_fraction(name: str, value: float) -> float:
+    """Return `value` if it lies in [0, 1), as a dropout rate must.
+
+    Raises:
+        ValueError: otherwise.
+    """
+    if not 0 <= value < 1:
+        raise ValueError(f"{name}: expected a number from 0 up to, not including, 1, got {value!r}")
+    return value
+
+
+def check_choice(name: str, value: str, allowed: Iterable[str]) -> str:
+    """Return `value` if it is one of `allowed`; the error suggests the nearest name.
+
+    Raises:
+        ValueError: otherwise.
+    """
+    names = list(allowed)
+    if value in names:
+        return value
+    near = get_close_matches(str(value), names, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    raise ValueError(f"{name}: {value!r} is unknown, allowed are {', '.join(names)}{hint}")
+
+
+def check_sequence(name: str, x: Tensor, width: int, like: Tensor | None = None) -> None:
+    """Check that `x` is a non-empty (B, T, width) float tensor, of the dtype and device of `like` if given.
+
+    Under autocast the dtype is left to torch.
+
+    Raises:
+        ValueError: naming `name`, the shape, dtype or device given, and the one expected.
+    """
+    if x.ndim != 3 or x.shape[-1] != width:
+        raise ValueError(f"{name}: expected shape (batch, time, {width}), got {tuple(x.shape)}")
+    if 0 in x.shape:
+        raise ValueError(f"{name}: expected at least one sequence of at least one step, got {tuple(x.shape)}")
+    if not x.is_floating_point():
+        raise ValueError(f"{name}: expected floating-point numbers, got {x.dtype}")
+    if like is None:
+        return
+    if x.device != like.device:
+        raise ValueError(f"{name}: is on {x.device}, but the model is on {like.device}")
+    if x.dtype != like.dtype and not torch.is_autocast_enabled(x.device.type):
+        raise ValueError(f"{name}: is {x.dtype}, but the model is {like.dtype}")
+
+
+def check_finite(name: str, x: Tensor) -> None:
+    """Check that no number in `x` is NaN or infinite.
+
+    Raises:
+        ValueError: naming `name`, how many numbers are bad, and where the first one stands.
+    """
+    bad = ~torch.isfinite(x)
+    if bad.any():
+        first = tuple(bad.nonzero()[0].tolist())
+        raise ValueError(f"{name}: expected finite numbers, got {int(bad.sum())} NaN or infinite, the first at {first}")

@@ -1,0 +1,128 @@
+"""The ledger: one JSON file per finished run, holding its numbers and where they come from."""
+
+import json
+import os
+import platform
+import subprocess
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+
+LEDGER = Path("results")
+
+
+@dataclass(frozen=True)
+class Result:
+    """A finished run. `validation` chose the epoch; `test` was looked at once, for that epoch.
+
+    Args:
+        recipe, model, variant, scale: what was run.
+        data, data_sha256: on which data.
+        metric: the name and unit of `validation` and `test`.
+        seed: of weights, order and dropout.
+        epoch: counted from 1.
+        parameters: numbers that received a gradient.
+        seconds: of training and validation, all resumed parts together.
+        hardware, versions, commit, command: by what, and how to run it again.
+        budget: None, or what cut the run short of its recipe.
+    """
+
+    recipe: str
+    model: str
+    variant: str
+    scale: str
+    data: str
+    data_sha256: str | None
+    metric: str
+    seed: int
+    epoch: int
+    validation: float
+    test: float
+    parameters: int
+    seconds: float
+    hardware: str
+    versions: dict[str, str]
+    commit: str | None
+    command: str
+    budget: str | None
+
+
+def write_result(result: Result, ledger: Path = LEDGER) -> Path:
+    """Add a run to the ledger, under a name of its own; the file is whole or not there."""
+    folder = ledger / result.recipe
+    folder.mkdir(parents=True, exist_ok=True)
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ")
+    path = folder / f"{result.model}-{result.variant}-s{result.seed}-{stamp}.json"
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps(asdict(result), indent=2) + "\n", encoding="utf-8")
+    os.replace(partial, path)
+    return path
+
+
+def read_results(recipe: str, ledger: Path = LEDGER) -> Iterator[Result]:
+    """Every run of a recipe, in the order of the files' names.
+
+    Raises:
+        ValueError: naming the file, if one is not a run: damaged, a key missing or one too many.
+    """
+    for path in sorted((ledger / recipe).glob("*.json")):
+        yield read_result(path)
+
+
+def read_result(path: Path) -> Result:
+    """One run.
+
+    Raises:
+        ValueError: naming the file, if it is damaged, or a key is missing or unknown.
+    """
+    try:
+        table: Any = json.loads(path.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path}: expected JSON, the file is damaged ({error})") from None
+    keys = {f.name for f in fields(Result)}
+    if not isinstance(table, dict) or set(table) != keys:
+        odd = ", ".join(sorted(keys ^ set(table))) if isinstance(table, dict) else type(table).__name__
+        raise ValueError(f"{path}: expected the keys of a run, missing or unknown: {odd}")
+    return Result(**table)
+
+
+def hardware(device: torch.device) -> str:
+    """The processor a run used, with its threads, or the GPU's name."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    threads = torch.get_num_threads()
+    return f"{_processor()}, {threads} thread{'s' if threads > 1 else ''}"
+
+
+def _processor() -> str:
+    info = Path("/proc/cpuinfo")  # Linux; elsewhere the standard library knows
+    lines = info.read_text().splitlines() if info.exists() else []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+def versions() -> dict[str, str]:
+    """Versions of what decides a run's numbers."""
+    packages = {name: version(name) for name in ("rtx", "torch", "lightning", "numpy")}
+    return {"python": platform.python_version()} | packages
+
+
+def commit() -> str | None:
+    """The package's git commit, marked "-dirty" if tracked files differ from it; None outside a checkout."""
+    here = Path(__file__).parent
+
+    def git(*arguments: str) -> str | None:
+        try:
+            done = subprocess.run(["git", *arguments], cwd=here, capture_output=True, text=True)
+        except FileNotFoundError:  # no git on this machine
+            return None
+        return done.stdout.strip() if done.returncode == 0 else None
+
+    head = git("rev-parse", "HEAD")
+    changed = git("status", "--porcelain", "--untracked-files=no", "--", ".")
+    return f"{head}-dirty" if head and changed else head

@@ -1,0 +1,130 @@
+"""The thin layer between a task, a model and Lightning's Trainer."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import lightning
+import torch
+from lightning.pytorch.utilities.types import OptimizerLRScheduler
+from torch import Tensor, nn
+from torch.utils.data import DataLoader
+from torchmetrics import MeanMetric
+
+from rtx.nn.validate import check_finite
+from rtx.tasks.loader import loader
+from rtx.tasks.task import Batch, Sum, Task
+from rtx.training.recipe import Settings
+
+OPTIMIZERS = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}
+
+
+class Trainee(lightning.LightningModule):
+    """A model in training: logs `train_loss` per step, and `validation` or `test`, the task's score, per epoch.
+
+    Args:
+        task: loss and score.
+        model: (inputs, lengths) → predictions.
+        settings: optimiser, schedule, reduction of the loss.
+        seed: of the order of training.
+        card: what is trained, in plain values; a checkpoint with another card is refused.
+    """
+
+    def __init__(
+        self, task: Task, model: nn.Module, settings: Settings, seed: int = 0, card: dict[str, Any] | None = None
+    ) -> None:
+        super().__init__()
+        self.task, self.model, self.settings, self.seed, self.card = task, model, settings, seed, card or {}
+        self.scores = nn.ModuleDict({"validation": MeanMetric(), "test": MeanMetric()})
+        self.live_parameters = 0
+
+    def training_step(self, batch: Batch) -> Tensor:
+        """One update's loss.
+
+        Raises:
+            ValueError: if the data hold NaN, or the loss is no longer finite.
+        """
+        check_finite("inputs", batch.inputs)
+        loss = self.task.loss(self.model(batch.inputs, batch.lengths), batch)
+        mean = loss.total / loss.count
+        if not torch.isfinite(mean):
+            rate = self.optimizers().param_groups[0]["lr"]  # type: ignore[union-attr]
+            raise ValueError(f"loss: became {mean.item()} at step {self.global_step}, learning rate {rate:g}")
+        self.log("train_loss", mean.detach(), prog_bar=True, batch_size=len(batch.lengths))
+        return loss.total if self.settings.reduction == "sum" else mean
+
+    def on_after_backward(self) -> None:
+        """Count, once, the numbers that training moves."""
+        if not self.live_parameters:
+            self.live_parameters = sum(p.numel() for p in self.model.parameters() if p.grad is not None)
+
+    def validation_step(self, batch: Batch) -> None:
+        """Score a batch of the validation split."""
+        self._score("validation", batch)
+
+    def test_step(self, batch: Batch) -> None:
+        """Score a batch of the test split."""
+        self._score("test", batch)
+
+    def _score(self, split: str, batch: Batch) -> None:
+        score = self.task.score(self.model(batch.inputs, batch.lengths), batch)
+        metric = self.scores[split]
+        metric.update(score.total / score.count, weight=score.count)  # so batches of any size add up
+        self.log(split, metric, on_epoch=True, prog_bar=True, batch_size=len(batch.lengths))
+
+    def configure_optimizers(self) -> OptimizerLRScheduler:
+        """The recipe's optimiser, its rate annealed when the validation score stops improving."""
+        chosen = self.settings
+        optimizer = OPTIMIZERS[chosen.optimizer](self.model.parameters(), lr=chosen.learning_rate)
+        if chosen.anneal is None:
+            return optimizer
+        schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(
+            optimizer, self.task.best, factor=chosen.anneal, patience=chosen.patience
+        )
+        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "monitor": "validation"}}
+
+
+    def train_dataloader(self) -> DataLoader[Batch]:
+        """The training split, shuffled by seed and epoch."""
+        return loader(self.task, "train", self.settings.batch_size, self.seed)
+
+    def val_dataloader(self) -> DataLoader[Batch]:
+        """The validation split in its order."""
+        return loader(self.task, "validation", self.settings.batch_size)
+
+    def test_dataloader(self) -> DataLoader[Batch]:
+        """The test split in its order."""
+        return loader(self.task, "test", self.settings.batch_size)
+
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Add the card, and the random state, so that dropout goes on where it was."""
+        checkpoint["rtx"] = {"card": self.card, "random": torch.get_rng_state(), "live": self.live_parameters}
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Take up a run where it was left.
+
+        Raises:
+            ValueError: if it was another model's, or its hyper-parameters were others.
+        """
+        found = checkpoint.get("rtx", {}).get("card")
+        if found != self.card:
+            raise ValueError(f"resume: expected the checkpoint of {self.card}, got one of {found}")
+        torch.set_rng_state(checkpoint["rtx"]["random"])
+        self.live_parameters = checkpoint["rtx"]["live"]
+
+
+def evaluate(task: Task, model: nn.Module, batches: Iterable[Batch]) -> float:
+    """The task's score of `model` over `batches`, without a Trainer: for notebooks and generated tunes.
+
+    Args:
+        task: whose score.
+        model: (inputs, lengths) → predictions.
+        batches: an iterable of `Batch`.
+    """
+    was_training = model.training
+    model.eval()
+    sums: list[Sum] = []
+    with torch.inference_mode():
+        for batch in batches:
+            sums.append(task.score(model(batch.inputs, batch.lengths), batch))
+    model.train(was_training)
+    return float(sum(s.total for s in sums) / sum(s.count for s in sums))

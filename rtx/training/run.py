@@ -1,0 +1,143 @@
+"""Train one model of a recipe, choose its epoch by validation, test it once, and write it to the ledger."""
+
+import logging
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import lightning
+import torch
+from lightning.pytorch.callbacks import Callback, EarlyStopping, ModelCheckpoint, Timer
+from lightning.pytorch.loggers import CSVLogger
+
+from rtx.tasks import build, task_by_name
+from rtx.training import ledger
+from rtx.training.checkpoint import save_checkpoint
+from rtx.training.module import Trainee
+from rtx.training.recipe import Plan
+
+RUNS = Path("runs")
+
+
+def train(
+    plan: Plan,
+    seed: int = 0,
+    epochs: int | None = None,
+    resume: bool = False,
+    command: str = "",
+    runs: Path = RUNS,
+    results: Path = ledger.LEDGER,
+    **trainer: Any,
+) -> Path:
+    """Run a plan to its end; return the ledger's new file.
+
+    Args:
+        plan: model, hyper-parameters and settings.
+        seed: of weights, order and dropout.
+        epochs: stop after so many, if fewer than the plan's; the ledger says so.
+        resume: go on from the last checkpoint of the same run.
+        command: how to run it again, for the ledger.
+        runs: folder for checkpoints and the log of metrics.
+        results: the ledger's folder.
+        trainer: further arguments of `lightning.Trainer`, such as `devices` and `precision`.
+
+    Raises:
+        ValueError: if there is nothing to resume, an unfinished run is in the way, or its checkpoint is another
+            plan's.
+    """
+    folder = runs / plan.recipe.name / f"{plan.model}-{plan.variant}-s{seed}"
+    last = _last_checkpoint(folder, resume)
+    shortened = plan.shortened(epochs)
+    trainee = _trainee(shortened, seed)
+    with _quiet():
+        fitted = _fit(trainee, folder, last, shortened.settings.epochs, **trainer)
+        best = fitted.checkpoint_callback.best_model_path  # type: ignore[union-attr]
+        chosen = torch.load(best, weights_only=True)
+        trainee.load_state_dict(chosen["state_dict"])
+        test = fitted.test(trainee, verbose=False)[0]["test"]
+    validation = float(fitted.checkpoint_callback.best_model_score)  # type: ignore[union-attr, arg-type]
+    timer = next(c for c in fitted.callbacks if isinstance(c, Timer))  # type: ignore[attr-defined]
+    cut = None
+    if shortened.settings.epochs < plan.settings.epochs and fitted.current_epoch >= shortened.settings.epochs:
+        cut = f"{shortened.settings.epochs} of {plan.settings.epochs} epochs"
+    result = ledger.Result(
+        recipe=plan.recipe.name,
+        model=plan.model,
+        variant=plan.variant,
+        scale=plan.recipe.scale,
+        data=trainee.task.name,
+        data_sha256=trainee.task.sha256(),
+        metric=trainee.task.metric,
+        seed=seed,
+        epoch=chosen["epoch"] + 1,
+        validation=validation,
+        test=test,
+        parameters=trainee.live_parameters,
+        seconds=round(timer.time_elapsed("train"), 1),
+        hardware=ledger.hardware(fitted.strategy.root_device),
+        versions=ledger.versions(),
+        commit=ledger.commit(),
+        command=command,
+        budget=cut,
+    )
+    facts = {"recipe": result.recipe, "variant": result.variant, "seed": seed, "epoch": result.epoch}
+    save_checkpoint(
+        folder / "best.safetensors", trainee.model, plan.recipe.task, plan.model, plan.hyperparameters, **facts  # type: ignore[arg-type]
+    )
+    return ledger.write_result(result, results)
+
+
+def _last_checkpoint(folder: Path, resume: bool) -> Path | None:
+    last = folder / "last.ckpt"
+    if resume and not last.exists():
+        raise ValueError(f"resume: there is no {last}; without --resume the run starts afresh")
+    if not resume and last.exists() and not (folder / "best.safetensors").exists():
+        raise ValueError(f"{folder} holds an unfinished run: go on with --resume, or remove the folder")
+    return last if resume else None
+
+
+def _trainee(plan: Plan, seed: int) -> Trainee:
+    lightning.seed_everything(seed, workers=True, verbose=False)
+    task = task_by_name(plan.recipe.task)
+    model = build(task, plan.model, **plan.hyperparameters)
+    card = {"recipe": plan.recipe.name, "model": plan.model, "variant": plan.variant, **plan.hyperparameters}
+    return Trainee(task, model, plan.settings, seed, card)
+
+
+def _fit(trainee: Trainee, folder: Path, last: Path | None, epochs: int, **trainer: Any) -> lightning.Trainer:
+    settings, best = trainee.settings, trainee.task.best
+    callbacks: list[Callback] = [
+        ModelCheckpoint(folder, "best", "validation", mode=best, save_last=True, enable_version_counter=False),
+        Timer(interval="epoch", verbose=False),
+    ]
+    if settings.stop_after is not None:
+        callbacks.append(EarlyStopping("validation", patience=settings.stop_after, mode=best))
+    fitted = lightning.Trainer(
+        max_epochs=epochs,
+        gradient_clip_val=settings.clip,  # Lightning clips after backward(), where clipping acts
+        callbacks=callbacks,
+        logger=CSVLogger(folder, name=None, version="log"),
+        num_sanity_val_steps=0,
+        log_every_n_steps=50,
+        enable_model_summary=False,
+        **trainer,
+    )
+    fitted.fit(trainee, ckpt_path=last, weights_only=True)
+    if fitted.interrupted:
+        raise KeyboardInterrupt
+    return fitted
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without Lightning's advice on workers and hardware, which here is noise: small data sit in memory."""
+    logger = logging.getLogger("lightning.pytorch")
+    before = logger.level
+    logger.setLevel(logging.WARNING)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*does not have many workers.*")
+        warnings.filterwarnings("ignore", ".*GPU available but not used.*")
+        yield
+    logger.setLevel(before)

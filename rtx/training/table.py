@@ -1,0 +1,80 @@
+"""A recipe's table: the paper's number beside ours, read from the ledger and from nowhere else."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from statistics import mean, stdev
+from typing import NamedTuple
+
+from rtx.training.ledger import LEDGER, Result, read_results
+from rtx.training.recipe import Recipe
+
+HEADER = ("model", "paper", "ours", "variant", "seeds", "epoch", "validation", "budget", "parameters", "hardware")
+
+
+class Row(NamedTuple):
+    """The cells of one line, as text, in the order of `HEADER`."""
+
+    model: str
+    paper: str
+    ours: str
+    variant: str = ""
+    seeds: str = ""
+    epoch: str = ""
+    validation: str = ""
+    budget: str = ""
+    parameters: str = ""
+    hardware: str = ""
+
+
+def rows(recipe: Recipe, ledger: Path = LEDGER) -> list[Row]:
+    """One line per model, variant and budget; seeds are averaged. "not run" where the ledger has nothing.
+
+    Raises:
+        ValueError: if a file of the ledger is damaged.
+    """
+    runs = defaultdict(list)
+    for result in read_results(recipe.name, ledger):
+        runs[result.model, result.variant, result.budget, result.hardware].append(result)
+    table = []
+    for model in recipe.models:
+        paper = recipe.paper(model)
+        printed = "-" if paper is None else f"{paper:.2f}"
+        found = [group for key, group in sorted(runs.items(), key=str) if key[0] == model]
+        table += [_row(printed, group) for group in found] or [Row(model, printed, "not run")]
+    return table
+
+
+def _row(paper: str, runs: Sequence[Result]) -> Row:
+    first = runs[0]
+    return Row(
+        model=first.model,
+        paper=paper,
+        ours=_spread([r.test for r in runs]),
+        variant=first.variant,
+        seeds=", ".join(str(r.seed) for r in sorted(runs, key=lambda r: r.seed)),
+        epoch=", ".join(str(r.epoch) for r in runs),
+        validation=_spread([r.validation for r in runs]),
+        budget=f"{first.budget or 'full'}, {mean(r.seconds for r in runs) / 60:.0f} min",
+        parameters=f"{first.parameters:,}",
+        hardware=first.hardware,
+    )
+
+
+def _spread(values: Sequence[float]) -> str:
+    middle = f"{mean(values):.3f}"
+    return f"{middle} ± {stdev(values):.3f}" if len(values) > 1 else middle
+
+
+def to_markdown(table: Sequence[Row]) -> str:
+    """The table as Markdown."""
+    lines = [HEADER, ["---"] * len(HEADER), *table]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+
+
+def to_html(table: Sequence[Row]) -> str:
+    """The table as HTML."""
+    head = "".join(f"<th>{escape(cell)}</th>" for cell in HEADER)
+    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>\n" for row in table)
+    return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>"
