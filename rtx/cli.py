@@ -34,7 +34,12 @@ class Format(StrEnum):
 @app.command("list", epilog="Example: rtx list")
 def list_() -> None:
     """List models, tasks and recipes by the names that other commands take."""
-    for title, names in (("models", MODELS), ("tasks", TASKS), ("recipes", recipe_names()), ("data", data.DATASETS)):
+    for title, names in (
+        ("models", MODELS),
+        ("tasks", TASKS),
+        ("recipes", recipe_names()),
+        ("data", data.DATASETS),
+    ):
         console.print(f"[bold]{title}[/bold]  {'  '.join(names)}", soft_wrap=True)
 
 
@@ -54,11 +59,15 @@ def check(name: str) -> None:
     raise typer.Exit(0 if all(one.state == "verified" for one in found) else 1)
 
 
-@app.command("train", epilog="Example: rtx train nottingham r-transformer --epochs 2 --set learning_rate=1e-3")
+@app.command(
+    "train", epilog="Example: rtx train nottingham r-transformer --epochs 2 --set learning_rate=1e-3"
+)
 def train_(
     recipe: str,
     model: str,
-    variant: Annotated[str | None, typer.Option(help="One of the recipe's variants; its default if not given.")] = None,
+    variant: Annotated[
+        str | None, typer.Option(help="One of the recipe's variants; its default if not given.")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of weights, order and dropout.")] = 0,
     epochs: Annotated[int | None, typer.Option(min=1, help="Stop early; the ledger says so.")] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", help="key=value; may be repeated.")] = None,
@@ -123,7 +132,13 @@ def parse_setting(text: str) -> tuple[str, Any]:
 
 
 def _command(
-    recipe: str, model: str, variant: str | None, seed: int, epochs: int | None, settings: list[str], precision: str
+    recipe: str,
+    model: str,
+    variant: str | None,
+    seed: int,
+    epochs: int | None,
+    settings: list[str],
+    precision: str,
 ) -> str:
     """The run as it would be typed again; where it was stored and whether it was resumed do not change its numbers."""
     words = ["rtx", "train", recipe, model]

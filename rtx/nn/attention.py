@@ -39,9 +39,7 @@ class MultiHeadAttention(nn.Module):
             nn.Linear(d_model, d_model, bias=False) for _ in range(4)
         )
 
-    def scores(
-        self, q: Float[Tensor, "B H T K"], k: Float[Tensor, "B H S K"]
-    ) -> Float[Tensor, "B H T S"]:
+    def scores(self, q: Float[Tensor, "B H T K"], k: Float[Tensor, "B H S K"]) -> Float[Tensor, "B H T S"]:
         """How well each query matches each key, before masking. The method a variant overrides."""
         # Eq. (5): <q, k_i> / sqrt(d_k)
         return q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
@@ -96,7 +94,9 @@ class MultiHeadAttention(nn.Module):
     def _check_mask(mask: Tensor | None, x: Tensor) -> None:
         T = x.shape[-2]
         if mask is not None and (mask.dtype != torch.bool or mask.shape[-2:] != (T, T)):
-            raise ValueError(f"mask: expected bool of shape ({T}, {T}), got {mask.dtype} of {tuple(mask.shape)}")
+            raise ValueError(
+                f"mask: expected bool of shape ({T}, {T}), got {mask.dtype} of {tuple(mask.shape)}"
+            )
 
 
 def causal_mask(length: int, device: torch.device | None = None) -> Bool[Tensor, "T T"]:

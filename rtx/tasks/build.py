@@ -47,7 +47,9 @@ class SequenceModel(nn.Module):
         return self.head(hidden if self.per == "step" else last_step(hidden, lengths))
 
 
-def last_step(hidden: Float[Tensor, "B T D"], lengths: Int[Tensor, "B"] | None = None) -> Float[Tensor, "B D"]:
+def last_step(
+    hidden: Float[Tensor, "B T D"], lengths: Int[Tensor, "B"] | None = None
+) -> Float[Tensor, "B D"]:
     """The state at each sequence's last real step.
 
     Raises:

@@ -1,12 +1,19 @@
 """Tasks by the name that recipes and the command line use."""
 
 from collections.abc import Callable
+from functools import partial
 
 from rtx.nn.validate import check_choice
-from rtx.tasks import music
+from rtx.tasks import images, music, toy
 from rtx.tasks.task import Task
 
 TASKS: dict[str, Callable[[], Task]] = {
+    "add": toy.add,
+    "multiply": toy.multiply,
+    "digits": images.digits,
+    "mnist": images.mnist,
+    "permuted-mnist": partial(images.mnist, permuted=True),
+    "chorales": music.chorales,
     "nottingham": music.nottingham,
 }
 

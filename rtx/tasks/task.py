@@ -97,6 +97,16 @@ def real_steps(batch: Batch) -> Tensor:
     return torch.arange(batch.inputs.shape[1], device=batch.lengths.device) < batch.lengths[:, None]
 
 
+def sequence_count(batch: Batch) -> Tensor:
+    """How many sequences the batch holds, as a scalar on its device."""
+    return torch.tensor(len(batch.lengths), device=batch.lengths.device)
+
+
+def widened(x: Tensor) -> Tensor:
+    """`x` in at least float32: a sum of many half-precision terms would lose the small ones."""
+    return x.to(torch.promote_types(x.dtype, torch.float32))
+
+
 class Examples(Sequence[Example]):
     """`size` examples, each made by `make(index)` when it is asked for, so that small raw data stay small."""
 

@@ -68,4 +68,6 @@ def _read(path: str | Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     except FileNotFoundError:
         raise ValueError(f"{path}: there is no such checkpoint") from None
     except (SafetensorError, KeyError, json.JSONDecodeError) as error:
-        raise ValueError(f"{path}: expected a checkpoint of rtx, the file is damaged or another kind ({error})") from None
+        raise ValueError(
+            f"{path}: expected a checkpoint of rtx, the file is damaged or another kind ({error})"
+        ) from None

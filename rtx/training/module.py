@@ -30,7 +30,12 @@ class Trainee(lightning.LightningModule):
     """
 
     def __init__(
-        self, task: Task, model: nn.Module, settings: Settings, seed: int = 0, card: dict[str, Any] | None = None
+        self,
+        task: Task,
+        model: nn.Module,
+        settings: Settings,
+        seed: int = 0,
+        card: dict[str, Any] | None = None,
     ) -> None:
         super().__init__()
         self.task, self.model, self.settings, self.seed, self.card = task, model, settings, seed, card or {}
@@ -81,7 +86,6 @@ class Trainee(lightning.LightningModule):
             optimizer, self.task.best, factor=chosen.anneal, patience=chosen.patience
         )
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "monitor": "validation"}}
-
 
     def train_dataloader(self) -> DataLoader[Batch]:
         """The training split, shuffled by seed and epoch."""

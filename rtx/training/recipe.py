@@ -62,7 +62,9 @@ class Recipe:
         """The number that the paper prints for `model`; None where it has none."""
         return self._model(model).get("paper")
 
-    def plan(self, model: str, variant: str | None = None, overrides: Mapping[str, Any] | None = None) -> "Plan":
+    def plan(
+        self, model: str, variant: str | None = None, overrides: Mapping[str, Any] | None = None
+    ) -> "Plan":
         """What to train, and how: a model's hyper-parameters and settings, after `overrides`.
 
         Raises:

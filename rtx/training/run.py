@@ -84,7 +84,12 @@ def train(
     )
     facts = {"recipe": result.recipe, "variant": result.variant, "seed": seed, "epoch": result.epoch}
     save_checkpoint(
-        folder / "best.safetensors", trainee.model, plan.recipe.task, plan.model, plan.hyperparameters, **facts  # type: ignore[arg-type]
+        folder / "best.safetensors",
+        trainee.model,
+        plan.recipe.task,
+        plan.model,
+        plan.hyperparameters,
+        **facts,  # type: ignore[arg-type]
     )
     return ledger.write_result(result, results)
 
@@ -109,7 +114,9 @@ def _trainee(plan: Plan, seed: int) -> Trainee:
 def _fit(trainee: Trainee, folder: Path, last: Path | None, epochs: int, **trainer: Any) -> lightning.Trainer:
     settings, best = trainee.settings, trainee.task.best
     callbacks: list[Callback] = [
-        ModelCheckpoint(folder, "best", "validation", mode=best, save_last=True, enable_version_counter=False),
+        ModelCheckpoint(
+            folder, "best", "validation", mode=best, save_last=True, enable_version_counter=False
+        ),
         Timer(interval="epoch", verbose=False),
     ]
     if settings.stop_after is not None:

@@ -10,7 +10,18 @@ from typing import NamedTuple
 from rtx.training.ledger import LEDGER, Result, read_results
 from rtx.training.recipe import Recipe
 
-HEADER = ("model", "paper", "ours", "variant", "seeds", "epoch", "validation", "budget", "parameters", "hardware")
+HEADER = (
+    "model",
+    "paper",
+    "ours",
+    "variant",
+    "seeds",
+    "epoch",
+    "validation",
+    "budget",
+    "parameters",
+    "hardware",
+)
 
 
 class Row(NamedTuple):

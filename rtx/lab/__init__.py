@@ -1,0 +1,1 @@
+"""What the notebooks use: pictures, traces of a model at work, explorers with sliders, checks of exercises."""

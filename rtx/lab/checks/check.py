@@ -1,0 +1,86 @@
+"""What a check is: a solution, and the classic wrong answers, which an answer that behaves like one is told by name.
+
+So a test can feed every check its stub, its solution and its bugs.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a check found. Shown at the end of a cell."""
+
+    passed: bool | None  # None: not attempted
+    message: str
+
+    def __repr__(self) -> str:
+        mark = {True: "✓ right", False: "✗ not yet", None: "… not attempted yet"}[self.passed]
+        return f"{mark}: {self.message}" if self.message else mark
+
+
+@dataclass(frozen=True)
+class Check:
+    """An exercise's check.
+
+    Args:
+        cases: arguments to try an answer on.
+        solution: the right answer.
+        bugs: message → a function with that bug.
+        praise: what passing shows.
+    """
+
+    cases: Callable[[], Sequence[tuple[Any, ...]]]
+    solution: Callable[..., Any]
+    bugs: dict[str, Callable[..., Any]] = field(default_factory=dict)
+    praise: str = ""
+
+    def __call__(self, mine: Callable[..., Any]) -> Verdict:
+        """Try `mine` on every case and compare."""
+        cases = self.cases()
+        try:
+            answers = [mine(*case) for case in cases]
+        except Exception as error:  # whatever a learner's code raises is the finding
+            return Verdict(False, f"your code raised {type(error).__name__}: {error}")
+        if all(answer is None or answer is Ellipsis for answer in answers):
+            return Verdict(None, "")
+        if self._agrees(self.solution, cases, answers):
+            return Verdict(True, self.praise)
+        for message, bug in self.bugs.items():
+            if self._agrees(bug, cases, answers):
+                return Verdict(False, message)
+        return Verdict(False, _difference(self.solution(*cases[0]), answers[0]))
+
+    @staticmethod
+    def _agrees(
+        function: Callable[..., Any], cases: Sequence[tuple[Any, ...]], answers: Sequence[Any]
+    ) -> bool:
+        return all(_same(function(*case), answer) for case, answer in zip(cases, answers, strict=True))
+
+
+def _same(expected: Any, given: Any) -> bool:
+    try:
+        torch.testing.assert_close(
+            torch.as_tensor(given), torch.as_tensor(expected), check_dtype=False, rtol=1e-4, atol=1e-5
+        )
+    except (AssertionError, TypeError, ValueError, RuntimeError):
+        return False
+    return True
+
+
+def _difference(expected: Any, given: Any) -> str:
+    if isinstance(expected, Tensor) and isinstance(given, Tensor) and expected.shape != given.shape:
+        return f"expected shape {tuple(expected.shape)}, got {tuple(given.shape)}"
+    if isinstance(expected, Tensor) and not isinstance(given, Tensor):
+        return f"expected a tensor, got {type(given).__name__}"
+    return f"on the first case expected {_short(expected)}, got {_short(given)}"
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, Tensor):
+        return f"a tensor that begins {[round(v, 3) for v in value.flatten()[:3].tolist()]}"
+    return repr(value)

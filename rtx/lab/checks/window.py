@@ -1,0 +1,58 @@
+"""Checks of notebook 02: windows cut from a sequence, and how far a stack of LocalRNNs reaches.
+
+Wang et al. (2019), R-Transformer, §3.1.
+"""
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from rtx.lab.checks.check import Check
+
+
+def _cut(x: Tensor, window: int, before: int, after: int = 0) -> Tensor:
+    """Every window of x (B, T, D), after zero vectors were put before and after it: (B, number, M, D)."""
+    return pad(x, (0, 0, before, after)).unfold(1, window, 1).mT
+
+
+def _sequences() -> list[tuple[Tensor, int]]:
+    draw = torch.Generator().manual_seed(0)
+    return [(torch.randn(2, 6, 3, generator=draw), 4), (torch.randn(1, 5, 2, generator=draw), 5)]
+
+
+windows = Check(
+    cases=_sequences,
+    solution=lambda x, M: _cut(x, M, before=M - 1),
+    bugs={
+        "only T - M + 1 windows: M - 1 zero vectors belong before the sequence": (
+            lambda x, M: _cut(x, M, before=0)
+        ),
+        "the zeros stand behind the sequence, so your windows read the future": (
+            lambda x, M: _cut(x, M, before=0, after=M - 1)
+        ),
+        "windows centred on t read the future: all zeros belong before the sequence": (
+            lambda x, M: _cut(x, M, before=M // 2, after=M - 1 - M // 2)
+        ),
+        "off by one: your windows end at t - 1, the present position is missing": (
+            lambda x, M: _cut(x[:, :-1], M, before=M)
+        ),
+        "off by one: your windows hold M + 1 positions": (lambda x, M: _cut(x, M + 1, before=M)),
+        "reversed order: a window starts with its oldest position and ends with x_t": (
+            lambda x, M: _cut(x, M, before=M - 1).flip(2)
+        ),
+        "the last two axes are swapped: expected (B, T, M, D)": (lambda x, M: _cut(x, M, before=M - 1).mT),
+    },
+    praise="one window per position, each ends at its own position, and none reads the future",
+)
+
+stacked_reach = Check(
+    cases=lambda: [(1, 4), (2, 4), (3, 7), (4, 1)],
+    solution=lambda L, M: L * (M - 1) + 1,
+    bugs={
+        "a layer adds M - 1 new positions, not M: it shares one with the layer below": lambda L, M: L * M,
+        "reaches of layers add up, they do not multiply": lambda L, M: M**L,
+        "the present position itself is missing": lambda L, M: L * (M - 1),
+        "this is the reach of one layer": lambda L, M: M,
+    },
+    praise="each layer adds M - 1 positions",
+)

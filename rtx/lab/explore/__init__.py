@@ -1,0 +1,6 @@
+"""Explorers: figures with at most three controls, usable in three lines on one's own model or data."""
+
+from rtx.lab.explore.explorer import Explorer
+from rtx.lab.explore.window import window
+
+__all__ = ["Explorer", "window"]

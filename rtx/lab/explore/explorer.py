@@ -1,0 +1,61 @@
+"""The frame of every explorer: controls, a kept figure, a sentence, and a picture for where widgets do not run."""
+
+import base64
+from collections.abc import Callable
+from html import escape
+from typing import Any
+
+import ipywidgets as widgets
+from matplotlib.figure import Figure
+
+from rtx.lab.plots import png
+
+
+class Explorer:
+    """Controls above a picture that follows them.
+
+    The figure is kept and its artists are moved: that is twice as fast as drawing anew. Displayed as the last line
+    of a cell, it is live in JupyterLab; on a page without a kernel its picture and sentence stand instead.
+
+    Args:
+        figure: drawn once; `update` moves its artists.
+        update: called with each control's value by name; returns one sentence on what is seen.
+        caption: what to try.
+        controls: at most three ipywidgets with a `value`, by the name of the argument they set.
+
+    Raises:
+        ValueError: if there is no control, or there are more than three.
+    """
+
+    def __init__(self, figure: Figure, update: Callable[..., str], caption: str, **controls: Any) -> None:
+        if not 1 <= len(controls) <= 3:
+            raise ValueError(f"controls: expected one to three, got {len(controls)}: {', '.join(controls)}")
+        self.figure, self.update, self.caption, self.controls = figure, update, caption, controls
+        width = widgets.Layout(width=f"{figure.get_figwidth() * 100:.0f}px", align_self="flex-start")
+        self.picture = widgets.Image(format="png", layout=width)
+        self.sentence = widgets.HTML()
+        for control in controls.values():
+            control.style.description_width = "initial"
+            control.observe(self._redraw, "value")
+        hint = widgets.HTML(f"<i>Try: {escape(caption)}</i>")
+        self.widget = widgets.VBox([widgets.HBox(list(controls.values())), self.picture, self.sentence, hint])
+        self._redraw()
+
+    def set(self, **values: Any) -> str:
+        """Move controls from code, as a slider would; return the sentence then shown."""
+        for name, value in values.items():
+            self.controls[name].value = value
+        return self.text
+
+    def _redraw(self, _change: object = None) -> None:
+        self.text = self.update(**{name: control.value for name, control in self.controls.items()})
+        self.picture.value = png(self.figure)
+        self.sentence.value = escape(self.text)
+
+    def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        still = {
+            "image/png": base64.b64encode(self.picture.value).decode(),
+            "text/plain": f"[explorer: {', '.join(self.controls)}] {self.text}",
+        }
+        size = {"image/png": {"width": int(self.figure.get_figwidth() * 100)}}
+        return self.widget._repr_mimebundle_() | still, size

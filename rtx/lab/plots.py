@@ -1,0 +1,100 @@
+"""One plotting style, and the pictures that several notebooks share. Plots take arrays, never a model."""
+
+from collections.abc import Sequence
+from io import BytesIO
+
+import matplotlib as mpl
+import numpy as np
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.colors import LogNorm
+from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
+from numpy.typing import ArrayLike
+
+COLOURS = sns.color_palette("colorblind")
+"""Colours that stay apart for readers who confuse red and green."""
+
+
+def style() -> None:
+    """Set the house's style for all figures: white, sans serif, colour-blind safe, no needless lines."""
+    sns.set_theme(context="notebook", style="ticks", palette="colorblind")
+    mpl.rcParams |= {
+        "figure.dpi": 110,
+        "figure.facecolor": "white",
+        "figure.constrained_layout.use": True,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.titlesize": 11,
+        "axes.titlelocation": "left",
+        "axes.labelsize": 10,
+        "image.cmap": "viridis",
+    }
+
+
+def new_figure(width: float = 6.4, height: float = 3.6, columns: int = 1) -> tuple[Figure, list[Axes]]:
+    """A figure that belongs to no window, for an explorer to keep and redraw. Sizes in inches."""
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, [figure.add_subplot(1, columns, i + 1) for i in range(columns)]
+
+
+def png(figure: Figure) -> bytes:
+    """The figure as PNG: the same figure gives the same bytes."""
+    buffer = BytesIO()
+    figure.savefig(buffer, format="png", dpi=110, metadata={"Software": None})
+    return buffer.getvalue()
+
+
+def heat_map(
+    ax: Axes, values: ArrayLike, x: str, y: str, title: str = "", label: str = "", high: float | None = None
+) -> AxesImage:
+    """A matrix as colours, its first row on top; `label` names the colour bar, `high` fixes its upper end."""
+    image = ax.imshow(np.asarray(values), aspect="auto", interpolation="nearest", vmin=0, vmax=high)
+    ax.set(xlabel=x, ylabel=y, title=title)
+    if label:
+        figure = ax.get_figure()
+        assert figure is not None
+        figure.colorbar(image, ax=ax, label=label)
+    return image
+
+
+def reach_map(
+    ax: Axes, values: ArrayLike, title: str = "", low: float = 1e-4, high: float = 1.0
+) -> AxesImage:
+    """Which input (column) moves which output (row), in logarithmic colours; where none does, white."""
+    moved = np.ma.masked_equal(np.asarray(values), 0)
+    image = ax.imshow(moved, norm=LogNorm(low, high), aspect="equal", interpolation="nearest")
+    rows, columns = moved.shape
+    image.set_extent((0.5, columns + 0.5, rows + 0.5, 0.5))
+    ax.set(xlabel="input position s", ylabel="output position t", title=title)
+    return image
+
+
+def piano_roll(ax: Axes, roll: ArrayLike, title: str = "", lowest: int = 21) -> AxesImage:
+    """A (frames, 88) roll with time to the right and pitch upwards, cropped to the notes in use.
+
+    Args:
+        ax: where to draw.
+        roll: 0 … 1 for each frame and note.
+        title: of the plot.
+        lowest: MIDI number of the first column.
+    """
+    notes = np.asarray(roll, dtype=float).T  # (88, frames)
+    image = ax.imshow(
+        notes, aspect="auto", interpolation="nearest", origin="lower", cmap="Blues", vmin=0, vmax=1
+    )
+    image.set_extent((0.5, notes.shape[1] + 0.5, lowest - 0.5, lowest + len(notes) - 0.5))
+    used = np.flatnonzero(notes.max(1) > 0.05)
+    if len(used):
+        ax.set_ylim(lowest + used[0] - 2, lowest + used[-1] + 2)
+    ax.set(xlabel="frame", ylabel="note (MIDI number)", title=title)
+    return image
+
+
+def curves(ax: Axes, lines: dict[str, Sequence[float]], x: str, y: str, title: str = "") -> None:
+    """Named curves over 1, 2, 3, …, each labelled at its end rather than in a legend."""
+    for colour, (name, values) in zip(COLOURS, lines.items(), strict=False):
+        steps = np.arange(1, len(values) + 1)
+        ax.plot(steps, values, color=colour)
+        ax.annotate(f" {name}", (steps[-1], values[-1]), color=colour, va="center", fontsize=9)
+    ax.set(xlabel=x, ylabel=y, title=title)

@@ -1,0 +1,177 @@
+"""Handwritten digits read one pixel at a time: the class is told after the last pixel.
+
+Digits: the 8 × 8 images bundled with scikit-learn. MNIST: LeCun, Cortes & Burges, 28 × 28, normalised as in
+the published code of TCN and R-Transformer (Section 4.1); permuted MNIST: Le, Jaitly & Hinton (2015).
+"""
+
+import gzip
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from rtx.tasks import data
+from rtx.tasks.task import Batch, Example, Examples, Split, Sum, Task, sequence_count, widened
+
+Bytes = NDArray[np.uint8]
+
+SEED = 0  # of the splits and of the permutation, which every run shares
+MNIST_MEAN, MNIST_STD = 0.1307, 0.3081
+
+
+class Images(NamedTuple):
+    """Images as sequences of pixels (N, T), and their classes (N,)."""
+
+    pixels: Bytes
+    labels: Bytes
+
+
+def digits() -> Task:
+    """Scikit-learn's digits: 64 pixels scaled to [0, 1]; about 80/10/10 % of each class per split."""
+
+    @cache
+    def whole() -> Images:
+        from sklearn.datasets import load_digits
+
+        bunch = load_digits()  # pixels are whole numbers from 0 to 16
+        return Images(bunch.data.astype(np.uint8), bunch.target.astype(np.uint8))
+
+    def read() -> Mapping[Split, Images]:
+        parts = stratified_split(whole().labels)
+        return {split: Images(whole().pixels[part], whole().labels[part]) for split, part in parts.items()}
+
+    return _task("digits", read, lambda: data.sha256_of_arrays(*whole()), mean=0.0, scale=16.0)
+
+
+def mnist(permuted: bool = False) -> Task:
+    """MNIST: 784 pixels, normalised by mean 0.1307 and standard deviation 0.3081; the standard test images.
+
+    The standard set has no validation images: 5,000 of the 60,000 training images, drawn once with a fixed
+    seed, are held out for it.
+
+    Args:
+        permuted: whether the pixels of every image are read in one random order, drawn with a fixed seed.
+    """
+
+    def read() -> Mapping[Split, Images]:
+        paths = data.fetch("mnist")
+        train, test = (
+            read_mnist(paths[f"{part}-images-idx3-ubyte.gz"], paths[f"{part}-labels-idx1-ubyte.gz"])
+            for part in ("train", "t10k")
+        )
+        if permuted:
+            order = permutation(train.pixels.shape[1])
+            train, test = (Images(part.pixels[:, order], part.labels) for part in (train, test))
+        shuffled = np.random.default_rng(SEED).permutation(len(train.labels))
+        held_out, kept = np.sort(shuffled[:5000]), np.sort(shuffled[5000:])
+        return {
+            "train": Images(train.pixels[kept], train.labels[kept]),
+            "validation": Images(train.pixels[held_out], train.labels[held_out]),
+            "test": test,
+        }
+
+    name = "permuted-mnist" if permuted else "mnist"
+    return _task(name, read, lambda: data.sha256("mnist"), mean=255 * MNIST_MEAN, scale=255 * MNIST_STD)
+
+
+def permutation(pixels: int) -> NDArray[np.int64]:
+    """The fixed order in which permuted images are read."""
+    return np.random.default_rng(SEED).permutation(pixels)
+
+
+def stratified_split(labels: Bytes) -> dict[Split, NDArray[np.int64]]:
+    """Indices of each split: a tenth of every class for test, a tenth for validation, the rest to train."""
+    rng = np.random.default_rng(SEED)
+    parts: dict[Split, list[NDArray[np.int64]]] = {"train": [], "validation": [], "test": []}
+    for label in np.unique(labels):
+        members = rng.permutation(np.flatnonzero(labels == label))
+        tenth = round(len(members) / 10)
+        for split, part in zip(parts, np.split(members, [-2 * tenth, -tenth]), strict=True):
+            parts[split].append(part)
+    return {split: np.sort(np.concatenate(part)) for split, part in parts.items()}
+
+
+def summed_cross_entropy(predictions: Tensor, batch: Batch) -> Sum:
+    """Cross-entropy in nats of (B, 10) logits, summed over images."""
+    return Sum(cross_entropy(widened(predictions), batch.targets, reduction="sum"), sequence_count(batch))
+
+
+def percent_correct(predictions: Tensor, batch: Batch) -> Sum:
+    """100 for each image whose largest of (B, 10) logits is its class."""
+    return Sum(100 * (predictions.argmax(-1) == batch.targets).float().sum(), sequence_count(batch))
+
+
+def read_mnist(images: Path, labels: Path) -> Images:
+    """The images (N, 784) and labels (N,) of two gzipped idx files.
+
+    Raises:
+        ValueError: if a file is no such file or is cut short, or their counts disagree.
+    """
+    pixels, classes = read_idx(images, 3), read_idx(labels, 1)
+    if len(pixels) != len(classes):
+        raise ValueError(f"{labels}: holds {len(classes)} labels, but {images} holds {len(pixels)} images")
+    return Images(pixels.reshape(len(pixels), -1), classes)
+
+
+def read_idx(path: Path, dimensions: int) -> Bytes:
+    """The array in a gzipped idx file of unsigned bytes.
+
+    Raises:
+        ValueError: if it is not gzipped, cut short, or of another type, dimension or size than it should be.
+    """
+    try:
+        content = gzip.decompress(path.read_bytes())
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise ValueError(f"{path}: corrupt or truncated gzip file ({error})") from error
+    magic = bytes((0, 0, 8, dimensions))  # 8: unsigned bytes
+    header = 4 + 4 * dimensions
+    if content[:4] != magic or len(content) < header:
+        raise ValueError(
+            f"{path}: expected an idx file of {dimensions} dimensions, starting with {magic.hex(' ')}, "
+            f"got {content[:4].hex(' ')}"
+        )
+    shape = np.frombuffer(content, ">u4", dimensions, offset=4).astype(int)
+    if len(content) != header + shape.prod():
+        raise ValueError(
+            f"{path}: expected {' × '.join(map(str, shape))} bytes by its header, got {len(content) - header}"
+        )
+    return np.frombuffer(content, np.uint8, offset=header).reshape(shape)
+
+
+def _example(images: Images, mean: float, scale: float, index: int) -> Example:
+    pixels = torch.from_numpy(images.pixels[index].astype(np.float32))
+    return Example(((pixels - mean) / scale)[:, None], torch.tensor(int(images.labels[index])))
+
+
+def _task(
+    name: str,
+    read: Callable[[], Mapping[Split, Images]],
+    sha256: Callable[[], str],
+    mean: float,
+    scale: float,
+) -> Task:
+    splits = cache(read)  # read when a split is first asked for, and once
+
+    def examples(split: Split) -> Sequence[Example]:
+        images = splits()[split]
+        return Examples(len(images.labels), partial(_example, images, mean, scale))
+
+    return Task(
+        name=name,
+        inputs=1,
+        outputs=10,
+        per="sequence",
+        examples=examples,
+        loss=summed_cross_entropy,
+        score=percent_correct,
+        metric="accuracy (%)",
+        best="max",
+        sha256=sha256,
+    )

@@ -1,0 +1,142 @@
+"""Addition and multiplication over long sequences: two marked numbers among much noise.
+
+Raffel & Ellis (2015), Section 2, after Hochreiter & Schmidhuber (1997).
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rtx.nn.validate import check_choice, check_positive
+from rtx.tasks.task import SPLITS, Batch, Example, Examples, Split, Sum, Task, sequence_count, widened
+
+TOLERANCE = 0.04  # a sequence is solved if its |error| is smaller
+SHORTEST = 20  # from here on the first ten steps lie before the midpoint
+CONVENTIONS = ("paper", "code")
+
+
+def add(
+    length: int = 50,
+    convention: str = "paper",
+    size: int = 100_000,
+    longest: int | None = None,
+    seed: int = 0,
+) -> Task:
+    """Add the two marked numbers.
+
+    Args:
+        length: T0, the shortest sequence; at least 20.
+        convention: "paper" draws the noise from U[0, 1], the target is the sum; "code" (the authors') draws
+            it from U[-1, 1], the target is 0.5 + sum/4, so that the tolerance is 0.16 in the sum.
+        size: training sequences. The paper draws new ones for each of the 1,000 batches of 100 of an epoch;
+            here they are `size` fixed sequences, by default as many as an epoch of the paper has.
+        longest: the longest sequence; by default 1.1 · length.
+        seed: of all sequences.
+
+    Raises:
+        ValueError: if an argument is out of range.
+    """
+    check_choice("convention", convention, CONVENTIONS)
+    longest = _check_lengths(length, longest)
+    if convention == "paper":
+        draw = partial(draw_sequence, shortest=length, longest=longest, low=0, combine=lambda a, b: a + b)
+    else:
+        draw = partial(
+            draw_sequence, shortest=length, longest=longest, low=-1, combine=lambda a, b: 0.5 + (a + b) / 4
+        )
+    return _task("add", draw, size, seed)
+
+
+def multiply(length: int = 50, size: int = 100_000, longest: int | None = None, seed: int = 0) -> Task:
+    """Multiply the two marked numbers; the noise is U[0, 1]. Here the paper and the authors' code agree.
+
+    Args:
+        length: T0, the shortest sequence; at least 20.
+        size: training sequences, as in `add`.
+        longest: the longest sequence; by default 1.1 · length.
+        seed: of all sequences.
+
+    Raises:
+        ValueError: if an argument is out of range.
+    """
+    longest = _check_lengths(length, longest)
+    draw = partial(draw_sequence, shortest=length, longest=longest, low=0, combine=lambda a, b: a * b)
+    return _task("multiply", draw, size, seed)
+
+
+def squared_error(predictions: Tensor, batch: Batch) -> Sum:
+    """Summed squared error of (B, 1) predictions."""
+    return Sum((widened(predictions) - batch.targets).square().sum(), sequence_count(batch))
+
+
+def solved(predictions: Tensor, batch: Batch) -> Sum:
+    """How many of the (B, 1) predictions have an |error| below 0.04."""
+    return Sum(
+        ((widened(predictions) - batch.targets).abs() < TOLERANCE).float().sum(), sequence_count(batch)
+    )
+
+
+def draw_sequence(
+    rng: np.random.Generator,
+    shortest: int,
+    longest: int,
+    low: float,
+    combine: Callable[[float, float], float],
+) -> Example:
+    """Noise from U[low, 1] and mask, together (T, 2), T from U{shortest … longest}; and the target (1,)."""
+    steps = int(rng.integers(shortest, longest, endpoint=True))
+    noise = rng.uniform(low, 1, steps).astype(np.float32)
+    mask = np.zeros(steps, np.float32)
+    mask[[0, -1]] = -1
+    first, second = draw_marks(rng, steps)
+    mask[[first, second]] = 1
+    target = combine(float(noise[first]), float(noise[second]))
+    return Example(torch.from_numpy(np.stack([noise, mask], axis=1)), torch.tensor([target]))
+
+
+def draw_marks(rng: np.random.Generator, steps: int) -> tuple[int, int]:
+    """Two different steps: one of the first ten, one before the midpoint; never step 0, which holds a -1."""
+    before_midpoint = (steps + 1) // 2  # as many steps t ≥ 0 have t < steps / 2
+    first = int(rng.integers(1, 10))
+    second = int(rng.integers(1, before_midpoint - 1))
+    return first, second + (second >= first)  # uniform over the steps 1 … before_midpoint - 1 but `first`
+
+
+def _check_lengths(length: int, longest: int | None) -> int:
+    if check_positive("length", length) < SHORTEST:
+        raise ValueError(
+            f"length: expected at least {SHORTEST}, so that the first ten steps lie before the midpoint, "
+            f"got {length}"
+        )
+    if longest is None:
+        return length * 11 // 10
+    if check_positive("longest", longest) < length:
+        raise ValueError(f"longest: expected at least length = {length}, got {longest}")
+    return longest
+
+
+def _task(name: str, draw: Callable[[np.random.Generator], Example], size: int, seed: int) -> Task:
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise ValueError(f"seed: expected a whole number of at least 0, got {seed!r}")
+    sizes: dict[Split, int] = {"train": check_positive("size", size), "validation": 1000, "test": 1000}
+
+    def make(split: Split, index: int) -> Example:
+        return draw(np.random.default_rng((seed, SPLITS.index(split), index)))
+
+    def examples(split: Split) -> Sequence[Example]:
+        return Examples(sizes[split], partial(make, split))
+
+    return Task(
+        name=name,
+        inputs=2,
+        outputs=1,
+        per="sequence",
+        examples=examples,
+        loss=squared_error,
+        score=solved,
+        metric="solved within .04 (fraction)",
+        best="max",
+    )

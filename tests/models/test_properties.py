@@ -1,0 +1,106 @@
+"""What holds for every backbone. A model joins by being registered in `rtx.models.MODELS`."""
+
+import io
+import shutil
+
+import pytest
+import torch
+
+from rtx.lab.trace import reach
+
+
+@pytest.mark.parametrize(("B", "T"), [(1, 1), (3, 1), (2, 3), (1, 17)])
+def test_shape_is_kept_also_for_one_step_and_less_than_a_window(small_model, B, T):
+    assert small_model()(torch.randn(B, T, 8)).shape == (B, T, 8)
+
+
+def test_no_output_depends_on_the_future(small_model):
+    model = small_model().double().eval()
+    jacobian = reach(model, torch.randn(1, 9, 8, dtype=torch.float64))
+    assert jacobian.triu(1).max() == 0
+    assert (jacobian.diagonal() > 0).all()
+
+
+def test_rows_of_a_batch_are_independent(small_model):
+    model, x = small_model().double().eval(), torch.randn(4, 7, 8, dtype=torch.float64)
+    together = model(x)
+    alone = torch.cat([model(row[None]) for row in x])
+    torch.testing.assert_close(together, alone, rtol=0, atol=1e-12)
+
+
+def test_every_parameter_gets_a_gradient(small_model):
+    model = small_model()
+    y = model(torch.randn(2, 9, 8))
+    (y * torch.randn_like(y)).sum().backward()
+    dead = [name for name, p in model.named_parameters() if p.grad is None or not p.grad.abs().max() > 0]
+    assert dead == []
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-5), (torch.bfloat16, 0.2)])
+def test_lower_precision_agrees_with_float64(small_model, dtype, tolerance):
+    x = torch.randn(2, 9, 8, dtype=torch.float64)
+    expected = small_model().double()(x)
+    y = small_model().to(dtype)(x.to(dtype))
+    assert y.dtype == dtype
+    torch.testing.assert_close(y.double(), expected, rtol=0, atol=tolerance)
+
+
+def test_autocast_is_left_to_torch(small_model):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        y = small_model()(torch.randn(2, 9, 8))
+    assert y.isfinite().all()
+
+
+def test_sequences_have_no_greatest_length(small_model):
+    x = torch.randn(1, 10_001, 8)
+    with torch.no_grad():
+        y = small_model().eval()(x)
+        start = small_model().eval()(x[:, :50])
+    torch.testing.assert_close(y[:, :50], start, rtol=0, atol=1e-5)
+    assert y.isfinite().all()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs g++")
+def test_compiled_equals_eager(small_model):
+    model, x = (
+        small_model(layers=1, window=2).eval(),
+        torch.randn(2, 5, 8),
+    )  # small: a compiler's minutes are long
+    with torch.no_grad():
+        torch.testing.assert_close(torch.compile(model)(x), model(x), rtol=0, atol=1e-5)
+
+
+def test_state_dict_round_trip(small_model):
+    model, x = small_model().eval(), torch.randn(2, 9, 8)
+    buffer = io.BytesIO()
+    torch.save(model.state_dict(), buffer)
+    buffer.seek(0)
+    other = small_model().eval()
+    for parameter in other.parameters():
+        torch.nn.init.normal_(parameter)
+    other.load_state_dict(torch.load(buffer, weights_only=True))
+    assert torch.equal(other(x), model(x))
+
+
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        (torch.randn(9, 8), r"x: expected shape \(batch, time, 8\), got \(9, 8\)"),
+        (torch.randn(2, 9, 7), r"x: expected shape \(batch, time, 8\), got \(2, 9, 7\)"),
+        (torch.randn(2, 0, 8), r"x: expected at least one sequence of at least one step, got \(2, 0, 8\)"),
+        (torch.randn(0, 9, 8), r"x: expected at least one sequence of at least one step, got \(0, 9, 8\)"),
+        (torch.ones(2, 9, 8, dtype=torch.long), "x: expected floating-point numbers, got torch.int64"),
+        (torch.randn(2, 9, 8, dtype=torch.float64), "x: is torch.float64, but the model is torch.float32"),
+        (torch.randn(2, 9, 8, device="meta"), "x: is on meta, but the model is on cpu"),
+    ],
+)
+def test_bad_input_is_refused_with_one_clear_error(small_model, x, message):
+    with pytest.raises(ValueError, match=message):
+        small_model()(x)
+
+
+@pytest.mark.parametrize("argument", ["d_model", "layers"])
+def test_sizes_below_one_are_refused(small_model, argument):
+    with pytest.raises(ValueError, match=f"{argument}: expected a whole number of at least 1, got 0"):
+        small_model(**{argument: 0})
