@@ -59,15 +59,11 @@ def check(name: str) -> None:
     raise typer.Exit(0 if all(one.state == "verified" for one in found) else 1)
 
 
-@app.command(
-    "train", epilog="Example: rtx train nottingham r-transformer --epochs 2 --set learning_rate=1e-3"
-)
+@app.command("train", epilog="Example: rtx train nottingham r-transformer --epochs 2 --set learning_rate=1e-3")
 def train_(
     recipe: str,
     model: str,
-    variant: Annotated[
-        str | None, typer.Option(help="One of the recipe's variants; its default if not given.")
-    ] = None,
+    variant: Annotated[str | None, typer.Option(help="One of the recipe's variants; its default if not given.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of weights, order and dropout.")] = 0,
     epochs: Annotated[int | None, typer.Option(min=1, help="Stop early; the ledger says so.")] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", help="key=value; may be repeated.")] = None,

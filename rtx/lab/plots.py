@@ -58,9 +58,7 @@ def heat_map(
     return image
 
 
-def reach_map(
-    ax: Axes, values: ArrayLike, title: str = "", low: float = 1e-4, high: float = 1.0
-) -> AxesImage:
+def reach_map(ax: Axes, values: ArrayLike, title: str = "", low: float = 1e-4, high: float = 1.0) -> AxesImage:
     """Which input (column) moves which output (row), in logarithmic colours; where none does, white."""
     moved = np.ma.masked_equal(np.asarray(values), 0)
     image = ax.imshow(moved, norm=LogNorm(low, high), aspect="equal", interpolation="nearest")
@@ -80,9 +78,7 @@ def piano_roll(ax: Axes, roll: ArrayLike, title: str = "", lowest: int = 21) -> 
         lowest: MIDI number of the first column.
     """
     notes = np.asarray(roll, dtype=float).T  # (88, frames)
-    image = ax.imshow(
-        notes, aspect="auto", interpolation="nearest", origin="lower", cmap="Blues", vmin=0, vmax=1
-    )
+    image = ax.imshow(notes, aspect="auto", interpolation="nearest", origin="lower", cmap="Blues", vmin=0, vmax=1)
     image.set_extent((0.5, notes.shape[1] + 0.5, lowest - 0.5, lowest + len(notes) - 0.5))
     used = np.flatnonzero(notes.max(1) > 0.05)
     if len(used):

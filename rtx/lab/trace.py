@@ -35,8 +35,6 @@ def reach(model: nn.Module, x: Float[Tensor, "1 T D"]) -> Float[Tensor, "T T"]:
     y = model(x)[0]  # (T, D)
     rows = []
     for output in y:
-        gradients = [
-            torch.autograd.grad(number, x, retain_graph=True)[0][0] for number in output
-        ]  # D times (T, D)
+        gradients = [torch.autograd.grad(number, x, retain_graph=True)[0][0] for number in output]  # D times (T, D)
         rows.append(torch.stack(gradients).square().sum((0, 2)).sqrt())
     return torch.stack(rows)

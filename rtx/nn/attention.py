@@ -35,18 +35,14 @@ class MultiHeadAttention(nn.Module):
             divisors = [h for h in range(1, d_model + 1) if d_model % h == 0]
             raise ValueError(f"heads: expected a divisor of d_model = {d_model}, {divisors}, got {heads}")
         self.dropout = check_fraction("dropout", dropout)
-        self.query, self.key, self.value, self.output = (
-            nn.Linear(d_model, d_model, bias=False) for _ in range(4)
-        )
+        self.query, self.key, self.value, self.output = (nn.Linear(d_model, d_model, bias=False) for _ in range(4))
 
     def scores(self, q: Float[Tensor, "B H T K"], k: Float[Tensor, "B H S K"]) -> Float[Tensor, "B H T S"]:
         """How well each query matches each key, before masking. The method a variant overrides."""
         # Eq. (5): <q, k_i> / sqrt(d_k)
         return q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
 
-    def forward(
-        self, x: Float[Tensor, "B T D"], mask: Bool[Tensor, "T T"] | None = None
-    ) -> Float[Tensor, "B T D"]:
+    def forward(self, x: Float[Tensor, "B T D"], mask: Bool[Tensor, "T T"] | None = None) -> Float[Tensor, "B T D"]:
         """Refine every position by what it attends to.
 
         Args:
@@ -67,9 +63,7 @@ class MultiHeadAttention(nn.Module):
         # Eq. (4): heads side by side, then W^o
         return self.output(heads.transpose(1, 2).flatten(2))
 
-    def weights(
-        self, x: Float[Tensor, "B T D"], mask: Bool[Tensor, "T T"] | None = None
-    ) -> Float[Tensor, "B H T T"]:
+    def weights(self, x: Float[Tensor, "B T D"], mask: Bool[Tensor, "T T"] | None = None) -> Float[Tensor, "B H T T"]:
         """The attention weights that `forward` applies to `x` without dropout: each row sums to 1."""
         q, k, _ = self._project(x)
         return self._weights(q, k, mask)
@@ -77,9 +71,7 @@ class MultiHeadAttention(nn.Module):
     def _project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         check_sequence("x", x, self.d_model, like=self.query.weight)
         # Eq. (6), all heads in one product, then (B, T, D) → (B, H, T, K)
-        q, k, v = (
-            f(x).unflatten(-1, (self.heads, -1)).transpose(1, 2) for f in (self.query, self.key, self.value)
-        )
+        q, k, v = (f(x).unflatten(-1, (self.heads, -1)).transpose(1, 2) for f in (self.query, self.key, self.value))
         return q, k, v
 
     def _weights(self, q: Tensor, k: Tensor, mask: Tensor | None) -> Tensor:
@@ -94,9 +86,7 @@ class MultiHeadAttention(nn.Module):
     def _check_mask(mask: Tensor | None, x: Tensor) -> None:
         T = x.shape[-2]
         if mask is not None and (mask.dtype != torch.bool or mask.shape[-2:] != (T, T)):
-            raise ValueError(
-                f"mask: expected bool of shape ({T}, {T}), got {mask.dtype} of {tuple(mask.shape)}"
-            )
+            raise ValueError(f"mask: expected bool of shape ({T}, {T}), got {mask.dtype} of {tuple(mask.shape)}")
 
 
 def causal_mask(length: int, device: torch.device | None = None) -> Bool[Tensor, "T T"]:

@@ -23,9 +23,7 @@ class FeedForward(nn.Module):
 
     def __init__(self, d_model: int, d_hidden: int | None = None, dropout: float = 0.0) -> None:
         super().__init__()
-        width = check_positive(
-            "d_hidden", 4 * check_positive("d_model", d_model) if d_hidden is None else d_hidden
-        )
+        width = check_positive("d_hidden", 4 * check_positive("d_model", d_model) if d_hidden is None else d_hidden)
         self.expand, self.contract = nn.Linear(d_model, width), nn.Linear(width, d_model)
         self.dropout = nn.Dropout(check_fraction("dropout", dropout))
 

@@ -84,7 +84,8 @@ def multi_head_attention(
                 q = w_q[part] @ x[b, t]  # Eq. (6)
                 scores = torch.stack([(w_k[part] @ x[b, s]) @ q / math.sqrt(K) for s in range(t + 1)])
                 alpha = scores.exp() / scores.exp().sum()  # Eq. (5), the sum ends at t
-                found.append(sum(alpha[s] * (w_v[part] @ x[b, s]) for s in range(t + 1)))
+                values = torch.stack([w_v[part] @ x[b, s] for s in range(t + 1)])
+                found.append((alpha[:, None] * values).sum(0))
             rows.append(w_o @ torch.cat(found))  # Eq. (4)
     return torch.stack(rows).view(B, T, D)
 

@@ -74,6 +74,4 @@ def check_finite(name: str, x: Tensor) -> None:
     bad = ~torch.isfinite(x)
     if bad.any():
         first = tuple(bad.nonzero()[0].tolist())
-        raise ValueError(
-            f"{name}: expected finite numbers, got {int(bad.sum())} NaN or infinite, the first at {first}"
-        )
+        raise ValueError(f"{name}: expected finite numbers, got {int(bad.sum())} NaN or infinite, the first at {first}")

@@ -30,9 +30,7 @@ class SequenceModel(nn.Module):
         self.backbone = backbone
         self.head = nn.Linear(width, outputs)
 
-    def forward(
-        self, x: Float[Tensor, "B T F"], lengths: Int[Tensor, "B"] | None = None
-    ) -> Float[Tensor, "B ... K"]:
+    def forward(self, x: Float[Tensor, "B T F"], lengths: Int[Tensor, "B"] | None = None) -> Float[Tensor, "B ... K"]:
         """Predict from `x`: (B, T, K) for "step", (B, K) for "sequence".
 
         Args:
@@ -47,9 +45,7 @@ class SequenceModel(nn.Module):
         return self.head(hidden if self.per == "step" else last_step(hidden, lengths))
 
 
-def last_step(
-    hidden: Float[Tensor, "B T D"], lengths: Int[Tensor, "B"] | None = None
-) -> Float[Tensor, "B D"]:
+def last_step(hidden: Float[Tensor, "B T D"], lengths: Int[Tensor, "B"] | None = None) -> Float[Tensor, "B D"]:
     """The state at each sequence's last real step.
 
     Raises:

@@ -24,12 +24,10 @@ def loader(task: Task, split: str, batch_size: int, seed: int = 0) -> DataLoader
     """
     check_positive("batch_size", batch_size)
     examples = task.split(split)
-    sampler = None
+    sampler: DistributedSampler[Batch] | None = None
     if split == "train":
         # torch's distributed sampler, for one process too: it is the one that a trainer tells the epoch
         together = torch.distributed.is_available() and torch.distributed.is_initialized()
-        replicas, rank = (
-            (torch.distributed.get_world_size(), torch.distributed.get_rank()) if together else (1, 0)
-        )
-        sampler = DistributedSampler(examples, replicas, rank, shuffle=True, seed=seed)  # type: ignore[arg-type, var-annotated]
+        replicas, rank = (torch.distributed.get_world_size(), torch.distributed.get_rank()) if together else (1, 0)
+        sampler = DistributedSampler(examples, replicas, rank, shuffle=True, seed=seed)  # type: ignore[arg-type]
     return DataLoader(examples, batch_size, sampler=sampler, collate_fn=partial(collate, per=task.per))  # type: ignore[arg-type]

@@ -81,8 +81,7 @@ def piano_roll_task(
         for split in given:
             check_choice("split", split, SPLITS)
         return {
-            split: [check_roll(f"{name}, {split}[{i}]", roll) for i, roll in enumerate(given[split])]
-            for split in given
+            split: [check_roll(f"{name}, {split}[{i}]", roll) for i, roll in enumerate(given[split])] for split in given
         }
 
     def examples(split: Split) -> Sequence[Example]:
@@ -123,9 +122,7 @@ def check_roll(name: str, roll: ArrayLike) -> Roll:
     if roll.ndim != 2 or roll.shape[1] != NOTES:
         raise ValueError(f"{name}: expected a piano roll (frames, {NOTES}), got shape {roll.shape}")
     if len(roll) < 2:
-        raise ValueError(
-            f"{name}: expected at least two frames, one to read and one to predict, got {len(roll)}"
-        )
+        raise ValueError(f"{name}: expected at least two frames, one to read and one to predict, got {len(roll)}")
     bad = (roll != 0) & (roll != 1)  # NaN differs from both
     if bad.any():
         first = tuple(int(i) for i in np.argwhere(bad)[0])
@@ -142,9 +139,7 @@ def read_mat(path: Path) -> dict[Split, list[Roll]]:
     from scipy.io import loadmat
 
     keys: dict[Split, str] = {"train": "traindata", "validation": "validdata", "test": "testdata"}
-    expected = (
-        f"expected MATLAB cell arrays {', '.join(keys.values())} of (frames, {NOTES}) matrices of 0 and 1"
-    )
+    expected = f"expected MATLAB cell arrays {', '.join(keys.values())} of (frames, {NOTES}) matrices of 0 and 1"
     try:
         cells = loadmat(path)
     except Exception as error:  # scipy has many kinds: ValueError, MatReadError, zlib.error, TypeError, …

@@ -44,9 +44,7 @@ def add(
     if convention == "paper":
         draw = partial(draw_sequence, shortest=length, longest=longest, low=0, combine=lambda a, b: a + b)
     else:
-        draw = partial(
-            draw_sequence, shortest=length, longest=longest, low=-1, combine=lambda a, b: 0.5 + (a + b) / 4
-        )
+        draw = partial(draw_sequence, shortest=length, longest=longest, low=-1, combine=lambda a, b: 0.5 + (a + b) / 4)
     return _task("add", draw, size, seed)
 
 
@@ -74,9 +72,7 @@ def squared_error(predictions: Tensor, batch: Batch) -> Sum:
 
 def solved(predictions: Tensor, batch: Batch) -> Sum:
     """How many of the (B, 1) predictions have an |error| below 0.04."""
-    return Sum(
-        ((widened(predictions) - batch.targets).abs() < TOLERANCE).float().sum(), sequence_count(batch)
-    )
+    return Sum(((widened(predictions) - batch.targets).abs() < TOLERANCE).float().sum(), sequence_count(batch))
 
 
 def draw_sequence(
@@ -108,8 +104,7 @@ def draw_marks(rng: np.random.Generator, steps: int) -> tuple[int, int]:
 def _check_lengths(length: int, longest: int | None) -> int:
     if check_positive("length", length) < SHORTEST:
         raise ValueError(
-            f"length: expected at least {SHORTEST}, so that the first ten steps lie before the midpoint, "
-            f"got {length}"
+            f"length: expected at least {SHORTEST}, so that the first ten steps lie before the midpoint, got {length}"
         )
     if longest is None:
         return length * 11 // 10

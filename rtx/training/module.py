@@ -6,11 +6,12 @@ from typing import Any
 import lightning
 import torch
 from lightning.pytorch.utilities.types import OptimizerLRScheduler
-from torch import Tensor, nn
+from torch import Tensor
 from torch.utils.data import DataLoader
 from torchmetrics import MeanMetric
 
 from rtx.nn.validate import check_finite
+from rtx.tasks.build import SequenceModel
 from rtx.tasks.loader import loader
 from rtx.tasks.task import Batch, Sum, Task
 from rtx.training.recipe import Settings
@@ -32,14 +33,14 @@ class Trainee(lightning.LightningModule):
     def __init__(
         self,
         task: Task,
-        model: nn.Module,
+        model: SequenceModel,
         settings: Settings,
         seed: int = 0,
         card: dict[str, Any] | None = None,
     ) -> None:
         super().__init__()
         self.task, self.model, self.settings, self.seed, self.card = task, model, settings, seed, card or {}
-        self.scores = nn.ModuleDict({"validation": MeanMetric(), "test": MeanMetric()})
+        self.validation, self.test = MeanMetric(), MeanMetric()
         self.live_parameters = 0
 
     def training_step(self, batch: Batch) -> Tensor:
@@ -64,15 +65,14 @@ class Trainee(lightning.LightningModule):
 
     def validation_step(self, batch: Batch) -> None:
         """Score a batch of the validation split."""
-        self._score("validation", batch)
+        self._score("validation", self.validation, batch)
 
     def test_step(self, batch: Batch) -> None:
         """Score a batch of the test split."""
-        self._score("test", batch)
+        self._score("test", self.test, batch)
 
-    def _score(self, split: str, batch: Batch) -> None:
+    def _score(self, split: str, metric: MeanMetric, batch: Batch) -> None:
         score = self.task.score(self.model(batch.inputs, batch.lengths), batch)
-        metric = self.scores[split]
         metric.update(score.total / score.count, weight=score.count)  # so batches of any size add up
         self.log(split, metric, on_epoch=True, prog_bar=True, batch_size=len(batch.lengths))
 
@@ -116,7 +116,7 @@ class Trainee(lightning.LightningModule):
         self.live_parameters = checkpoint["rtx"]["live"]
 
 
-def evaluate(task: Task, model: nn.Module, batches: Iterable[Batch]) -> float:
+def evaluate(task: Task, model: SequenceModel, batches: Iterable[Batch]) -> float:
     """The task's score of `model` over `batches`, without a Trainer: for notebooks and generated tunes.
 
     Args:

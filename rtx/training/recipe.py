@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from importlib import resources
 from typing import Any
 
@@ -62,9 +62,7 @@ class Recipe:
         """The number that the paper prints for `model`; None where it has none."""
         return self._model(model).get("paper")
 
-    def plan(
-        self, model: str, variant: str | None = None, overrides: Mapping[str, Any] | None = None
-    ) -> "Plan":
+    def plan(self, model: str, variant: str | None = None, overrides: Mapping[str, Any] | None = None) -> "Plan":
         """What to train, and how: a model's hyper-parameters and settings, after `overrides`.
 
         Raises:
@@ -97,12 +95,6 @@ class Plan:
     variant: str
     hyperparameters: dict[str, Any]
     settings: Settings
-
-    def shortened(self, epochs: int | None) -> "Plan":
-        """The same plan, cut off after `epochs` if that is fewer than its own."""
-        if epochs is None or epochs == self.settings.epochs:
-            return self
-        return replace(self, settings=replace(self.settings, epochs=epochs))
 
 
 def recipe_names() -> list[str]:

@@ -49,20 +49,32 @@ def train(
     """
     folder = runs / plan.recipe.name / f"{plan.model}-{plan.variant}-s{seed}"
     last = _last_checkpoint(folder, resume)
-    shortened = plan.shortened(epochs)
-    trainee = _trainee(shortened, seed)
+    trainee = _trainee(plan, seed)
     with _quiet():
-        fitted = _fit(trainee, folder, last, shortened.settings.epochs, **trainer)
-        best = fitted.checkpoint_callback.best_model_path  # type: ignore[union-attr]
-        chosen = torch.load(best, weights_only=True)
+        fitted = _fit(trainee, folder, last, min(epochs or plan.settings.epochs, plan.settings.epochs), **trainer)
+        chosen = torch.load(_best(fitted).best_model_path, weights_only=True)
         trainee.load_state_dict(chosen["state_dict"])
         test = fitted.test(trainee, verbose=False)[0]["test"]
-    validation = float(fitted.checkpoint_callback.best_model_score)  # type: ignore[union-attr, arg-type]
+    result = _result(plan, trainee, fitted, seed, chosen["epoch"] + 1, test, command)
+    save_checkpoint(
+        folder / "best.safetensors",
+        trainee.model,
+        plan.recipe.task,
+        plan.model,
+        plan.hyperparameters,
+        **{key: getattr(result, key) for key in ("recipe", "variant", "seed", "epoch", "validation", "test", "commit")},
+    )
+    return ledger.write_result(result, results)
+
+
+def _result(
+    plan: Plan, trainee: Trainee, fitted: lightning.Trainer, seed: int, epoch: int, test: float, command: str
+) -> ledger.Result:
     timer = next(c for c in fitted.callbacks if isinstance(c, Timer))  # type: ignore[attr-defined]
-    cut = None
-    if shortened.settings.epochs < plan.settings.epochs and fitted.current_epoch >= shortened.settings.epochs:
-        cut = f"{shortened.settings.epochs} of {plan.settings.epochs} epochs"
-    result = ledger.Result(
+    done, planned = fitted.current_epoch, plan.settings.epochs
+    # an early stop is the recipe's own end; fewer epochs than it asks for are not
+    cut = f"{done} of {planned} epochs" if done == fitted.max_epochs and done < planned else None
+    return ledger.Result(
         recipe=plan.recipe.name,
         model=plan.model,
         variant=plan.variant,
@@ -71,8 +83,8 @@ def train(
         data_sha256=trainee.task.sha256(),
         metric=trainee.task.metric,
         seed=seed,
-        epoch=chosen["epoch"] + 1,
-        validation=validation,
+        epoch=epoch,
+        validation=float(_best(fitted).best_model_score),  # type: ignore[arg-type]
         test=test,
         parameters=trainee.live_parameters,
         seconds=round(timer.time_elapsed("train"), 1),
@@ -82,16 +94,12 @@ def train(
         command=command,
         budget=cut,
     )
-    facts = {"recipe": result.recipe, "variant": result.variant, "seed": seed, "epoch": result.epoch}
-    save_checkpoint(
-        folder / "best.safetensors",
-        trainee.model,
-        plan.recipe.task,
-        plan.model,
-        plan.hyperparameters,
-        **facts,  # type: ignore[arg-type]
-    )
-    return ledger.write_result(result, results)
+
+
+def _best(fitted: lightning.Trainer) -> ModelCheckpoint:
+    callback = fitted.checkpoint_callback
+    assert isinstance(callback, ModelCheckpoint)
+    return callback
 
 
 def _last_checkpoint(folder: Path, resume: bool) -> Path | None:
@@ -114,9 +122,7 @@ def _trainee(plan: Plan, seed: int) -> Trainee:
 def _fit(trainee: Trainee, folder: Path, last: Path | None, epochs: int, **trainer: Any) -> lightning.Trainer:
     settings, best = trainee.settings, trainee.task.best
     callbacks: list[Callback] = [
-        ModelCheckpoint(
-            folder, "best", "validation", mode=best, save_last=True, enable_version_counter=False
-        ),
+        ModelCheckpoint(folder, "best", "validation", mode=best, save_last=True, enable_version_counter=False),
         Timer(interval="epoch", verbose=False),
     ]
     if settings.stop_after is not None:

@@ -18,8 +18,6 @@ def small_model(request) -> Callable[..., torch.nn.Module]:
     def make(**changes: object) -> torch.nn.Module:
         torch.manual_seed(0)
         wanted = SMALL | changes
-        return MODELS[request.param](
-            **{k: v for k, v in wanted.items() if k in hyperparameter_names(request.param)}
-        )
+        return MODELS[request.param](**{k: v for k, v in wanted.items() if k in hyperparameter_names(request.param)})
 
     return make

@@ -8,9 +8,7 @@ from rtx.models import RNN, RTransformer, Transformer
 from rtx.nn import naive, sinusoidal_positions
 
 
-def naive_block(
-    block: torch.nn.Sequential, x: torch.Tensor, norm: str, window: int, heads: int
-) -> torch.Tensor:
+def naive_block(block: torch.nn.Sequential, x: torch.Tensor, norm: str, window: int, heads: int) -> torch.Tensor:
     """Eq. 8 from the naive bricks alone."""
     local, attention, forward = block
 
@@ -81,9 +79,7 @@ def test_transformer_equals_torchs_encoder_under_a_causal_mask(norm):
 def torch_layer(block: torch.nn.Sequential, norm: str) -> torch.nn.Module:
     """torch's layer with our weights; its projections have biases, ours (Eq. 4, 6) have none: zero."""
     attention, forward = block
-    layer = torch.nn.TransformerEncoderLayer(
-        8, 2, 32, 0.0, batch_first=True, norm_first=norm == "pre"
-    ).double()
+    layer = torch.nn.TransformerEncoderLayer(8, 2, 32, 0.0, batch_first=True, norm_first=norm == "pre").double()
     a, f = attention.sublayer, forward.sublayer
     zero = torch.zeros(8).double()
     layer.load_state_dict(

@@ -46,9 +46,7 @@ def test_the_authors_norm_is_ours_with_its_gain_scaled():
 
 
 def test_unknown_norm_is_refused():
-    with pytest.raises(
-        ValueError, match="norm: 'prae' is unknown, allowed are post, pre; did you mean 'pre'"
-    ):
+    with pytest.raises(ValueError, match="norm: 'prae' is unknown, allowed are post, pre; did you mean 'pre'"):
         Residual(torch.nn.Identity(), 4, "prae")
 
 

@@ -43,9 +43,7 @@ def test_equals_torch_on_every_padded_window_with_all_gradients(cell, B, T, D, w
     (expected * weight).sum().backward()
     torch.testing.assert_close(x_ours.grad, x_theirs.grad, rtol=0, atol=1e-10)
     for name, parameter in ours.named_parameters():
-        gradient = (
-            torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
-        )  # M = 1: no recurrence
+        gradient = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad  # M = 1: no recurrence
         torch.testing.assert_close(gradient, theirs.get_parameter(name).grad, rtol=0, atol=1e-10)
 
 
@@ -107,7 +105,5 @@ def test_sizes_below_one_are_refused(arguments):
 
 
 def test_unknown_cell_is_refused_with_the_nearest_name():
-    with pytest.raises(
-        ValueError, match=r"cell: 'gruu' is unknown, allowed are rnn, gru, lstm; did you mean 'gru'"
-    ):
+    with pytest.raises(ValueError, match=r"cell: 'gruu' is unknown, allowed are rnn, gru, lstm; did you mean 'gru'"):
         LocalRNN(4, 3, "gruu")

@@ -48,39 +48,42 @@ class Check:
             return Verdict(False, f"your code raised {type(error).__name__}: {error}")
         if all(answer is None or answer is Ellipsis for answer in answers):
             return Verdict(None, "")
-        if self._agrees(self.solution, cases, answers):
+        expected = [self.solution(*case) for case in cases]
+        wrong = [i for i, pair in enumerate(zip(expected, answers, strict=True)) if not _same(*pair)]
+        if not wrong:
             return Verdict(True, self.praise)
         for message, bug in self.bugs.items():
             if self._agrees(bug, cases, answers):
                 return Verdict(False, message)
-        return Verdict(False, _difference(self.solution(*cases[0]), answers[0]))
+        where = f"case {wrong[0] + 1}" if wrong[0] else "the first case"
+        return Verdict(False, _difference(where, expected[wrong[0]], answers[wrong[0]]))
 
     @staticmethod
-    def _agrees(
-        function: Callable[..., Any], cases: Sequence[tuple[Any, ...]], answers: Sequence[Any]
-    ) -> bool:
+    def _agrees(function: Callable[..., Any], cases: Sequence[tuple[Any, ...]], answers: Sequence[Any]) -> bool:
         return all(_same(function(*case), answer) for case, answer in zip(cases, answers, strict=True))
 
 
 def _same(expected: Any, given: Any) -> bool:
     try:
-        torch.testing.assert_close(
-            torch.as_tensor(given), torch.as_tensor(expected), check_dtype=False, rtol=1e-4, atol=1e-5
-        )
+        given, expected = torch.as_tensor(given), torch.as_tensor(expected)
+        # NaN is like NaN: a bug that overflows is told by its name
+        torch.testing.assert_close(given, expected, check_dtype=False, rtol=1e-4, atol=1e-5, equal_nan=True)
     except (AssertionError, TypeError, ValueError, RuntimeError):
         return False
     return True
 
 
-def _difference(expected: Any, given: Any) -> str:
+def _difference(where: str, expected: Any, given: Any) -> str:
     if isinstance(expected, Tensor) and isinstance(given, Tensor) and expected.shape != given.shape:
         return f"expected shape {tuple(expected.shape)}, got {tuple(given.shape)}"
     if isinstance(expected, Tensor) and not isinstance(given, Tensor):
         return f"expected a tensor, got {type(given).__name__}"
-    return f"on the first case expected {_short(expected)}, got {_short(given)}"
+    return f"on {where} expected {_short(expected)}, got {_short(given)}"
 
 
 def _short(value: Any) -> str:
+    if isinstance(value, Tensor) and not value.ndim:
+        return f"{value.item():.4g}"
     if isinstance(value, Tensor):
         return f"a tensor that begins {[round(v, 3) for v in value.flatten()[:3].tolist()]}"
     return repr(value)

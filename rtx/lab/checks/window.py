@@ -24,9 +24,7 @@ windows = Check(
     cases=_sequences,
     solution=lambda x, M: _cut(x, M, before=M - 1),
     bugs={
-        "only T - M + 1 windows: M - 1 zero vectors belong before the sequence": (
-            lambda x, M: _cut(x, M, before=0)
-        ),
+        "only T - M + 1 windows: M - 1 zero vectors belong before the sequence": (lambda x, M: _cut(x, M, before=0)),
         "the zeros stand behind the sequence, so your windows read the future": (
             lambda x, M: _cut(x, M, before=0, after=M - 1)
         ),

@@ -89,16 +89,17 @@ function render({ model, el }) {
   canvas.setAttribute("role", "img");
   el.append(canvas, button, clock);
 
-  let roll, playing = null;
+  let roll, playing = null, next = 0;
   const title = () => model.get("title");
 
   function show() {
     const seconds = model.get("frame_seconds"), total = roll.frames * seconds;
-    if (playing?.time() >= total) stop();
-    const time = playing ? playing.time() : 0;
+    if (playing?.time() > total + RELEASE) stop();
+    const time = Math.min(playing?.time() ?? 0, total);
     draw(canvas, roll, model.get("lowest"), playing ? time / seconds : undefined);
     clock.textContent = `${time.toFixed(1)} of ${total.toFixed(1)} s`;
-    if (playing) requestAnimationFrame(show);
+    cancelAnimationFrame(next);
+    if (playing) next = requestAnimationFrame(show);
   }
   function label() {
     button.textContent = playing ? "■ Stop" : "▶ Play";

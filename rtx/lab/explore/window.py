@@ -41,6 +41,7 @@ def window(x: Float[Tensor, "T D"], model: LocalRNN | None = None, widest: int =
     models = {model.cell: model} if model else _untrained(x)
     start = model or models["gru"]
     widest = max(check_positive("widest", widest), start.window)
+    shown = min(len(x), max(1, start.window // 2))  # a window of pads and positions, for the still picture
     picture = _Picture(x, widest)
 
     def update(window: int, position: int, cell: str) -> str:
@@ -51,16 +52,14 @@ def window(x: Float[Tensor, "T D"], model: LocalRNN | None = None, widest: int =
     return Explorer(
         picture.figure,
         update,
-        "slide t down to 1 and watch the pads enter; then keep t, widen M, and watch the norm",
+        "slide t to the right until no pad is left; then keep t, widen M, and watch the norm",
         window=widgets.IntSlider(start.window, 1, widest, description="window M"),
-        position=widgets.IntSlider((len(x) + 1) // 2, 1, len(x), description="position t"),
+        position=widgets.IntSlider(shown, 1, len(x), description="position t"),
         cell=widgets.Dropdown(options=list(models), value=start.cell, description="cell"),
     )
 
 
-def window_states(
-    model: LocalRNN, x: Float[Tensor, "T D"], position: int, window: int
-) -> Float[Tensor, "M D"]:
+def window_states(model: LocalRNN, x: Float[Tensor, "T D"], position: int, window: int) -> Float[Tensor, "M D"]:
     """The hidden state after each step of the window that ends at `position` (1 … T); the last one is h_t."""
     network = TORCH[model.cell](model.d_model, model.d_model, batch_first=True, device="meta")
     network.load_state_dict(model.state_dict(), assign=True)
@@ -112,9 +111,7 @@ class _Picture:
         self.figure.colorbar(shown, ax=top, label="input", ticks=shown.get_clim())
         self.figure.colorbar(self.states, ax=bottom, label="state", ticks=[-1, 0, 1])
         self.figure.draw_without_rendering()
-        self.figure.set_layout_engine(
-            "none"
-        )  # the layout stays: finding it anew would double a redraw's time
+        self.figure.set_layout_engine("none")  # the layout stays: finding it anew would double a redraw's time
 
     def move(self, position: int, states: np.ndarray) -> None:
         """Set the window to end at `position`; `states` is (M, D)."""

@@ -1,0 +1,126 @@
+"""Explorer of who sees whom: which input moves which output, in models that were not trained.
+
+Wang et al. (2019), R-Transformer, §3 and Figure 2.
+"""
+
+from collections.abc import Callable
+from copy import deepcopy
+from functools import cache
+
+import ipywidgets as widgets
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from rtx.lab.explore.explorer import Explorer
+from rtx.lab.plots import new_figure, reach_map
+from rtx.models import RNN, RTransformer, Transformer
+from rtx.nn import LocalRNN
+from rtx.nn.validate import check_finite, check_sequence
+
+WIDTH, LENGTH = 8, 16
+
+BACKBONES: dict[str, Callable[[int, int], nn.Module]] = {
+    "RNN": lambda layers, window: RNN(WIDTH, layers, "rnn"),
+    "GRU": lambda layers, window: RNN(WIDTH, layers, "gru"),
+    "LocalRNNs": lambda layers, window: nn.Sequential(*(LocalRNN(WIDTH, window) for _ in range(layers))),
+    "Transformer": lambda layers, window: Transformer(WIDTH, layers, heads=2),
+    "R-Transformer": lambda layers, window: RTransformer(WIDTH, layers, 2, window),
+}
+"""Backbones by the name shown, made from a number of layers and a window."""
+WINDOWED = ("LocalRNNs", "R-Transformer")
+
+
+def reach(mine: nn.Module | None = None, x: Float[Tensor, "1 T D"] | None = None) -> Explorer:
+    """Who sees whom, with controls `model`, `layers` (L) and `window` (M).
+
+    Args:
+        mine: a causal backbone of your own, (B, T, D) to (B, T, D), which joins the models as "mine". A copy of it
+            without dropout is shown, as it is now.
+        x: one sequence to show it for, at best a short one; by default 16 steps of noise as wide as its `d_model`.
+
+    Raises:
+        ValueError: if `x` is not one finite (1, T, D) float sequence, is missing where `mine` has no `d_model`, is
+            given without `mine`, or `mine` changes its shape.
+    """
+    if mine is None and x is not None:
+        raise ValueError("x: it is what your own model reads, so give that, too: explore.reach(mine, x)")
+    noise = torch.randn(1, LENGTH, WIDTH, generator=torch.Generator().manual_seed(0))
+    own = None if mine is None else (deepcopy(mine).cpu().eval(), _sequence(mine, x))
+    figure, [ax] = new_figure(5.4, 4.3)
+    image = reach_map(ax, torch.ones(LENGTH, LENGTH), "untrained")
+    figure.colorbar(image, ax=ax, label="share of what moves the output")
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # the layout stays: finding it anew would double a redraw's time
+
+    @cache
+    def table(model: str, layers: int, window: int) -> Tensor:
+        if own is not None and model == "mine":
+            return reach_at_once(*own)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            return reach_at_once(BACKBONES[model](layers, window), noise)
+
+    def update(model: str, layers: int, window: int) -> str:
+        depth.disabled, breadth.disabled = model == "mine", model not in WINDOWED
+        moved = table(model, 0 if model == "mine" else layers, window if model in WINDOWED else 0)
+        T = len(moved)
+        image.set_data(shares(moved).where(moved > 0, torch.nan))
+        image.set_extent((0.5, T + 0.5, T + 0.5, 0.5))
+        settings = [model, *([f"L = {layers}"] * (model != "mine")), *([f"M = {window}"] * (model in WINDOWED))]
+        ax.set_title(", ".join(settings))
+        return sentence(moved)
+
+    names = [*BACKBONES, *(["mine"] if own else [])]
+    choice = widgets.Dropdown(options=names, value="mine" if own else "R-Transformer", description="model")
+    depth = widgets.IntSlider(2, 1, 4, description="layers L")
+    breadth = widgets.IntSlider(4, 1, 8, description="window M")
+    caption = "set LocalRNNs, and add layers or widen M until every input reaches the last output; then R-Transformer"
+    return Explorer(figure, update, caption, model=choice, layers=depth, window=breadth)
+
+
+def reach_at_once(model: nn.Module, x: Float[Tensor, "1 T D"]) -> Float[Tensor, "T T"]:
+    """`rtx.lab.trace.reach` in one backward pass, for a slider's sake: a batch of copies, an output number for each.
+
+    Exact where the rows of a batch do not touch one another. Memory grows with (T D)².
+
+    Raises:
+        ValueError: if the output is not of the shape of the input.
+    """
+    _, T, D = x.shape
+    copies = x.detach().repeat(T * D, 1, 1).requires_grad_()
+    outputs = model(copies)
+    if outputs.shape != copies.shape:
+        before, after = (1, T, D), (1, *outputs.shape[1:])
+        raise ValueError(f"model: expected a backbone that keeps the shape {before}, got {after}")
+    (gradient,) = torch.autograd.grad(outputs.flatten(1).diagonal().sum(), copies)
+    return gradient.view(T, D, T, D).square().sum((1, 3)).sqrt()
+
+
+def shares(moved: Float[Tensor, "T T"]) -> Float[Tensor, "T T"]:
+    """Each row of a reach table as shares: what part of all that moves output t comes from input s."""
+    return moved / moved.sum(1, keepdim=True)
+
+
+def sentence(moved: Float[Tensor, "T T"]) -> str:
+    """What a reach table says about the last output and about the future."""
+    T = len(moved)
+    far = T // 2  # "far" is more than half a sequence back
+    distant = 100 * float(shares(moved)[-1, : T - 1 - far].sum())
+    inputs = f"Output {T} is moved by {int((moved[-1] > 0).sum())} of {T} inputs"
+    seen = "no output sees the future" if bool((moved.triu(1) == 0).all()) else "some outputs see the future"
+    return f"{inputs}; those more than {far} steps back make up {distant:.2g} % of it; {seen}."
+
+
+def _sequence(mine: nn.Module, x: Tensor | None) -> Tensor:
+    if x is None:
+        width = getattr(mine, "d_model", None)
+        if not isinstance(width, int):
+            raise ValueError("x: your model has no d_model, so give one sequence (1, time, width) for it to read")
+        like = next(mine.parameters(), torch.zeros(()))
+        return torch.randn(1, LENGTH, width, generator=torch.Generator().manual_seed(0)).to(like.dtype)
+    if x.ndim != 3 or len(x) != 1:
+        raise ValueError(f"x: expected one sequence (1, time, width), got {tuple(x.shape)}")
+    check_sequence("x", x, x.shape[-1])
+    check_finite("x", x)
+    return x.detach().cpu()
