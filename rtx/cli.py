@@ -15,7 +15,6 @@ from rtx.tasks import TASKS, data
 from rtx.training import table as tables
 from rtx.training.ledger import LEDGER
 from rtx.training.recipe import load_recipe, recipe_names
-from rtx.training.run import RUNS, train
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, help="R-Transformer and its family.")
 data_app = typer.Typer(no_args_is_help=True, help="The benchmark data: fetch them, or check what is there.")
@@ -71,10 +70,12 @@ def train_(
     devices: Annotated[str, typer.Option(help="As Lightning's: a number, or auto.")] = "auto",
     nodes: Annotated[int, typer.Option(min=1, help="Machines that train together.")] = 1,
     precision: Annotated[str, typer.Option(help="As Lightning's: 32-true, bf16-mixed, …")] = "32-true",
-    runs: Annotated[Path, typer.Option(help="Folder for checkpoints and logs.")] = RUNS,
+    runs: Annotated[Path, typer.Option(help="Folder for checkpoints and logs.")] = Path("runs"),
     results: Annotated[Path, typer.Option(help="The ledger's folder.")] = LEDGER,
 ) -> None:
     """Train a model of a recipe, choose its epoch by validation, test it once, and add it to the ledger."""
+    from rtx.training.run import train  # Lightning takes seconds to import: only here
+
     plan = load_recipe(recipe).plan(model, variant, dict(map(parse_setting, set_ or [])))
     path = train(
         plan,

@@ -53,9 +53,11 @@ def load_checkpoint(path: str | Path, model: str | None = None) -> SequenceModel
     if model is not None and card["model"] != model:
         raise ValueError(f"{path}: expected a checkpoint of {model}, got one of {card['model']}")
     network = build(card["task"], card["model"], **card["hyperparameters"])
-    expected, given = set(network.state_dict()), set(tensors)
+    expected = {k: tuple(v.shape) for k, v in network.state_dict().items()}
+    given = {k: tuple(v.shape) for k, v in tensors.items()}
     if expected != given:
-        raise ValueError(f"{path}: tensors do not fit {card['model']}: {', '.join(sorted(expected ^ given))}")
+        odd = sorted({k for k, _ in expected.items() ^ given.items()})
+        raise ValueError(f"{path}: tensors do not fit {card['model']}, missing, unknown or of another shape: {odd}")
     network.load_state_dict(tensors)
     return network.eval()
 

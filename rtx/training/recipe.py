@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from importlib import resources
 from typing import Any
 
-from rtx.nn.validate import check_choice
+from rtx.nn.validate import check_choice, check_positive
 from rtx.tasks.build import hyperparameter_names
 
 
@@ -39,7 +39,10 @@ class Settings:
     def __post_init__(self) -> None:
         check_choice("optimizer", self.optimizer, ("sgd", "adam"))
         check_choice("reduction", self.reduction, ("sum", "mean"))
-        for name in ("epochs", "batch_size", "learning_rate", "clip", "anneal", "patience", "stop_after"):
+        for name in ("epochs", "batch_size", "patience", "stop_after"):
+            if getattr(self, name) is not None:
+                check_positive(name, getattr(self, name))
+        for name in ("learning_rate", "clip", "anneal"):
             value = getattr(self, name)
             if value is not None and not (isinstance(value, int | float) and value > 0):
                 raise ValueError(f"{name}: expected a number above 0, got {value!r}")

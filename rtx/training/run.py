@@ -18,7 +18,14 @@ from rtx.training.checkpoint import save_checkpoint
 from rtx.training.module import Trainee
 from rtx.training.recipe import Plan
 
-RUNS = Path("runs")
+# what Lightning says of small data, of its own folders, and of torch's internals
+NOISE = (
+    "does not have many workers",
+    "GPU available but not used",
+    "Checkpoint directory .* exists and is not empty",
+    "is smaller than the logging interval",
+    r"isinstance\(treespec, LeafSpec\)",
+)
 
 
 def train(
@@ -27,7 +34,7 @@ def train(
     epochs: int | None = None,
     resume: bool = False,
     command: str = "",
-    runs: Path = RUNS,
+    runs: Path = Path("runs"),
     results: Path = ledger.LEDGER,
     **trainer: Any,
 ) -> Path:
@@ -131,7 +138,7 @@ def _fit(trainee: Trainee, folder: Path, last: Path | None, epochs: int, **train
         max_epochs=epochs,
         gradient_clip_val=settings.clip,  # Lightning clips after backward(), where clipping acts
         callbacks=callbacks,
-        logger=CSVLogger(folder, name=None, version="log"),
+        logger=CSVLogger(folder, name="log"),
         num_sanity_val_steps=0,
         log_every_n_steps=50,
         enable_model_summary=False,
@@ -150,7 +157,7 @@ def _quiet() -> Iterator[None]:
     before = logger.level
     logger.setLevel(logging.WARNING)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", ".*does not have many workers.*")
-        warnings.filterwarnings("ignore", ".*GPU available but not used.*")
+        for message in NOISE:
+            warnings.filterwarnings("ignore", f".*{message}.*")
         yield
     logger.setLevel(before)

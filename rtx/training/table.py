@@ -7,6 +7,7 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import NamedTuple
 
+from rtx.tasks import task_by_name
 from rtx.training.ledger import LEDGER, Result, read_results
 from rtx.training.recipe import Recipe
 
@@ -55,6 +56,19 @@ def rows(recipe: Recipe, ledger: Path = LEDGER) -> list[Row]:
         found = [group for key, group in sorted(runs.items(), key=str) if key[0] == model]
         table += [_row(printed, group) for group in found] or [Row(model, printed, "not run")]
     return table
+
+
+def best_runs(recipe: Recipe, ledger: Path = LEDGER) -> dict[str, Result]:
+    """Each model's finished run of the recipe's default variant and full budget that validated best.
+
+    Models without one are left out. Which score is better, the recipe's task says.
+    """
+    better = max if task_by_name(recipe.task).best == "max" else min
+    runs = defaultdict(list)
+    for result in read_results(recipe.name, ledger):
+        if result.variant == recipe.default_variant and result.budget is None:
+            runs[result.model].append(result)
+    return {model: better(found, key=lambda r: r.validation) for model, found in runs.items()}
 
 
 def _row(paper: str, runs: Sequence[Result]) -> Row:

@@ -1,0 +1,76 @@
+"""Draw every figure of the README from the models and the ledger: the same inputs give the same bytes.
+
+make figures
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from matplotlib.figure import Figure
+
+from rtx.lab.plots import COLOURS, new_figure, png, reach_map, style
+from rtx.lab.trace import reach
+from rtx.models import RNN, RTransformer, Transformer
+from rtx.training.recipe import load_recipe
+from rtx.training.table import best_runs
+
+FOLDER = Path(__file__).parent
+LEDGER = FOLDER.parent / "results"
+
+
+def who_sees_whom() -> Figure:
+    """What each position of three untrained models depends on, and how strongly."""
+    models = {
+        "GRU": RNN(16, layers=2),
+        "Transformer": Transformer(16, layers=2, heads=4),
+        "R-Transformer, window 4": RTransformer(16, layers=2, heads=4, window=4),
+    }
+    x = torch.randn(1, 24, 16, generator=torch.Generator().manual_seed(0))
+    figure, axes = new_figure(9.6, 3.3, columns=3)
+    for ax, (name, model) in zip(axes, models.items(), strict=True):
+        torch.manual_seed(0)
+        for parameter in model.parameters():
+            if parameter.ndim > 1:
+                torch.nn.init.xavier_uniform_(parameter)
+        strength = reach(model.eval(), x)
+        image = reach_map(ax, strength / strength.max(), name)
+    figure.colorbar(image, ax=axes, label="|∂y_t / ∂x_s|, strongest = 1")
+    return figure
+
+
+def nottingham() -> Figure:
+    """The paper's Table 2 beside the ledger's best finished run of each model."""
+    recipe = load_recipe("nottingham")
+    ours = best_runs(recipe, LEDGER)
+    models = [m for m in recipe.models if m in ours]
+    figure, (ax,) = new_figure(7.2, 0.9 + 0.5 * len(models))
+    for row, model in enumerate(models):
+        paper, test = recipe.paper(model), ours[model].test
+        ax.plot([paper, test], [row, row], color="0.8", zorder=1)
+        ax.scatter(paper, row, color="white", edgecolor=COLOURS[0], s=60, zorder=2, label="paper" if not row else None)
+        ax.scatter(test, row, color=COLOURS[1], s=60, zorder=3, label="this project" if not row else None)
+        ax.annotate(f"{test:.2f}", (test, row), (0, 8), textcoords="offset points", ha="center", fontsize=9)
+    ax.set_yticks(range(len(models)), models)
+    ax.set(
+        xlabel="test NLL per frame (nats), lower is better",
+        title="Nottingham, one seed each",
+        ylim=(len(models) - 0.4, -0.6),
+    )
+    ax.legend(frameon=False, fontsize=9)
+    return figure
+
+
+FIGURES: dict[str, Callable[[], Figure]] = {"who_sees_whom": who_sees_whom, "nottingham": nottingham}
+
+
+def main() -> None:
+    """Write each figure as PNG beside this file."""
+    style()
+    torch.set_num_threads(1)
+    for name, draw in FIGURES.items():
+        (FOLDER / f"{name}.png").write_bytes(png(draw()))
+
+
+if __name__ == "__main__":
+    main()

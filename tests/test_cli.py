@@ -1,0 +1,114 @@
+"""The `rtx` command as it is typed."""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from rich.console import Console
+
+from rtx.cli import main, parse_setting
+
+COMMANDS = (["list"], ["data"], ["data", "fetch"], ["data", "check"], ["train"], ["table"])
+
+
+class Done(NamedTuple):
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def rtx(monkeypatch, capsys) -> Callable[..., Done]:
+    """Runs the command in this process: starting Python and torch for each line would take seconds."""
+
+    def run(*words: str) -> Done:
+        monkeypatch.setattr("sys.argv", ["rtx", *words])
+        monkeypatch.setattr("rtx.cli.console", Console(width=120, no_color=True))
+        try:
+            main()
+            code = 0
+        except SystemExit as end:
+            code = end.code
+        return Done(code, *capsys.readouterr())
+
+    return run
+
+
+def test_the_installed_command_is_this_one():
+    command = Path(sys.executable).with_name("rtx")
+    done = subprocess.run([command, "table", "nottinghm"], capture_output=True, text=True)
+    assert done.returncode == 2 and "did you mean 'nottingham'?" in done.stderr
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_every_command_has_help(rtx, words):
+    done = rtx(*words, "--help")
+    assert done.returncode == 0
+    assert words[0] in ("data",) or f"Example: rtx {' '.join(words)}" in done.stdout
+
+
+def test_list_names_models_tasks_and_recipes(rtx):
+    out = rtx("list").stdout
+    for word in ("r-transformer", "transformer", "gru", "add", "mnist", "chorales", "nottingham"):
+        assert re.search(rf"\b{word}\b", out)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("train", "notingham", "gru"), "rtx: recipe: 'notingham' is unknown, allowed are nottingham; did you mean"),
+        (("train", "nottingham", "r-transfomer"), "did you mean 'r-transformer'?"),
+        (("train", "nottingham", "gru", "--set", "d_modl=3"), "did you mean 'd_model'?"),
+        (("train", "nottingham", "gru", "--set", "d_model"), "rtx: --set: expected key=value, got 'd_model'"),
+        (("train", "nottingham", "gru", "--variant", "papr"), "did you mean 'paper'?"),
+        (
+            ("train", "nottingham", "gru", "--set", "d_model=-3"),
+            "d_model: expected a whole number of at least 1, got -3",
+        ),
+        (("table", "nottinghm"), "did you mean 'nottingham'?"),
+        (("data", "check", "nist"), "did you mean 'mnist'?"),
+    ],
+)
+def test_bad_input_ends_in_one_line_and_code_2(rtx, words, message):
+    done = rtx(*words)
+    assert done.returncode == 2
+    assert message in done.stderr and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a=1", ("a", 1)),
+        ("a=1e-3", ("a", 1e-3)),
+        ("a=gru", ("a", "gru")),
+        ("a=true", ("a", True)),
+        ("a=x=y", ("a", "x=y")),
+    ],
+)
+def test_settings_are_read_as_toml_or_text(text, expected):
+    assert parse_setting(text) == expected
+
+
+def test_table_prints_markdown_from_the_ledger_alone(rtx, tmp_path):
+    out = rtx("table", "nottingham", "--format", "markdown", "--results", str(tmp_path)).stdout
+    assert out.splitlines()[2].startswith("| r-transformer | 2.37 | not run |")
+
+
+@pytest.mark.slow
+def test_train_writes_one_file_that_says_how_to_run_it_again(rtx, real_data, tmp_path):
+    words = ["train", "nottingham", "gru", "--epochs", "1", "--set", "d_model=4", "--set", "batch_size=64"]
+    places = ["--runs", str(tmp_path / "runs"), "--results", str(tmp_path / "results")]
+    done = rtx(*words, *places)
+    assert done.returncode == 0, done.stderr
+    (path,) = (tmp_path / "results" / "nottingham").iterdir()
+    assert str(path) in done.stdout
+    found = json.loads(path.read_text())
+    assert found["command"] == "rtx train nottingham gru --seed 0 --epochs 1 --set d_model=4 --set batch_size=64"
+    assert found["budget"] == "1 of 20 epochs" and found["data_sha256"].startswith("d154f7ca")
+    assert 0 < found["test"] < 70  # 88 fair coins cost 61 nats
+    assert Path(tmp_path / "runs/nottingham").is_dir()

@@ -1,0 +1,86 @@
+"""The ledger and the table made from it."""
+
+import json
+import math
+import re
+from dataclasses import asdict, fields
+from pathlib import Path
+
+import pytest
+
+from rtx.training.ledger import Result, read_result, read_results, write_result
+from rtx.training.recipe import load_recipe, recipe_names
+from rtx.training.table import rows, to_html, to_markdown
+
+ROOT = Path(__file__).parents[2]
+KEYS = (
+    "recipe model variant scale data data_sha256 metric seed epoch validation test parameters seconds hardware "
+    "versions commit command budget"
+)
+
+
+def result(**changes) -> Result:
+    plain = {f.name: f.name for f in fields(Result)}
+    numbers = {"seed": 0, "epoch": 3, "validation": 2.5, "test": 2.25, "parameters": 1000, "seconds": 120.0}
+    return Result(**(plain | {"recipe": "tiny", "model": "gru", "versions": {}, "budget": None} | numbers | changes))
+
+
+def test_a_run_comes_back_as_it_was_written(tmp_path):
+    path = write_result(result(), tmp_path)
+    assert path.parent == tmp_path / "tiny"
+    assert list(json.loads(path.read_text())) == KEYS.split()
+    assert read_result(path) == result()
+
+
+def test_runs_never_overwrite_each_other(tmp_path):
+    for _ in range(20):
+        write_result(result(), tmp_path)
+    assert len(list(read_results("tiny", tmp_path))) == 20
+    assert list(tmp_path.rglob("*.partial")) == []
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"recipe": "tiny"}', json.dumps(asdict(result()) | {"more": 1})])
+def test_a_damaged_file_is_named(tmp_path, text):
+    path = write_result(result(), tmp_path)
+    path.write_text(text)
+    with pytest.raises(ValueError, match=re.escape(str(path))):
+        list(read_results("tiny", tmp_path))
+
+
+def test_the_table_averages_seeds_and_says_what_was_not_run(recipe, tmp_path):
+    write_result(result(test=2.0), tmp_path)
+    write_result(result(test=3.0, seed=1), tmp_path)
+    write_result(result(test=9.0, variant="other", budget="1 of 4 epochs"), tmp_path)
+    table = rows(recipe, tmp_path)
+    assert [(row.model, row.paper, row.ours) for row in table] == [
+        ("r-transformer", "0.50", "not run"),
+        ("gru", "-", "9.000"),
+        ("gru", "-", f"2.500 ± {math.sqrt(0.5):.3f}"),
+    ]
+    assert table[1].budget == "1 of 4 epochs, 2 min" and table[2].budget == "full, 2 min"
+    assert table[2].seeds == "0, 1"
+
+
+def test_the_table_prints_as_markdown_and_html(recipe, tmp_path):
+    write_result(result(hardware="<&>"), tmp_path)
+    table = rows(recipe, tmp_path)
+    assert to_markdown(table).splitlines()[2].startswith("| r-transformer | 0.50 | not run |")
+    assert "<td>&lt;&amp;&gt;</td>" in to_html(table)
+
+
+@pytest.mark.parametrize("name", recipe_names())
+def test_every_run_in_the_projects_ledger_is_whole_and_of_a_known_plan(name):
+    recipe = load_recipe(name)
+    for found in read_results(name, ROOT / "results"):
+        assert found.recipe == name and found.model in recipe.models
+        assert found.variant.split("+")[0] in recipe.variants
+        assert found.command.startswith(f"rtx train {name} {found.model}")
+        assert math.isfinite(found.test) and math.isfinite(found.validation)
+        assert re.fullmatch("[0-9a-f]{40}", found.commit or ""), "a run of a clean commit"
+
+
+@pytest.mark.parametrize("name", recipe_names())
+def test_the_readmes_table_is_the_ledgers(name):
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    printed = text.split(f"<!-- table: {name} -->\n")[1].split("<!-- end -->")[0].strip()
+    assert printed == to_markdown(rows(load_recipe(name), ROOT / "results")), f"rtx table {name} --format markdown"

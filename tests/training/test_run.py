@@ -1,0 +1,112 @@
+"""Whole training runs on a tiny task: chosen by validation, resumed exactly, refused where they do not fit."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from rtx.tasks import TASKS, Example
+from rtx.tasks.loader import loader
+from rtx.training.checkpoint import load_checkpoint
+from rtx.training.ledger import read_result
+from rtx.training.module import evaluate
+from rtx.training.run import train
+
+CPU = {"accelerator": "cpu", "enable_progress_bar": False}
+
+
+@pytest.fixture
+def run(tmp_path):
+    def start(plan, name="a", **options):
+        return train(plan, runs=tmp_path / name, results=tmp_path / "results", **(CPU | options))
+
+    return start
+
+
+def checkpoint(tmp_path, plan, name="a", seed=0):
+    return tmp_path / name / "tiny" / f"{plan.model}-{plan.variant}-s{seed}" / "best.safetensors"
+
+
+def test_a_run_ends_in_the_ledger_with_the_score_of_the_epoch_that_validation_chose(recipe, tiny_task, run, tmp_path):
+    plan = recipe.plan("r-transformer")
+    result = read_result(run(plan, command="rtx train tiny r-transformer"))
+    network = load_checkpoint(checkpoint(tmp_path, plan))
+    for split, recorded in (("validation", result.validation), ("test", result.test)):
+        score = evaluate(tiny_task, network, loader(tiny_task, split, 16))
+        assert score == pytest.approx(recorded, rel=1e-5)
+    log = (tmp_path / "a/tiny/r-transformer-plain-s0/log/version_0/metrics.csv").read_text().splitlines()
+    column = log[0].split(",").index("validation")
+    epochs = [float(cell) for line in log[1:] if (cell := line.split(",")[column])]
+    assert len(epochs) == 4
+    assert result.validation == pytest.approx(min(epochs)) and epochs[result.epoch - 1] == min(epochs)
+    assert result.parameters == sum(p.numel() for p in network.parameters())
+    assert result.budget is None and result.command == "rtx train tiny r-transformer"
+
+
+def test_training_beats_predicting_zero(recipe, tiny_task, run):
+    zero = torch.cat([e.target for e in tiny_task.split("test")]).square().mean()
+    assert read_result(run(recipe.plan("gru", overrides={"epochs": 40}))).test < 0.5 * zero
+
+
+def test_the_same_seed_gives_the_same_run_and_another_seed_another(recipe, run):
+    plan = recipe.plan("r-transformer")
+    first, again, other = (read_result(run(plan, name, seed=s)) for name, s in (("a", 0), ("b", 0), ("c", 1)))
+    assert first.test == again.test != other.test
+
+
+def test_a_resumed_run_ends_where_the_undisturbed_one_does(recipe, run, tmp_path):
+    plan = recipe.plan("r-transformer")
+    whole = read_result(run(plan, "whole"))
+    part = read_result(run(plan, "parts", epochs=2))
+    assert part.budget == "2 of 4 epochs"
+    resumed = read_result(run(plan, "parts", resume=True))
+    assert (resumed.test, resumed.validation, resumed.epoch) == (whole.test, whole.validation, whole.epoch)
+    assert resumed.budget is None
+    a, b = (load_checkpoint(checkpoint(tmp_path, plan, name)).state_dict() for name in ("whole", "parts"))
+    assert all(torch.equal(a[k], b[k]) for k in a)
+
+
+def test_early_stopping_is_not_a_cut(recipe, run):
+    plan = recipe.plan("gru", overrides={"epochs": 50, "learning_rate": 3.0, "stop_after": 1})
+    assert read_result(run(plan)).budget is None
+
+
+def test_nothing_to_resume_is_said(recipe, run):
+    with pytest.raises(ValueError, match=r"resume: there is no .*last\.ckpt"):
+        run(recipe.plan("gru"), resume=True)
+
+
+def test_an_unfinished_run_is_not_overwritten(recipe, run, tmp_path):
+    plan = recipe.plan("gru")
+    run(plan)
+    checkpoint(tmp_path, plan).unlink()
+    with pytest.raises(ValueError, match="holds an unfinished run: go on with --resume"):
+        run(plan)
+
+
+def test_the_checkpoint_of_another_model_is_refused_and_left_alone(recipe, run, tmp_path):
+    plan = recipe.plan("gru")
+    run(plan, epochs=2)
+    last = checkpoint(tmp_path, plan).with_name("last.ckpt")
+    before = last.read_bytes()
+    wider = replace(plan, hyperparameters={"d_model": 16})
+    with pytest.raises(ValueError, match="resume: expected the checkpoint of .*'d_model': 16.*got one of"):
+        run(wider, resume=True)
+    assert last.read_bytes() == before
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_nan_in_the_data_stops_the_run_and_writes_nothing(recipe, tiny_task, run, monkeypatch, tmp_path, bad):
+    def broken(split):
+        return [Example(torch.full_like(e.inputs, bad), e.target) for e in tiny_task.split(split)]
+
+    monkeypatch.setitem(TASKS, "tiny", lambda: replace(tiny_task, examples=broken))
+    with pytest.raises(ValueError, match=r"inputs: expected finite numbers, got 24 NaN or infinite, the first at \(0,"):
+        run(recipe.plan("gru"))
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_loss_that_explodes_stops_the_run_with_its_step_and_rate(recipe, run):
+    plan = recipe.plan("r-transformer", "pre", {"optimizer": "sgd", "learning_rate": 1e30})
+    with pytest.raises(ValueError, match=r"loss: became (nan|inf) at step \d+, learning rate 1e\+30"):
+        run(plan)
