@@ -109,6 +109,6 @@ def test_train_writes_one_file_that_says_how_to_run_it_again(rtx, real_data, tmp
     assert str(path) in done.stdout
     found = json.loads(path.read_text())
     assert found["command"] == "rtx train nottingham gru --seed 0 --epochs 1 --set d_model=4 --set batch_size=64"
-    assert found["budget"] == "1 of 20 epochs" and found["data_sha256"].startswith("d154f7ca")
+    assert found["budget"] == "1 of 15 epochs" and found["data_sha256"].startswith("d154f7ca")
     assert 0 < found["test"] < 70  # 88 fair coins cost 61 nats
     assert Path(tmp_path / "runs/nottingham").is_dir()

@@ -1,0 +1,122 @@
+"""A continued tune keeps its start and follows the model's probabilities, the seed and the temperature."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from rtx.models import RTransformer
+from rtx.tasks import SequenceModel
+from rtx.tasks.generate import continue_roll, evaluating
+
+NOTES = 5
+ROLL = torch.tensor([[1.0, 0, 0, 1, 0], [0, 1, 0, 1, 0]])
+
+
+class First(nn.Module):
+    """Gives its first input at every step."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x[:, :1].expand_as(x)
+
+
+def linear_model(weight: Tensor, bias: Tensor, backbone: nn.Module | None = None) -> SequenceModel:
+    """A model whose logits are weight · last frame + bias, or the frame that the backbone gives."""
+    backbone = backbone or nn.Identity()
+    backbone.d_model = NOTES
+    model = SequenceModel(backbone, NOTES, NOTES, "step")
+    model.load_state_dict(
+        {
+            "embedding.weight": torch.eye(NOTES),
+            "embedding.bias": torch.zeros(NOTES),
+            "head.weight": weight,
+            "head.bias": bias,
+        }
+    )
+    return model
+
+
+def constant_model(logits: Tensor) -> SequenceModel:
+    return linear_model(torch.zeros(NOTES, NOTES), logits)
+
+
+def small_model(dropout: float = 0.0) -> SequenceModel:
+    torch.manual_seed(0)
+    return SequenceModel(RTransformer(8, 1, 2, 3, dropout=dropout), NOTES, NOTES, "step")
+
+
+def test_the_start_stays_and_new_frames_hold_only_0_and_1() -> None:
+    tune = continue_roll(small_model(), ROLL, 20)
+    assert tune.shape == (22, NOTES) and tune.dtype == ROLL.dtype
+    assert torch.equal(tune[:2], ROLL)
+    assert set(tune.unique().tolist()) == {0.0, 1.0}
+
+
+def test_each_frame_is_drawn_from_the_one_before() -> None:
+    up = torch.roll(torch.eye(NOTES), 1, 0)  # the next frame is the last one, a key higher
+    tune = continue_roll(linear_model(200 * up, torch.full((NOTES,), -100.0)), ROLL, 4)
+    assert torch.equal(tune[2:], tune[1:-1].roll(1, dims=1))
+
+
+def test_the_whole_past_is_read() -> None:
+    model = linear_model(200 * torch.eye(NOTES), torch.full((NOTES,), -100.0), First())
+    assert torch.equal(continue_roll(model, ROLL, 4)[2:], ROLL[:1].expand(4, -1))
+
+
+@pytest.mark.parametrize("temperature", [0.5, 1.0, 3.0])
+def test_notes_sound_as_often_as_the_model_says(temperature: float) -> None:
+    logits = torch.tensor([-2.0, -1.0, 0.0, 1.0, 2.0])
+    drawn = continue_roll(constant_model(logits), ROLL, 1500, temperature)[2:]
+    expected = torch.sigmoid(logits / temperature)
+    torch.testing.assert_close(drawn.mean(0), expected, rtol=0, atol=4 * 0.5 / 1500**0.5)
+
+
+def test_a_low_temperature_takes_what_is_likelier() -> None:
+    tune = continue_roll(constant_model(torch.tensor([-1.0, 1, -2, 2, 0.5])), ROLL, 10, 0.01)
+    assert torch.equal(tune[2:], torch.tensor([0.0, 1, 0, 1, 1]).expand(10, -1))
+
+
+def test_the_seed_decides_and_the_callers_random_numbers_stay() -> None:
+    model = small_model()
+    before = torch.get_rng_state()
+    tunes = [continue_roll(model, ROLL, 10, seed=seed) for seed in (3, 3, 4)]
+    assert torch.equal(tunes[0], tunes[1]) and not torch.equal(tunes[0], tunes[2])
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_dropout_is_off_while_drawing_and_every_module_keeps_its_mode() -> None:
+    model = small_model(dropout=0.5).train()
+    model.head.eval()
+    tune = continue_roll(model, ROLL, 20)
+    assert torch.equal(tune, continue_roll(model.eval(), ROLL, 20))
+    model.train()
+    model.head.eval()
+    with pytest.raises(KeyError), evaluating(model):
+        assert not any(module.training for module in model.modules())
+        raise KeyError
+    assert model.training and model.backbone.training and not model.head.training
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+def test_other_precisions_are_kept(dtype: torch.dtype) -> None:
+    assert continue_roll(small_model().to(dtype), ROLL.to(dtype), 3).dtype == dtype
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"frames": 0}, "frames: expected a whole number of at least 1, got 0"),
+        ({"temperature": 0.0}, "temperature: expected a finite number above 0, got 0.0"),
+        ({"temperature": float("nan")}, "temperature: expected a finite number above 0, got nan"),
+        ({"roll": ROLL[None]}, r"roll: expected one sequence \(time, 5\), got \(1, 2, 5\)"),
+        ({"roll": ROLL[:, :4]}, r"roll: expected shape \(batch, time, 5\), got \(1, 2, 4\)"),
+        ({"roll": ROLL[:0]}, "roll: expected at least one sequence of at least one step"),
+        ({"roll": ROLL.long()}, "roll: expected floating-point numbers, got torch.int64"),
+        ({"roll": ROLL.double()}, "roll: is torch.float64, but the model is torch.float32"),
+        ({"roll": ROLL / 0}, "roll: expected finite numbers"),
+        ({"model": constant_model(torch.full((NOTES,), torch.nan))}, "logits of the model: expected finite"),
+    ],
+)
+def test_bad_input_is_named(change: dict[str, object], message: str) -> None:
+    arguments: dict[str, object] = {"model": small_model(), "roll": ROLL, "frames": 2}
+    with pytest.raises(ValueError, match=message):
+        continue_roll(**arguments | change)

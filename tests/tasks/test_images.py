@@ -1,0 +1,144 @@
+"""Digits and MNIST: splits, pixels, labels, and idx files that are not what they should be."""
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from sklearn.datasets import load_digits
+
+from rtx.tasks.images import digits, mnist, permutation, read_idx, read_mnist, stratified_split
+from rtx.tasks.task import collate
+
+# how many images of 0 … 9 the published training and test files hold
+TRAIN = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
+TEST = [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
+
+
+def labels_of(task, split: str) -> np.ndarray:
+    return np.array([int(e.target) for e in task.split(split)])
+
+
+def test_digits_are_split_by_class_and_none_is_lost():
+    task = digits()
+    whole = load_digits()
+    rows = {
+        split: torch.stack([e.inputs[:, 0] for e in task.split(split)]) for split in ("train", "validation", "test")
+    }
+    assert {split: len(r) for split, r in rows.items()} == {"train": 1439, "validation": 179, "test": 179}
+    together = torch.cat(list(rows.values()))
+    expected = torch.tensor(whole.data / 16, dtype=torch.float32)
+    torch.testing.assert_close(together.sort(0).values, expected.sort(0).values)
+    assert together.min() == 0 and together.max() == 1
+    for split, share in (("train", 0.8), ("validation", 0.1), ("test", 0.1)):
+        counts = np.bincount(labels_of(task, split), minlength=10)
+        assert np.abs(counts / np.bincount(whole.target) - share).max() < 0.01
+
+
+def test_digits_keep_their_labels():
+    whole = load_digits()
+    by_pixels = {
+        (row / 16).astype(np.float32).tobytes(): label for row, label in zip(whole.data, whole.target, strict=True)
+    }
+    for example in digits().split("test"):
+        assert by_pixels[example.inputs.numpy().tobytes()] == example.target
+
+
+def test_the_split_is_a_fixed_partition():
+    labels = np.repeat(np.arange(10), 37).astype(np.uint8)
+    parts = stratified_split(labels)
+    np.testing.assert_array_equal(np.sort(np.concatenate(list(parts.values()))), np.arange(370))
+    for split, part in stratified_split(labels).items():
+        np.testing.assert_array_equal(part, parts[split])
+    assert digits().sha256() == digits().sha256() and len(digits().sha256()) == 64
+
+
+def test_a_step_is_a_pixel_and_a_target_a_class():
+    task = digits()
+    batch = collate(task.split("validation")[:4], task.per)
+    assert batch.inputs.shape == (4, 64, 1) and batch.inputs.dtype == torch.float32
+    assert batch.targets.shape == (4,) and batch.targets.dtype == torch.int64
+    assert batch.lengths.tolist() == [64] * 4
+    perfect = torch.nn.functional.one_hot(batch.targets, task.outputs).float()
+    assert task.score(perfect, batch).total == 400
+
+
+def test_mnist_has_the_standard_test_set_and_validation_comes_from_training(real_data):
+    task = mnist()
+    counts = {s: np.bincount(labels_of(task, s), minlength=10) for s in ("train", "validation", "test")}
+    assert {s: int(c.sum()) for s, c in counts.items()} == {
+        "train": 55_000,
+        "validation": 5000,
+        "test": 10_000,
+    }
+    assert (counts["train"] + counts["validation"]).tolist() == TRAIN
+    assert counts["test"].tolist() == TEST
+    assert len(task.sha256().split("+")) == 4
+
+
+def test_mnist_is_normalised_by_the_training_images_mean_and_deviation(real_data):
+    pixels = read_mnist(
+        *(real_data / "mnist" / f"train-{kind}-ubyte.gz" for kind in ("images-idx3", "labels-idx1"))
+    ).pixels
+    assert pixels.mean() / 255 == pytest.approx(0.1307, abs=5e-5)
+    assert pixels.std() / 255 == pytest.approx(0.3081, abs=5e-5)
+    inputs = mnist().split("test")[0].inputs
+    assert inputs.shape == (784, 1) and inputs.min() == pytest.approx(-0.1307 / 0.3081)
+    assert inputs.max() <= (1 - 0.1307) / 0.3081 + 1e-6
+
+
+def test_permuted_mnist_reads_the_same_pixels_in_one_fixed_order(real_data):
+    plain, permuted, again = mnist(), mnist(permuted=True), mnist(permuted=True)
+    order = permutation(784)
+    assert sorted(order) == list(range(784)) and (order != np.arange(784)).mean() > 0.9
+    for split in ("train", "validation", "test"):
+        for index in (0, 1000, -1):
+            a, b, c = (task.split(split)[index] for task in (plain, permuted, again))
+            torch.testing.assert_close(b.inputs, a.inputs[torch.from_numpy(order)], rtol=0, atol=0)
+            torch.testing.assert_close(b.inputs, c.inputs, rtol=0, atol=0)
+            assert a.target == b.target
+    assert (plain.name, permuted.name) == ("mnist", "permuted-mnist")
+
+
+def write_idx(path: Path, array: np.ndarray, kind: int = 8) -> Path:
+    header = bytes((0, 0, kind, array.ndim)) + b"".join(n.to_bytes(4, "big") for n in array.shape)
+    path.write_bytes(gzip.compress(header + array.astype(np.uint8).tobytes()))
+    return path
+
+
+def test_an_idx_file_is_read_as_written(tmp_path):
+    array = np.arange(24, dtype=np.uint8).reshape(2, 3, 4)
+    np.testing.assert_array_equal(read_idx(write_idx(tmp_path / "images.gz", array), 3), array)
+    images = read_mnist(tmp_path / "images.gz", write_idx(tmp_path / "labels.gz", np.array([3, 7])))
+    np.testing.assert_array_equal(images.pixels, array.reshape(2, 12))
+    assert images.labels.tolist() == [3, 7]
+
+
+def test_a_wrong_idx_file_is_named(tmp_path):
+    path = write_idx(tmp_path / "images.gz", np.zeros((2, 3, 4)))
+    whole = path.read_bytes()
+    with pytest.raises(
+        ValueError, match=r"images\.gz: expected an idx file of 1 dimensions, .*00 00 08 01, got 00 00 08 03"
+    ):
+        read_idx(path, 1)
+    with pytest.raises(ValueError, match="got 00 00 0d 03"):
+        read_idx(write_idx(tmp_path / "floats.gz", np.zeros((2, 3, 4)), kind=13), 3)
+    for damaged in (whole[:-9], whole[:20], b"no gzip at all", whole[:10] + b"\x07" + whole[11:]):
+        path.write_bytes(damaged)
+        with pytest.raises(ValueError, match=r"images\.gz: corrupt or truncated gzip file"):
+            read_idx(path, 3)
+    for content, size in ((gzip.decompress(whole)[:-5], 19), (gzip.decompress(whole) + b"more", 28)):
+        path.write_bytes(gzip.compress(content))
+        with pytest.raises(ValueError, match=f"expected 2 × 3 × 4 bytes by its header, got {size}"):
+            read_idx(path, 3)
+    path.write_bytes(gzip.compress(bytes((0, 0, 8, 3, 0))))
+    with pytest.raises(ValueError, match="expected an idx file of 3 dimensions"):
+        read_idx(path, 3)
+
+
+def test_counts_of_images_and_labels_must_agree(tmp_path):
+    images = write_idx(tmp_path / "images.gz", np.zeros((3, 2, 2)))
+    labels = write_idx(tmp_path / "labels.gz", np.zeros(2))
+    with pytest.raises(ValueError, match=r"labels\.gz: holds 2 labels, but .*images\.gz holds 3 images"):
+        read_mnist(images, labels)

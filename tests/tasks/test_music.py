@@ -1,0 +1,210 @@
+"""Piano rolls: Nottingham's published counts and baseline, the chorales, and rolls that are none."""
+
+import numpy as np
+import pytest
+import torch
+from music21 import chord, note, stream
+from scipy.io import savemat
+
+from rtx.tasks.music import (
+    LOWEST,
+    NOTES,
+    check_roll,
+    chorales,
+    distinct,
+    nottingham,
+    piano_roll_task,
+    read_mat,
+    score_to_roll,
+)
+from rtx.tasks.task import SPLITS, collate
+
+PUBLISHED = {"train": (694, 176_561), "validation": (173, 45_513), "test": (170, 44_463)}
+
+
+def roll(frames: int = 4) -> np.ndarray:
+    return np.eye(frames, NOTES, dtype=np.uint8)
+
+
+def test_nottingham_has_the_published_tunes_and_frames(real_data):
+    task = nottingham()
+    for split, (tunes, frames) in PUBLISHED.items():
+        examples = task.split(split)
+        assert len(examples) == tunes
+        assert sum(len(e.inputs) + 1 for e in examples) == frames  # the last frame is not an input
+
+
+def test_every_frame_but_the_first_is_predicted_from_those_before(real_data):
+    cells = read_mat(real_data / "poly_music" / "Nottingham.mat")
+    examples = nottingham().split("validation")
+    for i in (0, 7, -1):
+        frames = torch.from_numpy(cells["validation"][i]).float()
+        torch.testing.assert_close(examples[i].inputs, frames[:-1])
+        torch.testing.assert_close(examples[i].target, frames[1:])
+    assert nottingham().sha256().startswith("d154f7ca")
+
+
+def test_the_marginal_baseline_of_nottingham_is_the_measured_one(real_data):
+    task = nottingham()
+    p = torch.cat([e.target for e in task.split("train")]).mean(0).double().clamp(1e-6, 1 - 1e-6)
+    test = task.split("test")
+    total = count = 0.0
+    for start in range(0, len(test), 50):  # padded batches
+        batch = collate(test[start : start + 50], task.per)
+        score = task.score(torch.logit(p).float().expand_as(batch.targets), batch)
+        total, count = total + float(score.total), count + float(score.count)
+    assert count == 44_463 - 170
+    assert total / count == pytest.approx(10.26, abs=0.05)
+    # the same from the definition, without padding, batches or logits
+    y = torch.cat([e.target for e in test]).double()
+    direct = -(y * p.log() + (1 - y) * (1 - p).log()).sum() / len(y)
+    assert total / count == pytest.approx(float(direct), rel=1e-5)
+
+
+def test_chorales_are_split_by_piece_and_no_piece_is_in_two_splits():
+    task = chorales()
+    pieces = {split: [torch.cat([e.inputs, e.target[-1:]]) for e in task.split(split)] for split in SPLITS}
+    sizes = [len(pieces[split]) for split in SPLITS]
+    assert sum(sizes) > 300
+    assert np.array(sizes) / sum(sizes) == pytest.approx([0.8, 0.1, 0.1], abs=0.01)
+
+    def up_to_transposition(piece: torch.Tensor) -> tuple[int, bytes]:
+        used = piece.any(0).nonzero().flatten()
+        return len(piece), piece[:, used[0] : used[-1] + 1].contiguous().numpy().tobytes()
+
+    keys = [up_to_transposition(piece) for split in SPLITS for piece in pieces[split]]
+    assert len(set(keys)) == sum(sizes)
+    assert all(piece[0].any() and piece[-1].any() for split in SPLITS for piece in pieces[split])
+
+
+def test_chorales_sound_like_four_voices():
+    frames = torch.cat([e.target for e in chorales().split("train")])
+    assert frames.sum(1).median() == 4
+    pitches = frames.sum(0).nonzero().flatten() + LOWEST
+    assert pitches.min() >= 30 and pitches.max() <= 90
+
+
+def test_the_same_chorales_every_time():
+    one, two = chorales(), chorales()
+    assert one.sha256() == two.sha256() and len(one.sha256()) == 64
+    for a, b in zip(one.split("test"), two.split("test"), strict=True):
+        torch.testing.assert_close(a.inputs, b.inputs, rtol=0, atol=0)
+
+
+def test_a_score_becomes_a_frame_per_eighth_note():
+    upper, lower = stream.Part(), stream.Part()
+    upper.append(note.Rest(quarterLength=1))  # cut off: nothing sounds yet
+    upper.append(note.Note("C5", quarterLength=1))
+    upper.append(note.Note("D5", quarterLength=0.25))
+    upper.append(note.Note("E5", quarterLength=0.25))  # between two frames
+    upper.append(note.Note("F5", quarterLength=0.5))
+    lower.append(note.Rest(quarterLength=1))
+    lower.append(chord.Chord(["C3", "G3"], quarterLength=1.5))
+    sounding = [(np.flatnonzero(frame) + LOWEST).tolist() for frame in score_to_roll(stream.Score([upper, lower]))]
+    assert sounding == [[48, 55, 72], [48, 55, 72], [48, 55, 74], [77]]
+
+
+def test_one_of_each_set_of_transposed_pieces_is_kept_in_a_fixed_order():
+    rng = np.random.default_rng(0)
+    pieces = []
+    for frames in rng.integers(5, 30, 20):
+        piece = np.zeros((frames, NOTES), np.uint8)
+        piece[:, 30:50] = rng.integers(0, 2, (frames, 20))
+        pieces.append(piece)
+    once = distinct(pieces)
+    assert len(once) == 20 and [len(p) for p in once] != [len(p) for p in pieces]
+    again = distinct([*reversed(pieces), *(np.roll(piece, 7, axis=1) for piece in pieces)])
+    fewer = distinct(pieces[1:])
+    assert all(map(np.array_equal, again, once)) and len(again) == 20
+    assert all(map(np.array_equal, fewer, [p for p in once if p is not pieces[0]])) and len(fewer) == 19
+
+
+def test_a_roll_of_ones_own_becomes_a_task():
+    task = piano_roll_task("mine", lambda: {"train": [roll(), roll(6).tolist()], "test": [roll(3).astype(float)]})
+    assert [len(task.split(split)) for split in ("train", "test")] == [2, 1]
+    assert task.split("test")[0].inputs.dtype == torch.float32
+    assert task.sha256() is None
+    with pytest.raises(ValueError, match="split: 'validation' is unknown, allowed are train, test"):
+        task.split("validation")
+
+
+def test_rolls_are_read_when_first_needed_and_once():
+    reads = []
+    task = piano_roll_task("mine", lambda: reads.append(1) or {"train": [roll()]})
+    assert not reads
+    task.split("train"), task.split("train")
+    assert reads == [1]
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (np.zeros((5, 87)), r"expected a piano roll \(frames, 88\), got shape \(5, 87\)"),
+        (np.zeros(88), r"expected a piano roll \(frames, 88\), got shape \(88,\)"),
+        (roll(1), "expected at least two frames, .*, got 1"),
+        (np.where(roll() == 1, 2, 0), r"expected only 0 and 1, got 2 at \(frame, note\) \(0, 0\)"),
+        (
+            np.where(np.arange(88) == 3, np.nan, roll()),
+            r"expected only 0 and 1, got nan at \(frame, note\) \(0, 3\)",
+        ),
+        (np.full((2, 88), -np.inf), "expected only 0 and 1, got -inf"),
+        (np.full((2, 88), 0.5), "expected only 0 and 1, got 0.5"),
+    ],
+)
+def test_a_bad_roll_is_named(bad, message):
+    with pytest.raises(ValueError, match="^mine: " + message):
+        check_roll("mine", bad)
+    task = piano_roll_task("mine", lambda: {"train": [roll(), bad]})
+    with pytest.raises(ValueError, match=r"^mine, train\[1\]: " + message):
+        task.split("train")
+
+
+def test_a_misnamed_split_suggests_the_nearest():
+    with pytest.raises(ValueError, match=r"split: 'valid' is unknown, .*did you mean 'validation'"):
+        piano_roll_task("mine", lambda: {"train": [roll()], "valid": [roll()]}).split("train")
+
+
+def cells(*rolls: np.ndarray) -> np.ndarray:
+    array = np.empty((1, len(rolls)), object)
+    array[0, :] = rolls
+    return array
+
+
+def test_a_mat_file_is_read_as_written(tmp_path):
+    written = {"traindata": cells(roll(), roll(5)), "validdata": cells(roll(2)), "testdata": cells(roll(3))}
+    savemat(tmp_path / "mine.mat", written)
+    read = read_mat(tmp_path / "mine.mat")
+    assert {split: [len(r) for r in rolls] for split, rolls in read.items()} == {
+        "train": [4, 5],
+        "validation": [2],
+        "test": [3],
+    }
+    np.testing.assert_array_equal(read["train"][1], roll(5))
+
+
+def test_a_mat_file_of_another_layout_is_named(tmp_path):
+    path = tmp_path / "mine.mat"
+    for content in (
+        {"traindata": cells(roll())},
+        {"traindata": roll(), "validdata": roll(), "testdata": roll()},
+    ):
+        savemat(path, content)
+        with pytest.raises(
+            ValueError, match=r"mine\.mat: has no cell array '\w+'; expected MATLAB cell arrays traindata"
+        ):
+            read_mat(path)
+    savemat(
+        path,
+        {"traindata": cells(roll(), roll()[:, :80]), "validdata": cells(roll()), "testdata": cells(roll())},
+    )
+    with pytest.raises(ValueError, match=r"mine\.mat, traindata\[1\]: expected a piano roll"):
+        read_mat(path)
+
+
+@pytest.mark.parametrize("keep", [0, 100, 200, -50])
+def test_a_truncated_mat_file_is_named(keep, tmp_path):
+    path = tmp_path / "mine.mat"
+    savemat(path, {"traindata": cells(roll(40)), "validdata": cells(roll()), "testdata": cells(roll())})
+    path.write_bytes(path.read_bytes()[:keep])
+    with pytest.raises(ValueError, match=r"mine\.mat: (cannot be read|has no cell array)"):
+        read_mat(path)

@@ -1,0 +1,112 @@
+"""What all tasks share: lazy examples, padding, and losses and scores that padding never reaches."""
+
+import pytest
+import torch
+
+from rtx.tasks.images import percent_correct, summed_cross_entropy
+from rtx.tasks.music import frame_nll
+from rtx.tasks.task import Example, Examples, collate, real_steps
+from rtx.tasks.toy import add, solved, squared_error
+
+
+def numbers(size: int) -> Examples:
+    return Examples(size, lambda i: Example(torch.full((i + 1, 2), float(i)), torch.tensor([float(i)])))
+
+
+def test_examples_are_a_sequence():
+    examples = numbers(4)
+    assert len(examples) == 4
+    assert [float(e.target) for e in examples] == [0, 1, 2, 3]
+    assert float(examples[-1].target) == 3
+    assert [float(e.target) for e in examples[1:3]] == [1, 2]
+    with pytest.raises(IndexError):
+        examples[4]
+
+
+def test_batches_are_padded_at_the_end_and_know_their_lengths():
+    batch = collate(list(numbers(3)), "sequence")
+    assert batch.inputs.shape == (3, 3, 2) and batch.targets.shape == (3, 1)
+    assert batch.lengths.tolist() == [1, 2, 3]
+    assert real_steps(batch).sum(1).tolist() == [1, 2, 3]
+    assert (batch.inputs[~real_steps(batch)] == 0).all()
+
+
+@pytest.mark.parametrize("examples", [[], [Example(torch.zeros(0, 2), torch.zeros(1))]])
+def test_no_sequence_and_no_step_are_refused(examples):
+    with pytest.raises(ValueError, match="examples: expected sequences of at least one step"):
+        collate(examples, "sequence")
+
+
+def test_an_unknown_split_suggests_the_nearest():
+    with pytest.raises(ValueError, match="did you mean 'validation'"):
+        add().split("valid")
+
+
+def music_batch(seed: int = 0):
+    generator = torch.Generator().manual_seed(seed)
+    rolls = [torch.randint(0, 2, (frames, 88), generator=generator).float() for frames in (3, 9, 5)]
+    batch = collate([Example(roll, roll) for roll in rolls], "step")
+    return batch, torch.randn(3, 9, 88, generator=generator)
+
+
+def test_frame_nll_is_the_sum_over_each_sequence_alone():
+    batch, logits = music_batch()
+    whole = frame_nll(logits, batch)
+    alone = [
+        frame_nll(
+            logits[i : i + 1, :length],
+            collate([Example(batch.inputs[i, :length], batch.targets[i, :length])], "step"),
+        )
+        for i, length in enumerate(batch.lengths.tolist())
+    ]
+    torch.testing.assert_close(whole.total, sum(s.total for s in alone))
+    assert whole.count == sum(s.count for s in alone) == 17
+
+
+@pytest.mark.parametrize("rubbish", [float("nan"), float("inf"), 1e9])
+def test_padding_reaches_neither_loss_nor_gradient(rubbish):
+    batch, logits = music_batch()
+    clean = frame_nll(logits, batch).total
+    dirty = logits.masked_fill(~real_steps(batch)[..., None], rubbish).requires_grad_()
+    spoilt = batch._replace(targets=batch.targets.masked_fill(~real_steps(batch)[..., None], rubbish))
+    loss = frame_nll(dirty, spoilt).total
+    loss.backward()
+    assert loss == clean
+    assert (dirty.grad[~real_steps(batch)] == 0).all() and (dirty.grad[real_steps(batch)] != 0).all()
+
+
+def test_frame_nll_is_the_bernoulli_likelihood_and_stays_finite_for_sure_logits():
+    batch, logits = music_batch()
+    real = real_steps(batch)
+    p, y = torch.sigmoid(logits.double())[real], batch.targets[real].double()
+    expected = -(y * p.log() + (1 - y) * (1 - p).log()).sum()
+    torch.testing.assert_close(frame_nll(logits, batch).total.double(), expected)
+    assert frame_nll(torch.full_like(logits, 1e4), batch).total.isfinite()
+
+
+def test_sums_in_half_precision_keep_small_terms():
+    batch, logits = music_batch()
+    half = frame_nll(logits.bfloat16(), batch).total
+    assert half.dtype == torch.float32
+    torch.testing.assert_close(half, frame_nll(logits.bfloat16().float(), batch).total)
+    many = collate([Example(torch.zeros(1, 1), torch.tensor(0))] * 3000, "sequence")
+    total = summed_cross_entropy(torch.zeros(3000, 10).bfloat16(), many).total
+    torch.testing.assert_close(total, 3000 * torch.tensor(10.0).log())
+
+
+def test_sequence_losses_and_scores_are_the_textbook_ones():
+    batch = collate([Example(torch.zeros(t, 2), torch.tensor([0.5])) for t in (2, 4, 3, 5)], "sequence")
+    predictions = torch.tensor([[0.5], [0.539], [0.541], [0.4]])
+    torch.testing.assert_close(squared_error(predictions, batch).total, torch.tensor(0.039**2 + 0.041**2 + 0.01))
+    assert solved(predictions, batch).total == 2
+    assert solved(predictions, batch).count == squared_error(predictions, batch).count == 4
+
+    batch = collate(
+        [Example(torch.zeros(t, 1), torch.tensor(label)) for t, label in ((2, 7), (3, 0), (1, 7))], "sequence"
+    )
+    logits = torch.zeros(3, 10)
+    logits[:, 7] = 2.0
+    sure = torch.log_softmax(logits[0], 0)
+    torch.testing.assert_close(summed_cross_entropy(logits, batch).total, -(2 * sure[7] + sure[0]))
+    correct = percent_correct(logits, batch)
+    torch.testing.assert_close(correct.total / correct.count, torch.tensor(200 / 3))

@@ -1,0 +1,114 @@
+"""The addition and multiplication problems, as Raffel & Ellis (2015), Section 2, define them."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rtx.tasks.task import collate
+from rtx.tasks.toy import add, draw_marks, multiply
+
+TARGETS = {
+    "add": (lambda **kw: add(**kw), lambda a, b: a + b),
+    "add, code": (lambda **kw: add(convention="code", **kw), lambda a, b: 0.5 + (a + b) / 4),
+    "multiply": (lambda **kw: multiply(**kw), lambda a, b: a * b),
+}
+
+
+@pytest.mark.parametrize("name", TARGETS)
+@settings(max_examples=60, deadline=None)
+@given(
+    length=st.integers(20, 400),
+    seed=st.integers(0, 10**6),
+    split=st.sampled_from(["train", "validation", "test"]),
+    index=st.integers(0, 999),
+)
+def test_every_sequence_follows_the_definition(name, length, seed, split, index):
+    make, target = TARGETS[name]
+    inputs, answer = make(length=length, seed=seed).split(split)[index]
+    noise, mask = inputs.T
+    steps = len(inputs)
+    assert length <= steps <= 1.1 * length
+    assert inputs.dtype == answer.dtype == torch.float32 and answer.shape == (1,)
+    assert mask[0] == mask[-1] == -1
+    marks = (mask == 1).nonzero().flatten().tolist()
+    assert len(marks) == 2 and (mask == 0).sum() == steps - 4
+    assert marks[0] < 10 and marks[1] < steps / 2
+    low = -1 if name == "add, code" else 0
+    assert noise.min() >= low and noise.max() <= 1
+    torch.testing.assert_close(answer[0], target(*noise[marks]))
+
+
+def test_marks_are_uniform_over_what_is_allowed():
+    rng = np.random.default_rng(0)
+    marks = np.array([draw_marks(rng, 21) for _ in range(20_000)])
+    assert (marks[:, 0] != marks[:, 1]).all()
+    first = np.bincount(marks[:, 0], minlength=11)
+    assert first[0] == first[10] == 0 and np.abs(first[1:10] / 20_000 - 1 / 9).max() < 0.01
+    second = np.bincount(marks[:, 1], minlength=12)  # step 10 is before the midpoint of 21 steps, step 11 is not
+    assert second[0] == second[11] == 0 and (second[1:11] > 0).all()
+    given_one = np.bincount(marks[marks[:, 0] == 1, 1], minlength=11)
+    assert given_one[1] == 0 and np.abs(given_one[2:] / given_one.sum() - 1 / 9).max() < 0.03
+
+
+def test_lengths_reach_both_ends_and_noise_fills_its_interval():
+    examples = add(length=50).split("validation")
+    lengths = [len(e.inputs) for e in examples]
+    assert set(lengths) == {50, 51, 52, 53, 54, 55}
+    noise = torch.cat([e.inputs[:, 0] for e in examples])
+    assert noise.mean() == pytest.approx(0.5, abs=0.01) and noise.std() == pytest.approx(12**-0.5, abs=0.01)
+    noise = torch.cat([e.inputs[:, 0] for e in add(length=50, convention="code").split("validation")])
+    assert noise.mean() == pytest.approx(0, abs=0.01) and noise.std() == pytest.approx(3**-0.5, abs=0.01)
+
+
+def test_the_longest_length_can_be_chosen():
+    lengths = {len(e.inputs) for e in multiply(length=20, longest=30).split("test")}
+    assert lengths == set(range(20, 31))
+    assert {len(e.inputs) for e in add(length=25, longest=25).split("test")} == {25}
+
+
+def test_sizes_are_the_papers():
+    task = add()
+    assert [len(task.split(s)) for s in ("train", "validation", "test")] == [100_000, 1000, 1000]
+    assert len(add(size=7).split("train")) == 7
+    assert task.sha256() is None
+
+
+def test_sequences_depend_on_seed_split_and_index_alone():
+    train = add(seed=3).split("train")
+    for again in (train, add(seed=3, size=50).split("train")):
+        torch.testing.assert_close(again[17].inputs, train[17].inputs, rtol=0, atol=0)
+        assert again[17].target == train[17].target
+    others = [add(seed=4).split("train")[17], add(seed=3).split("test")[17], train[18]]
+    assert len({float(e.target) for e in (train[17], *others)}) == 4
+
+
+def test_a_perfect_prediction_solves_a_padded_batch():
+    task = multiply()
+    batch = collate(task.split("test")[:100], task.per)
+    assert len(set(batch.lengths.tolist())) > 1
+    score, loss = task.score(batch.targets, batch), task.loss(batch.targets + 0.1, batch)
+    assert score.total == score.count == 100
+    assert float(loss.total / loss.count) == pytest.approx(0.01, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"length": 19}, "length: expected at least 20, .*first ten steps.*, got 19"),
+        ({"length": 50.0}, "length: expected a whole number of at least 1, got 50.0"),
+        ({"longest": 49}, "longest: expected at least length = 50, got 49"),
+        ({"size": 0}, "size: expected a whole number of at least 1, got 0"),
+        ({"seed": -1}, "seed: expected a whole number of at least 0, got -1"),
+    ],
+)
+@pytest.mark.parametrize("make", [add, multiply])
+def test_bad_arguments_are_named(make, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        make(**arguments)
+
+
+def test_an_unknown_convention_suggests_the_nearest():
+    with pytest.raises(ValueError, match=r"convention: 'papre' is unknown, .*did you mean 'paper'"):
+        add(convention="papre")
