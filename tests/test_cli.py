@@ -61,7 +61,7 @@ def test_list_names_models_tasks_and_recipes(rtx):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("train", "notingham", "gru"), "rtx: recipe: 'notingham' is unknown, allowed are nottingham; did you mean"),
+        (("train", "notingham", "gru"), "rtx: recipe: 'notingham' is unknown, allowed are mnist, nottingham; did"),
         (("train", "nottingham", "r-transfomer"), "did you mean 'r-transformer'?"),
         (("train", "nottingham", "gru", "--set", "d_modl=3"), "did you mean 'd_model'?"),
         (("train", "nottingham", "gru", "--set", "d_model"), "rtx: --set: expected key=value, got 'd_model'"),

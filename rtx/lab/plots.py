@@ -7,6 +7,7 @@ import matplotlib as mpl
 import numpy as np
 import seaborn as sns
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
@@ -42,7 +43,9 @@ def new_figure(width: float = 6.4, height: float = 3.6, columns: int = 1) -> tup
 def png(figure: Figure) -> bytes:
     """The figure as PNG: the same figure gives the same bytes."""
     buffer = BytesIO()
-    figure.savefig(buffer, format="png", dpi=110, metadata={"Software": None})
+    figure.set_dpi(110)
+    # not savefig, which draws the figure twice
+    FigureCanvasAgg(figure).print_png(buffer, metadata={"Software": None})
     return buffer.getvalue()
 
 

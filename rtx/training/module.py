@@ -77,11 +77,13 @@ class Trainee(lightning.LightningModule):
         self.log(split, metric, on_epoch=True, prog_bar=True, batch_size=len(batch.lengths))
 
     def configure_optimizers(self) -> OptimizerLRScheduler:
-        """The recipe's optimiser, its rate annealed when the validation score stops improving."""
+        """The recipe's optimiser, its rate annealed when validation stops improving, or every so many epochs."""
         chosen = self.settings
         optimizer = OPTIMIZERS[chosen.optimizer](self.model.parameters(), lr=chosen.learning_rate)
         if chosen.anneal is None:
             return optimizer
+        if chosen.anneal_every is not None:
+            return [optimizer], [torch.optim.lr_scheduler.StepLR(optimizer, chosen.anneal_every, chosen.anneal)]
         schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(
             optimizer, self.task.best, factor=chosen.anneal, patience=chosen.patience
         )

@@ -23,6 +23,7 @@ class Settings:
         clip: largest gradient norm; None leaves gradients as they are.
         anneal: factor on the learning rate when validation has not improved for `patience` epochs; None: constant.
         patience: epochs.
+        anneal_every: epochs; if given, the rate is annealed so often, whatever validation says.
         stop_after: epochs without improvement after which training ends; None: never.
     """
 
@@ -34,12 +35,13 @@ class Settings:
     clip: float | None = None
     anneal: float | None = None
     patience: int = 3
+    anneal_every: int | None = None
     stop_after: int | None = None
 
     def __post_init__(self) -> None:
         check_choice("optimizer", self.optimizer, ("sgd", "adam"))
         check_choice("reduction", self.reduction, ("sum", "mean"))
-        for name in ("epochs", "batch_size", "patience", "stop_after"):
+        for name in ("epochs", "batch_size", "patience", "anneal_every", "stop_after"):
             if getattr(self, name) is not None:
                 check_positive(name, getattr(self, name))
         for name in ("learning_rate", "clip", "anneal"):

@@ -2,7 +2,7 @@
 
 import logging
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -126,18 +126,25 @@ def _trainee(plan: Plan, seed: int) -> Trainee:
     return Trainee(task, model, plan.settings, seed, card)
 
 
-def _fit(trainee: Trainee, folder: Path, last: Path | None, epochs: int, **trainer: Any) -> lightning.Trainer:
+def _fit(
+    trainee: Trainee,
+    folder: Path,
+    last: Path | None,
+    epochs: int,
+    callbacks: Sequence[Callback] = (),
+    **trainer: Any,
+) -> lightning.Trainer:
     settings, best = trainee.settings, trainee.task.best
-    callbacks: list[Callback] = [
+    ours: list[Callback] = [
         ModelCheckpoint(folder, "best", "validation", mode=best, save_last=True, enable_version_counter=False),
         Timer(interval="epoch", verbose=False),
     ]
     if settings.stop_after is not None:
-        callbacks.append(EarlyStopping("validation", patience=settings.stop_after, mode=best))
+        ours.append(EarlyStopping("validation", patience=settings.stop_after, mode=best))
     fitted = lightning.Trainer(
         max_epochs=epochs,
         gradient_clip_val=settings.clip,  # Lightning clips after backward(), where clipping acts
-        callbacks=callbacks,
+        callbacks=[*ours, *callbacks],
         logger=CSVLogger(folder, name="log"),
         num_sanity_val_steps=0,
         log_every_n_steps=50,

@@ -1,11 +1,14 @@
 """Whole training runs on a tiny task: chosen by validation, resumed exactly, refused where they do not fit."""
 
 from dataclasses import replace
+from typing import ClassVar
 
+import lightning
 import pytest
 import torch
+from lightning.pytorch.callbacks import Callback
 
-from rtx.tasks import TASKS, Example
+from rtx.tasks import TASKS, Example, build
 from rtx.tasks.loader import loader
 from rtx.training.checkpoint import load_checkpoint
 from rtx.training.ledger import read_result
@@ -64,6 +67,44 @@ def test_a_resumed_run_ends_where_the_undisturbed_one_does(recipe, run, tmp_path
     assert resumed.budget is None
     a, b = (load_checkpoint(checkpoint(tmp_path, plan, name)).state_dict() for name in ("whole", "parts"))
     assert all(torch.equal(a[k], b[k]) for k in a)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "rates"),
+    [
+        ({"anneal": 0.5, "anneal_every": 1}, [1.0, 0.5, 0.25, 0.125]),
+        ({"anneal": 0.5, "patience": 1}, [1.0, 1.0, 1.0, 0.5]),  # epoch 0 sets the mark, 1 is patience, 2 anneals
+        ({}, [1.0, 1.0, 1.0, 1.0]),
+    ],
+)
+def test_the_rate_is_annealed_by_epochs_or_on_a_plateau(recipe, tiny_task, monkeypatch, run, schedule, rates):
+    class Rates(Callback):
+        seen: ClassVar[list[float]] = []
+
+        def on_train_epoch_start(self, trainer, pl_module):
+            self.seen.append(trainer.optimizers[0].param_groups[0]["lr"] / 1e-6)
+
+    Rates.seen = []
+    # a rate so small that validation stays where it is
+    plan = recipe.plan("gru", overrides={"optimizer": "sgd", "learning_rate": 1e-6, **schedule})
+    run(plan, callbacks=[Rates()])
+    assert Rates.seen == pytest.approx(rates)
+
+
+def test_clipping_acts_after_the_backward_pass(recipe, run, tmp_path):
+    """One SGD step of rate 1 with clip 0.1 moves the parameters by 0.1, whatever the gradient."""
+    moved = {}
+    for clip in (0.1, None):
+        clipped = {"clip": clip} if clip else {}
+        settings = {"optimizer": "sgd", "learning_rate": 1.0, "batch_size": 16, "epochs": 1, **clipped}
+        plan = recipe.plan("gru", overrides=settings)
+        run(plan, str(clip))
+        after = load_checkpoint(checkpoint(tmp_path, plan, str(clip))).state_dict()
+        lightning.seed_everything(0, verbose=False)
+        before = build("tiny", "gru", d_model=8).state_dict()
+        moved[clip] = torch.cat([(after[k] - before[k]).flatten() for k in after]).norm().item()
+    assert moved[0.1] == pytest.approx(0.1, rel=1e-3)
+    assert moved[None] > 0.2
 
 
 def test_early_stopping_is_not_a_cut(recipe, run):

@@ -55,7 +55,8 @@ class Explorer:
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         still = {
             "image/png": base64.b64encode(self.picture.value).decode(),
-            "text/plain": f"[explorer: {', '.join(self.controls)}] {self.text}",
+            # no sentence: it may hold a trained model's numbers, whose last digits differ between processors
+            "text/plain": f"[explorer of {', '.join(self.controls)}: {self.caption}]",
         }
         size = {"image/png": {"width": int(self.figure.get_figwidth() * 100)}}
         return self.widget._repr_mimebundle_() | still, size
