@@ -21,6 +21,7 @@ LEDGER = FOLDER.parent / "results"
 
 def who_sees_whom() -> Figure:
     """What each position of three untrained models depends on, and how strongly."""
+    torch.manual_seed(0)
     models = {
         "GRU": RNN(16, layers=2),
         "Transformer": Transformer(16, layers=2, heads=4),
@@ -29,10 +30,6 @@ def who_sees_whom() -> Figure:
     x = torch.randn(1, 24, 16, generator=torch.Generator().manual_seed(0))
     figure, axes = new_figure(9.6, 3.3, columns=3)
     for ax, (name, model) in zip(axes, models.items(), strict=True):
-        torch.manual_seed(0)
-        for parameter in model.parameters():
-            if parameter.ndim > 1:
-                torch.nn.init.xavier_uniform_(parameter)
         strength = reach(model.eval(), x)
         image = reach_map(ax, strength / strength.max(), name)
     figure.colorbar(image, ax=axes, label="|∂y_t / ∂x_s|, strongest = 1")

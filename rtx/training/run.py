@@ -104,9 +104,7 @@ def _result(
 
 
 def _best(fitted: lightning.Trainer) -> ModelCheckpoint:
-    callback = fitted.checkpoint_callback
-    assert isinstance(callback, ModelCheckpoint)
-    return callback
+    return next(c for c in fitted.checkpoint_callbacks if isinstance(c, ModelCheckpoint) and c.monitor)
 
 
 def _last_checkpoint(folder: Path, resume: bool) -> Path | None:
@@ -136,7 +134,9 @@ def _fit(
 ) -> lightning.Trainer:
     settings, best = trainee.settings, trainee.task.best
     ours: list[Callback] = [
-        ModelCheckpoint(folder, "best", "validation", mode=best, save_last=True, enable_version_counter=False),
+        ModelCheckpoint(folder, "best", monitor="validation", mode=best, enable_version_counter=False),
+        # after the other, whose state it holds; `save_last` there would write only when an epoch is the best so far
+        ModelCheckpoint(folder, "last", enable_version_counter=False),
         Timer(interval="epoch", verbose=False),
     ]
     if settings.stop_after is not None:

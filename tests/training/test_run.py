@@ -112,6 +112,16 @@ def test_early_stopping_is_not_a_cut(recipe, run):
     assert read_result(run(plan)).budget is None
 
 
+def test_a_run_is_resumed_from_its_last_epoch_not_its_best(recipe, tiny_task, run, monkeypatch, tmp_path):
+    # learning lowers the error; if the highest counts as best, the first epoch is
+    monkeypatch.setitem(TASKS, "tiny", lambda: replace(tiny_task, best="max"))
+    plan = recipe.plan("gru")
+    assert read_result(run(plan, epochs=3)).epoch == 1
+    last = torch.load(checkpoint(tmp_path, plan).with_name("last.ckpt"), weights_only=True)
+    assert last["epoch"] + 1 == 3
+    assert read_result(run(plan, resume=True)).epoch == 1
+
+
 def test_nothing_to_resume_is_said(recipe, run):
     with pytest.raises(ValueError, match=r"resume: there is no .*last\.ckpt"):
         run(recipe.plan("gru"), resume=True)
