@@ -44,9 +44,7 @@ def execute(source: Path, timeout: int = 300) -> NotebookNode:
         record_timing=False,
         store_widget_state=True,
         coalesce_streams=True,  # how a kernel cuts its output into messages depends on timing
-        extra_arguments=[
-            "--log-level=ERROR"
-        ],  # each kernel would warn that its local socket is not encrypted
+        extra_arguments=["--log-level=ERROR"],  # each kernel would warn that its local socket is not encrypted
     )
     client.execute()
     return notebook

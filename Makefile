@@ -1,0 +1,74 @@
+# Set up, open and test rtx: `make help` lists what there is.
+
+# The interpreter that .venv is made with: 3.11 or newer.
+PYTHON ?= python3
+# The versions to install; `make test CONSTRAINTS=` takes the newest ones that pyproject.toml allows.
+CONSTRAINTS ?= constraints.txt
+# The notebooks to rebuild, as in `make notebooks only=notebooks/02_*.py`.
+only ?= notebooks/*.py
+
+VENV := .venv
+PY := $(VENV)/bin/python
+# Sums depend on the number of threads, and two workers share the cores.
+PYTEST = OMP_NUM_THREADS=1 $(PY) -m pytest --numprocesses 2 --dist loadfile
+NBVAL = --nbval --nbval-current-env --nbval-cell-timeout=120 --nbval-sanitize-with tools/nbval_sanitize.cfg
+# On loopback; without JupyterLab's question for news and look-up of updates; as root, only if it must.
+LAB = --ip=127.0.0.1 --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb \
+	--LabApp.app_settings_dir=tools/jupyterlab $(shell [ "$$(id -u)" != 0 ] || echo --allow-root)
+
+.PHONY: help lab test quick notebooks figures lint lock clean
+
+help: ## list the targets, a line each
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
+
+lab: $(VENV)/lab-installed ## open the walkthrough in JupyterLab; the first call installs what it needs
+	@PATH="$$PWD/$(VENV)/bin:$$PATH" $(PY) -m jupyterlab $(LAB)
+
+test: $(VENV)/test-installed ## run every test, in a browser too, and compare every notebook's outputs
+	@$(PYTEST) $(NBVAL) tests notebooks
+
+quick: $(VENV)/test-installed ## run the tests that take under three minutes, for every save
+	@$(PYTEST) -m "not slow and not browser" tests
+
+notebooks: $(VENV)/test-installed ## execute the .py notebooks afresh into their .ipynb; only=notebooks/02_*.py
+	@OMP_NUM_THREADS=1 $(PY) tools/build_notebooks.py $(only)
+
+figures: $(VENV)/test-installed ## draw the figures again
+	@OMP_NUM_THREADS=1 $(PY) figures/make.py
+
+lint: $(VENV)/test-installed ## check style and types
+	@$(PY) -m ruff check .
+	@$(PY) -m ruff format --check .
+	@$(PY) -m mypy
+
+lock: $(VENV)/test-installed ## write the versions that are installed now to constraints.txt
+	@{ grep '^#' constraints.txt; $(PY) -m pip freeze --exclude-editable | sed 's/+.*//'; } > $(VENV)/constraints
+	@mv $(VENV)/constraints constraints.txt
+	@touch $(VENV)/lab-installed $(VENV)/test-installed
+
+clean: ## remove caches and built packages; .venv stays
+	@rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@find . -path ./$(VENV) -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
+
+define install
+@$(PY) -m pip --version > /dev/null 2>&1 || "$(PYTHON)" tools/make_venv.py $(VENV)
+@echo "Installing rtx[$(EXTRAS)] into $(VENV): a few minutes, the first time ..."
+@$(PY) -m pip install --quiet --disable-pip-version-check $(if $(CONSTRAINTS),-c $(CONSTRAINTS)) -e '.[$(EXTRAS)]'
+@$(PY) -c 'import matplotlib.font_manager'  # looks for fonts now, and not, with a warning, inside a notebook
+@pwd -P > $(VENV)/made-in
+endef
+
+# An editable install points to its folder: install again where that was copied or moved.
+ifneq ($(shell cat $(VENV)/made-in 2> /dev/null),$(CURDIR))
+.PHONY: $(VENV)/lab-installed $(VENV)/test-installed
+endif
+
+$(VENV)/lab-installed: EXTRAS := lab,train
+$(VENV)/lab-installed: pyproject.toml $(CONSTRAINTS)
+	$(install)
+	@touch $@
+
+$(VENV)/test-installed: EXTRAS := all
+$(VENV)/test-installed: pyproject.toml $(CONSTRAINTS)
+	$(install)
+	@touch $(VENV)/lab-installed $@

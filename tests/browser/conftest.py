@@ -1,0 +1,115 @@
+"""A private JupyterLab and a headless Chromium, so that tests use a notebook as a reader does."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.request import urlopen
+
+import nbformat
+import pytest
+from notebook_page import LOOPBACK, Notebook
+from playwright.sync_api import Browser, sync_playwright
+
+REPOSITORY = Path(__file__).parents[2]
+CHROMIUM_OPTIONS = [
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+    f"--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE {LOOPBACK}",
+]
+
+
+@dataclass
+class Lab:
+    """A running JupyterLab: the folder that it serves, and where."""
+
+    root: Path
+    url: str
+    token: str
+
+    def add(self, notebook: Path) -> str:
+        """The address of a copy of `notebook` without its outputs: what is seen then, was made then."""
+        copy = nbformat.read(notebook, as_version=4)
+        for cell in copy.cells:
+            if cell.cell_type == "code":
+                cell.outputs, cell.execution_count = [], None
+        copy.metadata.pop("widgets", None)
+        nbformat.write(copy, self.root / "notebooks" / notebook.name)
+        return f"{self.url}lab/tree/notebooks/{notebook.name}?reset&token={self.token}"
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """The path of a Chromium; without one the test is skipped, or fails where RTX_REQUIRE_BROWSER is set."""
+    installed = map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))
+    found = os.environ.get("CHROMIUM") or next(filter(None, installed), None)
+    if not found:
+        stop = pytest.fail if os.environ.get("RTX_REQUIRE_BROWSER") else pytest.skip
+        stop("found no Chromium: install it, or give its path in the variable CHROMIUM")
+    return found
+
+
+# One browser a file, closed after it: while it is open its event loop runs, which other tests must not meet.
+@pytest.fixture(scope="module")
+def browser(chromium: str) -> Iterator[Browser]:
+    """A headless Chromium that can reach this machine only."""
+    root = ["--no-sandbox"] if os.geteuid() == 0 else []  # Chromium's sandbox refuses to work for root
+    with sync_playwright() as playwright:
+        yield playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_OPTIONS + root)
+
+
+def private_environment(home: Path) -> dict[str, str]:
+    """Variables that keep JupyterLab and its kernels from the user's own settings, and those from them."""
+    folders = ["JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR"]
+    folders += ["JUPYTERLAB_SETTINGS_DIR", "JUPYTERLAB_WORKSPACES_DIR"]
+    return os.environ | {name: str(home / name.lower()) for name in folders} | {"OMP_NUM_THREADS": "1"}
+
+
+def wait_for_server(server: subprocess.Popen[bytes], runtime: Path, log: Path) -> tuple[str, str]:
+    """Address and token, as the server itself writes them down, once it answers."""
+    information = runtime / f"jpserver-{server.pid}.json"
+    for _ in range(600):
+        if server.poll() is None and information.exists():
+            running = json.loads(information.read_text())
+            urlopen(f"{running['url']}api/status?token={running['token']}", timeout=60).close()
+            return running["url"], running["token"]
+        time.sleep(0.2)
+    raise RuntimeError(f"JupyterLab did not start:\n{log.read_text()}")
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """A JupyterLab of its own on loopback, with a token, serving a folder laid out as the repository."""
+    home = tmp_path_factory.mktemp("lab")
+    root, log = home / "root", home / "log"
+    (root / "notebooks").mkdir(parents=True)
+    for folder in ("results", "figures"):
+        (root / folder).symlink_to(REPOSITORY / folder)
+    options = [f"--ip={LOOPBACK}", "--no-browser", "--allow-root", "--expose-app-in-browser"]
+    options += [f"--ServerApp.root_dir={root}", f"--LabApp.app_settings_dir={REPOSITORY}/tools/jupyterlab"]
+    environment = private_environment(home)
+    with log.open("wb") as stream:
+        server = subprocess.Popen(
+            [sys.executable, "-m", "jupyterlab", *options], env=environment, stdout=stream, stderr=stream
+        )
+    try:
+        yield Lab(root, *wait_for_server(server, Path(environment["JUPYTER_RUNTIME_DIR"]), log))
+    finally:
+        server.terminate()
+        server.wait(60)
+
+
+@pytest.fixture
+def open_notebook(lab: Lab, browser: Browser) -> Iterator[Callable[[Path], Notebook]]:
+    """A function that opens a copy of a notebook in JupyterLab."""
+    page = browser.new_page(viewport={"width": 1280, "height": 1000})
+    yield lambda notebook: Notebook(page, lab.add(notebook))
+    page.close()

@@ -1,0 +1,68 @@
+"""The package's parts depend on one another in one direction, load what they need only, are documented."""
+
+import ast
+import importlib
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "rtx"
+FILES = sorted(PACKAGE.rglob("*.py"))
+LAYERS = ["nn", "models", "tasks", "training", "lab", "cli"]  # each may import itself and those before it
+HEAVY = {"lightning", "torchmetrics", "matplotlib", "seaborn", "ipywidgets", "anywidget", "IPython"}
+HEAVY |= {"pooch", "scipy", "sklearn", "music21", "typer", "rich"}
+
+
+def imported(path: Path) -> Iterator[str]:
+    """The full names of the modules and members that a file imports, wherever in it."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: line {node.lineno} imports by a relative name"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def layer_of(path: Path) -> str | None:
+    """The part that a file belongs to; None for the package's own __init__.py."""
+    name = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    return None if name == "__init__" else name
+
+
+def test_every_file_belongs_to_a_layer() -> None:
+    assert {layer_of(path) for path in FILES} - {None} <= set(LAYERS)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_a_file_imports_only_what_stands_before_it(path: Path) -> None:
+    layer = layer_of(path)
+    allowed = LAYERS if layer is None else LAYERS[: LAYERS.index(layer) + 1]
+    parts = [name.split(".") for name in imported(path) if name == "rtx" or name.startswith("rtx.")]
+    assert [".".join(part) for part in parts if len(part) < 2 or part[1] not in allowed] == []
+
+
+@pytest.mark.parametrize("path", sorted((PACKAGE / "models").glob("[!_]*.py")), ids=lambda path: path.stem)
+def test_no_model_imports_another(path: Path) -> None:
+    assert [name for name in imported(path) if name.startswith("rtx.models")] == []
+
+
+def test_plots_take_arrays_and_never_a_model() -> None:
+    assert [name for name in imported(PACKAGE / "lab" / "plots.py") if name.startswith(("rtx.", "torch"))] == []
+
+
+def test_importing_the_core_loads_torch_and_little_else() -> None:
+    code = f"import sys, rtx, rtx.nn, rtx.models, rtx.tasks; print(*{HEAVY} & set(sys.modules))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert loaded.stdout.split() == []
+
+
+@pytest.mark.parametrize("name", ["rtx", "rtx.nn", "rtx.models", "rtx.tasks"])
+def test_public_names_exist_and_are_documented(name: str) -> None:
+    module = importlib.import_module(name)
+    assert module.__doc__ and module.__all__
+    members = {public: getattr(module, public) for public in module.__all__}
+    undocumented = [public for public, member in members.items() if callable(member) and not member.__doc__]
+    assert undocumented == []
