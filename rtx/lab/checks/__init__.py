@@ -1,7 +1,9 @@
 """Checks for the notebooks' exercises: `checks.windows(mine)` says whether an answer is right, or names its bug."""
 
+from rtx.lab.checks.block import residual
 from rtx.lab.checks.check import Check, Verdict
 from rtx.lab.checks.music import nll_per_frame
+from rtx.lab.checks.start import is_causal
 from rtx.lab.checks.window import stacked_reach, windows
 
-__all__ = ["Check", "Verdict", "nll_per_frame", "stacked_reach", "windows"]
+__all__ = ["Check", "Verdict", "is_causal", "nll_per_frame", "residual", "stacked_reach", "windows"]

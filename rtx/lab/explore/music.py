@@ -90,12 +90,13 @@ class _Picture:
         piano_roll(left, tune, "the tune, the chosen frame boxed")
         low, high = (int(limit) for limit in left.get_ylim())
         box = {"edgecolor": CAME, "facecolor": "none", "linewidth": 2}
-        self.box = left.add_patch(Rectangle((0, low), 1, high - low, **box))
+        self.box = left.add_patch(Rectangle((0, low), 1, high - low, zorder=3, **box))
         self.future = left.add_patch(Rectangle((0, low), len(tune), high - low, facecolor="white", alpha=0.7))
         octaves = [midi for midi in range(low, high + 1) if midi % 12 == 0]
         left.set(ylabel="note", yticks=octaves, yticklabels=map(note_name, octaves))
-        self.bars = right.barh(np.arange(LOWEST, LOWEST + tune.shape[1]), 0.0, height=0.9)
-        right.set(xlim=(0, 1), xlabel="predicted probability", title="orange: came, blue: did not")
+        self.bars = right.hlines(LOWEST + np.arange(tune.shape[1]), 0, 0, linewidth=4)
+        (self.came,) = right.plot([1], [low], "<", color=CAME, clip_on=False)
+        right.set(xlim=(0, 1), xlabel="predicted probability", title="orange: the notes that came")
         self.left = left
         self.figure.draw_without_rendering()
         self.figure.set_layout_engine("none")  # the layout stays: finding it anew would double a redraw's time
@@ -106,6 +107,7 @@ class _Picture:
         self.left.set_xlim(start, min(start + BEFORE + AFTER, len(self.tune) + 0.5))
         self.box.set_x(frame - 0.5)
         self.future.set_x(frame + 0.5)
-        for bar, width, came in zip(self.bars, p, self.tune[frame - 1], strict=True):
-            bar.set_width(width)
-            bar.set_facecolor(CAME if came else EXPECTED)
+        notes, came = LOWEST + np.arange(len(p)), self.tune[frame - 1] == 1
+        self.bars.set_segments([[(0, note), (width, note)] for note, width in zip(notes, p, strict=True)])
+        self.bars.set_color([CAME if sounds else EXPECTED for sounds in came])
+        self.came.set_data(np.ones(came.sum()), notes[came])

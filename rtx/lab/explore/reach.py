@@ -10,6 +10,10 @@ from functools import cache
 import ipywidgets as widgets
 import torch
 from jaxtyping import Float
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
+from matplotlib.ticker import MaxNLocator
 from torch import Tensor, nn
 
 from rtx.lab.explore.explorer import Explorer
@@ -48,10 +52,8 @@ def reach(mine: nn.Module | None = None, x: Float[Tensor, "1 T D"] | None = None
     noise = torch.randn(1, LENGTH, WIDTH, generator=torch.Generator().manual_seed(0))
     own = None if mine is None else (deepcopy(mine).cpu().eval(), _sequence(mine, x))
     figure, [ax] = new_figure(5.4, 4.3)
-    image = reach_map(ax, torch.ones(LENGTH, LENGTH), "untrained")
-    figure.colorbar(image, ax=ax, label="share of what moves the output")
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")  # the layout stays: finding it anew would double a redraw's time
+    image = share_map(ax, torch.ones(LENGTH, LENGTH))
+    freeze(figure)
 
     @cache
     def table(model: str, layers: int, window: int) -> Tensor:
@@ -64,16 +66,14 @@ def reach(mine: nn.Module | None = None, x: Float[Tensor, "1 T D"] | None = None
     def update(model: str, layers: int, window: int) -> str:
         depth.disabled, breadth.disabled = model == "mine", model not in WINDOWED
         moved = table(model, 0 if model == "mine" else layers, window if model in WINDOWED else 0)
-        T = len(moved)
-        image.set_data(shares(moved).where(moved > 0, torch.nan))
-        image.set_extent((0.5, T + 0.5, T + 0.5, 0.5))
+        show_shares(image, moved)
         settings = [model, *([f"L = {layers}"] * (model != "mine")), *([f"M = {window}"] * (model in WINDOWED))]
         ax.set_title(", ".join(settings))
         return sentence(moved)
 
     names = [*BACKBONES, *(["mine"] if own else [])]
     choice = widgets.Dropdown(options=names, value="mine" if own else "R-Transformer", description="model")
-    depth = widgets.IntSlider(2, 1, 4, description="layers L")
+    depth = widgets.IntSlider(2, 1, 6, description="layers L")
     breadth = widgets.IntSlider(4, 1, 8, description="window M")
     caption = "set LocalRNNs, and add layers or widen M until every input reaches the last output; then R-Transformer"
     return Explorer(figure, update, caption, model=choice, layers=depth, window=breadth)
@@ -102,14 +102,43 @@ def shares(moved: Float[Tensor, "T T"]) -> Float[Tensor, "T T"]:
     return moved / moved.sum(1, keepdim=True)
 
 
+def share_map(ax: Axes, moved: Float[Tensor, "T T"]) -> AxesImage:
+    """A reach table as shares, with a colour bar whose few plain labels are quick to draw."""
+    image = reach_map(ax, shares(moved).numpy(), "untrained")
+    figure = ax.get_figure()
+    assert figure is not None
+    bar = figure.colorbar(image, ax=ax, label="share of what moves the output")
+    bar.set_ticks([1e-4, 1e-3, 1e-2, 1e-1, 1], labels=["0.01 %", "0.1 %", "1 %", "10 %", "100 %"])
+    bar.minorticks_off()
+    ax.xaxis.set_major_locator(MaxNLocator(8, integer=True))  # no position 2.5
+    ax.yaxis.set_major_locator(MaxNLocator(8, integer=True))
+    return image
+
+
+def show_shares(image: AxesImage, moved: Float[Tensor, "T T"]) -> None:
+    """Put another reach table into a `share_map`."""
+    end = len(moved) + 0.5
+    image.set_data(shares(moved).where(moved > 0, torch.nan).numpy())
+    image.set_extent((0.5, end, end, 0.5))
+
+
+def freeze(figure: Figure) -> None:
+    """Keep the layout that the figure has: finding it anew would double a redraw's time."""
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+
+
 def sentence(moved: Float[Tensor, "T T"]) -> str:
     """What a reach table says about the last output and about the future."""
     T = len(moved)
     far = T // 2  # "far" is more than half a sequence back
-    distant = 100 * float(shares(moved)[-1, : T - 1 - far].sum())
-    inputs = f"Output {T} is moved by {int((moved[-1] > 0).sum())} of {T} inputs"
-    seen = "no output sees the future" if bool((moved.triu(1) == 0).all()) else "some outputs see the future"
-    return f"{inputs}; those more than {far} steps back make up {distant:.2g} % of it; {seen}."
+    last = 100 * shares(moved)[-1]
+    inputs = f"Output {T} is moved by {int((last > 0).sum())} of {T} inputs"
+    parts = (
+        f"its own makes up {last[-1]:.1f} % of it, those more than {far} steps back {last[: T - 1 - far].sum():.1f} %"
+    )
+    seen = "No output sees the future" if bool((moved.triu(1) == 0).all()) else "Some outputs see the future"
+    return f"{inputs}: {parts}. {seen}."
 
 
 def _sequence(mine: nn.Module, x: Tensor | None) -> Tensor:

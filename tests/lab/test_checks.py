@@ -1,0 +1,74 @@
+"""Every check knows a stub, its solution and each classic bug; so does the frame they share."""
+
+import importlib
+import pkgutil
+from collections.abc import Callable
+from types import EllipsisType
+from typing import Any
+
+import pytest
+import torch
+
+from rtx.lab import checks
+from rtx.lab.checks import Check, Verdict
+
+CHECKS = {name: check for name, check in vars(checks).items() if isinstance(check, Check)}
+BUGS = [pytest.param(CHECKS[name], bug, id=f"{name}: {bug}") for name in CHECKS for bug in CHECKS[name].bugs]
+
+double = Check(
+    cases=lambda: [(torch.tensor([1.0, 2.0]),), (torch.zeros(2),)],
+    solution=lambda x: 2 * x,
+    bugs={"squared, not doubled": lambda x: x**2},
+    praise="doubled",
+)
+
+
+@pytest.fixture(params=CHECKS)
+def check(request: pytest.FixtureRequest) -> Check:
+    return CHECKS[request.param]
+
+
+def test_every_check_is_exported() -> None:
+    modules = [importlib.import_module(f"{checks.__name__}.{m.name}") for m in pkgutil.iter_modules(checks.__path__)]
+    defined = {name for module in modules for name, value in vars(module).items() if isinstance(value, Check)}
+    assert CHECKS and set(CHECKS) == defined
+    assert set(checks.__all__) >= defined
+
+
+@pytest.mark.parametrize("answer", [None, ...], ids=["None", "..."])
+def test_a_stub_is_not_attempted(check: Check, answer: EllipsisType | None) -> None:
+    assert repr(check(lambda *_: answer)) == "… not attempted yet"
+
+
+def test_the_solution_passes_and_is_told_what_it_shows(check: Check) -> None:
+    assert check(check.solution) == Verdict(True, check.praise)
+    assert check.praise and check.bugs
+
+
+@pytest.mark.parametrize(("check", "bug"), BUGS)
+def test_a_classic_bug_is_named(check: Check, bug: str) -> None:
+    assert check(check.bugs[bug]) == Verdict(False, bug)
+
+
+def test_an_error_in_the_answer_is_reported() -> None:
+    assert repr(double(lambda x: 1 / 0)) == "✗ not yet: your code raised ZeroDivisionError: division by zero"
+
+
+def test_a_right_answer_may_be_a_list() -> None:
+    assert repr(double(lambda x: (2 * x).tolist())) == "✓ right: doubled"
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (lambda x: (2 * x)[None], "expected shape (2,), got (1, 2)"),
+        (lambda x: "doubled", "expected a tensor, got str"),
+        (lambda x: x + 5, "on the first case expected a tensor that begins [2.0, 4.0], got "),
+        (lambda x: 2 * x + (x == 0), "on case 2 expected a tensor that begins [0.0, 0.0], got "),
+        (lambda x: x**2, "squared, not doubled"),
+    ],
+)
+def test_a_wrong_answer_is_told_how_it_differs(answer: Callable[..., Any], message: str) -> None:
+    verdict = double(answer)
+    assert verdict.passed is False
+    assert verdict.message.startswith(message)

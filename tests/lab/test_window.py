@@ -1,0 +1,113 @@
+"""The window explorer shows what LocalRNN computes, and says what it reads."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from rtx.lab import explore
+from rtx.lab.explore import Explorer
+from rtx.lab.explore.window import window_states
+from rtx.nn import LocalRNN
+
+X = torch.randn(9, 5, generator=torch.Generator().manual_seed(0))
+
+
+@pytest.fixture(scope="module")
+def explorer() -> Explorer:
+    """One for several tests: to draw takes longer than to test."""
+    return explore.window(X)
+
+
+@pytest.mark.parametrize("cell", ["rnn", "gru", "lstm"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_the_last_state_of_every_window_is_the_output_of_local_rnn(cell: str, dtype: torch.dtype) -> None:
+    model, x = LocalRNN(5, 4, cell).to(dtype), X.to(dtype)
+    last = torch.stack([window_states(model, x, t, 4)[-1] for t in range(1, 10)])
+    torch.testing.assert_close(last, model(x[None])[0])
+
+
+def test_the_states_are_those_of_growing_windows_without_pads() -> None:
+    model = LocalRNN(5, 1)
+    states = window_states(model, X, position=7, window=4)
+    for step in range(4):
+        end = 4 + step  # the window of 7 starts at 4
+        torch.testing.assert_close(states[step], window_states(model, X, end, step + 1)[-1])
+
+
+@pytest.mark.parametrize(
+    ("moves", "sentence"),
+    [
+        ({"window": 3, "position": 6}, "With M = 3, h_6 of the GRU reads positions 4 to 6 and no pad;"),
+        ({"window": 3, "position": 2}, "With M = 3, h_2 of the GRU reads positions 1 to 2 and 1 pad;"),
+        ({"window": 8, "position": 1}, "With M = 8, h_1 of the GRU reads position 1 and 7 pads;"),
+        ({"window": 1, "position": 9}, "With M = 1, h_9 of the GRU reads position 9 and no pad;"),
+        ({"window": 4, "position": 5, "cell": "lstm"}, "With M = 4, h_5 of the LSTM reads positions 2 to 5 "),
+    ],
+)
+def test_the_sentence_says_which_positions_are_read(
+    explorer: Explorer, moves: dict[str, object], sentence: str
+) -> None:
+    assert explorer.set(**{"cell": "gru"} | moves).startswith(sentence)
+
+
+def test_the_norm_is_that_of_the_models_output() -> None:
+    model = LocalRNN(5, 3, "lstm")
+    text = explore.window(X, model).set(position=8)
+    assert text.endswith(f"its norm is {model(X[None])[0, 7].norm():.2f}.")
+
+
+@pytest.mark.parametrize("move", [{"window": 5}, {"position": 1}, {"cell": "rnn"}], ids=str)
+def test_each_control_changes_picture_and_sentence(explorer: Explorer, move: dict[str, object]) -> None:
+    explorer.set(window=4, position=5, cell="gru")
+    picture, text = explorer.picture.value, explorer.text
+    assert explorer.set(**move) != text
+    assert explorer.picture.value != picture
+
+
+def test_window_and_pads_are_drawn_where_they_are(explorer: Explorer) -> None:
+    read, pads = explorer.figure.axes[0].patches
+    states = explorer.figure.axes[1].images[0]
+    explorer.set(window=4, position=2)  # two pads, at -1 and 0, then positions 1 and 2
+    assert (pads.get_x(), pads.get_width(), pads.get_visible()) == (-1.5, 2, True)
+    assert (read.get_x(), read.get_width()) == (0.5, 2)
+    assert states.get_extent() == [-1.5, 2.5, 5.5, 0.5] and states.get_array().shape == (5, 4)
+    explorer.set(position=6)
+    assert (read.get_x(), read.get_width(), pads.get_visible()) == (2.5, 4, False)
+
+
+def test_a_model_of_ones_own_sets_cell_and_window() -> None:
+    explorer = explore.window(X, LocalRNN(5, 12, "lstm"))
+    window, _, cell = explorer.controls.values()
+    assert (window.value, window.max, cell.value, cell.options) == (12, 12, "lstm", ("lstm",))
+
+
+def test_random_numbers_of_the_caller_stay_as_they_are() -> None:
+    before = torch.get_rng_state()
+    explore.window(X).set(position=3)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize("x", [torch.zeros(3, 2), torch.ones(1, 1), X.double(), X.bfloat16()])
+def test_any_finite_sequence_can_be_shown(x: Tensor) -> None:
+    assert "its norm is" in explore.window(x).set(cell="lstm")
+
+
+@pytest.mark.parametrize(
+    ("x", "model", "message"),
+    [
+        (X[None], None, r"x: expected one sequence \(time, width\), got \(1, 9, 5\)"),
+        (X[:0], None, "x: expected at least one sequence of at least one step"),
+        (X.long(), None, "x: expected floating-point numbers, got torch.int64"),
+        (X / 0, None, "x: expected finite numbers"),
+        (X, LocalRNN(4, 3), r"x: expected one sequence \(time, 4\), got \(9, 5\)"),
+        (X.double(), LocalRNN(5, 3), "x: is torch.float64, but the model is torch.float32"),
+    ],
+)
+def test_bad_input_is_named(x: Tensor, model: LocalRNN | None, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        explore.window(x, model)
+
+
+def test_a_bad_width_of_the_slider_is_named() -> None:
+    with pytest.raises(ValueError, match="widest: expected a whole number of at least 1, got 0"):
+        explore.window(X, widest=0)
