@@ -31,6 +31,8 @@ def test_a_stack_of_all_sublayers_is_an_r_transformer(norm: str) -> None:
 def test_without_attention_reach_is_that_of_the_local_rnns(explorer: Explorer, depth: int) -> None:
     text = explorer.set(norm="post", sublayers="no attention", depth=depth)
     assert f"Output 12 is moved by {2 * depth + 1} of 12 inputs" in text
+    shown = explorer.figure.axes[0].images[0].get_array()
+    assert int((~shown.mask[-1]).sum()) == 2 * depth + 1
 
 
 @pytest.mark.parametrize("left_out", ["no LocalRNN", "no feed-forward"])
@@ -70,9 +72,9 @@ def test_data_and_sublayers_of_ones_own() -> None:
     assert explorer.figure.axes[1].get_ylim()[1] > 50  # the input's size is in sight
 
 
-def test_random_numbers_of_the_caller_stay_as_they_are(explorer: Explorer) -> None:
+def test_random_numbers_of_the_caller_stay_as_they_are() -> None:
     before = torch.get_rng_state()
-    explorer.set(norm="pre", sublayers="no feed-forward", depth=3)
+    explore.block()
     assert torch.equal(torch.get_rng_state(), before)
 
 

@@ -78,9 +78,7 @@ def test_a_model_of_ones_own_joins_and_is_left_as_it_is() -> None:
     before = {name: weight.clone() for name, weight in mine.state_dict().items()}
     explorer = explore.reach(mine)
     assert explorer.controls["model"].value == "mine" and explorer.controls["layers"].disabled
-    first = explorer.text
-    explorer.set(model="RNN")
-    assert explorer.set(model="mine") == first  # no dropout: the same twice
+    assert explore.reach(mine).text == explorer.text  # no dropout: the same twice
     assert mine.training and all(weight.grad is None for weight in mine.parameters())
     assert all(torch.equal(weight, before[name]) for name, weight in mine.state_dict().items())
 
@@ -90,12 +88,21 @@ def test_a_sequence_of_ones_own_sets_the_length() -> None:
     assert text.startswith("Output 9 is moved by 9 of 9 inputs: ") and "more than 4 steps back" in text
 
 
+def test_half_precision_and_an_output_that_nothing_moves_can_be_shown() -> None:
+    half = nn.Linear(8, 8).bfloat16()
+    assert "moved by 1 of 7 inputs: its own makes up 100.0 %" in explore.reach(half, X.bfloat16()).text
+    for weight in half.parameters():
+        nn.init.zeros_(weight)
+    told = "Output 7 is moved by 0 of 7 inputs: its own makes up 0.0 % of it"
+    assert explore.reach(half, X.bfloat16()).text.startswith(told)
+
+
 def test_a_model_that_sees_the_future_is_told_so() -> None:
     assert explore.reach(LooksAhead()).text.endswith("Some outputs see the future.")
 
 
 def test_the_sentence_counts_what_lies_more_than_half_a_sequence_back() -> None:
-    moved = torch.tensor([[3.0, 0, 0, 0], [1, 1, 0, 0], [0, 1, 1, 0], [1, 0, 1, 2]])
+    moved = torch.tensor([[3.0, 0, 0, 0], [1, 1, 0, 0], [0, 1, 1, 0], [1, 1, 0, 2]])
     told = "Output 4 is moved by 3 of 4 inputs: its own makes up 50.0 % of it, those more than 2 steps back 25.0 %."
     assert sentence(moved).startswith(told)
 
@@ -115,6 +122,7 @@ def test_random_numbers_of_the_caller_stay_as_they_are(explorer: Explorer) -> No
         (nn.Linear(8, 8), X.repeat(2, 1, 1), r"x: expected one sequence \(1, time, width\), got \(2, 7, 8\)"),
         (nn.Linear(8, 8), X.long(), "x: expected floating-point numbers"),
         (nn.Linear(8, 8), X / 0, "x: expected finite numbers"),
+        (nn.Linear(8, 8), torch.zeros(1, 300, 8), "x: expected at most 2048 numbers, time × width, got 2400"),
         (nn.Linear(8, 3), X, r"model: expected a backbone that keeps the shape \(1, 7, 8\), got \(1, 7, 3\)"),
     ],
 )

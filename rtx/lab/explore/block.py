@@ -13,10 +13,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from rtx.lab.explore.explorer import Explorer
-from rtx.lab.explore.reach import freeze, reach_at_once, sentence, share_map, show_shares
+from rtx.lab.explore.reach import freeze, one_sequence, reach_at_once, sentence, share_map, show_shares
 from rtx.lab.plots import new_figure
 from rtx.nn import FeedForward, LocalRNN, MultiHeadAttention, Residual
-from rtx.nn.validate import check_finite, check_sequence
 
 DEEPEST = 8  # blocks; as many as the paper's deepest model has
 
@@ -32,13 +31,10 @@ def block(
             R-Transformer with a GRU and a window of 3. All of them are shown, or all but one.
 
     Raises:
-        ValueError: if `x` is not one finite (1, T, D) float sequence, or there are fewer than two sublayers.
+        ValueError: if `x` is not one finite (1, T, D) float sequence of at most 2,048 numbers, or there are fewer
+            than two sublayers.
     """
-    x = torch.randn(1, 12, 8, generator=torch.Generator().manual_seed(0)) if x is None else x
-    if x.ndim != 3 or len(x) != 1:
-        raise ValueError(f"x: expected one sequence (1, time, width), got {tuple(x.shape)}")
-    check_sequence("x", x, x.shape[-1])
-    check_finite("x", x)
+    x = torch.randn(1, 12, 8, generator=torch.Generator().manual_seed(0)) if x is None else one_sequence(x)
     makers = dict(_bricks(x.shape[-1]) if sublayers is None else sublayers)
     if len(makers) < 2:
         raise ValueError(f"sublayers: expected at least two, so that one can be left out, got {list(makers)}")

@@ -23,6 +23,7 @@ from rtx.nn import LocalRNN
 from rtx.nn.validate import check_finite, check_sequence
 
 WIDTH, LENGTH = 8, 16
+MOST = 2048  # numbers in a sequence: more would need gigabytes
 
 BACKBONES: dict[str, Callable[[int, int], nn.Module]] = {
     "RNN": lambda layers, window: RNN(WIDTH, layers, "rnn"),
@@ -44,8 +45,8 @@ def reach(mine: nn.Module | None = None, x: Float[Tensor, "1 T D"] | None = None
         x: one sequence to show it for, at best a short one; by default 16 steps of noise as wide as its `d_model`.
 
     Raises:
-        ValueError: if `x` is not one finite (1, T, D) float sequence, is missing where `mine` has no `d_model`, is
-            given without `mine`, or `mine` changes its shape.
+        ValueError: if `x` is not one finite (1, T, D) float sequence of at most 2,048 numbers, is missing where
+            `mine` has no `d_model`, is given without `mine`, or `mine` changes its shape.
     """
     if mine is None and x is not None:
         raise ValueError("x: it is what your own model reads, so give that, too: explore.reach(mine, x)")
@@ -79,6 +80,21 @@ def reach(mine: nn.Module | None = None, x: Float[Tensor, "1 T D"] | None = None
     return Explorer(figure, update, caption, model=choice, layers=depth, window=breadth)
 
 
+def one_sequence(x: Tensor) -> Float[Tensor, "1 T D"]:
+    """`x`, on the CPU, if a reach table of it can be shown.
+
+    Raises:
+        ValueError: if `x` is not one finite (1, T, D) float sequence of at most 2,048 numbers.
+    """
+    if x.ndim != 3 or len(x) != 1:
+        raise ValueError(f"x: expected one sequence (1, time, width), got {tuple(x.shape)}")
+    check_sequence("x", x, x.shape[-1])
+    check_finite("x", x)
+    if x.numel() > MOST:
+        raise ValueError(f"x: expected at most {MOST} numbers, time × width, got {x.numel()}: take a shorter piece")
+    return x.detach().cpu()
+
+
 def reach_at_once(model: nn.Module, x: Float[Tensor, "1 T D"]) -> Float[Tensor, "T T"]:
     """`rtx.lab.trace.reach` in one backward pass, for a slider's sake: a batch of copies, an output number for each.
 
@@ -99,7 +115,7 @@ def reach_at_once(model: nn.Module, x: Float[Tensor, "1 T D"]) -> Float[Tensor, 
 
 def shares(moved: Float[Tensor, "T T"]) -> Float[Tensor, "T T"]:
     """Each row of a reach table as shares: what part of all that moves output t comes from input s."""
-    return moved / moved.sum(1, keepdim=True)
+    return moved / moved.sum(1, keepdim=True).clamp(min=torch.finfo(moved.dtype).tiny)  # nothing moves it: all zero
 
 
 def share_map(ax: Axes, moved: Float[Tensor, "T T"]) -> AxesImage:
@@ -118,7 +134,7 @@ def share_map(ax: Axes, moved: Float[Tensor, "T T"]) -> AxesImage:
 def show_shares(image: AxesImage, moved: Float[Tensor, "T T"]) -> None:
     """Put another reach table into a `share_map`."""
     end = len(moved) + 0.5
-    image.set_data(shares(moved).where(moved > 0, torch.nan).numpy())
+    image.set_data(shares(moved).where(moved > 0, torch.nan).float().numpy())
     image.set_extent((0.5, end, end, 0.5))
 
 
@@ -148,8 +164,4 @@ def _sequence(mine: nn.Module, x: Tensor | None) -> Tensor:
             raise ValueError("x: your model has no d_model, so give one sequence (1, time, width) for it to read")
         like = next(mine.parameters(), torch.zeros(()))
         return torch.randn(1, LENGTH, width, generator=torch.Generator().manual_seed(0)).to(like.dtype)
-    if x.ndim != 3 or len(x) != 1:
-        raise ValueError(f"x: expected one sequence (1, time, width), got {tuple(x.shape)}")
-    check_sequence("x", x, x.shape[-1])
-    check_finite("x", x)
-    return x.detach().cpu()
+    return one_sequence(x)
