@@ -25,8 +25,8 @@
 # | --- | --- | --- |
 # | 00 Start here | Who sees whom? | 15 |
 # | [02 Slide a window](02_slide_a_window.ipynb) | What does a window see that a sequence-long RNN and a convolution do not? | 30 |
-# | [04 Stack the block](04_stack_the_block.ipynb) | What does each of the block's three sublayers add, and does it matter where the norm stands? | 30 |
-# | [11 Model music](11_model_music.ipynb) | Can a model learn a chorale, and what does an NLL of 2.37 per frame mean? | 25 |
+# | [04 Stack the block](04_stack_the_block.ipynb) | What does each of the block's three sublayers add, and does it matter where the norm stands? | 35 |
+# | [11 Model music](11_model_music.ipynb) | Can a model learn a chorale, and what does an NLL of 2.37 per frame mean? | 30 |
 #
 # The paper behind them is Wang et al. (2019), *R-Transformer: Recurrent Neural Network Enhanced Transformer*.
 # Wherever `rtx` and these pages state a number of the paper, they say so; all other numbers were computed here.
@@ -141,7 +141,7 @@ models = {
     "R-Transformer": rtx.RTransformer(D, layers=2, heads=2, window=4),
 }
 moved = {name: trace.reach(model, x) for name, model in models.items()}
-share = {name: table / table.sum(1, keepdim=True) for name, table in moved.items()}  # each row sums to 1
+share = {name: table / table.sum(1, keepdim=True) for name, table in moved.items()}
 
 # %% [markdown]
 # Only proportions matter here, so each row is divided by its sum: what share of all that moves output $t$ comes from
@@ -186,8 +186,11 @@ plt.show()
 distance = torch.arange(T)[:, None] - torch.arange(T)  # t - s
 for name, table in share.items():
     parts = {"own input": (0, 0), "1-3 back": (1, 3), "4-8 back": (4, 8), "more than 8": (9, T)}
-    means = [100 * (table * ((distance >= a) & (distance <= b)))[9:].sum(1).mean() for a, b in parts.values()]
-    print(f"{name:13}", "   ".join(f"{part} {mean:4.1f} %" for part, mean in zip(parts, means)))
+    line = f"{name:13}"
+    for part, (nearest, farthest) in parts.items():
+        chosen = (nearest <= distance) & (distance <= farthest)
+        line += f"   {part} {100 * (table * chosen)[9:].sum(1).mean():4.1f} %"
+    print(line)
 
 # %% [markdown]
 # That is the paper's idea in one table. An RNN favours what is near and loses what is far. Attention reaches what is

@@ -96,7 +96,7 @@ model = rtx.RTransformer(D, layers=1, heads=2, window=4)
 steps = model.blocks[0]
 naive = naive_block(x, *(step.sublayer for step in steps), [step.norm for step in steps])
 torch.testing.assert_close(naive, model(x))
-print("Eq. 8 and rtx agree:", tuple(naive.shape), "from", [type(step.sublayer).__name__ for step in steps])
+print("Eq. 8 and rtx agree:", *(type(step.sublayer).__name__ for step in steps))
 
 # %% [markdown]
 # ## 2. What each sublayer sees
@@ -119,7 +119,8 @@ from rtx.nn import FeedForward, LocalRNN, MultiHeadAttention, Residual
 
 _ = torch.manual_seed(0)
 sequence = torch.randn(1, 16, 8)
-sublayers = {"LocalRNN": LocalRNN(8, window=4), "attention": MultiHeadAttention(8, heads=2), "feed-forward": FeedForward(8)}
+sublayers = {"LocalRNN": LocalRNN(8, window=4), "attention": MultiHeadAttention(8, heads=2)}
+sublayers["feed-forward"] = FeedForward(8)
 fig, axes = plt.subplots(1, 3, figsize=(9.5, 3.4), sharey=True)
 for ax, (name, sublayer) in zip(axes, sublayers.items()):
     moved = trace.reach(sublayer, sequence)
@@ -127,7 +128,8 @@ for ax, (name, sublayer) in zip(axes, sublayers.items()):
     ax.set(xticks=range(2, 17, 2), yticks=range(2, 17, 2))
     ax.label_outer()
     weights = sum(p.numel() for p in sublayer.parameters() if p.ndim == 2)
-    print(f"{name:12} moves output 16 by {int((moved[-1] > 0).sum()):2} inputs; weights: {weights / 8**2:.0f} D²")
+    seen = (moved[-1] > 0).sum()
+    print(f"{name:12} inputs that move output 16: {seen:2}   weights: {weights / 8**2:.0f} D²")
 fig.colorbar(image, ax=axes, shrink=0.8, extend="min", label="share of what moves the output")
 plt.show()
 
@@ -204,18 +206,19 @@ def draw(size, T=24):
 # %%
 from rtx.tasks.build import SequenceModel
 
-local, attention, feed_forward = (
-    lambda: LocalRNN(D, window=4), lambda: MultiHeadAttention(D, heads=2), lambda: FeedForward(D)
-)
+local = lambda: LocalRNN(D, window=4)
+attention = lambda: MultiHeadAttention(D, heads=2)
+feed_forward = lambda: FeedForward(D)
 
 def assemble(*sublayers, layers=1, norm="post"):
     torch.manual_seed(0)
-    backbone = torch.nn.Sequential(*(Residual(make(), D, norm) for _ in range(layers) for make in sublayers))
+    steps = (Residual(make(), D, norm) for _ in range(layers) for make in sublayers)
+    backbone = torch.nn.Sequential(*steps)
     backbone.d_model = D
     return SequenceModel(backbone, inputs=9, outputs=2, per="sequence")
 
 # %%
-def train(model, steps=120, learning_rate=5e-3, batch=32):
+def train(model, steps=100, learning_rate=5e-3, batch=32):
     torch.manual_seed(0)  # the same sequences for every model
     optimiser, losses = torch.optim.Adam(model.parameters(), learning_rate), []
     for _ in range(steps):
@@ -232,7 +235,7 @@ def verdicts(model, T=24):
     inputs, answers = draw(2000, T)
     with torch.no_grad():
         right = ((model(inputs) > 0) == (answers > 0)).float().mean(0).tolist()
-    return ["solved" if share > 0.95 else "coin toss" if share < 0.6 else "between" for share in right]
+    return ["solved" if r > 0.95 else "coin toss" if r < 0.6 else "between" for r in right]
 
 # %% [markdown]
 # **Predict.** Four models of one block: all sublayers; no LocalRNN; no attention; no feed-forward. Which halves of
@@ -262,9 +265,11 @@ for name, model in arms.items():
 # %%
 fig, ax = plt.subplots(figsize=(7, 3.4))
 for (name, values), line in zip(losses.items(), ("-", "--", ":", "-.")):
-    ax.plot(range(3, 121, 5), torch.tensor(values).view(-1, 5).mean(1), line, label=name)  # means of 5 steps
+    means = torch.tensor(values).view(-1, 5).mean(1)  # of 5 steps
+    ax.plot(range(3, 101, 5), means, line, label=name)
 ax.axhline(0.347, color="0.6", linewidth=1)
-ax.set(xlabel="training step", ylabel="loss (nats per answer)", ylim=(0, None), title="grey: half a coin toss, 0.347")
+ax.set(title="grey: half a coin toss, 0.347", ylim=(0, None))
+ax.set(xlabel="training step", ylabel="loss (nats per answer)")
 ax.legend(frameon=False)
 plt.show()
 
@@ -279,8 +284,8 @@ pair_swapped[:, [21, 22]] = inputs[:, [22, 21]]
 key_swapped[..., [4, 5]] = inputs[..., [5, 4]]
 with torch.no_grad():
     for name, model in arms.items():
-        notices = [bool((model(inputs) - model(s)).abs().max() > 1e-4) for s in (key_swapped, pair_swapped)]
-        print(f"{name:16} notices the key: {notices[0]!s:6} notices the order: {notices[1]}")
+        key, order = ((model(inputs) - model(s)).abs().max().item() for s in (key_swapped, pair_swapped))
+        print(f"{name:16} notices the key: {key > 1e-4!s:6} notices the order: {order > 1e-4}")
 
 # %% [markdown]
 # So is LocalRNN needed, or would positions do? Give the model without LocalRNN its sinusoids, and more steps at a
@@ -297,10 +302,12 @@ with torch.no_grad():
 
 # %%
 _ = torch.manual_seed(0)
-sinusoids = SequenceModel(rtx.Transformer(D, layers=1, heads=2), inputs=9, outputs=2, per="sequence")
+transformer = rtx.Transformer(D, layers=1, heads=2, position="sinusoidal")
+sinusoids = SequenceModel(transformer, inputs=9, outputs=2, per="sequence")
 _ = train(sinusoids, steps=300, learning_rate=3e-3)
 for name, model in {"LocalRNN": arms["all sublayers"], "sinusoids": sinusoids}.items():
-    print(f"{name:10} order at T = 24: {verdicts(model)[1]:10} order at T = 96: {verdicts(model, 96)[1]}")
+    (_, short), (_, long) = verdicts(model), verdicts(model, T=96)
+    print(f"{name:10} order at T = 24: {short:10} order at T = 96: {long}")
 
 # %% [markdown]
 # Section 3 said that two blocks without LocalRNN and positions can tell order. To be able is not to learn:
@@ -359,26 +366,29 @@ def climb(norm, layers=16):
         outputs.append(block(outputs[-1]))
     (outputs[-1] * direction).mean().backward()
     size = [h.square().mean().sqrt().item() for h in outputs[1:]]
-    gradient = [torch.stack([p.grad.norm() for p in block.parameters()]).norm().item() for block in blocks]
+    parts = [torch.stack([p.grad.norm() for p in block.parameters()]) for block in blocks]
+    gradient = [part.norm().item() for part in parts]
     return size, gradient
 
 found = {norm: climb(norm) for norm in ("post", "pre")}
 for norm, (size, gradient) in found.items():
     picked = "  ".join(f"{size[layer - 1]:.2f}" for layer in (1, 4, 8, 16))
-    print(f"{norm:4} size after blocks 1, 4, 8, 16: {picked}   gradient, lowest / highest block: {gradient[0] / gradient[-1]:.2f}")
+    print(f"{norm:4} size after blocks 1, 4, 8, 16: {picked}")
+    print(f"     gradient, lowest / highest block: {gradient[0] / gradient[-1]:.2f}")
 
 # %%
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.4))
 for norm, line in (("post", "-"), ("pre", "--")):
     for ax, values in zip(axes, found[norm]):
         ax.plot(range(1, 17), values, line, label=f"{norm}-norm")
-for ax, title, label in zip(axes, ("activations", "gradient of the block's weights"), ("root mean square", "norm")):
-    ax.set(title=title, ylabel=label, xlabel="block", xticks=[1, 4, 8, 12, 16], ylim=(0, None))
+        ax.set(xlabel="block", xticks=[1, 4, 8, 12, 16])
+axes[0].set(title="activations", ylabel="root mean square", ylim=(0, None))
+axes[1].set(title="gradient of the block's weights", ylabel="norm", ylim=(0, None))
 axes[0].legend(frameon=False)
 plt.show()
 squared = [size**2 for size in found["pre"][0]]
-print("pre: squared size grows per block, lower half:", f"{(squared[7] - squared[0]) / 7:.2f},",
-      "upper half:", f"{(squared[15] - squared[8]) / 7:.2f}")
+lower, upper = (squared[7] - squared[0]) / 7, (squared[15] - squared[8]) / 7
+print(f"pre: squared size grows per block by {lower:.2f} in the lower half, {upper:.2f} in the upper")
 
 # %% [markdown]
 # Left: post-norm is flat at 1; pre-norm climbs to about 2, its square by similar amounts in both halves. So what the
@@ -397,7 +407,8 @@ explore.block()
 # blocks: how much brighter are neighbours than the far past? With sublayers of your own:
 #
 # ```python
-# mine = {"LSTM": lambda: LocalRNN(8, 5, "lstm"), "attention": lambda: MultiHeadAttention(8, 4)}
+# mine = {"LSTM": lambda: LocalRNN(8, window=5, cell="lstm"),
+#         "attention": lambda: MultiHeadAttention(8, heads=4)}
 # explore.block(torch.randn(1, 12, 8), mine)
 # ```
 #
@@ -426,11 +437,12 @@ def shaken(norm, layers):
         return ((model(x) - before).norm() / before.norm()).item()
 
 for layers in (1, 4, 16):
-    print(f"L = {layers:2}: the output moves by", ", ".join(f"{100 * shaken(norm, layers):.1f} % ({norm})" for norm in ("post", "pre")))
+    post, pre = (100 * shaken(norm, layers) for norm in ("post", "pre"))
+    print(f"L = {layers:2}: the output moves by {post:4.1f} % (post), {pre:4.1f} % (pre)")
 
 # %% [markdown]
-# Liu et al. (2020) found the same for Transformers, and see in it why deep post-norm stacks are hard to train. So train
-# two: 8 blocks, on the task of section 4, at its learning rate.
+# Liu et al. (2020, *Understanding the Difficulty of Training Transformers*) found the same for Transformers, and see in
+# it why deep post-norm stacks are hard to train. So train two: 8 blocks, on the task of section 4, at its learning rate.
 #
 # **Predict.** One of the two learns the task, the other stays with coin tosses for both halves. Which?
 #
@@ -441,7 +453,8 @@ for layers in (1, 4, 16):
 # </details>
 
 # %%
-deep = {norm: assemble(local, attention, feed_forward, layers=8, norm=norm) for norm in ("post", "pre")}
+everything = (local, attention, feed_forward)
+deep = {norm: assemble(*everything, layers=8, norm=norm) for norm in ("post", "pre")}
 curves = {norm: train(model, batch=16) for norm, model in deep.items()}
 for norm, model in deep.items():
     key, order = verdicts(model)
@@ -450,16 +463,17 @@ for norm, model in deep.items():
 # %%
 fig, ax = plt.subplots(figsize=(7, 3.2))
 for (norm, values), line in zip(curves.items(), ("-", "--")):
-    ax.plot(range(3, 121, 5), torch.tensor(values).view(-1, 5).mean(1), line, label=f"{norm}-norm")
+    means = torch.tensor(values).view(-1, 5).mean(1)
+    ax.plot(range(3, 101, 5), means, line, label=f"{norm}-norm")
 ax.axhline(0.693, color="0.6", linewidth=1)
-ax.set(xlabel="training step", ylabel="loss (nats per answer)", ylim=(0, None), title="8 blocks; grey: a coin toss, 0.693")
+ax.set(title="8 blocks; grey: a coin toss, 0.693", ylim=(0, None))
+ax.set(xlabel="training step", ylabel="loss (nats per answer)")
 ax.legend(frameon=False)
 plt.show()
 
 # %% [markdown]
 # Post-norm stays at the coin toss. It is not lost: at a learning rate of 0.001 it learnt the task when we tried
-# `train(assemble(local, attention, feed_forward, layers=8), steps=300, learning_rate=1e-3, batch=16)`, which takes
-# half a minute. So the place of the norm does matter: it decides which learning rates work at which depth. The
+# `train(assemble(*everything, layers=8), steps=300, learning_rate=1e-3, batch=16)`, which takes half a minute. So the place of the norm does matter: it decides which learning rates work at which depth. The
 # paper's deepest model, the one for MNIST, also has $L = 8$ and $D = 32$. The authors' code trains it, pre-norm, with
 # Adam at 0.001.
 #
