@@ -114,7 +114,8 @@ def test_it_stops_at_the_end_and_plays_again(page: Page) -> None:
 def test_a_player_that_is_taken_off_the_page_falls_silent(page: Page) -> None:
     show(page, frame_seconds=60).click()  # it would not end by itself
     page.evaluate("window.remove()")
-    page.wait_for_function("made.contexts[0].state === 'closed'")
+    page.wait_for_function("made.contexts[0].state !== 'running'")
+    assert page.evaluate("made.contexts[0].state") == "closed"
 
 
 def test_a_silent_roll_is_shown_and_played(page: Page) -> None:
