@@ -455,7 +455,7 @@ for layers in (1, 4, 16):
 # %%
 everything = (local, attention, feed_forward)
 deep = {norm: assemble(*everything, layers=8, norm=norm) for norm in ("post", "pre")}
-curves = {norm: train(model, batch=16) for norm, model in deep.items()}
+curves = {norm: train(model, steps=130, batch=16) for norm, model in deep.items()}
 for norm, model in deep.items():
     key, order = verdicts(model)
     print(f"{norm:4} with 8 blocks   key: {key:10} order: {order}")
@@ -464,7 +464,7 @@ for norm, model in deep.items():
 fig, ax = plt.subplots(figsize=(7, 3.2))
 for (norm, values), line in zip(curves.items(), ("-", "--")):
     means = torch.tensor(values).view(-1, 5).mean(1)
-    ax.plot(range(3, 101, 5), means, line, label=f"{norm}-norm")
+    ax.plot(range(3, 131, 5), means, line, label=f"{norm}-norm")
 ax.axhline(0.693, color="0.6", linewidth=1)
 ax.set(title="8 blocks; grey: a coin toss, 0.693", ylim=(0, None))
 ax.set(xlabel="training step", ylabel="loss (nats per answer)")

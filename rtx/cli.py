@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -105,12 +106,16 @@ def table_(
     if format is not Format.terminal:
         typer.echo(tables.to_markdown(rows) if format is Format.markdown else tables.to_html(rows))
         return
-    drawn = Table(title=f"{loaded.title} ({loaded.source})")
-    for name in tables.HEADER:
-        drawn.add_column(name, overflow="fold")
+    drawn = Table(title=f"{loaded.title} ({loaded.source})", box=SIMPLE_HEAD, padding=0, show_edge=False)
+    for name in tables.HEADER[:-1]:
+        drawn.add_column(name, no_wrap=name == "model", min_width=len(name))
     for row in rows:
-        drawn.add_row(*row)
+        drawn.add_row(*row[:-1])
     console.print(drawn)
+    # below the table: a processor's name would take half the width of a terminal
+    for hardware in sorted({row.hardware for row in rows if row.hardware}):
+        models = ", ".join(dict.fromkeys(row.model for row in rows if row.hardware == hardware))
+        console.print(f"hardware of {models}: {hardware}", highlight=False)
 
 
 def parse_setting(text: str) -> tuple[str, Any]:

@@ -26,9 +26,9 @@ class Done(NamedTuple):
 def rtx(monkeypatch, capsys) -> Callable[..., Done]:
     """Runs the command in this process: starting Python and torch for each line would take seconds."""
 
-    def run(*words: str) -> Done:
+    def run(*words: str, width: int = 120) -> Done:
         monkeypatch.setattr("sys.argv", ["rtx", *words])
-        monkeypatch.setattr("rtx.cli.console", Console(width=120, no_color=True))
+        monkeypatch.setattr("rtx.cli.console", Console(width=width, no_color=True))
         try:
             main()
             code = 0
@@ -97,6 +97,13 @@ def test_settings_are_read_as_toml_or_text(text, expected):
 def test_table_prints_markdown_from_the_ledger_alone(rtx, tmp_path):
     out = rtx("table", "nottingham", "--format", "markdown", "--results", str(tmp_path)).stdout
     assert out.splitlines()[2].startswith("| r-transformer | 2.37 | not run |")
+
+
+def test_a_table_fits_a_narrow_terminal(rtx):
+    out = rtx("table", "nottingham", width=80).stdout
+    assert re.search(r"^r-transformer +2\.37 +\d\.\d{3}", out, re.MULTILINE)
+    assert "hardware of " in out
+    assert max(map(len, out.splitlines())) <= 80
 
 
 @pytest.mark.slow
