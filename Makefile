@@ -11,7 +11,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 # Sums depend on the number of threads, and two workers share the cores.
 PYTEST = OMP_NUM_THREADS=1 $(PY) -m pytest --numprocesses 2 --dist loadfile
-NBVAL = --nbval --nbval-current-env --nbval-cell-timeout=120 --nbval-sanitize-with tools/nbval_sanitize.cfg
+NBVAL = --nbval --nbval-current-env --nbval-cell-timeout=300 --nbval-sanitize-with tools/nbval_sanitize.cfg
 # On loopback; without JupyterLab's question for news and look-up of updates; as root, only if it must.
 LAB = --ip=127.0.0.1 --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb \
 	--LabApp.app_settings_dir=tools/jupyterlab $(shell [ "$$(id -u)" != 0 ] || echo --allow-root)
