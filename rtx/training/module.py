@@ -1,6 +1,5 @@
 """The thin layer between a task, a model and Lightning's Trainer."""
 
-from collections.abc import Iterable
 from typing import Any
 
 import lightning
@@ -13,7 +12,7 @@ from torchmetrics import MeanMetric
 from rtx.nn.validate import check_finite
 from rtx.tasks.build import SequenceModel
 from rtx.tasks.loader import loader
-from rtx.tasks.task import Batch, Sum, Task
+from rtx.tasks.task import Batch, Task
 from rtx.training.recipe import Settings
 
 OPTIMIZERS = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}
@@ -116,21 +115,3 @@ class Trainee(lightning.LightningModule):
             raise ValueError(f"resume: expected the checkpoint of {self.card}, got one of {found}")
         torch.set_rng_state(checkpoint["rtx"]["random"])
         self.live_parameters = checkpoint["rtx"]["live"]
-
-
-def evaluate(task: Task, model: SequenceModel, batches: Iterable[Batch]) -> float:
-    """The task's score of `model` over `batches`, without a Trainer: for notebooks and generated tunes.
-
-    Args:
-        task: whose score.
-        model: (inputs, lengths) → predictions.
-        batches: an iterable of `Batch`.
-    """
-    was_training = model.training
-    model.eval()
-    sums: list[Sum] = []
-    with torch.inference_mode():
-        for batch in batches:
-            sums.append(task.score(model(batch.inputs, batch.lengths), batch))
-    model.train(was_training)
-    return float(sum(s.total for s in sums) / sum(s.count for s in sums))

@@ -9,10 +9,9 @@ import torch
 from lightning.pytorch.callbacks import Callback
 
 from rtx.tasks import TASKS, Example, build
-from rtx.tasks.loader import loader
+from rtx.tasks.task import collate
 from rtx.training.checkpoint import load_checkpoint
 from rtx.training.ledger import read_result
-from rtx.training.module import evaluate
 from rtx.training.run import train
 
 CPU = {"accelerator": "cpu", "enable_progress_bar": False}
@@ -35,8 +34,9 @@ def test_a_run_ends_in_the_ledger_with_the_score_of_the_epoch_that_validation_ch
     result = read_result(run(plan, command="rtx train tiny r-transformer"))
     network = load_checkpoint(checkpoint(tmp_path, plan))
     for split, recorded in (("validation", result.validation), ("test", result.test)):
-        score = evaluate(tiny_task, network, loader(tiny_task, split, 16))
-        assert score == pytest.approx(recorded, rel=1e-5)
+        batch = collate(tiny_task.split(split), tiny_task.per)
+        score = tiny_task.score(network(batch.inputs, batch.lengths), batch)
+        assert (score.total / score.count).item() == pytest.approx(recorded, rel=1e-5)
     log = (tmp_path / "a/tiny/r-transformer-plain-s0/log/version_0/metrics.csv").read_text().splitlines()
     column = log[0].split(",").index("validation")
     epochs = [float(cell) for line in log[1:] if (cell := line.split(",")[column])]
