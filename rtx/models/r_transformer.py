@@ -7,7 +7,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from rtx.nn import FeedForward, LocalRNN, MultiHeadAttention, Residual
-from rtx.nn.validate import check_positive, check_sequence
+from rtx.nn.state import State, step_through
+from rtx.nn.validate import check_positive, check_sequence, check_step
 
 
 class RTransformer(nn.Module):
@@ -63,3 +64,12 @@ class RTransformer(nn.Module):
         """
         check_sequence("x", x, self.d_model, like=next(self.parameters()))
         return self.blocks(x)
+
+    def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
+        """One position of a stream: each LocalRNN remembers a window, each attention the keys and values so far.
+
+        Raises:
+            ValueError: if `x` is not (B, D), or `state` is another model's or batch's.
+        """
+        check_step("x", x, self.d_model, like=next(self.parameters()))
+        return step_through((sublayer for block in self.blocks for sublayer in block.children()), x, state)

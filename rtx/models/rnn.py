@@ -3,7 +3,8 @@
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from rtx.nn.validate import check_choice, check_fraction, check_positive, check_sequence
+from rtx.nn.state import State, check_state
+from rtx.nn.validate import check_choice, check_fraction, check_positive, check_sequence, check_step
 
 TORCH = {"rnn": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
 
@@ -37,6 +38,34 @@ class RNN(nn.Module):
         Raises:
             ValueError: if `x` has the wrong rank, width, dtype or device, or is empty.
         """
+        return self.read(x)[0]
+
+    def read(self, x: Float[Tensor, "B T D"], state: State | None = None) -> tuple[Float[Tensor, "B T D"], State]:
+        """A piece of a stream, and the state behind it: h, and an LSTM's c, each (B, L, D).
+
+        Raises:
+            ValueError: as `forward`, or if `state` is another model's or batch's.
+        """
         check_sequence("x", x, self.d_model, like=self.network.weight_ih_l0)
-        hidden, _ = self.network(x)
-        return self.dropout(hidden)
+        hidden, state = self.network(x, self._to_torch(state, len(x)))
+        after = state if isinstance(state, tuple) else (state,)
+        return self.dropout(hidden), tuple(part.transpose(0, 1) for part in after)
+
+    def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
+        """One position of a stream.
+
+        Raises:
+            ValueError: if `x` is not (B, D), or `state` is another model's or batch's.
+        """
+        check_step("x", x, self.d_model, like=self.network.weight_ih_l0)
+        y, state = self.read(x[:, None], state)
+        return y.squeeze(1), state
+
+    def _to_torch(self, state: State | None, batch: int) -> Tensor | tuple[Tensor, ...] | None:
+        """torch puts the layers before the batch, and an LSTM's two parts into a tuple."""
+        if state is None:
+            return None
+        two = isinstance(self.network, nn.LSTM)
+        check_state(state, *[(batch, self.network.num_layers, self.d_model)] * (1 + two))
+        parts = tuple(part.transpose(0, 1).contiguous() for part in state)
+        return parts if two else parts[0]

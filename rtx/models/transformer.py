@@ -1,13 +1,20 @@
-"""The Transformer's decoder-only half: attention to the past, told where it is by sinusoids.
+"""The Transformer's decoder-only half: attention to the past, told where it is in one of four ways.
 
-Vaswani et al. (2017), Attention Is All You Need; the baseline of Wang et al. (2019), Tables 1-4.
+Vaswani et al. (2017), Attention Is All You Need; Shaw et al. (2018), Self-Attention with Relative Position
+Representations; the baseline of Wang et al. (2019), Tables 1-4.
 """
 
+from typing import Any
+
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from rtx.nn import FeedForward, MultiHeadAttention, Residual, sinusoidal_positions
-from rtx.nn.validate import check_choice, check_positive, check_sequence
+from rtx.nn import FeedForward, MultiHeadAttention, RelativeAttention, Residual, sinusoidal_positions
+from rtx.nn.state import State, step_through
+from rtx.nn.validate import check_choice, check_positive, check_sequence, check_step
+
+POSITIONS = ("sinusoidal", "learned", "relative", "none")
 
 
 class Transformer(nn.Module):
@@ -19,7 +26,10 @@ class Transformer(nn.Module):
         heads: H, attention heads; must divide D.
         dropout: on the input with its positions, after each sublayer, on attention weights, in the feed-forward.
         norm: "post", LayerNorm(x + sublayer(x)), or "pre", x + sublayer(LayerNorm(x)).
-        position: "sinusoidal" adds sines and cosines of the position to the input; "none" adds nothing.
+        position: "sinusoidal" adds sines and cosines of the position to the input; "learned" adds a row of a table;
+            "relative" gives each attention Shaw's tables of clipped distances; "none" adds nothing.
+        reach: with "learned", the longest sequence, which the table's size sets; with "relative", the greatest
+            distance with vectors of its own. The other two have no such number.
 
     Raises:
         ValueError: if an argument is out of its range.
@@ -33,16 +43,23 @@ class Transformer(nn.Module):
         dropout: float = 0.0,
         norm: str = "post",
         position: str = "sinusoidal",
+        reach: int = 512,
     ) -> None:
         super().__init__()
-        check_positive("layers", layers)
+        check_positive("layers", layers), check_positive("reach", reach)
+        self.position = check_choice("position", position, POSITIONS)
+
+        def attention() -> MultiHeadAttention:
+            if position == "relative":
+                return RelativeAttention(d_model, heads, reach, dropout)
+            return MultiHeadAttention(d_model, heads, dropout)
 
         def block() -> nn.Sequential:
-            sublayers = [MultiHeadAttention(d_model, heads, dropout), FeedForward(d_model, dropout=dropout)]
+            sublayers = [attention(), FeedForward(d_model, dropout=dropout)]
             return nn.Sequential(*(Residual(s, d_model, norm, dropout) for s in sublayers))
 
         self.d_model = d_model
-        self.position = check_choice("position", position, ("sinusoidal", "none"))
+        self.table = nn.Parameter(torch.randn(reach, d_model) * d_model**-0.5) if position == "learned" else None
         self.dropout = nn.Dropout(dropout)
         self.blocks = nn.Sequential(*(block() for _ in range(layers)))
 
@@ -50,9 +67,35 @@ class Transformer(nn.Module):
         """Map a sequence to one of the same shape; position t depends on positions 1 … t only.
 
         Raises:
-            ValueError: if `x` has the wrong rank, width, dtype or device, or is empty.
+            ValueError: if `x` has the wrong rank, width, dtype or device, is empty, or is longer than the table of
+                learned positions.
         """
         check_sequence("x", x, self.d_model, like=next(self.parameters()))
+        return self.blocks(self.dropout(self._placed(x, 0)))
+
+    def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
+        """One position of a stream: each attention remembers the keys and values so far.
+
+        Raises:
+            ValueError: if `x` is not (B, D), `state` is another model's or batch's, or the table of learned
+                positions has come to its end.
+        """
+        check_step("x", x, self.d_model, like=next(self.parameters()))
+        placed = self.dropout(self._placed(x[:, None], _steps_so_far(state)).squeeze(1))
+        return step_through((sublayer for block in self.blocks for sublayer in block.children()), placed, state)
+
+    def _placed(self, x: Tensor, start: int) -> Tensor:
+        """(B, T, D), with the positions start … start + T - 1 added where they are."""
+        end = start + x.shape[1]
+        if self.table is not None:
+            if end > len(self.table):
+                raise ValueError(f"x: expected at most reach = {len(self.table)} learned positions, got {end}")
+            return x + self.table[start:end]
         if self.position == "sinusoidal":
-            x = x + sinusoidal_positions(x.shape[1], self.d_model, like=x)
-        return self.blocks(self.dropout(x))
+            return x + sinusoidal_positions(x.shape[1], self.d_model, x, start)
+        return x
+
+
+def _steps_so_far(state: Any) -> int:
+    """How many positions a stream has read: what its lowest attention has cached."""
+    return getattr(state[0], "length", 0) if isinstance(state, tuple) and state else 0

@@ -4,5 +4,14 @@ from rtx.nn.attention import MultiHeadAttention, causal_mask
 from rtx.nn.blocks import FeedForward, Residual
 from rtx.nn.local_rnn import LocalRNN
 from rtx.nn.position import sinusoidal_positions
+from rtx.nn.relative import RelativeAttention
 
-__all__ = ["FeedForward", "LocalRNN", "MultiHeadAttention", "Residual", "causal_mask", "sinusoidal_positions"]
+__all__ = [
+    "FeedForward",
+    "LocalRNN",
+    "MultiHeadAttention",
+    "RelativeAttention",
+    "Residual",
+    "causal_mask",
+    "sinusoidal_positions",
+]

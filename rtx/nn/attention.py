@@ -10,7 +10,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from rtx.nn.validate import check_fraction, check_positive, check_sequence
+from rtx.nn.state import Cache, check_cache, empty_cache
+from rtx.nn.validate import check_fraction, check_positive, check_sequence, check_step
 
 
 class MultiHeadAttention(nn.Module):
@@ -42,53 +43,89 @@ class MultiHeadAttention(nn.Module):
         # Eq. (5): <q, k_i> / sqrt(d_k)
         return q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
 
-    def forward(self, x: Float[Tensor, "B T D"], mask: Bool[Tensor, "T T"] | None = None) -> Float[Tensor, "B T D"]:
+    def gather(self, weights: Float[Tensor, "B H T S"], v: Float[Tensor, "B H S K"]) -> Float[Tensor, "B H T K"]:
+        """What the attention weights gather from the values. A variant with positions in its values overrides it."""
+        # Eq. (5): Σ_i α_i v_i
+        return weights @ v
+
+    def forward(
+        self, x: Float[Tensor, "B T D"], mask: Bool[Tensor, "*shared T T"] | None = None
+    ) -> Float[Tensor, "B T D"]:
         """Refine every position by what it attends to.
 
         Args:
             x: the sequence.
-            mask: True where a query (row) may attend to a key (column); by default the past and the present.
-                Each row needs a True.
+            mask: True where a query (row) may attend to a key (column), (T, T), or (B, 1, T, T) if the sequences
+                differ; by default the past and the present. Each row needs a True.
 
         Raises:
             ValueError: if `x` or `mask` has the wrong shape, dtype or device, or `x` is empty.
         """
-        q, k, v = self._project(x)
-        dropout = self.dropout if self.training else 0.0
-        if type(self).scores is MultiHeadAttention.scores:
-            self._check_mask(mask, x)
-            heads = F.scaled_dot_product_attention(q, k, v, mask, dropout, is_causal=mask is None)
-        else:
-            heads = F.dropout(self._weights(q, k, mask), dropout) @ v
-        # Eq. (4): heads side by side, then W^o
-        return self.output(heads.transpose(1, 2).flatten(2))
+        check_sequence("x", x, self.d_model, like=self.query.weight)
+        return self._join(self._attend(*self._project(x), mask))
 
-    def weights(self, x: Float[Tensor, "B T D"], mask: Bool[Tensor, "T T"] | None = None) -> Float[Tensor, "B H T T"]:
+    def step(self, x: Float[Tensor, "B D"], state: Cache | None = None) -> tuple[Float[Tensor, "B D"], Cache]:
+        """One position of a stream; the state holds the keys and values of the past.
+
+        Raises:
+            ValueError: if `x` is not (B, D), or `state` is another model's or batch's.
+        """
+        check_step("x", x, self.d_model, like=self.query.weight)
+        q, k, v = self._project(x[:, None])
+        cache = empty_cache(k) if state is None else check_cache(state, len(x), self.heads, k.shape[-1])
+        cache = cache.append(k, v)
+        return self._join(self._attend(q, cache.keys, cache.values)).squeeze(1), cache
+
+    def weights(
+        self, x: Float[Tensor, "B T D"], mask: Bool[Tensor, "*shared T T"] | None = None
+    ) -> Float[Tensor, "B H T T"]:
         """The attention weights that `forward` applies to `x` without dropout: each row sums to 1."""
         q, k, _ = self._project(x)
         return self._weights(q, k, mask)
 
     def _project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        check_sequence("x", x, self.d_model, like=self.query.weight)
         # Eq. (6), all heads in one product, then (B, T, D) → (B, H, T, K)
         q, k, v = (f(x).unflatten(-1, (self.heads, -1)).transpose(1, 2) for f in (self.query, self.key, self.value))
         return q, k, v
 
+    def _attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Queries are the last T of the S positions that have keys; by default each sees those up to itself."""
+        dropout = self.dropout if self.training else 0.0
+        kind = type(self)
+        if kind.scores is not MultiHeadAttention.scores or kind.gather is not MultiHeadAttention.gather:
+            return self.gather(F.dropout(self._weights(q, k, mask), dropout), v)
+        self._check_mask(mask, q, k)
+        T, S = q.shape[-2], k.shape[-2]
+        if mask is None and 1 < T < S:
+            mask = causal_mask(T, S, q.device)
+        return F.scaled_dot_product_attention(q, k, v, mask, dropout, is_causal=mask is None and T > 1)
+
+    def _join(self, heads: Tensor) -> Tensor:
+        # Eq. (4): heads side by side, then W^o
+        return self.output(heads.transpose(1, 2).flatten(2))
+
     def _weights(self, q: Tensor, k: Tensor, mask: Tensor | None) -> Tensor:
         scores = self.scores(q, k)
-        self._check_mask(mask, q)
+        self._check_mask(mask, q, k)
         if mask is None:
-            mask = causal_mask(q.shape[-2], scores.device)
+            mask = causal_mask(q.shape[-2], k.shape[-2], scores.device)
         # Eq. (5); -inf rather than a large number, so that every dtype agrees
         return scores.masked_fill(~mask, -math.inf).softmax(-1)
 
     @staticmethod
-    def _check_mask(mask: Tensor | None, x: Tensor) -> None:
-        T = x.shape[-2]
-        if mask is not None and (mask.dtype != torch.bool or mask.shape[-2:] != (T, T)):
-            raise ValueError(f"mask: expected bool of shape ({T}, {T}), got {mask.dtype} of {tuple(mask.shape)}")
+    def _check_mask(mask: Tensor | None, q: Tensor, k: Tensor) -> None:
+        T, S = q.shape[-2], k.shape[-2]
+        if mask is not None and (mask.dtype != torch.bool or mask.shape[-2:] != (T, S)):
+            raise ValueError(f"mask: expected bool of shape ({T}, {S}), got {mask.dtype} of {tuple(mask.shape)}")
 
 
-def causal_mask(length: int, device: torch.device | None = None) -> Bool[Tensor, "T T"]:
-    """(T, T) bool, True where row t may attend to column s: s ≤ t."""
-    return torch.ones(length, length, dtype=torch.bool, device=device).tril()
+def causal_mask(queries: int, keys: int | None = None, device: torch.device | None = None) -> Bool[Tensor, "T S"]:
+    """(T, S) bool, True where a query may attend to a key that is not later: the queries are the last T positions.
+
+    Args:
+        queries: T.
+        keys: S, T if not given; at least T.
+        device: where the mask is made.
+    """
+    S = queries if keys is None else keys
+    return torch.ones(queries, S, dtype=torch.bool, device=device).tril(S - queries)

@@ -3,9 +3,12 @@
 Wang et al. (2019), R-Transformer, Eq. 7-8; Vaswani et al. (2017), §3.1 and §3.3.
 """
 
+from typing import Any
+
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from rtx.nn.state import State
 from rtx.nn.validate import check_choice, check_fraction, check_positive
 
 
@@ -27,17 +30,21 @@ class FeedForward(nn.Module):
         self.expand, self.contract = nn.Linear(d_model, width), nn.Linear(width, d_model)
         self.dropout = nn.Dropout(check_fraction("dropout", dropout))
 
-    def forward(self, u: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
+    def forward(self, u: Float[Tensor, "... D"]) -> Float[Tensor, "... D"]:
         """Transform each position by itself."""
         # Eq. (7): max(0, u W_1 + b_1) W_2 + b_2
         return self.contract(self.dropout(self.expand(u).relu()))
+
+    def step(self, u: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
+        """One position of a stream; there is nothing to remember."""
+        return self(u), ()
 
 
 class Residual(nn.Module):
     """A sublayer with a way around it and a LayerNorm.
 
     Args:
-        sublayer: maps (B, T, D) to (B, T, D).
+        sublayer: maps (B, T, D) to (B, T, D), perhaps with more arguments, such as a mask.
         d_model: D.
         norm: "post" is the paper's Eq. 8, LayerNorm(x + sublayer(x)); "pre" is the order of the authors' code,
             x + sublayer(LayerNorm(x)).
@@ -54,9 +61,22 @@ class Residual(nn.Module):
         self.norm = nn.LayerNorm(check_positive("d_model", d_model))
         self.dropout = nn.Dropout(check_fraction("dropout", dropout))
 
-    def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
-        """Add the sublayer's output to its input, and normalise after or before."""
-        if self.order == "pre":
-            return x + self.dropout(self.sublayer(self.norm(x)))
+    def forward(self, x: Float[Tensor, "B T D"], *more: Any) -> Float[Tensor, "B T D"]:
+        """Add the sublayer's output to its input, and normalise after or before; `more` goes to the sublayer."""
+        y = self.sublayer(self._before(x), *more)
+        return self._after(x, y)
+
+    def step(
+        self, x: Float[Tensor, "B D"], state: State | None = None, *more: Any
+    ) -> tuple[Float[Tensor, "B D"], State]:
+        """One position of a stream; the state is the sublayer's."""
+        y, state = self.sublayer.step(self._before(x), state, *more)  # type: ignore[operator]
+        return self._after(x, y), state
+
+    def _before(self, x: Tensor) -> Tensor:
+        return self.norm(x) if self.order == "pre" else x
+
+    def _after(self, x: Tensor, y: Tensor) -> Tensor:
+        y = x + self.dropout(y)
         # Eq. (8)
-        return self.norm(x + self.dropout(self.sublayer(x)))
+        return self.norm(y) if self.order == "post" else y

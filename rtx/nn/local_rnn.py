@@ -11,7 +11,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from rtx.nn.recurrent import CELLS
-from rtx.nn.validate import check_choice, check_positive, check_sequence
+from rtx.nn.state import State, check_state
+from rtx.nn.validate import check_choice, check_positive, check_sequence, check_step
 
 
 class LocalRNN(nn.Module):
@@ -67,6 +68,37 @@ class LocalRNN(nn.Module):
             recurrent = F.linear(state[0], self.weight_hh_l0, self.bias_hh_l0)
             state = step(projected[:, i : i + T], recurrent, state)
         return state[0]
+
+    def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
+        """One position of a stream, at the cost of one step of the cell over a batch of M windows.
+
+        Position t is in M windows, of which the oldest ends with it and M - 1 go on. The state holds what those
+        have read so far: (B, M-1, D), the youngest first; an LSTM's memories second.
+
+        Raises:
+            ValueError: if `x` is not (B, D), or `state` is another model's or batch's.
+        """
+        check_step("x", x, self.d_model, like=self.weight_ih_l0)
+        if state is None:
+            state = self._pads(len(x))
+        else:
+            check_state(state, *[(len(x), self.window - 1, self.d_model)] * (1 + (self.cell == "lstm")))
+        fresh = [F.pad(part, (0, 0, 1, 0)) for part in state]  # a window that begins here: zero state, (B, M, D)
+        projected = F.linear(x, self.weight_ih_l0, self.bias_ih_l0)[:, None]
+        recurrent = F.linear(fresh[0], self.weight_hh_l0, self.bias_hh_l0)
+        after = CELLS[self.cell].step(projected, recurrent, tuple(fresh))
+        return after[0][:, -1], tuple(part[:, :-1] for part in after)
+
+    def _pads(self, batch: int) -> State:
+        """What M - 1 windows have read before the sequence: 1, 2, … M - 1 zero vectors."""
+        step, D = CELLS[self.cell].step, self.d_model
+        read: list[State] = []
+        for _ in range(self.window - 1):
+            recurrent = F.linear(read[-1][0], self.weight_hh_l0, self.bias_hh_l0) if read else self.bias_hh_l0
+            read.append(step(self.bias_ih_l0, recurrent, read[-1] if read else None))
+        empty = self.bias_ih_l0.new_empty(0, D)
+        parts = zip(*read, strict=True) if read else [()] * (1 + (self.cell == "lstm"))
+        return tuple((torch.stack(p) if p else empty).expand(batch, -1, -1) for p in parts)
 
     def extra_repr(self) -> str:
         """What `print(model)` shows."""

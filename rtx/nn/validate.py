@@ -55,6 +55,21 @@ def check_sequence(name: str, x: Tensor, width: int, like: Tensor | None = None)
         raise ValueError(f"{name}: expected shape (batch, time, {width}), got {tuple(x.shape)}")
     if 0 in x.shape:
         raise ValueError(f"{name}: expected at least one sequence of at least one step, got {tuple(x.shape)}")
+    _check_numbers(name, x, like)
+
+
+def check_step(name: str, x: Tensor, width: int, like: Tensor | None = None) -> None:
+    """Check that `x` is a non-empty (B, width) float tensor: one step of a batch of streams.
+
+    Raises:
+        ValueError: as `check_sequence`.
+    """
+    if x.ndim != 2 or x.shape[-1] != width or not len(x):
+        raise ValueError(f"{name}: expected one step of at least one stream, (batch, {width}), got {tuple(x.shape)}")
+    _check_numbers(name, x, like)
+
+
+def _check_numbers(name: str, x: Tensor, like: Tensor | None) -> None:
     if not x.is_floating_point():
         raise ValueError(f"{name}: expected floating-point numbers, got {x.dtype}")
     if like is None:

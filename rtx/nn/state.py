@@ -1,0 +1,165 @@
+"""What a model remembers between two steps of a stream, and how to check it, reorder it and pass it up a stack.
+
+A state is a tuple: of tensors with the batch first, of whole numbers that say how far one is, of caches, of states.
+None stands for the start of the stream. A step takes a state and returns the next; the one it took is still good.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+State = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Cache:
+    """The keys and values of the past, in a buffer with room to grow: its size doubles when it is full.
+
+    So a step of a stream copies a bounded number of positions on average, however long the stream is. Where
+    gradients are recorded, each step makes a new buffer instead.
+
+    Args:
+        buffer: keys and values, (B, 2, H, C, K), where C positions have room.
+        length: the positions that are filled.
+        written: one number, how far any cache on this buffer has filled it. A cache that is not the last of its
+            buffer copies it before it appends, so one state can be continued in two ways.
+    """
+
+    buffer: Float[Tensor, "B 2 H C K"]
+    length: int = 0
+    written: list[int] = field(default_factory=lambda: [0], compare=False)
+
+    @property
+    def keys(self) -> Float[Tensor, "B H T K"]:
+        """The keys of the past."""
+        return self.buffer[:, 0, :, : self.length]
+
+    @property
+    def values(self) -> Float[Tensor, "B H T K"]:
+        """The values of the past."""
+        return self.buffer[:, 1, :, : self.length]
+
+    def append(self, keys: Float[Tensor, "B H T K"], values: Float[Tensor, "B H T K"]) -> "Cache":
+        """This cache with more positions behind it."""
+        new = torch.stack([keys, values], 1)
+        end = self.length + new.shape[3]
+        if torch.is_grad_enabled():
+            return Cache(torch.cat([self.buffer[:, :, :, : self.length], new], 3), end, [end])
+        buffer, written = self.buffer, self.written
+        if end > buffer.shape[3] or written[0] != self.length:
+            B, _, H, _, K = buffer.shape
+            buffer, written = new.new_empty(B, 2, H, max(16, 2 * end), K), [end]
+            buffer[:, :, :, : self.length] = self.buffer[:, :, :, : self.length]
+        buffer[:, :, :, self.length : end] = new
+        written[0] = end
+        return Cache(buffer, end, written)
+
+
+def empty_cache(like: Float[Tensor, "B H T K"]) -> Cache:
+    """A cache without a position, for keys like these."""
+    B, H, _, K = like.shape
+    return Cache(like.new_empty(B, 2, H, 0, K))
+
+
+def check_state(state: State, *shapes: tuple[int | None, ...] | None) -> None:
+    """Check that `state` is a tuple of tensors of these shapes, (B, None) leaving a size open; None is a whole number.
+
+    Raises:
+        ValueError: if it is another model's, or another batch's.
+    """
+    found = [tuple(part.shape) if isinstance(part, Tensor) else part for part in parts(state)]
+    fits = len(found) == len(shapes) and all(map(_fits, found, shapes))
+    if not fits:
+        raise ValueError(
+            f"state: expected tensors of shapes {_written(shapes)} for this model and batch, got {_written(found)}"
+        )
+
+
+def check_cache(state: object, batch: int, heads: int, width: int) -> Cache:
+    """Return `state` if it is the cache of such an attention and batch.
+
+    Raises:
+        ValueError: otherwise.
+    """
+    if not isinstance(state, Cache):
+        raise ValueError(f"state: expected a cache of keys and values, got {type(state).__name__}")
+    B, _, H, _, K = state.buffer.shape
+    if (batch, heads, width) != (B, H, K):
+        raise ValueError(
+            f"state: expected a cache of {batch} sequences, {heads} heads of width {width} for this model and batch, "
+            f"got one of {B} sequences, {H} heads of width {K}"
+        )
+    return state
+
+
+def parts(state: object) -> tuple[Any, ...]:
+    """The parts of a state that is a tuple.
+
+    Raises:
+        ValueError: if it is no tuple.
+    """
+    if not isinstance(state, tuple):
+        raise ValueError(f"state: expected what this model's last step returned, got {type(state).__name__}")
+    return state
+
+
+def map_state(function: Callable[[Tensor], Tensor], state: Any) -> Any:
+    """The state with `function` applied to each of its tensors; a cache's is (B, 2, H, C, K)."""
+    if isinstance(state, Tensor):
+        return function(state)
+    if isinstance(state, Cache):
+        return Cache(function(state.buffer), state.length, [state.length])
+    if isinstance(state, tuple):
+        mapped = [map_state(function, part) for part in state]
+        return type(state)(*mapped) if hasattr(state, "_fields") else tuple(mapped)
+    return state
+
+
+def select(state: Any, rows: Int[Tensor, "R"]) -> Any:
+    """The state of the batch that consists of these rows of this one: repeated, reordered, left out."""
+    return map_state(lambda tensor: tensor.index_select(0, rows), state)
+
+
+def detach(state: Any) -> Any:
+    """The state, with no way back for gradients: what is carried from one piece of a long text to the next."""
+    return map_state(Tensor.detach, state)
+
+
+def step_through(
+    layers: Iterable[nn.Module], x: Float[Tensor, "B D"], state: State | None
+) -> tuple[Float[Tensor, "B D"], State]:
+    """One step of layers that stand on one another, each with its own part of the state.
+
+    Raises:
+        ValueError: if `state` is not one of such a stack.
+    """
+    layers = list(layers)
+    before = (None,) * len(layers) if state is None else parts(state)
+    if len(before) != len(layers):
+        raise ValueError(f"state: expected one of {len(layers)} layers, got one of {len(before)}")
+    after = []
+    for layer, part in zip(layers, before, strict=True):
+        x, part = layer.step(x, part)  # type: ignore[operator]
+        after.append(part)
+    return x, tuple(after)
+
+
+def _fits(found: object, shape: tuple[int | None, ...] | None) -> bool:
+    if shape is None:
+        return isinstance(found, int)
+    if not isinstance(found, tuple) or len(found) != len(shape):
+        return False
+    return all(expected is None or size == expected for size, expected in zip(found, shape, strict=True))
+
+
+def _written(shapes: Iterable[object]) -> str:
+    names = {int: "whole number", type(None): "whole number"}
+    texts = [
+        str(one).replace("None", "any") if isinstance(one, tuple) else names.get(type(one), type(one).__name__)
+        for one in shapes
+    ]
+    return ", ".join(texts) or "none"
