@@ -9,9 +9,10 @@ from pathlib import Path
 import torch
 from matplotlib.figure import Figure
 
+from rtx.lab import reach
 from rtx.lab.plots import COLOURS, new_figure, png, reach_map, style
-from rtx.lab.trace import reach
-from rtx.models import RNN, RTransformer, Transformer
+from rtx.models import MODELS, RNN, RTransformer, Transformer
+from rtx.tasks.build import hyperparameter_names
 from rtx.training.recipe import load_recipe
 from rtx.training.table import best_runs
 
@@ -33,6 +34,26 @@ def who_sees_whom() -> Figure:
         strength = reach(model.eval(), x)
         image = reach_map(ax, strength / strength.max(), name)
     figure.colorbar(image, ax=axes, label="|∂y_t / ∂x_s|, strongest = 1")
+    return figure
+
+
+def every_reach() -> Figure:
+    """What each position of every untrained model depends on, two layers each."""
+    sizes = {"d_model": 16, "layers": 2, "heads": 2, "window": 4, "segment": 8, "memory": 8}
+    x = torch.randn(1, 24, 16, generator=torch.Generator().manual_seed(0))
+    columns = 5
+    rows = -(-len(MODELS) // columns)
+    figure, axes = new_figure(11, 2.3 * rows + 0.3, columns, rows)
+    for i, (ax, (name, make)) in enumerate(zip(axes, MODELS.items(), strict=False)):
+        torch.manual_seed(0)
+        strength = reach(make(**{k: v for k, v in sizes.items() if k in hyperparameter_names(name)}), x)
+        image = reach_map(ax, strength / strength.max(), name)
+        ax.set(xticks=(1, 12, 24), yticks=(1, 12, 24))
+        ax.set_xlabel("input" if i + columns >= len(MODELS) else "")
+        ax.set_ylabel("output" if i % columns == 0 else "")
+    for ax in axes[len(MODELS) :]:
+        ax.set_visible(False)
+    figure.colorbar(image, ax=axes, label="|∂y_t / ∂x_s|, strongest = 1", shrink=0.8)
     return figure
 
 
@@ -58,7 +79,11 @@ def nottingham() -> Figure:
     return figure
 
 
-FIGURES: dict[str, Callable[[], Figure]] = {"who_sees_whom": who_sees_whom, "nottingham": nottingham}
+FIGURES: dict[str, Callable[[], Figure]] = {
+    "who_sees_whom": who_sees_whom,
+    "every_reach": every_reach,
+    "nottingham": nottingham,
+}
 
 
 def main() -> None:

@@ -63,7 +63,7 @@ for name in ["rtx", "torch", "jaxtyping", "matplotlib", "seaborn", "ipywidgets",
 import matplotlib.pyplot as plt
 import torch
 import rtx
-from rtx.lab import checks, explore, plots, trace
+from rtx.lab import checks, explore, plots, reach
 torch.set_num_threads(1)
 plots.style()
 
@@ -117,14 +117,14 @@ def naive_reach(model, x, epsilon=1e-5):
     return total.sqrt()
 
 # %% [markdown]
-# `trace.reach` computes the derivatives exactly. The two agree:
+# `reach` computes the derivatives exactly. The two agree:
 
 # %%
 _ = torch.manual_seed(0)
 model, x = rtx.RNN(D, layers=2, cell="gru").double(), torch.randn(1, T, D).double()
 with torch.no_grad():
     nudged = naive_reach(model, x)
-torch.testing.assert_close(nudged, trace.reach(model, x), rtol=1e-3, atol=1e-6)
+torch.testing.assert_close(nudged, reach(model, x), rtol=1e-3, atol=1e-6)
 print("nudges and derivatives agree on", tuple(nudged.shape), "numbers")
 
 # %% [markdown]
@@ -140,7 +140,7 @@ models = {
     "Transformer": rtx.Transformer(D, layers=2, heads=2),
     "R-Transformer": rtx.RTransformer(D, layers=2, heads=2, window=4),
 }
-moved = {name: trace.reach(model, x) for name, model in models.items()}
+moved = {name: reach(model, x) for name, model in models.items()}
 share = {name: table / table.sum(1, keepdim=True) for name, table in moved.items()}
 
 # %% [markdown]

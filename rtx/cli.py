@@ -11,8 +11,10 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from rtx.models import MODELS
+from rtx.models import MODELS, WHOLE
+from rtx.models.cards import CARDS
 from rtx.tasks import TASKS, data
+from rtx.tasks.build import parameters
 from rtx.training import table as tables
 from rtx.training.ledger import LEDGER
 from rtx.training.recipe import load_recipe, recipe_names
@@ -31,16 +33,45 @@ class Format(StrEnum):
     html = "html"
 
 
-@app.command("list", epilog="Example: rtx list")
-def list_() -> None:
-    """List models, tasks and recipes by the names that other commands take."""
-    for title, names in (
-        ("models", MODELS),
-        ("tasks", TASKS),
-        ("recipes", recipe_names()),
-        ("data", data.DATASETS),
-    ):
-        console.print(f"[bold]{title}[/bold]  {'  '.join(names)}", soft_wrap=True)
+class Kind(StrEnum):
+    """What there is to list."""
+
+    models = "models"
+    tasks = "tasks"
+    recipes = "recipes"
+    data = "data"
+
+
+@app.command("list", epilog="Example: rtx list models")
+def list_(
+    kind: Annotated[Kind | None, typer.Argument(help="Only these; models with their data sheets.")] = None,
+) -> None:
+    """List models, tasks, recipes and data by the names that other commands take."""
+    if kind is Kind.models:
+        console.print(_model_sheet())
+        return
+    names = {
+        Kind.models: [*MODELS, *WHOLE],
+        Kind.tasks: TASKS,
+        Kind.recipes: recipe_names(),
+        Kind.data: data.DATASETS,
+    }
+    for title in [kind] if kind else Kind:
+        console.print(f"[bold]{title}[/bold]  {'  '.join(names[title])}", soft_wrap=True)
+
+
+def _model_sheet() -> Table:
+    drawn = Table(box=SIMPLE_HEAD, padding=(0, 1), show_edge=False)
+    drawn.add_column("model", no_wrap=True)
+    drawn.add_column("paper, and a size it used")
+    drawn.add_column("parameters", justify="right")
+    drawn.add_column("reach")
+    for name, card in CARDS.items():
+        reach = card.reach(**card.sizes)
+        size = ", ".join(f"{key} {value}" for key, value in card.sizes.items())
+        seen = "whole past" if reach is None else f"{reach} steps"
+        drawn.add_row(name, f"{card.paper}\n[dim]{card.table}: {size}[/dim]", f"{parameters(name):,}", seen)
+    return drawn
 
 
 @data_app.command(epilog="Example: rtx data fetch nottingham")

@@ -13,7 +13,7 @@ install_import_hook("rtx", "beartype.beartype")
 
 import torch
 import rtx
-from rtx.lab import trace
+from rtx.lab import reach, trace
 from rtx.models import MODELS
 from rtx.nn import FeedForward, LocalRNN, MultiHeadAttention, Residual, causal_mask, naive, sinusoidal_positions
 from rtx.tasks.build import hyperparameter_names, last_step
@@ -34,7 +34,7 @@ for name in MODELS:
     mine = {k: v for k, v in sizes.items() if k in hyperparameter_names(name)}
     for task, inputs in (("add", 2), ("nottingham", 88)):
         rtx.build(task, name, **mine)(torch.randn(2, 7, inputs), torch.tensor([3, 7]))
-    trace.attention_weights(MODELS[name](**mine), x), trace.reach(MODELS[name](**mine), x[:1])
+    trace(MODELS[name](**mine), x), reach(MODELS[name](**mine), x[:1])
 try:
     sinusoidal_positions("seven", 8)
 except TypeCheckError:

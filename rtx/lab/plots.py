@@ -34,10 +34,10 @@ def style() -> None:
     }
 
 
-def new_figure(width: float = 6.4, height: float = 3.6, columns: int = 1) -> tuple[Figure, list[Axes]]:
-    """A figure that belongs to no window, for an explorer to keep and redraw. Sizes in inches."""
+def new_figure(width: float = 6.4, height: float = 3.6, columns: int = 1, rows: int = 1) -> tuple[Figure, list[Axes]]:
+    """A figure that belongs to no window, for an explorer to keep and redraw. Sizes in inches; axes row by row."""
     figure = Figure(figsize=(width, height), layout="constrained")
-    return figure, [figure.add_subplot(1, columns, i + 1) for i in range(columns)]
+    return figure, [figure.add_subplot(rows, columns, i + 1) for i in range(rows * columns)]
 
 
 def png(figure: Figure) -> bytes:

@@ -58,7 +58,7 @@ class Transformer(nn.Module):
             sublayers = [attention(), FeedForward(d_model, dropout=dropout)]
             return nn.Sequential(*(Residual(s, d_model, norm, dropout) for s in sublayers))
 
-        self.d_model = d_model
+        self.d_model = check_positive("d_model", d_model)
         self.table = nn.Parameter(torch.randn(reach, d_model) * d_model**-0.5) if position == "learned" else None
         self.dropout = nn.Dropout(dropout)
         self.blocks = nn.Sequential(*(block() for _ in range(layers)))

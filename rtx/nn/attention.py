@@ -13,6 +13,8 @@ from torch.nn import functional as F
 from rtx.nn.state import Cache, check_cache, empty_cache
 from rtx.nn.validate import check_fraction, check_positive, check_sequence, check_step
 
+BLOCK = 256  # queries whose explicit weights exist at the same time
+
 
 class MultiHeadAttention(nn.Module):
     """Each position looks at itself and at every earlier one, with H heads of width K = D / H.
@@ -83,6 +85,10 @@ class MultiHeadAttention(nn.Module):
         q, k, _ = self._project(x)
         return self._weights(q, k, mask)
 
+    def inside(self, x: Tensor, mask: Tensor | None = None) -> dict[str, Float[Tensor, "B H T T"]]:
+        """What `forward` goes through: "weights", as the method of that name gives them."""
+        return {"weights": self.weights(x, mask)}
+
     def _project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         # Eq. (6), all heads in one product, then (B, T, D) → (B, H, T, K)
         q, k, v = (f(x).unflatten(-1, (self.heads, -1)).transpose(1, 2) for f in (self.query, self.key, self.value))
@@ -93,12 +99,24 @@ class MultiHeadAttention(nn.Module):
         dropout = self.dropout if self.training else 0.0
         kind = type(self)
         if kind.scores is not MultiHeadAttention.scores or kind.gather is not MultiHeadAttention.gather:
-            return self.gather(F.dropout(self._weights(q, k, mask), dropout), v)
+            return self._attend_explicitly(q, k, v, mask, dropout)
         self._check_mask(mask, q, k)
         T, S = q.shape[-2], k.shape[-2]
         if mask is None and 1 < T < S:
             mask = causal_mask(T, S, q.device)
         return F.scaled_dot_product_attention(q, k, v, mask, dropout, is_causal=mask is None and T > 1)
+
+    def _attend_explicitly(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float) -> Tensor:
+        """With the weights as a tensor; causal ones a block of queries at a time, on the keys it can see."""
+        if mask is not None or q.shape[-2] <= BLOCK:
+            return self.gather(F.dropout(self._weights(q, k, mask), dropout), v)
+        before = k.shape[-2] - q.shape[-2]
+        found = []
+        for start in range(0, q.shape[-2], BLOCK):
+            block = q[..., start : start + BLOCK, :]
+            end = before + start + block.shape[-2]
+            found.append(self._attend_explicitly(block, k[..., :end, :], v[..., :end, :], None, dropout))
+        return torch.cat(found, -2)
 
     def _join(self, heads: Tensor) -> Tensor:
         # Eq. (4): heads side by side, then W^o

@@ -69,6 +69,36 @@ def check_step(name: str, x: Tensor, width: int, like: Tensor | None = None) -> 
     _check_numbers(name, x, like)
 
 
+def check_tokens(name: str, tokens: Tensor, vocabulary: int, ndim: int) -> None:
+    """Check that `tokens` is a non-empty tensor of whole numbers from 0 to vocabulary - 1, with `ndim` axes.
+
+    Raises:
+        ValueError: naming `name`, what was given, and what is allowed.
+    """
+    axes = {1: "(batch,)", 2: "(batch, time)"}[ndim]
+    if tokens.ndim != ndim or not tokens.numel():
+        raise ValueError(f"{name}: expected tokens of shape {axes}, at least one, got {tuple(tokens.shape)}")
+    if tokens.is_floating_point() or tokens.is_complex() or tokens.dtype == torch.bool:
+        raise ValueError(f"{name}: expected whole numbers, got {tokens.dtype}")
+    low, high = int(tokens.min()), int(tokens.max())
+    if low < 0 or high >= vocabulary:
+        wrong = low if low < 0 else high
+        raise ValueError(f"{name}: expected tokens from 0 to {vocabulary - 1}, got {wrong}")
+
+
+def check_lengths(name: str, lengths: Tensor, batch: int, longest: int) -> None:
+    """Check that `lengths` is one whole number from 1 to `longest` for each sequence of the batch.
+
+    Raises:
+        ValueError: naming `name`, what was given, and what is allowed.
+    """
+    whole = not (lengths.is_floating_point() or lengths.is_complex() or lengths.dtype == torch.bool)
+    if not whole or lengths.shape != (batch,) or int(lengths.min()) < 1 or int(lengths.max()) > longest:
+        raise ValueError(
+            f"{name}: expected {batch} whole numbers from 1 to {longest}, one for each sequence, got {lengths.tolist()}"
+        )
+
+
 def _check_numbers(name: str, x: Tensor, like: Tensor | None) -> None:
     if not x.is_floating_point():
         raise ValueError(f"{name}: expected floating-point numbers, got {x.dtype}")

@@ -1,12 +1,15 @@
-"""`build` joins an embedding, a backbone and a head into a model for a task."""
+"""`build` makes a model for a task: an embedding, a backbone and a head, or a model that needs neither."""
 
 import inspect
 
+import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from rtx.models import MODELS
-from rtx.nn.validate import check_choice, check_sequence
+from rtx.models import MODELS, WHOLE
+from rtx.models.cards import CARDS
+from rtx.nn.state import State
+from rtx.nn.validate import check_choice, check_lengths, check_sequence, check_step
 from rtx.tasks.registry import task_by_name
 from rtx.tasks.task import Task
 
@@ -44,43 +47,60 @@ class SequenceModel(nn.Module):
         hidden = self.backbone(self.embedding(x))
         return self.head(hidden if self.per == "step" else last_step(hidden, lengths))
 
+    def step(self, x: Float[Tensor, "B F"], state: State | None = None) -> tuple[Float[Tensor, "B K"], State]:
+        """One step of each stream, and the backbone's state; for "sequence", what is predicted if it ends here.
+
+        Raises:
+            ValueError: if `x` is not (B, F), or `state` is another model's or batch's.
+        """
+        check_step("x", x, self.inputs, like=self.embedding.weight)
+        hidden, state = self.backbone.step(self.embedding(x), state)  # type: ignore[operator]
+        return self.head(hidden), state
+
 
 def last_step(hidden: Float[Tensor, "B T D"], lengths: Int[Tensor, "B"] | None = None) -> Float[Tensor, "B D"]:
     """The state at each sequence's last real step.
 
     Raises:
-        ValueError: if `lengths` is not one number in 1 … T for each sequence.
+        ValueError: if `lengths` is not one whole number from 1 to T for each sequence.
     """
     if lengths is None:
         return hidden[:, -1]
     B, T, D = hidden.shape
-    if lengths.shape != (B,) or lengths.min() < 1 or lengths.max() > T:
-        raise ValueError(f"lengths: expected {B} numbers from 1 to {T}, got {lengths.tolist()}")
+    check_lengths("lengths", lengths, B, T)
     return hidden.gather(1, (lengths - 1)[:, None, None].expand(-1, 1, D)).squeeze(1)
 
 
-def build(task: str | Task, model: str, **hyperparameters: object) -> SequenceModel:
-    """A model for a task: linear embedding, the named backbone, linear head.
+def build(task: str | Task, model: str, **hyperparameters: object) -> nn.Module:
+    """A model for a task: (inputs, lengths) → predictions.
+
+    It is a `SequenceModel` around the named backbone, or one of `WHOLE`, which read and predict by themselves.
 
     Args:
         task: a name (see `rtx list`) or a `Task`.
         model: a name (see `rtx list`).
-        hyperparameters: the backbone's own arguments, such as `d_model=32, layers=2`.
+        hyperparameters: the model's own arguments, such as `d_model=32, layers=2`.
 
     Raises:
-        ValueError: if a name or a hyper-parameter is unknown (the nearest is suggested), missing or out of range.
+        ValueError: if a name or a hyper-parameter is unknown (the nearest is suggested), missing or out of range, or
+            if the task asks for a prediction per step of a model that makes one per sequence.
     """
-    check_choice("model", model, MODELS)
+    check_choice("model", model, MODELS | WHOLE)
     if isinstance(task, str):
         task = task_by_name(task)
     check_arguments(model, hyperparameters)
+    if model in WHOLE:
+        if task.per != "sequence":
+            raise ValueError(f"model: {model} makes one prediction per sequence, but {task.name} needs one per step")
+        return WHOLE[model](inputs=task.inputs, outputs=task.outputs, **hyperparameters)
     return SequenceModel(MODELS[model](**hyperparameters), task.inputs, task.outputs, task.per)
 
 
 def hyperparameter_names(model: str) -> dict[str, inspect.Parameter]:
-    """The arguments of a model's constructor, by name; those fixed by the model's name are left out."""
-    factory = MODELS[check_choice("model", model, MODELS)]
-    fixed = getattr(factory, "keywords", {})
+    """The arguments of a model's constructor, by name; those fixed by the model's name or by the task are left out."""
+    models = MODELS | WHOLE
+    factory = models[check_choice("model", model, models)]
+    fixed = {*getattr(factory, "keywords", {}), *(("inputs", "outputs") if model in WHOLE else ())}
     return {k: p for k, p in inspect.signature(factory).parameters.items() if k not in fixed}
 
 
@@ -96,3 +116,15 @@ def check_arguments(model: str, hyperparameters: dict[str, object]) -> None:
     missing = [k for k, p in known.items() if p.default is p.empty and k not in hyperparameters]
     if missing:
         raise ValueError(f"hyper-parameters of {model}: missing {', '.join(missing)}")
+
+
+def parameters(model: str) -> int:
+    """The numbers that training moves in a model of its paper's size, embeddings and head of a backbone not counted.
+
+    Raises:
+        ValueError: if the name is unknown.
+    """
+    models = MODELS | WHOLE
+    with torch.device("meta"):  # no memory, whatever the size
+        made = models[check_choice("model", model, models)](**CARDS[model].sizes)
+    return sum(p.numel() for p in made.parameters())

@@ -1,12 +1,10 @@
 """Continue a tune: frame after frame is drawn from what a model predicts from all the frames before it."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from rtx.nn.mode import evaluating
 from rtx.nn.validate import check_finite, check_positive, check_sequence
 from rtx.tasks.build import SequenceModel
 
@@ -17,8 +15,8 @@ def continue_roll(
 ) -> Float[Tensor, "T+frames K"]:
     """The piano roll with `frames` new frames behind it.
 
-    The notes of a frame are drawn independently of each other, as the model's loss takes them to be. The whole
-    past is read again for every frame, so the time grows with the square of the length.
+    The notes of a frame are drawn independently of each other, as the model's loss takes them to be. The tune is a
+    stream: each frame takes one step of the model.
 
     Args:
         model: predicts the logits of the next frame at every step.
@@ -39,23 +37,14 @@ def continue_roll(
     check_sequence("roll", roll[None], model.inputs, like=next(model.parameters()))
     check_finite("roll", roll)
     draws = torch.Generator().manual_seed(seed)  # on the CPU: the same draws whatever the model's device
+    found: list[Tensor] = []
     with evaluating(model):
+        state = None
+        for frame in roll:
+            logits, state = model.step(frame[None], state)
         for _ in range(frames):
-            logits = model(roll[None])[0, -1]
             check_finite("logits of the model", logits)
-            p = torch.sigmoid(logits.float() / temperature).cpu()
-            frame = torch.rand(p.shape, generator=draws) < p
-            roll = torch.cat([roll, frame.to(roll)[None]])
-    return roll
-
-
-@contextmanager
-def evaluating(model: torch.nn.Module) -> Iterator[None]:
-    """`model` in evaluation mode, without dropout; afterwards every module is in the mode it was in."""
-    modes = {module: module.training for module in model.modules()}
-    model.eval()
-    try:
-        yield
-    finally:
-        for module, mode in modes.items():
-            module.training = mode
+            p = torch.sigmoid(logits[0].float() / temperature).cpu()
+            found.append((torch.rand(p.shape, generator=draws) < p).to(roll))
+            logits, state = model.step(found[-1][None], state)
+    return torch.cat([roll, torch.stack(found)])

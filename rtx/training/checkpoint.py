@@ -8,12 +8,13 @@ from typing import Any
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
+from torch import nn
 
-from rtx.tasks.build import SequenceModel, build
+from rtx.tasks.build import build
 
 
 def save_checkpoint(
-    path: Path, network: SequenceModel, task: str, model: str, hyperparameters: dict[str, Any], **facts: Any
+    path: Path, network: nn.Module, task: str, model: str, hyperparameters: dict[str, Any], **facts: Any
 ) -> None:
     """Write `network` with what is needed to build it again, in one step: the file is whole or not there.
 
@@ -39,7 +40,7 @@ def read_card(path: str | Path) -> dict[str, Any]:
     return _read(path)[0]
 
 
-def load_checkpoint(path: str | Path, model: str | None = None) -> SequenceModel:
+def load_checkpoint(path: str | Path, model: str | None = None) -> nn.Module:
     """The trained network, on the CPU, ready to predict.
 
     Args:

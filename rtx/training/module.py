@@ -5,12 +5,11 @@ from typing import Any
 import lightning
 import torch
 from lightning.pytorch.utilities.types import OptimizerLRScheduler
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils.data import DataLoader
 from torchmetrics import MeanMetric
 
 from rtx.nn.validate import check_finite
-from rtx.tasks.build import SequenceModel
 from rtx.tasks.loader import loader
 from rtx.tasks.task import Batch, Task
 from rtx.training.recipe import Settings
@@ -32,7 +31,7 @@ class Trainee(lightning.LightningModule):
     def __init__(
         self,
         task: Task,
-        model: SequenceModel,
+        model: nn.Module,
         settings: Settings,
         seed: int = 0,
         card: dict[str, Any] | None = None,

@@ -1,11 +1,11 @@
-"""The reach explorer shows what `trace.reach` measures, for its models and for the reader's own."""
+"""The reach explorer shows what `reach` measures, for its models and for the reader's own."""
 
 import pytest
 import torch
 from torch import Tensor, nn
 
 from rtx import RNN, RTransformer
-from rtx.lab import explore, trace
+from rtx.lab import explore, reach
 from rtx.lab.explore import Explorer
 from rtx.lab.explore.reach import BACKBONES, reach_at_once, sentence, shares
 
@@ -29,11 +29,11 @@ def explorer() -> Explorer:
 @pytest.mark.parametrize("name", BACKBONES)
 def test_one_pass_measures_what_one_pass_per_number_does(name: str) -> None:
     model = BACKBONES[name](2, 3)
-    torch.testing.assert_close(reach_at_once(model, X), trace.reach(model, X))
+    torch.testing.assert_close(reach_at_once(model, X), reach(model, X))
 
 
 def test_shares_of_a_row_sum_to_one_and_zero_stays_zero() -> None:
-    parts = shares(trace.reach(RNN(8), X))
+    parts = shares(reach(RNN(8), X))
     torch.testing.assert_close(parts.sum(1), torch.ones(7))
     assert bool((parts.triu(1) == 0).all())
 

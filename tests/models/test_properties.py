@@ -6,7 +6,7 @@ import shutil
 import pytest
 import torch
 
-from rtx.lab.trace import reach
+from rtx.lab import reach
 
 
 @pytest.mark.parametrize(("B", "T"), [(1, 1), (3, 1), (2, 3), (1, 17)])

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtx.nn import MultiHeadAttention, causal_mask, naive
+from rtx.nn import MultiHeadAttention, attention, causal_mask, naive
 
 
 class Explicit(MultiHeadAttention):
@@ -49,6 +49,15 @@ def test_fast_path_equals_explicit_weights_with_all_gradients(masked):
     torch.testing.assert_close(x_fast.grad, x_slow.grad, rtol=0, atol=1e-10)
     for p, q in zip(fast.parameters(), slow.parameters(), strict=True):
         torch.testing.assert_close(p.grad, q.grad, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize(("queries", "block"), [(9, 1), (9, 4), (5, 2), (1, 1)])
+def test_blocks_of_queries_equal_all_at_once_also_for_the_last_of_many_keys(monkeypatch, queries, block):
+    torch.manual_seed(0)
+    fast, slow = pair(12, 3)
+    monkeypatch.setattr(attention, "BLOCK", block)
+    q, k, v = (torch.randn(2, 3, length, 4, dtype=torch.float64) for length in (queries, 9, 9))
+    torch.testing.assert_close(slow._attend(q, k, v), fast._attend(q, k, v), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("index", [0, 1])

@@ -5,8 +5,9 @@ import torch
 from torch import Tensor, nn
 
 from rtx.models import RTransformer
+from rtx.nn.mode import evaluating
 from rtx.tasks import SequenceModel
-from rtx.tasks.generate import continue_roll, evaluating
+from rtx.tasks.generate import continue_roll
 
 NOTES = 5
 ROLL = torch.tensor([[1.0, 0, 0, 1, 0], [0, 1, 0, 1, 0]])
@@ -15,13 +16,21 @@ ROLL = torch.tensor([[1.0, 0, 0, 1, 0], [0, 1, 0, 1, 0]])
 class First(nn.Module):
     """Gives its first input at every step."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        return x[:, :1].expand_as(x)
+    def step(self, x: Tensor, state: tuple[Tensor] | None = None) -> tuple[Tensor, tuple[Tensor]]:
+        state = state or (x,)
+        return state[0], state
+
+
+class Same(nn.Module):
+    """Gives its input."""
+
+    def step(self, x: Tensor, state: tuple[()] | None = None) -> tuple[Tensor, tuple[()]]:
+        return x, ()
 
 
 def linear_model(weight: Tensor, bias: Tensor, backbone: nn.Module | None = None) -> SequenceModel:
     """A model whose logits are weight · last frame + bias, or the frame that the backbone gives."""
-    backbone = backbone or nn.Identity()
+    backbone = backbone or Same()
     backbone.d_model = NOTES
     model = SequenceModel(backbone, NOTES, NOTES, "step")
     model.load_state_dict(
@@ -60,6 +69,16 @@ def test_each_frame_is_drawn_from_the_one_before() -> None:
 def test_the_whole_past_is_read() -> None:
     model = linear_model(200 * torch.eye(NOTES), torch.full((NOTES,), -100.0), First())
     assert torch.equal(continue_roll(model, ROLL, 4)[2:], ROLL[:1].expand(4, -1))
+
+
+def test_the_stream_draws_what_rereading_everything_draws() -> None:
+    model, tune = small_model().double().eval(), ROLL.double()
+    draws = torch.Generator().manual_seed(5)
+    with torch.no_grad():
+        for _ in range(12):
+            p = torch.sigmoid(model(tune[None])[0, -1].float())
+            tune = torch.cat([tune, (torch.rand(p.shape, generator=draws) < p).to(tune)[None]])
+    assert torch.equal(continue_roll(model, ROLL.double(), 12, seed=5), tune)
 
 
 @pytest.mark.parametrize("temperature", [0.5, 1.0, 3.0])

@@ -15,9 +15,9 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from rtx.lab.explore.explorer import Explorer
 from rtx.lab.plots import COLOURS, piano_roll
+from rtx.nn.mode import evaluating
 from rtx.nn.validate import check_finite
 from rtx.tasks.build import SequenceModel
-from rtx.tasks.generate import evaluating
 from rtx.tasks.music import LOWEST, Roll, check_roll
 
 BEFORE, AFTER = 23, 8  # frames shown around the chosen one

@@ -96,7 +96,7 @@ def one_sequence(x: Tensor) -> Float[Tensor, "1 T D"]:
 
 
 def reach_at_once(model: nn.Module, x: Float[Tensor, "1 T D"]) -> Float[Tensor, "T T"]:
-    """`rtx.lab.trace.reach` in one backward pass, for a slider's sake: a batch of copies, an output number for each.
+    """`rtx.lab.reach` in one backward pass, for a slider's sake: a batch of copies, an output number for each.
 
     Exact where the rows of a batch do not touch one another. Memory grows with (T D)².
 

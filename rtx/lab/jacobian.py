@@ -1,0 +1,80 @@
+"""`reach` and `xray`: which input moves which output of a module, by exact derivatives."""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from rtx.nn.mode import evaluating
+
+
+class XRay(NamedTuple):
+    """What a module's derivatives say about it.
+
+    Args:
+        reach: how much output t moves when input s moves, (T, T), row t, column s.
+        leaks: (output, input) pairs, counted from 0, where the input is later: the module sees the future.
+        span: the widest distance over which an output looks back, its own position included.
+        window: the effective window: how many of the last inputs make up 95 % of what moves the last output.
+    """
+
+    reach: Float[Tensor, "T T"]
+    leaks: list[tuple[int, int]]
+    span: int
+    window: int
+
+    @property
+    def verdict(self) -> str:
+        """The same in one sentence."""
+        T = len(self.reach)
+        if self.leaks:
+            t, s = max(self.leaks, key=lambda pair: self.reach[pair].item())
+            seen = f"Sees the future in {len(self.leaks)} places: output {t} depends on input {s}, most of all"
+        else:
+            seen = "Causal: no output depends on a later input"
+        back = f"an output looks back over {self.span} of {T} positions, 95 % of it within the last {self.window}"
+        return f"{seen}; {back}."
+
+
+def xray(module: nn.Module, x: Float[Tensor, "1 T D"]) -> XRay:
+    """Look through any module that maps (1, T, D) to (1, T, …), also one of your own, in evaluation mode.
+
+    Meant for short sequences: it takes a backward pass per output number. Where a module returns a tuple, as torch's
+    recurrent layers do (with `batch_first=True`), its first part is meant.
+
+    Raises:
+        ValueError: if `x` is not one sequence, or the output has another number of positions.
+    """
+    moved = reach(module, x)
+    back = moved.tril().nonzero()
+    leaks = [(int(t), int(s)) for t, s in moved.triu(1).nonzero()]
+    span = int((back[:, 0] - back[:, 1]).max()) + 1 if len(back) else 0
+    from_last = moved[-1].flip(0).cumsum(0)  # what the last 1, 2, … inputs have to say
+    window = int((from_last < 0.95 * from_last[-1]).sum()) + 1 if from_last[-1] > 0 else 0
+    return XRay(moved, leaks, span, window)
+
+
+def reach(model: nn.Module, x: Float[Tensor, "1 T D"]) -> Float[Tensor, "T T"]:
+    """How much each output moves when each input moves: the Frobenius norm of ∂y_t / ∂x_s at row t, column s.
+
+    Exact, by one backward pass per output number. A causal model's upper right is zero.
+
+    Raises:
+        ValueError: if `x` is not one sequence, or the output has another number of positions.
+    """
+    if x.ndim != 3 or len(x) != 1:
+        raise ValueError(f"x: expected one sequence (1, time, width), got {tuple(x.shape)}")
+    x = x.detach().requires_grad_()
+    with torch.enable_grad(), evaluating(model):
+        y = model(x)
+    y = y[0] if isinstance(y, tuple) else y
+    if y.ndim < 2 or y.shape[:2] != x.shape[:2]:
+        raise ValueError(f"model: expected an output (1, {x.shape[1]}, …) for this x, got {tuple(y.shape)}")
+    return torch.stack([_moved_by(output, x) for output in y[0]])
+
+
+def _moved_by(output: Tensor, x: Tensor) -> Float[Tensor, "T"]:
+    rows = [torch.autograd.grad(n, x, retain_graph=True, allow_unused=True)[0] for n in output.flatten()]
+    gradients = torch.stack([torch.zeros_like(x) if row is None else row for row in rows])  # (K, 1, T, D)
+    return gradients.square().sum((0, 1, 3)).sqrt()

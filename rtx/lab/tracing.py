@@ -1,0 +1,58 @@
+"""`trace`: a model at work, as named arrays. The model is left as it is, and one that is not traced pays nothing."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from rtx.nn.mode import evaluating
+
+Trace = dict[str, Tensor]
+
+
+def trace(model: nn.Module, *inputs: Any) -> Trace:
+    """What goes on inside a model, without dropout, for these inputs.
+
+    Each brick that has something to show gives it in a method `inside`, called with what the brick was called with:
+    attention its "weights" (B, H, T, S); LocalRNN its "states" in every window (B, T, M, D); MC-RNN "channels",
+    "channel_weights", "in_degrees"; HM-RNN "boundaries"; Transformer-XL the four terms of its scores. A module of
+    your own joins by having such a method.
+
+    Args:
+        model: any module.
+        inputs: what it is called with.
+
+    Returns:
+        Arrays by the brick's place in the model and their own name, "blocks.0.1.sublayer.weights"; where a brick is
+        called more than once, for a segment each, the second call's end in ".2", and so on.
+    """
+    found: Trace = {}
+    busy = False
+
+    def watch(place: str, module: nn.Module) -> Callable[..., None]:
+        calls = 0
+
+        def hook(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+            nonlocal busy, calls
+            if busy:  # called by a brick that is being looked into
+                return
+            busy, calls = True, calls + 1
+            try:
+                shown = module.inside(*args, **kwargs)  # type: ignore[operator]
+            finally:
+                busy = False
+            suffix = f".{calls}" if calls > 1 else ""
+            found.update({f"{place}.{name}{suffix}".lstrip("."): array for name, array in shown.items()})
+
+        return hook
+
+    bricks = [(place, module) for place, module in model.named_modules() if hasattr(module, "inside")]
+    handles = [module.register_forward_pre_hook(watch(place, module), with_kwargs=True) for place, module in bricks]
+    try:
+        with torch.no_grad(), evaluating(model):
+            model(*inputs)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return found

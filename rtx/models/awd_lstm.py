@@ -1,0 +1,184 @@
+"""AWD-LSTM: torch's LSTM, regularised until it was the state of the art in language modelling.
+
+Merity, Keskar & Socher (2018), Regularizing and Optimizing LSTM Language Models; the set-up of Xu et al. (2019),
+MC-RNN, Table 4. Averaged SGD is in `rtx.training.averaging`, tied weights and embedding dropout are in
+`rtx.models.LanguageModel`. Grave, Joulin & Usunier (2017), the continuous cache.
+"""
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.func import functional_call
+from torch.nn import functional as F
+
+from rtx.nn.dropout import LockedDropout
+from rtx.nn.state import State, check_state, parts
+from rtx.nn.validate import check_fraction, check_positive, check_sequence, check_step
+
+
+class AWDLSTM(nn.Module):
+    """LSTMs with one mask for all steps on what passes between them, and one on their recurrent weights.
+
+    Without dropout it is a stack of torch's LSTMs. The authors' size on PTB is d_model 400, layers 3, d_hidden
+    1150: 20.2 M parameters, 24.2 M with the 10,000 tied words, their figure.
+
+    Args:
+        d_model: D, width of the input and of the last layer, so that input and output embeddings can be tied.
+        layers: L.
+        d_hidden: width of the layers before the last; D if not given.
+        dropout_input: on the input.
+        dropout_hidden: between the layers.
+        dropout: on the output.
+        weight_dropout: DropConnect, the share of each hidden-to-hidden matrix set to zero for a whole read.
+
+    Raises:
+        ValueError: if an argument is out of its range.
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        layers: int = 3,
+        d_hidden: int | None = None,
+        dropout_input: float = 0.0,
+        dropout_hidden: float = 0.0,
+        dropout: float = 0.0,
+        weight_dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.d_model = check_positive("d_model", d_model)
+        hidden = check_positive("d_hidden", d_model if d_hidden is None else d_hidden)
+        widths = [d_model, *[hidden] * (check_positive("layers", layers) - 1), d_model]
+        self.networks = nn.ModuleList(nn.LSTM(a, b, batch_first=True) for a, b in pairwise(widths))
+        self.dropout_input, self.dropout_hidden = LockedDropout(dropout_input), LockedDropout(dropout_hidden)
+        self.dropout = LockedDropout(dropout)
+        self.weight_dropout = check_fraction("weight_dropout", weight_dropout)
+
+    def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
+        """Map a sequence to one of the same shape; position t depends on positions 1 … t only.
+
+        Raises:
+            ValueError: if `x` has the wrong rank, width, dtype or device, or is empty.
+        """
+        return self.read(x)[0]
+
+    def read(self, x: Float[Tensor, "B T D"], state: State | None = None) -> tuple[Float[Tensor, "B T D"], State]:
+        """A piece of a stream, and the state behind it: (h, c) of each layer, each (B, width).
+
+        Raises:
+            ValueError: as `forward`, or if `state` is another model's or batch's.
+        """
+        raw, state = self.activations(x, state)
+        return self.dropout(raw), state
+
+    def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
+        """One position of a stream.
+
+        Raises:
+            ValueError: if `x` is not (B, D), or `state` is another model's or batch's.
+        """
+        check_step("x", x, self.d_model, like=next(self.parameters()))
+        y, state = self.read(x[:, None], state)
+        return y.squeeze(1), state
+
+    def activations(
+        self, x: Float[Tensor, "B T D"], state: State | None = None
+    ) -> tuple[Float[Tensor, "B T D"], State]:
+        """As `read`, before the last dropout: what temporal activation regularisation is taken of.
+
+        Raises:
+            ValueError: as `read`.
+        """
+        check_sequence("x", x, self.d_model, like=next(self.parameters()))
+        before = (None,) * len(self.networks) if state is None else parts(state)
+        if len(before) != len(self.networks):
+            raise ValueError(f"state: expected one of {len(self.networks)} layers, got one of {len(before)}")
+        x, after = self.dropout_input(x), []
+        for i, (network, part) in enumerate(zip(self.networks, before, strict=True)):
+            assert isinstance(network, nn.LSTM)
+            x, new = self._run(network, self.dropout_hidden(x) if i else x, part)
+            after.append(new)
+        return x, tuple(after)
+
+    def _run(self, network: nn.LSTM, x: Tensor, state: State | None) -> tuple[Tensor, State]:
+        given = None
+        if state is not None:
+            check_state(state, *[(len(x), network.hidden_size)] * 2)
+            given = tuple(part[None] for part in state)
+        if self.training and self.weight_dropout:
+            dropped = F.dropout(network.get_parameter("weight_hh_l0"), self.weight_dropout)
+            y, (h, c) = functional_call(network, {"weight_hh_l0": dropped}, (x, given))
+        else:
+            y, (h, c) = network(x, given)
+        return y, (h[0], c[0])
+
+
+def activation_penalty(
+    raw: Float[Tensor, "B T D"], dropped: Float[Tensor, "B T D"], ar: float = 2.0, tar: float = 1.0
+) -> Float[Tensor, ""]:
+    """Activation regularisation: large outputs, and outputs that jump from step to step, cost something.
+
+    As in the authors' code, means of squares, where the paper writes norms.
+
+    Args:
+        raw: the last layer's output before dropout.
+        dropped: the same after dropout.
+        ar: α, weight of the size of `dropped`.
+        tar: β, weight of the change of `raw` from one step to the next.
+    """
+    penalty = ar * dropped.square().mean()
+    return penalty + tar * (raw[:, 1:] - raw[:, :-1]).square().mean() if raw.shape[1] > 1 else penalty
+
+
+class Cached(NamedTuple):
+    """The last `window` steps of a text: what the model's state was, and which word came after it."""
+
+    hidden: Float[Tensor, "B S D"]
+    words: Int[Tensor, "B S"]
+
+
+def cache_pointer(
+    hidden: Float[Tensor, "B T D"],
+    words: Int[Tensor, "B T"],
+    logits: Float[Tensor, "B T V"],
+    past: Cached | None = None,
+    window: int = 500,
+    theta: float = 0.66,
+    mix: float = 0.1,
+) -> tuple[Float[Tensor, "B T V"], Cached]:
+    """The log-probabilities of the next word, mixed with those of words that followed similar states lately.
+
+    No parameters, nothing to train: used at evaluation only. A long text is read in pieces, each given the cache
+    behind the piece before. Grave et al. (2017), Eq. 2-4; the defaults are those of Merity et al.'s code for PTB.
+
+    Args:
+        hidden: the state h_t that predicted each word.
+        words: the words that came, x_{t+1}: the targets. A word is in the cache from the next step on.
+        logits: the model's own prediction at each step.
+        past: the cache behind the piece before; None at the start, where the model's own prediction stands alone.
+        window: steps that the cache holds.
+        theta: θ, how much similarity counts.
+        mix: λ, the cache's share of the probability.
+
+    Raises:
+        ValueError: if `window` is below 1, `mix` is not in [0, 1), or `theta` is below 0.
+    """
+    check_positive("window", window), check_fraction("mix", mix)
+    if not theta >= 0:
+        raise ValueError(f"theta: expected a number of at least 0, got {theta!r}")
+    (B, T, D), V = hidden.shape, logits.shape[-1]
+    before = Cached(hidden.new_zeros(B, 0, D), words.new_zeros(B, 0)) if past is None else past
+    keys, values = torch.cat([before.hidden, hidden], 1), torch.cat([before.words, words], 1)
+    S = keys.shape[1]
+    age = torch.arange(S - T, S, device=hidden.device)[:, None] - torch.arange(S, device=hidden.device)
+    seen = (age > 0) & (age <= window)  # (T, S)
+    # p_cache(w) ∝ Σ_i 1[w = x_{i+1}] exp(θ h_t · h_i)
+    scores = (theta * hidden @ keys.transpose(1, 2)).masked_fill(~seen, -torch.inf)
+    weights = scores.softmax(-1).nan_to_num(0.0)  # (B, T, S); a row that sees nothing is zero
+    p_cache = logits.new_zeros(B, T, V).scatter_add(-1, values[:, None].expand(-1, T, -1), weights.to(logits.dtype))
+    share = mix * seen.any(-1)[:, None].to(logits.dtype)
+    mixed = (1 - share) * logits.softmax(-1) + share * p_cache
+    return mixed.log(), Cached(keys[:, -window:], values[:, -window:])

@@ -1,0 +1,125 @@
+"""A language model: a backbone between a table of embeddings and, most often, the same table again.
+
+Press & Wolf (2017) and Inan et al. (2017), tied embeddings; Wang et al. (2019), Tables 3 and 4, tie them.
+"""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from rtx.nn.dropout import drop_words
+from rtx.nn.sampling import sample_token
+from rtx.nn.state import State
+from rtx.nn.validate import check_finite, check_fraction, check_positive, check_tokens
+
+
+class LanguageModel(nn.Module):
+    """Predicts the next token from all before it; streams, and so generates.
+
+    Args:
+        backbone: maps (B, T, D) to (B, T, D), causally; has `d_model` and `step`.
+        vocabulary: V, number of tokens.
+        tied: the output layer's weight is the embedding table, as in both papers.
+        embedding_dropout: share of the words hidden, wherever they occur, in a training step.
+        dropout: share of the embedded units set to zero.
+
+    Raises:
+        ValueError: if an argument is out of its range.
+    """
+
+    def __init__(
+        self,
+        backbone: nn.Module,
+        vocabulary: int,
+        tied: bool = True,
+        embedding_dropout: float = 0.0,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.backbone, self.vocabulary = backbone, check_positive("vocabulary", vocabulary)
+        self.embedding_dropout = check_fraction("embedding_dropout", embedding_dropout)
+        self.dropout = nn.Dropout(check_fraction("dropout", dropout))
+        width = int(backbone.d_model)  # type: ignore[arg-type]
+        self.embedding = nn.Embedding(vocabulary, width)
+        self.decoder = nn.Linear(width, vocabulary)
+        nn.init.uniform_(self.embedding.weight, -0.1, 0.1)
+        nn.init.zeros_(self.decoder.bias)
+        if tied:
+            self.decoder.weight = self.embedding.weight
+
+    def forward(self, tokens: Int[Tensor, "B T"]) -> Float[Tensor, "B T V"]:
+        """The logits of the token after each token.
+
+        Raises:
+            ValueError: if `tokens` is not (B, T) of whole numbers from 0 to V - 1, or is empty.
+        """
+        check_tokens("tokens", tokens, self.vocabulary, 2)
+        return self.decoder(self.backbone(self.embed(tokens)))
+
+    def step(self, tokens: Int[Tensor, "B"], state: State | None = None) -> tuple[Float[Tensor, "B V"], State]:
+        """One token of each stream: the logits of the next, and the backbone's state.
+
+        Raises:
+            ValueError: if `tokens` is not (B,) of tokens, or `state` is another model's or batch's.
+        """
+        check_tokens("tokens", tokens, self.vocabulary, 1)
+        hidden, state = self.backbone.step(self.embed(tokens), state)  # type: ignore[operator]
+        return self.decoder(hidden), state
+
+    def read(self, tokens: Int[Tensor, "B T"], state: State | None = None) -> tuple[Float[Tensor, "B T V"], State]:
+        """A piece of a longer text, for a backbone that carries a state from piece to piece.
+
+        Raises:
+            ValueError: as `forward`, or if the backbone cannot, or `state` is another model's or batch's.
+        """
+        check_tokens("tokens", tokens, self.vocabulary, 2)
+        if not hasattr(self.backbone, "read"):
+            raise ValueError(f"backbone: {type(self.backbone).__name__} reads no pieces; step through the text instead")
+        hidden, state = self.backbone.read(self.embed(tokens), state)  # type: ignore[operator]
+        return self.decoder(hidden), state
+
+    def embed(self, tokens: Int[Tensor, "..."]) -> Float[Tensor, "... D"]:
+        """The tokens' vectors, with dropout in training."""
+        table = drop_words(self.embedding.weight, self.embedding_dropout, self.training)
+        return self.dropout(F.embedding(tokens, table))
+
+    @torch.no_grad()
+    def generate(
+        self,
+        prompt: Int[Tensor, "B T"],
+        tokens: int,
+        temperature: float = 1.0,
+        top_k: int | None = None,
+        top_p: float = 1.0,
+        seed: int = 0,
+    ) -> Int[Tensor, "B T+N"]:
+        """The prompt with new tokens behind it, each drawn given all before it, one step of the stream each.
+
+        The model is used in the mode it is in: call `eval()` first, or dropout stays on. The draws are made on the
+        CPU, so they are the same on every device as long as the logits are.
+
+        Args:
+            prompt: (B, T), at least one token.
+            tokens: N, how many to add.
+            temperature: divides the logits; 0 takes the likeliest token.
+            top_k: draw from the k likeliest only.
+            top_p: draw from the smallest set of tokens that holds this share of the probability (nucleus).
+            seed: of the draws.
+
+        Raises:
+            ValueError: if an argument is out of range, or the logits are not finite.
+        """
+        check_tokens("prompt", prompt, self.vocabulary, 2)
+        check_positive("tokens", tokens)
+        draws = torch.Generator().manual_seed(seed)
+        state: State | None = None
+        for column in prompt.unbind(1):
+            logits, state = self.step(column, state)
+        found = [prompt]
+        for i in range(tokens):
+            check_finite("logits", logits)
+            found.append(sample_token(logits, temperature, top_k, top_p, draws)[:, None])
+            if i + 1 < tokens:
+                logits, state = self.step(found[-1].squeeze(1), state)
+        return torch.cat(found, 1)

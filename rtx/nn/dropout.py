@@ -1,0 +1,43 @@
+"""Dropout for recurrent networks: masks that stay the same over time, or that hide whole words or weights.
+
+Gal & Ghahramani (2016), variational dropout; Wan et al. (2013), DropConnect; Merity, Keskar & Socher (2018), §4.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from rtx.nn.validate import check_fraction
+
+
+class LockedDropout(nn.Module):
+    """Dropout with one mask for all the steps of a sequence, another for each sequence and each read.
+
+    Args:
+        rate: share of the units set to zero in training; the others are scaled by 1 / (1 - rate).
+
+    Raises:
+        ValueError: if the rate is not in [0, 1).
+    """
+
+    def __init__(self, rate: float = 0.0) -> None:
+        super().__init__()
+        self.rate = check_fraction("dropout", rate)
+
+    def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
+        """Hide the same units at every step."""
+        if not self.training or not self.rate:
+            return x
+        return x * F.dropout(torch.ones_like(x[:, :1]), self.rate)
+
+    def extra_repr(self) -> str:
+        """What `print(model)` shows."""
+        return f"{self.rate}"
+
+
+def drop_words(table: Float[Tensor, "V D"], rate: float, training: bool) -> Float[Tensor, "V D"]:
+    """An embedding table with a share `rate` of its rows set to zero in training: a word is hidden wherever it is."""
+    if not training or not rate:
+        return table
+    return table * F.dropout(torch.ones_like(table[:, :1]), rate)

@@ -1,0 +1,200 @@
+"""One MC-RNN layer: several recurrent channels that cut the past into staggered blocks, and attention over them.
+
+Xu et al. (2019), Modeling Local Dependence in Natural Language with Multi-Channel Recurrent Neural Networks, Eq. 1-6.
+"""
+
+import math
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from rtx.nn.recurrent import CELLS
+from rtx.nn.state import State, check_state
+from rtx.nn.validate import check_choice, check_fraction, check_positive, check_sequence
+
+CANDIDATE = 2  # torch's third gate, n of a GRU and g of an LSTM
+
+
+class MultiChannelRNN(nn.Module):
+    """n - 1 channels that share all parameters; in each a state reads all earlier states of its block of n.
+
+    Blocks join end to end, a block's last node being the next one's first. The cell's parameters are named, shaped
+    and initialised as those of `torch.nn.RNN`, `GRU` and `LSTM`. With one channel, n = 2, and W_1 at its start, the
+    layer is torch's; the attention then has nothing to choose from, and its weights get no gradient.
+
+    Where the paper is silent: states before the start are zero in c as in h. A GRU, h = (1 - z) n + z s,
+    interpolates with s. Where each gate has its own W_j, the s or c that is no gate's input takes the candidate's.
+
+    Args:
+        d_model: N_x, width of the input.
+        d_hidden: N_h, width of the states and the output; N_x if not given.
+        block: n, nodes in a block, one more than there are channels; at least 2.
+        cell: "rnn", "gru" or "lstm".
+        start: "equation" counts, in the mean of Eq. 2, predecessors before the sequence too, which damps the first
+            steps; "clipped" leaves them out, m = min(m, t - 1), with s = 0 at t = 1.
+        phase: "equation" begins the blocks of channel k where t ≡ k (mod n - 1), "text" (§3.1) at t = 2 - k. Up to
+            n = 3 they agree, at n = 4 channels 2 and 3 change places.
+        cell_state: which c an LSTM's forget gate meets: "mean" of the predecessors' c, "previous" c_{t-1}, or
+            "mapped", the mean through the W_j of h.
+        mapping: "shared", one W_j for all gates, or "per-gate".
+        mapping_start: W_j begins as "identity", or "uniform" in ±1/√N_h as the other matrices.
+        weight_dropout: DropConnect, the share of W_j's and the cell's recurrent weights hidden for a whole read.
+
+    Raises:
+        ValueError: if an argument is out of its range.
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        d_hidden: int | None = None,
+        block: int = 4,
+        cell: str = "lstm",
+        start: str = "equation",
+        phase: str = "equation",
+        cell_state: str = "mean",
+        mapping: str = "shared",
+        mapping_start: str = "identity",
+        weight_dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.d_model = check_positive("d_model", d_model)
+        self.d_hidden = check_positive("d_hidden", d_model if d_hidden is None else d_hidden)
+        if check_positive("block", block) < 2:
+            raise ValueError(f"block: expected a whole number of at least 2, got {block!r}")
+        self.predecessors = block - 1  # of a node, at most; there are as many channels
+        self.cell = check_choice("cell", cell, CELLS)
+        self.start = check_choice("start", start, ("equation", "clipped"))
+        self.phase = check_choice("phase", phase, ("equation", "text"))
+        self.cell_state = check_choice("cell_state", cell_state, ("mean", "previous", "mapped"))
+        self.mapping = check_choice("mapping", mapping, ("shared", "per-gate"))
+        check_choice("mapping_start", mapping_start, ("identity", "uniform"))
+        self.weight_dropout = check_fraction("weight_dropout", weight_dropout)
+        H, G, bound = self.d_hidden, CELLS[cell].gates, 1 / math.sqrt(self.d_hidden)
+
+        def parameter(*shape: int) -> nn.Parameter:
+            return nn.Parameter(torch.empty(shape).uniform_(-bound, bound))
+
+        self.weight_ih_l0, self.weight_hh_l0 = parameter(G * H, d_model), parameter(G * H, H)
+        self.bias_ih_l0, self.bias_hh_l0 = parameter(G * H), parameter(G * H)
+        maps = G if mapping == "per-gate" else 1
+        self.weight_block = parameter(self.predecessors, maps * H, H)  # W_1 … W_{n-1}, the gates' below one another
+        if mapping_start == "identity":
+            with torch.no_grad():
+                self.weight_block.copy_(torch.eye(H).repeat(maps, 1))
+        self.attention_v = nn.Linear(H + d_model, H, bias=False)
+        self.attention_r = nn.Linear(H, 1, bias=False)
+
+    def forward(self, x: Float[Tensor, "B T D"], state: State | None = None) -> tuple[Float[Tensor, "B T H"], State]:
+        """Map a piece of a stream; the state behind it is h, an LSTM's c, and how many steps were read.
+
+        h and c hold the last n - 1 states of each channel, (B, n-1, n-1, H), the youngest first.
+
+        Raises:
+            ValueError: if `x` or `state` is not of this layer.
+        """
+        states, state = self._run(x, state, self.weight_dropout if self.training else 0.0)
+        weights = self._channel_weights(states, x)
+        return (weights[..., None] * states).sum(2), state  # Eq. (4)
+
+    def channels(self, x: Float[Tensor, "B T D"], state: State | None = None) -> Float[Tensor, "B T C H"]:
+        """The states h_t^k of all channels, before attention joins them and without dropout.
+
+        Raises:
+            ValueError: as `forward`.
+        """
+        return self._run(x, state, 0.0)[0]
+
+    def inside(self, x: Float[Tensor, "B T D"], state: State | None = None) -> dict[str, Tensor]:
+        """What `forward` computes from the same arguments, without dropout.
+
+        Returns:
+            "channels": h_t^k, (B, T, C, H); "channel_weights": α_t^k, (B, T, C); "in_degrees": m_t^k, (T, C).
+
+        Raises:
+            ValueError: as `forward`.
+        """
+        states = self.channels(x, state)
+        return {
+            "channels": states,
+            "channel_weights": self._channel_weights(states, x),
+            "in_degrees": self.in_degrees(x.shape[1], 0 if state is None else state[-1]),
+        }
+
+    def in_degrees(self, length: int, read: int = 0) -> Int[Tensor, "T C"]:
+        """m_t^k, how many predecessors the node at step t of channel k is connected to.
+
+        Args:
+            length: T, steps.
+            read: steps before them.
+        """
+        device = self.weight_block.device
+        t = torch.arange(read + 1, read + length + 1, device=device)[:, None]
+        k = torch.arange(1, self.predecessors + 1, device=device)
+        begin = k if self.phase == "equation" else 2 - k
+        m = (t - begin - 1) % self.predecessors + 1  # Eq. (1)
+        return m if self.start == "equation" else torch.minimum(m, t - 1)
+
+    def _run(self, x: Tensor, state: State | None, dropout: float) -> tuple[Tensor, State]:
+        """All channels together, a step of the cell at a time: their states (B, T, C, H), and what is remembered."""
+        check_sequence("x", x, self.d_model, like=self.weight_ih_l0)
+        *rings, read = self._zeros(x) if state is None else self._checked(state, len(x))
+        step, length = CELLS[self.cell].step, x.shape[1]
+        projected = F.linear(x, self.weight_ih_l0, self.bias_ih_l0)[:, :, None]  # (B, T, 1, gates · H)
+        w = F.dropout(self.weight_block, dropout).transpose(0, 1).flatten(1)  # the W_j side by side
+        u = F.dropout(self.weight_hh_l0, dropout)
+        states = []
+        for from_input, share in zip(projected.unbind(1), self._shares(length, read, x).unbind(0), strict=True):
+            # Eq. (2): the mean over the predecessors, then one product for all W_j
+            s = F.linear((share * rings[0]).flatten(2), w)  # (B, C, H), or gates · H
+            before = (self._whole(s), *(self._mixed(ring, share, w) for ring in rings[1:]))
+            after = step(from_input, self._recurrent(s, u), before)  # Eq. (3)
+            rings = [torch.cat([new[:, :, None], ring[:, :, :-1]], 2) for new, ring in zip(after, rings, strict=True)]
+            states.append(after[0])
+        return torch.stack(states, 1), (*rings, read + length)
+
+    def _shares(self, length: int, read: int, like: Tensor) -> Float[Tensor, "T C P 1"]:
+        """1/m for each of the m predecessors that a node is connected to, the youngest first, and 0 beyond."""
+        m = self.in_degrees(length, read)[..., None]
+        connected = torch.arange(1, self.predecessors + 1, device=m.device) <= m
+        return (connected.to(like.dtype) / m.clamp(min=1))[..., None]
+
+    def _mixed(self, c: Tensor, share: Tensor, w: Tensor) -> Tensor:
+        """The c that the forget gate meets, (B, C, H)."""
+        if self.cell_state == "previous":
+            return c[:, :, 0]
+        if self.cell_state == "mapped":
+            return self._whole(F.linear((share * c).flatten(2), w))
+        return (share * c).sum(2)
+
+    def _whole(self, s: Tensor) -> Tensor:
+        """s where it is no gate's input: the candidate's, if each gate has its own."""
+        return s if self.mapping == "shared" or self.cell == "rnn" else s.chunk(CELLS[self.cell].gates, -1)[CANDIDATE]
+
+    def _recurrent(self, s: Tensor, u: Tensor) -> Tensor:
+        """What the state contributes to each gate, (B, C, gates · H)."""
+        if self.mapping == "shared":
+            return F.linear(s, u, self.bias_hh_l0)
+        each = [F.linear(*pair) for pair in zip(s.split(self.d_hidden, -1), u.split(self.d_hidden), strict=True)]
+        return torch.cat(each, -1) + self.bias_hh_l0
+
+    def _channel_weights(self, states: Tensor, x: Tensor) -> Float[Tensor, "B T C"]:
+        # Eq. (6): V [h; x] = V_h h + V_x x, the second the same in all channels
+        v_h, v_x = self.attention_v.weight.split([self.d_hidden, self.d_model], 1)
+        mixed = torch.tanh(F.linear(states, v_h) + F.linear(x, v_x)[:, :, None])
+        return self.attention_r(mixed).squeeze(-1).softmax(-1)  # Eq. (5)
+
+    def _zeros(self, x: Tensor) -> State:
+        zeros = x.new_zeros(len(x), self.predecessors, self.predecessors, self.d_hidden)
+        return (*[zeros] * (1 + (self.cell == "lstm")), 0)
+
+    def _checked(self, state: State, batch: int) -> State:
+        ring = (batch, self.predecessors, self.predecessors, self.d_hidden)
+        check_state(state, *[ring] * (1 + (self.cell == "lstm")), None)
+        return state
+
+    def extra_repr(self) -> str:
+        """What `print(model)` shows."""
+        return f"d_model={self.d_model}, d_hidden={self.d_hidden}, block={self.predecessors + 1}, cell={self.cell!r}"

@@ -1,0 +1,52 @@
+"""Sentences of different lengths in one tensor: which positions are real, and each sentence read backwards."""
+
+import torch
+from jaxtyping import Bool, Int, Shaped
+from torch import Tensor
+
+from rtx.nn.validate import check_lengths, check_tokens
+
+
+def read_source(
+    source: Int[Tensor, "B S"], lengths: Int[Tensor, "B"] | None, vocabulary: int
+) -> tuple[Int[Tensor, "B S"], Int[Tensor, "B"]]:
+    """The source, checked, with token 0 in all its padding, and the lengths, S for each if none are given.
+
+    What stands in the padding is not looked at, so it need not be a token.
+
+    Raises:
+        ValueError: if the source is not (B, S) of tokens or is empty, or there is not one length from 1 to S for each
+            sequence.
+    """
+    if source.ndim != 2 or not source.numel():
+        check_tokens("source", source, vocabulary, 2)  # raises
+    if lengths is None:
+        lengths = torch.full((len(source),), source.shape[1], device=source.device)
+    check_lengths("source_lengths", lengths, *source.shape)
+    lengths = lengths.to(source.device)
+    source = source.where(real_positions(lengths, source.shape[1]), 0)
+    check_tokens("source", source, vocabulary, 2)
+    return source, lengths
+
+
+def check_target(target: Int[Tensor, "B T"], source: Int[Tensor, "B S"], vocabulary: int) -> None:
+    """Check that `target` holds tokens, one sequence of them for each of the source.
+
+    Raises:
+        ValueError: otherwise.
+    """
+    check_tokens("target", target, vocabulary, 2)
+    if len(target) != len(source):
+        raise ValueError(f"target: expected one sequence for each of the {len(source)} sources, got {len(target)}")
+
+
+def real_positions(lengths: Int[Tensor, "B"], longest: int) -> Bool[Tensor, "B S"]:
+    """True where a position belongs to its sentence, False in the padding behind it."""
+    return torch.arange(longest, device=lengths.device) < lengths[:, None]
+
+
+def reverse(x: Shaped[Tensor, "B S ..."], lengths: Int[Tensor, "B"]) -> Shaped[Tensor, "B S ..."]:
+    """Each sentence from its last position to its first, the padding left behind it. Done twice, it is undone."""
+    at = torch.arange(x.shape[1], device=x.device).expand(len(x), -1)
+    rows = torch.arange(len(x), device=x.device)[:, None]
+    return x[rows, torch.where(real_positions(lengths, x.shape[1]), lengths[:, None] - 1 - at, at)]

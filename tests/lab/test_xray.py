@@ -1,0 +1,102 @@
+"""`xray` measures what modules see, whoever wrote them."""
+
+import pytest
+import torch
+
+from rtx import RTransformer
+from rtx.lab import reach, xray
+from rtx.nn import LocalRNN, MultiHeadAttention, causal_mask
+
+
+class Shift(torch.nn.Module):
+    """Gives at t the input at t + by, zeros outside."""
+
+    def __init__(self, by):
+        super().__init__()
+        self.by = by
+
+    def forward(self, x):
+        y = torch.zeros_like(x)
+        if self.by >= 0:
+            y[:, : x.shape[1] - self.by] = x[:, self.by :]
+        else:
+            y[:, -self.by :] = x[:, : self.by]
+        return y
+
+
+class Sees(torch.nn.Module):
+    def __init__(self, mask):
+        super().__init__()
+        self.attention, self.mask = MultiHeadAttention(4, 1), mask
+
+    def forward(self, x):
+        return self.attention(x, self.mask)
+
+
+def test_reach_is_the_norm_of_the_jacobian_that_torch_computes():
+    torch.manual_seed(0)
+    model, x = RTransformer(4, 1, 2, 3).double().eval(), torch.randn(1, 5, 4, dtype=torch.float64)
+    jacobian = torch.autograd.functional.jacobian(lambda v: model(v[None])[0], x[0])  # (T, D, T, D)
+    torch.testing.assert_close(reach(model, x), jacobian.square().sum((1, 3)).sqrt())
+
+
+def test_a_leak_from_the_future_is_found_where_it_is():
+    found = xray(Shift(1), torch.randn(1, 5, 3))
+    assert found.leaks == [(0, 1), (1, 2), (2, 3), (3, 4)]
+    assert found.span == 0
+    assert found.verdict.startswith("Sees the future in 4 places: output ")
+
+
+def test_a_causal_module_has_no_leak():
+    found = xray(Sees(causal_mask(6)), torch.randn(1, 6, 4))
+    assert found.leaks == [] and found.span == 6
+    assert found.verdict.startswith("Causal: no output depends on a later input; an output looks back over 6 of 6")
+
+
+def test_one_wrong_entry_of_a_mask_is_one_leak():
+    mask = causal_mask(6)
+    mask[2, 4] = True
+    assert xray(Sees(mask), torch.randn(1, 6, 4)).leaks == [(2, 4)]
+
+
+@pytest.mark.parametrize("window", [1, 3, 5])
+def test_the_span_of_a_local_rnn_is_its_window(window):
+    assert xray(LocalRNN(4, window), torch.randn(1, 9, 4)).span == window
+
+
+@pytest.mark.parametrize(("by", "window"), [(0, 1), (-3, 4)])
+def test_the_effective_window_holds_what_moves_the_last_output(by, window):
+    assert xray(Shift(by), torch.randn(1, 6, 2)).window == window
+
+
+def test_torchs_own_layers_are_looked_through_and_dropout_is_off():
+    network = torch.nn.GRU(3, 5, 2, batch_first=True, dropout=0.5)
+    one, two = (xray(network, torch.ones(1, 6, 3)) for _ in range(2))
+    assert torch.equal(one.reach, two.reach) and one.leaks == [] and one.span == 6
+    assert network.training
+
+
+def test_a_module_that_ignores_its_input_has_no_reach():
+    class Deaf(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.bias = torch.nn.Parameter(torch.ones(2))
+
+        def forward(self, x):
+            return self.bias.expand(*x.shape[:2], -1)
+
+    found = xray(Deaf(), torch.randn(1, 4, 3))
+    assert (found.reach == 0).all() and (found.span, found.window, found.leaks) == (0, 0, [])
+
+
+@pytest.mark.parametrize(
+    ("module", "x", "message"),
+    [
+        (Shift(0), torch.randn(2, 5, 3), r"x: expected one sequence \(1, time, width\), got \(2, 5, 3\)"),
+        (Shift(0), torch.randn(5, 3), r"x: expected one sequence \(1, time, width\), got \(5, 3\)"),
+        (torch.nn.Flatten(), torch.randn(1, 5, 3), r"model: expected an output \(1, 5, …\) for this x, got \(1, 15\)"),
+    ],
+)
+def test_what_cannot_be_looked_through_is_named(module, x, message):
+    with pytest.raises(ValueError, match=message):
+        xray(module, x)

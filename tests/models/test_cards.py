@@ -1,0 +1,48 @@
+"""What the data sheets say, measured: every model has one, and its last output sees as far back as its card says."""
+
+import inspect
+
+import pytest
+import torch
+
+from rtx.models import MODELS, WHOLE
+from rtx.models.cards import CARDS
+from rtx.tasks.build import check_arguments, hyperparameter_names
+
+LENGTH = 64  # a whole number of segments
+
+
+def moved_by(model: torch.nn.Module, x: torch.Tensor) -> torch.Tensor:
+    """Whether the last output changes when one input does, for each input: values, as memories stop gradients."""
+    T = x.shape[1]
+    nudged = x + 3 * torch.eye(T, dtype=x.dtype)[:, :, None]  # row s differs from x at step s
+    with torch.no_grad():
+        return (model(nudged)[:, -1] != model(x)[:, -1]).any(-1)
+
+
+def test_the_last_output_sees_as_far_back_as_the_card_says(small_model, small_sizes):
+    name, sizes = small_sizes()
+    expected = CARDS[name].reach(**sizes)
+    moved = moved_by(small_model().double().eval(), torch.randn(1, LENGTH, 8, dtype=torch.float64))
+    assert expected is None or expected < LENGTH
+    first = int(moved.nonzero()[0])
+    assert LENGTH - first == (LENGTH if expected is None else expected)
+    assert moved[-1]
+
+
+def test_every_model_has_a_card_and_every_card_a_model():
+    assert list(CARDS) == [*MODELS, *WHOLE]
+
+
+@pytest.mark.parametrize("name", [*MODELS, *WHOLE])
+def test_the_papers_size_can_be_built(name):
+    check_arguments(name, CARDS[name].sizes)
+    with torch.device("meta"):
+        model = (MODELS | WHOLE)[name](**CARDS[name].sizes)
+    assert sum(p.numel() for p in model.parameters()) > 0
+
+
+@pytest.mark.parametrize("name", [*MODELS, *WHOLE])
+def test_the_reach_takes_the_models_own_hyperparameters(name):
+    names = set(inspect.signature(CARDS[name].reach).parameters) - {"hyperparameters"}
+    assert names <= set(hyperparameter_names(name))

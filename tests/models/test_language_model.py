@@ -1,0 +1,117 @@
+"""The language model around a backbone: tied, streaming, generating."""
+
+import pytest
+import torch
+
+from rtx.models import RNN, LanguageModel, RTransformer, Transformer
+
+BACKBONES = {
+    "gru": lambda: RNN(8, 2, "gru"),
+    "r-transformer": lambda: RTransformer(8, 2, 2, 3),
+    "transformer": lambda: Transformer(8, 2, 2),
+}
+
+
+@pytest.fixture(params=BACKBONES)
+def model(request):
+    torch.manual_seed(0)
+    made = LanguageModel(BACKBONES[request.param](), 11).double().eval()
+    torch.nn.init.normal_(made.embedding.weight)
+    return made
+
+
+def test_tied_weights_are_one_parameter_that_learns_from_both_ends(model):
+    assert model.decoder.weight is model.embedding.weight
+    untied = LanguageModel(RNN(8), 11, tied=False)
+    assert untied.decoder.weight is not untied.embedding.weight
+    model(torch.tensor([[1, 2]])).sum().backward()
+    assert (model.embedding.weight.grad.abs().sum(1) > 0).all()  # words that were not read, too: by the output
+
+
+def test_steps_equal_the_whole_text(model):
+    tokens, state, rows = torch.randint(0, 11, (3, 9)), None, []
+    with torch.no_grad():
+        for column in tokens.unbind(1):
+            logits, state = model.step(column, state)
+            rows.append(logits)
+        torch.testing.assert_close(torch.stack(rows, 1), model(tokens), rtol=0, atol=1e-10)
+
+
+def test_generated_text_is_the_one_that_rereading_everything_gives(model):
+    prompt = torch.tensor([[1, 2, 3], [4, 5, 6]])
+    text = model.generate(prompt, 6, temperature=0)
+    expected = prompt
+    for _ in range(6):
+        expected = torch.cat([expected, model(expected)[:, -1].argmax(-1, keepdim=True)], 1)
+    assert torch.equal(text, expected)
+
+
+def test_a_seed_gives_one_text_and_another_seed_another(model):
+    prompt = torch.tensor([[1]])
+    texts = [model.generate(prompt, 30, seed=seed).tolist() for seed in (0, 0, 1)]
+    assert texts[0] == texts[1] != texts[2]
+
+
+def test_top_k_and_nucleus_keep_to_the_likely(model):
+    prompt = torch.tensor([[1]])
+    best = model.generate(prompt, 20, temperature=0)
+    assert torch.equal(model.generate(prompt, 20, top_k=1), best)
+    assert torch.equal(model.generate(prompt, 20, top_p=1e-9), best)
+
+
+def test_reading_in_pieces_carries_the_state():
+    torch.manual_seed(0)
+    model = LanguageModel(RNN(8, 2, "lstm"), 11).double()
+    tokens = torch.randint(0, 11, (2, 9))
+    first, state = model.read(tokens[:, :4])
+    last, _ = model.read(tokens[:, 4:], state)
+    torch.testing.assert_close(torch.cat([first, last], 1), model(tokens), rtol=0, atol=1e-12)
+
+
+def test_a_backbone_that_reads_no_pieces_says_so():
+    with pytest.raises(ValueError, match="backbone: Transformer reads no pieces; step through the text instead"):
+        LanguageModel(Transformer(8, 1, 2), 11).read(torch.tensor([[1]]))
+
+
+def test_embedding_dropout_hides_a_word_wherever_it_is():
+    torch.manual_seed(0)
+    model = LanguageModel(RNN(8), 50, embedding_dropout=0.5)
+    vectors = model.embed(torch.arange(50).repeat(1, 2))[0].detach()
+    assert torch.equal(vectors[:50], vectors[50:])
+    assert 10 < (vectors[:50] == 0).all(1).sum() < 40
+
+
+@pytest.mark.parametrize(
+    ("tokens", "message"),
+    [
+        (torch.tensor([[1, 11]]), "tokens: expected tokens from 0 to 10, got 11"),
+        (torch.tensor([[1, -1]]), "tokens: expected tokens from 0 to 10, got -1"),
+        (torch.tensor([1, 2]), r"tokens: expected tokens of shape \(batch, time\), at least one, got \(2,\)"),
+        (torch.zeros(1, 0, dtype=torch.long), r"tokens: expected tokens of shape \(batch, time\), at least one"),
+        (torch.ones(1, 2), "tokens: expected whole numbers, got torch.float32"),
+    ],
+)
+def test_bad_tokens_are_refused(model, tokens, message):
+    with pytest.raises(ValueError, match=message):
+        model(tokens)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"tokens": 0}, "tokens: expected a whole number of at least 1, got 0"),
+        ({"tokens": 2, "temperature": -1.0}, "temperature: expected"),
+        ({"tokens": 2, "top_k": 0}, "top_k: expected a whole number of at least 1, got 0"),
+        ({"tokens": 2, "top_p": 0.0}, "top_p: expected"),
+    ],
+)
+def test_bad_settings_are_refused(model, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        model.generate(torch.tensor([[1]]), **arguments)
+
+
+def test_a_model_that_has_gone_wrong_does_not_babble(model):
+    with torch.no_grad():
+        model.decoder.bias[0] = torch.nan
+    with pytest.raises(ValueError, match="logits: expected finite numbers"):
+        model.generate(torch.tensor([[1]]), 3)

@@ -1,0 +1,114 @@
+"""Draws from logits: the right distribution, the right tokens left out, the same draws for the same seed."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rtx.nn.sampling import sample_token
+
+P = torch.tensor([0.1, 0.4, 0.05, 0.3, 0.15])
+ROWS = 20_000
+
+
+def frequencies(logits=None, **how) -> torch.Tensor:
+    """How often each token is drawn for `ROWS` equal rows."""
+    logits = P.log() if logits is None else logits
+    drawn = sample_token(logits.expand(ROWS, -1), generator=torch.Generator().manual_seed(0), **how)
+    return torch.bincount(drawn, minlength=len(logits)) / ROWS
+
+
+@pytest.mark.parametrize(
+    ("how", "expected"),
+    [
+        ({}, P),
+        ({"temperature": 0.5}, P**2 / (P**2).sum()),
+        ({"temperature": 2.0}, P**0.5 / (P**0.5).sum()),
+        ({"top_k": 2}, torch.tensor([0, 4, 0, 3, 0]) / 7),
+        ({"top_p": 0.7 - 1e-6}, torch.tensor([0, 4, 0, 3, 0]) / 7),
+        ({"top_p": 0.7 + 1e-6}, torch.tensor([0, 0.4, 0, 0.3, 0.15]) / 0.85),
+        # of what top_k leaves, 4/7 and 3/7: the first alone reaches 0.5, though its own 0.4 does not
+        ({"top_k": 2, "top_p": 0.5}, torch.tensor([0, 1.0, 0, 0, 0])),
+        # the temperature comes first: 0.53, 0.30, 0.08, …
+        ({"temperature": 0.5, "top_p": 0.5}, torch.tensor([0, 1.0, 0, 0, 0])),
+    ],
+)
+def test_tokens_come_as_often_as_they_should(how, expected):
+    drawn = frequencies(**how)
+    assert (drawn[expected == 0] == 0).all()
+    torch.testing.assert_close(drawn, expected.float(), rtol=0, atol=4 * math.sqrt(0.25 / ROWS))
+
+
+@pytest.mark.parametrize("how", [{"temperature": 0}, {"temperature": 1e-300}, {"top_k": 1}, {"top_p": 1e-300}])
+def test_every_limit_takes_the_likeliest(how):
+    logits = torch.randn(500, 9) * 100
+    assert torch.equal(sample_token(logits, **how), logits.argmax(-1))
+
+
+@pytest.mark.parametrize("how", [{"temperature": 0}, {"top_k": 1}])
+def test_of_equally_likely_tokens_the_first_counts_as_likelier(how):
+    assert sample_token(torch.tensor([0.0, 3.0, 3.0]).expand(50, -1), **how).unique().tolist() == [1]
+
+
+def test_a_forbidden_token_is_never_drawn():
+    logits = P.log().clone()
+    logits[1] = -torch.inf
+    assert frequencies(logits)[1] == 0
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    seed=st.integers(0, 1000),
+    temperature=st.floats(0, 5),
+    top_k=st.one_of(st.none(), st.integers(1, 6)),
+    top_p=st.floats(0, 1, exclude_min=True),
+)
+def test_draws_are_tokens_that_are_allowed_and_the_seed_decides(seed, temperature, top_k, top_p):
+    logits = torch.randn(2, 3, 6, generator=torch.Generator().manual_seed(seed)) * 30
+    logits[0, 0, seed % 6] = -torch.inf
+    draw = lambda: sample_token(logits, temperature, top_k, top_p, torch.Generator().manual_seed(seed))  # noqa: E731
+    tokens = draw()
+    assert tokens.shape == (2, 3)
+    assert torch.equal(tokens, draw())
+    rank = (logits > logits.gather(-1, tokens[..., None])).sum(-1)
+    assert (rank < (top_k or 6)).all() and tokens[0, 0] != seed % 6
+
+
+def test_each_row_takes_one_number_whatever_is_kept():
+    logits = torch.randn(4, 7)
+    after = []
+    for how in ({}, {"top_k": 2}, {"top_p": 0.3}, {"temperature": 0}):
+        generator = torch.Generator().manual_seed(3)
+        sample_token(logits, generator=generator, **how)
+        after.append(torch.rand(1, generator=generator).item())
+    assert len(set(after)) == 1
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+def test_any_precision_gives_the_draws_of_its_own_numbers(dtype):
+    logits = torch.randn(100, 5).to(dtype)
+    seeded = lambda x: sample_token(x, generator=torch.Generator().manual_seed(0))  # noqa: E731
+    assert torch.equal(seeded(logits), seeded(logits.double()))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"temperature": -1.0}, "temperature: expected a finite number of at least 0, got -1.0"),
+        ({"temperature": math.nan}, "temperature: expected a finite number of at least 0, got nan"),
+        ({"top_k": 0}, "top_k: expected a whole number of at least 1, got 0"),
+        ({"top_k": 6}, "top_k: expected at most the vocabulary's 5 tokens, got 6"),
+        ({"top_p": 0.0}, "top_p: expected a number above 0 and up to 1, got 0.0"),
+        ({"top_p": 1.1}, "top_p: expected a number above 0 and up to 1, got 1.1"),
+        ({"logits": torch.tensor([0.0, math.nan])}, "logits: expected numbers, or -inf for a token that is forbidden"),
+        ({"logits": torch.tensor([0.0, math.inf])}, "logits: expected numbers, or -inf for a token that is forbidden"),
+        ({"logits": torch.full((2, 3), -math.inf)}, "logits: expected at least one token that is not forbidden"),
+        ({"logits": torch.tensor([1, 2])}, r"logits: expected floating-point numbers .* got torch.int64"),
+        ({"logits": torch.zeros(2, 0)}, r"logits: expected .* \(…, vocabulary\), got .* \(2, 0\)"),
+    ],
+)
+def test_bad_arguments_are_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        sample_token(**{"logits": P.log()} | change)

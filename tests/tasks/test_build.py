@@ -1,0 +1,63 @@
+"""`rtx.build`: which model it makes for which task, and what it refuses."""
+
+import pytest
+import torch
+
+import rtx
+from rtx.models import MODELS, WHOLE, FeedForwardAttention
+from rtx.tasks import SequenceModel
+from rtx.tasks.build import hyperparameter_names
+
+
+def test_a_backbone_stands_between_an_embedding_and_a_head():
+    model = rtx.build("nottingham", "gru", d_model=6)
+    assert isinstance(model, SequenceModel)
+    assert (model.embedding.in_features, model.embedding.out_features, model.head.out_features) == (88, 6, 88)
+    assert model(torch.rand(2, 5, 88)).shape == (2, 5, 88)
+    assert rtx.build("digits", "gru", d_model=6)(torch.rand(2, 64, 1)).shape == (2, 10)
+
+
+@pytest.mark.parametrize("task", ["add", "multiply"])
+def test_a_whole_model_stands_alone_at_the_papers_size(task):
+    model = rtx.build(task, "feed-forward-attention")
+    assert isinstance(model, FeedForwardAttention)
+    assert sum(p.numel() for p in model.parameters()) == 10_602
+    assert sum(p.numel() for p in rtx.build(task, "feed-forward-attention", pooling="mean").parameters()) == 10_501
+    assert model(torch.rand(3, 7, 2), torch.tensor([7, 1, 2])).shape == (3, 1)
+
+
+def test_a_whole_model_takes_the_widths_of_the_task():
+    model = rtx.build("digits", "feed-forward-attention", d_hidden=4, leak="coded")
+    assert model(torch.rand(2, 64, 1)).shape == (2, 10)
+    assert model.leak == "coded"
+
+
+def test_a_model_with_one_prediction_per_sequence_is_refused_for_a_task_per_step():
+    message = "model: feed-forward-attention makes one prediction per sequence, but nottingham needs one per step"
+    with pytest.raises(ValueError, match=message):
+        rtx.build("nottingham", "feed-forward-attention")
+
+
+def test_hyperparameters_are_the_arguments_that_neither_name_nor_task_has_fixed():
+    assert [*hyperparameter_names("gru")] == ["d_model", "layers", "dropout"]
+    assert [*hyperparameter_names("feed-forward-attention")] == ["d_hidden", "pooling", "leak"]
+
+
+def test_no_two_models_share_a_name():
+    assert not MODELS.keys() & WHOLE.keys()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "keywords", "message"),
+    [
+        (("add", "feed-forward-atention"), {}, "model: .* did you mean 'feed-forward-attention'"),
+        (("ad", "gru"), {}, "task: 'ad' is unknown, .*did you mean 'add'"),
+        (("add", "gru"), {}, "hyper-parameters of gru: missing d_model"),
+        (("add", "gru"), {"d_modle": 4}, "hyper-parameter of gru: 'd_modle' is unknown, .*did you mean 'd_model'"),
+        (("add", "feed-forward-attention"), {"inputs": 3}, "feed-forward-attention: 'inputs' is unknown"),
+        (("add", "feed-forward-attention"), {"pooling": "max"}, "pooling: 'max' is unknown"),
+    ],
+)
+def test_unknown_missing_and_bad_arguments_are_refused(arguments, keywords, message):
+    with pytest.raises(ValueError, match=message):
+        rtx.build(*arguments, **keywords)

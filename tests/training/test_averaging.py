@@ -1,0 +1,98 @@
+"""NT-ASGD against a loop that follows Algorithm 1."""
+
+import pytest
+import torch
+
+from rtx.training.averaging import Trigger, averaged, non_monotonic_asgd
+
+
+def problem():
+    torch.manual_seed(0)
+    weight = torch.nn.Parameter(torch.randn(3))
+    return weight, lambda: (weight - torch.randn(3)).square().sum()
+
+
+def steps(weight, loss, optimizer, count):
+    path = []
+    for _ in range(count):
+        optimizer.zero_grad()
+        loss().backward()
+        optimizer.step()
+        path.append(weight.detach().clone())
+    return path
+
+
+def test_it_is_plain_sgd_until_it_fires():
+    weight, loss = problem()
+    ours = steps(weight, loss, non_monotonic_asgd([weight], 0.05), 5)
+    weight, loss = problem()
+    plain = steps(weight, loss, torch.optim.SGD([weight], 0.05), 5)
+    torch.testing.assert_close(torch.stack(ours), torch.stack(plain))
+
+
+def test_the_average_is_of_all_weights_from_the_trigger_on():
+    weight, loss = problem()
+    optimizer = non_monotonic_asgd([weight], 0.05)
+    trigger = Trigger(optimizer, patience=1)
+    steps(weight, loss, optimizer, 4)
+    assert [trigger.observe(value) for value in (1.0, 0.9, 1.1)] == [False, False, True]
+    path = steps(weight, loss, optimizer, 6)
+    with averaged(optimizer):
+        torch.testing.assert_close(weight.detach(), torch.stack(path).mean(0))
+    assert torch.equal(weight.detach(), path[-1])
+
+
+@pytest.mark.parametrize(
+    ("losses", "patience", "fires_at"),
+    [
+        ([5, 4, 3, 2, 1, 0.5, 0.4], 2, None),  # always better
+        ([5, 4, 4.5, 4.5, 4.5], 2, 4),  # the 4 must be more than two validations ago
+        ([5, 4, 4.5, 3.9, 4.2, 3.8], 2, 4),  # 4.2 is worse than the 4 of three validations ago
+        ([1, 2], 2, None),  # too early to say
+    ],
+)
+def test_it_fires_when_worse_than_the_best_but_for_the_last_n(losses, patience, fires_at):
+    weight, loss = problem()
+    optimizer = non_monotonic_asgd([weight], 0.05)
+    steps(weight, loss, optimizer, 1)
+    trigger = Trigger(optimizer, patience)
+    fired = [trigger.observe(float(value)) for value in losses]
+    assert fired == [fires_at is not None and i >= fires_at for i in range(len(losses))]
+
+
+def test_the_average_survives_a_checkpoint():
+    weight, loss = problem()
+    optimizer = non_monotonic_asgd([weight], 0.05)
+    steps(weight, loss, optimizer, 2)
+    trigger = Trigger(optimizer, 1)
+    for value in (1.0, 0.9, 1.1):
+        trigger.observe(value)
+    steps(weight, loss, optimizer, 3)
+    other = torch.nn.Parameter(weight.detach().clone())
+    again = non_monotonic_asgd([other], 0.05)
+    again.load_state_dict(optimizer.state_dict())
+    assert Trigger(again, 1).fired
+    with averaged(optimizer), averaged(again):
+        assert torch.equal(weight, other)
+
+
+def test_before_the_first_step_the_average_is_the_weights():
+    weight, _ = problem()
+    before = weight.detach().clone()
+    with averaged(non_monotonic_asgd([weight], 0.05)):
+        assert torch.equal(weight, before)
+
+
+def test_the_weights_come_back_also_after_an_error():
+    weight, loss = problem()
+    optimizer = non_monotonic_asgd([weight], 0.05)
+    last = steps(weight, loss, optimizer, 3)[-1]
+    with pytest.raises(RuntimeError, match="stop"), averaged(optimizer):
+        raise RuntimeError("stop")
+    assert torch.equal(weight, last)
+
+
+def test_a_loss_that_is_no_number_is_refused():
+    weight, _ = problem()
+    with pytest.raises(ValueError, match="loss: expected a finite number, got nan"):
+        Trigger(non_monotonic_asgd([weight], 0.05)).observe(float("nan"))
