@@ -11,7 +11,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from rtx.models import MODELS, WHOLE
+from rtx.models import MODELS, TRANSLATORS, WHOLE
 from rtx.models.cards import CARDS
 from rtx.tasks import TASKS, data
 from rtx.tasks.build import parameters
@@ -51,7 +51,7 @@ def list_(
         console.print(_model_sheet())
         return
     names = {
-        Kind.models: [*MODELS, *WHOLE],
+        Kind.models: [*MODELS, *WHOLE, *TRANSLATORS],
         Kind.tasks: TASKS,
         Kind.recipes: recipe_names(),
         Kind.data: data.DATASETS,

@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from rtx.cli import main, parse_setting
-from rtx.models import MODELS, WHOLE
+from rtx.models import MODELS, TRANSLATORS, WHOLE
 from rtx.models.cards import CARDS
 
 COMMANDS = (["list"], ["data"], ["data", "fetch"], ["data", "check"], ["train"], ["table"])
@@ -62,7 +62,7 @@ def test_list_names_models_tasks_and_recipes(rtx):
 
 def test_list_models_prints_each_with_paper_parameters_and_reach(rtx):
     out = rtx("list", "models").stdout
-    for name in [*MODELS, *WHOLE]:
+    for name in [*MODELS, *WHOLE, *TRANSLATORS]:
         assert re.search(rf"^ *{name} +{re.escape(CARDS[name].paper[:5])}", out, re.MULTILINE), name
     assert re.search(r"feed-forward-attention +Raffel .* 10,602 +whole past", out)
     assert re.search(r"tcn +Bai, .* 902,400 +121 steps", out)  # 8 convolutions of 150 x 150 x 5, gains and biases

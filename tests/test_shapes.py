@@ -14,10 +14,15 @@ install_import_hook("rtx", "beartype.beartype")
 import torch
 import rtx
 from rtx.lab import reach, trace
-from rtx.models import MODELS
+from rtx.models import MODELS, RECURRENT, EncoderDecoder, FeedForwardAttention, LanguageModel, rnnsearch
+from rtx.models.awd_lstm import activation_penalty, cache_pointer
 from rtx.nn import FeedForward, LocalRNN, MultiHeadAttention, Residual, causal_mask, naive, sinusoidal_positions
+from rtx.nn.auxiliary_losses import AuxiliaryLosses
+from rtx.nn.state import select
 from rtx.tasks.build import hyperparameter_names, last_step
+from rtx.tasks.generate import continue_roll
 
+tokens = torch.randint(0, 11, (2, 7))
 x = torch.randn(2, 7, 8)
 for cell in ("rnn", "gru", "lstm"):
     layer = LocalRNN(8, 3, cell)
@@ -29,12 +34,32 @@ naive.multi_head_attention(x, *attention.state_dict().values(), 2)
 Residual(FeedForward(8), 8)(x)
 sinusoidal_positions(7, 8, x), naive.sinusoidal_positions(7, 8)
 last_step(x, torch.tensor([3, 7]))
+continue_roll(rtx.build("nottingham", "gru", d_model=4), torch.zeros(2, 88), 3)
 sizes = {"d_model": 8, "layers": 1, "heads": 2, "window": 3}
 for name in MODELS:
     mine = {k: v for k, v in sizes.items() if k in hyperparameter_names(name)}
     for task, inputs in (("add", 2), ("nottingham", 88)):
         rtx.build(task, name, **mine)(torch.randn(2, 7, inputs), torch.tensor([3, 7]))
-    trace(MODELS[name](**mine), x), reach(MODELS[name](**mine), x[:1])
+    model = MODELS[name](**mine)
+    trace(model, x), reach(model, x[:1])
+    y, state = model.step(x[:, 0])
+    model.step(x[:, 1], select(state, torch.tensor([1, 0])))
+    text = LanguageModel(model, 11)
+    text(tokens), text.generate(tokens, 2, seed=1)
+    if hasattr(model, "read"):
+        text.read(tokens, text.read(tokens)[1])
+model = FeedForwardAttention(8, 2)
+model(x, torch.tensor([3, 7])), model.step(x[:, 0]), trace(model, x, torch.tensor([3, 7]))
+for recurrent in RECURRENT:
+    model = rnnsearch(11, 12, recurrent, d_model=8)
+    model(tokens, tokens), model.align(tokens, tokens), trace(model, tokens, tokens)
+for window in (None, 3):
+    model = EncoderDecoder(11, 12, 8, 2, 2, window)
+    model(tokens, tokens), model.align(tokens, tokens), trace(model, tokens, tokens)
+    model.translate(tokens, torch.tensor([3, 7]), begin=1, end=2, length=4, width=3)
+characters = MODELS["character-transformer"](8, 2, 2, 4)
+characters.slide(x), AuxiliaryLosses(8, 2, 11)(characters.hidden(x), torch.randint(0, 11, (2, 9)), 0.3)
+cache_pointer(x, tokens, torch.randn(2, 7, 11)), activation_penalty(x, x)
 try:
     sinusoidal_positions("seven", 8)
 except TypeCheckError:

@@ -15,7 +15,7 @@ from torch.func import functional_call
 from torch.nn import functional as F
 
 from rtx.nn.dropout import LockedDropout
-from rtx.nn.state import State, check_state, parts
+from rtx.nn.state import State, check_state, split
 from rtx.nn.validate import check_fraction, check_positive, check_sequence, check_step
 
 
@@ -93,9 +93,7 @@ class AWDLSTM(nn.Module):
             ValueError: as `read`.
         """
         check_sequence("x", x, self.d_model, like=next(self.parameters()))
-        before = (None,) * len(self.networks) if state is None else parts(state)
-        if len(before) != len(self.networks):
-            raise ValueError(f"state: expected one of {len(self.networks)} layers, got one of {len(before)}")
+        before = split(state, len(self.networks))
         x, after = self.dropout_input(x), []
         for i, (network, part) in enumerate(zip(self.networks, before, strict=True)):
             assert isinstance(network, nn.LSTM)

@@ -12,7 +12,7 @@ class Card(NamedTuple):
         table: where `sizes` come from.
         sizes: the hyper-parameters the paper used there.
         reach: positions that the last output depends on, itself included, for the model's hyper-parameters; None
-            where it is the whole past. A test measures it.
+            where it is the whole past (and, for a translator, the whole source). A test measures it.
     """
 
     paper: str
@@ -101,5 +101,17 @@ CARDS: dict[str, Card] = {
     "feed-forward-attention": Card(
         "Raffel & Ellis (2015)", "§2.1", {"d_hidden": 100, "pooling": "attention"}, whole_past
     ),
+    "rnnsearch": Card(
+        "Bahdanau, Cho & Bengio (2015)",
+        "Xu et al., Table 2, IWSLT14, baseline",
+        {"source_vocabulary": 25_000, "target_vocabulary": 25_000, "recurrent": "lstm", "d_model": 256, "layers": 2},
+        whole_past,
+    ),
+    "encoder-decoder": Card(
+        "Vaswani et al. (2017)",
+        "Table 3, base",
+        {"source_vocabulary": 37_000, "target_vocabulary": 37_000, "d_model": 512, "layers": 6, "heads": 8},
+        whole_past,
+    ),
 }
-"""One card for each name in `rtx.models.MODELS` and `rtx.models.WHOLE`, in their order."""
+"""One card for each name in `rtx.models.MODELS`, `WHOLE` and `TRANSLATORS`, in their order."""

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from rtx.nn.state import State, check_state, parts
+from rtx.nn.state import State, check_state, split
 from rtx.nn.validate import check_fraction, check_positive, check_sequence, check_step
 
 OPERATIONS = ("update", "copy", "flush")
@@ -186,10 +186,7 @@ class HMRNN(nn.Module):
         return (*[(h, h, z)] * (len(self.levels) - 1), (h, h))
 
     def _checked(self, state: State, batch: int) -> State:
-        layers = parts(state)
-        if len(layers) != len(self.levels):
-            raise ValueError(f"state: expected one of {len(self.levels)} layers, got one of {len(layers)}")
-        for i, layer in enumerate(layers):
+        for level, part in zip(self.levels, split(state, len(self.levels)), strict=True):
             h = (batch, self.d_model)
-            check_state(layer, h, h, *[(batch, 1)] * (i + 1 < len(layers)))
+            check_state(part, h, h, *[(batch, 1)] * (not level.top))
         return state

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from rtx.nn.recurrent import CELLS
-from rtx.nn.state import State, check_state, parts
+from rtx.nn.state import State, check_state, read_through
 from rtx.nn.validate import check_choice, check_fraction, check_positive, check_sequence, check_step
 
 POOLINGS = ("sum", "max", "fofe", "gated")
@@ -158,15 +158,7 @@ class HORNN(nn.Module):
             ValueError: as `forward`, or if `state` is another model's or batch's.
         """
         check_sequence("x", x, self.d_model, like=next(self.parameters()))
-        before = (None,) * len(self.layers) if state is None else parts(state)
-        if len(before) != len(self.layers):
-            raise ValueError(f"state: expected one of {len(self.layers)} layers, got one of {len(before)}")
-        after = []
-        for layer, part in zip(self.layers, before, strict=True):
-            x, part = layer(x, part)
-            x = self.dropout(x)
-            after.append(part)
-        return x, tuple(after)
+        return read_through(self.layers, x, state, self.dropout)
 
     def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
         """One position of a stream.

@@ -93,7 +93,7 @@ class LanguageModel(nn.Module):
         top_k: int | None = None,
         top_p: float = 1.0,
         seed: int = 0,
-    ) -> Int[Tensor, "B T+N"]:
+    ) -> Int[Tensor, "B T+{tokens}"]:
         """The prompt with new tokens behind it, each drawn given all before it, one step of the stream each.
 
         The model is used in the mode it is in: call `eval()` first, or dropout stays on. The draws are made on the

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from rtx.nn.dropout import LockedDropout
 from rtx.nn.multi_channel import MultiChannelRNN
-from rtx.nn.state import State, parts
+from rtx.nn.state import State, read_through
 from rtx.nn.validate import check_positive, check_sequence, check_step
 
 
@@ -77,15 +77,7 @@ class MCRNN(nn.Module):
             ValueError: as `forward`, or if `state` is another model's or batch's.
         """
         check_sequence("x", x, self.d_model, like=next(self.parameters()))
-        before = (None,) * len(self.layers) if state is None else parts(state)
-        if len(before) != len(self.layers):
-            raise ValueError(f"state: expected one of {len(self.layers)} layers, got one of {len(before)}")
-        after = []
-        for layer, part in zip(self.layers, before, strict=True):
-            x, part = layer(x, part)
-            x = self.dropout(x)
-            after.append(part)
-        return x, tuple(after)
+        return read_through(self.layers, x, state, self.dropout)
 
     def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
         """One position of a stream.

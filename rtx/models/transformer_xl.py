@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from rtx.nn import FeedForward, Residual
 from rtx.nn.relative import XLAttention
 from rtx.nn.segment_memory import SegmentMemory
-from rtx.nn.state import State, parts, step_through
+from rtx.nn.state import State, split, step_through
 from rtx.nn.validate import check_choice, check_positive, check_sequence, check_step
 
 BIASES = ("shared", "per layer")
@@ -86,10 +86,7 @@ class TransformerXL(nn.Module):
         """
         check_sequence("x", x, self.d_model, like=next(self.parameters()))
         x, sublayers, after = self.dropout(x), self._sublayers(), []
-        before = (None,) * len(sublayers) if state is None else parts(state)
-        if len(before) != len(sublayers):
-            raise ValueError(f"state: expected one of {len(sublayers)} layers, got one of {len(before)}")
-        for layer, part in zip(sublayers, before, strict=True):
+        for layer, part in zip(sublayers, split(state, len(sublayers)), strict=True):
             if isinstance(layer.sublayer, SegmentMemory):
                 after.append(layer.sublayer.after(layer.norm(x) if layer.order == "pre" else x, part))
                 x = layer(x, part)

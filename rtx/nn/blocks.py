@@ -66,9 +66,7 @@ class Residual(nn.Module):
         y = self.sublayer(self._before(x), *more)
         return self._after(x, y)
 
-    def step(
-        self, x: Float[Tensor, "B D"], state: State | None = None, *more: Any
-    ) -> tuple[Float[Tensor, "B D"], State]:
+    def step(self, x: Float[Tensor, "B D"], state: Any = None, *more: Any) -> tuple[Float[Tensor, "B D"], Any]:
         """One position of a stream; the state is the sublayer's."""
         y, state = self.sublayer.step(self._before(x), state, *more)  # type: ignore[operator]
         return self._after(x, y), state

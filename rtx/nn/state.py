@@ -129,6 +129,18 @@ def detach(state: Any) -> Any:
     return map_state(Tensor.detach, state)
 
 
+def split(state: State | None, layers: int) -> tuple[Any, ...]:
+    """Each layer's part of a stack's state; None for each at the start.
+
+    Raises:
+        ValueError: if `state` is not one of so many layers.
+    """
+    found = (None,) * layers if state is None else parts(state)
+    if len(found) != layers:
+        raise ValueError(f"state: expected one of {layers} layers, got one of {len(found)}")
+    return found
+
+
 def step_through(
     layers: Iterable[nn.Module], x: Float[Tensor, "B D"], state: State | None
 ) -> tuple[Float[Tensor, "B D"], State]:
@@ -137,13 +149,25 @@ def step_through(
     Raises:
         ValueError: if `state` is not one of such a stack.
     """
-    layers = list(layers)
-    before = (None,) * len(layers) if state is None else parts(state)
-    if len(before) != len(layers):
-        raise ValueError(f"state: expected one of {len(layers)} layers, got one of {len(before)}")
-    after = []
-    for layer, part in zip(layers, before, strict=True):
+    layers, after = list(layers), []
+    for layer, part in zip(layers, split(state, len(layers)), strict=True):
         x, part = layer.step(x, part)  # type: ignore[operator]
+        after.append(part)
+    return x, tuple(after)
+
+
+def read_through(
+    layers: nn.ModuleList, x: Float[Tensor, "B T D"], state: State | None, dropout: nn.Module
+) -> tuple[Float[Tensor, "B T D"], State]:
+    """A piece of a stream through recurrent layers, (x, part) → (x, part), with dropout on each one's output.
+
+    Raises:
+        ValueError: if `state` is not one of such a stack.
+    """
+    after = []
+    for layer, part in zip(layers, split(state, len(layers)), strict=True):
+        x, part = layer(x, part)
+        x = dropout(x)
         after.append(part)
     return x, tuple(after)
 

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from rtx.models import MODELS, WHOLE
+from rtx.models import MODELS, TRANSLATORS, WHOLE
 from rtx.models.cards import CARDS
 from rtx.nn.state import State
 from rtx.nn.validate import check_choice, check_lengths, check_sequence, check_step
@@ -124,7 +124,7 @@ def parameters(model: str) -> int:
     Raises:
         ValueError: if the name is unknown.
     """
-    models = MODELS | WHOLE
+    models = MODELS | WHOLE | TRANSLATORS
     with torch.device("meta"):  # no memory, whatever the size
         made = models[check_choice("model", model, models)](**CARDS[model].sizes)
     return sum(p.numel() for p in made.parameters())

@@ -12,7 +12,7 @@ from rtx.tasks.build import SequenceModel
 @torch.no_grad()
 def continue_roll(
     model: SequenceModel, roll: Float[Tensor, "T K"], frames: int, temperature: float = 1.0, seed: int = 0
-) -> Float[Tensor, "T+frames K"]:
+) -> Float[Tensor, "T+{frames} K"]:
     """The piano roll with `frames` new frames behind it.
 
     The notes of a frame are drawn independently of each other, as the model's loss takes them to be. The tune is a

@@ -3,9 +3,10 @@
 import pytest
 import torch
 
-from rtx import RNN, RTransformer, Transformer
+from rtx import HMRNN, MCRNN, MODELS, RNN, RTransformer, Transformer, TransformerXL
 from rtx.lab import trace
 from rtx.nn import LocalRNN, MultiHeadAttention, RelativeAttention
+from rtx.tasks.build import hyperparameter_names
 
 
 def test_every_layers_weights_and_windows_are_found_by_their_place():
@@ -38,6 +39,43 @@ def test_states_inside_a_window_are_those_of_torchs_network_run_over_it(cell):
         torch.testing.assert_close(found["states"][:, t], expected)
         if cell == "lstm":
             torch.testing.assert_close(found["memories"][:, t, -1], last[1][0])
+
+
+def test_mc_rnn_shows_its_channels_their_weights_and_in_degrees():
+    found = trace(MCRNN(6, 2, block=4), torch.randn(2, 7, 6))
+    for layer in ("layers.0", "layers.1"):
+        assert found[f"{layer}.channels"].shape == (2, 7, 3, 6)
+        torch.testing.assert_close(found[f"{layer}.channel_weights"].sum(-1), torch.ones(2, 7))
+        assert found[f"{layer}.in_degrees"][:4].tolist() == [[3, 2, 1], [1, 3, 2], [2, 1, 3], [3, 2, 1]]  # Eq. (1)
+
+
+def test_hm_rnn_shows_its_boundaries():
+    found = trace(HMRNN(6, 3), torch.randn(2, 7, 6))
+    assert found["boundaries"].shape == (2, 7, 2)
+    assert set(found["boundaries"].unique().tolist()) <= {0.0, 1.0}
+
+
+def test_transformer_xl_shows_four_terms_that_make_up_its_weights():
+    torch.manual_seed(0)
+    found = trace(TransformerXL(8, 1, 2, segment=4, memory=4), torch.randn(1, 8, 8))
+    terms = [array for name, array in found.items() if not name.endswith("weights")]
+    (weights,) = (array for name, array in found.items() if name.endswith("weights"))
+    assert len(terms) == 4
+    seen = weights > 0
+    assert torch.equal(seen[0, 0, 4:], torch.ones(8, 8).tril().bool()[4:])  # the second segment and its memory
+    torch.testing.assert_close(sum(terms).masked_fill(~seen, -torch.inf).softmax(-1), weights)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_tracing_leaves_every_models_output_as_it_was(name):
+    sizes = {"d_model": 8, "layers": 3, "heads": 2, "window": 3, "segment": 4, "memory": 4}
+    torch.manual_seed(0)
+    model = MODELS[name](**{k: v for k, v in sizes.items() if k in hyperparameter_names(name)}).eval()
+    x = torch.randn(1, 9, 8)
+    before = model(x)
+    found = trace(model, x)
+    assert all(isinstance(array, torch.Tensor) and not array.requires_grad for array in found.values())
+    assert torch.equal(model(x), before)
 
 
 def test_tracing_changes_no_output_no_mode_no_random_number_and_leaves_no_hook():

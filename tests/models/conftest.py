@@ -13,6 +13,9 @@ VARIANTS: dict[str, tuple[str, dict[str, object]]] = {name: (name, {}) for name 
     "r-transformer-lstm-pre": ("r-transformer", {"cell": "lstm", "norm": "pre", "local_layers": 2}),
     "transformer-relative": ("transformer", {"position": "relative", "reach": 3}),
     "transformer-learned": ("transformer", {"position": "learned", "reach": 12_000}),
+    "mc-rnn-gru-per-gate-clipped": ("mc-rnn", {"cell": "gru", "mapping": "per-gate", "start": "clipped"}),
+    "ho-rnn-gated": ("ho-rnn", {"pooling": "gated"}),
+    "hm-rnn-3": ("hm-rnn", {"layers": 3}),
     "griffin-attention": ("griffin", {"layers": 3}),
     "transformer-none": ("transformer", {"position": "none"}),
 }

@@ -88,9 +88,12 @@ def naive_beam(model: Chain, sentence: int, width: int, length: int, alpha: floa
 
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0, 2.0])
 @pytest.mark.parametrize("width", [1, 2, 3, 4])
-def test_equals_a_beam_of_lists_that_never_stops_early(width, alpha):
+@pytest.mark.parametrize("sharper", [1, 20])
+def test_equals_a_beam_of_lists_that_never_stops_early(width, alpha, sharper):
+    """Sharper: later tokens are nearly certain, so long hypotheses come from behind."""
     for seed in range(4):
         model = Chain(3, seed=seed)
+        model.table[:, 2:] *= sharper
         found = search(model, [0, 1, 2], width=width, alpha=alpha)
         for b in range(3):
             expected = naive_beam(model, b, width, 5, alpha)
