@@ -33,6 +33,14 @@ class Format(StrEnum):
     html = "html"
 
 
+class Scale(StrEnum):
+    """How much of a recipe is run."""
+
+    quick = "quick"
+    cpu = "cpu"
+    full = "full"
+
+
 class Kind(StrEnum):
     """What there is to list."""
 
@@ -95,6 +103,9 @@ def train_(
     recipe: str,
     model: str,
     variant: Annotated[str | None, typer.Option(help="One of the recipe's variants; its default if not given.")] = None,
+    scale: Annotated[
+        Scale, typer.Option(help="quick: a minute; cpu: hours on two cores; full: the paper's.")
+    ] = Scale.full,
     seed: Annotated[int, typer.Option(min=0, help="Of weights, order and dropout.")] = 0,
     epochs: Annotated[int | None, typer.Option(min=1, help="Stop early; the ledger says so.")] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", help="key=value; may be repeated.")] = None,
@@ -108,13 +119,13 @@ def train_(
     """Train a model of a recipe, choose its epoch by validation, test it once, and add it to the ledger."""
     from rtx.training.run import train  # Lightning takes seconds to import: only here
 
-    plan = load_recipe(recipe).plan(model, variant, dict(map(parse_setting, set_ or [])))
+    plan = load_recipe(recipe).plan(model, variant, dict(map(parse_setting, set_ or [])), scale.value)
     path = train(
         plan,
         seed,
         epochs,
         resume,
-        command=_command(recipe, model, variant, seed, epochs, set_ or [], precision),
+        command=_command(recipe, model, variant, scale.value, seed, epochs, set_ or [], precision),
         runs=runs,
         results=results,
         devices=devices if devices == "auto" else int(devices),
@@ -168,6 +179,7 @@ def _command(
     recipe: str,
     model: str,
     variant: str | None,
+    scale: str,
     seed: int,
     epochs: int | None,
     settings: list[str],
@@ -176,6 +188,7 @@ def _command(
     """The run as it would be typed again; where it was stored and whether it was resumed do not change its numbers."""
     words = ["rtx", "train", recipe, model]
     words += ["--variant", variant] if variant else []
+    words += ["--scale", scale] if scale != "full" else []
     words += ["--seed", str(seed)]
     words += ["--epochs", str(epochs)] if epochs else []
     words += [word for setting in settings for word in ("--set", setting)]

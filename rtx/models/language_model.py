@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from rtx.nn.dropout import drop_words
 from rtx.nn.sampling import sample_token
 from rtx.nn.state import State
-from rtx.nn.validate import check_finite, check_fraction, check_positive, check_tokens
+from rtx.nn.validate import check_backbone, check_finite, check_fraction, check_positive, check_tokens
 
 
 class LanguageModel(nn.Module):
@@ -22,10 +22,10 @@ class LanguageModel(nn.Module):
         vocabulary: V, number of tokens.
         tied: the output layer's weight is the embedding table, as in both papers.
         embedding_dropout: share of the words hidden, wherever they occur, in a training step.
-        dropout: share of the embedded units set to zero.
+        input_dropout: share of the embedded units set to zero.
 
     Raises:
-        ValueError: if an argument is out of its range.
+        ValueError: if an argument is out of its range, or the backbone is none.
     """
 
     def __init__(
@@ -34,13 +34,13 @@ class LanguageModel(nn.Module):
         vocabulary: int,
         tied: bool = True,
         embedding_dropout: float = 0.0,
-        dropout: float = 0.0,
+        input_dropout: float = 0.0,
     ) -> None:
         super().__init__()
         self.backbone, self.vocabulary = backbone, check_positive("vocabulary", vocabulary)
         self.embedding_dropout = check_fraction("embedding_dropout", embedding_dropout)
-        self.dropout = nn.Dropout(check_fraction("dropout", dropout))
-        width = int(backbone.d_model)  # type: ignore[arg-type]
+        self.dropout = nn.Dropout(check_fraction("input_dropout", input_dropout))
+        width = check_backbone("backbone", backbone)
         self.embedding = nn.Embedding(vocabulary, width)
         self.decoder = nn.Linear(width, vocabulary)
         nn.init.uniform_(self.embedding.weight, -0.1, 0.1)

@@ -1,17 +1,22 @@
 """`build` makes a model for a task: an embedding, a backbone and a head, or a model that needs neither."""
 
 import inspect
+from collections.abc import Callable
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from rtx.models import MODELS, TRANSLATORS, WHOLE
+from rtx.models import MODELS, RECURRENT, TRANSLATORS, WHOLE, LanguageModel
 from rtx.models.cards import CARDS
 from rtx.nn.state import State
 from rtx.nn.validate import check_choice, check_lengths, check_sequence, check_step
 from rtx.tasks.registry import task_by_name
-from rtx.tasks.task import Task
+from rtx.tasks.task import Per, Task
+
+FROM_TASK = ("inputs", "outputs", "backbone", "vocabulary", "source_vocabulary", "target_vocabulary")
+"""Arguments that `build` finds itself."""
 
 
 class SequenceModel(nn.Module):
@@ -71,51 +76,84 @@ def last_step(hidden: Float[Tensor, "B T D"], lengths: Int[Tensor, "B"] | None =
     return hidden.gather(1, (lengths - 1)[:, None, None].expand(-1, 1, D)).squeeze(1)
 
 
-def build(task: str | Task, model: str, **hyperparameters: object) -> nn.Module:
-    """A model for a task: (inputs, lengths) → predictions.
+def build(task: str | Task, model: str, **hyperparameters: Any) -> nn.Module:
+    """A model for a task: (inputs, lengths) → predictions, tokens → logits, or (source, target, lengths) → logits.
 
-    It is a `SequenceModel` around the named backbone, or one of `WHOLE`, which read and predict by themselves.
+    For numbers it is a `SequenceModel` around the named backbone, or one of `WHOLE`, which read and predict by
+    themselves; for a text a `LanguageModel` around the backbone; for pairs of sentences one of `TRANSLATORS`.
 
     Args:
         task: a name (see `rtx list`) or a `Task`.
         model: a name (see `rtx list`).
-        hyperparameters: the model's own arguments, such as `d_model=32, layers=2`.
+        hyperparameters: the model's own arguments, such as `d_model=32, layers=2`; for a text also those of
+            `LanguageModel`, such as `tied`.
 
     Raises:
         ValueError: if a name or a hyper-parameter is unknown (the nearest is suggested), missing or out of range, or
-            if the task asks for a prediction per step of a model that makes one per sequence.
+            if the task asks for another kind of model.
     """
-    check_choice("model", model, MODELS | WHOLE)
     if isinstance(task, str):
         task = task_by_name(task)
-    check_arguments(model, hyperparameters)
+    models = models_for(task.per)
+    if model in WHOLE and model not in models:
+        raise ValueError(f"model: {model} makes one prediction per sequence, but {task.name} needs one per {task.per}")
+    check_choice("model", model, models)
+    check_arguments(model, hyperparameters, task.per)
+    if task.per == "pair":
+        return models[model](source_vocabulary=task.inputs, target_vocabulary=task.outputs, **hyperparameters)
     if model in WHOLE:
-        if task.per != "sequence":
-            raise ValueError(f"model: {model} makes one prediction per sequence, but {task.name} needs one per step")
-        return WHOLE[model](inputs=task.inputs, outputs=task.outputs, **hyperparameters)
-    return SequenceModel(MODELS[model](**hyperparameters), task.inputs, task.outputs, task.per)
+        return models[model](inputs=task.inputs, outputs=task.outputs, **hyperparameters)
+    around = {k: hyperparameters.pop(k) for k in _arguments(LanguageModel) if k in hyperparameters}
+    backbone = models[model](**hyperparameters)
+    if task.per == "token":
+        return LanguageModel(backbone, task.inputs, **around)
+    return SequenceModel(backbone, task.inputs, task.outputs, task.per)
 
 
-def hyperparameter_names(model: str) -> dict[str, inspect.Parameter]:
-    """The arguments of a model's constructor, by name; those fixed by the model's name or by the task are left out."""
-    models = MODELS | WHOLE
+def models_for(per: Per) -> dict[str, Callable[..., nn.Module]]:
+    """The models that can make such predictions, by name."""
+    return {"pair": TRANSLATORS, "token": MODELS, "step": MODELS, "sequence": MODELS | WHOLE}[per]
+
+
+def hyperparameter_names(model: str, per: Per = "sequence", recurrent: str = "lstm") -> dict[str, inspect.Parameter]:
+    """The arguments that a recipe may give a model, by name; those fixed by its name or by the task are left out.
+
+    Args:
+        model: its name.
+        per: what it shall predict; a language model has arguments of its own.
+        recurrent: what RNNSearch is built over, whose arguments it takes, too.
+
+    Raises:
+        ValueError: if there is no such model.
+    """
+    models = models_for(per)
     factory = models[check_choice("model", model, models)]
-    fixed = {*getattr(factory, "keywords", {}), *(("inputs", "outputs") if model in WHOLE else ())}
-    return {k: p for k, p in inspect.signature(factory).parameters.items() if k not in fixed}
+    found = _arguments(factory)
+    if per == "token":
+        found |= _arguments(LanguageModel)
+    if model == "rnnsearch":
+        found |= _arguments(MODELS[check_choice("recurrent", recurrent, RECURRENT)])
+    return found
 
 
-def check_arguments(model: str, hyperparameters: dict[str, object]) -> None:
+def check_arguments(model: str, hyperparameters: dict[str, Any], per: Per = "sequence") -> None:
     """Check names, and that none without a default is missing.
 
     Raises:
         ValueError: otherwise.
     """
-    known = hyperparameter_names(model)
+    known = hyperparameter_names(model, per, hyperparameters.get("recurrent", "lstm"))
     for name in hyperparameters:
         check_choice(f"hyper-parameter of {model}", name, known)
     missing = [k for k, p in known.items() if p.default is p.empty and k not in hyperparameters]
     if missing:
         raise ValueError(f"hyper-parameters of {model}: missing {', '.join(missing)}")
+
+
+def _arguments(factory: Callable[..., nn.Module]) -> dict[str, inspect.Parameter]:
+    fixed = {*getattr(factory, "keywords", {}), *FROM_TASK}
+    parameters = inspect.signature(factory).parameters
+    return {k: p for k, p in parameters.items() if k not in fixed and p.kind is not p.VAR_KEYWORD}
 
 
 def parameters(model: str) -> int:

@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
@@ -19,6 +19,9 @@ from torch.nn.functional import cross_entropy
 
 from rtx.tasks import data
 from rtx.tasks.task import Batch, Example, Examples, Split, Sum, Task, sequence_count, widened
+
+if TYPE_CHECKING:
+    from torchmetrics import Metric
 
 Bytes = NDArray[np.uint8]
 
@@ -103,9 +106,11 @@ def summed_cross_entropy(predictions: Tensor, batch: Batch) -> Sum:
     return Sum(cross_entropy(widened(predictions), batch.targets, reduction="sum"), sequence_count(batch))
 
 
-def percent_correct(predictions: Tensor, batch: Batch) -> Sum:
-    """100 for each image whose largest of (B, 10) logits is its class."""
-    return Sum(100 * (predictions.argmax(-1) == batch.targets).float().sum(), sequence_count(batch))
+def percent_correct() -> "Metric":
+    """torchmetrics' accuracy, in percent: how many images have their class as the largest of 10 logits."""
+    from torchmetrics.classification import MulticlassAccuracy
+
+    return 100 * MulticlassAccuracy(num_classes=10, average="micro")
 
 
 def read_mnist(images: Path, labels: Path) -> Images:
@@ -170,7 +175,8 @@ def _task(
         per="sequence",
         examples=examples,
         loss=summed_cross_entropy,
-        score=percent_correct,
+        measured=lambda predictions, batch: (predictions, batch.targets),
+        scorer=percent_correct,
         metric="accuracy (%)",
         best="max",
         sha256=sha256,

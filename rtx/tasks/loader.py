@@ -1,33 +1,105 @@
 """Batches in a seeded order: the same seed and epoch give the same batches, on any machine."""
 
+from collections.abc import Iterator
 from functools import partial
 
 import torch.distributed
-from torch.utils.data import DataLoader, DistributedSampler
+from torch.utils.data import DataLoader, Sampler
 
-from rtx.nn.validate import check_positive
+from rtx.nn.validate import check_choice, check_positive
 from rtx.tasks.task import Batch, Task, collate
 
+ORDERS = ("shuffled", "bucketed", "columns", "as it is")
+POOL = 100  # batches whose sequences are sorted by length together
 
-def loader(task: Task, split: str, batch_size: int, seed: int = 0) -> DataLoader[Batch]:
-    """Batches of a split; training is shuffled anew each epoch, the others keep their order.
+
+class BatchOrder(Sampler[list[int]]):
+    """Which sequences stand together in a batch, and in which order batches come.
+
+    An epoch's order depends on the seed and the epoch's number alone, so a resumed run goes on as the undisturbed one
+    would. Where several processes train together, each takes every so-manieth batch; all have as many.
+
+    Args:
+        lengths: of the sequences; only "bucketed" looks at them.
+        batch_size: sequences per batch and process.
+        order: "shuffled"; "bucketed" shuffles too, but puts sequences of about the same length together, so that
+            there is little padding; "columns" cuts one long text into `batch_size` columns, and gives a piece of
+            each, one below the other, so that a state can be carried from batch to batch; "as it is".
+        seed: of the order.
+
+    Raises:
+        ValueError: if the batch size is below 1, or larger than "columns" can be cut into.
+    """
+
+    def __init__(self, lengths: list[int], batch_size: int, order: str = "shuffled", seed: int = 0) -> None:
+        self.lengths, self.batch_size = lengths, check_positive("batch_size", batch_size)
+        self.order, self.seed, self.epoch = check_choice("order", order, ORDERS), seed, 0
+        together = torch.distributed.is_available() and torch.distributed.is_initialized()
+        self.processes = torch.distributed.get_world_size() if together else 1
+        self.rank = torch.distributed.get_rank() if together else 0
+        if order == "columns" and len(lengths) < batch_size * self.processes:
+            raise ValueError(f"batch_size: expected at most the {len(lengths)} pieces of the text, got {batch_size}")
+
+    @property
+    def sampler(self) -> "BatchOrder":
+        """What a trainer tells the epoch."""
+        return self
+
+    def set_epoch(self, epoch: int) -> None:
+        """The epoch whose order comes next."""
+        self.epoch = epoch
+
+    def __len__(self) -> int:
+        """Batches of this process."""
+        return len(self._batches())
+
+    def __iter__(self) -> Iterator[list[int]]:
+        yield from self._batches()
+
+    def _batches(self) -> list[list[int]]:
+        size, every = self.batch_size, self.batch_size * self.processes
+        if self.order == "columns":
+            rows = len(self.lengths) // every
+            first = self.rank * size
+            return [[row + rows * (first + column) for column in range(size)] for row in range(rows)]
+        if self.order == "as it is":
+            whole = [list(range(i, min(i + size, len(self.lengths)))) for i in range(0, len(self.lengths), size)]
+            return whole[self.rank :: self.processes]
+        draws = torch.Generator().manual_seed(self.seed * 1_000_003 + self.epoch)
+        order = torch.randperm(len(self.lengths), generator=draws).tolist()
+        if self.order == "bucketed":
+            order = self._sorted_in_pools(order)
+        whole = [order[i : i + size] for i in range(0, len(order), size)]
+        if self.order == "bucketed":
+            whole = [whole[i] for i in torch.randperm(len(whole), generator=draws).tolist()]
+        return whole[self.rank : len(whole) - len(whole) % self.processes or None : self.processes]
+
+    def _sorted_in_pools(self, order: list[int]) -> list[int]:
+        pool = POOL * self.batch_size
+        pools = (order[i : i + pool] for i in range(0, len(order), pool))
+        return [i for part in pools for i in sorted(part, key=self.lengths.__getitem__)]
+
+
+def loader(
+    task: Task, split: str, batch_size: int, seed: int = 0, order: str | None = None, limit: int | None = None
+) -> DataLoader[Batch]:
+    """Batches of a split; training is in another order each epoch, the others keep theirs.
 
     Args:
         task: whose examples to read.
         split: "train", "validation" or "test".
         batch_size: sequences per batch (per process, where several train together).
-        seed: of the order. The order of an epoch depends on it and on the epoch's number alone, so a resumed run
-            goes on as the undisturbed one would.
+        seed: of the order.
+        order: one of `ORDERS`; if not given, "shuffled" for training, "as it is" else.
+        limit: the first so many sequences only.
 
     Raises:
-        ValueError: if the split is unknown or the batch size is below 1.
+        ValueError: if the split or the order is unknown, or a size is below 1.
     """
-    check_positive("batch_size", batch_size)
     examples = task.split(split)
-    sampler: DistributedSampler[Batch] | None = None
-    if split == "train":
-        # torch's distributed sampler, for one process too: it is the one that a trainer tells the epoch
-        together = torch.distributed.is_available() and torch.distributed.is_initialized()
-        replicas, rank = (torch.distributed.get_world_size(), torch.distributed.get_rank()) if together else (1, 0)
-        sampler = DistributedSampler(examples, replicas, rank, shuffle=True, seed=seed)  # type: ignore[arg-type]
-    return DataLoader(examples, batch_size, sampler=sampler, collate_fn=partial(collate, per=task.per))  # type: ignore[arg-type]
+    if limit is not None:
+        examples = examples[: check_positive("limit", limit)]
+    order = order or ("shuffled" if split == "train" else "as it is")
+    lengths = [len(examples[i].inputs) for i in range(len(examples))] if order == "bucketed" else [0] * len(examples)
+    batches = BatchOrder(lengths, batch_size, order, seed)
+    return DataLoader(examples, batch_sampler=batches, collate_fn=partial(collate, per=task.per))  # type: ignore[arg-type]

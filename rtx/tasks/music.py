@@ -19,7 +19,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from rtx.nn.validate import check_choice
 from rtx.tasks import data
-from rtx.tasks.task import SPLITS, Batch, Example, Examples, Split, Sum, Task, real_steps, widened
+from rtx.tasks.task import SPLITS, Batch, Example, Examples, Split, Sum, Task, mean_of, real_steps, widened
 
 Roll = NDArray[np.uint8]  # (frames, 88), 1 where a note sounds
 
@@ -95,7 +95,7 @@ def piano_roll_task(
         per="step",
         examples=examples,
         loss=frame_nll,
-        score=frame_nll,
+        measured=mean_of(frame_nll),
         metric="NLL per frame (nats)",
         best="min",
         sha256=sha256,

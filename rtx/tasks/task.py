@@ -2,27 +2,47 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, overload
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, overload, runtime_checkable
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
 from rtx.nn.validate import check_choice
+
+if TYPE_CHECKING:
+    from torchmetrics import Metric
 
 Split = Literal["train", "validation", "test"]
 SPLITS: tuple[Split, ...] = ("train", "validation", "test")
 
 
+Per = Literal["step", "sequence", "token", "pair"]
+"""What a model predicts: something at each step of a sequence of vectors, or one thing for it; the next token of a text
+at each of its tokens; or the next token of a target sentence, given a source sentence."""
+
+IGNORED = -100
+"""The target of a token that is not scored, as torch's cross-entropy has it: context, padding."""
+
+
 class Example(NamedTuple):
-    """One sequence: inputs (T, F) and its target, (T, K) for a step task, (K,) or () for a sequence task."""
+    """One sequence and what is to be predicted of it.
+
+    Args:
+        inputs: (T, F) numbers; for "token" and "pair" (T,) whole numbers, a text or a source sentence.
+        target: (T, K) for "step", (K,) or () for "sequence"; for "token" (T,), the tokens after each, `IGNORED`
+            where they are not scored; for "pair" the target sentence from its begin to its end token.
+    """
 
     inputs: Tensor
     target: Tensor
 
 
 class Batch(NamedTuple):
-    """Sequences padded at their end with zeros to the longest: (B, T, F), targets, and lengths (B,)."""
+    """Sequences padded at their end to the longest: inputs with 0, targets with 0 or, if tokens, `IGNORED`.
+
+    `lengths` (B,) are those of the inputs.
+    """
 
     inputs: Tensor
     targets: Tensor
@@ -37,33 +57,88 @@ class Sum:
     count: Tensor
 
 
+@runtime_checkable
+class Text(Protocol):
+    """Reads and writes a kind of tokens."""
+
+    size: int
+
+    def encode(self, text: str) -> list[int]:
+        """The tokens of a text."""
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """The text of tokens."""
+
+
+def mean_metric() -> "Metric":
+    """torchmetrics' mean of values, each with its weight."""
+    from torchmetrics import MeanMetric  # takes a second to import
+
+    return MeanMetric()
+
+
+def mean_of(total: "Callable[[Tensor, Batch], Sum]") -> "Callable[[Tensor, Batch], tuple[Tensor, ...]]":
+    """What `mean_metric` takes, from a sum over a batch: the mean, and how many it is of."""
+
+    def measured(predictions: Tensor, batch: Batch) -> tuple[Tensor, ...]:
+        found = total(predictions, batch)
+        return found.total / found.count, found.count
+
+    return measured
+
+
 @dataclass(frozen=True)
 class Task:
     """An experiment of the papers.
 
     Args:
         name: as on the command line.
-        inputs: F, numbers per step.
-        outputs: K, numbers per prediction.
-        per: one prediction per "step", or one per "sequence", read at its last real step.
+        inputs: F, numbers per step; for "token" and "pair" the tokens there are in what is read.
+        outputs: K, numbers per prediction; the tokens there are in what is predicted.
+        per: what is predicted; see `Per`.
         examples: split → its examples; reads or makes the data when called.
         loss: (predictions, batch) → summed loss; padding is left out.
-        score: (predictions, batch) → summed metric; padding is left out.
+        measured: (predictions, batch) → what the scorer's `update` takes; padding is left out.
         metric: the metric's name with its unit.
         best: whether the lowest ("min") or the highest ("max") score is best.
+        scorer: makes the metric, torchmetrics' own; the mean of values and weights if not given.
         sha256: checksum of the data; None where the task makes its own.
+        trivial: the score on the test split of what needs no model: the commonest class, the frequency of each
+            token, a copy of the source.
+        examine: (model, split, limit) → named scores of what the model writes for the first `limit` examples (None:
+            for all), the first of them the one that `test` means; None where that is `metric`. What validation
+            chooses by stays `metric`.
+        texts: how its tokens are read and written: of a text, or of source and target.
     """
 
     name: str
     inputs: int
     outputs: int
-    per: Literal["step", "sequence"]
+    per: Per
     examples: Callable[[Split], Sequence[Example]]
     loss: Callable[[Tensor, Batch], Sum]
-    score: Callable[[Tensor, Batch], Sum]
+    measured: Callable[[Tensor, Batch], tuple[Tensor, ...]]
     metric: str
     best: Literal["min", "max"]
+    scorer: Callable[[], "Metric"] = mean_metric
     sha256: Callable[[], str | None] = lambda: None
+    trivial: Callable[[], float] | None = None
+    examine: "Callable[[nn.Module, Split, int | None], dict[str, float]] | None" = None
+    texts: "tuple[Text, ...]" = ()
+
+    def predict(self, model: nn.Module, batch: Batch) -> Tensor:
+        """What the model says of a batch: a target sentence is predicted from its tokens so far."""
+        if self.per == "token":
+            return model(batch.inputs)
+        if self.per == "pair":
+            return model(batch.inputs, batch.targets[:, :-1].clamp(min=0), batch.lengths)
+        return model(batch.inputs, batch.lengths)
+
+    def score(self, predictions: Tensor, batch: Batch) -> float:
+        """The metric of one batch."""
+        metric = self.scorer()
+        metric.update(*self.measured(predictions, batch))
+        return float(metric.compute())
 
     def split(self, name: str) -> Sequence[Example]:
         """The examples of "train", "validation" or "test".
@@ -75,8 +150,8 @@ class Task:
         return self.examples(name)  # type: ignore[arg-type]
 
 
-def collate(examples: Sequence[Example], per: Literal["step", "sequence"]) -> Batch:
-    """Pad examples to one `Batch`; `per` says whether targets have a time axis to pad, too.
+def collate(examples: Sequence[Example], per: Per) -> Batch:
+    """Pad examples to one `Batch`; `per` says whether targets have a time axis to pad, too, and with what.
 
     Raises:
         ValueError: if there is none, or one has no steps.
@@ -87,7 +162,9 @@ def collate(examples: Sequence[Example], per: Literal["step", "sequence"]) -> Ba
     targets = [e.target for e in examples]
     return Batch(
         pad_sequence([e.inputs for e in examples], batch_first=True),
-        pad_sequence(targets, batch_first=True) if per == "step" else torch.stack(targets),
+        torch.stack(targets)
+        if per == "sequence"
+        else pad_sequence(targets, batch_first=True, padding_value=0 if per == "step" else IGNORED),
         lengths,
     )
 

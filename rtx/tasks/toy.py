@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from rtx.nn.validate import check_choice, check_positive
-from rtx.tasks.task import SPLITS, Batch, Example, Examples, Split, Sum, Task, sequence_count, widened
+from rtx.tasks.task import SPLITS, Batch, Example, Examples, Split, Sum, Task, mean_of, sequence_count, widened
 
 TOLERANCE = 0.04  # a sequence is solved if its |error| is smaller
 SHORTEST = 20  # from here on the first ten steps lie before the midpoint
@@ -131,7 +131,7 @@ def _task(name: str, draw: Callable[[np.random.Generator], Example], size: int, 
         per="sequence",
         examples=examples,
         loss=squared_error,
-        score=solved,
+        measured=mean_of(solved),
         metric="solved within .04 (fraction)",
         best="max",
     )

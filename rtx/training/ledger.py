@@ -5,7 +5,7 @@ import os
 import platform
 import subprocess
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -30,6 +30,7 @@ class Result:
         seconds: of training and validation, all resumed parts together.
         hardware, versions, commit, command: by what, and how to run it again.
         budget: None, or what cut the run short of its recipe.
+        details: what else was measured on the test split, by name: of a translator what `test` is the first of.
     """
 
     recipe: str
@@ -50,6 +51,7 @@ class Result:
     commit: str | None
     command: str
     budget: str | None
+    details: dict[str, Any] = field(default_factory=dict)
 
 
 def write_result(result: Result, ledger: Path = LEDGER) -> Path:
@@ -85,7 +87,7 @@ def read_result(path: Path) -> Result:
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path}: expected JSON, the file is damaged ({error})") from None
     keys = {f.name for f in fields(Result)}
-    if not isinstance(table, dict) or set(table) != keys:
+    if not isinstance(table, dict) or set(table) | {"details"} != keys:  # older runs have none
         odd = ", ".join(sorted(keys ^ set(table))) if isinstance(table, dict) else type(table).__name__
         raise ValueError(f"{path}: expected the keys of a run, missing or unknown: {odd}")
     return Result(**table)

@@ -7,8 +7,9 @@ import torch
 from lightning.pytorch.utilities.types import OptimizerLRScheduler
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
-from torchmetrics import MeanMetric
+from torchmetrics import Metric
 
+from rtx.nn.state import State, detach
 from rtx.nn.validate import check_finite
 from rtx.tasks.loader import loader
 from rtx.tasks.task import Batch, Task
@@ -38,8 +39,9 @@ class Trainee(lightning.LightningModule):
     ) -> None:
         super().__init__()
         self.task, self.model, self.settings, self.seed, self.card = task, model, settings, seed, card or {}
-        self.validation, self.test = MeanMetric(), MeanMetric()
+        self.validation, self.test = task.scorer(), task.scorer()
         self.live_parameters = 0
+        self.state: State | None = None  # where a text is carried from batch to batch
 
     def training_step(self, batch: Batch) -> Tensor:
         """One update's loss.
@@ -48,13 +50,26 @@ class Trainee(lightning.LightningModule):
             ValueError: if the data hold NaN, or the loss is no longer finite.
         """
         check_finite("inputs", batch.inputs)
-        loss = self.task.loss(self.model(batch.inputs, batch.lengths), batch)
+        loss = self.task.loss(self._predict(batch), batch)
         mean = loss.total / loss.count
         if not torch.isfinite(mean):
             rate = self.optimizers().param_groups[0]["lr"]  # type: ignore[union-attr]
             raise ValueError(f"loss: became {mean.item()} at step {self.global_step}, learning rate {rate:g}")
         self.log("train_loss", mean.detach(), prog_bar=True, batch_size=len(batch.lengths))
         return loss.total if self.settings.reduction == "sum" else mean
+
+    def _predict(self, batch: Batch) -> Tensor:
+        if not self.settings.carry:
+            return self.task.predict(self.model, batch)
+        logits, state = self.model.read(batch.inputs, self.state)  # type: ignore[operator]
+        self.state = detach(state)
+        return logits
+
+    def on_train_epoch_start(self) -> None:
+        """A text is read from its beginning."""
+        self.state = None
+
+    on_validation_epoch_start = on_test_epoch_start = on_train_epoch_start
 
     def on_after_backward(self) -> None:
         """Count, once, the numbers that training moves."""
@@ -69,9 +84,8 @@ class Trainee(lightning.LightningModule):
         """Score a batch of the test split."""
         self._score("test", self.test, batch)
 
-    def _score(self, split: str, metric: MeanMetric, batch: Batch) -> None:
-        score = self.task.score(self.model(batch.inputs, batch.lengths), batch)
-        metric.update(score.total / score.count, weight=score.count)  # so batches of any size add up
+    def _score(self, split: str, metric: Metric, batch: Batch) -> None:
+        metric.update(*self.task.measured(self._predict(batch), batch))
         self.log(split, metric, on_epoch=True, prog_bar=True, batch_size=len(batch.lengths))
 
     def configure_optimizers(self) -> OptimizerLRScheduler:
@@ -88,16 +102,22 @@ class Trainee(lightning.LightningModule):
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "monitor": "validation"}}
 
     def train_dataloader(self) -> DataLoader[Batch]:
-        """The training split, shuffled by seed and epoch."""
-        return loader(self.task, "train", self.settings.batch_size, self.seed)
+        """The training split, in the order of the settings, by seed and epoch."""
+        chosen = self.settings
+        return loader(self.task, "train", chosen.batch_size, self.seed, chosen.order, chosen.limit)
 
     def val_dataloader(self) -> DataLoader[Batch]:
         """The validation split in its order."""
-        return loader(self.task, "validation", self.settings.batch_size)
+        return self._evaluation("validation")
 
     def test_dataloader(self) -> DataLoader[Batch]:
         """The test split in its order."""
-        return loader(self.task, "test", self.settings.batch_size)
+        return self._evaluation("test")
+
+    def _evaluation(self, split: str) -> DataLoader[Batch]:
+        chosen = self.settings
+        order = "columns" if chosen.carry else None
+        return loader(self.task, split, 1 if chosen.carry else chosen.batch_size, 0, order, chosen.limit_evaluation)
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Add the card, and the random state, so that dropout goes on where it was."""

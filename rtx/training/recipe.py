@@ -2,12 +2,27 @@
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from importlib import resources
 from typing import Any
 
 from rtx.nn.validate import check_choice, check_positive
+from rtx.tasks import task_by_name
 from rtx.tasks.build import hyperparameter_names
+from rtx.tasks.loader import ORDERS
+
+OPTIMIZERS = ("sgd", "adam", "nt-asgd")
+SCALES = ("quick", "cpu", "full")
+WHOLE_NUMBERS = (
+    "epochs",
+    "batch_size",
+    "patience",
+    "anneal_every",
+    "stop_after",
+    "accumulate",
+    "limit",
+    "limit_evaluation",
+)
 
 
 @dataclass(frozen=True)
@@ -25,6 +40,13 @@ class Settings:
         patience: epochs.
         anneal_every: epochs; if given, the rate is annealed so often, whatever validation says.
         stop_after: epochs without improvement after which training ends; None: never.
+        order: of the training split, one of `rtx.tasks.loader.ORDERS`.
+        carry: read a text in order, each batch from the state the one before left; needs order "columns" and a
+            model with `read`.
+        accumulate: batches per update.
+        weight_decay: the optimiser's.
+        limit: train on the first so many sequences only; None: on all.
+        limit_evaluation: validate and test on the first so many sequences only; None: on all.
     """
 
     epochs: int
@@ -37,11 +59,22 @@ class Settings:
     patience: int = 3
     anneal_every: int | None = None
     stop_after: int | None = None
+    order: str = "shuffled"
+    carry: bool = False
+    accumulate: int = 1
+    weight_decay: float = 0.0
+    limit: int | None = None
+    limit_evaluation: int | None = None
 
     def __post_init__(self) -> None:
-        check_choice("optimizer", self.optimizer, ("sgd", "adam"))
+        check_choice("optimizer", self.optimizer, OPTIMIZERS)
         check_choice("reduction", self.reduction, ("sum", "mean"))
-        for name in ("epochs", "batch_size", "patience", "anneal_every", "stop_after"):
+        check_choice("order", self.order, ORDERS)
+        if self.carry and self.order != "columns":
+            raise ValueError(
+                f"carry: expected order 'columns', which keeps a text's pieces in order, got {self.order!r}"
+            )
+        for name in WHOLE_NUMBERS:
             if getattr(self, name) is not None:
                 check_positive(name, getattr(self, name))
         for name in ("learning_rate", "clip", "anneal"):
@@ -52,52 +85,73 @@ class Settings:
 
 @dataclass(frozen=True)
 class Recipe:
-    """One table of a paper: its task, each model's hyper-parameters and printed number, the variants of training."""
+    """One table of a paper: its task, each row's model and printed number, the variants and scales of training.
+
+    A row is named as its model, unless it says which one `model` is. A variant is a way to train; a scale changes the
+    task, the settings and the sizes of a variant: "full" nothing, "cpu" for hours on two cores, "quick" for about a
+    minute on data that need no download.
+    """
 
     name: str
     title: str
     source: str
     task: str
-    scale: str
     default_variant: str
     variants: dict[str, dict[str, Any]]
     models: dict[str, dict[str, Any]]
+    scales: dict[str, dict[str, Any]] = field(default_factory=dict)
 
-    def paper(self, model: str) -> float | None:
-        """The number that the paper prints for `model`; None where it has none."""
-        return self._model(model).get("paper")
+    def paper(self, row: str) -> float | None:
+        """The number that the paper prints in a row; None where it has none."""
+        return self._row(row).get("paper")
 
-    def plan(self, model: str, variant: str | None = None, overrides: Mapping[str, Any] | None = None) -> "Plan":
-        """What to train, and how: a model's hyper-parameters and settings, after `overrides`.
+    def plan(
+        self,
+        row: str,
+        variant: str | None = None,
+        overrides: Mapping[str, Any] | None = None,
+        scale: str = "full",
+    ) -> "Plan":
+        """What to train, and how: a row's hyper-parameters and settings, after variant, scale and `overrides`.
 
         Raises:
-            ValueError: for an unknown model, variant or key (the nearest is suggested), or a bad value.
+            ValueError: for an unknown row, variant, scale or key (the nearest is suggested), or a bad value.
         """
-        hyperparameters = {k: v for k, v in self._model(model).items() if k != "paper"}
+        hyperparameters = {k: v for k, v in self._row(row).items() if k not in ("paper", "model")}
+        model = self._row(row).get("model", row)
         variant = variant or self.default_variant
         check_choice("variant", variant, self.variants)
+        check_choice("scale", scale, ["full", *self.scales])
+        changes = dict(self.scales.get(scale, {}))
+        task = changes.pop("task", self.task)
         settings = dict(self.variants[variant])
-        known = hyperparameter_names(model)
-        of_variant = settings.pop("model", {})  # a variant may change every model that has the argument
-        hyperparameters |= {k: v for k, v in of_variant.items() if k in known}
+        per = task_by_name(task).per
+        for one in (settings, changes):  # each may change every row whose model has the argument
+            of_model = one.pop("model", {})
+            known = hyperparameter_names(model, per, hyperparameters.get("recurrent", "lstm"))
+            hyperparameters |= {k: v for k, v in of_model.items() if k in known}
+        settings |= changes
         train = [f.name for f in fields(Settings)]
         for key, value in (overrides or {}).items():
             check_choice("key", key, [*known, *train])
             (hyperparameters if key in known else settings)[key] = value
         changed = "".join(f"+{k}={v}" for k, v in sorted((overrides or {}).items()))
-        return Plan(self, model, variant + changed, hyperparameters, Settings(**settings))
+        return Plan(self, row, model, task, variant + changed, scale, hyperparameters, Settings(**settings))
 
-    def _model(self, model: str) -> dict[str, Any]:
-        return self.models[check_choice("model", model, self.models)]
+    def _row(self, row: str) -> dict[str, Any]:
+        return self.models[check_choice("model", row, self.models)]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """One model of a recipe with everything decided but the seed."""
+    """One row of a recipe with everything decided but the seed."""
 
     recipe: Recipe
+    row: str
     model: str
+    task: str
     variant: str
+    scale: str
     hyperparameters: dict[str, Any]
     settings: Settings
 

@@ -12,6 +12,7 @@ import torch
 from lightning.pytorch.callbacks import Callback, EarlyStopping, ModelCheckpoint, Timer
 from lightning.pytorch.loggers import CSVLogger
 
+from rtx.nn.mode import evaluating
 from rtx.tasks import build, task_by_name
 from rtx.training import ledger
 from rtx.training.checkpoint import save_checkpoint
@@ -54,28 +55,53 @@ def train(
         ValueError: if there is nothing to resume, an unfinished run is in the way, or its checkpoint is another
             plan's.
     """
-    folder = runs / plan.recipe.name / f"{plan.model}-{plan.variant}-s{seed}"
+    folder = run_folder(plan, seed, runs)
     last = _last_checkpoint(folder, resume)
     trainee = _trainee(plan, seed)
     with _quiet():
         fitted = _fit(trainee, folder, last, min(epochs or plan.settings.epochs, plan.settings.epochs), **trainer)
         chosen = torch.load(_best(fitted).best_model_path, weights_only=True)
         trainee.load_state_dict(chosen["state_dict"])
-        test = fitted.test(trainee, verbose=False)[0]["test"]
-    result = _result(plan, trainee, fitted, seed, chosen["epoch"] + 1, test, command)
+        test, details = _test(fitted, trainee)
+    result = _result(plan, trainee, fitted, seed, chosen["epoch"] + 1, test, details, command)
     save_checkpoint(
         folder / "best.safetensors",
         trainee.model,
-        plan.recipe.task,
+        plan.task,
         plan.model,
         plan.hyperparameters,
-        **{key: getattr(result, key) for key in ("recipe", "variant", "seed", "epoch", "validation", "test", "commit")},
+        **{
+            key: getattr(result, key)
+            for key in ("recipe", "variant", "scale", "seed", "epoch", "validation", "test", "commit")
+        },
     )
     return ledger.write_result(result, results)
 
 
+def run_folder(plan: Plan, seed: int, runs: Path = Path("runs")) -> Path:
+    """Where a run keeps its checkpoints and logs."""
+    scale = "" if plan.scale == "full" else f"{plan.scale}-"
+    return runs / plan.recipe.name / f"{plan.row}-{scale}{plan.variant}-s{seed}"
+
+
+def _test(fitted: lightning.Trainer, trainee: Trainee) -> tuple[float, dict[str, float]]:
+    """The test score, and whatever else the task measures of what the model writes."""
+    if trainee.task.examine is None:
+        return fitted.test(trainee, verbose=False)[0]["test"], {}
+    with torch.no_grad(), evaluating(trainee.model):
+        details = trainee.task.examine(trainee.model, "test", trainee.settings.limit_evaluation)
+    return next(iter(details.values())), details
+
+
 def _result(
-    plan: Plan, trainee: Trainee, fitted: lightning.Trainer, seed: int, epoch: int, test: float, command: str
+    plan: Plan,
+    trainee: Trainee,
+    fitted: lightning.Trainer,
+    seed: int,
+    epoch: int,
+    test: float,
+    details: dict[str, float],
+    command: str,
 ) -> ledger.Result:
     timer = next(c for c in fitted.callbacks if isinstance(c, Timer))  # type: ignore[attr-defined]
     done, planned = fitted.current_epoch, plan.settings.epochs
@@ -83,9 +109,9 @@ def _result(
     cut = f"{done} of {planned} epochs" if done == fitted.max_epochs and done < planned else None
     return ledger.Result(
         recipe=plan.recipe.name,
-        model=plan.model,
+        model=plan.row,
         variant=plan.variant,
-        scale=plan.recipe.scale,
+        scale=plan.scale,
         data=trainee.task.name,
         data_sha256=trainee.task.sha256(),
         metric=trainee.task.metric,
@@ -100,6 +126,7 @@ def _result(
         commit=ledger.commit(),
         command=command,
         budget=cut,
+        details=details,
     )
 
 
@@ -118,9 +145,10 @@ def _last_checkpoint(folder: Path, resume: bool) -> Path | None:
 
 def _trainee(plan: Plan, seed: int) -> Trainee:
     lightning.seed_everything(seed, workers=True, verbose=False)
-    task = task_by_name(plan.recipe.task)
+    task = task_by_name(plan.task)
     model = build(task, plan.model, **plan.hyperparameters)
-    card = {"recipe": plan.recipe.name, "model": plan.model, "variant": plan.variant, **plan.hyperparameters}
+    card = {"recipe": plan.recipe.name, "row": plan.row, "variant": plan.variant, "scale": plan.scale}
+    card |= {"model": plan.model, **plan.hyperparameters}
     return Trainee(task, model, plan.settings, seed, card)
 
 
@@ -143,6 +171,8 @@ def _fit(
         ours.append(EarlyStopping("validation", patience=settings.stop_after, mode=best))
     fitted = lightning.Trainer(
         max_epochs=epochs,
+        accumulate_grad_batches=settings.accumulate,
+        use_distributed_sampler=False,  # our own knows the processes
         gradient_clip_val=settings.clip,  # Lightning clips after backward(), where clipping acts
         callbacks=[*ours, *callbacks],
         logger=CSVLogger(folder, name="log"),

@@ -41,14 +41,14 @@ class Row(NamedTuple):
 
 
 def rows(recipe: Recipe, ledger: Path = LEDGER) -> list[Row]:
-    """One line per model, variant and budget; seeds are averaged. "not run" where the ledger has nothing.
+    """One line per row, scale, variant and budget; seeds are averaged. "not run" where the ledger has nothing.
 
     Raises:
         ValueError: if a file of the ledger is damaged.
     """
     runs = defaultdict(list)
     for result in read_results(recipe.name, ledger):
-        runs[result.model, result.variant, result.budget, result.hardware].append(result)
+        runs[result.model, result.scale, result.variant, result.budget, result.hardware].append(result)
     table = []
     for model in recipe.models:
         paper = recipe.paper(model)
@@ -59,14 +59,14 @@ def rows(recipe: Recipe, ledger: Path = LEDGER) -> list[Row]:
 
 
 def best_runs(recipe: Recipe, ledger: Path = LEDGER) -> dict[str, Result]:
-    """Each model's finished run of the recipe's default variant and full budget that validated best.
+    """Each row's finished run of the recipe's default variant, full scale and budget that validated best.
 
     Models without one are left out. Which score is better, the recipe's task says.
     """
     better = max if task_by_name(recipe.task).best == "max" else min
     runs = defaultdict(list)
     for result in read_results(recipe.name, ledger):
-        if result.variant == recipe.default_variant and result.budget is None:
+        if (result.variant, result.scale, result.budget) == (recipe.default_variant, "full", None):
             runs[result.model].append(result)
     return {model: better(found, key=lambda r: r.validation) for model, found in runs.items()}
 
@@ -77,7 +77,7 @@ def _row(paper: str, runs: Sequence[Result]) -> Row:
         model=first.model,
         paper=paper,
         ours=_spread([r.test for r in runs]),
-        variant=first.variant,
+        variant=first.variant if first.scale == "full" else f"{first.variant}, {first.scale}",
         seeds=", ".join(str(r.seed) for r in sorted(runs, key=lambda r: r.seed)),
         epoch=", ".join(str(r.epoch) for r in runs),
         validation=_spread([r.validation for r in runs]),

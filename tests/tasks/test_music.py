@@ -51,7 +51,7 @@ def test_the_marginal_baseline_of_nottingham_is_the_measured_one(real_data):
     total = count = 0.0
     for start in range(0, len(test), 50):  # padded batches
         batch = collate(test[start : start + 50], task.per)
-        score = task.score(torch.logit(p).float().expand_as(batch.targets), batch)
+        score = task.loss(torch.logit(p).float().expand_as(batch.targets), batch)
         total, count = total + float(score.total), count + float(score.count)
     assert count == 44_463 - 170
     assert total / count == pytest.approx(10.26, abs=0.05)

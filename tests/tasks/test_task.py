@@ -108,5 +108,6 @@ def test_sequence_losses_and_scores_are_the_textbook_ones():
     logits[:, 7] = 2.0
     sure = torch.log_softmax(logits[0], 0)
     torch.testing.assert_close(summed_cross_entropy(logits, batch).total, -(2 * sure[7] + sure[0]))
-    correct = percent_correct(logits, batch)
-    torch.testing.assert_close(correct.total / correct.count, torch.tensor(200 / 3))
+    correct = percent_correct()
+    correct.update(logits, batch.targets)
+    torch.testing.assert_close(correct.compute(), torch.tensor(200 / 3))

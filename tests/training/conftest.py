@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from rtx.tasks import TASKS, Example, Task
-from rtx.tasks.task import Sum
+from rtx.tasks.task import Sum, mean_of
 from rtx.training.recipe import Recipe
 
 
@@ -22,7 +22,7 @@ def squared_error(predictions, batch) -> Sum:
 
 @pytest.fixture
 def tiny_task(monkeypatch) -> Task:
-    task = Task("tiny", 1, 1, "step", running_sum, squared_error, squared_error, "squared error", "min")
+    task = Task("tiny", 1, 1, "step", running_sum, squared_error, mean_of(squared_error), "squared error", "min")
     monkeypatch.setitem(TASKS, "tiny", lambda: task)
     return task
 
@@ -35,7 +35,6 @@ def recipe(tiny_task) -> Recipe:
         title="Running sums",
         source="no paper",
         task="tiny",
-        scale="full",
         default_variant="plain",
         variants={"plain": base, "pre": base | {"model": {"norm": "pre"}}},
         models={

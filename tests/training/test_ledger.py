@@ -15,14 +15,14 @@ from rtx.training.table import rows, to_html, to_markdown
 ROOT = Path(__file__).parents[2]
 KEYS = (
     "recipe model variant scale data data_sha256 metric seed epoch validation test parameters seconds hardware "
-    "versions commit command budget"
+    "versions commit command budget details"
 )
 
 
 def result(**changes) -> Result:
     plain = {f.name: f.name for f in fields(Result)}
     numbers = {"seed": 0, "epoch": 3, "validation": 2.5, "test": 2.25, "parameters": 1000, "seconds": 120.0}
-    return Result(**(plain | {"recipe": "tiny", "model": "gru", "versions": {}, "budget": None} | numbers | changes))
+    return Result(**(plain | {"recipe": "tiny", "model": "gru", "versions": {}, "budget": None, "details": {}, "scale": "full"} | numbers | changes))
 
 
 def test_a_run_comes_back_as_it_was_written(tmp_path):

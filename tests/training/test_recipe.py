@@ -53,7 +53,7 @@ def test_overrides_reach_model_and_settings_and_are_named_in_the_variant(recipe)
         (("gru", None, {"epochs": 0}), "epochs: expected a whole number of at least 1, got 0"),
         (("gru", None, {"learning_rate": "fast"}), "learning_rate: expected a number above 0, got 'fast'"),
         (("gru", None, {"learning_rate": float("nan")}), "learning_rate: expected a number above 0, got nan"),
-        (("gru", None, {"optimizer": "adamw"}), "optimizer: 'adamw' is unknown, allowed are sgd, adam; did you"),
+        (("gru", None, {"optimizer": "adamw"}), "optimizer: 'adamw' is unknown, allowed are sgd, adam, nt-asgd; did you"),
     ],
 )
 def test_unknown_names_and_bad_values_are_refused(recipe, arguments, message):
