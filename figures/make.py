@@ -38,8 +38,8 @@ def who_sees_whom() -> Figure:
 
 
 def every_reach() -> Figure:
-    """What each position of every untrained model depends on, two layers each."""
-    sizes = {"d_model": 16, "layers": 2, "heads": 2, "window": 4, "segment": 8, "memory": 8}
+    """What each position of every untrained model depends on, three layers each, so that Griffin has its attention."""
+    sizes = {"d_model": 16, "layers": 3, "heads": 2, "window": 4, "segment": 8, "memory": 8}
     x = torch.randn(1, 24, 16, generator=torch.Generator().manual_seed(0))
     columns = 5
     rows = -(-len(MODELS) // columns)

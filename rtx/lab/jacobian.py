@@ -44,7 +44,7 @@ def xray(module: nn.Module, x: Float[Tensor, "1 T D"]) -> XRay:
     recurrent layers do (with `batch_first=True`), its first part is meant.
 
     Raises:
-        ValueError: if `x` is not one sequence, or the output has another number of positions.
+        ValueError: if `x` is not one sequence, or the output is no tensor or has another number of positions.
     """
     moved = reach(module, x)
     back = moved.tril().nonzero()
@@ -58,19 +58,24 @@ def xray(module: nn.Module, x: Float[Tensor, "1 T D"]) -> XRay:
 def reach(model: nn.Module, x: Float[Tensor, "1 T D"]) -> Float[Tensor, "T T"]:
     """How much each output moves when each input moves: the Frobenius norm of ∂y_t / ∂x_s at row t, column s.
 
-    Exact, by one backward pass per output number. A causal model's upper right is zero.
+    Exact, by one backward pass per output number. A causal model's upper right is zero. Where a model stops
+    gradients, as Transformer-XL does at its memory, what lies behind moves the output all the same, unseen here.
 
     Raises:
-        ValueError: if `x` is not one sequence, or the output has another number of positions.
+        ValueError: if `x` is not one sequence, or the output is no tensor or has another number of positions.
     """
     if x.ndim != 3 or len(x) != 1:
         raise ValueError(f"x: expected one sequence (1, time, width), got {tuple(x.shape)}")
     x = x.detach().requires_grad_()
-    with torch.enable_grad(), evaluating(model):
-        y = model(x)
+    # cuDNN's recurrent networks have no backward pass in evaluation mode
+    with torch.enable_grad(), evaluating(model), torch.backends.cudnn.flags(enabled=False):
+        y = model(x.clone())  # a copy, which a module may change in place
     y = y[0] if isinstance(y, tuple) else y
-    if y.ndim < 2 or y.shape[:2] != x.shape[:2]:
-        raise ValueError(f"model: expected an output (1, {x.shape[1]}, …) for this x, got {tuple(y.shape)}")
+    if not isinstance(y, Tensor) or y.shape[:2] != x.shape[:2]:
+        found = tuple(y.shape) if isinstance(y, Tensor) else type(y).__name__
+        raise ValueError(f"model: expected an output (1, {x.shape[1]}, …) for this x, got {found}")
+    if not y.requires_grad:  # nothing that is differentiable leads from x to y
+        return x.new_zeros(x.shape[1], x.shape[1])
     return torch.stack([_moved_by(output, x) for output in y[0]])
 
 

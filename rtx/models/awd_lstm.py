@@ -178,5 +178,6 @@ def cache_pointer(
     weights = scores.softmax(-1).nan_to_num(0.0)  # (B, T, S); a row that sees nothing is zero
     p_cache = logits.new_zeros(B, T, V).scatter_add(-1, values[:, None].expand(-1, T, -1), weights.to(logits.dtype))
     share = mix * seen.any(-1)[:, None].to(logits.dtype)
-    mixed = (1 - share) * logits.softmax(-1) + share * p_cache
-    return mixed.log(), Cached(keys[:, -window:], values[:, -window:])
+    # added as logarithms: a word too unlikely for its probability to be told from 0 still has one
+    mixed = torch.logaddexp(torch.log1p(-share) + logits.log_softmax(-1), (share * p_cache).log())
+    return mixed, Cached(keys[:, -window:], values[:, -window:])

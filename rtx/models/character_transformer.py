@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from rtx.nn import FeedForward, MultiHeadAttention, Residual
-from rtx.nn.state import State, parts, step_through
+from rtx.nn.state import State, empty_cache, parts, step_through
 from rtx.nn.validate import check_positive, check_sequence, check_step
 
 
@@ -98,6 +98,8 @@ class CharacterTransformer(nn.Module):
         for positions, block, part in zip(self.positions, self.blocks, before, strict=True):
             x, part = step_through(block.children(), x + positions[count], part)
             after.append(part)
+        if count + 1 == self.segment:  # the next one knows nothing of this one
+            return x, (0, *((empty_cache(cache.keys), none) for cache, none in after))
         return x, (count + 1, *after)
 
     def _segments(self, x: Tensor) -> Tensor:
@@ -128,9 +130,9 @@ class CharacterTransformer(nn.Module):
         if state is None:
             return 0, (None,) * layers
         count, *before = parts(state) or (None,)
-        if not isinstance(count, int) or not 1 <= count <= self.segment or len(before) != layers:
+        if not isinstance(count, int) or not 0 <= count < self.segment or len(before) != layers:
             raise ValueError(
                 f"state: expected a place in a segment of {self.segment} and {layers} layers, "
                 f"got {count if isinstance(count, int) else type(count).__name__} and {len(before)} layers"
             )
-        return (0, (None,) * layers) if count == self.segment else (count, tuple(before))
+        return count, tuple(before)

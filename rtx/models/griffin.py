@@ -103,7 +103,8 @@ class Griffin(nn.Module):
     Args:
         d_model: D, width of every layer.
         layers: L, number of blocks, each with temporal mixing and a gated network; every third is attention.
-        heads: H, query heads, for one of keys and values, and blocks of the gates; must divide D into even widths.
+        heads: H, query heads, for one of keys and values, and blocks of the gates; must divide D, and, where there is
+            attention, from 3 layers on, into even widths.
         window: W, positions that attention looks at, the present one included.
         dropout: after each sublayer, and on attention weights.
 

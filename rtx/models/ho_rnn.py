@@ -158,7 +158,8 @@ class HORNN(nn.Module):
             ValueError: as `forward`, or if `state` is another model's or batch's.
         """
         check_sequence("x", x, self.d_model, like=next(self.parameters()))
-        return read_through(self.layers, x, state, self.dropout)
+        y, state = read_through(self.layers, x, state, self.dropout)
+        return self.dropout(y), state
 
     def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
         """One position of a stream.

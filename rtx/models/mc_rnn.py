@@ -33,6 +33,8 @@ class MCRNN(nn.Module):
         mapping: one W_j "shared" by the gates, or "per-gate".
         mapping_start: W_j's start, "identity" or "uniform".
         dropout: on each layer's output, the same units at all steps of a read.
+        dropout_input: on the input, in the same way, as in AWD-LSTM.
+        dropout_hidden: between the layers, in place of `dropout`, which then is on the last one's output alone.
         weight_dropout: DropConnect on the recurrent matrices, the same weights at all steps of a read.
 
     Raises:
@@ -52,6 +54,8 @@ class MCRNN(nn.Module):
         mapping: str = "shared",
         mapping_start: str = "identity",
         dropout: float = 0.0,
+        dropout_input: float = 0.0,
+        dropout_hidden: float | None = None,
         weight_dropout: float = 0.0,
     ) -> None:
         super().__init__()
@@ -60,7 +64,8 @@ class MCRNN(nn.Module):
         widths = [d_model, *[hidden] * (check_positive("layers", layers) - 1), d_model]
         options = (block, cell, start, phase, cell_state, mapping, mapping_start, weight_dropout)
         self.layers = nn.ModuleList(MultiChannelRNN(below, own, *options) for below, own in pairwise(widths))
-        self.dropout = LockedDropout(dropout)
+        self.dropout_input, self.dropout = LockedDropout(dropout_input), LockedDropout(dropout)
+        self.dropout_hidden = LockedDropout(dropout if dropout_hidden is None else dropout_hidden)
 
     def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
         """Map a sequence to one of the same shape; position t depends on positions 1 … t only.
@@ -76,8 +81,8 @@ class MCRNN(nn.Module):
         Raises:
             ValueError: as `forward`, or if `state` is another model's or batch's.
         """
-        check_sequence("x", x, self.d_model, like=next(self.parameters()))
-        return read_through(self.layers, x, state, self.dropout)
+        raw, state = self.activations(x, state)
+        return self.dropout(raw), state
 
     def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
         """One position of a stream.
@@ -88,3 +93,14 @@ class MCRNN(nn.Module):
         check_step("x", x, self.d_model, like=next(self.parameters()))
         y, state = self.read(x[:, None], state)
         return y.squeeze(1), state
+
+    def activations(
+        self, x: Float[Tensor, "B T D"], state: State | None = None
+    ) -> tuple[Float[Tensor, "B T D"], State]:
+        """As `read`, before the last dropout: what `rtx.models.awd_lstm.activation_penalty` takes.
+
+        Raises:
+            ValueError: as `read`.
+        """
+        check_sequence("x", x, self.d_model, like=next(self.parameters()))
+        return read_through(self.layers, self.dropout_input(x), state, self.dropout_hidden)

@@ -14,6 +14,9 @@ from rtx.nn.validate import check_positive, check_sequence, check_step
 class RTransformer(nn.Module):
     """A stack of blocks: LocalRNN, multi-head attention, feed-forward, each with its residual and LayerNorm.
 
+    Parameters, with the layers around it: MNIST 0.20 M, Nottingham 1.42 M, characters 14.2 M and words 2.3 M, as many
+    as are alive in the authors' code but for 4 D a block, the biases of its projections, which Eq. 4 and 6 lack.
+
     Args:
         d_model: D, width of every layer.
         layers: L, number of blocks.

@@ -28,8 +28,8 @@ class Transformer(nn.Module):
         norm: "post", LayerNorm(x + sublayer(x)), or "pre", x + sublayer(LayerNorm(x)).
         position: "sinusoidal" adds sines and cosines of the position to the input; "learned" adds a row of a table;
             "relative" gives each attention Shaw's tables of clipped distances; "none" adds nothing.
-        reach: with "learned", the longest sequence, which the table's size sets; with "relative", the greatest
-            distance with vectors of its own. The other two have no such number.
+        max_length: rows of the table of "learned" positions, and so the longest sequence. The others have none.
+        clip: k of "relative", the greatest distance with vectors of its own; farther keys share its vectors.
 
     Raises:
         ValueError: if an argument is out of its range.
@@ -43,15 +43,16 @@ class Transformer(nn.Module):
         dropout: float = 0.0,
         norm: str = "post",
         position: str = "sinusoidal",
-        reach: int = 512,
+        max_length: int = 512,
+        clip: int = 16,
     ) -> None:
         super().__init__()
-        check_positive("layers", layers), check_positive("reach", reach)
+        check_positive("layers", layers), check_positive("max_length", max_length), check_positive("clip", clip)
         self.position = check_choice("position", position, POSITIONS)
 
         def attention() -> MultiHeadAttention:
             if position == "relative":
-                return RelativeAttention(d_model, heads, reach, dropout)
+                return RelativeAttention(d_model, heads, clip, dropout)
             return MultiHeadAttention(d_model, heads, dropout)
 
         def block() -> nn.Sequential:
@@ -59,7 +60,8 @@ class Transformer(nn.Module):
             return nn.Sequential(*(Residual(s, d_model, norm, dropout) for s in sublayers))
 
         self.d_model = check_positive("d_model", d_model)
-        self.table = nn.Parameter(torch.randn(reach, d_model) * d_model**-0.5) if position == "learned" else None
+        learned = position == "learned"
+        self.table = nn.Parameter(torch.randn(max_length, d_model) * d_model**-0.5) if learned else None
         self.dropout = nn.Dropout(dropout)
         self.blocks = nn.Sequential(*(block() for _ in range(layers)))
 
@@ -89,7 +91,7 @@ class Transformer(nn.Module):
         end = start + x.shape[1]
         if self.table is not None:
             if end > len(self.table):
-                raise ValueError(f"x: expected at most reach = {len(self.table)} learned positions, got {end}")
+                raise ValueError(f"x: expected at most max_length = {len(self.table)} learned positions, got {end}")
             return x + self.table[start:end]
         if self.position == "sinusoidal":
             return x + sinusoidal_positions(x.shape[1], self.d_model, x, start)

@@ -20,8 +20,8 @@ class RelativeAttention(MultiHeadAttention):
     """Multi-head attention whose keys and values carry a vector for their distance from the query.
 
     Distances beyond `clip` share the last vector, so a far key is seen all the same, without its exact distance:
-    only the distinction ends at `clip`, not the view. The tables are shared by the heads. Queries are the last T of
-    the S positions that have keys, for any T ≤ S.
+    only the distinction ends at `clip`, not the view. The tables are shared by the heads. Queries and keys may be of
+    any two lengths, T and S: the last query stands where the last key does.
 
     Args:
         d_model: D, width of the input and of the output.
@@ -62,8 +62,9 @@ class RelativeAttention(MultiHeadAttention):
 
     def rows(self, queries: int, keys: int) -> Int[Tensor, "T S"]:
         """The tables' row for each query and key: row k is distance 0, the rows before it lie back in time."""
-        at = torch.arange(keys, device=self.key_table.device)
-        distance = at - at[keys - queries :, None]  # (T, S), s - t
+        device = self.key_table.device
+        t, s = torch.arange(keys - queries, keys, device=device), torch.arange(keys, device=device)
+        distance = s - t[:, None]  # (T, S)
         return distance.clamp(-self.back, self.ahead) + self.back
 
 

@@ -108,11 +108,14 @@ def parts(state: object) -> tuple[Any, ...]:
 
 
 def map_state(function: Callable[[Tensor], Tensor], state: Any) -> Any:
-    """The state with `function` applied to each of its tensors; a cache's is (B, 2, H, C, K)."""
+    """The state with `function` applied to each of its tensors; a cache's is (B, 2, H, T, K).
+
+    A cache gives up its room to grow: what shares its numbers, as `detach` does, must not write behind them.
+    """
     if isinstance(state, Tensor):
         return function(state)
     if isinstance(state, Cache):
-        return Cache(function(state.buffer), state.length, [state.length])
+        return Cache(function(state.buffer[:, :, :, : state.length]), state.length, [state.length])
     if isinstance(state, tuple):
         mapped = [map_state(function, part) for part in state]
         return type(state)(*mapped) if hasattr(state, "_fields") else tuple(mapped)
@@ -159,15 +162,14 @@ def step_through(
 def read_through(
     layers: nn.ModuleList, x: Float[Tensor, "B T D"], state: State | None, dropout: nn.Module
 ) -> tuple[Float[Tensor, "B T D"], State]:
-    """A piece of a stream through recurrent layers, (x, part) → (x, part), with dropout on each one's output.
+    """A piece of a stream through recurrent layers, (x, part) → (x, part), with dropout between them.
 
     Raises:
         ValueError: if `state` is not one of such a stack.
     """
     after = []
-    for layer, part in zip(layers, split(state, len(layers)), strict=True):
-        x, part = layer(x, part)
-        x = dropout(x)
+    for i, (layer, part) in enumerate(zip(layers, split(state, len(layers)), strict=True)):
+        x, part = layer(dropout(x) if i else x, part)
         after.append(part)
     return x, tuple(after)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 
 def check_positive(name: str, value: int) -> int:
@@ -41,6 +41,25 @@ def check_choice(name: str, value: str, allowed: Iterable[str]) -> str:
     near = get_close_matches(str(value), names, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     raise ValueError(f"{name}: {value!r} is unknown, allowed are {', '.join(names)}{hint}")
+
+
+def check_backbone(name: str, module: nn.Module, width: int | None = None) -> int:
+    """Return the width D of `module` if it has one and a `step`, as every backbone does.
+
+    Args:
+        name: of the argument.
+        module: what should be a backbone.
+        width: that of the encoder that it belongs to, if there is one: D must be the same.
+
+    Raises:
+        ValueError: otherwise.
+    """
+    found = getattr(module, "d_model", None)
+    if not isinstance(found, int) or not hasattr(module, "step"):
+        raise ValueError(f"{name}: expected a backbone with a d_model and a step, got {type(module).__name__}")
+    if width is not None and found != width:
+        raise ValueError(f"{name}: expected the encoder's d_model = {width}, got {found}")
+    return found
 
 
 def check_sequence(name: str, x: Tensor, width: int, like: Tensor | None = None) -> None:

@@ -89,9 +89,42 @@ def test_a_module_that_ignores_its_input_has_no_reach():
     assert (found.reach == 0).all() and (found.span, found.window, found.leaks) == (0, 0, [])
 
 
+class Applies(torch.nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x):
+        return self.function(x)
+
+
+@pytest.mark.parametrize("function", [torch.zeros_like, torch.detach, lambda x: x.argmax(-1)])
+def test_what_no_derivative_leads_through_has_no_reach(function):
+    assert (xray(Applies(function), torch.randn(1, 4, 3)).reach == 0).all()
+
+
+def test_a_module_may_change_its_input_in_place_and_x_stays_as_it_is():
+    x = torch.tensor([[[1.0], [-1.0], [2.0]]])
+    kept = x.clone()
+    assert reach(torch.nn.ReLU(inplace=True), x).tolist() == [[1, 0, 0], [0, 0, 0], [0, 0, 1]]
+    assert torch.equal(x, kept)
+
+
+def test_recurrent_networks_are_looked_through_without_cudnn_which_has_no_backward_pass_in_evaluation_mode():
+    before, seen = torch.backends.cudnn.enabled, []
+
+    def note(x):
+        seen.append(torch.backends.cudnn.enabled)
+        return x
+
+    reach(Applies(note), torch.randn(1, 2, 3))
+    assert seen == [False] and torch.backends.cudnn.enabled == before
+
+
 @pytest.mark.parametrize(
     ("module", "x", "message"),
     [
+        (Applies(lambda x: [x]), torch.randn(1, 5, 3), r"model: expected an output \(1, 5, …\) for this x, got list"),
         (Shift(0), torch.randn(2, 5, 3), r"x: expected one sequence \(1, time, width\), got \(2, 5, 3\)"),
         (Shift(0), torch.randn(5, 3), r"x: expected one sequence \(1, time, width\), got \(5, 3\)"),
         (torch.nn.Flatten(), torch.randn(1, 5, 3), r"model: expected an output \(1, 5, …\) for this x, got \(1, 15\)"),

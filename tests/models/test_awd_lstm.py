@@ -1,5 +1,7 @@
 """AWD-LSTM: torch's LSTM without its regularisation, and each piece of that against its definition."""
 
+import math
+
 import pytest
 import torch
 
@@ -114,6 +116,12 @@ def test_the_cache_pointer_equals_its_definition_also_in_pieces(window):
         pieces.append(found)
     torch.testing.assert_close(torch.cat(pieces, 1), expected, rtol=0, atol=1e-10)
     assert isinstance(past, Cached)
+
+
+def test_a_word_that_is_next_to_impossible_keeps_its_own_logarithm():
+    logits = torch.tensor([[[200.0, 0.0], [200.0, 0.0]]])
+    log_p, _ = cache_pointer(torch.ones(1, 2, 3), torch.zeros(1, 2, dtype=torch.long), logits, mix=0.5)
+    torch.testing.assert_close(log_p[0, :, 1], torch.tensor([-200.0, -200.0 + math.log(0.5)]))
 
 
 def test_a_word_that_followed_the_same_state_becomes_likelier():

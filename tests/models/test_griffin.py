@@ -66,7 +66,7 @@ def small(layers: int = 4, window: int = 3, seed: int = 0, **changes: object) ->
     return model
 
 
-def gradients_agree(ours: torch.nn.Module, naive, x: torch.Tensor) -> None:
+def assert_same_with_gradients(ours: torch.nn.Module, naive, x: torch.Tensor) -> None:
     twin = {k: p.detach().clone().requires_grad_() for k, p in ours.named_parameters()}
     x_ours, x_twin = x.clone().requires_grad_(), x.clone().requires_grad_()
     y, expected = ours(x_ours), torch.stack([naive(twin, row) for row in x_twin])
@@ -84,12 +84,12 @@ def test_a_recurrent_block_equals_its_equations_with_all_gradients():
     block = RecurrentBlock(6, 3).double()
     for parameter in block.parameters():
         torch.nn.init.normal_(parameter)
-    gradients_agree(block, naive_recurrent_block, torch.randn(2, 7, 6, dtype=torch.float64))
+    assert_same_with_gradients(block, naive_recurrent_block, torch.randn(2, 7, 6, dtype=torch.float64))
 
 
 def test_two_layers_equal_the_equations_with_all_gradients():
     x = torch.randn(2, 6, 8, dtype=torch.float64)
-    gradients_agree(small(layers=2), lambda p, row: naive_griffin(p, row, 2), x)
+    assert_same_with_gradients(small(layers=2), lambda p, row: naive_griffin(p, row, 2), x)
 
 
 def test_every_third_block_is_attention():

@@ -115,3 +115,8 @@ def test_a_model_that_has_gone_wrong_does_not_babble(model):
         model.decoder.bias[0] = torch.nan
     with pytest.raises(ValueError, match="logits: expected finite numbers"):
         model.generate(torch.tensor([[1]]), 3)
+
+
+def test_what_is_no_backbone_is_refused():
+    with pytest.raises(ValueError, match="backbone: expected a backbone with a d_model and a step, got Linear"):
+        LanguageModel(torch.nn.Linear(2, 2), 5)

@@ -204,6 +204,20 @@ def test_dropout_hides_the_same_units_at_every_step():
     assert 0 < (y == 0).float().mean() < 1
 
 
+@pytest.mark.parametrize("where", ["dropout_input", "dropout_hidden", "dropout"])
+def test_each_of_awd_lstms_dropouts_acts_at_its_place_and_activations_are_before_the_last(where):
+    torch.manual_seed(0)
+    model, x = MCRNN(64, layers=2, **{"dropout_hidden": 0.0} | {where: 0.5}).double(), torch.randn(2, 5, 64).double()
+    expected, seen = model.eval()(x), {}
+    for name, layer in zip(("first", "second"), model.layers, strict=True):
+        layer.register_forward_pre_hook(lambda _, args, name=name: seen.update({name: args[0]}))
+    raw, _ = model.train().activations(x)
+    hidden = [(seen[name] == 0).any().item() for name in ("first", "second")]
+    assert hidden == [where == "dropout_input", where == "dropout_hidden"]
+    assert torch.equal(raw, expected) is (where == "dropout")
+    assert (model(x) == 0).any().item() is (where == "dropout")
+
+
 @pytest.mark.parametrize(
     ("argument", "value", "message"),
     [
@@ -216,6 +230,7 @@ def test_dropout_hides_the_same_units_at_every_step():
         ("mapping_start", "zero", "mapping_start: 'zero' is unknown"),
         ("weight_dropout", 1.0, "weight_dropout: expected a number from 0"),
         ("dropout", -0.1, "dropout: expected a number from 0"),
+        ("dropout_input", 1.0, "dropout: expected a number from 0"),
         ("d_hidden", 0, "d_hidden: expected a whole number of at least 1, got 0"),
     ],
 )

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import rtx
-from rtx.models import RNN, RTransformer, Transformer
+from rtx.models import RNN, LanguageModel, RTransformer, Transformer
 from rtx.nn import naive, sinusoidal_positions
 
 
@@ -141,3 +141,21 @@ def test_parameters_are_those_of_the_published_code_that_live(task, sizes, publi
     ours = sum(p.numel() for p in rtx.build(task, "r-transformer", **sizes).parameters())
     biases = sizes["layers"] * 4 * sizes["d_model"]
     assert abs(ours + biases - published) < 0.005 * published
+
+
+CHARACTERS = {"d_model": 512, "layers": 3, "heads": 8, "window": 7}
+WORDS = {"d_model": 128, "layers": 3, "heads": 4, "window": 9, "cell": "lstm"}
+
+
+@pytest.mark.parametrize(
+    ("backbone", "sizes", "vocabulary", "published"),
+    [
+        (RTransformer, CHARACTERS, 49, 14_200_000),
+        (RTransformer, WORDS, 10_000, 2_300_000),
+        (RNN, {"d_model": 700, "layers": 3, "cell": "lstm"}, 10_000, 18_800_000),
+    ],
+)
+def test_parameters_of_language_models_are_those_of_the_published_codes(backbone, sizes, vocabulary, published):
+    with torch.device("meta"):
+        ours = sum(p.numel() for p in LanguageModel(backbone(**sizes), vocabulary).parameters())
+    assert abs(ours - published) < 0.01 * published

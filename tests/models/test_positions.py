@@ -8,9 +8,9 @@ from rtx.models.transformer import POSITIONS
 from rtx.nn import naive
 
 
-def model(position: str, reach: int = 12, layers: int = 2, norm: str = "post") -> Transformer:
+def model(position: str, clip: int = 12, layers: int = 2, norm: str = "post") -> Transformer:
     torch.manual_seed(0)
-    return Transformer(8, layers, 2, norm=norm, position=position, reach=reach).double().eval()
+    return Transformer(8, layers, 2, norm=norm, position=position, clip=clip, max_length=12).double().eval()
 
 
 def stream(run: torch.nn.Module, x: torch.Tensor, state=None) -> tuple[torch.Tensor, object]:
@@ -65,13 +65,13 @@ def test_without_absolute_positions_a_repeated_input_gives_a_repeated_output(pos
 
 @pytest.mark.parametrize("position", POSITIONS)
 def test_every_position_sees_the_whole_past(position):
-    transformer, x = model(position, reach=12), inputs()[:1].requires_grad_()
+    transformer, x = model(position), inputs()[:1].requires_grad_()
     (gradient,) = torch.autograd.grad(transformer(x)[0, -1].square().sum(), x)
     assert (gradient[0].abs().amax(-1) > 0).all()
 
 
 def test_relative_positions_see_keys_beyond_their_tables_without_knowing_how_far():
-    transformer, x = model("relative", reach=2), inputs()[:1].requires_grad_()
+    transformer, x = model("relative", clip=2), inputs()[:1].requires_grad_()
     first = transformer.blocks[0][0].sublayer
     (gradient,) = torch.autograd.grad(first(x)[0, -1].square().sum(), x)
     assert (gradient[0].abs().amax(-1) > 0).all()  # one layer, distances up to 11, tables up to 2
@@ -80,21 +80,21 @@ def test_relative_positions_see_keys_beyond_their_tables_without_knowing_how_far
 
 
 def test_relative_positions_have_no_greatest_length():
-    transformer, x = model("relative", reach=3), inputs(40)
+    transformer, x = model("relative", clip=3), inputs(40)
     torch.testing.assert_close(transformer(x)[:, :12], transformer(x[:, :12]), rtol=0, atol=1e-10)
 
 
 def test_a_sequence_longer_than_the_learned_table_is_refused():
     transformer = model("learned")
     assert transformer(inputs(12)).shape == (2, 12, 8)
-    with pytest.raises(ValueError, match="x: expected at most reach = 12 learned positions, got 13"):
+    with pytest.raises(ValueError, match="x: expected at most max_length = 12 learned positions, got 13"):
         transformer(inputs(13))
 
 
 def test_a_stream_beyond_the_learned_table_is_refused_at_its_first_step_too_many():
     transformer, x = model("learned"), inputs(13)
     _, state = stream(transformer, x[:, :12])
-    with pytest.raises(ValueError, match="x: expected at most reach = 12 learned positions, got 13"):
+    with pytest.raises(ValueError, match="x: expected at most max_length = 12 learned positions, got 13"):
         transformer.step(x[:, 12], state)
 
 

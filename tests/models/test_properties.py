@@ -36,6 +36,12 @@ def test_every_parameter_gets_a_gradient(small_model):
     assert dead == []
 
 
+def test_dropout_acts_in_training_and_only_there(small_model):
+    model, x = small_model(layers=1, dropout=0.5), torch.randn(2, 9, 8)
+    assert not torch.equal(model(x), model(x))
+    assert torch.equal(model.eval()(x), small_model(layers=1).eval()(x))
+
+
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-5), (torch.bfloat16, 0.2)])
 def test_lower_precision_agrees_with_float64(small_model, dtype, tolerance):
     x = torch.randn(2, 9, 8, dtype=torch.float64)

@@ -5,14 +5,14 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtx.models import MODELS, RNN, EncoderDecoder, Seq2Seq
+from rtx.models import MODELS, RNN, EncoderDecoder, Seq2Seq, rnnsearch
 from rtx.nn import naive
 from rtx.nn.search import greedy
 from rtx.nn.state import select
 from rtx.tasks.build import hyperparameter_names
 
 SOURCES, TARGETS, BEGIN, END = 9, 7, 0, 1
-RECURRENT = [name for name in ("rnn", "lstm", "mc-rnn", "ho-rnn", "hm-rnn", "awd-lstm", "griffin") if name in MODELS]
+RECURRENT = ["rnn", "gru", "lstm", "mc-rnn", "ho-rnn", "hm-rnn", "awd-lstm", "griffin"]
 LENGTHS = torch.tensor([5, 2, 1])
 SOURCE = torch.tensor([[2, 3, 8, 0, 4], [5, 6, 0, 0, 0], [7, 0, 0, 0, 0]])
 TARGET = torch.tensor([[0, 2, 3, 4], [0, 6, 5, 1], [0, 3, 3, 1]])
@@ -291,3 +291,13 @@ def test_it_learns_to_reverse_five_tokens(build, updates):
     source = torch.randint(2, 6, (200, 5), generator=draws)
     found = model.eval().translate(source, begin=BEGIN, end=END, length=6, width=2).tokens[:, 0, :5]
     assert (found == source.flip(1)).double().mean() > 0.95
+
+
+@pytest.mark.parametrize(
+    ("vocabulary", "layers", "millions", "printed"), [(25_000, 2, 23.0, 25), (30_000, 4, 30.0, 36)]
+)
+def test_parameters_of_the_baselines_of_tables_2_and_3_are_fewer_than_printed(vocabulary, layers, millions, printed):
+    with torch.device("meta"):
+        model = rnnsearch(vocabulary, vocabulary, "lstm", d_model=256, layers=layers)
+    found = sum(p.numel() for p in model.parameters()) / 1e6
+    assert abs(found - millions) < 0.05 and found < printed

@@ -64,6 +64,19 @@ def test_rows_of_a_state_can_be_reordered_and_repeated(small_model):
         torch.testing.assert_close(y, model(x)[rows, 6:], rtol=0, atol=1e-10)
 
 
+@pytest.mark.parametrize("copy", [detach, lambda state: select(state, torch.tensor([0, 1]))], ids=["detach", "select"])
+def test_a_state_and_a_copy_of_it_go_on_without_touching_each_other(small_model, copy):
+    model, x = small_model().double().eval(), torch.randn(2, 9, 8, dtype=torch.float64)
+    other = torch.cat([x[:, :5], torch.randn(2, 4, 8, dtype=torch.float64)], 1)
+    with torch.no_grad():
+        _, state = stream(model, x[:, :5])
+        twin = copy(state)
+        _, state = stream(model, x[:, 5:7], state)
+        _, twin = stream(model, other[:, 5:7], twin)
+        torch.testing.assert_close(stream(model, x[:, 7:], state)[0], model(x)[:, 7:], rtol=0, atol=1e-10)
+        torch.testing.assert_close(stream(model, other[:, 7:], twin)[0], model(other)[:, 7:], rtol=0, atol=1e-10)
+
+
 def flops(model: torch.nn.Module, x: torch.Tensor, state: State) -> int:
     with torch.no_grad(), FlopCounterMode(display=False) as counter:
         model.step(x, state)
@@ -115,9 +128,11 @@ def test_a_cache_copies_little_however_long_it_gets():
     assert torch.equal(cache.values, -cache.keys)
 
 
-def test_a_state_of_another_batch_is_refused(small_model):
+@pytest.mark.parametrize("steps", [1, 4, 6])
+def test_a_state_of_another_batch_is_refused(small_model, steps):
+    """Also where a segment has come to its end, after 4."""
     model = small_model()
-    _, state = model.step(torch.randn(3, 8))
+    _, state = stream(model, torch.randn(3, steps, 8))
     with pytest.raises(ValueError, match="state: expected"):
         model.step(torch.randn(2, 8), state)
 

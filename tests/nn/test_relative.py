@@ -87,6 +87,17 @@ def test_queries_are_the_last_of_the_keys_in_any_number(queries):
     torch.testing.assert_close(relative.gather(weights[:, :, -queries:], v), gathered, rtol=0, atol=1e-12)
 
 
+def test_more_queries_than_keys_end_where_the_keys_do():
+    relative = layer()
+    assert relative.rows(4, 2).tolist() == (relative.rows(4, 4)[:, 2:]).tolist()
+    q, k, v = (torch.randn(2, 2, 7, 4, dtype=torch.float64) for _ in range(3))
+    scores = relative.scores(q, k)[..., 4:]
+    torch.testing.assert_close(relative.scores(q, k[:, :, 4:]), scores, rtol=0, atol=1e-12)
+    weights = torch.cat([torch.zeros_like(scores[..., :1]).expand(-1, -1, -1, 4), scores.softmax(-1)], -1)
+    few = relative.gather(weights[..., 4:], v[:, :, 4:])
+    torch.testing.assert_close(few, relative.gather(weights, v), rtol=0, atol=1e-12)
+
+
 def test_scores_do_not_know_absolute_positions():
     relative = layer(clip=20)
     q, k = (torch.randn(1, 2, 9, 4, dtype=torch.float64) for _ in range(2))
