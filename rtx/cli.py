@@ -1,16 +1,18 @@
-"""The `rtx` command: list, data, train, table."""
+"""The `rtx` command: list, data, train, sweep, evaluate, generate, translate, table."""
 
-import sys
-import tomllib
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from rtx.cli_generate import generate
+from rtx.cli_sweep import sweep_
+from rtx.cli_train import train_
+from rtx.cli_translate import evaluate_, translate_
 from rtx.models import MODELS, TRANSLATORS, WHOLE
 from rtx.models.cards import CARDS
 from rtx.tasks import TASKS, data
@@ -31,14 +33,6 @@ class Format(StrEnum):
     terminal = "terminal"
     markdown = "markdown"
     html = "html"
-
-
-class Scale(StrEnum):
-    """How much of a recipe is run."""
-
-    quick = "quick"
-    cpu = "cpu"
-    full = "full"
 
 
 class Kind(StrEnum):
@@ -98,42 +92,11 @@ def check(name: str) -> None:
     raise typer.Exit(0 if all(one.state == "verified" for one in found) else 1)
 
 
-@app.command("train", epilog="Example: rtx train nottingham r-transformer --epochs 2 --set learning_rate=1e-3")
-def train_(
-    recipe: str,
-    model: str,
-    variant: Annotated[str | None, typer.Option(help="One of the recipe's variants; its default if not given.")] = None,
-    scale: Annotated[
-        Scale, typer.Option(help="quick: a minute; cpu: hours on two cores; full: the paper's.")
-    ] = Scale.full,
-    seed: Annotated[int, typer.Option(min=0, help="Of weights, order and dropout.")] = 0,
-    epochs: Annotated[int | None, typer.Option(min=1, help="Stop early; the ledger says so.")] = None,
-    set_: Annotated[list[str] | None, typer.Option("--set", help="key=value; may be repeated.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the run's last checkpoint.")] = False,
-    devices: Annotated[str, typer.Option(help="As Lightning's: a number, or auto.")] = "auto",
-    nodes: Annotated[int, typer.Option(min=1, help="Machines that train together.")] = 1,
-    precision: Annotated[str, typer.Option(help="As Lightning's: 32-true, bf16-mixed, …")] = "32-true",
-    runs: Annotated[Path, typer.Option(help="Folder for checkpoints and logs.")] = Path("runs"),
-    results: Annotated[Path, typer.Option(help="The ledger's folder.")] = LEDGER,
-) -> None:
-    """Train a model of a recipe, choose its epoch by validation, test it once, and add it to the ledger."""
-    from rtx.training.run import train  # Lightning takes seconds to import: only here
-
-    plan = load_recipe(recipe).plan(model, variant, dict(map(parse_setting, set_ or [])), scale.value)
-    path = train(
-        plan,
-        seed,
-        epochs,
-        resume,
-        command=_command(recipe, model, variant, scale.value, seed, epochs, set_ or [], precision),
-        runs=runs,
-        results=results,
-        devices=devices if devices == "auto" else int(devices),
-        num_nodes=nodes,
-        precision=precision,
-        enable_progress_bar=sys.stderr.isatty(),
-    )
-    console.print(f"wrote {path}", soft_wrap=True)
+app.command("train", epilog="Example: rtx train nottingham r-transformer --epochs 2 --set learning_rate=1e-3")(train_)
+app.command("sweep", epilog="Example: rtx sweep nottingham gru --set learning_rate=1e-3,1e-4 --epochs 2")(sweep_)
+app.command("evaluate", epilog="Example: rtx evaluate best.safetensors --split validation")(evaluate_)
+app.command("generate", epilog="Example: rtx generate best.safetensors --temperature 0.8 --seed 1")(generate)
+app.command("translate", epilog="Example: rtx translate best.safetensors --beam 5 < german.txt")(translate_)
 
 
 @app.command("table", epilog="Example: rtx table nottingham --format markdown")
@@ -158,42 +121,6 @@ def table_(
     for hardware in sorted({row.hardware for row in rows if row.hardware}):
         models = ", ".join(dict.fromkeys(row.model for row in rows if row.hardware == hardware))
         console.print(f"hardware of {models}: {hardware}", highlight=False)
-
-
-def parse_setting(text: str) -> tuple[str, Any]:
-    """`key=value`, the value read as TOML reads it (numbers, true, lists), else as text.
-
-    Raises:
-        ValueError: if there is no `=`.
-    """
-    key, equals, value = text.partition("=")
-    if not equals or not key or not value:
-        raise ValueError(f"--set: expected key=value, got {text!r}")
-    try:
-        return key, tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
-        return key, value
-
-
-def _command(
-    recipe: str,
-    model: str,
-    variant: str | None,
-    scale: str,
-    seed: int,
-    epochs: int | None,
-    settings: list[str],
-    precision: str,
-) -> str:
-    """The run as it would be typed again; where it was stored and whether it was resumed do not change its numbers."""
-    words = ["rtx", "train", recipe, model]
-    words += ["--variant", variant] if variant else []
-    words += ["--scale", scale] if scale != "full" else []
-    words += ["--seed", str(seed)]
-    words += ["--epochs", str(epochs)] if epochs else []
-    words += [word for setting in settings for word in ("--set", setting)]
-    words += ["--precision", precision] if precision != "32-true" else []
-    return " ".join(words)
 
 
 def main() -> None:

@@ -11,11 +11,13 @@ from typing import NamedTuple
 import pytest
 from rich.console import Console
 
-from rtx.cli import main, parse_setting
+from rtx.cli import main
+from rtx.cli_train import parse_setting
 from rtx.models import MODELS, TRANSLATORS, WHOLE
 from rtx.models.cards import CARDS
 
-COMMANDS = (["list"], ["data"], ["data", "fetch"], ["data", "check"], ["train"], ["table"])
+NAMES = ("list", "data", "data fetch", "data check", "train", "sweep", "evaluate", "generate", "translate", "table")
+COMMANDS = tuple(name.split() for name in NAMES)
 
 
 class Done(NamedTuple):

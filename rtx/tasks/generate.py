@@ -1,12 +1,18 @@
-"""Continue a tune: frame after frame is drawn from what a model predicts from all the frames before it."""
+"""Continue a tune or a text: what comes next is drawn from what a model predicts from all before it."""
+
+from collections.abc import Iterator
+from itertools import chain, pairwise
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from rtx.models import LanguageModel
 from rtx.nn.mode import evaluating
+from rtx.nn.sampling import sample_token
 from rtx.nn.validate import check_finite, check_positive, check_sequence
 from rtx.tasks.build import SequenceModel
+from rtx.tasks.vocabulary import Vocabulary
 
 
 @torch.no_grad()
@@ -48,3 +54,61 @@ def continue_roll(
             found.append((torch.rand(p.shape, generator=draws) < p).to(roll))
             logits, state = model.step(found[-1][None], state)
     return torch.cat([roll, torch.stack(found)])
+
+
+def continue_text(
+    model: LanguageModel,
+    vocabulary: Vocabulary,
+    prompt: str,
+    tokens: int,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float = 1.0,
+    seed: int = 0,
+) -> Iterator[str]:
+    """What comes after the prompt, piece by piece as it is drawn: a character or a word each.
+
+    The same draws as `LanguageModel.generate`, one step of the stream each.
+
+    Args:
+        model: predicts the next token.
+        vocabulary: how it reads and writes.
+        prompt: the text so far; the model begins where a text begins if it is empty.
+        tokens: how many to add.
+        temperature, top_k, top_p: as in `rtx.nn.sampling.sample_token`.
+        seed: of the draws.
+
+    Raises:
+        ValueError: if the vocabulary is another model's, lacks a symbol of the prompt, or an argument is out of range.
+    """
+    check_positive("tokens", tokens)
+    if vocabulary.size != model.vocabulary:
+        raise ValueError(f"vocabulary: expected the model's {model.vocabulary} symbols, got {vocabulary.size}")
+    read = vocabulary.encode(prompt) or [vocabulary.start]
+    drawn = _draw(model, read, tokens, temperature, top_k, top_p, torch.Generator().manual_seed(seed))
+    # the token before says whether a blank parts the two
+    both = pairwise(chain(read[-1:], drawn))
+    return (vocabulary.decode(two)[len(vocabulary.decode(two[:1])) :] for two in both)
+
+
+@torch.no_grad()
+def _draw(
+    model: LanguageModel,
+    read: list[int],
+    tokens: int,
+    temperature: float,
+    top_k: int | None,
+    top_p: float,
+    draws: torch.Generator,
+) -> Iterator[int]:
+    device = model.embedding.weight.device
+    with evaluating(model):
+        state = None
+        for token in read:
+            logits, state = model.step(torch.tensor([token], device=device), state)
+        for left in range(tokens, 0, -1):
+            check_finite("logits of the model", logits)
+            found = sample_token(logits, temperature, top_k, top_p, draws)
+            yield int(found)
+            if left > 1:
+                logits, state = model.step(found, state)

@@ -9,19 +9,15 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
-from torch.nn.functional import cross_entropy
 
 from rtx.tasks import data
-from rtx.tasks.task import Batch, Example, Examples, Split, Sum, Task, sequence_count, widened
-
-if TYPE_CHECKING:
-    from torchmetrics import Metric
+from rtx.tasks.classification import percent_commonest, percent_correct, summed_cross_entropy
+from rtx.tasks.task import Example, Examples, Split, Task
 
 Bytes = NDArray[np.uint8]
 
@@ -36,21 +32,27 @@ class Images(NamedTuple):
     labels: Bytes
 
 
-def digits() -> Task:
-    """Scikit-learn's digits: 64 pixels scaled to [0, 1]; about 80/10/10 % of each class per split."""
+def digits(permuted: bool = False) -> Task:
+    """Scikit-learn's digits: 64 pixels scaled to [0, 1]; about 80/10/10 % of each class per split.
+
+    Args:
+        permuted: as for `mnist`.
+    """
 
     @cache
     def whole() -> Images:
         from sklearn.datasets import load_digits
 
         bunch = load_digits()  # pixels are whole numbers from 0 to 16
-        return Images(bunch.data.astype(np.uint8), bunch.target.astype(np.uint8))
+        pixels = bunch.data.astype(np.uint8)
+        return Images(pixels[:, permutation(64)] if permuted else pixels, bunch.target.astype(np.uint8))
 
     def read() -> Mapping[Split, Images]:
         parts = stratified_split(whole().labels)
         return {split: Images(whole().pixels[part], whole().labels[part]) for split, part in parts.items()}
 
-    return _task("digits", read, lambda: data.sha256_of_arrays(*whole()), mean=0.0, scale=16.0)
+    name = "permuted-digits" if permuted else "digits"
+    return _task(name, read, lambda: data.sha256_of_arrays(*whole()), mean=0.0, scale=16.0)
 
 
 def mnist(permuted: bool = False) -> Task:
@@ -99,18 +101,6 @@ def stratified_split(labels: Bytes) -> dict[Split, NDArray[np.int64]]:
         for split, part in zip(parts, np.split(members, [-2 * tenth, -tenth]), strict=True):
             parts[split].append(part)
     return {split: np.sort(np.concatenate(part)) for split, part in parts.items()}
-
-
-def summed_cross_entropy(predictions: Tensor, batch: Batch) -> Sum:
-    """Cross-entropy in nats of (B, 10) logits, summed over images."""
-    return Sum(cross_entropy(widened(predictions), batch.targets, reduction="sum"), sequence_count(batch))
-
-
-def percent_correct() -> "Metric":
-    """torchmetrics' accuracy, in percent: how many images have their class as the largest of 10 logits."""
-    from torchmetrics.classification import MulticlassAccuracy
-
-    return 100 * MulticlassAccuracy(num_classes=10, average="micro")
 
 
 def read_mnist(images: Path, labels: Path) -> Images:
@@ -180,4 +170,5 @@ def _task(
         metric="accuracy (%)",
         best="max",
         sha256=sha256,
+        trivial=lambda: percent_commonest(splits()["test"].labels.tolist()),
     )

@@ -34,6 +34,7 @@ class BatchOrder(Sampler[list[int]]):
     def __init__(self, lengths: list[int], batch_size: int, order: str = "shuffled", seed: int = 0) -> None:
         self.lengths, self.batch_size = lengths, check_positive("batch_size", batch_size)
         self.order, self.seed, self.epoch = check_choice("order", order, ORDERS), seed, 0
+        self.skipped = 0
         together = torch.distributed.is_available() and torch.distributed.is_initialized()
         self.processes = torch.distributed.get_world_size() if together else 1
         self.rank = torch.distributed.get_rank() if together else 0
@@ -49,12 +50,17 @@ class BatchOrder(Sampler[list[int]]):
         """The epoch whose order comes next."""
         self.epoch = epoch
 
+    def skip(self, batches: int) -> None:
+        """Leave out so many batches of the epoch that comes next: a resumed run has had them. They still count."""
+        self.skipped = batches
+
     def __len__(self) -> int:
         """Batches of this process."""
         return len(self._batches())
 
     def __iter__(self) -> Iterator[list[int]]:
-        yield from self._batches()
+        batches, self.skipped = self._batches()[self.skipped :], 0
+        yield from batches
 
     def _batches(self) -> list[list[int]]:
         size, every = self.batch_size, self.batch_size * self.processes
@@ -102,4 +108,6 @@ def loader(
     order = order or ("shuffled" if split == "train" else "as it is")
     lengths = [len(examples[i].inputs) for i in range(len(examples))] if order == "bucketed" else [0] * len(examples)
     batches = BatchOrder(lengths, batch_size, order, seed)
-    return DataLoader(examples, batch_sampler=batches, collate_fn=partial(collate, per=task.per))  # type: ignore[arg-type]
+    own = torch.Generator().manual_seed(seed)  # else beginning an epoch would draw from the one that dropout draws from
+    together = partial(collate, per=task.per)
+    return DataLoader(examples, batch_sampler=batches, collate_fn=together, generator=own)  # type: ignore[arg-type]

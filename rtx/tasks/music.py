@@ -1,30 +1,27 @@
 """Polyphonic music: predict which of 88 notes sound in the next frame of a piano roll.
 
-Nottingham: Boulanger-Lewandowski et al. (2012), prepared and split as in Bai et al. (2018) and in
-R-Transformer, Section 4.2. Chorales: J. S. Bach's, from the corpus inside the installed music21.
+Nottingham, JSB, Piano-midi.de and MuseData: Boulanger-Lewandowski et al. (2012), prepared and split as in Bai et al.
+(2018); Nottingham also in R-Transformer, Section 4.2. Chorales: J. S. Bach's, from the corpus inside the installed
+music21.
 """
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from rtx.nn.validate import check_choice
 from rtx.tasks import data
+from rtx.tasks.rolls import LOWEST, NOTES, Roll, check_roll, marginal_nll, read_mat
 from rtx.tasks.task import SPLITS, Batch, Example, Examples, Split, Sum, Task, mean_of, real_steps, widened
 
-Roll = NDArray[np.uint8]  # (frames, 88), 1 where a note sounds
-
-NOTES = 88  # the keys of a piano
-LOWEST = 21  # MIDI number of the first key, A0
 FRAMES_PER_QUARTER = 2  # of the chorales: a frame lasts an eighth note
 FRAME_SECONDS = 0.3  # of the chorales when played: 100 quarter notes a minute
 
@@ -32,10 +29,22 @@ FRAME_SECONDS = 0.3  # of the chorales when played: 100 quarter notes a minute
 def nottingham() -> Task:
     """Nottingham: 694/173/170 folk tunes with chords; every frame but the first is predicted."""
 
-    def read() -> dict[Split, list[Roll]]:
-        return read_mat(data.fetch("nottingham")["Nottingham.mat"])
+    return _published("nottingham")
 
-    return piano_roll_task("nottingham", read, lambda: data.sha256("nottingham"))
+
+def jsb() -> Task:
+    """JSB: 229/76/77 of Bach's chorales, a frame per quarter note; other pieces and frames than those of `chorales`."""
+    return _published("jsb")
+
+
+def piano() -> Task:
+    """Piano-midi.de: 87/12/25 pieces of classical piano music."""
+    return _published("piano")
+
+
+def muse() -> Task:
+    """MuseData: 524/135/124 pieces for orchestra and piano."""
+    return _published("muse")
 
 
 def chorales() -> Task:
@@ -99,6 +108,7 @@ def piano_roll_task(
         metric="NLL per frame (nats)",
         best="min",
         sha256=sha256,
+        trivial=lambda: marginal_nll(rolls()["train"], rolls()["test"]),
     )
 
 
@@ -112,45 +122,12 @@ def frame_nll(predictions: Tensor, batch: Batch) -> Sum:
     return Sum(total, batch.lengths.sum())
 
 
-def check_roll(name: str, roll: ArrayLike) -> Roll:
-    """`roll` as uint8.
+def _published(name: str) -> Task:
+    def read() -> dict[Split, list[Roll]]:
+        (path,) = data.fetch(name).values()
+        return read_mat(path)
 
-    Raises:
-        ValueError: unless it is a (frames, 88) array of 0 and 1 with at least two frames.
-    """
-    roll = np.asarray(roll)
-    if roll.ndim != 2 or roll.shape[1] != NOTES:
-        raise ValueError(f"{name}: expected a piano roll (frames, {NOTES}), got shape {roll.shape}")
-    if len(roll) < 2:
-        raise ValueError(f"{name}: expected at least two frames, one to read and one to predict, got {len(roll)}")
-    bad = (roll != 0) & (roll != 1)  # NaN differs from both
-    if bad.any():
-        first = tuple(int(i) for i in np.argwhere(bad)[0])
-        raise ValueError(f"{name}: expected only 0 and 1, got {roll[first]} at (frame, note) {first}")
-    return roll.astype(np.uint8)
-
-
-def read_mat(path: Path) -> dict[Split, list[Roll]]:
-    """The rolls of a MATLAB file in Boulanger-Lewandowski's layout, by split.
-
-    Raises:
-        ValueError: unless it holds cell arrays traindata, validdata and testdata of (frames, 88) arrays.
-    """
-    from scipy.io import loadmat
-
-    keys: dict[Split, str] = {"train": "traindata", "validation": "validdata", "test": "testdata"}
-    expected = f"expected MATLAB cell arrays {', '.join(keys.values())} of (frames, {NOTES}) matrices of 0 and 1"
-    try:
-        cells = loadmat(path)
-    except Exception as error:  # scipy has many kinds: ValueError, MatReadError, zlib.error, TypeError, …
-        raise ValueError(f"{path}: cannot be read ({error}); {expected}") from error
-    for key in keys.values():
-        if key not in cells or cells[key].dtype != object or not cells[key].size:
-            raise ValueError(f"{path}: has no cell array {key!r}; {expected}")
-    return {
-        split: [check_roll(f"{path}, {key}[{i}]", roll) for i, roll in enumerate(cells[key].ravel())]
-        for split, key in keys.items()
-    }
+    return piano_roll_task(name, read, lambda: data.sha256(name))
 
 
 def _next_frames(rolls: Sequence[Roll], index: int) -> Example:

@@ -1,27 +1,65 @@
 """Tasks by the name that recipes and the command line use."""
 
+import inspect
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from rtx.nn.validate import check_choice
-from rtx.tasks import images, music, toy
+from rtx.tasks import images, music, summarization, text, toy, translation
 from rtx.tasks.task import Task
 
-TASKS: dict[str, Callable[[], Task]] = {
+TASKS: dict[str, Callable[..., Task]] = {
     "add": toy.add,
     "multiply": toy.multiply,
+    "temporal-order": toy.temporal_order,
+    "copy-memory": toy.copy_memory,
+    "locality-dial": toy.locality_dial,
     "digits": images.digits,
+    "permuted-digits": partial(images.digits, permuted=True),
     "mnist": images.mnist,
     "permuted-mnist": partial(images.mnist, permuted=True),
     "chorales": music.chorales,
     "nottingham": music.nottingham,
+    "jsb": music.jsb,
+    "piano": music.piano,
+    "muse": music.muse,
+    "characters": text.characters,
+    "words": text.words,
+    "ptb-char": text.ptb_char,
+    "ptb-char-mikolov": partial(text.ptb_char, form="mikolov"),
+    "ptb-char-eos": partial(text.ptb_char, form="eos"),
+    "ptb-word": text.ptb_word,
+    "dates": translation.dates,
+    "multi30k": translation.multi30k,
+    "iwslt14": translation.iwslt14,
+    "iwslt14-mixer": partial(translation.iwslt14, split="mixer"),
+    "docstrings": summarization.docstrings,
+    "gigaword": summarization.gigaword,
 }
 
 
-def task_by_name(name: str) -> Task:
-    """The task of that name, with its default settings.
+def task_by_name(name: str, **arguments: Any) -> Task:
+    """The task of that name.
+
+    Args:
+        name: one of `TASKS`.
+        arguments: the task's own, such as `length=100`; its defaults where not given.
 
     Raises:
-        ValueError: if there is none; the nearest name is suggested.
+        ValueError: if the name or an argument is unknown (the nearest is suggested), or an argument is out of range.
     """
-    return TASKS[check_choice("task", name, TASKS)]()
+    known = task_arguments(name)
+    for argument in arguments:
+        check_choice(f"argument of {name}", argument, known)
+    return TASKS[name](**arguments)
+
+
+def task_arguments(name: str) -> list[str]:
+    """The arguments that a task takes, but for those that its name has fixed.
+
+    Raises:
+        ValueError: if there is no such task; the nearest name is suggested.
+    """
+    make = TASKS[check_choice("task", name, TASKS)]
+    return [k for k in inspect.signature(make).parameters if k not in getattr(make, "keywords", {})]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, overload, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, overload, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -23,6 +23,9 @@ at each of its tokens; or the next token of a target sentence, given a source se
 
 IGNORED = -100
 """The target of a token that is not scored, as torch's cross-entropy has it: context, padding."""
+
+Scores = dict[str, float | str]
+"""Scores by name, and by what they were measured."""
 
 
 class Example(NamedTuple):
@@ -61,13 +64,18 @@ class Sum:
 class Text(Protocol):
     """Reads and writes a kind of tokens."""
 
-    size: int
+    @property
+    def size(self) -> int:
+        """How many different tokens there are."""
 
     def encode(self, text: str) -> list[int]:
         """The tokens of a text."""
 
     def decode(self, tokens: Sequence[int]) -> str:
         """The text of tokens."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Itself in plain values, its `kind` among them, for a checkpoint."""
 
 
 def mean_metric() -> "Metric":
@@ -123,7 +131,7 @@ class Task:
     scorer: Callable[[], "Metric"] = mean_metric
     sha256: Callable[[], str | None] = lambda: None
     trivial: Callable[[], float] | None = None
-    examine: "Callable[[nn.Module, Split, int | None], dict[str, float]] | None" = None
+    examine: "Callable[[nn.Module, Split, int | None], Scores] | None" = None
     texts: "tuple[Text, ...]" = ()
 
     def predict(self, model: nn.Module, batch: Batch) -> Tensor:

@@ -29,14 +29,15 @@ class Trigger:
     Args:
         optimizer: of `non_monotonic_asgd`.
         patience: n, the non-monotone interval; 5 in the paper.
+        losses: those observed so far, by a trigger before this one; what this one observes is added to it.
 
     Raises:
         ValueError: if `patience` is below 1.
     """
 
-    def __init__(self, optimizer: torch.optim.ASGD, patience: int = 5) -> None:
+    def __init__(self, optimizer: torch.optim.ASGD, patience: int = 5, losses: list[float] | None = None) -> None:
         self.optimizer, self.patience = optimizer, check_positive("patience", patience)
-        self.losses: list[float] = []
+        self.losses = [] if losses is None else losses
 
     @property
     def fired(self) -> bool:

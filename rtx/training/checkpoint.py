@@ -1,7 +1,8 @@
 """Trained models as safetensors: numbers and a JSON card, never code."""
 
 import json
-import os
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,18 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import nn
 
+from rtx.tasks import Task, task_by_name
 from rtx.tasks.build import build
+from rtx.tasks.subwords import Subwords
+from rtx.tasks.task import Text
+from rtx.tasks.vocabulary import Vocabulary
+from rtx.training.files import write_whole
+
+TEXTS: dict[str, Callable[[dict[str, Any]], Text]] = {
+    "vocabulary": Vocabulary.from_json,
+    "subwords": Subwords.from_json,
+}
+"""What reads the `texts` of a card again, by their kind."""
 
 
 def save_checkpoint(
@@ -22,13 +34,12 @@ def save_checkpoint(
         path: the file.
         network: made by `rtx.build(task, model, **hyperparameters)`.
         task, model, hyperparameters: what `build` was given.
-        facts: what else the card shall say (recipe, seed, epoch, …).
+        facts: what else the card shall say (recipe, seed, epoch, …); `texts`, the `to_json` of each of the task's,
+            makes it independent of the data they were learned from.
     """
     card = {"task": task, "model": model, "hyperparameters": hyperparameters} | facts
-    tensors = {k: v.detach().cpu().contiguous() for k, v in network.state_dict().items()}
-    partial = path.with_name(path.name + ".partial")
-    partial.write_bytes(save(tensors, metadata={"rtx": json.dumps(card)}))
-    os.replace(partial, path)
+    tensors = {k: v.detach().cpu().contiguous() for k, v in _tensors(network).items()}
+    write_whole(path, save(tensors, metadata={"rtx": json.dumps(card)}))
 
 
 def read_card(path: str | Path) -> dict[str, Any]:
@@ -53,14 +64,48 @@ def load_checkpoint(path: str | Path, model: str | None = None) -> nn.Module:
     card, tensors = _read(path)
     if model is not None and card["model"] != model:
         raise ValueError(f"{path}: expected a checkpoint of {model}, got one of {card['model']}")
-    network = build(card["task"], card["model"], **card["hyperparameters"])
-    expected = {k: tuple(v.shape) for k, v in network.state_dict().items()}
+    network = build(_task(card, path), card["model"], **card["hyperparameters"])
+    expected = {k: tuple(v.shape) for k, v in _tensors(network).items()}
     given = {k: tuple(v.shape) for k, v in tensors.items()}
     if expected != given:
         odd = sorted({k for k, _ in expected.items() ^ given.items()})
         raise ValueError(f"{path}: tensors do not fit {card['model']}, missing, unknown or of another shape: {odd}")
-    network.load_state_dict(tensors)
+    network.load_state_dict(tensors, strict=False)  # tied tensors are there under one of their names
     return network.eval()
+
+
+def _tensors(network: nn.Module) -> dict[str, torch.Tensor]:
+    """The network's tensors by name; one with several names, as tied embeddings have, by its first."""
+    seen: set[int] = set()
+    return {
+        name: tensor
+        for name, tensor in network.state_dict(keep_vars=True).items()
+        if id(tensor) not in seen and not seen.add(id(tensor))  # type: ignore[func-returns-value]
+    }
+
+
+def load_texts(path: str | Path) -> tuple[Text, ...]:
+    """How a checkpoint's network reads and writes its tokens; nothing, if it reads numbers.
+
+    Raises:
+        ValueError: as `read_card`, or if the texts are of an unknown kind.
+    """
+    return _texts(read_card(path), path)
+
+
+def _texts(card: dict[str, Any], path: str | Path) -> tuple[Text, ...]:
+    try:
+        return tuple(TEXTS[table["kind"]](table) for table in card.get("texts", ()))
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{path}: its texts are damaged or of an unknown kind ({error})") from None
+
+
+def _task(card: dict[str, Any], path: str | Path) -> Task:
+    """The task, as large as it was: its data may be missing here, or others."""
+    task, texts = task_by_name(card["task"], **card.get("task_arguments", {})), _texts(card, path)
+    if not texts:
+        return task
+    return replace(task, inputs=texts[0].size, outputs=texts[-1].size, texts=texts)
 
 
 def _read(path: str | Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:

@@ -1,7 +1,6 @@
 """The ledger: one JSON file per finished run, holding its numbers and where they come from."""
 
 import json
-import os
 import platform
 import subprocess
 from collections.abc import Iterator
@@ -12,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
+
+from rtx.training.files import write_whole
 
 LEDGER = Path("results")
 
@@ -54,15 +55,20 @@ class Result:
     details: dict[str, Any] = field(default_factory=dict)
 
 
-def write_result(result: Result, ledger: Path = LEDGER) -> Path:
-    """Add a run to the ledger, under a name of its own; the file is whole or not there."""
+def write_result(result: Result, ledger: Path = LEDGER, ended: str | None = None) -> Path:
+    """Add a run to the ledger, under a name of its own; the file is whole or not there.
+
+    Args:
+        result: of the run.
+        ledger: the folder.
+        ended: when its training did, which tells it from others; now, if not given. A run that is killed while it
+            is written here, and resumed, takes the same name again.
+    """
     folder = ledger / result.recipe
     folder.mkdir(parents=True, exist_ok=True)
-    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ")
+    stamp = ended or datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ")
     path = folder / f"{result.model}-{result.variant}-s{result.seed}-{stamp}.json"
-    partial = path.with_suffix(".partial")
-    partial.write_text(json.dumps(asdict(result), indent=2) + "\n", encoding="utf-8")
-    os.replace(partial, path)
+    write_whole(path, (json.dumps(asdict(result), indent=2) + "\n").encode())
     return path
 
 

@@ -1,5 +1,7 @@
 """The thin layer between a task, a model and Lightning's Trainer."""
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import lightning
@@ -9,13 +11,21 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader
 from torchmetrics import Metric
 
+from rtx.models.awd_lstm import activation_penalty
 from rtx.nn.state import State, detach
 from rtx.nn.validate import check_finite
 from rtx.tasks.loader import loader
 from rtx.tasks.task import Batch, Task
+from rtx.training import processes
+from rtx.training.averaging import Trigger, averaged, non_monotonic_asgd
 from rtx.training.recipe import Settings
+from rtx.training.states import from_plain, to_plain
 
-OPTIMIZERS = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}
+OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
+    "sgd": torch.optim.SGD,
+    "adam": torch.optim.Adam,
+    "nt-asgd": non_monotonic_asgd,
+}
 
 
 class Trainee(lightning.LightningModule):
@@ -41,22 +51,67 @@ class Trainee(lightning.LightningModule):
         self.task, self.model, self.settings, self.seed, self.card = task, model, settings, seed, card or {}
         self.validation, self.test = task.scorer(), task.scorer()
         self.live_parameters = 0
+        self.gradient_norm: Tensor | None = None  # of the last update, before clipping
+        self.batches_done = 0  # of the epoch that a resumed run goes on with
         self.state: State | None = None  # where a text is carried from batch to batch
+        self.trigger: Trigger | None = None
+        self.observed: list[float] = []  # by the trigger
+        self.penalty: Tensor | float = 0.0
+        if settings.ar or settings.tar:
+            self._watch_activations()
 
-    def training_step(self, batch: Batch) -> Tensor:
-        """One update's loss.
+    def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
+        """The loss of a batch, so weighted that what processes and accumulated batches add up to is the whole's.
+
+        A "sum" is the sum over all; a "mean" is over all that the processes' batches score together, and the mean of
+        the accumulated batches' means.
 
         Raises:
             ValueError: if the data hold NaN, or the loss is no longer finite.
         """
         check_finite("inputs", batch.inputs)
         loss = self.task.loss(self._predict(batch), batch)
-        mean = loss.total / loss.count
-        if not torch.isfinite(mean):
-            rate = self.optimizers().param_groups[0]["lr"]  # type: ignore[union-attr]
-            raise ValueError(f"loss: became {mean.item()} at step {self.global_step}, learning rate {rate:g}")
-        self.log("train_loss", mean.detach(), prog_bar=True, batch_size=len(batch.lengths))
-        return loss.total if self.settings.reduction == "sum" else mean
+        everyones, count = processes.total(self.trainer, torch.stack([loss.total, loss.count.to(loss.total)]))
+        if not torch.isfinite(everyones):
+            raise ValueError(f"loss: became {(everyones / count).item()} at {self._place()}")
+        self.log("train_loss", everyones / count, prog_bar=True, batch_size=len(batch.lengths))
+        # Lightning takes the mean over the processes' gradients, and over `together` batches
+        summed = (loss.total + self.penalty * loss.count) * self.trainer.world_size
+        together = self.settings.accumulate
+        if self.settings.reduction == "sum":
+            return summed * together
+        first = batch_idx - batch_idx % together
+        return summed / count * (together / min(together, self.trainer.num_training_batches - first))
+
+    def _place(self) -> str:
+        rate = self.trainer.optimizers[0].param_groups[0]["lr"]
+        norm = "none yet" if self.gradient_norm is None else f"{self.gradient_norm.item():.3g}"
+        return f"step {self.global_step}, learning rate {rate:g}, last gradient norm {norm}"
+
+    def configure_gradient_clipping(self, *_: Any, **__: Any) -> None:
+        """Clip an update's gradient.
+
+        Raises:
+            ValueError: if it is not finite: the weights are still those of before.
+        """
+        gradients = [p.grad for p in self.model.parameters() if p.grad is not None]
+        norm = torch.nn.utils.get_total_norm(gradients)
+        if not torch.isfinite(norm) and getattr(self.trainer.precision_plugin, "scaler", None) is None:
+            raise ValueError(f"gradient norm: became {norm.item()} at {self._place()}")
+        self.gradient_norm = norm
+        if self.settings.clip is not None:
+            torch.nn.utils.clip_grads_with_norm_(self.model.parameters(), self.settings.clip, norm)
+
+    def _watch_activations(self) -> None:
+        backbone, chosen = getattr(self.model, "backbone", None), self.settings
+        if not hasattr(backbone, "activations"):
+            raise ValueError("ar, tar: expected a model with recurrent activations, such as awd-lstm or mc-rnn")
+
+        def penalise(dropout: nn.Module, raw: tuple[Tensor, ...], dropped: Tensor) -> None:
+            if dropout.training:
+                self.penalty = activation_penalty(raw[0], dropped, chosen.ar, chosen.tar)
+
+        backbone.dropout.register_forward_hook(penalise)  # type: ignore[union-attr]
 
     def _predict(self, batch: Batch) -> Tensor:
         if not self.settings.carry:
@@ -64,6 +119,11 @@ class Trainee(lightning.LightningModule):
         logits, state = self.model.read(batch.inputs, self.state)  # type: ignore[operator]
         self.state = detach(state)
         return logits
+
+    def on_train_start(self) -> None:
+        """Every process begins with the same weights, but shall not drop the same units in its own batches."""
+        if self.global_rank:
+            lightning.seed_everything(self.seed + 1_000_003 * self.global_rank, verbose=False)
 
     def on_train_epoch_start(self) -> None:
         """A text is read from its beginning."""
@@ -78,7 +138,18 @@ class Trainee(lightning.LightningModule):
 
     def validation_step(self, batch: Batch) -> None:
         """Score a batch of the validation split."""
-        self._score("validation", self.validation, batch)
+        with self.as_validated():
+            self._score("validation", self.validation, batch)
+
+    def as_validated(self) -> AbstractContextManager[None]:
+        """The model with the weights that validation sees: averaged ones, once averaging has begun."""
+        return averaged(self.trigger.optimizer) if self.trigger and self.trigger.fired else nullcontext()
+
+    def on_validation_epoch_end(self) -> None:
+        """Tell the trigger of averaged SGD how good the weights are."""
+        if self.trigger:
+            score = float(self.validation.compute())
+            self.trigger.observe(score if self.task.best == "min" else -score)
 
     def test_step(self, batch: Batch) -> None:
         """Score a batch of the test split."""
@@ -91,7 +162,11 @@ class Trainee(lightning.LightningModule):
     def configure_optimizers(self) -> OptimizerLRScheduler:
         """The recipe's optimiser, its rate annealed when validation stops improving, or every so many epochs."""
         chosen = self.settings
-        optimizer = OPTIMIZERS[chosen.optimizer](self.model.parameters(), lr=chosen.learning_rate)
+        optimizer = OPTIMIZERS[chosen.optimizer](
+            self.model.parameters(), lr=chosen.learning_rate, weight_decay=chosen.weight_decay
+        )
+        if isinstance(optimizer, torch.optim.ASGD):
+            self.trigger = Trigger(optimizer, chosen.patience, self.observed)
         if chosen.anneal is None:
             return optimizer
         if chosen.anneal_every is not None:
@@ -104,7 +179,9 @@ class Trainee(lightning.LightningModule):
     def train_dataloader(self) -> DataLoader[Batch]:
         """The training split, in the order of the settings, by seed and epoch."""
         chosen = self.settings
-        return loader(self.task, "train", chosen.batch_size, self.seed, chosen.order, chosen.limit)
+        batches = loader(self.task, "train", chosen.batch_size, self.seed, chosen.order, chosen.limit)
+        batches.batch_sampler.skip(self.batches_done)  # type: ignore[union-attr]
+        return batches
 
     def val_dataloader(self) -> DataLoader[Batch]:
         """The validation split in its order."""
@@ -120,8 +197,13 @@ class Trainee(lightning.LightningModule):
         return loader(self.task, split, 1 if chosen.carry else chosen.batch_size, 0, order, chosen.limit_evaluation)
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Add the card, and the random state, so that dropout goes on where it was."""
-        checkpoint["rtx"] = {"card": self.card, "random": torch.get_rng_state(), "live": self.live_parameters}
+        """Add the card and what is carried from batch to batch."""
+        checkpoint["rtx"] = {
+            "card": self.card,
+            "states": processes.of_all(to_plain(self.state)),
+            "live": self.live_parameters,
+            "observed": self.observed,
+        }
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Take up a run where it was left.
@@ -129,8 +211,9 @@ class Trainee(lightning.LightningModule):
         Raises:
             ValueError: if it was another model's, or its hyper-parameters were others.
         """
-        found = checkpoint.get("rtx", {}).get("card")
-        if found != self.card:
-            raise ValueError(f"resume: expected the checkpoint of {self.card}, got one of {found}")
-        torch.set_rng_state(checkpoint["rtx"]["random"])
-        self.live_parameters = checkpoint["rtx"]["live"]
+        saved = checkpoint["rtx"]
+        if saved["card"] != self.card:
+            raise ValueError(f"resume: expected the checkpoint of {self.card}, got one of {saved['card']}")
+        self.live_parameters = saved["live"]
+        self.state = from_plain(processes.mine(saved["states"]), self.device)
+        self.observed[:] = saved["observed"]

@@ -10,9 +10,11 @@ from rtx.nn.validate import check_choice, check_positive
 from rtx.tasks import task_by_name
 from rtx.tasks.build import hyperparameter_names
 from rtx.tasks.loader import ORDERS
+from rtx.tasks.registry import task_arguments
 
 OPTIMIZERS = ("sgd", "adam", "nt-asgd")
 SCALES = ("quick", "cpu", "full")
+NOT_OF_THE_MODEL = ("paper", "paper_epochs", "model", "task", "task_arguments")
 WHOLE_NUMBERS = (
     "epochs",
     "batch_size",
@@ -32,19 +34,21 @@ class Settings:
     Args:
         epochs: passes over the training split.
         batch_size: sequences per update.
-        optimizer: "sgd" or "adam".
+        optimizer: "sgd", "adam", or "nt-asgd", SGD that averages once validation stops improving.
         learning_rate: at the start.
         reduction: a batch's loss is the "sum" over what is scored, or its "mean".
         clip: largest gradient norm; None leaves gradients as they are.
         anneal: factor on the learning rate when validation has not improved for `patience` epochs; None: constant.
-        patience: epochs.
+        patience: epochs; of "nt-asgd" its non-monotone interval.
         anneal_every: epochs; if given, the rate is annealed so often, whatever validation says.
         stop_after: epochs without improvement after which training ends; None: never.
+        stop_at: training ends when validation is better than this; None: never.
         order: of the training split, one of `rtx.tasks.loader.ORDERS`.
         carry: read a text in order, each batch from the state the one before left; needs order "columns" and a
             model with `read`.
         accumulate: batches per update.
         weight_decay: the optimiser's.
+        ar, tar: weights of activation regularisation, α and β of `rtx.models.awd_lstm.activation_penalty`.
         limit: train on the first so many sequences only; None: on all.
         limit_evaluation: validate and test on the first so many sequences only; None: on all.
     """
@@ -59,10 +63,13 @@ class Settings:
     patience: int = 3
     anneal_every: int | None = None
     stop_after: int | None = None
+    stop_at: float | None = None
     order: str = "shuffled"
     carry: bool = False
     accumulate: int = 1
     weight_decay: float = 0.0
+    ar: float = 0.0
+    tar: float = 0.0
     limit: int | None = None
     limit_evaluation: int | None = None
 
@@ -77,7 +84,7 @@ class Settings:
         for name in WHOLE_NUMBERS:
             if getattr(self, name) is not None:
                 check_positive(name, getattr(self, name))
-        for name in ("learning_rate", "clip", "anneal"):
+        for name in ("learning_rate", "clip", "anneal", "stop_at"):
             value = getattr(self, name)
             if value is not None and not (isinstance(value, int | float) and value > 0):
                 raise ValueError(f"{name}: expected a number above 0, got {value!r}")
@@ -87,9 +94,15 @@ class Settings:
 class Recipe:
     """One table of a paper: its task, each row's model and printed number, the variants and scales of training.
 
-    A row is named as its model, unless it says which one `model` is. A variant is a way to train; a scale changes the
-    task, the settings and the sizes of a variant: "full" nothing, "cpu" for hours on two cores, "quick" for about a
-    minute on data that need no download.
+    A row is named as its model, unless it says which one `model` is; the rest of it are the model's arguments, but for
+
+    - `paper`, the number that the paper prints, and `paper_epochs`, after how many epochs, where it prints that;
+    - `task`, where it is not the recipe's, and `task_arguments`, such as its `length`.
+
+    A variant is a way to train; a scale changes the task, the settings and the sizes of a variant: "full" nothing,
+    "cpu" for hours on two cores, "quick" for about a minute on data that need no download. Both may hold settings,
+    `task_arguments.…`, arguments `model.…` for every row whose model has them, and `rows.<row>.…` for one row. `sweep`
+    holds, by setting or argument, the values that the paper chose from by validation.
     """
 
     name: str
@@ -100,10 +113,15 @@ class Recipe:
     variants: dict[str, dict[str, Any]]
     models: dict[str, dict[str, Any]]
     scales: dict[str, dict[str, Any]] = field(default_factory=dict)
+    sweep: dict[str, list[Any]] = field(default_factory=dict)
 
     def paper(self, row: str) -> float | None:
         """The number that the paper prints in a row; None where it has none."""
         return self._row(row).get("paper")
+
+    def paper_epochs(self, row: str) -> int | None:
+        """The epochs that the paper trained a row for, where its table prints them."""
+        return self._row(row).get("paper_epochs")
 
     def plan(
         self,
@@ -117,26 +135,29 @@ class Recipe:
         Raises:
             ValueError: for an unknown row, variant, scale or key (the nearest is suggested), or a bad value.
         """
-        hyperparameters = {k: v for k, v in self._row(row).items() if k not in ("paper", "model")}
-        model = self._row(row).get("model", row)
-        variant = variant or self.default_variant
-        check_choice("variant", variant, self.variants)
+        printed = self._row(row)
+        check_choice("variant", variant := variant or self.default_variant, self.variants)
         check_choice("scale", scale, ["full", *self.scales])
-        changes = dict(self.scales.get(scale, {}))
-        task = changes.pop("task", self.task)
-        settings = dict(self.variants[variant])
-        per = task_by_name(task).per
+        settings, changes = dict(self.variants[variant]), dict(self.scales.get(scale, {}))
+        task = changes.pop("task", own_task := printed.get("task", self.task))
+        arguments = dict(printed.get("task_arguments", {}))
+        of_task = task_arguments(task)
+        model = printed.get("model", row)
+        hyperparameters = {k: v for k, v in printed.items() if k not in NOT_OF_THE_MODEL}
+        known = hyperparameter_names(model, task_by_name(task).per, hyperparameters.get("recurrent", "lstm"))
         for one in (settings, changes):  # each may change every row whose model has the argument
-            of_model = one.pop("model", {})
-            known = hyperparameter_names(model, per, hyperparameters.get("recurrent", "lstm"))
-            hyperparameters |= {k: v for k, v in of_model.items() if k in known}
+            hyperparameters |= {k: v for k, v in one.pop("model", {}).items() if k in known}
+            hyperparameters |= one.pop("rows", {}).get(row, {})
+            arguments |= one.pop("task_arguments", {})
         settings |= changes
+        if task != own_task:  # the other task's arguments may be none of this one's
+            arguments = {k: v for k, v in arguments.items() if k in of_task}
         train = [f.name for f in fields(Settings)]
         for key, value in (overrides or {}).items():
-            check_choice("key", key, [*known, *train])
-            (hyperparameters if key in known else settings)[key] = value
+            check_choice("key", key, [*known, *of_task, *train])
+            (hyperparameters if key in known else arguments if key in of_task else settings)[key] = value
         changed = "".join(f"+{k}={v}" for k, v in sorted((overrides or {}).items()))
-        return Plan(self, row, model, task, variant + changed, scale, hyperparameters, Settings(**settings))
+        return Plan(self, row, model, task, variant + changed, scale, hyperparameters, Settings(**settings), arguments)
 
     def _row(self, row: str) -> dict[str, Any]:
         return self.models[check_choice("model", row, self.models)]
@@ -154,6 +175,7 @@ class Plan:
     scale: str
     hyperparameters: dict[str, Any]
     settings: Settings
+    task_arguments: dict[str, Any] = field(default_factory=dict)
 
 
 def recipe_names() -> list[str]:

@@ -1,7 +1,10 @@
 """Files are found, downloaded, verified and cached, and every fault has one clear error."""
 
+import gzip
 import hashlib
+import io
 import socket
+import tarfile
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -73,8 +76,8 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def offer(monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
-    def offer(*addresses: str) -> None:
-        monkeypatch.setitem(data.DATASETS, "tune", (data.File("music/tune", GOOD, addresses),))
+    def offer(*addresses: str, name: str = "tune", **kind: object) -> None:
+        monkeypatch.setitem(data.DATASETS, "tune", (data.File(f"music/{name}", GOOD, addresses, **kind),))
 
     return offer
 
@@ -175,10 +178,137 @@ def test_an_unknown_data_set_suggests_the_nearest(look):
         look("notingham")
 
 
-def test_published_files_are_verified(real_data):
-    found = [found for name in ("nottingham", "mnist") for found in data.check(name)]
-    assert [file.state for file in found] == ["verified"] * 5
-    assert list(data.fetch("mnist").values()) == [file.path for file in found[1:]]
+def archive(**members: bytes) -> bytes:
+    written = io.BytesIO()
+    with tarfile.open(fileobj=written, mode="w:gz") as tar:
+        for name, content in members.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            tar.addfile(entry, io.BytesIO(content))
+    return written.getvalue()
+
+
+def serve(server: Server, path: str, body: bytes) -> str:
+    server.pages[path] = (body, len(body))
+    return server.address(path)
+
+
+def test_a_file_served_plain_is_kept_packed_and_known_by_its_text(server, offer, cache):
+    offer(server.address("/good/tune"), name="tune.gz", gzipped=True)
+    path = data.fetch("tune")["tune.gz"]
+    assert path == cache / "music" / "tune.gz" and gzip.decompress(path.read_bytes()) == CONTENT
+    path.write_bytes(gzip.compress(CONTENT, 1))  # packed otherwise, the same text
+    assert data.check("tune")[0].state == "verified"
+    path.write_bytes(gzip.compress(CONTENT[:-1]))
+    assert data.check("tune")[0].state == "corrupt"
+    assert gzip.decompress(data.fetch("tune")["tune.gz"].read_bytes()) == CONTENT
+    assert server.requests.total() == 2 and files_in(cache) == ["music/tune.gz"]
+
+
+@pytest.mark.parametrize("damage", [lambda whole: whole[:-9], lambda whole: b"plain text", lambda whole: b""])
+def test_a_packed_file_that_cannot_be_read_is_corrupt(damage, offer, tmp_path, monkeypatch):
+    offer(name="tune.gz", gzipped=True)
+    own = tmp_path / "own" / "music" / "tune.gz"
+    own.parent.mkdir(parents=True)
+    own.write_bytes(damage(gzip.compress(CONTENT)))
+    monkeypatch.setenv("RTX_DATA", str(tmp_path / "own"))
+    assert data.check("tune")[0].state == "corrupt"
+    with pytest.raises(ValueError, match=r"tune\.gz: corrupt or truncated, the SHA-256 of the text in it is"):
+        data.fetch("tune")
+
+
+@pytest.mark.parametrize("member", ["music/tune", "./music/tune"])
+def test_one_file_is_read_out_of_an_archive_and_no_other_touches_the_disk(member, server, offer, cache, tmp_path):
+    evil = {"../../evil": b"evil", str(tmp_path / "evil"): b"evil", "music/../../../evil": b"evil", "other": b"other"}
+    address = serve(server, "/good.tgz", archive(**evil, **{member: CONTENT}))
+    offer(address + "#music/tune", gzipped=True, name="tune.gz")
+    assert gzip.decompress(data.fetch("tune")["tune.gz"].read_bytes()) == CONTENT
+    assert files_in(tmp_path) == ["cache/music/tune.gz"]
+    assert server.requests == {"/good.tgz": 1}
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (archive(other=CONTENT), "no such file"),
+        (archive(tune=CONTENT[:-1]), "its SHA-256 is"),
+        (archive(tune=CONTENT)[:-40], "damaged"),
+        (b"no archive", "damaged"),
+    ],
+)
+def test_an_archive_that_is_wrong_is_passed_over_and_leaves_nothing(body, reason, server, offer, cache):
+    address = serve(server, "/bad.tgz", body) + "#tune"
+    offer(address)
+    with pytest.raises(FileNotFoundError, match=reason):
+        data.fetch("tune")
+    assert files_in(cache) == []
+    offer(address, server.address("/good/tune"))
+    assert data.fetch("tune")["tune"].read_bytes() == CONTENT
+
+
+def test_a_link_in_an_archive_is_not_followed(server, offer, cache, tmp_path):
+    (tmp_path / "secret").write_bytes(CONTENT)
+    written = io.BytesIO()
+    with tarfile.open(fileobj=written, mode="w:gz") as tar:
+        link = tarfile.TarInfo("tune")
+        link.type, link.linkname = tarfile.SYMTYPE, str(tmp_path / "secret")
+        tar.addfile(link)
+    offer(serve(server, "/link.tgz", written.getvalue()) + "#tune")
+    with pytest.raises(FileNotFoundError, match="no such file"):
+        data.fetch("tune")
+
+
+def test_a_file_too_large_for_any_data_set_is_refused(server, offer, monkeypatch):
+    monkeypatch.setattr("rtx.tasks.download.LARGEST", 100)
+    offer(serve(server, "/large.tgz", archive(tune=CONTENT)) + "#tune")
+    with pytest.raises(FileNotFoundError, match="tune: expected at most 100 bytes, got 31000"):
+        data.fetch("tune")
+
+
+def test_a_file_that_no_address_serves_says_how_to_come_by_it(offer, cache):
+    offer(by_hand="Ask the archive for it.")
+    with pytest.raises(FileNotFoundError, match="tune: not here, and no address serves it. Ask the archive") as error:
+        data.fetch("tune")
+    for part in (GOOD, str(cache / "music" / "tune"), "RTX_DATA"):
+        assert part in str(error.value)
+
+
+FILES = {"nottingham": 1, "jsb": 1, "piano": 1, "muse": 1, "mnist": 4}
+FILES |= {"ptb-word": 3, "ptb-char": 3, "multi30k": 12, "iwslt14": 8, "gigaword": 6}
+
+
+def test_every_published_file_has_an_address_or_a_word_on_how_to_come_by_it():
+    assert {name: len(files) for name, files in data.DATASETS.items()} == FILES
+    everything = [file for files in data.DATASETS.values() for file in files]
+    assert len({file.path for file in everything}) == len({file.sha256 for file in everything}) == 40
+    for file in everything:
+        assert len(file.sha256) == 64 and bool(file.addresses) != bool(file.by_hand)
+        served = file.name.removesuffix(".gz") if file.gzipped else file.name
+        assert all(address.endswith(f"/{served}") and address.startswith("http") for address in file.addresses)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_published_files_are_verified(name, real_data):
+    found = data.check(name)
+    assert [file.state for file in found] == ["verified"] * FILES[name]
+    assert list(data.fetch(name).values()) == [file.path for file in found]
+    assert len(data.sha256(name).split("+")) == FILES[name]
+
+
+MD5 = {  # as published, of the unpacked files
+    "ptb.train.txt.gz": "f26c4b92c5fdc7b3f8c7cdcb991d8420",
+    "ptb.valid.txt.gz": "aa0affc06ff7c36e977d7cd49e3839bf",
+    "ptb.test.txt.gz": "8b80168b89c18661a38ef683c0dc3721",
+    "ptb.char.train.txt.gz": "874909f99060142f6b88cc74c34baaa2",
+    "ptb.char.valid.txt.gz": "9e0fe5bec2a8bf43fd686dc23d5ab8bb",
+    "ptb.char.test.txt.gz": "1f9a2d1afe00f76e8bfbe09a65439681",
+}
+
+
+def test_our_checksums_of_the_penn_treebank_are_of_the_files_with_the_published_md5(real_data):
+    paths = data.fetch("ptb-word") | data.fetch("ptb-char")
+    found = {name: hashlib.md5(gzip.decompress(path.read_bytes())).hexdigest() for name, path in paths.items()}
+    assert found == MD5
 
 
 def test_arrays_are_computed_once(cache):

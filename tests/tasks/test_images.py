@@ -101,6 +101,19 @@ def test_permuted_mnist_reads_the_same_pixels_in_one_fixed_order(real_data):
     assert (plain.name, permuted.name) == ("mnist", "permuted-mnist")
 
 
+def test_the_trivial_answer_is_the_commonest_class(real_data):
+    assert mnist().trivial() == mnist(permuted=True).trivial() == 11.35  # the 1,135 ones among 10,000
+    counts = np.bincount(labels_of(digits(), "test"))
+    assert digits().trivial() == pytest.approx(100 * counts.max() / 179)
+
+
+def test_permuted_digits_are_the_same_digits_in_one_fixed_order():
+    order = torch.from_numpy(permutation(64))
+    for plain, permuted in zip(digits().split("test"), digits(permuted=True).split("test"), strict=True):
+        assert torch.equal(permuted.inputs, plain.inputs[order]) and permuted.target == plain.target
+    assert digits(permuted=True).name == "permuted-digits" and digits(permuted=True).sha256() != digits().sha256()
+
+
 def write_idx(path: Path, array: np.ndarray, kind: int = 8) -> Path:
     header = bytes((0, 0, kind, array.ndim)) + b"".join(n.to_bytes(4, "big") for n in array.shape)
     path.write_bytes(gzip.compress(header + array.astype(np.uint8).tobytes()))

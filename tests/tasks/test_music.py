@@ -6,31 +6,29 @@ import torch
 from music21 import chord, note, stream
 from scipy.io import savemat
 
-from rtx.tasks.music import (
-    LOWEST,
-    NOTES,
-    check_roll,
-    chorales,
-    distinct,
-    nottingham,
-    piano_roll_task,
-    read_mat,
-    score_to_roll,
-)
+from rtx.tasks.music import chorales, distinct, jsb, muse, nottingham, piano, piano_roll_task, score_to_roll
+from rtx.tasks.rolls import LOWEST, NOTES, check_roll, marginal_nll, read_mat
 from rtx.tasks.task import SPLITS, collate
 
-PUBLISHED = {"train": (694, 176_561), "validation": (173, 45_513), "test": (170, 44_463)}
+PUBLISHED = {  # tunes and frames of training, validation and test
+    nottingham: [(694, 176_561), (173, 45_513), (170, 44_463)],
+    jsb: [(229, 13_807), (76, 4_602), (77, 4_725)],
+    piano: [(87, 75_911), (12, 8_540), (25, 19_036)],
+    muse: [(524, 245_202), (135, 82_755), (124, 64_339)],
+}
 
 
 def roll(frames: int = 4) -> np.ndarray:
     return np.eye(frames, NOTES, dtype=np.uint8)
 
 
-def test_nottingham_has_the_published_tunes_and_frames(real_data):
-    task = nottingham()
-    for split, (tunes, frames) in PUBLISHED.items():
+@pytest.mark.parametrize("make", PUBLISHED, ids=lambda make: make.__name__)
+def test_each_set_has_the_published_pieces_and_frames(make, real_data):
+    task = make()
+    assert task.name == make.__name__ and len(task.sha256()) == 64
+    for split, (pieces, frames) in zip(SPLITS, PUBLISHED[make], strict=True):
         examples = task.split(split)
-        assert len(examples) == tunes
+        assert len(examples) == pieces
         assert sum(len(e.inputs) + 1 for e in examples) == frames  # the last frame is not an input
 
 
@@ -59,6 +57,20 @@ def test_the_marginal_baseline_of_nottingham_is_the_measured_one(real_data):
     y = torch.cat([e.target for e in test]).double()
     direct = -(y * p.log() + (1 - y) * (1 - p).log()).sum() / len(y)
     assert total / count == pytest.approx(float(direct), rel=1e-5)
+    assert task.trivial() == pytest.approx(10.26, abs=0.005)
+
+
+def test_the_trivial_answer_is_how_often_each_note_sounds():
+    train, test = [roll(4), roll(6)], [roll(3)]
+    counts = np.zeros(NOTES)
+    counts[1:6] = [2, 2, 2, 1, 1]  # in the eight frames that are predicted
+    p, expected = (counts + 0.5) / 9, 0.0
+    for frame in test[0][1:]:
+        expected -= sum(np.log(p[note] if frame[note] else 1 - p[note]) for note in range(NOTES))
+    assert marginal_nll(train, test) == pytest.approx(expected / 2)
+    task = piano_roll_task("small", lambda: {"train": train, "test": test})
+    assert task.trivial() == pytest.approx(expected / 2)
+    assert chorales().trivial() > 5
 
 
 def test_chorales_are_split_by_piece_and_no_piece_is_in_two_splits():

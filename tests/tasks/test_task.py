@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from rtx.tasks.images import percent_correct, summed_cross_entropy
+from rtx.tasks.classification import percent_correct, summed_cross_entropy
 from rtx.tasks.music import frame_nll
 from rtx.tasks.task import Example, Examples, collate, real_steps
 from rtx.tasks.toy import add, solved, squared_error

@@ -93,6 +93,18 @@ def test_a_perfect_prediction_solves_a_padded_batch():
     assert float(loss.total / loss.count) == pytest.approx(0.01, rel=1e-4)
 
 
+@pytest.mark.parametrize("make", [add, multiply])
+def test_the_trivial_answer_is_the_mean(make):
+    task = make()
+    test, validation = (torch.cat([e.target for e in task.split(split)]) for split in ("test", "validation"))
+    answer = validation.mean()
+    batch = collate(task.split("test")[:1000], task.per)
+    assert task.trivial() == pytest.approx(task.score(answer.expand(1000, 1), batch))
+    assert task.trivial() == pytest.approx(float(((test - answer).abs() < 0.04).double().mean()))
+    if make is add:  # the sum has the density 1 - |y - 1|
+        assert task.trivial() == pytest.approx(1 - 0.96**2, abs=0.025)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -22,7 +22,14 @@ KEYS = (
 def result(**changes) -> Result:
     plain = {f.name: f.name for f in fields(Result)}
     numbers = {"seed": 0, "epoch": 3, "validation": 2.5, "test": 2.25, "parameters": 1000, "seconds": 120.0}
-    return Result(**(plain | {"recipe": "tiny", "model": "gru", "versions": {}, "budget": None, "details": {}, "scale": "full"} | numbers | changes))
+    return Result(
+        **(
+            plain
+            | {"recipe": "tiny", "model": "gru", "versions": {}, "budget": None, "details": {}, "scale": "full"}
+            | numbers
+            | changes
+        )
+    )
 
 
 def test_a_run_comes_back_as_it_was_written(tmp_path):

@@ -1,20 +1,107 @@
 """Recipes: what ships loads and holds the papers' numbers; plans take overrides and refuse unknown names."""
 
+from dataclasses import replace
+
 import pytest
+import torch
 
 import rtx
 from rtx.tasks import task_by_name
 from rtx.training.recipe import Settings, load_recipe, recipe_names
 
 
-@pytest.mark.parametrize("name", recipe_names())
-def test_every_model_and_variant_of_a_shipped_recipe_can_be_built(name):
+def build_every_row(name: str, scale: str) -> None:
     recipe = load_recipe(name)
-    task = task_by_name(recipe.task)
-    for model in recipe.models:
+    for row in recipe.models:
         for variant in recipe.variants:
-            plan = recipe.plan(model, variant)
-            assert rtx.build(task, plan.model, **plan.hyperparameters).head.out_features == task.outputs
+            plan = recipe.plan(row, variant, scale=scale)
+            task = task_by_name(plan.task, **plan.task_arguments)
+            with torch.device("meta"):  # no memory, whatever the size
+                model = rtx.build(task, plan.model, **plan.hyperparameters)
+            assert any(p.requires_grad for p in model.parameters())
+
+
+@pytest.mark.parametrize("name", recipe_names())
+def test_every_row_and_variant_can_be_built_at_the_quick_scale_without_any_data(name, monkeypatch, tmp_path):
+    monkeypatch.setenv("RTX_DATA", str(tmp_path))
+    build_every_row(name, "quick")
+
+
+@pytest.mark.parametrize("name", recipe_names())
+def test_every_row_and_variant_can_be_built_at_the_larger_scales(name, real_data):
+    for scale in {"full", *load_recipe(name).scales} - {"quick"}:
+        build_every_row(name, scale)
+
+
+@pytest.mark.parametrize("name", recipe_names())
+def test_a_recipe_has_a_quick_scale_on_a_task_with_a_trivial_answer(name):
+    recipe = load_recipe(name)
+    for row in recipe.models:
+        plan = recipe.plan(row, scale="quick")
+        assert task_by_name(plan.task, **plan.task_arguments).trivial is not None
+
+
+@pytest.mark.parametrize("name", ["nottingham", "mnist"])
+def test_models_of_equal_budget_have_as_many_parameters_within_2_percent(name):
+    recipe = load_recipe(name)
+    counts = {}
+    for row in recipe.models:
+        plan = recipe.plan(row, "equal")
+        with torch.device("meta"):
+            model = rtx.build(recipe.task, plan.model, **plan.hyperparameters)
+        counts[row] = sum(p.numel() for p in model.parameters())
+    assert all(abs(n / counts["r-transformer"] - 1) < 0.02 for n in counts.values()), counts
+    assert counts["r-transformer"] == {"nottingham": 1_418_968, "mnist": 203_402}[name]
+
+
+def test_the_counts_of_equal_budget_are_of_live_parameters():
+    plan = load_recipe("mnist").plan("r-transformer", "equal")
+    task = task_by_name("digits")
+    model = rtx.build(task, plan.model, **plan.hyperparameters)
+    model(task.split("test")[0].inputs[None, :12]).sum().backward()
+    assert all(p.grad is not None for p in model.parameters())
+
+
+@pytest.mark.parametrize(
+    ("operation", "attention", "mean"),
+    [
+        ("add", [1, 1, 1, 1, 2, 3], [1, 1, 1, 2, 8, 17]),
+        ("multiply", [1, 2, 4, 2, 15, 6], [2, 2, 8, 33, 0.898, 0.808]),
+    ],
+)
+def test_feed_forward_attention_is_table_1(operation, attention, mean):
+    recipe = load_recipe(f"ffa-{operation}")
+    lengths = (50, 100, 500, 1000, 5000, 10000)
+    for pooling, printed in (("attention", attention), ("mean", mean)):
+        for length, number in zip(lengths, printed, strict=True):
+            row = f"{pooling}-{length}"
+            expected = (1.0, number) if isinstance(number, int) else (number, 100)
+            assert (recipe.paper(row), recipe.paper_epochs(row)) == expected
+            plan = recipe.plan(row)
+            assert plan.task_arguments == {"length": length} and plan.hyperparameters["pooling"] == pooling
+            assert (plan.model, plan.settings.batch_size) == ("feed-forward-attention", 100)
+    assert recipe.sweep == {"learning_rate": [3e-4, 1e-3, 3e-3, 1e-2]}
+
+
+def test_variable_lengths_are_those_of_section_2_3():
+    recipe = load_recipe("ffa-variable")
+    printed = {"add-attention": 0.999, "add-mean": 0.774, "multiply-attention": 0.994, "multiply-mean": 0.555}
+    assert {row: recipe.paper(row) for row in recipe.models} == printed
+    for row in recipe.models:
+        plan = recipe.plan(row)
+        assert plan.task == row.split("-")[0] and plan.task_arguments == {"length": 50, "longest": 10_000}
+
+
+def test_bai_et_al_print_what_the_recipes_say():
+    printed = {
+        "jsb": {"tcn": 8.10, "rnn": 8.91, "gru": 8.43, "lstm": 8.45},
+        "permuted-mnist": {"tcn": 97.2, "rnn": 25.3, "gru": 87.3, "lstm": 85.7},
+        "piano": {},
+        "muse": {},
+    }
+    for name, numbers in printed.items():
+        recipe = load_recipe(name)
+        assert {row: p for row in recipe.models if (p := recipe.paper(row)) is not None} == numbers
 
 
 def test_nottingham_is_table_2():
@@ -53,12 +140,42 @@ def test_overrides_reach_model_and_settings_and_are_named_in_the_variant(recipe)
         (("gru", None, {"epochs": 0}), "epochs: expected a whole number of at least 1, got 0"),
         (("gru", None, {"learning_rate": "fast"}), "learning_rate: expected a number above 0, got 'fast'"),
         (("gru", None, {"learning_rate": float("nan")}), "learning_rate: expected a number above 0, got nan"),
-        (("gru", None, {"optimizer": "adamw"}), "optimizer: 'adamw' is unknown, allowed are sgd, adam, nt-asgd; did you"),
+        (
+            ("gru", None, {"optimizer": "adamw"}),
+            "optimizer: 'adamw' is unknown, allowed are sgd, adam, nt-asgd; did you",
+        ),
     ],
 )
 def test_unknown_names_and_bad_values_are_refused(recipe, arguments, message):
     with pytest.raises(ValueError, match=message):
         recipe.plan(*arguments)
+
+
+def test_task_arguments_come_from_row_variant_scale_and_overrides_in_this_order(recipe):
+    rows = {"a": {"model": "gru", "d_model": 4, "task": "add", "task_arguments": {"length": 30, "size": 5}}}
+    variants = {"plain": recipe.variants["plain"] | {"task_arguments": {"longest": 60}}}
+    scales = {
+        "quick": {"task_arguments": {"length": 20}, "rows": {"a": {"d_model": 6}, "b": {"d_model": 7}}},
+        "cpu": {"task": "digits"},
+    }
+    recipe = replace(recipe, models=rows, variants=variants, scales=scales)
+    assert recipe.plan("a").task == "add"
+    assert recipe.plan("a").task_arguments == {"length": 30, "size": 5, "longest": 60}
+    quick = recipe.plan("a", scale="quick", overrides={"size": 7})
+    assert quick.task_arguments == {"length": 20, "size": 7, "longest": 60}
+    assert quick.variant == "plain+size=7" and quick.hyperparameters == {"d_model": 6}
+    assert (recipe.plan("a", scale="cpu").task, recipe.plan("a", scale="cpu").task_arguments) == ("digits", {})
+    assert rows["a"]["task_arguments"] == {"length": 30, "size": 5} and "rows" in scales["quick"]
+    with pytest.raises(ValueError, match="key: 'lenght' is unknown, .*did you mean 'length'"):
+        recipe.plan("a", overrides={"lenght": 7})
+
+
+def test_an_unknown_argument_of_a_task_is_refused():
+    assert len(task_by_name("add", size=3).split("train")) == 3
+    with pytest.raises(ValueError, match="argument of add: 'lenght' is unknown, .*did you mean 'length'"):
+        task_by_name("add", lenght=30)
+    with pytest.raises(ValueError, match="argument of permuted-mnist: 'permuted' is unknown"):
+        task_by_name("permuted-mnist", permuted=False)
 
 
 def test_unknown_recipe_is_refused_with_the_nearest_name():

@@ -1,10 +1,13 @@
 """Whole training runs on a tiny task: chosen by validation, resumed exactly, refused where they do not fit."""
 
+import csv
+import re
 from dataclasses import replace
 from typing import ClassVar
 
 import lightning
 import pytest
+import rich
 import torch
 from lightning.pytorch.callbacks import Callback
 
@@ -118,13 +121,17 @@ def test_a_run_is_resumed_from_its_last_epoch_not_its_best(recipe, tiny_task, ru
     plan = recipe.plan("gru")
     assert read_result(run(plan, epochs=3)).epoch == 1
     last = torch.load(checkpoint(tmp_path, plan).with_name("last.ckpt"), weights_only=True)
-    assert last["epoch"] + 1 == 3
+    assert last["epoch"] == 3  # epochs done
     assert read_result(run(plan, resume=True)).epoch == 1
 
 
-def test_nothing_to_resume_is_said(recipe, run):
-    with pytest.raises(ValueError, match=r"resume: there is no .*last\.ckpt"):
-        run(recipe.plan("gru"), resume=True)
+def test_resuming_a_run_without_a_checkpoint_starts_it_and_says_so(recipe, run, caplog):
+    plan = recipe.plan("gru")
+    fresh = read_result(run(plan, "a"))
+    assert "no checkpoint" not in caplog.text
+    resumed = read_result(run(plan, "b", resume=True))
+    assert "there is no checkpoint in" in caplog.text and "starts from its beginning" in caplog.text
+    assert resumed.test == fresh.test
 
 
 def test_an_unfinished_run_is_not_overwritten(recipe, run, tmp_path):
@@ -161,3 +168,73 @@ def test_a_loss_that_explodes_stops_the_run_with_its_step_and_rate(recipe, run):
     plan = recipe.plan("r-transformer", "pre", {"optimizer": "sgd", "learning_rate": 1e30})
     with pytest.raises(ValueError, match=r"loss: became (nan|inf) at step \d+, learning rate 1e\+30"):
         run(plan)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+@pytest.mark.parametrize("limit", [16, 12])  # 12: the last update has one batch of 4, or one of 4 out of 8
+def test_accumulated_batches_are_one_larger_batch(recipe, run, tmp_path, reduction, limit):
+    """Where all batches score equally many frames."""
+    common = {"optimizer": "sgd", "learning_rate": 0.01, "reduction": reduction, "limit": limit, "clip": 0.5}
+    large = recipe.plan("gru", overrides=common | {"batch_size": 8})
+    small = recipe.plan("gru", overrides=common | {"batch_size": 4, "accumulate": 2})
+    results = [read_result(run(plan)) for plan in (large, small)]
+    assert results[0].validation == pytest.approx(results[1].validation, rel=1e-6)
+    weights = [load_checkpoint(checkpoint(tmp_path, plan)).state_dict() for plan in (large, small)]
+    for key in weights[0]:
+        torch.testing.assert_close(weights[0][key], weights[1][key], rtol=1e-5, atol=1e-6)
+
+
+def test_bfloat16_trains_float32_weights(recipe, run, tmp_path):
+    plan = recipe.plan("r-transformer")
+    full, half = read_result(run(plan, "full")), read_result(run(plan, "half", precision="bf16-mixed"))
+    assert half.test == pytest.approx(full.test, rel=0.1) and half.test != full.test
+    network = load_checkpoint(checkpoint(tmp_path, plan, "half"))
+    assert {p.dtype for p in network.parameters()} == {torch.float32}
+
+
+def test_without_a_compiler_a_run_goes_on_and_says_so(recipe, run, monkeypatch, caplog):
+    monkeypatch.setattr("torch._inductor.config.cpp.cxx", (None, "/no/compiler"))
+    plan = recipe.plan("gru")
+    assert read_result(run(plan, "a", compiled=True)).test == read_result(run(plan, "b")).test
+    assert "--compile: this machine has no working compiler" in caplog.text and "goes on without" in caplog.text
+
+
+@pytest.mark.slow
+def test_a_compiled_run_gets_the_same_numbers(recipe, run, tmp_path, caplog):
+    torch._dynamo.reset()
+    plan = recipe.plan("gru")
+    compiled, plain = read_result(run(plan, "a", compiled=True)), read_result(run(plan, "b"))
+    assert compiled.test == pytest.approx(plain.test, rel=1e-4)
+    assert "--compile" not in caplog.text
+    assert torch._dynamo.utils.counters["frames"]["ok"] > 0
+    load_checkpoint(checkpoint(tmp_path, plan, "a"))  # its names are those of an uncompiled model
+
+
+def test_the_logs_hold_every_epochs_validation_also_of_a_resumed_run(recipe, run, tmp_path):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    plan = recipe.plan("gru")
+    run(plan, epochs=2)
+    run(plan, resume=True)
+    logs = checkpoint(tmp_path, plan).parent
+    seen = EventAccumulator(str(logs / "tensorboard")).Reload().Scalars("validation")
+    table = []
+    for part in ("version_0", "version_1"):
+        rows = list(csv.DictReader((logs / "log" / part / "metrics.csv").open()))
+        table += [float(row["validation"]) for row in rows if row["validation"]]
+    assert len(table) == 4
+    assert [event.value for event in seen] == pytest.approx(table)
+    assert [event.step for event in seen] == [3, 7, 11, 15]
+
+
+def test_a_bar_shows_epoch_loss_metric_speed_and_time_left(recipe, run, capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "160")
+    rich.reconfigure(force_terminal=True, width=160)
+    try:
+        run(recipe.plan("gru", overrides={"epochs": 3}), enable_progress_bar=True)
+    finally:
+        rich.reconfigure()
+    shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", capsys.readouterr().out)
+    last = [line for line in shown.replace("\r", "\n").splitlines() if "train_loss" in line][-1]
+    assert re.search(r"Epoch 2/2 .* 4/4 .* \d+\.\d+it/s train_loss: \d.*validation: \d.*left: 0:00:00", last), last

@@ -1,0 +1,101 @@
+"""`rtx generate`: a trained model goes on with a text, on the terminal, or with a tune, as MIDI and sound."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import torch
+import typer
+from torch import Tensor
+
+from rtx.models import LanguageModel
+from rtx.tasks import SequenceModel, task_by_name
+from rtx.tasks.generate import continue_roll, continue_text
+from rtx.tasks.rolls import NOTES
+from rtx.tasks.sound import write_midi, write_wav
+from rtx.tasks.vocabulary import Vocabulary
+from rtx.training.checkpoint import load_checkpoint, load_texts, read_card
+
+READ = 16  # frames of a tune that are read before it is continued
+WRITERS = {".mid": write_midi, ".wav": write_wav}
+
+
+def generate(
+    checkpoint: Annotated[Path, typer.Argument(help="best.safetensors of a run.")],
+    prompt: Annotated[
+        str, typer.Option(help="Text to go on with; of music, the number of a tune of the test split.")
+    ] = "",
+    tokens: Annotated[int, typer.Option(min=1, help="Characters, words or frames to add.")] = 400,
+    temperature: Annotated[float, typer.Option(min=0, help="Below 1 the likely becomes likelier.")] = 1.0,
+    top_k: Annotated[int | None, typer.Option(min=1, help="Of a text: draw from the k likeliest only.")] = None,
+    top_p: Annotated[float, typer.Option(help="Of a text: draw from the likeliest with this share only.")] = 1.0,
+    seed: Annotated[int, typer.Option(min=0, help="Of the draws.")] = 0,
+    out: Annotated[list[Path] | None, typer.Option(help="Of music: a .mid or .wav file; may be repeated.")] = None,
+) -> None:
+    """Go on with a text, printed as it is made, or with a tune, written as MIDI and sound."""
+    network = load_checkpoint(checkpoint)
+    if isinstance(network, LanguageModel):
+        _generate_text(network, checkpoint, prompt, tokens, temperature, top_k, top_p, seed, out)
+    elif isinstance(network, SequenceModel) and network.per == "step" and network.inputs == NOTES:
+        if top_k is not None or top_p != 1:
+            raise ValueError("top_k, top_p: choose among tokens, but the notes of a frame are drawn one by one")
+        _generate_music(network, checkpoint, prompt, tokens, temperature, seed, out)
+    else:
+        raise ValueError(f"{checkpoint}: expected a model of a text or of music, got one of {_task(checkpoint)}")
+
+
+def _generate_text(
+    network: LanguageModel,
+    checkpoint: Path,
+    prompt: str,
+    tokens: int,
+    temperature: float,
+    top_k: int | None,
+    top_p: float,
+    seed: int,
+    out: list[Path] | None,
+) -> None:
+    if out:
+        raise ValueError(f"out: is for music; a text goes to the terminal, or where `> {out[0]}` leads it")
+    (vocabulary,) = load_texts(checkpoint) or task_by_name(_task(checkpoint)).texts
+    assert isinstance(vocabulary, Vocabulary)
+    pieces = continue_text(network, vocabulary, prompt, tokens, temperature, top_k, top_p, seed)
+    sys.stdout.write(prompt)
+    for piece in pieces:
+        sys.stdout.write(piece)
+        sys.stdout.flush()
+    sys.stdout.write("\n")
+
+
+def _generate_music(
+    network: SequenceModel,
+    checkpoint: Path,
+    prompt: str,
+    frames: int,
+    temperature: float,
+    seed: int,
+    out: list[Path] | None,
+) -> None:
+    paths = out or [Path("tune.mid"), Path("tune.wav")]
+    for path in paths:
+        if path.suffix not in WRITERS:
+            raise ValueError(f"out: expected a file that ends in {' or '.join(WRITERS)}, got {path}")
+    start = _start(checkpoint, prompt)
+    roll = continue_roll(network, start, frames, temperature, seed)
+    for path in paths:
+        WRITERS[path.suffix](path, roll.numpy())
+        typer.echo(f"wrote {path}")
+
+
+def _start(checkpoint: Path, prompt: str) -> Tensor:
+    """The first frames of a tune of the test split; without a prompt one frame of silence, which needs no data."""
+    if not prompt:
+        return torch.zeros(1, NOTES)
+    tunes = task_by_name(_task(checkpoint)).split("test")
+    if not prompt.isdecimal() or int(prompt) >= len(tunes):
+        raise ValueError(f"prompt: expected the number of a test tune, 0 to {len(tunes) - 1}, got {prompt!r}")
+    return tunes[int(prompt)].inputs[:READ]
+
+
+def _task(checkpoint: Path) -> str:
+    return str(read_card(checkpoint)["task"])

@@ -1,0 +1,119 @@
+"""`rtx sweep`."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from rtx.cli_train import (
+    Epochs,
+    HowMuch,
+    MaxTime,
+    Precision,
+    Results,
+    Runs,
+    SaveEvery,
+    Scale,
+    Seed,
+    Variant,
+    as_typed,
+    how_to_go_on,
+    parse_setting,
+    parse_time,
+)
+from rtx.tasks import task_by_name
+from rtx.training.ledger import LEDGER
+from rtx.training.recipe import load_recipe
+
+if TYPE_CHECKING:
+    from optuna import Study
+
+Values = Annotated[list[str] | None, typer.Option("--set", help="key=a,b,c, or key=a for all; may be repeated.")]
+Show = Annotated[bool, typer.Option("--show", help="Only print what has been run.")]
+Test = Annotated[bool, typer.Option("--test", help="At the end, test the best, once, and add it to the ledger.")]
+
+
+def sweep_(
+    recipe: str,
+    model: str,
+    set_: Values = None,
+    variant: Variant = None,
+    scale: HowMuch = Scale.full,
+    seed: Seed = 0,
+    epochs: Epochs = None,
+    show: Show = False,
+    test: Test = False,
+    precision: Precision = "32-true",
+    max_time: MaxTime = None,
+    save_every: SaveEvery = 5.0,
+    runs: Runs = Path("runs"),
+    results: Results = LEDGER,
+) -> None:
+    """Train a model with every combination of some settings, and choose by validation; the test split is not read.
+
+    By default over the values that the paper chose from. The same command in other terminals, or on other machines
+    that see the same folder, shares the work; each uses one device. Stopped or killed, it goes on where it was.
+    """
+    from rtx.training.survival import Stopped  # Lightning and Optuna take seconds to import: only here
+    from rtx.training.sweep import Sweep, finished, plot
+
+    loaded, max_seconds = load_recipe(recipe), parse_time(max_time)
+    values = loaded.sweep | dict(map(parse_values, set_ or []))
+    sweep = Sweep(loaded, model, values, variant, scale.value, seed, epochs, runs)
+    device: dict[str, Any] = {"devices": 1, "precision": precision, "enable_progress_bar": sys.stdout.isatty()}
+    times = {"every_seconds": 60 * save_every, "max_seconds": max_seconds}
+    try:
+        study = sweep.study() if show else sweep.run(**times, **device)
+    except Stopped as stop:
+        how_to_go_on(stop, resume=True)  # always: nothing else would
+    metric = task_by_name(sweep.plan({}).task).metric
+    _print(study, metric)
+    if not finished(study) or show:
+        return
+    plot(study, sweep.folder / "sweep.png", metric)
+    typer.echo(f"wrote {sweep.folder / 'sweep.png'}")
+    if not test:
+        return
+    if len(finished(study)) < len(sweep.grid):
+        typer.echo("rtx: not tested: others still run, or have failed", err=True)
+        raise typer.Exit(1)
+    from rtx.training.run import train
+
+    best = finished(study)[0].params
+    settings = [f"{key}={value}" for key, value in best.items()]
+    more = ["--precision", precision] if precision != "32-true" else []
+    command = as_typed(recipe, model, variant, scale, seed, epochs, settings, *more)
+    path = train(sweep.plan(best), seed, epochs, True, command, runs, results, **times, **device)
+    typer.echo(f"wrote {path}")
+
+
+def parse_values(text: str) -> tuple[str, list[Any]]:
+    """`key=a,b,c`: a list of what `parse_setting` reads, also of one.
+
+    Raises:
+        ValueError: if there is no `=`.
+    """
+    key, value = parse_setting(text)
+    if isinstance(value, list):
+        return key, value
+    return key, [parse_setting(f"{key}={part}")[1] for part in text.partition("=")[2].split(",")]
+
+
+def _print(study: "Study", metric: str) -> None:
+    from rtx.training.sweep import finished
+
+    order = [trial.number for trial in finished(study)]
+    shown = [t for t in study.get_trials() if t.state.name != "FAIL" or "error" in t.user_attrs]
+    shown.sort(key=lambda t: order.index(t.number) if t.number in order else len(order))
+    drawn = Table(box=SIMPLE_HEAD, padding=(0, 1), show_edge=False)
+    keys = list(shown[0].params) if shown else []
+    for name in (*keys, "epoch", f"validation, {metric}"):
+        drawn.add_column(name)
+    for trial in shown:
+        score = f"{trial.value:.4f}" if trial.value is not None else trial.user_attrs.get("error", "running")
+        drawn.add_row(*(str(trial.params[key]) for key in keys), str(trial.user_attrs.get("epoch", "")), score)
+    Console().print(drawn if shown else "nothing has been run")

@@ -1,0 +1,161 @@
+"""`rtx train`."""
+
+import re
+import shlex
+import sys
+import tomllib
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+from rtx.training.ledger import LEDGER
+from rtx.training.recipe import load_recipe
+
+if TYPE_CHECKING:
+    from rtx.training.survival import Stopped
+
+
+class Scale(StrEnum):
+    """How much of a recipe is run."""
+
+    quick = "quick"
+    cpu = "cpu"
+    full = "full"
+
+
+Variant = Annotated[str | None, typer.Option(help="One of the recipe's variants; its default if not given.")]
+HowMuch = Annotated[Scale, typer.Option(help="quick: a minute; cpu: hours on two cores; full: the paper's.")]
+Seed = Annotated[int, typer.Option(min=0, help="Of weights, order and dropout.")]
+Epochs = Annotated[int | None, typer.Option(min=1, help="Stop early; the ledger says so.")]
+Set = Annotated[list[str] | None, typer.Option("--set", help="key=value; may be repeated.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on from the run's last checkpoint, if it has one.")]
+Devices = Annotated[str, typer.Option(help="On each machine, as Lightning's: a number, or auto.")]
+Nodes = Annotated[int, typer.Option(min=1, help="Machines that train together, each started with this command.")]
+Precision = Annotated[str, typer.Option(help="As Lightning's: 32-true, bf16-mixed, …")]
+Compile = Annotated[bool, typer.Option("--compile", help="Compile the model: slower to begin, then faster.")]
+MaxTime = Annotated[str | None, typer.Option(metavar="HH:MM:SS", help="Save and stop after so long (exit code 124).")]
+SaveEvery = Annotated[float, typer.Option(min=0.01, help="Minutes between checkpoints inside an epoch.")]
+Runs = Annotated[Path, typer.Option(help="Folder for checkpoints and logs; all machines must see it.")]
+Results = Annotated[Path, typer.Option(help="The ledger's folder.")]
+
+
+def train_(
+    recipe: str,
+    model: str,
+    variant: Variant = None,
+    scale: HowMuch = Scale.full,
+    seed: Seed = 0,
+    epochs: Epochs = None,
+    set_: Set = None,
+    resume: Resume = False,
+    devices: Devices = "auto",
+    nodes: Nodes = 1,
+    precision: Precision = "32-true",
+    compile: Compile = False,
+    max_time: MaxTime = None,
+    save_every: SaveEvery = 5.0,
+    runs: Runs = Path("runs"),
+    results: Results = LEDGER,
+) -> None:
+    """Train a model of a recipe, choose its epoch by validation, test it once, and add it to the ledger.
+
+    Ctrl-C saves and stops (exit code 130): the same command goes on with --resume, and ends where it would have.
+    """
+    max_seconds = parse_time(max_time)
+    plan = load_recipe(recipe).plan(model, variant, dict(map(parse_setting, set_ or [])), scale.value)
+    more = ["--devices", devices] if devices != "auto" else []  # each takes a batch: together they take a larger
+    more += ["--nodes", str(nodes)] if nodes > 1 else []
+    more += ["--precision", precision] if precision != "32-true" else []
+    more += ["--compile"] if compile else []
+
+    from rtx.training.run import train  # Lightning takes seconds to import: only here
+    from rtx.training.survival import Stopped
+
+    try:
+        path = train(
+            plan,
+            seed,
+            epochs,
+            resume,
+            command=as_typed(recipe, model, variant, scale, seed, epochs, set_ or [], *more),
+            runs=runs,
+            results=results,
+            every_seconds=60 * save_every,
+            max_seconds=max_seconds,
+            compiled=compile,
+            devices=devices if devices == "auto" else int(devices),
+            num_nodes=nodes,
+            precision=precision,
+            enable_progress_bar=sys.stdout.isatty(),
+        )
+    except Stopped as stop:
+        how_to_go_on(stop, resume)
+    if path:  # of several processes, the first writes
+        typer.echo(f"wrote {path}")
+
+
+def as_typed(
+    recipe: str,
+    model: str,
+    variant: str | None,
+    scale: Scale,
+    seed: int,
+    epochs: int | None,
+    settings: list[str],
+    *more: str,
+) -> str:
+    """The run as it would be typed again; where it was stored and whether it was resumed do not change its numbers."""
+    words = ["rtx", "train", recipe, model]
+    words += ["--variant", variant] if variant else []
+    words += ["--scale", scale.value] if scale is not Scale.full else []
+    words += ["--seed", str(seed)]
+    words += ["--epochs", str(epochs)] if epochs else []
+    words += [word for setting in settings for word in ("--set", setting)]
+    return " ".join([*words, *more])
+
+
+def how_to_go_on(stop: "Stopped", resume: bool) -> NoReturn:
+    """Say with which command a stopped run goes on, in the first of several processes, and end this one.
+
+    Args:
+        stop: why.
+        resume: whether the command is the same again; else it takes --resume.
+    """
+    from lightning.fabric.utilities import rank_zero
+
+    again = [*sys.argv[1:], *([] if resume else ["--resume"])]
+    if rank_zero.rank_zero_only.rank == 0:  # type: ignore[attr-defined]
+        typer.echo(f"rtx: {stop}; go on with: {shlex.join(['rtx', *again])}", err=True)
+    raise typer.Exit(stop.code)
+
+
+def parse_setting(text: str) -> tuple[str, Any]:
+    """`key=value`, the value read as TOML reads it (numbers, true, lists), else as text.
+
+    Raises:
+        ValueError: if there is no `=`.
+    """
+    key, equals, value = text.partition("=")
+    if not equals or not key or not value:
+        raise ValueError(f"--set: expected key=value, got {text!r}")
+    try:
+        return key, tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return key, value
+
+
+def parse_time(text: str | None) -> float | None:
+    """Seconds in `HH:MM:SS`; None for None.
+
+    Raises:
+        ValueError: if it is written in another way.
+    """
+    if text is None:
+        return None
+    found = re.fullmatch(r"(\d+):([0-5]\d):([0-5]\d)", text)
+    if not found:
+        raise ValueError(f"--max-time: expected HH:MM:SS, such as 01:30:00, got {text!r}")
+    hours, minutes, seconds = map(int, found.groups())
+    return 3600.0 * hours + 60 * minutes + seconds

@@ -1,0 +1,74 @@
+"""`rtx translate` and `rtx evaluate`: a trained model writes, and is scored again."""
+
+import sys
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, BinaryIO
+
+import typer
+from torch import nn
+
+from rtx.models import TRANSLATORS
+from rtx.tasks.pairs import AT_ONCE, write
+from rtx.training.checkpoint import load_checkpoint, load_texts, read_card
+
+Checkpoint = Annotated[Path, typer.Argument(help="best.safetensors of a run.")]
+
+
+def translate_(
+    checkpoint: Checkpoint,
+    beam: Annotated[int, typer.Option(min=1, help="Width of the search; 1 is greedy.")] = 5,
+    longest: Annotated[
+        int | None, typer.Option(min=1, help="Tokens a line may become; if not given twice the source's and 10.")
+    ] = None,
+    block: Annotated[int, typer.Option(min=1, help="Lines that are read before they are written.")] = AT_ONCE,
+) -> None:
+    """Translate or summarise standard input, line by line; needs nothing but the checkpoint."""
+    network = load_checkpoint(checkpoint)
+    if (name := read_card(checkpoint)["model"]) not in TRANSLATORS:
+        raise ValueError(f"{checkpoint}: expected a model of {' or '.join(TRANSLATORS)}, got one of {name}")
+    lines = read_stream(sys.stdin.buffer)
+    for written in translate_lines(network, checkpoint, lines, beam, longest, block):
+        sys.stdout.write(written + "\n")
+        sys.stdout.flush()
+
+
+def translate_lines(
+    network: nn.Module, checkpoint: Path, lines: Iterator[str], beam: int, longest: int | None, block: int
+) -> Iterator[str]:
+    """A line for each line, in their order: `block` of them are read, then written.
+
+    Raises:
+        ValueError: if the checkpoint holds no texts, or the beam is wider than its vocabulary.
+    """
+    texts = load_texts(checkpoint)
+    if len(texts) != 2:
+        raise ValueError(f"{checkpoint}: expected how it reads and how it writes text, got {len(texts)} texts")
+    while read := list(islice(lines, block)):
+        yield from write(network, texts, read, beam, longest)
+
+
+def read_stream(stream: BinaryIO) -> Iterator[str]:
+    """The lines of a stream in UTF-8.
+
+    Raises:
+        ValueError: naming the line, if one is not UTF-8.
+    """
+    for number, line in enumerate(stream, 1):
+        try:
+            yield line.decode().removesuffix("\n")
+        except UnicodeDecodeError as error:
+            raise ValueError(f"standard input, line {number}: expected UTF-8, got {line[error.start]:#x}") from None
+
+
+def evaluate_(
+    checkpoint: Checkpoint,
+    split: Annotated[str, typer.Option(help="train, validation or test.")] = "test",
+    limit: Annotated[int | None, typer.Option(min=1, help="The first so many examples only.")] = None,
+) -> None:
+    """Score a checkpoint on a split of its task."""
+    from rtx.training.evaluate import evaluate
+
+    for name, score in evaluate(checkpoint, split, limit).items():
+        typer.echo(f"{name}  {score:.4f}" if isinstance(score, float) else f"{name}  {score}")

@@ -1,0 +1,49 @@
+"""A text's perplexity read as one stream, by the model alone and with the continuous cache behind it.
+
+Grave, Joulin & Usunier (2017); Xu et al. (2019), MC-RNN, Table 4, the last rows.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import nn
+
+from rtx.models.awd_lstm import Cached, cache_pointer
+from rtx.tasks.task import Example, Scores, Split, collate
+from rtx.tasks.windows import perplexity
+
+
+@torch.no_grad()
+def examine_stream(
+    examples: Callable[[Split], Sequence[Example]], model: nn.Module, split: Split, limit: int | None = None
+) -> Scores:
+    """The perplexity of a split that is read in order, the state carried; and the one with a cache of words.
+
+    A model that carries no state reads each piece by itself, and has no cache.
+
+    Args:
+        examples: split → pieces that follow one another.
+        model: a language model.
+        split: which split.
+        limit: the first so many pieces only.
+    """
+    pieces = examples(split)
+    plain, cached = perplexity(), perplexity()
+    device = next(model.parameters()).device
+    carries = hasattr(model.backbone, "read")
+    state: Any = None
+    past: Cached | None = None
+    for i in range(len(pieces) if limit is None else min(limit, len(pieces))):
+        batch = collate([pieces[i]], "token")
+        inputs, targets = batch.inputs.to(device), batch.targets.to(device)
+        if not carries:
+            plain.update(model(inputs).float().cpu(), batch.targets)
+            continue
+        hidden, state = model.backbone.read(model.embed(inputs), state)  # type: ignore[operator, union-attr]
+        logits = model.decoder(hidden)  # type: ignore[operator]
+        mixed, past = cache_pointer(hidden, targets, logits, past)
+        plain.update(logits.float().cpu(), batch.targets)
+        cached.update(mixed.float().cpu(), batch.targets)
+    found: Scores = {"perplexity": float(plain.compute())}
+    return found | {"perplexity with cache": float(cached.compute())} if carries else found

@@ -1,0 +1,185 @@
+"""What translation and headlines share: pairs of sentences, the perplexity of the second, and texts a model writes.
+
+A source is its sub-words and the end token; a target stands between the begin and the end token.
+"""
+
+import gzip
+import hashlib
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+from torch.nn.utils.rnn import pad_sequence
+
+from rtx.nn.validate import check_choice
+from rtx.tasks.subwords import BEGIN, END, PAD, Subwords, one_blank
+from rtx.tasks.task import IGNORED, SPLITS, Batch, Example, Scores, Split, Sum, Task, Text, widened
+
+if TYPE_CHECKING:
+    from torchmetrics import Metric
+
+Pair = tuple[str, str]
+"""A source sentence and its target sentence."""
+
+AT_ONCE = 32  # sentences in a batch of a search
+
+
+def pair_task(
+    name: str,
+    read: Callable[[], Mapping[Split, Sequence[Pair]]],
+    texts: tuple[Subwords, Subwords],
+    scores: Callable[[Sequence[Pair], Sequence[str]], Scores],
+    first_guess: Callable[[str], str] = str,
+    beam: int = 5,
+    longest: int | None = None,
+    sha256: Callable[[], str | None] | None = None,
+    note: str = "",
+) -> Task:
+    """Predict the next token of a target sentence, given the source and the target so far; then write whole targets.
+
+    Args:
+        name: the task's name.
+        read: split → its pairs.
+        texts: how source and target are read and written.
+        scores: (pairs, a text written for each source) → named scores, the first of them the one that counts.
+        first_guess: what needs no model: a text for each source; the source itself if not given.
+        beam: width of the search.
+        longest: tokens that a model may write; if not given, as `write`.
+        sha256: checksum of the data; that of the pairs themselves if not given.
+        note: what a reader of the metric must know, such as a training set that is not the whole one.
+    """
+    read = cache(read)
+
+    @cache
+    def tokens(split: Split) -> Sequence[Example]:
+        pairs = read()[check_choice("split", split, SPLITS)]  # type: ignore[index]
+        sides = (text.encode_all(side) for text, side in zip(texts, zip(*pairs, strict=True), strict=True))
+        return [
+            Example(torch.tensor([*source, END]), torch.tensor([BEGIN, *target, END]))
+            for source, target in zip(*sides, strict=True)
+        ]
+
+    def examine(model: nn.Module, split: Split, limit: int | None) -> Scores:
+        pairs = read()[split][:limit]
+        return scores(pairs, write(model, texts, [source for source, _ in pairs], beam, longest))
+
+    def trivial() -> float:
+        pairs = read()["test"]
+        return float(next(iter(scores(pairs, [first_guess(source) for source, _ in pairs]).values())))
+
+    return Task(
+        name=name,
+        inputs=texts[0].size,
+        outputs=texts[1].size,
+        per="pair",
+        examples=tokens,
+        loss=target_cross_entropy,
+        measured=lambda predictions, batch: (widened(predictions), batch.targets[:, 1:]),
+        scorer=perplexity,
+        metric="perplexity per token" + (f" ({note})" if note else ""),
+        best="min",
+        sha256=sha256 or (lambda: sha256_of_pairs(read())),
+        trivial=trivial,
+        examine=examine,
+        texts=texts,
+    )
+
+
+def target_cross_entropy(predictions: Tensor, batch: Batch) -> Sum:
+    """Cross-entropy in nats of (B, T - 1, V) logits, summed over the real tokens behind the begin token."""
+    following = batch.targets[:, 1:]
+    total = cross_entropy(widened(predictions).transpose(1, 2), following, reduction="sum", ignore_index=IGNORED)
+    return Sum(total, (following != IGNORED).sum())
+
+
+def perplexity() -> "Metric":
+    """torchmetrics' perplexity: e to the mean cross-entropy of a token."""
+    from torchmetrics.text import Perplexity
+
+    return Perplexity(ignore_index=IGNORED)
+
+
+@torch.no_grad()
+def write(
+    model: nn.Module, texts: Sequence[Text], sources: Sequence[str], beam: int = 5, longest: int | None = None
+) -> list[str]:
+    """What a model writes for each source, in their order: the best that a beam search finds, by its mean token.
+
+    Sentences of about the same length are searched together. A source without tokens gets an empty text. Call `eval()`
+    first.
+
+    Args:
+        model: one of `rtx.models.TRANSLATORS`.
+        texts: how it reads sources, and how it writes targets.
+        sources: texts.
+        beam: width of the search, 1 is greedy.
+        longest: tokens that a text may have; if not given 2 S + 10, S those of the longest source of its batch.
+
+    Raises:
+        ValueError: if the beam is below 1 or wider than the target's vocabulary.
+    """
+    reader, writer = texts
+    where = next(model.parameters()).device
+    tokens = [reader.encode(source) for source in sources]
+    order = sorted((i for i in range(len(tokens)) if tokens[i]), key=lambda i: len(tokens[i]))
+    written = [""] * len(sources)
+    for start in range(0, len(order), AT_ONCE):
+        rows = order[start : start + AT_ONCE]
+        read = [torch.tensor([*tokens[i], END]) for i in rows]
+        lengths = torch.tensor([len(row) for row in read], device=where)
+        batch = pad_sequence(read, batch_first=True, padding_value=PAD).to(where)
+        length = longest or 2 * batch.shape[1] + 10
+        found = model.translate(batch, lengths, begin=BEGIN, end=END, length=length, width=beam)  # type: ignore[operator]
+        for i, best, end in zip(rows, found.tokens[:, 0].tolist(), found.lengths[:, 0].tolist(), strict=True):
+            written[i] = writer.decode(best[:end])
+    return written
+
+
+def read_pairs(source: Path, target: Path) -> list[Pair]:
+    """The lines of two files, the translation of a line in the same line of the other file.
+
+    Raises:
+        ValueError: naming file and line, if the files differ in their number of lines, or as `read_lines`.
+    """
+    sources, targets = read_lines(source), read_lines(target)
+    if len(sources) != len(targets):
+        raise ValueError(f"{target}: expected as many lines as {source}, {len(sources)}, got {len(targets)}")
+    return list(zip(sources, targets, strict=True))
+
+
+def read_lines(path: Path) -> list[str]:
+    """The lines of a text file in UTF-8, gzipped or not, with one blank between words.
+
+    Raises:
+        ValueError: naming file and line, if one is empty or not UTF-8, or if the file is empty or cut short.
+    """
+    content = path.read_bytes()
+    try:
+        content = gzip.decompress(content) if path.suffix == ".gz" else content
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise ValueError(f"{path}: corrupt or truncated gzip file ({error})") from error
+    lines = content.removesuffix(b"\n").split(b"\n")  # str.splitlines would also split at rare characters within a line
+    return [_line(path, number, line) for number, line in enumerate(lines, 1)]
+
+
+def _line(path: Path, number: int, line: bytes) -> str:
+    try:
+        text = one_blank(line.decode())
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}, line {number}: expected UTF-8, got the byte {line[error.start]:#x}") from None
+    if not text:
+        raise ValueError(f"{path}, line {number}: expected a sentence, the line is empty")
+    return text
+
+
+def sha256_of_pairs(splits: Mapping[Split, Sequence[Pair]]) -> str:
+    """SHA-256 over all pairs of all splits, for data that come from no file of ours."""
+    digest = hashlib.sha256()
+    for split in SPLITS:
+        digest.update("".join(f"{split}\t{source}\t{target}\n" for source, target in splits[split]).encode())
+    return digest.hexdigest()

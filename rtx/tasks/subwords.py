@@ -1,0 +1,127 @@
+"""Sub-words: a text as pieces of words that byte-pair encoding found in training text.
+
+Sennrich, Haddow & Birch (2016), Neural Machine Translation of Rare Words with Subword Units; by the package tokenizers.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rtx.nn.validate import check_positive
+from rtx.tasks import data
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+SPECIAL = ("<pad>", "<s>", "</s>", "<unk>")
+PAD, BEGIN, END, UNKNOWN = range(len(SPECIAL))
+"""Tokens that stand for no text: padding, begin and end of a sentence, a character that training text lacks."""
+
+
+class Subwords:
+    """Reads and writes sub-words; they are learned when they are first needed, once, and then kept in the cache.
+
+    The pieces are of characters, so a character that the training text lacks is `UNKNOWN`. No piece crosses a blank.
+    Blanks next to one another are read as one, those at the ends as none; so is "▁", which stands for a blank in the
+    pieces. What looks like a special token in a text is text.
+
+    Args:
+        size: tokens there are, the special ones included.
+        lines: reads the training text.
+        name: of that text, for errors.
+        punctuation: whether each punctuation mark is apart, as raw text needs; tokenised text has them apart already.
+
+    Raises:
+        ValueError: if `size` is below 1; when they are learned, if it is too small for the text's characters, or larger
+            than what there is to learn.
+    """
+
+    def __init__(
+        self, size: int, lines: Callable[[], Iterable[str]], name: str = "text", punctuation: bool = True
+    ) -> None:
+        self.size, self.lines = check_positive("vocabulary", size), lines
+        self.name, self.punctuation = name, punctuation
+
+    def encode(self, text: str) -> list[int]:
+        """The tokens of a text, without begin and end."""
+        return self.encode_all([text])[0]
+
+    def encode_all(self, texts: Sequence[str]) -> list[list[int]]:
+        """The tokens of each of many texts: faster than one by one."""
+        return [found.ids for found in self._tokenizer.encode_batch_fast(list(map(one_blank, texts)))]
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """The text of tokens; padding, begin and end are left out, an unknown character is "<unk>".
+
+        Raises:
+            ValueError: if there is no such token.
+        """
+        for token in tokens:
+            if not 0 <= token < self.size:
+                raise ValueError(f"tokens: expected numbers from 0 to {self.size - 1}, got {token}")
+        pieces = (self._tokenizer.id_to_token(token) or "" for token in tokens if token not in (PAD, BEGIN, END))
+        return one_blank("".join(pieces).replace("▁", " "))
+
+    def to_json(self) -> dict[str, Any]:
+        """All that `from_json` needs, in plain values."""
+        return {"kind": "subwords", "name": self.name, "tokenizer": json.loads(self._tokenizer.to_str())}
+
+    @classmethod
+    def from_json(cls, table: dict[str, Any]) -> "Subwords":
+        """What `to_json` was called on, without its training text.
+
+        Raises:
+            ValueError: if the table is no such thing.
+        """
+        from tokenizers import Tokenizer
+
+        try:
+            tokenizer = Tokenizer.from_str(json.dumps(table["tokenizer"]))
+        except Exception as error:  # tokenizers raises plain Exception; KeyError
+            raise ValueError(
+                f"texts: expected the sub-words of a checkpoint, damaged or another kind ({error})"
+            ) from None
+        made = cls(tokenizer.get_vocab_size(), tuple, table.get("name", "text"))
+        made._tokenizer = _as_text(tokenizer)
+        return made
+
+    @cached_property
+    def _tokenizer(self) -> "Tokenizer":
+        from tokenizers import Tokenizer
+
+        lines = [one_blank(line) for line in self.lines()]
+        settings = [version("tokenizers"), self.size, self.punctuation]
+        digest = hashlib.sha256("\n".join([json.dumps(settings), *lines]).encode()).hexdigest()
+        stored = data.cached_arrays(
+            f"subwords-{digest[:32]}", lambda: {"json": np.frombuffer(self._learn(lines), np.uint8)}
+        )
+        return _as_text(Tokenizer.from_str(stored["json"].tobytes().decode()))
+
+    def _learn(self, lines: list[str]) -> bytes:
+        from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+
+        learned = Tokenizer(models.BPE(unk_token=SPECIAL[UNKNOWN]))
+        apart = [pre_tokenizers.Punctuation("isolated")] if self.punctuation else []
+        learned.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Metaspace(), *apart])
+        trainer = trainers.BpeTrainer(vocab_size=self.size, special_tokens=list(SPECIAL), show_progress=False)
+        learned.train_from_iterator(lines, trainer)
+        if (found := learned.get_vocab_size()) != self.size:
+            # it keeps every character, whatever the size
+            bound = "at least {}, its special tokens and characters" if found > self.size else "at most {}, all it has"
+            raise ValueError(f"vocabulary of {self.name}: expected {bound.format(found)}, got {self.size}")
+        return learned.to_str().encode()
+
+
+def one_blank(text: str) -> str:
+    """The text with one blank where there are several, and none at its ends."""
+    return " ".join(text.split())
+
+
+def _as_text(tokenizer: "Tokenizer") -> "Tokenizer":
+    tokenizer.encode_special_tokens = True  # "</s>" in a text is five characters, not the end
+    return tokenizer

@@ -1,0 +1,178 @@
+"""Headlines: the first sentence of a piece of news, or the body of a docstring, in a line.
+
+Gigaword: Rush, Chopra & Weston (2015), as MC-RNN (Xu et al., 2019), Section 4.2, has it. ROUGE: Lin (2004), by the
+package rouge-score.
+"""
+
+import ast
+import platform
+import sysconfig
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, partial
+from importlib.metadata import version
+from pathlib import Path
+from statistics import fmean
+
+import numpy as np
+
+from rtx.tasks import data
+from rtx.tasks.pairs import Pair, pair_task, read_pairs
+from rtx.tasks.subwords import Subwords, one_blank
+from rtx.tasks.task import Scores, Split, Task
+
+UNKNOWN = "UNK"
+"""What stands for a rare word in Gigaword's test files."""
+
+ROUGE = {"ROUGE-1": "rouge1", "ROUGE-2": "rouge2", "ROUGE-L": "rougeL"}
+LEAD = 8  # words; as many as the headlines of both tasks have, in the median
+BODY = 25  # words that are read of a docstring's body
+LONGEST = 40  # tokens that a headline may have
+LEFT_OUT = frozenset({"site-packages", "dist-packages", "test", "tests", "idlelib", "lib2to3", "turtledemo"})
+
+
+def gigaword(vocabulary: int = 8_000, beam: int = 10) -> Task:
+    """Gigaword, first sentence to headline: lower case, digits are #, rare words are unknown.
+
+    Training is on the first 10,000 of 3,803,957 pairs, validation on the first 1,000 of 189,651; the 1,951 pairs of the
+    test set are complete. A rare word is `<unk>` in the files of training and validation and UNK in those of the test;
+    here it is UNK in all. It is a word like others: one that is written where the headline has one counts, as it does
+    for ROUGE's own script, and "UNK written (%)" says how many there are.
+
+    Args:
+        vocabulary: sub-words of sources and headlines together, the language being one. The paper's 30,000 are words,
+            of all pairs.
+        beam: width of the search, the paper's 10.
+
+    Raises:
+        ValueError: if an argument is out of range.
+    """
+
+    def read() -> Mapping[Split, list[Pair]]:
+        paths = data.fetch("gigaword")
+        names: dict[Split, tuple[str, str]] = {
+            "train": ("train.article.first10000.txt.gz", "train.title.first10000.txt.gz"),
+            "validation": ("valid.article.filter.first1000.txt.gz", "valid.title.filter.first1000.txt.gz"),
+            "test": ("input.txt.gz", "task1_ref0.txt.gz"),
+        }
+        pairs = {split: read_pairs(*(paths[name] for name in names[split])) for split in names}
+        return {split: [(_named(a), _named(b)) for a, b in pairs[split]] for split in names}
+
+    return _task("gigaword", read, vocabulary, beam, "gigaword", "training on 10,000 of 3,803,957 pairs", lead)
+
+
+def docstrings(vocabulary: int = 1_500, beam: int = 5) -> Task:
+    """Docstrings of the running Python's standard library: the first 25 words of the body to the summary line.
+
+    They differ a little between Python versions. Each body is in one pair only; in an order that is random, yet the
+    same for everyone with that version, 10 % of the pairs test, and 10 % validate. The first call parses the library
+    (some seconds), later ones read the cache.
+
+    What needs no model is the commonest summary line here: two thousand pairs teach a small model more than that, but
+    not to beat the body's first words, which are in the scores beside it.
+
+    Args:
+        vocabulary: sub-words of bodies and summary lines together.
+        beam: width of the search.
+
+    Raises:
+        ValueError: if an argument is out of range.
+    """
+
+    def read() -> Mapping[Split, list[Pair]]:
+        key = f"docstrings-v1-python-{platform.python_version()}"  # v1: raise it when parsing changes
+        stored = data.cached_arrays(key, _library_docstrings)["text"].tobytes().decode()
+        lines = [line.split("\t") for line in stored.split("\n")]
+        pairs = [(lines[i][0], lines[i][1]) for i in np.random.default_rng(0).permutation(len(lines))]
+        tenth = len(pairs) // 10
+        return {"test": pairs[:tenth], "validation": pairs[tenth : 2 * tenth], "train": pairs[2 * tenth :]}
+
+    return _task("docstrings", read, vocabulary, beam)
+
+
+def rouge(pairs: Sequence[Pair], written: Sequence[str]) -> Scores:
+    """ROUGE-1, -2 and -L, each the mean of the texts' F1, in percent.
+
+    Words are stemmed, and whole texts count: F1 needs no cap, as the recall of earlier work did.
+
+    Args:
+        pairs: sources and references.
+        written: a text for each source.
+    """
+    from rouge_score.rouge_scorer import RougeScorer
+
+    scorer = RougeScorer(list(ROUGE.values()), use_stemmer=True)
+    each = [scorer.score(reference, text) for (_, reference), text in zip(pairs, written, strict=True)]
+    leads = [scorer.score(reference, lead(source))["rouge1"] for source, reference in pairs]
+    words = [word for text in written for word in text.split()]
+    scores: Scores = {name: 100 * fmean(s[key].fmeasure for s in each) for name, key in ROUGE.items()}
+    return scores | {
+        "ROUGE-1 of the first words": 100 * fmean(s.fmeasure for s in leads),
+        "UNK written (%)": 100 * words.count(UNKNOWN) / max(1, len(words)),
+        "signature": f"rouge-score {version('rouge-score')}, F1, stemmed, not capped",
+    }
+
+
+def lead(source: str) -> str:
+    """The first words of a source, as many as headlines have."""
+    return " ".join(source.split()[:LEAD])
+
+
+def parse_docstrings(code: bytes) -> Iterator[Pair]:
+    """Body and summary line of each docstring of a file that has both; none if it is no Python.
+
+    The body is cut after 25 words. Blank lines are what parts the two, so a summary of several lines is none.
+    """
+    try:
+        tree = ast.parse(code)
+    except (SyntaxError, ValueError):  # files of the library's that are meant to be wrong
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            summary, _, body = (ast.get_docstring(node) or "").partition("\n\n")
+            if "\n" not in summary.strip() and summary.split() and body.split():
+                yield " ".join(body.split()[:BODY]), one_blank(summary)
+
+
+def _library_docstrings() -> data.Arrays:
+    folder = Path(sysconfig.get_path("stdlib"))
+    files = (path for path in sorted(folder.rglob("*.py")) if not LEFT_OUT & {*path.relative_to(folder).parts})
+    pairs: dict[str, str] = {}
+    for path in files:
+        for body, summary in parse_docstrings(path.read_bytes()):
+            pairs.setdefault(body, summary)
+    lines = "\n".join(f"{body}\t{summary}" for body, summary in sorted(pairs.items()))
+    return {"text": np.frombuffer(lines.encode(), np.uint8)}
+
+
+def _named(text: str) -> str:
+    return " ".join(UNKNOWN if word == "<unk>" else word for word in text.split())
+
+
+def _task(
+    name: str,
+    read: Callable[[], Mapping[Split, Sequence[Pair]]],
+    vocabulary: int,
+    beam: int,
+    data_set: str | None = None,
+    note: str = "",
+    guess: Callable[[str], str] | None = None,
+) -> Task:
+    read = cache(read)
+    both = Subwords(vocabulary, lambda: [text for pair in read()["train"] for text in pair], name, data_set is None)
+
+    @cache
+    def commonest() -> str:
+        return Counter(headline for _, headline in read()["train"]).most_common(1)[0][0]
+
+    return pair_task(
+        name,
+        read,
+        (both, both),
+        rouge,
+        guess or (lambda _: commonest()),
+        beam,
+        LONGEST,
+        partial(data.sha256, data_set) if data_set else None,
+        note,
+    )

@@ -1,0 +1,80 @@
+"""The copy memory task: ten symbols, a long silence, and then the ten symbols again.
+
+Hochreiter & Schmidhuber (1997); Arjovsky, Shah & Bengio (2016); Bai, Kolter & Koltun (2018).
+"""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from rtx.nn.validate import check_positive
+from rtx.tasks.classification import percent_commonest, percent_correct
+from rtx.tasks.task import Batch, Example, Sum, Task, real_steps, widened
+from rtx.tasks.toy.drawn import check_longest, drawn
+
+MEMORY = 10  # symbols to recall
+BLANK, LETTERS, SIGNAL = 0, 8, 9  # letters are 1 … 8; the signal, 9, says when to recall
+ALPHABET = 10
+
+
+def copy_memory(length: int = 100, size: int = 10_000, longest: int | None = None, seed: int = 0) -> Task:
+    """Ten letters are read; after T steps they are to be told, one a step.
+
+    A sequence has T + 20 steps: ten of eight letters, T - 1 blanks, eleven signals. The target is a blank at every step
+    but the last ten, where it is the letters in their order. The loss is over all steps; the metric is over the ten
+    alone. Without memory the best answers are blanks, then any letter: 10 ln 8 / (T + 20) nats a step.
+    Symbols are one-hot, which is ours where Bai et al. give the symbol's number as one input.
+
+    Args:
+        length: T, the steps between a letter and its recall.
+        size: training sequences, fixed.
+        longest: T is drawn from U{length … longest} for each sequence; by default it is `length` for all.
+        seed: of all sequences.
+
+    Raises:
+        ValueError: if an argument is out of range.
+    """
+    longest = check_longest(check_positive("length", length), longest, length)
+    examples = drawn(partial(draw_sequence, shortest=length, longest=longest), size, seed)
+    return Task(
+        name="copy-memory",
+        inputs=ALPHABET,
+        outputs=ALPHABET,
+        per="step",
+        examples=examples,
+        loss=step_cross_entropy,
+        measured=recalled,
+        scorer=partial(percent_correct, ALPHABET),
+        metric="letters recalled (%)",
+        best="max",
+        trivial=lambda: percent_commonest(letter for e in examples("test") for letter in e.target[-MEMORY:].tolist()),
+    )
+
+
+def step_cross_entropy(predictions: Tensor, batch: Batch) -> Sum:
+    """Cross-entropy in nats of (B, T, 10) logits, summed over real steps."""
+    real = real_steps(batch)
+    total = cross_entropy(widened(predictions[real]), batch.targets[real], reduction="sum")
+    return Sum(total, batch.lengths.sum())
+
+
+def recalled(predictions: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+    """Logits and targets of each sequence's last ten real steps."""
+    steps = torch.arange(batch.inputs.shape[1], device=batch.lengths.device)
+    recall = real_steps(batch) & (steps >= batch.lengths[:, None] - MEMORY)
+    return predictions[recall], batch.targets[recall]
+
+
+def draw_sequence(rng: np.random.Generator, shortest: int, longest: int) -> Example:
+    """One-hot symbols (T + 20, 10), T from U{shortest … longest}; and the symbols (T + 20,) to be told."""
+    blanks = int(rng.integers(shortest, longest, endpoint=True))
+    letters: Any = rng.integers(1, LETTERS, size=MEMORY, endpoint=True)
+    symbols = np.full(blanks + 2 * MEMORY, BLANK)
+    symbols[:MEMORY], symbols[-MEMORY - 1 :] = letters, SIGNAL
+    target = np.full(len(symbols), BLANK)
+    target[-MEMORY:] = letters
+    return Example(torch.eye(ALPHABET)[torch.from_numpy(symbols)], torch.from_numpy(target))

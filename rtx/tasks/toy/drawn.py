@@ -1,0 +1,50 @@
+"""Sequences drawn on demand: each depends on its seed, split and index alone, so that none need be kept."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+
+from rtx.nn.validate import check_positive
+from rtx.tasks.task import SPLITS, Example, Examples, Split
+
+HELD_OUT = 1000  # sequences of validation and of test, as in Raffel & Ellis (2015)
+
+
+def drawn(draw: Callable[[np.random.Generator], Example], size: int, seed: int) -> Callable[[Split], Sequence[Example]]:
+    """Split → its sequences: `size` to train, 1,000 to validate, 1,000 to test.
+
+    Raises:
+        ValueError: if `size` is below 1 or `seed` below 0.
+    """
+    check_seed(seed)
+    sizes: dict[Split, int] = {"train": check_positive("size", size), "validation": HELD_OUT, "test": HELD_OUT}
+
+    def make(split: Split, index: int) -> Example:
+        return draw(np.random.default_rng((seed, SPLITS.index(split), index)))
+
+    return lambda split: Examples(sizes[split], partial(make, split))
+
+
+def check_seed(seed: int) -> int:
+    """Return `seed` if it is a whole number of at least 0.
+
+    Raises:
+        ValueError: otherwise.
+    """
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise ValueError(f"seed: expected a whole number of at least 0, got {seed!r}")
+    return seed
+
+
+def check_longest(length: int, longest: int | None, default: int) -> int:
+    """The longest length: `longest`, or `default` where it is None.
+
+    Raises:
+        ValueError: if it is below `length`.
+    """
+    if longest is None:
+        return default
+    if check_positive("longest", longest) < length:
+        raise ValueError(f"longest: expected at least length = {length}, got {longest}")
+    return longest

@@ -1,0 +1,153 @@
+"""The locality dial: a text half of whose symbols follow from the few before, half from what stood at its beginning.
+
+It is ours. R-Transformer's claim is that local structure wants one tool, a recurrent network in a window, and long
+recall another, attention. Here each has a strength to turn, and the best possible loss is known.
+"""
+
+import math
+from functools import partial
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from rtx.nn.validate import check_positive
+from rtx.tasks.task import IGNORED, Batch, Example, Scores, Split, Sum, Task, collate, mean_of, real_steps, widened
+from rtx.tasks.toy.drawn import check_longest, check_seed, drawn
+
+RULE = 3  # beside the numbers 0, 1, 2 of the splits
+LARGEST_RULE = 1_000_000
+BATCH = 100
+
+
+def locality_dial(
+    length: int = 50,
+    local: float = 0.9,
+    long: float = 0.9,
+    symbols: int = 8,
+    gram: int = 3,
+    size: int = 10_000,
+    longest: int | None = None,
+    seed: int = 0,
+) -> Task:
+    """Predict the next symbol, told each time whether it follows from the last few or from the book at the beginning.
+
+    A sequence begins with its book: V steps, each a symbol and its partner, a permutation drawn for this sequence. Then
+    T steps of text. The input is the symbol (one-hot, V), the partner (one-hot, V; 0 in the text), and a flag: 1 if the
+    next symbol is a recall, 0 if it is local; a coin decides. A recall is the partner of the last symbol, a local one
+    is what a fixed rule says of the last k-1 symbols, whose oldest counts: fewer tell nothing. With the probability of
+    its strength a symbol is the one that follows so, else any, each as likely.
+
+    So a model that knows rule and book has a loss of `optimal_loss(local)` at the local and `optimal_loss(long)` at the
+    recalled symbols, their mean in all; one that looks back too little has ln V where it would have to. `examine` gives
+    both. The first k-1 symbols are not scored.
+
+    Args:
+        length: T, the shortest text; at least `gram`.
+        local: strength of the rule, from 0 to 1.
+        long: strength of the recall, from 0 to 1.
+        symbols: V; a book takes log2 V! bits to remember.
+        gram: k of the k-gram rule, at least 2.
+        size: training sequences, fixed.
+        longest: the longest text; by default all have `length`.
+        seed: of the rule and of all sequences.
+
+    Raises:
+        ValueError: if an argument is out of range.
+    """
+    for name, number, least in (("symbols", symbols, 2), ("gram", gram, 2), ("length", length, gram)):
+        if check_positive(name, number) < least:
+            raise ValueError(f"{name}: expected at least {least}, got {number}")
+    for name, strength in (("local", local), ("long", long)):
+        if not 0 <= strength <= 1:
+            raise ValueError(f"{name}: expected a strength from 0 to 1, got {strength!r}")
+    longest = check_longest(length, longest, length)
+    draw = partial(
+        draw_sequence,
+        shortest=length,
+        longest=longest,
+        rule=draw_rule(np.random.default_rng((check_seed(seed), RULE)), symbols, gram),
+        strengths=(local, long),
+    )
+    task = Task(
+        name="locality-dial",
+        inputs=2 * symbols + 1,
+        outputs=symbols,
+        per="step",
+        examples=drawn(draw, size, seed),
+        loss=symbol_nll,
+        measured=mean_of(symbol_nll),
+        metric="NLL per symbol (nats)",
+        best="min",
+        trivial=lambda: math.log(symbols),
+        examine=lambda model, split, limit: (
+            _examine(task, model, split, limit)
+            | {"optimal, local": optimal_loss(local, symbols), "optimal, recalled": optimal_loss(long, symbols)}
+        ),
+    )
+    return task
+
+
+def optimal_loss(strength: float, symbols: int = 8) -> float:
+    """The entropy in nats of a symbol that follows with this probability, and is any of them else."""
+    other = (1 - strength) / symbols
+    right = strength + other
+    return -sum(p * math.log(p) for p in (right, *[other] * (symbols - 1)) if p > 0)
+
+
+def symbol_nll(predictions: Tensor, batch: Batch, recall: bool | None = None) -> Sum:
+    """-ln p of the next symbol, of (B, T, V) logits, summed over the scored steps: all, or one kind of them."""
+    scored = real_steps(batch) & (batch.targets != IGNORED)
+    if recall is not None:
+        scored &= (batch.inputs[..., -1] == 1) == recall
+    total = cross_entropy(widened(predictions[scored]), batch.targets[scored], reduction="sum")
+    return Sum(total, scored.sum())
+
+
+def draw_rule(rng: np.random.Generator, symbols: int, gram: int) -> NDArray[np.int64]:
+    """The next symbol by the last k-1, oldest first: a permutation of the oldest for any of the others.
+
+    Raises:
+        ValueError: if there are too many cases.
+    """
+    if symbols ** (gram - 1) > LARGEST_RULE:
+        raise ValueError(f"gram: expected symbols^(gram - 1) of at most {LARGEST_RULE:,}, got {symbols}^{gram - 1}")
+    others = symbols ** (gram - 2)
+    rows = rng.permuted(np.tile(np.arange(symbols)[:, None], others), axis=0)
+    return rows.reshape((symbols,) * (gram - 1))
+
+
+def draw_sequence(
+    rng: np.random.Generator, shortest: int, longest: int, rule: NDArray[np.int64], strengths: tuple[float, float]
+) -> Example:
+    """Book and text (V + T, 2V + 1), T from U{shortest … longest}; and the next symbols (V + T,)."""
+    symbols, context = rule.shape[0], rule.ndim
+    steps = int(rng.integers(shortest, longest, endpoint=True))
+    keys, partners = rng.permutation(symbols), rng.permutation(symbols)
+    text, recall = rng.integers(symbols, size=steps + 1), rng.integers(2, size=steps + 1)
+    follows = rng.random(steps + 1) < np.take(strengths, recall)
+    for t in np.flatnonzero(follows[context:]) + context:
+        text[t] = partners[text[t - 1]] if recall[t] else rule[tuple(text[t - context : t])]
+    inputs, eye = np.zeros((symbols + steps, 2 * symbols + 1), np.float32), np.eye(symbols, dtype=np.float32)
+    inputs[:symbols, :-1] = np.hstack([eye[keys], eye[partners[keys]]])
+    inputs[symbols:, :symbols], inputs[symbols:, -1] = eye[text[:-1]], recall[1:]
+    target = np.full(symbols + steps, IGNORED)
+    target[symbols + context - 1 :] = text[context:]
+    return Example(torch.from_numpy(inputs), torch.from_numpy(target))
+
+
+def _examine(task: Task, model: nn.Module, split: Split, limit: int | None) -> Scores:
+    examples = task.split(split)[:limit]
+    device = next(model.parameters()).device
+    kinds = {task.metric: None, "local": False, "recalled": True}
+    sums = {name: [0.0, 0.0] for name in kinds}
+    for start in range(0, len(examples), BATCH):
+        batch = Batch(*(part.to(device) for part in collate(examples[start : start + BATCH], task.per)))
+        predictions = task.predict(model, batch)
+        for name, recall in kinds.items():
+            found = symbol_nll(predictions, batch, recall)
+            sums[name][0] += float(found.total)
+            sums[name][1] += float(found.count)
+    return {name: total / count for name, (total, count) in sums.items()}

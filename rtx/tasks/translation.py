@@ -1,0 +1,177 @@
+"""Translation from German to English: Multi30k's captions, IWSLT 2014's talks, and dates that need no download.
+
+MC-RNN (Xu et al., 2019), Section 4.1, translates IWSLT 2014. Multi30k: Elliott et al. (2016), task 1. BLEU: Papineni et
+al. (2002), by sacrebleu (Post, 2018).
+"""
+
+import datetime
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
+from itertools import pairwise, product
+
+import numpy as np
+
+from rtx.nn.validate import check_choice, check_positive
+from rtx.tasks import data
+from rtx.tasks.pairs import Pair, pair_task, read_pairs
+from rtx.tasks.subwords import Subwords, one_blank
+from rtx.tasks.task import Scores, Split, Task
+
+LENGTHS = (0, 20, 40, 61)
+"""Where the groups of source lengths end, in words. Of Figure 4's groups the paper's text names 40 and 61."""
+
+MULTI30K_TESTS = ("test_2016_flickr", "test_2017_flickr", "test_2017_mscoco", "test_2018_flickr")
+FIRST_DAY, DAYS = datetime.date(1950, 1, 1), 36_524  # a hundred years: a year's last two digits tell the year
+HELD_OUT = 500  # pairs that validate, and that test
+SKELETON = "yMMMEd"  # a way between full and medium, with the weekday in short
+
+
+def iwslt14(split: str = "fairseq", vocabulary: int = 25_000, beam: int = 5) -> Task:
+    """IWSLT 2014, German to English: tokenised by Moses, lower case.
+
+    Training is on a subset, 49,774 of fairseq's 160,239 pairs: the whole training set is not in these files. The
+    6,750 pairs of the test set are complete. BLEU is of the tokens as they stand in the files, escapes and all
+    (sacrebleu, tokenize="none"): so are published numbers, but those are after training on all pairs.
+
+    Args:
+        split: "fairseq" validates on its 7,283 pairs, "mixer" on the 6,969 of Ranzato et al. (2016), whom the paper
+            follows. The test set is the same.
+        vocabulary: sub-words of each language, "about 25k" in the paper. Ours: the languages have each their own.
+        beam: width of the search, the paper's 5.
+
+    Raises:
+        ValueError: if an argument is out of range.
+    """
+    valid = {"fairseq": "valid", "mixer": "mixer.valid"}[check_choice("split", split, ("fairseq", "mixer"))]
+    names: dict[Split, str] = {"train": "train.subset", "validation": valid, "test": "test"}
+    task_name = "iwslt14" if split == "fairseq" else "iwslt14-mixer"
+    score = partial(bleu, tokenize="none")
+    note = "training on 49,774 of 160,239 pairs"
+    return _task(task_name, partial(_files, "iwslt14", names), score, vocabulary, beam, "iwslt14", note)
+
+
+def multi30k(test: str = "test_2016_flickr", vocabulary: int = 8_000, beam: int = 5) -> Task:
+    """Multi30k, German to English: 29,000/1,014/1,000 captions of photographs, raw text, case kept.
+
+    Args:
+        test: the test set, one of `MULTI30K_TESTS`; the first is customary.
+        vocabulary: sub-words of each language.
+        beam: width of the search.
+
+    Raises:
+        ValueError: if an argument is out of range.
+    """
+    check_choice("test", test, MULTI30K_TESTS)
+    names: dict[Split, str] = {"train": "train", "validation": "val", "test": test}
+    return _task("multi30k", partial(_files, "multi30k", names), bleu, vocabulary, beam, "multi30k")
+
+
+def dates(size: int = 5_000, vocabulary: int = 250, beam: int = 5, seed: int = 0) -> Task:
+    """Dates and times, German to English, each in one of 15 ways of Babel's locale data. Nothing to download.
+
+    A date is in one pair only, so no date of validation or test is in training. The ways differ a little between
+    versions of Babel.
+
+    Args:
+        size: training pairs, at most 35,524; 500 more validate, and 500 test.
+        vocabulary: sub-words of each language.
+        beam: width of the search.
+        seed: of the dates, the times and the ways.
+
+    Raises:
+        ValueError: if an argument is out of range.
+    """
+    if check_positive("size", size) > DAYS - 2 * HELD_OUT:
+        raise ValueError(f"size: expected at most {DAYS - 2 * HELD_OUT}, as each date is in one pair, got {size}")
+
+    def read() -> dict[Split, list[Pair]]:
+        rng = np.random.default_rng(seed)
+        days, minutes = rng.permutation(DAYS)[: size + 2 * HELD_OUT], rng.integers(24 * 60, size=size + 2 * HELD_OUT)
+        ways = rng.integers(len(WAYS), size=len(days))
+        pairs = [date_pair(*drawn) for drawn in zip(days.tolist(), minutes.tolist(), ways.tolist(), strict=True)]
+        held = 2 * HELD_OUT  # the first ones, whatever the size
+        return {"validation": pairs[:HELD_OUT], "test": pairs[HELD_OUT:held], "train": pairs[held:]}
+
+    return _task("dates", read, bleu, vocabulary, beam)
+
+
+WAYS = tuple(product(("full", "long", "medium", "short", SKELETON), ("", "medium", "short")))
+"""A style or skeleton of the date and a style of the time of day, or none: names of Unicode's locale data (CLDR)."""
+
+
+def date_pair(day: int, minute: int, way: int) -> Pair:
+    """A date and perhaps a time of day, in German and in English.
+
+    Args:
+        day: counted from 1 January 1950.
+        minute: of the day.
+        way: index into `WAYS`.
+    """
+    when = datetime.datetime.combine(FIRST_DAY, datetime.time(), datetime.UTC)
+    when += datetime.timedelta(days=day, minutes=minute)
+    return _written(when, way, "de"), _written(when, way, "en")
+
+
+def _written(when: datetime.datetime, way: int, language: str) -> str:
+    from babel.dates import format_date, format_skeleton, format_time, get_datetime_format
+
+    style, time_style = WAYS[way]
+    if style == SKELETON:
+        date = format_skeleton(style, when, locale=language)
+    else:
+        date = format_date(when, style, language)
+    if not time_style:
+        return one_blank(date)
+    time = format_time(when, time_style, locale=language)
+    together = str(get_datetime_format("medium", locale=language)).replace("'", "")
+    return one_blank(together.replace("{0}", time).replace("{1}", date))
+
+
+def bleu(pairs: Sequence[Pair], written: Sequence[str], tokenize: str = "13a") -> Scores:
+    """BLEU of the corpus and of its sources of each length, with case, and sacrebleu's signature.
+
+    Args:
+        pairs: sources and references.
+        written: a text for each source.
+        tokenize: sacrebleu's name; "13a" is its own for raw text, "none" is for text that is tokenised.
+    """
+    from sacrebleu.metrics import BLEU
+
+    metric = BLEU(tokenize=tokenize, force=True)  # force: no warning that tokenised text is tokenised
+    lengths = [len(source.split()) for source, _ in pairs]
+    groups = {"BLEU": list(range(len(pairs)))}
+    for low, high in pairwise((*LENGTHS, math.inf)):
+        name = f"BLEU, {low + 1} to {high} words" if high < math.inf else f"BLEU, over {low} words"
+        groups[name] = [i for i, length in enumerate(lengths) if low < length <= high]
+    scores: Scores = {
+        name: metric.corpus_score([written[i] for i in rows], [[pairs[i][1] for i in rows]]).score
+        for name, rows in groups.items()
+        if rows
+    }
+    return scores | {"signature": str(metric.get_signature())}
+
+
+def _files(data_set: str, names: Mapping[Split, str]) -> dict[Split, list[Pair]]:
+    paths = data.fetch(data_set)
+    return {split: read_pairs(paths[f"{name}.de.gz"], paths[f"{name}.en.gz"]) for split, name in names.items()}
+
+
+def _task(
+    name: str,
+    read: Callable[[], Mapping[Split, Sequence[Pair]]],
+    scores: Callable[[Sequence[Pair], Sequence[str]], Scores],
+    vocabulary: int,
+    beam: int,
+    data_set: str | None = None,
+    note: str = "",
+) -> Task:
+    read = cache(read)
+
+    def side(which: int, language: str) -> Subwords:
+        lines = lambda: [pair[which] for pair in read()["train"]]  # noqa: E731
+        return Subwords(vocabulary, lines, f"{name}, {language}", punctuation=data_set != "iwslt14")
+
+    sha256 = partial(data.sha256, data_set) if data_set else None
+    texts = side(0, "German"), side(1, "English")
+    return pair_task(name, read, texts, scores, beam=beam, sha256=sha256, note=note)

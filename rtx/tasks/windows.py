@@ -1,0 +1,77 @@
+"""A long text in windows: each token predicted once, from the tokens before it; losses and metrics of tokens."""
+
+import math
+from typing import TYPE_CHECKING
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from rtx.nn.validate import check_positive
+from rtx.tasks.task import IGNORED, Batch, Example, Examples, Sum, widened
+
+if TYPE_CHECKING:
+    from torchmetrics import Metric
+
+
+def windows(tokens: Int[Tensor, "N"], start: int, context: int, scored: int) -> Examples:
+    """Window w predicts the tokens w·s … (w+1)·s - 1, and reads c tokens before them, or as many as there are.
+
+    So each token is scored exactly once, the text's first ones with less context; the published code of TCN and
+    R-Transformer never scores those.
+
+    Args:
+        tokens: the text.
+        start: the token that is read before the first.
+        context: c; 0 where a model carries its state from window to window.
+        scored: s.
+
+    Raises:
+        ValueError: if `scored` is below 1, or `context` below 0.
+    """
+    check_positive("scored", scored)
+    if isinstance(context, bool) or not isinstance(context, int) or context < 0:
+        raise ValueError(f"context: expected a whole number of at least 0, got {context!r}")
+    before = torch.cat([tokens.new_tensor([start]), tokens[:-1]])
+
+    def window(index: int) -> Example:
+        first = index * scored
+        begin, end = max(0, first - context), min(first + scored, len(tokens))
+        target = tokens[begin:end].clone()
+        target[: first - begin] = IGNORED
+        return Example(before[begin:end], target)
+
+    return Examples(math.ceil(len(tokens) / scored), window)
+
+
+def token_nll(predictions: Tensor, batch: Batch) -> Sum:
+    """-log p of each scored token in nats, summed; p is the softmax of (B, T, V) logits."""
+    scored = batch.targets != IGNORED
+    total = cross_entropy(widened(predictions[scored]), batch.targets[scored], reduction="sum")
+    return Sum(total, scored.sum())
+
+
+def tokens_measured(predictions: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+    """What `perplexity` takes."""
+    return widened(predictions), batch.targets
+
+
+def perplexity() -> "Metric":
+    """torchmetrics' perplexity: exp of the mean -log p of the scored tokens."""
+    from torchmetrics.text import Perplexity
+
+    return Perplexity(ignore_index=IGNORED)
+
+
+def bits() -> "Metric":
+    """The perplexity's binary logarithm: bits per token."""
+    from torchmetrics.metric import CompositionalMetric
+
+    return CompositionalMetric(torch.log2, perplexity(), None)
+
+
+def unigram_nll(train: Int[Tensor, "N"], test: Int[Tensor, "M"], vocabulary: int) -> float:
+    """The mean -log p in nats of `test` by each token's frequency in `train`, one added to every count."""
+    counts = torch.bincount(train, minlength=vocabulary).double() + 1
+    return float((counts.sum().log() - counts.log())[test].mean())

@@ -1,0 +1,55 @@
+"""Score a trained model again, from its checkpoint alone."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from rtx.nn.mode import evaluating
+from rtx.nn.validate import check_choice
+from rtx.tasks import Task, task_by_name
+from rtx.tasks.loader import loader
+from rtx.tasks.task import SPLITS, Scores
+from rtx.training.checkpoint import load_checkpoint, load_texts, read_card
+
+BATCH = 32
+
+
+@torch.no_grad()
+def evaluate(checkpoint: Path, split: str = "test", limit: int | None = None) -> Scores:
+    """The metric of a checkpoint's task on a split, and what else the task measures of what the model writes.
+
+    Args:
+        checkpoint: a file of a finished run.
+        split: "train", "validation" or "test".
+        limit: the first so many examples only; None: all.
+
+    Raises:
+        ValueError: if the file is no checkpoint, the split is unknown, or the data give other tokens than the
+            checkpoint's, as the standard library's texts do in another version of Python.
+    """
+    check_choice("split", split, SPLITS)
+    card, network = read_card(checkpoint), load_checkpoint(checkpoint)
+    task = _task(checkpoint, card)
+    with evaluating(network):
+        scores: Scores = {task.metric: _metric(task, network, split, limit, bool(card.get("carry")))}
+        return scores | (task.examine(network, split, limit) if task.examine else {})  # type: ignore[arg-type]
+
+
+def _task(checkpoint: Path, card: dict[str, Any]) -> Task:
+    task = task_by_name(card["task"], **card.get("task_arguments", {}))
+    ours, given = (tuple(text.to_json() for text in texts) for texts in (task.texts, load_texts(checkpoint)))
+    if given and ours != given:
+        raise ValueError(f"{checkpoint}: its tokens are not those of {task.name} here, whose data must be others")
+    return task
+
+
+def _metric(task: Task, network: torch.nn.Module, split: str, limit: int | None, carry: bool) -> float:
+    metric, state = task.scorer(), None
+    for batch in loader(task, split, 1 if carry else BATCH, order="as it is", limit=limit):
+        if carry:
+            predictions, state = network.read(batch.inputs, state)  # type: ignore[operator]
+        else:
+            predictions = task.predict(network, batch)
+        metric.update(*task.measured(predictions, batch))
+    return float(metric.compute())

@@ -1,0 +1,26 @@
+"""Files that are whole or not there."""
+
+import os
+from pathlib import Path
+
+
+def write_whole(path: Path, content: bytes | memoryview) -> None:
+    """Write a file in one step: whenever this is cut short, what stood there before still stands there, whole.
+
+    Raises:
+        OSError: if it cannot be written, as on a full disk; nothing is left of it.
+    """
+    partial = path.with_name(path.name + ".partial")
+    try:
+        with partial.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())  # else the new name may outlive a loss of power, and what it names not
+        os.replace(partial, path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise OSError(f"{path} could not be written ({error.strerror})") from error
+    if os.name == "posix":  # elsewhere a folder cannot be opened
+        folder = os.open(path.parent, os.O_RDONLY)
+        os.fsync(folder)
+        os.close(folder)

@@ -1,0 +1,158 @@
+"""Train one model of a recipe, on one device or many, and find the weights that validation chose."""
+
+import logging
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import lightning
+from lightning.pytorch.callbacks import Callback, EarlyStopping, Timer
+from lightning.pytorch.plugins.environments import SLURMEnvironment
+
+from rtx.tasks import build, task_by_name
+from rtx.training.compiling import compile_model
+from rtx.training.module import Trainee
+from rtx.training.progress import loggers, progress_bar
+from rtx.training.recipe import Plan
+from rtx.training.states import Checkpoints, load_state, previous
+from rtx.training.survival import Survival
+
+log = logging.getLogger(__name__)
+
+# what Lightning says of small data, of its own folders, of checkpoints inside an epoch, and of torch's internals
+NOISE = (
+    "does not have many workers",
+    "GPU available but not used",
+    "is smaller than the logging interval",
+    "your dataloader is not resumable",  # its order is: see `BatchOrder.skip`
+    r"isinstance\(treespec, LeafSpec\)",
+)
+
+
+class Fit(NamedTuple):
+    """A run that came to its end, its model with the weights of the best epoch, counted from 1."""
+
+    trainer: lightning.Trainer
+    trainee: Trainee
+    epoch: int
+    validation: float
+    seconds: float
+    ended: str
+
+
+def run_folder(plan: Plan, seed: int, runs: Path = Path("runs")) -> Path:
+    """Where a run keeps its checkpoints and logs."""
+    scale = "" if plan.scale == "full" else f"{plan.scale}-"
+    return runs / plan.recipe.name / f"{plan.row}-{scale}{plan.variant}-s{seed}"
+
+
+def fit(
+    plan: Plan,
+    seed: int,
+    folder: Path,
+    epochs: int | None = None,
+    resume: bool = False,
+    every_seconds: float = 300,
+    every_steps: int | None = None,
+    max_seconds: float | None = None,
+    compiled: bool = False,
+    callbacks: Sequence[Callback] = (),
+    **trainer: Any,
+) -> Fit:
+    """Train to the end; `rtx.training.run.train` says what the arguments are.
+
+    Raises:
+        ValueError: if an unfinished run is in the way, no checkpoint of it is whole, or it is another plan's.
+        Stopped: if the run was stopped, and can be resumed.
+        OSError: if a file cannot be read or written, as on a full disk; the last checkpoint is whole.
+    """
+    settings, resume = plan.settings, found_to_resume(folder, resume)
+    survival = Survival(folder, "min", resume, every_seconds, every_steps, max_seconds)
+    trainee = new_trainee(plan, seed)
+    survival.mode = trainee.task.best
+    timer = Timer(interval="epoch", verbose=False)
+    epochs = min(epochs or settings.epochs, settings.epochs)
+    ours = [survival, timer, *_early_stopping(trainee, epochs)]
+    if trainer.get("enable_progress_bar", True):
+        ours.append(progress_bar())
+    with quiet():
+        fitted = lightning.Trainer(
+            max_epochs=epochs,
+            accumulate_grad_batches=settings.accumulate,
+            use_distributed_sampler=False,  # our own knows the processes
+            callbacks=[*ours, *callbacks],
+            logger=loggers(folder),
+            enable_checkpointing=False,  # `Survival` does
+            plugins=[Checkpoints(), *_cluster()],
+            num_sanity_val_steps=0,
+            log_every_n_steps=50,
+            enable_model_summary=False,
+            **trainer,
+        )
+        if compiled:
+            compile_model(trainee.model, fitted.strategy.root_device)
+        try:
+            fitted.fit(trainee, ckpt_path=survival.last if resume else None, weights_only=True)
+        except OSError as error:
+            raise OSError(f"{error}; {survival.kept()}") from error
+    chosen = load_state(folder / "best.ckpt")
+    trainee.model.load_state_dict(chosen["model"])
+    ended = survival.ended or ""
+    return Fit(fitted, trainee, chosen["epoch"] + 1, chosen["score"], timer.time_elapsed("train"), ended)
+
+
+def found_to_resume(folder: Path, resume: bool) -> bool:
+    """Whether there is a checkpoint to go on from, if one shall.
+
+    Raises:
+        ValueError: if one shall not, and an unfinished run would be lost.
+    """
+    last = folder / "last.ckpt"
+    found = last.exists() or previous(last).exists()
+    if resume and not found:
+        log.warning("there is no checkpoint in %s yet: the run starts from its beginning", folder)
+    if not resume and found and not (folder / "best.safetensors").exists():
+        raise ValueError(f"{folder} holds an unfinished run: go on with --resume, or remove the folder")
+    return resume and found
+
+
+def new_trainee(plan: Plan, seed: int) -> Trainee:
+    """The model as it is before training."""
+    lightning.seed_everything(seed, workers=True, verbose=False)
+    task = task_by_name(plan.task, **plan.task_arguments)
+    model = build(task, plan.model, **plan.hyperparameters)
+    card = {"recipe": plan.recipe.name, "row": plan.row, "variant": plan.variant, "scale": plan.scale}
+    card |= {"task": plan.task, **plan.task_arguments, "model": plan.model, **plan.hyperparameters}
+    return Trainee(task, model, plan.settings, seed, card | asdict(plan.settings))
+
+
+def _early_stopping(trainee: Trainee, epochs: int) -> list[Callback]:
+    settings = trainee.settings
+    if settings.stop_after is None and settings.stop_at is None:
+        return []
+    patience = settings.stop_after or epochs + 1  # never, if it is to stop only where validation is good enough
+    mode, enough = trainee.task.best, settings.stop_at
+    return [EarlyStopping("validation", patience=patience, mode=mode, stopping_threshold=enough)]
+
+
+def _cluster() -> list[SLURMEnvironment]:
+    """SLURM, without Lightning's own way to save and requeue, which knows nothing of ours."""
+    return [SLURMEnvironment(auto_requeue=False)] if SLURMEnvironment.detect() else []
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without Lightning's advice on workers and hardware, which here is noise: small data sit in memory."""
+    logger = logging.getLogger("lightning.pytorch")
+    before = logger.level
+    logger.setLevel(logging.WARNING)
+    with warnings.catch_warnings():
+        for message in NOISE:
+            warnings.filterwarnings("ignore", f".*{message}.*")
+        try:
+            yield
+        finally:
+            logger.setLevel(before)

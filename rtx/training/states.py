@@ -1,0 +1,119 @@
+"""The state of a run in training, as a file: never code, damage is found, the newest two are kept."""
+
+import hashlib
+import io
+import logging
+import os
+from pathlib import Path
+from typing import Any
+
+import torch
+from lightning.fabric.plugins import CheckpointIO
+from torch import Tensor
+
+from rtx.nn.state import Cache
+from rtx.training.files import write_whole
+
+log = logging.getLogger(__name__)
+DIGEST = hashlib.sha256().digest_size
+
+
+def save_state(path: Path, state: dict[str, Any]) -> None:
+    """Write tensors and plain values as `torch.save` does, and their SHA-256 behind, which `torch.load` skips.
+
+    torch alone would not do: of a tensor whose bits have changed on the disk, it loads the wrong numbers.
+
+    Raises:
+        OSError: if it cannot be written; what stood there before still does.
+    """
+    buffer = io.BytesIO()
+    torch.save(state, buffer)
+    digest = hashlib.sha256(buffer.getbuffer()).digest()
+    buffer.seek(0, io.SEEK_END)
+    buffer.write(digest)
+    write_whole(path, buffer.getbuffer())
+
+
+def load_state(path: Path) -> dict[str, Any]:
+    """Read what `save_state` wrote, on the CPU.
+
+    Raises:
+        ValueError: if a byte of it is missing or has changed.
+        OSError: if it cannot be read.
+    """
+    content = memoryview(path.read_bytes())
+    whole, digest = content[:-DIGEST], bytes(content[-DIGEST:])
+    if hashlib.sha256(whole).digest() != digest:
+        raise ValueError(f"{path}: the checkpoint is damaged, its checksum does not fit")
+    return torch.load(io.BytesIO(whole), map_location="cpu", weights_only=True)
+
+
+def previous(path: Path) -> Path:
+    """Where the checkpoint before the one at `path` is kept."""
+    return path.with_name("previous" + path.suffix)
+
+
+class Checkpoints(CheckpointIO):
+    """How Lightning's trainer reads and writes checkpoints here: the newest and the one before are kept."""
+
+    def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any = None) -> None:
+        """Write the newest checkpoint; the one that was becomes the one before.
+
+        Raises:
+            OSError: if it cannot be written; both that were there still are.
+        """
+        path = Path(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        new = path.with_name("new" + path.suffix)
+        save_state(new, checkpoint)
+        if path.exists():
+            os.replace(path, previous(path))
+        os.replace(new, path)
+
+    def load_checkpoint(
+        self, path: str | Path, map_location: Any = None, weights_only: bool | None = None
+    ) -> dict[str, Any]:
+        """Read the newest checkpoint; if it is damaged, say so and read the one before.
+
+        Raises:
+            ValueError: if none is whole.
+        """
+        path, faults = Path(path), []
+        for one in (path, previous(path)):
+            if not one.exists():
+                continue
+            try:
+                state = load_state(one)
+            except (ValueError, OSError) as error:
+                faults.append(str(error))
+                continue
+            if faults:
+                log.warning("%s; going on from the one before, %s", faults[0], one)
+            return state
+        raise ValueError(
+            f"resume: no checkpoint is left to go on from ({'; '.join(faults) or path}); "
+            f"remove {path.parent} and start again without --resume"
+        )
+
+    def remove_checkpoint(self, path: str | Path) -> None:
+        """Delete a checkpoint."""
+        Path(path).unlink(missing_ok=True)
+
+
+def to_plain(state: Any) -> Any:
+    """A model's state, see `rtx.nn.state`, without the one class in it: a cache as what is filled of its buffer."""
+    if isinstance(state, Cache):
+        return {"cache": state.buffer[:, :, :, : state.length].cpu()}
+    if isinstance(state, tuple):
+        return tuple(map(to_plain, state))
+    return state.cpu() if isinstance(state, Tensor) else state
+
+
+def from_plain(state: Any, device: torch.device) -> Any:
+    """The state that `to_plain` was given, on a device."""
+    if isinstance(state, dict):
+        buffer = state["cache"].to(device)
+        return Cache(buffer, buffer.shape[3], [buffer.shape[3]])
+    if isinstance(state, tuple):
+        return tuple(from_plain(part, device) for part in state)
+    return state.to(device) if isinstance(state, Tensor) else state

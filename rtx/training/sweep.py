@@ -1,0 +1,208 @@
+"""Choose settings by validation: a grid of runs that several processes and machines take from one file.
+
+The storage is Optuna's journal, which needs no server. The test split is never read here.
+"""
+
+import json
+import logging
+import os
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import optuna
+from optuna.storages import JournalStorage
+from optuna.storages.journal import JournalFileBackend, JournalFileSymlinkLock
+from optuna.study import StudyDirection
+from optuna.trial import FrozenTrial, TrialState
+
+from rtx.tasks import task_by_name
+from rtx.training.files import write_whole
+from rtx.training.fit import fit, run_folder
+from rtx.training.recipe import Plan, Recipe
+
+log = logging.getLogger(__name__)
+BEAT = 10.0  # seconds between two signs of life
+SILENCE = 60.0  # seconds without one, after which a run counts as dead
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A grid of runs of one row of a recipe.
+
+    Args:
+        recipe, row, variant, scale, seed, epochs: as in `rtx.training.run.train`; the same for all runs.
+        values: what to choose from, by setting or hyper-parameter.
+        runs: folder of all runs; machines that share it share the sweep.
+
+    Raises:
+        ValueError: if there is nothing to choose from, or a run of the grid cannot be: an unknown key, a bad value.
+    """
+
+    recipe: Recipe
+    row: str
+    values: dict[str, list[Any]]
+    variant: str | None = None
+    scale: str = "full"
+    seed: int = 0
+    epochs: int | None = None
+    runs: Path = Path("runs")
+
+    def __post_init__(self) -> None:
+        if not self.values or not all(self.values.values()):
+            raise ValueError(f"sweep: recipe {self.recipe.name} names no values to choose from; --set key=a,b does")
+        for point in self.grid:
+            self.plan(point)
+
+    @property
+    def grid(self) -> list[dict[str, Any]]:
+        """Every combination, the last key's values changing fastest."""
+        return [dict(zip(self.values, choice, strict=True)) for choice in product(*self.values.values())]
+
+    @property
+    def folder(self) -> Path:
+        """Where the storage and the plot are."""
+        base = run_folder(self.plan({}), self.seed, self.runs)
+        return base.with_name(f"sweep-{base.name}")
+
+    def plan(self, point: dict[str, Any]) -> Plan:
+        """The run at a point of the grid."""
+        return self.recipe.plan(self.row, self.variant, point, self.scale)
+
+    def study(self) -> optuna.Study:
+        """Optuna's record of the runs; another grid has another in the same file."""
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        storage = JournalStorage(JournalFileBackend(str(self.folder / "journal.log")))
+        best = task_by_name(self.plan({}).task).best
+        direction = StudyDirection.MINIMIZE if best == "min" else StudyDirection.MAXIMIZE
+        name = json.dumps({"values": self.values, "epochs": self.epochs})
+        return optuna.create_study(storage=storage, study_name=name, direction=direction, load_if_exists=True)
+
+    def run(self, **training: Any) -> optuna.Study:
+        """Take run after run from the grid, until all are done or taken by others; see `fit` for the arguments.
+
+        A run that died is taken again, and goes on from its last checkpoint. One whose loss exploded has failed.
+
+        Raises:
+            Stopped: if asked to; the run it came in is taken up by the next process that sweeps.
+        """
+        study = self.study()
+        while claimed := self._claim(study):
+            trial, point = claimed
+            plan = self.plan(point)
+            folder = run_folder(plan, self.seed, self.runs)
+            with alive(self._sign(trial.number)):
+                try:
+                    done = fit(plan, self.seed, folder, self.epochs, resume=True, **training)
+                except ValueError as error:
+                    trial.set_user_attr("error", str(error))
+                    study.tell(trial, state=TrialState.FAIL)
+                    log.warning("%s: %s", plan.variant, error)
+                else:
+                    trial.set_user_attr("epoch", done.epoch)
+                    study.tell(trial, done.validation)
+        return study
+
+    def _sign(self, number: int) -> Path:
+        return self.folder / f"alive-{number}"
+
+    def _claim(self, study: optuna.Study) -> tuple[optuna.Trial, dict[str, Any]] | None:
+        """The next run of the grid that nobody has: two processes must not both find it."""
+        lock = JournalFileSymlinkLock(str(self.folder / "claim"))
+        lock.acquire()
+        try:
+            taken = []
+            for found in study.get_trials(deepcopy=False):
+                if found.state is TrialState.RUNNING and is_dead(self._sign(found.number)):
+                    study.tell(found.number, state=TrialState.FAIL)
+                elif found.state is not TrialState.FAIL or "error" in found.user_attrs:
+                    taken.append(found.params)
+            left = [point for point in self.grid if point not in taken]
+            if not left:
+                return None
+            study.enqueue_trial(left[0])
+            trial = study.ask()
+            for key, values in self.values.items():
+                trial.suggest_categorical(key, values)
+            write_sign(self._sign(trial.number))
+            return trial, left[0]
+        finally:
+            lock.release()
+
+
+def finished(study: optuna.Study) -> list[FrozenTrial]:
+    """The runs that came to their end, the best first."""
+    done = study.get_trials(states=(TrialState.COMPLETE,))
+    return sorted(done, key=lambda t: t.value or 0.0, reverse=study.direction is StudyDirection.MAXIMIZE)
+
+
+def write_sign(sign: Path) -> None:
+    """Give a sign of life: a file that names machine and process."""
+    write_whole(sign, json.dumps([socket.gethostname(), os.getpid()]).encode())
+
+
+@contextmanager
+def alive(sign: Path) -> Iterator[None]:
+    """Give a sign of life every few seconds while this runs."""
+    end = threading.Event()
+
+    def beat() -> None:
+        while not end.wait(BEAT):
+            write_sign(sign)
+
+    thread = threading.Thread(target=beat, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        end.set()
+        thread.join()
+        sign.unlink(missing_ok=True)
+
+
+def is_dead(sign: Path) -> bool:
+    """Whether nobody gives this sign of life: its process on this machine has ended, or it is long silent."""
+    try:
+        host, process = json.loads(sign.read_text())
+        last = sign.stat().st_mtime
+    except FileNotFoundError:
+        return True
+    probe = sign.with_name(f"clock-{socket.gethostname()}-{os.getpid()}")
+    probe.touch()  # the file system's clock, which may not be this machine's
+    now = probe.stat().st_mtime
+    probe.unlink()
+    return now - last > SILENCE or (host == socket.gethostname() and not _runs(process))
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # another user's
+        return True
+    return True
+
+
+def plot(study: optuna.Study, path: Path, metric: str) -> None:
+    """Draw every run's validation over each of what was chosen; the best is filled."""
+    from matplotlib.figure import Figure
+
+    done = finished(study)
+    keys = list(done[0].params)
+    figure = Figure(figsize=(3.2 * len(keys), 3), layout="constrained")
+    for key, axes in zip(keys, figure.subplots(1, len(keys), squeeze=False, sharey=True)[0], strict=True):
+        names = sorted({trial.params[key] for trial in done}, key=lambda v: (str(type(v)), v))
+        for place, trial in enumerate(done):
+            at = names.index(trial.params[key])
+            axes.plot(at, trial.value, "o", color="C0", fillstyle="none" if place else "full")
+        axes.set_xticks(range(len(names)), [str(name) for name in names])
+        axes.set_xlabel(key)
+    figure.axes[0].set_ylabel(f"validation, {metric}")
+    figure.savefig(path, dpi=150)

@@ -1,0 +1,147 @@
+"""The locality dial: its texts follow rule and book as often as the strengths say, and nobody beats the best loss."""
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from rtx.tasks.task import IGNORED, collate
+from rtx.tasks.toy import locality_dial, optimal_loss
+from rtx.tasks.toy.locality_dial import draw_rule
+
+V = 8
+
+
+def read(example, rule):
+    """(what the rule says, what the book says, whether it is a recall, what came) of each scored step."""
+    inputs, target = example
+    book = {int(row[:V].argmax()): int(row[V:-1].argmax()) for row in inputs[:V]}
+    text = [int(row[:V].argmax()) for row in inputs[V:]]
+    context = rule.ndim
+    for t in range(context - 1, len(text)):
+        last = tuple(text[t - context + 1 : t + 1])
+        yield int(rule[last]), book[text[t]], bool(inputs[V + t, -1]), int(target[V + t])
+
+
+def rule_of(seed: int = 0, gram: int = 3):
+    return draw_rule(np.random.default_rng((seed, 3)), V, gram)
+
+
+@pytest.mark.parametrize("gram", [2, 3, 4])
+def test_a_full_strength_text_follows_rule_and_book_without_exception(gram):
+    task = locality_dial(local=1.0, long=1.0, gram=gram, seed=5)
+    kinds = Counter()
+    for example in task.split("validation")[:50]:
+        for local, partner, recall, came in read(example, rule_of(5, gram)):
+            assert came == (partner if recall else local)
+            kinds[recall] += 1
+    assert kinds[True] / kinds.total() == pytest.approx(0.5, abs=0.05)
+
+
+def test_a_sequence_is_a_book_and_a_text_and_each_target_the_next_symbol():
+    task = locality_dial(length=12, longest=20, gram=3)
+    examples = task.split("test")
+    assert {len(e.inputs) - V for e in examples} == set(range(12, 21))
+    books = set()
+    for inputs, target in examples[:100]:
+        assert inputs.shape == (len(target), 2 * V + 1) == (len(target), task.inputs)
+        keys, partners = inputs[:V, :V].argmax(1), inputs[:V, V:-1].argmax(1)
+        assert sorted(keys.tolist()) == sorted(partners.tolist()) == list(range(V))
+        books.add(tuple(partners[keys.argsort()].tolist()))
+        assert (inputs[V:, V:-1] == 0).all() and (inputs[V:, :V].sum(1) == 1).all()
+        assert (target[: V + 1] == IGNORED).all() and (target[V + 1 :] != IGNORED).all()
+        assert torch.equal(target[V + 1 : -1], inputs[V + 2 :, :V].argmax(1))
+    assert len(books) == 100
+
+
+@pytest.mark.parametrize(("local", "long"), [(0.9, 0.9), (1.0, 0.0), (0.3, 0.8)])
+def test_who_knows_rule_and_book_has_the_optimal_loss(local, long):
+    task = locality_dial(local=local, long=long)
+    nll = {False: [], True: []}
+    for example in task.split("test")[:400]:
+        for rule, partner, recall, came in read(example, rule_of()):
+            strength = long if recall else local
+            p = strength * (came == (partner if recall else rule)) + (1 - strength) / V
+            nll[recall].append(-math.log(p))
+    assert np.mean(nll[False]) == pytest.approx(optimal_loss(local), abs=0.04)
+    assert np.mean(nll[True]) == pytest.approx(optimal_loss(long), abs=0.04)
+
+
+def test_the_optimal_loss_is_the_entropy():
+    assert optimal_loss(1.0) == 0
+    assert optimal_loss(0.0) == pytest.approx(math.log(8)) and optimal_loss(0.0, 5) == pytest.approx(math.log(5))
+    right = 0.5 + 0.5 / 4
+    assert optimal_loss(0.5, 4) == pytest.approx(-right * math.log(right) - 3 * 0.125 * math.log(0.125))
+
+
+def test_who_looks_back_too_little_knows_nothing_of_a_local_symbol():
+    rule = rule_of(gram=4)
+    for first in range(V):
+        for second in range(V):
+            assert sorted(rule[:, first, second]) == list(range(V))
+    pairs = Counter()
+    for example in locality_dial(local=1.0, long=0.0, gram=3).split("test")[:600]:
+        text = example.inputs[V:, :V].argmax(1)
+        pairs.update((int(text[t]), int(example.target[V + t])) for t in range(2, 50) if not example.inputs[V + t, -1])
+    shares = np.array([[pairs[a, b] for b in range(V)] for a in range(V)]) / pairs.total()
+    assert np.abs(shares * V * V - 1).max() < 0.35
+
+
+class Known(nn.Module):
+    """Answers by the rule at local steps, by nothing at recalls."""
+
+    def __init__(self, rule) -> None:
+        super().__init__()
+        self.rule = nn.Parameter(torch.from_numpy(rule).double(), requires_grad=False)
+
+    def forward(self, x, lengths):
+        symbols = x[..., :V].argmax(-1)
+        said = self.rule.long()[symbols.roll(1, 1), symbols]
+        return 50.0 * torch.eye(V)[said] * (1 - x[..., -1:])
+
+
+def test_examine_tells_who_profits():
+    task = locality_dial(local=1.0, long=1.0)
+    found = task.examine(Known(rule_of()), "test", 150)
+    assert next(iter(found)) == task.metric
+    assert found["local"] == pytest.approx(0, abs=1e-6) and found["recalled"] == pytest.approx(math.log(V), abs=1e-6)
+    assert 0.45 * math.log(V) < found[task.metric] < 0.55 * math.log(V)
+    assert (found["optimal, local"], found["optimal, recalled"]) == (0, 0)
+
+
+def test_the_trivial_answer_is_any_symbol_and_counting_them_helps_little():
+    task = locality_dial()
+    examples = task.split("test")[:500]
+    batch = collate(examples, task.per)
+    assert task.score(torch.zeros(500, V + 50, V), batch) == pytest.approx(task.trivial(), rel=1e-5)
+    counts = torch.cat([e.target[e.target != IGNORED] for e in examples]).bincount().double()
+    p = counts / counts.sum()
+    assert float(-(p * p.log()).sum()) == pytest.approx(task.trivial(), abs=0.005)
+
+
+def test_the_seed_decides_rule_and_texts():
+    one, again, other = (locality_dial(size=size, seed=seed) for size, seed in ((9, 1), (99, 1), (9, 2)))
+    assert torch.equal(one.split("train")[8].target, again.split("train")[8].target)
+    assert not torch.equal(one.split("train")[8].target, other.split("train")[8].target)
+    assert (rule_of(1) != rule_of(2)).any()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"local": 1.1}, "local: expected a strength from 0 to 1, got 1.1"),
+        ({"long": float("nan")}, "long: expected a strength from 0 to 1, got nan"),
+        ({"gram": 1}, "gram: expected at least 2, got 1"),
+        ({"symbols": 1}, "symbols: expected at least 2, got 1"),
+        ({"gram": 9}, r"gram: expected symbols\^\(gram - 1\) of at most 1,000,000, got 8\^8"),
+        ({"length": 2}, "length: expected at least 3, got 2"),
+        ({"length": 9, "longest": 8}, "longest: expected at least length = 9, got 8"),
+        ({"seed": -1}, "seed: expected a whole number of at least 0, got -1"),
+    ],
+)
+def test_bad_arguments_are_named(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        locality_dial(**arguments)

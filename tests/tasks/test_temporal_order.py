@@ -1,0 +1,84 @@
+"""The two-symbol temporal order problem: every sequence by its definition, and the ceiling of who knows no order."""
+
+from collections import Counter
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rtx.tasks.task import collate
+from rtx.tasks.toy import temporal_order
+from rtx.tasks.toy.temporal_order import CLASSES, SYMBOLS
+
+
+def text_of(example) -> str:
+    return "".join(SYMBOLS[i] for i in example.inputs.argmax(1))
+
+
+@settings(max_examples=80, deadline=None)
+@given(length=st.integers(10, 300), seed=st.integers(0, 10**6), index=st.integers(0, 999))
+def test_every_sequence_follows_the_definition(length, seed, index):
+    example = temporal_order(length=length, seed=seed).split("validation")[index]
+    text = text_of(example)
+    steps = len(text)
+    assert length <= steps <= 1.1 * length
+    assert example.inputs.shape == (steps, 8) and (example.inputs.sum(1) == 1).all()
+    assert text[0] == "E" and text[-1] == "B" and set(text[1:-1]) <= set("abcdXY")
+    places = [t for t, symbol in enumerate(text) if symbol in "XY"]
+    assert "".join(text[t] for t in places) == CLASSES[example.target]
+    first, second = places
+    assert steps // 10 <= first <= steps / 5 and steps // 2 <= second <= 0.6 * steps
+
+
+def test_at_length_100_the_symbols_stand_where_hochreiter_and_schmidhuber_have_them():
+    examples = temporal_order(length=100, longest=100).split("test")
+    places = [[t for t, symbol in enumerate(text_of(e)) if symbol in "XY"] for e in examples]
+    assert {first for first, _ in places} == set(range(10, 21))
+    assert {second for _, second in places} == set(range(50, 61))
+    distractors = Counter("".join(text_of(e) for e in examples))
+    assert all(abs(distractors[s] / (97 * 1000 + 1000) - 0.25) < 0.01 for s in "abcd")
+
+
+def test_who_does_not_know_the_order_gets_three_in_four_at_most():
+    by_content: dict[str, Counter[int]] = {}
+    examples = temporal_order(length=20).split("test")
+    for example in examples:
+        content = "".join(sorted(s for s in text_of(example) if s in "XY"))
+        by_content.setdefault(content, Counter())[int(example.target)] += 1
+    best = sum(max(counts.values()) for counts in by_content.values()) / len(examples)
+    assert set(by_content) == {"XX", "XY", "YY"} and best == pytest.approx(0.75, abs=0.04)
+
+
+def test_the_seed_decides_and_nothing_else():
+    one, again, other = (temporal_order(size=size, seed=seed) for size, seed in ((9, 1), (99, 1), (9, 2)))
+    for split in ("train", "test"):
+        assert torch.equal(one.split(split)[7].inputs, again.split(split)[7].inputs)
+        assert text_of(one.split(split)[7]) != text_of(other.split(split)[7])
+    assert len(one.split("train")) == 9
+
+
+def test_a_perfect_answer_is_100_percent_and_the_commonest_class_the_trivial_one():
+    task = temporal_order(length=30)
+    batch = collate(task.split("test")[:1000], task.per)
+    assert batch.inputs.shape == (1000, 33, 8) and batch.targets.shape == (1000,)
+    assert task.score(torch.eye(4)[batch.targets], batch) == 100
+    constants = [task.score(torch.eye(4)[[answer] * 1000], batch) for answer in range(4)]
+    assert sum(constants) == pytest.approx(100) and task.trivial() == pytest.approx(max(constants))
+    uniform = task.loss(torch.zeros(1000, 4), batch)
+    torch.testing.assert_close(uniform.total / uniform.count, torch.tensor(4.0).log())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"length": 9}, "length: expected at least 10, .*, got 9"),
+        ({"length": 20.0}, "length: expected a whole number of at least 1, got 20.0"),
+        ({"length": 20, "longest": 19}, "longest: expected at least length = 20, got 19"),
+        ({"size": 0}, "size: expected a whole number of at least 1, got 0"),
+        ({"seed": True}, "seed: expected a whole number of at least 0, got True"),
+    ],
+)
+def test_bad_arguments_are_named(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        temporal_order(**arguments)

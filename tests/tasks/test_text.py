@@ -1,0 +1,301 @@
+"""Texts: cut, numbered, each token scored once; a stream in pieces is the text read whole; baselines; bad files."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import rtx
+from rtx.models.awd_lstm import cache_pointer
+from rtx.tasks import task_by_name
+from rtx.tasks.loader import loader
+from rtx.tasks.task import IGNORED, SPLITS, Batch, Text, collate
+from rtx.tasks.text import characters, ptb_char, ptb_word, words
+from rtx.tasks.vocabulary import UNKNOWN, Vocabulary, common, vocabulary
+from rtx.tasks.windows import bits, perplexity, token_nll, unigram_nll, windows
+
+STORY = "the cat sat on the mat.\nthe dog sat on the cat.\n" * 40
+
+
+@pytest.fixture
+def story(tmp_path):
+    path = tmp_path / "story.txt"
+    path.write_text(STORY, encoding="utf-8")
+    return path
+
+
+@given(st.integers(1, 60), st.integers(0, 20), st.integers(1, 20))
+def test_every_token_is_scored_exactly_once_and_read_in_its_place(length, context, scored):
+    tokens = torch.arange(1, length + 1)
+    found = []
+    for at, (inputs, target) in enumerate(windows(tokens, 0, context, scored)):
+        here = target != IGNORED
+        found += target[here].tolist()
+        assert here[-len(target[here]) :].all() and int((~here).sum()) == min(context, at * scored)
+        # each input is the token before its target, so the numbers run on through context and scored tokens
+        assert inputs.tolist() == list(range(found[-1] - len(inputs), found[-1]))
+    assert found == tokens.tolist()
+
+
+def test_the_papers_windows_are_400_characters_and_80_words():
+    inputs, target = task_by_name("characters").split("train")[5]
+    assert len(inputs) == 400 and int((target != IGNORED).sum()) == 320
+    inputs, target = task_by_name("words").split("train")[5]
+    assert len(inputs) == 80 and int((target != IGNORED).sum()) == 40
+
+
+@pytest.mark.parametrize("name", ["characters", "words"])
+def test_the_manual_is_split_by_position_and_read_back(name):
+    task = task_by_name(name, context=0, scored=1000)
+    (known,) = task.texts
+    assert isinstance(known, Text) and task.inputs == task.outputs == known.size
+    counts = {split: sum(len(e.target) for e in task.split(split)) for split in SPLITS}
+    total = sum(counts.values())
+    assert counts["train"] == total * 18 // 20 and abs(counts["test"] - counts["validation"]) <= 1
+    assert counts["validation"] > 1000
+    piece = task.split("train")[0].target.tolist()
+    assert "assert" in known.decode(piece).lower()
+    assert known.encode(known.decode(piece)) == piece
+    assert len(task.sha256()) == 64
+
+
+def test_the_vocabulary_is_of_the_training_side_alone(tmp_path):
+    path = tmp_path / "late.txt"
+    path.write_text("a b " * 100 + "\N{SNOWMAN} zebra zebra zebra zebra")
+    for task in (characters(path), words(path)):
+        (known,) = task.texts
+        assert "\N{SNOWMAN}" not in known.symbols and "zebra" not in known.symbols
+        assert known.symbols.index(UNKNOWN) in task.split("test")[-1].target.tolist()
+
+
+def test_rare_words_are_unknown(story):
+    story.write_text(STORY + "\n".join(["once"] + ["the cat"] * 30))
+    (known,) = words(story).texts
+    assert "once" not in known.symbols
+    assert known.decode(known.encode("the once\ncat")) == "the <unk>\ncat"
+
+
+def test_symbols_are_ordered_by_count_then_by_code_point():
+    assert common("banana bread", 2) == ["a", "b", "n"]
+    assert common("ba", always=["<unk>", "a"]) == ["a", "b", "<unk>"]
+
+
+@given(st.text(st.sampled_from("ab\n .,<é"), max_size=30))
+def test_characters_come_back_as_they_were(text):
+    known = vocabulary("characters", list("ab\n .,<é"))
+    assert known.decode(known.encode(text)) == text
+
+
+def test_words_are_cut_at_blanks_or_at_marks_and_lines_are_words():
+    text = "f(x) is <unk>.\nIt's N"
+    prepared = vocabulary("words", ["f(x)", "is", "<unk>.", "<eos>", "It's", "N"])
+    assert prepared.decode(prepared.encode(text)) == text
+    marked = vocabulary("words and marks", ["f", "(", "x", ")", "is", "<unk>", ".", "<eos>", "It", "'", "s", "N"])
+    assert marked.decode(marked.encode(text)) == "f ( x ) is <unk> .\nIt ' s N"
+
+
+def test_a_vocabulary_comes_back_from_plain_values():
+    known = vocabulary("words", ["the", "cat", "<unk>"])
+    again = Vocabulary.from_json(known.to_json())
+    assert again.symbols == known.symbols and again.encode("the dog cat") == [0, 2, 1]
+
+
+@pytest.mark.parametrize("table", [{}, {"unit": "words"}, {"unit": "letters", "symbols": ["a"]}])
+def test_a_damaged_vocabulary_is_refused(table):
+    with pytest.raises(ValueError, match="texts: expected the unit and symbols of a vocabulary"):
+        Vocabulary.from_json(table)
+
+
+def test_symbols_and_tokens_that_are_not_there_are_refused():
+    known = vocabulary("characters", "abc")
+    with pytest.raises(ValueError, match="text: 'd' is none of the 3 characters of the training side"):
+        known.encode("abd")
+    for token in (-1, 3):
+        with pytest.raises(ValueError, match=f"tokens: expected numbers from 0 to 2, got {token}"):
+            known.decode([0, token])
+    with pytest.raises(ValueError, match="vocabulary: expected at least one symbol"):
+        vocabulary("characters", "")
+    with pytest.raises(ValueError, match="vocabulary: expected 3 different symbols, got 2"):
+        _ = Vocabulary("characters", lambda: "aab", 3).symbols
+
+
+def random_batch() -> tuple[torch.Tensor, Batch]:
+    draws = torch.Generator().manual_seed(0)
+    targets = torch.randint(0, 7, (3, 9), generator=draws)
+    targets[:, :4] = IGNORED
+    batch = Batch(torch.zeros_like(targets), targets, torch.full((3,), 9))
+    return torch.randn(3, 9, 7, generator=draws), batch
+
+
+def test_perplexity_is_exp_of_the_mean_loss_and_bits_are_its_logarithm():
+    logits, batch = random_batch()
+    loss = token_nll(logits, batch)
+    p = logits.double().softmax(-1)
+    textbook = -sum(p[b, t, batch.targets[b, t]].log() for b in range(3) for t in range(4, 9))
+    torch.testing.assert_close(loss.total.double(), textbook)
+    assert loss.count == 15
+    for scorer, expected in ((perplexity(), math.exp(textbook / 15)), (bits(), textbook / 15 / math.log(2))):
+        scorer.update(logits[:1], batch.targets[:1])
+        scorer.update(logits[1:], batch.targets[1:])
+        assert float(scorer.compute()) == pytest.approx(float(expected), rel=1e-5)
+
+
+def test_context_and_padding_reach_neither_loss_nor_gradient():
+    logits, batch = random_batch()
+    spoilt = logits.masked_fill((batch.targets == IGNORED)[..., None], float("nan")).requires_grad_()
+    loss = token_nll(spoilt, batch).total
+    loss.backward()
+    assert loss == token_nll(logits, batch).total
+    assert (spoilt.grad[batch.targets == IGNORED] == 0).all()
+
+
+def test_the_unigram_baseline_is_the_smoothed_frequency():
+    train, test = torch.tensor([0, 0, 0, 1]), torch.tensor([0, 2])
+    assert unigram_nll(train, test, 3) == pytest.approx(-(math.log(4 / 7) + math.log(1 / 7)) / 2)
+
+
+def test_trivial_scores_every_test_token_by_its_training_frequency(story):
+    for task, base in ((characters(story), 2), (words(story), math.e)):
+        train, test = ([t for e in task.split(s) for t in e.target.tolist() if t != IGNORED] for s in ("train", "test"))
+        mean = -sum(math.log((train.count(t) + 1) / (len(train) + task.inputs)) for t in test) / len(test)
+        expected = mean / math.log(2) if base == 2 else math.exp(mean)
+        assert task.trivial() == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("model", ["lstm", "awd-lstm", "transformer-xl"])
+def test_a_text_carried_in_pieces_is_the_text_read_at_once(story, model):
+    torch.manual_seed(0)
+    task = words(story, context=0, scored=7)
+    arguments = {"segment": 4, "memory": 8, "heads": 2} if model == "transformer-xl" else {}
+    network = rtx.build(task, model, d_model=8, layers=2, **arguments).double().eval()
+    state, found = None, []
+    for batch in loader(task, "test", 1, order="columns"):
+        logits, state = network.read(batch.inputs, state)
+        found.append(logits)
+    inputs = torch.cat([example.inputs for example in task.split("test")])
+    torch.testing.assert_close(torch.cat(found, 1), network(inputs[None]), atol=1e-10, rtol=0)
+
+
+def test_columns_go_on_where_the_batch_before_ended(story):
+    task = words(story, context=0, scored=7)
+    first, second = list(loader(task, "train", 4, order="columns"))[:2]
+    assert second.inputs[:, 0].tolist() == first.targets[:, -1].tolist()
+
+
+def test_a_stream_is_examined_with_and_without_the_cache(story):
+    torch.manual_seed(0)
+    task = words(story, context=0, scored=7)
+    network = rtx.build(task, "lstm", d_model=8).eval()
+    found = task.examine(network, "test", None)
+    inputs = torch.cat([example.inputs for example in task.split("test")])[None]
+    target = torch.cat([example.target for example in task.split("test")])[None]
+    hidden = network.backbone(network.embed(inputs))
+    mixed, _ = cache_pointer(hidden, target, network.decoder(hidden))
+    whole = Batch(inputs, target, torch.tensor([inputs.shape[1]]))
+    assert found["perplexity"] == pytest.approx(task.score(network(inputs), whole), rel=1e-4)
+    assert found["perplexity with cache"] == pytest.approx(task.score(mixed, whole), rel=1e-4)
+
+
+def test_a_model_without_a_state_is_examined_piece_by_piece(story):
+    task = words(story, context=0, scored=7)
+    network = rtx.build(task, "transformer", d_model=8, layers=1, heads=2).eval()
+    metric = perplexity()
+    for example in task.split("validation")[:3]:
+        batch = collate([example], "token")
+        metric.update(network(batch.inputs), batch.targets)
+    assert task.examine(network, "validation", 3) == {"perplexity": pytest.approx(float(metric.compute()))}
+
+
+@pytest.mark.parametrize(
+    ("form", "counts", "symbols"),
+    [
+        ("unmarked", (5_059_550, 396_412, 446_184), 49),
+        ("mikolov", (5_017_482, 393_042, 442_423), 50),
+        ("eos", (5_269_890, 413_262, 464_989), 49),
+    ],
+)
+def test_penn_treebank_by_characters_has_three_forms(real_data, form, counts, symbols):
+    task = ptb_char(form, context=0, scored=6_000_000)
+    assert tuple(len(task.split(split)[0].target) for split in SPLITS) == counts
+    (known,) = task.texts
+    assert len(known.symbols) == symbols == task.inputs
+    start = known.decode(task.split("validation")[0].target[:30].tolist())
+    assert "consumers may want" in start
+
+
+def test_penn_treebank_by_words_has_the_published_counts(real_data):
+    task = ptb_word(context=0, scored=1_000_000)
+    assert tuple(len(task.split(split)[0].target) for split in SPLITS) == (929_589, 73_760, 82_430)
+    (known,) = task.texts
+    assert known.size == 10_000
+    line = "consumers may want to move their telephones a little closer to the tv set\n"
+    assert known.decode(task.split("validation")[0].target[:15].tolist()) == line
+    assert 600 < task.trivial() < 700
+
+
+def test_penn_treebank_can_be_planned_for_without_its_files(monkeypatch, tmp_path):
+    monkeypatch.setenv("RTX_CACHE", str(tmp_path))
+    monkeypatch.delenv("RTX_DATA", raising=False)
+    assert [task_by_name(name).inputs for name in ("ptb-word", "ptb-char", "ptb-char-mikolov")] == [10_000, 49, 50]
+
+
+def test_a_file_in_another_encoding_is_named_with_line_and_byte(tmp_path):
+    path = tmp_path / "latin.txt"
+    path.write_bytes("erste Zeile\nzweite \xe9".encode("latin-1"))
+    message = r"latin\.txt: expected text in UTF-8, got byte 0xe9 in line 2, byte 20 of the file .*save it as UTF-8"
+    for make in (characters, words):
+        with pytest.raises(ValueError, match=message):
+            make(path)
+
+
+@pytest.mark.parametrize("content", [b"", b" \n\n", b"\xef\xbb\xbf"])
+def test_an_empty_file_is_named(tmp_path, content):
+    path = tmp_path / "empty.txt"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"empty\.txt: expected a text, the file is empty"):
+        characters(path)
+
+
+def test_files_from_other_systems_read_the_same(story, tmp_path):
+    other = tmp_path / "other.txt"
+    other.write_bytes(b"\xef\xbb\xbf" + STORY.replace("\n", "\r\n").encode())
+    assert characters(other).sha256() == characters(story).sha256()
+    assert characters(other).name == "characters:other.txt"
+
+
+def test_bad_arguments_are_refused(story, tmp_path):
+    short = tmp_path / "short.txt"
+    short.write_text("too short")
+    once = tmp_path / "once.txt"
+    once.write_text(" ".join(map(str, range(40))))
+    for call, message in [
+        (lambda: characters(short), "short.txt: expected at least 20 symbols, got 9"),
+        (lambda: words(once), "a text in which a symbol occurs 2 times, none does"),
+        (lambda: words(story, context=-1), "context: expected a whole number of at least 0, got -1"),
+        (lambda: words(story, scored=0), "scored: expected a whole number of at least 1, got 0"),
+        (lambda: ptb_char("tcn"), "form: 'tcn' is unknown, allowed are unmarked, mikolov, eos"),
+        (lambda: task_by_name("words", paht="x"), "argument of words: 'paht' is unknown, .* did you mean 'path'"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            call()
+    with pytest.raises(FileNotFoundError, match="none.txt"):
+        characters(tmp_path / "none.txt")
+
+
+def test_a_language_model_learns_a_repetitive_text(story):
+    torch.manual_seed(0)
+    task = characters(story, context=8, scored=24)
+    network = rtx.build(task, "gru", d_model=24)
+    optimizer = torch.optim.Adam(network.parameters(), 3e-2)
+    for _ in range(6):
+        for batch in loader(task, "train", 8):
+            loss = token_nll(task.predict(network, batch), batch)
+            optimizer.zero_grad()
+            (loss.total / loss.count).backward()
+            optimizer.step()
+    metric = task.scorer()
+    for batch in loader(task, "test", 8):
+        metric.update(*task.measured(task.predict(network, batch), batch))
+    assert float(metric.compute()) < 0.5 * task.trivial()

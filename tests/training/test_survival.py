@@ -1,0 +1,235 @@
+"""Runs that are killed go on, and end bit for bit where the undisturbed run ends."""
+
+import json
+import multiprocessing
+import os
+import random
+import re
+import resource
+import signal
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+import torch
+from lightning.pytorch.callbacks import Callback
+from run_tiny import main
+from tiny_recipe import TASKS as TINY
+from tiny_recipe import tiny_recipe, tiny_text_recipe
+
+from rtx.cli_train import parse_time
+from rtx.tasks import TASKS
+from rtx.training.run import train
+from rtx.training.states import load_state
+
+CPU = {"accelerator": "cpu", "enable_progress_bar": False}
+PLANS = {
+    # dropout, two batches per update, a plateau, early stopping
+    "sums": lambda: tiny_recipe().plan(
+        "r-transformer",
+        overrides={"epochs": 14, "batch_size": 2, "accumulate": 2, "anneal": 0.5, "patience": 1, "stop_after": 5},
+    ),
+    "lstm": lambda: tiny_text_recipe().plan("lstm", overrides={"epochs": 6}),
+    "transformer-xl": lambda: tiny_text_recipe().plan("transformer-xl", overrides={"epochs": 3, "anneal": 0.5}),
+}
+
+
+class Beat(Callback):
+    """Tells the parent of every batch, of every split."""
+
+    def __init__(self, pipe) -> None:
+        self.pipe = pipe
+
+    def on_train_batch_start(self, *_) -> None:
+        self.pipe.send_bytes(b"b")
+
+    on_validation_batch_start = on_test_batch_start = on_train_batch_start
+
+
+def live(name: str, folder: Path, pipe) -> None:
+    """One life of a run; it takes up where the last one ended."""
+    torch.set_num_threads(1)
+    TASKS.update(TINY)
+    train(
+        PLANS[name](),
+        resume=True,
+        runs=folder,
+        results=folder / "results",
+        every_steps=1,
+        callbacks=[Beat(pipe)],
+        **CPU,
+    )
+
+
+@pytest.fixture(scope="module")
+def processes():
+    context = multiprocessing.get_context("forkserver")  # real processes, but torch and Lightning are loaded once
+    context.set_forkserver_preload(["rtx.training.run"])
+    return context
+
+
+def start(processes, name: str, folder: Path):
+    ours, theirs = processes.Pipe(duplex=False)
+    child = processes.Process(target=live, args=(name, folder, theirs))
+    child.start()
+    theirs.close()
+    return child, ours
+
+
+def finish(processes, name: str, folder: Path) -> None:
+    child, pipe = start(processes, name, folder)
+    drain(pipe)
+    child.join(60)
+    assert child.exitcode == 0
+
+
+def drain(pipe) -> None:
+    with suppress(EOFError):
+        while True:
+            pipe.recv_bytes()
+
+
+def numbers(folder: Path) -> dict:
+    """What a finished run left, but for times."""
+    (path,) = (folder / "results").rglob("*.json")
+    result = json.loads(path.read_text())
+    (last,) = folder.rglob("last.ckpt")
+    state = load_state(last)
+    kept = {key: state[key] for key in ("epoch", "global_step", "optimizer_states", "lr_schedulers", "random", "rtx")}
+    kept["state_dict"] = state["state_dict"]
+    return {
+        "ledger": {key: result[key] for key in ("test", "validation", "epoch", "parameters", "budget")},
+        "best": last.with_name("best.safetensors").read_bytes(),
+        "last": kept,
+    }
+
+
+def assert_same(a, b) -> None:
+    """Equal to the last bit, whatever they are made of."""
+    assert type(a) is type(b)
+    if isinstance(a, dict):
+        assert a.keys() == b.keys()
+        for key in a:
+            assert_same(a[key], b[key])
+    elif isinstance(a, list | tuple):
+        assert len(a) == len(b)
+        for one, other in zip(a, b, strict=True):
+            assert_same(one, other)
+    elif isinstance(a, torch.Tensor):
+        assert a.dtype == b.dtype and torch.equal(a, b)
+    else:
+        assert a == b
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "kills"), [("sums", 10), ("lstm", 5), ("transformer-xl", 5)])
+def test_a_run_killed_again_and_again_ends_bit_for_bit_where_the_undisturbed_one_does(processes, tmp_path, name, kills):
+    finish(processes, name, tmp_path / "whole")
+    draws = random.Random(0)
+    for _ in range(kills):
+        child, pipe = start(processes, name, tmp_path / "killed")
+        for _ in range(draws.randint(1, 18)):
+            pipe.recv_bytes()
+        time.sleep(draws.uniform(0, 0.02))
+        os.kill(child.pid, 9)
+        child.join()
+        assert child.exitcode == -9  # it was still running
+    finish(processes, name, tmp_path / "killed")
+    assert_same(numbers(tmp_path / "whole"), numbers(tmp_path / "killed"))
+
+
+def command(words: list[str], errors: Path, limit: int | None, pipe) -> None:
+    """The `rtx` command on the tiny recipe; from the tenth batch on, no file may be larger than `limit`."""
+
+    class Limit(Beat):
+        def on_train_batch_start(self, trainer, *_) -> None:
+            super().on_train_batch_start()
+            if limit and trainer.global_step == 10:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+
+    torch.set_num_threads(1)
+    os.dup2(os.open(errors, os.O_WRONLY | os.O_CREAT | os.O_APPEND), sys.stderr.fileno())
+    main(words, Limit(pipe))
+
+
+@pytest.mark.parametrize(("text", "seconds"), [(None, None), ("00:00:05", 5), ("36:30:01", 131_401)])
+def test_times_are_read(text, seconds):
+    assert parse_time(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["5", "1:2:3", "00:60:00", "1 hour", "-1:00:00"])
+def test_other_times_are_refused(text):
+    with pytest.raises(ValueError, match="--max-time: expected HH:MM:SS, such as 01:30:00, got"):
+        parse_time(text)
+
+
+def type_command(processes, folder: Path, *words: str, limit: int | None = None):
+    ours, theirs = processes.Pipe(duplex=False)
+    places = ["--runs", str(folder), "--results", str(folder / "results")]
+    words = ["train", "tiny", "gru", *places, *words]
+    child = processes.Process(target=command, args=(words, folder / "errors", limit, theirs))
+    child.start()
+    theirs.close()
+    return child, ours
+
+
+@pytest.mark.slow
+def test_a_signal_or_the_time_saves_and_says_how_to_go_on(processes, tmp_path):
+    steps = [0]
+    for number in (signal.SIGINT, signal.SIGTERM, None):
+        time_left = [] if number else ["--max-time", "00:00:01"]
+        resume = ["--resume"] if steps[1:] else []
+        child, pipe = type_command(processes, tmp_path, "--set", "epochs=100000", *time_left, *resume)
+        for _ in range(50 if number else 1):
+            pipe.recv_bytes()
+        if number:
+            os.kill(child.pid, number)
+        child.join(60)
+        assert child.exitcode == (128 + number if number else 124)
+        (last,) = tmp_path.rglob("last.ckpt")
+        steps.append(load_state(last)["global_step"])
+    assert steps[0] < steps[1] < steps[2] < steps[3]
+    said = (tmp_path / "errors").read_text().splitlines()
+    stops = [line for line in said if line.startswith("rtx: stopped before batch")]
+    assert len(stops) == 3
+    for line in stops:
+        assert re.search(r"of epoch \d+, saved \S*last.ckpt; go on with: rtx train tiny gru .*--resume", line)
+    assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.slow
+def test_asked_twice_a_run_stops_at_once_and_keeps_its_last_checkpoint(processes, tmp_path):
+    child, pipe = type_command(processes, tmp_path, "--set", "epochs=100000")
+    for _ in range(50):
+        pipe.recv_bytes()
+    os.kill(child.pid, signal.SIGINT)
+    os.kill(child.pid, signal.SIGINT)
+    child.join(60)
+    assert child.exitcode == 130
+    (last,) = tmp_path.rglob("last.ckpt")
+    assert load_state(last)["global_step"] > 0
+
+
+@pytest.mark.slow
+def test_on_a_full_disk_a_run_stops_with_one_sentence_and_can_go_on(processes, tmp_path):
+    whole, full = tmp_path / "whole", tmp_path / "full"
+    for folder, limit in ((whole, None), (full, 2000)):
+        folder.mkdir()
+        child, pipe = type_command(processes, folder, limit=limit)
+        drain(pipe)
+        child.join(60)
+        assert child.exitcode == (2 if limit else 0)
+    said = (full / "errors").read_text().splitlines()
+    assert len(said) == 1
+    kept = r"\S*last\.ckpt is from before, and --resume goes on from there"
+    assert re.fullmatch(rf"rtx: \S*best\.ckpt could not be written \(File too large\); {kept}", said[0])
+    assert [path for path in full.rglob("*") if "partial" in path.name or "new" in path.name] == []
+    (last,) = full.rglob("last.ckpt")
+    assert load_state(last)["global_step"] == 8  # two epochs
+    child, pipe = type_command(processes, full, "--resume")
+    drain(pipe)
+    child.join(60)
+    assert child.exitcode == 0
+    assert_same(numbers(whole), numbers(full))

@@ -1,0 +1,159 @@
+"""A sweep: several processes take the grid's runs from one file, validation chooses, the test split is not read."""
+
+import json
+import multiprocessing
+import os
+import re
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from optuna.trial import TrialState
+from run_tiny import main
+from test_survival import Beat, drain
+
+from rtx.cli_sweep import parse_values
+from rtx.tasks import TASKS
+from rtx.training import sweep as sweeps
+from rtx.training.run import train
+from rtx.training.sweep import Sweep, finished, is_dead, write_sign
+
+CPU = {"accelerator": "cpu", "enable_progress_bar": False}
+RATES = [1e-4, 1e-2, 1e-3]
+
+
+@pytest.fixture
+def sweep(recipe, tmp_path):
+    return Sweep(recipe, "gru", {"learning_rate": RATES, "d_model": [4, 8]}, epochs=2, runs=tmp_path)
+
+
+def test_the_grid_is_run_and_validation_chooses(sweep, tmp_path):
+    done = finished(sweep.run(**CPU))
+    assert sorted(map(str, (trial.params for trial in done))) == sorted(map(str, sweep.grid))
+    assert [trial.value for trial in done] == sorted(trial.value for trial in done)
+    for trial in done:
+        again = train(sweep.plan(trial.params), epochs=2, runs=tmp_path / "b", results=tmp_path / "c", **CPU)
+        assert json.loads(again.read_text())["validation"] == trial.value
+    assert done[0].params["learning_rate"] == 1e-2
+
+
+def test_the_test_split_is_not_read(sweep, tiny_task, monkeypatch):
+    def examples(split):
+        assert split != "test"
+        return tiny_task.examples(split)
+
+    monkeypatch.setitem(TASKS, "tiny", lambda: replace(tiny_task, examples=examples))
+    assert len(finished(sweep.run(**CPU))) == 6
+
+
+def test_where_the_highest_score_is_best_the_highest_is_chosen(sweep, tiny_task, monkeypatch):
+    monkeypatch.setitem(TASKS, "tiny", lambda: replace(tiny_task, best="max"))
+    scores = [trial.value for trial in finished(sweep.run(**CPU))]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_a_run_whose_loss_explodes_has_failed_and_the_others_go_on(recipe, tmp_path):
+    values = {"learning_rate": [1e30, 1e-2], "optimizer": ["sgd"]}
+    sweep = Sweep(recipe, "r-transformer", values, "pre", runs=tmp_path)
+    study = sweep.run(**CPU)
+    assert [trial.params["learning_rate"] for trial in finished(study)] == [1e-2]
+    (failed,) = study.get_trials(states=(TrialState.FAIL,))
+    assert re.match(r"(loss|gradient norm): became", failed.user_attrs["error"])
+    assert len(sweep.run(**CPU).trials) == 2  # it is not tried again
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({}, "sweep: recipe tiny names no values to choose from"),
+        ({"learning_rate": []}, "names no values"),
+        ({"learning_rat": [1]}, "did you mean 'learning_rate'"),
+        ({"learning_rate": [1e-3, -1]}, "learning_rate: expected a number above 0, got -1"),
+    ],
+)
+def test_a_grid_that_cannot_be_run_is_refused_before_it_starts(recipe, tmp_path, values, message):
+    with pytest.raises(ValueError, match=message):
+        Sweep(recipe, "gru", values, runs=tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("window=3,5,7", ("window", [3, 5, 7])),
+        ("learning_rate=1e-3", ("learning_rate", [1e-3])),
+        ("cell=gru,lstm", ("cell", ["gru", "lstm"])),
+        ("cell=[1, 2]", ("cell", [1, 2])),
+    ],
+)
+def test_values_are_read_as_settings_are(text, expected):
+    assert parse_values(text) == expected
+
+
+def test_who_gives_no_sign_of_life_is_dead(tmp_path, monkeypatch):
+    sign = tmp_path / "alive"
+    assert is_dead(sign)
+    write_sign(sign)
+    assert not is_dead(sign)
+    os.utime(sign, (time.time() - 3600, time.time() - 3600))
+    assert is_dead(sign)
+    write_sign(sign)
+    host, _ = json.loads(sign.read_text())
+    sign.write_text(json.dumps([host, 2**22 + 1]))  # no process has such a number
+    assert is_dead(sign)
+    sign.write_text(json.dumps(["another", 2**22 + 1]))
+    assert not is_dead(sign)
+
+
+def test_a_long_run_gives_signs_of_life(tmp_path, monkeypatch):
+    monkeypatch.setattr(sweeps, "BEAT", 0.01)
+    sign = tmp_path / "alive"
+    with sweeps.alive(sign):
+        time.sleep(0.1)
+        first = sign.stat().st_mtime_ns
+        time.sleep(0.1)
+        assert sign.stat().st_mtime_ns > first
+    assert not sign.exists()
+
+
+def worker(folder: Path, words: list[str], pipe) -> None:
+    torch.set_num_threads(1)
+    places = ["--runs", str(folder / "runs"), "--results", str(folder / "results")]
+    main(["sweep", "tiny", "gru", "--set", "learning_rate=1e-4,1e-3,1e-2,1e-1", *words, *places], Beat(pipe))
+
+
+@pytest.mark.slow
+def test_two_processes_share_a_sweep_that_survives_one_of_them(tmp_path, capsys):
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["rtx.training.sweep"])
+    workers, words = [], ["--set", "epochs=30"]
+    for _ in range(2):
+        ours, theirs = context.Pipe(duplex=False)
+        child = context.Process(target=worker, args=(tmp_path, words, theirs))
+        child.start()
+        theirs.close()
+        workers.append((child, ours))
+    for _, pipe in workers:  # both are in the midst of a run
+        for _ in range(30):
+            pipe.recv_bytes()
+    os.kill(workers[0][0].pid, 9)
+    drain(workers[1][1])
+    workers[1][0].join(60)
+    assert workers[1][0].exitcode == 0
+    places = ["--runs", str(tmp_path / "runs"), "--results", str(tmp_path / "results")]
+    command = ["sweep", "tiny", "gru", "--set", "learning_rate=1e-4,1e-3,1e-2,1e-1", *words, *places]
+    main([*command, "--show"])
+    shown = capsys.readouterr().out
+    scores = [float(line.split()[-1]) for line in shown.splitlines() if re.match(r" *(0\.\d+|1e)", line)]
+    assert len(scores) == 4 and scores == sorted(scores)
+    assert not (tmp_path / "results").exists()
+    main([*command, "--test"])
+    (path,) = (tmp_path / "results").rglob("*.json")
+    result = json.loads(path.read_text())
+    assert result["validation"] == pytest.approx(scores[0], abs=1e-4)
+    rate = re.search(r"learning_rate=(\S+)", result["command"])[1]
+    assert re.search(rf"^ *{rate} ", shown, re.MULTILINE) and result["budget"] is None
+    (picture,) = tmp_path.rglob("sweep.png")
+    assert picture.read_bytes().startswith(b"\x89PNG")
