@@ -15,7 +15,7 @@ def compile_model(model: nn.Module, device: torch.device) -> bool:
     try:
         torch.compile(lambda x: x.sin() + 1)(torch.zeros(4, device=device))  # the compiler is only looked for when used
     except (TorchDynamoException, RuntimeError, OSError) as error:
-        reason = str(error).strip().splitlines()[0]
+        reason = " ".join(str(error).split("\n\n")[0].split())  # advice follows
         log.warning("--compile: this machine has no working compiler (%s); training goes on without", reason)
         return False
     model.compile()

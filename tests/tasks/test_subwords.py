@@ -1,0 +1,109 @@
+"""Sub-words: what they learn, what they must not know, and that texts come back."""
+
+import json
+import string
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rtx.tasks.subwords import BEGIN, END, PAD, SPECIAL, UNKNOWN, Subwords, one_blank
+
+LINES = [
+    "the low river, the lower river and the lowest: rivers are low",
+    "a newer house is wider than the newest, and the widest house is new",
+    string.ascii_letters + string.digits + string.punctuation,
+]
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("RTX_CACHE", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def subwords(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("RTX_CACHE", str(tmp_path_factory.mktemp("cache")))
+        learned = Subwords(130, lambda: LINES)
+        learned.encode("now")
+    return learned
+
+
+@settings(max_examples=100, deadline=None)
+@given(text=st.text(alphabet=sorted({*"".join(LINES)} - {"▁"})))
+def test_a_text_of_known_characters_comes_back(subwords, text):
+    tokens = subwords.encode(text)
+    assert subwords.decode(tokens) == one_blank(text)
+    assert all(UNKNOWN < token < subwords.size for token in tokens)
+
+
+def test_common_words_are_one_piece_and_rare_ones_several(subwords):
+    assert len(subwords.encode("the")) == 1
+    assert len(subwords.encode("zebra")) == 6  # the blank before it, and its letters
+    assert subwords.encode("the, the") == subwords.encode("  the,\tthe ")
+
+
+def test_marks_stand_alone_where_they_are_to():
+    def pieces(punctuation: bool) -> int:
+        return len(Subwords(120, lambda: ["low."] * 9 + LINES, punctuation=punctuation).encode("low."))
+
+    assert (pieces(True), pieces(False)) == (2, 1)
+
+
+def test_a_character_that_the_training_text_lacks_is_unknown(subwords):
+    assert subwords.encode("ß")[-1] == UNKNOWN
+    assert subwords.decode(subwords.encode("the ß")) == "the <unk>"
+
+
+def test_a_text_cannot_forge_a_special_token(subwords):
+    for special in SPECIAL:
+        assert not {*subwords.encode(special)} & {PAD, BEGIN, END, UNKNOWN}
+        assert subwords.decode(subwords.encode(f"the {special} low")) == f"the {special} low"
+    assert subwords.decode([BEGIN, *subwords.encode("low"), END, PAD]) == "low"
+
+
+def test_a_copy_from_json_is_the_same_without_the_training_text(subwords):
+    table = json.loads(json.dumps(subwords.to_json()))
+    copy = Subwords.from_json(table)
+    text = "the newest low </s> ß"
+    assert copy.encode(text) == subwords.encode(text) and copy.size == subwords.size == 130
+    assert copy.decode(copy.encode(text)) == subwords.decode(subwords.encode(text))
+    assert copy.to_json() == table
+    with pytest.raises(ValueError, match="texts: expected the sub-words of a checkpoint"):
+        Subwords.from_json({"kind": "subwords"})
+
+
+def test_they_are_learned_once_for_a_text_and_settings_and_always_alike(cache):
+    for _ in range(2):
+        Subwords(110, lambda: LINES).encode("a")
+        assert len([*cache.rglob("*.npz")]) == 1
+    (kept,) = cache.rglob("*.npz")
+    once = Subwords(110, lambda: LINES).to_json()
+    kept.unlink()
+    assert Subwords(110, lambda: LINES).to_json() == once
+    Subwords(111, lambda: LINES).encode("a")
+    Subwords(110, lambda: LINES, punctuation=False).encode("a")
+    Subwords(110, lambda: [*LINES, "a"]).encode("a")
+    assert len([*cache.rglob("*.npz")]) == 4
+
+
+def test_nothing_is_read_before_it_is_needed():
+    def read() -> list[str]:
+        raise AssertionError("read")
+
+    assert Subwords(100, read).size == 100
+
+
+def test_sizes_that_the_text_cannot_give_are_refused():
+    characters = len({*"".join(LINES)} - {" "}) + 1  # a blank is ▁
+    least = f"vocabulary of notes: expected at least {characters + 4}, its special tokens and characters, got 50"
+    with pytest.raises(ValueError, match=least):
+        Subwords(50, lambda: LINES, "notes").encode("a")
+    with pytest.raises(ValueError, match=r"vocabulary of notes: expected at most \d+, all it has, got 9000"):
+        Subwords(9000, lambda: LINES, "notes").encode("a")
+    with pytest.raises(ValueError, match="vocabulary: expected a whole number of at least 1, got 0"):
+        Subwords(0, lambda: LINES)
+    with pytest.raises(ValueError, match="tokens: expected numbers from 0 to 109, got 110"):
+        Subwords(110, lambda: LINES).decode([110])

@@ -1,0 +1,261 @@
+"""Pairs of sentences and their translation: data, splits, loss, BLEU, and errors that name file and line."""
+
+import gzip
+import math
+
+import pytest
+import sacrebleu
+import torch
+
+import rtx
+from rtx.tasks import task_by_name
+from rtx.tasks.loader import loader
+from rtx.tasks.pairs import pair_task, read_pairs, target_cross_entropy, write
+from rtx.tasks.subwords import BEGIN, END, UNKNOWN, Subwords
+from rtx.tasks.task import IGNORED, SPLITS, collate
+from rtx.tasks.translation import WAYS, bleu, date_pair, dates, iwslt14, multi30k
+
+TEXTS = [
+    ("ein Hund läuft", "a dog runs"),
+    ("zwei Hunde laufen über die Wiese .", "two dogs run across the meadow ."),
+    ("ein Kind", "a child"),
+]
+
+
+def texts(task, example) -> tuple[str, str]:
+    source, target = task.texts
+    return source.decode(example.inputs.tolist()), target.decode(example.target.tolist())
+
+
+@pytest.fixture(scope="module")
+def small_dates():
+    return dates(size=600)
+
+
+def test_a_date_in_every_way():
+    assert date_pair(0, 14 * 60 + 7, WAYS.index(("full", "short"))) == (
+        "Sonntag, 1. Januar 1950, 14:07",
+        "Sunday, January 1, 1950, 2:07 PM",
+    )
+    assert date_pair(31, 0, WAYS.index(("short", ""))) == ("01.02.50", "2/1/50")
+    pairs = [date_pair(12_345, 1000, way) for way in range(len(WAYS))]
+    assert len({source for source, _ in pairs}) == len(WAYS) == 15
+    assert len({target for _, target in pairs}) == 15
+
+
+def test_dates_are_the_same_every_time_and_in_one_split_only(small_dates):
+    pairs = {split: [texts(small_dates, e) for e in small_dates.split(split)] for split in SPLITS}
+    assert [len(pairs[split]) for split in SPLITS] == [600, 500, 500]
+    sources = [source for split in SPLITS for source, _ in pairs[split]]
+    assert len(set(sources)) == 1600
+    again = dates(size=600)
+    assert again.sha256() == small_dates.sha256() != dates(size=600, seed=1).sha256()
+    for one, two in zip(small_dates.split("train"), again.split("train"), strict=True):
+        assert torch.equal(one.inputs, two.inputs) and torch.equal(one.target, two.target)
+    assert [e.target.tolist() for e in dates(size=601).split("test")[:3]] != []
+    larger = dates(size=700)  # the held-out pairs do not depend on the size
+    assert [texts(larger, e) for e in larger.split("test")] == pairs["test"]
+
+
+def test_no_date_is_in_two_pairs():
+    # written in full, so that a day cannot hide behind another way
+    from rtx.tasks import translation
+
+    seen: list[int] = []
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(translation, "date_pair", lambda day, minute, way: (seen.append(day), (f"{day} b", "c"))[1])
+        dates(size=600).sha256()
+    assert len(seen) == len({*seen}) == 1600
+
+
+def test_a_source_ends_and_a_target_begins_and_ends(small_dates):
+    for example in small_dates.split("test")[:20]:
+        assert example.inputs[-1] == END and (example.inputs[:-1] > UNKNOWN).all()
+        assert example.target[0] == BEGIN and example.target[-1] == END and (example.target[1:-1] > UNKNOWN).all()
+    assert (small_dates.inputs, small_dates.outputs) == (250, 250)
+
+
+def test_the_validation_side_is_never_seen_by_the_subwords(monkeypatch, tmp_path):
+    monkeypatch.setenv("RTX_CACHE", str(tmp_path))
+    splits = {"train": TEXTS, "validation": [("ein Hund %", "a % dog")], "test": [("ein Hund €", "a € dog")]}
+    lines = [[pair[side] for pair in TEXTS] for side in (0, 1)]
+    subwords = tuple(Subwords(30, lambda side=side: lines[side]) for side in (0, 1))
+    task = pair_task("tiny", lambda: splits, subwords, bleu)
+    for split in ("validation", "test"):
+        assert UNKNOWN in task.split(split)[0].inputs and UNKNOWN in task.split(split)[0].target
+    assert not any(UNKNOWN in e.inputs or UNKNOWN in e.target for e in task.split("train"))
+
+
+def test_the_subwords_of_a_task_are_of_its_training_side(small_dates):
+    sides = [[texts(small_dates, e)[side] for e in small_dates.split("train")] for side in (0, 1)]
+    for subwords, side in zip(small_dates.texts, sides, strict=True):
+        assert Subwords(250, lambda side=side: side).to_json()["tokenizer"] == subwords.to_json()["tokenizer"]
+
+
+def test_the_loss_is_the_cross_entropy_of_what_follows_each_token(small_dates):
+    batch = collate(small_dates.split("train")[:5], "pair")
+    logits = torch.randn(5, batch.targets.shape[1] - 1, 250, generator=torch.Generator().manual_seed(0))
+    expected, count = 0.0, 0
+    for row, example in zip(logits.double().log_softmax(-1), small_dates.split("train")[:5], strict=True):
+        following = example.target[1:]
+        expected -= sum(float(row[i, token]) for i, token in enumerate(following))
+        count += len(following)
+    found = small_dates.loss(logits, batch)
+    assert found.count == count
+    assert float(found.total) == pytest.approx(expected, rel=1e-5)
+    assert small_dates.score(logits, batch) == pytest.approx(math.exp(expected / count), rel=1e-4)
+
+
+@pytest.mark.parametrize("rubbish", [float("nan"), 1e9])
+def test_padding_reaches_neither_loss_nor_gradient(small_dates, rubbish):
+    batch = collate(small_dates.split("train")[:5], "pair")
+    padding = batch.targets[:, 1:] == IGNORED
+    assert padding.any()
+    logits = torch.randn(*padding.shape, 250).masked_fill(padding[..., None], rubbish).requires_grad_()
+    clean = logits.detach().masked_fill(padding[..., None], 0)
+    loss = target_cross_entropy(logits, batch).total
+    loss.backward()
+    assert loss == target_cross_entropy(clean, batch).total
+    assert (logits.grad[padding] == 0).all() and (logits.grad[~padding] != 0).all()
+
+
+def test_what_stands_in_the_padding_of_a_batch_does_not_matter(small_dates):
+    torch.manual_seed(0)
+    model = rtx.build(small_dates, "rnnsearch", d_model=8).double()
+    batch = collate(small_dates.split("train")[:5], "pair")
+    padded = torch.arange(batch.inputs.shape[1]) >= batch.lengths[:, None]
+    spoilt = batch._replace(inputs=batch.inputs.masked_fill(padded, 77))
+    assert padded.any()
+    one, two = (small_dates.loss(small_dates.predict(model, b), b).total for b in (batch, spoilt))
+    alone = sum(
+        float(small_dates.loss(small_dates.predict(model, b), b).total)
+        for b in (collate([e], "pair") for e in small_dates.split("train")[:5])
+    )
+    assert one == two and float(one) == pytest.approx(alone, rel=1e-10)
+
+
+def test_bleu_is_sacrebleus_of_the_texts():
+    written = ["a dog runs", "two dogs run over a meadow .", "a child , alone"]
+    references = [target for _, target in TEXTS]
+    found = bleu(TEXTS, written)
+    assert found["BLEU"] == sacrebleu.corpus_bleu(written, [references]).score
+    assert 0 < found["BLEU"] < 100 and list(found)[0] == "BLEU"
+    assert "tok:13a" in found["signature"] and "case:mixed" in found["signature"]
+    split_off = [text.replace("runs", "runs.") for text in written]
+    assert (
+        bleu(TEXTS, split_off, "none")["BLEU"] == sacrebleu.corpus_bleu(split_off, [references], tokenize="none").score
+    )
+    assert bleu(TEXTS, split_off)["BLEU"] > bleu(TEXTS, split_off, "none")["BLEU"]
+    assert "tok:none" in bleu(TEXTS, written, "none")["signature"]
+
+
+def test_bleu_by_length_is_the_bleu_of_the_sources_of_that_length():
+    pairs = [(" ".join(["w"] * n), f"a b c d e {n}") for n in (1, 20, 21, 40, 41, 61, 62, 200)]
+    written = [target if i % 2 else "a b c d e f" for i, (_, target) in enumerate(pairs)]
+    found = bleu(pairs, written)
+    names = ["BLEU, 1 to 20 words", "BLEU, 21 to 40 words", "BLEU, 41 to 61 words", "BLEU, over 61 words"]
+    for i, name in enumerate(names):
+        rows = slice(2 * i, 2 * i + 2)
+        assert found[name] == sacrebleu.corpus_bleu(written[rows], [[t for _, t in pairs[rows]]]).score
+    assert {*bleu(pairs[:2], written[:2])} == {"BLEU", names[0], "signature"}
+
+
+def test_the_trivial_score_is_that_of_the_copied_source(small_dates):
+    pairs = [texts(small_dates, e) for e in small_dates.split("test")]
+    copied = sacrebleu.corpus_bleu([source for source, _ in pairs], [[target for _, target in pairs]]).score
+    assert small_dates.trivial() == pytest.approx(copied) and 10 < copied < 30
+
+
+def test_a_tiny_model_translates_dates_better_than_copying_does():
+    task = dates(size=2000)
+    torch.manual_seed(0)
+    model = rtx.build(task, "rnnsearch", d_model=48)
+    optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
+    batches = loader(task, "train", 32, order="bucketed")
+    for epoch in range(2):
+        batches.batch_sampler.set_epoch(epoch)
+        for batch in batches:
+            loss = task.loss(task.predict(model, batch), batch)
+            optimizer.zero_grad()
+            (loss.total / loss.count).backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+    scores = task.examine(model.eval(), "test", 100)
+    assert scores["BLEU"] > task.trivial() + 5
+    pairs = [texts(task, e) for e in task.split("test")[:100]]
+    written = write(model, task.texts, [source for source, _ in pairs])
+    assert scores["BLEU"] == sacrebleu.corpus_bleu(written, [[target for _, target in pairs]]).score
+
+
+def test_texts_are_written_in_the_order_of_their_sources(small_dates):
+    torch.manual_seed(0)
+    model = rtx.build(small_dates, "rnnsearch", d_model=8).eval()
+    sources = [texts(small_dates, e)[0] for e in small_dates.split("test")[:70]]
+    together = write(model, small_dates.texts, [*sources, "", "  "], beam=2, longest=6)
+    assert together == [*(write(model, small_dates.texts, [s], 2, 6)[0] for s in sources), "", ""]
+    assert len(set(together)) > 3
+
+
+def test_multi30k_has_the_published_counts(real_data):
+    task = multi30k()
+    assert [len(task.split(split)) for split in SPLITS] == [29_000, 1_014, 1_000]
+    assert len(multi30k(test="test_2017_mscoco").split("test")) == 461
+    assert texts(task, task.split("train")[3]) == (
+        "Ein Mann in einem blauen Hemd steht auf einer Leiter und putzt ein Fenster.",
+        "A man in a blue shirt is standing on a ladder cleaning a window.",
+    )
+    assert 0 < task.trivial() < 1
+    assert task.sha256().startswith("726e39b2")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "validation"), [("iwslt14", 7_283), ("iwslt14-mixer", 6_969)])
+def test_iwslt14_has_the_counts_of_its_split_and_says_that_training_is_a_part(real_data, name, validation):
+    task = task_by_name(name)
+    assert [len(task.split(split)) for split in SPLITS] == [49_774, validation, 6_750]
+    assert task.name == name and "49,774 of 160,239" in task.metric
+    source, _ = texts(task, task.split("train")[1])
+    assert source == "aber wenn sie kinder haben , wissen sie , dass es so nicht oft funktioniert ."
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "message"),
+    [
+        (b"a\nb\nc\n", b"d\ne\n", "b.en: expected as many lines as .*a.de, 3, got 2"),
+        (b"a\n\nc\n", b"d\ne\nf\n", "a.de, line 2: expected a sentence, the line is empty"),
+        (b"a\n \t\n", b"d\ne\n", "a.de, line 2: expected a sentence, the line is empty"),
+        (b"", b"d\n", "a.de, line 1: expected a sentence, the line is empty"),
+        (b"a\nb\n", "d\né\n".encode("latin-1"), "b.en, line 2: expected UTF-8, got the byte 0xe9"),
+        (b"a\nb\n", "d\ne\n".encode("utf-16"), "b.en, line 1: expected UTF-8, got the byte 0xff"),
+    ],
+)
+def test_files_that_are_no_pairs_are_refused_by_file_and_line(tmp_path, source, target, message):
+    (tmp_path / "a.de").write_bytes(source)
+    (tmp_path / "b.en").write_bytes(target)
+    with pytest.raises(ValueError, match=message):
+        read_pairs(tmp_path / "a.de", tmp_path / "b.en")
+
+
+def test_lines_end_at_newlines_alone_and_files_may_be_gzipped(tmp_path):
+    (tmp_path / "a.gz").write_bytes(gzip.compress("eins\u2028zwei \r\ndrei\x85\n".encode()))
+    (tmp_path / "b").write_bytes(b"one two\nthree")
+    assert read_pairs(tmp_path / "a.gz", tmp_path / "b") == [("eins zwei", "one two"), ("drei", "three")]
+    (tmp_path / "a.gz").write_bytes(gzip.compress(b"a\n")[:-6])
+    with pytest.raises(ValueError, match="a.gz: corrupt or truncated gzip file"):
+        read_pairs(tmp_path / "a.gz", tmp_path / "b")
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: iwslt14(split="mixr"), "split: 'mixr' is unknown, .*did you mean 'mixer'"),
+        (lambda: multi30k(test="test_2016_flick"), "did you mean 'test_2016_flickr'"),
+        (lambda: multi30k(vocabulary=0), "vocabulary: expected a whole number of at least 1, got 0"),
+        (lambda: dates(size=40_000), "size: expected at most 35524, as each date is in one pair, got 40000"),
+        (lambda: dates(vocabulary=20).split("test"), "vocabulary of dates, German: expected at least"),
+        (lambda: dates().split("tset"), "split: 'tset' is unknown, .*did you mean 'test'"),
+    ],
+)
+def test_bad_arguments_are_named(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()

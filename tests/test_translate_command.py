@@ -1,0 +1,140 @@
+"""`rtx translate` needs nothing but a checkpoint; `rtx evaluate` scores any checkpoint again."""
+
+import io
+from types import SimpleNamespace
+
+import pytest
+import torch
+import typer
+from typer.testing import CliRunner
+
+import rtx
+from rtx.cli_translate import evaluate_, read_stream, translate_, translate_lines
+from rtx.tasks import task_by_name
+from rtx.tasks.pairs import write
+from rtx.tasks.task import collate
+from rtx.training.checkpoint import load_checkpoint, load_texts, save_checkpoint
+from rtx.training.evaluate import evaluate
+
+SIZES = {"d_model": 8, "recurrent": "gru"}
+LINES = ["Montag, 3. Mai 1999", "", "01.02.50", "1. Januar 2000, 14:07", "5. März 2019"]
+
+
+@pytest.fixture(scope="module")
+def translator(tmp_path_factory):
+    """A checkpoint of an untrained translator of dates, on fewer pairs than usual; and its task."""
+    path = tmp_path_factory.mktemp("run") / "best.safetensors"
+    task = task_by_name("dates", size=600)
+    torch.manual_seed(0)
+    network = rtx.build(task, "rnnsearch", **SIZES)
+    texts = [text.to_json() for text in task.texts]
+    save_checkpoint(path, network, "dates", "rnnsearch", SIZES, texts=texts, task_arguments={"size": 600})
+    return SimpleNamespace(path=path, task=task, network=network.eval())
+
+
+@pytest.fixture
+def command():
+    app = typer.Typer()
+    app.command("translate")(translate_)
+    app.command("evaluate")(evaluate_)
+    return lambda *words, text=None: CliRunner().invoke(app, [str(word) for word in words], input=text)
+
+
+def test_lines_go_in_and_come_out_in_order_whatever_the_block(command, translator):
+    expected = write(translator.network, translator.task.texts, LINES, 3)
+    assert len(set(expected)) > 2 and expected[1] == ""
+    for block in (1, 2, 99):
+        done = command("translate", translator.path, "--beam", 3, "--block", block, text="\n".join(LINES) + "\n")
+        assert done.stdout.split("\n") == [*expected, ""], done.exception
+
+
+def test_nothing_but_the_checkpoint_is_needed(command, translator, monkeypatch, tmp_path):
+    monkeypatch.setenv("RTX_CACHE", str(tmp_path))
+    monkeypatch.setenv("RTX_DATA", str(tmp_path))
+    monkeypatch.setattr("rtx.tasks.translation.date_pair", None)
+    monkeypatch.setattr("rtx.tasks.subwords.Subwords._learn", None)
+    assert command("translate", translator.path, text=LINES[0]).exit_code == 0
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_block_is_written_before_the_next_is_read(translator):
+    read: list[str] = []
+    lines = (read.append(line) or line for line in LINES)
+    written = translate_lines(translator.network, translator.path, lines, beam=1, longest=4, block=2)
+    next(written)
+    assert len(read) == 2
+    next(written), next(written)
+    assert len(read) == 4
+
+
+def test_the_checkpoint_reads_and_writes_as_the_task_does(translator):
+    for ours, theirs in zip(load_texts(translator.path), translator.task.texts, strict=True):
+        assert ours.encode(LINES[3]) == theirs.encode(LINES[3]) and ours.size == theirs.size
+    batch = collate(translator.task.split("test")[:3], "pair")
+    loaded = load_checkpoint(translator.path)
+    torch.testing.assert_close(
+        translator.task.predict(loaded, batch), translator.task.predict(translator.network, batch)
+    )
+
+
+def test_evaluate_is_the_metric_and_what_the_task_measures_of_texts(command, translator):
+    scores = evaluate(translator.path, "validation", 40)
+    batch = collate(translator.task.split("validation")[:40], "pair")
+    with torch.no_grad():
+        perplexity = translator.task.score(translator.task.predict(translator.network, batch), batch)
+    assert scores["perplexity per token"] == pytest.approx(perplexity, rel=1e-5)
+    assert {k: scores[k] for k in ("BLEU", "signature")}.items() <= translator.task.examine(
+        translator.network, "validation", 40
+    ).items()
+    out = command("evaluate", translator.path, "--split", "validation", "--limit", 40).stdout
+    assert f"perplexity per token  {perplexity:.4f}" in out and f"signature  {scores['signature']}" in out
+
+
+def test_evaluate_scores_tasks_of_numbers_too(tmp_path):
+    path, task = tmp_path / "digits.safetensors", task_by_name("digits")
+    network = rtx.build("digits", "gru", d_model=4).eval()
+    save_checkpoint(path, network, "digits", "gru", {"d_model": 4})
+    batch = collate(task.split("test"), task.per)
+    with torch.no_grad():
+        expected = task.score(task.predict(network, batch), batch)
+    assert evaluate(path) == {task.metric: pytest.approx(expected)}
+
+
+def test_a_carried_state_is_carried_in_evaluation_too(tmp_path):
+    path = tmp_path / "c.safetensors"
+    arguments, sizes = {"context": 0, "scored": 50}, {"d_model": 4}
+    task = task_by_name("characters", **arguments)
+    torch.manual_seed(0)
+    network = rtx.build(task, "gru", **sizes).eval()
+    texts = [text.to_json() for text in task.texts]
+    found = {}
+    for carry in (True, False):
+        save_checkpoint(path, network, "characters", "gru", sizes, texts=texts, task_arguments=arguments, carry=carry)
+        found[carry] = evaluate(path, "test", 4)[task.metric]
+    pieces = task.split("test")[:4]
+    whole = collate([type(pieces[0])(*map(torch.cat, zip(*pieces, strict=True)))], "token")
+    with torch.no_grad():
+        assert found[True] == pytest.approx(task.score(network(whole.inputs), whole), rel=1e-4)
+    assert found[True] != found[False]
+
+
+def test_what_cannot_be_done_is_refused_in_a_line(command, translator, tmp_path):
+    sums = tmp_path / "sums.safetensors"
+    save_checkpoint(sums, rtx.build("add", "gru", d_model=4), "add", "gru", {"d_model": 4})
+    bare = tmp_path / "bare.safetensors"
+    save_checkpoint(bare, translator.network, "dates", "rnnsearch", SIZES)
+    other = tmp_path / "other.safetensors"
+    texts = [text.to_json() for text in task_by_name("dates", size=900).texts]
+    save_checkpoint(other, translator.network, "dates", "rnnsearch", SIZES, texts=texts, task_arguments={"size": 600})
+    for words, message in [
+        (("translate", sums), "sums.safetensors: expected a model of rnnsearch or encoder-decoder, got one of gru"),
+        (("translate", bare), "bare.safetensors: expected how it reads and how it writes text, got 0 texts"),
+        (("translate", tmp_path / "none"), "none: there is no such checkpoint"),
+        (("translate", translator.path, "--beam", 300), "width: expected at most the vocabulary's 250 tokens, got 300"),
+        (("evaluate", translator.path, "--split", "tset"), "split: 'tset' is unknown, .*did you mean 'test'"),
+        (("evaluate", other), "other.safetensors: its tokens are not those of dates here"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            raise command(*words, text=LINES[0]).exception
+    with pytest.raises(ValueError, match="standard input, line 2: expected UTF-8, got 0xff"):
+        [*read_stream(io.BytesIO(b"a\n\xff\n"))]
