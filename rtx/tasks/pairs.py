@@ -5,7 +5,9 @@ A source is its sub-words and the end token; a target stands between the begin a
 
 import gzip
 import hashlib
+import math
 import zlib
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -27,6 +29,7 @@ Pair = tuple[str, str]
 """A source sentence and its target sentence."""
 
 AT_ONCE = 32  # sentences in a batch of a search
+STEP = 8  # sentences are searched together whose tokens are as many, up to the next multiple of it
 
 
 def pair_task(
@@ -93,8 +96,8 @@ def pair_task(
 def target_cross_entropy(predictions: Tensor, batch: Batch) -> Sum:
     """Cross-entropy in nats of (B, T - 1, V) logits, summed over the real tokens behind the begin token."""
     following = batch.targets[:, 1:]
-    total = cross_entropy(widened(predictions).transpose(1, 2), following, reduction="sum", ignore_index=IGNORED)
-    return Sum(total, (following != IGNORED).sum())
+    real = following != IGNORED
+    return Sum(cross_entropy(widened(predictions[real]), following[real], reduction="sum"), real.sum())
 
 
 def perplexity() -> "Metric":
@@ -110,34 +113,43 @@ def write(
 ) -> list[str]:
     """What a model writes for each source, in their order: the best that a beam search finds, by its mean token.
 
-    Sentences of about the same length are searched together. A source without tokens gets an empty text. Call `eval()`
-    first.
+    Sentences of about the same length are searched together; what is written for one does not depend on the others. A
+    source without tokens gets an empty text. Call `eval()` first.
 
     Args:
         model: one of `rtx.models.TRANSLATORS`.
         texts: how it reads sources, and how it writes targets.
         sources: texts.
         beam: width of the search, 1 is greedy.
-        longest: tokens that a text may have; if not given 2 S + 10, S those of the longest source of its batch.
+        longest: tokens that a text may have; if not given 2 S + 10, S the source's tokens, up to the next `STEP`.
 
     Raises:
         ValueError: if the beam is below 1 or wider than the target's vocabulary.
     """
     reader, writer = texts
-    where = next(model.parameters()).device
+    groups = defaultdict(list)
     tokens = [reader.encode(source) for source in sources]
-    order = sorted((i for i in range(len(tokens)) if tokens[i]), key=lambda i: len(tokens[i]))
+    for i in sorted(range(len(tokens)), key=lambda i: len(tokens[i])):
+        groups[math.ceil(len(tokens[i]) / STEP) * STEP].append(i)
+    groups.pop(0, None)
     written = [""] * len(sources)
-    for start in range(0, len(order), AT_ONCE):
-        rows = order[start : start + AT_ONCE]
-        read = [torch.tensor([*tokens[i], END]) for i in rows]
-        lengths = torch.tensor([len(row) for row in read], device=where)
-        batch = pad_sequence(read, batch_first=True, padding_value=PAD).to(where)
-        length = longest or 2 * batch.shape[1] + 10
-        found = model.translate(batch, lengths, begin=BEGIN, end=END, length=length, width=beam)  # type: ignore[operator]
-        for i, best, end in zip(rows, found.tokens[:, 0].tolist(), found.lengths[:, 0].tolist(), strict=True):
-            written[i] = writer.decode(best[:end])
+    for S, group in groups.items():
+        for start in range(0, len(group), AT_ONCE):
+            rows = group[start : start + AT_ONCE]
+            found = _search(model, [tokens[i] for i in rows], beam, longest or 2 * S + 10)
+            for i, best in zip(rows, found, strict=True):
+                written[i] = writer.decode(best)
     return written
+
+
+def _search(model: nn.Module, sources: Sequence[list[int]], beam: int, longest: int) -> list[list[int]]:
+    where = next(model.parameters()).device
+    rows = [torch.tensor([*source, END], device=where) for source in sources]
+    lengths = torch.tensor([len(row) for row in rows], device=where)
+    batch = pad_sequence(rows, batch_first=True, padding_value=PAD)
+    found = model.translate(batch, lengths, begin=BEGIN, end=END, length=longest, width=beam)  # type: ignore[operator]
+    best = zip(found.tokens[:, 0].tolist(), found.lengths[:, 0].tolist(), strict=True)
+    return [tokens[:length] for tokens, length in best]
 
 
 def read_pairs(source: Path, target: Path) -> list[Pair]:

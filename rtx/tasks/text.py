@@ -44,7 +44,7 @@ def characters(path: str | Path | None = None, context: int = 80, scored: int = 
         ValueError: if the file is no UTF-8, empty or too short, or a number is out of range.
         OSError: if it cannot be read.
     """
-    text = _own_or_manual(path)
+    text = manual() if path is None else read_file(path)
     parts = split(text, str(path))
     symbols = common(parts["train"], always=[UNKNOWN])
     return _task(
@@ -65,7 +65,7 @@ def words(path: str | Path | None = None, context: int = 40, scored: int = 40, l
         ValueError: as `characters`, or if no word is that common.
         OSError: if the file cannot be read.
     """
-    text = _own_or_manual(path)
+    text = manual() if path is None else read_file(path)
     lines = "\n".join(line for line in text.splitlines() if line.strip())
     parts = split(CUTS["words and marks"](lines), str(path))
     symbols = common(parts["train"], least, always=[UNKNOWN, END])
@@ -156,10 +156,6 @@ def manual() -> str:
     from pydoc_data.topics import topics
 
     return "\n".join(topics[name] for name in sorted(topics))
-
-
-def _own_or_manual(path: str | Path | None) -> str:
-    return manual() if path is None else read_file(path)
 
 
 def _name(kind: str, path: str | Path | None) -> str:

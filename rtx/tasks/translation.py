@@ -87,9 +87,8 @@ def dates(size: int = 5_000, vocabulary: int = 250, beam: int = 5, seed: int = 0
 
     def read() -> dict[Split, list[Pair]]:
         rng = np.random.default_rng(seed)
-        days, minutes = rng.permutation(DAYS)[: size + 2 * HELD_OUT], rng.integers(24 * 60, size=size + 2 * HELD_OUT)
-        ways = rng.integers(len(WAYS), size=len(days))
-        pairs = [date_pair(*drawn) for drawn in zip(days.tolist(), minutes.tolist(), ways.tolist(), strict=True)]
+        drawn = np.stack([rng.permutation(DAYS), rng.integers(24 * 60, size=DAYS), rng.integers(len(WAYS), size=DAYS)])
+        pairs = [date_pair(*one) for one in drawn.T[: size + 2 * HELD_OUT].tolist()]
         held = 2 * HELD_OUT  # the first ones, whatever the size
         return {"validation": pairs[:HELD_OUT], "test": pairs[HELD_OUT:held], "train": pairs[held:]}
 

@@ -28,8 +28,8 @@ class A:
         Its body.
         """
 def h():
-    "%s"
-''' % b"Long.\n\n".replace(b"\n", b"\\n").replace(b"Long", b"Long")
+    """One paragraph."""
+'''
 
 
 def texts(task, example) -> tuple[str, str]:
@@ -67,7 +67,7 @@ def test_the_commonest_summary_line_is_what_docstrings_are_measured_against():
 
 def test_rouge_is_the_mean_f1_of_the_package():
     pairs = [("the rivers are low", "low rivers"), ("nine words stand here and they are far too many", "some words")]
-    written = ["a low river", "words"]
+    written = ["a river , low", "words"]
     found = rouge(pairs, written)
     scorer = RougeScorer(["rouge1", "rouge2", "rougeL"], use_stemmer=True)
     for name, key in {"ROUGE-1": "rouge1", "ROUGE-2": "rouge2", "ROUGE-L": "rougeL"}.items():
@@ -98,8 +98,8 @@ def test_gigaword_has_the_published_test_set_and_one_name_for_rare_words(real_da
     assert "10,000 of 3,803,957" in task.metric and task.sha256().startswith("c91ae3c4")
     pairs = {split: [texts(task, e) for e in task.split(split)] for split in SPLITS}
     words = {split: [word for pair in pairs[split] for text in pair for word in text.split()] for split in SPLITS}
-    for split in SPLITS:
-        assert "UNK" in words[split] and "<unk>" not in words[split]
+    assert all("UNK" in words[split] for split in SPLITS)
+    assert "<unk>" not in words["train"]  # in the test set there are characters that training lacks
     assert sum(source == "UNK" for source, _ in pairs["test"]) == 14
     assert pairs["train"][2] == (
         "australian shares closed down #.# percent monday following a weak lead from the united states and lower "
