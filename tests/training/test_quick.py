@@ -11,7 +11,12 @@ from rtx.training.run import train
 
 ROWS = [(name, row) for name in recipe_names() for row in load_recipe(name).models]
 SHORT = {"epochs": 1, "limit": 64, "limit_evaluation": 20}
-SURE = [("ffa-add", "attention-50"), ("ffa-multiply", "attention-50"), ("nottingham", "gru"), ("jsb", "gru")]
+SURE = [
+    ("ffa-add", "attention-50"),
+    ("ffa-multiply", "attention-50"),
+    ("nottingham", "r-transformer"),
+    ("jsb", "r-transformer"),
+]
 LONGER = {"epochs": 3, "limit": 2000}
 
 
