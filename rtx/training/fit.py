@@ -104,14 +104,19 @@ def fit(
     return Fit(fitted, trainee, chosen["epoch"] + 1, chosen["score"], timer.time_elapsed("train"), ended)
 
 
+def has_checkpoint(folder: Path) -> bool:
+    """Whether a run was begun in a folder, and can go on."""
+    last = folder / "last.ckpt"
+    return last.exists() or previous(last).exists()
+
+
 def found_to_resume(folder: Path, resume: bool) -> bool:
     """Whether there is a checkpoint to go on from, if one shall.
 
     Raises:
         ValueError: if one shall not, and an unfinished run would be lost.
     """
-    last = folder / "last.ckpt"
-    found = last.exists() or previous(last).exists()
+    found = has_checkpoint(folder)
     if resume and not found:
         log.warning("there is no checkpoint in %s yet: the run starts from its beginning", folder)
     if not resume and found and not (folder / "best.safetensors").exists():

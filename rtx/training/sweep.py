@@ -23,7 +23,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from rtx.tasks import task_by_name
 from rtx.training.files import write_whole
-from rtx.training.fit import fit, run_folder
+from rtx.training.fit import fit, has_checkpoint, run_folder
 from rtx.training.recipe import Plan, Recipe
 
 log = logging.getLogger(__name__)
@@ -99,7 +99,7 @@ class Sweep:
             folder = run_folder(plan, self.seed, self.runs)
             with alive(self._sign(trial.number)):
                 try:
-                    done = fit(plan, self.seed, folder, self.epochs, resume=True, **training)
+                    done = fit(plan, self.seed, folder, self.epochs, has_checkpoint(folder), **training)
                 except ValueError as error:
                     trial.set_user_attr("error", str(error))
                     study.tell(trial, state=TrialState.FAIL)
