@@ -11,8 +11,7 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "rtx"
 FILES = sorted(PACKAGE.rglob("*.py"))
-COMMANDS = ["cli_train", "cli_sweep", "cli_generate", "cli_translate", "cli"]
-LAYERS = ["nn", "models", "tasks", "training", "lab", *COMMANDS]  # each may import itself and those before it
+LAYERS = ["nn", "models", "tasks", "training", "lab", "cli"]  # each may import itself and those before it
 HEAVY = {"lightning", "torchmetrics", "matplotlib", "seaborn", "ipywidgets", "anywidget", "IPython"}
 HEAVY |= {"pooch", "scipy", "sklearn", "music21", "typer", "rich"}
 HEAVY |= {"optuna", "tensorboard", "tokenizers", "sacrebleu", "rouge_score", "babel"}
@@ -31,7 +30,7 @@ def imported(path: Path) -> Iterator[str]:
 def layer_of(path: Path) -> str | None:
     """The part that a file belongs to; None for the package's own __init__.py."""
     name = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
-    return None if name == "__init__" else name.split("_")[0]  # `cli_train` belongs to `cli`
+    return None if name == "__init__" else name
 
 
 def test_every_file_belongs_to_a_layer() -> None:
@@ -43,7 +42,7 @@ def test_a_file_imports_only_what_stands_before_it(path: Path) -> None:
     layer = layer_of(path)
     allowed = LAYERS if layer is None else LAYERS[: LAYERS.index(layer) + 1]
     parts = [name.split(".") for name in imported(path) if name == "rtx" or name.startswith("rtx.")]
-    assert [".".join(part) for part in parts if len(part) < 2 or part[1].split("_")[0] not in allowed] == []
+    assert [".".join(part) for part in parts if len(part) < 2 or part[1] not in allowed] == []
 
 
 @pytest.mark.parametrize(

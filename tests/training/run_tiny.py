@@ -45,7 +45,7 @@ def main(words: list[str], *callbacks: Callback) -> None:
     with pytest.MonkeyPatch.context() as patch:
         for name, task in TINY.items():
             patch.setitem(TASKS, name, task)
-        for command in ("rtx.cli_train", "rtx.cli_sweep"):
+        for command in ("rtx.cli.train", "rtx.cli.sweep"):
             patch.setattr(f"{command}.load_recipe", lambda name: RECIPES[name]())
         for module in ("rtx.training.run", "rtx.training.sweep"):
             patch.setattr(f"{module}.fit", partial(fit, callbacks=callbacks))

@@ -19,7 +19,7 @@ from run_tiny import main
 from tiny_recipe import TASKS as TINY
 from tiny_recipe import tiny_recipe, tiny_text_recipe
 
-from rtx.cli_train import parse_time
+from rtx.cli.train import parse_time
 from rtx.tasks import TASKS
 from rtx.training.run import train
 from rtx.training.states import load_state

@@ -14,7 +14,7 @@ from optuna.trial import TrialState
 from run_tiny import main
 from test_survival import Beat, drain
 
-from rtx.cli_sweep import parse_values
+from rtx.cli.sweep import parse_values
 from rtx.tasks import TASKS
 from rtx.training import sweep as sweeps
 from rtx.training.run import train

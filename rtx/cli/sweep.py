@@ -9,7 +9,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from rtx.cli_train import (
+from rtx.cli.train import (
     Epochs,
     HowMuch,
     MaxTime,

@@ -9,7 +9,7 @@ import typer
 from typer.testing import CliRunner
 
 import rtx
-from rtx.cli_translate import evaluate_, read_stream, translate_, translate_lines
+from rtx.cli.translate import evaluate_, read_stream, translate_, translate_lines
 from rtx.tasks import task_by_name
 from rtx.tasks.pairs import write
 from rtx.tasks.task import collate

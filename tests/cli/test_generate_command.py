@@ -11,7 +11,7 @@ from music21 import midi
 from typer.testing import CliRunner
 
 import rtx
-from rtx.cli_generate import generate
+from rtx.cli.generate import generate
 from rtx.tasks.generate import continue_text
 from rtx.tasks.music import FRAME_SECONDS
 from rtx.tasks.sound import RATE, Note, held_notes, sound, write_midi, write_wav

@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from rtx.cli import main
-from rtx.cli_train import parse_setting
+from rtx.cli.train import parse_setting
 from rtx.models import MODELS, TRANSLATORS, WHOLE
 from rtx.models.cards import CARDS
 
@@ -32,7 +32,7 @@ def rtx(monkeypatch, capsys) -> Callable[..., Done]:
 
     def run(*words: str, width: int = 120) -> Done:
         monkeypatch.setattr("sys.argv", ["rtx", *words])
-        monkeypatch.setattr("rtx.cli.console", Console(width=width, no_color=True))
+        monkeypatch.setattr("rtx.cli.commands.console", Console(width=width, no_color=True))
         try:
             main()
             code = 0

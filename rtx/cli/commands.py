@@ -9,10 +9,10 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from rtx.cli_generate import generate
-from rtx.cli_sweep import sweep_
-from rtx.cli_train import train_
-from rtx.cli_translate import evaluate_, translate_
+from rtx.cli.generate import generate
+from rtx.cli.sweep import sweep_
+from rtx.cli.train import train_
+from rtx.cli.translate import evaluate_, translate_
 from rtx.models import MODELS, TRANSLATORS, WHOLE
 from rtx.models.cards import CARDS
 from rtx.tasks import TASKS, data
