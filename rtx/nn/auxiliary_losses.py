@@ -29,6 +29,7 @@ class AuxiliaryLosses(nn.Module):
         positions: "all" predicts at every position, "last" at the sequence's last only: the paper's model without
             this loss.
         intermediate: whether layers below the last predict at all.
+        decoder: what predicts the next symbol from the last layer; one of its own if not given.
 
     Raises:
         ValueError: if an argument is out of its range.
@@ -43,6 +44,7 @@ class AuxiliaryLosses(nn.Module):
         extra: float = 0.5,
         positions: str = "all",
         intermediate: bool = True,
+        decoder: nn.Linear | None = None,
     ) -> None:
         super().__init__()
         if not 0 <= extra < float("inf"):
@@ -51,11 +53,14 @@ class AuxiliaryLosses(nn.Module):
         self.vocabulary, self.targets = check_positive("vocabulary", vocabulary), check_positive("targets", targets)
         self.extra, self.positions = extra, check_choice("positions", positions, ("all", "last"))
         self.first = 0 if intermediate else layers - 1  # the lowest layer with classifiers
-        self.classifiers = nn.ModuleList(nn.Linear(d_model, targets * vocabulary) for _ in range(self.first, layers))
+        self.decoder = decoder or nn.Linear(d_model, vocabulary)
+        below = [nn.Linear(d_model, targets * vocabulary) for _ in range(self.first, layers - 1)]
+        farther = [nn.Linear(d_model, (targets - 1) * vocabulary)] if targets > 1 else []
+        self.classifiers = nn.ModuleList([*below, *farther])
 
     def logits(self, y: Float[Tensor, "B T D"]) -> Float[Tensor, "B T V"]:
         """The model's own prediction of the next symbol, from its last layer's output."""
-        return self.classifiers[-1](y)[..., : self.vocabulary]
+        return self.decoder(y)
 
     def counting(self, progress: float) -> list[int]:
         """The layers, from 0, whose predictions count when `progress` of the training, 0 … 1, is done.
@@ -76,7 +81,7 @@ class AuxiliaryLosses(nn.Module):
         Args:
             hidden: the output of every layer, bottom to top.
             tokens: the text, from the symbol that the first position reads to the last target of the last position:
-                S = T + targets.
+                S = T + targets. A negative one is unknown, and not predicted.
             progress: share of the training that is done, 0 … 1.
 
         Raises:
@@ -87,20 +92,28 @@ class AuxiliaryLosses(nn.Module):
         # (B, T, targets): position t predicts tokens t + 1 … t + targets
         wanted = tokens[:, 1:].unfold(1, self.targets, 1)
         weights = torch.tensor([1.0] + [self.extra] * (self.targets - 1), device=tokens.device)
-        losses = []
+        # DDP waits for a gradient of every parameter, those of layers too that no longer count
+        losses = [0.0 * p.sum() for p in self.classifiers.parameters()]
         for at in counting:
             h, goal = (hidden[at], wanted) if self.positions == "all" else (hidden[at][:, -1:], wanted[:, -1:])
-            logits = self.classifiers[at - self.first](h).unflatten(-1, (self.targets, self.vocabulary))
-            each = F.cross_entropy(logits.flatten(0, 2), goal.flatten(), reduction="none").view(goal.shape)
-            losses.append((each.mean((0, 1)) * weights).sum())
+            logits = self._predict(at, h).unflatten(-1, (self.targets, self.vocabulary))
+            known = goal >= 0
+            nll = F.cross_entropy(logits.flatten(0, 2), goal.clamp(min=0).flatten(), reduction="none").view(goal.shape)
+            mean = (nll * known).sum((0, 1)) / known.sum((0, 1)).clamp(min=1)
+            losses.append((mean * weights).sum())
         return torch.stack(losses).sum()
+
+    def _predict(self, at: int, h: Tensor) -> Tensor:
+        """(B, T, targets · V): what layer `at` says of each target."""
+        own = [f(h) for f in self.classifiers[at - self.first :][:1]]
+        return torch.cat([self.decoder(h), *own] if at == self.layers - 1 else own, -1)
 
     def _check(self, hidden: list[Tensor], tokens: Tensor) -> None:
         if len(hidden) != self.layers:
             raise ValueError(f"hidden: expected the outputs of {self.layers} layers, got {len(hidden)}")
         for h in hidden:
             check_sequence("hidden", h, self.d_model)
-        check_tokens("tokens", tokens, self.vocabulary, 2)
+        check_tokens("tokens", tokens.clamp(min=0), self.vocabulary, 2)
         B, T, _ = hidden[-1].shape
         if tokens.shape != (B, T + self.targets):
             raise ValueError(

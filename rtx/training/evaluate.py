@@ -11,6 +11,7 @@ from rtx.tasks import Task, task_by_name
 from rtx.tasks.loader import loader
 from rtx.tasks.task import SPLITS, Scores
 from rtx.training.checkpoint import load_checkpoint, load_texts, read_card
+from rtx.training.deep import slide
 
 BATCH = 32
 
@@ -32,7 +33,7 @@ def evaluate(checkpoint: Path, split: str = "test", limit: int | None = None) ->
     card, network = read_card(checkpoint), load_checkpoint(checkpoint)
     task = _task(checkpoint, card)
     with evaluating(network):
-        scores: Scores = {task.metric: _metric(task, network, split, limit, bool(card.get("carry")))}
+        scores: Scores = {task.metric: _metric(task, network, split, limit, card)}
         return scores | (task.examine(network, split, limit) if task.examine else {})  # type: ignore[arg-type]
 
 
@@ -44,11 +45,14 @@ def _task(checkpoint: Path, card: dict[str, Any]) -> Task:
     return task
 
 
-def _metric(task: Task, network: torch.nn.Module, split: str, limit: int | None, carry: bool) -> float:
-    metric, state = task.scorer(), None
+def _metric(task: Task, network: torch.nn.Module, split: str, limit: int | None, card: dict[str, Any]) -> float:
+    """The metric, read as the run's test was: a text carried on, or a segment slid along it."""
+    metric, state, carry = task.scorer(), None, card.get("carry")
     for batch in loader(task, split, 1 if carry else BATCH, order="as it is", limit=limit):
         if carry:
             predictions, state = network.read(batch.inputs, state)  # type: ignore[operator]
+        elif card.get("slide"):
+            predictions = slide(network, batch.inputs)
         else:
             predictions = task.predict(network, batch)
         metric.update(*task.measured(predictions, batch))

@@ -11,13 +11,15 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader
 from torchmetrics import Metric
 
+from rtx.models import HMRNN
 from rtx.models.awd_lstm import activation_penalty
 from rtx.nn.state import State, detach
 from rtx.nn.validate import check_finite
 from rtx.tasks.loader import loader
-from rtx.tasks.task import Batch, Task
+from rtx.tasks.task import IGNORED, Batch, Sum, Task
 from rtx.training import processes
 from rtx.training.averaging import Trigger, averaged, non_monotonic_asgd
+from rtx.training.deep import auxiliary_loss, auxiliary_losses, slide
 from rtx.training.recipe import Settings
 from rtx.training.states import from_plain, to_plain
 
@@ -57,6 +59,7 @@ class Trainee(lightning.LightningModule):
         self.trigger: Trigger | None = None
         self.observed: list[float] = []  # by the trigger
         self.penalty: Tensor | float = 0.0
+        self.auxiliary = auxiliary_losses(model, settings.auxiliary) if settings.auxiliary else None
         if settings.ar or settings.tar:
             self._watch_activations()
 
@@ -70,7 +73,7 @@ class Trainee(lightning.LightningModule):
             ValueError: if the data hold NaN, or the loss is no longer finite.
         """
         check_finite("inputs", batch.inputs)
-        loss = self.task.loss(self._predict(batch), batch)
+        loss = self._loss(batch)
         everyones, count = processes.total(self.trainer, torch.stack([loss.total, loss.count.to(loss.total)]))
         if not torch.isfinite(everyones):
             raise ValueError(f"loss: became {(everyones / count).item()} at {self._place()}")
@@ -83,6 +86,13 @@ class Trainee(lightning.LightningModule):
         first = batch_idx - batch_idx % together
         return summed / count * (together / min(together, self.trainer.num_training_batches - first))
 
+    def _loss(self, batch: Batch) -> Sum:
+        if self.auxiliary is None:
+            return self.task.loss(self._predict(batch), batch)
+        progress = min(1.0, self.global_step / self.trainer.estimated_stepping_batches)
+        count = (batch.targets != IGNORED).sum()
+        return Sum(auxiliary_loss(self.model, self.auxiliary, batch, progress) * count, count)  # type: ignore[arg-type]
+
     def _place(self) -> str:
         rate = self.trainer.optimizers[0].param_groups[0]["lr"]
         norm = "none yet" if self.gradient_norm is None else f"{self.gradient_norm.item():.3g}"
@@ -94,13 +104,13 @@ class Trainee(lightning.LightningModule):
         Raises:
             ValueError: if it is not finite: the weights are still those of before.
         """
-        gradients = [p.grad for p in self.model.parameters() if p.grad is not None]
+        gradients = [p.grad for p in self.parameters() if p.grad is not None]
         norm = torch.nn.utils.get_total_norm(gradients)
         if not torch.isfinite(norm) and getattr(self.trainer.precision_plugin, "scaler", None) is None:
             raise ValueError(f"gradient norm: became {norm.item()} at {self._place()}")
         self.gradient_norm = norm
         if self.settings.clip is not None:
-            torch.nn.utils.clip_grads_with_norm_(self.model.parameters(), self.settings.clip, norm)
+            torch.nn.utils.clip_grads_with_norm_(self.parameters(), self.settings.clip, norm)
 
     def _watch_activations(self) -> None:
         backbone, chosen = getattr(self.model, "backbone", None), self.settings
@@ -124,12 +134,23 @@ class Trainee(lightning.LightningModule):
         """Every process begins with the same weights, but shall not drop the same units in its own batches."""
         if self.global_rank:
             lightning.seed_everything(self.seed + 1_000_003 * self.global_rank, verbose=False)
+        self._anneal()  # here, too: a resumed run may begin inside an epoch
 
     def on_train_epoch_start(self) -> None:
         """A text is read from its beginning."""
         self.state = None
+        self._anneal()
 
-    on_validation_epoch_start = on_test_epoch_start = on_train_epoch_start
+    def _anneal(self) -> None:
+        for module in self.model.modules():
+            if isinstance(module, HMRNN):
+                module.anneal(self.current_epoch)
+
+    def on_validation_epoch_start(self) -> None:
+        """A text is read from its beginning."""
+        self.state = None
+
+    on_test_epoch_start = on_validation_epoch_start
 
     def on_after_backward(self) -> None:
         """Count, once, the numbers that training moves."""
@@ -153,17 +174,18 @@ class Trainee(lightning.LightningModule):
 
     def test_step(self, batch: Batch) -> None:
         """Score a batch of the test split."""
-        self._score("test", self.test, batch)
+        self._score("test", self.test, batch, sliding=self.settings.slide)
 
-    def _score(self, split: str, metric: Metric, batch: Batch) -> None:
-        metric.update(*self.task.measured(self._predict(batch), batch))
+    def _score(self, split: str, metric: Metric, batch: Batch, sliding: bool = False) -> None:
+        predictions = slide(self.model, batch.inputs) if sliding else self._predict(batch)
+        metric.update(*self.task.measured(predictions, batch))
         self.log(split, metric, on_epoch=True, prog_bar=True, batch_size=len(batch.lengths))
 
     def configure_optimizers(self) -> OptimizerLRScheduler:
         """The recipe's optimiser, its rate annealed when validation stops improving, or every so many epochs."""
         chosen = self.settings
         optimizer = OPTIMIZERS[chosen.optimizer](
-            self.model.parameters(), lr=chosen.learning_rate, weight_decay=chosen.weight_decay
+            self.parameters(), lr=chosen.learning_rate, weight_decay=chosen.weight_decay
         )
         if isinstance(optimizer, torch.optim.ASGD):
             self.trigger = Trigger(optimizer, chosen.patience, self.observed)

@@ -49,6 +49,9 @@ class Settings:
         accumulate: batches per update.
         weight_decay: the optimiser's.
         ar, tar: weights of activation regularisation, α and β of `rtx.models.awd_lstm.activation_penalty`.
+        auxiliary: symbols ahead that every layer of a character Transformer learns to predict at every position, see
+            `rtx.nn.auxiliary_losses`; 0: only what is scored is learned.
+        slide: a character Transformer is tested by a segment that slides by one symbol.
         limit: train on the first so many sequences only; None: on all.
         limit_evaluation: validate and test on the first so many sequences only; None: on all.
     """
@@ -70,6 +73,8 @@ class Settings:
     weight_decay: float = 0.0
     ar: float = 0.0
     tar: float = 0.0
+    auxiliary: int = 0
+    slide: bool = False
     limit: int | None = None
     limit_evaluation: int | None = None
 
@@ -81,6 +86,8 @@ class Settings:
             raise ValueError(
                 f"carry: expected order 'columns', which keeps a text's pieces in order, got {self.order!r}"
             )
+        if self.auxiliary != 0:
+            check_positive("auxiliary", self.auxiliary)
         for name in WHOLE_NUMBERS:
             if getattr(self, name) is not None:
                 check_positive(name, getattr(self, name))
@@ -156,8 +163,11 @@ class Recipe:
         for key, value in (overrides or {}).items():
             check_choice("key", key, [*known, *of_task, *train])
             (hyperparameters if key in known else arguments if key in of_task else settings)[key] = value
+        chosen = Settings(**settings)
+        if chosen.carry and "context" in of_task:  # what came before is in the state
+            arguments["context"] = 0
         changed = "".join(f"+{k}={v}" for k, v in sorted((overrides or {}).items()))
-        return Plan(self, row, model, task, variant + changed, scale, hyperparameters, Settings(**settings), arguments)
+        return Plan(self, row, model, task, variant + changed, scale, hyperparameters, chosen, arguments)
 
     def _row(self, row: str) -> dict[str, Any]:
         return self.models[check_choice("model", row, self.models)]

@@ -53,7 +53,7 @@ def train(
         return None
     result = _result(plan, done, seed, test, details, command)
     facts = {key: getattr(result, key) for key in FACTS}
-    facts |= {"task_arguments": plan.task_arguments, "carry": plan.settings.carry}
+    facts |= {"task_arguments": plan.task_arguments, "carry": plan.settings.carry, "slide": plan.settings.slide}
     texts = [text.to_json() for text in done.trainee.task.texts]
     network = done.trainee.model
     save_checkpoint(

@@ -113,7 +113,11 @@ def test_the_loss_is_the_sum_that_a_loop_makes(targets, positions, intermediate,
     for layer in range(1, 5):
         if layer < 4 and (not intermediate or progress >= layer / 8):
             continue
-        weight, bias = loss.classifiers[layer - 1 if intermediate else 0].parameters()
+        if layer < 4:
+            weight, bias = loss.classifiers[layer - 1].parameters()
+        else:
+            parts = [loss.decoder, *([loss.classifiers[-1]] if targets > 1 else [])]
+            weight, bias = torch.cat([p.weight for p in parts]), torch.cat([p.bias for p in parts])
         for target in range(1, targets + 1):
             rows = slice(5 * (target - 1), 5 * target)
             places = range(6) if positions == "all" else [5]
@@ -145,6 +149,25 @@ def test_the_prediction_is_the_last_layers_first_target():
     assert logits.shape == (3, 6, 5)
     expected = F.cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten())
     torch.testing.assert_close(loss(hidden, tokens), expected, rtol=0, atol=1e-12)
+
+
+def test_an_unknown_symbol_is_not_predicted():
+    loss, (hidden, tokens) = losses(layers=1), example(layers=1)
+    known = tokens[:, :5]
+    logits = loss._predict(0, hidden[0]).unflatten(-1, (2, 5))
+    first = F.cross_entropy(logits[:, :4, 0].flatten(0, 1), known[:, 1:].flatten())
+    second = F.cross_entropy(logits[:, :3, 1].flatten(0, 1), known[:, 2:].flatten())
+    unknown = F.pad(known, (0, 3), value=-1)
+    torch.testing.assert_close(loss(hidden, unknown), first + second / 2, rtol=0, atol=1e-10)
+
+
+def test_a_decoder_that_is_given_is_the_one_that_predicts():
+    torch.manual_seed(0)
+    decoder = torch.nn.Linear(8, 5).double()
+    loss, (hidden, tokens) = losses(decoder=decoder), example()
+    assert loss.logits(hidden[-1]).equal(decoder(hidden[-1]))
+    loss(hidden, tokens).backward()
+    assert decoder.weight.grad.abs().max() > 0
 
 
 def test_every_classifier_learns_at_the_start_of_the_training():

@@ -33,6 +33,11 @@ PLANS = {
     ),
     "lstm": lambda: tiny_text_recipe().plan("lstm", overrides={"epochs": 6}),
     "transformer-xl": lambda: tiny_text_recipe().plan("transformer-xl", overrides={"epochs": 3, "anneal": 0.5}),
+    "hm-rnn": lambda: tiny_text_recipe().plan("hm-rnn", overrides={"epochs": 3}),  # its slope follows the epoch
+    "character-transformer": lambda: tiny_text_recipe().plan(
+        "character-transformer",
+        overrides={"epochs": 3, "order": "shuffled", "carry": False, "auxiliary": 2, "slide": True},
+    ),
 }
 
 
@@ -124,7 +129,9 @@ def assert_same(a, b) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "kills"), [("sums", 10), ("lstm", 5), ("transformer-xl", 5)])
+@pytest.mark.parametrize(
+    ("name", "kills"), [("sums", 10), ("lstm", 5), ("transformer-xl", 3), ("hm-rnn", 3), ("character-transformer", 3)]
+)
 def test_a_run_killed_again_and_again_ends_bit_for_bit_where_the_undisturbed_one_does(processes, tmp_path, name, kills):
     finish(processes, name, tmp_path / "whole")
     draws = random.Random(0)

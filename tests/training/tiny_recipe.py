@@ -90,7 +90,12 @@ def tiny_text_recipe() -> Recipe:
         task="tiny-text",
         default_variant="carried",
         variants={"carried": base},
-        models={"lstm": small, "transformer-xl": small | {"heads": 2, "segment": 3, "memory": 4}},
+        models={
+            "lstm": small,
+            "hm-rnn": small,
+            "transformer-xl": small | {"heads": 2, "segment": 3, "memory": 4},
+            "character-transformer": small | {"heads": 2, "segment": 3},
+        },
     )
 
 

@@ -1,0 +1,62 @@
+"""A deep character Transformer in training: its auxiliary losses; in the test: its segment, slid along by one symbol.
+
+Al-Rfou et al. (2019), Character-Level Language Modeling with Deeper Self-Attention.
+"""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from rtx.models import CharacterTransformer, LanguageModel
+from rtx.nn.auxiliary_losses import AuxiliaryLosses
+from rtx.tasks.task import Batch
+
+
+def auxiliary_losses(model: nn.Module, targets: int) -> AuxiliaryLosses:
+    """The losses beside a character Transformer's own, whose decoder stays the one that is used.
+
+    Raises:
+        ValueError: if the model is another.
+    """
+    backbone = _backbone("auxiliary", model)
+    layers, decoder = len(backbone.blocks), model.decoder
+    return AuxiliaryLosses(backbone.d_model, layers, decoder.out_features, targets, decoder=decoder)  # type: ignore
+
+
+def auxiliary_loss(model: LanguageModel, losses: AuxiliaryLosses, batch: Batch, progress: float) -> Tensor:
+    """The mean over all positions, those too that are context only: a scalar, in nats.
+
+    Args:
+        model: predicts.
+        losses: made by `auxiliary_losses`.
+        batch: windows of a text.
+        progress: share of the training that is done, 0 … 1.
+    """
+    hidden = model.backbone.hidden(model.embed(batch.inputs))  # type: ignore[operator]
+    return losses(hidden, _followed(batch, losses.targets), progress)
+
+
+def slide(model: nn.Module, inputs: Tensor) -> Tensor:
+    """The logits (B, T, V) of a model of (B, T) tokens, each from the whole segment that ends at its position.
+
+    Raises:
+        ValueError: if the model reads no segments.
+    """
+    hidden = _backbone("slide", model).slide(model.embed(inputs))  # type: ignore[operator]
+    return model.decoder(hidden)  # type: ignore[operator]
+
+
+def _followed(batch: Batch, targets: int) -> Tensor:
+    """(B, T + targets): the text of each window, the symbol behind it, and -1 for those that are not known."""
+    ends = batch.lengths[:, None]
+    tokens = F.pad(batch.inputs, (0, targets))
+    tokens = tokens.masked_fill(torch.arange(tokens.shape[1], device=tokens.device) >= ends, -1)
+    return tokens.scatter(1, ends, batch.targets.gather(1, ends - 1))
+
+
+def _backbone(name: str, model: nn.Module) -> CharacterTransformer:
+    backbone = getattr(model, "backbone", None)
+    if not isinstance(backbone, CharacterTransformer):
+        found = type(backbone or model).__name__
+        raise ValueError(f"{name}: expected a character-transformer over a text, got {found}")
+    return backbone

@@ -1,0 +1,106 @@
+"""The character Transformer in training and test: its auxiliary losses, its sliding segment; HM-RNN's slope."""
+
+import math
+
+import pytest
+import torch
+from tiny_recipe import TASKS as TINY
+from tiny_recipe import tiny_text_recipe
+from torch.nn import functional as F
+
+import rtx
+from rtx.tasks import TASKS
+from rtx.tasks.task import IGNORED, Batch
+from rtx.training.deep import auxiliary_loss, auxiliary_losses, slide
+from rtx.training.evaluate import evaluate
+from rtx.training.fit import fit, new_trainee
+from rtx.training.ledger import read_result
+from rtx.training.recipe import load_recipe
+from rtx.training.run import train
+
+CPU = {"accelerator": "cpu", "enable_progress_bar": False}
+DEEP = {"epochs": 2, "order": "shuffled", "carry": False, "auxiliary": 2, "slide": True}
+
+
+@pytest.fixture(autouse=True)
+def tiny_tasks(monkeypatch):
+    for name, task in TINY.items():
+        monkeypatch.setitem(TASKS, name, task)
+
+
+def characters() -> torch.nn.Module:
+    torch.manual_seed(0)
+    model = rtx.build("tiny-text", "character-transformer", d_model=8, layers=2, heads=2, segment=3)
+    return model.double().eval()
+
+
+def ragged() -> Batch:
+    """Windows of 5 and 3 tokens, of which the last two are scored."""
+    inputs = torch.tensor([[0, 1, 2, 3, 0], [2, 1, 0, 0, 0]])
+    nothing = [IGNORED] * 3
+    return Batch(inputs, torch.tensor([[*nothing, 0, 3], [IGNORED, 0, 3, IGNORED, IGNORED]]), torch.tensor([5, 3]))
+
+
+def test_every_position_of_every_layer_predicts_the_symbols_that_follow_it_in_the_window():
+    model, batch = characters(), ragged()
+    losses = auxiliary_losses(model, 2).double()
+    texts = [[0, 1, 2, 3, 0, 3], [2, 1, 0, 3]]  # inputs, and what is behind the last of them
+    hidden = model.backbone.hidden(model.embed(batch.inputs))
+    total = 0.0
+    for layer, h in enumerate(hidden):
+        for ahead in (1, 2):
+            each = []
+            for b, text in enumerate(texts):
+                for t in range(len(text) - ahead):
+                    logits = model.decoder(h[b, t]) if layer == 1 else losses.classifiers[0](h[b, t])[:4]
+                    if ahead == 2:
+                        logits = losses.classifiers[layer](h[b, t])[-4:]
+                    each.append(-F.log_softmax(logits, -1)[text[t + ahead]])
+            total = total + sum(each) / len(each) * (1.0 if ahead == 1 else 0.5)
+    torch.testing.assert_close(auxiliary_loss(model, losses, batch, 0.0), total, rtol=0, atol=1e-10)
+
+
+def test_a_sliding_segment_gives_the_logits_of_the_segment_that_ends_there():
+    model, inputs = characters(), ragged().inputs
+    ends = [model(inputs[:, max(0, t - 2) : t + 1])[:, -1] for t in range(5)]
+    torch.testing.assert_close(slide(model, inputs), torch.stack(ends, 1), rtol=0, atol=1e-10)
+
+
+def test_a_run_with_auxiliary_losses_is_tested_sliding_and_its_checkpoint_again_so(tmp_path):
+    plan = tiny_text_recipe().plan("character-transformer", overrides=DEEP | {"learning_rate": 0.05})
+    result = read_result(train(plan, runs=tmp_path, results=tmp_path, **CPU))
+    checkpoint = next(tmp_path.rglob("best.safetensors"))
+    assert evaluate(checkpoint)["nats"] == pytest.approx(result.test, rel=1e-6)
+    apart = tiny_text_recipe().plan("character-transformer", overrides=DEEP | {"learning_rate": 0.05, "slide": False})
+    other = read_result(train(apart, runs=tmp_path / "apart", results=tmp_path / "apart", **CPU))
+    assert result.validation == other.validation and result.test != other.test
+
+
+def test_training_moves_the_classifiers_beside_the_model(tmp_path):
+    plan = tiny_text_recipe().plan("character-transformer", overrides=DEEP | {"epochs": 1})
+    before, after = new_trainee(plan, 0), fit(plan, 0, tmp_path, **CPU).trainee
+    assert after.auxiliary.decoder is after.model.decoder
+    for old, new in zip(before.auxiliary.classifiers, after.auxiliary.classifiers, strict=True):
+        assert not torch.equal(old.weight, new.weight)
+
+
+@pytest.mark.parametrize("setting", [{"auxiliary": 2}, {"slide": True}])
+def test_other_models_have_neither(setting, tmp_path):
+    plan = tiny_text_recipe().plan("lstm", overrides=DEEP | {"auxiliary": 0, "slide": False} | setting)
+    with pytest.raises(
+        ValueError, match=f"{next(iter(setting))}: expected a character-transformer over a text, got RNN"
+    ):
+        train(plan, runs=tmp_path, results=tmp_path, **CPU)
+
+
+def test_the_slope_of_the_boundaries_follows_the_epoch(tmp_path):
+    plan = tiny_text_recipe().plan("hm-rnn", overrides={"epochs": 4})
+    model = fit(plan, 0, tmp_path, **CPU).trainee.model
+    assert model.backbone.slope == pytest.approx(1 + 0.04 * 3)
+
+
+def test_what_is_carried_needs_no_context():
+    recipe = load_recipe("memory")
+    assert recipe.plan("xl", "carried", scale="quick").task_arguments["context"] == 0
+    assert recipe.plan("xl", scale="quick").task_arguments["context"] == 32
+    assert math.isclose(recipe.plan("segments", "auxiliary").settings.learning_rate, 5e-4)
