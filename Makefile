@@ -16,7 +16,7 @@ NBVAL = --nbval --nbval-current-env --nbval-cell-timeout=300 --nbval-sanitize-wi
 LAB = --ip=127.0.0.1 --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb \
 	--LabApp.app_settings_dir=tools/jupyterlab $(shell [ "$$(id -u)" != 0 ] || echo --allow-root)
 
-.PHONY: help lab test quick notebooks figures lint lock clean
+.PHONY: help lab test quick rehearsal notebooks figures lint lock clean
 
 help: ## list the targets, a line each
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
@@ -29,6 +29,9 @@ test: $(VENV)/test-installed ## run every test, in a browser too, and compare ev
 
 quick: $(VENV)/test-installed ## run the tests that take under three minutes, for every save
 	@$(PYTEST) -m "not slow and not browser" tests
+
+rehearsal: $(VENV)/test-installed ## train every row of every recipe at its quick scale; two hours on two cores
+	@$(PYTEST) --dist load --rehearse tests/training/test_quick.py
 
 notebooks: $(VENV)/test-installed ## execute the .py notebooks afresh into their .ipynb; only=notebooks/02_*.py
 	@OMP_NUM_THREADS=1 $(PY) tools/build_notebooks.py $(only)

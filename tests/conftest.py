@@ -8,6 +8,25 @@ import pytest
 NAMED = os.environ.get("RTX_DATA")  # as the tests began: some of them change it
 
 
+ROW = ("recipe", "model", "data", "metric", "test", "trivial", "seconds")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--rehearse", action="store_true", help="train every row for as long as its quick scale says")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What every row of every recipe scored, the fixture `run` of test_quick.py has written it down."""
+    reports = (one for key in ("passed", "failed") for one in terminalreporter.getreports(key))
+    rows = sorted(tuple(value) for one in reports for name, value in one.user_properties if name == "row")
+    if not rows:
+        return
+    widths = [max(len(row[i]) for row in (ROW, *rows)) for i in range(len(ROW))]
+    terminalreporter.section("rows, trained at their quick scale")
+    for row in (ROW, *rows):
+        terminalreporter.line("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
 @pytest.fixture
 def real_data(monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder RTX_DATA names, else ../shared/data beside the checkout; RTX_DATA is set to it."""
