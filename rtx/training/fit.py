@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -73,7 +74,7 @@ def fit(
     survival = Survival(folder, "min", resume, every_seconds, every_steps, max_seconds)
     trainee = new_trainee(plan, seed)
     survival.mode = trainee.task.best
-    timer = Timer(interval="epoch", verbose=False)
+    timer = Timer(None if settings.seconds is None else timedelta(seconds=settings.seconds), verbose=False)
     epochs = min(epochs or settings.epochs, settings.epochs)
     ours = [survival, timer, *_early_stopping(trainee, epochs)]
     if trainer.get("enable_progress_bar", True):

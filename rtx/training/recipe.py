@@ -52,6 +52,7 @@ class Settings:
         auxiliary: symbols ahead that every layer of a character Transformer learns to predict at every position, see
             `rtx.nn.auxiliary_losses`; 0: only what is scored is learned.
         slide: a character Transformer is tested by a segment that slides by one symbol.
+        seconds: training ends after so many, wherever it is; None: only after its epochs.
         limit: train on the first so many sequences only; None: on all.
         limit_evaluation: validate and test on the first so many sequences only; None: on all.
     """
@@ -75,6 +76,7 @@ class Settings:
     tar: float = 0.0
     auxiliary: int = 0
     slide: bool = False
+    seconds: float | None = None
     limit: int | None = None
     limit_evaluation: int | None = None
 
@@ -91,7 +93,7 @@ class Settings:
         for name in WHOLE_NUMBERS:
             if getattr(self, name) is not None:
                 check_positive(name, getattr(self, name))
-        for name in ("learning_rate", "clip", "anneal", "stop_at"):
+        for name in ("learning_rate", "clip", "anneal", "stop_at", "seconds"):
             value = getattr(self, name)
             if value is not None and not (isinstance(value, int | float) and value > 0):
                 raise ValueError(f"{name}: expected a number above 0, got {value!r}")
@@ -106,9 +108,10 @@ class Recipe:
     - `paper`, the number that the paper prints, and `paper_epochs`, after how many epochs, where it prints that;
     - `task`, where it is not the recipe's, and `task_arguments`, such as its `length`.
 
-    A variant is a way to train; a scale changes the task, the settings and the sizes of a variant: "full" nothing,
-    "cpu" for hours on two cores, "quick" for about a minute on data that need no download. Both may hold settings,
-    `task_arguments.…`, arguments `model.…` for every row whose model has them, and `rows.<row>.…` for one row. `sweep`
+    A variant is a way to train, `like` another but for what it says itself. A scale changes the task, the settings
+    and the sizes of a variant: "full" nothing, "cpu" for hours on two cores, "quick" for about a minute on data that
+    need no download. Both may hold settings, `task_arguments.…`, arguments `model.…` for every row whose model has
+    them, and `rows.<row>.…` for one row. `sweep`
     holds, by setting or argument, the values that the paper chose from by validation.
     """
 
@@ -203,5 +206,13 @@ def load_recipe(name: str) -> Recipe:
     check_choice("recipe", name, recipe_names())
     text = (resources.files("rtx.training") / "recipes" / f"{name}.toml").read_text(encoding="utf-8")
     table = tomllib.loads(text)
+    table["variants"] = {name: _resolved(table["variants"], name) for name in table["variants"]}
     table["default_variant"] = check_choice("variant", table.pop("variant"), table["variants"])
     return Recipe(name=name, **table)
+
+
+def _resolved(variants: dict[str, dict[str, Any]], name: str) -> dict[str, Any]:
+    """A variant with what it takes over from the one that it is like."""
+    own = dict(variants[name])
+    other = own.pop("like", None)
+    return own if other is None else _resolved(variants, check_choice("like", other, variants)) | own

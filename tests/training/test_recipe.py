@@ -7,6 +7,7 @@ import torch
 
 import rtx
 from rtx.tasks import task_by_name
+from rtx.tasks.costs import multiply_adds
 from rtx.training.recipe import Settings, load_recipe, recipe_names
 
 
@@ -46,7 +47,7 @@ def test_models_of_equal_budget_have_as_many_parameters_within_2_percent(name):
     recipe = load_recipe(name)
     counts = {}
     for row in recipe.models:
-        plan = recipe.plan(row, "equal")
+        plan = recipe.plan(row, "same-parameters")
         with torch.device("meta"):
             model = rtx.build(recipe.task, plan.model, **plan.hyperparameters)
         counts[row] = sum(p.numel() for p in model.parameters())
@@ -54,8 +55,47 @@ def test_models_of_equal_budget_have_as_many_parameters_within_2_percent(name):
     assert counts["r-transformer"] == {"nottingham": 1_418_968, "mnist": 203_402}[name]
 
 
+STEPS = {"mnist": 784, "nottingham": 256, "ptb-char": 400, "ptb-word": 80}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", STEPS)
+def test_models_of_equal_cost_have_as_many_multiply_adds_within_2_percent(name, real_data):
+    recipe = load_recipe(name)
+    task = task_by_name(recipe.task)
+
+    def cost(row):
+        plan = recipe.plan(row, "same-flops")
+        # a recurrent model costs the same at each step, and torch counts step by step
+        shorter = 8 if row in ("rnn", "gru", "lstm") else 1
+        return shorter * multiply_adds(task, plan.model, STEPS[name] // shorter, **plan.hyperparameters)
+
+    counts = {row: cost(row) for row in recipe.models}
+    assert all(abs(n / counts["r-transformer"] - 1) < 0.02 for n in counts.values()), counts
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_models_of_equal_time_keep_the_papers_sizes(name):
+    recipe = load_recipe(name)
+    for row in recipe.models:
+        plan = recipe.plan(row, "same-seconds")
+        assert (plan.settings.seconds, plan.settings.stop_after) == (3600, None)
+        assert plan.hyperparameters == recipe.plan(row, "paper").hyperparameters
+
+
+def test_a_variant_is_like_another_but_for_what_it_says():
+    recipe = load_recipe("nottingham")
+    adam, same = recipe.plan("gru", "adam"), recipe.plan("gru", "same-parameters")
+    assert same.settings == adam.settings and (adam.hyperparameters["d_model"], same.hyperparameters["d_model"]) == (
+        256,
+        471,
+    )
+    # its rows are its own, not those of the one it is like
+    assert recipe.variants["same-flops"]["rows"]["gru"] == {"d_model": 625}
+
+
 def test_the_counts_of_equal_budget_are_of_live_parameters():
-    plan = load_recipe("mnist").plan("r-transformer", "equal")
+    plan = load_recipe("mnist").plan("r-transformer", "same-parameters")
     task = task_by_name("digits")
     model = rtx.build(task, plan.model, **plan.hyperparameters)
     model(task.split("test")[0].inputs[None, :12]).sum().backward()

@@ -110,6 +110,13 @@ def test_clipping_acts_after_the_backward_pass(recipe, run, tmp_path):
     assert moved[None] > 0.2
 
 
+@pytest.mark.parametrize("seconds", [0.001, 1.5])
+def test_a_run_of_so_many_seconds_is_validated_where_it_ends_and_not_cut(recipe, run, seconds):
+    result = read_result(run(recipe.plan("gru", overrides={"epochs": 100_000, "seconds": seconds})))
+    assert seconds < result.seconds < 60 and result.epoch >= 1
+    assert result.budget is None
+
+
 def test_early_stopping_is_not_a_cut(recipe, run):
     plan = recipe.plan("gru", overrides={"epochs": 50, "learning_rate": 3.0, "stop_after": 1})
     assert read_result(run(plan)).budget is None

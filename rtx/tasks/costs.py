@@ -1,0 +1,40 @@
+"""What a model costs, whatever the machine: its multiply-adds."""
+
+from typing import Any
+
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from rtx.nn.validate import check_positive
+from rtx.tasks.build import build
+from rtx.tasks.registry import task_by_name
+from rtx.tasks.task import Task
+
+
+def multiply_adds(task: str | Task, model: str, steps: int, **hyperparameters: Any) -> int:
+    """The multiply-adds of the matrix products and convolutions in a forward pass over one sequence.
+
+    Torch counts them. Products of two tensors, an attention's, count half: the other half is masked (for
+    Transformer-XL, which has a memory, less). An embedding of tokens costs none.
+
+    Args:
+        task, model, hyperparameters: as `rtx.build` takes them, of a model with a backbone.
+        steps: T, the sequence's length.
+
+    Raises:
+        ValueError: as `rtx.build`, if the model has no backbone, or if `steps` is below 1.
+    """
+    task = task_by_name(task) if isinstance(task, str) else task
+    with torch.device("meta"):  # shapes without numbers
+        backbone = getattr(build(task, model, **hyperparameters), "backbone", None)
+        if backbone is None:
+            raise ValueError(f"model: expected one with a backbone, got {model}")
+        x = torch.zeros(1, check_positive("steps", steps), backbone.d_model)
+    counter = FlopCounterMode(display=False)
+    with torch.no_grad(), counter:
+        backbone.eval()(x)
+    counts = counter.get_flop_counts()["Global"]
+    inside = sum(n // 4 if op is torch.ops.aten.bmm else n // 2 for op, n in counts.items())
+    read = 0 if task.per == "token" else steps * task.inputs
+    predictions = 1 if task.per == "sequence" else steps
+    return inside + backbone.d_model * (read + predictions * task.outputs)

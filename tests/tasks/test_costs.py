@@ -1,0 +1,44 @@
+"""Multiply-adds: against sums by hand."""
+
+import pytest
+
+from rtx.tasks.costs import multiply_adds
+
+T, D, F, K = 12, 8, 88, 88  # chorales: 88 notes in, 88 out
+
+
+def attention(T, D):
+    return 4 * T * D * D + T * T * D  # four projections; two products of T × T pairs, half of them masked
+
+
+def feed_forward(T, D):
+    return 2 * T * D * 4 * D
+
+
+@pytest.mark.parametrize(
+    ("model", "sizes", "inside"),
+    [
+        ("gru", {"layers": 2}, 2 * T * 6 * D * D),
+        ("lstm", {"layers": 1}, T * 8 * D * D),
+        ("tcn", {"layers": 3, "kernel": 2}, 3 * 2 * T * 2 * D * D),
+        ("transformer", {"layers": 2, "heads": 2}, 2 * (attention(T, D) + feed_forward(T, D))),
+        # the projection once, and the recurrent product at each of the window's steps but the first
+        (
+            "r-transformer",
+            {"layers": 1, "heads": 2, "window": 4, "cell": "gru"},
+            attention(T, D) + feed_forward(T, D) + T * 3 * D * D * 4,
+        ),
+    ],
+)
+def test_torch_counts_what_a_sum_by_hand_gives(model, sizes, inside):
+    assert multiply_adds("chorales", model, T, d_model=D, **sizes) == inside + T * D * (F + K)
+
+
+def test_a_sequence_has_one_prediction():
+    once = multiply_adds("digits", "gru", T, d_model=D, layers=1)
+    assert once == T * 6 * D * D + T * D + D * 10
+
+
+def test_a_model_without_a_backbone_is_refused():
+    with pytest.raises(ValueError, match="model: expected one with a backbone, got feed-forward-attention"):
+        multiply_adds("add", "feed-forward-attention", T)
