@@ -193,10 +193,23 @@ def widened(x: Tensor) -> Tensor:
 
 
 class Examples(Sequence[Example]):
-    """`size` examples, each made by `make(index)` when it is asked for, so that small raw data stay small."""
+    """`size` examples, each made by `make(index)` when it is asked for, so that small raw data stay small.
 
-    def __init__(self, size: int, make: Callable[[int], Example]) -> None:
+    A loader asks for a batch of them, which `make_many(indices)`, if given, makes faster.
+    """
+
+    def __init__(
+        self,
+        size: int,
+        make: Callable[[int], Example],
+        make_many: Callable[[list[int]], list[Example]] | None = None,
+    ) -> None:
         self._size, self._make = size, make
+        self._make_many = make_many or (lambda indices: [make(i) for i in indices])
+
+    def __getitems__(self, indices: list[int]) -> list[Example]:
+        """What torch's `DataLoader` asks for."""
+        return self._make_many(indices)
 
     def __len__(self) -> int:
         return self._size

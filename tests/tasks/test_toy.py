@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from rtx.tasks.task import collate
 from rtx.tasks.toy import add, draw_marks, multiply
+from rtx.tasks.toy.keyed import Draws, keys
 
 TARGETS = {
     "add": (lambda **kw: add(**kw), lambda a, b: a + b),
@@ -41,8 +42,7 @@ def test_every_sequence_follows_the_definition(name, length, seed, split, index)
 
 
 def test_marks_are_uniform_over_what_is_allowed():
-    rng = np.random.default_rng(0)
-    marks = np.array([draw_marks(rng, 21) for _ in range(20_000)])
+    marks = np.stack(draw_marks(Draws(keys(0, np.arange(20_000))), np.full(20_000, 21)), 1)
     assert (marks[:, 0] != marks[:, 1]).all()
     first = np.bincount(marks[:, 0], minlength=11)
     assert first[0] == first[10] == 0 and np.abs(first[1:10] / 20_000 - 1 / 9).max() < 0.01
@@ -80,6 +80,8 @@ def test_sequences_depend_on_seed_split_and_index_alone():
     for again in (train, add(seed=3, size=50).split("train")):
         torch.testing.assert_close(again[17].inputs, train[17].inputs, rtol=0, atol=0)
         assert again[17].target == train[17].target
+    for alone, together in zip([train[i] for i in (5, 17, 2)], train.__getitems__([5, 17, 2]), strict=True):
+        assert torch.equal(alone.inputs, together.inputs) and torch.equal(alone.target, together.target)
     others = [add(seed=4).split("train")[17], add(seed=3).split("test")[17], train[18]]
     assert len({float(e.target) for e in (train[17], *others)}) == 4
 

@@ -8,11 +8,13 @@ from functools import partial
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from rtx.nn.validate import check_choice, check_positive
 from rtx.tasks.task import Batch, Example, Sum, Task, mean_of, sequence_count, widened
-from rtx.tasks.toy.drawn import check_longest, drawn
+from rtx.tasks.toy.drawn import check_longest, drawn_together
+from rtx.tasks.toy.keyed import Draws
 
 TOLERANCE = 0.04  # a sequence is solved if its |error| is smaller
 SHORTEST = 20  # from here on the first ten steps lie before the midpoint
@@ -43,9 +45,9 @@ def add(
     check_choice("convention", convention, CONVENTIONS)
     longest = _check_lengths(length, longest)
     if convention == "paper":
-        draw = partial(draw_sequence, shortest=length, longest=longest, low=0, combine=lambda a, b: a + b)
+        draw = partial(draw_sequences, shortest=length, longest=longest, low=0, combine=lambda a, b: a + b)
     else:
-        draw = partial(draw_sequence, shortest=length, longest=longest, low=-1, combine=lambda a, b: 0.5 + (a + b) / 4)
+        draw = partial(draw_sequences, shortest=length, longest=longest, low=-1, combine=lambda a, b: 0.5 + (a + b) / 4)
     return _task("add", draw, size, seed)
 
 
@@ -62,7 +64,7 @@ def multiply(length: int = 50, size: int = 100_000, longest: int | None = None, 
         ValueError: if an argument is out of range.
     """
     longest = _check_lengths(length, longest)
-    draw = partial(draw_sequence, shortest=length, longest=longest, low=0, combine=lambda a, b: a * b)
+    draw = partial(draw_sequences, shortest=length, longest=longest, low=0, combine=lambda a, b: a * b)
     return _task("multiply", draw, size, seed)
 
 
@@ -76,29 +78,32 @@ def solved(predictions: Tensor, batch: Batch) -> Sum:
     return Sum(((widened(predictions) - batch.targets).abs() < TOLERANCE).float().sum(), sequence_count(batch))
 
 
-def draw_sequence(
-    rng: np.random.Generator,
+def draw_sequences(
+    draws: Draws,
     shortest: int,
     longest: int,
     low: float,
-    combine: Callable[[float, float], float],
-) -> Example:
-    """Noise from U[low, 1] and mask, together (T, 2), T from U{shortest … longest}; and the target (1,)."""
-    steps = int(rng.integers(shortest, longest, endpoint=True))
-    noise = rng.uniform(low, 1, steps).astype(np.float32)
-    mask = np.zeros(steps, np.float32)
-    mask[[0, -1]] = -1
-    first, second = draw_marks(rng, steps)
-    mask[[first, second]] = 1
-    target = combine(float(noise[first]), float(noise[second]))
-    return Example(torch.from_numpy(np.stack([noise, mask], axis=1)), torch.tensor([target]))
+    combine: Callable[[Tensor, Tensor], Tensor],
+) -> list[Example]:
+    """Noise from U[low, 1) and mask, together (T, 2), T from U{shortest … longest}; and the target (1,)."""
+    steps = draws.integers(shortest, longest + 1)
+    first, second = draw_marks(draws, steps)
+    ends = np.cumsum(steps)
+    begins = ends - steps
+    inputs = np.zeros((ends[-1], 2), np.float32)
+    inputs[:, 0] = low + (1 - low) * draws.uniform(steps)
+    inputs[begins, 1] = inputs[ends - 1, 1] = -1
+    inputs[begins + first, 1] = inputs[begins + second, 1] = 1
+    a, b = (torch.from_numpy(inputs[begins + mark, :1]) for mark in (first, second))
+    sequences = torch.from_numpy(inputs).split(steps.tolist())
+    return list(map(Example, sequences, combine(a, b).unbind(0)))
 
 
-def draw_marks(rng: np.random.Generator, steps: int) -> tuple[int, int]:
+def draw_marks(draws: Draws, steps: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Two different steps: one of the first ten, one before the midpoint; never step 0, which holds a -1."""
     before_midpoint = (steps + 1) // 2  # as many steps t ≥ 0 have t < steps / 2
-    first = int(rng.integers(1, 10))
-    second = int(rng.integers(1, before_midpoint - 1))
+    first = draws.integers(1, 10)
+    second = draws.integers(1, before_midpoint - 1)
     return first, second + (second >= first)  # uniform over the steps 1 … before_midpoint - 1 but `first`
 
 
@@ -110,8 +115,8 @@ def _check_lengths(length: int, longest: int | None) -> int:
     return check_longest(length, longest, length * 11 // 10)
 
 
-def _task(name: str, draw: Callable[[np.random.Generator], Example], size: int, seed: int) -> Task:
-    examples = drawn(draw, size, seed)
+def _task(name: str, draw: Callable[[Draws], list[Example]], size: int, seed: int) -> Task:
+    examples = drawn_together(draw, size, seed)
 
     def trivial() -> float:
         """The mean answer to everything; that of validation, as training may take minutes to draw."""

@@ -7,6 +7,7 @@ import numpy as np
 
 from rtx.nn.validate import check_positive
 from rtx.tasks.task import SPLITS, Example, Examples, Split
+from rtx.tasks.toy.keyed import Draws, keys
 
 HELD_OUT = 1000  # sequences of validation and of test, as in Raffel & Ellis (2015)
 
@@ -24,6 +25,27 @@ def drawn(draw: Callable[[np.random.Generator], Example], size: int, seed: int) 
         return draw(np.random.default_rng((seed, SPLITS.index(split), index)))
 
     return lambda split: Examples(sizes[split], partial(make, split))
+
+
+def drawn_together(
+    draw: Callable[[Draws], list[Example]], size: int, seed: int
+) -> Callable[[Split], Sequence[Example]]:
+    """The same, a batch of sequences at a time, for those that are learned from faster than drawn one by one.
+
+    Raises:
+        ValueError: as `drawn`.
+    """
+    check_seed(seed)
+    sizes: dict[Split, int] = {"train": check_positive("size", size), "validation": HELD_OUT, "test": HELD_OUT}
+
+    def make_many(split: Split, indices: list[int]) -> list[Example]:
+        return draw(Draws(keys(seed, SPLITS.index(split), np.array(indices))))
+
+    def examples(split: Split) -> Sequence[Example]:
+        many = partial(make_many, split)
+        return Examples(sizes[split], lambda index: many([index])[0], many)
+
+    return examples
 
 
 def check_seed(seed: int) -> int:

@@ -12,7 +12,8 @@ import torch
 from rtx.nn.validate import check_positive
 from rtx.tasks.classification import percent_commonest, percent_correct, summed_cross_entropy
 from rtx.tasks.task import Example, Task
-from rtx.tasks.toy.drawn import check_longest, drawn
+from rtx.tasks.toy.drawn import check_longest, drawn_together
+from rtx.tasks.toy.keyed import Draws
 
 SYMBOLS = "abcdXYEB"  # four distractors, the two that count, the one at the beginning and the one at the end
 CLASSES = ("XX", "XY", "YX", "YY")
@@ -38,7 +39,7 @@ def temporal_order(length: int = 100, size: int = 100_000, longest: int | None =
     if check_positive("length", length) < SHORTEST:
         raise ValueError(f"length: expected at least {SHORTEST}, a step for every tenth, got {length}")
     longest = check_longest(length, longest, length * 11 // 10)
-    examples = drawn(partial(draw_sequence, shortest=length, longest=longest), size, seed)
+    examples = drawn_together(partial(draw_sequences, shortest=length, longest=longest), size, seed)
     return Task(
         name="temporal-order",
         inputs=len(SYMBOLS),
@@ -54,13 +55,16 @@ def temporal_order(length: int = 100, size: int = 100_000, longest: int | None =
     )
 
 
-def draw_sequence(rng: np.random.Generator, shortest: int, longest: int) -> Example:
+def draw_sequences(draws: Draws, shortest: int, longest: int) -> list[Example]:
     """One-hot symbols (T, 8), T from U{shortest … longest}; and the class, an index into `CLASSES`."""
-    steps = int(rng.integers(shortest, longest, endpoint=True))
-    symbols = rng.integers(4, size=steps)
-    symbols[[0, -1]] = SYMBOLS.index("E"), SYMBOLS.index("B")
-    first = rng.integers(steps // 10, steps // 5, endpoint=True)
-    second = rng.integers(steps // 2, steps * 6 // 10, endpoint=True)
-    answer = int(rng.integers(len(CLASSES)))
-    symbols[[first, second]] = [SYMBOLS.index(symbol) for symbol in CLASSES[answer]]
-    return Example(torch.eye(len(SYMBOLS))[torch.from_numpy(symbols)], torch.tensor(answer))
+    steps = draws.integers(shortest, longest + 1)
+    ends = np.cumsum(steps)
+    begins = ends - steps
+    symbols = (4 * draws.uniform(steps)).astype(np.int64)
+    symbols[begins], symbols[ends - 1] = SYMBOLS.index("E"), SYMBOLS.index("B")
+    answer = draws.integers(0, len(CLASSES))
+    counts = np.array([[SYMBOLS.index(symbol) for symbol in name] for name in CLASSES])[answer]  # (N, 2)
+    symbols[begins + draws.integers(steps // 10, steps // 5 + 1)] = counts[:, 0]
+    symbols[begins + draws.integers(steps // 2, steps * 6 // 10 + 1)] = counts[:, 1]
+    sequences = torch.eye(len(SYMBOLS))[torch.from_numpy(symbols)].split(steps.tolist())
+    return list(map(Example, sequences, torch.from_numpy(answer).unbind(0)))
