@@ -11,6 +11,7 @@ from functools import cache
 import pytest
 
 from rtx.tasks import task_by_name
+from rtx.training.evaluate import evaluate
 from rtx.training.ledger import read_result
 from rtx.training.recipe import load_recipe, recipe_names
 from rtx.training.run import train
@@ -39,6 +40,8 @@ def run(tmp_path, record_property):
         metric = next(iter(result.details), task.metric)
         scores = [f"{score:.4g}" for score in (result.test, trivial)]
         record_property("row", (name, row, result.data, metric, *scores, f"{seconds:.0f}"))
+        again = evaluate(next(tmp_path.rglob("best.safetensors")), limit=plan.settings.limit_evaluation)
+        assert again[metric] == pytest.approx(result.test, rel=1e-4)  # by what its checkpoint says of itself
         higher = task.best == "max" or task.per == "pair"  # BLEU, ROUGE
         return result, result.test > trivial if higher else result.test < trivial
 
