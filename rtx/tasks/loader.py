@@ -9,7 +9,7 @@ from torch.utils.data import DataLoader, Sampler
 from rtx.nn.validate import check_choice, check_positive
 from rtx.tasks.task import Batch, Task, collate
 
-ORDERS = ("shuffled", "bucketed", "columns", "as it is")
+ORDERS = ("shuffled", "bucketed", "columns", "as it is", "by length")
 POOL = 100  # batches whose sequences are sorted by length together
 
 
@@ -20,11 +20,12 @@ class BatchOrder(Sampler[list[int]]):
     would. Where several processes train together, each takes every so-manieth batch; all have as many.
 
     Args:
-        lengths: of the sequences; only "bucketed" looks at them.
+        lengths: of the sequences; only "bucketed" and "by length" look at them.
         batch_size: sequences per batch and process.
         order: "shuffled"; "bucketed" shuffles too, but puts sequences of about the same length together, so that
             there is little padding; "columns" cuts one long text into `batch_size` columns, and gives a piece of
-            each, one below the other, so that a state can be carried from batch to batch; "as it is".
+            each, one below the other, so that a state can be carried from batch to batch; "as it is"; "by length",
+            the longest first, which has least padding, for splits whose order says nothing.
         seed: of the order.
 
     Raises:
@@ -68,9 +69,11 @@ class BatchOrder(Sampler[list[int]]):
             rows = len(self.lengths) // every
             first = self.rank * size
             return [[row + rows * (first + column) for column in range(size)] for row in range(rows)]
-        if self.order == "as it is":
-            whole = [list(range(i, min(i + size, len(self.lengths)))) for i in range(0, len(self.lengths), size)]
-            return whole[self.rank :: self.processes]
+        if self.order in ("as it is", "by length"):
+            order = list(range(len(self.lengths)))
+            if self.order == "by length":
+                order.sort(key=self.lengths.__getitem__, reverse=True)
+            return [order[i : i + size] for i in range(0, len(order), size)][self.rank :: self.processes]
         draws = torch.Generator().manual_seed(self.seed * 1_000_003 + self.epoch)
         order = torch.randperm(len(self.lengths), generator=draws).tolist()
         if self.order == "bucketed":
@@ -106,7 +109,8 @@ def loader(
     if limit is not None:
         examples = examples[: check_positive("limit", limit)]
     order = order or ("shuffled" if split == "train" else "as it is")
-    lengths = [len(examples[i].inputs) for i in range(len(examples))] if order == "bucketed" else [0] * len(examples)
+    look = order in ("bucketed", "by length")
+    lengths = [len(examples[i].inputs) for i in range(len(examples))] if look else [0] * len(examples)
     batches = BatchOrder(lengths, batch_size, order, seed)
     own = torch.Generator().manual_seed(seed)  # else beginning an epoch would draw from the one that dropout draws from
     together = partial(collate, per=task.per)

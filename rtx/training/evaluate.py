@@ -8,12 +8,10 @@ import torch
 from rtx.nn.mode import evaluating
 from rtx.nn.validate import check_choice
 from rtx.tasks import Task, task_by_name
-from rtx.tasks.loader import loader
 from rtx.tasks.task import SPLITS, Scores
+from rtx.training.batches import evaluation_batches
 from rtx.training.checkpoint import load_checkpoint, load_texts, read_card
 from rtx.training.deep import slide
-
-BATCH = 32
 
 
 @torch.no_grad()
@@ -48,7 +46,7 @@ def _task(checkpoint: Path, card: dict[str, Any]) -> Task:
 def _metric(task: Task, network: torch.nn.Module, split: str, limit: int | None, card: dict[str, Any]) -> float:
     """The metric, read as the run's test was: a text carried on, or a segment slid along it."""
     metric, state, carry = task.scorer(), None, card.get("carry")
-    for batch in loader(task, split, 1 if carry else BATCH, order="as it is", limit=limit):
+    for batch in evaluation_batches(task, split, bool(carry), limit):
         if carry:
             predictions, state = network.read(batch.inputs, state)  # type: ignore[operator]
         elif card.get("slide"):

@@ -19,6 +19,7 @@ from rtx.tasks.loader import loader
 from rtx.tasks.task import IGNORED, Batch, Sum, Task
 from rtx.training import processes
 from rtx.training.averaging import Trigger, averaged, non_monotonic_asgd
+from rtx.training.batches import evaluation_batches
 from rtx.training.deep import auxiliary_loss, auxiliary_losses, slide
 from rtx.training.recipe import Settings
 from rtx.training.states import from_plain, to_plain
@@ -206,17 +207,15 @@ class Trainee(lightning.LightningModule):
         return batches
 
     def val_dataloader(self) -> DataLoader[Batch]:
-        """The validation split in its order."""
+        """The validation split."""
         return self._evaluation("validation")
 
     def test_dataloader(self) -> DataLoader[Batch]:
-        """The test split in its order."""
+        """The test split."""
         return self._evaluation("test")
 
     def _evaluation(self, split: str) -> DataLoader[Batch]:
-        chosen = self.settings
-        order = "columns" if chosen.carry else None
-        return loader(self.task, split, 1 if chosen.carry else chosen.batch_size, 0, order, chosen.limit_evaluation)
+        return evaluation_batches(self.task, split, self.settings.carry, self.settings.limit_evaluation)
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Add the card and what is carried from batch to batch."""

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from rtx.tasks.classification import percent_correct, summed_cross_entropy
+from rtx.tasks.loader import BatchOrder
 from rtx.tasks.music import frame_nll
 from rtx.tasks.task import Example, Examples, collate, real_steps
 from rtx.tasks.toy import add, solved, squared_error
@@ -111,3 +112,11 @@ def test_sequence_losses_and_scores_are_the_textbook_ones():
     correct = percent_correct()
     correct.update(logits, batch.targets)
     torch.testing.assert_close(correct.compute(), torch.tensor(200 / 3))
+
+
+def test_batches_by_length_hold_every_sequence_once_with_the_least_padding():
+    lengths = [3, 9, 1, 7, 9, 2, 5]
+    batches = list(BatchOrder(lengths, 2, "by length"))
+    assert batches == [[1, 4], [3, 6], [0, 5], [2]]
+    padding = sum(max(lengths[i] for i in batch) * len(batch) - sum(lengths[i] for i in batch) for batch in batches)
+    assert padding == 3
