@@ -1,0 +1,57 @@
+"""The cost explorer counts what torch counts, and its bars are as long as its counts."""
+
+import pytest
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from rtx.lab import explore
+from rtx.lab.explore.cost import PARTS, WAYS, multiply_adds
+from rtx.nn import FeedForward, LocalRNN
+from rtx.nn.kernels.dispatch import implementation
+
+T, D, M = 100, 32, 5
+
+
+def counted(module: torch.nn.Module) -> int:
+    with torch.no_grad(), implementation("torch"), FlopCounterMode(display=False) as counter:
+        module(torch.randn(1, T, D))
+    return counter.get_total_flops() // 2
+
+
+def test_the_products_are_those_that_torch_counts() -> None:
+    ours = multiply_adds(T, D, M, WAYS[1])
+    assert ours["LocalRNN"] == counted(LocalRNN(D, M))
+    assert ours["feed-forward"] == counted(FeedForward(D))
+    windows = torch.nn.GRU(D, D, batch_first=True)
+    with torch.no_grad(), FlopCounterMode(display=False) as counter:
+        windows(torch.randn(T, M, D))
+    published = multiply_adds(T, D, M, WAYS[0])
+    assert published["LocalRNN"] == counter.get_total_flops() // 2
+    x = torch.randn(T, D)
+    with FlopCounterMode(display=False) as counter:
+        q, k, v = (x @ torch.randn(D, D) for _ in range(3))
+        q @ k.T @ v @ torch.randn(D, D)
+    assert published["attention"] == counter.get_total_flops() // 2
+    pairs = sum(t + 1 for t in range(T))
+    assert published["attention"] - ours["attention"] == 2 * D * (T * T - pairs)
+
+
+def test_bars_are_as_long_as_the_counts() -> None:
+    explorer = explore.cost(T, D, M)
+    explorer.set(length=400, width=64, window=9)
+    bars = explorer.figure.axes[0].patches
+    expected = [multiply_adds(400, 64, 9, way)[part] / 1e6 for part in PARTS for way in WAYS]
+    assert [bar.get_width() for bar in bars] == pytest.approx(expected)
+    assert bars[2].get_x() == pytest.approx(bars[0].get_width())  # one part behind the other
+
+
+def test_the_sentence_names_shares_and_memory() -> None:
+    text = explore.cost(784, 32, 7).text
+    assert text.endswith("The weights of one head, written out, take 2.5 MB.")
+    counts = [multiply_adds(784, 32, 7, way) for way in WAYS]
+    assert text.startswith(f"{sum(counts[1].values()) / sum(counts[0].values()):.0%} of the published products")
+
+
+def test_what_is_not_offered_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"length: expected one of 50, .*, 3200, got 51"):
+        explore.cost(length=51)
