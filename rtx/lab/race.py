@@ -54,7 +54,8 @@ def kept_bytes(run: Callable[[], object]) -> int:
     found: dict[int, int] = {}
 
     def save(tensor: Tensor) -> Tensor:
-        if not isinstance(tensor, nn.Parameter):
+        whole = tensor if tensor._base is None else tensor._base
+        if not isinstance(whole, nn.Parameter):
             storage = tensor.untyped_storage()  # views of one array are one
             found[storage.data_ptr()] = storage.nbytes()
         return tensor
