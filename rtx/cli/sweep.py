@@ -65,7 +65,7 @@ def sweep_(
     values = loaded.sweep | dict(map(parse_values, set_ or []))
     sweep = Sweep(loaded, model, values, variant, scale.value, seed, epochs, runs)
     device: dict[str, Any] = {"devices": 1, "precision": precision, "enable_progress_bar": sys.stdout.isatty()}
-    times = {"every_seconds": 60 * save_every, "max_seconds": max_seconds}
+    times: dict[str, Any] = {"every_seconds": 60 * save_every, "max_seconds": max_seconds}
     try:
         study = sweep.study() if show else sweep.run(**times, **device)
     except Stopped as stop:

@@ -1,9 +1,13 @@
-"""`torch.compile`, where the machine can."""
+"""What makes training faster where the machine can: `torch.compile`, another library for products."""
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 from torch import nn
+
+from rtx.nn.kernels.precision import probe
 
 log = logging.getLogger(__name__)
 
@@ -22,3 +26,26 @@ def compile_model(model: nn.Module, device: torch.device) -> bool:
     if hasattr(model, "read"):  # how a text is carried on
         model.read = torch.compile(model.read)  # type: ignore[arg-type, assignment]
     return True
+
+
+@contextmanager
+def fast_products(wanted: bool, device: torch.device | str = "cpu") -> Iterator[None]:
+    """Within it, float32 products at torch's setting "medium", if they are as exact there; or say that they are not.
+
+    Time has no say in it, so that a run and its repetition compute the same. `fast_matmul` also asks whether it gains.
+
+    Args:
+        wanted: whether at all.
+        device: where the products will be.
+    """
+    before = torch.get_float32_matmul_precision()
+    if wanted:
+        plain, medium = (probe(setting, device, repeats=1).error for setting in ("highest", "medium"))
+        if medium <= 2 * plain:
+            torch.set_float32_matmul_precision("medium")
+        else:
+            log.warning("--fast-matmul: its error here is %.0e, not %.0e; training goes on without", medium, plain)
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)

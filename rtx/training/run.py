@@ -9,6 +9,7 @@ from rtx.nn.mode import evaluating
 from rtx.tasks.task import Scores
 from rtx.training import ledger
 from rtx.training.checkpoint import save_checkpoint
+from rtx.training.compiling import fast_products
 from rtx.training.fit import Fit, fit, quiet, run_folder
 from rtx.training.recipe import Plan
 
@@ -23,6 +24,7 @@ def train(
     command: str = "",
     runs: Path = Path("runs"),
     results: Path = ledger.LEDGER,
+    fast_matmul: bool = False,
     **training: Any,
 ) -> Path | None:
     """Run a plan to its end; return the ledger's new file, in the first of several processes.
@@ -35,6 +37,7 @@ def train(
         command: how to run it again, for the ledger.
         runs: folder for checkpoints and logs; all machines that train together must see it.
         results: the ledger's folder.
+        fast_matmul: compute float32 products by a faster way, where that is as exact; see `fast_products`.
         training: `every_seconds` or `every_steps`, after which a checkpoint is written inside an epoch, too;
             `max_seconds`, after which the run saves and stops; `compiled`, to use `torch.compile`; and arguments
             of `lightning.Trainer`, such as `devices` and `precision`.
@@ -47,8 +50,9 @@ def train(
     """
     folder = run_folder(plan, seed, runs)
     folder.mkdir(parents=True, exist_ok=True)
-    done = fit(plan, seed, folder, epochs, resume, **training)
-    test, details = _test(done)
+    with fast_products(fast_matmul):
+        done = fit(plan, seed, folder, epochs, resume, **training)
+        test, details = _test(done)
     if not done.trainer.is_global_zero:
         return None
     result = _result(plan, done, seed, test, details, command)

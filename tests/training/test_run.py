@@ -11,6 +11,7 @@ import rich
 import torch
 from lightning.pytorch.callbacks import Callback
 
+from rtx.nn.kernels.precision import Product
 from rtx.tasks import TASKS, Example, build
 from rtx.tasks.task import collate
 from rtx.training.checkpoint import load_checkpoint
@@ -218,6 +219,26 @@ def test_a_compiled_run_gets_the_same_numbers(recipe, run, tmp_path, caplog):
     assert "--compile" not in caplog.text
     assert torch._dynamo.utils.counters["frames"]["ok"] > 0
     load_checkpoint(checkpoint(tmp_path, plan, "a"))  # its names are those of an uncompiled model
+
+
+def test_fast_products_are_used_within_a_run_only_and_only_if_exact(
+    recipe, run, monkeypatch, caplog
+):
+    seen = []
+
+    class Setting(Callback):
+        def on_train_start(self, *_):
+            seen.append(torch.get_float32_matmul_precision())
+
+    plan = recipe.plan("gru", overrides={"epochs": 1})
+    for name, wanted, error in (("a", True, 2e-7), ("b", True, 2e-3), ("c", False, 2e-7)):
+        errors = {"highest": 2e-7, "medium": error}
+        monkeypatch.setattr(
+            "rtx.training.compiling.probe", lambda setting, *_, errors=errors, **__: Product(1.0, errors[setting])
+        )
+        run(plan, name, fast_matmul=wanted, callbacks=[Setting()])
+    assert seen == ["medium", "highest", "highest"] and torch.get_float32_matmul_precision() == "highest"
+    assert "--fast-matmul: its error here is 2e-03, not 2e-07" in caplog.text
 
 
 def test_the_logs_hold_every_epochs_validation_also_of_a_resumed_run(recipe, run, tmp_path):
