@@ -3,23 +3,15 @@
 Raffel & Ellis (2015), Feed-Forward Networks with Attention Can Solve Some Long-Term Memory Problems.
 """
 
-from collections.abc import Callable
-
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn import functional as F
 
+from rtx.nn.kernels.pooling import pooling, scores, shares, states
+from rtx.nn.kernels.pooling_tiles import LEAKS
 from rtx.nn.padding import real_positions
 from rtx.nn.state import State, check_state
 from rtx.nn.validate import check_choice, check_lengths, check_positive, check_sequence, check_step
-
-FLOOR = 0.01
-
-LEAKS: dict[str, Callable[[Tensor], Tensor]] = {
-    "printed": lambda x: x.clamp(min=FLOOR),
-    "coded": lambda x: F.leaky_relu(x, FLOOR),
-}
 
 
 class FeedForwardAttention(nn.Module):
@@ -67,9 +59,9 @@ class FeedForwardAttention(nn.Module):
         Raises:
             ValueError: if `x` is not (B, T, F), or a length is not in 1 … T.
         """
-        h, real = self._states(x, lengths)
-        # Eq. (1) or (2): c = Σ α_t h_t
-        return self._read_out((self._weights(h, real)[:, None] @ h).squeeze(1))
+        # Eq. (1) or (2): c = Σ α_t h_t, without a tensor of all h_t
+        c = pooling(x, self._checked(x, lengths), self.hidden.weight, self.hidden.bias, *self._scorer(), self.leak)
+        return self._read_out(c)
 
     def step(
         self, x: Float[Tensor, "B F"], state: State | None = None
@@ -84,7 +76,7 @@ class FeedForwardAttention(nn.Module):
         """
         check_step("x", x, self.inputs, like=self.hidden.weight)
         h = LEAKS[self.leak](self.hidden(x))
-        mass = self._scores(h).exp()[:, None]  # (B, 1)
+        mass = scores(h, *self._scorer()).exp()[:, None]  # (B, 1)
         wide = torch.promote_types(h.dtype, torch.float32)
         sums = (mass * h).to(wide), mass.to(wide)
         if state is not None:
@@ -94,30 +86,25 @@ class FeedForwardAttention(nn.Module):
 
     def weights(self, x: Float[Tensor, "B T F"], lengths: Int[Tensor, "B"] | None = None) -> Float[Tensor, "B T"]:
         """The share of each step in the context: each row sums to 1, padding has 0."""
-        return self._weights(*self._states(x, lengths))
+        return self.inside(x, lengths)["attention"]
 
     def inside(self, x: Float[Tensor, "B T F"], lengths: Int[Tensor, "B"] | None = None) -> dict[str, Tensor]:
         """By name: the states h (B, T, D), and their shares in the context, `attention` (B, T)."""
-        h, real = self._states(x, lengths)
-        return {"states": h, "attention": self._weights(h, real)}
+        real = real_positions(self._checked(x, lengths), x.shape[1])
+        h = states(x, real, self.hidden.weight, self.hidden.bias, self.leak)
+        return {"states": h, "attention": shares(h, real, *self._scorer())}
 
-    def _states(self, x: Tensor, lengths: Tensor | None) -> tuple[Tensor, Bool[Tensor, "B T"]]:
+    def _checked(self, x: Tensor, lengths: Tensor | None) -> Int[Tensor, "B"]:
         check_sequence("x", x, self.inputs, like=self.hidden.weight)
         B, T, _ = x.shape
         if lengths is None:
-            lengths = torch.full((B,), T, device=x.device)
+            return torch.full((B,), T, device=x.device)
         check_lengths("lengths", lengths, B, T)
-        real = real_positions(lengths.to(x.device), T)
-        # zeros for the padding first: a NaN in it would outlive a weight of zero
-        return LEAKS[self.leak](self.hidden(torch.where(real[..., None], x, 0))), real  # (B, T, D)
+        return lengths.to(x.device)
 
-    def _weights(self, h: Tensor, real: Tensor) -> Tensor:
-        return self._scores(h).masked_fill(~real, -torch.inf).softmax(-1).to(h.dtype)
-
-    def _scores(self, h: Tensor) -> Tensor:
-        """(…): equal ones for the mean, which is the softmax of any constant."""
-        # a(h_t) = tanh(w_hc · h_t + b_hc)
-        return h.new_zeros(h.shape[:-1]) if self.score is None else torch.tanh(self.score(h)).squeeze(-1)
+    def _scorer(self) -> tuple[Tensor | None, Tensor | None]:
+        """w_hc and b_hc, or None for the mean."""
+        return (None, None) if self.score is None else (self.score.weight, self.score.bias)
 
     def _read_out(self, c: Tensor) -> Tensor:
         # s = LReLU(W_cs c + b_cs), y = LReLU(W_sy s + b_sy)

@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from rtx.nn.kernels.attention import causal_attention
 from rtx.nn.state import Cache, check_cache, empty_cache
 from rtx.nn.validate import check_fraction, check_positive, check_sequence, check_step
 
@@ -20,7 +21,7 @@ class MultiHeadAttention(nn.Module):
     """Each position looks at itself and at every earlier one, with H heads of width K = D / H.
 
     The projections have no biases, as in Eq. 4 and 6. A variant (relative positions, say) overrides `scores`
-    alone; the plain scores go through `scaled_dot_product_attention`, which never stores the (T, T) weights.
+    alone; the plain scores go through kernels that never keep the (T, T) weights (`rtx.nn.kernels.attention`).
 
     Args:
         d_model: D, width of the input and of the output.
@@ -102,9 +103,11 @@ class MultiHeadAttention(nn.Module):
             return self._attend_explicitly(q, k, v, mask, dropout)
         self._check_mask(mask, q, k)
         T, S = q.shape[-2], k.shape[-2]
-        if mask is None and 1 < T < S:
+        if mask is None and 1 < T == S:
+            return causal_attention(q, k, v, dropout)
+        if mask is None and T > 1:
             mask = causal_mask(T, S, q.device)
-        return F.scaled_dot_product_attention(q, k, v, mask, dropout, is_causal=mask is None and T > 1)
+        return F.scaled_dot_product_attention(q, k, v, mask, dropout)
 
     def _attend_explicitly(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float) -> Tensor:
         """With the weights as a tensor; causal ones a block of queries at a time, on the keys it can see."""

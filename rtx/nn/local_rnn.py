@@ -4,13 +4,13 @@ Wang et al. (2019), R-Transformer, §3.1, Eq. 2-3.
 """
 
 import math
-from collections.abc import Iterator
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from rtx.nn.kernels.local_rnn import local_rnn, window_states
 from rtx.nn.recurrent import CELLS
 from rtx.nn.state import State, check_state
 from rtx.nn.validate import check_choice, check_positive, check_sequence, check_step
@@ -50,41 +50,26 @@ class LocalRNN(nn.Module):
     def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
         """Map each position to its window's last hidden state.
 
-        A position is in M windows, but its projection is the same in all of them: it is computed once, and step i
-        of all windows reads a slice shifted by i. So there is no copy of the windows, and at the first step, where
-        the state is zero, no recurrent product either.
+        How, `rtx.nn.kernels.local_rnn` shows: there is no copy of the windows.
 
         Raises:
             ValueError: if `x` has the wrong rank, width, dtype or device, or is empty.
         """
-        hidden = x
-        for state in self._states(x):
-            hidden = state[0]  # the last one stays
-        return hidden
+        check_sequence("x", x, self.d_model, like=self.weight_ih_l0)
+        y: Tensor = local_rnn(x, *self._weights(), self.window, self.cell)
+        return y
 
     def inside(self, x: Float[Tensor, "B T D"]) -> dict[str, Float[Tensor, "B T M D"]]:
         """What `forward` goes through: "states", the hidden state after each of a window's M positions, oldest first.
 
         An LSTM has "memories", too. The last of the M is what `forward` returns.
         """
-        parts = zip(*self._states(x), strict=True)
+        check_sequence("x", x, self.d_model, like=self.weight_ih_l0)
+        parts = zip(*window_states(x, *self._weights(), self.window, self.cell), strict=True)
         return {name: torch.stack(part, 2) for name, part in zip(("states", "memories"), parts, strict=False)}
 
-    def _states(self, x: Tensor) -> Iterator[State]:
-        """The state of all windows after their first, second, … last position, (B, T, D)."""
-        check_sequence("x", x, self.d_model, like=self.weight_ih_l0)
-        B, T, _ = x.shape
-        step = CELLS[self.cell].step
-        pads = self.bias_ih_l0.expand(B, self.window - 1, -1)  # the projection of a zero vector
-        projected = F.linear(x, self.weight_ih_l0, self.bias_ih_l0)
-        projected = torch.cat([pads.to(projected.dtype), projected], 1)  # (B, M-1+T, gates · D)
-        # Eq. (2)-(3): windows advance together
-        state = step(projected[:, :T], self.bias_hh_l0, None)
-        yield state
-        for i in range(1, self.window):
-            recurrent = F.linear(state[0], self.weight_hh_l0, self.bias_hh_l0)
-            state = step(projected[:, i : i + T], recurrent, state)
-            yield state
+    def _weights(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        return self.weight_ih_l0, self.weight_hh_l0, self.bias_ih_l0, self.bias_hh_l0
 
     def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
         """One position of a stream, at the cost of one step of the cell over a batch of M windows.

@@ -10,11 +10,11 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from rtx.nn.kernels.multi_channel import channels
+from rtx.nn.kernels.multi_channel_plain import Wiring
 from rtx.nn.recurrent import CELLS
 from rtx.nn.state import State, check_state
 from rtx.nn.validate import check_choice, check_fraction, check_positive, check_sequence
-
-CANDIDATE = 2  # torch's third gate, n of a GRU and g of an LSTM
 
 
 class MultiChannelRNN(nn.Module):
@@ -130,55 +130,32 @@ class MultiChannelRNN(nn.Module):
             length: T, steps.
             read: steps before them.
         """
-        device = self.weight_block.device
-        t = torch.arange(read + 1, read + length + 1, device=device)[:, None]
-        k = torch.arange(1, self.predecessors + 1, device=device)
-        begin = k if self.phase == "equation" else 2 - k
-        m = (t - begin - 1) % self.predecessors + 1  # Eq. (1)
-        return m if self.start == "equation" else torch.minimum(m, t - 1)
+        return torch.tensor(self._in_degrees(length, read), device=self.weight_block.device)
+
+    def _in_degrees(self, length: int, read: int) -> tuple[tuple[int, ...], ...]:
+        rows = []
+        for t in range(read + 1, read + length + 1):
+            begins = [k if self.phase == "equation" else 2 - k for k in range(1, self.predecessors + 1)]
+            m = ((t - begin - 1) % self.predecessors + 1 for begin in begins)  # Eq. (1)
+            rows.append(tuple(m if self.start == "equation" else (min(one, t - 1) for one in m)))
+        return tuple(rows)
 
     def _run(self, x: Tensor, state: State | None, dropout: float) -> tuple[Tensor, State]:
-        """All channels together, a step of the cell at a time: their states (B, T, C, H), and what is remembered."""
+        """All channels' states (B, T, C, H), and what is remembered."""
         check_sequence("x", x, self.d_model, like=self.weight_ih_l0)
         *rings, read = self._zeros(x) if state is None else self._checked(state, len(x))
-        step, length = CELLS[self.cell].step, x.shape[1]
-        projected = F.linear(x, self.weight_ih_l0, self.bias_ih_l0)[:, :, None]  # (B, T, 1, gates · H)
-        w = F.dropout(self.weight_block, dropout).transpose(0, 1).flatten(1)  # the W_j side by side
-        u = F.dropout(self.weight_hh_l0, dropout)
-        states = []
-        for from_input, share in zip(projected.unbind(1), self._shares(length, read, x).unbind(0), strict=True):
-            # Eq. (2): the mean over the predecessors, then one product for all W_j
-            s = F.linear((share * rings[0]).flatten(2), w)  # (B, C, H), or gates · H
-            before = (self._whole(s), *(self._mixed(ring, share, w) for ring in rings[1:]))
-            after = step(from_input, self._recurrent(s, u), before)  # Eq. (3)
-            rings = [torch.cat([new[:, :, None], ring[:, :, :-1]], 2) for new, ring in zip(after, rings, strict=True)]
-            states.append(after[0])
-        return torch.stack(states, 1), (*rings, read + length)
-
-    def _shares(self, length: int, read: int, like: Tensor) -> Float[Tensor, "T C P 1"]:
-        """1/m for each of the m predecessors that a node is connected to, the youngest first, and 0 beyond."""
-        m = self.in_degrees(length, read)[..., None]
-        connected = torch.arange(1, self.predecessors + 1, device=m.device) <= m
-        return (connected.to(like.dtype) / m.clamp(min=1))[..., None]
-
-    def _mixed(self, c: Tensor, share: Tensor, w: Tensor) -> Tensor:
-        """The c that the forget gate meets, (B, C, H)."""
-        if self.cell_state == "previous":
-            return c[:, :, 0]
-        if self.cell_state == "mapped":
-            return self._whole(F.linear((share * c).flatten(2), w))
-        return (share * c).sum(2)
-
-    def _whole(self, s: Tensor) -> Tensor:
-        """s where it is no gate's input: the candidate's, if each gate has its own."""
-        return s if self.mapping == "shared" or self.cell == "rnn" else s.chunk(CELLS[self.cell].gates, -1)[CANDIDATE]
-
-    def _recurrent(self, s: Tensor, u: Tensor) -> Tensor:
-        """What the state contributes to each gate, (B, C, gates · H)."""
-        if self.mapping == "shared":
-            return F.linear(s, u, self.bias_hh_l0)
-        each = [F.linear(*pair) for pair in zip(s.split(self.d_hidden, -1), u.split(self.d_hidden), strict=True)]
-        return torch.cat(each, -1) + self.bias_hh_l0
+        w, u = F.dropout(self.weight_block, dropout), F.dropout(self.weight_hh_l0, dropout)
+        states, *rings = channels(
+            x,
+            tuple(rings),
+            self.weight_ih_l0,
+            self.bias_ih_l0,
+            u,
+            self.bias_hh_l0,
+            w,
+            Wiring(self._in_degrees(x.shape[1], read), self.cell, self.cell_state, self.mapping),
+        )
+        return states, (*rings, read + x.shape[1])
 
     def _channel_weights(self, states: Tensor, x: Tensor) -> Float[Tensor, "B T C"]:
         # Eq. (6): V [h; x] = V_h h + V_x x, the second the same in all channels

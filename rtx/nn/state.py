@@ -50,7 +50,8 @@ class Cache:
         if torch.is_grad_enabled():
             return Cache(torch.cat([self.buffer[:, :, :, : self.length], new], 3), end, [end])
         buffer, written = self.buffer, self.written
-        if end > buffer.shape[3] or written[0] != self.length:
+        foreign = buffer.is_inference() and not torch.is_inference_mode_enabled()  # torch lets none write into it here
+        if end > buffer.shape[3] or written[0] != self.length or foreign:
             B, _, H, _, K = buffer.shape
             buffer, written = new.new_empty(B, 2, H, max(16, 2 * end), K), [end]
             buffer[:, :, :, : self.length] = self.buffer[:, :, :, : self.length]

@@ -2,8 +2,19 @@
 
 from rtx.lab.checks.block import residual
 from rtx.lab.checks.check import Check, Verdict
+from rtx.lab.checks.fast import back_through_tanh, softmax_in_halves
 from rtx.lab.checks.music import nll_per_frame
 from rtx.lab.checks.start import is_causal
 from rtx.lab.checks.window import stacked_reach, windows
 
-__all__ = ["Check", "Verdict", "is_causal", "nll_per_frame", "residual", "stacked_reach", "windows"]
+__all__ = [
+    "Check",
+    "Verdict",
+    "back_through_tanh",
+    "is_causal",
+    "nll_per_frame",
+    "residual",
+    "softmax_in_halves",
+    "stacked_reach",
+    "windows",
+]

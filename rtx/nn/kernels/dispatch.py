@@ -19,10 +19,12 @@ class Kernel(NamedTuple):
     Args:
         run: computes it.
         obstacle: takes the same arguments; why `run` cannot take them here, or None if it can.
+        drawback: the same; why another one is better here, which does not count where this one is asked for.
     """
 
     run: Callable[..., Any]
     obstacle: Callable[..., str | None] = lambda *_, **__: None
+    drawback: Callable[..., str | None] = lambda *_, **__: None
 
 
 class Operation:
@@ -65,10 +67,10 @@ class Operation:
         for name, kernel in self.kernels.items():
             if name in self.optional:
                 continue
-            obstacle = kernel.obstacle(*args, **options)
-            if obstacle is None:
+            reason = kernel.obstacle(*args, **options) or kernel.drawback(*args, **options)
+            if reason is None:
                 return self._tell(name, "; ".join(reasons) or "nothing stands in its way")
-            reasons.append(f"not {name}: {obstacle}")
+            reasons.append(f"not {name}: {reason}")
         raise AssertionError(f"{self.name}: its last implementation must take every argument")
 
     def _tell(self, chosen: str, why: str) -> str:

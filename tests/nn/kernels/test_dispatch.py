@@ -24,6 +24,13 @@ def test_the_first_that_fits_runs(double):
     assert double(30) == ("plain", 60)
 
 
+def test_a_drawback_counts_only_where_there_is_a_choice(double):
+    double.kernels["small"] = double.kernels["small"]._replace(drawback=lambda x: "odd" if x % 2 else None)
+    assert double(2) == ("small", 4)
+    assert double(3) == ("plain", 6)
+    assert double(3, impl="small") == ("small", 6)
+
+
 def test_a_choice_by_argument_or_by_context(double):
     assert double(3, impl="slow") == ("slow", 6)
     with implementation("plain"):

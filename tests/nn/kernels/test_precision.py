@@ -1,0 +1,49 @@
+"""The setting for float32 products: taken only where it is as exact and faster, and put back."""
+
+import logging
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from rtx.nn.kernels.precision import Product, choose_setting, fast_matmul, probe
+
+
+@pytest.mark.parametrize(
+    ("before", "medium", "chosen", "why"),
+    [
+        ("highest", Product(1.0, 3e-7), "medium", "2.00 times as fast as 'highest', error 3e-07 against 2e-07"),
+        ("highest", Product(0.5, 2e-3), "highest", "'medium' is 4.00 times as fast, but its error 2e-03, not 2e-07"),
+        ("highest", Product(1.9, 2e-7), "highest", "'medium' is not faster: 1.05 times"),
+        ("high", Product(1.0, 2e-7), "high", "chosen before"),
+    ],
+)
+def test_medium_is_taken_only_if_it_is_as_exact_and_faster(before, medium, chosen, why):
+    measured = {"highest": Product(2.0, 2e-7), "medium": medium}
+    assert choose_setting(before, measured.__getitem__) == (chosen, why)
+
+
+def test_the_error_is_that_of_float32_and_the_setting_is_put_back():
+    before = torch.get_float32_matmul_precision()
+    product = probe("highest", repeats=1)
+    assert 1e-8 < product.error < 1e-5
+    assert product.seconds > 0
+    assert torch.get_float32_matmul_precision() == before
+
+
+def test_within_it_products_are_as_exact_as_before_and_the_log_says_why(caplog):
+    caplog.set_level(logging.INFO, logger="rtx.nn.kernels.precision")
+    before = torch.get_float32_matmul_precision()
+    with pytest.raises(RuntimeError), fast_matmul() as setting:
+        assert torch.get_float32_matmul_precision() == setting
+        assert probe(setting, repeats=1).error < 1e-5
+        raise RuntimeError
+    assert torch.get_float32_matmul_precision() == before
+    assert [message.split(" (")[0] for message in caplog.messages] == [f"float32 products on cpu: {setting!r}"]
+
+
+def test_importing_rtx_leaves_the_setting():
+    code = "import torch, rtx.nn.kernels.precision; print(torch.get_float32_matmul_precision())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "highest"
