@@ -4,7 +4,7 @@ Press & Wolf (2017) and Inan et al. (2017), tied embeddings; Wang et al. (2019),
 """
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -48,14 +48,26 @@ class LanguageModel(nn.Module):
         if tied:
             self.decoder.weight = self.embedding.weight
 
-    def forward(self, tokens: Int[Tensor, "B T"]) -> Float[Tensor, "B T V"]:
+    def forward(
+        self, tokens: Int[Tensor, "B T"], where: Bool[Tensor, "B T"] | None = None
+    ) -> Float[Tensor, "B T V"] | Float[Tensor, "N V"]:
         """The logits of the token after each token.
 
+        Args:
+            tokens: (B, T).
+            where: after which tokens it is asked for; then only these are decoded, in the order of rows and columns.
+
         Raises:
-            ValueError: if `tokens` is not (B, T) of whole numbers from 0 to V - 1, or is empty.
+            ValueError: if `tokens` is not (B, T) of whole numbers from 0 to V - 1, or is empty; if `where` does not
+                fit.
         """
         check_tokens("tokens", tokens, self.vocabulary, 2)
-        return self.decoder(self.backbone(self.embed(tokens)))
+        if where is not None and (where.dtype != torch.bool or where.shape != tokens.shape):
+            raise ValueError(
+                f"where: expected bool of shape {tuple(tokens.shape)}, got {where.dtype} {tuple(where.shape)}"
+            )
+        hidden = self.backbone(self.embed(tokens))
+        return self.decoder(hidden if where is None else hidden[where])
 
     def step(self, tokens: Int[Tensor, "B"], state: State | None = None) -> tuple[Float[Tensor, "B V"], State]:
         """One token of each stream: the logits of the next, and the backbone's state.

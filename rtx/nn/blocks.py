@@ -8,8 +8,9 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from rtx.nn.dropout import Dropout
 from rtx.nn.state import State
-from rtx.nn.validate import check_choice, check_fraction, check_positive
+from rtx.nn.validate import check_choice, check_positive
 
 
 class FeedForward(nn.Module):
@@ -28,7 +29,7 @@ class FeedForward(nn.Module):
         super().__init__()
         width = check_positive("d_hidden", 4 * check_positive("d_model", d_model) if d_hidden is None else d_hidden)
         self.expand, self.contract = nn.Linear(d_model, width), nn.Linear(width, d_model)
-        self.dropout = nn.Dropout(check_fraction("dropout", dropout))
+        self.dropout = Dropout(dropout)
 
     def forward(self, u: Float[Tensor, "... D"]) -> Float[Tensor, "... D"]:
         """Transform each position by itself."""
@@ -59,7 +60,7 @@ class Residual(nn.Module):
         self.order = check_choice("norm", norm, ("post", "pre"))
         self.sublayer = sublayer
         self.norm = nn.LayerNorm(check_positive("d_model", d_model))
-        self.dropout = nn.Dropout(check_fraction("dropout", dropout))
+        self.dropout = Dropout(dropout)
 
     def forward(self, x: Float[Tensor, "B T D"], *more: Any) -> Float[Tensor, "B T D"]:
         """Add the sublayer's output to its input, and normalise after or before; `more` goes to the sublayer."""

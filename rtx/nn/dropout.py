@@ -1,4 +1,4 @@
-"""Dropout for recurrent networks: masks that stay the same over time, or that hide whole words or weights.
+"""Dropout: of single numbers; for recurrent networks the same at all steps, or of whole words or weights.
 
 Gal & Ghahramani (2016), variational dropout; Wan et al. (2013), DropConnect; Merity, Keskar & Socher (2018), §4.
 """
@@ -8,7 +8,29 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from rtx.nn.kernels.dropout import dropout
 from rtx.nn.validate import check_fraction
+
+
+class Dropout(nn.Dropout):
+    """torch's dropout, with masks that are drawn faster on a CPU (`rtx.nn.kernels.dropout`).
+
+    Args:
+        rate: share of the numbers set to zero in training; the others are scaled by 1 / (1 - rate).
+
+    Raises:
+        ValueError: if the rate is not in [0, 1).
+    """
+
+    def __init__(self, rate: float = 0.0) -> None:
+        super().__init__(check_fraction("dropout", rate))
+
+    def forward(self, x: Float[Tensor, "*any"]) -> Float[Tensor, "*any"]:
+        """Set numbers to zero, each by itself."""
+        if not self.training or not self.p:
+            return x
+        y: Tensor = dropout(x, self.p)
+        return y
 
 
 class LockedDropout(nn.Module):

@@ -117,6 +117,7 @@ class Task:
             for all), the first of them the one that `test` means; None where that is `metric`. What validation
             chooses by stays `metric`.
         texts: how its tokens are read and written: of a text, or of source and target.
+        sparse: for "token", `predict` decodes only what is scored: (N, V) logits, in the order of rows and columns.
     """
 
     name: str
@@ -133,11 +134,12 @@ class Task:
     trivial: Callable[[], float] | None = None
     examine: "Callable[[nn.Module, Split, int | None], Scores] | None" = None
     texts: "tuple[Text, ...]" = ()
+    sparse: bool = False
 
     def predict(self, model: nn.Module, batch: Batch) -> Tensor:
         """What the model says of a batch: a target sentence is predicted from its tokens so far."""
         if self.per == "token":
-            return model(batch.inputs)
+            return model(batch.inputs, batch.targets != IGNORED) if self.sparse else model(batch.inputs)
         if self.per == "pair":
             return model(batch.inputs, batch.targets[:, :-1].clamp(min=0), batch.lengths)
         return model(batch.inputs, batch.lengths)

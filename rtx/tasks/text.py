@@ -215,5 +215,6 @@ def _task(
         sha256=sha256,
         trivial=trivial,
         texts=(known,),
+        sparse=context > 0,  # without a context all are scored
         examine=None if context or by_bits else partial(examine_stream, examples),
     )

@@ -46,15 +46,21 @@ def windows(tokens: Int[Tensor, "N"], start: int, context: int, scored: int) -> 
 
 
 def token_nll(predictions: Tensor, batch: Batch) -> Sum:
-    """-log p of each scored token in nats, summed; p is the softmax of (B, T, V) logits."""
-    scored = batch.targets != IGNORED
-    total = cross_entropy(widened(predictions[scored]), batch.targets[scored], reduction="sum")
-    return Sum(total, scored.sum())
+    """-log p of each scored token in nats, summed; p is the softmax of (B, T, V) logits, or of (N, V) scored ones."""
+    logits, targets = _scored(predictions, batch)
+    return Sum(cross_entropy(logits, targets, reduction="sum"), torch.tensor(len(targets), device=targets.device))
 
 
 def tokens_measured(predictions: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
-    """What `perplexity` takes."""
-    return widened(predictions), batch.targets
+    """What `perplexity` takes, of the same logits."""
+    logits, targets = _scored(predictions, batch)
+    return logits[None], targets[None]
+
+
+def _scored(predictions: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+    """The scored tokens' logits (N, V), and these tokens."""
+    scored = batch.targets != IGNORED
+    return widened(predictions[scored] if predictions.ndim == 3 else predictions), batch.targets[scored]
 
 
 def perplexity() -> "Metric":

@@ -122,7 +122,7 @@ def versions() -> dict[str, str]:
 
 def commit() -> str | None:
     """The package's git commit, marked "-dirty" if tracked files differ from it; None outside a checkout."""
-    here = Path(__file__).parent
+    here = Path(__file__).parents[1]
 
     def git(*arguments: str) -> str | None:
         try:

@@ -120,3 +120,13 @@ def test_a_model_that_has_gone_wrong_does_not_babble(model):
 def test_what_is_no_backbone_is_refused():
     with pytest.raises(ValueError, match="backbone: expected a backbone with a d_model and a step, got Linear"):
         LanguageModel(torch.nn.Linear(2, 2), 5)
+
+
+def test_only_what_is_asked_for_is_decoded():
+    torch.manual_seed(0)
+    model = LanguageModel(RNN(8), 5).double()
+    tokens, where = torch.randint(5, (3, 7)), torch.rand(3, 7) < 0.5
+    torch.testing.assert_close(model(tokens, where), model(tokens)[where], rtol=0, atol=1e-12)
+    for bad in (where[:, 1:], where.int()):
+        with pytest.raises(ValueError, match=r"where: expected bool of shape \(3, 7\), got"):
+            model(tokens, bad)

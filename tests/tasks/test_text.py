@@ -299,3 +299,15 @@ def test_a_language_model_learns_a_repetitive_text(story):
     for batch in loader(task, "test", 8):
         metric.update(*task.measured(task.predict(network, batch), batch))
     assert float(metric.compute()) < 0.5 * task.trivial()
+
+
+def test_decoding_what_is_scored_gives_the_loss_and_the_score_of_decoding_all():
+    task = characters(context=5, scored=7)
+    torch.manual_seed(0)
+    network = rtx.build(task, "gru", d_model=8)
+    batch = next(iter(loader(task, "train", 4)))
+    some, all_of_them = task.predict(network, batch), network(batch.inputs)
+    assert some.shape == (4 * 7, task.outputs) and all_of_them.shape[1] == 12
+    torch.testing.assert_close(task.loss(some, batch).total, task.loss(all_of_them, batch).total)
+    assert task.loss(some, batch).count == task.loss(all_of_them, batch).count == 28
+    assert task.score(some, batch) == pytest.approx(task.score(all_of_them, batch))

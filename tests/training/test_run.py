@@ -221,9 +221,7 @@ def test_a_compiled_run_gets_the_same_numbers(recipe, run, tmp_path, caplog):
     load_checkpoint(checkpoint(tmp_path, plan, "a"))  # its names are those of an uncompiled model
 
 
-def test_fast_products_are_used_within_a_run_only_and_only_if_exact(
-    recipe, run, monkeypatch, caplog
-):
+def test_fast_products_are_used_within_a_run_only_and_only_if_exact(recipe, run, monkeypatch, caplog):
     seen = []
 
     class Setting(Callback):
