@@ -1,7 +1,8 @@
 """Every row of every recipe is trained at its quick scale down to a line of the ledger: for a moment, or all of it.
 
 The log ends with a table of what each row scored, and what an answer without a model scores. `make rehearsal` trains
-for as long as the recipes say, and then each row must be the better of the two.
+for as long as the recipes say, and then each row must be the better of the two. At this scale rows may be the same run, as
+those of one length and of another: that is made once.
 """
 
 import math
@@ -28,24 +29,37 @@ def trivial_score(task, arguments):
     return found, found.trivial()
 
 
+DONE = {}  # plan → its run, in a rehearsal
+
+
 @pytest.fixture
 def run(tmp_path, record_property):
     """Train a row; whether its test score is better than the trivial one."""
 
-    def trained(name, row, overrides):
-        plan, begin = load_recipe(name).plan(row, scale="quick", overrides=overrides), time.process_time()
+    def once(name, row, overrides):
+        plan = load_recipe(name).plan(row, scale="quick", overrides=overrides)
+        key = repr((plan.model, plan.task, plan.task_arguments, sorted(plan.hyperparameters.items()), plan.settings))
+        if overrides or key not in DONE:
+            DONE[key] = trained(plan)
+        result, better, cells = DONE[key]
+        record_property("row", (name, row, *cells))
+        return result, better
+
+    def trained(plan):
+        begin = time.process_time()
         path = train(plan, runs=tmp_path / "runs", results=tmp_path, accelerator="cpu", enable_progress_bar=False)
         result, seconds = read_result(path), time.process_time() - begin
+        assert (result.recipe, result.model, result.scale) == (plan.recipe.name, plan.row, "quick")
         task, trivial = trivial_score(plan.task, tuple(plan.task_arguments.items()))
         metric = next(iter(result.details), task.metric)
         scores = [f"{score:.4g}" for score in (result.test, trivial)]
-        record_property("row", (name, row, result.data, metric, *scores, f"{seconds:.0f}"))
+        cells = (result.data, metric, *scores, f"{seconds:.0f}")
         again = evaluate(next(tmp_path.rglob("best.safetensors")), limit=plan.settings.limit_evaluation)
         assert again[metric] == pytest.approx(result.test, rel=1e-4)  # by what its checkpoint says of itself
         higher = task.best == "max" or task.per == "pair"  # BLEU, ROUGE
-        return result, result.test > trivial if higher else result.test < trivial
+        return result, result.test > trivial if higher else result.test < trivial, cells
 
-    return trained
+    return once
 
 
 @pytest.mark.slow
@@ -53,7 +67,6 @@ def run(tmp_path, record_property):
 def test_a_row_trains(name, row, run, request):
     whole = request.config.getoption("--rehearse")
     result, better = run(name, row, {} if whole else SHORT)
-    assert (result.recipe, result.model, result.scale) == (name, row, "quick")
     assert math.isfinite(result.test) and math.isfinite(result.validation) and result.parameters > 0
     assert better or not whole
 
