@@ -1,8 +1,8 @@
 """Every row of every recipe is trained at its quick scale down to a line of the ledger: for a moment, or all of it.
 
 The log ends with a table of what each row scored, and what an answer without a model scores. `make rehearsal` trains
-for as long as the recipes say, and then each row must be the better of the two. At this scale rows may be the same run, as
-those of one length and of another: that is made once.
+for as long as the recipes say, and then each row must be the better of the two. At this scale rows may be the same run,
+as those of one length and of another: that is made once.
 """
 
 import math
