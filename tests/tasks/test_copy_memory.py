@@ -25,6 +25,18 @@ def test_every_sequence_follows_the_definition(length, seed, index):
     assert torch.equal(target[length + 10 :], letters)
 
 
+def test_fewer_letters_make_it_shorter():
+    task = copy_memory(length=5, letters=3)
+    inputs, target = task.split("test")[0]
+    symbols = inputs.argmax(1).tolist()
+    assert symbols[3:7] == [0] * 4 and symbols[7:] == [9] * 4 and len(symbols) == 5 + 2 * 3
+    assert target.tolist() == [0] * 8 + symbols[:3]
+    batch = collate(task.split("test")[:50], task.per)
+    shown = torch.eye(10)[batch.targets]
+    shown[:, :-3] = torch.nan  # what is not recalled is not scored
+    assert task.score(shown, batch) == 100
+
+
 def test_without_memory_the_loss_is_arjovskys_and_the_score_one_in_eight():
     task = copy_memory(length=30)
     batch = collate(task.split("test")[:1000], task.per)

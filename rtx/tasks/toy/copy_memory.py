@@ -16,12 +16,13 @@ from rtx.tasks.classification import percent_commonest, percent_correct
 from rtx.tasks.task import Batch, Example, Sum, Task, real_steps, widened
 from rtx.tasks.toy.drawn import check_longest, drawn
 
-MEMORY = 10  # symbols to recall
 BLANK, LETTERS, SIGNAL = 0, 8, 9  # letters are 1 … 8; the signal, 9, says when to recall
 ALPHABET = 10
 
 
-def copy_memory(length: int = 100, size: int = 10_000, longest: int | None = None, seed: int = 0) -> Task:
+def copy_memory(
+    length: int = 100, letters: int = 10, size: int = 10_000, longest: int | None = None, seed: int = 0
+) -> Task:
     """Ten letters are read; after T steps they are to be told, one a step.
 
     A sequence has T + 20 steps: ten of eight letters, T - 1 blanks, eleven signals. The target is a blank at every step
@@ -31,6 +32,7 @@ def copy_memory(length: int = 100, size: int = 10_000, longest: int | None = Non
 
     Args:
         length: T, the steps between a letter and its recall.
+        letters: how many are to be kept in mind, ten in all papers.
         size: training sequences, fixed.
         longest: T is drawn from U{length … longest} for each sequence; by default it is `length` for all.
         seed: of all sequences.
@@ -39,7 +41,8 @@ def copy_memory(length: int = 100, size: int = 10_000, longest: int | None = Non
         ValueError: if an argument is out of range.
     """
     longest = check_longest(check_positive("length", length), longest, length)
-    examples = drawn(partial(draw_sequence, shortest=length, longest=longest), size, seed)
+    check_positive("letters", letters)
+    examples = drawn(partial(draw_sequence, shortest=length, longest=longest, letters=letters), size, seed)
     return Task(
         name="copy-memory",
         inputs=ALPHABET,
@@ -47,11 +50,11 @@ def copy_memory(length: int = 100, size: int = 10_000, longest: int | None = Non
         per="step",
         examples=examples,
         loss=step_cross_entropy,
-        measured=recalled,
+        measured=partial(recalled, letters=letters),
         scorer=partial(percent_correct, ALPHABET),
         metric="letters recalled (%)",
         best="max",
-        trivial=lambda: percent_commonest(letter for e in examples("test") for letter in e.target[-MEMORY:].tolist()),
+        trivial=lambda: percent_commonest(letter for e in examples("test") for letter in e.target[-letters:].tolist()),
     )
 
 
@@ -62,19 +65,19 @@ def step_cross_entropy(predictions: Tensor, batch: Batch) -> Sum:
     return Sum(total, batch.lengths.sum())
 
 
-def recalled(predictions: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
-    """Logits and targets of each sequence's last ten real steps."""
+def recalled(predictions: Tensor, batch: Batch, letters: int = 10) -> tuple[Tensor, Tensor]:
+    """Logits and targets of each sequence's last real steps, where its letters are recalled."""
     steps = torch.arange(batch.inputs.shape[1], device=batch.lengths.device)
-    recall = real_steps(batch) & (steps >= batch.lengths[:, None] - MEMORY)
+    recall = real_steps(batch) & (steps >= batch.lengths[:, None] - letters)
     return predictions[recall], batch.targets[recall]
 
 
-def draw_sequence(rng: np.random.Generator, shortest: int, longest: int) -> Example:
+def draw_sequence(rng: np.random.Generator, shortest: int, longest: int, letters: int = 10) -> Example:
     """One-hot symbols (T + 20, 10), T from U{shortest … longest}; and the symbols (T + 20,) to be told."""
     blanks = int(rng.integers(shortest, longest, endpoint=True))
-    letters: Any = rng.integers(1, LETTERS, size=MEMORY, endpoint=True)
-    symbols = np.full(blanks + 2 * MEMORY, BLANK)
-    symbols[:MEMORY], symbols[-MEMORY - 1 :] = letters, SIGNAL
+    kept: Any = rng.integers(1, LETTERS, size=letters, endpoint=True)
+    symbols = np.full(blanks + 2 * letters, BLANK)
+    symbols[:letters], symbols[-letters - 1 :] = kept, SIGNAL
     target = np.full(len(symbols), BLANK)
-    target[-MEMORY:] = letters
+    target[-letters:] = kept
     return Example(torch.eye(ALPHABET)[torch.from_numpy(symbols)], torch.from_numpy(target))
