@@ -16,7 +16,7 @@ NBVAL = --nbval --nbval-current-env --nbval-cell-timeout=300 --nbval-sanitize-wi
 LAB = --ip=127.0.0.1 --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb \
 	--LabApp.app_settings_dir=tools/jupyterlab $(shell [ "$$(id -u)" != 0 ] || echo --allow-root)
 
-.PHONY: help lab test quick rehearsal notebooks figures lint lock clean
+.PHONY: help lab test quick rehearsal notebooks figures bench lint lock clean
 
 help: ## list the targets, a line each
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
@@ -30,7 +30,7 @@ test: $(VENV)/test-installed ## run every test, in a browser too, and compare ev
 quick: $(VENV)/test-installed ## run the tests that take under three minutes, for every save
 	@$(PYTEST) -m "not slow and not browser" tests
 
-rehearsal: $(VENV)/test-installed ## train every row of every recipe at its quick scale; two hours on two cores
+rehearsal: $(VENV)/test-installed ## train every row of every recipe at its quick scale; about half an hour
 	@$(PYTEST) --dist load --rehearse tests/training/test_quick.py
 
 notebooks: $(VENV)/test-installed ## execute the .py notebooks afresh into their .ipynb; only=notebooks/02_*.py
@@ -38,6 +38,9 @@ notebooks: $(VENV)/test-installed ## execute the .py notebooks afresh into their
 
 figures: $(VENV)/test-installed ## draw the figures again
 	@OMP_NUM_THREADS=1 $(PY) figures/make.py
+
+bench: $(VENV)/test-installed ## measure speed and memory beside the peers; flags="--quick", or "--only mnist --threads 2"
+	@$(PY) -m benchmarks $(flags)
 
 lint: $(VENV)/test-installed ## check style and types
 	@$(PY) -m ruff check .

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import torch
 from matplotlib.figure import Figure
+from speed import speed_cpu
 
 from rtx.lab import reach
 from rtx.lab.plots import COLOURS, new_figure, png, reach_map, style
@@ -83,6 +84,7 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "who_sees_whom": who_sees_whom,
     "every_reach": every_reach,
     "nottingham": nottingham,
+    "speed_cpu": speed_cpu,
 }
 
 

@@ -431,4 +431,4 @@ HTML(table.to_html(table.rows(recipe.load_recipe("nottingham"), Path("../results
 #    afterwards.</details>
 #
 # **Back:** [Stack the block](04_stack_the_block.ipynb) · **Index:** [README](../README.md) · **On:**
-# [Start here](00_start_here.ipynb) lists the notebooks.
+# [Make it fast](12_make_it_fast.ipynb)

@@ -1,0 +1,110 @@
+"""`make bench`: measure, print the table, write the result."""
+
+import json
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import torch
+import typer
+from rich.console import Console
+
+from benchmarks import report
+from benchmarks.case import Options, having, missing_compiler
+from benchmarks.cases import CASES
+from benchmarks.measure import ceiling, trusted
+from rtx.nn.kernels.dispatch import OPERATIONS
+from rtx.nn.validate import check_choice
+from rtx.training.files import write_whole
+from rtx.training.ledger import commit, hardware, versions
+
+ROUNDS, SECONDS = 5, 2.0
+console = Console()
+
+
+def bench(
+    quick: Annotated[bool, typer.Option(help="Short sequences, two rounds, no compiler: does it run?")] = False,
+    only: Annotated[list[str] | None, typer.Option(help="This case only; may be given more than once.")] = None,
+    threads: Annotated[int, typer.Option(min=1, help="1 compares processor time, more compare wall time.")] = 1,
+    rounds: Annotated[int, typer.Option(min=1, help="At least so many of each.")] = ROUNDS,
+    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
+    out: Annotated[Path | None, typer.Option(help="Where the JSON goes; a whole run's to benchmarks/results.")] = None,
+    show: Annotated[Path | None, typer.Option(help="Measure nothing: print the table of this JSON.")] = None,
+) -> None:
+    """Time and memory of rtx beside its peers, as ratios in one run."""
+    if show is not None:
+        shown = report.read(show)
+        console.print(*map(report.times, shown["cases"].values()))
+        _print(shown)
+        return
+    for name in only or ():
+        check_choice("only", name, CASES)
+    check_choice("device", device, ("cpu", "cuda"))
+    torch.set_num_threads(threads)
+    result = _measured(only or list(CASES), device, quick, threads, 2 if quick else rounds)
+    _print(result)
+    if out is None and not quick and not only:
+        out = report.RESULTS / (f"{device}.json" if threads == 1 else f"{device}-{threads}-threads.json")
+    if out is not None:
+        write_whole(out, (json.dumps(result, indent=1) + "\n").encode())
+
+
+def _measured(names: list[str], device: str, quick: bool, threads: int, rounds: int) -> report.Result:
+    clock = "processor" if device == "cpu" and threads == 1 else "wall"
+    best = ceiling(device, clock, quick)
+    options, notes = _options(device, quick, trusted(best))
+    cases = {}
+    for name in names:
+        with console.status(f"{name} …"):
+            cases[name] = report.measured(CASES[name](options), clock, rounds, 0.0 if quick else SECONDS, device)
+        console.print(report.times(cases[name]))
+    return {
+        "device": device,
+        "hardware": hardware(torch.device(device)),
+        "threads": threads,
+        "clock": clock,
+        "quick": quick,
+        "versions": versions(),
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "commit": commit(),
+        "command": " ".join(["python -m benchmarks", *sys.argv[1:]]),
+        "ceiling": best,
+        "notes": notes,
+        "cases": cases,
+    }
+
+
+def _options(device: str, quick: bool, setting: str) -> tuple[Options, list[str]]:
+    """What can be measured here, and sentences about what cannot."""
+    if quick:
+        return Options(device, True, setting, compiled=False), ["Quick: short sequences; there are no verdicts."]
+    notes = []
+    if setting == "plain":
+        notes.append('Precision "medium" rounds the factors of products here: shown, not judged.')
+    missing = missing_compiler(device)
+    if missing:
+        notes.append(f"Nothing is compiled, as this machine has no working compiler ({missing}).")
+    elif not having("compiled", *OPERATIONS):
+        notes.append("Nothing is compiled: no operation has such an implementation.")
+    return Options(device, False, setting, compiled=missing is None), notes
+
+
+def _print(result: report.Result) -> None:
+    console.print(report.targets(result))
+    console.print(report.machine(result), highlight=False)
+    for note in [*result["notes"], *(note for case in result["cases"].values() for note in case["notes"])]:
+        console.print(note, highlight=False)
+
+
+def main() -> None:
+    """Run the benchmark; bad input ends it with one line and exit code 2."""
+    try:
+        typer.run(bench)
+    except (ValueError, OSError) as error:
+        typer.echo(f"benchmarks: {error}", err=True)
+        raise SystemExit(2) from None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+"""The benchmark's times as bars, from the JSON that `make bench` wrote."""
+
+import json
+from pathlib import Path
+from textwrap import fill
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from rtx.lab.plots import COLOURS, new_figure
+
+RESULT = Path(__file__).parents[1] / "benchmarks" / "results" / "cpu.json"
+PANELS = ("mnist", "nottingham", "characters", "words", "pooling", "mc-rnn")
+
+
+def speed_cpu(path: Path = RESULT) -> Figure:
+    """Milliseconds of a training step: ours blue, the published code dark, other peers grey; "medium" paler."""
+    result = json.loads(path.read_text(encoding="utf-8"))
+    cases = [result["cases"][name] for name in PANELS if name in result["cases"]]
+    columns = min(3, len(cases))
+    figure, axes = new_figure(12, 3.1 * -(-len(cases) // columns) + 0.6, columns, -(-len(cases) // columns))
+    for ax, case in zip(axes, cases, strict=False):
+        _bars(ax, case, "processor_ms" if result["clock"] == "processor" else "wall_ms")
+    for ax in axes[len(cases) :]:
+        ax.set_visible(False)
+    versions = ", ".join(f"{name} {version}" for name, version in result["versions"].items())
+    pale = 'thin and pale: with float32 products at precision "medium"; '
+    quick = "QUICK RUN, short sequences: no comparison; " if result["quick"] else ""
+    source = f"{quick}{pale}{result['hardware']}; {versions}; {result['date']}; {result['command']}"
+    figure.supxlabel(fill(source, 65 * columns), fontsize=8)
+    return figure
+
+
+def _bars(ax: Axes, case: dict[str, Any], quantity: str) -> None:
+    """A bar for each name, and a thin pale one below it where "medium" was measured beside "plain"."""
+    names = list(dict.fromkeys(row["name"] for row in case["rows"]))
+    both = {row["name"] for row in case["rows"] if row["setting"] == "plain"}
+    for row in case["rows"]:
+        thin = row["setting"] == "medium" and row["name"] in both
+        place = names.index(row["name"]) + (0.32 if thin else 0)
+        ax.barh(place, row[quantity], 0.2 if thin else 0.4, color=_colour(row["name"]), alpha=0.5 if thin else 1)
+        ax.annotate(
+            _rounded(row[quantity]), (row[quantity], place), (3, 0), textcoords="offset points", va="center", fontsize=7
+        )
+    title, _, rest = case["title"].partition(": ")
+    sizes = rest.replace(" = ", "\u00a0=\u00a0")  # not to be broken
+    ax.set_title(f"{title}\n{fill(sizes, 48)}", fontsize=8)
+    ax.set_yticks(range(len(names)), [name.replace(", T = ", "\nT = ") for name in names], fontsize=8)
+    ax.tick_params(axis="x", labelsize=8)
+    ax.set(xlabel="ms", ylim=(len(names) - 0.4, -0.6), xlim=(0, 1.2 * max(row[quantity] for row in case["rows"])))
+
+
+def _colour(name: str) -> tuple[float, float, float]:
+    if name.startswith("rtx"):
+        return COLOURS[0]
+    return COLOURS[3] if name in ("published", "plain eager") else COLOURS[7]
+
+
+def _rounded(milliseconds: float) -> str:
+    return f"{milliseconds:,.0f}" if milliseconds >= 100 else f"{milliseconds:.3g}"
