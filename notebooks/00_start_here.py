@@ -26,6 +26,7 @@
 # | 00 Start here | Who sees whom? | 15 |
 # | [02 Slide a window](02_slide_a_window.ipynb) | What does a window see that a sequence-long RNN and a convolution do not? | 30 |
 # | [04 Stack the block](04_stack_the_block.ipynb) | What does each of the block's three sublayers add, and does it matter where the norm stands? | 35 |
+# | [09 Add and multiply](09_add_and_multiply.ipynb) | Can a model without any recurrence remember over thousands of steps? | 30 |
 # | [11 Model music](11_model_music.ipynb) | Can a model learn a chorale, and what does an NLL of 2.37 per frame mean? | 30 |
 # | [12 Make it fast](12_make_it_fast.ipynb) | Where does the time of a model go, and which of it was never needed? | 30 |
 #

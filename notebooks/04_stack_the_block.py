@@ -504,4 +504,4 @@ plt.show()
 # </details>
 #
 # **Back:** [Slide a window](02_slide_a_window.ipynb) · **Index:** [README](../README.md) · **On:**
-# [Model music](11_model_music.ipynb), where the whole model learns from real tunes.
+# [Add and multiply](09_add_and_multiply.ipynb), where a model does without any recurrence.

@@ -430,5 +430,5 @@ HTML(table.to_html(table.rows(recipe.load_recipe("nottingham"), Path("../results
 #    <details><summary>Answer</summary>Nothing: gradients are empty there, and `backward()` fills them
 #    afterwards.</details>
 #
-# **Back:** [Stack the block](04_stack_the_block.ipynb) · **Index:** [README](../README.md) · **On:**
+# **Back:** [Add and multiply](09_add_and_multiply.ipynb) · **Index:** [README](../README.md) · **On:**
 # [Make it fast](12_make_it_fast.ipynb)

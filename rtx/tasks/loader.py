@@ -73,6 +73,7 @@ class BatchOrder(Sampler[list[int]]):
             order = list(range(len(self.lengths)))
             if self.order == "by length":
                 order.sort(key=self.lengths.__getitem__, reverse=True)
+            size = min(size, max(1, -(-len(order) // self.processes)))  # so that each process has something
             return [order[i : i + size] for i in range(0, len(order), size)][self.rank :: self.processes]
         draws = torch.Generator().manual_seed(self.seed * 1_000_003 + self.epoch)
         order = torch.randperm(len(self.lengths), generator=draws).tolist()

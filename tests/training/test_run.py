@@ -114,7 +114,7 @@ def test_clipping_acts_after_the_backward_pass(recipe, run, tmp_path):
 @pytest.mark.parametrize("seconds", [0.001, 1.5])
 def test_a_run_of_so_many_seconds_is_validated_where_it_ends_and_not_cut(recipe, run, seconds):
     result = read_result(run(recipe.plan("gru", overrides={"epochs": 100_000, "seconds": seconds})))
-    assert seconds < result.seconds < 60 and result.epoch >= 1
+    assert seconds - 0.05 <= result.seconds < 60 and result.epoch >= 1  # the ledger's seconds have one digit
     assert result.budget is None
 
 

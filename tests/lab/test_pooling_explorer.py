@@ -1,0 +1,68 @@
+"""The pooling explorer shows a model's own shares and answers, of the example that is chosen."""
+
+import pytest
+import torch
+
+from rtx import FeedForwardAttention
+from rtx.lab import explore
+from rtx.lab.explore import Explorer
+from rtx.lab.explore.pooling import largest_share
+from rtx.tasks import task_by_name
+
+EXAMPLES = task_by_name("add", length=30).split("test")[:5]
+
+
+@pytest.fixture
+def model() -> FeedForwardAttention:
+    torch.manual_seed(0)
+    return FeedForwardAttention(leak="coded")
+
+
+@pytest.fixture
+def explorer(model: FeedForwardAttention) -> Explorer:
+    return explore.pooling(model, EXAMPLES)
+
+
+@pytest.mark.parametrize("example", [0, 4])
+def test_the_sentence_is_of_the_chosen_example(explorer: Explorer, model: FeedForwardAttention, example: int) -> None:
+    inputs, target = EXAMPLES[example]
+    text = explorer.set(example=example)
+    marked = inputs[:, 1] == 1
+    values = " and ".join(f"{value:.2f}" for value in inputs[marked, 0])
+    assert text.startswith(f"Marked are {values}: the answer is {model(inputs[None]).item():.2f}, ")
+    assert f"it should be {target.item():.2f}." in text
+    assert f"{model.weights(inputs[None])[0, marked].sum():.0%} of the attention" in text
+    assert text.endswith(f"would be {2 / len(inputs):.0%}.")
+
+
+def test_bars_are_the_models_shares_and_dots_the_marked_values(explorer: Explorer, model: FeedForwardAttention) -> None:
+    inputs, _ = EXAMPLES[3]
+    explorer.set(example=3)
+    top, bottom = explorer.figure.axes
+    heights = [segment[1][1] for segment in bottom.collections[0].get_segments()]
+    assert heights == pytest.approx(model.weights(inputs[None])[0].tolist(), abs=1e-6)
+    steps, values = top.lines[0].get_data()
+    assert [inputs[t - 1, 1].item() for t in steps] == [1, 1]
+    assert list(values) == pytest.approx([inputs[t - 1, 0].item() for t in steps])
+
+
+def test_the_picture_follows_the_slider(explorer: Explorer) -> None:
+    before = explorer.picture.value
+    explorer.set(example=2)
+    assert explorer.picture.value != before
+
+
+def test_no_share_is_larger_than_the_largest(model: FeedForwardAttention) -> None:
+    with torch.no_grad():
+        model.score.weight.mul_(1e4)  # type: ignore[union-attr]
+        model.score.bias.fill_(-0.3)  # type: ignore[union-attr]
+    for inputs, _ in EXAMPLES:
+        assert model.weights(inputs[None]).max() <= largest_share(len(inputs)) + 1e-6
+    assert largest_share(1) == 1 and largest_share(10_000) < 0.00075
+
+
+def test_other_tasks_are_refused(model: FeedForwardAttention) -> None:
+    with pytest.raises(ValueError, match="examples: expected sequences of `add` or `multiply`"):
+        explore.pooling(model, task_by_name("temporal-order").split("test")[:2])
+    with pytest.raises(ValueError, match="examples: expected sequences"):
+        explore.pooling(model, [])
