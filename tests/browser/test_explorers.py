@@ -11,7 +11,14 @@ from playwright.sync_api import expect
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
-NOTEBOOKS = ["00_start_here", "02_slide_a_window", "04_stack_the_block", "11_model_music"]
+NOTEBOOKS = [
+    "00_start_here",
+    "02_slide_a_window",
+    "04_stack_the_block",
+    "09_add_and_multiply",
+    "11_model_music",
+    "12_make_it_fast",
+]
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
