@@ -43,6 +43,17 @@ def test_within_it_products_are_as_exact_as_before_and_the_log_says_why(caplog):
     assert [message.split(" (")[0] for message in caplog.messages] == [f"float32 products on cpu: {setting!r}"]
 
 
+def test_what_was_chosen_ends_with_the_block(monkeypatch):
+    """Also on a machine that would decline "medium"."""
+    monkeypatch.setattr(
+        "rtx.nn.kernels.precision.choose_setting", lambda before, measure: ("medium", "it is asked for")
+    )
+    before = torch.get_float32_matmul_precision()
+    with fast_matmul() as setting:
+        assert (setting, torch.get_float32_matmul_precision()) == ("medium", "medium")
+    assert torch.get_float32_matmul_precision() == before == "highest"
+
+
 def test_importing_rtx_leaves_the_setting():
     code = "import torch, rtx.nn.kernels.precision; print(torch.get_float32_matmul_precision())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
