@@ -50,7 +50,7 @@ def train(
     """
     folder = run_folder(plan, seed, runs)
     folder.mkdir(parents=True, exist_ok=True)
-    with fast_products(fast_matmul):
+    with fast_products(fast_matmul, "cuda" if torch.cuda.is_available() else "cpu"):
         done = fit(plan, seed, folder, epochs, resume, **training)
         test, details = _test(done)
     if not done.trainer.is_global_zero:

@@ -3,11 +3,13 @@
 import pytest
 import torch
 
+from rtx.tasks import task_by_name
 from rtx.tasks.classification import percent_correct, summed_cross_entropy
 from rtx.tasks.loader import BatchOrder
 from rtx.tasks.music import frame_nll
 from rtx.tasks.task import Example, Examples, collate, real_steps
 from rtx.tasks.toy import add, solved, squared_error
+from rtx.training.batches import evaluation_batches
 
 
 def numbers(size: int) -> Examples:
@@ -120,3 +122,12 @@ def test_batches_by_length_hold_every_sequence_once_with_the_least_padding():
     assert batches == [[1, 4], [3, 6], [0, 5], [2]]
     padding = sum(max(lengths[i] for i in batch) * len(batch) - sum(lengths[i] for i in batch) for batch in batches)
     assert padding == 3
+
+
+def test_a_text_that_is_carried_is_scored_in_one_piece_by_each_process(monkeypatch):
+    task = task_by_name("characters", context=0, scored=50)
+    monkeypatch.setattr("torch.distributed.is_initialized", lambda: True)
+    monkeypatch.setattr("torch.distributed.get_world_size", lambda: 2)
+    monkeypatch.setattr("torch.distributed.get_rank", lambda: 1)
+    batches = evaluation_batches(task, "test", carry=True, limit=8)
+    assert list(batches.batch_sampler) == [[4], [5], [6], [7]]
