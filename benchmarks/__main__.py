@@ -11,10 +11,10 @@ import typer
 from rich.console import Console
 
 from benchmarks import report
-from benchmarks.case import Options, having, missing_compiler
+from benchmarks.case import Options
 from benchmarks.cases import CASES
 from benchmarks.measure import ceiling, trusted
-from rtx.nn.kernels.dispatch import OPERATIONS
+from rtx.nn.kernels.native import build
 from rtx.nn.validate import check_choice
 from rtx.training.files import write_whole
 from rtx.training.ledger import commit, hardware, versions
@@ -24,7 +24,7 @@ console = Console()
 
 
 def bench(
-    quick: Annotated[bool, typer.Option(help="Short sequences, two rounds, no compiler: does it run?")] = False,
+    quick: Annotated[bool, typer.Option(help="Short sequences, two rounds: does it run?")] = False,
     only: Annotated[list[str] | None, typer.Option(help="This case only; may be given more than once.")] = None,
     threads: Annotated[int, typer.Option(min=1, help="1 compares processor time, more compare wall time.")] = 1,
     rounds: Annotated[int, typer.Option(min=1, help="At least so many of each.")] = ROUNDS,
@@ -77,17 +77,13 @@ def _measured(names: list[str], device: str, quick: bool, threads: int, rounds: 
 
 def _options(device: str, quick: bool, setting: str) -> tuple[Options, list[str]]:
     """What can be measured here, and sentences about what cannot."""
-    if quick:
-        return Options(device, True, setting, compiled=False), ["Quick: short sequences; there are no verdicts."]
-    notes = []
-    if setting == "plain":
+    notes = ["Quick: short sequences; there are no verdicts."] if quick else []
+    if setting == "plain" and not quick:
         notes.append('Precision "medium" rounds the factors of products here: shown, not judged.')
-    missing = missing_compiler(device)
+    missing = build.obstacle() if device == "cpu" else "they are for the CPU"
     if missing:
-        notes.append(f"Nothing is compiled, as this machine has no working compiler ({missing}).")
-    elif not having("compiled", *OPERATIONS):
-        notes.append("Nothing is compiled: no operation has such an implementation.")
-    return Options(device, False, setting, compiled=missing is None), notes
+        notes.append(f"Without the kernels in C++: {missing}.")
+    return Options(device, quick, setting, compiled=missing is None), notes
 
 
 def _print(result: report.Result) -> None:

@@ -3,12 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import torch
-
 from benchmarks.measure import Run, matmul
 from rtx.nn.kernels.dispatch import OPERATIONS, implementation
 
-OURS, COMPILED, PLAIN = "rtx", "rtx, compiled", "rtx, plain torch"
+OURS, UNCOMPILED, PLAIN = "rtx", "rtx, no compiler", "rtx, plain torch"
 
 
 @dataclass(frozen=True)
@@ -19,7 +17,7 @@ class Options:
         device: "cpu" or "cuda".
         quick: short sequences and two rounds, to see that everything runs: its ratios say nothing.
         setting: "medium" if the machine's products are as exact with it, else "plain".
-        compiled: whether torch.compile works here and is wanted.
+        compiled: whether the kernels in C++ can be made here.
     """
 
     device: str = "cpu"
@@ -105,10 +103,10 @@ class Case:
 
 
 def ways(run: Run, options: Options, *operations: str) -> dict[str, Run]:
-    """A run that uses these operations as rtx itself would; compiled, if that can be; in plain torch, if it differs."""
+    """A run with these operations as rtx itself chooses; as it does without a compiler; and in plain torch."""
     found = {OURS: run}
-    if options.compiled and having("compiled", *operations):
-        found[COMPILED] = using("compiled", run, *operations)
+    if options.compiled and having("native", *operations):
+        found[UNCOMPILED] = using("fused", run, *operations)
     if having("torch", *operations):
         found[PLAIN] = using("torch", run, *operations)
     return found
@@ -127,17 +125,6 @@ def using(name: str, run: Run, *operations: str) -> Run:
             return run()
 
     return chosen
-
-
-def missing_compiler(device: str) -> str | None:
-    """Why torch.compile does not work here; None if it does."""
-    from torch._dynamo.exc import TorchDynamoException  # takes seconds to import
-
-    try:
-        torch.compile(lambda x: x.sin() + 1)(torch.zeros(4, device=device))
-    except (TorchDynamoException, RuntimeError, OSError) as error:
-        return " ".join(str(error).split("\n\n")[0].split())  # advice follows
-    return None
 
 
 CaseMaker = Callable[[Options], Case]

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from benchmarks import counting
-from benchmarks.case import COMPILED, OURS, PLAIN, Case, Contender, Options, Target, ways
+from benchmarks.case import OURS, PLAIN, UNCOMPILED, Case, Contender, Options, Target, ways
 from benchmarks.measure import Run
 from benchmarks.published import PublishedModel, PublishedRTransformer, take_weights
 from rtx import LanguageModel, build
@@ -50,7 +50,7 @@ STEPS = {
     "characters": Step("ptb-char", 2, 400, 320, 3.0, 1.8),
     "words": Step("ptb-word", 16, 80, 40, 2.6, 2.2),
 }
-OPERATIONS = ("local_rnn", "causal_attention")
+OPERATIONS = ("local_rnn", "causal_attention", "dropout")
 EAGER = 0.6  # share of each bound that must be reached without a compiler
 OVERHEAD = 1.2  # over the ratio of multiply-adds
 
@@ -87,8 +87,8 @@ def training_case(name: str, options: Options) -> Case:
     contenders = list(_contenders(step, task, batch, options))
     title = f"{name}: training step, R-Transformer {_size(step)}, B = {len(batch.inputs)}, T = {T}"
     counts = {c.name: c.multiply_adds for c in contenders if c.multiply_adds}
-    best = COMPILED if COMPILED in counts else OURS
-    return Case(title, contenders, _targets(step, best, counts[OURS] / counts[ENCODER], options.setting))
+    eager = UNCOMPILED if UNCOMPILED in counts else OURS
+    return Case(title, contenders, _targets(step, eager, counts[OURS] / counts[ENCODER], options.setting))
 
 
 def random_batch(task: Task, size: int, length: int, scored: int, device: str = "cpu") -> Batch:
@@ -157,13 +157,13 @@ def _contenders(step: Step, task: Task, batch: Batch, options: Options) -> Itera
         yield Contender(name, training_step(task, peer, batch), options.setting, memory=True)
 
 
-def _targets(step: Step, best: str, multiply_adds: float, setting: str) -> list[Target]:
+def _targets(step: Step, eager: str, multiply_adds: float, setting: str) -> list[Target]:
     """Ours, as fast as it can be, and without a compiler.
 
     They are judged for "medium" where that is as exact; else as torch comes, and shown for "medium".
     """
     found = [Target(f"{OURS} / {ENCODER}", OURS, ENCODER, None, "<=", "multiply_adds")]
-    for ours, share, end in ((best, 1.0, ""), (OURS, EAGER, f" ({EAGER:.0%})")):
+    for ours, share, end in ((OURS, 1.0, ""), (eager, EAGER, f" ({EAGER:.0%})")):
         slower = OVERHEAD / share * multiply_adds
         for one, both in (("plain", ""), ("medium", ", both medium")):
             if end and one != setting:
@@ -177,7 +177,7 @@ def _targets(step: Step, best: str, multiply_adds: float, setting: str) -> list[
             found.append(Target(f"{ours} / {ENCODER}{both}{end}", ours + key, ENCODER + key, slowest, "<="))
     if step.memory:
         found += [
-            Target(f"{ours} / published", ours, PUBLISHED, step.memory, "<=", "peak") for ours in {best: 0, OURS: 0}
+            Target(f"{ours} / published", ours, PUBLISHED, step.memory, "<=", "peak") for ours in {OURS: 0, eager: 0}
         ]
     return [*found, Target(f"{PLAIN} / {OURS}", PLAIN, OURS, None)]
 

@@ -106,8 +106,8 @@ def test_torchs_encoder_is_causal() -> None:
 
 
 def test_ours_runs_in_each_way_that_an_operation_of_the_case_has() -> None:
-    kernels = {name: Kernel(lambda name=name: name) for name in ("fused", "compiled", "torch")}
-    double, seen = Operation("a test's own", kernels, optional=("compiled",)), []
+    kernels = {name: Kernel(lambda name=name: name) for name in ("native", "fused", "torch")}
+    double, seen = Operation("a test's own", kernels), []
     try:
         for compiled in (True, False):
             found = ways(lambda: seen.append(double()), Options(compiled=compiled), "a test's own", "unknown")
@@ -116,7 +116,7 @@ def test_ours_runs_in_each_way_that_an_operation_of_the_case_has() -> None:
         assert list(ways(print, Options())) == ["rtx"]
     finally:
         del OPERATIONS["a test's own"]
-    assert seen == ["fused", "compiled", "torch", "fused", "torch"]
+    assert seen == ["native", "fused", "torch", "native", "torch"]
 
 
 def test_the_cases_name_operations_that_there_are() -> None:

@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from rtx.nn.kernels.pooling import pooling, scores, shares, states
-from rtx.nn.kernels.pooling_tiles import LEAKS
+from rtx.nn.kernels.pooling import pooling
+from rtx.nn.kernels.pooling_plain import LEAKS, scores, shares, states
 from rtx.nn.padding import real_positions
 from rtx.nn.state import State, check_state
 from rtx.nn.validate import check_choice, check_lengths, check_positive, check_sequence, check_step

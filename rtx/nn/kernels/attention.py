@@ -15,8 +15,10 @@ from torch.nn import functional as F
 
 from rtx.nn.kernels.derivatives import gradients_again
 from rtx.nn.kernels.dispatch import Kernel, Operation
-from rtx.nn.kernels.dropout import Masks, draw_seed, no_masks
-from rtx.nn.kernels.obstacles import no_hand_written_gradient
+from rtx.nn.kernels.dropout import Masks, no_masks
+from rtx.nn.kernels.native.attention import native_attention
+from rtx.nn.kernels.native.masks import draw_seed
+from rtx.nn.kernels.obstacles import no_hand_written_gradient, no_native_code
 from rtx.nn.kernels.precision import autocast_inputs, without_autocast
 
 QUERIES = 64  # of a block, Q: longer ones waste more work above the diagonal, shorter ones are more calls
@@ -153,12 +155,20 @@ def _cannot(q: Tensor, k: Tensor, v: Tensor, dropout: float = 0.0) -> str | None
     return no_masks(q, dropout) or no_hand_written_gradient(q)
 
 
+def _cannot_natively(q: Tensor, k: Tensor, v: Tensor, dropout: float = 0.0) -> str | None:
+    return no_masks(q, dropout) or no_native_code(q)
+
+
 def _gains_nothing(q: Tensor, k: Tensor, v: Tensor, dropout: float = 0.0) -> str | None:
     return None if dropout else "without dropout torch's function is faster"
 
 
 causal_attention = Operation(
     "causal_attention",
-    {"fused": Kernel(fused_attention, _cannot, _gains_nothing), "torch": Kernel(torch_attention)},
+    {
+        "native": Kernel(native_attention, _cannot_natively, _gains_nothing),
+        "fused": Kernel(fused_attention, _cannot, _gains_nothing),
+        "torch": Kernel(torch_attention),
+    },
 )
 """`causal_attention(q, k, v, dropout)`, (B, H, T, K): each position's look at itself and at every earlier one."""

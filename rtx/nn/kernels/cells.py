@@ -27,7 +27,6 @@ class Change(NamedTuple):
     """What a step's backward pass finds: gradients of its arguments."""
 
     from_state: Tensor  # (G · H, …)
-    own: tuple[Tensor, ...]  # where the gradient of a gate's input is not that of its share of the state: the last ones
     state: tuple[Any, ...]  # not by way of the recurrent product; None for zero
 
 
@@ -35,41 +34,45 @@ class FusedCell(NamedTuple):
     """A cell's steps, forward and backward.
 
     Args:
+        name: as every `cell=` argument takes it.
         gates: G.
         summed: of these, the first ones into which input and state go by their sum, so that their biases may, too.
-        forward: (from_state, from_input, state) -> what to keep, the next state; overwrites `from_state`.
-        backward: (gradient of the next state, kept, state) -> gradients.
+        forward: (from_state, from_input, bias, state) -> what to keep, the next state; overwrites `from_state`, to
+            whose last rows, those not summed, the bias belongs.
+        backward: (gradient of the next state, kept, state, d_input) -> gradients; adds its inputs' to `d_input`.
     """
 
+    name: str
     gates: int
     summed: int
-    forward: Callable[[Tensor, Tensor, State], tuple[Kept, State]]
-    backward: Callable[[State, Kept, State], Change]
+    forward: Callable[[Tensor, Tensor, Tensor, State], tuple[Kept, State]]
+    backward: Callable[[State, Kept, State, Tensor], Change]
 
 
-def rnn_forward(from_state: Tensor, from_input: Tensor, state: State) -> tuple[Kept, State]:
+def rnn_forward(from_state: Tensor, from_input: Tensor, bias: Tensor, state: State) -> tuple[Kept, State]:
     """h' = tanh(x + a), a the recurrent product."""
     h = from_state.add_(from_input).tanh_()
     return Kept(h, ()), (h,)
 
 
-def rnn_backward(d_next: State, kept: Kept, state: State) -> Change:
+def rnn_backward(d_next: State, kept: Kept, state: State, d_input: Tensor) -> Change:
     """da = dh' (1 - h'²)."""
     d_gates = torch.empty_like(kept.gates)
     tanh_backward(d_next[0], kept.gates, grad_input=d_gates)
-    return Change(d_gates, (), (None,))
+    d_input += d_gates
+    return Change(d_gates, (None,))
 
 
-def gru_forward(from_state: Tensor, from_input: Tensor, state: State) -> tuple[Kept, State]:
+def gru_forward(from_state: Tensor, from_input: Tensor, bias: Tensor, state: State) -> tuple[Kept, State]:
     """h' = n + z (h - n), with n = tanh(x_n + r a_n)."""
     H = len(state[0])
     from_state[: 2 * H].add_(from_input[: 2 * H]).sigmoid_()
-    r, z, a_n = from_state[:H], from_state[H : 2 * H], from_state[2 * H :]
+    r, z, a_n = from_state[:H], from_state[H : 2 * H], from_state[2 * H :].add_(bias[:, None, None])
     n = torch.addcmul(from_input[2 * H :], r, a_n).tanh_()
     return Kept(from_state, (n,)), (torch.lerp(n, state[0], z),)
 
 
-def gru_backward(d_next: State, kept: Kept, state: State) -> Change:
+def gru_backward(d_next: State, kept: Kept, state: State, d_input: Tensor) -> Change:
     """dz = dh' (h - n), dn = dh' (1 - z), dr = dn' a_n with dn' = dn (1 - n²), da_n = dn' r, dh = dh' z."""
     (d_h,), (n,), (r, z, a_n) = d_next, kept.more, kept.gates.chunk(3)
     d_gates = torch.empty_like(kept.gates)
@@ -80,10 +83,12 @@ def gru_backward(d_next: State, kept: Kept, state: State) -> Change:
     tanh_backward(d_n, n, grad_input=d_n)
     sigmoid_backward(torch.mul(d_n, a_n, out=d_r), r, grad_input=d_r)
     torch.mul(d_n, r, out=d_a)
-    return Change(d_gates, (d_n,), (through,))
+    d_input[: 2 * len(n)] += d_gates[: 2 * len(n)]
+    d_input[2 * len(n) :] += d_n
+    return Change(d_gates, (through,))
 
 
-def lstm_forward(from_state: Tensor, from_input: Tensor, state: State) -> tuple[Kept, State]:
+def lstm_forward(from_state: Tensor, from_input: Tensor, bias: Tensor, state: State) -> tuple[Kept, State]:
     """c' = f c + i g, h' = o tanh(c')."""
     H = len(state[0])
     gates = from_state.add_(from_input)
@@ -93,7 +98,7 @@ def lstm_forward(from_state: Tensor, from_input: Tensor, state: State) -> tuple[
     return Kept(gates, (squashed,)), (o * squashed, c)
 
 
-def lstm_backward(d_next: State, kept: Kept, state: State) -> Change:
+def lstm_backward(d_next: State, kept: Kept, state: State, d_input: Tensor) -> Change:
     """do = dh' tanh(c'), dc' += dh' o (1 - tanh²(c')), df = dc' c, di = dc' g, dg = dc' i, dc = dc' f."""
     (d_h, d_c), (squashed,), (i, f, g, o) = d_next, kept.more, kept.gates.chunk(4)
     d_gates = torch.empty_like(kept.gates)
@@ -105,12 +110,13 @@ def lstm_backward(d_next: State, kept: Kept, state: State) -> Change:
     sigmoid_backward(torch.mul(d_memory, g, out=d_i), i, grad_input=d_i)
     sigmoid_backward(torch.mul(d_memory, state[1], out=d_f), f, grad_input=d_f)
     tanh_backward(torch.mul(d_memory, i, out=d_g), g, grad_input=d_g)
-    return Change(d_gates, (), (None, d_memory.mul_(f)))
+    d_input += d_gates
+    return Change(d_gates, (None, d_memory.mul_(f)))
 
 
 FUSED_CELLS = {
-    "rnn": FusedCell(1, 1, rnn_forward, rnn_backward),
-    "gru": FusedCell(3, 2, gru_forward, gru_backward),
-    "lstm": FusedCell(4, 4, lstm_forward, lstm_backward),
+    "rnn": FusedCell("rnn", 1, 1, rnn_forward, rnn_backward),
+    "gru": FusedCell("gru", 3, 2, gru_forward, gru_backward),
+    "lstm": FusedCell("lstm", 4, 4, lstm_forward, lstm_backward),
 }
 """By the name every `cell=` argument takes."""

@@ -11,7 +11,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from rtx.nn.kernels.dispatch import Kernel, Operation
-from rtx.nn.kernels.obstacles import no_hand_written_gradient
+from rtx.nn.kernels.native.dropout import native_dropout
+from rtx.nn.kernels.native.masks import draw_seed
+from rtx.nn.kernels.obstacles import no_hand_written_gradient, no_native_code
 
 
 class Masks:
@@ -34,11 +36,6 @@ class Masks:
         return words.view(torch.int8)[:count].view(shape).ge_(least)
 
 
-def draw_seed() -> int:
-    """A seed for masks, of torch's own generator: `torch.manual_seed` rules them, too."""
-    return int(torch.randint(2**62, ()))
-
-
 def fused_dropout(x: Float[Tensor, "*rows D"], rate: float) -> Float[Tensor, "*rows D"]:
     """Zero a share of the numbers, and scale the others by 1 / (1 - rate); a byte for each is kept."""
     return x * Masks(rate, draw_seed()).draw(x.shape) * (1 / (1 - rate))
@@ -58,5 +55,16 @@ def _cannot(x: Tensor, rate: float) -> str | None:
     return no_masks(x, rate) or no_hand_written_gradient(x)  # what follows no such gradient draws its own numbers
 
 
-dropout = Operation("dropout", {"fused": Kernel(fused_dropout, _cannot), "torch": Kernel(torch_dropout)})
+def _cannot_natively(x: Tensor, rate: float) -> str | None:
+    return no_masks(x, rate) or no_native_code(x)
+
+
+dropout = Operation(
+    "dropout",
+    {
+        "native": Kernel(native_dropout, _cannot_natively),
+        "fused": Kernel(fused_dropout, _cannot),
+        "torch": Kernel(torch_dropout),
+    },
+)
 """`dropout(x, rate)`, as in training."""

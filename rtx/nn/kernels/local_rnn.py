@@ -12,10 +12,11 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from rtx.nn import naive
-from rtx.nn.kernels.cells import FUSED_CELLS, Kept
+from rtx.nn.kernels.cells import FUSED_CELLS, FusedCell, Kept
 from rtx.nn.kernels.derivatives import gradients_again
 from rtx.nn.kernels.dispatch import Kernel, Operation
-from rtx.nn.kernels.obstacles import no_hand_written_gradient
+from rtx.nn.kernels.native.cells import NATIVE_CELLS
+from rtx.nn.kernels.obstacles import no_hand_written_gradient, no_native_code
 from rtx.nn.kernels.precision import autocast_inputs, without_autocast
 from rtx.nn.recurrent import CELLS, State
 
@@ -67,6 +68,19 @@ def fused_local_rnn(
     x: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor, b_hh: Tensor, window: int, cell: str
 ) -> Tensor:
     """The same with features first and a gradient by hand, a few sequences at a time."""
+    return _in_parts(FUSED_CELLS[cell], x, w_ih, w_hh, b_ih, b_hh, window)
+
+
+def native_local_rnn(
+    x: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor, b_hh: Tensor, window: int, cell: str
+) -> Tensor:
+    """The same, with all that stands between two products in C++."""
+    return _in_parts(NATIVE_CELLS[cell], x, w_ih, w_hh, b_ih, b_hh, window)
+
+
+def _in_parts(
+    cell: FusedCell, x: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor, b_hh: Tensor, window: int
+) -> Tensor:
     x, *weights = autocast_inputs(x, w_ih, w_hh, b_ih, b_hh)
     learns = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in (x, *weights))
     run = _FusedLocalRNN.apply if learns else _without_gradient
@@ -90,7 +104,7 @@ class _FusedLocalRNN(torch.autograd.Function):
     @staticmethod
     @without_autocast
     def forward(
-        ctx: Any, x: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor, b_hh: Tensor, window: int, cell: str
+        ctx: Any, x: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor, b_hh: Tensor, window: int, cell: FusedCell
     ) -> Tensor:
         ctx.window, ctx.cell = window, cell
         if x.shape[2] < WIDE:
@@ -106,34 +120,34 @@ class _FusedLocalRNN(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         x, w_ih, w_hh, b_ih, b_hh, *arrays = ctx.saved_tensors
         if torch.is_grad_enabled():  # the gradient is to have a gradient
-            return gradients_again(torch_local_rnn, (x, w_ih, w_hh, b_ih, b_hh, ctx.window, ctx.cell), gradients)
+            again = (x, w_ih, w_hh, b_ih, b_hh, ctx.window, ctx.cell.name)
+            return gradients_again(torch_local_rnn, again, gradients)
         steps = _steps(arrays, ctx.cell) if arrays else [*_advance(x, w_ih, w_hh, b_ih, b_hh, ctx.window, ctx.cell)]
         return *_go_back(gradients[0], x, w_ih, w_hh, b_hh, steps, ctx.cell), None, None
 
 
-def _steps(arrays: list[Tensor], cell: str) -> list[tuple[Kept, State]]:
+def _steps(arrays: list[Tensor], cell: FusedCell) -> list[tuple[Kept, State]]:
     """What was kept of each position, from the flat list of it."""
-    more, parts = {"rnn": (0, 1), "gru": (1, 1), "lstm": (1, 2)}[cell]
+    more, parts = {"rnn": (0, 1), "gru": (1, 1), "lstm": (1, 2)}[cell.name]
     size = 1 + more + parts
     steps = (arrays[i : i + size] for i in range(0, len(arrays), size))
     return [(Kept(step[0], tuple(step[1 : 1 + more])), tuple(step[1 + more :])) for step in steps]
 
 
 def _advance(
-    x: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor, b_hh: Tensor, window: int, cell: str
+    x: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor, b_hh: Tensor, window: int, cell: FusedCell
 ) -> Iterator[tuple[Kept, State]]:
     """What to keep of each position of all windows, and their state after it, (D, B, T)."""
-    (B, T, D), fused = x.shape, FUSED_CELLS[cell]
-    summed = fused.summed * D
+    B, T, D = x.shape
+    summed = cell.summed * D
     bias = (b_ih + F.pad(b_hh[:summed], (0, len(b_hh) - summed)))[:, None, None]
     from_input = x.new_empty(len(w_ih), B, window - 1 + T)
     from_input[..., : window - 1] = bias  # the projection of a zero vector
     torch.add((w_ih @ x.reshape(B * T, D).T).view(-1, B, T), bias, out=from_input[..., window - 1 :])
-    state = tuple(x.new_zeros(D, B, T) for _ in range(1 + (cell == "lstm")))
+    state = tuple(x.new_zeros(D, B, T) for _ in range(1 + (cell.name == "lstm")))
     for i in range(window):
         product = w_hh @ state[0].flatten(1) if i else x.new_zeros(len(w_hh), B * T)
-        product[summed:] += b_hh[summed:, None]
-        kept, state = fused.forward(product.view(-1, B, T), from_input[..., i : i + T], state)
+        kept, state = cell.forward(product.view(-1, B, T), from_input[..., i : i + T], b_hh[summed:], state)
         yield kept, state
 
 
@@ -144,20 +158,16 @@ def _go_back(
     w_hh: Tensor,
     b_hh: Tensor,
     steps: list[tuple[Kept, State]],
-    cell: str,
+    cell: FusedCell,
 ) -> tuple[Tensor, ...]:
     """The gradients of x, w_ih, w_hh, b_ih and b_hh."""
-    (B, T, D), M, fused = x.shape, len(steps), FUSED_CELLS[cell]
-    summed = fused.summed * D
+    (B, T, D), M, summed = x.shape, len(steps), cell.summed * x.shape[2]
     states = [tuple(torch.zeros_like(part) for part in steps[0][1]), *(state for _, state in steps)]
     d_input = x.new_zeros(len(w_ih), B, M - 1 + T)
     d_w_hh, d_b_hh = torch.zeros_like(w_hh), torch.zeros_like(b_hh)
     d_h, d_rest = d_out.permute(2, 0, 1).contiguous(), list(states[0][1:])
     for i in reversed(range(M)):
-        change = fused.backward((d_h, *d_rest), steps[i][0], states[i])
-        d_input[:summed, :, i : i + T] += change.from_state[:summed]
-        for own in change.own:
-            d_input[summed:, :, i : i + T] += own
+        change = cell.backward((d_h, *d_rest), steps[i][0], states[i], d_input[..., i : i + T])
         d_product = change.from_state.flatten(1)
         d_b_hh[summed:] += d_product[summed:].sum(1)
         if i:
@@ -176,9 +186,14 @@ def _cannot(x: Tensor, *weights_and_more: Any) -> str | None:
     return no_hand_written_gradient(x)
 
 
+def _cannot_natively(x: Tensor, *weights_and_more: Any) -> str | None:
+    return no_native_code(x)
+
+
 local_rnn = Operation(
     "local_rnn",
     {
+        "native": Kernel(native_local_rnn, _cannot_natively),
         "fused": Kernel(fused_local_rnn, _cannot),
         "naive": Kernel(naive.local_rnn),
         "torch": Kernel(torch_local_rnn),

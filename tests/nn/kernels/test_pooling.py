@@ -1,24 +1,19 @@
 """Feed-forward attention in tiles: the equations' outputs and gradients, in a memory that does not grow with T."""
 
 import itertools
-import shutil
 
 import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from rtx.nn.kernels.pooling import pool_in_tiles, pooling
-from rtx.nn.kernels.pooling_tiles import LEAKS, LOOPS, PRODUCTS, tiles
+from rtx.nn.kernels import pooling_tiles
+from rtx.nn.kernels.pooling import pooling
+from rtx.nn.kernels.pooling_plain import LEAKS
+from rtx.nn.kernels.pooling_tiles import tiles
 
 SWITCHES = list(itertools.product(("attention", "mean"), LEAKS))
-WAYS = {
-    "products": PRODUCTS,
-    "products, several sequences in a tile": PRODUCTS._replace(rows=16, steps=16),
-    "products, several tiles in a sequence": PRODUCTS._replace(rows=3, steps=3),
-    "loops": LOOPS,
-    "loops, small tiles": LOOPS._replace(rows=4, steps=2),
-}
+ROWS = [pooling_tiles.ROWS, 16, 3]  # of a tile: all sequences whole, several, a piece of one
 LENGTHS = torch.tensor([3, 7, 1, 7, 5])
 
 
@@ -45,10 +40,11 @@ def gradients(
 
 
 @pytest.mark.parametrize(("kind", "leak"), SWITCHES)
-@pytest.mark.parametrize("way", WAYS)
-def test_equals_the_loops_of_the_equations_with_all_gradients(way, kind, leak):
+@pytest.mark.parametrize("rows", ROWS)
+def test_equals_the_loops_of_the_equations_with_all_gradients(monkeypatch, rows, kind, leak):
+    monkeypatch.setattr(pooling_tiles, "ROWS", rows)
     x, weights = sequences(), layer(kind)
-    found = pool_in_tiles(WAYS[way], x, LENGTHS, *weights, leak)
+    found = pooling(x, LENGTHS, *weights, leak, impl="fused")
     expected = pooling(x, LENGTHS, *weights, leak, impl="naive")
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-10)
     for ours, theirs in zip(gradients(found, x, *weights), gradients(expected, x, *weights), strict=True):
@@ -67,39 +63,42 @@ def test_fused_equals_torch_for_short_and_long_sequences(kind, leak, T):
 
 
 @pytest.mark.parametrize(("leak", "corner"), [("printed", 0.01), ("coded", 0.0)])
-@pytest.mark.parametrize("way", WAYS)
-def test_at_the_leaks_corner_the_gradient_is_torchs(way, leak, corner):
+@pytest.mark.parametrize("rows", ROWS)
+def test_at_the_leaks_corner_the_gradient_is_torchs(monkeypatch, rows, leak, corner):
+    monkeypatch.setattr(pooling_tiles, "ROWS", rows)
     x, weights = sequences(), layer()
     with torch.no_grad():
         weights[0].zero_(), weights[1].fill_(corner)
-    found = pool_in_tiles(WAYS[way], x, LENGTHS, *weights, leak)
+    found = pooling(x, LENGTHS, *weights, leak, impl="fused")
     expected = pooling(x, LENGTHS, *weights, leak, impl="torch")
     for ours, theirs in zip(gradients(found, *weights), gradients(expected, *weights), strict=True):
         torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_what_stands_in_the_padding_is_not_read(way):
+@pytest.mark.parametrize("rows", ROWS)
+def test_what_stands_in_the_padding_is_not_read(monkeypatch, rows):
+    monkeypatch.setattr(pooling_tiles, "ROWS", rows)
     x, weights = sequences(), layer()
-    expected = pool_in_tiles(WAYS[way], x, LENGTHS, *weights, "printed")
+    expected = pooling(x, LENGTHS, *weights, "printed", impl="fused")
     with torch.no_grad():
         for row, n in zip(x, LENGTHS, strict=True):
             row[n:] = torch.nan
-    found = pool_in_tiles(WAYS[way], x, LENGTHS, *weights, "printed")
+    found = pooling(x, LENGTHS, *weights, "printed", impl="fused")
     assert torch.equal(found, expected)
     g_x, *others = gradients(found, x, *weights)
     assert all(one.isfinite().all() for one in others)
     assert all(not row[n:].any() for row, n in zip(g_x, LENGTHS, strict=True))
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_tiles_hold_each_real_step_once_and_none_is_padding_alone(way):
+@pytest.mark.parametrize("rows", ROWS)
+def test_tiles_hold_each_real_step_once_and_none_is_padding_alone(monkeypatch, rows):
+    monkeypatch.setattr(pooling_tiles, "ROWS", rows)
     x, seen = sequences().detach(), torch.zeros(5, 7)
-    for rows, steps, tile in tiles(x, LENGTHS, WAYS[way], x.dtype):
-        real = tile[-1, : len(rows), : steps.stop - steps.start]
-        assert real.any() and tile[-1].sum() == real.sum()
-        seen[rows, steps] += real
-        assert torch.equal(tile[:-1, : len(rows), : real.shape[1]].permute(1, 2, 0), x[rows, steps] * real[..., None])
+    for some, steps, tile in tiles(x, LENGTHS, x.dtype):
+        real = tile[-1]
+        assert real.any()
+        seen[some, steps] += real
+        assert torch.equal(tile[:-1].permute(1, 2, 0), x[some, steps] * real[..., None])
     assert torch.equal(seen, (torch.arange(7) < LENGTHS[:, None]).float())
 
 
@@ -196,15 +195,3 @@ def test_autocast_and_half_precision_change_the_dtype_and_little_else():
         torch.testing.assert_close(ours, theirs, rtol=0.02, atol=0.02)
     half = [one.bfloat16() for one in weights]
     assert pooling(x.bfloat16(), lengths, *half, "printed", impl="fused").dtype == torch.bfloat16
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs g++")
-@pytest.mark.skipif(" " in torch.__file__, reason="torch.compile does not quote its own path, which has a space here")
-@pytest.mark.parametrize(("kind", "leak"), [("attention", "printed"), ("mean", "coded")])
-def test_compiled_equals_torch(kind, leak):
-    x, weights = sequences(), layer(kind)
-    found, expected = (pooling(x, LENGTHS, *weights, leak, impl=impl) for impl in ("compiled", "torch"))
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-10)
-    for ours, theirs in zip(gradients(found, x, *weights), gradients(expected, x, *weights), strict=True):
-        torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-10)

@@ -1,0 +1,47 @@
+"""Dropout in C++: nothing is kept for the backward pass but a seed."""
+
+import ctypes
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from rtx.nn.kernels.native.build import library
+from rtx.nn.kernels.native.masks import draw_seed, dropped
+
+SMALL = 2**18  # numbers: below, a second thread costs more than it does
+
+
+def native_dropout(x: Float[Tensor, "*rows D"], rate: float) -> Float[Tensor, "*rows D"]:
+    """Zero a share of the numbers, and scale the others by 1 / (1 - rate)."""
+    y: Tensor = _NativeDropout.apply(x, dropped(rate), draw_seed())
+    return y
+
+
+class _NativeDropout(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, zeros: int, seed: int) -> Tensor:
+        ctx.zeros, ctx.seed = zeros, seed
+        return _drop(x, zeros, seed)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        if torch.is_grad_enabled():  # linear: its gradient is the same function of the gradient
+            d_x: Tensor = _NativeDropout.apply(gradients[0], ctx.zeros, ctx.seed)
+            return d_x, None, None
+        return _drop(gradients[0], ctx.zeros, ctx.seed), None, None
+
+
+def _drop(x: Tensor, zeros: int, seed: int) -> Tensor:
+    x = x.contiguous()
+    y = torch.empty_like(x)
+    threads = torch.get_num_threads() if x.numel() >= SMALL else 1
+    sizes = (*map(ctypes.c_int64, _rows_and_columns(x)), ctypes.c_uint64(seed), zeros, threads)
+    library().drop(*sizes, *(ctypes.c_void_p(array.data_ptr()) for array in (x, y)))
+    return y
+
+
+def _rows_and_columns(x: Tensor) -> tuple[int, int]:
+    columns = x.shape[-1] if x.ndim else 1
+    return x.numel() // max(1, columns), columns
