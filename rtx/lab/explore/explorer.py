@@ -3,11 +3,13 @@
 import base64
 from collections.abc import Callable
 from html import escape
+from pathlib import Path
 from typing import Any
 
 import ipywidgets as widgets
 from matplotlib.figure import Figure
 
+from rtx.lab.explore.saving import html_page, save
 from rtx.lab.plots import png
 
 
@@ -46,6 +48,20 @@ class Explorer:
         for name, value in values.items():
             self.controls[name].value = value
         return self.text
+
+    def save(self, path: str | Path) -> Path:
+        """Write what is seen now: the picture (.png, .svg), or a page with the picture and the sentence (.html).
+
+        Raises:
+            ValueError: if `path` has another ending.
+            OSError: if it cannot be written; what was there before stays.
+        """
+        return save(path, self.figure, self._html)
+
+    def _html(self) -> str:
+        source = f"data:image/png;base64,{base64.b64encode(self.picture.value).decode()}"
+        text = escape(self.text)
+        return html_page(self.text, f'<img src="{source}" alt="{text}">\n<p>{text}</p>')
 
     def _redraw(self, _change: object = None) -> None:
         self.text = self.update(**{name: control.value for name, control in self.controls.items()})

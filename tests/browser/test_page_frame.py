@@ -1,0 +1,86 @@
+"""The frame of the showpieces in a browser, as a file without a server: controls, canvas, sentence, themes."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from playwright.sync_api import Browser, expect
+from playwright.sync_api import Page as Tab
+
+from rtx.lab.explore import Page
+from rtx.lab.explore.page import packed
+from rtx.lab.plots import new_figure
+
+pytestmark = pytest.mark.browser
+
+SCRIPT = """\
+import { canvas, checkbox, css, diverging, heatMap, select, slider, textInput, unpack } from "./page.js";
+
+export function show(page) {
+  slider(page, "row", { max: 2 });
+  select(page, "unit", { options: ["bits", ["n", "nats"]] });
+  textInput(page, "word", { label: "a word" });
+  checkbox(page, "loud", {});
+  const { values } = unpack(page.data.table);
+  const picture = canvas(page, { height: 60, label: "a row", point: (x, y) => `at ${Math.round(x)}, ${Math.round(y)}` });
+  return ({ row, unit, word, loud }) => {
+    const { pen, width, height } = picture.begin();
+    heatMap(pen, { x: 0, y: 0, width, height }, 1, 3, (_, k) => css(diverging(values[3 * row + k], page.dark)));
+    return `${values[3 * row].toFixed(2)} ${unit} ${loud ? word.toUpperCase() : word}`;
+  };
+}
+"""
+TABLE = torch.tensor([[-1.0, 0.0, 1.0], [0.25, 0.5, 0.0], [1.0, -1.0, 0.0]])
+COLOURS = """canvas => [0.17, 0.5, 0.83].map(place => [...canvas.getContext('2d')
+    .getImageData(canvas.width * place, canvas.height / 2, 1, 1).data].slice(0, 3).join())"""
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    script = tmp_path / "piece.js"
+    script.write_text(SCRIPT)
+    state = {"row": 0, "unit": "bits", "word": "a<b", "loud": False}
+    return Page(script, {"table": packed(TABLE)}, new_figure()[0], "move the row", **state).save(tmp_path / "a.html")
+
+
+@pytest.fixture
+def tab(browser: Browser) -> Iterator[Tab]:
+    tab = browser.new_page()
+    yield tab
+    tab.close()
+
+
+def test_controls_are_moved_by_keyboard_and_mouse(tab: Tab, saved: Path) -> None:
+    faults, requests = [], []
+    tab.on("pageerror", lambda error: faults.append(str(error)))
+    tab.on("request", lambda request: requests.append(request.url))
+    tab.goto(saved.as_uri())
+    sentence, canvas = tab.locator("[aria-live=polite]"), tab.get_by_role("img", name="a row")
+    expect(sentence).to_have_text("-1.00 bits a<b")
+    assert canvas.evaluate(COLOURS) == ["5,80,160", "247,247,247", "175,80,0"]
+
+    tab.get_by_role("slider", name="row").press("End")
+    expect(sentence).to_have_text("1.00 bits a<b")
+    assert canvas.evaluate(COLOURS) == ["175,80,0", "5,80,160", "247,247,247"]
+    tab.get_by_role("slider", name="row").click()  # in its middle
+    tab.get_by_label("unit").select_option("nats")
+    tab.get_by_label("a word").fill("quiet")
+    expect(sentence).to_have_text("0.25 n quiet")
+    tab.get_by_label("loud").press("Space")
+    expect(sentence).to_have_text("0.25 n QUIET")
+    canvas.hover(position={"x": 40, "y": 20})
+    expect(tab.get_by_text("at 40, 20")).to_be_visible()
+    assert (faults, requests) == ([], [saved.as_uri()])
+
+
+def test_it_follows_the_theme_and_the_width(tab: Tab, saved: Path) -> None:
+    tab.goto(saved.as_uri())
+    canvas = tab.get_by_role("img", name="a row")
+    before = canvas.evaluate("canvas => canvas.width")
+    tab.emulate_media(color_scheme="dark")
+    expect(tab.locator(".rtx-page")).to_have_css("color", "rgb(232, 232, 232)")
+    assert canvas.evaluate(COLOURS) == ["110,190,255", "38,38,38", "255,175,80"]
+    tab.set_viewport_size({"width": 400, "height": 600})
+    tab.wait_for_function(f"document.querySelector('canvas').width < {before}")
+    assert canvas.evaluate(COLOURS) == ["110,190,255", "38,38,38", "255,175,80"]

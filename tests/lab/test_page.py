@@ -1,0 +1,140 @@
+"""A page holds its data, its script and its controls' values, for a notebook and for a file of its own."""
+
+import base64
+import json
+import struct
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+import torch
+from ipywidgets import IntSlider
+
+from rtx.lab.explore import Explorer, Page
+from rtx.lab.explore.page import MOST, packed
+from rtx.lab.plots import new_figure, png
+
+SCRIPT = """\
+import {
+  slider,
+} from "./page.js";
+
+export function show(page) { slider(page, "row", { max: 3 }); return ({ row }) => `row ${row}`; }
+"""
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    path = tmp_path / "piece.js"
+    path.write_text(SCRIPT)
+    return path
+
+
+def make(script: Path, data: dict[str, Any] | None = None) -> Page:
+    figure, [ax] = new_figure(3, 2)
+    ax.plot([1, 2, 3])
+    return Page(script, data or {"table": torch.eye(3)}, figure, "move the row", row=1, word="a<b")
+
+
+def test_data_become_json_of_four_digits(script: Path) -> None:
+    data = {"x": np.array([[1 / 3, 2.0]]), "n": np.int64(7), "t": (torch.tensor(12345.678), None, True, "text")}
+    assert make(script, data).data == {"x": [[0.3333, 2]], "n": 7, "t": [12350.0, None, True, "text"]}
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({"x": [1.0, float("nan")]}, "data: expected finite numbers, got nan"),
+        ({"x": torch.tensor(float("inf"))}, "data: expected finite numbers, got inf"),
+        ({"x": {1, 2}}, "data: expected dicts, lists, text, numbers, arrays or tensors, got set"),
+        ({"x": "a" * MOST}, "data: expected at most 2,000,000 characters, got 2,000,00"),
+    ],
+)
+def test_data_that_cannot_be_shown_are_refused(script: Path, data: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make(script, data)
+
+
+def test_packed_numbers_come_back(script: Path) -> None:
+    values = torch.randn(5, 7, generator=torch.Generator().manual_seed(0))
+    found = packed(values)
+    steps = np.array([number for (number,) in struct.iter_unpack("<H", base64.b64decode(found["steps"]))])
+    back = found["low"] + steps * (found["high"] - found["low"]) / 65535
+    assert found["shape"] == [5, 7]
+    assert back.reshape(5, 7) == pytest.approx(values.numpy(), abs=1e-4)
+    assert (packed(torch.ones(3))["low"], packed(torch.ones(3))["steps"]) == (1.0, base64.b64encode(bytes(6)).decode())
+    with pytest.raises(ValueError, match="values: expected finite numbers"):
+        packed(torch.tensor([1.0, float("nan")]))
+
+
+def test_the_module_is_whole(script: Path) -> None:
+    esm = make(script)._esm
+    assert "import " not in esm and esm.count("export ") == 1
+    assert "return ({ row }) => `row ${row}`" in esm and "function slider(" in esm
+    script.write_text(SCRIPT + "// </script>")
+    with pytest.raises(ValueError, match="script: expected none that writes </script, .* got piece.js"):
+        make(script)
+
+
+def test_controls_are_moved_from_code(script: Path) -> None:
+    page = make(script)
+    page.set(row=2)
+    assert page.state == {"row": 2, "word": "a<b"}
+    with pytest.raises(ValueError, match="state: expected one of row, word, got 'column'"):
+        page.set(column=1)
+
+
+def test_a_notebook_gets_the_live_view_a_picture_and_the_caption(script: Path) -> None:
+    page = make(script)
+    bundle, _ = page._repr_mimebundle_()
+    assert bundle["application/vnd.jupyter.widget-view+json"]["model_id"] == page.model_id
+    assert base64.b64decode(bundle["image/png"]) == png(page.still)
+    assert bundle["text/plain"] == "[page of row, word: move the row]"
+
+
+def test_a_page_of_its_own_holds_everything(script: Path, tmp_path: Path) -> None:
+    page = make(script, {"text": "</script><b>"})
+    text = page.save(tmp_path / "page.html").read_text()
+    assert text.count("</script>") == 1 and "http" not in text
+    written = text.split("\nstart(")[1]
+    traits, _ = json.JSONDecoder().raw_decode(written)
+    assert traits == {"data": page.data, "state": page.state, "caption": page.caption}
+
+
+@pytest.fixture(params=["page", "explorer"])
+def shown(request: pytest.FixtureRequest, script: Path) -> Page | Explorer:
+    if request.param == "page":
+        return make(script)
+    figure, [ax] = new_figure(3, 2)
+    (line,) = ax.plot([0, 1], [0, 1])
+
+    def update(height: int) -> str:
+        line.set_ydata([0, height / 4])
+        return f"1 < {height}"
+
+    return Explorer(figure, update, "move it", height=IntSlider(2, 1, 4))
+
+
+def test_pictures_are_saved_as_png_and_svg(shown: Page | Explorer, tmp_path: Path) -> None:
+    figure = shown.still if isinstance(shown, Page) else shown.figure
+    assert shown.save(tmp_path / "a.png").read_bytes() == png(figure)
+    first, second = (shown.save(str(tmp_path / name)).read_bytes() for name in ("a.svg", "b.svg"))
+    assert ElementTree.fromstring(first).tag == "{http://www.w3.org/2000/svg}svg"
+    assert first == second
+
+
+def test_other_endings_are_refused(shown: Page | Explorer, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"path: expected an ending of .png, .svg, .html, got 'a.pdf'"):
+        shown.save(tmp_path / "a.pdf")
+    assert list(tmp_path.glob("a.*")) == []
+
+
+def test_an_explorer_is_saved_as_a_page_with_its_sentence(tmp_path: Path) -> None:
+    figure, _ = new_figure(3, 2)
+    explorer = Explorer(figure, lambda height: f"1 < {height}", "move it", height=IntSlider(2, 1, 4))
+    explorer.set(height=3)
+    text = explorer.save(tmp_path / "a.html").read_text()
+    assert "<p>1 &lt; 3</p>" in text and 'alt="1 &lt; 3"' in text
+    assert base64.b64encode(explorer.picture.value).decode() in text
