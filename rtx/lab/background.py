@@ -1,0 +1,161 @@
+"""Work beside the notebook: a thread that is paused, resumed and stopped, and that no one forgets.
+
+One works at a time in a process: two would share its cores, and torch's random numbers.
+"""
+
+import atexit
+import threading
+import time
+from collections.abc import Callable
+from typing import Literal
+
+State = Literal["new", "running", "paused", "stopped", "finished", "failed"]
+Wish = Literal["go", "pause", "stop"]
+EVERY = 0.4  # seconds between two looks, at least
+SHARE = 5  # a look may take this part of the time
+
+
+class Stop(Exception):
+    """Raised inside the work, where it breathes, when it is to end."""
+
+
+class Background:
+    """A function at work in a daemon thread, which ends with the kernel and delays nothing.
+
+    The work calls `breathe` between its steps. There it waits while it is paused, ends when it is stopped, and `watch`
+    is called, in the same thread, so nothing changes meanwhile. What the work raises becomes the sentence `error`.
+
+    Args:
+        work: what is done; called with this object.
+        watch: called now and then while it works, and whenever its `state` has changed.
+        name: of who owns it, for `end`.
+    """
+
+    def __init__(
+        self, work: Callable[["Background"], object], watch: Callable[[], object] = lambda: None, name: str = ""
+    ) -> None:
+        self.work, self.watch, self.name = work, watch, name
+        self.state: State = "new"
+        self.error = ""
+        self._wish: Wish = "go"
+        self._changed = threading.Condition()
+        self._ended = threading.Event()  # a thread's own join, interrupted, may take it for ended (Python 3.11)
+        self._thread = threading.Thread(target=self._run, name=f"rtx {name}".strip(), daemon=True)
+        self._before: Background | None = None
+        self._next_look = 0.0
+
+    @property
+    def alive(self) -> bool:
+        """Whether its thread is at work or paused."""
+        return self.state != "new" and not self._ended.is_set()
+
+    def start(self) -> None:
+        """Begin, once. Whatever works in this process is stopped first; nobody waits for that here.
+
+        Raises:
+            RuntimeError: if it has been started before.
+        """
+        global _current
+        if self.state != "new":
+            raise RuntimeError(f"start: expected work that is new, this is {self.state}")
+        with _taking_turns:
+            self._before, _current = _current, self
+            if self._before is not None:
+                self._before._want("stop")
+            self.state = "running"
+            self._thread.start()
+
+    def pause(self) -> None:
+        """Wait at the next breath, until `resume` or `stop`."""
+        self._want("pause")
+
+    def resume(self) -> None:
+        """Go on after `pause`."""
+        self._want("go")
+
+    def stop(self, seconds: float | None = None) -> bool:
+        """End at the next breath, and wait for that; whether it has ended.
+
+        Args:
+            seconds: wait so long at most; by default until it has ended.
+        """
+        self._want("stop")
+        if self.state == "new":
+            self.state = "stopped"
+            self._ended.set()
+        elif threading.current_thread() is not self._thread and self._ended.wait(seconds):
+            self._thread.join()
+        return not self.alive
+
+    def wait(self) -> None:
+        """Until it has ended by itself. Interrupting the waiting, as by the kernel's ■, stops the work."""
+        try:
+            while not self._ended.wait(0.1):
+                pass
+            self._thread.join()
+        except KeyboardInterrupt:
+            self.stop()
+            raise
+
+    def breathe(self) -> None:
+        """For the work, between two of its steps.
+
+        Raises:
+            Stop: if it is to end.
+        """
+        resumed = self._wish == "pause"
+        if resumed:
+            self.state = "paused"
+            self.watch()  # not under the lock, which who resumes it needs
+            with self._changed:
+                self._changed.wait_for(lambda: self._wish != "pause")
+        if self._wish == "stop":
+            raise Stop
+        self.state = "running"
+        if resumed or time.monotonic() >= self._next_look:
+            began = time.monotonic()
+            self.watch()
+            now = time.monotonic()
+            self._next_look = now + max(EVERY, (SHARE - 1) * (now - began))
+
+    def _want(self, wish: Wish) -> None:
+        with self._changed:
+            if self._wish != "stop":  # a stop is for good
+                self._wish = wish
+            self._changed.notify_all()
+
+    def _run(self) -> None:
+        try:
+            if self._before is not None:
+                self._before._ended.wait()
+            self._before = None
+            self.breathe()
+            self.work(self)
+            self.state = "finished"
+        except Stop:
+            self.state = "stopped"
+        except Exception as error:  # whatever it is, its reader is at the notebook
+            self.state, self.error = "failed", sentence(error)
+        try:
+            self.watch()
+        finally:
+            self._ended.set()
+
+
+_current: Background | None = None
+_taking_turns = threading.Lock()
+
+
+def end(name: str | None = None, seconds: float | None = None) -> None:
+    """Stop what works, if it is of that name, or whatever its name; a cell that runs again ends its own thread so."""
+    if _current is not None and name in (None, _current.name):
+        _current.stop(seconds)
+
+
+def sentence(error: Exception) -> str:
+    """An error in one line; of a ValueError, whose text says all, without its type."""
+    text = str(error).strip().split("\n")[0]
+    return text if isinstance(error, ValueError) and text else f"{type(error).__name__}: {text}".removesuffix(": ")
+
+
+atexit.register(end, seconds=1.0)

@@ -1,0 +1,102 @@
+"""What is chosen is the same as a plan, as a command line and as Python code."""
+
+import re
+import shlex
+
+import pytest
+import torch
+import typer
+
+from rtx.cli import app
+from rtx.cli.train import parse_setting
+from rtx.lab.choice import BUNDLED, Choice, offered, rows
+from rtx.training.recipe import Plan, load_recipe
+
+ALL = [Choice(recipe, row) for recipe in BUNDLED.values() for row in rows(recipe, "quick")]
+CHANGED = [
+    Choice("mnist", "r-transformer", overrides={"learning_rate": 1e-05, "dropout": 0.0, "cell": "lstm"}, seed=4),
+    Choice("multi30k", "baseline", overrides={"bidirectional": True, "size": 1000, "epochs": 2}),
+    Choice("ptb-word", "tcn", "cpu", {"d_model": 48, "clip": 0.25}, 1),
+]
+
+
+def parsed(command: str) -> tuple[Plan, int]:
+    """What the real command would train; it is parsed, not run."""
+    program, verb, *words = shlex.split(command)
+    assert (program, verb) == ("rtx", "train")
+    given = typer.main.get_command(app).commands["train"].make_context("train", words).params  # type: ignore[attr-defined]
+    settings = dict(map(parse_setting, given["set_"] or []))
+    recipe = load_recipe(given["recipe"])
+    assert given["epochs"] is None and given["precision"] == "32-true"
+    return recipe.plan(given["model"], given["variant"], settings, given["scale"].value), given["seed"]
+
+
+@pytest.mark.parametrize("choice", [*ALL, *CHANGED], ids=lambda choice: choice.command())
+def test_the_command_is_parsed_into_the_same_plan(choice: Choice) -> None:
+    assert parsed(choice.command()) == (choice.plan(), choice.seed)
+
+
+def test_the_command_is_short() -> None:
+    assert Choice("mnist", "gru").command() == "rtx train mnist gru --scale quick --seed 0"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "choice",
+    [
+        Choice("mnist", "r-transformer", overrides={"epochs": 1, "limit": 64, "limit_evaluation": 40}, seed=2),
+        Choice("ffa-add", "mean-50", overrides={"size": 300, "epochs": 1}),
+        Choice("ptb-word", "gru", overrides={"limit": 32, "limit_evaluation": 8}),
+    ],
+    ids=lambda choice: choice.recipe,
+)
+def test_the_code_trains_the_same(choice: Choice, tmp_path, capsys: pytest.CaptureFixture[str]) -> None:
+    from rtx.training.fit import fit
+
+    torch.manual_seed(99)  # the code sets its own seed
+    run: dict = {}
+    exec(choice.code().replace("lightning.Trainer(", "lightning.Trainer(enable_progress_bar=False, "), run)
+    plan = choice.plan()
+    theirs = fit(plan, choice.seed, tmp_path, devices=1, enable_progress_bar=False)
+    assert run["settings"] == plan.settings
+    assert run["trainer"].global_step == theirs.trainer.global_step
+    for mine, its in zip(run["model"].parameters(), theirs.trainee.model.parameters(), strict=True):
+        torch.testing.assert_close(mine, its, rtol=0, atol=0)
+    assert re.search(r"test\W", capsys.readouterr().out)
+
+
+def test_all_code_says_what_the_plan_says() -> None:
+    for choice in ALL:
+        plan, code = choice.plan(), choice.code()
+        assert all(f"{key}={value!r}" in code for key, value in (plan.hyperparameters | plan.task_arguments).items())
+        compile(code, "exported", "exec")
+
+
+def test_bundled_tasks_are_those_of_their_recipes() -> None:
+    for task, recipe in BUNDLED.items():
+        assert {Choice(recipe, row).plan().task for row in rows(recipe, "quick")} == {task}
+        assert offered()[task] == (recipe, "quick")
+
+
+def test_downloaded_data_are_offered_only_if_they_are_there(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
+    monkeypatch.setenv("RTX_CACHE", str(tmp_path))
+    monkeypatch.setenv("RTX_DATA", str(tmp_path))
+    offered.cache_clear()
+    assert set(offered()) == set(BUNDLED)
+    offered.cache_clear()
+
+
+def test_downloaded_data_are_offered(real_data) -> None:
+    offered.cache_clear()
+    assert offered()["mnist"] == ("mnist", "cpu")
+    assert Choice("mnist", "gru", "cpu").plan().task == "mnist"
+    offered.cache_clear()
+
+
+def test_rows_that_are_the_same_run_are_named_once() -> None:
+    assert rows("ffa-add", "quick") == ("attention-50", "mean-50")
+
+
+def test_a_bad_value_is_refused() -> None:
+    with pytest.raises(ValueError, match="learning_rate: expected a number above 0, got 0"):
+        Choice("mnist", "gru", overrides={"learning_rate": 0.0}).plan()

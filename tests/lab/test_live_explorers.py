@@ -1,0 +1,174 @@
+"""The toy solver and the race train beside the notebook, follow their controls, and can be paused."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+import torch
+
+from rtx import build
+from rtx.lab import background, explore
+from rtx.lab.background import Background
+from rtx.lab.contest import EQUAL, Contest, count, matched
+from rtx.lab.explore.toy import ToyRun
+from rtx.tasks import task_by_name
+from rtx.tasks.costs import multiply_adds
+
+SMALL = {
+    "gru": {"model": "gru", "d_model": 16, "layers": 1},
+    "attention": {"model": "transformer", "d_model": 8, "layers": 1, "heads": 2},
+}
+DIGITS = task_by_name("digits")
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left() -> Iterator[None]:
+    yield
+    background.end()
+    assert [thread for thread in threading.enumerate() if thread.name.startswith("rtx")] == []
+
+
+def until(reached: Callable[[], object]) -> None:
+    end = time.monotonic() + 60
+    while not reached():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def finished(contest: Contest) -> Contest:
+    work = Background(contest.work)
+    work.start()
+    work.wait()
+    assert work.state == "finished", work.error
+    return contest
+
+
+@pytest.mark.slow
+def test_addition_is_solved_and_attention_leans_to_the_marked_steps() -> None:
+    run = ToyRun("add", 50, "attention", 0.01, lambda: None)
+    run.background.start()
+    run.background.wait()
+    assert run.solved[-1] > 0.95 and run.solved[0] < 0.2
+    assert int(run.marked.sum()) == 2
+    for shares in run.shares:
+        assert float(shares.mean()) == pytest.approx(1, abs=1e-4)
+    assert run.shares[-1][run.marked].min() > run.shares[-1][~run.marked].mean()
+
+
+@pytest.mark.slow
+def test_the_train_button_pauses_and_a_control_drops_the_work() -> None:
+    explorer = explore.toy(length=200)
+    assert explorer.text == "Not trained yet: press “train”."
+    explorer.train.value = True
+    work = explorer.current
+    until(lambda: "After" in explorer.text)
+    explorer.train.value = False
+    until(lambda: work.state == "paused" and "paused" in explorer.status.value)
+    explorer.train.value = True
+    until(lambda: work.state == "running" and "running" in explorer.status.value)
+    assert explorer.current is work
+    explorer.set(pooling="mean")
+    until(lambda: not work.alive)
+    assert work.state == "stopped" and explorer.current is None and not explorer.train.value
+    assert explorer.text == "Not trained yet: press “train”."
+    explorer.set(pooling="attention")
+    assert explorer.text.startswith("After ")
+
+
+def test_an_explorer_made_again_ends_the_one_before() -> None:
+    explorer = explore.toy(length=400)
+    explorer.train.value = True
+    until(lambda: "After" in explorer.text)
+    explore.toy()
+    assert not explorer.current.alive
+
+
+def test_the_numbers_of_matched_models_are_near() -> None:
+    goal = count(DIGITS, {"model": "r-transformer", "d_model": 24, "layers": 1, "heads": 2, "window": 7})
+    assert goal == sum(
+        p.numel() for p in build("digits", "r-transformer", d_model=24, layers=1, heads=2, window=7).parameters()
+    )
+    for entrant in SMALL.values():
+        made = matched(DIGITS, entrant, goal)
+        found = count(DIGITS, made)
+        apart = 2 * entrant.get("heads", 1)
+        around = [count(DIGITS, {**made, "d_model": made["d_model"] + step}) for step in (-apart, apart)]
+        assert abs(found - goal) <= min(abs(other - goal) for other in around)
+        assert {**made, "d_model": entrant["d_model"]} == entrant
+
+
+@pytest.mark.parametrize("equal", EQUAL)
+def test_all_spend_the_same(equal: str) -> None:
+    contest = finished(Contest(DIGITS, SMALL, equal, updates=6, seconds=0.2, seeds=2, turns=3))
+    for name, racers in contest.racers.items():
+        assert len(racers) == 2
+        for racer in racers:
+            assert len(racer.spent) == len(racer.scores) == 4 and racer.spent[0] == 0
+            step = racer.per_update or contest.budget
+            assert contest.budget <= racer.spent[-1] + 1e-6 and racer.spent[-1] < contest.budget + 2 * step + 1
+        spent, low, middle, high = contest.band(name)
+        assert len(spent) == 4 and all(a <= b <= c for a, b, c in zip(low, middle, high, strict=True))
+        assert middle[-1] == pytest.approx(sum(racer.scores[-1] for racer in racers) / 2)
+    sizes = contest.parameters
+    if equal == "parameters":
+        assert abs(sizes["attention"] - sizes["gru"]) / sizes["gru"] < 0.25
+    if equal == "multiply-adds":
+        mine = multiply_adds(DIGITS, "gru", 64, d_model=16, layers=1) * 32 * 6 / 1e9
+        assert contest.budget == pytest.approx(mine)
+
+
+def test_the_same_seed_is_the_same_race() -> None:
+    torch.manual_seed(5)
+    first = finished(Contest(DIGITS, SMALL, "parameters", updates=4, seeds=1, turns=2))
+    torch.manual_seed(6)
+    second = finished(Contest(DIGITS, SMALL, "parameters", updates=4, seeds=1, turns=2))
+    assert [first.band(name) for name in SMALL] == [second.band(name) for name in SMALL]
+
+
+def test_the_target_is_reached_where_the_median_is_as_good() -> None:
+    contest = Contest(DIGITS, SMALL, "parameters", updates=4, seeds=1, turns=2)
+    finished(contest)
+    racer = contest.racers["gru"][0]
+    racer.spent, racer.scores = [0, 2, 4], [10.0, 55.0, 50.0]
+    assert contest.spent_to("gru", 50) == 2 and contest.spent_to("gru", 10) == 0 and contest.spent_to("gru", 56) is None
+
+
+def test_the_race_follows_its_controls() -> None:
+    explorer = explore.race("digits", SMALL, "parameters", updates=8, seeds=2, turns=4)
+    before = explorer.picture.value
+    explorer.run()
+    assert explorer.picture.value != before
+    assert "gru (" in explorer.text and "parameters)" in explorer.text
+    lines = explorer.figure.axes[0].lines
+    assert [list(line.get_xdata()) for line in lines[:2]] == [[0, 2, 4, 6, 8]] * 2
+    explorer.set(target=explorer.controls["target"].options[0])
+    assert "at " in explorer.text or "not yet" in explorer.text
+    explorer.set(equal="seconds")
+    assert explorer.text.startswith("Not trained yet")
+    explorer.set(equal="parameters")
+    assert "gru (" in explorer.text
+
+
+def test_lower_is_better_where_the_task_says_so() -> None:
+    task = task_by_name("characters", context=8, scored=24)
+    explorer = explore.race(task, SMALL, updates=4, seeds=1, turns=2)
+    options = explorer.controls["target"].options
+    assert options == tuple(sorted(options, reverse=True)) and options[-1] < 0.5
+
+
+def test_wrong_arguments_are_refused() -> None:
+    with pytest.raises(ValueError, match="length: expected one of 50, 100, 200, 400, got 51"):
+        explore.toy(length=51)
+    with pytest.raises(ValueError, match="task: 'copy' is unknown"):
+        explore.toy(task="copy")
+    with pytest.raises(ValueError, match="entrants: expected one to 10, got 0"):
+        explore.race("digits", {})
+    with pytest.raises(ValueError, match="updates: expected a whole number"):
+        explore.race("digits", SMALL, updates=0)
+    with pytest.raises(ValueError, match="for a task of no pairs"):
+        Contest(task_by_name("dates", size=100), SMALL)
+    with pytest.raises(ValueError, match="entrants: expected a d_model to change"):
+        matched(DIGITS, {"model": "gru"}, 100)
+    with pytest.raises(ValueError, match="gru has fewer than"):
+        matched(DIGITS, SMALL["gru"], 10**12)

@@ -1,0 +1,145 @@
+"""The training lab: its buttons start, pause, resume and stop; runs are kept; what it exports is what it trained."""
+
+import base64
+import threading
+import time
+from collections.abc import Callable, Iterator
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from rtx.lab import background, explore
+from rtx.lab.choice import Choice, offered
+from rtx.lab.explore.training import TrainingLab
+from rtx.training.recipe import Settings
+
+SOON = 60
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left() -> Iterator[None]:
+    yield
+    background.end()
+    assert [thread for thread in threading.enumerate() if thread.name.startswith("rtx")] == []
+
+
+def until(reached: Callable[[], object]) -> None:
+    end = time.monotonic() + SOON
+    while not reached():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def small(model: str = "gru", **changes: object) -> TrainingLab:
+    return explore.training("digits", model, d_model=8, layers=1, **changes)
+
+
+def state(lab: TrainingLab) -> str:
+    return lab.status.value.partition(">")[2].partition(":")[0].partition("<")[0]
+
+
+def test_the_buttons_start_pause_resume_and_stop() -> None:
+    lab = small(epochs=500)
+    assert state(lab) == "Nothing has been trained yet."
+    assert lab.pause.disabled and lab.stop.disabled and lab.clear.disabled
+    empty = lab.image.value
+    lab.start.click()
+    until(lambda: state(lab) == "Running" and "update" in lab.status.value)
+    until(lambda: lab.image.value != empty)
+    assert not lab.pause.disabled
+    lab.pause.click()
+    until(lambda: state(lab) == "Paused")
+    assert lab.pause.description == "Resume"
+    standing = len(lab.run.history.losses)
+    time.sleep(0.2)
+    assert len(lab.run.history.losses) == standing
+    lab.pause.click()
+    until(lambda: state(lab) == "Running" and len(lab.run.history.losses) > standing)
+    assert lab.pause.description == "Pause"
+    lab.stop.click()
+    until(lambda: state(lab) == "Stopped")
+    assert lab.pause.disabled and lab.stop.disabled and not lab.clear.disabled
+    assert not lab.run.background.alive
+
+
+@pytest.mark.slow
+def test_runs_stand_side_by_side_with_what_they_changed() -> None:
+    lab = small(epochs=1).train()
+    lab.fields["learning_rate"].value = 0.02
+    lab.seed.value = 3
+    lab.train()
+    first, second = (choice for choice, _ in lab.runs)
+    assert first == Choice("mnist", "gru", "quick", {"epochs": 1, "d_model": 8, "layers": 1})
+    assert second == Choice("mnist", "gru", "quick", {"learning_rate": 0.02, **first.overrides}, 3)
+    assert len(lab.picture.losses.lines) == 2
+    for choice, run in lab.runs:
+        assert choice.command() in unescape(lab.table.value) and choice.code() in unescape(lab.table.value)
+        assert f"{run.history.validations[-1][1]:.3f}" in lab.table.value
+    losses = lab.runs[1][1].history.losses
+    assert lab.picture.losses.lines[1].get_ydata() == pytest.approx(losses)
+    lab.clear.click()
+    assert lab.runs == [] and lab.table.value == "" and len(lab.picture.losses.lines) == 0
+
+
+def test_a_new_lab_ends_what_the_one_before_trains() -> None:
+    old = small(epochs=500)
+    old.start.click()
+    until(lambda: old.run.history.losses)
+    small()
+    assert old.run.background.state == "stopped" and not old.run.background.alive
+
+
+def test_another_task_has_its_own_models_and_numbers() -> None:
+    lab = explore.training("add")
+    assert lab.model.options == ("attention-50", "mean-50") and "pooling" in lab.fields
+    lab.task.value = "characters"
+    assert lab.model.value == "r-transformer" and lab.fields["window"].value == 7
+    assert lab.choice == Choice("ptb-char", "r-transformer")
+    lab.model.value = "tcn"
+    assert "kernel" in lab.fields and "window" not in lab.fields
+    assert lab.form.children == tuple(lab.fields.values())
+
+
+@pytest.mark.slow
+def test_every_offer_can_be_chosen() -> None:
+    lab = explore.training()
+    for task in offered():
+        lab.task.value = task
+        for model in lab.model.options:
+            lab.model.value = model
+            assert lab.choice.overrides == {}
+            assert isinstance(lab.choice.plan().settings, Settings)
+
+
+def test_a_bad_number_is_told_and_nothing_starts() -> None:
+    lab = small()
+    lab.fields["epochs"].value = 0
+    lab.start.click()
+    assert "epochs: expected a whole number of at least 1, got 0" in lab.status.value and lab.runs == []
+
+
+def test_a_run_that_fails_is_told_in_a_sentence() -> None:
+    lab = explore.training("add", learning_rate=1e30).train()
+    assert "The training failed: loss: became nan" in lab.status.value
+    assert lab.pause.disabled
+
+
+def test_it_has_a_picture_for_pages_without_a_kernel(tmp_path: Path) -> None:
+    lab = small(epochs=1).train()
+    bundle, _ = lab._repr_mimebundle_()
+    assert base64.b64decode(bundle["image/png"]) == lab.image.value
+    assert bundle["text/plain"].startswith("[training lab: ") and not any(c.isdigit() for c in bundle["text/plain"])
+    assert "application/vnd.jupyter.widget-view+json" in bundle
+    assert lab.save(tmp_path / "lab.png").read_bytes() == lab.image.value
+    page = lab.save(tmp_path / "lab.html").read_text()
+    assert lab.table.value in page and base64.b64encode(lab.image.value).decode() in page
+
+
+def test_unknown_names_are_refused() -> None:
+    with pytest.raises(ValueError, match="task: 'digit' is unknown"):
+        explore.training("digit")
+    with pytest.raises(ValueError, match="model"):
+        explore.training("digits", "mc-rnn")
+    with pytest.raises(ValueError, match="setting"):
+        explore.training("digits", "gru", window=3)

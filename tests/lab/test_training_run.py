@@ -1,0 +1,167 @@
+"""A run beside the notebook gives the numbers of `rtx train`, leaves the notebook's draws alone, can be looked into."""
+
+import threading
+from pathlib import Path
+
+import pytest
+import torch
+
+from rtx import build
+from rtx.lab import background, trace
+from rtx.lab.choice import BUNDLED, Choice, rows
+from rtx.lab.learning import History, learn
+from rtx.lab.look import look
+from rtx.lab.training_run import TrainingRun
+from rtx.tasks import task_by_name
+from rtx.tasks.loader import loader
+
+SHORT = {"epochs": 2, "limit": 96, "limit_evaluation": 40}
+DROPPED = Choice("mnist", "r-transformer", overrides={**SHORT, "dropout": 0.3}, seed=3)
+
+
+def trained(choice: Choice, **other: object) -> TrainingRun:
+    run = TrainingRun(choice.plan(), choice.seed, **other)  # type: ignore[arg-type]
+    run.background.start()
+    run.background.wait()
+    assert run.background.state == "finished", run.background.error
+    return run
+
+
+@pytest.mark.slow
+def test_the_numbers_are_those_of_rtx_train(tmp_path: Path) -> None:
+    from rtx.training.fit import fit
+
+    run = trained(DROPPED)
+    done = fit(DROPPED.plan(), DROPPED.seed, tmp_path, devices=1, enable_progress_bar=False)
+    best = max if run.task.best == "max" else min
+    assert best(score for _, score in run.history.validations) == done.validation
+    for mine, theirs in zip(run.model.state_dict().values(), done.trainee.model.state_dict().values(), strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=0, atol=0)
+    assert len(run.history.losses) == run.steps == 6
+    assert run.parameters == sum(p.numel() for p in done.trainee.model.parameters())
+
+
+@pytest.mark.slow
+def test_pauses_and_draws_of_the_notebook_change_no_number_and_the_run_no_draw() -> None:
+    undisturbed = trained(DROPPED)
+    torch.manual_seed(7)
+    expected = torch.rand(5)
+    torch.manual_seed(7)
+    drawn: list[torch.Tensor] = []
+
+    def draw() -> None:
+        if run.look() is not None and len(drawn) < 5:
+            drawn.append(torch.rand(1))
+
+    run = TrainingRun(DROPPED.plan(), DROPPED.seed, draw)
+    run.background.start()
+    paused = False
+    while run.background.alive:
+        if run.history.losses and not paused:
+            run.background.pause()
+            run.background.resume()
+            paused = True
+        run.background._next_look = 0.0  # a look after every update
+    assert run.history.losses == undisturbed.history.losses
+    torch.testing.assert_close(torch.cat(drawn), expected[: len(drawn)])
+    assert len(drawn) == 5
+
+
+def test_a_stopped_run_leaves_no_thread_and_keeps_its_model() -> None:
+    run = TrainingRun(Choice("ffa-add", "attention-50").plan())
+    grown = threading.Event()
+    run.background.watch = lambda: grown.set() if run.history.losses else None
+    run.background.start()
+    assert grown.wait(60)
+    assert run.background.stop()
+    assert run.background.state == "stopped" and 0 < len(run.history.losses) < run.steps
+    assert run.model is not None and [t for t in threading.enumerate() if t.name.startswith("rtx")] == []
+
+
+def test_a_diverging_run_ends_in_a_sentence() -> None:
+    run = TrainingRun(Choice("ffa-add", "attention-50", overrides={"learning_rate": 1e30, "size": 500}).plan())
+    run.background.start()
+    run.background.wait()
+    assert run.background.state == "failed"
+    assert run.background.error.startswith("loss: became nan at step 1, learning rate 1e+30")
+
+
+def test_the_probe_is_scored_as_validation_is() -> None:
+    overrides = {**SHORT, "limit_evaluation": 32}
+    run = trained(Choice("mnist", "gru", overrides=overrides))
+    run.score_probe()
+    updates, score = run.history.probes[-1]
+    assert updates == 6 and score == pytest.approx(max(s for _, s in run.history.validations))
+
+
+def test_history_adds_up_seconds() -> None:
+    history = History()
+    history.add(3.0, 0.5)
+    history.add(2.0, 0.25)
+    assert (history.losses, history.seconds) == ([3.0, 2.0], [0.5, 0.75])
+
+
+def test_learning_by_hand_gives_the_same_losses() -> None:
+    task = task_by_name("add", length=20, size=300)
+
+    def model() -> torch.nn.Module:
+        torch.manual_seed(0)
+        return build(task, "feed-forward-attention", leak="coded")
+
+    mine, found = model(), []
+    optimizer = torch.optim.Adam(mine.parameters(), lr=0.01)
+    batches = loader(task, "train", 100, seed=4)
+    for epoch in range(2):
+        batches.batch_sampler.set_epoch(epoch)  # type: ignore[union-attr]
+        for inputs, targets, lengths in batches:
+            loss = (mine(inputs, lengths) - targets).square().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            norm = torch.sqrt(sum(p.grad.square().sum() for p in mine.parameters()))
+            for p in mine.parameters():
+                p.grad *= min(1.0, 0.1 / norm)
+            optimizer.step()
+            found.append(loss.item())
+    theirs = learn(task, model(), 0.01, 100, clip=0.1, seed=4)
+    assert [next(theirs) for _ in range(6)] == pytest.approx(found, rel=1e-4)
+
+
+def test_a_loss_that_is_no_number_is_told() -> None:
+    task = task_by_name("add", length=20, size=300)
+    steps = learn(task, build(task, "feed-forward-attention", leak="coded"), 1e30)
+    with pytest.raises(ValueError, match="loss: became .* in epoch 1; try a lower learning_rate"):
+        for _ in range(5):
+            next(steps)
+
+
+@pytest.mark.parametrize("name", BUNDLED)
+def test_every_bundled_row_can_be_looked_into(name: str) -> None:
+    plans = [Choice(BUNDLED[name], row).plan() for row in rows(BUNDLED[name], "quick")]
+    task = task_by_name(plans[0].task, **plans[0].task_arguments)
+    batch = next(iter(loader(task, "validation", 2)))
+    for plan in plans:
+        model = build(task, plan.model, **plan.hyperparameters)
+        seen = look(task, model, batch)
+        assert seen.values.ndim == 2 and bool(seen.values.isfinite().all()) and seen.title
+        if "attention" in seen.title or "where it looks" in seen.title or "share" in seen.title:
+            torch.testing.assert_close(seen.values.sum(1), torch.ones(len(seen.values)), rtol=1e-4, atol=1e-4)
+
+
+def test_what_is_seen_of_a_transformer_is_its_last_attention() -> None:
+    task = task_by_name("digits")
+    torch.manual_seed(0)
+    model = build(task, "transformer", d_model=8, layers=2, heads=2)
+    batch = next(iter(loader(task, "validation", 2)))
+    seen = look(task, model, batch)
+    assert seen.values.shape == (64, 64)
+    assert bool((seen.values.triu(1) == 0).all())
+    heads = [v for k, v in trace(model, batch.inputs[:1]).items() if k.endswith("weights")]
+    torch.testing.assert_close(seen.values, (heads[-1][0, 0] + heads[-1][0, 1]) / 2)
+
+
+def test_what_cannot_be_looked_into_is_told() -> None:
+    task = task_by_name("digits")
+    batch = next(iter(loader(task, "validation", 2)))
+    with pytest.raises(ValueError, match="model: expected attention, channels or a backbone to look at, found none"):
+        look(task, torch.nn.Linear(1, 10), batch)
+    background.end()
