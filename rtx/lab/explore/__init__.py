@@ -1,12 +1,42 @@
 """Explorers: figures with at most three controls, usable in three lines on one's own model or data."""
 
+from rtx.lab.explore.attention import attention
 from rtx.lab.explore.block import block
+from rtx.lab.explore.channels import channels
 from rtx.lab.explore.cost import cost
 from rtx.lab.explore.explorer import Explorer
 from rtx.lab.explore.music import prediction
+from rtx.lab.explore.page import Page
+from rtx.lab.explore.paths import paths
 from rtx.lab.explore.player import Player
 from rtx.lab.explore.pooling import pooling
+from rtx.lab.explore.positions import positions
+from rtx.lab.explore.race import race
 from rtx.lab.explore.reach import reach
+from rtx.lab.explore.sampling import sampling
+from rtx.lab.explore.toy import toy
+from rtx.lab.explore.training import TrainingLab, training
 from rtx.lab.explore.window import window
+from rtx.lab.explore.xray import xray
 
-__all__ = ["Explorer", "Player", "block", "cost", "pooling", "prediction", "reach", "window"]
+__all__ = [
+    "Explorer",
+    "Page",
+    "Player",
+    "TrainingLab",
+    "attention",
+    "block",
+    "channels",
+    "cost",
+    "paths",
+    "pooling",
+    "positions",
+    "prediction",
+    "race",
+    "reach",
+    "sampling",
+    "toy",
+    "training",
+    "window",
+    "xray",
+]

@@ -1,0 +1,127 @@
+"""Checks of notebook 13: bits per character, a bigram model by counting, and the nucleus of a distribution.
+
+Holtzman et al. (2020), The Curious Case of Neural Text Degeneration, §3.1 (nucleus).
+"""
+
+import math
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from rtx.lab.checks.check import Check
+
+IGNORED = -100
+
+
+def _logits() -> list[tuple[Tensor, Tensor]]:
+    """Logits (N, V) and targets, the first two of which are context."""
+    draw = torch.Generator().manual_seed(0)
+    made = []
+    for rows, symbols in ((6, 4), (9, 30)):
+        targets = torch.randint(symbols, (rows,), generator=draw)
+        targets[:2] = IGNORED
+        made.append((3 * torch.randn(rows, symbols, generator=draw), targets))
+    return made
+
+
+def _nats(logits: Tensor, targets: Tensor, reduction: str = "mean") -> Tensor:
+    return cross_entropy(logits, targets, reduction=reduction, ignore_index=IGNORED)
+
+
+bits_per_character = Check(
+    cases=_logits,
+    solution=lambda z, y: _nats(z, y) / math.log(2),
+    bugs={
+        "these are nats: divide by the natural logarithm of 2": _nats,
+        "the logarithm of 2 belongs below the line: a bit is 0.69 nats, so there are more bits": (
+            lambda z, y: _nats(z, y) * math.log(2)
+        ),
+        "this is a perplexity: its binary logarithm are the bits": lambda z, y: _nats(z, y).exp(),
+        "a sum: bits of the whole text, not per character": lambda z, y: _nats(z, y, "sum") / math.log(2),
+        "context is counted among the characters: divide by those that are scored": (
+            lambda z, y: _nats(z, y, "sum") / len(y) / math.log(2)
+        ),
+        "the softmax is missing: logits are no probabilities": (
+            lambda z, y: -z[y != IGNORED].gather(1, y[y != IGNORED][:, None]).mean() / math.log(2)
+        ),
+    },
+    praise="the mean of -log₂ p over the characters that are scored",
+)
+
+
+def _texts() -> list[tuple[Tensor, Tensor, int]]:
+    draw = torch.Generator().manual_seed(0)
+    return [(torch.randint(3, (40,), generator=draw), torch.randint(4, (15,), generator=draw), 4) for _ in range(2)]
+
+
+def _counts(text: Tensor, V: int) -> Tensor:
+    pairs = torch.zeros(V, V, dtype=torch.double)
+    pairs.index_put_((text[:-1], text[1:]), torch.ones(len(text) - 1, dtype=torch.double), accumulate=True)
+    return pairs
+
+
+def _bits(p: Tensor, test: Tensor) -> Tensor:
+    return -p[test[:-1], test[1:]].log2().mean()
+
+
+def _rows(counts: Tensor) -> Tensor:
+    return counts / counts.sum(1, keepdim=True)
+
+
+bigram_bits = Check(
+    cases=_texts,
+    solution=lambda train, test, V: _bits(_rows(_counts(train, V) + 1), test),
+    bugs={
+        "nothing is added to the counts: a pair that was never seen costs infinitely many bits": (
+            lambda train, test, V: _bits(_rows(_counts(train, V)), test)
+        ),
+        "counted on the text that is scored: that is looking at the answers": (
+            lambda train, test, V: _bits(_rows(_counts(test, V) + 1), test)
+        ),
+        "divided by the sums of the columns: p(next | this) sums to 1 over the next": (
+            lambda train, test, V: _bits((_counts(train, V) + 1) / (_counts(train, V) + 1).sum(0), test)
+        ),
+        "divided by the sum of all: that is p(this, next), not p(next | this)": (
+            lambda train, test, V: _bits((_counts(train, V) + 1) / (_counts(train, V) + 1).sum(), test)
+        ),
+        "this is the unigram: what stands before is not used": (
+            lambda train, test, V: _bits(
+                _rows(torch.bincount(train, minlength=V).double() + 1 + torch.zeros(V, 1)), test
+            )
+        ),
+        "these are nats": lambda train, test, V: _bits(_rows(_counts(train, V) + 1), test) * math.log(2),
+        "a sum over the text: take the mean": (
+            lambda train, test, V: _bits(_rows(_counts(train, V) + 1), test) * (len(test) - 1)
+        ),
+    },
+    praise="a table of counts is a language model, and one that a network has to beat",
+)
+
+
+def _distributions() -> list[tuple[Tensor, float]]:
+    p = torch.tensor([0.05, 0.4, 0.15, 0.3, 0.1])
+    return [(p, 0.5), (p, 0.69), (p, 0.9), (p, 1.0), (torch.tensor([0.6, 0.3, 0.1]), 0.5)]
+
+
+def _kept(p: Tensor, reach: float, before: bool = True, order: bool = True, descending: bool = True) -> Tensor:
+    ranked, tokens = p.sort(descending=descending) if order else (p, torch.arange(len(p)))
+    sums = ranked.double().cumsum(0) - (ranked.double() if before else 0)
+    return torch.zeros(len(p), dtype=torch.bool).scatter(0, tokens, sums < reach - 1e-6)
+
+
+nucleus = Check(
+    cases=_distributions,
+    solution=_kept,
+    bugs={
+        "the token that crosses the line belongs to the nucleus: without it the share is not reached": (
+            lambda p, reach: _kept(p, reach, before=False)
+        ),
+        "a threshold for single probabilities: it is their sum that has to reach the share": lambda p, reach: (
+            p >= reach
+        ),
+        "not sorted: the nucleus takes the likeliest first": lambda p, reach: _kept(p, reach, order=False),
+        "the unlikeliest first: sort in descending order": lambda p, reach: _kept(p, reach, descending=False),
+    },
+    praise="the fewest likeliest tokens that together reach the share; how many, the model decides",
+)

@@ -1,0 +1,123 @@
+"""Explorer of attention: where each head of each layer looks from each position, in any model that `trace` understands.
+
+Wang et al. (2019), R-Transformer, §3.2.
+"""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from matplotlib.colors import PowerNorm
+from matplotlib.figure import Figure
+from torch import Tensor, nn
+
+from rtx.lab.explore.page import Page, packed
+from rtx.lab.explore.reach import freeze
+from rtx.lab.plots import COLOURS
+from rtx.lab.tracing import Trace, trace
+
+PLACE = re.compile(r"(?:(?P<place>.*)\.)?(?:weights|attention)(?:\.(?P<call>\d+))?")
+WIDTH, SMALLEST = 600, 5  # points: what labels have room for in the still figure, and the smallest type
+
+
+def attention(
+    model: nn.Module,
+    x: Tensor | Sequence[Tensor],
+    labels: Sequence[str] | None = None,
+    queries: Sequence[str] | None = None,
+    columns: int = 0,
+) -> Page:
+    """Where a position looks, with controls `layer`, `head` and `position`: its weights as colours of the tokens.
+
+    Args:
+        model: with bricks that attend, your own too: see `rtx.lab.trace`. Where they look at sequences of several
+            lengths, as encoders and decoders do, those are shown that look where the last one does.
+        x: one sequence, in a batch of 1; a tuple if the model takes more than one argument.
+        labels: what is attended to, a few letters each; numbers from 1 if not given.
+        queries: what attends, where that is another sequence.
+        columns: tokens in a line, as pixels are; 0 lets them flow as text does.
+
+    Raises:
+        ValueError: if the model has no attention, `x` is not a batch of 1, or there are more or fewer labels than
+            positions.
+    """
+    layers = attention_maps(trace(model, *((x,) if isinstance(x, Tensor) else x)))
+    asking, keys = layers[-1][1].shape[1:]
+    layers = [(name, weights) for name, weights in layers if weights.shape[1:] == (asking, keys)]
+    labels = _labels("labels", labels, keys)
+    rows = labels if queries is None and asking == keys else _labels("queries", queries, asking)
+    data = {
+        "layers": [{"name": name, "roots": packed(_roots(weights))} for name, weights in layers],
+        "labels": labels,
+        "queries": rows,
+        "columns": columns,
+        "same": rows is labels,
+    }
+    caption = "step through the heads: which looks at its neighbour, which far back, which at everything alike?"
+    last = {"layer": len(layers) - 1, "head": 0, "position": asking - 1}
+    script = Path(__file__).with_name("attention.js")
+    return Page(script, data, _still(layers[-1], labels), caption, **last)
+
+
+def attention_maps(found: Trace) -> list[tuple[str, Float[Tensor, "H T S"]]]:
+    """The attention in a trace of one sequence, by the brick's place: from where (T) to where (S), for each head.
+
+    Attention that looks once for the whole sequence has T = 1; one that is called once a step has its calls as T.
+
+    Raises:
+        ValueError: if there is none, or of a batch larger than 1.
+    """
+    maps: dict[str, Tensor] = {}
+    for key, array in found.items():
+        match = PLACE.fullmatch(key)
+        if not match or array.ndim not in (2, 4):
+            continue
+        if len(array) != 1:
+            raise ValueError(f"x: expected one sequence, a batch of 1, got {len(array)}")
+        place = match["place"] or "model"
+        if array.ndim == 2:  # (1, S): of one step
+            row = array[0].float()[None, None]
+            maps[place] = torch.cat([maps[place], row], 1) if place in maps else row
+        else:
+            maps[place + (f".{match['call']}" if match["call"] else "")] = array[0].float()
+    if not maps:
+        raise ValueError(f"model: expected one whose bricks give attention weights, got {', '.join(found) or 'none'}")
+    return list(maps.items())
+
+
+def _roots(weights: Tensor) -> Tensor:
+    """Square roots, so that small weights are told apart; what is seen at all is at least one of `packed`'s steps."""
+    return torch.where(weights > 0, weights.sqrt().clamp(min=1 / 65_000), 0.0)
+
+
+def _labels(name: str, given: Sequence[str] | None, positions: int) -> list[str]:
+    if given is None:
+        return [str(i + 1) for i in range(positions)]
+    if len(given) != positions:
+        raise ValueError(f"{name}: expected one for each of {positions} positions, got {len(given)}")
+    return [str(label) for label in given]
+
+
+def _still(layer: tuple[str, Tensor], labels: list[str]) -> Figure:
+    """The last layer's first head: its map on the left, where the last position looks on the right."""
+    name, weights = layer
+    (T, S), figure = weights.shape[1:], Figure(figsize=(9, 3.2), layout="constrained")
+    left, right = figure.subplots(1, 2, width_ratios=[1, 1.6])
+    shown = np.ma.masked_equal(weights[0].numpy(), 0)
+    image = left.imshow(shown, norm=PowerNorm(0.5, 0, 1), aspect="auto", interpolation="nearest", cmap="viridis")
+    figure.colorbar(image, ax=left, label="weight")
+    left.set(xlabel="attended to", ylabel="position", title=f"{name}, head 1", box_aspect=T / S if T > 1 else None)
+    right.vlines(range(S), 0, weights[0, -1], color=COLOURS[0], linewidth=2)
+    right.set(xlabel="attended to", ylabel="weight", title=f"where position {T} looks", xlim=(-1, S), ylim=(0, None))
+    for place, steps in ((left.set_xticks, S), (left.set_yticks, T), (right.set_xticks, S)):
+        ticks = range(0, steps, -(-steps // 6))
+        place(list(ticks), [str(i + 1) for i in ticks])
+    size = WIDTH / sum(len(label) + 0.5 for label in labels)
+    if size > SMALLEST:
+        right.set_xticks(range(S), [label.replace("\n", "⏎") for label in labels], fontsize=min(9, size))
+        right.tick_params(axis="x", length=0)
+    freeze(figure)
+    return figure

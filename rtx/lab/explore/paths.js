@@ -1,0 +1,174 @@
+// Shortest paths through a channel of MC-RNN, and the gradients measured over the same distances.
+// Xu et al. (2019), Eq. 1 and §5.2.
+import { canvas, slider } from "./page.js";
+
+const ORANGE = "#de8f05", BLUE = "#0173b2", SKY = "#56b4e9";
+const CHAIN = 92, GAP = 40, PLOT = 210; // heights of the picture's parts, in CSS pixels
+
+/** m_t^k, Eq. (1). */
+const inDegree = (t, k, n) => ((((t - k - 1) % (n - 1)) + n - 1) % (n - 1)) + 1;
+
+/** The step that paths start from: it ends a block of channel 1. As `step_of` in paths.py. */
+const stepOf = (n, farthest) => 1 + (n - 1) * Math.ceil((farthest + n) / (n - 1));
+
+/** The steps on a shortest path from t back to t - distance: the longest edge is always best. */
+function path(t, k, n, distance) {
+  const steps = [t];
+  while (steps.at(-1) > t - distance) {
+    const here = steps.at(-1);
+    steps.push(Math.max(t - distance, here - inDegree(here, k, n)));
+  }
+  return steps;
+}
+
+const claimed = (n, distance) => Math.floor(distance / (n - 1)) + 1;
+const edges = (count) => `${count} edge${count === 1 ? "" : "s"}`;
+const power = (exponent) => (10 ** exponent >= 0.001 ? (10 ** exponent).toPrecision(2) : (10 ** exponent).toExponential(0));
+
+export function show(page) {
+  const { farthest, measured } = page.data, sizes = Object.keys(measured).map(Number).sort((a, b) => a - b);
+  slider(page, "n", { label: "block n", min: sizes[0], max: sizes.at(-1) });
+  const channel = slider(page, "channel", { label: "channel k", min: 1, max: 1 });
+  slider(page, "distance", { label: "distance l", min: 1, max: farthest });
+  const picture = canvas(page, { height: CHAIN + GAP + PLOT, label: "" });
+
+  /** The channel's last steps, with the path as arcs. */
+  function drawChain(pen, width, n, k, distance, steps) {
+    const t = steps[0], across = (width - 60) / (farthest + 1), radius = Math.min(9, across / 2 - 1.5), y = 60;
+    const x = (step) => width - 20 - (t - step + 0.5) * across;
+    pen.save();
+    pen.rect(30, 0, width, CHAIN);
+    pen.clip();
+    pen.strokeStyle = page.dark ? "#777" : "#aaa";
+    pen.fillStyle = page.dark ? "#ffffff18" : "#00000010";
+    let end = t;
+    while (inDegree(end, k, n) !== n - 1) end++; // of the block that t stands in
+    for (; end > t - farthest - 1; end -= n - 1) {
+      pen.beginPath();
+      pen.roundRect(x(end - n + 1) - radius - 3, y - radius - 3, (n - 1) * across + 2 * radius + 6, 2 * radius + 6, 12);
+      pen.fill();
+      pen.stroke();
+    }
+    pen.restore();
+    pen.strokeStyle = page.ink;
+    for (let step = t - farthest; step <= t; step++) {
+      pen.beginPath();
+      pen.arc(x(step), y, radius, 0, 2 * Math.PI);
+      pen.fillStyle = steps.includes(step) ? ORANGE : page.dark ? "#333" : "#fff";
+      pen.fill();
+      pen.stroke();
+    }
+    pen.strokeStyle = ORANGE;
+    pen.lineWidth = 2.5;
+    for (let i = 1; i < steps.length; i++) {
+      const [from, to] = [x(steps[i]), x(steps[i - 1])];
+      pen.beginPath();
+      pen.moveTo(from, y - radius);
+      pen.quadraticCurveTo((from + to) / 2, y - radius - 10 - 0.35 * (to - from), to, y - radius);
+      pen.stroke();
+    }
+    pen.lineWidth = 1;
+    pen.fillStyle = page.ink;
+    pen.textAlign = "center";
+    pen.fillText("t", x(t), y + radius + 14);
+    pen.fillText(`t − ${distance}`, x(t - distance), y + radius + 14);
+  }
+
+  /** Axes in a box; returns where a distance and a value between low and high stand. */
+  function axes(pen, box, low, high, title, ticks, name) {
+    const x = (distance) => box.x + (distance / farthest) * box.width;
+    const y = (value) => box.y + box.height * (1 - (value - low) / (high - low));
+    pen.strokeStyle = pen.fillStyle = page.ink;
+    pen.strokeRect(box.x, box.y + box.height, box.width, 0);
+    pen.strokeRect(box.x, box.y, 0, box.height);
+    pen.textAlign = "left";
+    pen.fillText(title, box.x, box.y - 12);
+    pen.textAlign = "center";
+    for (let distance = 0; distance <= farthest; distance += farthest > 30 ? 10 : 4)
+      pen.fillText(distance, x(distance), box.y + box.height + 11);
+    pen.fillText("distance l", box.x + box.width / 2, box.y + box.height + 27);
+    pen.textAlign = "right";
+    for (const tick of ticks) pen.fillText(name(tick), box.x - 6, y(tick));
+    return { x, y };
+  }
+
+  function line(pen, { x, y }, values, colour, dash, from, steps = false) {
+    pen.beginPath();
+    values.forEach((value, i) => {
+      if (steps && i) pen.lineTo(x(from + i - 0.5), y(values[i - 1])), pen.lineTo(x(from + i - 0.5), y(value));
+      pen[i ? "lineTo" : "moveTo"](x(from + i), y(value));
+    });
+    pen.strokeStyle = colour;
+    pen.setLineDash(dash);
+    pen.lineWidth = 2;
+    pen.stroke();
+    pen.setLineDash([]);
+    pen.lineWidth = 1;
+  }
+
+  function names(pen, { x, y }, entries) {
+    pen.textAlign = "left";
+    entries.forEach(([text, colour, dash], i) => {
+      pen.strokeStyle = colour;
+      pen.setLineDash(dash);
+      pen.lineWidth = 2;
+      pen.strokeRect(x, y + 16 * i, 22, 0);
+      pen.setLineDash([]);
+      pen.lineWidth = 1;
+      pen.fillStyle = page.ink;
+      pen.fillText(text, x + 28, y + 16 * i);
+    });
+  }
+
+  function mark(pen, x, box) {
+    pen.strokeStyle = ORANGE;
+    pen.strokeRect(x, box.y, 0, box.height);
+  }
+
+  /** Edges over distance: this channel, all channels as a band, and what the paper says. */
+  function drawPaths(pen, box, n, k, distance, t) {
+    const distances = Array.from({ length: farthest }, (_, i) => i + 1);
+    const lengths = (channel) => distances.map((d) => path(t, channel, n, d).length - 1);
+    const all = Array.from({ length: n - 1 }, (_, i) => lengths(i + 1)), top = Math.max(4, ...all.flat()) + 1;
+    const ticks = [0, Math.round(top / 2), top - 1];
+    const place = axes(pen, box, 0, top, "edges on the shortest path", ticks, String);
+    for (const one of all) line(pen, place, one, SKY, [], 1, true);
+    line(pen, place, all[k - 1], BLUE, [], 1, true);
+    line(pen, place, distances.map((d) => claimed(n, d)), page.ink, [3, 4], 1, true);
+    mark(pen, place.x(distance), box);
+    const entries = [[`channel ${k}`, BLUE, []], ["paper's bound", page.ink, [3, 4]]];
+    if (n > 2) entries.splice(1, 0, ["other channels", SKY, []]);
+    names(pen, { x: box.x + 10, y: box.y + 8 }, entries);
+    return all.map((one) => one[distance - 1]);
+  }
+
+  /** Measured gradients over distance, as powers of ten: this channel, and the smallest n there is. */
+  function drawGradients(pen, box, n, k, distance) {
+    const plain = measured[sizes[0]][0], own = measured[n][k - 1], low = Math.floor(Math.min(...plain, ...own));
+    const ticks = [0, Math.round(low / 2), low];
+    const place = axes(pen, box, low, 0.3, "gradient, as a share of that at l = 0", ticks, (one) => (one ? `1e${one}` : "1"));
+    line(pen, place, plain, page.ink, [3, 4], 0);
+    line(pen, place, own, BLUE, [], 0);
+    mark(pen, place.x(distance), box);
+    const first = sizes[0] === 2 ? "n = 2, a plain RNN" : `n = ${sizes[0]}, channel 1`;
+    names(pen, { x: box.x + 10, y: box.y + box.height - 30 }, [[`n = ${n}, channel ${k}`, BLUE, []], [first, page.ink, [3, 4]]]);
+  }
+
+  return ({ n, channel: chosen, distance }) => {
+    if (!measured[n]) n = sizes.reduce((best, one) => (Math.abs(one - n) < Math.abs(best - n) ? one : best));
+    channel.max = n - 1;
+    channel.disabled = n === 2;
+    const k = Math.min(chosen, n - 1), t = stepOf(n, farthest), steps = path(t, k, n, distance);
+    const { pen, width } = picture.begin(), half = width / 2, y = CHAIN + GAP;
+    drawChain(pen, width, n, k, distance, steps);
+    const box = { x: 44, y, width: half - 74, height: PLOT - 40 };
+    const lengths = drawPaths(pen, box, n, k, distance, t);
+    drawGradients(pen, { ...box, x: half + 44 }, n, k, distance);
+    const count = steps.length - 1, bound = claimed(n, distance), broken = count > bound;
+    const verdict = broken ? `a counterexample: the paper's bound is ${bound}` : `the paper's bound, ${bound}, holds`;
+    const others = n > 2 ? ` The channels need ${lengths.join(", ")}.` : "";
+    const told = `n = ${n}, channel ${k}: back over ${distance} the shortest path has ${edges(count)}; ${verdict}.${others}`;
+    picture.describe(told);
+    return `${told} Of the gradient ${power(measured[n][k - 1][distance])} is left.`;
+  };
+}

@@ -1,0 +1,142 @@
+// The position lab: ways to say where a key is, as heat maps, and what a query makes of them. All is computed here; of
+// Python's come queries, keys and what was learnt: Shaw's vectors, Transformer-XL's weights and biases.
+
+import { canvas, checkbox, css, diverging, heatMap, select, slider } from "./page.js";
+
+const LEFT = 44, TOP = 24, SIZE = 300; // of the map, in pixels
+
+const dot = (a, b) => a.reduce((sum, value, i) => sum + value * b[i], 0);
+
+/** Vaswani et al. (2017), §3.5: position t as D numbers, sines at even places and cosines at odd ones. */
+function sinusoid(t, D) {
+  return Array.from({ length: D }, (_, i) => {
+    const angle = t / 10000 ** ((i - (i % 2)) / D);
+    return i % 2 ? Math.cos(angle) : Math.sin(angle);
+  });
+}
+
+/** Shaw et al. (2018), Eq. (4): what the distance adds to a score; `vectors` are those of the distances -k … 0. */
+function shawScore({ queries, vectors }, t, s, clip) {
+  const row = vectors.length - 1 + Math.max(-clip, s - t);
+  return dot(queries[t], vectors[row]) / Math.sqrt(queries[t].length);
+}
+
+/** Dai et al. (2019), §3.3: the terms (a) to (d) of a query and a key. */
+function xlTerms({ queries, keys, weight, u, v }, t, s) {
+  const r = weight.map((row) => dot(row, sinusoid(t - s, row.length)));
+  const [q, k] = [queries[t], keys[s]];
+  return [dot(q, k), dot(q, r), dot(u, k), dot(v, r)].map((term) => term / Math.sqrt(u.length));
+}
+
+function softmax(scores) {
+  const most = Math.max(...scores), powers = scores.map((score) => Math.exp(score - most));
+  const sum = powers.reduce((a, b) => a + b, 0);
+  return powers.map((power) => power / sum);
+}
+
+const TERMS = ["content", "content_position", "global_content", "global_position"];
+const LABELS = ["(a) content", "(b) content, distance", "(c) content, any query", "(d) distance, any query"];
+
+export function show(page) {
+  const { length: T, width: D, shaw, xl } = page.data;
+  const steps = [...Array(T).keys()];
+  const table = steps.map((t) => sinusoid(t, D));
+  const terms = steps.map((t) => steps.slice(0, t + 1).map((s) => xlTerms(xl, t, s)));
+
+  const past = (t, score) => steps.slice(0, t + 1).map(score);
+  // a view: its rows of numbers, as many as there are positions; whether they are scores of the past; what they say
+  const views = {
+    sinusoids: {
+      rows: () => table,
+      names: ["number i of D", "position t"],
+      say: (t) => `Position ${t + 1} as ${D} numbers: quick waves on the left, slow ones on the right.`,
+    },
+    "products of sinusoids": {
+      rows: () => steps.map((t) => steps.map((s) => dot(table[t], table[s]) / (D / 2))),
+      names: ["position s", "position t"],
+      say: () => "A diagonal is a distance, and has one colour: the product of two positions depends on that alone.",
+    },
+    "Shaw's distances": {
+      rows: ({ clip }) => steps.map((t) => past(t, (s) => shawScore(shaw, t, s, clip))),
+      scores: true,
+      names: ["key s", "query t"],
+      say(t, { clip }) {
+        const far = Math.max(0, t + 1 - clip);
+        const shared = `the ${far} keys that are ${clip} or more steps back share one vector`;
+        return `Query ${t + 1} sees all of ${t + 1} keys. With k = ${clip}, ` +
+          (far > 1 ? `${shared}: the distinction ends there, not the view.` : "each distance has a vector of its own.");
+      },
+    },
+    "Transformer-XL": {
+      rows(state) {
+        const on = TERMS.map((term) => (state[term] ? 1 : 0));
+        return steps.map((t) => past(t, (s) => dot(terms[t][s], on)));
+      },
+      scores: true,
+      names: ["key s", "query t"],
+      say(t, state) {
+        const on = LABELS.filter((_, i) => state[TERMS[i]]).map((label) => label.slice(0, 3));
+        if (!on.length) return `All terms are off: query ${t + 1} gives each of its ${t + 1} keys the same weight.`;
+        const blind = !state.content_position && !state.global_position;
+        return `The scores are ${on.join(" + ")}${blind ? ": they do not know where a key is" : ""}.`;
+      },
+    },
+  };
+
+  select(page, "encoding", { options: Object.keys(views) });
+  slider(page, "position", { max: T - 1, text: (t) => t + 1 });
+  const clip = slider(page, "clip", { label: "clip k", min: 1, max: shaw.vectors.length - 1 });
+  const boxes = TERMS.map((term, i) => checkbox(page, term, { label: LABELS[i] }));
+
+  let rows = [], columns = T, width = SIZE;
+  const at = (x, y) => [Math.floor(((y - TOP) / SIZE) * T), Math.floor(((x - LEFT) / width) * columns)];
+  const picture = canvas(page, {
+    height: TOP + SIZE + 30,
+    label: "heat map of the encoding, and the chosen row as bars",
+    point(x, y) {
+      const [t, s] = at(x, y), value = s >= 0 && rows[t]?.[s];
+      return value === undefined || value === false ? "" : `row ${t + 1}, column ${s + 1}: ${value.toFixed(3)}`;
+    },
+  });
+  picture.element.onclick = ({ offsetX, offsetY }) => {
+    const [t, s] = at(offsetX, offsetY);
+    if (t >= 0 && t < T && s >= 0 && offsetX < LEFT + width) page.set({ position: t });
+  };
+
+  function draw(view, t) {
+    const { pen, width: whole } = picture.begin();
+    width = Math.min(SIZE, whole * 0.5);
+    columns = rows.at(-1).length;
+    const most = Math.max(1e-9, ...rows.flat().map(Math.abs));
+    const colour = (value) => (value === undefined ? "transparent" : css(diverging(value / most, page.dark)));
+    heatMap(pen, { x: LEFT, y: TOP, width, height: SIZE }, T, columns, (i, j) => colour(rows[i][j]));
+    pen.strokeStyle = "#de8f05";
+    pen.lineWidth = 2;
+    pen.strokeRect(LEFT, TOP + (t * SIZE) / T, width, SIZE / T);
+    pen.fillStyle = page.ink;
+    pen.fillText(`${view.names[0]} →`, LEFT, 12);
+    pen.fillText(`${view.names[1]} ↓`, 0, TOP + SIZE + 16);
+    pen.fillText(`blue ${(-most).toFixed(2)}, orange ${most.toFixed(2)}`, LEFT + 70, TOP + SIZE + 16);
+
+    const bars = view.scores ? softmax(rows[t]) : rows[t];
+    const x = LEFT + width + 50, step = (whole - x - 6) / columns;
+    const high = Math.max(...bars.map(Math.abs)), zero = view.scores ? TOP + SIZE : TOP + SIZE / 2;
+    const scale = (view.scores ? SIZE : SIZE / 2) / high;
+    pen.fillText(view.scores ? `softmax of row ${t + 1}: largest ${high.toFixed(3)}` : `row ${t + 1}`, x, 12);
+    pen.fillRect(x, zero, columns * step, 1);
+    pen.fillStyle = css(diverging(-0.8, page.dark));
+    bars.forEach((bar, s) => {
+      const size = Math.abs(bar * scale);
+      pen.fillRect(x + s * step, bar > 0 ? zero - size : zero, Math.max(1, step - 1), size);
+    });
+  }
+
+  return (state) => {
+    const view = views[state.encoding];
+    clip.parentElement.hidden = state.encoding !== "Shaw's distances";
+    for (const box of boxes) box.parentElement.hidden = state.encoding !== "Transformer-XL";
+    rows = view.rows(state);
+    draw(view, state.position);
+    return view.say(state.position, state);
+  };
+}

@@ -1,0 +1,189 @@
+"""Causality X-ray of any module: which outputs see the future, and which of its parts lets them.
+
+Reads exact derivatives, as `rtx.lab.xray` does for the whole.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import ipywidgets as widgets
+import torch
+from jaxtyping import Float
+from matplotlib.figure import Figure
+from torch import Tensor, nn
+
+from rtx.lab.explore.explorer import Explorer
+from rtx.lab.explore.reach import freeze, one_sequence, share_map, shares, show_shares
+from rtx.lab.jacobian import XRay
+from rtx.lab.jacobian import xray as look_through
+from rtx.lab.plots import COLOURS
+from rtx.nn.mode import evaluating
+
+WHOLE = "the whole module"
+LENGTH = 12
+MOST_OUTPUTS, MOST_PARTS = 512, 40  # a backward pass each; parts to choose from
+
+
+class Part(NamedTuple):
+    """A sub-module as the whole calls it: a function of the sequence that it reads there."""
+
+    function: nn.Module
+    x: Float[Tensor, "1 T D"]
+
+
+def xray(module: nn.Module, x: Float[Tensor, "1 T D"] | None = None) -> Explorer:
+    """Who sees whom in a module of your own, with controls `part` and `output`.
+
+    Each part that maps a sequence to one of the same length is looked through by itself, at what it reads when the
+    whole reads `x`. A part is called the source of a leak if it sees the future and none of its own parts does.
+
+    Args:
+        module: maps (1, T, D) to (1, T, …), or to a tuple whose first part is that; it is left as it is.
+        x: one short sequence; by default 12 steps of noise as wide as its `d_model`.
+
+    Raises:
+        ValueError: if `x` is not one finite (1, T, D) float sequence of at most 2,048 numbers, or missing where the
+            module has no `d_model`; if the output has another length, or more than 512 numbers.
+    """
+    x = _noise(module) if x is None else one_sequence(x).to(next(module.parameters(), x))
+    found = {WHOLE: Part(module, x), **parts_of(module, x)}
+    look = cache(lambda name: look_through(*found[name]))
+    leaking = {name for name in found if look(name).leaks}
+    sources = sorted(leaking - {above for name in leaking for above in found if _holds(above, name)})
+    T = x.shape[1]
+    picture = _Picture(T)
+
+    def update(part: str, output: int) -> str:
+        seen = look(part)
+        picture.show(seen, output, f"{part}: {'sees the future' if seen.leaks else 'causal'}")
+        return _sentence(part, seen, sources)
+
+    options = [(f"{name} (leaks)" if name in leaking else name, name) for name in found]
+    return Explorer(
+        picture.figure,
+        update,
+        "choose one part after the other: the first causal one below a leaking one is innocent; then move the output t",
+        part=widgets.Dropdown(options=options, value=WHOLE, description="part", layout=widgets.Layout(width="330px")),
+        output=widgets.IntSlider(T // 2, 1, T, description="output t"),
+    )
+
+
+def parts_of(module: nn.Module, x: Float[Tensor, "1 T D"]) -> dict[str, Part]:
+    """The sub-modules that read and return a sequence as long as `x`, by name, in the order in which they return.
+
+    Time may stand last in them, (1, D, T), as convolutions have it.
+
+    Raises:
+        ValueError: if what the module returns has another length, or a part more than 512 numbers.
+    """
+    found: dict[str, Part] = {}
+
+    def watch(name: str, part: nn.Module) -> Callable[..., None]:
+        def hook(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
+            pair: tuple[Any, Any] = (args[0] if args else None, _first(output))
+            for turned in (True, False) if isinstance(part, nn.Conv1d) else (False, True):
+                if all(_sequence(one, x.shape[1], turned) for one in pair):
+                    read = pair[0].mT if turned else pair[0]
+                    found.setdefault(name, Part(_Alone(part, args, kwargs, turned), read.detach()))
+                    return
+
+        return hook
+
+    handles = [
+        part.register_forward_hook(watch(name, part), with_kwargs=True) for name, part in module.named_modules() if name
+    ]
+    try:
+        with torch.no_grad(), evaluating(module):
+            output = _first(module(x))
+    finally:
+        for handle in handles:
+            handle.remove()
+    if _sequence(output, x.shape[1]) and output[0].numel() > MOST_OUTPUTS:
+        raise ValueError(f"module: expected an output of at most {MOST_OUTPUTS} numbers, got {output[0].numel()}")
+    kept = {name: part for name, part in found.items() if part.x.numel() <= 4 * MOST_OUTPUTS}
+    return dict(list(kept.items())[:MOST_PARTS])
+
+
+class _Alone(nn.Module):
+    """A part, called as the whole calls it, but for the sequence: where that is given twice, as keys, say, both."""
+
+    def __init__(self, part: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], turned: bool) -> None:
+        super().__init__()
+        self.part, self.args, self.kwargs, self.turned = part, args, kwargs, turned
+
+    def forward(self, x: Float[Tensor, "1 T D"]) -> Any:
+        """What the part makes of another sequence in the place of its first one."""
+        x = x.mT if self.turned else x
+        args = [x if one is self.args[0] else one for one in self.args]
+        kwargs = {name: x if one is self.args[0] else one for name, one in self.kwargs.items()}
+        output = _first(self.part(*args, **kwargs))
+        return output.mT if self.turned else output
+
+
+def _first(output: Any) -> Any:
+    return output[0] if isinstance(output, tuple) and output else output
+
+
+def _sequence(value: Any, length: int, turned: bool = False) -> bool:
+    if not isinstance(value, Tensor) or not value.is_floating_point() or value.ndim != 3:
+        return False
+    return value.shape[:: 2 if turned else 1][:2] == (1, length)
+
+
+def _noise(module: nn.Module) -> Float[Tensor, "1 T D"]:
+    width = getattr(module, "d_model", None)
+    if not isinstance(width, int):
+        raise ValueError("x: your module has no d_model, so give one sequence (1, time, width) for it to read")
+    noise = torch.randn(1, LENGTH, width, generator=torch.Generator().manual_seed(0))
+    return noise.to(next(module.parameters(), noise))
+
+
+def _holds(above: str, name: str) -> bool:
+    """Whether a part is one of the parts of another."""
+    return above != name and (above == WHOLE or name.startswith(f"{above}."))
+
+
+def _sentence(part: str, seen: XRay, sources: list[str]) -> str:
+    if sources == [WHOLE]:
+        source = " None of its parts leaks by itself: the leak is in how they are put together."
+    elif sources:
+        source = f" What leaks, without a part of its own that does: {', '.join(sources)}."
+    else:
+        source = ""
+    return f"{part[0].upper()}{part[1:]}. {told(seen)}{source}"
+
+
+def told(seen: XRay) -> str:
+    """An `XRay` in a sentence, with positions counted from 1 as in the picture."""
+    if not seen.leaks:
+        return f"Causal: no output depends on a later input; an output looks back over {seen.span} positions at most."
+    t, s = max(seen.leaks, key=lambda pair: seen.reach[pair].item())
+    return f"{len(seen.leaks)} pairs see the future: output {t + 1} depends on input {s + 1}, most of all."
+
+
+class _Picture:
+    """Left, which input moves which output; right, the row of one output, its future in orange."""
+
+    def __init__(self, length: int) -> None:
+        self.figure = Figure(figsize=(8.4, 3.6), layout="constrained")
+        self.map, self.row = self.figure.subplots(1, 2, width_ratios=(1, 0.9))
+        self.image = share_map(self.map, torch.ones(length, length))
+        self.frame = self.map.axhspan(0.5, 1.5, fill=False, edgecolor=COLOURS[1], linewidth=1.5)
+        self.bars = self.row.bar(range(1, length + 1), [1.0] * length)
+        self.now = self.row.axvline(1, color="0.4", linewidth=1, linestyle=":")
+        self.row.set(ylim=(0, 1.02), xlim=(0.3, length + 0.7), xlabel="input position s", ylabel="share")
+        self.row.set_title("output t: past blue, future orange")
+        freeze(self.figure)
+
+    def show(self, seen: XRay, output: int, title: str) -> None:
+        """The table of a part, and the row of one output in it."""
+        show_shares(self.image, seen.reach)
+        self.map.set_title(title, fontsize=10)
+        self.frame.set_y(output - 0.5)
+        self.now.set_xdata([output, output])
+        row = shares(seen.reach)[output - 1]
+        for s, (bar, share) in enumerate(zip(self.bars, row.tolist(), strict=True), 1):
+            bar.set_height(share)
+            bar.set_color(COLOURS[1] if s > output else COLOURS[0])
+        self.row.set_title(f"output {output}: past blue, future orange", fontsize=10)

@@ -1,0 +1,104 @@
+"""The channel explorer and the gradient-path lab in a browser: the page's arithmetic is torch's, controls move it."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from playwright.sync_api import Browser, expect
+from playwright.sync_api import Page as Tab
+
+from rtx import MCRNN, LanguageModel
+from rtx.lab import explore
+from rtx.lab.explore.channels import channel_weights
+from rtx.lab.explore.paths import path_length, step_of
+from rtx.tasks.vocabulary import UNKNOWN, vocabulary
+
+pytestmark = pytest.mark.browser
+
+WORDS = vocabulary("words and marks", [UNKNOWN, "few", "and", "far", "between", "."])
+LEFT, ROW = 84, 44  # of the picture in channels.js
+
+
+@pytest.fixture
+def tab(browser: Browser) -> Iterator[Tab]:
+    tab = browser.new_page()
+    faults, requests = [], []
+    tab.on("pageerror", lambda error: faults.append(str(error)))
+    tab.on("request", lambda request: requests.append(request.url))
+    yield tab
+    tab.close()
+    assert faults == [] and {url.split(":")[0] for url in requests} == {"file"}
+
+
+def pixels(tab: Tab) -> str:
+    return str(tab.locator("canvas").evaluate("canvas => canvas.toDataURL()"))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"cell": "lstm", "block": 4},
+        {"cell": "gru", "block": 3, "start": "clipped", "layers": 2},
+        {"cell": "rnn", "block": 5, "phase": "text"},
+    ],
+    ids=lambda options: options["cell"],
+)
+def test_the_page_computes_the_layers_weights(tab: Tab, tmp_path: Path, options: dict) -> None:
+    torch.manual_seed(0)
+    model = LanguageModel(MCRNN(6, **options), WORDS.size)
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.mul_(3)  # so that the channels differ
+    tab.goto(explore.channels(model, WORDS, "few . and").save(tmp_path / "a.html").as_uri())
+    text = "few and far between, unheard of . and few ."
+    tab.get_by_role("textbox", name="sentence").fill(text)
+    expected = channel_weights(model, WORDS, text)
+    assert expected.std(1).max() > 0.02
+    sentence, steps = tab.locator("[aria-live=polite]"), tab.get_by_role("slider", name="step")
+    for step, keys in ((len(expected), ["End"]), (2, ["Home", "ArrowRight"]), (3, ["ArrowRight"])):
+        for key in keys:
+            steps.press(key)
+        expect(sentence).to_contain_text("3 in grey: not in the vocabulary")
+        told = str(sentence.text_content()).split("weights: ")[1]
+        shown = [float(number) for number in re.findall(r"\d\.\d\d", told)]
+        assert shown == pytest.approx(expected[step - 1].tolist(), abs=0.011)
+
+
+def test_channels_are_moved_by_keyboard_and_mouse(tab: Tab, tmp_path: Path) -> None:
+    tab.goto(explore.channels().save(tmp_path / "a.html").as_uri())
+    sentence, seen = tab.locator("[aria-live=polite]"), {pixels(tab)}
+    expect(sentence).to_have_text("Before “between” the 3 channels read 1, 3 and 2 words.")
+    tab.get_by_role("slider", name="block").press("ArrowLeft")
+    expect(sentence).to_have_text("Before “between” the 2 channels read 1 and 2 words.")
+    seen.add(pixels(tab))
+    tab.get_by_role("slider", name="block").press("Home")
+    expect(sentence).to_have_text("Before “between” the one channel reads 1 word.")
+    seen.add(pixels(tab))
+    tab.get_by_role("slider", name="step").click(position={"x": 1, "y": 8})
+    expect(sentence).to_contain_text("Before “Home-grown” the one channel reads no word.")
+    seen.add(pixels(tab))
+    assert len(seen) == 4
+    tab.locator("canvas").hover(position={"x": LEFT + 90, "y": 26 + ROW * 0.7})
+    expect(tab.get_by_text("step 2, channel 1: “Home-grown champions”")).to_be_visible()
+    tab.get_by_role("textbox", name="sentence").fill("")
+    expect(sentence).to_have_text("Type a sentence.")
+
+
+def test_paths_are_those_of_the_graph_and_the_counterexample_is_found(tab: Tab, tmp_path: Path) -> None:
+    tab.goto(explore.paths().save(tmp_path / "a.html").as_uri())
+    sentence, before = tab.locator("[aria-live=polite]"), pixels(tab)
+    expect(sentence).to_contain_text("n = 4, channel 1: back over 6 the shortest path has 2 edges")
+    tab.get_by_role("slider", name="channel").press("End")
+    tab.get_by_role("slider", name="distance").press("Home")
+    tab.get_by_role("slider", name="distance").press("ArrowRight")
+    told = "channel 3: back over 2 the shortest path has 2 edges; a counterexample: the paper's bound is 1."
+    expect(sentence).to_contain_text(told)
+    assert pixels(tab) != before
+    tab.get_by_role("slider", name="block").press("ArrowRight")
+    n, t = 5, step_of(5, 24)
+    for distance in range(3, 7):
+        tab.get_by_role("slider", name="distance").press("ArrowRight")
+        lengths = ", ".join(str(path_length(t, k, distance, n)) for k in range(1, n))
+        expect(sentence).to_contain_text(f"The channels need {lengths}.")

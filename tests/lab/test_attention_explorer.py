@@ -1,0 +1,101 @@
+"""The attention explorer shows the weights of any model that `trace` understands, under the right labels."""
+
+import base64
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+import rtx
+from rtx.lab import explore, trace
+
+
+def unpacked(found: dict[str, Any]) -> np.ndarray:
+    steps = np.frombuffer(base64.b64decode(found["steps"]), "<u2").reshape(found["shape"])
+    return np.asarray(found["low"] + steps * (found["high"] - found["low"]) / 65535)
+
+
+BACKBONES = {
+    "R-Transformer": rtx.RTransformer(12, 2, 3, window=4),
+    "relative": rtx.Transformer(12, 2, 3, position="relative", clip=2),
+    "Transformer-XL": rtx.TransformerXL(12, 2, 3, segment=4, memory=3),
+    "Griffin": rtx.Griffin(12, layers=3, heads=3, window=4),
+}
+
+
+@pytest.mark.parametrize("name", BACKBONES)
+def test_it_holds_every_layers_weights(name: str) -> None:
+    torch.manual_seed(0)
+    model, x = BACKBONES[name], torch.randn(1, 7, 12)
+    page = explore.attention(model, x)
+    found = {key: array for key, array in trace(model, x).items() if key.endswith(("weights", "attention"))}
+    assert len(page.data["layers"]) == len(found) > 0
+    for layer, (key, weights) in zip(page.data["layers"], found.items(), strict=True):
+        assert key.startswith(layer["name"])
+        assert unpacked(layer["roots"]) ** 2 == pytest.approx(weights[0].numpy(), abs=1e-4)
+    assert page.data["labels"] == page.data["queries"] == [*"1234567"]
+    assert page.state == {"layer": len(found) - 1, "head": 0, "position": 6}
+
+
+def test_tokens_of_a_language_model_have_their_labels() -> None:
+    model = rtx.LanguageModel(rtx.RTransformer(8, 1, 2, window=3), 30)
+    page = explore.attention(model, torch.tensor([[3, 1, 4, 1]]), list("abca"), columns=2)
+    assert (page.data["labels"], page.data["same"], page.data["columns"]) == ([*"abca"], True, 2)
+    assert "[page of layer, head, position: " in page._repr_mimebundle_()[0]["text/plain"]
+
+
+def test_attention_of_one_step_is_one_row_and_steps_make_a_map() -> None:
+    page = explore.attention(rtx.FeedForwardAttention(), torch.randn(1, 9, 2))
+    assert page.data["layers"][0]["roots"]["shape"] == [1, 1, 9]
+    assert page.data["queries"] == ["1"]
+
+    torch.manual_seed(0)
+    model = rtx.rnnsearch(20, 20, "gru", d_model=8, layers=1)
+    source, target = torch.tensor([[1, 2, 3, 4, 5]]), torch.tensor([[6, 7, 8]])
+    page = explore.attention(model, (source, target), [*"abcde"], queries=[*"xyz"])
+    roots = page.data["layers"][0]["roots"]
+    assert roots["shape"] == [1, 3, 5]
+    assert (unpacked(roots) ** 2).sum(2) == pytest.approx(np.ones((1, 3)), abs=1e-3)
+    assert (page.data["labels"], page.data["queries"], page.data["same"]) == ([*"abcde"], [*"xyz"], False)
+
+
+class Mine(nn.Module):
+    def inside(self, x: Tensor) -> dict[str, Tensor]:
+        return {"weights": torch.eye(x.shape[1])[None, None]}
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x
+
+
+def test_a_module_of_ones_own_joins_by_its_inside() -> None:
+    page = explore.attention(Mine(), torch.zeros(1, 3, 1))
+    assert page.data["layers"][0]["name"] == "model"
+    assert (unpacked(page.data["layers"][0]["roots"])[0] == np.eye(3)).all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((rtx.RNN(4, 1), torch.randn(1, 5, 4)), "model: expected one whose bricks give attention weights, got none"),
+        ((rtx.Transformer(4, 1, 2), torch.randn(2, 5, 4)), "x: expected one sequence, a batch of 1, got 2"),
+        ((Mine(), torch.randn(1, 5, 4), [*"abcd"]), "labels: expected one for each of 5 positions, got 4"),
+        ((Mine(), torch.randn(1, 5, 4), None, [*"abcd"]), "queries: expected one for each of 5 positions, got 4"),
+        ((rtx.Transformer(4, 9, 4), torch.randn(1, 200, 4)), "data: expected at most 2,000,000 characters, got "),
+    ],
+)
+def test_what_cannot_be_shown_is_refused(arguments: tuple[Any, ...], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        explore.attention(*arguments)
+
+
+class Faint(Mine):
+    def inside(self, x: Tensor) -> dict[str, Tensor]:
+        return {"weights": torch.tensor([[1.0, 0.0], [1.0, 1e-20]])[None, None]}
+
+
+def test_a_small_weight_is_told_from_none() -> None:
+    page = explore.attention(Faint(), torch.zeros(1, 2, 1))
+    (seen, none), (_, faint) = unpacked(page.data["layers"][0]["roots"])[0]
+    assert (seen, none) == (1, 0) and 0 < faint < 1e-4

@@ -1,0 +1,102 @@
+"""The gradient-path lab: paths against a search of the graph, gradients against `reach`, and the layers it takes."""
+
+import itertools
+import math
+
+import pytest
+import torch
+
+from rtx.lab import explore, reach
+from rtx.lab.explore.paths import gradient_shares, path_length, step_of
+from rtx.nn import naive_recurrent as naive
+from rtx.nn.multi_channel import MultiChannelRNN
+
+FARTHEST = 12
+
+
+def searched(t: int, k: int, distance: int, n: int) -> int:
+    """The shortest path, breadth first, over edges found by walking from block to block."""
+    front, edges = {t}, 0
+    while t - distance not in front:
+        front = {s for node in front for s in range(naive.block_start(node, k, n, "equation"), node)}
+        edges += 1
+    return edges
+
+
+def layer_of(**options: object) -> MultiChannelRNN:
+    torch.manual_seed(0)
+    return MultiChannelRNN(3, 4, **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 7])
+def test_the_longest_edge_is_always_best(n: int) -> None:
+    for t, k, distance in itertools.product(range(20, 28), range(1, n), range(1, 15)):
+        assert path_length(t, k, distance, n) == searched(t, k, distance, n)
+
+
+@pytest.mark.parametrize("cell", ["rnn", "lstm"])
+def test_gradients_are_those_of_each_channels_last_state(cell: str) -> None:
+    layer = layer_of(block=3, cell=cell)
+    T = step_of(3, FARTHEST)
+    x = torch.randn(1, T, 3, generator=torch.Generator().manual_seed(0))
+    shares = gradient_shares(layer, FARTHEST)
+    assert shares.shape == (2, FARTHEST + 1)
+
+    class Channel(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return layer.channels(x)[:, :, 1]
+
+    moved = reach(Channel(), x)[-1].flip(0)[: FARTHEST + 1]
+    torch.testing.assert_close(shares[1], moved / moved[0])
+
+
+def test_a_gradient_lives_longer_in_larger_blocks() -> None:
+    measured = explore.paths(farthest=FARTHEST).data["measured"]
+    last = [max(channel[-1] for channel in measured[str(n)]) for n in range(2, 8)]
+    assert last == sorted(last) and last[-1] - last[0] > 1  # more than a power of ten
+
+
+def test_a_path_of_a_layer_of_ones_own_is_measured_as_it_is() -> None:
+    layer = layer_of(block=5, cell="gru", weight_dropout=0.5).train()
+    page = explore.paths([layer], farthest=9)
+    assert page.state["n"] == 5 and set(page.data["measured"]) == {"5"}
+    expected = gradient_shares(layer, 9).log10()
+    torch.testing.assert_close(torch.tensor(page.data["measured"]["5"]), expected, rtol=1e-3, atol=1e-3)
+    assert layer.training and all(weight.grad is None for weight in layer.parameters())
+
+
+def test_weights_of_zero_leave_no_gradient_and_no_nan() -> None:
+    layer = layer_of(cell="rnn")
+    torch.nn.init.zeros_(layer.weight_hh_l0)
+    shares = gradient_shares(layer, 4)
+    assert bool((shares[:, 0] == 1).all()) and 0 < shares[:, 1:].max() < 1e-30
+
+
+def test_the_step_that_paths_start_from_ends_a_block_of_channel_1_and_has_all_distances_behind_it() -> None:
+    for n in range(2, 9):
+        t = step_of(n, FARTHEST)
+        assert naive.block_start(t, 1, n, "equation") == t - (n - 1) and t > FARTHEST
+
+
+def test_the_still_figure_draws_every_channel_and_the_papers_bound() -> None:
+    left, right = explore.paths(farthest=FARTHEST).still.axes
+    lines = {line.get_label(): list(line.get_ydata()) for line in left.lines}
+    assert lines["paper's bound"] == [1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4, 5]
+    assert lines["channel 1"] == [math.ceil(d / 3) for d in range(1, 13)]
+    assert [line.get_label() for line in right.lines] == ["n = 2", "n = 4", "n = 7"]
+
+
+@pytest.mark.parametrize(
+    ("layers", "farthest", "message"),
+    [
+        ([], 9, "layers: expected MultiChannelRNN layers of phase 'equation', at least one"),
+        ([torch.nn.GRU(2, 2)], 9, "layers: expected MultiChannelRNN"),
+        ([layer_of(phase="text")], 9, "layers: expected MultiChannelRNN layers of phase 'equation'"),
+        ([layer_of(), layer_of()], 9, r"layers: expected one for each n, got n = \[4, 4\]"),
+        (None, 3, "farthest: expected 4 to 60, got 3"),
+        (None, 61, "farthest: expected 4 to 60, got 61"),
+    ],
+)
+def test_bad_input_is_named(layers: list[MultiChannelRNN] | None, farthest: int, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        explore.paths(layers, farthest)

@@ -1,0 +1,141 @@
+"""The causality X-ray names the part that lets the future in, of modules with a planted leak."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from rtx import RNN, RTransformer
+from rtx.lab import explore, reach
+from rtx.lab.explore.xray import WHOLE, parts_of
+
+T, D = 7, 6
+X = torch.randn(1, T, D, generator=torch.Generator().manual_seed(0))
+
+
+class Mixed(nn.Module):
+    """Recurrence, a convolution, attention and a linear layer, some of them causal."""
+
+    d_model = D
+
+    def __init__(self, padding: int = 2, masked: bool = True) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.recurrent = nn.GRU(D, D, batch_first=True)
+        self.convolution = nn.Conv1d(D, D, 3, padding=padding)
+        self.attention = nn.MultiheadAttention(D, 2, batch_first=True)
+        self.output = nn.Sequential(nn.Linear(D, D), nn.Tanh())
+        self.masked = masked
+
+    def forward(self, x: Tensor) -> Tensor:
+        length = x.shape[1]
+        h, _ = self.recurrent(x)
+        h = h + self.convolution(h.mT)[..., :length].mT
+        mask = torch.ones(length, length).triu(1).bool() if self.masked else None
+        mixed, _ = self.attention(h, h, h, attn_mask=mask, need_weights=False)
+        return self.output(h + mixed)
+
+
+class Backwards(nn.Module):
+    """Causal parts, put together so that the whole is not."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.recurrent = RNN(D)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, int]:
+        return self.recurrent(x.flip(1)).flip(1), 3
+
+
+def options(explorer: explore.Explorer) -> dict[str, str]:
+    return {name: label for label, name in explorer.controls["part"].options}
+
+
+def test_a_causal_module_is_acquitted() -> None:
+    explorer = explore.xray(Mixed(), X)
+    assert explorer.text == (
+        "The whole module. Causal: no output depends on a later input; an output looks back over 7 positions at most."
+    )
+    assert not any("leaks" in label for label in options(explorer).values())
+
+
+def test_the_attention_without_its_mask_is_found() -> None:
+    explorer = explore.xray(Mixed(masked=False), X)
+    assert explorer.text.startswith(f"The whole module. {T * (T - 1) // 2} pairs see the future: output ")
+    assert explorer.text.endswith("What leaks, without a part of its own that does: attention.")
+    assert options(explorer)["attention"] == "attention (leaks)" and options(explorer)["output"] == "output"
+    assert "Causal" in explorer.set(part="recurrent")
+
+
+def test_a_convolution_padded_on_both_sides_is_found_where_time_stands_last() -> None:
+    for width in (D, T):  # as wide as long: the shape does not tell time
+        conv = nn.Conv1d(width, width, 3, padding=1)
+        x = torch.randn(1, T, width, generator=torch.Generator().manual_seed(0))
+        explorer = explore.xray(nn.Sequential(nn.Linear(width, width), _Turned(conv)), x)
+        assert explorer.text.endswith("What leaks, without a part of its own that does: 1.part.")
+        assert explorer.set(part="1.part").startswith(f"1.part. {T - 1} pairs see the future: output ")
+
+
+class _Turned(nn.Module):
+    def __init__(self, part: nn.Module) -> None:
+        super().__init__()
+        self.part = part
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.part(x.mT).mT
+
+
+def test_a_leak_in_how_parts_are_put_together_is_told_so() -> None:
+    explorer = explore.xray(Backwards(), X)
+    assert explorer.text.endswith("None of its parts leaks by itself: the leak is in how they are put together.")
+
+
+def test_parts_are_looked_through_as_the_whole_calls_them() -> None:
+    model = RTransformer(D, 1, 2, 3)
+    found = parts_of(model, X)
+    attention = found["blocks.0.1.sublayer"]
+    before = model.blocks[0][0](X)  # type: ignore[index]
+    torch.testing.assert_close(attention.x, before)
+    expected = reach(model.blocks[0][1].sublayer, before)  # type: ignore[index, union-attr]
+    torch.testing.assert_close(reach(*attention), expected)
+
+
+def test_the_picture_shows_the_parts_table_and_the_outputs_row() -> None:
+    explorer = explore.xray(Mixed(padding=1), X)
+    explorer.set(part="convolution", output=3)
+    table, row = explorer.figure.axes[:2]
+    shown = table.images[0].get_array()
+    assert [bool(x) for x in ~shown.mask[2]] == [False, True, True, True, False, False, False]
+    heights = [bar.get_height() for bar in row.patches]
+    assert heights == pytest.approx(shown.filled(0)[2].tolist(), abs=1e-6)
+    colours = [bar.get_facecolor() for bar in row.patches]
+    assert len(set(colours[:3])) == 1 and len(set(colours[3:])) == 1 and colours[2] != colours[3]
+    before = explorer.picture.value
+    explorer.set(output=5)
+    assert explorer.picture.value != before
+
+
+def test_the_module_is_left_as_it_is() -> None:
+    model = RTransformer(D, 1, 2, 3, dropout=0.5).train()
+    explorer = explore.xray(model)
+    assert explorer.text == explore.xray(model).text and model.training
+    assert not any(part._forward_hooks for part in model.modules())
+    assert all(weight.grad is None for weight in model.parameters())
+
+
+@pytest.mark.parametrize(
+    ("module", "x", "message"),
+    [
+        (nn.Linear(D, D), None, "x: your module has no d_model"),
+        (nn.Linear(D, D), X[0], r"x: expected one sequence \(1, time, width\), got \(7, 6\)"),
+        (nn.Linear(D, D), X / 0, "x: expected finite numbers"),
+        (nn.Linear(D, 100), X, "module: expected an output of at most 512 numbers, got 700"),
+        (nn.Flatten(), X, r"model: expected an output \(1, 7, …\) for this x, got \(1, 42\)"),
+    ],
+)
+def test_bad_input_is_named(module: nn.Module, x: Tensor | None, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        explore.xray(module, x)
+
+
+def test_the_whole_stands_first() -> None:
+    assert next(iter(options(explore.xray(RNN(D))))) == WHOLE
