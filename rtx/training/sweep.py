@@ -137,9 +137,10 @@ class Sweep:
 
 
 def finished(study: optuna.Study) -> list[FrozenTrial]:
-    """The runs that came to their end, the best first."""
+    """The runs that came to their end, the best first; of equally good ones, the one that was so after fewer epochs."""
+    sign = -1 if study.direction is StudyDirection.MAXIMIZE else 1
     done = study.get_trials(states=(TrialState.COMPLETE,))
-    return sorted(done, key=lambda t: t.value or 0.0, reverse=study.direction is StudyDirection.MAXIMIZE)
+    return sorted(done, key=lambda t: (sign * (t.value or 0.0), t.user_attrs["epoch"]))
 
 
 def write_sign(sign: Path) -> None:

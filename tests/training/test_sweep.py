@@ -8,9 +8,10 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import optuna
 import pytest
 import torch
-from optuna.trial import TrialState
+from optuna.trial import TrialState, create_trial
 from run_tiny import main
 from test_survival import Beat, drain
 
@@ -52,6 +53,15 @@ def test_where_the_highest_score_is_best_the_highest_is_chosen(sweep, tiny_task,
     monkeypatch.setitem(TASKS, "tiny", lambda: replace(tiny_task, best="max"))
     scores = [trial.value for trial in finished(sweep.run(**CPU))]
     assert scores == sorted(scores, reverse=True)
+
+
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_of_equally_good_runs_the_one_that_took_fewer_epochs_comes_first(direction):
+    study = optuna.create_study(direction=direction)
+    for value, epoch in ((0.5, 1), (1.0, 7), (1.0, 2), (1.0, 3)):
+        study.add_trial(create_trial(value=value, user_attrs={"epoch": epoch}))
+    expected = [1, 2, 3, 7] if direction == "minimize" else [2, 3, 7, 1]
+    assert [trial.user_attrs["epoch"] for trial in finished(study)] == expected
 
 
 def test_a_run_whose_loss_explodes_has_failed_and_the_others_go_on(recipe, tmp_path):
