@@ -12,7 +12,7 @@
 # **Where does the time of a model go, and which of it was never needed?**
 #
 # The papers' models are small, yet their published code takes hours on a laptop. Here you find out why, and remove
-# it, in four steps that change no result: *hoist, fuse, block, recompute*.
+# it, in four steps that change no result, *hoist, fuse, block, recompute*, and a fifth that changes only the language.
 #
 # - **You will** measure a training step, take the windows apart, write a gradient by hand, and cut a softmax in two.
 # - **You learn** to count before you measure, to measure in turns, and what a backward pass has to keep.
@@ -154,11 +154,15 @@ checks.back_through_tanh(back_through_tanh)
 #
 # `rtx.nn.kernels.cells` has the three cells written out so, forward and backward, and `rtx.nn.kernels.local_rnn` makes one
 # `torch.autograd.Function` of all windows' steps. Weights get their gradient from a few large products at the end, not from
-# many small ones. It is what `LocalRNN` uses by default; its name is `"fused"`.
+# many small ones. Its name is `"fused"`, and it needs nothing but torch.
 
 # %%
-ways = {"gathered": lambda x: gathered(gru, x, M), "hoisted": hoisted, "fused": local}
-torch.testing.assert_close(local(x), gathered(gru, x, M))
+def fused(x):
+    with implementation("fused"):
+        return local(x)
+
+ways |= {"fused": fused}
+torch.testing.assert_close(fused(x), gathered(gru, x, M))
 hoist = race({name: training_step(way, x) for name, way in ways.items()})
 kept = {name: kept_bytes(lambda: way(x.requires_grad_())) / 2**20 for name, way in ways.items()}
 for name in ways:
@@ -285,7 +289,50 @@ print("computing the states twice is faster than keeping them:", times["fused"] 
 # At $T = 10{,}000$ and a hundred sequences, the lengths of the paper's last column, the states would take 400 MB, and what
 # autograd keeps with them several times that.
 #
-# ## 6. What it adds up to
+# ## 6. Leave Python
+#
+# What is left is the price of small operations: each reads its arrays from memory and writes another one, for the next to
+# read. `rtx/nn/kernels/native/` says the same functions in C++, sixteen numbers at a time, and there a number goes
+# from the product through the gates in a processor's register. Nothing is installed for that: your own compiler makes them
+# when they are first needed, in a few seconds, once. Without a compiler the fused ones stay.
+#
+# **Predict.** Three functions: windows of a GRU, attention with dropout, pooling over 2,000 steps. Which gains the most?
+#
+# <details><summary>Answer</summary>
+#
+# Pooling: its arithmetic is a handful of operations for each number, and it was moved to memory and back between any two of
+# them. Windows gain least: there the large products take most of the time, and those were in C++ before.
+#
+# </details>
+
+# %%
+from rtx.nn.kernels.local_rnn import local_rnn
+
+weights = [gru.weight_ih_l0, gru.weight_hh_l0, gru.bias_ih_l0, gru.bias_hh_l0, M, "gru"]
+windows, heads, steps = torch.randn(B, T, D), torch.randn(4, 2, 512, 16), torch.randn(50, 2000, 2)
+chosen = local_rnn.choose(windows, *weights)  # "native", or "fused" where there is no compiler
+gains = {}
+for name, run, data in [
+    ("windows", lambda impl: lambda x: local_rnn(x, *weights, impl=impl), windows),
+    ("attention", attend, heads),
+    ("pooling", pool, steps),
+]:
+    times = race({impl: training_step(run(impl), data) for impl in {"fused", chosen}})
+    gains[name] = times["fused"] / times[chosen]
+
+# %%
+fig, ax = plt.subplots(figsize=(6, 1.8))
+ax.barh(list(gains), list(gains.values()), color=plots.COLOURS[0])
+ax.axvline(1, color="0.4", linewidth=1)
+ax.set(xlabel="times as fast as fused", xlim=(0, None))
+ax.invert_yaxis()
+plt.show()
+print("what rtx chooses by itself is never the slower one:", chosen == "fused" or min(gains.values()) > 0.9)
+
+# %% [markdown]
+# There `attention.cpp` is section 4 again, eight queries at a time, and `pooling.cpp` section 5.
+#
+# ## 7. What it adds up to
 #
 # `make bench` runs whole training steps, at the papers' sizes, against the published way, torch's own Transformer, TCN
 # and LSTM, with the machine's ceiling beside them. This is its committed result; `benchmarks/README.md` says how to read it.
@@ -325,9 +372,10 @@ for channels in (1, 2, 3, 4):
 # - *Fuse* small operations, and write the gradient of the whole: less is kept, less is moved.
 # - *Block* what is large: a softmax needs its row's sum, not its row.
 # - *Recompute* what is cheap to compute and dear to keep.
+# - Last, write the inner loop where a number can stay in a register.
 # - None of these changed a result: each fast path is held to its naive twin by a test, outputs and gradients.
 #
-# **Quiz.** 1. Which of the four would not help an LSTM over the whole sequence? 2. Dropout masks are random: how can
+# **Quiz.** 1. Which of the first four would not help an LSTM over the whole sequence? 2. Dropout masks are random: how can
 # a block's weights be computed again?
 #
 # <details><summary>Answers</summary>
@@ -338,4 +386,4 @@ for channels in (1, 2, 3, 4):
 # </details>
 #
 # **Back:** [Model music](11_model_music.ipynb) · **Index:** [README](../README.md) · **On:**
-# [Start here](00_start_here.ipynb) lists the notebooks.
+# [Model language](13_model_language.ipynb)

@@ -1,7 +1,6 @@
-"""The `rtx` command: list, data, train, sweep, evaluate, generate, translate, table."""
+"""The `rtx` command: list, data, train, sweep, evaluate, generate, translate, table, ledger."""
 
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from rtx.cli.generate import generate
+from rtx.cli.ledger import ledger_app, table_
 from rtx.cli.sweep import sweep_
 from rtx.cli.train import train_
 from rtx.cli.translate import evaluate_, translate_
@@ -17,22 +17,13 @@ from rtx.models import MODELS, TRANSLATORS, WHOLE
 from rtx.models.cards import CARDS
 from rtx.tasks import TASKS, data
 from rtx.tasks.build import parameters
-from rtx.training import table as tables
-from rtx.training.ledger import LEDGER
-from rtx.training.recipe import load_recipe, recipe_names
+from rtx.training.recipe import recipe_names
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, help="R-Transformer and its family.")
 data_app = typer.Typer(no_args_is_help=True, help="The benchmark data: fetch them, or check what is there.")
 app.add_typer(data_app, name="data")
+app.add_typer(ledger_app, name="ledger")
 console = Console()
-
-
-class Format(StrEnum):
-    """How a table is printed."""
-
-    terminal = "terminal"
-    markdown = "markdown"
-    html = "html"
 
 
 class Kind(StrEnum):
@@ -97,30 +88,7 @@ app.command("sweep", epilog="Example: rtx sweep nottingham gru --set learning_ra
 app.command("evaluate", epilog="Example: rtx evaluate best.safetensors --split validation")(evaluate_)
 app.command("generate", epilog="Example: rtx generate best.safetensors --temperature 0.8 --seed 1")(generate)
 app.command("translate", epilog="Example: rtx translate best.safetensors --beam 5 < german.txt")(translate_)
-
-
-@app.command("table", epilog="Example: rtx table nottingham --format markdown")
-def table_(
-    recipe: str,
-    format: Annotated[Format, typer.Option(help="How to print it.")] = Format.terminal,
-    results: Annotated[Path, typer.Option(help="The ledger's folder.")] = LEDGER,
-) -> None:
-    """Print a paper's table with our numbers beside the paper's."""
-    loaded = load_recipe(recipe)
-    rows = tables.rows(loaded, results)
-    if format is not Format.terminal:
-        typer.echo(tables.to_markdown(rows) if format is Format.markdown else tables.to_html(rows))
-        return
-    drawn = Table(title=f"{loaded.title} ({loaded.source})", box=SIMPLE_HEAD, padding=0, show_edge=False)
-    for name in tables.HEADER[:-1]:
-        drawn.add_column(name, no_wrap=name == "model", min_width=len(name))
-    for row in rows:
-        drawn.add_row(*row[:-1])
-    console.print(drawn)
-    # below the table: a processor's name would take half the width of a terminal
-    for hardware in sorted({row.hardware for row in rows if row.hardware}):
-        models = ", ".join(dict.fromkeys(row.model for row in rows if row.hardware == hardware))
-        console.print(f"hardware of {models}: {hardware}", highlight=False)
+app.command("table", epilog="Example: rtx table nottingham --format markdown")(table_)
 
 
 def main() -> None:

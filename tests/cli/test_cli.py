@@ -17,6 +17,7 @@ from rtx.models import MODELS, TRANSLATORS, WHOLE
 from rtx.models.cards import CARDS
 
 NAMES = ("list", "data", "data fetch", "data check", "train", "sweep", "evaluate", "generate", "translate", "table")
+NAMES += ("ledger check",)
 COMMANDS = tuple(name.split() for name in NAMES)
 
 

@@ -1,0 +1,73 @@
+"""`rtx table` and `rtx ledger`: the papers' tables with our numbers, and whether these hold."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from rtx.training import table as tables
+from rtx.training.audit import audit
+from rtx.training.ledger import LEDGER
+from rtx.training.recipe import Recipe, load_recipe, recipe_names
+
+ALL = "all"
+
+console = Console()
+ledger_app = typer.Typer(no_args_is_help=True, help="The finished runs.")
+
+
+class Format(StrEnum):
+    """How a table is printed."""
+
+    terminal = "terminal"
+    markdown = "markdown"
+    html = "html"
+
+
+def table_(
+    recipe: Annotated[str, typer.Argument(help='A recipe; "all" prints every table.')],
+    format: Annotated[Format, typer.Option(help="How to print it.")] = Format.terminal,
+    results: Annotated[Path, typer.Option(help="The ledger's folder.")] = LEDGER,
+) -> None:
+    """Print a paper's table with our numbers beside the paper's."""
+    loaded = [load_recipe(name) for name in (recipe_names() if recipe == ALL else [recipe])]
+    found = {one.name: tables.rows(one, results) for one in loaded}
+    for one in loaded:
+        _print(one, found[one.name], format)
+    if recipe == ALL and format is Format.terminal:
+        models = [(name, row.model, bool(row.seeds)) for name, rows in found.items() for row in rows]
+        filled = len({(name, model) for name, model, ran in models if ran})
+        runs = sum(ran for *_, ran in models)
+        cells = len({(name, model) for name, model, _ in models})
+        console.print(f"{filled} of {cells} rows have been run, at one scale or variant or more: {runs} cells")
+
+
+@ledger_app.command("check", epilog="Example: rtx ledger check")
+def check(results: Annotated[Path, typer.Option(help="The ledger's folder.")] = LEDGER) -> None:
+    """Check every run: whole, of a commit in the history, on the data of today, with its command."""
+    faults = audit(results)
+    for fault in faults:
+        typer.echo(fault, err=True)
+    typer.echo(f"{len(list(results.glob('**/*.json')))} runs, {len(faults)} faults")
+    if faults:
+        raise typer.Exit(1)
+
+
+def _print(recipe: Recipe, rows: list[tables.Row], format: Format) -> None:
+    if format is not Format.terminal:
+        typer.echo(tables.to_markdown(rows) if format is Format.markdown else tables.to_html(rows))
+        return
+    drawn = Table(title=f"{recipe.title} ({recipe.source})", box=SIMPLE_HEAD, padding=0, show_edge=False)
+    for name in tables.HEADER[:-1]:
+        drawn.add_column(name, no_wrap=name == "model", min_width=len(name))
+    for row in rows:
+        drawn.add_row(*row[:-1])
+    console.print(drawn)
+    # below the table: a processor's name would take half the width of a terminal
+    for hardware in sorted({row.hardware for row in rows if row.hardware}):
+        models = ", ".join(dict.fromkeys(row.model for row in rows if row.hardware == hardware))
+        console.print(f"hardware of {models}: {hardware}", highlight=False)

@@ -1,0 +1,77 @@
+"""What is wrong with the ledger: a number is worth what stands behind it."""
+
+import math
+import shlex
+import subprocess
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from rtx.tasks import task_by_name
+from rtx.training.ledger import LEDGER, Result, read_result
+from rtx.training.recipe import load_recipe, recipe_names
+
+HERE = Path(__file__).parents[1]
+
+
+def audit(ledger: Path = LEDGER) -> list[str]:
+    """A sentence for each fault of each file: none, if every number can be traced and run again.
+
+    A file must be whole and name a row of a recipe, a clean commit of this repository's history, the data that the
+    recipe's task has today, and the command that makes it.
+    """
+    return [f"{path}: {fault}" for path in sorted(ledger.glob("**/*.json")) for fault in _faults(path)]
+
+
+def _faults(path: Path) -> Iterator[str]:
+    try:
+        result = read_result(path)
+    except ValueError as error:
+        yield str(error).removeprefix(f"{path}: ")
+        return
+    if result.recipe not in recipe_names() or result.model not in load_recipe(result.recipe).models:
+        yield f"no recipe has a row {result.model!r} of {result.recipe!r}"
+        return
+    if path.parent.name != result.recipe:
+        yield f"a run of {result.recipe} lies in the folder of {path.parent.name}"
+    if not (math.isfinite(result.validation) and math.isfinite(result.test) and result.epoch >= 1):
+        yield "its numbers are not finite, or its epoch is below 1"
+    yield from _commit(result)
+    yield from _data(result)
+    yield from _command(result)
+
+
+def _commit(result: Result) -> Iterator[str]:
+    if result.commit is None or result.commit.endswith("-dirty"):
+        yield f"it was not made by a commit: {result.commit}"
+    elif is_in_history(result.commit) is False:
+        yield f"its commit is not in this repository: {result.commit}"
+
+
+@cache
+def is_in_history(commit: str) -> bool | None:
+    """Whether it is an ancestor of what is checked out; None where git cannot tell: no repository, or a shallow one."""
+
+    def git(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(["git", *arguments], cwd=HERE, capture_output=True, text=True, check=False)
+
+    try:
+        whole = git("rev-parse", "--is-shallow-repository").stdout.strip() == "false"
+    except FileNotFoundError:
+        return None
+    return git("merge-base", "--is-ancestor", commit, "HEAD").returncode == 0 if whole else None
+
+
+def _data(result: Result) -> Iterator[str]:
+    plan = load_recipe(result.recipe).plan(result.model, scale=result.scale)
+    expected = task_by_name(plan.task, **plan.task_arguments).sha256()
+    if result.data_sha256 != expected:
+        yield f"its data has the checksum {result.data_sha256}, today's is {expected}"
+
+
+def _command(result: Result) -> Iterator[str]:
+    words = shlex.split(result.command)
+    if words[:1] != ["rtx"] or words[1:2] not in (["train"], ["sweep"]):
+        yield f"its command is none of ours: {result.command}"
+    elif words[2:4] != [result.recipe, result.model]:
+        yield f"its command makes another row: {result.command}"

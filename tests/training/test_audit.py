@@ -1,0 +1,78 @@
+"""The ledger holds no number without what stands behind it."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from rtx.training import audit as audits
+from rtx.training.audit import audit, is_in_history
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_ledger_has_no_fault():
+    assert audit(ROOT / "results") == []
+    assert list((ROOT / "results").glob("*/*.json"))
+
+
+@pytest.fixture
+def damaged(tmp_path):
+    """A copy of one run, to be changed: its file and its content."""
+    (source, *_) = sorted((ROOT / "results" / "nottingham").glob("gru-*.json"))
+    path = tmp_path / "nottingham" / source.name
+    path.parent.mkdir()
+    shutil.copy(source, path)
+    return path, json.loads(path.read_text())
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        ({"commit": None}, "it was not made by a commit: None"),
+        ({"commit": "a" * 40 + "-dirty"}, "it was not made by a commit: aaa"),
+        ({"data_sha256": "0"}, "its data has the checksum 0, today's is "),
+        ({"model": "lstm"}, "its command makes another row: rtx train nottingham gru"),
+        ({"model": "perceptron"}, "no recipe has a row 'perceptron' of 'nottingham'"),
+        ({"command": "python train.py"}, "its command is none of ours: python train.py"),
+        ({"test": float("nan")}, "its numbers are not finite"),
+        ({"more": 1}, "expected the keys of a run, missing or unknown: "),
+    ],
+)
+def test_each_fault_is_named_with_its_file(damaged, change, fault):
+    path, content = damaged
+    assert audit(path.parents[1]) == []
+    path.write_text(json.dumps(content | change))
+    (found,) = audit(path.parents[1])
+    assert found.startswith(f"{path}: {fault}")
+
+
+def test_a_file_cut_short_or_in_anothers_folder_is_named(damaged):
+    path, _ = damaged
+    other = path.parents[1] / "jsb" / path.name
+    other.parent.mkdir()
+    path.rename(other)
+    assert audit(path.parents[1]) == [f"{other}: a run of nottingham lies in the folder of jsb"]
+    other.write_text(other.read_text()[:50])
+    (found,) = audit(path.parents[1])
+    assert "the file is damaged" in found
+
+
+def test_a_commit_of_the_history_is_known_and_another_is_not(tmp_path, monkeypatch):
+    def git(*arguments):
+        named = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+        done = subprocess.run(["git", *named, *arguments], cwd=tmp_path, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    git("init", "-q")
+    git("commit", "-q", "--allow-empty", "-m", "one")
+    monkeypatch.setattr(audits, "HERE", tmp_path)
+    is_in_history.cache_clear()
+    assert is_in_history(git("rev-parse", "HEAD")) is True
+    assert is_in_history("a" * 40) is False
+    monkeypatch.setattr(audits, "HERE", tmp_path.parent)
+    is_in_history.cache_clear()
+    assert is_in_history("a" * 40) is None
+    is_in_history.cache_clear()
