@@ -40,8 +40,8 @@ class Row(NamedTuple):
     hardware: str = ""
 
 
-def rows(recipe: Recipe, ledger: Path = LEDGER) -> list[Row]:
-    """One line per row, scale, variant and budget; seeds are averaged. "not run" where the ledger has nothing.
+def cells(recipe: Recipe, ledger: Path = LEDGER) -> dict[str, list[list[Result]]]:
+    """Each row's runs, those of one variant, scale, budget and hardware together: they differ in their seeds.
 
     Raises:
         ValueError: if a file of the ledger is damaged.
@@ -49,13 +49,27 @@ def rows(recipe: Recipe, ledger: Path = LEDGER) -> list[Row]:
     runs = defaultdict(list)
     for result in read_results(recipe.name, ledger):
         runs[result.model, result.scale, result.variant, result.budget, result.hardware].append(result)
+    found = sorted(runs.items(), key=str)
+    return {model: [group for key, group in found if key[0] == model] for model in recipe.models}
+
+
+def rows(recipe: Recipe, ledger: Path = LEDGER) -> list[Row]:
+    """One line per row, scale, variant and budget; seeds are averaged. "not run" where the ledger has nothing.
+
+    Raises:
+        ValueError: if a file of the ledger is damaged.
+    """
     table = []
-    for model in recipe.models:
-        paper = recipe.paper(model)
-        printed = "-" if paper is None else f"{paper:.2f}"
-        found = [group for key, group in sorted(runs.items(), key=str) if key[0] == model]
-        table += [_row(printed, group) for group in found] or [Row(model, printed, "not run")]
+    for model, groups in cells(recipe, ledger).items():
+        paper = printed(recipe, model)
+        table += [row(paper, group) for group in groups] or [Row(model, paper, "not run")]
     return table
+
+
+def printed(recipe: Recipe, model: str) -> str:
+    """The paper's number, "-" where it has none."""
+    paper = recipe.paper(model)
+    return "-" if paper is None else f"{paper:.2f}"
 
 
 def best_runs(recipe: Recipe, ledger: Path = LEDGER) -> dict[str, Result]:
@@ -71,7 +85,8 @@ def best_runs(recipe: Recipe, ledger: Path = LEDGER) -> dict[str, Result]:
     return {model: better(found, key=lambda r: r.validation) for model, found in runs.items()}
 
 
-def _row(paper: str, runs: Sequence[Result]) -> Row:
+def row(paper: str, runs: Sequence[Result]) -> Row:
+    """The line of runs that differ in their seeds."""
     first = runs[0]
     return Row(
         model=first.model,

@@ -1,0 +1,76 @@
+"""The ledger browser: a paper's table with our numbers beside the paper's; a click says what stands behind one."""
+
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from rtx.lab.explore.page import Page
+from rtx.lab.plots import COLOURS, new_figure
+from rtx.tasks import task_by_name
+from rtx.training import table as tables
+from rtx.training.ledger import LEDGER
+from rtx.training.recipe import Recipe, load_recipe, recipe_names
+
+SCRIPT = Path(__file__).with_name("ledger.js")
+SHOWN = ("ours", "variant", "seeds", "epoch", "validation", "budget", "parameters", "hardware")
+
+
+def ledger(recipe: str = "nottingham", results: str | Path = LEDGER) -> Page:
+    """Every paper's table, with a choice of the table, and a button for each of its cells.
+
+    Args:
+        recipe: the one shown at first.
+        results: the ledger's folder.
+
+    Raises:
+        ValueError: if there is no such recipe, or a file of the ledger is damaged.
+    """
+    load_recipe(recipe)
+    data = {name: _table(load_recipe(name), Path(results)) for name in recipe_names()}
+    still = _still(data[recipe])
+    caption = "find a number of ours far from the paper's: how long was it trained, and what would settle it?"
+        "find a number of ours that is far from the paper's: who ran it, for how long, and how would you settle it?"
+    )
+    return Page(SCRIPT, data, still, caption, table=recipe, cell="")
+
+
+def _table(recipe: Recipe, folder: Path) -> dict[str, Any]:
+    found = tables.cells(recipe, folder)
+    task = task_by_name(recipe.task)
+    return {
+        "title": recipe.title,
+        "source": recipe.source,
+        "metric": task.metric,
+        "best": "highest" if task.best == "max" else "lowest",
+        "rows": [_row(recipe, model, groups) for model, groups in found.items()],
+    }
+
+
+def _row(recipe: Recipe, model: str, groups: list[list[Any]]) -> dict[str, Any]:
+    paper = tables.printed(recipe, model)
+    lines = [(tables.row(paper, group)._asdict(), group[0].command) for group in groups]
+    return {
+        "model": model,
+        "paper": paper,
+        "cells": [{key: line[key] for key in SHOWN} | {"command": command} for line, command in lines],
+        "command": f"rtx train {recipe.name} {model}",
+    }
+
+
+def _still(table: dict[str, Any]) -> Figure:
+    """Paper and ours as dots, a row for each model."""
+    rows = table["rows"]
+    figure, [ax] = new_figure(7.2, 0.9 + 0.34 * len(rows))
+    for y, row in enumerate(rows):
+        if row["paper"] != "-":
+            ax.plot(float(row["paper"]), y, "o", color="0.5", fillstyle="none", label="paper")
+        for cell in row["cells"]:
+            ax.plot(float(cell["ours"].split()[0]), y, "o", color=COLOURS[0], label="ours")
+    ax.set_yticks(range(len(rows)), [row["model"] for row in rows])
+    ax.set(xlabel=f"{table['metric']}: the {table['best']} is best", title=f"{table['title']} ({table['source']})")
+    ax.set_ylim(len(rows) - 0.5, -0.5)
+    handles = dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
+    if handles:
+        ax.legend(handles.values(), handles.keys(), frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
+    return figure

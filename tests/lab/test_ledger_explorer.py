@@ -1,0 +1,46 @@
+"""The ledger browser shows what the ledger says, and what it does not have."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from rtx.lab import explore
+from rtx.training.recipe import load_recipe, recipe_names
+from rtx.training.table import rows
+
+RESULTS = Path(__file__).parents[2] / "results"
+
+
+def test_every_table_has_the_lines_that_the_command_prints():
+    page = explore.ledger("nottingham", RESULTS)
+    assert sorted(page.data) == sorted(recipe_names())
+    for name, table in page.data.items():
+        lines = [
+            (row["model"], row["paper"], cell["ours"], cell["budget"])
+            for row in table["rows"]
+            for cell in row["cells"] or [{"ours": "not run", "budget": ""}]
+        ]
+        assert lines == [(r.model, r.paper, r.ours, r.budget) for r in rows(load_recipe(name), RESULTS)]
+
+
+def test_a_run_brings_its_command_and_a_missing_one_says_how_to_run_it():
+    table = explore.ledger("nottingham", RESULTS).data["nottingham"]
+    row = {one["model"]: one for one in table["rows"]}
+    assert row["gru"]["cells"][0]["command"] == "rtx train nottingham gru --seed 0"
+    assert row["rnn"]["command"] == "rtx train nottingham rnn"
+    assert (table["metric"].split()[0], table["best"]) == ("NLL", "lowest")
+
+
+def test_an_empty_ledger_is_shown_and_a_damaged_one_named(tmp_path):
+    page = explore.ledger("mnist", tmp_path)
+    assert not any(row["cells"] for row in page.data["mnist"]["rows"])
+    assert "png" in str(page._repr_mimebundle_()[0].keys())
+    shutil.copytree(RESULTS / "nottingham", tmp_path / "nottingham")
+    (path, *_) = sorted((tmp_path / "nottingham").iterdir())
+    path.write_text(json.dumps({"recipe": "nottingham"}))
+    with pytest.raises(ValueError, match="missing or unknown"):
+        explore.ledger("mnist", tmp_path)
+    with pytest.raises(ValueError, match="did you mean 'mnist'"):
+        explore.ledger("minst", tmp_path)
