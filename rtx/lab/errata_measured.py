@@ -1,0 +1,115 @@
+"""Errata that a model's gradients or outputs settle."""
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from rtx.lab.errata import Erratum, Evidence
+from rtx.models import FeedForwardAttention, RTransformer
+from rtx.nn import LocalRNN
+from rtx.nn.relative import RelativeAttention
+
+CLIP = 0.15
+
+
+def clip_meter() -> Evidence:
+    """The gradient's norm at the optimiser's step, for the two orders of clipping and backward()."""
+    torch.manual_seed(0)
+    model = nn.Sequential(RTransformer(16, 2, 2, 4), nn.Linear(16, 8))
+    x, target = torch.randn(4, 20, 16), torch.randn(4, 20, 8)
+
+    def norm(first: str) -> float:
+        model.zero_grad(set_to_none=True)
+        loss = F.mse_loss(model(x), target, reduction="sum")
+        steps = {"clip": lambda: nn.utils.clip_grad_norm_(model.parameters(), CLIP), "backward": loss.backward}
+        for name in (first, "backward" if first == "clip" else "clip"):
+            steps[name]()
+        return float(torch.stack([p.grad.norm() for p in model.parameters() if p.grad is not None]).norm())
+
+    bars = {"clip, then backward": norm("clip"), "backward, then clip": norm("backward"), "the limit": CLIP}
+    kept = bars["backward, then clip"] <= CLIP * 1.001
+    free = bars["clip, then backward"] > CLIP
+    return Evidence(bars, "norm of the gradient", f"Clipping first clips nothing: {free and kept}.")
+
+
+def padding() -> Evidence:
+    """How far the first states of a window move if its pads are read by the cell, and not left out."""
+    torch.manual_seed(0)
+    window = 5
+    local = LocalRNN(8, window)
+    nn.init.uniform_(local.bias_ih_l0, -0.5, 0.5)
+    x = torch.randn(1, 8, 8)
+    cell = nn.GRU(8, 8, batch_first=True)
+    cell.load_state_dict(local.state_dict())
+    with torch.no_grad():
+        read = local(x)[0]
+        skipped = torch.stack([cell(x[:, max(0, t - window + 1) : t + 1])[0][0, -1] for t in range(8)])
+        moved = (read - skipped).norm(dim=1) / skipped.norm(dim=1)
+    bars = {f"state {t + 1}": 100 * moved[t].item() for t in range(8)}
+    first = bool((moved[: window - 1] > 1e-3).all() and (moved[window - 1 :] < 1e-5).all())
+    return Evidence(bars, "difference (% of the state's norm)", f"The first M - 1 states differ, no other: {first}.")
+
+
+def rectifier() -> Evidence:
+    """The share of fresh models whose output has no gradient, for the two leaky rectifiers."""
+    x = torch.rand(20, 50, 2, generator=torch.Generator().manual_seed(0))
+
+    def dead(leak: str) -> float:
+        stuck = 0
+        for seed in range(100):
+            torch.manual_seed(seed)
+            model = FeedForwardAttention(leak=leak)
+            model(x).sum().backward()
+            gradient = model.output.weight.grad
+            stuck += gradient is None or not bool(gradient.any())
+        return float(stuck)
+
+    bars = {"max(x, .01), as printed": dead("printed"), "max(x, .01 x), as coded": dead("coded")}
+    printed, coded = bars.values()
+    verdict = f"As printed, many models can never learn; as coded, none is stuck: {printed > 20 and coded == 0}."
+    return Evidence(bars, "models of 100 that get no gradient", verdict)
+
+
+def clipped_reach() -> Evidence:
+    """How many keys move the last output of relative attention whose distances are clipped at k = 2."""
+    torch.manual_seed(0)
+    clip, T = 2, 12
+    attention = RelativeAttention(8, 2, clip)
+    x = torch.randn(1, T, 8, requires_grad=True)
+    (gradient,) = torch.autograd.grad(attention(x)[0, -1].square().sum(), x)
+    moving = int((gradient[0].norm(dim=1) > 0).sum())
+    bars = {"the survey: a window of 2k + 1": 2 * clip + 1, "keys that move the last output": moving}
+    verdict = f"All {T} keys are seen: only their distances are lumped together: {moving == T}."
+    return Evidence({name: float(value) for name, value in bars.items()}, "keys", verdict)
+
+
+MEASURED = (
+    Erratum(
+        "clipping before backward()",
+        "R-Transformer, code for music (from TCN's)",
+        "The gradient is clipped at .15, by a call that stands before loss.backward().",
+        "How large is the gradient that the optimiser sees?",
+        clip_meter,
+    ),
+    Erratum(
+        "zeros before the sequence",
+        "R-Transformer, §3.1 and code",
+        "Windows at the start are filled up with M - 1 zero vectors. The code lets the cell read them: its bias acts.",
+        "With M = 5, which states does it change, against leaving the pads out?",
+        padding,
+    ),
+    Erratum(
+        "the leak of the rectifier",
+        "Feed-forward attention, Eq. 1 and code",
+        "LReLU(x) is printed as max(x, .01). The authors' code has max(x, .01 x).",
+        "Of 100 models as printed, how many have an output that can never learn?",
+        rectifier,
+    ),
+    Erratum(
+        "what clipped distances see",
+        "Survey of Transformer variants, relative positions",
+        "Relative position representations are said to see only a window of 2k + 1.",
+        "With k = 2 and 12 keys, how many move the last output?",
+        clipped_reach,
+    ),
+)

@@ -1,0 +1,63 @@
+"""Each erratum's evidence is computed, and says what the verdict claims; the detective hides it until asked."""
+
+import math
+import random
+
+import pytest
+
+from rtx.lab import explore
+from rtx.lab.errata import Erratum, Evidence, errata
+from rtx.lab.errata_counted import path_bound, three_forms, trigram_bits
+from rtx.lab.errata_measured import CLIP, clip_meter, padding
+
+CASES = {one.title: one for one in errata()}
+
+
+@pytest.mark.parametrize("title", CASES)
+def test_the_evidence_bears_the_verdict_out(title):
+    found = CASES[title].find()
+    assert found.verdict.endswith(": True.")
+    assert len(found.bars) >= 2 and all(math.isfinite(value) for value in found.bars.values())
+    assert found == CASES[title].find()  # seeds are its own
+
+
+def test_the_gradient_is_at_the_limit_only_if_it_is_clipped_after_backward():
+    bars = clip_meter().bars
+    assert bars["backward, then clip"] == pytest.approx(CLIP, rel=1e-4)
+    assert bars["clip, then backward"] > 10 * CLIP
+
+
+def test_pads_move_the_first_states_of_a_window_of_five_and_no_others():
+    bars = list(padding().bars.values())
+    assert min(bars[:4]) > 0.1 and max(bars[4:]) < 1e-3
+
+
+def test_the_bound_fails_at_a_distance_of_two():
+    assert path_bound().bars["l = 2"] == 1
+    assert path_bound().bars["l = 1"] == 0
+
+
+def test_a_sure_text_costs_nearly_nothing_and_a_random_one_its_letters():
+    assert trigram_bits(list("abcd" * 500)) < 0.01
+    drawn = random.Random(0).choices("abcd", k=20_000)
+    assert trigram_bits(drawn) == pytest.approx(2, abs=0.05)
+    assert len(set(three_forms().bars.values())) == 3
+
+
+def test_the_evidence_is_not_computed_before_it_is_asked_for_and_then_once():
+    asked = []
+
+    def find() -> Evidence:
+        asked.append(1)
+        return Evidence({"a": 1.0, "b": 2.0}, "units", "b is more: True.")
+
+    shown = explore.errata([Erratum("one", "a paper", "a is more", "is it?", find)])
+    assert shown.text == "Your guess? is it?" and not asked
+    before = shown.picture.value
+    assert shown.set(evidence=True) == "b is more: True."
+    assert shown.picture.value != before
+    shown.set(evidence=False)
+    shown.set(evidence=True)
+    assert asked == [1]
+    with pytest.raises(ValueError, match="cases: expected at least one, got none"):
+        explore.errata([])
