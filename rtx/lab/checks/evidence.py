@@ -1,0 +1,49 @@
+"""Checks of notebook 15: choosing a run, and telling a difference from a spread."""
+
+from statistics import mean, stdev
+
+from rtx.lab.checks.check import Check
+
+RUNS = [
+    ([3.2, 2.9, 3.0], [3.1, 3.3, 2.8]),
+    ([0.5, 0.4, 0.9, 0.3], [0.2, 0.9, 0.1, 0.6]),
+    ([1.0], [2.0]),
+]
+
+
+def chosen(validation: list[float], test: list[float]) -> float:
+    """The test score of the run that validated best, where less is better."""
+    return test[validation.index(min(validation))]
+
+
+reported = Check(
+    cases=lambda: RUNS,
+    solution=chosen,
+    bugs={
+        "the test score chose the run: that is the best of several draws, and no fair one": lambda v, t: min(t),
+        "this is the validation score, which chose the run, and so looks too good": lambda v, t: min(v),
+        "the mean of all runs; here one was to be chosen": lambda v, t: mean(t),
+        "less is better here": lambda v, t: t[v.index(max(v))],
+    },
+    praise="validation chooses, and the test is looked at once, for what was chosen",
+)
+
+spreads_apart = Check(
+    cases=lambda: [([3.0, 3.1, 3.2], [3.6, 3.5, 3.4]), ([3.0, 3.5, 4.0], [3.3, 3.6, 3.9]), ([1.0, 2.0], [9.0, 8.0])],
+    solution=lambda a, b: abs(mean(a) - mean(b)) / (stdev(a) + stdev(b)),
+    bugs={
+        "a difference has a size here, not a sign: take its absolute value": lambda a, b: (
+            (mean(a) - mean(b)) / (stdev(a) + stdev(b))
+        ),
+        "divided by one spread only: both sides have one": lambda a, b: abs(mean(a) - mean(b)) / stdev(a),
+        "these are the best runs: take means": lambda a, b: abs(min(a) - min(b)) / (stdev(a) + stdev(b)),
+        "this is the variance: a spread is its root": lambda a, b: (
+            abs(mean(a) - mean(b)) / (stdev(a) ** 2 + stdev(b) ** 2)
+        ),
+        "divide by n - 1: the mean was taken from the same few runs": lambda a, b: (
+            abs(mean(a) - mean(b))
+            / (stdev(a) * ((len(a) - 1) / len(a)) ** 0.5 + stdev(b) * ((len(b) - 1) / len(b)) ** 0.5)
+        ),
+    },
+    praise="above 1, the spreads do not touch; below, more seeds are needed before anything is said",
+)
