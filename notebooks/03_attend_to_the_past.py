@@ -177,10 +177,10 @@ _ = left.axhline(1 / keys, color="0.6", linestyle=":"), left.legend(frameon=Fals
 plt.show()
 
 # %% [markdown]
-# On the left, the mean over 400 queries to 50 keys; dotted, an even share. On the right, the median norm of the gradient
-# of $\sum_i \alpha_i^2$ with respect to the scores. While the softmax still hesitates, plain scores get the larger
-# gradients. Once it has made up its mind, none passes; and it has, before a model of that width has learnt anything.
-# Scaled, all widths start alike. (Vaswani et al. give this reason in section 3.2.1.)
+# On the left, the mean over 400 queries to 50 keys; dotted, an even share. On the right, the median norm of the
+# gradient of $\sum_i \alpha_i^2$ with respect to the scores. While the softmax still hesitates, plain scores get the
+# larger gradients. Once it has made up its mind, none passes; and it has, before a model of that width has learnt
+# anything. Scaled, all widths start alike. (Vaswani et al. give this reason in section 3.2.1.)
 #
 # ## 4. Only the past
 #
@@ -237,7 +237,8 @@ for a, b in ((0, 3), (1, 2)):
     print(f"two heads {ask(k[a], 20):.2f}, {ask(k[b], 20):.2f}")
 
 # %% [markdown]
-# $H$ heads share the width: each has $d_k = D / H$ numbers for its queries, keys and values. $W^o$ mixes what they bring:
+# $H$ heads share the width: each has $d_k = D / H$ numbers for its queries, keys and values. $W^o$ mixes what they
+# bring:
 #
 # $$\text{MultiHead}(h_1, \dots, h_t) = \text{Concat}(\text{head}_1(h_t), \dots, \text{head}_H(h_t))\, W^o \qquad (4)$$
 #
@@ -326,9 +327,9 @@ def right(model, pairs=6):
 #
 # <details><summary>Answer</summary>
 #
-# R-Transformer, both. Attention alone sees the digits of the past as a set, and cannot tell whose they are. The GRU would
-# have to carry all pairs in its state; in 200 steps it does not learn to. The window binds a letter to its digit, and
-# attention looks the letter up: wherever it stands, among however many.
+# R-Transformer, both. Attention alone sees the digits of the past as a set, and cannot tell whose they are. The GRU
+# would have to carry all pairs in its state; in 200 steps it does not learn to. The window binds a letter to its
+# digit, and attention looks the letter up: wherever it stands, among however many.
 #
 # </details>
 
@@ -374,7 +375,8 @@ for silent in ([0], [1], [0, 1]):
 # stood 24 or 96 steps back as easily as the last.
 #
 # The same three lines take your own model: anything that `rtx.lab.trace` understands, with labels for letters, notes or
-# pixels. For the 64 pixels of a digit, `columns=8` draws them as a square: `explore.attention(model, pixels, columns=8)`.
+# pixels. For the 64 pixels of a digit, `columns=8` draws them as a square: `explore.attention(model, pixels,
+# columns=8)`.
 #
 # ## Recap
 #

@@ -1,10 +1,14 @@
 """Explorers: figures with at most three controls, usable in three lines on one's own model or data."""
 
 from rtx.lab.explore.attention import attention
+from rtx.lab.explore.beam import beam
 from rtx.lab.explore.block import block
 from rtx.lab.explore.channels import channels
 from rtx.lab.explore.cost import cost
+from rtx.lab.explore.digits import digits
+from rtx.lab.explore.errata import errata
 from rtx.lab.explore.explorer import Explorer
+from rtx.lab.explore.ledger import ledger
 from rtx.lab.explore.music import prediction
 from rtx.lab.explore.page import Page
 from rtx.lab.explore.paths import paths
@@ -25,9 +29,13 @@ __all__ = [
     "Player",
     "TrainingLab",
     "attention",
+    "beam",
     "block",
     "channels",
     "cost",
+    "digits",
+    "errata",
+    "ledger",
     "paths",
     "pooling",
     "positions",

@@ -54,12 +54,14 @@ class _Picture:
         self.figure = Figure(figsize=(7.2, 3.4), layout="none")
         self.text = self.figure.text(0.02, 0.97, "", va="top", fontsize=10, linespacing=1.4)
         self.axes = self.figure.add_axes((0.34, 0.16, 0.58, 0.52))
+        self.hidden = self.figure.text(0.5, 0.4, "the evidence is hidden: guess first", ha="center", color="0.5")
 
     def show(self, erratum: Erratum, evidence: Evidence | None) -> None:
         """A case, its evidence or the question alone."""
         self.text.set_text(f"{erratum.source}\n{fill(erratum.claim, WIDTH)}\n{fill(erratum.question, WIDTH)}")
         self.axes.clear()
         self.axes.set_visible(evidence is not None)
+        self.hidden.set_visible(evidence is None)
         if evidence is None:
             return
         bars = self.axes.barh(list(evidence.bars), list(evidence.bars.values()), color=COLOURS[0], height=0.6)

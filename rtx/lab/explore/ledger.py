@@ -30,8 +30,6 @@ def ledger(recipe: str = "nottingham", results: str | Path = LEDGER) -> Page:
     data = {name: _table(load_recipe(name), Path(results)) for name in recipe_names()}
     still = _still(data[recipe])
     caption = "find a number of ours far from the paper's: how long was it trained, and what would settle it?"
-        "find a number of ours that is far from the paper's: who ran it, for how long, and how would you settle it?"
-    )
     return Page(SCRIPT, data, still, caption, table=recipe, cell="")
 
 

@@ -60,7 +60,7 @@ def race(
         "train under equal seconds, then under equal parameters: is the winner the same? And for a harder target?",
         "race",
         equal=widgets.Dropdown(options=list(EQUAL), value=equal, description="equal"),
-        target=widgets.SelectionSlider(options=targets, value=targets[len(targets) // 2], description="target"),
+        target=widgets.SelectionSlider(options=targets, value=targets[len(targets) // 4], description="target"),
     )
 
 
@@ -87,7 +87,7 @@ class _Picture:
 
     def __init__(self, task: Task, names: list[str]) -> None:
         self.task = task
-        self.figure, [self.ax] = new_figure(7.6, 3.8)
+        self.figure, [self.ax] = new_figure(7.2, 3.2)
         for name, colour in zip(names, COLOURS, strict=False):
             self.ax.plot([], [], color=colour, label=name)
         self.lines = list(self.ax.lines)

@@ -106,8 +106,9 @@ class _Picture:
         self.model = ax.bar(places, np.ones(len(names)), width=0.9, label="the model's", **outline)
         turned = max(map(len, names)) > 1
         ax.set_xticks(places, names, rotation=60 if turned else 0, ha="right" if turned else "center")
+        self.ax = ax
         ax.set(ylim=(0, 1), ylabel="probability of the next token", xlabel="the likeliest tokens")
-        ax.legend(frameon=False)
+        ax.legend(frameon=False, loc="upper right")
         freeze(self.figure)
 
     def show(self, model: Tensor, drawn: Tensor) -> None:
@@ -115,3 +116,4 @@ class _Picture:
         for bars, values in ((self.model, model), (self.bars, drawn)):
             for bar, value in zip(bars, values.tolist(), strict=True):
                 bar.set_height(value)
+        self.ax.set_ylim(0, max(0.25, 1.05 * max(model.max().item(), drawn.max().item())))

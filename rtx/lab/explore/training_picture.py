@@ -9,9 +9,10 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import PlaceHolderLayoutEngine
 from matplotlib.lines import Line2D
 
+from rtx.lab.explore.live import small_png
 from rtx.lab.learning import History
 from rtx.lab.look import Look
-from rtx.lab.plots import COLOURS, png
+from rtx.lab.plots import COLOURS
 
 POINTS = 150  # of a curve, at most: more would be slower to draw, and hide its course
 FIXED = PlaceHolderLayoutEngine(adjust_compatible=True, colorbar_gridspec=True)  # to find one would double the time
@@ -46,7 +47,7 @@ class TrainingPicture:
             _fit(ax, ax.lines)
         if seen is not None:
             self._show_inside(seen)
-        return png(self.figure)
+        return small_png(self.figure)
 
     def _show_inside(self, seen: Look) -> None:
         values = seen.values.float().numpy()

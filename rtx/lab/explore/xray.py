@@ -11,6 +11,7 @@ import ipywidgets as widgets
 import torch
 from jaxtyping import Float
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 from torch import Tensor, nn
 
 from rtx.lab.explore.explorer import Explorer
@@ -167,13 +168,15 @@ class _Picture:
 
     def __init__(self, length: int) -> None:
         self.figure = Figure(figsize=(8.4, 3.6), layout="constrained")
+        self.figure.set_layout_engine("constrained", w_pad=0.12)
         self.map, self.row = self.figure.subplots(1, 2, width_ratios=(1, 0.9))
         self.image = share_map(self.map, torch.ones(length, length))
         self.frame = self.map.axhspan(0.5, 1.5, fill=False, edgecolor=COLOURS[1], linewidth=1.5)
         self.bars = self.row.bar(range(1, length + 1), [1.0] * length)
         self.now = self.row.axvline(1, color="0.4", linewidth=1, linestyle=":")
         self.row.set(ylim=(0, 1.02), xlim=(0.3, length + 0.7), xlabel="input position s", ylabel="share")
-        self.row.set_title("output t: past blue, future orange")
+        self.row.xaxis.set_major_locator(MaxNLocator(8, integer=True))
+        self.row.set_title(" ", fontsize=10)
         freeze(self.figure)
 
     def show(self, seen: XRay, output: int, title: str) -> None:

@@ -1,0 +1,90 @@
+"""Checks of notebook 14: attention over a padded source, and writing without being told.
+
+Bahdanau, Cho & Bengio (2015), Eq. 5-6.
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from rtx.lab.checks.check import Check
+
+BEGIN, END = 0, 1
+Step = Callable[[int, int], tuple[Tensor, int]]
+
+
+def _scores() -> list[tuple[Tensor, Tensor]]:
+    draw = torch.Generator().manual_seed(0)
+    lengths = [torch.tensor([5, 3]), torch.tensor([2, 5, 4])]
+    return [(2 * torch.randn(len(n), 4, 5, generator=draw), n) for n in lengths]
+
+
+def _real(scores: Tensor, lengths: Tensor) -> Tensor:
+    return (torch.arange(scores.shape[-1]) < lengths[:, None])[:, None]  # (B, 1, S)
+
+
+source_weights = Check(
+    cases=_scores,
+    solution=lambda e, n: e.masked_fill(~_real(e, n), -torch.inf).softmax(-1),
+    bugs={
+        "padding is looked at: mask what stands behind a source's length": lambda e, n: e.softmax(-1),
+        "the mask is inverted: only padding is looked at": lambda e, n: e.masked_fill(_real(e, n), -torch.inf).softmax(
+            -1
+        ),
+        "the softmax is over the target: each row has to sum to 1 over the source": (
+            lambda e, n: e.masked_fill(~_real(e, n), -torch.inf).softmax(1)
+        ),
+        "masked after the softmax: what is left does not sum to 1": lambda e, n: e.softmax(-1) * _real(e, n),
+        "masked with 0 before the softmax: exp(0) is 1, not 0": lambda e, n: e.masked_fill(~_real(e, n), 0).softmax(-1),
+    },
+    praise="each target position spreads 1 over the real source positions, and nothing over the padding",
+)
+
+
+def _searches() -> list[tuple[Step, list[int], int]]:
+    """Models of five tokens whose logits hang on the last token and a state that counts steps; a reference; a limit."""
+    made: list[tuple[Step, list[int], int]] = []
+    for seed, reference in ((3, [2, 3, END]), (8, [4, 4, 2, END]), (11, [3, END])):
+        table = torch.randn(9, 5, 5, generator=torch.Generator().manual_seed(seed))
+        table[:2, :, END] = -9.0  # no model ends at once
+        table[6:, :, END] = 9.0
+
+        def step(token: int, state: int, table: Tensor = table) -> tuple[Tensor, int]:
+            return table[min(state, 8), token], state + 1
+
+        made.append((step, reference, 8))
+    return [*made, (made[0][0], [2, END], 2)]
+
+
+def _greedy(step: Step, reference: list[int], longest: int, bug: str = "") -> list[int]:
+    """Greedy search, or one with a bug."""
+    written: list[int] = []
+    last, state = BEGIN, 0
+    for place in range(longest):
+        logits, after = step(last, state)
+        state = state if bug == "state" else after
+        token = int(logits.argmin() if bug == "least" else logits.argmax())
+        written.append(token)
+        if token == END and bug != "end":
+            return written[:-1] if bug == "dropped" else written
+        last = BEGIN if bug == "begin" else reference[min(place, len(reference) - 1)] if bug == "teacher" else token
+    return written
+
+
+greedy_translation = Check(
+    cases=_searches,
+    solution=_greedy,
+    bugs={
+        "teacher forcing at test time: the reference's token is fed, which nobody has when translating": (
+            lambda *case: _greedy(*case, bug="teacher")
+        ),
+        "the begin token is fed at every step: feed what was written last": lambda *case: _greedy(*case, bug="begin"),
+        "the state is not carried on: each step begins anew": lambda *case: _greedy(*case, bug="state"),
+        "it writes on behind the end token": lambda *case: _greedy(*case, bug="end"),
+        "the end token is missing from what was written": lambda *case: _greedy(*case, bug="dropped"),
+        "the unlikeliest token is taken": lambda *case: _greedy(*case, bug="least"),
+        "it returns the reference": lambda step, reference, longest: reference,
+    },
+    praise="free running: the model reads nothing but what it wrote itself",
+)

@@ -1,0 +1,89 @@
+"""The position lab's own arithmetic, in a browser, against loops in Python; its controls by keyboard and mouse."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from playwright.sync_api import Browser, Page, expect
+
+from rtx.lab import explore
+from rtx.nn.naive import sinusoidal_positions
+from rtx.nn.naive_attention import transformer_xl_terms
+
+pytestmark = pytest.mark.browser
+
+T, LEFT, TOP, SIZE = 32, 44, 24, 300
+SHOWN = explore.positions()
+XL = {name: torch.tensor(part, dtype=torch.double) for name, part in SHOWN.data["xl"].items()}
+SHAW = {name: torch.tensor(part, dtype=torch.double) for name, part in SHOWN.data["shaw"].items()}
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return SHOWN.save(tmp_path_factory.mktemp("page") / "a.html")
+
+
+@pytest.fixture
+def page(browser: Browser, saved: Path) -> Iterator[Page]:
+    page = browser.new_page(viewport={"width": 940, "height": 700})
+    faults, requests = [], []
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.on("request", lambda request: requests.append(request.url))
+    page.goto(saved.as_uri())
+    yield page
+    assert (faults, requests) == ([], [saved.as_uri()])
+    page.close()
+
+
+def choose(page: Page, encoding: str) -> None:
+    page.get_by_label("encoding", exact=True).select_option(encoding)
+
+
+def value(page: Page, t: int, s: int) -> float:
+    """What the page says of row t, column s, both from 0."""
+    x, y = LEFT + (s + 0.5) * SIZE / T, TOP + (t + 0.5) * SIZE / T
+    page.get_by_role("img").hover(position={"x": x, "y": y})
+    said = page.locator(".point").inner_text()
+    assert said.startswith(f"row {t + 1}, column {s + 1}: ")
+    return float(said.split(": ")[1])
+
+
+def test_sinusoids_and_their_products(page: Page) -> None:
+    table = sinusoidal_positions(T, T)
+    for t, i in ((31, 0), (7, 5), (20, 30)):
+        assert value(page, t, i) == pytest.approx(float(table[t][i]), abs=1e-3)
+    choose(page, "products of sinusoids")
+    for t, s in ((31, 3), (4, 17)):
+        assert value(page, t, s) == pytest.approx(float(table[t] @ table[s]) / 16, abs=1e-3)
+
+
+def test_shaws_scores_are_those_of_the_clipped_distance(page: Page) -> None:
+    choose(page, "Shaw's distances")
+    slider, sentence = page.get_by_role("slider", name="clip k"), page.locator("[aria-live=polite]")
+    slider.press("ArrowLeft")  # from 4 to 3
+    expect(sentence).to_contain_text(
+        "Query 32 sees all of 32 keys. With k = 3, the 29 keys that are 3 or more steps back"
+    )
+    for t, s, row in ((31, 31, 16), (31, 29, 14), (31, 28, 13), (31, 0, 13), (6, 1, 13)):
+        expected = float(SHAW["queries"][t] @ SHAW["vectors"][row]) / 32**0.5
+        assert value(page, t, s) == pytest.approx(expected, abs=1e-3)
+    page.get_by_role("img").hover(position={"x": LEFT + 200, "y": TOP + 5})  # the future
+    assert page.locator(".point").inner_text() == ""
+
+
+def test_transformer_xls_terms_are_switched_on_and_off(page: Page) -> None:
+    choose(page, "Transformer-XL")
+    sentence = page.locator("[aria-live=polite]")
+    expect(sentence).to_have_text("The scores are (a) + (b) + (c) + (d).")
+    for t, s in ((31, 31), (20, 3)):
+        terms = transformer_xl_terms(XL["queries"][t], XL["keys"][s], XL["weight"], XL["u"], XL["v"], t - s)
+        assert value(page, t, s) == pytest.approx(float(sum(terms)), abs=2e-3)
+    for name in ("(b) content, distance", "(d) distance, any query"):
+        page.get_by_role("checkbox", name=name).press("Space")
+    expect(sentence).to_have_text("The scores are (a) + (c): they do not know where a key is.")
+    for name in ("(a) content", "(c) content, any query"):
+        page.get_by_label(name).click()
+    page.get_by_role("img").click(position={"x": LEFT + 100, "y": TOP + 4.5 * SIZE / T})
+    expect(sentence).to_have_text("All terms are off: query 5 gives each of its 5 keys the same weight.")
+    assert value(page, 4, 2) == 0

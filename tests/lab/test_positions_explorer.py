@@ -1,0 +1,72 @@
+"""The position lab takes a layer's own vectors, weights and biases, of the head that is asked for."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import rtx
+from rtx.lab import explore
+from rtx.nn import MultiHeadAttention, RelativeAttention
+from rtx.nn.relative import XLAttention
+
+
+@pytest.fixture
+def x() -> torch.Tensor:
+    return torch.randn(1, 9, 12, generator=torch.Generator().manual_seed(1))
+
+
+def test_transformer_xl_is_the_layers_own_head(x: torch.Tensor) -> None:
+    torch.manual_seed(0)
+    model = rtx.TransformerXL(12, layers=2, heads=3)
+    layer = model.blocks[0][0].sublayer.attention  # type: ignore[index,union-attr]
+    page = explore.positions(layer, x, head=2)
+    found, rows = page.data["xl"], slice(8, 12)
+    expected = {
+        "queries": x[0] @ layer.query.weight[rows].T,
+        "keys": x[0] @ layer.key.weight[rows].T,
+        "weight": layer.distance.weight[rows],
+        "u": layer.content_bias[2, 0],
+        "v": layer.position_bias[2, 0],
+    }
+    assert set(found) == set(expected)
+    for name, values in expected.items():
+        assert torch.allclose(torch.tensor(found[name], dtype=torch.float), values, rtol=1e-3), name
+    assert (page.data["length"], page.data["width"]) == (9, 12)
+    assert page.state["encoding"] == "Transformer-XL" and page.state["position"] == 8
+
+
+def test_shaws_vectors_are_the_layers_own_past(x: torch.Tensor) -> None:
+    torch.manual_seed(0)
+    layer = RelativeAttention(12, 2, clip=3, two_sided=True)
+    page = explore.positions(layer, x)
+    vectors = torch.tensor(page.data["shaw"]["vectors"])
+    assert torch.allclose(vectors, layer.key_table[:4], rtol=1e-3)  # of the distances -3 … 0
+    assert page.state["encoding"] == "Shaw's distances" and page.state["clip"] == 3
+
+
+def test_without_a_layer_it_is_drawn_alike_each_time_and_leaves_the_seed() -> None:
+    torch.manual_seed(0)
+    first, second = explore.positions(), explore.positions()
+    assert first.data == second.data and first.state["encoding"] == "sinusoids"
+    drawn = torch.rand(1)
+    torch.manual_seed(0)
+    assert torch.rand(1) == drawn
+    assert len(str(first.data)) < 60_000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"layer": MultiHeadAttention(4, 2)}, "layer: expected a RelativeAttention or an XLAttention, got MultiHead"),
+        ({"layer": nn.Linear(2, 2)}, "layer: expected a RelativeAttention or an XLAttention, got Linear"),
+        ({"layer": XLAttention(4, 2), "head": 2}, "head: expected 0 to 1, got 2"),
+        ({"x": torch.randn(2, 5, 32)}, r"x: expected one sequence of 2 to 64 positions, got \(2, 5, 32\)"),
+        ({"x": torch.randn(1, 65, 32)}, r"x: expected one sequence of 2 to 64 positions, got \(1, 65, 32\)"),
+        ({"x": torch.randn(1, 5, 31)}, "x: expected"),
+    ],
+)
+def test_what_cannot_be_shown_is_refused(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        explore.positions(**arguments)
