@@ -11,6 +11,7 @@ import rich
 import torch
 from lightning.pytorch.callbacks import Callback
 
+from rtx.nn.kernels.dispatch import implementation
 from rtx.nn.kernels.precision import Product
 from rtx.tasks import TASKS, Example, build
 from rtx.tasks.task import collate
@@ -194,7 +195,8 @@ def test_accumulated_batches_are_one_larger_batch(recipe, run, tmp_path, reducti
 
 def test_bfloat16_trains_float32_weights(recipe, run, tmp_path):
     plan = recipe.plan("r-transformer")
-    full, half = read_result(run(plan, "full")), read_result(run(plan, "half", precision="bf16-mixed"))
+    with implementation("fused"):  # kernels in C++ are for float32 alone, and draw other dropout
+        full, half = read_result(run(plan, "full")), read_result(run(plan, "half", precision="bf16-mixed"))
     assert half.test == pytest.approx(full.test, rel=0.1) and half.test != full.test
     network = load_checkpoint(checkpoint(tmp_path, plan, "half"))
     assert {p.dtype for p in network.parameters()} == {torch.float32}
