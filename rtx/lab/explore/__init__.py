@@ -9,6 +9,7 @@ from rtx.lab.explore.digits import digits
 from rtx.lab.explore.errata import errata
 from rtx.lab.explore.explorer import Explorer
 from rtx.lab.explore.ledger import ledger
+from rtx.lab.explore.listening import listening
 from rtx.lab.explore.music import prediction
 from rtx.lab.explore.page import Page
 from rtx.lab.explore.paths import paths
@@ -36,6 +37,7 @@ __all__ = [
     "digits",
     "errata",
     "ledger",
+    "listening",
     "paths",
     "pooling",
     "positions",

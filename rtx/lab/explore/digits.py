@@ -126,13 +126,15 @@ class _Picture:
         self.pixels = image.imshow(np.zeros((side, side)), cmap="Greys", vmin=0, vmax=1)
         self.pixels.set_cmap(self.pixels.get_cmap().with_extremes(bad=(*COLOURS[9], 0.35)))
         image.set(xticks=[], yticks=[], title="read so far")
+        image.spines[:].set_visible(True)
         self.bars = bars.bar(range(10), [0.0] * 10)
         bars.set(xticks=range(10), ylim=(0, 1), xlabel="class", ylabel="probability", title="belief")
         (self.right,) = line.plot(stops, [0.0] * len(stops), color=COLOURS[1], label="right class")
         (self.other,) = line.plot(stops, [0.0] * len(stops), ":", color=COLOURS[0], label="best other class")
         self.now = line.axvline(stops[0], color="0.4", linewidth=1)
-        line.set(ylim=(0, 1), xlim=(0, stops[-1] + 1), xlabel="pixels read", title="belief over time")
-        line.legend(frameon=False, fontsize=8, loc="upper left")
+        line.set(ylim=(0, 1.2), yticks=[0, 0.5, 1], xlim=(0, stops[-1] + 1), xlabel="pixels read")
+        line.set_title("belief over time")
+        line.legend(frameon=False, fontsize=8, loc="upper left", ncols=2)  # above the curves
         freeze(self.figure)
 
     def show(self, x: np.ndarray, places: np.ndarray, p: Float[Tensor, "S 10"], place: int, label: int) -> None:

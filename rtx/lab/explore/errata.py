@@ -51,7 +51,8 @@ class _Picture:
     """The claim on top; below it bars, once they may be seen."""
 
     def __init__(self) -> None:
-        self.figure = Figure(figsize=(7.2, 3.4), layout="none")
+        self.figure = Figure(figsize=(7.2, 3.4))
+        self.figure.set_layout_engine("none")  # the axes' place is given below
         self.text = self.figure.text(0.02, 0.97, "", va="top", fontsize=10, linespacing=1.4)
         self.axes = self.figure.add_axes((0.34, 0.16, 0.58, 0.52))
         self.hidden = self.figure.text(0.5, 0.4, "the evidence is hidden: guess first", ha="center", color="0.5")

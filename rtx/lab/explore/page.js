@@ -27,6 +27,7 @@ const make = (kind, facts = {}, ...children) => {
 /** A label around its input, which is read aloud by this name and not by all its options. */
 function labelled(input, name, parts) {
   input.setAttribute("aria-label", name);
+  input.dataset.lmSuppressShortcuts = "true"; // else JupyterLab takes its keys, such as an arrow, for commands
   return make("label", {}, ...parts);
 }
 

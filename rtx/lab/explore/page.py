@@ -35,7 +35,7 @@ class Page(anywidget.AnyWidget):
     theme changes; page.js beside this file has the rest. Controls change the `state` here, and the other way round.
 
     Args:
-        script: the showpiece's module; it may import from "./page.js" only.
+        script: the showpiece's module; it may import from "./page.js" and other files beside it.
         data: what the script reads as `page.data`: anything of dicts, lists, text, numbers, arrays and tensors.
         still: a figure of the same, for where no script runs.
         caption: what to try.
@@ -99,10 +99,20 @@ def compose(script: Path) -> str:
     Raises:
         ValueError: if the script could not stand in an HTML page.
     """
-    frame, piece = (_without_links(path.read_text(encoding="utf-8")) for path in (FRAME, script))
+    frame, piece = (_without_links(with_imports(path)) for path in (FRAME, script))
     if "</script" in piece:
         raise ValueError(f"script: expected none that writes </script, which would end it in a page, got {script.name}")
     return f"{frame}\nconst show = (() => {{\n{piece}\nreturn show;\n}})();\n{END}"
+
+
+def with_imports(script: Path) -> str:
+    """An ES module with the files that it imports in their place, page.js aside: a page loads no second file."""
+
+    def text(found: re.Match[str]) -> str:
+        file = script.with_name(found[1])
+        return found[0] if file.name == FRAME.name else _without_links(with_imports(file))
+
+    return re.sub(r'^import [^;]* from "\./([^"]*)";\n', text, script.read_text(encoding="utf-8"), flags=re.MULTILINE)
 
 
 def _without_links(module: str) -> str:

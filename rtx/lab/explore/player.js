@@ -1,9 +1,10 @@
-// Plays a piano roll: a canvas with its notes and a cursor, a button, an oscillator for every note.
+// Plays a piano roll: a canvas with its notes and a cursor, a button.
+
+import { play, RELEASE } from "./sound.js";
 
 const KEYS = 88;
 const ROW = KEYS / 8; // bytes of a frame: a bit per key, the lowest key first, as numpy.packbits writes them
 const HEIGHT = 180; // of the canvas, in CSS pixels
-const LOUDNESS = 0.12, ATTACK = 0.02, RELEASE = 0.15; // of a note; times in seconds
 
 /** The notes of a roll, in frames. A key that sounds in successive frames is one long note. */
 function readNotes(bytes) {
@@ -48,34 +49,6 @@ function draw(canvas, { frames, notes }, lowest, frame) {
   if (frame === undefined) return;
   pen.fillStyle = "#de8f05";
   pen.fillRect(x(frame) - 1, 0, 2, HEIGHT);
-}
-
-/** Send every note to the loudspeaker, and say how to ask for the time played and how to stop. */
-function play(notes, lowest, seconds) {
-  const audio = new AudioContext();
-  const volume = new GainNode(audio), limiter = new DynamicsCompressorNode(audio);
-  volume.connect(limiter).connect(audio.destination);
-  const zero = audio.currentTime + 0.1;
-  for (const { key, start, end } of notes) {
-    const from = zero + start * seconds, to = zero + end * seconds;
-    const frequency = 440 * 2 ** ((lowest + key - 69) / 12);
-    const tone = new OscillatorNode(audio, { type: "triangle", frequency });
-    const envelope = new GainNode(audio, { gain: 0 });
-    envelope.gain.setValueAtTime(0, from);
-    envelope.gain.linearRampToValueAtTime(LOUDNESS, from + ATTACK);
-    envelope.gain.setTargetAtTime(LOUDNESS / 2, from + ATTACK, 0.5);
-    envelope.gain.setTargetAtTime(0, to, RELEASE / 4);
-    tone.connect(envelope).connect(volume);
-    tone.start(from);
-    tone.stop(to + RELEASE);
-  }
-  return {
-    time: () => Math.max(0, audio.currentTime - zero),
-    stop() {
-      volume.gain.setTargetAtTime(0, audio.currentTime, 0.01); // a sudden silence would click
-      setTimeout(() => audio.close(), 100);
-    },
-  };
 }
 
 function render({ model, el }) {

@@ -9,6 +9,7 @@ import numpy as np
 import traitlets
 from numpy.typing import ArrayLike
 
+from rtx.lab.explore.page import with_imports
 from rtx.lab.plots import new_figure, piano_roll, png
 from rtx.tasks.music import FRAME_SECONDS, LOWEST, check_roll
 
@@ -28,7 +29,7 @@ class Player(anywidget.AnyWidget):
         ValueError: if `roll` is no piano roll, or a frame does not last.
     """
 
-    _esm = Path(__file__).with_name("player.js")
+    _esm = with_imports(Path(__file__).with_name("player.js"))
     notes = traitlets.Bytes().tag(sync=True)  # 11 bytes a frame, a bit per key, the lowest first
     title = traitlets.Unicode().tag(sync=True)
     frame_seconds = traitlets.Float().tag(sync=True)

@@ -1,0 +1,54 @@
+// Notes to hear and to take away. A note is { key, start, end }: a key of the roll, and the frames it sounds in.
+
+const LOUDNESS = 0.12, ATTACK = 0.02; // of a note; times in seconds
+export const RELEASE = 0.15;
+
+/** Send every note to the loudspeaker, an oscillator for each, and say how to ask for the time played and how to stop. */
+export function play(notes, lowest, seconds) {
+  const audio = new AudioContext();
+  const volume = new GainNode(audio), limiter = new DynamicsCompressorNode(audio);
+  volume.connect(limiter).connect(audio.destination);
+  const zero = audio.currentTime + 0.1;
+  for (const { key, start, end } of notes) {
+    const from = zero + start * seconds, to = zero + end * seconds;
+    const frequency = 440 * 2 ** ((lowest + key - 69) / 12);
+    const tone = new OscillatorNode(audio, { type: "triangle", frequency });
+    const envelope = new GainNode(audio, { gain: 0 });
+    envelope.gain.setValueAtTime(0, from);
+    envelope.gain.linearRampToValueAtTime(LOUDNESS, from + ATTACK);
+    envelope.gain.setTargetAtTime(LOUDNESS / 2, from + ATTACK, 0.5);
+    envelope.gain.setTargetAtTime(0, to, RELEASE / 4);
+    tone.connect(envelope).connect(volume);
+    tone.start(from);
+    tone.stop(to + RELEASE);
+  }
+  return {
+    time: () => Math.max(0, audio.currentTime - zero),
+    stop() {
+      volume.gain.setTargetAtTime(0, audio.currentTime, 0.01); // a sudden silence would click
+      setTimeout(() => audio.close(), 100);
+    },
+  };
+}
+
+/** The notes as a MIDI file (Standard MIDI Files 1.0, format 0): its bytes. A frame is an eighth note. */
+export function midi(notes, lowest, seconds) {
+  const TICKS = 240; // of a frame: 480 a quarter
+  const events = notes.flatMap(({ key, start, end }) => [
+    { tick: start * TICKS, bytes: [0x90, lowest + key, 80] },
+    { tick: end * TICKS, bytes: [0x80, lowest + key, 0] },
+  ]);
+  events.sort((a, b) => a.tick - b.tick || a.bytes[0] - b.bytes[0]); // an end comes before a new start
+  const number = (value, size) => Array.from({ length: size }, (_, i) => (value >> (8 * (size - 1 - i))) & 255);
+  const short = (value) => (value < 128 ? [value] : [...short(value >> 7).map((byte) => byte | 128), value & 127]);
+  const track = [0, 0xff, 0x51, 3, ...number(Math.round(2e6 * seconds), 3)]; // microseconds of a quarter
+  let now = 0;
+  for (const { tick, bytes } of events) {
+    track.push(...short(tick - now), ...bytes);
+    now = tick;
+  }
+  track.push(0, 0xff, 0x2f, 0);
+  const text = (letters) => [...letters].map((letter) => letter.charCodeAt(0));
+  const head = [...text("MThd"), ...number(6, 4), ...number(0, 2), ...number(1, 2), ...number(2 * TICKS, 2)];
+  return new Uint8Array([...head, ...text("MTrk"), ...number(track.length, 4), ...track]);
+}

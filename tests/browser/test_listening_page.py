@@ -1,0 +1,58 @@
+"""The listening room in a browser: sound is made, a tune taken away as MIDI, and a guess judged."""
+
+from pathlib import Path
+
+import music21
+import numpy as np
+import pytest
+from playwright.sync_api import Browser, expect
+
+from rtx.lab import explore
+
+pytestmark = pytest.mark.browser
+
+# C4 for three frames; E4 in the second and again in the fourth
+ROLL = np.zeros((4, 88), np.float32)
+ROLL[:3, 60 - 21] = 1
+ROLL[[1, 3], 64 - 21] = 1
+TONES = """const made = window.made = [], { OscillatorNode } = window;
+window.OscillatorNode = class extends OscillatorNode { start(time) { made.push(time); super.start(time); } };"""
+
+
+def test_a_tune_is_heard_saved_and_guessed(browser: Browser, tmp_path: Path) -> None:
+    tunes = {"one": ROLL, "two": ROLL[::-1].copy()}
+    saved = explore.listening(tunes, generated=["two"], frame_seconds=0.2).save(tmp_path / "room.html")
+    tab, faults, requests = browser.new_page(), [], []
+    tab.on("pageerror", lambda error: faults.append(str(error)))
+    tab.on("request", lambda request: requests.append(request.url))
+    tab.add_init_script(TONES)
+    tab.goto(saved.as_uri())
+    sentence = tab.locator("[aria-live=polite]")
+    expect(sentence).to_have_text("one: 4 frames, real.")
+
+    tab.get_by_role("button", name="Play").click()
+    expect(tab.get_by_role("button", name="Stop")).to_be_visible()
+    starts = tab.evaluate("window.made")
+    assert [round(start - min(starts), 3) for start in starts] == [0.0, 0.2, 0.6]
+    tab.get_by_role("button", name="Stop").click()
+    with tab.expect_download() as download:
+        tab.get_by_role("button", name="Save MIDI").click()
+    download.value.save_as(tmp_path / "one.mid")
+    score = music21.converter.parse(tmp_path / "one.mid").flatten()
+    heard = [
+        (struck.offset, note.pitch.midi, note.quarterLength)
+        for struck in score.notes
+        for note in (struck.notes if struck.isChord else [struck])
+    ]
+    assert sorted(heard) == [(0.0, 60, 1.5), (0.5, 64, 0.5), (1.5, 64, 0.5)]
+
+    tab.get_by_label("blind test").press("Space")
+    expect(sentence).to_have_text("Tune 1: real or generated? Listen, and guess.")
+    assert tab.get_by_role("combobox", name="tune").locator("option").all_text_contents() == ["tune 1", "tune 2"]
+    tab.get_by_role("button", name="real", exact=True).click()
+    expect(sentence).to_have_text("one is real: you are right, 1 of 1 so far.")
+    tab.get_by_role("combobox", name="tune").select_option(index=1)
+    tab.get_by_role("button", name="real", exact=True).press("Enter")
+    expect(sentence).to_have_text("two is generated: you are wrong, 1 of 2 so far.")
+    assert faults == [] and {url.split(":")[0] for url in requests} <= {"file", "blob"}
+    tab.close()
