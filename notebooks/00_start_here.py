@@ -24,11 +24,22 @@
 # | notebook | its question | minutes |
 # | --- | --- | --- |
 # | 00 Start here | Who sees whom? | 15 |
+# | [01 Frame the problem](01_frame_the_problem.ipynb) | What is a sequence task, when is a number good, and why is the past so hard to hold? | 30 |
 # | [02 Slide a window](02_slide_a_window.ipynb) | What does a window see that a sequence-long RNN and a convolution do not? | 30 |
+# | [03 Attend to the past](03_attend_to_the_past.ipynb) | How does a position fetch what it needs, however far back it lies? | 35 |
 # | [04 Stack the block](04_stack_the_block.ipynb) | What does each of the block's three sublayers add, and does it matter where the norm stands? | 35 |
+# | [05 Encode position](05_encode_position.ipynb) | How can attention be told where things stand, and what still works beyond the longest sequence seen? | 35 |
+# | [06 Carry memory](06_carry_memory.ipynb) | How can attention read a text that is longer than what it reads at once? | 30 |
+# | [07 Convolve or recur](07_convolve_or_recur.ipynb) | Which past can a model use: the one it can see, or the one it can learn from? | 35 |
+# | [08 Split into channels](08_split_into_channels.ipynb) | Can a recurrent network read phrases without being told where they begin and end? | 40 |
 # | [09 Add and multiply](09_add_and_multiply.ipynb) | Can a model without any recurrence remember over thousands of steps? | 30 |
+# | [10 Read digits](10_read_digits.ipynb) | What does a score of 99.1 % against 99.0 % say? | 30 |
 # | [11 Model music](11_model_music.ipynb) | Can a model learn a chorale, and what does an NLL of 2.37 per frame mean? | 30 |
 # | [12 Make it fast](12_make_it_fast.ipynb) | Where does the time of a model go, and which of it was never needed? | 30 |
+# | [13 Model language](13_model_language.ipynb) | What does “1.24 bits per character” mean, and what must a model beat to deserve a number at all? | 35 |
+# | [14 Translate and summarise](14_translate_and_summarise.ipynb) | How does a model turn one sequence into another of a different length, and how good is it? | 35 |
+# | [15 Weigh the evidence](15_weigh_the_evidence.ipynb) | Which of the numbers in these papers can you trust, and how would you know? | 35 |
+# | [16 What came after](16_what_came_after.ipynb) | Why does Griffin put the recurrence far and the attention near, the reverse of R-Transformer? | 30 |
 #
 # The paper behind them is Wang et al. (2019), *R-Transformer: Recurrent Neural Network Enhanced Transformer*.
 # Wherever `rtx` and these pages state a number of the paper, they say so; all other numbers were computed here.
@@ -299,5 +310,5 @@ checks.is_causal(is_causal)
 #
 # </details>
 #
-# **Index:** [README](../README.md) · **On:** [Slide a window](02_slide_a_window.ipynb), the small RNN under the
-# attention.
+# **Index:** [README](../README.md) · **On:** [Frame the problem](01_frame_the_problem.ipynb): what these
+# models are for.

@@ -512,5 +512,5 @@ for layers in (1, 2, 3):
 #
 # </details>
 #
-# **Back:** [Start here](00_start_here.ipynb) · **Index:** [README](../README.md) · **On:**
-# [Stack the block](04_stack_the_block.ipynb), where attention looks beyond the window.
+# **Back:** [Frame the problem](01_frame_the_problem.ipynb) · **Index:** [README](../README.md) · **On:**
+# [Attend to the past](03_attend_to_the_past.ipynb), beyond the window.

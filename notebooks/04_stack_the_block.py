@@ -503,5 +503,5 @@ plt.show()
 #
 # </details>
 #
-# **Back:** [Slide a window](02_slide_a_window.ipynb) · **Index:** [README](../README.md) · **On:**
-# [Add and multiply](09_add_and_multiply.ipynb), where a model does without any recurrence.
+# **Back:** [Attend to the past](03_attend_to_the_past.ipynb) · **Index:** [README](../README.md) · **On:**
+# [Encode position](05_encode_position.ipynb), which R-Transformer does without.

@@ -321,5 +321,5 @@ print("of XY and YX, about half in all:", bool(0.35 < (table[1, 1] + table[2, 2]
 #
 # </details>
 #
-# **Back:** [Stack the block](04_stack_the_block.ipynb) · **Index:** [README](../README.md) · **On:**
-# [Model music](11_model_music.ipynb)
+# **Back:** [Split into channels](08_split_into_channels.ipynb) · **Index:** [README](../README.md) · **On:**
+# [Read digits](10_read_digits.ipynb)

@@ -357,13 +357,21 @@ plt.show()
 print("the first 16 frames are Bach's:", torch.equal(written[:16], bach[:16]))
 
 # %% [markdown]
-# *Listen.* The button plays the roll in your browser, nothing is downloaded. Bach first.
+# *Listen.* The button plays the roll in your browser, nothing is downloaded.
 
 # %%
 explore.Player(bach[:64], "Bach, a chorale of the test split")
 
+# %% [markdown]
+# And the listening room: both tunes, and below them what each frame cost the model. When you know them, tick *blind test*
+# and let someone else guess.
+
 # %%
-explore.Player(written, "16 frames of Bach, continued by the model")
+tunes = {"Bach": bach[:64], "continued by the model": written}
+explore.listening(tunes, generated=["continued by the model"], model=model)
+
+# %% [markdown]
+# **Try.** Are the model's own frames cheap or dear to itself? It drew them, so it had expected them.
 
 # %% [markdown]
 # The continuation holds some notes, and its voices often move by small steps. But it is no chorale: there are no four
@@ -430,5 +438,5 @@ HTML(table.to_html(table.rows(recipe.load_recipe("nottingham"), Path("../results
 #    <details><summary>Answer</summary>Nothing: gradients are empty there, and `backward()` fills them
 #    afterwards.</details>
 #
-# **Back:** [Add and multiply](09_add_and_multiply.ipynb) · **Index:** [README](../README.md) · **On:**
+# **Back:** [Read digits](10_read_digits.ipynb) · **Index:** [README](../README.md) · **On:**
 # [Make it fast](12_make_it_fast.ipynb)
