@@ -305,7 +305,14 @@ print("without biases, they differ at", (1 + (effect_of_pads(no_bias) > 1e-6).no
 # Three bars, falling, then nothing. From position $M$ on, padding is no question any more.
 #
 # So a pad is not "nothing": it is a blank input. Our strip happens to begin with a blank column (its ink was 0), which
-# LocalRNN cannot tell from a fourth pad.
+# LocalRNN cannot tell from a fourth pad. The debugger steps a window cell by cell, with the weights from above:
+
+# %%
+explore.debugger(x, local)
+
+# %% [markdown]
+# **Try.** Step through the pads: which gate lets the biases in? Untick the box, and the state stays zero until the first
+# position is read.
 #
 # ## 5. Against a convolution
 #

@@ -5,6 +5,7 @@ from rtx.lab.explore.beam import beam
 from rtx.lab.explore.block import block
 from rtx.lab.explore.channels import channels
 from rtx.lab.explore.cost import cost
+from rtx.lab.explore.debugger import debugger
 from rtx.lab.explore.digits import digits
 from rtx.lab.explore.errata import errata
 from rtx.lab.explore.explorer import Explorer
@@ -34,6 +35,7 @@ __all__ = [
     "block",
     "channels",
     "cost",
+    "debugger",
     "digits",
     "errata",
     "ledger",

@@ -1,0 +1,31 @@
+"""The window debugger's data, and what it refuses."""
+
+import pytest
+import torch
+
+from rtx.lab import explore
+from rtx.nn import LocalRNN
+
+X = torch.randn(7, 5)
+
+
+def test_it_holds_every_cell_or_the_one_of_a_model():
+    assert list(explore.debugger(X).data["cells"]) == ["rnn", "gru", "lstm"]
+    page = explore.debugger(X, LocalRNN(5, 12, "lstm"))
+    assert list(page.data["cells"]) == ["lstm"]
+    assert (page.state["cell"], page.state["window"], page.data["windows"]) == ("lstm", 12, 12)
+    assert "image/png" in page._repr_mimebundle_()[0]
+
+
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        (torch.randn(5), "expected one sequence"),
+        (torch.randn(3, 4), "expected one sequence \\(time, 5\\)"),
+        (torch.randn(41, 5), "at most 40 steps of 16 numbers"),
+        (torch.full((3, 5), torch.nan), "finite"),
+    ],
+)
+def test_what_cannot_be_shown_is_named(x, message):
+    with pytest.raises(ValueError, match=f"x: .*{message}"):
+        explore.debugger(x, LocalRNN(5, 3))
