@@ -51,16 +51,25 @@ def obstacle() -> str | None:
 def _load(wanted: str | None) -> ctypes.CDLL:
     compiler = find_compiler(wanted)
     name = f"rtx-kernels-{_fingerprint(compiler)}.so"
-    for folder in (_cache(), Path(tempfile.mkdtemp(prefix="rtx-kernels-"))):
+    try:
+        return _made(compiler, _cache() / name)
+    except (OSError, RuntimeError) as error:  # a folder that cannot be written or is not known, or a damaged library
+        if isinstance(error, BuildError):
+            raise
+        log.info("the compiled kernels are not kept: %s", error)
+    with tempfile.TemporaryDirectory(prefix="rtx-kernels-") as folder:  # once loaded, its file is not needed any more
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-            path = folder / name
-            if not path.exists():
-                _make(compiler, path)
-            return ctypes.CDLL(str(path))
-        except OSError as error:  # a folder that cannot be written, or holds no library of this machine
-            reason = error
-    raise BuildError(f"the compiled kernels cannot be kept or loaded: {reason}")
+            return _made(compiler, Path(folder) / name)
+        except OSError as error:
+            raise BuildError(f"the compiled kernels cannot be kept or loaded: {error}") from None
+
+
+def _made(compiler: str, path: Path) -> ctypes.CDLL:
+    """The library at `path`, which is compiled if it is not there."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists():
+        _make(compiler, path)
+    return ctypes.CDLL(str(path))
 
 
 def find_compiler(wanted: str | None) -> str:
