@@ -23,7 +23,8 @@ export function show(page) {
   textInput(page, "word", { label: "a word" });
   checkbox(page, "loud", {});
   const { values } = unpack(page.data.table);
-  const picture = canvas(page, { height: 60, label: "a row", point: (x, y) => `at ${Math.round(x)}, ${Math.round(y)}` });
+  const point = (x, y) => `at ${Math.round(x)}, ${Math.round(y)}`;
+  const picture = canvas(page, { height: 60, label: "a row", point });
   return ({ row, unit, word, loud }) => {
     const { pen, width, height } = picture.begin();
     heatMap(pen, { x: 0, y: 0, width, height }, 1, 3, (_, k) => css(diverging(values[3 * row + k], page.dark)));

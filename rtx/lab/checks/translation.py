@@ -4,6 +4,7 @@ Bahdanau, Cho & Bengio (2015), Eq. 5-6.
 """
 
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -77,13 +78,13 @@ greedy_translation = Check(
     solution=_greedy,
     bugs={
         "teacher forcing at test time: the reference's token is fed, which nobody has when translating": (
-            lambda *case: _greedy(*case, bug="teacher")
+            partial(_greedy, bug="teacher")
         ),
-        "the begin token is fed at every step: feed what was written last": lambda *case: _greedy(*case, bug="begin"),
-        "the state is not carried on: each step begins anew": lambda *case: _greedy(*case, bug="state"),
-        "it writes on behind the end token": lambda *case: _greedy(*case, bug="end"),
-        "the end token is missing from what was written": lambda *case: _greedy(*case, bug="dropped"),
-        "the unlikeliest token is taken": lambda *case: _greedy(*case, bug="least"),
+        "the begin token is fed at every step: feed what was written last": partial(_greedy, bug="begin"),
+        "the state is not carried on: each step begins anew": partial(_greedy, bug="state"),
+        "it writes on behind the end token": partial(_greedy, bug="end"),
+        "the end token is missing from what was written": partial(_greedy, bug="dropped"),
+        "the unlikeliest token is taken": partial(_greedy, bug="least"),
         "it returns the reference": lambda step, reference, longest: reference,
     },
     praise="free running: the model reads nothing but what it wrote itself",

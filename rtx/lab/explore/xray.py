@@ -167,15 +167,18 @@ class _Picture:
     """Left, which input moves which output; right, the row of one output, its future in orange."""
 
     def __init__(self, length: int) -> None:
-        self.figure = Figure(figsize=(8.4, 3.6), layout="constrained")
+        self.figure = Figure(figsize=(7.6, 3.3), layout="constrained")
         self.figure.set_layout_engine("constrained", w_pad=0.12)
         self.map, self.row = self.figure.subplots(1, 2, width_ratios=(1, 0.9))
         self.image = share_map(self.map, torch.ones(length, length))
         self.frame = self.map.axhspan(0.5, 1.5, fill=False, edgecolor=COLOURS[1], linewidth=1.5)
-        self.bars = self.row.bar(range(1, length + 1), [1.0] * length)
+        self.bars = self.row.bar(range(1, length + 1), [1.0] * length, linewidth=0)
         self.now = self.row.axvline(1, color="0.4", linewidth=1, linestyle=":")
-        self.row.set(ylim=(0, 1.02), xlim=(0.3, length + 0.7), xlabel="input position s", ylabel="share")
-        self.row.xaxis.set_major_locator(MaxNLocator(8, integer=True))
+        self.row.set(
+            ylim=(0, 1.02), yticks=[0, 0.5, 1], xlim=(0.3, length + 0.7), xlabel="input position s", ylabel="share"
+        )
+        for axis in (self.row.xaxis, self.map.xaxis, self.map.yaxis):
+            axis.set_major_locator(MaxNLocator(5, integer=True))  # each label takes time to draw
         self.row.set_title(" ", fontsize=10)
         freeze(self.figure)
 
