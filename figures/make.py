@@ -8,6 +8,7 @@ from pathlib import Path
 
 import torch
 from matplotlib.figure import Figure
+from papers import PAPERS
 from speed import speed_cpu
 
 from rtx.lab import reach
@@ -85,6 +86,7 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "every_reach": every_reach,
     "nottingham": nottingham,
     "speed_cpu": speed_cpu,
+    **PAPERS,
 }
 
 

@@ -1,0 +1,150 @@
+"""The figures of the papers, drawn again from models that run: an arrow is a gradient that is not zero."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from torch import nn
+
+from rtx import FeedForwardAttention
+from rtx.lab import reach
+from rtx.lab.explore.channels import draw_channels
+from rtx.lab.plots import COLOURS, new_figure
+from rtx.models import RNN
+from rtx.nn import LocalRNN, MultiHeadAttention
+from rtx.nn.blocks import FeedForward
+from rtx.nn.multi_channel import MultiChannelRNN
+from rtx.training.recipe import load_recipe
+from rtx.training.table import cells
+
+LEDGER = Path(__file__).parents[1] / "results"
+WIDTH, STEPS, WINDOW = 8, 8, 3
+
+
+def r_transformer_1() -> Figure:
+    """One layer of the R-Transformer: which positions each sublayer connects."""
+    torch.manual_seed(0)
+    layers = {
+        "LocalRNN": LocalRNN(WIDTH, WINDOW),
+        "attention": MultiHeadAttention(WIDTH, 2),
+        "feed-forward": FeedForward(WIDTH),
+    }
+    figure, [ax] = new_figure(7.2, 3.6)
+    for row, (colour, layer) in enumerate(zip(COLOURS, layers.values(), strict=False)):
+        _connect(ax, layer, row, colour, last_only=row < 2)
+    _nodes(ax, ["x", *layers])
+    ax.set_title("one layer: what reaches each position, the last one in bold")
+    return figure
+
+
+def r_transformer_2() -> Figure:
+    """A recurrent network over the whole sequence beside a LocalRNN."""
+    torch.manual_seed(0)
+    figure, axes = new_figure(9, 2.2, columns=2)
+    models = {
+        "RNN: one state for all of the past": RNN(WIDTH, 1, "rnn"),
+        f"LocalRNN, M = {WINDOW}": LocalRNN(WIDTH, WINDOW, "rnn"),
+    }
+    for ax, colour, (title, model) in zip(axes, COLOURS, models.items(), strict=False):
+        _connect(ax, model, 0, colour)
+        _nodes(ax, ["x", "h"])
+        ax.set_title(title)
+    return figure
+
+
+def mc_rnn_1() -> Figure:
+    """Three channels and their blocks."""
+    figure, [ax] = new_figure(7.2, 2.6)
+    _channels(ax, None)
+    ax.set_title("MC-RNN, n = 4: blocks of three channels; in a node its in-degree, Eq. 1")
+    return figure
+
+
+def mc_rnn_2() -> Figure:
+    """What each channel reads at two steps that follow each other."""
+    figure, axes = new_figure(9.6, 2.6, columns=2)
+    for ax, step in zip(axes, (6, 7), strict=True):
+        _channels(ax, step)
+        ax.set_title(f"what is read at step {step}")
+    return figure
+
+
+def mc_rnn_4() -> Figure:
+    """BLEU by the length of the source, of the translators in the ledger."""
+    found = cells(load_recipe("multi30k"), LEDGER)
+    figure, [ax] = new_figure(6.4, 2.6)
+    shown = [(name, run) for name, groups in found.items() for group in groups for run in group]
+    for place, (name, run) in enumerate(shown):
+        lengths = [key.removeprefix("BLEU, ") for key in run.details if key.startswith("BLEU, ")]
+        scores = [run.details[f"BLEU, {length}"] for length in lengths]
+        at = [i + 0.8 * (place + 0.5) / len(shown) - 0.4 for i in range(len(lengths))]
+        ax.bar(at, scores, width=0.7 / len(shown), color=COLOURS[place], label=f"{name}, {run.scale}, seed {run.seed}")
+        ax.set_xticks(range(len(lengths)), lengths)
+    ax.set(xlabel="words in the source", ylabel="BLEU", title="Multi30k, test")
+    ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
+    return figure
+
+
+def feed_forward_attention_1() -> Figure:
+    """Each step becomes a state by itself; the context is their mean by weights that a model gives them."""
+    torch.manual_seed(1)
+    model = FeedForwardAttention(2, leak="coded")
+    nn.init.normal_(model.score.weight, std=5)  # so that they differ to the eye
+    x = torch.rand(1, STEPS, 2, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        weights = model.weights(x)[0].tolist()
+    figure, [ax] = new_figure(7.2, 3.0)
+    middle = (STEPS + 1) / 2
+    for t, weight in enumerate(weights, 1):
+        ax.plot([t, t], [0, 1], color="0.6", linewidth=1, zorder=1)
+        ax.plot([t, middle], [1, 2], color=COLOURS[0], linewidth=30 * weight, alpha=0.7, zorder=1)
+        ax.annotate(f"α = {weight:.2f}", (t, 1), (0, -14), textcoords="offset points", ha="left", fontsize=8)
+    _nodes(ax, ["x", "h"])
+    ax.scatter(middle, 2, s=260, color="white", edgecolor="0.3", zorder=3)
+    ax.text(middle, 2, "c", ha="center", va="center", zorder=4)
+    ax.set(ylim=(-0.4, 2.4), title="feed-forward attention: line width is the weight of a state in the context")
+    return figure
+
+
+def _connect(ax: Axes, layer: nn.Module, row: int, colour: object, last_only: bool = False) -> None:
+    """A line from input s to output t wherever the one moves the other."""
+    strength = reach(layer, torch.randn(1, STEPS, WIDTH, generator=torch.Generator().manual_seed(0)))
+    for t in range(STEPS):
+        for s in (strength[t] > 0).nonzero().flatten().tolist():
+            strong = not last_only or t == STEPS - 1
+            ax.plot(
+                [s + 1, t + 1],
+                [row, row + 1],
+                color=colour,
+                linewidth=1.6 if strong else 0.5,
+                alpha=1 if strong else 0.35,
+            )
+
+
+def _nodes(ax: Axes, rows: list[str]) -> None:
+    for row in range(len(rows)):
+        ax.scatter(range(1, STEPS + 1), [row] * STEPS, s=90, color="white", edgecolor="0.3", zorder=3)
+    ax.set_yticks(range(len(rows)), rows)
+    ax.set_xticks(range(1, STEPS + 1))
+    ax.set(xlabel="position", ylim=(-0.4, len(rows) - 0.6))
+    ax.spines[:].set_visible(False)
+    ax.tick_params(length=0)
+
+
+def _channels(ax: Axes, step: int | None) -> None:
+    in_degrees = MultiChannelRNN(WIDTH, block=4).in_degrees(9)
+    draw_channels(ax, [str(t) for t in range(1, 10)], in_degrees, step)
+    ax.set_xticks(range(1, 10), range(1, 10), rotation=0, ha="center")
+    ax.set_xlabel("step t")
+
+
+PAPERS: dict[str, Callable[[], Figure]] = {
+    "r_transformer_1": r_transformer_1,
+    "r_transformer_2": r_transformer_2,
+    "mc_rnn_1": mc_rnn_1,
+    "mc_rnn_2": mc_rnn_2,
+    "mc_rnn_4": mc_rnn_4,
+    "feed_forward_attention_1": feed_forward_attention_1,
+}
