@@ -91,8 +91,8 @@ def feed_forward_attention_1() -> Figure:
     """Each step becomes a state by itself; the context is their mean by weights that a model gives them."""
     torch.manual_seed(1)
     model = FeedForwardAttention(2, leak="coded")
-    nn.init.normal_(model.score.weight, std=5)  # so that they differ to the eye
-    x = torch.rand(1, STEPS, 2, generator=torch.Generator().manual_seed(0))
+    nn.init.normal_(model.score.weight, std=0.5)  # so that weights differ to the eye
+    x = 2 * torch.randn(1, STEPS, 2, generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
         weights = model.weights(x)[0].tolist()
     figure, [ax] = new_figure(7.2, 3.0)
