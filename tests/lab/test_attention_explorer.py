@@ -99,3 +99,15 @@ def test_a_small_weight_is_told_from_none() -> None:
     page = explore.attention(Faint(), torch.zeros(1, 2, 1))
     (seen, none), (_, faint) = unpacked(page.data["layers"][0]["roots"])[0]
     assert (seen, none) == (1, 0) and 0 < faint < 1e-4
+
+
+def test_the_still_figure_shows_the_last_layers_first_head() -> None:
+    torch.manual_seed(0)
+    model, x = rtx.Transformer(12, 2, 3), torch.randn(1, 7, 12)
+    *_, weights = trace(model, x).values()
+    shown, row = explore.attention(model, x, [*"abcdefg"]).still.axes[:2]
+    image = shown.images[0].get_array()
+    assert image is not None and image.filled(0) == pytest.approx(weights[0, 0].numpy())
+    heights = [segment[1][1] for segment in row.collections[0].get_segments()]
+    assert heights == pytest.approx(weights[0, 0, -1].tolist())
+    assert [label.get_text() for label in row.get_xticklabels()] == [*"abcdefg"]

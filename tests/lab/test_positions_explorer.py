@@ -70,3 +70,19 @@ def test_without_a_layer_it_is_drawn_alike_each_time_and_leaves_the_seed() -> No
 def test_what_cannot_be_shown_is_refused(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         explore.positions(**arguments)
+
+
+def test_the_still_figure_shows_what_the_layers_compute(x: torch.Tensor) -> None:
+    torch.manual_seed(0)
+    T, past = x.shape[1], torch.ones(9, 9).tril() == 1
+    xl, shaw = XLAttention(12, 1), RelativeAttention(12, 1, clip=3)
+    with torch.no_grad():
+        q, k = xl.query(x)[None], xl.key(x)[None]
+        expected = xl.scores(q, k)[0, 0]
+        q, k = shaw.query(x)[None], shaw.key(x)[None]
+        added = (shaw.scores(q, k) - q @ k.mT / 12**0.5)[0, 0]  # by the distance alone
+    for layer, place, values in ((xl, 3, expected), (shaw, 2, added)):
+        image = explore.positions(layer, x).still.axes[place].images[0].get_array()
+        assert image is not None and image.shape == (T, T)
+        assert image.mask.tolist() == (~past).tolist()
+        assert torch.allclose(torch.tensor(image.data)[past], values[past], atol=1e-5)
