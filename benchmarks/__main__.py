@@ -10,8 +10,8 @@ import torch
 import typer
 from rich.console import Console
 
-from benchmarks import report
-from benchmarks.case import Options
+from benchmarks import gpu, report
+from benchmarks.case import CaseMaker, Options
 from benchmarks.cases import CASES
 from benchmarks.measure import ceiling, trusted
 from rtx.nn.kernels.native import build
@@ -38,11 +38,14 @@ def bench(
         console.print(*map(report.times, shown["cases"].values()))
         _print(shown)
         return
-    for name in only or ():
-        check_choice("only", name, CASES)
     check_choice("device", device, ("cpu", "cuda"))
+    if device == "cuda" and not torch.cuda.is_available():
+        raise ValueError("device: expected cpu, as torch finds no CUDA device here")
+    known = _cases(device)
+    for name in only or ():
+        check_choice("only", name, known)
     torch.set_num_threads(threads)
-    result = _measured(only or list(CASES), device, quick, threads, 2 if quick else rounds)
+    result = _measured(only or list(known), device, quick, threads, 2 if quick else rounds)
     _print(result)
     if out is None and not quick and not only:
         out = report.RESULTS / (f"{device}.json" if threads == 1 else f"{device}-{threads}-threads.json")
@@ -52,12 +55,15 @@ def bench(
 
 def _measured(names: list[str], device: str, quick: bool, threads: int, rounds: int) -> report.Result:
     clock = "processor" if device == "cpu" and threads == 1 else "wall"
-    best = ceiling(device, clock, quick)
+    best = ceiling(device, clock, quick) | (gpu.ceiling(device, quick) if device == "cuda" else {})
     options, notes = _options(device, quick, trusted(best))
     cases = {}
     for name in names:
         with console.status(f"{name} …"):
-            cases[name] = report.measured(CASES[name](options), clock, rounds, 0.0 if quick else SECONDS, device)
+            case = _cases(device)[name](options)
+            cases[name] = report.measured(case, clock, rounds, 0.0 if quick else SECONDS, device)
+            if device == "cuda":
+                gpu.add_shares(cases[name], best)
         console.print(report.times(cases[name]))
     return {
         "device": device,
@@ -73,6 +79,11 @@ def _measured(names: list[str], device: str, quick: bool, threads: int, rounds: 
         "notes": notes,
         "cases": cases,
     }
+
+
+def _cases(device: str) -> dict[str, CaseMaker]:
+    """A GPU has cases of its own, before those of every device."""
+    return {**gpu.CASES, **CASES} if device == "cuda" else CASES
 
 
 def _options(device: str, quick: bool, setting: str) -> tuple[Options, list[str]]:

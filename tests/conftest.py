@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+import torch
 
 NAMED = os.environ.get("RTX_DATA")  # as the tests began: some of them change it
 
@@ -13,6 +14,14 @@ ROW = ("recipe", "model", "data", "metric", "test", "trivial", "seconds")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rehearse", action="store_true", help="train every row for as long as its quick scale says")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what needs a GPU, where there is none: `pytest -m gpu` runs it where there is one."""
+    left_out = [one for one in items if one.get_closest_marker("gpu")]
+    if left_out and not torch.cuda.is_available():
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [one for one in items if not one.get_closest_marker("gpu")]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

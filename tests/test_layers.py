@@ -14,7 +14,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 LAYERS = ["nn", "models", "tasks", "training", "lab", "cli"]  # each may import itself and those before it
 HEAVY = {"lightning", "torchmetrics", "matplotlib", "seaborn", "ipywidgets", "anywidget", "IPython"}
 HEAVY |= {"pooch", "scipy", "sklearn", "music21", "typer", "rich"}
-HEAVY |= {"optuna", "tensorboard", "tokenizers", "sacrebleu", "rouge_score", "babel"}
+HEAVY |= {"triton", "optuna", "tensorboard", "tokenizers", "sacrebleu", "rouge_score", "babel"}
 
 
 def imported(path: Path) -> Iterator[str]:

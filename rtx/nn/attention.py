@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from rtx.nn.kernels.attention import causal_attention
-from rtx.nn.state import Cache, check_cache, empty_cache
+from rtx.nn.state import Cache, FixedCache, check_cache, empty_cache
 from rtx.nn.validate import check_fraction, check_positive, check_sequence, check_step
 
 BLOCK = 256  # queries whose explicit weights exist at the same time
@@ -67,17 +67,22 @@ class MultiHeadAttention(nn.Module):
         check_sequence("x", x, self.d_model, like=self.query.weight)
         return self._join(self._attend(*self._project(x), mask))
 
-    def step(self, x: Float[Tensor, "B D"], state: Cache | None = None) -> tuple[Float[Tensor, "B D"], Cache]:
+    def step(
+        self, x: Float[Tensor, "B D"], state: Cache | FixedCache | None = None
+    ) -> tuple[Float[Tensor, "B D"], Cache | FixedCache]:
         """One position of a stream; the state holds the keys and values of the past.
 
         Raises:
-            ValueError: if `x` is not (B, D), or `state` is another model's or batch's.
+            ValueError: if `x` is not (B, D), or `state` is another model's or batch's, or of fixed capacity where a
+                variant's scores depend on the distance.
         """
         check_step("x", x, self.d_model, like=self.query.weight)
         q, k, v = self._project(x[:, None])
         cache = empty_cache(k) if state is None else check_cache(state, len(x), self.heads, k.shape[-1])
+        if isinstance(cache, FixedCache) and self._is_variant():
+            raise ValueError(f"state: {type(self).__name__} needs to know where a key is, which a fixed cache hides")
         cache = cache.append(k, v)
-        return self._join(self._attend(q, cache.keys, cache.values)).squeeze(1), cache
+        return self._join(self._attend(q, cache.keys, cache.values, cache.mask)).squeeze(1), cache
 
     def weights(
         self, x: Float[Tensor, "B T D"], mask: Bool[Tensor, "*shared T T"] | None = None
@@ -98,8 +103,7 @@ class MultiHeadAttention(nn.Module):
     def _attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
         """Queries are the last T of the S positions that have keys; by default each sees those up to itself."""
         dropout = self.dropout if self.training else 0.0
-        kind = type(self)
-        if kind.scores is not MultiHeadAttention.scores or kind.gather is not MultiHeadAttention.gather:
+        if self._is_variant():
             return self._attend_explicitly(q, k, v, mask, dropout)
         self._check_mask(mask, q, k)
         T, S = q.shape[-2], k.shape[-2]
@@ -108,6 +112,10 @@ class MultiHeadAttention(nn.Module):
         if mask is None and T > 1:
             mask = causal_mask(T, S, q.device)
         return F.scaled_dot_product_attention(q, k, v, mask, dropout)
+
+    def _is_variant(self) -> bool:
+        kind = type(self)
+        return kind.scores is not MultiHeadAttention.scores or kind.gather is not MultiHeadAttention.gather
 
     def _attend_explicitly(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float) -> Tensor:
         """With the weights as a tensor; causal ones a block of queries at a time, on the keys it can see."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 State = tuple[Any, ...]
@@ -43,6 +43,11 @@ class Cache:
         """The values of the past."""
         return self.buffer[:, 1, :, : self.length]
 
+    @property
+    def mask(self) -> None:
+        """All of these may be looked at."""
+        return None
+
     def append(self, keys: Float[Tensor, "B H T K"], values: Float[Tensor, "B H T K"]) -> "Cache":
         """This cache with more positions behind it."""
         new = torch.stack([keys, values], 1)
@@ -58,6 +63,59 @@ class Cache:
         buffer[:, :, :, self.length : end] = new
         written[0] = end
         return Cache(buffer, end, written)
+
+
+class FixedCache:
+    """A cache of C positions that is written in place and says by a mask which of them are filled.
+
+    Where it stands, what shape it has and what is done with it are the same at each step, as a CUDA graph needs it
+    (`rtx.nn.kernels.graphs`). The state before a step is lost, and gradients are not recorded.
+
+    Args:
+        cache: what it begins with.
+        capacity: C.
+
+    Raises:
+        ValueError: if the cache holds more.
+    """
+
+    def __init__(self, cache: Cache, capacity: int) -> None:
+        B, _, H, _, K = cache.buffer.shape
+        if cache.length > capacity:
+            raise ValueError(f"capacity: expected room for the {cache.length} positions that were read, got {capacity}")
+        self.buffer = cache.buffer.new_zeros(B, 2, H, capacity, K)
+        self.buffer[:, :, :, : cache.length] = cache.buffer[:, :, :, : cache.length]
+        self.position = torch.tensor([cache.length], device=self.buffer.device)  # where the next one goes
+
+    @property
+    def keys(self) -> Float[Tensor, "B H C K"]:
+        """The keys of the past, and zeros."""
+        return self.buffer[:, 0]
+
+    @property
+    def values(self) -> Float[Tensor, "B H C K"]:
+        """The values of the past, and zeros."""
+        return self.buffer[:, 1]
+
+    @property
+    def mask(self) -> Bool[Tensor, "1 C"]:
+        """The filled positions."""
+        return (torch.arange(self.buffer.shape[3], device=self.buffer.device) < self.position)[None]
+
+    @property
+    def length(self) -> int:
+        """Unknown.
+
+        Raises:
+            ValueError: always.
+        """
+        raise ValueError("state: this model counts its positions on the CPU, which it cannot do with a fixed cache")
+
+    def append(self, keys: Float[Tensor, "B H 1 K"], values: Float[Tensor, "B H 1 K"]) -> "FixedCache":
+        """This cache, with one more position filled."""
+        self.buffer.index_copy_(3, self.position, torch.stack([keys, values], 1))
+        self.position.add_(1)
+        return self
 
 
 def empty_cache(like: Float[Tensor, "B H T K"]) -> Cache:
@@ -80,13 +138,13 @@ def check_state(state: State, *shapes: tuple[int | None, ...] | None) -> None:
         )
 
 
-def check_cache(state: object, batch: int, heads: int, width: int) -> Cache:
+def check_cache(state: object, batch: int, heads: int, width: int) -> Cache | FixedCache:
     """Return `state` if it is the cache of such an attention and batch.
 
     Raises:
         ValueError: otherwise.
     """
-    if not isinstance(state, Cache):
+    if not isinstance(state, Cache | FixedCache):
         raise ValueError(f"state: expected a cache of keys and values, got {type(state).__name__}")
     B, _, H, _, K = state.buffer.shape
     if (batch, heads, width) != (B, H, K):
@@ -117,6 +175,8 @@ def map_state(function: Callable[[Tensor], Tensor], state: Any) -> Any:
         return function(state)
     if isinstance(state, Cache):
         return Cache(function(state.buffer[:, :, :, : state.length]), state.length, [state.length])
+    if isinstance(state, FixedCache):
+        raise ValueError("state: a fixed cache stays where it is")
     if isinstance(state, tuple):
         mapped = [map_state(function, part) for part in state]
         return type(state)(*mapped) if hasattr(state, "_fields") else tuple(mapped)

@@ -99,6 +99,8 @@ def check_tokens(name: str, tokens: Tensor, vocabulary: int, ndim: int) -> None:
         raise ValueError(f"{name}: expected tokens of shape {axes}, at least one, got {tuple(tokens.shape)}")
     if tokens.is_floating_point() or tokens.is_complex() or tokens.dtype == torch.bool:
         raise ValueError(f"{name}: expected whole numbers, got {tokens.dtype}")
+    if _recorded(tokens):
+        return
     low, high = int(tokens.min()), int(tokens.max())
     if low < 0 or high >= vocabulary:
         wrong = low if low < 0 else high
@@ -112,10 +114,16 @@ def check_lengths(name: str, lengths: Tensor, batch: int, longest: int) -> None:
         ValueError: naming `name`, what was given, and what is allowed.
     """
     whole = not (lengths.is_floating_point() or lengths.is_complex() or lengths.dtype == torch.bool)
-    if not whole or lengths.shape != (batch,) or int(lengths.min()) < 1 or int(lengths.max()) > longest:
+    fits = whole and lengths.shape == (batch,)
+    if not fits or not (_recorded(lengths) or (int(lengths.min()) >= 1 and int(lengths.max()) <= longest)):
         raise ValueError(
             f"{name}: expected {batch} whole numbers from 1 to {longest}, one for each sequence, got {lengths.tolist()}"
         )
+
+
+def _recorded(x: Tensor) -> bool:
+    """Whether a CUDA graph is being recorded, which cannot ask for numbers (`rtx.nn.kernels.graphs`)."""
+    return x.is_cuda and torch.cuda.is_current_stream_capturing()
 
 
 def _check_numbers(name: str, x: Tensor, like: Tensor | None) -> None:

@@ -18,6 +18,7 @@ from rtx.nn.kernels.dispatch import Kernel, Operation
 from rtx.nn.kernels.native.cells import NATIVE_CELLS
 from rtx.nn.kernels.obstacles import no_hand_written_gradient, no_native_code
 from rtx.nn.kernels.precision import autocast_inputs, without_autocast
+from rtx.nn.kernels.triton.obstacles import for_tests_alone, no_local_rnn
 from rtx.nn.recurrent import CELLS, State
 
 STATES = 2**17  # numbers in the state of the sequences that are worked on together, for a core's cache
@@ -190,9 +191,17 @@ def _cannot_natively(x: Tensor, *weights_and_more: Any) -> str | None:
     return no_native_code(x)
 
 
+def triton_local_rnn(*inputs: Any) -> Tensor:
+    """The same in Triton's kernels, for a GPU; see `rtx.nn.kernels.triton`."""
+    from rtx.nn.kernels.triton.local_rnn import triton_local_rnn  # needs Triton
+
+    return triton_local_rnn(*inputs)
+
+
 local_rnn = Operation(
     "local_rnn",
     {
+        "triton": Kernel(triton_local_rnn, no_local_rnn, for_tests_alone),
         "native": Kernel(native_local_rnn, _cannot_natively),
         "fused": Kernel(fused_local_rnn, _cannot),
         "naive": Kernel(naive.local_rnn),

@@ -17,6 +17,7 @@ from rtx.nn.kernels.obstacles import no_hand_written_gradient, no_native_code
 from rtx.nn.kernels.pooling_plain import plain_pooling
 from rtx.nn.kernels.pooling_tiles import Layer, gradients, layer_for, sums, tiles
 from rtx.nn.kernels.precision import autocast_inputs
+from rtx.nn.kernels.triton.obstacles import for_tests_alone, no_pooling
 
 
 class _Pooling(torch.autograd.Function):
@@ -91,9 +92,17 @@ def _cannot_natively(x: Tensor, lengths: Tensor, weight: Tensor, *_: object) -> 
     return no_native_code(x) or no_native_code(weight)
 
 
+def triton_pooling(*inputs: Any) -> Tensor:
+    """The same in Triton's kernels, for a GPU; see `rtx.nn.kernels.triton`."""
+    from rtx.nn.kernels.triton.pooling import triton_pooling  # needs Triton
+
+    return triton_pooling(*inputs)
+
+
 pooling = Operation(
     "pooling",
     {
+        "triton": Kernel(triton_pooling, no_pooling, for_tests_alone),
         "native": Kernel(native_pooling, _cannot_natively),
         "fused": Kernel(pool_in_tiles, _cannot),
         "torch": Kernel(plain_pooling),

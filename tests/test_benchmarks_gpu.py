@@ -1,0 +1,65 @@
+"""The benchmark's cases for a GPU run, here on a CPU and without graphs, and its shares are what they say."""
+
+import math
+import sys
+
+import pytest
+import torch
+
+import rtx
+from benchmarks import gpu, report
+from benchmarks.__main__ import main
+from benchmarks.case import Options
+from benchmarks.cases import CASES
+from benchmarks.training import random_batch
+from rtx.tasks import task_by_name
+
+QUICK = Options(device="cpu", quick=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", gpu.CASES)
+def test_a_case_runs_and_its_targets_name_its_contenders(name):
+    case = gpu.CASES[name](QUICK)
+    assert len({one.name for one in case.contenders}) == len(case.contenders)
+    for one in case.contenders:
+        assert one() is None
+    names = {one.key for one in case.contenders}
+    recorded = {key for t in case.targets for key in (t.over, t.under) if key} - names
+    assert all("CUDA graph" in key for key in recorded)  # what only a GPU can do
+    assert any(t.over in recorded for t in case.targets)
+
+
+@pytest.mark.parametrize("name", ["digits", "nottingham", "characters"])
+def test_the_loss_that_can_be_recorded_is_the_tasks_mean(name):
+    task = task_by_name(name)
+    batch = random_batch(task, 2, 9, 9)
+    model = rtx.build(task, "gru", d_model=4)
+    loss = task.loss(task.predict(model, batch), batch)
+    mean = loss.total / batch.targets.numel()
+    torch.testing.assert_close(gpu.plain_loss(task, model(batch.inputs), batch), mean)
+
+
+def test_a_share_is_the_time_of_the_products_alone_over_the_time():
+    row = {"name": "rtx", "multiply_adds_g": 2.0, "wall_ms": 4.0}
+    case = {"rows": [row, row | {"multiply_adds_g": None}], "targets": []}
+    gpu.add_shares(case, {"bfloat16 products, GFLOP/s": 6000.0})  # 12 GFLOP take 2 ms
+    assert [t["value"] for t in case["targets"]] == [pytest.approx(0.5)]
+    assert report.verdict(case["targets"][0]) == ""
+
+
+def test_the_ceiling_is_positive():
+    found = gpu.ceiling("cpu", quick=True)
+    assert len(found) == 2 and all(0 < value < math.inf for value in found.values())
+
+
+def test_names_of_the_gpus_cases_are_its_own():
+    assert not set(gpu.CASES) & set(CASES)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_without_a_gpu_one_line_says_so(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["benchmarks", "--device", "cuda"])
+    with pytest.raises(SystemExit, match="2"):
+        main()
+    assert "device: expected cpu, as torch finds no CUDA device here" in capsys.readouterr().err
