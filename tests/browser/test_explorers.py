@@ -13,11 +13,11 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 FOLDER = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS = [
     "00_start_here",
-    "02_slide_a_window",
+    "01_frame_the_problem",
     "04_stack_the_block",
-    "09_add_and_multiply",
     "11_model_music",
-    "12_make_it_fast",
+    "13_model_language",
+    "14_translate_and_summarise",
 ]
 
 

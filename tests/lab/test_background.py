@@ -172,7 +172,7 @@ time.sleep(0.2)
 
 
 def run(code: str) -> str:
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=SOON)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=4 * SOON)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 

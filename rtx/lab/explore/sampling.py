@@ -107,7 +107,8 @@ class _Picture:
         turned = max(map(len, names)) > 1
         ax.set_xticks(places, names, rotation=60 if turned else 0, ha="right" if turned else "center")
         self.ax = ax
-        ax.set(ylim=(0, 1), ylabel="probability of the next token", xlabel="the likeliest tokens")
+        # the longest numbers that the axis will have, so that the frozen layout has room for them
+        ax.set(ylim=(0, 0.25), ylabel="probability", xlabel="the likeliest next tokens")
         ax.legend(frameon=False, loc="upper right")
         freeze(self.figure)
 
