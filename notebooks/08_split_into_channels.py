@@ -137,7 +137,7 @@ torch.testing.assert_close(h, layer.channels(x[None])[0])
 print("Eq. 1-3 and rtx agree:", tuple(h.shape))
 
 # %% [markdown]
-# The mean divides by $m$ even where predecessors lie before the start: the first steps are damped, by up to a third here.
+# The mean divides by $m$ even where predecessors lie before the start: the first steps are damped, here down to a third.
 # The paper does not say whether that is meant; `start="clipped"` counts only those that exist.
 #
 # **Exercise 2** (easy, 5 minutes). Scores (B, T, C) and states (B, T, C, H) to $h_t$, (B, T, H): Eq. 4 and 5.
@@ -285,7 +285,7 @@ for distance in (1, 2, 3, 4, 5, 6, 8, 11):
 
 # %% [markdown]
 # At $n = 4$ and $l = 2$ the bound promises one edge. If a block ends in between, it takes two. As attention joins the channels,
-# *some* channel always keeps the promise, and with room to spare: the best one needs $\lceil l / (n-1) \rceil$. The idea
+# *some* channel always keeps the promise, at times with one edge to spare: the best one needs $\lceil l / (n-1) \rceil$. The idea
 # stands; the formula is for neither the best channel nor the worst.
 #
 # **Exercise 3** (medium, 10 minutes). Write the worst channel's path length for a distance $l \ge 1$.

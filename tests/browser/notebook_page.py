@@ -1,5 +1,6 @@
 """A notebook open in JupyterLab in a browser: run it, read its outputs, move its sliders."""
 
+from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from playwright.sync_api import Locator, Page, expect
@@ -53,8 +54,8 @@ class Notebook:
         outputs = [output for cell in self.page.evaluate(OUTPUTS) for output in cell]
         return [f"{out['ename']}: {out['evalue']}" for out in outputs if out["output_type"] == "error"]
 
-    def explorer(self) -> tuple[Locator, Locator]:
-        """The first slider that has a picture in its cell, and that picture."""
+    def explorers(self) -> Iterator[tuple[Locator, Locator]]:
+        """The first slider of each cell that has a picture beside it, and that picture, one cell after the other."""
         for index, outputs in enumerate(self.page.evaluate(OUTPUTS)):
             if not any(VIEW in output.get("data", {}) for output in outputs):
                 continue
@@ -63,7 +64,12 @@ class Notebook:
             expect(cell.locator(".jupyter-widgets").first).to_be_visible(timeout=30_000)
             slider, image = cell.get_by_role("slider").first, cell.locator("img.widget-image").first
             if slider.count() and image.count():
-                return slider, image
+                yield slider, image
+
+    def explorer(self) -> tuple[Locator, Locator]:
+        """The first of them."""
+        for found in self.explorers():
+            return found
         raise AssertionError("no cell has a slider and a picture")
 
     def press(self, slider: Locator) -> None:
