@@ -183,7 +183,7 @@ def test_interrupting_the_wait_stops_the_work() -> None:
 
 @pytest.mark.parametrize("work", ["deaf", "lambda b: [b.breathe() or time.sleep(0.001) for _ in iter(int, 1)]"])
 def test_the_end_of_the_kernel_is_not_delayed(work: str) -> None:
-    run(LEFT_ALONE.format(work=work))
+    assert run(LEFT_ALONE.format(work=work)) == ""
 
 
 def test_a_stop_is_no_error_of_the_work() -> None:
