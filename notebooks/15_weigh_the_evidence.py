@@ -1,0 +1,295 @@
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# %% [markdown]
+# # Weigh the evidence
+#
+# **Which of the numbers in these papers can you trust, and how would you know?**
+#
+# A table in a paper is a claim: this model, this data, this number. Here you meet the claims of the three papers beside
+# what was run for this project, learn what a number must bring along, and find out where the papers contradict
+# themselves.
+#
+# - **You will** read a ledger, choose a run as one should, measure how much seeds matter, and play detective.
+# - **You learn** to tell a difference from a spread, a result from a budget, and a misprint from a finding.
+# - **You need** a mean and a standard deviation. The other notebooks help, none is required.
+# - **Time:** 35 minutes to read and try; the cells run in about 30 seconds.
+#
+# ## Paper map
+#
+# | in the papers | here | in `rtx` |
+# | --- | --- | --- |
+# | Tables 1-4 (Wang et al. 2019), 2-5 (Xu et al. 2019), 1 (Raffel & Ellis 2015) | sections 2 and 5 | `rtx table`, `explore.ledger` |
+# | "the learning rate is chosen by validation" | section 3 | `rtx sweep` |
+# | one number a cell, no spread | section 4 | `--seed`, `rtx.lab.claims` |
+# | misprints, and code that differs | section 6 | `rtx.lab.errata` |
+
+# %%
+from pathlib import Path
+from statistics import mean, stdev
+import matplotlib.pyplot as plt
+import torch
+import rtx
+from rtx.lab import checks, explore, plots
+
+torch.set_num_threads(1)
+plots.style()
+RESULTS = Path("../results")
+
+# %% [markdown]
+# ## 1. What a number must bring along
+#
+# Every finished run of `rtx train` leaves one file in the **ledger**, the folder `results/`. Here is what one of them
+# says, some lengthy lines left out.
+
+# %%
+from rtx.training.ledger import read_results
+
+runs = list(read_results("nottingham", RESULTS))
+for key in ("recipe", "model", "variant", "scale", "seed", "epoch", "validation", "test", "budget", "command"):
+    print(f"{key:>10}: {getattr(runs[1], key)}")
+
+# %% [markdown]
+# With the `command`, the `commit` of the code, the checksum of the data and the versions of the libraries, anyone may run it
+# again. `rtx ledger check` holds every file to that; this is what it calls:
+
+# %%
+from rtx.training.audit import audit
+
+print("faults in the ledger:", audit(RESULTS))
+
+# %% [markdown]
+# **Predict.** What is missing from a table in a paper that has one number a cell?
+#
+# <details><summary>Answer</summary>
+#
+# Nearly all of it: which seed, how many seeds, how the epoch and the learning rate were chosen, how long it ran and on what,
+# which form of the data, how many parameters got a gradient. Some stands in the text, some only in the code, and some
+# nowhere.
+#
+# </details>
+#
+# ## 2. All tables
+#
+# Here are all recipes with the papers' numbers and ours. "not run" is an honest cell: nothing was measured yet. A **budget**
+# other than "full" means that less was trained than the recipe asks for, so a number there is no answer to the paper's.
+
+# %%
+explore.ledger("nottingham", RESULTS)
+
+# %% [markdown]
+# **Try.** Choose a number of ours. What does its line tell you that the paper's does not? Choose a cell that is not run:
+# the line holds the command.
+#
+# ## 3. Choose, then look once
+#
+# A model is trained with several learning rates and for many epochs; in the end one run is reported. If the *test* score
+# chooses, it is the best of many draws: too good. So a third part of the data, for **validation**, chooses, and the test
+# score is looked at once.
+#
+# **Exercise 1** (easy, 5 minutes). You have the validation and the test losses of several runs. What do you report?
+
+# %%
+def reported(validation, test):
+    ...  # two lists of losses, less is better; one number
+
+checks.reported(reported)
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# `validation.index(min(validation))` is the place of the run that validated best.
+#
+# </details>
+# <details><summary>Solution</summary>
+#
+# ```python
+# def reported(validation, test):
+#     return test[validation.index(min(validation))]
+# ```
+#
+# </details>
+#
+# How much does it matter? Let there be 20 runs that are all *equally good*: their scores differ by luck alone.
+
+# %%
+draws = torch.randn(2000, 2, 20, generator=torch.Generator().manual_seed(0))  # trials, (validation, test), runs
+by_validation = draws[:, 1].gather(1, draws[:, 0].argmin(1, keepdim=True)).mean()
+by_test = draws[:, 1].amin(1).mean()
+print(f"chosen by validation, the test loss is on average {abs(by_validation):.1f} standard deviations from the truth")
+print(f"chosen by the test, it is {-by_test:.1f} below it: better than the truth, and made of luck")
+
+# %% [markdown]
+# ## 4. A difference and a spread
+#
+# Train a model twice with different seeds, and the scores differ. Let us measure by how much, on the digits of
+# scikit-learn, 8 × 8 pixels, read in 8 steps of a row each.
+
+# %%
+from sklearn.datasets import load_digits
+
+pixels, labels = load_digits(return_X_y=True)
+rows, labels = torch.tensor(pixels, dtype=torch.float32).view(-1, 8, 8) / 16, torch.tensor(labels)
+
+def accuracy(backbone, seed, epochs=6):
+    """Test accuracy (%) after a few epochs on 1,200 digits."""
+    torch.manual_seed(seed)
+    model = torch.nn.Sequential(torch.nn.Linear(8, 24), backbone(), torch.nn.Flatten(), torch.nn.Linear(8 * 24, 10))
+    adam = torch.optim.Adam(model.parameters(), 3e-3)
+    for _ in range(epochs):
+        for part in torch.randperm(1200).split(50):
+            adam.zero_grad()
+            torch.nn.functional.cross_entropy(model(rows[part]), labels[part]).backward()
+            adam.step()
+    with torch.no_grad():
+        return 100 * (model(rows[1200:]).argmax(1) == labels[1200:]).float().mean().item()
+
+# %% [markdown]
+# **Predict.** Five seeds each of a GRU and of an R-Transformer of one layer. Will the worst R-Transformer be better than the
+# best GRU?
+#
+# <details><summary>Answer</summary>
+#
+# Look at the dots below: the means differ, but the ends nearly touch. Had you trained each once, you could have seen a gap
+# of several points, or next to none.
+#
+# </details>
+
+# %%
+backbones = {"GRU": lambda: rtx.RNN(24, 1, "gru"), "R-Transformer": lambda: rtx.RTransformer(24, 1, 2, 3)}
+scores = {name: [accuracy(make, seed) for seed in range(5)] for name, make in backbones.items()}
+fig, ax = plt.subplots(figsize=(6, 1.6))
+for place, (name, values) in enumerate(scores.items()):
+    ax.plot(values, [place] * 5, "o", color=plots.COLOURS[place], alpha=0.7)
+    ax.plot([mean(values)] * 2, [place - 0.25, place + 0.25], color="0.3")
+ax.set(yticks=[0, 1], yticklabels=list(scores), ylim=(-0.5, 1.5), xlabel="test accuracy (%), a dot for each seed; line: mean")
+plt.show()
+print("the spread over seeds is more than a tenth of a point:", min(map(stdev, scores.values())) > 0.1)
+
+# %% [markdown]
+# **Exercise 2** (medium, 10 minutes). Measure a difference in spreads: the distance between two means, over the sum of
+# the two standard deviations. Below 1, more seeds are needed before anything is said.
+
+# %%
+def spreads_apart(a, b):
+    ...  # two lists of scores, to one number
+
+checks.spreads_apart(spreads_apart)
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# `statistics.mean` and `statistics.stdev`; the latter divides by $n - 1$, as the mean was taken from the same numbers.
+#
+# </details>
+# <details><summary>Solution</summary>
+#
+# ```python
+# def spreads_apart(a, b):
+#     return abs(mean(a) - mean(b)) / (stdev(a) + stdev(b))
+# ```
+#
+# </details>
+#
+# ## 5. Claims on trial
+#
+# The rule here: a claim **holds** or **fails** if full runs of at least three seeds on both sides differ by more than their
+# spreads. With less it stays **open**, and the numbers only *lean*. The table is computed from the ledger as it is.
+
+# %%
+from html import escape
+from IPython.display import HTML
+from rtx.lab.claims import judged
+
+cells = [(c.text, c.source, f.verdict, f.sentence, c.settled_by) for c, f in judged(RESULTS)]
+head = "".join(f"<th>{name}</th>" for name in ("claim", "in", "verdict", "in the ledger", "what would settle it"))
+body = "".join("<tr>" + "".join(f"<td>{escape(text)}</td>" for text in row) + "</tr>" for row in cells)
+HTML(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
+
+# %% [markdown]
+# An open claim is not a refuted one. What would you run next, if you had a night on one computer? And is there a row whose
+# test of the claim is unfair, since one model has more parameters, or learns faster at first? The recipes have variants for
+# that: `--variant same-parameters`, `same-flops`, `same-seconds`.
+#
+# The same ledger as a picture: each number of ours, as a share of the paper's.
+
+# %%
+from rtx.training.recipe import load_recipe, recipe_names
+from rtx.training.table import cells as ledger_cells
+
+found = []
+for name in recipe_names():
+    recipe = load_recipe(name)
+    for model, groups in ledger_cells(recipe, RESULTS).items():
+        for group in groups:
+            if recipe.paper(model):
+                share = 100 * mean(run.test for run in group) / recipe.paper(model)
+                found.append((f"{name}: {model}", share, group[0].scale == "full" and not group[0].budget))
+
+# %%
+fig, ax = plt.subplots(figsize=(7, 0.24 * len(found) + 0.9))
+for place, (name, share, full) in enumerate(found):
+    ax.plot(share, place, "o", color=plots.COLOURS[0], fillstyle="full" if full else "none")
+ax.axvline(100, color="0.4", linewidth=1)
+ax.set(yticks=range(len(found)), yticklabels=[name for name, *_ in found], xlabel="ours, % of the paper's number")
+ax.set(title="filled: the recipe's full budget; open: less")
+ax.invert_yaxis()
+plt.show()
+print(f"{len(found)} numbers of ours stand beside one of a paper's")
+
+# %% [markdown]
+# Mind the direction: for perplexities and losses less is better, for BLEU and solved shares more. Open dots far to the right
+# are perplexities of models that were stopped early.
+#
+# ## 6. Errata
+#
+# Papers have errors; so does code. Each case below is a claim and a question. The evidence is computed when you tick the
+# box, by the models of this project.
+
+# %%
+explore.errata()
+
+# %% [markdown]
+# **Try.** Guess first. Which of the cases would change a number in a table, and which only a reader's picture?
+#
+# <details><summary>Answer</summary>
+#
+# Clipping that never clips, the leak, the three corpora and the pads change numbers. Dead modules change the number of
+# parameters that is reported. Where a block starts changes the model for n > 3, though hardly its score. The bound and the
+# survey's remark change what one believes.
+#
+# </details>
+
+# %%
+detective = explore.errata()
+for case in detective.controls["case"].options:
+    print(f"{case}: {detective.set(case=case, evidence=True)}")
+
+# %% [markdown]
+# ## Recap
+#
+# - A number is worth what stands behind it: command, commit, data, seed, budget, and how it was chosen.
+# - Validation chooses; the test set is looked at once.
+# - One seed is an anecdote. A difference counts in spreads.
+# - What was not run is "not run", and a claim without enough runs is open.
+# - Check a paper against itself, its arithmetic and its code. Most of it takes a few lines.
+#
+# **Quiz.** 1. A table marks the best number in bold: 84.38 against 84.61. What do you ask? 2. Two papers report characters of
+# the Penn Treebank, 1.24 and 1.31 bits. Which is the better model? 3. A model was tuned over 40 settings, its baseline was
+# copied from another paper. What is compared?
+#
+# <details><summary>Answers</summary>
+#
+# 1. How many seeds, and their spread; who chose the epoch. 2. Nobody can tell before knowing which of the three forms each
+# used. 3. Not two models, but also two budgets of search: give the baseline its 40 settings.
+#
+# </details>
+#
+# **Back:** [Translate and summarise](14_translate_and_summarise.ipynb) · **Index:** [README](../README.md) · **On:**
+# [What came after](16_what_came_after.ipynb)
