@@ -41,6 +41,7 @@ figures: $(VENV)/test-installed ## draw the figures again
 
 bench: $(VENV)/test-installed ## measure speed and memory beside the peers; flags="--quick", or "--only mnist --threads 2"
 	@$(PY) -m benchmarks $(flags)
+	@OMP_NUM_THREADS=1 $(PY) figures/make.py speed_cpu
 
 lint: $(VENV)/test-installed ## check style and types
 	@$(PY) -m ruff check .

@@ -3,6 +3,7 @@
 make figures
 """
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from speed import speed_cpu
 from rtx.lab import reach
 from rtx.lab.plots import COLOURS, new_figure, png, reach_map, style
 from rtx.models import MODELS, RNN, RTransformer, Transformer
+from rtx.nn.validate import check_choice
 from rtx.tasks.build import hyperparameter_names
 from rtx.training.recipe import load_recipe
 from rtx.training.table import best_runs
@@ -90,13 +92,17 @@ FIGURES: dict[str, Callable[[], Figure]] = {
 }
 
 
-def main() -> None:
-    """Write each figure as PNG beside this file."""
+def main(wanted: list[str]) -> None:
+    """Write these figures, or all, as PNG beside this file.
+
+    Raises:
+        ValueError: if there is none of a name.
+    """
     style()
     torch.set_num_threads(1)
-    for name, draw in FIGURES.items():
-        (FOLDER / f"{name}.png").write_bytes(png(draw()))
+    for name in wanted or FIGURES:
+        (FOLDER / f"{name}.png").write_bytes(png(FIGURES[check_choice("figure", name, FIGURES)]()))
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

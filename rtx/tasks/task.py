@@ -136,6 +136,11 @@ class Task:
     texts: "tuple[Text, ...]" = ()
     sparse: bool = False
 
+    @property
+    def test_best(self) -> Literal["min", "max"]:
+        """Whether the lowest or the highest test score is best: of written sentences it is BLEU or ROUGE."""
+        return "max" if self.per == "pair" else self.best
+
     def predict(self, model: nn.Module, batch: Batch) -> Tensor:
         """What the model says of a batch: a target sentence is predicted from its tokens so far."""
         if self.per == "token":

@@ -68,13 +68,24 @@ def test_where_higher_is_better_the_higher_wins(put, tmp_path):
     assert better("mnist", "gru", ("lstm",))(tmp_path).verdict == "holds"
 
 
+def test_translations_are_judged_by_bleu_although_validation_chose_by_perplexity(put, tmp_path):
+    put("mc-rnn-3", 24.0, recipe="multi30k")
+    put("baseline", 25.0, recipe="multi30k")
+    assert better("multi30k", "mc-rnn-3", ("baseline",))(tmp_path).sentence.endswith("leans against it")
+
+
 def test_a_solved_toy_problem_names_its_epochs_and_the_papers(put, tmp_path):
     assert solves("ffa-add", "mean-50")(tmp_path).sentence == "not run"
-    for seed, validation in enumerate([1.0, 1.0, 1.0]):
-        put("mean-50", 0.998, seed, recipe="ffa-add", validation=validation, epoch=seed + 1)
+    for seed in range(3):
+        put("mean-50", 0.998, seed, recipe="ffa-add", validation=1.0, epoch=1)
     found = solves("ffa-add", "mean-50")(tmp_path)
-    assert (found.verdict, found.sentence) == ("holds", "epoch 1, 2, 3 (paper: 1); test 0.998 solved")
-    put("mean-50", 0.5, 3, recipe="ffa-add", validation=0.6)
+    assert (found.verdict, found.sentence) == ("holds", "epoch 1, 1, 1 (paper: 1); test 0.998 solved")
+
+
+@pytest.mark.parametrize("change", [{"epoch": 2}, {"validation": 0.6}])
+def test_one_seed_that_is_late_or_never_solves_it_is_enough_to_fail(put, tmp_path, change):
+    for seed in range(3):
+        put("mean-50", 0.998, seed, **{"recipe": "ffa-add", "validation": 1.0, "epoch": 1} | (change if seed else {}))
     assert solves("ffa-add", "mean-50")(tmp_path).verdict == "fails"
 
 

@@ -31,6 +31,8 @@ def test_a_run_brings_its_command_and_a_missing_one_says_how_to_run_it():
     assert row["gru"]["cells"][0]["command"] == "rtx train nottingham gru --seed 0"
     assert row["rnn"]["command"] == "rtx train nottingham rnn"
     assert (table["metric"].split()[0], table["best"]) == ("NLL", "lowest")
+    translated = explore.ledger("multi30k", RESULTS).data["multi30k"]
+    assert (translated["metric"], translated["best"]) == ("BLEU", "highest")
 
 
 def test_an_empty_ledger_is_shown_and_a_damaged_one_named(tmp_path):

@@ -35,12 +35,12 @@ def ledger(recipe: str = "nottingham", results: str | Path = LEDGER) -> Page:
 
 def _table(recipe: Recipe, folder: Path) -> dict[str, Any]:
     found = tables.cells(recipe, folder)
-    task = task_by_name(recipe.task)
+    task, runs = task_by_name(recipe.task), [run for groups in found.values() for group in groups for run in group]
     return {
         "title": recipe.title,
         "source": recipe.source,
-        "metric": task.metric,
-        "best": "highest" if task.best == "max" else "lowest",
+        "metric": next((name for run in runs for name in run.details), task.metric),
+        "best": "highest" if task.test_best == "max" else "lowest",
         "rows": [_row(recipe, model, groups) for model, groups in found.items()],
     }
 
