@@ -168,7 +168,7 @@ class _Picture:
 
     def __init__(self, length: int) -> None:
         self.figure = Figure(figsize=(7.6, 3.3), layout="constrained")
-        self.figure.set_layout_engine("constrained", w_pad=0.12)
+        self.figure.set_layout_engine("constrained", rect=(0.035, 0, 0.955, 1))  # an equal aspect shifts the map
         self.map, self.row = self.figure.subplots(1, 2, width_ratios=(1, 0.9))
         self.image = share_map(self.map, torch.ones(length, length))
         self.frame = self.map.axhspan(0.5, 1.5, fill=False, edgecolor=COLOURS[1], linewidth=1.5)
