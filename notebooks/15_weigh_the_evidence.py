@@ -7,7 +7,6 @@
 # ---
 
 # %% [markdown]
-# %% [markdown]
 # # Weigh the evidence
 #
 # **Which of the numbers in these papers can you trust, and how would you know?**
