@@ -9,7 +9,9 @@ from rtx.nn.kernels.cells import Change, FusedCell, Kept
 from rtx.nn.kernels.native.build import library
 from rtx.nn.recurrent import State
 
-SMALL = 2**16  # numbers in a state: below, a second thread costs more than it does
+# Numbers in a state: below, a second thread costs more than it does. A step is short, and follows a product whose own
+# threads still wait for the next one, on the same cores.
+SMALL = 2**20
 
 
 class Sizes(ctypes.Structure):
