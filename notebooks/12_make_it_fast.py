@@ -327,7 +327,7 @@ ax.axvline(1, color="0.4", linewidth=1)
 ax.set(xlabel="times as fast as fused", xlim=(0, None))
 ax.invert_yaxis()
 plt.show()
-print("what rtx chooses by itself is never the slower one:", chosen == "fused" or min(gains.values()) > 0.9)
+print("what rtx chooses by itself is within a tenth of the faster one, or ahead:", min(gains.values()) > 0.9)
 
 # %% [markdown]
 # There `attention.cpp` is section 4 again, eight queries at a time, and `pooling.cpp` section 5.

@@ -49,6 +49,8 @@ def table_(
 @ledger_app.command("check", epilog="Example: rtx ledger check")
 def check(results: Annotated[Path, typer.Option(help="The ledger's folder.")] = LEDGER) -> None:
     """Check every run: whole, of a commit in the history, on the data of today, with its command."""
+    if not results.is_dir():
+        raise ValueError(f"results: expected the ledger's folder, found none at {results}")
     faults = audit(results)
     for fault in faults:
         typer.echo(fault, err=True)

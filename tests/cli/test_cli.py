@@ -90,6 +90,7 @@ def test_list_of_one_kind_names_no_other(rtx):
         ),
         (("table", "nottinghm"), "did you mean 'nottingham'?"),
         (("data", "check", "nist"), "did you mean 'mnist'?"),
+        (("ledger", "check", "--results", "nowhere"), "results: expected the ledger's folder, found none at nowhere"),
     ],
 )
 def test_bad_input_ends_in_one_line_and_code_2(rtx, words, message):

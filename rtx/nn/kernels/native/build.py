@@ -1,6 +1,6 @@
 """The C++ files of this folder as one library: made once for each machine and version, by the compiler found there.
 
-It takes about four seconds, is kept in the user's cache, and says so in the log. Without a compiler, or with the
+It takes some seconds, is kept in the user's cache, and says so in the log. Without a compiler, or with the
 variable CXX set to nothing, the kernels in eager torch do the same work.
 """
 
@@ -81,7 +81,8 @@ def find_compiler(wanted: str | None) -> str:
     names = COMPILERS if wanted is None else (wanted,)
     found = next(filter(None, map(shutil.which, names)), None)
     if found is None:
-        raise BuildError(f"it needs a C++ compiler, and found none of the name {' or '.join(names) or 'in CXX'!s}")
+        told = "CXX is set to nothing" if wanted == "" else f"found none of the name {' or '.join(names)}"
+        raise BuildError(f"it needs a C++ compiler, and {told}")
     return found
 
 
