@@ -17,11 +17,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what needs a GPU, where there is none: `pytest -m gpu` runs it where there is one."""
-    left_out = [one for one in items if one.get_closest_marker("gpu")]
-    if left_out and not torch.cuda.is_available():
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [one for one in items if not one.get_closest_marker("gpu")]
+    """Leave out what needs a GPU, where there is none, and what takes long, unless `pytest -m soak` asks for it."""
+    left_out = {"gpu"} if not torch.cuda.is_available() else set()
+    left_out |= {"soak"} if "soak" not in config.option.markexpr else set()
+    kept = [one for one in items if not any(map(one.get_closest_marker, left_out))]
+    if len(kept) < len(items):
+        config.hook.pytest_deselected(items=[one for one in items if any(map(one.get_closest_marker, left_out))])
+        items[:] = kept
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

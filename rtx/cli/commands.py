@@ -1,4 +1,4 @@
-"""The `rtx` command: list, data, train, sweep, evaluate, generate, translate, table, ledger."""
+"""The `rtx` command: list, data, train, sweep, evaluate, generate, translate, table, ledger, class."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -8,6 +8,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from rtx.cli.classroom import class_app
 from rtx.cli.generate import generate
 from rtx.cli.ledger import ledger_app, table_
 from rtx.cli.sweep import sweep_
@@ -23,6 +24,7 @@ app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, help="R-
 data_app = typer.Typer(no_args_is_help=True, help="The benchmark data: fetch them, or check what is there.")
 app.add_typer(data_app, name="data")
 app.add_typer(ledger_app, name="ledger")
+app.add_typer(class_app, name="class")
 console = Console()
 
 

@@ -9,6 +9,7 @@ import typer
 from torch import Tensor
 
 from rtx.models import LanguageModel
+from rtx.nn.validate import check_choice
 from rtx.tasks import SequenceModel, task_by_name
 from rtx.tasks.generate import continue_roll, continue_text
 from rtx.tasks.rolls import NOTES
@@ -30,10 +31,11 @@ def generate(
     top_k: Annotated[int | None, typer.Option(min=1, help="Of a text: draw from the k likeliest only.")] = None,
     top_p: Annotated[float, typer.Option(help="Of a text: draw from the likeliest with this share only.")] = 1.0,
     seed: Annotated[int, typer.Option(min=0, help="Of the draws.")] = 0,
+    device: Annotated[str | None, typer.Option(help="cpu or cuda; a CUDA device, if there is one.")] = None,
     out: Annotated[list[Path] | None, typer.Option(help="Of music: a .mid or .wav file; may be repeated.")] = None,
 ) -> None:
     """Go on with a text, printed as it is made, or with a tune, written as MIDI and sound."""
-    network = load_checkpoint(checkpoint)
+    network = load_checkpoint(checkpoint).to(chosen_device(device))
     if isinstance(network, LanguageModel):
         _generate_text(network, checkpoint, prompt, tokens, temperature, top_k, top_p, seed, out)
     elif isinstance(network, SequenceModel) and network.per == "step" and network.inputs == NOTES:
@@ -42,6 +44,16 @@ def generate(
         _generate_music(network, checkpoint, prompt, tokens, temperature, seed, out)
     else:
         raise ValueError(f"{checkpoint}: expected a model of a text or of music, got one of {_task(checkpoint)}")
+
+
+def chosen_device(name: str | None) -> torch.device:
+    """The device of that name; without one a CUDA device, where there is any.
+
+    Raises:
+        ValueError: if there is none of that name here.
+    """
+    allowed = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
+    return torch.device(allowed[-1] if name is None else check_choice("device", name, allowed))
 
 
 def _generate_text(
@@ -81,9 +93,9 @@ def _generate_music(
         if path.suffix not in WRITERS:
             raise ValueError(f"out: expected a file that ends in {' or '.join(WRITERS)}, got {path}")
     start = _start(checkpoint, prompt)
-    roll = continue_roll(network, start, frames, temperature, seed)
+    roll = continue_roll(network, start.to(next(network.parameters()).device), frames, temperature, seed)
     for path in paths:
-        WRITERS[path.suffix](path, roll.numpy())
+        WRITERS[path.suffix](path, roll.cpu().numpy())
         typer.echo(f"wrote {path}")
 
 

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from rtx.nn.dropout import drop_words
+from rtx.nn.kernels.graphs import following
 from rtx.nn.sampling import sample_token
 from rtx.nn.state import State
 from rtx.nn.validate import check_backbone, check_finite, check_fraction, check_positive, check_tokens
@@ -105,6 +106,7 @@ class LanguageModel(nn.Module):
         top_k: int | None = None,
         top_p: float = 1.0,
         seed: int = 0,
+        in_place: bool | None = None,
     ) -> Int[Tensor, "B T+{tokens}"]:
         """The prompt with new tokens behind it, each drawn given all before it, one step of the stream each.
 
@@ -118,9 +120,12 @@ class LanguageModel(nn.Module):
             top_k: draw from the k likeliest only.
             top_p: draw from the smallest set of tokens that holds this share of the probability (nucleus).
             seed: of the draws.
+            in_place: whether the state stays where it is, with room for all tokens; see
+                `rtx.nn.kernels.graphs.following`. If not given, on a CUDA device, where the step then is a CUDA graph.
 
         Raises:
-            ValueError: if an argument is out of range, or the logits are not finite.
+            ValueError: if an argument is out of range, or the logits are not finite; if `in_place` is True and the
+                model's state cannot stay.
         """
         check_tokens("prompt", prompt, self.vocabulary, 2)
         check_positive("tokens", tokens)
@@ -128,10 +133,12 @@ class LanguageModel(nn.Module):
         state: State | None = None
         for column in prompt.unbind(1):
             logits, state = self.step(column, state)
+        assert state is not None
+        advance = following(self.step, state, column, tokens, in_place)
         found = [prompt]
         for i in range(tokens):
             check_finite("logits", logits)
             found.append(sample_token(logits, temperature, top_k, top_p, draws)[:, None])
             if i + 1 < tokens:
-                logits, state = self.step(found[-1].squeeze(1), state)
+                logits = advance(found[-1].squeeze(1))
         return torch.cat(found, 1)

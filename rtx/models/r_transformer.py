@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from rtx.nn import FeedForward, LocalRNN, MultiHeadAttention, Residual
 from rtx.nn.state import State, step_through
-from rtx.nn.validate import check_positive, check_sequence, check_step
+from rtx.nn.validate import check_count, check_positive, check_sequence, check_step
 
 
 class RTransformer(nn.Module):
@@ -20,10 +20,11 @@ class RTransformer(nn.Module):
     Args:
         d_model: D, width of every layer.
         layers: L, number of blocks.
-        heads: H, attention heads; must divide D.
+        heads: H, attention heads; must divide D; 0 leaves attention out, an ablation.
         window: M, positions each LocalRNN reads, the present one included.
         cell: "rnn", "gru" or "lstm".
-        local_layers: LocalRNNs at the bottom of each block (the authors use 2 on MNIST, 1 elsewhere).
+        local_layers: LocalRNNs at the bottom of each block (the authors use 2 on MNIST, 1 elsewhere); 0 leaves them
+            out, an ablation: what is left of order is the causal mask.
         dropout: after each sublayer, on attention weights and in the feed-forward network.
         norm: "post" is Eq. 8; "pre" is the order of the authors' code, x + sublayer(LayerNorm(x)). Their
             LayerNorm divides by the unbiased deviation: the same function, its gain scaled by √(1 - 1/D), but for
@@ -45,13 +46,14 @@ class RTransformer(nn.Module):
         norm: str = "post",
     ) -> None:
         super().__init__()
-        check_positive("layers", layers), check_positive("local_layers", local_layers)
+        check_positive("layers", layers)
+        check_count("local_layers", local_layers), check_count("heads", heads)
 
         def block() -> nn.Sequential:
             # Eq. (8), bottom to top
             sublayers = [
                 *(LocalRNN(d_model, window, cell) for _ in range(local_layers)),
-                MultiHeadAttention(d_model, heads, dropout),
+                *([MultiHeadAttention(d_model, heads, dropout)] if heads else []),
                 FeedForward(d_model, dropout=dropout),
             ]
             return nn.Sequential(*(Residual(s, d_model, norm, dropout) for s in sublayers))

@@ -18,6 +18,17 @@ def check_positive(name: str, value: int) -> int:
     return value
 
 
+def check_count(name: str, value: int) -> int:
+    """Return `value` if it is a whole number of at least 0.
+
+    Raises:
+        ValueError: otherwise.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError(f"{name}: expected a whole number of at least 0, got {value!r}")
+    return value
+
+
 def check_fraction(name: str, value: float) -> float:
     """Return `value` if it lies in [0, 1), as a dropout rate must.
 

@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from rtx.models import LanguageModel
+from rtx.nn.kernels.graphs import following
 from rtx.nn.mode import evaluating
 from rtx.nn.sampling import sample_token
 from rtx.nn.validate import check_finite, check_positive, check_sequence
@@ -22,7 +23,7 @@ def continue_roll(
     """The piano roll with `frames` new frames behind it.
 
     The notes of a frame are drawn independently of each other, as the model's loss takes them to be. The tune is a
-    stream: each frame takes one step of the model.
+    stream: each frame takes one step of the model, a CUDA graph where there is a CUDA device.
 
     Args:
         model: predicts the logits of the next frame at every step.
@@ -48,11 +49,13 @@ def continue_roll(
         state = None
         for frame in roll:
             logits, state = model.step(frame[None], state)
+        assert state is not None
+        advance = following(model.step, state, frame[None], frames)
         for _ in range(frames):
             check_finite("logits of the model", logits)
             p = torch.sigmoid(logits[0].float() / temperature).cpu()
             found.append((torch.rand(p.shape, generator=draws) < p).to(roll))
-            logits, state = model.step(found[-1][None], state)
+            logits = advance(found[-1][None])
     return torch.cat([roll, torch.stack(found)])
 
 
@@ -68,7 +71,7 @@ def continue_text(
 ) -> Iterator[str]:
     """What comes after the prompt, piece by piece as it is drawn: a character or a word each.
 
-    The same draws as `LanguageModel.generate`, one step of the stream each.
+    The same draws as `LanguageModel.generate`, one step of the stream each, a CUDA graph where there is such a device.
 
     Args:
         model: predicts the next token.
@@ -104,11 +107,13 @@ def _draw(
     device = model.embedding.weight.device
     with evaluating(model):
         state = None
-        for token in read:
-            logits, state = model.step(torch.tensor([token], device=device), state)
+        for token in torch.tensor(read, device=device)[:, None]:
+            logits, state = model.step(token, state)
+        assert state is not None
+        advance = following(model.step, state, token, tokens)
         for left in range(tokens, 0, -1):
             check_finite("logits of the model", logits)
             found = sample_token(logits, temperature, top_k, top_p, draws)
             yield int(found)
             if left > 1:
-                logits, state = model.step(found, state)
+                logits = advance(found)

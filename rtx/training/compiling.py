@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import torch
 from torch import nn
 
-from rtx.nn.kernels.precision import probe
+from rtx.nn.kernels.precision import AS_EXACT, probe
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ def fast_products(wanted: bool, device: torch.device | str = "cpu") -> Iterator[
     before = torch.get_float32_matmul_precision()
     if wanted:
         plain, medium = (probe(setting, device, repeats=1).error for setting in ("highest", "medium"))
-        if medium <= 2 * plain:
+        if medium <= AS_EXACT * plain:
             torch.set_float32_matmul_precision("medium")
         else:
             log.warning("--fast-matmul: its error here is %.0e, not %.0e; training goes on without", medium, plain)

@@ -15,6 +15,7 @@ from lightning.pytorch.plugins.environments import SLURMEnvironment
 
 from rtx.tasks import build, task_by_name
 from rtx.training.compiling import compile_model
+from rtx.training.graphs import record_steps
 from rtx.training.module import Trainee
 from rtx.training.progress import loggers, progress_bar
 from rtx.training.recipe import Plan
@@ -60,6 +61,7 @@ def fit(
     every_steps: int | None = None,
     max_seconds: float | None = None,
     compiled: bool = False,
+    graph: bool = False,
     callbacks: Sequence[Callback] = (),
     **trainer: Any,
 ) -> Fit:
@@ -95,6 +97,8 @@ def fit(
         )
         if compiled:
             compile_model(trainee.model, fitted.strategy.root_device)
+        if graph:
+            record_steps(trainee, fitted)
         try:
             fitted.fit(trainee, ckpt_path=survival.last if resume else None, weights_only=True)
         except OSError as error:

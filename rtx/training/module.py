@@ -60,6 +60,7 @@ class Trainee(lightning.LightningModule):
         self.trigger: Trigger | None = None
         self.observed: list[float] = []  # by the trigger
         self.penalty: Tensor | float = 0.0
+        self.steps: Callable[[Batch], tuple[Sum, Tensor]] | None = None  # see `rtx.training.graphs`
         self.auxiliary = auxiliary_losses(model, settings.auxiliary) if settings.auxiliary else None
         if settings.ar or settings.tar:
             self._watch_activations()
@@ -74,11 +75,18 @@ class Trainee(lightning.LightningModule):
             ValueError: if the data hold NaN, or the loss is no longer finite.
         """
         check_finite("inputs", batch.inputs)
-        loss = self._loss(batch)
+        if self.steps is not None:  # the gradients are set already, too
+            loss, objective = self.steps(batch)
+        else:
+            loss, objective = self.loss(batch), None
         everyones, count = processes.total(self.trainer, torch.stack([loss.total, loss.count.to(loss.total)]))
         if not torch.isfinite(everyones):
             raise ValueError(f"loss: became {(everyones / count).item()} at {self._place()}")
         self.log("train_loss", everyones / count, prog_bar=True, batch_size=len(batch.lengths))
+        return self.objective(loss, count, batch_idx) if objective is None else objective
+
+    def objective(self, loss: Sum, count: Tensor, batch_idx: int = 0) -> Tensor:
+        """What is differentiated of a batch's loss, if so many are scored in the batches of all processes."""
         # Lightning takes the mean over the processes' gradients, and over `together` batches
         summed = (loss.total + self.penalty * loss.count) * self.trainer.world_size
         together = self.settings.accumulate
@@ -87,7 +95,18 @@ class Trainee(lightning.LightningModule):
         first = batch_idx - batch_idx % together
         return summed / count * (together / min(together, self.trainer.num_training_batches - first))
 
-    def _loss(self, batch: Batch) -> Sum:
+    def backward(self, loss: Tensor, *args: Any, **kwargs: Any) -> None:
+        """Find the gradients, where `steps` has not."""
+        if self.steps is None:
+            super().backward(loss, *args, **kwargs)
+
+    def optimizer_zero_grad(self, epoch: int, batch_idx: int, optimizer: torch.optim.Optimizer) -> None:
+        """Let go of the last update's gradients; those of `steps` stay where they are."""
+        if self.steps is None:
+            optimizer.zero_grad()
+
+    def loss(self, batch: Batch) -> Sum:
+        """The loss of a batch, with the auxiliary ones."""
         if self.auxiliary is None:
             return self.task.loss(self._predict(batch), batch)
         progress = min(1.0, self.global_step / self.trainer.estimated_stepping_batches)

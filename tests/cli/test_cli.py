@@ -17,7 +17,7 @@ from rtx.models import MODELS, TRANSLATORS, WHOLE
 from rtx.models.cards import CARDS
 
 NAMES = ("list", "data", "data fetch", "data check", "train", "sweep", "evaluate", "generate", "translate", "table")
-NAMES += ("ledger check",)
+NAMES += ("ledger check", "class make", "class grade")
 COMMANDS = tuple(name.split() for name in NAMES)
 
 
@@ -79,7 +79,7 @@ def test_list_of_one_kind_names_no_other(rtx):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("train", "notingham", "gru"), "rtx: recipe: 'notingham' is unknown, allowed are awd, "),
+        (("train", "notingham", "gru"), "rtx: recipe: 'notingham' is unknown, allowed are ablations, awd, "),
         (("train", "nottingham", "r-transfomer"), "did you mean 'r-transformer'?"),
         (("train", "nottingham", "gru", "--set", "d_modl=3"), "did you mean 'd_model'?"),
         (("train", "nottingham", "gru", "--set", "d_model"), "rtx: --set: expected key=value, got 'd_model'"),

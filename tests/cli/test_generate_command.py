@@ -94,6 +94,13 @@ def test_a_text_goes_on_behind_its_prompt_and_is_the_same_for_the_same_seed(comm
     assert first == known.decode(whole[0].tolist()) + "\n"
 
 
+def test_a_device_that_is_not_there_is_refused(command, text_model):
+    saved, *_ = text_model
+    assert command(saved, "--tokens", 3, "--device", "cpu").exit_code == 0
+    error = command(saved, "--tokens", 3, "--device", "gpu").exception
+    assert str(error).startswith("device: 'gpu' is unknown, allowed are cpu")
+
+
 def test_temperature_top_k_and_top_p_reach_the_draws(command, text_model):
     saved, network, known = text_model
     likeliest = known.decode(network.generate(torch.tensor([known.encode("the")]), 20, temperature=0)[0].tolist())

@@ -46,6 +46,23 @@ def test_generated_text_is_the_one_that_rereading_everything_gives(model):
     assert torch.equal(text, expected)
 
 
+@pytest.mark.parametrize("cell", ["rnn", "gru", "lstm"])
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_a_state_that_stays_in_place_gives_the_same_text(cell, temperature):
+    torch.manual_seed(0)
+    model = LanguageModel(RTransformer(8, 2, 2, 3, cell), 11).eval()
+    torch.nn.init.normal_(model.embedding.weight)
+    prompt = torch.tensor([[1, 2, 3], [4, 5, 6]])
+    texts = [model.generate(prompt, 50, temperature, in_place=in_place) for in_place in (True, None, False)]
+    assert torch.equal(texts[0], texts[1]) and torch.equal(texts[1], texts[2])
+
+
+def test_a_model_whose_state_cannot_stay_says_so_where_it_is_asked_to():
+    model = LanguageModel(Transformer(8, 2, 2), 11).eval()
+    with pytest.raises(ValueError, match="state: this model counts its positions on the CPU"):
+        model.generate(torch.tensor([[1]]), 40, in_place=True)
+
+
 def test_a_seed_gives_one_text_and_another_seed_another(model):
     prompt = torch.tensor([[1]])
     texts = [model.generate(prompt, 30, seed=seed).tolist() for seed in (0, 0, 1)]

@@ -65,6 +65,32 @@ def test_local_layers_stack_below_the_attention():
     ]
 
 
+@pytest.mark.parametrize(
+    ("ablation", "left"),
+    [({"heads": 0}, ["LocalRNN", "FeedForward"]), ({"local_layers": 0}, ["MultiHeadAttention", "FeedForward"])],
+)
+def test_an_ablation_leaves_a_sublayer_out_of_every_block(ablation, left):
+    sizes = {"heads": 2, "window": 3, "local_layers": 1} | ablation
+    for block in RTransformer(8, 2, **sizes).blocks:
+        assert [type(residual.sublayer).__name__ for residual in block] == left
+
+
+def test_without_local_rnns_it_is_a_transformer_without_positions():
+    torch.manual_seed(0)
+    ours, theirs = RTransformer(8, 2, 2, 3, local_layers=0), Transformer(8, 2, 2, position="none")
+    theirs.load_state_dict(ours.state_dict())
+    x = torch.randn(2, 9, 8)
+    torch.testing.assert_close(ours(x), theirs(x))
+
+
+@pytest.mark.parametrize("name", ["heads", "local_layers"])
+@pytest.mark.parametrize("value", [-1, 1.0, True])
+def test_a_count_is_a_whole_number(name, value):
+    sizes = {"heads": 2, "window": 3, "local_layers": 1} | {name: value}
+    with pytest.raises(ValueError, match=f"{name}: expected a whole number of at least 0, got {value}"):
+        RTransformer(8, 2, **sizes)
+
+
 @pytest.mark.parametrize("norm", ["post", "pre"])
 def test_transformer_equals_torchs_encoder_under_a_causal_mask(norm):
     torch.manual_seed(0)

@@ -5,6 +5,7 @@ must stand at the same place, have the same shape, and be decided by no `if` on 
 place, and its attention has a cache of fixed capacity, whose free positions are masked.
 """
 
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -13,9 +14,12 @@ from torch import Tensor
 
 from rtx.nn.state import Cache, FixedCache, State
 
+log = logging.getLogger(__name__)
+
 Step = Callable[[Tensor, Any], tuple[Tensor, Any]]
 """As every model has it: (x, state) -> (y, the state after it)."""
 
+WORTH = 32  # steps from which on a stream is recorded: the recording takes as long as a few
 WARM_UPS = 3  # runs before the recording: libraries choose their algorithms, Triton compiles, gradients are made
 
 
@@ -34,7 +38,7 @@ def recorded(
         undo: what makes each of the three as if it had not been.
 
     Raises:
-        ValueError: if there is no CUDA device of that name.
+        ValueError: if there is no CUDA device of that name, or `run` does what no graph can hold.
     """
     device = torch.device(device)
     if device.type != "cuda" or not torch.cuda.is_available():
@@ -48,9 +52,47 @@ def recorded(
                 undo()
         torch.cuda.current_stream().wait_stream(beside)
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            run()
+        try:
+            with torch.cuda.graph(graph):
+                run()
+        except RuntimeError as error:
+            said = str(error).splitlines()[0]
+            raise ValueError(f"run: expected work that a CUDA graph can hold, and torch says: {said}") from error
     return graph.replay
+
+
+def following(
+    step: Step, state: State, x: Tensor, steps: int, in_place: bool | None = None
+) -> Callable[[Tensor], Tensor]:
+    """A stream that has been begun, as a function of its next input alone; the log says at DEBUG how it is run.
+
+    Args:
+        step: of a model, in the mode it is to be used in.
+        state: after what has been read so far.
+        x: one input of the stream.
+        steps: how many there will be at most.
+        in_place: as a `FixedStream`, recorded if it is on a CUDA device. If not given, only there, for so many steps
+            that it is worth it, and if the model can.
+
+    Raises:
+        ValueError: if it is asked for, and the model cannot.
+    """
+    if in_place or (in_place is None and x.is_cuda and steps >= WORTH):
+        try:
+            read = max((one.length for one in _leaves(state) if isinstance(one, Cache)), default=0)
+            fixed_stream = FixedStream(step, x, state, read + steps)
+            return fixed_stream.record() if x.is_cuda else fixed_stream
+        except ValueError as error:
+            if in_place:
+                raise
+            log.debug("no CUDA graph of this stream: %s", error)
+
+    def ordinary(x: Tensor) -> Tensor:
+        nonlocal state
+        y, state = step(x, state)
+        return y
+
+    return ordinary
 
 
 class FixedStream:

@@ -18,10 +18,10 @@ from rtx.nn.kernels.dispatch import Kernel, Operation
 from rtx.nn.kernels.native.cells import NATIVE_CELLS
 from rtx.nn.kernels.obstacles import no_hand_written_gradient, no_native_code
 from rtx.nn.kernels.precision import autocast_inputs, without_autocast
-from rtx.nn.kernels.triton.obstacles import for_tests_alone, no_local_rnn
+from rtx.nn.kernels.triton.obstacles import for_tests_alone, no_local_rnn, no_steps
 from rtx.nn.recurrent import CELLS, State
 
-STATES = 2**17  # numbers in the state of the sequences that are worked on together, for a core's cache
+STATES = 2**17  # numbers in the state of the sequences that a CPU works on together, for a core's cache
 WIDE = (
     64  # from this D on, gates are kept for the backward pass; of narrower ones, it costs little to compute them again
 )
@@ -85,7 +85,7 @@ def _in_parts(
     x, *weights = autocast_inputs(x, w_ih, w_hh, b_ih, b_hh)
     learns = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in (x, *weights))
     run = _FusedLocalRNN.apply if learns else _without_gradient
-    together = max(1, STATES // (x.shape[1] * x.shape[2]))
+    together = len(x) if x.is_cuda else max(1, STATES // (x.shape[1] * x.shape[2]))
     parts: list[Tensor] = [run(part, *weights, window, cell) for part in x.split(together)]
     return parts[0] if len(parts) == 1 else torch.cat(parts)
 
@@ -129,10 +129,10 @@ class _FusedLocalRNN(torch.autograd.Function):
 
 def _steps(arrays: list[Tensor], cell: FusedCell) -> list[tuple[Kept, State]]:
     """What was kept of each position, from the flat list of it."""
-    more, parts = {"rnn": (0, 1), "gru": (1, 1), "lstm": (1, 2)}[cell.name]
-    size = 1 + more + parts
+    behind = 1 + cell.more  # where the state begins
+    size = behind + 1 + (cell.name == "lstm")
     steps = (arrays[i : i + size] for i in range(0, len(arrays), size))
-    return [(Kept(step[0], tuple(step[1 : 1 + more])), tuple(step[1 + more :])) for step in steps]
+    return [(Kept(step[0], tuple(step[1:behind])), tuple(step[behind:])) for step in steps]
 
 
 def _advance(
@@ -198,10 +198,20 @@ def triton_local_rnn(*inputs: Any) -> Tensor:
     return triton_local_rnn(*inputs)
 
 
+def triton_steps_local_rnn(
+    x: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor, b_hh: Tensor, window: int, cell: str
+) -> Tensor:
+    """The same with torch's products, and in Triton what stands between two of them."""
+    from rtx.nn.kernels.triton.steps import STEP_CELLS  # needs Triton
+
+    return _in_parts(STEP_CELLS[cell], x, w_ih, w_hh, b_ih, b_hh, window)
+
+
 local_rnn = Operation(
     "local_rnn",
     {
         "triton": Kernel(triton_local_rnn, no_local_rnn, for_tests_alone),
+        "triton-steps": Kernel(triton_steps_local_rnn, no_steps, for_tests_alone),
         "native": Kernel(native_local_rnn, _cannot_natively),
         "fused": Kernel(fused_local_rnn, _cannot),
         "naive": Kernel(naive.local_rnn),

@@ -49,10 +49,15 @@ def plain_channels(
 
 
 def _shares(wiring: Wiring, like: Tensor) -> Float[Tensor, "T C P 1"]:
-    """1/m for each of the m predecessors that a node is connected to, the youngest first, and 0 beyond."""
-    m = torch.tensor(wiring.degrees, device=like.device)[..., None]
-    connected = torch.arange(1, like.shape[2] + 1, device=like.device) <= m
-    return (connected.to(like.dtype) / m.clamp(min=1))[..., None]
+    """1/m for each of the m predecessors that a node is connected to, the youngest first, and 0 beyond.
+
+    Made on the device, of operations alone: numbers copied to it would be none that a CUDA graph can record.
+    """
+    P = like.shape[2]
+    m = torch.arange(P + 1, dtype=like.dtype, device=like.device)[:, None]
+    by_degree = (like.new_ones(P + 1, P).tril(-1) / m.clamp(min=1)).unbind()  # for each m
+    rows = [by_degree[degree] for row in wiring.degrees for degree in row]
+    return torch.stack(rows).view(len(wiring.degrees), -1, P, 1)
 
 
 def _mixed(c: Tensor, share: Tensor, w: Tensor, wiring: Wiring) -> Tensor:

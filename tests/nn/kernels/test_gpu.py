@@ -112,11 +112,45 @@ def test_the_dispatcher_takes_the_kernels_where_they_can_be_used():
     inputs = of_local_rnn.arguments("gru", 2, 9, 32, torch.float32, GPU)
     assert local_rnn.choose(*inputs, 7, "gru") == "triton"
     wide = of_local_rnn.arguments("gru", 1, 3, 161, torch.float32, GPU)
-    assert local_rnn.choose(*wide, 7, "gru") == "torch"
+    assert local_rnn.choose(*wide, 7, "gru") == "triton-steps"
     with torch.autocast(GPU, dtype=torch.bfloat16):
         assert local_rnn(*inputs, 7, "gru").dtype == torch.bfloat16
     jacobian = torch.func.jacrev(lambda x: local_rnn(x, *inputs[1:], 7, "gru"))(inputs[0].detach())
     assert jacobian.shape == (2, 9, 32, 2, 9, 32)
+
+
+# LocalRNN, wider than the chip can hold
+
+
+@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.parametrize(("B", "T", "D", "window"), [(2, 7, 5, 3), (3, 11, 161, 2), (2, 130, 512, 7), (1, 1, 200, 4)])
+def test_steps_between_products_equal_the_loops_with_all_gradients(cell, B, T, D, window):
+    found = of_local_rnn.outputs_and_gradients(
+        "triton-steps", of_local_rnn.arguments(cell, B, T, D, torch.float32, GPU), window, cell
+    )
+    exact = of_local_rnn.arguments(cell, B, T, D, torch.float64)
+    expected = of_local_rnn.outputs_and_gradients("naive" if B * T * D < 1e4 else "torch", exact, window, cell)
+    for one, wanted in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, wanted, rtol=1e-5, atol=1e-5 * max(1.0, float(wanted.abs().max())))
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_steps_in_bfloat16_are_as_near_as_torchs(cell):
+    found, of_torch = (
+        of_local_rnn.outputs_and_gradients(impl, inputs, 6, cell)
+        for inputs in [of_local_rnn.arguments(cell, 2, 130, 256, torch.bfloat16, GPU)]
+        for impl in ("triton-steps", "torch")
+    )
+    exact = of_local_rnn.arguments(cell, 2, 130, 256, torch.float64)
+    expected = of_local_rnn.outputs_and_gradients("torch", exact, 6, cell)
+    for one, other, wanted in zip(found, of_torch, expected, strict=True):
+        assert relative_error(one, wanted) <= max(0.01, 1.5 * relative_error(other, wanted))
+
+
+def test_steps_find_the_same_numbers_in_every_run():
+    inputs = of_local_rnn.arguments("lstm", 4, 300, 256, torch.bfloat16, GPU)
+    once, again = (of_local_rnn.outputs_and_gradients("triton-steps", inputs, 7, "lstm") for _ in range(2))
+    assert all(map(torch.equal, once, again))
 
 
 # Feed-forward attention
@@ -184,6 +218,29 @@ def test_a_recorded_stream_says_what_the_stream_says():
     for column in tokens[:, 1:].unbind(1):
         expected, state = model.step(column, state)
         torch.testing.assert_close(stream(column), expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("backbone", [rtx.RTransformer(64, 2, 4, 7, "gru"), rtx.Transformer(64, 2, 4)])
+def test_a_text_is_the_same_from_a_graph_where_the_model_can_and_elsewhere(backbone):
+    torch.manual_seed(0)
+    model = rtx.LanguageModel(backbone, 50).to(GPU).eval()
+    prompt = torch.randint(0, 50, (1, 10), device=GPU)
+    by_itself, step_by_step = (model.generate(prompt, 60, 0.0, in_place=how) for how in (None, False))
+    assert torch.equal(by_itself, step_by_step)
+
+
+def test_mc_rnns_time_loop_can_be_recorded():
+    torch.manual_seed(0)
+    model, x = rtx.MCRNN(32, block=4).to(GPU), torch.randn(2, 9, 32, device=GPU)
+    expected = torch.autograd.grad(model(x).square().mean(), [*model.parameters()])
+
+    def step() -> None:
+        model.zero_grad(set_to_none=False)
+        model(x).square().mean().backward()
+
+    recorded(step)()
+    for one, wanted in zip(model.parameters(), expected, strict=True):
+        torch.testing.assert_close(one.grad, wanted, rtol=1e-4, atol=1e-6)
 
 
 def test_a_recorded_training_step_learns_what_the_step_learns():

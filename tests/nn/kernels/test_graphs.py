@@ -1,13 +1,20 @@
 """A stream whose state stays in place says what the ordinary one says."""
 
+from dataclasses import replace
+
 import pytest
 import torch
+from torch.overrides import TorchFunctionMode
 
 import rtx
+from rtx.nn import validate
 from rtx.nn.attention import MultiHeadAttention
-from rtx.nn.kernels.graphs import FixedStream, recorded, tensors
+from rtx.nn.kernels.dispatch import implementation
+from rtx.nn.kernels.graphs import FixedStream, following, recorded, tensors
 from rtx.nn.relative import RelativeAttention
 from rtx.nn.state import Cache, FixedCache, detach
+from rtx.tasks import task_by_name
+from rtx.tasks.task import Batch
 
 
 def language_model(cell: str) -> rtx.LanguageModel:
@@ -80,3 +87,74 @@ def test_what_is_not_filled_is_not_seen():
 def test_without_a_gpu_nothing_is_recorded():
     with pytest.raises(ValueError, match="device: expected a CUDA device, which graphs are made for, got 'cpu'"):
         recorded(lambda: None, "cpu")
+
+
+# A stream as a function of its next input
+
+
+@pytest.mark.parametrize("in_place", [None, False, True])
+@torch.no_grad()
+def test_what_follows_is_the_same_wherever_the_state_stands(in_place):
+    model, tokens = language_model("lstm"), torch.randint(0, 11, (2, 9), generator=torch.Generator().manual_seed(1))
+    _, state = model.step(tokens[:, 0])
+    advance = following(model.step, state, tokens[:, 0], 8, in_place)
+    assert isinstance(advance, FixedStream) == (in_place is True)  # by itself only on a CUDA device
+    for column in tokens[:, 1:].unbind(1):
+        expected, state = model.step(column, state)
+        torch.testing.assert_close(advance(column), expected, rtol=0, atol=1e-12)
+
+
+@torch.no_grad()
+def test_a_state_that_cannot_stay_is_refused_only_where_it_shall():
+    model, x = rtx.Transformer(8, 1, 2).eval(), torch.randn(1, 8)
+    y, state = model.step(x)
+    assert following(model.step, state, x, 5)(x).shape == y.shape
+    with pytest.raises(ValueError, match="state: this model counts its positions on the CPU"):
+        following(model.step, state, x, 5, in_place=True)(x)
+    with pytest.raises(ValueError, match="state: expected tensors and caches, which can stay in place, got int"):
+        following(model.step, (x, 3), x, 5, in_place=True)
+
+
+# What a recorded training step may not do
+
+
+class NoQuestions(TorchFunctionMode):
+    """Refuses numbers that come from the CPU; those that go there are refused by the device "meta", which has none."""
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        assert function not in (torch.tensor, torch.as_tensor, torch.from_numpy, torch.Tensor.new_tensor), function
+        return function(*args, **kwargs or {})
+
+
+@pytest.mark.parametrize(
+    ("task", "model", "sizes"),
+    [
+        ("digits", "r-transformer", {"layers": 1, "heads": 2, "window": 3, "dropout": 0.1}),
+        ("digits", "lstm", {}),
+        ("nottingham", "r-transformer", {"layers": 1, "heads": 2, "window": 3}),
+        ("nottingham", "tcn", {"layers": 2}),
+        ("characters", "r-transformer", {"layers": 1, "heads": 2, "window": 3, "dropout": 0.1}),
+        ("characters", "mc-rnn", {"dropout": 0.1}),
+        ("characters", "transformer", {"layers": 1, "heads": 2}),
+    ],
+)
+def test_a_training_step_asks_the_device_for_no_number_and_sends_none(task, model, sizes):
+    from benchmarks.training import random_batch
+
+    task = replace(task_by_name(task), sparse=False)
+    network = rtx.build(task, model, d_model=8, **sizes).to("meta")
+    batch = Batch(*(one.to("meta") for one in random_batch(task, 2, 9, 9)))
+    # the checks of a batch, which a recording leaves out, are questions
+    with NoQuestions(), implementation("torch"), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(validate, "_recorded", lambda x: True)
+        loss = task.loss(task.predict(network, batch), batch)
+        (loss.total / loss.count).backward()
+    assert all(p.grad is not None for p in network.parameters())
+
+
+def test_such_a_question_would_be_found():
+    with NoQuestions():
+        with pytest.raises(RuntimeError, match="meta"):
+            torch.zeros(2, device="meta").sum().item()
+        with pytest.raises(AssertionError):
+            torch.tensor([1], device="meta")

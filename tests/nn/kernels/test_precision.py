@@ -15,6 +15,8 @@ from rtx.nn.kernels.precision import Product, choose_setting, fast_matmul, probe
     [
         ("highest", Product(1.0, 3e-7), "medium", "2.00 times as fast as 'highest', error 3e-07 against 2e-07"),
         ("highest", Product(0.5, 2e-3), "highest", "'medium' is 4.00 times as fast, but its error 2e-03, not 2e-07"),
+        ("highest", Product(1.0, 1.9e-6), "medium", "2.00 times as fast as 'highest', error 2e-06 against 2e-07"),
+        ("highest", Product(1.0, 2.1e-6), "highest", "'medium' is 2.00 times as fast, but its error 2e-06, not 2e-07"),
         ("highest", Product(1.9, 2e-7), "highest", "'medium' is not faster: 1.05 times"),
         ("high", Product(1.0, 2e-7), "high", "chosen before"),
     ],

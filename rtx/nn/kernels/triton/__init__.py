@@ -28,6 +28,10 @@ the weights in shared memory as before; three products of torch's form the gradi
 position gets from its M windows is added up by `collect_kernel` in one order: no atomic additions, so every run gives
 the same numbers.
 
+**Wider layers** (`steps`). Weights that no program can hold are left to torch's products, cuBLAS on a GPU, which are
+large then. What stands between two of them, a step's gates, is one kernel forward and one backward, with the same
+arithmetic from `cells`; `rtx.nn.kernels.local_rnn` has the loop around it, the same as on the CPU. Gates are kept.
+
 **Feed-forward attention** (`pooling_forward`, `pooling_backward`). A program sums exp(e_t) and exp(e_t) h_t over 512
 steps, a tile of 32 at a time, without ever storing a state; a second, small kernel adds these sums up. |e_t| < 1, as it
 is a tanh, so the exponentials need no running maximum. The way back computes the states again.

@@ -54,8 +54,9 @@ def no_local_rnn(
 
 def no_room(d_model: int, cell: str, dtype: torch.dtype, shared: int) -> str | None:
     """Why a program cannot hold the weights, of a device with so many bytes of shared memory; None if it can."""
-    if dtype not in DTYPES:
-        return f"it is written for float32 and bfloat16, and x is {dtype}"
+    said = other_dtype(dtype)
+    if said:
+        return said
     if d_model > WIDEST:
         return f"it keeps the state on the chip up to d_model = {WIDEST}, and this is {d_model}"
     needed = shared_bytes(d_model, cell, dtype.itemsize)
@@ -63,6 +64,16 @@ def no_room(d_model: int, cell: str, dtype: torch.dtype, shared: int) -> str | N
         return None
     hint = "; under torch.autocast in bfloat16 they take a quarter" if dtype == torch.float32 else ""
     return f"its weights need {needed >> 10} KiB of shared memory, and this device has {shared >> 10}{hint}"
+
+
+def no_steps(x: Tensor, *_: object) -> str | None:
+    """Why the kernels between a LocalRNN's products cannot take these arguments, or None if they can."""
+    return no_triton(x) or other_dtype(autocast_dtype(x))
+
+
+def other_dtype(dtype: torch.dtype) -> str | None:
+    """Why LocalRNN's kernels cannot compute in this dtype, or None if they can."""
+    return None if dtype in DTYPES else f"it is written for float32 and bfloat16, and x is {dtype}"
 
 
 def no_pooling(x: Tensor, lengths: Tensor, weight: Tensor, *_: object) -> str | None:
