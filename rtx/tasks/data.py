@@ -7,10 +7,10 @@ files is datasets.toml.
 
 import gzip
 import hashlib
+import io
 import logging
 import os
 import tomllib
-import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from importlib import resources
@@ -26,6 +26,7 @@ from rtx.tasks.download import download
 log = logging.getLogger(__name__)
 
 Arrays = dict[str, NDArray[Any]]
+DIGEST = hashlib.sha256().digest_size
 
 
 class File(NamedTuple):
@@ -134,26 +135,37 @@ def cache_folder() -> Path:
 
 
 def cached_arrays(name: str, make: Callable[[], Arrays]) -> Arrays:
-    """The arrays that `make()` computes, kept as `name`.npz in the cache.
+    """The arrays that `make()` computes, kept as `name`.npz in the cache, with their SHA-256 behind.
 
-    A run cut short leaves no half-written file behind, and a damaged one is made anew.
+    A run cut short leaves no half-written file behind, and a damaged one is made anew. Where the cache cannot be
+    written, that is said, and the arrays are as good.
     """
     path = cache_folder() / "computed" / f"{name}.npz"
     if path.exists():
-        try:
-            with np.load(path) as stored:
+        content = path.read_bytes()
+        whole, digest = content[:-DIGEST], content[-DIGEST:]
+        if hashlib.sha256(whole).digest() == digest:
+            with np.load(io.BytesIO(whole)) as stored:
                 return dict(stored)
-        except (ValueError, EOFError, zipfile.BadZipFile) as error:
-            log.warning("%s: damaged (%s), is made anew", path, error)
+        log.warning("%s: damaged, is made anew", path)
     arrays = make()
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)  # type: ignore[arg-type]  # numpy reads it as allow_pickle
+    try:
+        _write_whole(path, buffer.getvalue() + hashlib.sha256(buffer.getbuffer()).digest())
+    except OSError as error:
+        log.warning("%s could not be written (%s): it is computed again next time", path, error.strerror)
+    return arrays
+
+
+def _write_whole(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{os.getpid()}-{path.name}")
     try:
-        np.savez(temporary, **arrays)  # type: ignore[arg-type]  # numpy reads it as allow_pickle
+        temporary.write_bytes(content)
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
-    return arrays
 
 
 def _own_folder() -> Path | None:

@@ -5,6 +5,7 @@ the published code of TCN and R-Transformer (Section 4.1); permuted MNIST: Le, J
 """
 
 import gzip
+import math
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
@@ -55,7 +56,7 @@ def digits(permuted: bool = False) -> Task:
     return _task(name, read, lambda: data.sha256_of_arrays(*whole()), mean=0.0, scale=16.0)
 
 
-def mnist(permuted: bool = False) -> Task:
+def mnist(permuted: bool = False, side: int = 28) -> Task:
     """MNIST: 784 pixels, normalised by mean 0.1307 and standard deviation 0.3081; the standard test images.
 
     The standard set has no validation images: 5,000 of the 60,000 training images, drawn once with a fixed
@@ -63,7 +64,14 @@ def mnist(permuted: bool = False) -> Task:
 
     Args:
         permuted: whether the pixels of every image are read in one random order, drawn with a fixed seed.
+        side: pixels along an edge, a divisor of 28: smaller images, each pixel the mean of a square, are shorter
+            sequences; normalised by the same numbers.
+
+    Raises:
+        ValueError: if `side` does not divide 28.
     """
+    if not (isinstance(side, int) and side > 0 and 28 % side == 0):
+        raise ValueError(f"side: expected a divisor of 28, such as 14, got {side!r}")
 
     def read() -> Mapping[Split, Images]:
         paths = data.fetch("mnist")
@@ -71,6 +79,8 @@ def mnist(permuted: bool = False) -> Task:
             read_mnist(paths[f"{part}-images-idx3-ubyte.gz"], paths[f"{part}-labels-idx1-ubyte.gz"])
             for part in ("train", "t10k")
         )
+        if side != 28:
+            train, test = (Images(shrunk(part.pixels, side), part.labels) for part in (train, test))
         if permuted:
             order = permutation(train.pixels.shape[1])
             train, test = (Images(part.pixels[:, order], part.labels) for part in (train, test))
@@ -82,8 +92,15 @@ def mnist(permuted: bool = False) -> Task:
             "test": test,
         }
 
-    name = "permuted-mnist" if permuted else "mnist"
+    name = ("permuted-mnist" if permuted else "mnist") + (f"-{side}" if side != 28 else "")
     return _task(name, read, lambda: data.sha256("mnist"), mean=255 * MNIST_MEAN, scale=255 * MNIST_STD)
+
+
+def shrunk(pixels: Bytes, side: int) -> Bytes:
+    """Square images (N, T) with `side` pixels along an edge, (N, side²): each the mean of a square, rounded."""
+    edge = math.isqrt(pixels.shape[1])
+    squares = pixels.reshape(-1, side, edge // side, side, edge // side)
+    return np.rint(squares.mean((2, 4))).astype(np.uint8).reshape(-1, side * side)
 
 
 def permutation(pixels: int) -> NDArray[np.int64]:

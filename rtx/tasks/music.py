@@ -117,8 +117,9 @@ def frame_nll(predictions: Tensor, batch: Batch) -> Sum:
 
     Each note is an independent Bernoulli variable, as in the published code of TCN and R-Transformer.
     """
-    real = real_steps(batch)
-    total = binary_cross_entropy_with_logits(widened(predictions[real]), batch.targets[real], reduction="sum")
+    real = real_steps(batch)[..., None]
+    logits, notes = widened(torch.where(real, predictions, 0)), torch.where(real, batch.targets, 0)
+    total = binary_cross_entropy_with_logits(logits, notes, weight=real.to(logits), reduction="sum")
     return Sum(total, batch.lengths.sum())
 
 

@@ -18,6 +18,7 @@ TASKS: dict[str, Callable[..., Task]] = {
     "digits": images.digits,
     "permuted-digits": partial(images.digits, permuted=True),
     "mnist": images.mnist,
+    "mnist-14": partial(images.mnist, side=14),
     "permuted-mnist": partial(images.mnist, permuted=True),
     "chorales": music.chorales,
     "nottingham": music.nottingham,

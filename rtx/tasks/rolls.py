@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rtx.tasks.mat import read_cells
 from rtx.tasks.task import Split
 
 Roll = NDArray[np.uint8]  # (frames, 88), 1 where a note sounds
@@ -38,19 +39,17 @@ def read_mat(path: Path) -> dict[Split, list[Roll]]:
     Raises:
         ValueError: unless it holds cell arrays traindata, validdata and testdata of (frames, 88) arrays.
     """
-    from scipy.io import loadmat
-
     keys: dict[Split, str] = {"train": "traindata", "validation": "validdata", "test": "testdata"}
     expected = f"expected MATLAB cell arrays {', '.join(keys.values())} of (frames, {NOTES}) matrices of 0 and 1"
     try:
-        cells = loadmat(path)
-    except Exception as error:  # scipy has many kinds: ValueError, MatReadError, zlib.error, TypeError, …
+        cells = read_cells(path)
+    except ValueError as error:
         raise ValueError(f"{path}: cannot be read ({error}); {expected}") from error
     for key in keys.values():
-        if key not in cells or cells[key].dtype != object or not cells[key].size:
+        if not cells.get(key):
             raise ValueError(f"{path}: has no cell array {key!r}; {expected}")
     return {
-        split: [check_roll(f"{path}, {key}[{i}]", roll) for i, roll in enumerate(cells[key].ravel())]
+        split: [check_roll(f"{path}, {key}[{i}]", roll) for i, roll in enumerate(cells[key])]
         for split, key in keys.items()
     }
 

@@ -191,7 +191,7 @@ def real_steps(batch: Batch) -> Tensor:
 
 def sequence_count(batch: Batch) -> Tensor:
     """How many sequences the batch holds, as a scalar on its device."""
-    return torch.tensor(len(batch.lengths), device=batch.lengths.device)
+    return batch.lengths.new_full((), len(batch.lengths))
 
 
 def widened(x: Tensor) -> Tensor:

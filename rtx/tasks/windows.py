@@ -47,8 +47,13 @@ def windows(tokens: Int[Tensor, "N"], start: int, context: int, scored: int) -> 
 
 def token_nll(predictions: Tensor, batch: Batch) -> Sum:
     """-log p of each scored token in nats, summed; p is the softmax of (B, T, V) logits, or of (N, V) scored ones."""
-    logits, targets = _scored(predictions, batch)
-    return Sum(cross_entropy(logits, targets, reduction="sum"), torch.tensor(len(targets), device=targets.device))
+    scored = batch.targets != IGNORED
+    if predictions.ndim == 2:
+        logits, targets = predictions, batch.targets[scored]
+    else:  # nothing here depends on how many are scored: a CUDA graph can hold it
+        logits, targets = torch.where(scored[..., None], predictions, 0).flatten(0, 1), batch.targets.flatten()
+    total = cross_entropy(widened(logits), targets, ignore_index=IGNORED, reduction="sum")
+    return Sum(total, scored.sum())
 
 
 def tokens_measured(predictions: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:

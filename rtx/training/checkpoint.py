@@ -1,8 +1,11 @@
-"""Trained models as safetensors: numbers and a JSON card, never code."""
+"""Trained models as safetensors: numbers and a JSON card, never code, and a checksum over both."""
 
+import hashlib
 import json
+import logging
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +20,9 @@ from rtx.tasks.subwords import Subwords
 from rtx.tasks.task import Text
 from rtx.tasks.vocabulary import Vocabulary
 from rtx.training.files import write_whole
+from rtx.training.rebuild import Shapes, check_sizes, rebuild
 
+log = logging.getLogger(__name__)
 TEXTS: dict[str, Callable[[dict[str, Any]], Text]] = {
     "vocabulary": Vocabulary.from_json,
     "subwords": Subwords.from_json,
@@ -39,6 +44,8 @@ def save_checkpoint(
     """
     card = {"task": task, "model": model, "hyperparameters": hyperparameters} | facts
     tensors = {k: v.detach().cpu().contiguous() for k, v in _tensors(network).items()}
+    card |= {"sha256": _sha256(card, tensors)}
+    # one key alone: safetensors writes several in an order that it draws, and a file's bytes are to be the same twice
     write_whole(path, save(tensors, metadata={"rtx": json.dumps(card)}))
 
 
@@ -46,7 +53,7 @@ def read_card(path: str | Path) -> dict[str, Any]:
     """What a checkpoint says of itself: task, model, hyperparameters, and the facts it was saved with.
 
     Raises:
-        ValueError: if the file is missing, truncated, or not one of ours.
+        ValueError: if the file is missing, damaged, or not one of ours.
     """
     return _read(path)[0]
 
@@ -59,19 +66,25 @@ def load_checkpoint(path: str | Path, model: str | None = None) -> nn.Module:
         model: the model it is expected to be; any by default.
 
     Raises:
-        ValueError: if the file is missing, truncated, not one of ours, or another model's.
+        ValueError: if the file is missing, damaged, not one of ours, another model's, or if its card and its tensors
+            do not fit each other.
     """
     card, tensors = _read(path)
     if model is not None and card["model"] != model:
         raise ValueError(f"{path}: expected a checkpoint of {model}, got one of {card['model']}")
-    network = build(_task(card, path), card["model"], **card["hyperparameters"])
-    expected = {k: tuple(v.shape) for k, v in _tensors(network).items()}
     given = {k: tuple(v.shape) for k, v in tensors.items()}
-    if expected != given:
-        odd = sorted({k for k, _ in expected.items() ^ given.items()})
-        raise ValueError(f"{path}: tensors do not fit {card['model']}, missing, unknown or of another shape: {odd}")
+    try:
+        check_sizes("hyper-parameters", card["hyperparameters"])
+        make = partial(build, _task(card, path), card["model"], **card["hyperparameters"])
+        network = rebuild(make, given, _shapes)
+    except (ValueError, TypeError, RuntimeError) as error:  # torch's own, of sizes that are none
+        raise ValueError(f"{path}: its tensors do not fit {card['model']} ({error})") from None
     network.load_state_dict(tensors, strict=False)  # tied tensors are there under one of their names
     return network.eval()
+
+
+def _shapes(network: nn.Module) -> Shapes:
+    return {k: tuple(v.shape) for k, v in _tensors(network).items()}
 
 
 def _tensors(network: nn.Module) -> dict[str, torch.Tensor]:
@@ -96,13 +109,17 @@ def load_texts(path: str | Path) -> tuple[Text, ...]:
 def _texts(card: dict[str, Any], path: str | Path) -> tuple[Text, ...]:
     try:
         return tuple(TEXTS[table["kind"]](table) for table in card.get("texts", ()))
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path}: its texts are damaged or of an unknown kind ({error})") from None
 
 
 def _task(card: dict[str, Any], path: str | Path) -> Task:
-    """The task, as large as it was: its data may be missing here, or others."""
-    task, texts = task_by_name(card["task"], **card.get("task_arguments", {})), _texts(card, path)
+    """The task, as large as it was: its data may be missing here, or others. No file that the card names is opened."""
+    texts, arguments = _texts(card, path), dict(card.get("task_arguments", {}))
+    check_sizes("task_arguments", arguments)
+    if texts:
+        arguments.pop("path", None)  # of the text that the tokens were learned from
+    task = task_by_name(card["task"], **arguments)
     if not texts:
         return task
     return replace(task, inputs=texts[0].size, outputs=texts[-1].size, texts=texts)
@@ -111,11 +128,34 @@ def _task(card: dict[str, Any], path: str | Path) -> Task:
 def _read(path: str | Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     try:
         with safe_open(path, framework="pt") as file:
-            card = json.loads((file.metadata() or {})["rtx"])
-            return card, {k: file.get_tensor(k) for k in file.keys()}  # noqa: SIM118 (not a dict)
+            metadata = file.metadata() or {}
+            tensors = {k: file.get_tensor(k) for k in file.keys()}  # noqa: SIM118 (not a dict)
+        card = json.loads(metadata["rtx"])
+        if not isinstance(card, dict):
+            raise ValueError("its card names no task and model")
+        checked = card.pop("sha256", "")
+        if not checked:
+            log.warning("%s: was written before checkpoints had a checksum, so damage to it cannot be seen", path)
+        elif checked != _sha256(card, tensors):
+            raise ValueError("its checksum does not fit")
+        if not all(isinstance(card[k], str) for k in ("task", "model")):
+            raise ValueError("its card names no task and model")
+        if not isinstance(card["hyperparameters"], dict):
+            raise ValueError("its card names no hyper-parameters")
+        return card, tensors
     except FileNotFoundError:
         raise ValueError(f"{path}: there is no such checkpoint") from None
-    except (SafetensorError, KeyError, json.JSONDecodeError) as error:
+    except (SafetensorError, KeyError, ValueError, RecursionError) as error:  # JSON's are ValueErrors, too
         raise ValueError(
             f"{path}: expected a checkpoint of rtx, the file is damaged or another kind ({error})"
         ) from None
+
+
+def _sha256(card: dict[str, Any], tensors: dict[str, torch.Tensor]) -> str:
+    """Of the card, and of each tensor's name, shape, type and bytes; safetensors itself has none."""
+    digest = hashlib.sha256(json.dumps(card).encode())
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype} ".encode())
+        digest.update(tensor.contiguous().flatten().view(torch.uint8).numpy().data)
+    return digest.hexdigest()

@@ -1,20 +1,24 @@
-"""The ledger: one JSON file per finished run, holding its numbers and where they come from."""
+"""The ledger: one JSON file per finished run, holding its numbers, where they come from, and a checksum over these."""
 
+import hashlib
 import json
 import platform
+import secrets
 import subprocess
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 
 import torch
 
 from rtx.training.files import write_whole
 
 LEDGER = Path("results")
+LARGEST = 2**20  # bytes; a run's file has one or two thousand
 
 
 @dataclass(frozen=True)
@@ -61,15 +65,28 @@ def write_result(result: Result, ledger: Path = LEDGER, ended: str | None = None
     Args:
         result: of the run.
         ledger: the folder.
-        ended: when its training did, which tells it from others; now, if not given. A run that is killed while it
-            is written here, and resumed, takes the same name again.
+        ended: the `stamp` of when its training did, which tells it from others; now, if not given. A run that is
+            killed while it is written here, and resumed, takes the same name again.
+
+    Raises:
+        OSError: if it cannot be written.
     """
     folder = ledger / result.recipe
     folder.mkdir(parents=True, exist_ok=True)
-    stamp = ended or datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ")
-    path = folder / f"{result.model}-{result.variant}-s{result.seed}-{stamp}.json"
-    write_whole(path, (json.dumps(asdict(result), indent=2) + "\n").encode())
+    path = folder / f"{result.model}-{result.variant}-s{result.seed}-{ended or stamp()}.json"
+    table = asdict(result)
+    write_whole(path, (json.dumps(table | {"sha256": _sha256(table)}, indent=2) + "\n").encode())
     return path
+
+
+def stamp() -> str:
+    """The time, and a random number: runs that end in the same microsecond have names of their own."""
+    return f"{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}-{secrets.token_hex(4)}"
+
+
+def _sha256(table: dict[str, Any]) -> str:
+    """Of the values, however they are laid out in a file."""
+    return hashlib.sha256(json.dumps(table, sort_keys=True).encode()).hexdigest()
 
 
 def read_results(recipe: str, ledger: Path = LEDGER) -> Iterator[Result]:
@@ -86,17 +103,34 @@ def read_result(path: Path) -> Result:
     """One run.
 
     Raises:
-        ValueError: naming the file, if it is damaged, or a key is missing or unknown.
+        ValueError: naming the file, if it is damaged, or a key is missing, unknown or of another type.
     """
     try:
+        if path.stat().st_size > LARGEST:
+            raise ValueError(f"it has more than {LARGEST} bytes")
         table: Any = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # JSON's and UTF-8's are ValueErrors, too
         raise ValueError(f"{path}: expected JSON, the file is damaged ({error})") from None
+    checked = table.pop("sha256", None) if isinstance(table, dict) else None
+    if checked is not None and checked != _sha256(table):
+        raise ValueError(f"{path}: the file is damaged, its checksum does not fit")
     keys = {f.name for f in fields(Result)}
     if not isinstance(table, dict) or set(table) | {"details"} != keys:  # older runs have none
         odd = ", ".join(sorted(keys ^ set(table))) if isinstance(table, dict) else type(table).__name__
         raise ValueError(f"{path}: expected the keys of a run, missing or unknown: {odd}")
+    for name, kind in get_type_hints(Result).items():
+        if not _is(table.get(name, {}), kind):
+            raise ValueError(f"{path}: expected {name} to be {kind}, got {table[name]!r:.60}")
     return Result(**table)
+
+
+def _is(value: Any, kind: Any) -> bool:
+    """Whether a value out of JSON is of a field's type."""
+    kinds = get_args(kind) if isinstance(kind, UnionType) else (kind,)
+    plain = tuple(get_origin(one) or one for one in kinds)
+    if isinstance(value, bool):
+        return bool in plain
+    return isinstance(value, (*plain, int) if float in plain else plain)
 
 
 def hardware(device: torch.device) -> str:

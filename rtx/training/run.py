@@ -13,7 +13,7 @@ from rtx.training.compiling import fast_products
 from rtx.training.fit import Fit, fit, quiet, run_folder
 from rtx.training.recipe import Plan
 
-FACTS = ("recipe", "variant", "scale", "seed", "epoch", "validation", "test", "commit")
+FACTS = ("recipe", "variant", "scale", "seed", "epoch", "validation", "test", "metric", "data", "data_sha256", "commit")
 
 
 def train(
@@ -39,8 +39,8 @@ def train(
         results: the ledger's folder.
         fast_matmul: compute float32 products by a faster way, where that is as exact; see `fast_products`.
         training: `every_seconds` or `every_steps`, after which a checkpoint is written inside an epoch, too;
-            `max_seconds`, after which the run saves and stops; `compiled`, to use `torch.compile`; and arguments
-            of `lightning.Trainer`, such as `devices` and `precision`.
+            `max_seconds`, after which the run saves and stops; `compiled`, to use `torch.compile`; `graph`, to replay
+            steps as a CUDA graph; and arguments of `lightning.Trainer`, such as `devices` and `precision`.
 
     Raises:
         ValueError: if an unfinished run is in the way, no checkpoint of it is whole, or it is another plan's; if the

@@ -9,7 +9,6 @@ import math
 import signal
 import threading
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,6 +16,7 @@ import torch
 from lightning import LightningModule, Trainer
 from lightning.pytorch.callbacks import Callback
 
+from rtx.training.ledger import stamp
 from rtx.training.processes import highest, mine, of_all
 from rtx.training.randomness import random_state, set_random_state
 from rtx.training.states import previous, save_state
@@ -156,7 +156,7 @@ class Survival(Callback):
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Save once more, so that only the test is repeated if that is cut short."""
-        self.ended = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ")
+        self.ended = stamp()
         self.stopped_early = trainer.should_stop
         self._save(trainer, pl_module)
 

@@ -17,13 +17,13 @@ from typing import Any
 
 import optuna
 from optuna.storages import JournalStorage
-from optuna.storages.journal import JournalFileBackend, JournalFileSymlinkLock
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from rtx.tasks import task_by_name
 from rtx.training.files import write_whole
 from rtx.training.fit import fit, has_checkpoint, run_folder
+from rtx.training.journal import Journal, lock_of
 from rtx.training.recipe import Plan, Recipe
 
 log = logging.getLogger(__name__)
@@ -78,7 +78,7 @@ class Sweep:
         """Optuna's record of the runs; another grid has another in the same file."""
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         self.folder.mkdir(parents=True, exist_ok=True)
-        storage = JournalStorage(JournalFileBackend(str(self.folder / "journal.log")))
+        storage = JournalStorage(Journal(self.folder / "journal.log"))
         best = task_by_name(self.plan({}).task).best
         direction = StudyDirection.MINIMIZE if best == "min" else StudyDirection.MAXIMIZE
         name = json.dumps({"values": self.values, "epochs": self.epochs})
@@ -114,7 +114,7 @@ class Sweep:
 
     def _claim(self, study: optuna.Study) -> tuple[optuna.Trial, dict[str, Any]] | None:
         """The next run of the grid that nobody has: two processes must not both find it."""
-        lock = JournalFileSymlinkLock(str(self.folder / "claim"))
+        lock = lock_of(self.folder / "claim")
         lock.acquire()
         try:
             taken = []

@@ -1,5 +1,6 @@
 """A recipe's table: the paper's number beside ours, read from the ledger and from nowhere else."""
 
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from html import escape
@@ -75,12 +76,14 @@ def printed(recipe: Recipe, model: str) -> str:
 def best_runs(recipe: Recipe, ledger: Path = LEDGER) -> dict[str, Result]:
     """Each row's finished run of the recipe's default variant, full scale and budget that validated best.
 
-    Models without one are left out. Which score is better, the recipe's task says.
+    Runs with other learning rates count, too: validation chooses. Models without one are left out. Which score is
+    better, the recipe's task says.
     """
     better = max if task_by_name(recipe.task).best == "max" else min
     runs = defaultdict(list)
     for result in read_results(recipe.name, ledger):
-        if (result.variant, result.scale, result.budget) == (recipe.default_variant, "full", None):
+        variant = re.sub(r"\+learning_rate=[^+]*$", "", result.variant)
+        if (variant, result.scale, result.budget) == (recipe.default_variant, "full", None):
             runs[result.model].append(result)
     return {model: better(found, key=lambda r: r.validation) for model, found in runs.items()}
 

@@ -8,7 +8,8 @@ import pytest
 import torch
 from sklearn.datasets import load_digits
 
-from rtx.tasks.images import digits, mnist, permutation, read_idx, read_mnist, stratified_split
+from rtx.tasks.images import digits, mnist, permutation, read_idx, read_mnist, shrunk, stratified_split
+from rtx.tasks.registry import task_by_name
 from rtx.tasks.task import collate
 
 # how many images of 0 … 9 the published training and test files hold
@@ -86,6 +87,27 @@ def test_mnist_is_normalised_by_the_training_images_mean_and_deviation(real_data
     inputs = mnist().split("test")[0].inputs
     assert inputs.shape == (784, 1) and inputs.min() == pytest.approx(-0.1307 / 0.3081)
     assert inputs.max() <= (1 - 0.1307) / 0.3081 + 1e-6
+
+
+def test_a_smaller_image_holds_the_mean_of_each_square():
+    images = np.arange(2 * 16, dtype=np.uint8).reshape(2, 16)
+    # rows 0 1 2 3 / 4 5 6 7 / …: the mean of 0, 1, 4 and 5 is 2.5, which rounds to the even number
+    np.testing.assert_array_equal(shrunk(images, 2), [[2, 4, 10, 12], [18, 20, 26, 28]])
+    np.testing.assert_array_equal(shrunk(images, 4), images)
+
+
+def test_small_mnist_has_the_same_labels_and_the_same_mean(real_data):
+    whole, small = mnist().split("test"), task_by_name("mnist-14").split("test")
+    assert (len(small), small[0].inputs.shape) == (10_000, (196, 1))
+    for index in (0, 17, 9_999):
+        assert small[index].target == whole[index].target
+        assert float(small[index].inputs.mean()) == pytest.approx(float(whole[index].inputs.mean()), abs=0.01)
+
+
+@pytest.mark.parametrize("side", [0, 3, 28.0, 56, "14"])
+def test_a_side_that_does_not_divide_28_is_refused(side):
+    with pytest.raises(ValueError, match=f"side: expected a divisor of 28, such as 14, got {side!r}"):
+        mnist(side=side)
 
 
 def test_permuted_mnist_reads_the_same_pixels_in_one_fixed_order(real_data):

@@ -44,9 +44,16 @@ def damaged(tmp_path):
 def test_each_fault_is_named_with_its_file(damaged, change, fault):
     path, content = damaged
     assert audit(path.parents[1]) == []
-    path.write_text(json.dumps(content | change))
+    unsealed = {key: value for key, value in content.items() if key != "sha256"}  # whoever forges one leaves it out
+    path.write_text(json.dumps(unsealed | change))
     (found,) = audit(path.parents[1])
     assert found.startswith(f"{path}: {fault}")
+
+
+def test_a_number_that_was_changed_is_named(damaged):
+    path, content = damaged
+    path.write_text(json.dumps(content | {"test": content["test"] - 1e-3}))
+    assert audit(path.parents[1]) == [f"{path}: the file is damaged, its checksum does not fit"]
 
 
 def test_a_file_cut_short_or_in_anothers_folder_is_named(damaged):

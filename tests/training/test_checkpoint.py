@@ -1,9 +1,15 @@
 """Checkpoints: the same network comes back; damage and other models are refused."""
 
+import json
+import random
+import re
+
 import pytest
 import torch
 
 import rtx
+from rtx.models import MODELS, WHOLE
+from rtx.tasks.build import hyperparameter_names
 from rtx.training.checkpoint import load_checkpoint, read_card, save_checkpoint
 
 SIZES = {"d_model": 8, "layers": 1, "heads": 2, "window": 3}
@@ -57,3 +63,34 @@ def test_tensors_of_another_size_are_refused(saved):
     save_checkpoint(path, network, "add", "r-transformer", SIZES | {"d_model": 16})
     with pytest.raises(ValueError, match="do not fit r-transformer"):
         load_checkpoint(path)
+
+
+def test_every_bit_that_changes_is_found_and_named(saved):
+    path, draws = saved[0], random.Random(0)
+    whole = path.read_bytes()
+    for _ in range(300):
+        place, bit = draws.randrange(len(whole)), 1 << draws.randrange(8)
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ bit]) + whole[place + 1 :])
+        with pytest.raises(ValueError, match=re.escape(str(path))):
+            load_checkpoint(path)
+
+
+def test_a_checkpoint_from_before_checksums_is_used_and_that_is_said(saved, caplog):
+    from safetensors.torch import load_file, save_file
+
+    path, network = saved
+    card = json.dumps(read_card(path))
+    save_file(load_file(path), path, metadata={"rtx": card})
+    x = torch.randn(2, 9, 2)
+    assert torch.equal(load_checkpoint(path)(x), network(x))
+    assert "written before checkpoints had a checksum" in caplog.text
+
+
+@pytest.mark.parametrize("name", sorted(MODELS | WHOLE))
+def test_every_model_comes_back(tmp_path, name):
+    torch.manual_seed(0)
+    sizes = {"d_model": 8, "layers": 2, "heads": 2, "window": 3, "segment": 4, "memory": 4, "d_hidden": 8}
+    sizes = {k: v for k, v in sizes.items() if k in hyperparameter_names(name)}
+    network, x = rtx.build("add", name, **sizes).eval(), torch.randn(2, 9, 2)
+    save_checkpoint(tmp_path / "a.safetensors", network, "add", name, sizes)
+    assert torch.equal(load_checkpoint(tmp_path / "a.safetensors")(x), network(x))

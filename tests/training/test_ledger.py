@@ -2,6 +2,7 @@
 
 import json
 import math
+import random
 import re
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -10,12 +11,12 @@ import pytest
 
 from rtx.training.ledger import Result, read_result, read_results, write_result
 from rtx.training.recipe import load_recipe, recipe_names
-from rtx.training.table import rows, to_html, to_markdown
+from rtx.training.table import best_runs, rows, to_html, to_markdown
 
 ROOT = Path(__file__).parents[2]
 KEYS = (
     "recipe model variant scale data data_sha256 metric seed epoch validation test parameters seconds hardware "
-    "versions commit command budget details"
+    "versions commit command budget details sha256"
 )
 
 
@@ -68,6 +69,20 @@ def test_the_table_averages_seeds_and_says_what_was_not_run(recipe, tmp_path):
     assert table[2].seeds == "0, 1"
 
 
+def test_a_rows_best_run_is_the_one_that_validated_best_at_any_rate(recipe, tmp_path):
+    own = recipe.default_variant
+    for validation, changes in [
+        (3.0, {"variant": own}),
+        (2.0, {"variant": f"{own}+learning_rate=0.1"}),
+        (1.0, {"variant": f"{own}+d_model=9"}),
+        (1.0, {"variant": f"{own}+d_model=9+learning_rate=0.1"}),
+        (1.0, {"variant": own, "budget": "1 of 4 epochs"}),
+        (1.0, {"variant": own, "scale": "cpu"}),
+    ]:
+        write_result(result(validation=validation, **changes), tmp_path)
+    assert {model: run.validation for model, run in best_runs(recipe, tmp_path).items()} == {"gru": 2.0}
+
+
 def test_the_table_prints_as_markdown_and_html(recipe, tmp_path):
     write_result(result(hardware="<&>"), tmp_path)
     table = rows(recipe, tmp_path)
@@ -93,3 +108,27 @@ def test_the_readmes_tables_are_the_ledgers():
     for name, table in printed.items():
         expected = to_markdown(rows(load_recipe(name), ROOT / "results"))
         assert table == expected, f"paste what `rtx table {name} --format markdown` prints"
+
+
+def test_every_bit_that_changes_in_a_run_is_found_and_named(tmp_path):
+    path, draws = write_result(result(), tmp_path), random.Random(0)
+    whole = path.read_bytes()
+    for _ in range(300):
+        place, bit = draws.randrange(len(whole)), 1 << draws.randrange(8)
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ bit]) + whole[place + 1 :])
+        with pytest.raises(ValueError, match=re.escape(str(path))):
+            read_result(path)
+
+
+def test_a_run_from_before_checksums_is_read(tmp_path):
+    path = tmp_path / "old.json"
+    path.write_text(json.dumps(asdict(result())))
+    assert read_result(path) == result()
+
+
+@pytest.mark.parametrize("change", [{"test": "<b>"}, {"seed": 0.5}, {"seed": True}, {"versions": []}, {"budget": 1}])
+def test_a_value_of_another_type_is_refused(tmp_path, change):
+    path = tmp_path / "odd.json"
+    path.write_text(json.dumps(asdict(result()) | change))
+    with pytest.raises(ValueError, match=rf"odd\.json: expected {next(iter(change))} to be "):
+        read_result(path)
