@@ -1,6 +1,7 @@
 """The papers' models, one file per paper. The backbones map (B, T, D) to (B, T, D), causally, and stream by `step`."""
 
 from rtx.models.awd_lstm import AWDLSTM
+from rtx.models.causal_encoder import CausalEncoder
 from rtx.models.character_transformer import CharacterTransformer
 from rtx.models.encoder_decoder import EncoderDecoder
 from rtx.models.ff_attention import FeedForwardAttention
@@ -28,6 +29,7 @@ __all__ = [
     "TCN",
     "TRANSLATORS",
     "WHOLE",
+    "CausalEncoder",
     "CharacterTransformer",
     "EncoderDecoder",
     "FeedForwardAttention",

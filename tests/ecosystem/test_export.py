@@ -1,0 +1,66 @@
+"""Every model leaves for other programs: by `torch.export`, and as ONNX, which onnxruntime then runs on the CPU."""
+
+import logging
+from collections.abc import Iterator
+
+import numpy as np
+import onnxruntime
+import pytest
+import torch
+from torch import nn
+
+from rtx.models import MODELS, WHOLE
+from rtx.tasks.build import hyperparameter_names
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")]
+
+SIZES = {"d_model": 8, "layers": 1, "heads": 2, "window": 3, "segment": 3, "memory": 4, "d_hidden": 8, "inputs": 8}
+ANY_LENGTH = ("r-transformer", "tcn", "feed-forward-attention")
+"""Exported for sequences of any length. The others count steps or segments in Python, so one length each."""
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    """torch says which packages it does not find."""
+    logging.disable(logging.WARNING)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+def small(name: str, **changes: int) -> nn.Module:
+    torch.manual_seed(0)
+    known = {*hyperparameter_names(name), *(["inputs"] if name in WHOLE else [])}
+    sizes = {key: value for key, value in (SIZES | changes).items() if key in known}
+    return (MODELS | WHOLE)[name](**sizes).eval()
+
+
+def exported(name: str, model: nn.Module) -> tuple[torch.export.ExportedProgram, list[torch.Tensor]]:
+    """The program, and sequences that it takes."""
+    any_length = name in ANY_LENGTH
+    sequences = [torch.randn(2, T, 8) for T in ((5, 11) if any_length else (5,))]
+    free = {"x": {1: torch.export.Dim("T", min=2, max=10_000)}} if any_length else None
+    return torch.export.export(model, (sequences[0],), dynamic_shapes=free), sequences
+
+
+@pytest.mark.parametrize("name", [*MODELS, *WHOLE])
+@torch.no_grad()
+def test_exported_and_as_onnx_it_gives_the_same_numbers(name: str) -> None:
+    model = small(name)
+    program, sequences = exported(name, model)
+    onnx = torch.onnx.export(program, dynamo=True, verbose=False)
+    session = onnxruntime.InferenceSession(onnx.model_proto.SerializeToString(), providers=["CPUExecutionProvider"])
+    for x in sequences:
+        expected = model(x)
+        torch.testing.assert_close(program.module()(x), expected, rtol=0, atol=1e-5)
+        (found,) = session.run(None, {session.get_inputs()[0].name: x.numpy()})
+        np.testing.assert_allclose(found, expected.numpy(), rtol=0, atol=1e-5)
+
+
+@torch.no_grad()
+def test_griffin_with_attention_is_exported_but_no_onnx() -> None:
+    """Its attention is over blocks of a window, five axes in all; torch's translation to ONNX knows four."""
+    model = small("griffin", layers=3)
+    program, (x,) = exported("griffin", model)
+    torch.testing.assert_close(program.module()(x), model(x), rtol=0, atol=1e-5)
+    with pytest.raises(torch.onnx.errors.OnnxExporterError):
+        torch.onnx.export(program, dynamo=True, verbose=False)

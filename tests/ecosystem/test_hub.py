@@ -1,0 +1,64 @@
+"""Checkpoints with their card, through huggingface_hub's mixin, from a local folder and without the net."""
+
+import json
+import socket
+from pathlib import Path
+
+import pytest
+import torch
+from tiny_recipe import TASKS as TINY
+from tiny_recipe import tiny_recipe
+
+import rtx
+from rtx.tasks import TASKS
+from rtx.training.hub import Pretrained
+from rtx.training.run import train
+
+SIZES = {"d_model": 8, "layers": 1, "heads": 2, "window": 3}
+CARD = {"task": "add", "model": "r-transformer", "hyperparameters": SIZES, "metric": "error", "test": 0.25}
+
+
+@pytest.fixture(autouse=True)
+def no_net(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("asked the net")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+
+
+def test_a_folder_holds_the_network_and_its_card(tmp_path: Path) -> None:
+    network, x = rtx.build("add", "r-transformer", **SIZES).eval(), torch.randn(2, 9, 2)
+    Pretrained(network, CARD).save_pretrained(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"model.safetensors", "config.json", "README.md"}
+    assert json.loads((tmp_path / "config.json").read_text()) == CARD
+    again = Pretrained.from_pretrained(tmp_path)
+    assert torch.equal(again(x), network(x)) and again.card == CARD and not again.training
+
+
+def test_a_damaged_folder_is_refused(tmp_path: Path) -> None:
+    Pretrained(rtx.build("add", "r-transformer", **SIZES), CARD).save_pretrained(tmp_path)
+    content = bytearray((tmp_path / "model.safetensors").read_bytes())
+    content[-10] ^= 1
+    (tmp_path / "model.safetensors").write_bytes(content)
+    with pytest.raises(ValueError, match=r"model\.safetensors: expected a checkpoint of rtx, the file is damaged"):
+        Pretrained.from_pretrained(tmp_path)
+    (tmp_path / "model.safetensors").unlink()
+    with pytest.raises(ValueError, match="there is no such checkpoint"):
+        Pretrained.from_pretrained(tmp_path)
+
+
+def test_a_runs_checkpoint_says_recipe_data_and_metrics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(TASKS, "tiny", TINY["tiny"])
+    cpu = {"accelerator": "cpu", "enable_progress_bar": False, "runs": tmp_path, "results": tmp_path / "results"}
+    train(tiny_recipe().plan("gru"), epochs=1, **cpu)
+    (best,) = tmp_path.rglob("best.safetensors")
+    Pretrained.of(best).save_pretrained(tmp_path / "hub")
+    card = Pretrained.from_pretrained(tmp_path / "hub").card
+    assert {key: card[key] for key in ("recipe", "model", "data", "metric", "epoch")} == {
+        "recipe": "tiny",
+        "model": "gru",
+        "data": "tiny",
+        "metric": "squared error",
+        "epoch": 1,
+    }
+    assert isinstance(card["validation"], float) and isinstance(card["test"], float) and "data_sha256" in card

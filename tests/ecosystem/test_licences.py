@@ -1,0 +1,22 @@
+"""Every package that rtx needs has a licence that lets others use it so."""
+
+import licences
+import pytest
+
+
+def test_every_needed_package_has_an_allowed_licence() -> None:
+    found = licences.licences()
+    assert {"torch", "numpy", "jupyterlab", "lightning", "music21"} <= set(found) and len(found) > 100
+    assert {name: text for name, text in found.items() if not licences.allowed(text)} == {}
+
+
+@pytest.mark.parametrize(
+    "text", ["MIT", "BSD 3-Clause License", "Apache-2.0", "MPL-2.0 AND MIT", "GPL-3.0 OR MIT", "ISC"]
+)
+def test_what_lets_others_use_it_is_allowed(text: str) -> None:
+    assert licences.allowed(text)
+
+
+@pytest.mark.parametrize("text", ["GPL-3.0", "GNU General Public License v3", "AGPLv3", "Proprietary", "none is named"])
+def test_what_does_not_is_refused(text: str) -> None:
+    assert not licences.allowed(text)

@@ -1,0 +1,64 @@
+"""What the tests of faults share: processes that start quickly and are really killed, and the tiny recipes."""
+
+import multiprocessing
+import os
+import random
+import sys
+import time
+from collections.abc import Callable, Iterator
+from multiprocessing.context import ForkServerContext
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path += [str(Path(__file__).parents[1] / "training"), str(Path(__file__).parents[1] / "models")]
+
+
+@pytest.fixture(scope="session")
+def processes() -> ForkServerContext:
+    """Real processes, for which torch and Lightning are loaded once."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["rtx.training.run"])
+    return context
+
+
+@pytest.fixture
+def killed(processes: ForkServerContext) -> Callable[..., Iterator[Any]]:
+    """Starts `work(pipe, *arguments)` again and again, each time killed a moment after it has said that it began.
+
+    The moments are seeded draws. What it sent before it died is yielded, a list for each life.
+    """
+
+    def lives(work: Callable[..., None], *arguments: Any, times: int = 8, longest: float = 0.05) -> Iterator[list[Any]]:
+        draws = random.Random(0)
+        for _ in range(times):
+            ours, theirs = processes.Pipe(duplex=False)
+            child = processes.Process(target=work, args=(theirs, *arguments))
+            child.start()
+            theirs.close()
+            said = [ours.recv()]
+            time.sleep(draws.uniform(0, longest))
+            assert child.pid is not None
+            os.kill(child.pid, 9)
+            child.join()
+            assert child.exitcode == -9  # it was still at work
+            try:
+                while True:
+                    said.append(ours.recv())
+            except EOFError:
+                yield said
+
+    return lives
+
+
+@pytest.fixture
+def recipe() -> Any:
+    """The tiny recipe of tests/training, its task registered."""
+    from tiny_recipe import tiny, tiny_recipe
+
+    from rtx.tasks import TASKS
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(TASKS, "tiny", tiny)
+        yield tiny_recipe()

@@ -1,0 +1,246 @@
+"""Files that were damaged, and files made to do harm: found, named, never used; no code runs, sizes have limits.
+
+Checkpoints and results whose bits have changed: tests/training/test_checkpoint.py, test_states.py and test_ledger.py;
+archives and downloads: tests/tasks/test_data.py.
+"""
+
+import json
+import os
+import random
+import re
+import resource
+import struct
+import subprocess
+import sys
+import zlib
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+from test_ledger import result
+
+import rtx
+from rtx.tasks import data
+from rtx.tasks.rolls import read_mat
+from rtx.training.checkpoint import load_checkpoint, read_card, save_checkpoint
+from rtx.training.ledger import read_result
+from rtx.training.states import load_state, save_state
+from rtx.training.table import rows, to_html
+
+SIZES = {"d_model": 8, "layers": 1, "heads": 2, "window": 3}
+CARD = {"task": "add", "model": "r-transformer", "hyperparameters": SIZES}
+
+
+def flips(whole: bytes, times: int = 40) -> list[bytes]:
+    draws = random.Random(0)
+    places = [(draws.randrange(len(whole)), 1 << draws.randrange(8)) for _ in range(times)]
+    return [whole[:i] + bytes([whole[i] ^ bit]) + whole[i + 1 :] for i, bit in places]
+
+
+def test_every_bit_that_changes_in_a_data_file_is_found_and_named(real_data, tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("RTX_DATA", str(tmp_path))
+    own = tmp_path / "poly_music" / "JSB_Chorales.mat"
+    own.parent.mkdir()
+    for changed in flips((real_data / "poly_music" / "JSB_Chorales.mat").read_bytes()):
+        own.write_bytes(changed)
+        with pytest.raises(ValueError, match=rf"{re.escape(str(own))}: corrupt or truncated"):
+            rtx.tasks.task_by_name("jsb").split("train")
+
+
+def test_every_bit_that_changes_in_what_was_computed_is_found_and_it_is_made_anew(
+    tmp_path, monkeypatch, caplog
+) -> None:
+    monkeypatch.setenv("RTX_CACHE", str(tmp_path))
+    right = {"squares": np.arange(50) ** 2}
+    data.cached_arrays("squares", lambda: right)
+    path = tmp_path / "computed" / "squares.npz"
+    whole = path.read_bytes()
+    for number, changed in enumerate(flips(whole), 1):
+        path.write_bytes(changed)
+        assert data.cached_arrays("squares", lambda: right) is right
+        assert path.read_bytes() == whole and caplog.text.count("squares.npz: damaged, is made anew") == number
+
+
+class Trap:
+    """Pickled, it writes a file when it is read."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.system, (f"touch {self.path}",)
+
+
+def test_nothing_is_unpickled(tmp_path, monkeypatch) -> None:
+    trap, sprung = Trap(tmp_path / "sprung"), tmp_path / "sprung"
+    torch.save({"trap": trap}, tmp_path / "best.safetensors")
+    with pytest.raises(ValueError, match="expected a checkpoint of rtx"):
+        load_checkpoint(tmp_path / "best.safetensors")
+    save_state(tmp_path / "last.ckpt", {"trap": trap})  # with the right checksum, too
+    with pytest.raises(Exception, match="system"):
+        load_state(tmp_path / "last.ckpt")
+    monkeypatch.setenv("RTX_CACHE", str(tmp_path))
+    with pytest.raises(ValueError, match="pickle"):  # what holds objects is not even written
+        data.cached_arrays("trap", lambda: {"trap": np.array([trap])}) and data.cached_arrays("trap", dict)
+    torch.load(tmp_path / "last.ckpt", weights_only=False)  # the trap works, where it is let
+    assert sprung.exists()
+    sprung.unlink()
+    with pytest.raises(ValueError, match="expected a checkpoint of rtx"):
+        load_checkpoint(tmp_path / "best.safetensors")
+    assert not sprung.exists()
+
+
+def forged(path: Path, card: Any, text: str | None = None) -> Path:
+    """A checkpoint with another card, without a checksum, as whoever forges one would leave it."""
+    network = rtx.build("add", "r-transformer", **SIZES)
+    save_file(network.state_dict(), path, metadata={"rtx": json.dumps(card) if text is None else text})
+    return path
+
+
+@pytest.mark.parametrize(
+    "card",
+    [
+        CARD | {"hyperparameters": SIZES | {"d_model": 10**12}},
+        CARD | {"hyperparameters": SIZES | {"d_model": 2**20}},
+        CARD | {"hyperparameters": SIZES | {"layers": 2**24}},
+        CARD | {"hyperparameters": SIZES | {"local_layers": 2**24}},
+        CARD | {"hyperparameters": {"d_model": [1] * 9}},
+        CARD | {"hyperparameters": 3},
+        CARD | {"hyperparameters": SIZES | {"cell": {"a": 1}}},
+        CARD | {"model": "transformer", "hyperparameters": {"d_model": 2**12, "layers": 9, "heads": 1}},
+        CARD | {"task": 1},
+        CARD | {"task": "characters", "task_arguments": {"path": "/dev/zero"}, "texts": 5},
+        CARD | {"task_arguments": {"length": 10**15}},
+        {"model": "gru"},
+        [],
+        None,
+    ],
+)
+def test_a_cards_own_sizes_reserve_nothing(tmp_path, card) -> None:
+    path = forged(tmp_path / "best.safetensors", card)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(ValueError, match=re.escape(str(path))):
+        load_checkpoint(path)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # kB
+
+
+def test_a_card_opens_no_file(tmp_path) -> None:
+    """Not even the text that its tokens were learned from: it may be a device that never ends."""
+    text = tmp_path / "text"
+    text.write_text("to be or not to be, that is the question\n" * 50)
+    sizes = {"d_model": 8, "layers": 1}
+    task = rtx.tasks.task_by_name("characters", path=text)
+    card = {"task_arguments": {"path": "/dev/zero"}, "texts": [one.to_json() for one in task.texts]}
+    save_checkpoint(tmp_path / "a.safetensors", rtx.build(task, "gru", **sizes), "characters", "gru", sizes, **card)
+    load_checkpoint(tmp_path / "a.safetensors")
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "{", "9" * 5000, '"x"'])
+def test_a_card_that_is_no_card_is_refused(tmp_path, text) -> None:
+    with pytest.raises(ValueError, match="expected a checkpoint of rtx"):
+        read_card(forged(tmp_path / "best.safetensors", None, text))
+
+
+@pytest.mark.parametrize("size", [2**40, 10**8])
+def test_a_safetensors_header_that_claims_too_much_is_refused(tmp_path, size) -> None:
+    header = json.dumps({"x": {"dtype": "F32", "shape": [size], "data_offsets": [0, 4 * size]}}).encode()
+    (tmp_path / "best.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + bytes(8))
+    with pytest.raises(ValueError, match="damaged or another kind"):
+        load_checkpoint(tmp_path / "best.safetensors")
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "9" * 5000, "x" * 2**21, '{"recipe": NaN}', "null"])
+def test_a_ledger_file_that_is_no_run_is_refused(tmp_path, text) -> None:
+    (tmp_path / "a.json").write_text(text)
+    with pytest.raises(ValueError, match=r"a\.json: expected"):
+        read_result(tmp_path / "a.json")
+
+
+def test_a_ledgers_words_are_only_shown(tmp_path, recipe) -> None:
+    forged = asdict(result(recipe="tiny", model="gru", variant="<script>alert(1)</script>"))
+    (tmp_path / "tiny").mkdir()
+    (tmp_path / "tiny" / "a.json").write_text(json.dumps(forged | {"hardware": "../../etc", "command": "rm -rf /"}))
+    assert "<script>" not in to_html(rows(recipe, tmp_path))
+    assert [path.name for path in tmp_path.rglob("*")] == ["tiny", "a.json"]
+
+
+def element(kind: int, content: bytes) -> bytes:
+    return struct.pack("<II", kind, len(content)) + content + bytes(-len(content) % 8)
+
+
+def matrix(kind: int, shape: tuple[int, ...], name: bytes, content: bytes) -> bytes:
+    dimensions = element(5, struct.pack(f"<{len(shape)}i", *shape))
+    return element(14, element(6, struct.pack("<II", kind, 0)) + dimensions + element(1, name) + content)
+
+
+HEADER = b"MATLAB 5.0 MAT-file".ljust(124) + b"\x00\x01IM"
+
+
+def nested(depth: int) -> bytes:
+    """A cell in a cell in a cell …, built from the outside: each is longer than what it holds by as much."""
+    inner = matrix(6, (1, 1), b"", element(9, bytes(8)))
+    shells, size = [], len(inner)
+    for level in range(depth):
+        shell = matrix(1, (1, 1), b"traindata" if level == depth - 1 else b"", b"")[8:]
+        size += len(shell)
+        shells.append(struct.pack("<II", 14, size) + shell)
+        size += 8
+    return b"".join(reversed(shells)) + inner
+
+
+def bomb() -> bytes:
+    """A megabyte that unpacks to one thousand."""
+    packer = zlib.compressobj(9)
+    packed = b"".join(packer.compress(bytes(2**20)) for _ in range(1000)) + packer.flush()
+    return struct.pack("<II", 15, len(packed)) + packed
+
+
+MATS = {
+    "cells in cells": lambda: nested(200_000),
+    "a claim of 2,147,483,647 cells": lambda: matrix(1, (2**31 - 1, 1), b"traindata", b""),
+    "a claim of as many numbers": lambda: matrix(
+        1, (1, 1), b"traindata", matrix(6, (2**31 - 1, 88), b"", element(9, b""))
+    ),
+    "a negative size": lambda: matrix(1, (1, 1), b"traindata", matrix(6, (-1, -8), b"", element(9, bytes(64)))),
+    "a bomb": bomb,
+    "an element that ends behind the file": lambda: struct.pack("<II", 14, 2**31) + bytes(8),
+    "nothing": lambda: b"",
+}
+READ = """
+import resource, sys
+from pathlib import Path
+from rtx.tasks.rolls import read_mat
+for path in sys.argv[1:]:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    try:
+        read_mat(Path(path))
+    except ValueError as error:
+        print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024, error)
+"""
+
+
+def test_a_mat_file_reserves_no_more_than_it_holds(tmp_path) -> None:
+    """In a process of its own, for one of these ended it where scipy read them, and one took 16 GB."""
+    for number, make in enumerate(MATS.values()):
+        (tmp_path / f"{number}.mat").write_bytes(HEADER + make())
+    paths = sorted(tmp_path.glob("*.mat"))
+    command = [sys.executable, "-c", READ, *paths]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2])
+    assert done.returncode == 0, done.stderr
+    for name, path, line in zip(MATS, paths, done.stdout.splitlines(), strict=True):
+        megabytes, _, told = line.partition(" ")
+        assert int(megabytes) < 400 and told.startswith(str(path)), (name, line)
+
+
+def test_every_change_of_a_mat_file_is_read_or_refused(real_data, tmp_path) -> None:
+    path = tmp_path / "changed.mat"
+    for changed in flips((real_data / "poly_music" / "JSB_Chorales.mat").read_bytes(), 20):
+        path.write_bytes(changed)
+        try:
+            assert set(read_mat(path)) == {"train", "validation", "test"}  # only in a comment, say
+        except ValueError as error:
+            assert str(error).startswith(str(path))

@@ -1,0 +1,133 @@
+"""A disk that is really full, a folder that really cannot be written: one clear error, and what was there stays.
+
+The disk is a tmpfs of 300 kB, in a mount namespace of its own. A run that meets one: tests/training/test_survival.py.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+BEFORE = """
+import json, sys
+from pathlib import Path
+import numpy as np, torch
+sys.path += ["tests/training"]
+from rtx.tasks import data
+from rtx.training.files import write_whole
+from rtx.training.journal import Journal
+from rtx.training.ledger import read_result, write_result
+from rtx.training.states import Checkpoints, load_state
+from test_ledger import result
+
+disk = Path(sys.argv[1])
+state = {"weights": torch.zeros(10_000)}
+def told(work):
+    try:
+        work()
+    except OSError as error:
+        return str(error)
+    return "no error"
+"""
+FULL = """
+import os
+Checkpoints().save_checkpoint(state | {"number": 1}, disk / "last.ckpt")
+write_whole(disk / "page.html", b"old")
+first = write_result(result(), disk)
+journal = Journal(disk / "journal.log")
+journal.append_logs([{"number": 1}])
+fd = os.open(disk / "filler", os.O_WRONLY | os.O_CREAT)
+try:
+    while True:
+        os.write(fd, bytes(4096))
+except OSError:
+    pass
+errors = [
+    told(lambda: Checkpoints().save_checkpoint(state | {"number": 2}, disk / "last.ckpt")),
+    told(lambda: write_whole(disk / "page.html", b"new" * 5000)),
+    told(lambda: write_result(result(), disk)),
+    told(lambda: journal.append_logs([{"number": 2, "text": "x" * 9000}])),
+]
+arrays = data.cached_arrays("squares", lambda: {"squares": np.arange(9)})
+os.unlink(disk / "filler")
+journal.append_logs([{"number": 3}])
+print(json.dumps({
+    "errors": errors,
+    "checkpoint": load_state(disk / "last.ckpt")["number"],
+    "page": (disk / "page.html").read_text(),
+    "results": [read_result(path) == read_result(first) for path in disk.rglob("*.json")],
+    "journal": [log["number"] for log in Journal(disk / "journal.log").read_logs(0)],
+    "arrays": arrays["squares"].tolist(),
+    "partial": [str(path) for path in disk.rglob("*partial*")],
+}))
+"""
+READ_ONLY = """
+print(json.dumps({
+    "errors": [
+        told(lambda: Checkpoints().save_checkpoint(state | {"number": 2}, disk / "last.ckpt")),
+        told(lambda: write_whole(disk / "page.html", b"new")),
+        told(lambda: write_result(result(), disk)),
+    ],
+    "page": (disk / "page.html").read_text(),
+    "arrays": data.cached_arrays("squares", lambda: {"squares": np.arange(9)})["squares"].tolist(),
+}))
+"""
+
+
+def on(disk: Path, mount: str, code: str) -> dict:
+    """What a script prints that sees `disk` as `mount` makes it, and nobody else does."""
+    import json
+
+    alone = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"])]
+    if subprocess.run([*alone, "true"], capture_output=True).returncode:
+        pytest.skip("needs a mount namespace; on a limited file, tests/training/test_survival.py runs everywhere")
+    script = disk.parent / "script.py"
+    script.write_text(BEFORE + code)
+    line = f'{mount} && exec "$0" "$1" "$2"'
+    environment = os.environ | {"RTX_CACHE": str(disk), "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [*alone, "sh", "-c", line, sys.executable, script, disk],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Path:
+    (tmp_path / "disk").mkdir()
+    return tmp_path / "disk"
+
+
+def test_a_full_disk(disk: Path) -> None:
+    found = on(disk, 'mount -t tmpfs -o size=300k tmpfs "$2"', FULL)
+    assert all("No space left on device" in error for error in found["errors"]), found["errors"]
+    assert "new.ckpt could not be written" in found["errors"][0] and "page.html could not" in found["errors"][1]
+    assert (found["checkpoint"], found["page"], found["results"]) == (1, "old", [True])
+    assert found["journal"] == [1, 3] and found["arrays"] == list(range(9)) and found["partial"] == []
+
+
+def test_a_folder_that_cannot_be_written(disk: Path) -> None:
+    (disk / "page.html").write_text("old")
+    found = on(disk, 'mount --bind "$2" "$2" && mount -o remount,ro,bind "$2"', READ_ONLY)
+    assert all("Read-only file system" in error for error in found["errors"]), found["errors"]
+    assert found["page"] == "old" and found["arrays"] == list(range(9))
+
+
+def test_the_command_says_so_in_one_sentence(disk: Path) -> None:
+    code = """
+import subprocess
+words = ["train", "ffa-add", "attention-50", "--scale", "quick", "--runs", str(disk / "runs")]
+command = [sys.executable, "-c", "import rtx.cli; rtx.cli.main()"]
+done = subprocess.run([*command, *words], capture_output=True, text=True)
+print(json.dumps({"code": done.returncode, "said": done.stderr}))
+"""
+    found = on(disk, 'mount --bind "$2" "$2" && mount -o remount,ro,bind "$2"', code)
+    assert found["code"] == 2 and len(found["said"].splitlines()) == 1, found["said"]
+    assert found["said"].startswith("rtx: ") and "Read-only file system" in found["said"] and "runs" in found["said"]

@@ -1,0 +1,99 @@
+"""A real kernel that trains is interrupted, restarted, killed: the thread ends, no process is left, this is told."""
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import psutil
+import pytest
+from jupyter_client import KernelManager
+
+pytestmark = pytest.mark.slow
+
+START = """
+import threading
+from rtx.lab import explore
+lab = explore.training("digits", "gru", d_model=8, layers=1, epochs=5000)
+lab.start.click()
+def alive():
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith("rtx")]
+def settled(wanted, seconds=60):
+    import time
+    end = time.monotonic() + seconds
+    while not lab.status.value.partition(">")[2].startswith(wanted) and time.monotonic() < end:
+        time.sleep(0.05)
+    return lab.status.value.partition(">")[2].partition(":")[0].partition("<")[0]
+print(settled("Running: update"), len(alive()))
+"""
+
+
+@pytest.fixture
+def kernel() -> Iterator[tuple[KernelManager, Callable[[str], str]]]:
+    manager = KernelManager(kernel_name="python3")
+    manager.start_kernel(extra_arguments=["--HistoryManager.enabled=False"])
+    clients: list[Any] = []
+
+    def run(code: str, wait: bool = True) -> str:
+        if not clients:
+            clients.append(manager.client())
+            clients[0].start_channels()
+            clients[0].wait_for_ready(timeout=120)
+        request = clients[0].execute(code, stop_on_error=False)  # else the cell behind an interrupted one is left out
+        return answer(clients[0], request) if wait else request
+
+    def forget() -> None:  # or the old client would reconnect under the new one's identity, which is then refused
+        clients.pop().stop_channels()
+
+    run.forget = forget  # type: ignore[attr-defined]
+    yield manager, run
+    for client in clients:
+        client.stop_channels()
+    if manager.has_kernel:
+        manager.shutdown_kernel(now=True)
+
+
+def answer(client: Any, request: str) -> str:
+    """What a cell printed; or its error's name."""
+    text, end = "", time.monotonic() + 180
+    while time.monotonic() < end:
+        message = client.get_iopub_msg(timeout=180)
+        if message["parent_header"].get("msg_id") != request:
+            continue
+        kind, content = message["msg_type"], message["content"]
+        if kind == "stream":
+            text += content["text"]
+        if kind == "error":
+            text += content["ename"]
+        if kind == "status" and content["execution_state"] == "idle":
+            return text.strip()
+    raise AssertionError("the kernel does not answer")
+
+
+def test_interrupted_while_it_trains_the_kernel_goes_on_and_while_a_cell_waits_the_training_stops(kernel) -> None:
+    manager, run = kernel
+    assert run(START) == "Running 1"
+    manager.interrupt_kernel()  # no cell runs: the thread is none of the interrupt's business
+    assert run("print(settled('Running: update'), len(alive()))") == "Running 1"
+    run("lab.run.background.wait()", wait=False)
+    time.sleep(1)
+    manager.interrupt_kernel()
+    told = run("print(lab.run.background.state, lab.run.background.alive, alive())")
+    assert told.removeprefix("KeyboardInterrupt") == "stopped False []"
+    assert run("print(settled('Stopped: update'))") == "Stopped"
+
+
+def test_restarted_and_killed_while_it_trains_it_leaves_no_process(kernel) -> None:
+    manager, run = kernel
+    assert run(START) == "Running 1"
+    before = psutil.Process(int(run("import os; print(os.getpid())")))
+    family = [before, *before.children(recursive=True)]
+    began = time.monotonic()
+    manager.restart_kernel(now=False)
+    assert time.monotonic() - began < 30 and not any(one.is_running() for one in family)
+    run.forget()
+    assert run("import threading; print([t.name for t in threading.enumerate() if t.name.startswith('rtx')])") == "[]"
+    assert run(START) == "Running 1"
+    after = psutil.Process(int(run("import os; print(os.getpid())")))
+    family = [after, *after.children(recursive=True)]
+    manager.shutdown_kernel(now=True)
+    assert not any(one.is_running() and one.status() != psutil.STATUS_ZOMBIE for one in family)

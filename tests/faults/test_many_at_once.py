@@ -1,0 +1,92 @@
+"""Eight at once: a sweep's runs are taken once each, and a ledger loses none."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from run_tiny import main
+from test_ledger import result
+from tiny_recipe import TASKS as TINY
+from tiny_recipe import tiny_recipe
+
+from rtx.tasks import TASKS
+from rtx.training import ledger
+from rtx.training.ledger import read_result, write_result
+from rtx.training.run import train
+from rtx.training.sweep import Sweep, finished
+
+CPU = {"accelerator": "cpu", "enable_progress_bar": False}
+EIGHT = range(8)
+
+
+def together(processes: Any, work: Any, *arguments: Any) -> None:
+    """Eight processes do `work(gate, number, …)`; they wait at the gate until all are there."""
+    gate = processes.Barrier(len(EIGHT))
+    children = [processes.Process(target=work, args=(gate, number, *arguments)) for number in EIGHT]
+    for child in children:
+        child.start()
+    for child in children:
+        child.join(300)
+    assert [child.exitcode for child in children] == [0] * len(EIGHT)
+
+
+def write(gate: Any, number: int, folder: Path, same_time: bool) -> None:
+    if same_time:  # as if the clock stood still
+        ledger.datetime = type("Still", (), {"now": lambda zone: Still})
+    gate.wait()
+    for epoch in range(1, 11):
+        write_result(result(epoch=100 * number + epoch), folder)
+
+
+class Still:
+    """A time that never changes."""
+
+    def __format__(self, spec: str) -> str:
+        return "20260101T000000000000Z"
+
+
+Still = Still()  # type: ignore[assignment,misc]
+
+
+@pytest.mark.parametrize("same_time", [False, True])
+def test_a_ledger_keeps_what_eight_write_at_once(processes, tmp_path, same_time) -> None:
+    together(processes, write, tmp_path, same_time)
+    epochs = Counter(read_result(path).epoch for path in tmp_path.rglob("*.json"))
+    assert epochs == {100 * number + epoch: 1 for number in EIGHT for epoch in range(1, 11)}
+    assert list(tmp_path.rglob("*.partial")) == []
+
+
+def train_one(gate: Any, number: int, folder: Path) -> None:
+    torch.set_num_threads(1)
+    TASKS.update(TINY)
+    gate.wait()
+    train(tiny_recipe().plan("gru"), seed=number, epochs=2, runs=folder / "runs", results=folder / "results", **CPU)
+
+
+@pytest.mark.slow
+def test_eight_runs_are_recorded_once_each(processes, tmp_path) -> None:
+    together(processes, train_one, tmp_path)
+    found = [read_result(path) for path in (tmp_path / "results").rglob("*.json")]
+    assert sorted(run.seed for run in found) == list(EIGHT)
+
+
+VALUES = {"learning_rate": [1e-4, 1e-3, 1e-2, 1e-1], "d_model": [2, 4, 6, 8]}
+
+
+def sweep_one(gate: Any, number: int, folder: Path) -> None:
+    torch.set_num_threads(1)
+    words = [word for key, values in VALUES.items() for word in ("--set", f"{key}={','.join(map(str, values))}")]
+    gate.wait()
+    main(["sweep", "tiny", "gru", "--epochs", "1", *words, "--runs", str(folder), "--results", str(folder / "results")])
+
+
+@pytest.mark.slow
+def test_eight_sweeps_take_each_run_once(processes, tmp_path, monkeypatch) -> None:
+    together(processes, sweep_one, tmp_path)
+    monkeypatch.setitem(TASKS, "tiny", TINY["tiny"])
+    study = Sweep(tiny_recipe(), "gru", VALUES, epochs=1, runs=tmp_path).study()
+    points = Counter(json.dumps(trial.params, sort_keys=True) for trial in study.trials)
+    assert len(finished(study)) == 16 and len(points) == 16 and set(points.values()) == {1}

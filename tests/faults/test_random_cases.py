@@ -1,0 +1,206 @@
+"""Lengths, sizes, types and layouts at random: every model gives the right answer, or one clear ValueError.
+
+The right answer is the naive twin's, in float64. In float32 it is held loosely, for LayerNorm of two numbers is all but
+a step; in half precision, and for HM-RNN, whose boundaries are steps, only double precision is held to the numbers, the
+others to shape, type and finite values.
+"""
+
+import copy
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+from twins import TWINS
+
+from rtx.models import MODELS, WHOLE
+
+QUICK, SOAK = 80, 10_000
+TOLERANCE = {torch.float64: 1e-8, torch.float32: 2e-3}
+DTYPES = [torch.float64, torch.float64, torch.float32, torch.bfloat16, torch.float16]
+CELLS = st.sampled_from(["rnn", "gru", "lstm"])
+NORMS = st.sampled_from(["post", "pre"])
+few = st.integers(1, 3)
+OPTIONS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
+    "r-transformer": {"window": st.integers(1, 6), "cell": CELLS, "norm": NORMS, "local_layers": st.integers(0, 2)},
+    "transformer": {
+        "norm": NORMS,
+        "position": st.sampled_from(["sinusoidal", "learned", "relative", "none"]),
+        "max_length": st.integers(1, 12),
+        "clip": few,
+    },
+    "transformer-xl": {
+        "segment": st.integers(1, 5),
+        "memory": st.integers(0, 5),
+        "norm": NORMS,
+        "biases": st.sampled_from(["shared", "per layer"]),
+    },
+    "character-transformer": {"segment": st.integers(1, 5), "norm": NORMS},
+    "tcn": {"kernel": st.integers(1, 4)},
+    "awd-lstm": {"d_hidden": st.integers(1, 7)},
+    "mc-rnn": {
+        "block": st.integers(2, 5),
+        "cell": CELLS,
+        "d_hidden": st.integers(1, 7),
+        "start": st.sampled_from(["equation", "clipped"]),
+        "phase": st.sampled_from(["equation", "text"]),
+        "cell_state": st.sampled_from(["mean", "previous", "mapped"]),
+        "mapping": st.sampled_from(["shared", "per-gate"]),
+    },
+    "ho-rnn": {
+        "order": few,
+        "pooling": st.sampled_from(["sum", "max", "fofe", "gated"]),
+        "cell": CELLS,
+        "forgetting": st.sampled_from([0.3, 1.0]),
+    },
+    "griffin": {"window": st.integers(1, 5)},
+    "feed-forward-attention": {
+        "pooling": st.sampled_from(["attention", "mean"]),
+        "leak": st.sampled_from(["printed", "coded"]),
+        "outputs": few,
+        "d_hidden": st.integers(1, 7),
+    },
+}
+WITH_HEADS = {"r-transformer", "transformer", "transformer-xl", "character-transformer", "griffin"}
+WRONG_SIZES = [0, -1, 1.5, True, None, "2"]
+RIGHT = [("d_hidden", None)]  # its default
+WRONG_RATES = [1.0, -0.1, float("nan")]
+SPOILT = ["size", "rate", "choice", "heads", "rank", "width", "empty", "type", "device", "length"]
+WIDTHS = ("d_model", "d_hidden")  # differ from layer to layer; shapes hold them
+LAYOUTS = ["plain", "transposed", "strided", "expanded"]
+
+
+@dataclass
+class Case:
+    """A model with its sizes, a sequence, and what is wrong with one of them; nothing, if `wrong` is empty."""
+
+    name: str
+    sizes: dict[str, Any]
+    x: Tensor
+    dtype: torch.dtype
+    lengths: list[int]
+    seed: int
+    wrong: str = ""
+
+
+@st.composite
+def cases(draw: st.DrawFn, name: str) -> Case:
+    heads, B, T = draw(few), draw(few), draw(st.integers(1, 12))
+    width = heads * draw(st.sampled_from([2, 4])) if name == "griffin" else heads * draw(few)
+    sizes = {key: draw(options) for key, options in OPTIONS.get(name, {}).items()}
+    sizes |= {"inputs": width} if name in WHOLE else {"d_model": width, "layers": draw(st.integers(1, 3))}
+    sizes |= {"heads": heads} if name in WITH_HEADS else {}
+    sizes |= {"heads": 0} if name == "r-transformer" and not draw(st.integers(0, 5)) else {}
+    seed, dtype = draw(st.integers(0, 2**31)), draw(st.sampled_from(DTYPES))
+    x = laid_out(torch.randn(B, T, width, generator=torch.Generator().manual_seed(seed)).to(dtype), draw)
+    lengths = draw(st.lists(st.integers(1, T), min_size=B, max_size=B)) if name in WHOLE else []
+    case = Case(name, sizes, x, dtype, lengths, seed)
+    if sizes.get("position") == "learned" and sizes["max_length"] < T:
+        case.wrong = "x: expected at most max_length"
+    if not draw(st.integers(0, 4)):
+        spoil(case, draw)
+    return case
+
+
+def laid_out(x: Tensor, draw: st.DrawFn) -> Tensor:
+    """The same numbers, elsewhere in memory."""
+    kind = draw(st.sampled_from(LAYOUTS))
+    if kind == "transposed":
+        return x.transpose(0, 1).contiguous().transpose(0, 1)
+    if kind == "strided":
+        return x.repeat_interleave(2, -1)[..., ::2]
+    return x[:1].expand_as(x) if kind == "expanded" else x
+
+
+def spoil(case: Case, draw: st.DrawFn) -> None:
+    """Make one thing wrong."""
+    kind = draw(st.sampled_from(SPOILT))
+    sizes, x = case.sizes, case.x
+    numbers = sorted(k for k, v in sizes.items() if isinstance(v, int) and k != "memory")
+    words = sorted(k for k, v in sizes.items() if isinstance(v, str))
+    if kind == "choice" and words:
+        case.wrong = draw(st.sampled_from(words))
+        sizes[case.wrong] = "no such"
+    elif kind == "heads" and "heads" in sizes:
+        case.wrong, sizes["heads"] = "heads", sizes["d_model"] + 1
+    elif kind == "rate" and case.name not in WHOLE:
+        case.wrong, sizes["dropout"] = "dropout", draw(st.sampled_from(WRONG_RATES))
+    elif kind == "rank":
+        case.wrong, case.x = "x", draw(st.sampled_from([x[0], x[None], x[0, 0]]))
+    elif kind == "width":
+        case.wrong, case.x = "x", torch.cat([x, x[..., :1]], -1)
+    elif kind == "empty":
+        case.wrong, case.x = "x", draw(st.sampled_from([x[:0], x[:, :0]]))
+    elif kind == "type":
+        others = [torch.long, torch.bool, torch.complex64, *(d for d in DTYPES[1:] if d != case.dtype)]
+        case.wrong, case.x = "x", x.to(draw(st.sampled_from(others)))
+    elif kind == "device":
+        case.wrong, case.x = "x", x.to("meta")
+    elif kind == "length" and case.name in WHOLE:
+        longer = draw(st.sampled_from([[0], [x.shape[1] + 1], [-1]])) + case.lengths[1:]
+        case.wrong, case.lengths = "lengths", draw(st.sampled_from([longer, [*case.lengths, 1]]))
+    else:
+        case.wrong = draw(st.sampled_from(numbers))
+        values = [v for v in WRONG_SIZES if (case.wrong, v) not in RIGHT]
+        if case.name == "r-transformer" and case.wrong in ("heads", "local_layers"):
+            values.remove(0)  # without that part
+        sizes[case.wrong] = draw(st.sampled_from(values))
+    if sizes.get("local_layers") == 0 and case.wrong in ("window", "cell"):
+        sizes["local_layers"] = 1  # else nobody looks at them
+
+
+def answer(case: Case) -> tuple[torch.nn.Module, Tensor]:
+    torch.manual_seed(case.seed)
+    model = (MODELS | WHOLE)[case.name](**case.sizes).to(case.dtype).eval()
+    more = [torch.tensor(case.lengths)] if case.lengths else []
+    return model, model(case.x, *more)
+
+
+def check_arrived(model: torch.nn.Module, sizes: dict[str, Any]) -> None:
+    """Every layer has what was asked for: the twins read it there, and would go along with a layer that changed it."""
+    for layer in model.modules():
+        for name, asked in sizes.items():
+            held = getattr(layer, name, asked)
+            if isinstance(held, int | float | str) and name not in WIDTHS:
+                assert held == asked, f"{type(layer).__name__}.{name}: expected {asked!r}, got {held!r}"
+
+
+@torch.no_grad()
+def check(case: Case) -> None:
+    if case.wrong:
+        with pytest.raises(ValueError, match=case.wrong):
+            answer(case)
+        return
+    model, found = answer(case)
+    check_arrived(model, case.sizes)
+    more = [case.lengths] if case.lengths else []
+    expected = TWINS[case.name](copy.deepcopy(model).double(), case.x.double(), *more)
+    assert found.dtype == case.dtype and found.shape == expected.shape and bool(found.isfinite().all())
+    if case.dtype in TOLERANCE and (case.name != "hm-rnn" or case.dtype == torch.float64):
+        torch.testing.assert_close(found.double(), expected, rtol=0, atol=TOLERANCE[case.dtype])
+
+
+def examine(name: str, number: int, again: bool) -> None:
+    """So many cases of a model; the same every time, if `again`."""
+    chosen = settings(
+        max_examples=number, deadline=None, database=None, derandomize=again, suppress_health_check=list(HealthCheck)
+    )
+    chosen(given(case=cases(name))(check))()
+
+
+def test_every_model_has_a_twin() -> None:
+    assert set(TWINS) == set(MODELS | WHOLE)
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_a_random_case_gives_the_right_answer_or_a_clear_error(name: str) -> None:
+    examine(name, QUICK, again=True)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", TWINS)
+def test_ten_thousand_cases_do(name: str) -> None:
+    examine(name, SOAK, again=False)

@@ -1,0 +1,93 @@
+"""Sentences at random: each translator gives what it gives the sentence alone, or what its equations do, or errs.
+
+The encoder-decoder Transformer is held against torch's in tests/models/test_encoder_decoder.py; here against itself,
+one sentence at a time and without padding.
+"""
+
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from test_seq2seq import naive_search
+
+from rtx.models import RNN, EncoderDecoder, Seq2Seq
+
+QUICK, SOAK = 25, 10_000
+SOURCES, TARGETS = 6, 5
+WRONG = ["", "", "", "", "source", "target", "source_lengths", "types", "batch"]
+
+
+@st.composite
+def sentences(draw: st.DrawFn) -> tuple[list[Any], str]:
+    """Source, target and lengths; and the argument that is wrong, if one is."""
+    B, S, T = draw(st.integers(1, 3)), draw(st.integers(1, 5)), draw(st.integers(1, 4))
+    generator = torch.Generator().manual_seed(draw(st.integers(0, 2**31)))
+    source, target = (torch.randint(most, (B, n), generator=generator) for most, n in ((SOURCES, S), (TARGETS, T)))
+    lengths = torch.tensor(draw(st.lists(st.integers(1, S), min_size=B, max_size=B)))
+    wrong = draw(st.sampled_from(WRONG))
+    if wrong == "source":
+        source[0, 0] = draw(st.sampled_from([-1, SOURCES]))
+    elif wrong == "target":
+        target[0, 0] = draw(st.sampled_from([-1, TARGETS]))
+    elif wrong == "source_lengths":
+        lengths[0] = draw(st.sampled_from([0, S + 1, -1]))
+    elif wrong == "types":
+        source, wrong = source.double(), "source"
+    elif wrong == "batch":
+        target, wrong = torch.cat([target, target]), "target"
+    return [source, target, lengths], wrong
+
+
+def rnnsearch(D: int, way: bool) -> Seq2Seq:
+    return Seq2Seq(SOURCES, TARGETS, RNN(D), RNN(D), RNN(D) if way else None)
+
+
+def encoder_decoder(D: int, way: bool) -> EncoderDecoder:
+    return EncoderDecoder(SOURCES, TARGETS, 2 * D, 1, 2, 2 if way else None)
+
+
+def by_its_equations(model: Seq2Seq, source: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+    return naive_search(model, source.tolist(), target.tolist())[0]
+
+
+def alone(model: torch.nn.Module, source: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+    return model(source[None], target[None])[0]
+
+
+KINDS = {"rnnsearch": (rnnsearch, by_its_equations), "encoder-decoder": (encoder_decoder, alone)}
+
+
+def examine(name: str, number: int, again: bool) -> None:
+    make, right = KINDS[name]
+
+    @torch.no_grad()
+    def check(case: tuple[list[torch.Tensor], str], D: int, way: bool, seed: int) -> None:
+        (source, target, lengths), wrong = case
+        torch.manual_seed(seed)
+        model = make(D, way).double().eval()
+        if wrong:
+            with pytest.raises(ValueError, match=wrong):
+                model(source, target, lengths)
+            return
+        rows = zip(source, target, lengths.tolist(), strict=True)
+        expected = torch.stack([right(model, one[:n], other) for one, other, n in rows])
+        torch.testing.assert_close(model(source, target, lengths), expected, rtol=0, atol=1e-8)
+
+    chosen = settings(
+        max_examples=number, deadline=None, database=None, derandomize=again, suppress_health_check=list(HealthCheck)
+    )
+    draws = {"D": st.integers(1, 4), "way": st.booleans(), "seed": st.integers(0, 2**31)}
+    chosen(given(case=sentences(), **draws)(check))()
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_random_sentence_gives_the_right_answer_or_a_clear_error(name: str) -> None:
+    examine(name, QUICK, again=True)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", KINDS)
+def test_ten_thousand_sentences_do(name: str) -> None:
+    examine(name, SOAK, again=False)
