@@ -13,6 +13,7 @@ from rich.console import Console
 from benchmarks import gpu, report
 from benchmarks.case import CaseMaker, Options
 from benchmarks.cases import CASES
+from benchmarks.counting import add_bound
 from benchmarks.measure import ceiling, trusted
 from rtx.nn.kernels.native import build
 from rtx.nn.validate import check_choice
@@ -62,7 +63,9 @@ def _measured(names: list[str], device: str, quick: bool, threads: int, rounds: 
         with console.status(f"{name} …"):
             case = _cases(device)[name](options)
             cases[name] = report.measured(case, clock, rounds, 0.0 if quick else SECONDS, device)
-            if device == "cuda":
+            if device == "cpu":
+                add_bound(cases[name], best, clock)
+            else:
                 gpu.add_shares(cases[name], best)
         console.print(report.times(cases[name]))
     return {

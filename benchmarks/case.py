@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from benchmarks.measure import Run, matmul
 from rtx.nn.kernels.dispatch import OPERATIONS, implementation
 
-OURS, UNCOMPILED, PLAIN = "rtx", "rtx, no compiler", "rtx, plain torch"
+PUBLISHED, OURS, UNCOMPILED, PLAIN = "published", "rtx", "rtx, no compiler", "rtx, plain torch"
 
 
 @dataclass(frozen=True)

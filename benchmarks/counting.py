@@ -7,6 +7,8 @@ norms are left out, as usual.
 from collections.abc import Mapping
 from typing import Any
 
+from benchmarks.case import OURS, PUBLISHED
+
 GATES = {"rnn": 1, "gru": 3, "lstm": 4}
 
 
@@ -33,6 +35,17 @@ def r_transformer(sizes: Mapping[str, Any], length: int, causal: bool = True) ->
     return sizes["layers"] * (local + attention(D, length, causal) + feed_forward(D, length))
 
 
+def published(sizes: Mapping[str, Any], length: int) -> int:
+    """The same stack as the published code computes it.
+
+    Each position is projected in every window that it is in, a window's first state, zero, is multiplied, too, and so
+    are the pairs that the causal mask hides. With it come the recurrent products, as many as ours and that one.
+    """
+    D, window = sizes["d_model"], sizes["window"]
+    local = sizes.get("local_layers", 1) * GATES[sizes.get("cell", "gru")] * length * D**2 * 2 * window
+    return sizes["layers"] * (local + attention(D, length, causal=False) + feed_forward(D, length))
+
+
 def transformer(sizes: Mapping[str, Any], length: int, causal: bool = True) -> int:
     """The same stack without its LocalRNNs."""
     D = sizes["d_model"]
@@ -55,3 +68,22 @@ def mc_rnn(d_model: int, length: int, block: int) -> int:
     D, channels = d_model, block - 1
     per_channel = channels * D**2 + 4 * D**2 + D**2 + D
     return length * (4 * D**2 + D**2 + channels * per_channel)
+
+
+def add_bound(case: dict[str, Any], best: dict[str, float], clock: str) -> None:
+    """Add what the published code's time over ours could be at most here: if ours were its products alone.
+
+    They are three times the multiply-adds of a forward pass, two operations each, at the rate of a large product, the
+    faster setting's. A target beyond it no implementation reaches on this machine.
+    """
+    published, ours = (
+        next((row for row in case["rows"] if (row["name"], row["setting"]) == (name, "plain")), None)
+        for name in (PUBLISHED, OURS)
+    )
+    if published is None or ours is None:
+        return
+    rate = max(best[f"{setting} products, GFLOP/s"] for setting in ("plain", "medium"))
+    products = 6 * ours["multiply_adds_g"] / rate * 1e3
+    text = f"{PUBLISHED} / the products of {OURS} alone, {products:.3g} ms at {rate:.3g} GFLOP/s"
+    bound = {"text": text, "value": published[f"{clock}_ms"] / products, "bound": None, "sense": ">="}
+    case["targets"].append(bound | {"quantity": "time"})

@@ -13,11 +13,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from benchmarks import counting, gpu_layers
-from benchmarks.case import OURS, PLAIN, Case, CaseMaker, Contender, Options, Target, using
+from benchmarks.case import OURS, PLAIN, PUBLISHED, Case, CaseMaker, Contender, Options, Target, using
 from benchmarks.gpu_layers import TOGETHER, together
 from benchmarks.measure import Run, interleaved
 from benchmarks.published import PublishedModel
-from benchmarks.training import ENCODER, PUBLISHED, CausalEncoder, published_twin, random_batch
+from benchmarks.training import ENCODER, CausalEncoder, published_twin, random_batch
 from rtx import LanguageModel, build
 from rtx.tasks import task_by_name
 from rtx.tasks.build import SequenceModel

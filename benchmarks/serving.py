@@ -27,7 +27,19 @@ def streaming(options: Options) -> Case:
     contenders = [Contender(f"{STEPS} steps at t = {t}", _Stream(model, t, options.device)) for t in (early, late)]
     first, second = (c.name for c in contenders)
     target = Target(f"a step at t = {late} / at t = {early}", second, first, 1.5, "<=")
-    return Case("streaming: R-Transformer 3/512, one step", contenders, [target])
+    return Case("streaming: R-Transformer 3/512, one step", contenders, [target], [_bytes_read(model, early, late)])
+
+
+def _bytes_read(model: LanguageModel, early: int, late: int) -> str:
+    """What a step of one stream cannot do without: every weight, and the keys and values of all that it has read."""
+    weights = sum(p.nbytes for p in model.parameters())
+    layers, D = load_recipe("ptb-char").plan("r-transformer").hyperparameters["layers"], model.embedding.embedding_dim
+    first, second = (weights + 2 * t * layers * D * 4 for t in (early, late))  # float32
+    return (
+        f"A step of the stream reads each weight once, and the keys and values of its past: {first / 1e6:.3g} MB at "
+        f"t = {early}, {second / 1e6:.3g} MB at t = {late}, {second / first:.3g} times as much. Where memory is the "
+        "bound, that is the ratio of the times."
+    )
 
 
 def generation(options: Options) -> Case:

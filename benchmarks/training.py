@@ -1,7 +1,7 @@
 """The R-Transformer's training step, forward and backward, at the four sizes of the paper, beside its peers."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -9,8 +9,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from benchmarks import counting
-from benchmarks.case import OURS, PLAIN, UNCOMPILED, Case, Contender, Options, Target, ways
-from benchmarks.measure import Run
+from benchmarks.case import OURS, PLAIN, PUBLISHED, UNCOMPILED, Case, Contender, Options, Target, ways
+from benchmarks.measure import Run, faster
 from benchmarks.published import PublishedModel, PublishedRTransformer, take_weights
 from rtx import LanguageModel, build
 from rtx.tasks import task_by_name
@@ -18,7 +18,7 @@ from rtx.tasks.build import SequenceModel
 from rtx.tasks.task import IGNORED, Batch, Task
 from rtx.training.recipe import load_recipe
 
-PUBLISHED, ENCODER = "published", "TransformerEncoder"
+ENCODER = "TransformerEncoder"
 
 
 @dataclass(frozen=True)
@@ -85,6 +85,8 @@ def training_case(name: str, options: Options) -> Case:
     T, scored = (n if n == 1 else options.size(n, -(-n // 8)) for n in (step.length, step.scored))
     batch = random_batch(task, options.size(step.batch, min(step.batch, 2)), T, scored, options.device)
     contenders = list(_contenders(step, task, batch, options))
+    ours = next(one for one in contenders if one.name == OURS)
+    options = replace(options, setting=faster(ours.run) if options.setting == "medium" else "plain")
     title = f"{name}: training step, R-Transformer {_size(step)}, B = {len(batch.inputs)}, T = {T}"
     counts = {c.name: c.multiply_adds for c in contenders if c.multiply_adds}
     eager = UNCOMPILED if UNCOMPILED in counts else OURS
@@ -140,17 +142,17 @@ def _contenders(step: Step, task: Task, batch: Batch, options: Options) -> Itera
     ours = build(task, "r-transformer", **sizes)
     scored = int((batch.targets[0] != IGNORED).sum()) if task.per == "token" else T
     around = counting.around(sizes["d_model"], task.inputs, task.outputs, task.per, T, scored)
-    counts = [
-        len(batch.inputs) * (n + around) for n in (counting.r_transformer(sizes, T), counting.transformer(sizes, T))
-    ]
+    B = len(batch.inputs)
+    ours_count, encoders = (B * (count(sizes, T) + around) for count in (counting.r_transformer, counting.transformer))
+    whole = counting.around(sizes["d_model"], task.inputs, task.outputs, task.per, T, T)  # decodes every position
+    counts = {PUBLISHED: B * (counting.published(sizes, T) + whole), ENCODER: encoders}
     published = published_twin(task, sizes, ours).to(options.device)
     runs = {PUBLISHED: training_step(task, published, batch)}
     runs |= ways(training_step(task, ours.to(options.device), batch), options, *OPERATIONS)
     runs[ENCODER] = training_step(task, _encoder(task, sizes).to(options.device), batch)
     for setting in ("plain", "medium"):
         for name, run in runs.items():
-            count = None if name == PUBLISHED else counts[name == ENCODER]
-            yield Contender(name, run, setting, multiply_adds=count, memory=setting == "plain")
+            yield Contender(name, run, setting, multiply_adds=counts.get(name, ours_count), memory=setting == "plain")
     for row in ("tcn", "lstm"):
         peer = build(task, row, **_sizes(step, row)).to(options.device)
         name = f"{'TCN' if row == 'tcn' else 'nn.LSTM'} {_layers_and_width(_sizes(step, row))}"
@@ -160,9 +162,12 @@ def _contenders(step: Step, task: Task, batch: Batch, options: Options) -> Itera
 def _targets(step: Step, eager: str, multiply_adds: float, setting: str) -> list[Target]:
     """Ours, as fast as it can be, and without a compiler.
 
-    They are judged for "medium" where that is as exact; else as torch comes, and shown for "medium".
+    They are judged at one setting: "medium" where that is as exact and makes ours faster, else as torch comes.
     """
-    found = [Target(f"{OURS} / {ENCODER}", OURS, ENCODER, None, "<=", "multiply_adds")]
+    found = [
+        Target(f"{OURS} / {ENCODER}", OURS, ENCODER, None, "<=", "multiply_adds"),
+        Target(f"{PUBLISHED} / {OURS}", PUBLISHED, OURS, None, ">=", "multiply_adds"),
+    ]
     for ours, share, end in ((OURS, 1.0, ""), (eager, EAGER, f" ({EAGER:.0%})")):
         slower = OVERHEAD / share * multiply_adds
         for one, both in (("plain", ""), ("medium", ", both medium")):

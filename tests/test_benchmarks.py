@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from benchmarks import counting, layers, report, training
 from benchmarks.__main__ import main
 from benchmarks.case import Case, Contender, Options, Target, ways
 from benchmarks.cases import CASES
-from benchmarks.measure import MIB, interleaved, matmul, paired_ratio, peak_memory, trusted
+from benchmarks.measure import MIB, faster, interleaved, matmul, paired_ratio, peak_memory, trusted
 from benchmarks.published import PlainFeedForwardAttention, take_weights
 from benchmarks.training import CausalEncoder, published_twin, random_batch
 from rtx.nn.kernels.dispatch import OPERATIONS, Kernel, Operation, implementation
@@ -165,6 +166,29 @@ def test_the_formula_of_what_stands_around_is_what_torch_counts(name: str) -> No
     assert counting.r_transformer(sizes, 10, causal=False) + around == counted(model, batch.inputs)
 
 
+@pytest.mark.parametrize("cell", ["gru", "lstm"])
+@pytest.mark.parametrize("name", ["digits", "nottingham", "characters"])
+def test_the_published_codes_multiply_adds_are_counted(name: str, cell: str) -> None:
+    task, sizes = task_by_name(name), SIZES | {"cell": cell, "window": 3}
+    published = published_twin(task, sizes, rtx.build(task, "r-transformer", **sizes))
+    batch = random_batch(task, 1, 10, 10)
+    around = counting.around(12, task.inputs, task.outputs, task.per, 10, 10)
+    assert counting.published(sizes, 10) + around == counted(published, batch.inputs)
+
+
+def test_the_bound_of_the_ratio_is_the_published_codes_time_over_that_of_our_products() -> None:
+    published = {"name": "published", "setting": "plain", "processor_ms": 60.0, "multiply_adds_g": 9.0}
+    ours = published | {"name": "rtx", "processor_ms": 30.0, "multiply_adds_g": 1.0}
+    case = {"rows": [published, ours, ours | {"setting": "medium", "multiply_adds_g": 5.0}], "targets": []}
+    best = {"plain products, GFLOP/s": 200.0, "medium products, GFLOP/s": 300.0}  # 6 GFLOP take 20 ms
+    counting.add_bound(case, best, "processor")
+    assert [t["value"] for t in case["targets"]] == [pytest.approx(3.0)]
+    assert report.verdict(case["targets"][0]) == "" and "20 ms at 300 GFLOP/s" in case["targets"][0]["text"]
+    other = {"rows": [ours], "targets": []}
+    counting.add_bound(other, best, "processor")
+    assert other["targets"] == []
+
+
 # What is measured
 
 
@@ -229,6 +253,18 @@ def test_a_setting_is_trusted_if_it_is_as_exact() -> None:
     errors = {"plain products, relative error": 3e-7}
     assert trusted(errors | {"medium products, relative error": 4e-7}) == "medium"
     assert trusted(errors | {"medium products, relative error": 2e-3}) == "plain"
+
+
+def test_the_faster_setting_is_the_one_that_takes_less_of_the_processor() -> None:
+    def spins_at(slow: str) -> Callable[[], None]:
+        def run() -> None:
+            end = time.process_time() + (0.02 if torch.get_float32_matmul_precision() == slow else 0.001)
+            while time.process_time() < end:
+                pass
+
+        return run
+
+    assert (faster(spins_at("highest")), faster(spins_at("medium"))) == ("medium", "plain")
 
 
 # The table and the figure
