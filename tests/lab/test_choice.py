@@ -89,7 +89,7 @@ def test_downloaded_data_are_offered_only_if_they_are_there(monkeypatch: pytest.
 def test_downloaded_data_are_offered(real_data) -> None:
     offered.cache_clear()
     assert offered()["mnist"] == ("mnist", "cpu")
-    assert Choice("mnist", "gru", "cpu").plan().task == "mnist"
+    assert Choice("mnist", "gru", "cpu").plan().task == "mnist-14"
     offered.cache_clear()
 
 

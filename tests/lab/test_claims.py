@@ -5,10 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from rtx.lab.claims import CLAIMS, better, judged, solves
+from rtx.lab.claims import CLAIMS, judged
+from rtx.lab.errata import Evidence
+from rtx.lab.verdicts import as_fast, better, breaks, solves, within
 from rtx.training.ledger import read_results, write_result
 
 RESULTS = Path(__file__).parents[2] / "results"
+SOLVED = {"recipe": "ffa-add", "variant": "sloped+learning_rate=0.01", "validation": 1.0, "epoch": 1}
 
 
 @pytest.fixture
@@ -61,6 +64,14 @@ def test_runs_of_different_budgets_are_not_compared(put, tmp_path):
     assert judge(tmp_path, "lstm").sentence.startswith("gru 5.00; lstm 2.00 (scale quick, 1 seed)")
 
 
+def test_of_several_rates_the_one_that_validated_best_is_compared(put, tmp_path):
+    put("gru", 3.0)
+    put("lstm", 2.5, validation=2.9, variant="adam+learning_rate=0.1")  # luckier, but validation did not choose it
+    put("lstm", 2.8, validation=2.7, variant="adam+learning_rate=0.2")
+    put("lstm", 2.6, validation=2.8, variant="adam+learning_rate=0.3")
+    assert judge(tmp_path, "lstm").sentence.startswith("gru 3.00; lstm 2.80 (")
+
+
 def test_where_higher_is_better_the_higher_wins(put, tmp_path):
     for seed in range(3):
         put("gru", 90.0 + seed / 10, seed, recipe="mnist")
@@ -77,7 +88,7 @@ def test_translations_are_judged_by_bleu_although_validation_chose_by_perplexity
 def test_a_solved_toy_problem_names_its_epochs_and_the_papers(put, tmp_path):
     assert solves("ffa-add", "mean-50")(tmp_path).sentence == "not run"
     for seed in range(3):
-        put("mean-50", 0.998, seed, recipe="ffa-add", validation=1.0, epoch=1)
+        put("mean-50", 0.998, seed, **SOLVED)
     found = solves("ffa-add", "mean-50")(tmp_path)
     assert (found.verdict, found.sentence) == ("holds", "epoch 1, 1, 1 (paper: 1); test 0.998 solved")
 
@@ -85,10 +96,51 @@ def test_a_solved_toy_problem_names_its_epochs_and_the_papers(put, tmp_path):
 @pytest.mark.parametrize("change", [{"epoch": 2}, {"validation": 0.6}])
 def test_one_seed_that_is_late_or_never_solves_it_is_enough_to_fail(put, tmp_path, change):
     for seed in range(3):
-        put("mean-50", 0.998, seed, **{"recipe": "ffa-add", "validation": 1.0, "epoch": 1} | (change if seed else {}))
+        put("mean-50", 0.998, seed, **SOLVED | (change if seed else {}))
     assert solves("ffa-add", "mean-50")(tmp_path).verdict == "fails"
+
+
+def test_a_variant_is_judged_by_its_own_runs(put, tmp_path):
+    put("mean-50", 0.998, 0, **SOLVED)
+    put("mean-50", 0.998, 0, **SOLVED | {"variant": "official", "epoch": 7})
+    assert solves("ffa-add", "mean-50")(tmp_path).sentence.startswith("epoch 1 (paper: 1)")
+    assert solves("ffa-add", "mean-50", "official")(tmp_path).sentence.startswith("epoch 7 (paper: 1)")
+    assert solves("ffa-add", "mean-50", "paper")(tmp_path).sentence == "not run"
+
+
+@pytest.mark.parametrize(("scores", "sense", "verdict"), [
+    ((74, 75, 73), "<=", "holds"), ((74, 76, 73), "<=", "fails"),
+    ((75, 76, 77), ">=", "holds"), ((75, 76, 74), ">=", "fails"),
+    ((74, 75), "<=", "open"),
+])  # fmt: skip
+def test_a_bound_holds_if_no_seed_breaks_it(put, tmp_path, scores, sense, verdict):
+    bounded = within("ffa-order", "attention", 75.0, sense)
+    assert bounded(tmp_path).sentence == "not run"
+    for seed, score in enumerate(scores):
+        put("attention", score, seed, recipe="ffa-order")
+    assert bounded(tmp_path).verdict == verdict
+
+
+def test_a_bound_under_a_cut_budget_only_leans(put, tmp_path):
+    for seed in range(3):
+        put("attention", 80.0, seed, recipe="ffa-order", budget="2 of 100 epochs")
+    found = within("ffa-order", "attention", 75.0, "<=")(tmp_path)
+    assert (found.verdict, found.sentence.split(": ")[-1]) == ("open", "leans against it")
+
+
+@pytest.mark.parametrize(("over", "verdict"), [(0.0, "holds"), (1.0, "fails")])
+def test_arithmetic_settles_a_bound_alone(tmp_path, over, verdict):
+    found = breaks(lambda: Evidence({"l = 1": -1.0, "l = 2": over}, "steps more", "."))(tmp_path)
+    assert (found.verdict, found.sentence) == (verdict, f"steps more, at l = 2: {over:g}")
+
+
+def test_the_cost_of_channels_is_what_the_benchmark_measured(tmp_path):
+    found = as_fast("mc-rnn", "rtx / nn.LSTM")(RESULTS)
+    assert found.verdict == "open" and found.sentence.startswith("rtx / nn.LSTM: ")
+    assert as_fast("mc-rnn", "rtx / nn.LSTM")(tmp_path).sentence == "not measured"
 
 
 def test_every_claim_can_be_judged_by_the_ledger_as_it_is_and_by_none(tmp_path):
     assert [claim for claim, _ in judged(RESULTS)] == list(CLAIMS)
-    assert {finding.sentence for _, finding in judged(tmp_path)} == {"not run"}
+    without = {finding.sentence for _, finding in judged(tmp_path)}
+    assert without == {"not run", "not measured", "steps more than the bound, at l = 2: 1"}

@@ -1,14 +1,11 @@
 """The toy solver and the race train beside the notebook, follow their controls, and can be paused."""
 
-import threading
-import time
-from collections.abc import Callable, Iterator
-
 import pytest
 import torch
+from waiting import until
 
 from rtx import build
-from rtx.lab import background, explore
+from rtx.lab import explore
 from rtx.lab.background import Background
 from rtx.lab.contest import EQUAL, Contest, count, matched
 from rtx.lab.explore.toy import ToyRun
@@ -22,18 +19,7 @@ SMALL = {
 DIGITS = task_by_name("digits")
 
 
-@pytest.fixture(autouse=True)
-def nothing_is_left() -> Iterator[None]:
-    yield
-    background.end()
-    assert [thread for thread in threading.enumerate() if thread.name.startswith("rtx")] == []
-
-
-def until(reached: Callable[[], object]) -> None:
-    end = time.monotonic() + 60
-    while not reached():
-        assert time.monotonic() < end
-        time.sleep(0.01)
+pytestmark = pytest.mark.usefixtures("nothing_is_left")
 
 
 def finished(contest: Contest) -> Contest:

@@ -1,36 +1,21 @@
 """The training lab: its buttons start, pause, resume and stop; runs are kept; what it exports is what it trained."""
 
 import base64
-import threading
 import time
-from collections.abc import Callable, Iterator
 from html import unescape
 from io import BytesIO
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pytest
+from waiting import until
 
-from rtx.lab import background, explore
+from rtx.lab import explore
 from rtx.lab.choice import Choice, offered
 from rtx.lab.explore.training import TrainingLab
 from rtx.training.recipe import Settings
 
-SOON = 60
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_left() -> Iterator[None]:
-    yield
-    background.end()
-    assert [thread for thread in threading.enumerate() if thread.name.startswith("rtx")] == []
-
-
-def until(reached: Callable[[], object]) -> None:
-    end = time.monotonic() + SOON
-    while not reached():
-        assert time.monotonic() < end
-        time.sleep(0.01)
+pytestmark = pytest.mark.usefixtures("nothing_is_left")
 
 
 def small(model: str = "gru", **changes: object) -> TrainingLab:

@@ -2,7 +2,7 @@
 
 from rtx.lab.checks.after import cache_bytes, compose_steps, half_life
 from rtx.lab.checks.attention import causal_attention, split_heads
-from rtx.lab.checks.block import residual
+from rtx.lab.checks.block import notices_order, residual
 from rtx.lab.checks.channels import in_degree, join_channels, longest_path
 from rtx.lab.checks.check import Check, Verdict
 from rtx.lab.checks.convolution import dilated_convolution, tcn_reach
@@ -16,6 +16,7 @@ from rtx.lab.checks.music import nll_per_frame
 from rtx.lab.checks.pooling import attention_pool, largest_share
 from rtx.lab.checks.position import clipped_rows, xl_score
 from rtx.lab.checks.start import is_causal
+from rtx.lab.checks.training import clipped_step
 from rtx.lab.checks.translation import greedy_translation, source_weights
 from rtx.lab.checks.window import stacked_reach, windows
 
@@ -30,6 +31,7 @@ __all__ = [
     "cache_bytes",
     "causal_attention",
     "clipped_rows",
+    "clipped_step",
     "compose_steps",
     "dilated_convolution",
     "greedy_translation",
@@ -42,6 +44,7 @@ __all__ = [
     "next_memory",
     "next_tokens",
     "nll_per_frame",
+    "notices_order",
     "nucleus",
     "reordered",
     "reported",

@@ -1,9 +1,10 @@
-"""Check of notebook 04: a sublayer's residual and norm.
+"""Checks of notebook 04: a sublayer's residual and norm; whether a model notices order.
 
 Wang et al. (2019), R-Transformer, Eq. 8.
 """
 
 from collections.abc import Callable
+from functools import reduce
 
 import torch
 from torch import Tensor
@@ -45,4 +46,53 @@ residual = Check(
         "the sublayer is missing": lambda x, sublayer, norm: norm(x),
     },
     praise="what went in is added to what came out, and the sum is normalised",
+)
+
+
+def _swapped(x: Tensor) -> Tensor:
+    """The first two positions of (B, T, D) change places."""
+    return torch.cat([x[:, 1:2], x[:, :1], x[:, 2:]], 1)
+
+
+def _moved(before: Tensor, after: Tensor) -> bool:
+    return not torch.allclose(before, after, rtol=1e-4, atol=1e-5)
+
+
+def _recurrent(x: Tensor) -> Tensor:
+    states = [torch.zeros_like(x[:, 0])]
+    for t in range(x.shape[1]):
+        states.append(torch.tanh(0.9 * states[-1] + x[:, t]))
+    return torch.stack(states[1:], 1)
+
+
+def _sum(x: Tensor) -> Tensor:
+    """Of the past, the nearest first, so that a swap of the first two is rounded otherwise."""
+    return torch.stack([reduce(torch.add, x[:, : t + 1].flip(1).unbind(1)) for t in range(x.shape[1])], 1)
+
+
+def _order_cases() -> list[tuple[Function, Tensor]]:
+    draw = torch.Generator().manual_seed(0)
+    x = torch.randn(4, 9, 8, generator=draw)
+    return [(_sum, x), (_recurrent, x), (torch.tanh, x)]
+
+
+notices_order = Check(
+    cases=_order_cases,
+    solution=lambda model, x: _moved(model(x)[:, -1], model(_swapped(x))[:, -1]),
+    bugs={
+        "you compared all outputs: those at the swapped places see other inputs in any model; take the last": (
+            lambda model, x: _moved(model(x), model(_swapped(x)))
+        ),
+        "the last input was moved, too: its own output changes with it in any model": (
+            lambda model, x: _moved(model(x)[:, -1], model(x.flip(1))[:, -1])
+        ),
+        "the wrong way round: True is for a model that notices": (
+            lambda model, x: not _moved(model(x)[:, -1], model(_swapped(x))[:, -1])
+        ),
+        "rounding is no order: sums in another order differ in their last digits; use torch.allclose": (
+            lambda model, x: not torch.equal(model(x)[:, -1], model(_swapped(x))[:, -1])
+        ),
+        "nothing was swapped": lambda model, x: _moved(model(x)[:, -1], model(x)[:, -1]),
+    },
+    praise="a sum does not notice, a recurrence does",
 )

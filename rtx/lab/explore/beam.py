@@ -12,11 +12,11 @@ import torch
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import PlaceHolderLayoutEngine
-from matplotlib.text import Text as Words
 from torch import nn
 
-from rtx.lab.beam_tree import BeamTree, Prefix, places, search
+from rtx.lab.beam_tree import BeamTree, places, search
 from rtx.lab.explore.explorer import Explorer
+from rtx.lab.explore.words import Words
 from rtx.lab.plots import COLOURS
 from rtx.nn.mode import evaluating
 from rtx.tasks.subwords import BEGIN, END
@@ -102,7 +102,7 @@ class _Picture:
         self.tree, self.looks = self.figure.subplots(1, 2, width_ratios=(2.2, 1))
         self.figure.subplots_adjust(left=0.02, right=0.985, bottom=0.22, top=0.9, wspace=0.2)
         self.lines = self.tree.add_collection(LineCollection([], linewidths=1.2))
-        self.words: list[Words] = []
+        self.words = Words(self.tree)
         self.tree.set(
             yticks=[],
             xlabel="tokens written",
@@ -123,17 +123,11 @@ class _Picture:
         shades = [COLOURS[1] if node in path else COLOURS[0] if node in whole else GREY for node in ends]
         self.lines.set_segments([[(len(node) - 1, heights[node[:-1]]), (len(node), heights[node])] for node in ends])
         self.lines.set_color(shades)
-        self._write(ends, [_word(writer, node[-1]) for node in ends], heights, shades)
+        self.words.write(
+            [_word(writer, node[-1]) for node in ends], [(len(node), heights[node]) for node in ends], shades
+        )
         self.tree.set_xlim(-0.2, max(len(node) for node in nodes) + 0.6)
         self.tree.set_ylim(max(heights.values()) + 0.7, -0.7)
-
-    def _write(self, nodes: list[Prefix], words: list[str], heights: dict[Prefix, float], shades: list[Shade]) -> None:
-        while len(self.words) < len(nodes):
-            self.words.append(self.tree.text(0, 0, "", fontsize=8, ha="center", va="bottom"))
-        for artist in self.words:
-            artist.set_visible(False)
-        for artist, node, word, shade in zip(self.words, nodes, words, shades, strict=False):
-            artist.set(position=(len(node), heights[node]), text=word, color=shade, visible=True)
 
     def show_looks(self, weights: torch.Tensor, target: list[str]) -> None:
         """The alignment (T, S) of the chosen hypothesis."""

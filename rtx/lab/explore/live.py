@@ -1,7 +1,7 @@
 """An explorer whose picture also follows work in the background: it has a button to begin, and to pause."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from html import escape
 from io import BytesIO
 from typing import Any, Self
@@ -19,8 +19,8 @@ from rtx.lab.explore.explorer import Explorer
 class LiveExplorer(Explorer):
     """Controls and a picture as an `Explorer`'s, and a button, "train", for the work that belongs to the controls.
 
-    Moving a control stops the work that was for other values. An explorer of this name that is made again, as when
-    its cell is run again, ends what the one before had begun.
+    Moving a control stops the work that was for other values, unless it is one of `looking`. An explorer of this name
+    that is made again, as when its cell is run again, ends what the one before had begun.
 
     Args:
         figure: drawn once; `update` moves its artists.
@@ -28,6 +28,7 @@ class LiveExplorer(Explorer):
         work: called with each control's value and a function that redraws; the work to start, which is not begun yet.
         caption: what to try.
         name: of the explorer.
+        looking: controls that change what is seen only: moving them leaves the work alone.
         controls: at most three ipywidgets with a `value`, by the name of the argument they set.
     """
 
@@ -38,6 +39,7 @@ class LiveExplorer(Explorer):
         work: Callable[..., Background],
         caption: str,
         name: str,
+        looking: Sequence[str] = (),
         **controls: Any,
     ) -> None:
         background.end(name, seconds=1.0)
@@ -51,8 +53,9 @@ class LiveExplorer(Explorer):
         self.train.observe(self._toggle, "value")
         first, *rest = self.widget.children
         self.widget.children = [first, widgets.HBox([self.train, self.status]), *rest]
-        for control in controls.values():
-            control.observe(self._drop, "value")
+        for argument, control in controls.items():
+            if argument not in looking:
+                control.observe(self._drop, "value")
 
     current: Background | None
 

@@ -59,6 +59,7 @@ def race(
         work,
         "train under equal seconds, then under equal parameters: is the winner the same? And for a harder target?",
         "race",
+        looking=["target"],
         equal=widgets.Dropdown(options=list(EQUAL), value=equal, description="equal"),
         target=widgets.SelectionSlider(options=targets, value=targets[len(targets) // 4], description="target"),
     )

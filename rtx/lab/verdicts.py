@@ -1,0 +1,174 @@
+"""How the ledger judges a claim, by its numbers and by nothing else.
+
+A claim holds or fails if full runs of at least three seeds on both sides differ by more than their spread; with less
+it stays open, and the sentence says which way the runs that there are lean.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean, stdev
+
+from rtx.lab.errata import Evidence
+from rtx.tasks import task_by_name
+from rtx.training.ledger import Result
+from rtx.training.recipe import load_recipe
+from rtx.training.table import cells
+
+SEEDS = 3  # at least, for a verdict
+HOLDS, FAILS, OPEN = "holds", "fails", "open"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What became of a claim: "holds", "fails" or "open", and the numbers that say so."""
+
+    verdict: str
+    sentence: str
+
+
+def better(recipe: str, one: str, others: Sequence[str]) -> Callable[[Path], Finding]:
+    """Whether a row is better than each of the others, under one variant, scale and budget."""
+
+    def judge(results: Path) -> Finding:
+        loaded = load_recipe(recipe)
+        task = task_by_name(loaded.task)
+        highest = task.test_best == "max"
+        found = _under_one_budget(cells(loaded, results), [one, *others], max if task.best == "max" else min)
+        if one not in found or len(found) < 2:
+            return Finding(OPEN, "not run")
+        mine, rest = found[one], [found[other] for other in others if other in found]
+        wins = [_by_more_than_spread(mine, other, highest) for other in rest]
+        leads = [(_mean(mine) > _mean(other)) == highest for other in rest]
+        said = "; ".join(f"{runs[0].model} {_spread(runs)}" for runs in (mine, *rest))
+        how = f"{_budget(mine[0])}, {_seeds(mine, *rest)}"
+        missing = [other for other in others if other not in found]
+        left = f"; not run: {', '.join(missing)}" if missing else ""
+        enough = not missing and _full(mine[0]) and min(map(len, (mine, *rest))) >= SEEDS
+        if enough and (all(wins) or not any(leads)):
+            return Finding(HOLDS if all(wins) else FAILS, f"{said} ({how})")
+        lean = "for it" if all(leads) else "against it" if not any(leads) else "both ways"
+        return Finding(OPEN, f"{said} ({how}{left}): leans {lean}")
+
+    return judge
+
+
+def breaks(find: Callable[[], Evidence]) -> Callable[[Path], Finding]:
+    """Whether a bound is broken: by arithmetic, whatever the ledger holds."""
+
+    def judge(_: Path) -> Finding:
+        evidence = find()
+        worst = max(evidence.bars, key=lambda name: evidence.bars[name])
+        over = evidence.bars[worst]
+        return Finding(FAILS if over > 0 else HOLDS, f"{evidence.unit}, at {worst}: {over:g}")
+
+    return judge
+
+
+def as_fast(case: str, ratio: str) -> Callable[[Path], Finding]:
+    """What `make bench` measured on one thread, beside the ledger; it stays open, as another machine may differ."""
+
+    def judge(results: Path) -> Finding:
+        path = results.parent / "benchmarks" / "results" / "cpu.json"
+        if not path.exists():
+            return Finding(OPEN, "not measured")
+        measured = json.loads(path.read_text())
+        found = [target["value"] for target in measured["cases"][case]["targets"] if target["text"] == ratio]
+        said = (
+            f"{ratio}: {found[0]:.1f} times the time, {found[1]:.1f} times the multiply-adds ({measured['hardware']})"
+        )
+        return Finding(OPEN, f"{said}: leans {'for' if found[0] < 1.5 else 'against'} it")
+
+    return judge
+
+
+def within(recipe: str, row: str, bound: float, sense: str) -> Callable[[Path], Finding]:
+    """Whether a row's test score stays at least (">=") or at most ("<=") a bound that the paper states."""
+
+    def judge(results: Path) -> Finding:
+        loaded = load_recipe(recipe)
+        groups = cells(loaded, results)[row]
+        if not groups:
+            return Finding(OPEN, "not run")
+        runs = max(groups, key=lambda group: (_full(group[0]), len(group)))
+        true = all(run.test >= bound if sense == ">=" else run.test <= bound for run in runs)
+        said = f"{row} {_spread(runs)}, the bound {bound:g} ({_budget(runs[0])}, {_seeds(runs)})"
+        if not _full(runs[0]) or len(runs) < SEEDS:
+            return Finding(OPEN, f"{said}: leans {'for' if true else 'against'} it")
+        return Finding(HOLDS if true else FAILS, said)
+
+    return judge
+
+
+def solves(recipe: str, row: str, variant: str | None = None) -> Callable[[Path], Finding]:
+    """Whether a toy problem is solved within as many epochs as the paper says, by the recipe's variant or another."""
+
+    def judge(results: Path) -> Finding:
+        loaded = load_recipe(recipe)
+        wanted = variant or loaded.default_variant
+        groups = [group for group in cells(loaded, results)[row] if _variant(group[0]) == wanted]
+        runs = [run for group in groups for run in group if run.scale == "full"]
+        if not runs:
+            return Finding(OPEN, "not run")
+        solved = [run for run in runs if run.validation >= 0.9995]
+        paper = loaded.paper_epochs(row)
+        epochs = ", ".join(str(run.epoch) for run in solved) or "none"
+        said = f"epoch {epochs} (paper: {paper}); test {mean(run.test for run in runs):.3f} solved"
+        soon = len(solved) == len(runs) and all(run.epoch <= (paper or run.epoch) for run in solved)
+        if len(runs) < SEEDS:
+            return Finding(OPEN, f"{said}; {_seeds(runs)}: leans {'for' if soon else 'against'} it")
+        return Finding(HOLDS if soon else FAILS, said)
+
+    return judge
+
+
+def _under_one_budget(
+    found: dict[str, list[list[Result]]], rows: Sequence[str], best: Callable[..., list[Result]]
+) -> dict[str, list[Result]]:
+    """Of each row the runs under the variant, scale and budget that most of the rows share, full ones first.
+
+    Where a row was run with several rates, those that validated `best`, `max` or `min`.
+    """
+    groups: dict[tuple[str, str, str], dict[str, list[Result]]] = {}
+    for row in rows:
+        for runs in found[row]:
+            first = runs[0]
+            shared = groups.setdefault((_variant(first), first.scale, first.budget or ""), {})
+            shared[row] = best((runs, *([shared[row]] if row in shared else [])), key=_validation)
+    return max(groups.values(), key=lambda one: (len(one), _full(next(iter(one.values()))[0])), default={})
+
+
+def _by_more_than_spread(mine: Sequence[Result], other: Sequence[Result], highest: bool) -> bool:
+    gap = _mean(mine) - _mean(other) if highest else _mean(other) - _mean(mine)
+    return gap > sum(stdev([run.test for run in runs]) if len(runs) > 1 else 0.0 for runs in (mine, other))
+
+
+def _variant(run: Result) -> str:
+    return run.variant.split("+")[0]  # without the settings that were changed, such as a rate
+
+
+def _full(run: Result) -> bool:
+    return run.scale == "full" and run.budget is None
+
+
+def _mean(runs: Sequence[Result]) -> float:
+    return mean(run.test for run in runs)
+
+
+def _validation(runs: Sequence[Result]) -> float:
+    return mean(run.validation for run in runs)
+
+
+def _spread(runs: Sequence[Result]) -> str:
+    tests = [run.test for run in runs]
+    return f"{mean(tests):.2f} ± {stdev(tests):.2f}" if len(tests) > 1 else f"{tests[0]:.2f}"
+
+
+def _budget(run: Result) -> str:
+    return "full budget" if _full(run) else ", ".join(filter(None, (f"scale {run.scale}", run.budget)))
+
+
+def _seeds(*groups: Sequence[Result]) -> str:
+    fewest = min(map(len, groups))
+    return f"{fewest} seed{'s' if fewest > 1 else ''}"
