@@ -16,7 +16,7 @@ NBVAL = --nbval --nbval-current-env --nbval-cell-timeout=300 --nbval-sanitize-wi
 LAB = --ip=127.0.0.1 --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb \
 	--LabApp.app_settings_dir=tools/jupyterlab $(shell [ "$$(id -u)" != 0 ] || echo --allow-root)
 
-.PHONY: help lab test quick rehearsal notebooks figures bench lint lock clean
+.PHONY: help lab test quick soak book app rehearsal notebooks figures tables bench lint licences audit lock clean
 
 help: ## list the targets, a line each
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
@@ -30,6 +30,15 @@ test: $(VENV)/test-installed ## run every test, in a browser too, and compare ev
 quick: $(VENV)/test-installed ## run the tests that take under three minutes, for every save
 	@$(PYTEST) -m "not slow and not browser" tests
 
+soak: $(VENV)/test-installed ## run the tests of faults that take hours, on one core; tests/README.md has the last outcome
+	@OMP_NUM_THREADS=1 $(PY) -m pytest -m soak tests
+
+book: $(VENV)/class-installed ## build the notebooks as a static site in build/book, which needs no kernel and no network
+	@$(PY) tools/build_book.py build/book
+
+app: $(VENV)/class-installed ## serve explorers as web pages, each visitor with a kernel; address=0.0.0.0 for the network
+	@$(PY) tools/serve_app.py $(if $(address),--address $(address)) $(if $(port),--port $(port))
+
 rehearsal: $(VENV)/test-installed ## train every row of every recipe at its quick scale; about half an hour
 	@$(PYTEST) --dist load --rehearse tests/training/test_quick.py
 
@@ -38,6 +47,9 @@ notebooks: $(VENV)/test-installed ## execute the .py notebooks afresh into their
 
 figures: $(VENV)/test-installed ## draw the figures again
 	@OMP_NUM_THREADS=1 $(PY) figures/make.py
+
+tables: $(VENV)/test-installed ## write the README's tables from the ledger
+	@$(PY) tools/readme_tables.py
 
 bench: $(VENV)/test-installed ## measure speed and memory beside the peers; flags="--quick", or "--only mnist --threads 2"
 	@$(PY) -m benchmarks $(flags)
@@ -48,10 +60,16 @@ lint: $(VENV)/test-installed ## check style and types
 	@$(PY) -m ruff format --check .
 	@$(PY) -m mypy
 
+licences: $(VENV)/test-installed ## list the licences of all that is installed; fail on one that is not allowed
+	@$(PY) tools/licences.py --list
+
+audit: $(VENV)/test-installed ## ask the net for known faults of the pinned packages; says so where it cannot be asked
+	@$(PY) tools/audit.py
+
 lock: $(VENV)/test-installed ## write the versions that are installed now to constraints.txt
 	@{ grep '^#' constraints.txt; $(PY) -m pip freeze --exclude-editable | sed 's/+.*//'; } > $(VENV)/constraints
 	@mv $(VENV)/constraints constraints.txt
-	@touch $(VENV)/lab-installed $(VENV)/test-installed
+	@touch $(VENV)/lab-installed $(VENV)/class-installed $(VENV)/test-installed
 
 clean: ## remove caches and built packages; .venv stays
 	@rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
@@ -67,7 +85,7 @@ endef
 
 # An editable install points to its folder: install again where that was copied or moved.
 ifneq ($(shell cat $(VENV)/made-in 2> /dev/null),$(CURDIR))
-.PHONY: $(VENV)/lab-installed $(VENV)/test-installed
+.PHONY: $(VENV)/lab-installed $(VENV)/class-installed $(VENV)/test-installed
 endif
 
 $(VENV)/lab-installed: EXTRAS := lab,train
@@ -75,7 +93,12 @@ $(VENV)/lab-installed: pyproject.toml $(CONSTRAINTS)
 	$(install)
 	@touch $@
 
+$(VENV)/class-installed: EXTRAS := lab,train,class
+$(VENV)/class-installed: pyproject.toml $(CONSTRAINTS)
+	$(install)
+	@touch $(VENV)/lab-installed $@
+
 $(VENV)/test-installed: EXTRAS := all
 $(VENV)/test-installed: pyproject.toml $(CONSTRAINTS)
 	$(install)
-	@touch $(VENV)/lab-installed $@
+	@touch $(VENV)/lab-installed $(VENV)/class-installed $@

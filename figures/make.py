@@ -11,6 +11,7 @@ import torch
 from matplotlib.figure import Figure
 from papers import PAPERS
 from speed import speed_cpu
+from thumbnails import write as thumbnails
 
 from rtx.lab import reach
 from rtx.lab.plots import COLOURS, new_figure, png, reach_map, style
@@ -93,15 +94,18 @@ FIGURES: dict[str, Callable[[], Figure]] = {
 
 
 def main(wanted: list[str]) -> None:
-    """Write these figures, or all, as PNG beside this file.
+    """Write these figures, or all, as PNG beside this file; "thumbnails" are those of the notebooks.
 
     Raises:
         ValueError: if there is none of a name.
     """
     style()
     torch.set_num_threads(1)
-    for name in wanted or FIGURES:
-        (FOLDER / f"{name}.png").write_bytes(png(FIGURES[check_choice("figure", name, FIGURES)]()))
+    for name in wanted or [*FIGURES, "thumbnails"]:
+        if name == "thumbnails":
+            thumbnails()
+            continue
+        (FOLDER / f"{name}.png").write_bytes(png(FIGURES[check_choice("figure", name, [*FIGURES, "thumbnails"])]()))
 
 
 if __name__ == "__main__":

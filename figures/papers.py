@@ -1,6 +1,7 @@
 """The figures of the papers, drawn again from models that run: an arrow is a gradient that is not zero."""
 
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 
 import torch
@@ -9,13 +10,16 @@ from matplotlib.figure import Figure
 from torch import nn
 
 from rtx import FeedForwardAttention
-from rtx.lab import reach
+from rtx.lab import reach, trace
 from rtx.lab.explore.channels import draw_channels
+from rtx.lab.learning import learn
 from rtx.lab.plots import COLOURS, new_figure
-from rtx.models import RNN
+from rtx.models import MCRNN, RNN, LanguageModel
 from rtx.nn import LocalRNN, MultiHeadAttention
 from rtx.nn.blocks import FeedForward
 from rtx.nn.multi_channel import MultiChannelRNN
+from rtx.tasks import task_by_name
+from rtx.tasks.loader import loader
 from rtx.training.recipe import load_recipe
 from rtx.training.table import cells
 
@@ -68,6 +72,25 @@ def mc_rnn_2() -> Figure:
     for ax, step in zip(axes, (6, 7), strict=True):
         _channels(ax, step)
         ax.set_title(f"what is read at step {step}")
+    return figure
+
+
+def mc_rnn_3() -> Figure:
+    """The weights that a trained layer gives its channels over a sentence: notebook 08's model, of common words."""
+    sentence = "the value of the expression is not a list of the class , and so on"
+    task = task_by_name("words", least=30, context=8, scored=32)
+    torch.manual_seed(1)
+    model = LanguageModel(MCRNN(24, block=4, cell="gru"), task.inputs)
+    updates = 4 * len(loader(task, "train", 32))
+    for _ in islice(learn(task, model, 0.01, clip=None), updates):
+        pass
+    found = trace(model.eval(), torch.tensor([task.texts[0].encode(sentence)]))
+    weights = found["backbone.layers.0.channel_weights"][0]
+    figure, [ax] = new_figure(7.2, 2.2)
+    image = ax.imshow(weights.T, aspect="auto", cmap="Blues", vmin=0, vmax=1)
+    ax.set_xticks(range(len(sentence.split())), sentence.split(), rotation=40, ha="right")
+    ax.set(yticks=range(3), yticklabels=[1, 2, 3], ylabel="channel", title="MC-RNN, n = 4: the weight of each channel")
+    figure.colorbar(image, ax=ax, label="weight")
     return figure
 
 
@@ -145,6 +168,7 @@ PAPERS: dict[str, Callable[[], Figure]] = {
     "r_transformer_2": r_transformer_2,
     "mc_rnn_1": mc_rnn_1,
     "mc_rnn_2": mc_rnn_2,
+    "mc_rnn_3": mc_rnn_3,
     "mc_rnn_4": mc_rnn_4,
     "feed_forward_attention_1": feed_forward_attention_1,
 }

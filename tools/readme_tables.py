@@ -1,0 +1,20 @@
+"""Write the README's tables afresh from the ledger: between `<!-- table: RECIPE -->` and `<!-- end -->`."""
+
+import re
+from pathlib import Path
+
+from rtx.training.recipe import load_recipe
+from rtx.training.table import rows, to_markdown
+
+TABLE = re.compile(r"(<!-- table: (\S+) -->\n).*?(\n<!-- end -->)", re.DOTALL)
+ROOT = Path(__file__).parents[1]
+
+
+def with_tables(text: str, ledger: Path) -> str:
+    """The text with each of its tables as the ledger has it now."""
+    return TABLE.sub(lambda m: m[1] + to_markdown(rows(load_recipe(m[2]), ledger)) + m[3], text)
+
+
+if __name__ == "__main__":
+    readme = ROOT / "README.md"
+    readme.write_text(with_tables(readme.read_text(encoding="utf-8"), ROOT / "results"), encoding="utf-8")
