@@ -176,6 +176,31 @@ for name, model in models.items():
 # (a) is blind to order for every choice of its weights, so no training helps it. LocalRNN is the paper's cure,
 # positions are the Transformer's, and a second block is a crutch that comes for free with causal masks.
 #
+# **Exercise 2** (easy, 5 minutes). Write `notices_order(model, x)`: True if the last output of a causal model changes when the
+# first two of the positions (B, T, D) change places. Rounding does not count.
+
+# %%
+def notices_order(model, x):
+    ...
+
+checks.notices_order(notices_order)
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# `x[:, [1, 0, 2, 3]]` swaps the first two of four; `torch.allclose` forgives the last digits.
+#
+# </details>
+# <details><summary>Solution</summary>
+#
+# ```python
+# def notices_order(model, x):
+#     places = [1, 0, *range(2, x.shape[1])]
+#     return not torch.allclose(model(x)[:, -1], model(x[:, places])[:, -1], atol=1e-5)
+# ```
+#
+# </details>
+#
 # ## 4. Leave one out
 #
 # The next task is made so that each half of it needs one sublayer. A sequence of 24 symbols holds a **key**, A or B,

@@ -18,7 +18,7 @@
 # - **You will** build the model from three equations, train it in seconds, watch where it looks, and break it.
 # - **You learn** what attention over time is, what a mean can hold, and why order is lost.
 # - **You need** Python, tensors, softmax. [00 start here](00_start_here.ipynb) helps.
-# - **Time:** 30 minutes to read and try; the cells run in about 40 seconds.
+# - **Time:** 30 minutes to read and try; the cells run in under a minute.
 #
 # ## Paper map
 #
@@ -259,6 +259,27 @@ plt.show()
 # lengths from 50 to 10,000 mixed, where attention solves 99.9 % and the mean 77.4 %: there the weights help to tell the
 # length. `rtx train ffa-add attention-10000` and `rtx train ffa-variable add-attention` run that; an epoch took the
 # paper's GPU about two minutes. [12 make it fast](12_make_it_fast.ipynb) shows why it takes less here, on one core.
+#
+# Train one anew yourself: the toy solver learns while you watch. On the left, how much is solved; on the right a row of
+# weights for each dot on the left.
+#
+# **Predict.** Which one slows down more with $T$: attention, or the mean?
+#
+# <details><summary>Answer</summary>
+#
+# The mean. A marked step's part in it shrinks as $1/T$; attention can hold against that, as its weights grow with the
+# states. The paper's Table 1 counts epochs until addition is solved: attention takes 1 up to $T_0 = 1{,}000$ and 3 at
+# 10,000, the mean 2 and 17.
+#
+# </details>
+
+# %%
+explore.toy().run()
+
+# %% [markdown]
+# **Try.** The rows are bright at the marked steps while most sequences are still unsolved: first the model finds them, then
+# it learns to add. Switch to the mean and press “train”; then take $T = 400$, or another learning rate. What was trained
+# before stays, in grey.
 #
 # ## 5. What it can never do
 #

@@ -269,6 +269,36 @@ print({name: test < nats for name, nats in reference.items()})
 # *The figure:* within two hundred steps both curves fall below both dotted lines. Then training goes on falling,
 # and validation falls less and less: with so few tunes to read, the model begins to learn them by heart.
 #
+# Gradients were not clipped here; the paper's were meant to be. Its code for music calls `clip_grad_norm_` *before*
+# `backward`, so that it clips what the step before left over, and the next line throws that away.
+#
+# ### Exercise: clip in time
+# *Easy, 5 minutes.* One step of gradient descent for a tensor `w`: with the gradient of `loss(w)`, its norm no larger than
+# `clip`. The step before left its gradient in `w.grad`. Return the new `w`.
+
+# %%
+def step(w, loss, rate, clip):
+    ...
+
+
+checks.clipped_step(step)
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# Forget, go backward, clip, step: `w.grad = None`, and `torch.nn.utils.clip_grad_norm_(w, clip)`.
+# </details>
+# <details><summary>Solution</summary>
+#
+# ```python
+# def step(w, loss, rate, clip):
+#     w.grad = None
+#     loss(w).backward()
+#     torch.nn.utils.clip_grad_norm_(w, clip)
+#     return w - rate * w.grad
+# ```
+# </details>
+#
 # ## 5. See what it expects
 
 # %%

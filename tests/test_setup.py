@@ -26,7 +26,8 @@ CONDA_NAMES = {"torch": "pytorch", "matplotlib": "matplotlib-base", "build": "py
 
 def requirements() -> list[Requirement]:
     extras = PROJECT["optional-dependencies"]
-    return [Requirement(text) for text in PROJECT["dependencies"] + extras["lab"] + extras["train"] + extras["test"]]
+    listed = [extras[name] for name in ("lab", "train", "export", "class", "test")]
+    return [Requirement(text) for text in sum(listed, PROJECT["dependencies"])]
 
 
 def run(*command: str | Path, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
