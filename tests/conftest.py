@@ -1,10 +1,16 @@
 """Fixtures for every test."""
 
 import os
+import shutil
 from pathlib import Path
 
+import hypothesis
 import pytest
 import torch
+
+# A time limit for each example would fail on a busy machine.
+hypothesis.settings.register_profile("rtx", deadline=None)
+hypothesis.settings.load_profile("rtx")
 
 NAMED = os.environ.get("RTX_DATA")  # as the tests began: some of them change it
 
@@ -46,3 +52,12 @@ def real_data(monkeypatch: pytest.MonkeyPatch) -> Path:
         pytest.skip("needs real data: set RTX_DATA to a folder that holds poly_music/ and mnist/")
     monkeypatch.setenv("RTX_DATA", str(folder))
     return folder
+
+
+@pytest.fixture
+def compiler() -> None:
+    """Skip the test where `torch.compile` cannot work."""
+    if shutil.which("g++") is None:
+        pytest.skip("torch.compile needs g++")
+    if " " in torch.__file__:
+        pytest.skip("torch.compile does not quote its own path, which has a space here")

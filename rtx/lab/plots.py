@@ -44,9 +44,19 @@ def png(figure: Figure) -> bytes:
     """The figure as PNG: the same figure gives the same bytes."""
     buffer = BytesIO()
     figure.set_dpi(110)
+    start_layout_afresh(figure)
     # not savefig, which draws the figure twice
     FigureCanvasAgg(figure).print_png(buffer, metadata={"Software": None})
     return buffer.getvalue()
+
+
+def start_layout_afresh(figure: Figure) -> None:
+    """Put the axes where they were when made: a layout starts from where they are, and ends a hair beside its last."""
+    for ax in figure.axes:
+        spec = ax.get_subplotspec()
+        if spec or ax.get_label() == "<colorbar>":  # which stands in no grid
+            ax.set_position(spec.get_position(figure).bounds if spec else (0, 0, 1, 1))
+            ax.set_in_layout(True)  # which a position set by hand takes away
 
 
 def heat_map(

@@ -185,9 +185,7 @@ def check(case: Case) -> None:
 
 def examine(name: str, number: int, again: bool) -> None:
     """So many cases of a model; the same every time, if `again`."""
-    chosen = settings(
-        max_examples=number, deadline=None, database=None, derandomize=again, suppress_health_check=list(HealthCheck)
-    )
+    chosen = settings(max_examples=number, database=None, derandomize=again, suppress_health_check=list(HealthCheck))
     chosen(given(case=cases(name))(check))()
 
 

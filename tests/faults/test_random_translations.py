@@ -75,9 +75,7 @@ def examine(name: str, number: int, again: bool) -> None:
         expected = torch.stack([right(model, one[:n], other) for one, other, n in rows])
         torch.testing.assert_close(model(source, target, lengths), expected, rtol=0, atol=1e-8)
 
-    chosen = settings(
-        max_examples=number, deadline=None, database=None, derandomize=again, suppress_health_check=list(HealthCheck)
-    )
+    chosen = settings(max_examples=number, database=None, derandomize=again, suppress_health_check=list(HealthCheck))
     draws = {"D": st.integers(1, 4), "way": st.booleans(), "seed": st.integers(0, 2**31)}
     chosen(given(case=sentences(), **draws)(check))()
 

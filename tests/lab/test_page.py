@@ -7,14 +7,16 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import matplotlib as mpl
 import numpy as np
 import pytest
+import seaborn as sns
 import torch
 from ipywidgets import IntSlider
 
 from rtx.lab.explore import Explorer, Page
 from rtx.lab.explore.page import MOST, packed
-from rtx.lab.plots import new_figure, png
+from rtx.lab.plots import heat_map, new_figure, png
 
 SCRIPT = """\
 import {
@@ -115,6 +117,14 @@ def shown(request: pytest.FixtureRequest, script: Path) -> Page | Explorer:
         return f"1 < {height}"
 
     return Explorer(figure, update, "move it", height=IntSlider(2, 1, 4))
+
+
+@pytest.mark.parametrize("context", ["paper", "notebook", "talk"])
+def test_a_picture_is_the_same_however_often_it_is_drawn(context: str) -> None:
+    with mpl.rc_context(sns.plotting_context(context)):
+        figure, [ax] = new_figure(3, 2)
+        heat_map(ax, torch.eye(3), "position s", "position t", label="weight")
+        assert len({png(figure) for _ in range(3)}) == 1
 
 
 def test_pictures_are_saved_as_png_and_svg(shown: Page | Explorer, tmp_path: Path) -> None:

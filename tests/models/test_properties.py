@@ -1,7 +1,6 @@
 """What holds for every backbone. A model joins by being registered in `rtx.models.MODELS`."""
 
 import io
-import shutil
 
 import pytest
 import torch
@@ -67,8 +66,7 @@ def test_sequences_have_no_greatest_length(small_model):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs g++")
-@pytest.mark.skipif(" " in torch.__file__, reason="torch.compile does not quote its own path, which has a space here")
+@pytest.mark.usefixtures("compiler")
 def test_compiled_equals_eager(small_model):
     model, x = (
         small_model(layers=1, window=2).eval(),

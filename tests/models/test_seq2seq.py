@@ -197,7 +197,7 @@ def test_a_translation_scores_what_forward_says_and_width_1_is_greedy(model):
     torch.testing.assert_close(narrow.scores, plain.scores, rtol=0, atol=1e-10)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(seed=st.integers(0, 100), B=st.integers(1, 3), S=st.integers(1, 6), T=st.integers(1, 5))
 def test_any_lengths_stream_and_ignore_their_padding(seed, B, S, T):
     draws = torch.Generator().manual_seed(seed)

@@ -48,7 +48,7 @@ def pairs(ours: TCN, theirs: nn.Sequential):
             yield from ((conv.gain, original.original0), (conv.direction, original.original1), (conv.bias, other.bias))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     T=st.integers(1, 20),
     D=st.integers(1, 5),
@@ -74,7 +74,7 @@ def test_equals_the_authors_stack_of_torchs_convolutions_with_all_gradients(T, D
         torch.testing.assert_close(mine.grad, other.grad, rtol=0, atol=1e-10)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     T=st.integers(1, 15),
     kernel=st.integers(1, 5),

@@ -40,7 +40,7 @@ def stream(run: torch.nn.Module, x: torch.Tensor, state=None) -> tuple[torch.Ten
     return torch.stack(rows, 1), state
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(
     T=st.integers(1, 9),
     heads=st.integers(1, 3),
@@ -74,7 +74,7 @@ def test_a_block_is_attention_then_feed_forward_each_with_its_residual_and_norm(
     torch.testing.assert_close(xl(x)[0], torch.stack(rows), rtol=0, atol=1e-10)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(T=st.integers(1, 6), more=st.integers(0, 6))
 def test_relative_shift_equals_direct_indexing(T, more):
     S = T + more

@@ -24,7 +24,7 @@ def pair(d_model: int, heads: int, dropout: float = 0.0) -> tuple[MultiHeadAtten
     return fast, slow
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(B=st.integers(1, 3), T=st.integers(1, 7), heads=st.integers(1, 4), width=st.integers(1, 4))
 def test_equals_its_naive_twin(B, T, heads, width):
     torch.manual_seed(T)

@@ -118,7 +118,7 @@ def test_cross_attention_cannot_step_without_a_source():
         CrossAttention(8, 2).step(torch.randn(3, 8))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(lengths=st.lists(st.integers(1, 6), min_size=1, max_size=4))
 def test_each_sentence_is_reversed_within_its_own_length(lengths):
     x = torch.arange(len(lengths) * 6 * 2).view(-1, 6, 2)

@@ -12,7 +12,7 @@ from rtx.nn import naive_scan
 from rtx.nn.linear_recurrence import RGLRU, BlockDiagonal, linear_scan
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(T=st.integers(1, 33), started=st.booleans(), seed=st.integers(0, 999))
 def test_scan_equals_the_loop_with_all_gradients(T, started, seed):
     generator = torch.Generator().manual_seed(seed)

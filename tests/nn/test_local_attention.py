@@ -33,7 +33,7 @@ def full_attention(layer: LocalAttention, x: torch.Tensor) -> torch.Tensor:
     return layer.output(torch.cat(heads, -1))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     B=st.integers(1, 2),
     T=st.integers(1, 14),
@@ -59,7 +59,7 @@ def test_equals_full_attention_under_a_sliding_mask_with_all_gradients(B, T, hea
     torch.testing.assert_close(*gradients, rtol=0, atol=1e-10)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(T=st.integers(1, 20), window=st.integers(1, 9))
 def test_streams_with_a_state_that_stops_growing(T, window):
     torch.manual_seed(0)
@@ -110,7 +110,7 @@ def test_dropout_is_for_training():
     assert torch.equal(layer.eval()(x), layer(x))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(first=st.integers(0, 1000), second=st.integers(0, 1000), shift=st.integers(0, 10_000))
 def test_rotated_scores_depend_on_the_distance_only(first, second, shift):
     generator = torch.Generator().manual_seed(0)

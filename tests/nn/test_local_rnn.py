@@ -21,7 +21,7 @@ def on_every_window(network: torch.nn.RNNBase, x: torch.Tensor, window: int) -> 
     return torch.stack([network(padded[:, t : t + window])[0][:, -1] for t in range(x.shape[1])], 1)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     cell=st.sampled_from(CELLS),
     B=st.integers(1, 3),

@@ -18,7 +18,7 @@ def full_mask(T: int) -> torch.Tensor:
     return torch.ones(T, T, dtype=torch.bool)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(
     T=st.integers(1, 7),
     heads=st.integers(1, 3),

@@ -58,7 +58,7 @@ def test_a_forbidden_token_is_never_drawn():
     assert frequencies(logits)[1] == 0
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     seed=st.integers(0, 1000),
     temperature=st.floats(0, 5),

@@ -11,7 +11,7 @@ from rtx.tasks.task import collate, real_steps
 from rtx.tasks.toy import copy_memory
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(length=st.integers(1, 200), seed=st.integers(0, 10**6), index=st.integers(0, 999))
 def test_every_sequence_follows_the_definition(length, seed, index):
     inputs, target = copy_memory(length=length, seed=seed).split("test")[index]

@@ -31,7 +31,7 @@ def subwords(tmp_path_factory):
     return learned
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(text=st.text(alphabet=sorted({*"".join(LINES)} - {"▁"})))
 def test_a_text_of_known_characters_comes_back(subwords, text):
     tokens = subwords.encode(text)

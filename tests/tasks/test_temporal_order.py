@@ -16,7 +16,7 @@ def text_of(example) -> str:
     return "".join(SYMBOLS[i] for i in example.inputs.argmax(1))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(length=st.integers(10, 300), seed=st.integers(0, 10**6), index=st.integers(0, 999))
 def test_every_sequence_follows_the_definition(length, seed, index):
     example = temporal_order(length=length, seed=seed).split("validation")[index]

@@ -18,7 +18,7 @@ TARGETS = {
 
 
 @pytest.mark.parametrize("name", TARGETS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     length=st.integers(20, 400),
     seed=st.integers(0, 10**6),

@@ -213,6 +213,7 @@ def test_without_a_compiler_a_run_goes_on_and_says_so(recipe, run, caplog):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("compiler")
 def test_a_compiled_run_gets_the_same_numbers(recipe, run, tmp_path, caplog):
     torch._dynamo.reset()
     plan = recipe.plan("gru")

@@ -36,7 +36,7 @@ def seeded(run, seed: int = 3):
     return run()
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(
     B=st.integers(1, 2),
     H=st.integers(1, 3),

@@ -27,7 +27,7 @@ def outputs_and_gradients(impl: str, inputs: list[torch.Tensor], window: int, ce
     return [y, *(torch.zeros_like(x) if g is None else g for x, g in zip(inputs, gradients, strict=True))]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     wide=st.booleans(),
     cell=st.sampled_from(CELLS),

@@ -51,7 +51,7 @@ def last_seed() -> int:
     return int(torch.randint(2**62, ()))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     wide=st.booleans(),
     cell=st.sampled_from(sorted(GATES)),
@@ -83,7 +83,7 @@ def test_gates_that_are_driven_to_their_ends_stay_exact(cell):
     torch.testing.assert_close(found.double(), expected, **CLOSE)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     B=st.integers(1, 2),
     H=st.integers(1, 3),
