@@ -5,12 +5,16 @@ import hashlib
 import logging
 import os
 import posixpath
+import shutil
 import tarfile
+import time
 import zlib
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 LARGEST = 2**28  # bytes; no file of the data sets comes near it
+UNDER_WAY = ".download-"
+DAY = 24 * 60 * 60  # seconds
 
 
 def download(address: str, path: Path, sha256: str, gzipped: bool = False) -> None:
@@ -31,7 +35,8 @@ def download(address: str, path: Path, sha256: str, gzipped: bool = False) -> No
     pooch.get_logger().setLevel(logging.WARNING)  # else it writes a line per download on stderr
     url, _, member = address.partition("#")
     path.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(prefix=".download-", dir=path.parent) as folder:
+    forget_killed(path.parent)
+    with TemporaryDirectory(prefix=UNDER_WAY, dir=path.parent) as folder:
         expected = None if member else f"sha256:{sha256}"
         served = Path(pooch.retrieve(url, expected, fname="served", path=folder))
         if member:
@@ -42,6 +47,13 @@ def download(address: str, path: Path, sha256: str, gzipped: bool = False) -> No
         if gzipped:
             served.write_bytes(gzip.compress(served.read_bytes(), mtime=0))
         os.replace(served, path)
+
+
+def forget_killed(folder: Path) -> None:
+    """Remove what downloads left that were killed: nothing was written there for a day."""
+    for left in folder.glob(UNDER_WAY + "*"):
+        if time.time() - left.stat().st_mtime > DAY:
+            shutil.rmtree(left, ignore_errors=True)  # another process may be at it
 
 
 def read_member(archive: Path, name: str) -> bytes:

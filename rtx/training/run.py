@@ -8,6 +8,7 @@ import torch
 from rtx.nn.mode import evaluating
 from rtx.tasks.task import Scores
 from rtx.training import ledger
+from rtx.training.alone import alone_in
 from rtx.training.checkpoint import save_checkpoint
 from rtx.training.compiling import fast_products
 from rtx.training.fit import Fit, fit, quiet, run_folder
@@ -44,13 +45,12 @@ def train(
 
     Raises:
         ValueError: if an unfinished run is in the way, no checkpoint of it is whole, or it is another plan's; if the
-            loss or a gradient is no longer finite.
+            same run is under way; if the loss or a gradient is no longer finite.
         Stopped: if the run was stopped by a signal or its time, and can be resumed.
         OSError: if a file cannot be written; the checkpoints before it are whole.
     """
     folder = run_folder(plan, seed, runs)
-    folder.mkdir(parents=True, exist_ok=True)
-    with fast_products(fast_matmul, "cuda" if torch.cuda.is_available() else "cpu"):
+    with alone_in(folder), fast_products(fast_matmul, "cuda" if torch.cuda.is_available() else "cpu"):
         done = fit(plan, seed, folder, epochs, resume, **training)
         test, details = _test(done)
     if not done.trainer.is_global_zero:

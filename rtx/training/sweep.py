@@ -21,6 +21,7 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from rtx.tasks import task_by_name
+from rtx.training.alone import alone_in
 from rtx.training.files import write_whole
 from rtx.training.fit import fit, has_checkpoint, run_folder
 from rtx.training.journal import Journal, lock_of
@@ -99,7 +100,8 @@ class Sweep:
             folder = run_folder(plan, self.seed, self.runs)
             with alive(self._sign(trial.number)):
                 try:
-                    done = fit(plan, self.seed, folder, self.epochs, has_checkpoint(folder), **training)
+                    with alone_in(folder):
+                        done = fit(plan, self.seed, folder, self.epochs, has_checkpoint(folder), **training)
                 except ValueError as error:
                     trial.set_user_attr("error", str(error))
                     study.tell(trial, state=TrialState.FAIL)

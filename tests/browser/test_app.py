@@ -33,7 +33,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, subp
         free.bind((LOOPBACK, 0))
         port = free.getsockname()[1]
     with (home / "log").open("wb") as log:
-        command = [sys.executable, str(SERVE), "--port", str(port), "--idle", "60"]
+        command = [sys.executable, str(SERVE), "--port", str(port), "--idle", "20"]
         server = subprocess.Popen(command, env=private_environment(home), stdout=log, stderr=log)
     try:
         for _ in range(300):
@@ -81,7 +81,7 @@ def test_five_visitors_at_once_move_their_own_pictures(
 
     for tab in tabs:
         tab.close()
-    for _ in range(180):  # a kernel outlives its page by a minute
+    for _ in range(90):  # a kernel outlives its page by twenty seconds
         if not kernels(server):
             break
         time.sleep(1)

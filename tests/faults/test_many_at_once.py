@@ -1,6 +1,7 @@
 """Eight at once: a sweep's runs are taken once each, and a ledger loses none."""
 
 import json
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from tiny_recipe import tiny_recipe
 
 from rtx.tasks import TASKS
 from rtx.training import ledger
+from rtx.training.alone import alone_in
+from rtx.training.fit import run_folder
 from rtx.training.ledger import read_result, write_result
 from rtx.training.run import train
 from rtx.training.sweep import Sweep, finished
@@ -71,6 +74,28 @@ def test_eight_runs_are_recorded_once_each(processes, tmp_path) -> None:
     together(processes, train_one, tmp_path)
     found = [read_result(path) for path in (tmp_path / "results").rglob("*.json")]
     assert sorted(run.seed for run in found) == list(EIGHT)
+
+
+def hold(pipe: Any, folder: Path) -> None:
+    with alone_in(folder):
+        pipe.send("held")
+        time.sleep(600)
+
+
+def test_the_same_run_is_not_begun_twice_and_a_killed_one_is_not_in_the_way(processes, tmp_path, monkeypatch) -> None:
+    monkeypatch.setitem(TASKS, "tiny", TINY["tiny"])
+    plan = tiny_recipe().plan("gru")
+    where = {"runs": tmp_path / "runs", "results": tmp_path / "results"}
+    ours, theirs = processes.Pipe()
+    first = processes.Process(target=hold, args=(theirs, run_folder(plan, 0, where["runs"])))
+    first.start()
+    assert ours.recv() == "held"
+    with pytest.raises(ValueError, match="gru-plain-s0: the same run is under way there; wait for its end, or give"):
+        train(plan, epochs=1, **where, **CPU)
+    assert not where["results"].exists()
+    first.kill()
+    first.join()
+    assert train(plan, epochs=1, **where, **CPU).exists()
 
 
 VALUES = {"learning_rate": [1e-4, 1e-3, 1e-2, 1e-1], "d_model": [2, 4, 6, 8]}

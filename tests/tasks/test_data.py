@@ -3,9 +3,11 @@
 import gzip
 import hashlib
 import io
+import os
 import socket
 import tarfile
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -101,6 +103,17 @@ def test_a_download_is_verified_kept_and_silent(server, offer, cache, capfd):
     assert server.requests == {"/good/tune": 1}
     assert data.check("tune")[0].state == "verified"
     assert capfd.readouterr() == ("", "")
+
+
+def test_what_a_killed_download_left_is_removed_a_day_later(server, offer, cache):
+    yesterday, today = cache / "music/.download-a", cache / "music/.download-b"
+    for left in (yesterday, today):
+        left.mkdir(parents=True)
+        (left / "served").write_bytes(b"half")
+    os.utime(yesterday, (time.time() - 25 * 60 * 60,) * 2)
+    offer(server.address("/good/tune"))
+    data.fetch("tune")
+    assert not yesterday.exists() and today.exists()
 
 
 @pytest.mark.parametrize("first", ["/absent/tune", "/other/tune", "/short/tune", None])

@@ -1,0 +1,33 @@
+"""One run at a time in a folder."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+from lightning.pytorch.utilities import rank_zero_only
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Make a folder and hold it for one run; however its process ends, the folder is free again.
+
+    Of several processes that train together, the first holds it for all.
+
+    Raises:
+        ValueError: if another run holds it.
+        OSError: if it cannot be made or written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    if getattr(rank_zero_only, "rank", 0):
+        yield
+        return
+    lock = FileLock(folder / ".lock")
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        raise ValueError(f"{folder}: the same run is under way there; wait for its end, or give other --runs") from None
+    try:
+        yield
+    finally:
+        lock.release()
