@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from urllib.error import URLError
 from urllib.parse import urlsplit
@@ -90,8 +91,11 @@ def test_five_visitors_at_once_move_their_own_pictures(
 
 
 def kernels(server: subprocess.Popen[bytes]) -> list[psutil.Process]:
-    children = psutil.Process(server.pid).children(recursive=True)
-    return [one for one in children if "ipykernel_launcher" in " ".join(one.cmdline())]
+    found = []
+    for child in psutil.Process(server.pid).children(recursive=True):
+        with suppress(psutil.NoSuchProcess):  # it may end while it is asked; so says a zombie, too
+            found += [child] if "ipykernel_launcher" in " ".join(child.cmdline()) else []
+    return found
 
 
 def test_the_index_leads_to_every_page(served: tuple[str, subprocess.Popen[bytes]], browser: Browser) -> None:

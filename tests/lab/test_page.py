@@ -16,6 +16,7 @@ from ipywidgets import IntSlider
 
 from rtx.lab.explore import Explorer, Page
 from rtx.lab.explore.page import MOST, packed
+from rtx.lab.explore.saving import svg
 from rtx.lab.plots import heat_map, new_figure, png
 
 SCRIPT = """\
@@ -124,7 +125,7 @@ def test_a_picture_is_the_same_however_often_it_is_drawn(context: str) -> None:
     with mpl.rc_context(sns.plotting_context(context)):
         figure, [ax] = new_figure(3, 2)
         heat_map(ax, torch.eye(3), "position s", "position t", label="weight")
-        assert len({png(figure) for _ in range(3)}) == 1
+        assert len({png(figure) for _ in range(3)}) == len({svg(figure) for _ in range(3)}) == 1
 
 
 def test_pictures_are_saved_as_png_and_svg(shown: Page | Explorer, tmp_path: Path) -> None:

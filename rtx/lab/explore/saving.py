@@ -8,7 +8,7 @@ from pathlib import Path
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from rtx.lab.plots import png
+from rtx.lab.plots import png, start_layout_afresh
 from rtx.training.files import write_whole
 
 PAGE = """<!doctype html>
@@ -52,6 +52,7 @@ def save(path: str | Path, figure: Figure, html: Callable[[], str]) -> Path:
 
 def svg(figure: Figure) -> bytes:
     """The figure as SVG: the same figure gives the same bytes, and its text can be searched."""
+    start_layout_afresh(figure)
     buffer = BytesIO()
     with mpl.rc_context({"svg.hashsalt": "rtx", "svg.fonttype": "none"}):
         figure.savefig(buffer, format="svg", metadata={"Date": None})
