@@ -68,7 +68,7 @@ def test_sequences_have_no_greatest_length(small_model):
 @pytest.mark.slow
 @pytest.mark.usefixtures("compiler")
 def test_compiled_equals_eager(small_model, variant):
-    """Each model is captured and differentiated by torch.compile; one goes through the C++ compiler, which takes long."""
+    """Each model is captured and differentiated by torch.compile; one goes through the slow C++ compiler, too."""
     backend = "inductor" if variant == "r-transformer" else "aot_eager"
     torch._dynamo.reset()
     before = torch._dynamo.utils.counters["frames"]["ok"]
