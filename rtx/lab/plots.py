@@ -11,6 +11,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from numpy.typing import ArrayLike
 
 COLOURS = sns.color_palette("colorblind")
@@ -51,12 +52,23 @@ def png(figure: Figure) -> bytes:
 
 
 def start_layout_afresh(figure: Figure) -> None:
-    """Put the axes where they were when made: a layout starts from where they are, and ends a hair beside its last."""
+    """Put the axes where they were when made: a layout starts from where they are, and ends a hair beside its last.
+
+    A figure whose layout is settled, by `freeze`, stays as it is.
+    """
+    if not isinstance(figure.get_layout_engine(), ConstrainedLayoutEngine):
+        return
     for ax in figure.axes:
         spec = ax.get_subplotspec()
         if spec or ax.get_label() == "<colorbar>":  # which stands in no grid
             ax.set_position(spec.get_position(figure).bounds if spec else (0, 0, 1, 1))
             ax.set_in_layout(True)  # which a position set by hand takes away
+
+
+def freeze(figure: Figure) -> None:
+    """Keep the layout that the figure has: finding it anew would double a redraw's time."""
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
 
 
 def heat_map(

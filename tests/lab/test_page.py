@@ -17,7 +17,7 @@ from ipywidgets import IntSlider
 from rtx.lab.explore import Explorer, Page
 from rtx.lab.explore.page import MOST, packed
 from rtx.lab.explore.saving import svg
-from rtx.lab.plots import heat_map, new_figure, png
+from rtx.lab.plots import freeze, heat_map, new_figure, png
 
 SCRIPT = """\
 import {
@@ -126,6 +126,15 @@ def test_a_picture_is_the_same_however_often_it_is_drawn(context: str) -> None:
         figure, [ax] = new_figure(3, 2)
         heat_map(ax, torch.eye(3), "position s", "position t", label="weight")
         assert len({png(figure) for _ in range(3)}) == len({svg(figure) for _ in range(3)}) == 1
+
+
+def test_a_settled_layout_stays() -> None:
+    figure, [ax] = new_figure(3, 2)
+    ax.set(xlabel="position")
+    freeze(figure)
+    before = ax.get_position().bounds
+    png(figure), svg(figure)
+    assert ax.get_position().bounds == before
 
 
 def test_pictures_are_saved_as_png_and_svg(shown: Page | Explorer, tmp_path: Path) -> None:

@@ -15,8 +15,7 @@ from matplotlib.figure import Figure
 from torch import Tensor, nn
 
 from rtx.lab.explore.page import Page, packed
-from rtx.lab.explore.reach import freeze
-from rtx.lab.plots import COLOURS
+from rtx.lab.plots import COLOURS, freeze
 from rtx.lab.tracing import Trace, trace
 
 PLACE = re.compile(r"(?:(?P<place>.*)\.)?(?:weights|attention)(?:\.(?P<call>\d+))?")

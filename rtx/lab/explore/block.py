@@ -13,8 +13,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from rtx.lab.explore.explorer import Explorer
-from rtx.lab.explore.reach import freeze, one_sequence, reach_at_once, sentence, share_map, show_shares
-from rtx.lab.plots import new_figure
+from rtx.lab.explore.reach import one_sequence, reach_at_once, sentence, share_map, show_shares
+from rtx.lab.plots import freeze, new_figure
 from rtx.nn import FeedForward, LocalRNN, MultiHeadAttention, Residual
 
 DEEPEST = 8  # blocks; as many as the paper's deepest model has

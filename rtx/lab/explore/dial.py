@@ -18,9 +18,8 @@ from rtx.lab.background import Background
 from rtx.lab.contest import Entrants
 from rtx.lab.dial import ENTRANTS, EVERY, STRENGTHS, UPDATES, Cell, Run
 from rtx.lab.explore.live import LiveExplorer
-from rtx.lab.explore.reach import freeze
 from rtx.lab.explore.words import Words
-from rtx.lab.plots import COLOURS, new_figure
+from rtx.lab.plots import COLOURS, freeze, new_figure
 
 STRONG = 0.4  # nats ahead that have the full colour
 Colour = tuple[float, float, float]

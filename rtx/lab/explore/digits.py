@@ -15,8 +15,7 @@ from matplotlib.figure import Figure
 from torch import Tensor, nn
 
 from rtx.lab.explore.explorer import Explorer
-from rtx.lab.explore.reach import freeze
-from rtx.lab.plots import COLOURS
+from rtx.lab.plots import COLOURS, freeze
 from rtx.nn.mode import evaluating
 from rtx.nn.validate import check_finite
 from rtx.tasks.task import Example

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rtx.lab.explore.page import Page
-from rtx.lab.explore.reach import freeze
-from rtx.lab.plots import new_figure
+from rtx.lab.plots import freeze, new_figure
 from rtx.nn import MultiHeadAttention, RelativeAttention, sinusoidal_positions
 from rtx.nn.relative import XLAttention
 from rtx.nn.validate import check_sequence

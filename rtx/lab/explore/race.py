@@ -8,8 +8,7 @@ import ipywidgets as widgets
 from rtx.lab.background import Background
 from rtx.lab.contest import EQUAL, Contest, Entrants
 from rtx.lab.explore.live import LiveExplorer
-from rtx.lab.explore.reach import freeze
-from rtx.lab.plots import COLOURS, new_figure
+from rtx.lab.plots import COLOURS, freeze, new_figure
 from rtx.nn.validate import check_choice
 from rtx.tasks.registry import task_by_name
 from rtx.tasks.task import Task

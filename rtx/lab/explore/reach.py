@@ -11,13 +11,12 @@ import ipywidgets as widgets
 import torch
 from jaxtyping import Float
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.ticker import MaxNLocator
 from torch import Tensor, nn
 
 from rtx.lab.explore.explorer import Explorer
-from rtx.lab.plots import new_figure, reach_map
+from rtx.lab.plots import freeze, new_figure, reach_map
 from rtx.models import RNN, RTransformer, Transformer
 from rtx.nn import LocalRNN
 from rtx.nn.validate import check_finite, check_sequence
@@ -136,12 +135,6 @@ def show_shares(image: AxesImage, moved: Float[Tensor, "T T"]) -> None:
     end = len(moved) + 0.5
     image.set_data(shares(moved).where(moved > 0, torch.nan).float().numpy())
     image.set_extent((0.5, end, end, 0.5))
-
-
-def freeze(figure: Figure) -> None:
-    """Keep the layout that the figure has: finding it anew would double a redraw's time."""
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")
 
 
 def sentence(moved: Float[Tensor, "T T"]) -> str:

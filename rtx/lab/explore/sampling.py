@@ -12,8 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from rtx.lab.explore.explorer import Explorer
-from rtx.lab.explore.reach import freeze
-from rtx.lab.plots import COLOURS, new_figure
+from rtx.lab.plots import COLOURS, freeze, new_figure
 from rtx.models import LanguageModel
 from rtx.nn.mode import evaluating
 from rtx.nn.validate import check_finite, check_positive

@@ -15,9 +15,8 @@ from torch import Tensor
 from rtx.lab.background import Background
 from rtx.lab.explore.live import LiveExplorer
 from rtx.lab.explore.pooling import MARKED
-from rtx.lab.explore.reach import freeze
 from rtx.lab.learning import learn
-from rtx.lab.plots import COLOURS, new_figure
+from rtx.lab.plots import COLOURS, freeze, new_figure
 from rtx.models import FeedForwardAttention
 from rtx.nn.validate import check_choice
 from rtx.tasks.loader import loader

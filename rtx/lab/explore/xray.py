@@ -15,10 +15,10 @@ from matplotlib.ticker import MaxNLocator
 from torch import Tensor, nn
 
 from rtx.lab.explore.explorer import Explorer
-from rtx.lab.explore.reach import freeze, one_sequence, share_map, shares, show_shares
+from rtx.lab.explore.reach import one_sequence, share_map, shares, show_shares
 from rtx.lab.jacobian import XRay
 from rtx.lab.jacobian import xray as look_through
-from rtx.lab.plots import COLOURS
+from rtx.lab.plots import COLOURS, freeze
 from rtx.nn.mode import evaluating
 
 WHOLE = "the whole module"
