@@ -8,7 +8,7 @@ import sys
 import tarfile
 import tomllib
 import zipfile
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, metadata, version
 from pathlib import Path
 
 import pytest
@@ -62,6 +62,17 @@ def test_constraints_pin_every_dependency_to_an_allowed_version() -> None:
     assert len(versions) == len(pins)
     for each in requirements():
         assert each.specifier.contains(versions[canonicalize_name(each.name)]), each
+
+
+def test_the_oldest_python_can_install_every_pin() -> None:
+    (oldest,) = (each.version for each in SpecifierSet(PROJECT["requires-python"]))
+    for line in (ROOT / "constraints.txt").read_text().splitlines():
+        name, _, pinned = line.partition("==")
+        try:
+            pythons = metadata(name)["Requires-Python"] if pinned == version(name) else None
+        except (PackageNotFoundError, ValueError):  # a comment, or of another platform
+            continue
+        assert SpecifierSet(pythons or "").contains(f"{oldest}.0"), f"{line} needs Python {pythons}"
 
 
 # Packages
