@@ -108,7 +108,7 @@ def _still(layer: tuple[str, Tensor], labels: list[str]) -> Figure:
     shown = np.ma.masked_equal(weights[0].numpy(), 0)
     image = left.imshow(shown, norm=PowerNorm(0.5, 0, 1), aspect="auto", interpolation="nearest", cmap="viridis")
     figure.colorbar(image, ax=left, label="weight")
-    left.set(xlabel="attended to", ylabel="position", title=f"{name}, head 1", box_aspect=T / S if T > 1 else None)
+    left.set(xlabel="attended to", ylabel="position", title="who looks where", box_aspect=T / S if T > 1 else None)
     right.vlines(range(S), 0, weights[0, -1], color=COLOURS[0], linewidth=2)
     right.set(xlabel="attended to", ylabel="weight", title=f"where position {T} looks", xlim=(-1, S), ylim=(0, None))
     for place, steps in ((left.set_xticks, S), (left.set_yticks, T), (right.set_xticks, S)):
@@ -118,5 +118,6 @@ def _still(layer: tuple[str, Tensor], labels: list[str]) -> Figure:
     if size > SMALLEST:
         right.set_xticks(range(S), [label.replace("\n", "⏎") for label in labels], fontsize=min(9, size))
         right.tick_params(axis="x", length=0)
+    figure.suptitle(f"{name}, head 1", x=0.01, ha="left", fontsize=10)  # too long a name for one axis
     freeze(figure)
     return figure

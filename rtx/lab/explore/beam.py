@@ -93,6 +93,11 @@ def _sentence(tree: BeamTree, place: int, writer: Text) -> str:
     return f"{len(tree.live) - 1} prefixes were extended. {ranked}. On the right: where hypothesis {place + 1} looked."
 
 
+def _branch(step: int, start: float, end: float) -> list[tuple[float, float]]:
+    """From a node to the next one: up or down at once, then level, so that the token stands free above."""
+    return [(step - 1, start), (step - 0.75, end), (step, end)]
+
+
 class _Picture:
     """Left, the tree, a step to the right per token; right, the alignment of one hypothesis."""
 
@@ -121,10 +126,10 @@ class _Picture:
         path = {chosen[:i] for i in range(len(chosen) + 1)}
         ends = [node for node in nodes if node]
         shades = [COLOURS[1] if node in path else COLOURS[0] if node in whole else GREY for node in ends]
-        self.lines.set_segments([[(len(node) - 1, heights[node[:-1]]), (len(node), heights[node])] for node in ends])
+        self.lines.set_segments([_branch(len(node), heights[node[:-1]], heights[node]) for node in ends])
         self.lines.set_color(shades)
         self.words.write(
-            [_word(writer, node[-1]) for node in ends], [(len(node), heights[node]) for node in ends], shades
+            [_word(writer, node[-1]) for node in ends], [(len(node) - 0.35, heights[node]) for node in ends], shades
         )
         self.tree.set_xlim(-0.2, max(len(node) for node in nodes) + 0.6)
         self.tree.set_ylim(max(heights.values()) + 0.7, -0.7)

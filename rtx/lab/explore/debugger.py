@@ -69,13 +69,15 @@ def _still(model: LocalRNN, x: Tensor, position: int) -> Figure:
     states = window_states(model, x, position, model.window).float().cpu()
     figure, [ax] = new_figure(7.2, 2.4)
     image = ax.imshow(states.T.numpy(), aspect="auto", interpolation="nearest", cmap="RdBu_r", vmin=-1, vmax=1)
+    units = states.shape[1]
+    ax.set_yticks([0, units - 1], ["1", str(units)])
     first = position - model.window + 1
     names = ["pad" if s < 1 else str(s) for s in range(first, position + 1)]
     ax.set_xticks(range(model.window), names)
     ax.set(
         xlabel="position that is read",
         ylabel="hidden unit",
-        title=f"state after each step of the window of h_{position}",
+        title=f"state after each step of the window of $h_{{{position}}}$",
     )
     figure.colorbar(image, ax=ax, label="state")
     return figure

@@ -131,7 +131,7 @@ class _Picture:
         (self.right,) = line.plot(stops, [0.0] * len(stops), color=COLOURS[1], label="right class")
         (self.other,) = line.plot(stops, [0.0] * len(stops), ":", color=COLOURS[0], label="best other class")
         self.now = line.axvline(stops[0], color="0.4", linewidth=1)
-        line.set(ylim=(0, 1.2), yticks=[0, 0.5, 1], xlim=(0, stops[-1] + 1), xlabel="pixels read")
+        line.set(ylim=(0, 1.2), yticks=[0, 0.5, 1], xlim=(0, stops[-1] + 1), xlabel="pixels read", ylabel="probability")
         line.set_title("belief over time")
         line.legend(frameon=False, fontsize=8, loc="upper left", ncols=2)  # above the curves
         freeze(self.figure)

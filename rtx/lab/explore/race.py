@@ -91,9 +91,9 @@ class _Picture:
         for name, colour in zip(names, COLOURS, strict=False):
             self.ax.plot([], [], color=colour, label=name)
         self.lines = list(self.ax.lines)
-        self.target = self.ax.axhline(0, color="0.4", linestyle=":", linewidth=1)
+        self.target = self.ax.axhline(0, color="0.4", linestyle=":", linewidth=1, label="target")
         self.ax.set(
-            ylabel=f"{task.metric}, validation", xlabel="spent", title="median of the seeds; band: worst to best"
+            ylabel=f"{task.metric}, validation", xlabel="spent", title="line: median of the seeds; band: worst to best"
         )
         self.ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
         freeze(self.figure)
@@ -109,7 +109,7 @@ class _Picture:
             assert contest is not None
             x, low, middle, high = contest.band(name)
             line.set_data(x, middle)
-            self.ax.fill_between(x, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
+            self.ax.fill_between(x, low, high, color=line.get_color(), alpha=0.3, linewidth=0)
             seen += low + high
         if contest is None:
             for line in self.lines:
