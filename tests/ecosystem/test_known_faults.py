@@ -1,0 +1,35 @@
+"""No pinned package has a known fault, as far as somebody could be asked."""
+
+from typing import Any
+
+import audit
+import pytest
+
+GOOD: dict[str, Any] = {"name": "a", "version": "1.0", "vulns": []}
+BAD: dict[str, Any] = {"name": "b", "version": "2.0", "vulns": [{"id": "CVE-1", "fix_versions": ["2.1", "3.0"]}]}
+SKIPPED: dict[str, Any] = {"name": "c", "version": "3.0", "skip_reason": "not found"}
+
+
+@pytest.mark.slow
+def test_no_pinned_package_has_a_known_fault(capfd: pytest.CaptureFixture[str]) -> None:
+    code = audit.main()
+    said = "".join(capfd.readouterr())
+    assert code in (0, audit.NOT_ASKED) and said.startswith("audit: ") and len(said.splitlines()) == 1, said
+
+
+@pytest.mark.parametrize(
+    ("packages", "code", "text"),
+    [
+        ([GOOD, SKIPPED], 0, "1 of 2 packages looked up, 0 known faults"),
+        ([GOOD, BAD], 1, "2 of 2 packages looked up, 1 known faults\nb 2.0: CVE-1, mended in 2.1, 3.0"),
+        ([SKIPPED, SKIPPED], 3, "none of 2 packages could be looked up from here: nothing is known"),
+    ],
+)
+def test_what_was_not_looked_up_is_not_called_good(packages: list[dict[str, Any]], code: int, text: str) -> None:
+    assert audit.verdict(packages) == (code, text)
+
+
+def test_no_answer_is_told(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(audit, "PINS", audit.PINS.with_name("no such file"))
+    assert audit.main() == audit.NOT_ASKED
+    assert "no answer: " in capfd.readouterr().err
