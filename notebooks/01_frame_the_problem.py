@@ -226,7 +226,7 @@ for (name, network), line in zip(networks.items(), ("-", "--", ":", "-.", "-")):
     ax.semilogy(size.where(size > 1e-12, torch.nan), line, label=name)
     print(f"{name:16} 50 steps back, less than a millionth is left: {bool(size[50] / size[0] < 1e-6)}")
 ax.set(xlabel="steps back", ylabel="size of the gradient", ylim=(1e-12, 10))
-ax.set_title("recurrence forgets, attention does not")
+ax.set_title("RNN, GRU and LSTM forget; open gates and attention do not")
 ax.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
 plt.show()
 
