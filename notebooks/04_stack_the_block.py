@@ -293,7 +293,7 @@ for (name, values), line in zip(losses.items(), ("-", "--", ":", "-.")):
     means = torch.tensor(values).view(-1, 5).mean(1)  # of 5 steps
     ax.plot(range(3, 101, 5), means, line, label=name)
 ax.axhline(0.347, color="0.6", linewidth=1)
-ax.set(title="grey: half a coin toss, 0.347", ylim=(0, None))
+ax.set(title="without LocalRNN or attention, half a coin toss is left (grey, 0.347)", ylim=(0, None))
 ax.set(xlabel="training step", ylabel="loss (nats per answer)")
 ax.legend(frameon=False)
 plt.show()
@@ -407,8 +407,8 @@ for norm, line in (("post", "-"), ("pre", "--")):
     for ax, values in zip(axes, found[norm]):
         ax.plot(range(1, 17), values, line, label=f"{norm}-norm")
         ax.set(xlabel="block", xticks=[1, 4, 8, 12, 16])
-axes[0].set(title="activations", ylabel="root mean square", ylim=(0, None))
-axes[1].set(title="gradient of the block's weights", ylabel="norm", ylim=(0, None))
+axes[0].set(title="pre-norm lets activations grow", ylabel="root mean square", ylim=(0, None))
+axes[1].set(title="gradients of a block's weights stay alike", ylabel="norm", ylim=(0, None))
 axes[0].legend(frameon=False)
 plt.show()
 squared = [size**2 for size in found["pre"][0]]
@@ -491,7 +491,7 @@ for (norm, values), line in zip(curves.items(), ("-", "--")):
     means = torch.tensor(values).view(-1, 5).mean(1)
     ax.plot(range(3, 131, 5), means, line, label=f"{norm}-norm")
 ax.axhline(0.693, color="0.6", linewidth=1)
-ax.set(title="8 blocks; grey: a coin toss, 0.693", ylim=(0, None))
+ax.set(title="8 blocks: pre-norm learns, post-norm tosses coins (grey, 0.693)", ylim=(-0.02, None))
 ax.set(xlabel="training step", ylabel="loss (nats per answer)")
 ax.legend(frameon=False)
 plt.show()
