@@ -31,6 +31,7 @@
 # | the same: reach $O(N \times L)$, $N$ layers, segments of $L$ | | section 1 | `TransformerXL(segment=…, memory=…)` |
 
 # %%
+import math
 import time
 import matplotlib.pyplot as plt
 import torch
@@ -65,7 +66,7 @@ fig, axes = plt.subplots(1, 2, figsize=(8, 3.6))
 for ax, (name, model) in zip(axes, {"separate segments": cut, "Transformer-XL": carried}.items()):
     seen = who_sees_whom(model)
     ax.imshow(seen, cmap="Blues", vmax=1.4, extent=(0.5, 32.5, 32.5, 0.5))
-    ax.set(title=name, xlabel="input position s", ylabel="output position t")
+    ax.set(title=f"{name}: output 25 sees {int(seen[24].sum())}", xlabel="input position s", ylabel="output position t")
     ax.set(xticks=(8, 16, 24, 32), yticks=(8, 16, 24, 32))
     print(f"{name:18} output 24 sees {int(seen[23].sum())} inputs, output 25 sees {int(seen[24].sum())}")
 plt.show()
@@ -156,9 +157,8 @@ checks.next_memory(next_memory)
 #
 # <details><summary>Answer</summary>
 #
-# That only its own segment moves it, 8 inputs: gradients stop at the memory. The model *uses* 24 inputs and *learns*
-# from
-# 8. A training step stays as cheap as without memory, and what is stored is not taught to be useful later.
+# That only its own segment moves it, 8 inputs: gradients stop at the memory. The model *uses* 24 inputs and
+# *learns* from 8 of them. A training step stays as cheap as without memory, and what is stored is not taught to be useful later.
 #
 # </details>
 
@@ -212,7 +212,7 @@ test = torch.cat([batch.inputs for batch in loader(task, "test", 64)])[:120]
 
 def bits(logits):
     """(B, T, V) to (B, T - 1): what each next character costs."""
-    return cross_entropy(logits[:, :-1].mT, test[:, 1:], reduction="none") / 0.6931
+    return cross_entropy(logits[:, :-1].mT, test[:, 1:], reduction="none") / math.log(2)
 
 with torch.no_grad():
     cost = {"separate segments": bits(vanilla(test)), "with memory": bits(remembering(test))}
@@ -291,7 +291,7 @@ with torch.no_grad():
 fig, ax = plt.subplots(figsize=(6, 2.8))
 ax.plot(lengths, found, "o-")
 ax.axvline(S, color="0.6", linewidth=1)
-ax.set(xlabel="memory at the test (grey: in training)", ylabel="bits per character")
+ax.set(xlabel="characters remembered at the test (grey: in training)", ylabel="bits per character")
 ax.set_title("the last characters before the cut are worth most")
 plt.show()
 print("a memory of 4 gains more over none than 48 over 4:", found[0] - found[2] > found[2] - found[-1])
