@@ -95,7 +95,7 @@ def _sentence(tree: BeamTree, place: int, writer: Text) -> str:
 
 def _branch(step: int, start: float, end: float) -> list[tuple[float, float]]:
     """From a node to the next one: up or down at once, then level, so that the token stands free above."""
-    return [(step - 1, start), (step - 0.75, end), (step, end)]
+    return [(step - 1, start), (step - 0.92, end), (step, end)]
 
 
 class _Picture:
@@ -129,7 +129,7 @@ class _Picture:
         self.lines.set_segments([_branch(len(node), heights[node[:-1]], heights[node]) for node in ends])
         self.lines.set_color(shades)
         self.words.write(
-            [_word(writer, node[-1]) for node in ends], [(len(node) - 0.35, heights[node]) for node in ends], shades
+            [_word(writer, node[-1]) for node in ends], [(len(node) - 0.42, heights[node]) for node in ends], shades
         )
         self.tree.set_xlim(-0.2, max(len(node) for node in nodes) + 0.6)
         self.tree.set_ylim(max(heights.values()) + 0.7, -0.7)
