@@ -76,8 +76,8 @@ fig, (left, right) = plt.subplots(1, 2, figsize=(8.6, 3.2))
 image = left.imshow(products, cmap="PuOr_r", vmin=-1, vmax=1)
 left.set(xlabel="position s", ylabel="position t", title="every diagonal has one colour")
 right.plot(products[0], color=plots.COLOURS[0])
-right.set(xlabel="distance", ylabel="product, over D / 2", title="near is alike, far is not", ylim=(0, 1.05))
-fig.colorbar(image, ax=left)
+right.set(xlabel="distance", ylabel="product with position 0", title="near is most alike, far less", ylim=(0, 1.05))
+fig.colorbar(image, ax=left, label="product, over D / 2")
 plt.show()
 same = max((products.diagonal(d) - products[0, d]).abs().max().item() for d in range(64))
 print("on each diagonal equal to 1e-5:", same < 1e-5)
@@ -235,6 +235,7 @@ for ax, (letter, (name, part)) in zip(axes, zip("abcd", terms.items())):
     ax.set(title=f"({letter}) {name.replace('_', ' ')}", xlabel="key s", xticks=(1, 5, 10), yticks=(1, 5, 10))
 axes[0].set(ylabel="query t")
 fig.colorbar(image, ax=axes, label="score")
+fig.suptitle("columns in (c), diagonals in (d)", fontsize=11)
 plt.show()
 
 # %% [markdown]
