@@ -1,0 +1,69 @@
+"""What a newcomer's machine may lack: the README's code and the `rtx` command do without it."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import rtx
+
+README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+EXAMPLES = "".join(re.findall(r"^```python\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL))
+FOLDERS = ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "MPLCONFIGDIR", "RTX_CACHE", "RTX_DATA")
+TRY = """
+import os, socket, sys
+{lacking}
+
+def no_network(*_):
+    raise AssertionError("asked the network")
+
+socket.socket.connect = socket.getaddrinfo = no_network
+
+{examples}
+
+from rtx.lab import explore
+from rtx.nn.kernels.native import build
+explore.reach()
+print(tuple(y.shape), tuple(text.shape), build.obstacle(), sep="\\n")
+sys.argv = ["rtx", "list", "models"]
+import rtx.cli
+rtx.cli.main()
+"""
+
+
+def attempt(folder: Path, lacking: str = "", **variables: str) -> str:
+    """What stands in the way of C++ when a new process in `folder`, without a network, has run the README's code."""
+    environment = {key: value for key, value in os.environ.items() if key not in FOLDERS} | variables
+    code = TRY.format(lacking=lacking, examples=EXAMPLES)
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    outputs, generated, obstacle, *listed = done.stdout.splitlines()
+    assert (outputs, generated) == ("(8, 100, 64)", "(1, 202)")
+    assert set(rtx.MODELS) <= {line.split()[0] for line in listed if line.split()}
+    return obstacle
+
+
+def test_the_first_example_has_five_lines() -> None:
+    first, *_ = re.findall(r"^```python\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
+    assert len(first.splitlines()) == 5
+
+
+@pytest.mark.slow
+def test_without_home(tmp_path: Path) -> None:
+    attempt(tmp_path)
+
+
+@pytest.mark.slow
+def test_with_a_home_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()  # nothing can be made below a file, not even by root
+    attempt(tmp_path, HOME=str(tmp_path / "file" / "home"))
+
+
+@pytest.mark.slow
+def test_without_a_compiler_or_any_other_program_on_one_core(tmp_path: Path) -> None:
+    one_core = "os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})" if hasattr(os, "sched_setaffinity") else ""
+    assert "found none" in attempt(tmp_path, one_core, PATH=str(tmp_path))
