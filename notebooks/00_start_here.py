@@ -41,7 +41,7 @@
 # | [15 Weigh the evidence](15_weigh_the_evidence.ipynb) | Which of the numbers in these papers can you trust, and how would you know? | 35 |
 # | [16 What came after](16_what_came_after.ipynb) | Why does Griffin put the recurrence far and the attention near, the reverse of R-Transformer? | 30 |
 #
-# The paper behind them is Wang et al. (2019), *R-Transformer: Recurrent Neural Network Enhanced Transformer*.
+# The paper behind most of them is Wang et al. (2019), *R-Transformer: Recurrent Neural Network Enhanced Transformer*.
 # Wherever `rtx` and these pages state a number of the paper, they say so; all other numbers were computed here.
 #
 # ## Paper map
@@ -187,6 +187,7 @@ for ax, (name, table) in zip(axes, share.items()):
     ax.set(xticks=range(2, T + 1, 2), yticks=range(2, T + 1, 2))
     ax.label_outer()
 fig.colorbar(image, ax=axes, shrink=0.8, extend="min", label="share of what moves the output")
+fig.suptitle("a past that fades, a past that is even, and both at once", fontsize=11)
 plt.show()
 
 # %% [markdown]
