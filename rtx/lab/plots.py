@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from numpy.typing import ArrayLike
+from PIL import Image
 
 COLOURS = sns.color_palette("colorblind")
 """Colours that stay apart for readers who confuse red and green."""
@@ -48,6 +49,18 @@ def png(figure: Figure) -> bytes:
     start_layout_afresh(figure)
     # not savefig, which draws the figure twice
     FigureCanvasAgg(figure).print_png(buffer, metadata={"Software": None})
+    return buffer.getvalue()
+
+
+def small_png(figure: Figure) -> bytes:
+    """The figure as PNG of 256 colours, a third of the bytes: for what is sent often, or kept with notebooks."""
+    figure.set_dpi(110)
+    start_layout_afresh(figure)
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    buffer = BytesIO()
+    whole = Image.frombuffer("RGBA", canvas.get_width_height(), canvas.buffer_rgba(), "raw", "RGBA", 0, 1)
+    whole.convert("RGB").quantize(256, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE).save(buffer, "PNG")
     return buffer.getvalue()
 
 

@@ -3,17 +3,15 @@
 import threading
 from collections.abc import Callable, Sequence
 from html import escape
-from io import BytesIO
 from typing import Any, Self
 
 import ipywidgets as widgets
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from PIL import Image
 
 from rtx.lab import background
 from rtx.lab.background import Background
 from rtx.lab.explore.explorer import Explorer
+from rtx.lab.plots import small_png
 
 
 class LiveExplorer(Explorer):
@@ -103,14 +101,3 @@ class LiveExplorer(Explorer):
             self.text = self.update(**{name: control.value for name, control in self.controls.items()})
             self.picture.value = small_png(self.figure)
             self.sentence.value = escape(self.text)
-
-
-def small_png(figure: Figure) -> bytes:
-    """The figure as PNG of 256 colours, a third of the bytes: it is sent often, and kept with notebooks."""
-    figure.set_dpi(110)
-    canvas = FigureCanvasAgg(figure)
-    canvas.draw()
-    buffer = BytesIO()
-    whole = Image.frombuffer("RGBA", canvas.get_width_height(), canvas.buffer_rgba(), "raw", "RGBA", 0, 1)
-    whole.convert("RGB").quantize(256, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE).save(buffer, "PNG")
-    return buffer.getvalue()

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from rtx.lab.explore.saving import html_page, save
-from rtx.lab.plots import png
+from rtx.lab.plots import small_png
 
 FRAME = Path(__file__).with_name("page.js")
 DIGITS = 4  # of a number in the data
@@ -87,7 +87,7 @@ class Page(anywidget.AnyWidget):
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         live, facts = super()._repr_mimebundle_() or ({}, {})
         still = {
-            "image/png": base64.b64encode(png(self.still)).decode(),
+            "image/png": base64.b64encode(small_png(self.still)).decode(),
             "text/plain": f"[page of {', '.join(self.state)}: {self.caption}]",
         }
         return live | still, facts | {"image/png": {"width": int(self.still.get_figwidth() * 100)}}

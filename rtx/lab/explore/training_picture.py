@@ -9,10 +9,9 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import PlaceHolderLayoutEngine
 from matplotlib.lines import Line2D
 
-from rtx.lab.explore.live import small_png
 from rtx.lab.learning import History
 from rtx.lab.look import Look
-from rtx.lab.plots import COLOURS
+from rtx.lab.plots import COLOURS, small_png
 
 POINTS = 150  # of a curve, at most: more would be slower to draw, and hide its course
 FIXED = PlaceHolderLayoutEngine(adjust_compatible=True, colorbar_gridspec=True)  # to find one would double the time
