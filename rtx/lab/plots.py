@@ -60,7 +60,8 @@ def small_png(figure: Figure) -> bytes:
     canvas.draw()
     buffer = BytesIO()
     whole = Image.frombuffer("RGBA", canvas.get_width_height(), canvas.buffer_rgba(), "raw", "RGBA", 0, 1)
-    whole.convert("RGB").quantize(256, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE).save(buffer, "PNG")
+    colours = whole.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)  # keeps white
+    colours.save(buffer, "PNG")
     return buffer.getvalue()
 
 

@@ -3,11 +3,13 @@
 import base64
 import json
 import struct
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import seaborn as sns
@@ -127,6 +129,14 @@ def test_a_picture_is_the_same_however_often_it_is_drawn(context: str) -> None:
         heat_map(ax, torch.eye(3), "position s", "position t", label="weight")
         for draw in (png, small_png, svg):
             assert len({draw(figure) for _ in range(3)}) == 1
+
+
+def test_fewer_colours_are_hardly_others() -> None:
+    figure, [ax] = new_figure(3, 2)
+    heat_map(ax, torch.rand(30, 30, generator=torch.Generator().manual_seed(0)), "position s", "position t")
+    ax.set(xlim=(-9, 40), facecolor="0.94")  # a light grey that a coarse palette would take for white
+    whole, small = (plt.imread(BytesIO(draw(figure)))[..., :3] for draw in (png, small_png))
+    assert abs(whole - small).max() < 0.05 and (small[0, 0] == 1).all()
 
 
 def test_a_settled_layout_stays() -> None:
