@@ -67,3 +67,16 @@ def test_with_a_home_that_cannot_be_written(tmp_path: Path) -> None:
 def test_without_a_compiler_or_any_other_program_on_one_core(tmp_path: Path) -> None:
     one_core = "os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})" if hasattr(os, "sched_setaffinity") else ""
     assert "found none" in attempt(tmp_path, one_core, PATH=str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("missing", "line", "sentence"),
+    [
+        ("typer", "import rtx.cli", 'the command rtx needs typer, which is not installed: pip install "rtx[train]"'),
+        ("seaborn", "import rtx.lab.explore", 'explorers need seaborn, which is not installed: pip install "rtx[lab]"'),
+    ],
+)
+def test_what_is_not_installed_is_named_with_the_line_that_installs_it(missing: str, line: str, sentence: str) -> None:
+    code = f"import sys; sys.modules['{missing}'] = None; {line}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 1 and done.stderr.splitlines()[-1].endswith(sentence)

@@ -1,5 +1,8 @@
 """The `rtx` command: one file for each of its larger verbs, the rest in `commands`."""
 
-from rtx.cli.commands import app, main
+try:
+    from rtx.cli.commands import app, main
+except ModuleNotFoundError as error:  # the package alone brings the models, not what the command needs
+    raise SystemExit(f'the command rtx needs {error.name}, which is not installed: pip install "rtx[train]"') from None
 
 __all__ = ["app", "main"]

@@ -1,5 +1,8 @@
 """Explorers: figures with at most three controls, usable in three lines on one's own model or data."""
 
+import rtx.lab.explore.needed  # noqa: F401  # first, as it says what to install
+
+# isort: split
 from rtx.lab.explore.attention import attention
 from rtx.lab.explore.beam import beam
 from rtx.lab.explore.block import block
