@@ -10,10 +10,12 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import psutil  # type: ignore[import-untyped]
@@ -30,12 +32,12 @@ FINISHED = """() => [...document.querySelectorAll('.jp-CodeCell .jp-InputPrompt'
 
 
 def address(runtime: Path, server: subprocess.Popen[bytes]) -> str:
-    """The notebook's address, once the server has written it down."""
+    """The notebook's address, once the server has written it down and answers there."""
     while server.poll() is None:
-        for told in runtime.glob("jpserver-*.json"):
-            if text := told.read_text():
-                running = json.loads(text)
-                return f"{running['url']}lab/tree/{NOTEBOOK}?token={running['token']}"
+        with suppress(OSError, ValueError, StopIteration):  # not there yet, half written, not listening yet
+            running = json.loads(next(runtime.glob("jpserver-*.json")).read_text())
+            socket.create_connection(("127.0.0.1", running["port"]), timeout=1).close()
+            return f"{running['url']}lab/tree/{NOTEBOOK}?token={running['token']}"
         time.sleep(0.05)
     raise SystemExit("make lab ended before it served anything")
 
