@@ -1,6 +1,7 @@
 """What a newcomer's machine may lack: the README's code and the `rtx` command do without it."""
 
 import os
+import pwd
 import re
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import rtx
+from rtx.tasks.data import cache_folder
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 EXAMPLES = "".join(re.findall(r"^```python\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL))
@@ -80,3 +82,14 @@ def test_what_is_not_installed_is_named_with_the_line_that_installs_it(missing: 
     code = f"import sys; sys.modules['{missing}'] = None; {line}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 1 and done.stderr.splitlines()[-1].endswith(sentence)
+
+
+def test_a_user_who_has_no_home_is_told_where_to_name_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody(number: int) -> None:
+        raise KeyError(number)
+
+    for name in FOLDERS:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(pwd, "getpwuid", nobody)
+    with pytest.raises(ValueError, match="no home folder to keep data in: set RTX_CACHE to a folder"):
+        cache_folder()

@@ -126,12 +126,19 @@ def sha256_of_arrays(*arrays: NDArray[np.generic]) -> str:
 
 
 def cache_folder() -> Path:
-    """Where downloads and computed files are kept: RTX_CACHE, or pooch's cache folder for this user."""
+    """Where downloads and computed files are kept: RTX_CACHE, or pooch's cache folder for this user.
+
+    Raises:
+        ValueError: if this user has no home, as in a container, and RTX_CACHE is not set.
+    """
     if chosen := os.environ.get("RTX_CACHE"):
         return Path(chosen).expanduser().resolve()
     import pooch
 
-    return Path(pooch.os_cache("rtx"))
+    try:
+        return Path(pooch.os_cache("rtx"))
+    except RuntimeError:
+        raise ValueError("there is no home folder to keep data in: set RTX_CACHE to a folder") from None
 
 
 def cached_arrays(name: str, make: Callable[[], Arrays]) -> Arrays:
