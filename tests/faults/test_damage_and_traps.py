@@ -223,6 +223,7 @@ for path in sys.argv[1:]:
 """
 
 
+@pytest.mark.slow
 def test_a_mat_file_reserves_no_more_than_it_holds(tmp_path) -> None:
     """In a process of its own, for one of these ended it where scipy read them, and one took 16 GB."""
     for number, make in enumerate(MATS.values()):

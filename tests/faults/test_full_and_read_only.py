@@ -105,6 +105,7 @@ def disk(tmp_path: Path) -> Path:
     return tmp_path / "disk"
 
 
+@pytest.mark.slow
 def test_a_full_disk(disk: Path) -> None:
     found = on(disk, 'mount -t tmpfs -o size=300k tmpfs "$2"', FULL)
     assert all("No space left on device" in error for error in found["errors"]), found["errors"]
@@ -113,6 +114,7 @@ def test_a_full_disk(disk: Path) -> None:
     assert found["journal"] == [1, 3] and found["arrays"] == list(range(9)) and found["partial"] == []
 
 
+@pytest.mark.slow
 def test_a_folder_that_cannot_be_written(disk: Path) -> None:
     (disk / "page.html").write_text("old")
     found = on(disk, 'mount --bind "$2" "$2" && mount -o remount,ro,bind "$2"', READ_ONLY)
@@ -120,6 +122,7 @@ def test_a_folder_that_cannot_be_written(disk: Path) -> None:
     assert found["page"] == "old" and found["arrays"] == list(range(9))
 
 
+@pytest.mark.slow
 def test_the_command_says_so_in_one_sentence(disk: Path) -> None:
     code = """
 import subprocess

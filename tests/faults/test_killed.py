@@ -64,6 +64,7 @@ def fetch(pipe: Any, address: str, cache: str) -> None:
         data.fetch("tune")
 
 
+@pytest.mark.slow
 def test_a_download(killed, address, tmp_path, monkeypatch) -> None:
     path, whole = tmp_path / "music" / "tune", 0
     for _ in killed(fetch, address, str(tmp_path), longest=0.3):
@@ -84,6 +85,7 @@ def save(pipe: Any, path: Path) -> None:
         pipe.send(number)
 
 
+@pytest.mark.slow
 def test_a_checkpoint(killed, tmp_path) -> None:
     path = tmp_path / "last.ckpt"
     for said in killed(save, path, longest=0.4):
@@ -100,6 +102,7 @@ def replace(pipe: Any, path: Path) -> None:
         write_whole(path, str(number % 10).encode() * 100_000)
 
 
+@pytest.mark.slow
 def test_any_file_that_is_replaced(killed, tmp_path) -> None:
     for _ in killed(replace, tmp_path / "file", longest=0.2):
         content = (tmp_path / "file").read_bytes()
@@ -113,6 +116,7 @@ def record(pipe: Any, ledger: Path) -> None:
         pipe.send(number)
 
 
+@pytest.mark.slow
 def test_the_ledger(killed, tmp_path) -> None:
     total = 0
     for said in killed(record, tmp_path, longest=0.3):
@@ -131,6 +135,7 @@ def compute(pipe: Any, cache: str) -> None:
         pipe.send((name, number))
 
 
+@pytest.mark.slow
 def test_what_is_computed_once(killed, tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("RTX_CACHE", str(tmp_path))
     for said in killed(compute, str(tmp_path), longest=0.2):

@@ -54,6 +54,7 @@ class Still:
 Still = Still()  # type: ignore[assignment,misc]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("same_time", [False, True])
 def test_a_ledger_keeps_what_eight_write_at_once(processes, tmp_path, same_time) -> None:
     together(processes, write, tmp_path, same_time)

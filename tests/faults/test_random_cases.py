@@ -193,6 +193,7 @@ def test_every_model_has_a_twin() -> None:
     assert set(TWINS) == set(MODELS | WHOLE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TWINS)
 def test_a_random_case_gives_the_right_answer_or_a_clear_error(name: str) -> None:
     examine(name, QUICK, again=True)

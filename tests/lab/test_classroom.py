@@ -197,6 +197,7 @@ def test_whatever_is_handed_in_is_graded_for_what_it_is(graded: dict[str, list[G
         assert grade.message.startswith(message), grade
 
 
+@pytest.mark.slow
 def test_all_solutions_of_all_notebooks_pass() -> None:
     """As the student's process and the grader do it, here in one process: torch is imported once, and not 17 times."""
     passed = 0

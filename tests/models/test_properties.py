@@ -56,6 +56,7 @@ def test_autocast_is_left_to_torch(small_model):
     assert y.isfinite().all()
 
 
+@pytest.mark.slow
 def test_sequences_have_no_greatest_length(small_model):
     x = torch.randn(1, 10_001, 8)
     with torch.no_grad():

@@ -28,6 +28,7 @@ def test_every_row_and_variant_can_be_built_at_the_quick_scale_without_any_data(
     build_every_row(name, "quick")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", recipe_names())
 def test_every_row_and_variant_can_be_built_at_the_larger_scales(name, real_data):
     for scale in {"full", *load_recipe(name).scales} - {"quick"}:

@@ -35,6 +35,7 @@ def computed(impl: str, cell: str, B: int, T: int, D: int, window: int, dtype: t
     return [one.numpy() for one in found]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize(("B", "T", "D", "window"), SIZES)
 def test_equals_the_loops_with_all_gradients(interpreted, cell, B, T, D, window):

@@ -13,6 +13,7 @@ from rtx.nn.kernels.triton.plan import GATES, KEPT
 STEPS = "triton-steps"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize(("B", "T", "D", "window"), [*SIZES[:5], (2, 3, 200, 3), (1, 1030, 2, 2)])
 def test_equals_the_loops_with_all_gradients(interpreted, cell, B, T, D, window):
