@@ -5,7 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from filelock import FileLock, Timeout
-from lightning.pytorch.utilities import rank_zero_only
+
+from rtx.training.processes import first
 
 
 @contextmanager
@@ -19,7 +20,7 @@ def alone_in(folder: Path) -> Iterator[None]:
         OSError: if it cannot be made or written.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    if getattr(rank_zero_only, "rank", 0):
+    if not first():
         yield
         return
     lock = FileLock(folder / ".lock")

@@ -1,11 +1,20 @@
 """What several processes that train one model must agree on, or keep each for itself."""
 
+import os
 from typing import Any
 
 import torch
 import torch.distributed as dist
 from lightning import Trainer
 from torch import Tensor
+
+# how torchrun, Lightning, SLURM and MPI tell a process which of several it is, before they have met
+RANKS = ("RANK", "GROUP_RANK", "LOCAL_RANK", "NODE_RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK")
+
+
+def first() -> bool:
+    """Whether this is the first of the processes that will train together, or the only one."""
+    return all(os.environ.get(name, "0") == "0" for name in RANKS)
 
 
 def together() -> bool:

@@ -116,3 +116,13 @@ def test_eight_sweeps_take_each_run_once(processes, tmp_path, monkeypatch) -> No
     study = Sweep(tiny_recipe(), "gru", VALUES, epochs=1, runs=tmp_path).study()
     points = Counter(json.dumps(trial.params, sort_keys=True) for trial in study.trials)
     assert len(finished(study)) == 16 and len(points) == 16 and set(points.values()) == {1}
+
+
+@pytest.mark.parametrize("name", ["RANK", "NODE_RANK", "SLURM_PROCID"])
+def test_of_several_processes_of_one_run_the_first_holds_its_folder(name, tmp_path, monkeypatch) -> None:
+    with alone_in(tmp_path), pytest.raises(ValueError, match="under way"), alone_in(tmp_path):
+        pass
+    with alone_in(tmp_path):
+        monkeypatch.setenv(name, "1")
+        with alone_in(tmp_path):
+            assert (tmp_path / ".lock").exists()

@@ -73,9 +73,13 @@ def start_two(folder: Path, *words: str):
 
 
 def join(started) -> list[int]:
-    for child, pipe in started:
-        drain(pipe)
-        child.join(60)
+    try:
+        for child, pipe in started:
+            drain(pipe)
+            child.join(60)
+    finally:
+        for child, _ in started:
+            child.kill()  # one that hangs would keep this process from ending
     return [child.exitcode for child, _ in started]
 
 

@@ -91,9 +91,11 @@ def finish(processes, name: str, folder: Path) -> None:
 
 
 def drain(pipe) -> None:
+    """Hear a process to its end; one that is silent for minutes hangs."""
     with suppress(EOFError):
-        while True:
+        while pipe.poll(200):
             pipe.recv_bytes()
+        pytest.fail("a process hangs")
 
 
 def numbers(folder: Path) -> dict:
