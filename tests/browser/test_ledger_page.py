@@ -1,5 +1,6 @@
 """The ledger browser in a browser: choose a table, choose a number, read what stands behind it."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,17 @@ pytestmark = pytest.mark.browser
 RESULTS = Path(__file__).parents[2] / "results"
 
 
-def test_a_number_is_chosen_by_mouse_and_keyboard(browser: Browser, tmp_path: Path) -> None:
-    saved = explore.ledger("nottingham", RESULTS).save(tmp_path / "ledger.html")
+@pytest.fixture
+def one_row(tmp_path: Path) -> Path:
+    """A ledger in which of Nottingham's rows only the GRU was run."""
+    (tmp_path / "results" / "nottingham").mkdir(parents=True)
+    for run in (RESULTS / "nottingham").glob("gru-*.json"):
+        shutil.copy(run, tmp_path / "results" / "nottingham")
+    return tmp_path / "results"
+
+
+def test_a_number_is_chosen_by_mouse_and_keyboard(browser: Browser, tmp_path: Path, one_row: Path) -> None:
+    saved = explore.ledger("nottingham", one_row).save(tmp_path / "ledger.html")
     tab, faults, requests = browser.new_page(), [], []
     tab.on("pageerror", lambda error: faults.append(str(error)))
     tab.on("request", lambda request: requests.append(request.url))
