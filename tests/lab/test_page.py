@@ -15,11 +15,12 @@ import pytest
 import seaborn as sns
 import torch
 from ipywidgets import IntSlider
+from matplotlib.text import Text
 
 from rtx.lab.explore import Explorer, Page
 from rtx.lab.explore.page import MOST, packed
 from rtx.lab.explore.saving import svg
-from rtx.lab.plots import freeze, heat_map, new_figure, png, small_png
+from rtx.lab.plots import freeze, heat_map, new_figure, png, quick_png, small_png
 
 SCRIPT = """\
 import {
@@ -139,13 +140,25 @@ def test_fewer_colours_are_hardly_others() -> None:
     assert abs(whole - small).max() < 0.05 and (small[0, 0] == 1).all()
 
 
-def test_a_settled_layout_stays() -> None:
+def test_a_settled_layout_stays_with_its_title_and_labels() -> None:
     figure, [ax] = new_figure(3, 2)
-    ax.set(xlabel="position")
+    heat_map(ax, torch.eye(3), "position s", "position t", "where it looks", label="weight")
+    texts = [text for text in figure.findobj(Text) if text.get_text() in ("position s", "position t", "where it looks")]
+    png(figure)
+    loose = [text.get_window_extent().bounds for text in texts]
     freeze(figure)
     before = ax.get_position().bounds
-    png(figure), svg(figure)
+    ax.set_yticks([0], ["a much longer name"])  # for which an axis label would make room
+    svg(figure), png(figure)
     assert ax.get_position().bounds == before
+    assert np.allclose([text.get_window_extent().bounds for text in texts], loose, atol=1)  # pixels
+
+
+def test_what_is_pressed_lightly_is_the_same_picture() -> None:
+    figure, [ax] = new_figure(3, 2)
+    ax.plot([0, 1], [0, 1])
+    one, other = (plt.imread(BytesIO(draw(figure)))[..., :3] for draw in (png, quick_png))
+    assert np.array_equal(one, other)
 
 
 def test_pictures_are_saved_as_png_and_svg(shown: Page | Explorer, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from torch import nn
 from rtx.lab.beam_tree import BeamTree, places, search
 from rtx.lab.explore.explorer import Explorer
 from rtx.lab.explore.words import Words
-from rtx.lab.plots import COLOURS
+from rtx.lab.plots import COLOURS, freeze
 from rtx.nn.mode import evaluating
 from rtx.tasks.subwords import BEGIN, END
 from rtx.tasks.task import Text
@@ -117,6 +117,7 @@ class _Picture:
         self.image = self.looks.imshow(np.zeros((1, len(source))), aspect="auto", vmin=0, vmax=1, cmap="Blues")
         self.looks.set_xticks(range(len(source)), source, rotation=90, fontsize=8)
         self.looks.set(title="where it looked in the source")
+        freeze(self.figure)
 
     def show_tree(self, tree: BeamTree, chosen: tuple[int, ...], writer: Text) -> None:
         """Every node with its token; what led to a complete hypothesis in colour."""

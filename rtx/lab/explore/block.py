@@ -110,6 +110,6 @@ class _Picture:
 
     def show(self, moved: Float[Tensor, "T T"], size: list[float], title: str) -> None:
         show_shares(self.image, moved)
-        self.map.set_title(title)
+        self.map.set_title(title, y=1)
         self.line.set_data(range(len(size)), size)
         self.sizes.set_ylim(0, max(2.0, 1.1 * max(size)))  # one scale for all but large inputs

@@ -7,7 +7,7 @@ import ipywidgets as widgets
 from matplotlib.figure import Figure
 
 from rtx.lab.explore.explorer import Explorer
-from rtx.lab.plots import COLOURS
+from rtx.lab.plots import COLOURS, freeze
 
 PARTS = ("LocalRNN", "attention", "feed-forward")
 WAYS = ("as published", "hoisted, causal")
@@ -37,8 +37,7 @@ def cost(length: int = 784, width: int = 32, window: int = 7) -> Explorer:
     ax.invert_yaxis()
     ax.legend(frameon=False, ncols=3, loc="lower left", bbox_to_anchor=(0, 1))
     ax.set(xlabel="million multiply-adds, a forward pass of one block over one sequence")
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")  # the layout stays: finding it anew would double a redraw's time
+    freeze(figure)
 
     def update(length: int, width: int, window: int) -> str:
         counts = [multiply_adds(length, width, window, way) for way in WAYS]

@@ -10,7 +10,7 @@ import ipywidgets as widgets
 from matplotlib.figure import Figure
 
 from rtx.lab.explore.saving import html_page, save
-from rtx.lab.plots import png
+from rtx.lab.plots import quick_png, smaller
 
 
 class Explorer:
@@ -65,12 +65,12 @@ class Explorer:
 
     def _redraw(self, _change: object = None) -> None:
         self.text = self.update(**{name: control.value for name, control in self.controls.items()})
-        self.picture.value = png(self.figure)
+        self.picture.value = quick_png(self.figure)
         self.sentence.value = escape(self.text)
 
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         still = {
-            "image/png": base64.b64encode(self.picture.value).decode(),
+            "image/png": base64.b64encode(smaller(self.picture.value)).decode(),
             # no sentence: it may hold a trained model's numbers, whose last digits differ between processors
             "text/plain": f"[explorer of {', '.join(self.controls)}: {self.caption}]",
         }

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from rtx.lab import background
 from rtx.lab.background import Background
 from rtx.lab.explore.explorer import Explorer
-from rtx.lab.plots import small_png
+from rtx.lab.plots import quick_png
 
 
 class LiveExplorer(Explorer):
@@ -99,5 +99,5 @@ class LiveExplorer(Explorer):
     def _redraw(self, _change: object = None) -> None:
         with self._drawing:
             self.text = self.update(**{name: control.value for name, control in self.controls.items()})
-            self.picture.value = small_png(self.figure)
+            self.picture.value = quick_png(self.figure)
             self.sentence.value = escape(self.text)

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from rtx.lab.explore.explorer import Explorer
-from rtx.lab.plots import COLOURS, piano_roll
+from rtx.lab.plots import COLOURS, freeze, piano_roll
 from rtx.nn.mode import evaluating
 from rtx.nn.validate import check_finite
 from rtx.tasks.build import SequenceModel
@@ -98,8 +98,7 @@ class _Picture:
         (self.came,) = right.plot([1], [low], "<", color=CAME, clip_on=False)
         right.set(xlim=(0, 1), xlabel="predicted probability", title="orange: the notes that came")
         self.left = left
-        self.figure.draw_without_rendering()
-        self.figure.set_layout_engine("none")  # the layout stays: finding it anew would double a redraw's time
+        freeze(self.figure)
 
     def move(self, frame: int, p: np.ndarray) -> None:
         """Choose a frame, counted from 1; `p` holds the probabilities of its notes."""

@@ -10,7 +10,7 @@ import torch
 from matplotlib.figure import Figure
 
 from rtx.lab.explore.explorer import Explorer
-from rtx.lab.plots import COLOURS
+from rtx.lab.plots import COLOURS, freeze
 from rtx.models import FeedForwardAttention
 from rtx.nn.mode import evaluating
 from rtx.tasks.task import Example
@@ -72,8 +72,7 @@ class _Picture:
         top.axhline(0, color="0.4", linewidth=0.8)
         bottom.set(xlim=(0, max(lengths) + 1), ylim=(0, 1.05 * largest_share(min(lengths))))
         bottom.set(ylabel="share", xlabel="step", title="where it looks: each step's share of the context")
-        self.figure.draw_without_rendering()
-        self.figure.set_layout_engine("none")  # the layout stays: finding it anew would double a redraw's time
+        freeze(self.figure)
 
     def show(self, inputs: torch.Tensor, marked: torch.Tensor, shares: torch.Tensor) -> None:
         """One sequence (T, 2), which steps of it are marked (T,), and their shares (T,)."""

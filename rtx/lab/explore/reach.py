@@ -68,7 +68,7 @@ def reach(mine: nn.Module | None = None, x: Float[Tensor, "1 T D"] | None = None
         moved = table(model, 0 if model == "mine" else layers, window if model in WINDOWED else 0)
         show_shares(image, moved)
         settings = [model, *([f"L = {layers}"] * (model != "mine")), *([f"M = {window}"] * (model in WINDOWED))]
-        ax.set_title(", ".join(settings))
+        ax.set_title(", ".join(settings), y=1)
         return sentence(moved)
 
     names = [*BACKBONES, *(["mine"] if own else [])]

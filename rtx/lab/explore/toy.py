@@ -87,7 +87,7 @@ def toy(length: int = 50, pooling: str = "attention", learning_rate: float = 0.0
 
     def update(length: int, pooling: str, learning_rate: float) -> str:
         run = runs.get((length, pooling, learning_rate))
-        picture.show(run, [one for one in runs.values() if one is not run])
+        picture.show(run, [one for one in runs.values() if one is not run], length)
         return _sentence(run)
 
     return LiveExplorer(
@@ -127,20 +127,18 @@ class _Picture:
         self.figure.colorbar(self.image, ax=self.shares, label="share of a step, even = 1")
         freeze(self.figure)
 
-    def show(self, run: ToyRun | None, others: list[ToyRun]) -> None:
+    def show(self, run: ToyRun | None, others: list[ToyRun], length: int) -> None:
         """The run of the controls, if it has begun, and those before it."""
         for line in list(self.solved.lines):
             line.remove()
         for one in others:
             self.solved.plot(range(0, len(one.solved) * EVERY, EVERY), list(one.solved), color="0.8")
-        if run is None or not run.shares:
-            self.image.set_data(np.ones((2, 50)))
-            self.marks.set_data([], [])
-            return
-        solved, rows = list(run.solved), torch.stack(list(run.shares)).numpy()
-        self.solved.plot(range(0, len(solved) * EVERY, EVERY), solved, color=COLOURS[0], marker=".")
+        rows, steps = np.full((UPDATES // EVERY + 1, length), np.nan), list[int]()  # empty axes with their numbers
+        if run is not None and run.shares:
+            solved, rows = list(run.solved), torch.stack(list(run.shares)).numpy()
+            self.solved.plot(range(0, len(solved) * EVERY, EVERY), solved, color=COLOURS[0], marker=".")
+            steps = (run.marked.nonzero().flatten() + 1).tolist()
         self.image.set_data(rows)
         self.image.set_extent((0.5, rows.shape[1] + 0.5, (len(rows) - 0.5) * EVERY, -0.5 * EVERY))
         self.shares.set(xlim=(0.5, rows.shape[1] + 0.5), ylim=((len(rows) - 0.5) * EVERY, -0.5 * EVERY))
-        steps = (run.marked.nonzero().flatten() + 1).tolist()
         self.marks.set_data(steps, [-0.5 * EVERY] * len(steps))

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from rtx.lab.explore.explorer import Explorer
-from rtx.lab.plots import COLOURS
+from rtx.lab.plots import COLOURS, freeze
 from rtx.models.rnn import TORCH
 from rtx.nn import LocalRNN
 from rtx.nn.validate import check_finite, check_positive, check_sequence
@@ -110,8 +110,7 @@ class _Picture:
         bottom.set(xlabel="position (the sequence starts at 1)")
         self.figure.colorbar(shown, ax=top, label="input", ticks=shown.get_clim())
         self.figure.colorbar(self.states, ax=bottom, label="state", ticks=[-1, 0, 1])
-        self.figure.draw_without_rendering()
-        self.figure.set_layout_engine("none")  # the layout stays: finding it anew would double a redraw's time
+        freeze(self.figure)
 
     def move(self, position: int, states: np.ndarray) -> None:
         """Set the window to end at `position`; `states` is (M, D)."""

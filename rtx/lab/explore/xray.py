@@ -185,11 +185,11 @@ class _Picture:
     def show(self, seen: XRay, output: int, title: str) -> None:
         """The table of a part, and the row of one output in it."""
         show_shares(self.image, seen.reach)
-        self.map.set_title(title, fontsize=10)
+        self.map.set_title(title, fontsize=10, y=1)
         self.frame.set_y(output - 0.5)
         self.now.set_xdata([output, output])
         row = shares(seen.reach)[output - 1]
         for s, (bar, share) in enumerate(zip(self.bars, row.tolist(), strict=True), 1):
             bar.set_height(share)
             bar.set_color(COLOURS[1] if s > output else COLOURS[0])
-        self.row.set_title(f"output {output}: past blue, future orange", fontsize=10)
+        self.row.set_title(f"output {output}: past blue, future orange", fontsize=10, y=1)
