@@ -50,7 +50,7 @@ STEPS = {
     "characters": Step("ptb-char", 2, 400, 320, 3.0, 1.8),
     "words": Step("ptb-word", 16, 80, 40, 2.6, 2.2),
 }
-OPERATIONS = ("local_rnn", "causal_attention", "dropout")
+OPERATIONS = ("local_rnn", "causal_attention", "dropout", "relu_dropout", "cross_entropy")
 EAGER = 0.6  # share of each bound that must be reached without a compiler
 OVERHEAD = 1.2  # over the ratio of multiply-adds
 

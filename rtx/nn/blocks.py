@@ -8,7 +8,7 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from rtx.nn.dropout import Dropout
+from rtx.nn.dropout import Dropout, ReluDropout
 from rtx.nn.state import State
 from rtx.nn.validate import check_choice, check_positive
 
@@ -29,12 +29,12 @@ class FeedForward(nn.Module):
         super().__init__()
         width = check_positive("d_hidden", 4 * check_positive("d_model", d_model) if d_hidden is None else d_hidden)
         self.expand, self.contract = nn.Linear(d_model, width), nn.Linear(width, d_model)
-        self.dropout = Dropout(dropout)
+        self.activation = ReluDropout(dropout)
 
     def forward(self, u: Float[Tensor, "... D"]) -> Float[Tensor, "... D"]:
         """Transform each position by itself."""
         # Eq. (7): max(0, u W_1 + b_1) W_2 + b_2
-        return self.contract(self.dropout(self.expand(u).relu()))
+        return self.contract(self.activation(self.expand(u)))
 
     def step(self, u: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
         """One position of a stream; there is nothing to remember."""

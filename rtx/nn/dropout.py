@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from rtx.nn.kernels.dropout import dropout
+from rtx.nn.kernels.dropout import dropout, relu_dropout
 from rtx.nn.validate import check_fraction
 
 
@@ -30,6 +30,17 @@ class Dropout(nn.Dropout):
         if not self.training or not self.p:
             return x
         y: Tensor = dropout(x, self.p)
+        return y
+
+
+class ReluDropout(Dropout):
+    """max(0, x), and dropout of it."""
+
+    def forward(self, x: Float[Tensor, "*any"]) -> Float[Tensor, "*any"]:
+        """Cut off what is below zero, and set numbers to zero, each by itself."""
+        if not self.training or not self.p:
+            return x.relu()
+        y: Tensor = relu_dropout(x, self.p)
         return y
 
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pad_sequence
 
+from rtx.nn.kernels.cross_entropy import cross_entropy
 from rtx.nn.validate import check_choice
 from rtx.tasks.subwords import BEGIN, END, PAD, Subwords, one_blank
 from rtx.tasks.task import IGNORED, SPLITS, Batch, Example, Scores, Split, Sum, Task, Text, widened
@@ -97,7 +97,7 @@ def target_cross_entropy(predictions: Tensor, batch: Batch) -> Sum:
     """Cross-entropy in nats of (B, T - 1, V) logits, summed over the real tokens behind the begin token."""
     following = batch.targets[:, 1:]
     real = following != IGNORED
-    return Sum(cross_entropy(widened(predictions[real]), following[real], reduction="sum"), real.sum())
+    return Sum(cross_entropy(widened(predictions[real]), following[real], IGNORED), real.sum())
 
 
 def perplexity() -> "Metric":

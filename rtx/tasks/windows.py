@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import torch
 from jaxtyping import Int
 from torch import Tensor
-from torch.nn.functional import cross_entropy
 
+from rtx.nn.kernels.cross_entropy import cross_entropy
 from rtx.nn.validate import check_positive
 from rtx.tasks.task import IGNORED, Batch, Example, Examples, Sum, widened
 
@@ -52,7 +52,7 @@ def token_nll(predictions: Tensor, batch: Batch) -> Sum:
         logits, targets = predictions, batch.targets[scored]
     else:  # nothing here depends on how many are scored: a CUDA graph can hold it
         logits, targets = torch.where(scored[..., None], predictions, 0).flatten(0, 1), batch.targets.flatten()
-    total = cross_entropy(widened(logits), targets, ignore_index=IGNORED, reduction="sum")
+    total = cross_entropy(widened(logits), targets, IGNORED)
     return Sum(total, scored.sum())
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from rtx.nn.kernels.dispatch import Kernel, Operation
-from rtx.nn.kernels.native.dropout import native_dropout
+from rtx.nn.kernels.native.dropout import native_dropout, native_relu_dropout
 from rtx.nn.kernels.native.masks import draw_seed
 from rtx.nn.kernels.obstacles import no_hand_written_gradient, no_native_code
 
@@ -68,3 +68,24 @@ dropout = Operation(
     },
 )
 """`dropout(x, rate)`, as in training."""
+
+
+def fused_relu_dropout(x: Float[Tensor, "*rows D"], rate: float) -> Float[Tensor, "*rows D"]:
+    """Dropout of max(0, x)."""
+    return fused_dropout(x.relu(), rate)
+
+
+def torch_relu_dropout(x: Float[Tensor, "*rows D"], rate: float) -> Float[Tensor, "*rows D"]:
+    """The same by torch's functions."""
+    return torch_dropout(x.relu(), rate)
+
+
+relu_dropout = Operation(
+    "relu_dropout",
+    {
+        "native": Kernel(native_relu_dropout, _cannot_natively),
+        "fused": Kernel(fused_relu_dropout, _cannot),
+        "torch": Kernel(torch_relu_dropout),
+    },
+)
+"""`relu_dropout(x, rate)`: dropout of max(0, x), as in training."""

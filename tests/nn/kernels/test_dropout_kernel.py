@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from rtx.nn.kernels.dropout import Masks, dropout
+from rtx.nn.kernels.dropout import Masks, dropout, relu_dropout
 
 
 @pytest.mark.parametrize("dropout", [0.001, 0.05, 0.1, 0.35, 0.9])
@@ -46,3 +46,28 @@ def test_bytes_cannot_hide_nearly_everything():
     x = torch.ones(3, 4)
     assert dropout.choose(x.double(), 0.9) == "fused"
     assert dropout.choose(x, 0.999) == "torch"
+
+
+@pytest.mark.parametrize("impl", ["fused", "torch", "native"])
+@pytest.mark.parametrize("shape", [(7, 5, 70), (3, 16), (2, 1), (0, 4)])
+def test_of_the_rectified_is_one_after_the_other(impl, shape):
+    torch.manual_seed(0)
+    x, weight = (torch.randn(shape).requires_grad_() for _ in range(2))
+
+    def outputs_and_gradients(run):
+        torch.manual_seed(1)
+        y = run(x)
+        plain, gradient = (
+            torch.autograd.grad((y * weight).sum(), x, retain_graph=True, create_graph=again)[0]
+            for again in (False, True)
+        )
+        return y, plain, gradient, *torch.autograd.grad(gradient.square().sum(), weight)
+
+    found = outputs_and_gradients(lambda x: relu_dropout(x, 0.3, impl=impl))
+    expected = outputs_and_gradients(lambda x: dropout(x.relu(), 0.3, impl=impl))
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-6, atol=0)
+
+
+def test_what_is_no_number_stays_visible_behind_the_rectifier():
+    assert relu_dropout(torch.full((4, 40), torch.nan), 0.3, impl="native").isnan().any()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rtx.nn.kernels import local_rnn as local_rnn_kernel
 from rtx.nn.kernels.attention import causal_attention
-from rtx.nn.kernels.dropout import dropout
+from rtx.nn.kernels.dropout import dropout, relu_dropout
 from rtx.nn.kernels.local_rnn import local_rnn
 from rtx.nn.kernels.native import build
 from rtx.nn.kernels.native import cells as native_cells
@@ -220,7 +220,8 @@ def test_threads_share_the_work_and_change_no_bit(monkeypatch):
         states = outputs_and_gradients(local_rnn(x, *weights, 3, "gru", impl="native"), [x])
         lengths = torch.full((7,), 300)
         context = pooling(features, lengths, weights[0][:, :2], weights[2], None, None, "coded", impl="native")
-        return [*attended, *states, context, dropout(x.expand(3, -1, -1, -1), 0.5, impl="native")]
+        rectified = outputs_and_gradients(relu_dropout(x, 0.5, impl="native"), [x])
+        return [*attended, *states, context, *rectified, dropout(x.expand(3, -1, -1, -1), 0.5, impl="native")]
 
     before = torch.get_num_threads()
     try:

@@ -33,13 +33,42 @@ class _NativeDropout(torch.autograd.Function):
         return _drop(gradients[0], ctx.zeros, ctx.seed), None, None
 
 
-def _drop(x: Tensor, zeros: int, seed: int) -> Tensor:
+def native_relu_dropout(x: Float[Tensor, "*rows D"], rate: float) -> Float[Tensor, "*rows D"]:
+    """The same of max(0, x): its own output tells the backward pass all."""
+    y: Tensor = _NativeReluDropout.apply(x, dropped(rate), draw_seed())
+    return y
+
+
+class _NativeReluDropout(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, zeros: int, seed: int) -> Tensor:
+        y = _drop(x, zeros, seed, rectified=True)
+        ctx.zeros = zeros
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        (y,), (d_y,) = ctx.saved_tensors, gradients
+        if torch.is_grad_enabled():  # linear in the gradient
+            return d_y * (y > 0) * (2**16 / (2**16 - ctx.zeros)), None, None
+        d_y = d_y.contiguous()
+        d_x = torch.empty_like(d_y)
+        arrays = (ctypes.c_void_p(array.data_ptr()) for array in (y, d_y, d_x))
+        library().drop_rectified_back(ctypes.c_int64(y.numel()), ctx.zeros, _threads(y), *arrays)
+        return d_x, None, None
+
+
+def _drop(x: Tensor, zeros: int, seed: int, rectified: bool = False) -> Tensor:
     x = x.contiguous()
     y = torch.empty_like(x)
-    threads = torch.get_num_threads() if x.numel() >= SMALL else 1
-    sizes = (*map(ctypes.c_int64, _rows_and_columns(x)), ctypes.c_uint64(seed), zeros, threads)
+    sizes = (*map(ctypes.c_int64, _rows_and_columns(x)), ctypes.c_uint64(seed), zeros, int(rectified), _threads(x))
     library().drop(*sizes, *(ctypes.c_void_p(array.data_ptr()) for array in (x, y)))
     return y
+
+
+def _threads(x: Tensor) -> int:
+    return torch.get_num_threads() if x.numel() >= SMALL else 1
 
 
 def _rows_and_columns(x: Tensor) -> tuple[int, int]:
