@@ -25,6 +25,13 @@ def whole_past(**hyperparameters: object) -> None:
     """The reach of a model that forgets nothing by construction."""
 
 
+def r_transformer_reach(
+    layers: int, heads: int, window: int, local_layers: int = 1, **hyperparameters: object
+) -> int | None:
+    """The whole past by its attention; without any, what its windows reach, one above the other."""
+    return None if heads else 1 + layers * local_layers * (window - 1)
+
+
 def tcn_reach(layers: int, kernel: int = 3, **hyperparameters: object) -> int:
     """Two convolutions a block, the dilation doubling from block to block."""
     return 1 + 2 * (kernel - 1) * (2**layers - 1)
@@ -45,7 +52,7 @@ CARDS: dict[str, Card] = {
         "Wang et al. (2019)",
         "Table 2, Nottingham",
         {"d_model": 160, "layers": 3, "heads": 4, "window": 6},
-        whole_past,
+        r_transformer_reach,
     ),
     "transformer": Card(
         "Vaswani et al. (2017)", "Wang et al., Table 2", {"d_model": 160, "layers": 3, "heads": 4}, whole_past
