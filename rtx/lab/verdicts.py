@@ -1,7 +1,8 @@
 """How the ledger judges a claim, by its numbers and by nothing else.
 
-A claim holds or fails if full runs of at least three seeds on both sides differ by more than their spread; with less
-it stays open, and the sentence says which way the runs that there are lean.
+They take full runs of at least three seeds. That one model is ahead holds if it is, by more than both spreads together,
+and fails if it is ahead of none; what is said of one model alone holds if every seed bears it out. With less a claim
+stays open, and the sentence says which way the runs that there are lean.
 """
 
 import json
@@ -28,21 +29,28 @@ class Finding:
     sentence: str
 
 
-def better(recipe: str, one: str, others: Sequence[str]) -> Callable[[Path], Finding]:
-    """Whether a row is better than each of the others, under one variant, scale and budget."""
+def better(recipe: str, one: str, others: Sequence[str], variant: str | None = None) -> Callable[[Path], Finding]:
+    """Whether a row is better than each of the others, under one variant, scale and budget.
+
+    The variant is the given one; without it, any but those that make the models equal in something ("same-…").
+    """
 
     def judge(results: Path) -> Finding:
         loaded = load_recipe(recipe)
         task = task_by_name(loaded.task)
         highest = task.test_best == "max"
-        found = _under_one_budget(cells(loaded, results), [one, *others], max if task.best == "max" else min)
+        groups = {
+            row: [runs for runs in of_row if _counts(runs[0], variant)]
+            for row, of_row in cells(loaded, results).items()
+        }
+        found = _under_one_budget(groups, [one, *others], max if task.best == "max" else min)
         if one not in found or len(found) < 2:
             return Finding(OPEN, "not run")
         mine, rest = found[one], [found[other] for other in others if other in found]
         wins = [_by_more_than_spread(mine, other, highest) for other in rest]
         leads = [(_mean(mine) > _mean(other)) == highest for other in rest]
         said = "; ".join(f"{runs[0].model} {_spread(runs)}" for runs in (mine, *rest))
-        how = f"{_budget(mine[0])}, {_seeds(mine, *rest)}"
+        how = ", ".join([*([mine[0].variant] if variant else []), _budget(mine[0]), _seeds(mine, *rest)])
         missing = [other for other in others if other not in found]
         left = f"; not run: {', '.join(missing)}" if missing else ""
         enough = not missing and _full(mine[0]) and min(map(len, (mine, *rest))) >= SEEDS
@@ -108,15 +116,20 @@ def solves(recipe: str, row: str, variant: str | None = None) -> Callable[[Path]
         loaded = load_recipe(recipe)
         wanted = variant or loaded.default_variant
         groups = [group for group in cells(loaded, results)[row] if _variant(group[0]) == wanted]
-        runs = [run for group in groups for run in group if run.scale == "full"]
-        if not runs:
+        # of several rates the one with most seeds, and of these the one that validation was first content with
+        runs = max(
+            (group for group in groups if group[0].scale == "full"),
+            key=lambda group: (len(group), _validation(group), -mean(run.epoch for run in group)),
+            default=None,
+        )
+        if runs is None:
             return Finding(OPEN, "not run")
         solved = [run for run in runs if run.validation >= 0.9995]
         paper = loaded.paper_epochs(row)
         epochs = ", ".join(str(run.epoch) for run in solved) or "none"
         said = f"epoch {epochs} (paper: {paper}); test {mean(run.test for run in runs):.3f} solved"
         soon = len(solved) == len(runs) and all(run.epoch <= (paper or run.epoch) for run in solved)
-        if len(runs) < SEEDS:
+        if len(runs) < SEEDS or not (soon or _full(runs[0])):
             return Finding(OPEN, f"{said}; {_seeds(runs)}: leans {'for' if soon else 'against'} it")
         return Finding(HOLDS if soon else FAILS, said)
 
@@ -146,6 +159,10 @@ def _by_more_than_spread(mine: Sequence[Result], other: Sequence[Result], highes
 
 def _variant(run: Result) -> str:
     return run.variant.split("+")[0]  # without the settings that were changed, such as a rate
+
+
+def _counts(run: Result, variant: str | None) -> bool:
+    return _variant(run) == variant if variant else not run.variant.startswith("same-")
 
 
 def _full(run: Result) -> bool:

@@ -79,9 +79,6 @@ def _test(done: Fit) -> tuple[float, Scores]:
 
 def _result(plan: Plan, run: Fit, seed: int, test: float, details: Scores, command: str) -> ledger.Result:
     trainer, task = run.trainer, run.trainee.task
-    done, planned = trainer.current_epoch, plan.settings.epochs
-    # an early stop is the recipe's own end; fewer epochs than it asks for are not
-    cut = f"{done} of {planned} epochs" if done == trainer.max_epochs and done < planned else None
     several = f"{trainer.world_size} × " if trainer.world_size > 1 else ""
     return ledger.Result(
         recipe=plan.recipe.name,
@@ -101,6 +98,15 @@ def _result(plan: Plan, run: Fit, seed: int, test: float, details: Scores, comma
         versions=ledger.versions(),
         commit=ledger.commit(),
         command=command,
-        budget=cut,
+        budget=_cut(plan, trainer.current_epoch, trainer.max_epochs),
         details=details,
     )
+
+
+def _cut(plan: Plan, done: int, most: int | None) -> str | None:
+    """What cut the run short of its recipe: fewer epochs or seconds. An early stop, the recipe's own, does not."""
+    seconds = plan.settings.seconds
+    asked = plan.recipe.plan(plan.row, plan.variant.split("+")[0], scale=plan.scale).settings.seconds
+    if seconds is not None and asked is not None and seconds < asked:
+        return f"{seconds:g} of {asked:g} seconds"
+    return f"{done} of {plan.settings.epochs} epochs" if done == most and done < plan.settings.epochs else None

@@ -57,6 +57,18 @@ def test_one_seed_or_a_cut_budget_only_leans(put, tmp_path):
     assert judge(tmp_path, "lstm").sentence.endswith("(full budget, 1 seed): leans against it")
 
 
+def test_models_made_equal_are_compared_among_themselves(put, tmp_path):
+    put("gru", 3.0)
+    put("lstm", 4.0)
+    for model, test in (("gru", 5.0), ("lstm", 2.0)):
+        put(model, test, variant="same-seconds+seconds=60", budget="60 of 3600 seconds")
+    assert judge(tmp_path, "lstm").sentence == "gru 3.00; lstm 4.00 (full budget, 1 seed): leans for it"
+    equal = better("nottingham", "gru", ["lstm"], "same-seconds")(tmp_path)
+    said = "same-seconds+seconds=60, scale full, 60 of 3600 seconds, 1 seed"
+    assert equal.sentence == f"gru 5.00; lstm 2.00 ({said}): leans against it"
+    assert better("nottingham", "gru", ["lstm"], "same-parameters")(tmp_path).sentence == "not run"
+
+
 def test_runs_of_different_budgets_are_not_compared(put, tmp_path):
     put("gru", 3.0)
     put("lstm", 2.0, scale="quick")

@@ -112,6 +112,12 @@ def test_clipping_acts_after_the_backward_pass(recipe, run, tmp_path):
     assert moved[None] > 0.2
 
 
+def test_fewer_seconds_than_the_recipe_asks_for_are_said(recipe, run):
+    asked = replace(recipe, variants=recipe.variants | {"plain": recipe.variants["plain"] | {"seconds": 60}})
+    assert read_result(run(asked.plan("gru", overrides={"seconds": 0.5}), "a")).budget == "0.5 of 60 seconds"
+    assert read_result(run(asked.plan("gru", overrides={"seconds": 60}), "b")).budget is None
+
+
 @pytest.mark.parametrize("seconds", [0.001, 1.5])
 def test_a_run_of_so_many_seconds_is_validated_where_it_ends_and_not_cut(recipe, run, seconds):
     result = read_result(run(recipe.plan("gru", overrides={"epochs": 100_000, "seconds": seconds})))

@@ -1,7 +1,7 @@
 """Check of notebook 11: a step of gradient descent whose gradient is clipped, and when.
 
-The authors' code for music clips before it calls backward: it clips the gradient of the step before, which is then
-thrown away (Wang et al. 2019, R-Transformer; see the errata).
+The authors' code for music sets the gradient to zero, clips it, and calls backward then: it clips nothing (Wang et al.
+2019, R-Transformer; see the errata).
 """
 
 from collections.abc import Callable
