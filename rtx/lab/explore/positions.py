@@ -103,7 +103,7 @@ def _still(data: dict[str, Any], clip: int) -> Figure:
     by_content = (xl["queries"] + xl["u"]) @ xl["keys"].T
     summed = (by_content + by_distance.gather(1, (-distance).clamp(min=0))) / xl["u"].shape[0] ** 0.5
     future = distance.numpy() > 0
-    figure, axes = new_figure(9.6, 2.9, columns=4)
+    figure, axes = new_figure(9.6, 3.1, columns=4)
     _map(axes[0], table.numpy(), "sinusoids", "number i of D", "position t")
     _map(axes[1], (table @ table.T / (D / 2)).numpy(), "their products", "position s", "position t")
     _map(axes[2], np.ma.masked_where(future, clipped.numpy()), f"Shaw, k = {clip}", "key s", "query t")
@@ -115,5 +115,7 @@ def _still(data: dict[str, Any], clip: int) -> Figure:
 def _map(ax: Any, values: NDArray[np.floating[Any]], title: str, x: str, y: str) -> None:
     most = float(np.abs(values).max())
     rows, columns = values.shape
-    ax.imshow(values, cmap="PuOr_r", vmin=-most, vmax=most, extent=(0.5, columns + 0.5, rows + 0.5, 0.5), aspect="auto")
+    limits, colours = (0.5, columns + 0.5, rows + 0.5, 0.5), {"cmap": "PuOr_r", "vmin": -most, "vmax": most}
+    image = ax.imshow(values, extent=limits, aspect="auto", **colours)
     ax.set(title=title, xlabel=x, ylabel=y, box_aspect=1)
+    ax.figure.colorbar(image, ax=ax, location="bottom", ticks=[-most, 0, most], format="%.1f", aspect=30)
