@@ -242,3 +242,30 @@ def test_other_precisions_take_another_way_and_say_why():
         assert causal_attention.choose(q, q, q, 0.1) == "fused"
     with pytest.raises(ValueError, match=r"cannot be 'native' here: it is written for float32, and x is torch.float64"):
         causal_attention(q.double(), q.double(), q.double(), 0.1, impl="native")
+
+
+@pytest.mark.parametrize(("cell", "gates"), GATES.items())
+def test_what_is_no_number_is_none_in_every_window_that_holds_it(cell, gates):
+    x, *weights = drawn((2, 40, 8), *[(gates * 8, 8)] * 2, *[(gates * 8,)] * 2)
+    with torch.no_grad():
+        x[1, 20, 3] = torch.nan
+        found = local_rnn(x, *weights, 3, cell, impl="native").isnan().any(-1)
+    assert found.nonzero().tolist() == [[1, 20], [1, 21], [1, 22]]
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.1])
+def test_a_key_that_is_no_number_reaches_all_who_may_look_at_it(dropout):
+    q, k, v = drawn(*[(1, 2, 40, 8)] * 3)
+    with torch.no_grad():
+        k[0, 1, 20, 3] = torch.nan
+        found = causal_attention(q, k, v, dropout, impl="native").isnan().all(-1)[0]
+    assert not found[0].any() and found[1].tolist() == [t >= 20 for t in range(40)]
+
+
+def test_a_feature_that_is_no_number_reaches_the_context():
+    x, weight, bias, score, shift = drawn((2, 130, 3), (6, 3), (6,), (1, 6), (1,))
+    with torch.no_grad():
+        x[1, 70, 0] = torch.nan
+        for leak in ("printed", "coded"):
+            context = pooling(x, torch.tensor([130, 130]), weight, bias, score, shift, leak, impl="native")
+            assert context.isnan().any(-1).tolist() == [False, True]

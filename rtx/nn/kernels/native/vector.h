@@ -35,8 +35,9 @@ inline void store(float *to, Floats x, int count) {
 
 inline Floats spread(float x) { return x - Floats{}; }
 
-inline Floats smaller(Floats a, Floats b) { return a < b ? a : b; }
-inline Floats larger(Floats a, Floats b) { return a > b ? a : b; }
+// Where `a` is no number, so is the result: a diverged model must not go on with numbers that look well.
+inline Floats smaller(Floats a, Floats b) { return a > b ? b : a; }
+inline Floats larger(Floats a, Floats b) { return a < b ? b : a; }
 
 inline float sum(Floats x) {
   float total = 0;
