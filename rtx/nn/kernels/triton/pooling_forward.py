@@ -29,7 +29,7 @@ def load_steps(x: tl.tensor, t: tl.tensor, real: tl.tensor, F: tl.constexpr, INP
 def leaky(before: tl.tensor, LEAK: tl.constexpr) -> tl.tensor:
     """LReLU: max(v, .01) as printed, max(v, .01 v) as coded."""
     if LEAK == "printed":
-        return tl.maximum(before, 0.01)
+        return tl.where(before < 0.01, 0.01, before)  # keeps what is no number
     else:
         return tl.where(before > 0, before, 0.01 * before)
 
