@@ -23,7 +23,7 @@ def read_source(
     if lengths is None:
         lengths = torch.full((len(source),), source.shape[1], device=source.device)
     check_lengths("source_lengths", lengths, *source.shape)
-    lengths = lengths.to(source.device)
+    lengths = lengths.to(source.device, torch.long)
     source = source.where(real_positions(lengths, source.shape[1]), 0)
     check_tokens("source", source, vocabulary, 2)
     return source, lengths

@@ -73,7 +73,7 @@ def last_step(hidden: Float[Tensor, "B T D"], lengths: Int[Tensor, "B"] | None =
         return hidden[:, -1]
     B, T, D = hidden.shape
     check_lengths("lengths", lengths, B, T)
-    return hidden.gather(1, (lengths - 1)[:, None, None].expand(-1, 1, D)).squeeze(1)
+    return hidden.gather(1, (lengths.long() - 1)[:, None, None].expand(-1, 1, D)).squeeze(1)
 
 
 def build(task: str | Task, model: str, **hyperparameters: Any) -> nn.Module:

@@ -219,6 +219,12 @@ def test_the_seed_decides_the_draws_of_dropout():
     assert torch.equal(model.eval()(SOURCE, TARGET), model(SOURCE, TARGET))
 
 
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int16, torch.int32])
+def test_lengths_may_be_whole_numbers_of_any_size(model, dtype):
+    source, target, lengths = SOURCE[:, :3], TARGET, torch.tensor([2, 3, 1])
+    assert torch.equal(model(source, target, lengths.to(dtype)), model(source, target, lengths))
+
+
 @pytest.mark.parametrize(
     ("source", "target", "lengths", "message"),
     [

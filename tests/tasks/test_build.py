@@ -6,7 +6,7 @@ import torch
 import rtx
 from rtx.models import MODELS, WHOLE, FeedForwardAttention
 from rtx.tasks import SequenceModel
-from rtx.tasks.build import hyperparameter_names
+from rtx.tasks.build import hyperparameter_names, last_step
 
 
 def test_a_backbone_stands_between_an_embedding_and_a_head():
@@ -61,3 +61,9 @@ def test_no_two_models_share_a_name():
 def test_unknown_missing_and_bad_arguments_are_refused(arguments, keywords, message):
     with pytest.raises(ValueError, match=message):
         rtx.build(*arguments, **keywords)
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int32, torch.int64])
+def test_a_last_step_is_found_by_whole_numbers_of_any_size(dtype):
+    hidden = torch.arange(24.0).view(2, 4, 3)
+    assert last_step(hidden, torch.tensor([2, 4], dtype=dtype)).tolist() == hidden[[0, 1], [1, 3]].tolist()

@@ -142,13 +142,14 @@ def _advance(
     B, T, D = x.shape
     summed = cell.summed * D
     bias = (b_ih + F.pad(b_hh[:summed], (0, len(b_hh) - summed)))[:, None, None]
+    last_bias = b_hh[summed:].contiguous()  # which C++ reads as it lies in memory
     from_input = x.new_empty(len(w_ih), B, window - 1 + T)
     from_input[..., : window - 1] = bias  # the projection of a zero vector
     torch.add((w_ih @ x.reshape(B * T, D).T).view(-1, B, T), bias, out=from_input[..., window - 1 :])
     state = tuple(x.new_zeros(D, B, T) for _ in range(1 + (cell.name == "lstm")))
     for i in range(window):
         product = w_hh @ state[0].flatten(1) if i else x.new_zeros(len(w_hh), B * T)
-        kept, state = cell.forward(product.view(-1, B, T), from_input[..., i : i + T], b_hh[summed:], state)
+        kept, state = cell.forward(product.view(-1, B, T), from_input[..., i : i + T], last_bias, state)
         yield kept, state
 
 

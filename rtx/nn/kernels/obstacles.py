@@ -30,4 +30,6 @@ def no_native_code(x: Tensor) -> str | None:
     dtype = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else x.dtype
     if dtype != torch.float32:
         return f"it is written for float32, and x is {dtype}"
+    if x.is_neg():  # as the imaginary part of a conjugate is
+        return "it reads memory as it lies, and x is a view of it with the other sign"
     return no_hand_written_gradient(x) or build.obstacle()

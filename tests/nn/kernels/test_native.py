@@ -186,6 +186,12 @@ def test_masks_are_drawn_anew_for_each_row_and_column_at_the_rate():
         assert abs(beside.mean().item() / 0.16) < 0.01
 
 
+def twice(run, inputs, impl):
+    """The gradients of what all gradients' squares sum to."""
+    found = torch.autograd.grad(run(inputs, impl).square().sum(), inputs, create_graph=True)
+    return list(torch.autograd.grad(sum(one.square().sum() for one in found), inputs))
+
+
 @pytest.mark.parametrize("name", ["local_rnn", "attention", "pooling"])
 def test_gradients_of_gradients_are_torchs(name):
     torch.manual_seed(0)
@@ -199,11 +205,7 @@ def test_gradients_of_gradients_are_torchs(name):
         inputs = drawn((5, 130, 3), (6, 3), (6,), (1, 6), (1,))
         run = lambda x, impl: pooling(x[0], LENGTHS, *x[1:], "coded", impl=impl)  # noqa: E731
 
-    def twice(inputs, impl):
-        found = torch.autograd.grad(run(inputs, impl).square().sum(), inputs, create_graph=True)
-        return list(torch.autograd.grad(sum(one.square().sum() for one in found), inputs))
-
-    assert_all_close(twice(inputs, "native"), twice(in_double(inputs), "torch"))
+    assert_all_close(twice(run, inputs, "native"), twice(run, in_double(inputs), "torch"))
 
 
 def test_threads_share_the_work_and_change_no_bit(monkeypatch):
@@ -269,3 +271,43 @@ def test_a_feature_that_is_no_number_reaches_the_context():
         for leak in ("printed", "coded"):
             context = pooling(x, torch.tensor([130, 130]), weight, bias, score, shift, leak, impl="native")
             assert context.isnan().any(-1).tolist() == [False, True]
+
+
+@pytest.mark.parametrize(
+    "laid_out", [lambda b: b.new_zeros(len(b), 2).select(1, 0).copy_(b), lambda b: b[:1].expand(24)]
+)
+def test_a_bias_may_lie_in_memory_as_it_likes(laid_out):
+    x, w_ih, w_hh, b_ih, b_hh = (one.detach() for one in drawn((2, 9, 8), (24, 8), (24, 8), (24,), (24,)))
+    b_hh = laid_out(b_hh)
+    found, expected = (local_rnn(x, w_ih, w_hh, b_ih, b_hh, 3, "gru", impl=impl) for impl in ("native", "torch"))
+    torch.testing.assert_close(found, expected, **CLOSE)
+
+
+def test_gradients_of_gradients_find_arguments_that_lie_otherwise():
+    q, k, v = (x.detach().mT.requires_grad_() for x in drawn(*[(1, 2, 3, 9)] * 3))
+    run = lambda x, impl: explicit_attention(*x, 0, 0) if impl == "torch" else causal_attention(*x, impl=impl)  # noqa: E731
+    assert_all_close(twice(run, [q, k, v], "native"), twice(run, in_double([q, k, v]), "torch"))
+    x, weight, bias, score, shift = drawn((5, 130, 3), (6, 3), (6,), (6, 2), (1,))
+    score = score.detach()[:, :1].mT.requires_grad_()
+    run = lambda x, impl: pooling(x[0], LENGTHS, *x[1:], "coded", impl=impl)  # noqa: E731
+    inputs = [x, weight, bias, score, shift]
+    assert_all_close(twice(run, inputs, "native"), twice(run, in_double(inputs), "torch"))
+
+
+def test_what_hooks_have_kept_otherwise_gives_the_same_gradients():
+    inputs = drawn(*[(2, 3, 9, 8)] * 3)
+    kept = torch.autograd.graph.saved_tensors_hooks(
+        lambda x: x.detach().clone(memory_format=torch.contiguous_format), lambda x: x
+    )
+    expected = outputs_and_gradients(causal_attention(*inputs, impl="native"), inputs)
+    with kept:
+        out = causal_attention(*inputs, impl="native")
+    assert all(map(torch.equal, outputs_and_gradients(out, inputs), expected))
+
+
+def test_a_view_with_the_other_sign_is_not_read_as_it_lies():
+    x = torch.randn(3, 40, dtype=torch.complex64).conj().imag
+    assert x.is_neg()
+    with pytest.raises(ValueError, match="x is a view of it with the other sign"):
+        dropout(x, 0.3, impl="native")
+    assert dropout.choose(x, 0.3) == "fused"

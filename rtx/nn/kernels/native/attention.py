@@ -34,7 +34,7 @@ def native_attention(
     q: Float[Tensor, "B H T K"], k: Float[Tensor, "B H T K"], v: Float[Tensor, "B H T K"], dropout: float = 0.0
 ) -> Float[Tensor, "B H T K"]:
     """Each position's look at itself and at every earlier one."""
-    q, k, v = autocast_inputs(q, k, v)
+    q, k, v = map(_side_by_side, autocast_inputs(q, k, v))  # outside: gradients of gradients pass it, too
     out: Tensor = _NativeAttention.apply(q, k, v, dropped(dropout), draw_seed() if dropout else 0)
     return out
 
@@ -43,7 +43,6 @@ class _NativeAttention(torch.autograd.Function):
     @staticmethod
     @without_autocast
     def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, zeros: int, seed: int) -> Tensor:
-        q, k, v = (_side_by_side(x) for x in (q, k, v))
         out, log_sums = _as_heads(v), q.new_empty(q.shape[:3])
         shape = _shape(q, k, v, out, zeros, seed)
         _call("attention_forward", shape, _workspace(shape, 0), q, k, v, out, log_sums)
@@ -57,7 +56,8 @@ class _NativeAttention(torch.autograd.Function):
         q, k, v, out, log_sums = ctx.saved_tensors
         if torch.is_grad_enabled():  # the gradient is to have a gradient
             return gradients_again(explicit_attention, (q, k, v, ctx.zeros, ctx.seed), gradients)
-        d_out = gradients[0] if gradients[0].stride() == out.stride() else _as_heads(v).copy_(gradients[0])
+        # where hooks have kept `out` it may come back laid out otherwise
+        out, d_out = (x if x.stride() == _as_heads(v).stride() else _as_heads(v).copy_(x) for x in (out, gradients[0]))
         d_q, d_k, d_v = (_as_heads(v) for _ in range(3))
         shape = _shape(q, k, v, out, ctx.zeros, ctx.seed)
         _call("attention_backward", shape, _workspace(shape, 1), q, k, v, out, log_sums, d_out, d_q, d_k, d_v)

@@ -32,14 +32,14 @@ void drop(int64_t rows, int64_t columns, uint64_t seed, int dropped, int rectifi
   });
 }
 
-// The gradient of the rectified kind: what of y is above zero has passed, and lives.
+// The gradient of the rectified kind: what of y is above zero, or no number, has passed, and lives.
 void drop_rectified_back(int64_t numbers, int dropped, int threads, const float *y, const float *d_y, float *d_x) {
   const Floats rescale = spread(65536.0f / (65536 - dropped)), none{};
   constexpr int64_t TOGETHER = 2048;  // numbers that a thread takes at a time
   share((numbers + TOGETHER - 1) / TOGETHER, threads, [=](int64_t part, int) {
     for (int64_t i = part * TOGETHER; i < numbers && i < (part + 1) * TOGETHER; i += LANES) {
       const int left = count(numbers - i);
-      store(d_x + i, load(y + i, left) > none ? load(d_y + i, left) * rescale : none, left);
+      store(d_x + i, load(y + i, left) <= none ? none : load(d_y + i, left) * rescale, left);
     }
   });
 }

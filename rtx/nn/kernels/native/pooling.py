@@ -32,6 +32,8 @@ def native_pooling(
     x: Tensor, lengths: Tensor, weight: Tensor, bias: Tensor, score: Tensor | None, shift: Tensor | None, leak: str
 ) -> Tensor:
     """The context, of the arguments that `pooling` takes."""
+    # outside: gradients of gradients pass it, too
+    score, shift = (None if part is None else part.contiguous() for part in (score, shift))
     c: Tensor = _NativePooling.apply(x, lengths, weight, bias, score, shift, leak)
     return c
 
@@ -52,7 +54,6 @@ class _NativePooling(torch.autograd.Function):
         leak: str,
     ) -> Tensor:
         lengths, w = lengths.long().contiguous(), torch.cat([weight, bias[:, None]], 1).t().contiguous()
-        score, shift = (None if part is None else part.contiguous() for part in (score, shift))
         mass, total = x.new_empty(len(x)), x.new_empty(len(x), len(weight))
         layer = _layer(x, w, score, shift, leak)
         library().pooling_forward(layer, *map(_pointer, (x, lengths, mass, total)))
