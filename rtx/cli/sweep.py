@@ -27,7 +27,7 @@ from rtx.cli.train import (
 )
 from rtx.tasks import task_by_name
 from rtx.training.ledger import LEDGER
-from rtx.training.recipe import load_recipe
+from rtx.training.recipe import as_setting, load_recipe
 
 if TYPE_CHECKING:
     from optuna import Study
@@ -84,7 +84,7 @@ def sweep_(
     from rtx.training.run import train
 
     best = finished(study)[0].params
-    settings = [f"{key}={value}" for key, value in best.items()]
+    settings = [as_setting(key, value) for key, value in best.items()]
     more = ["--precision", precision] if precision != "32-true" else []
     command = as_typed(recipe, model, variant, scale, seed, epochs, settings, *more)
     path = train(sweep.plan(best), seed, epochs, True, command, runs, results, **times, **device)

@@ -140,7 +140,7 @@ def how_to_go_on(stop: "Stopped", resume: bool) -> NoReturn:
 
 
 def parse_setting(text: str) -> tuple[str, Any]:
-    """`key=value`, the value read as TOML reads it (numbers, true, lists), else as text.
+    """`key=value`, the value read as TOML reads it (numbers, true, lists), else as text; true and false in any case.
 
     Raises:
         ValueError: if there is no `=`.
@@ -148,6 +148,8 @@ def parse_setting(text: str) -> tuple[str, Any]:
     key, equals, value = text.partition("=")
     if not equals or not key or not value:
         raise ValueError(f"--set: expected key=value, got {text!r}")
+    if value.strip().lower() in ("true", "false"):  # TOML knows neither True, as Python writes it, nor TRUE
+        return key, value.strip().lower() == "true"
     try:
         return key, tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:

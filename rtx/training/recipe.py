@@ -1,5 +1,6 @@
 """Recipes: one TOML file per table of the papers, with each model's hyper-parameters, number and variants."""
 
+import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -84,6 +85,9 @@ class Settings:
         check_choice("optimizer", self.optimizer, OPTIMIZERS)
         check_choice("reduction", self.reduction, ("sum", "mean"))
         check_choice("order", self.order, ORDERS)
+        for name in ("carry", "slide"):
+            if not isinstance(getattr(self, name), bool):
+                raise ValueError(f"{name}: expected true or false, got {getattr(self, name)!r}")
         if self.carry and self.order != "columns":
             raise ValueError(
                 f"carry: expected order 'columns', which keeps a text's pieces in order, got {self.order!r}"
@@ -95,8 +99,19 @@ class Settings:
                 check_positive(name, getattr(self, name))
         for name in ("learning_rate", "clip", "anneal", "stop_at", "seconds"):
             value = getattr(self, name)
-            if value is not None and not (isinstance(value, int | float) and value > 0):
+            if value is not None and not (_is_number(value) and value > 0):
                 raise ValueError(f"{name}: expected a number above 0, got {value!r}")
+        if self.learning_rate == math.inf:
+            raise ValueError(f"learning_rate: expected a finite number, got {self.learning_rate!r}")
+        for name in ("weight_decay", "ar", "tar"):
+            value = getattr(self, name)
+            if not (_is_number(value) and 0 <= value < math.inf):
+                raise ValueError(f"{name}: expected a finite number of at least 0, got {value!r}")
+
+
+def _is_number(value: Any) -> bool:
+    """Whether it is one; Python counts true and false among them."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True)
@@ -169,7 +184,7 @@ class Recipe:
         chosen = Settings(**settings)
         if chosen.carry and "context" in of_task:  # what came before is in the state
             arguments["context"] = 0
-        changed = "".join(f"+{k}={v}" for k, v in sorted((overrides or {}).items()))
+        changed = "".join(f"+{as_setting(k, v)}" for k, v in sorted((overrides or {}).items()))
         return Plan(self, row, model, task, variant + changed, scale, hyperparameters, chosen, arguments)
 
     def _row(self, row: str) -> dict[str, Any]:
@@ -189,6 +204,11 @@ class Plan:
     hyperparameters: dict[str, Any]
     settings: Settings
     task_arguments: dict[str, Any] = field(default_factory=dict)
+
+
+def as_setting(key: str, value: Any) -> str:
+    """`key=value` as it is typed after `--set`: true and false as in TOML."""
+    return f"{key}={str(value).lower() if isinstance(value, bool) else value}"
 
 
 def recipe_names() -> list[str]:

@@ -106,6 +106,8 @@ def test_bad_input_ends_in_one_line_and_code_2(rtx, words, message):
         ("a=1e-3", ("a", 1e-3)),
         ("a=gru", ("a", "gru")),
         ("a=true", ("a", True)),
+        ("a=False", ("a", False)),
+        ("a=TRUE", ("a", True)),
         ("a=x=y", ("a", "x=y")),
     ],
 )

@@ -169,6 +169,7 @@ def test_overrides_reach_model_and_settings_and_are_named_in_the_variant(recipe)
     assert plan.hyperparameters["window"] == 5 and plan.hyperparameters["norm"] == "pre"
     assert plan.settings.learning_rate == 0.5
     assert plan.variant == "pre+learning_rate=0.5+window=5"
+    assert recipe.plan("gru", overrides={"slide": False}).variant.endswith("+slide=false")
 
 
 @pytest.mark.parametrize(
@@ -181,6 +182,13 @@ def test_overrides_reach_model_and_settings_and_are_named_in_the_variant(recipe)
         (("gru", None, {"epochs": 0}), "epochs: expected a whole number of at least 1, got 0"),
         (("gru", None, {"learning_rate": "fast"}), "learning_rate: expected a number above 0, got 'fast'"),
         (("gru", None, {"learning_rate": float("nan")}), "learning_rate: expected a number above 0, got nan"),
+        (("gru", None, {"learning_rate": float("inf")}), "learning_rate: expected a finite number, got inf"),
+        (("gru", None, {"learning_rate": True}), "learning_rate: expected a number above 0, got True"),
+        (("gru", None, {"weight_decay": -0.1}), "weight_decay: expected a finite number of at least 0, got -0.1"),
+        (("gru", None, {"ar": float("nan")}), "ar: expected a finite number of at least 0, got nan"),
+        (("gru", None, {"tar": "much"}), "tar: expected a finite number of at least 0, got 'much'"),
+        (("gru", None, {"slide": "no"}), "slide: expected true or false, got 'no'"),
+        (("gru", None, {"carry": 1, "order": "columns"}), "carry: expected true or false, got 1"),
         (
             ("gru", None, {"optimizer": "adamw"}),
             "optimizer: 'adamw' is unknown, allowed are sgd, adam, nt-asgd; did you",

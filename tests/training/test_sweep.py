@@ -7,6 +7,7 @@ import re
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import optuna
 import pytest
@@ -72,6 +73,15 @@ def test_a_run_whose_loss_explodes_has_failed_and_the_others_go_on(recipe, tmp_p
     (failed,) = study.get_trials(states=(TrialState.FAIL,))
     assert re.match(r"(loss|gradient norm): became", failed.user_attrs["error"])
     assert len(sweep.run(**CPU).trials) == 2  # it is not tried again
+
+
+def test_a_run_whose_validation_is_nan_has_failed_and_is_not_taken_again(recipe, tmp_path, monkeypatch):
+    found = iter([float("nan"), 0.5])  # a third run would raise StopIteration
+    monkeypatch.setattr(sweeps, "fit", lambda *_, **__: SimpleNamespace(validation=next(found), epoch=1))
+    study = Sweep(recipe, "gru", {"learning_rate": [1e-3, 1e-2]}, runs=tmp_path).run(**CPU)
+    assert [trial.params["learning_rate"] for trial in finished(study)] == [1e-2]
+    (failed,) = study.get_trials(states=(TrialState.FAIL,))
+    assert re.match(r"validation: became nan in .*, expected a number", failed.user_attrs["error"])
 
 
 @pytest.mark.parametrize(
@@ -167,3 +177,11 @@ def test_two_processes_share_a_sweep_that_survives_one_of_them(tmp_path, capsys)
     assert re.search(rf"^ *{rate} ", shown, re.MULTILINE) and result["budget"] is None
     (picture,) = tmp_path.rglob("sweep.png")
     assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_command_of_a_tested_sweep_writes_true_and_false_as_train_reads_them(tmp_path):
+    places = ["--runs", str(tmp_path / "runs"), "--results", str(tmp_path / "results")]
+    main(["sweep", "tiny", "gru", "--set", "learning_rate=1e-3", "--set", "slide=False", "--test", *places])
+    (path,) = (tmp_path / "results").rglob("*.json")
+    result = json.loads(path.read_text())
+    assert result["variant"].endswith("+slide=false") and "--set slide=false" in result["command"]
