@@ -1,5 +1,6 @@
 """What an experiment is: its examples, its loss, its score. One `Task` object holds all three."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, overload, runtime_checkable
@@ -79,10 +80,10 @@ class Text(Protocol):
 
 
 def mean_metric() -> "Metric":
-    """torchmetrics' mean of values, each with its weight."""
+    """torchmetrics' mean of values, each with its weight; NaN as soon as one of them is."""
     from torchmetrics import MeanMetric  # takes a second to import
 
-    return MeanMetric()
+    return MeanMetric(nan_strategy=math.nan)  # NaN stands in for NaN: "warn" leaves it out, "disable" all weights
 
 
 def mean_of(total: "Callable[[Tensor, Batch], Sum]") -> "Callable[[Tensor, Batch], tuple[Tensor, ...]]":

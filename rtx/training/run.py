@@ -1,5 +1,6 @@
 """Train one model of a recipe, choose its epoch by validation, test it once, and write it to the ledger."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,7 @@ def train(
 
     Raises:
         ValueError: if an unfinished run is in the way, no checkpoint of it is whole, or it is another plan's; if the
-            same run is under way; if the loss or a gradient is no longer finite.
+            same run is under way; if the loss or a gradient is no longer finite, or a score is NaN.
         Stopped: if the run was stopped by a signal or its time, and can be resumed.
         OSError: if a file cannot be written; the checkpoints before it are whole.
     """
@@ -67,14 +68,23 @@ def train(
 
 
 def _test(done: Fit) -> tuple[float, Scores]:
-    """The test score, and whatever else the task measures of what the model writes."""
+    """The test score, and whatever else the task measures of what the model writes.
+
+    Raises:
+        ValueError: if the score is not finite.
+    """
     task = done.trainee.task
+    details: Scores = {}
     if task.examine is None:
         with quiet():
-            return done.trainer.test(done.trainee, verbose=False)[0]["test"], {}
-    with torch.no_grad(), evaluating(done.trainee.model):
-        details = task.examine(done.trainee.model, "test", done.trainee.settings.limit_evaluation)
-    return float(next(iter(details.values()))), details
+            test = done.trainer.test(done.trainee, verbose=False)[0]["test"]
+    else:
+        with torch.no_grad(), evaluating(done.trainee.model):
+            details = task.examine(done.trainee.model, "test", done.trainee.settings.limit_evaluation)
+        test = float(next(iter(details.values())))
+    if not math.isfinite(test):
+        raise ValueError(f"test: became {test} with the weights of epoch {done.epoch}, expected a finite number")
+    return test, details
 
 
 def _result(plan: Plan, run: Fit, seed: int, test: float, details: Scores, command: str) -> ledger.Result:

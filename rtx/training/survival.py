@@ -145,8 +145,15 @@ class Survival(Callback):
             log.warning("stopping when this validation has ended; asked again, at once")
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Keep the weights of the best epoch, as they were validated."""
+        """Keep the weights of the best epoch, as they were validated.
+
+        Raises:
+            ValueError: if the score is NaN.
+        """
         score = float(trainer.callback_metrics["validation"])
+        if math.isnan(score):
+            where = f"epoch {trainer.current_epoch + 1}, step {trainer.global_step}"
+            raise ValueError(f"validation: became nan at {where}, expected a number; {self.kept()}")
         if math.isnan(self.score) or (score < self.score if self.mode == "min" else score > self.score):
             self.epoch, self.score = trainer.current_epoch, score
             if trainer.is_global_zero:

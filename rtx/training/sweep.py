@@ -5,6 +5,7 @@ The storage is Optuna's journal, which needs no server. The test split is never 
 
 import json
 import logging
+import math
 import os
 import socket
 import threading
@@ -88,7 +89,8 @@ class Sweep:
     def run(self, **training: Any) -> optuna.Study:
         """Take run after run from the grid, until all are done or taken by others; see `fit` for the arguments.
 
-        A run that died is taken again, and goes on from its last checkpoint. One whose loss exploded has failed.
+        A run that died is taken again, and goes on from its last checkpoint. One whose loss exploded, or whose
+        validation is NaN, has failed.
 
         Raises:
             Stopped: if asked to; the run it came in is taken up by the next process that sweeps.
@@ -102,6 +104,8 @@ class Sweep:
                 try:
                     with alone_in(folder):
                         done = fit(plan, self.seed, folder, self.epochs, has_checkpoint(folder), **training)
+                    if math.isnan(done.validation):  # Optuna takes no such value, and the run would be taken again
+                        raise ValueError(f"validation: became nan in {folder}, expected a number")
                 except ValueError as error:
                     trial.set_user_attr("error", str(error))
                     study.tell(trial, state=TrialState.FAIL)

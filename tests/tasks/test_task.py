@@ -7,7 +7,7 @@ from rtx.tasks import task_by_name
 from rtx.tasks.classification import percent_correct, summed_cross_entropy
 from rtx.tasks.loader import BatchOrder
 from rtx.tasks.music import frame_nll
-from rtx.tasks.task import Example, Examples, collate, real_steps
+from rtx.tasks.task import Example, Examples, collate, mean_metric, real_steps
 from rtx.tasks.toy import add, solved, squared_error
 from rtx.training.batches import evaluation_batches
 
@@ -114,6 +114,15 @@ def test_sequence_losses_and_scores_are_the_textbook_ones():
     correct = percent_correct()
     correct.update(logits, batch.targets)
     torch.testing.assert_close(correct.compute(), torch.tensor(200 / 3))
+
+
+def test_the_mean_of_values_weighs_them_and_is_nan_if_one_of_them_is():
+    metric = mean_metric()
+    for value, weight in ((1.0, 3), (5.0, 1)):
+        metric.update(torch.tensor(value), torch.tensor(weight))
+    assert metric.compute() == 2
+    metric.update(torch.tensor(float("nan")), torch.tensor(2))
+    assert metric.compute().isnan()
 
 
 def test_batches_by_length_hold_every_sequence_once_with_the_least_padding():

@@ -185,6 +185,26 @@ def test_a_loss_that_explodes_stops_the_run_with_its_step_and_rate(recipe, run):
         run(plan)
 
 
+@pytest.mark.parametrize(
+    ("split", "message"),
+    [
+        ("validation", r"validation: became nan at epoch 1, step 4, expected a number; .*last.ckpt is from before"),
+        ("test", r"test: became nan with the weights of epoch \d, expected a finite number"),
+    ],
+)
+def test_a_score_that_is_nan_in_one_batch_ends_the_run_without_a_result(
+    recipe, tiny_task, run, monkeypatch, tmp_path, split, message
+):
+    def broken(asked):
+        first, *others = tiny_task.split(asked)
+        return [Example(first.inputs, first.target.clone().fill_(float("nan"))) if asked == split else first, *others]
+
+    monkeypatch.setitem(TASKS, "tiny", lambda: replace(tiny_task, examples=broken))
+    with pytest.raises(ValueError, match=message):
+        run(recipe.plan("gru"))
+    assert not (tmp_path / "results").exists()
+
+
 @pytest.mark.parametrize("reduction", ["mean", "sum"])
 @pytest.mark.parametrize("limit", [16, 12])  # 12: the last update has one batch of 4, or one of 4 out of 8
 def test_accumulated_batches_are_one_larger_batch(recipe, run, tmp_path, reduction, limit):
