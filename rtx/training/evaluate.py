@@ -25,13 +25,14 @@ def evaluate(checkpoint: Path, split: str = "test", limit: int | None = None) ->
 
     Raises:
         ValueError: if the file is no checkpoint, the split is unknown, or the data give other tokens than the
-            checkpoint's, as the standard library's texts do in another version of Python.
+            checkpoint's, as the standard library's texts do in another version of Python; if the data are others than
+            those it was trained on, or it predicts NaN.
     """
     check_choice("split", split, SPLITS)
     card, network = read_card(checkpoint), load_checkpoint(checkpoint)
     task = _task(checkpoint, card)
     with evaluating(network):
-        scores: Scores = {task.metric: _metric(task, network, split, limit, card)}
+        scores: Scores = {task.metric: _metric(checkpoint, task, network, split, limit, card)}
         return scores | (task.examine(network, split, limit) if task.examine else {})  # type: ignore[arg-type]
 
 
@@ -40,10 +41,18 @@ def _task(checkpoint: Path, card: dict[str, Any]) -> Task:
     ours, given = (tuple(text.to_json() for text in texts) for texts in (task.texts, load_texts(checkpoint)))
     if given and ours != given:
         raise ValueError(f"{checkpoint}: its tokens are not those of {task.name} here, whose data must be others")
+    trained, here = card.get("data_sha256"), task.sha256()
+    if trained and here != trained:
+        raise ValueError(
+            f"{checkpoint}: it was trained on data of {task.name} with checksum {trained[:12]}, those here have "
+            f"{here and here[:12]}; put the former data in their place, or train again"
+        )
     return task
 
 
-def _metric(task: Task, network: torch.nn.Module, split: str, limit: int | None, card: dict[str, Any]) -> float:
+def _metric(
+    checkpoint: Path, task: Task, network: torch.nn.Module, split: str, limit: int | None, card: dict[str, Any]
+) -> float:
     """The metric, read as the run's test was: a text carried on, or a segment slid along it."""
     metric, state, carry = task.scorer(), None, card.get("carry")
     for batch in evaluation_batches(task, split, bool(carry), limit):
@@ -53,5 +62,7 @@ def _metric(task: Task, network: torch.nn.Module, split: str, limit: int | None,
             predictions = slide(network, batch.inputs)
         else:
             predictions = task.predict(network, batch)
+        if task.loss(predictions, batch).total.isnan():  # a share of right answers would not show it
+            raise ValueError(f"{checkpoint}: predicts nan on the {split} split of {task.name}, expected numbers")
         metric.update(*task.measured(predictions, batch))
     return float(metric.compute())

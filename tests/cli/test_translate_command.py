@@ -101,6 +101,18 @@ def test_evaluate_scores_tasks_of_numbers_too(tmp_path):
     assert evaluate(path) == {task.metric: pytest.approx(expected)}
 
 
+def test_evaluate_refuses_other_data_and_a_model_that_predicts_nan(tmp_path):
+    path, network = tmp_path / "digits.safetensors", rtx.build("digits", "gru", d_model=4)
+    trained, here = "0123456789ab" + 52 * "0", task_by_name("digits").sha256()
+    save_checkpoint(path, network, "digits", "gru", {"d_model": 4}, data_sha256=trained)
+    with pytest.raises(ValueError, match=rf"data of digits with checksum 0123456789ab, those here have {here[:12]};"):
+        evaluate(path)
+    torch.nn.init.constant_(next(network.parameters()), float("nan"))
+    save_checkpoint(path, network, "digits", "gru", {"d_model": 4}, data_sha256=here)
+    with pytest.raises(ValueError, match=r"digits.safetensors: predicts nan on the test split of digits"):
+        evaluate(path)
+
+
 def test_a_carried_state_is_carried_in_evaluation_too(tmp_path):
     path = tmp_path / "c.safetensors"
     arguments, sizes = {"context": 0, "scored": 50}, {"d_model": 4}
