@@ -175,7 +175,7 @@ def cache_pointer(
     seen = (age > 0) & (age <= window)  # (T, S)
     # p_cache(w) ∝ Σ_i 1[w = x_{i+1}] exp(θ h_t · h_i)
     scores = (theta * hidden @ keys.transpose(1, 2)).masked_fill(~seen, -torch.inf)
-    weights = scores.softmax(-1).nan_to_num(0.0)  # (B, T, S); a row that sees nothing is zero
+    weights = torch.where(seen.any(-1)[:, None], scores.softmax(-1), 0)  # (B, T, S); a row that sees nothing is zero
     p_cache = logits.new_zeros(B, T, V).scatter_add(-1, values[:, None].expand(-1, T, -1), weights.to(logits.dtype))
     share = mix * seen.any(-1)[:, None].to(logits.dtype)
     # added as logarithms: a word too unlikely for its probability to be told from 0 still has one

@@ -130,6 +130,13 @@ def test_a_word_that_followed_the_same_state_becomes_likelier():
     torch.testing.assert_close(log_p.exp()[0, 1], torch.tensor([0.1, 0.1, 0.1, 0.6, 0.1]))
 
 
+def test_a_state_that_is_nan_is_not_hidden():
+    hidden = torch.ones(1, 3, 4)
+    hidden[0, 1] = torch.nan
+    log_p, _ = cache_pointer(hidden, torch.zeros(1, 3, dtype=torch.long), torch.zeros(1, 3, 5))
+    assert log_p[0, 0].isfinite().all() and log_p[0, 1:, 0].isnan().all()
+
+
 @pytest.mark.parametrize(
     ("argument", "message"),
     [
