@@ -121,7 +121,7 @@ def as_typed(
     words += ["--seed", str(seed)]
     words += ["--epochs", str(epochs)] if epochs else []
     words += [word for setting in settings for word in ("--set", setting)]
-    return " ".join([*words, *more])
+    return shlex.join([*words, *more])
 
 
 def how_to_go_on(stop: "Stopped", resume: bool) -> NoReturn:

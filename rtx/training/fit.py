@@ -16,6 +16,7 @@ from lightning.pytorch.plugins.environments import SLURMEnvironment
 from rtx.tasks import build, task_by_name
 from rtx.training.compiling import compile_model
 from rtx.training.graphs import record_steps
+from rtx.training.ledger import file_name
 from rtx.training.module import Trainee
 from rtx.training.progress import loggers, progress_bar
 from rtx.training.recipe import Plan
@@ -48,7 +49,7 @@ class Fit(NamedTuple):
 def run_folder(plan: Plan, seed: int, runs: Path = Path("runs")) -> Path:
     """Where a run keeps its checkpoints and logs."""
     scale = "" if plan.scale == "full" else f"{plan.scale}-"
-    return runs / plan.recipe.name / f"{plan.row}-{scale}{plan.variant}-s{seed}"
+    return runs / plan.recipe.name / f"{file_name(f'{plan.row}-{scale}{plan.variant}')}-s{seed}"
 
 
 def fit(

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import platform
+import re
 import secrets
 import subprocess
 from collections.abc import Iterator
@@ -19,6 +20,8 @@ from rtx.training.files import write_whole
 
 LEDGER = Path("results")
 LARGEST = 2**20  # bytes; a run's file has one or two thousand
+LONGEST = 180  # bytes of a name; most systems end at 255, and seed, time and ending follow
+NOT_IN_NAMES = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|\ud800-\udfff]')  # one of the systems cannot hold it
 
 
 @dataclass(frozen=True)
@@ -73,10 +76,23 @@ def write_result(result: Result, ledger: Path = LEDGER, ended: str | None = None
     """
     folder = ledger / result.recipe
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{result.model}-{result.variant}-s{result.seed}-{ended or stamp()}.json"
+    name = file_name(f"{result.model}-{result.variant}")
+    path = folder / f"{name}-s{result.seed}-{ended or stamp()}.json"
     table = asdict(result)
     write_whole(path, (json.dumps(table | {"sha256": _sha256(table)}, indent=2) + "\n").encode())
     return path
+
+
+def file_name(text: str) -> str:
+    """A text as a part of a file's name: itself, where a name can hold it.
+
+    Else with "_" for what no name can hold, cut where it is too long, and with a checksum: two texts never share one.
+    """
+    name = NOT_IN_NAMES.sub("_", text)
+    if name == text and len(text.encode()) <= LONGEST:
+        return text
+    checksum = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:8]
+    return name.encode()[: LONGEST - len(checksum) - 1].decode(errors="ignore") + f"-{checksum}"
 
 
 def stamp() -> str:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from rtx.cli import main
-from rtx.cli.train import parse_setting
+from rtx.cli.train import Scale, as_typed, parse_setting
 from rtx.models import MODELS, TRANSLATORS, WHOLE
 from rtx.models.cards import CARDS
 
@@ -113,6 +114,12 @@ def test_bad_input_ends_in_one_line_and_code_2(rtx, words, message):
 )
 def test_settings_are_read_as_toml_or_text(text, expected):
     assert parse_setting(text) == expected
+
+
+def test_a_command_can_be_typed_again_with_blanks_and_quotes_in_a_value():
+    setting = "path=/home/me/it's mine.txt"
+    command = as_typed("ptb-char", "gru", None, Scale.quick, 0, None, [setting])
+    assert shlex.split(command)[-2:] == ["--set", setting]
 
 
 def test_table_prints_markdown_from_the_ledger_alone(rtx, tmp_path):

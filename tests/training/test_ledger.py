@@ -4,12 +4,13 @@ import json
 import math
 import random
 import re
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 
 import pytest
 
-from rtx.training.ledger import Result, read_result, read_results, write_result
+from rtx.training.fit import run_folder
+from rtx.training.ledger import LONGEST, Result, file_name, read_result, read_results, write_result
 from rtx.training.recipe import load_recipe, recipe_names
 from rtx.training.table import best_runs, rows, to_html, to_markdown
 
@@ -45,6 +46,25 @@ def test_runs_never_overwrite_each_other(tmp_path):
         write_result(result(), tmp_path)
     assert len(list(read_results("tiny", tmp_path))) == 20
     assert list(tmp_path.rglob("*.partial")) == []
+
+
+@pytest.mark.parametrize("value", ["/home/me/my.txt", "../" * 200, "C:\\a?", "ä" * 300, "\0"])
+def test_a_run_has_one_folder_and_one_file_whatever_its_settings_hold(recipe, tmp_path, value):
+    plan = recipe.plan("gru")
+    folders = [run_folder(replace(plan, variant=f"plain+path={path}"), 0, tmp_path) for path in (value, f"{value}_")]
+    assert len({*folders}) == 2
+    for folder in folders:
+        folder.mkdir(parents=True)
+        assert folder.parent == tmp_path / "tiny"
+    path = write_result(result(variant=f"plain+path={value}"), tmp_path / "results")
+    assert path.parent == tmp_path / "results" / "tiny" and read_result(path).variant == f"plain+path={value}"
+
+
+@pytest.mark.parametrize(
+    "text", ["gru-adam+learning_rate=0.002", "lstm-same-seconds+seconds=150", "ö" * (LONGEST // 2)]
+)
+def test_what_a_file_name_can_hold_stays_as_it_is(text):
+    assert file_name(text) == text
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"recipe": "tiny"}', json.dumps(asdict(result()) | {"more": 1})])
