@@ -1,5 +1,6 @@
 """A recipe's table: the paper's number beside ours, read from the ledger and from nowhere else."""
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Sequence
@@ -42,20 +43,34 @@ class Row(NamedTuple):
 
 
 def cells(recipe: Recipe, ledger: Path = LEDGER) -> dict[str, list[list[Result]]]:
-    """Each row's runs, those of one variant, scale, budget and hardware together: they differ in their seeds.
+    """Each row's runs, those that differ in nothing but their seeds together, in the order of these.
+
+    They share variant, scale, budget, hardware, metric, data and size. Of a seed that was run twice the newest counts.
 
     Raises:
         ValueError: if a file of the ledger is damaged.
     """
     runs = defaultdict(list)
     for result in read_results(recipe.name, ledger):
-        runs[result.model, result.scale, result.variant, result.budget, result.hardware].append(result)
+        runs[_shared(result)].append(result)
     found = sorted(runs.items(), key=str)
-    return {model: [group for key, group in found if key[0] == model] for model in recipe.models}
+    return {model: [_by_seed(group) for key, group in found if key[0] == model] for model in recipe.models}
+
+
+def _shared(result: Result) -> tuple[str | int | None, ...]:
+    """What runs of one line have in common, the model first."""
+    how = (result.scale, result.variant, result.budget, result.hardware)
+    return (result.model, *how, result.metric, result.data_sha256, result.parameters)
+
+
+def _by_seed(runs: Sequence[Result]) -> list[Result]:
+    """One run per seed, the last, in the order of the seeds."""
+    newest = {run.seed: run for run in runs}
+    return [newest[seed] for seed in sorted(newest)]
 
 
 def rows(recipe: Recipe, ledger: Path = LEDGER) -> list[Row]:
-    """One line per row, scale, variant and budget; seeds are averaged. "not run" where the ledger has nothing.
+    """One line per group of `cells`; seeds are averaged. "not run" where the ledger has nothing.
 
     Raises:
         ValueError: if a file of the ledger is damaged.
@@ -76,27 +91,28 @@ def printed(recipe: Recipe, model: str) -> str:
 def best_runs(recipe: Recipe, ledger: Path = LEDGER) -> dict[str, Result]:
     """Each row's finished run of the recipe's default variant, full scale and budget that validated best.
 
-    Runs with other learning rates count, too: validation chooses. Models without one are left out. Which score is
-    better, the recipe's task says.
+    Runs with other learning rates count, too: validation chooses. Models without one are left out, as are runs whose
+    validation is no finite number. Which score is better, the recipe's task says.
     """
     better = max if task_by_name(recipe.task).best == "max" else min
     runs = defaultdict(list)
     for result in read_results(recipe.name, ledger):
         variant = re.sub(r"\+learning_rate=[^+]*$", "", result.variant)
-        if (variant, result.scale, result.budget) == (recipe.default_variant, "full", None):
+        asked = (variant, result.scale, result.budget) == (recipe.default_variant, "full", None)
+        if asked and math.isfinite(result.validation):
             runs[result.model].append(result)
     return {model: better(found, key=lambda r: r.validation) for model, found in runs.items()}
 
 
 def row(paper: str, runs: Sequence[Result]) -> Row:
-    """The line of runs that differ in their seeds."""
+    """The line of runs that differ in their seeds, in the order of these."""
     first = runs[0]
     return Row(
         model=first.model,
         paper=paper,
         ours=_spread([r.test for r in runs]),
         variant=first.variant if first.scale == "full" else f"{first.variant}, {first.scale}",
-        seeds=", ".join(str(r.seed) for r in sorted(runs, key=lambda r: r.seed)),
+        seeds=", ".join(str(r.seed) for r in runs),
         epoch=", ".join(str(r.epoch) for r in runs),
         validation=_spread([r.validation for r in runs]),
         budget=f"{first.budget or 'full'}, {mean(r.seconds for r in runs) / 60:.0f} min",

@@ -89,6 +89,30 @@ def test_the_table_averages_seeds_and_says_what_was_not_run(recipe, tmp_path):
     assert table[2].seeds == "0, 1"
 
 
+@pytest.mark.parametrize("change", [{"metric": "bits"}, {"data_sha256": "other"}, {"parameters": 1001}])
+def test_runs_on_other_data_or_of_another_size_have_a_line_of_their_own(recipe, tmp_path, change):
+    write_result(result(test=2.0), tmp_path)
+    write_result(result(test=3.0, seed=1, **change), tmp_path)
+    assert sorted(row.ours for row in rows(recipe, tmp_path) if row.model == "gru") == ["2.000", "3.000"]
+
+
+def test_a_seed_counts_once_by_its_newest_run_and_epochs_stand_in_the_order_of_seeds(recipe, tmp_path):
+    for ended, changes in [
+        ("1", {"seed": 10, "epoch": 30, "test": 4.0}),
+        ("2", {"seed": 2, "epoch": 20, "test": 9.0}),
+        ("3", {"seed": 2, "epoch": 21, "test": 2.0}),
+    ]:
+        write_result(result(**changes), tmp_path, ended)
+    line = rows(recipe, tmp_path)[1]
+    assert (line.seeds, line.epoch, line.ours) == ("2, 10", "21, 30", f"3.000 ± {math.sqrt(2):.3f}")
+
+
+def test_a_run_whose_validation_is_no_number_is_never_the_best(recipe, tmp_path):
+    for ended, validation in enumerate([math.nan, 3.0, -math.inf, 2.0]):
+        write_result(result(variant=recipe.default_variant, validation=validation), tmp_path, str(ended))
+    assert best_runs(recipe, tmp_path)["gru"].validation == 2.0
+
+
 def test_a_rows_best_run_is_the_one_that_validated_best_at_any_rate(recipe, tmp_path):
     own = recipe.default_variant
     for validation, changes in [
