@@ -11,7 +11,7 @@ from torch import nn
 
 from rtx.models.awd_lstm import Cached, cache_pointer
 from rtx.tasks.task import Example, Scores, Split, collate
-from rtx.tasks.windows import perplexity
+from rtx.tasks.windows import perplexity, tokens_measured
 
 
 @torch.no_grad()
@@ -38,12 +38,12 @@ def examine_stream(
         batch = collate([pieces[i]], "token")
         inputs, targets = batch.inputs.to(device), batch.targets.to(device)
         if not carries:
-            plain.update(model(inputs).float().cpu(), batch.targets)
+            plain.update(*tokens_measured(model(inputs).float().cpu(), batch))
             continue
         hidden, state = model.backbone.read(model.embed(inputs), state)  # type: ignore[operator, union-attr]
         logits = model.decoder(hidden)  # type: ignore[operator]
         mixed, past = cache_pointer(hidden, targets, logits, past)
-        plain.update(logits.float().cpu(), batch.targets)
-        cached.update(mixed.float().cpu(), batch.targets)
+        plain.update(*tokens_measured(logits.float().cpu(), batch))
+        cached.update(*tokens_measured(mixed.float().cpu(), batch))
     found: Scores = {"perplexity": float(plain.compute())}
     return found | {"perplexity with cache": float(cached.compute())} if carries else found

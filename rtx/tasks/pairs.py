@@ -11,7 +11,6 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -20,10 +19,8 @@ from torch.nn.utils.rnn import pad_sequence
 from rtx.nn.kernels.cross_entropy import cross_entropy
 from rtx.nn.validate import check_choice
 from rtx.tasks.subwords import BEGIN, END, PAD, Subwords, one_blank
-from rtx.tasks.task import IGNORED, SPLITS, Batch, Example, Scores, Split, Sum, Task, Text, widened
-
-if TYPE_CHECKING:
-    from torchmetrics import Metric
+from rtx.tasks.task import IGNORED, SPLITS, Batch, Example, Scores, Split, Sum, Task, Text, mean_of, widened
+from rtx.tasks.windows import perplexity
 
 Pair = tuple[str, str]
 """A source sentence and its target sentence."""
@@ -82,7 +79,7 @@ def pair_task(
         per="pair",
         examples=tokens,
         loss=target_cross_entropy,
-        measured=lambda predictions, batch: (widened(predictions), batch.targets[:, 1:]),
+        measured=mean_of(target_cross_entropy),
         scorer=perplexity,
         metric="perplexity per token" + (f" ({note})" if note else ""),
         best="min",
@@ -98,13 +95,6 @@ def target_cross_entropy(predictions: Tensor, batch: Batch) -> Sum:
     following = batch.targets[:, 1:]
     real = following != IGNORED
     return Sum(cross_entropy(widened(predictions[real]), following[real], IGNORED), real.sum())
-
-
-def perplexity() -> "Metric":
-    """torchmetrics' perplexity: e to the mean cross-entropy of a token."""
-    from torchmetrics.text import Perplexity
-
-    return Perplexity(ignore_index=IGNORED)
 
 
 @torch.no_grad()

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from rtx.nn.kernels.cross_entropy import cross_entropy
 from rtx.nn.validate import check_positive
-from rtx.tasks.task import IGNORED, Batch, Example, Examples, Sum, widened
+from rtx.tasks.task import IGNORED, Batch, Example, Examples, Sum, mean_metric, mean_of, widened
 
 if TYPE_CHECKING:
     from torchmetrics import Metric
@@ -56,30 +56,30 @@ def token_nll(predictions: Tensor, batch: Batch) -> Sum:
     return Sum(total, scored.sum())
 
 
-def tokens_measured(predictions: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
-    """What `perplexity` takes, of the same logits."""
-    logits, targets = _scored(predictions, batch)
-    return logits[None], targets[None]
-
-
-def _scored(predictions: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
-    """The scored tokens' logits (N, V), and these tokens."""
-    scored = batch.targets != IGNORED
-    return widened(predictions[scored] if predictions.ndim == 3 else predictions), batch.targets[scored]
+tokens_measured = mean_of(token_nll)
+"""What `perplexity` and `bits` take, of the same logits."""
 
 
 def perplexity() -> "Metric":
-    """torchmetrics' perplexity: exp of the mean -log p of the scored tokens."""
-    from torchmetrics.text import Perplexity
+    """exp of the mean -log p of the scored tokens.
 
-    return Perplexity(ignore_index=IGNORED)
+    torchmetrics' own takes the logarithm of a softmax, infinite where a token costs more than 103 nats.
+    """
+    from torchmetrics.metric import CompositionalMetric
+
+    return CompositionalMetric(_exp, mean_metric(), None)
 
 
 def bits() -> "Metric":
     """The perplexity's binary logarithm: bits per token."""
     from torchmetrics.metric import CompositionalMetric
 
-    return CompositionalMetric(torch.log2, perplexity(), None)
+    return CompositionalMetric(torch.div, mean_metric(), math.log(2))
+
+
+def _exp(nats: Tensor) -> Tensor:
+    """In float64, which holds e to 709 nats, and on the CPU, as not every device has it."""
+    return nats.cpu().double().exp()
 
 
 def unigram_nll(train: Int[Tensor, "N"], test: Int[Tensor, "M"], vocabulary: int) -> float:

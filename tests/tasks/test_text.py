@@ -14,7 +14,7 @@ from rtx.tasks.loader import loader
 from rtx.tasks.task import IGNORED, SPLITS, Batch, Text, collate
 from rtx.tasks.text import characters, ptb_char, ptb_word, words
 from rtx.tasks.vocabulary import UNKNOWN, Vocabulary, common, vocabulary
-from rtx.tasks.windows import bits, perplexity, token_nll, unigram_nll, windows
+from rtx.tasks.windows import bits, perplexity, token_nll, tokens_measured, unigram_nll, windows
 
 STORY = "the cat sat on the mat.\nthe dog sat on the cat.\n" * 40
 
@@ -137,9 +137,17 @@ def test_perplexity_is_exp_of_the_mean_loss_and_bits_are_its_logarithm():
     torch.testing.assert_close(loss.total.double(), textbook)
     assert loss.count == 15
     for scorer, expected in ((perplexity(), math.exp(textbook / 15)), (bits(), textbook / 15 / math.log(2))):
-        scorer.update(logits[:1], batch.targets[:1])
-        scorer.update(logits[1:], batch.targets[1:])
+        for part in (slice(0, 1), slice(1, 3)):
+            scorer.update(*tokens_measured(logits[part], Batch(*(each[part] for each in batch))))
         assert float(scorer.compute()) == pytest.approx(float(expected), rel=1e-5)
+
+
+@pytest.mark.parametrize("cost", [150.0, 600.0])
+def test_a_token_that_is_next_to_impossible_costs_what_the_loss_says(cost):
+    logits, batch = torch.tensor([[[cost, 0.0]]]), Batch(*torch.tensor([[[0]], [[1]], [[1]]]))
+    for scorer, expected in ((perplexity(), math.exp(cost)), (bits(), cost / math.log(2))):
+        scorer.update(*tokens_measured(logits, batch))
+        assert float(scorer.compute()) == pytest.approx(expected, rel=1e-4)
 
 
 def test_context_and_padding_reach_neither_loss_nor_gradient():
@@ -204,7 +212,7 @@ def test_a_model_without_a_state_is_examined_piece_by_piece(story):
     metric = perplexity()
     for example in task.split("validation")[:3]:
         batch = collate([example], "token")
-        metric.update(network(batch.inputs), batch.targets)
+        metric.update(*tokens_measured(network(batch.inputs), batch))
     assert task.examine(network, "validation", 3) == {"perplexity": pytest.approx(float(metric.compute()))}
 
 

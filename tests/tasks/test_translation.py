@@ -108,6 +108,13 @@ def test_the_loss_is_the_cross_entropy_of_what_follows_each_token(small_dates):
     assert small_dates.score(logits, batch) == pytest.approx(math.exp(expected / count), rel=1e-4)
 
 
+def test_a_token_that_is_next_to_impossible_leaves_the_perplexity_finite(small_dates):
+    batch = collate(small_dates.split("train")[:1], "pair")
+    logits = torch.zeros(1, batch.targets.shape[1] - 1, 250)
+    logits[:, :, int(batch.targets[0, 1]) - 1] = 150.0
+    assert small_dates.score(logits, batch) == pytest.approx(math.exp(150), rel=1e-4)
+
+
 @pytest.mark.parametrize("rubbish", [float("nan"), 1e9])
 def test_padding_reaches_neither_loss_nor_gradient(small_dates, rubbish):
     batch = collate(small_dates.split("train")[:5], "pair")

@@ -123,7 +123,7 @@ def test_a_run_with_averaged_sgd_keeps_the_averaged_weights(story, tmp_path):
     network, state = done.trainee.model.eval(), None
     for batch in loader(done.trainee.task, "validation", 1, order="columns"):
         logits, state = network.read(batch.inputs, state)
-        metric.update(logits, batch.targets)
+        metric.update(*done.trainee.task.measured(logits, batch))
     assert float(metric.compute()) == pytest.approx(done.validation, rel=1e-5) == pytest.approx(min(trigger.losses))
 
 
