@@ -45,7 +45,8 @@ class Row(NamedTuple):
 def cells(recipe: Recipe, ledger: Path = LEDGER) -> dict[str, list[list[Result]]]:
     """Each row's runs, those that differ in nothing but their seeds together, in the order of these.
 
-    They share variant, scale, budget, hardware, metric, data and size. Of a seed that was run twice the newest counts.
+    They share variant, scale, budget, metric, data and size; where seconds are the budget, the hardware, too. Of a seed
+    that was run twice the newest counts.
 
     Raises:
         ValueError: if a file of the ledger is damaged.
@@ -59,7 +60,7 @@ def cells(recipe: Recipe, ledger: Path = LEDGER) -> dict[str, list[list[Result]]
 
 def _shared(result: Result) -> tuple[str | int | None, ...]:
     """What runs of one line have in common, the model first."""
-    how = (result.scale, result.variant, result.budget, result.hardware)
+    how = (result.scale, result.variant, result.budget, result.hardware if "seconds" in result.variant else None)
     return (result.model, *how, result.metric, result.data_sha256, result.parameters)
 
 
@@ -117,7 +118,7 @@ def row(paper: str, runs: Sequence[Result]) -> Row:
         validation=_spread([r.validation for r in runs]),
         budget=f"{first.budget or 'full'}, {mean(r.seconds for r in runs) / 60:.0f} min",
         parameters=f"{first.parameters:,}",
-        hardware=first.hardware,
+        hardware="; ".join(dict.fromkeys(r.hardware for r in runs)),
     )
 
 

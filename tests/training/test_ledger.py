@@ -89,6 +89,18 @@ def test_the_table_averages_seeds_and_says_what_was_not_run(recipe, tmp_path):
     assert table[2].seeds == "0, 1"
 
 
+def test_seeds_of_two_machines_stand_together_unless_seconds_were_the_budget(recipe, tmp_path):
+    for seed, hardware in enumerate(("one", "other", "one")):
+        for variant in ("paper", "same-seconds"):
+            write_result(result(seed=seed, hardware=hardware, variant=variant), tmp_path)
+    lines = {(line.variant, line.seeds, line.hardware) for line in rows(recipe, tmp_path) if line.seeds}
+    assert lines == {
+        ("paper", "0, 1, 2", "one; other"),
+        ("same-seconds", "0, 2", "one"),
+        ("same-seconds", "1", "other"),
+    }
+
+
 @pytest.mark.parametrize("change", [{"metric": "bits"}, {"data_sha256": "other"}, {"parameters": 1001}])
 def test_runs_on_other_data_or_of_another_size_have_a_line_of_their_own(recipe, tmp_path, change):
     write_result(result(test=2.0), tmp_path)
