@@ -72,7 +72,9 @@ def small_png(figure: Figure) -> bytes:
 def smaller(png: bytes) -> bytes:
     """A PNG with 256 of its colours."""
     buffer = BytesIO()
-    colours = Image.open(BytesIO(png)).quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    colours = (
+        Image.open(BytesIO(png)).convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    )
     colours.save(buffer, "PNG")  # its white is white, which the octree's is not
     return buffer.getvalue()
 

@@ -42,6 +42,7 @@ class Explorer:
         hint = widgets.HTML(f"<i>Try: {escape(caption)}</i>")
         self.widget = widgets.VBox([widgets.HBox(list(controls.values())), self.picture, self.sentence, hint])
         self._redraw()
+        self.picture.value = smaller(self.picture.value)  # the one that a notebook keeps with its widgets
 
     def set(self, **values: Any) -> str:
         """Move controls from code, as a slider would; return the sentence then shown."""
