@@ -149,6 +149,12 @@ def join_channels(e, h):
 checks.join_channels(join_channels)
 
 # %% [markdown]
+# <details><summary>Hint</summary>
+#
+# The weights of a step sum to 1 over the channels, the last axis of `e`. To multiply whole states they need one more axis.
+# Which axis of the product does Eq. 4 sum over?
+#
+# </details>
 # <details><summary>Solution</summary>
 #
 # ```python

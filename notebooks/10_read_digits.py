@@ -141,6 +141,12 @@ def accuracy_so_far(logits, labels):
 checks.accuracy_so_far(accuracy_so_far)
 
 # %% [markdown]
+# <details><summary>Hint</summary>
+#
+# The answer at a step is the place of its largest logit: (B, T) in all. An image has one label for all steps, so `labels`
+# needs an axis for them. Which axis does the mean take away, if (T,) is to be left?
+#
+# </details>
 # <details><summary>Solution</summary>
 #
 # ```python
@@ -194,6 +200,12 @@ def reordered(x, order):
 checks.reordered(reordered)
 
 # %% [markdown]
+# <details><summary>Hint</summary>
+#
+# A tensor of whole numbers can stand between the brackets: `a[order]` holds `a[order[0]]`, `a[order[1]]` and so on. That picks
+# along the first axis, which counts images here. Pixels are counted by the second.
+#
+# </details>
 # <details><summary>Solution</summary>
 #
 # ```python

@@ -29,7 +29,7 @@
 #
 # | in the paper | symbol | here | in `rtx` |
 # | --- | --- | --- | --- |
-# | a tune | $x_t \in \{0, 1\}^{88}$ | section 1 | `example.inputs`, `example.target` |
+# | a tune's frames | $x_t \in \{0, 1\}^{88}$ | section 1 | `example.inputs`, `example.target` |
 # | Nottingham, 694/173/170 tunes | | section 8 | `task_by_name("nottingham")`; here `"chorales"`, at hand |
 # | NLL | $\mathrm{NLL}$ | section 2 | `task.loss` |
 # | the model, Eq. 2-8 | | section 4 | `rtx.build(task, "r-transformer", …)` |
@@ -46,8 +46,9 @@ plots.style()
 # %% [markdown]
 # ## 1. A tune is a piano roll
 #
-# A **piano roll** has a row per frame and a column per key of the piano: 1 where the key sounds. Here a frame lasts
-# an eighth note. Whether a note is held or struck again, a roll does not tell.
+# A chorale is a hymn for four voices. A **piano roll** has a row per frame and a column per key of the piano: 1 where
+# the key sounds. Here a frame lasts an eighth note. Whether a note is held or struck again, a roll does not tell.
+# Figures lay it on its side: time to the right, pitch upwards, as MIDI numbers (60 is middle C).
 #
 # The task is to predict each frame from those before it. So an example's `inputs` are all frames but the last,
 # its `target` all frames but the first. Chorales are split by piece: no piece is in two splits.
@@ -65,13 +66,13 @@ def whole(example):
 
 bach = whole(task.split("test")[0])
 figure, ax = plt.subplots(figsize=(7.6, 3))
-plots.piano_roll(ax, bach[:64], "A chorale of the test split, its first 64 frames")
+plots.piano_roll(ax, bach[:64], "A chorale of the test split: the bass moves, the upper voices hold")
 plt.show()
 print(f"{len(bach)} frames of {bach.shape[1]} keys, on average {bach.sum(1).mean():.2f} of them sound")
 
 # %% [markdown]
-# *The figure:* four voices, one above the other. The upper ones move by small steps and hold notes; the bass moves
-# more, and leaps.
+# *The figure:* the first 64 frames; four voices, one above the other. The upper ones move by small steps and hold notes;
+# the bass moves more, and leaps.
 #
 # ## 2. The probability of a tune
 #
@@ -85,7 +86,8 @@ print(f"{len(bach)} frames of {bach.shape[1]} keys, on average {bach.sum(1).mean
 #
 # $$p(x_t \mid x_{<t}) = \prod_{k=1}^{88} p_{t,k}^{\,x_{t,k}}\,(1 - p_{t,k})^{1 - x_{t,k}}$$
 #
-# The negative log-likelihood per frame is a **sum over notes** and a **mean over frames**, in nats:
+# The negative log-likelihood per frame is a **sum over notes** and a **mean over frames**. Its unit is the **nat**, that
+# of the natural logarithm:
 #
 # $$\mathrm{NLL} = -\frac{1}{T-1}\sum_{t=2}^{T}\sum_{k=1}^{88}
 # \Big[x_{t,k}\log p_{t,k} + (1 - x_{t,k})\log(1 - p_{t,k})\Big]$$
@@ -135,7 +137,7 @@ for nats in (61.0, 10.0, 5.0, 2.37):
 
 # %% [markdown]
 # So 2.37 means: the frame that came had a probability of about 9 %, as if there were eleven frames to choose from.
-# For four voices that is little. How little, reference points must tell.
+# For tunes with chords, as in Table 2, that is little. How little, reference points must tell.
 #
 # ### Exercise: the NLL from logits
 # *Medium, 10 minutes.* Write the NLL per frame of `logits` and `targets`, both (T, 88), without a loop. It must stay
@@ -172,7 +174,7 @@ checks.nll_per_frame(mine)
 # ## 3. Two reference points
 #
 # **Marginal.** Ignore the past. A key's probability is how often it sounds in the training split:
-# $p_k = (n_k + ½)/(N + 1)$, the ½ so that a key never heard is not impossible.
+# $p_k = (n_k + ½)/(N + 1)$ if it sounds in $n_k$ of $N$ frames, the ½ so that a key never heard is not impossible.
 #
 # **Markov per key.** Look at the same key in the frame before: one probability for a key that was on, one for
 # a key that was off. This knows that notes are held, and nothing of harmony, metre or melody.
@@ -257,7 +259,7 @@ for step in range(500):
 
 # %%
 figure, ax = plt.subplots(figsize=(7.2, 3.2))
-plots.curves(ax, curve, "training steps, in fifties", "NLL per frame (nats)", "Learning chorales")
+plots.curves(ax, curve, "training steps, in fifties", "NLL per frame (nats)", "after 200 steps below both reference points")
 for name, nats in reference.items():
     ax.axhline(nats, color="0.6", linestyle=":")
     ax.text(len(curve["training"]), nats, name, va="bottom", ha="right", fontsize=9)
@@ -269,12 +271,12 @@ print({name: test < nats for name, nats in reference.items()})
 # *The figure:* within two hundred steps both curves fall below both dotted lines. Then training goes on falling,
 # and validation falls less and less: with so few tunes to read, the model begins to learn them by heart.
 #
-# Gradients were not clipped here; the paper's were meant to be. Its code for music calls `clip_grad_norm_` *before*
-# `backward`, so that it clips what the step before left over, and the next line throws that away.
+# Gradients were not clipped here; the paper's were meant to be. Its code for music calls `clip_grad_norm_` after
+# `zero_grad` and *before* `backward`: there is no gradient yet, so it clips nothing.
 #
 # ### Exercise: clip in time
-# *Easy, 5 minutes.* One step of gradient descent for a tensor `w`: with the gradient of `loss(w)`, its norm no larger than
-# `clip`. The step before left its gradient in `w.grad`. Return the new `w`.
+# *Easy, 5 minutes.* One step of gradient descent for a tensor `w`: go `rate` times against the gradient of `loss(w)`,
+# which is first made no longer than `clip`. The step before left its gradient in `w.grad`. Return the new `w`.
 
 # %%
 def step(w, loss, rate, clip):
@@ -300,12 +302,14 @@ checks.clipped_step(step)
 # </details>
 #
 # ## 5. See what it expects
+#
+# The model reads the chorale of section 1, and after every frame gives each note of the next one a probability.
 
 # %%
 with torch.no_grad():
     p = model(bach[None, :-1])[0].sigmoid()
 figure, axes = plt.subplots(1, 2, figsize=(8, 3), sharey=True)
-plots.piano_roll(axes[0], p[:48], "expected: the probability of each note")
+plots.piano_roll(axes[0], p[:48], "expected: dark where a note is held")
 plots.piano_roll(axes[1], bach[1:49], "what came")
 axes[0].set_ylim(36, 82)
 axes[1].set_ylabel("")
@@ -313,8 +317,9 @@ plt.show()
 print("probabilities between 0 and 1:", bool(0 <= p.min() and p.max() <= 1))
 
 # %% [markdown]
-# *The figure:* frames 2 to 49, expected and played. Where a note is held, the left is dark, too: the model is sure of it. Where a voice moves, paler
-# colour is spread over several notes near by.
+# *The figure:* frames 2 to 49, which the axes count from 1, expected and played; the darker, the more probable. Where a
+# note is held, the left is dark, too: the model is sure of it. Where a voice moves, paler colour is spread over several
+# notes near by.
 #
 # **Predict.** Count the keys of a four-note frame from below: bass, tenor, alto, soprano. Whose note costs the model
 # most nats?
@@ -371,15 +376,16 @@ print(f"chords among the draws: one in {1 / right.float().mean():.0f}")
 #
 # ## 7. Let it write, and listen
 #
-# `continue_roll` gives the model 16 frames of Bach, draws the next frame note by note, appends it, and asks again.
+# `continue_roll` gives the model 16 frames of Bach, draws each note of the next frame by itself, appends the frame, and
+# asks again.
 
 # %%
 from rtx.tasks.generate import continue_roll
 
 written = continue_roll(model, bach[:16], frames=48, temperature=0.75, seed=1)
 figure, axes = plt.subplots(1, 2, figsize=(8, 3), sharey=True)
-plots.piano_roll(axes[0], bach[:64], "Bach")
-plots.piano_roll(axes[1], written, "16 frames of Bach, then the model")
+plots.piano_roll(axes[0], bach[:64], "Bach: four voices")
+plots.piano_roll(axes[1], written, "16 frames of Bach, then voices come and go")
 axes[0].set_ylim(36, 82)
 axes[1].set_ylabel("")
 axes[1].axvline(16.5, color=plots.COLOURS[1])
@@ -397,8 +403,8 @@ explore.Player(bach[:64], "Bach, a chorale of the test split")
 # and let someone else guess.
 
 # %%
-tunes = {"Bach": bach[:64], "continued by the model": written}
-explore.listening(tunes, generated=["continued by the model"], model=model)
+both = {"Bach": bach[:64], "continued by the model": written}
+explore.listening(both, generated=["continued by the model"], model=model)
 
 # %% [markdown]
 # **Try.** Are the model's own frames cheap or dear to itself? It drew them, so it had expected them.
@@ -435,24 +441,31 @@ HTML(table.to_html(table.rows(recipe.load_recipe("nottingham"), Path("../results
 # %% [markdown]
 # How to read it:
 #
-# - **Reference points.** On the same test split the marginal gets 10.26, Markov per key 5.15 (section 3). All rows
-#   of Table 2 lie below both: they have learned more than that notes are held.
+# - **Reference points.** On the same test split the marginal gets 10.26, Markov per key 5.15 (section 3). All the
+#   paper's numbers lie below both: these models have learned more than that notes are held.
 # - **Independence.** All of them take notes as independent. RNN-NADE (Boulanger-Lewandowski et al., 2012), which does
 #   not, has 2.31 on Nottingham. That a model of independent notes comes as near as 2.37 is surprising, since it has
-#   a floor that RNN-NADE has not. So take 2.37 as a claim under test: *ours* is the test.
-# - **Validation chooses.** The epoch is chosen by validation, and the test split is looked at once.
-# - **Clipping.** The paper clips gradients, in variant `paper` at a norm of 0.15. Its published code does so *before*
-#   `backward()`, when there are no gradients yet, so it never clips; variant `official` follows it. The `adam`
-#   variants clip after `backward()`, where it acts.
+#   a floor that RNN-NADE has not. So take 2.37 as a claim under test: *ours* is the test. A number of ours near 2.31 or
+#   below it would say that reading the past better can outweigh the floor.
+# - **Validation chooses.** The epoch is chosen by validation, and the test split is looked at once. Where a row was run
+#   with several learning rates, the one with the lowest *validation* counts.
+# - **Epochs.** The authors' code has 100, variant `adam` at most 15. A model whose best *epoch* is the last may not have
+#   been done.
+# - **Sizes.** The paper's models differ in *parameters*. The variants `same-…` make them equal in these, in
+#   multiply-adds (`same-flops`) or in time (`same-seconds`).
+# - **Clipping.** The paper clips gradients, and its code sets the norm to 0.15; so does variant `paper`. That code clips
+#   *before* `backward()`, when there are no gradients yet, so it never clips; variant `official` follows it. The `adam`
+#   variants clip after `backward()`, where it acts, at a norm of 1.
 #
 # To run it yourself, which takes an hour or more on one core: `rtx train nottingham r-transformer`.
 #
 # ## Recap
 #
-# - A tune is a sequence of 88 zeros and ones. The model gives each a probability, from the whole past.
+# - A tune is a sequence of frames, each of 88 zeros and ones. The model gives each note a probability, from the whole
+#   past.
 # - NLL per frame: a sum over notes, a mean over frames. $e^{\mathrm{NLL}}$ is a number of frames to choose from.
-# - 61.0 is knowing nothing. Marginal and Markov per key are what any model must beat. A minute of training does.
-# - Independent notes are cheap to predict, and put a floor under the NLL. You can hear it.
+# - 61.0 is knowing nothing. Marginal and Markov per key are what any model must beat. 200 steps of training do.
+# - Independent notes are simple to model, and put a floor under the NLL. You can hear it.
 #
 # ## Quiz
 #

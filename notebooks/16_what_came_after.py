@@ -196,6 +196,11 @@ def half_life(a):
 checks.half_life(half_life)
 
 # %% [markdown]
+# <details><summary>Hint</summary>
+#
+# After $l$ steps $a^l$ is left. For which $l$ is that ½? A logarithm brings $l$ down from the exponent.
+#
+# </details>
 # <details><summary>Solution</summary>
 #
 # ```python
@@ -242,6 +247,11 @@ def cache_bytes(T, L, D):
 checks.cache_bytes(cache_bytes)
 
 # %% [markdown]
+# <details><summary>Hint</summary>
+#
+# In each layer, each position leaves a key *and* a value, of $D$ numbers each. How many bytes has one number of 32 bits?
+#
+# </details>
 # <details><summary>Solution</summary>
 #
 # ```python
