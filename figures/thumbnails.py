@@ -45,7 +45,8 @@ def thumbnail(png: bytes) -> bytes:
     whole = Image.open(BytesIO(png)).convert("RGB")
     whole.thumbnail((WIDTH, HEIGHT), Image.Resampling.LANCZOS)
     buffer = BytesIO()
-    whole.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(buffer, "PNG", optimize=True)
+    few = whole.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, kmeans=1, dither=Image.Dither.NONE)
+    few.save(buffer, "PNG", optimize=True)
     return buffer.getvalue()
 
 

@@ -89,20 +89,25 @@ def printed(recipe: Recipe, model: str) -> str:
     return "-" if paper is None else f"{paper:.2f}"
 
 
-def best_runs(recipe: Recipe, ledger: Path = LEDGER) -> dict[str, Result]:
-    """Each row's finished run of the recipe's default variant, full scale and budget that validated best.
+def best_runs(recipe: Recipe, ledger: Path = LEDGER) -> dict[str, list[Result]]:
+    """Each row's finished runs of the recipe's default variant, full scale and budget, a seed each.
 
-    Runs with other learning rates count, too: validation chooses. Models without one are left out, as are runs whose
-    validation is no finite number. Which score is better, the recipe's task says.
+    Of several learning rates the one whose runs validated best on average: validation chooses. Models without one are
+    left out, as are runs whose validation is no finite number. Which score is better, the recipe's task says.
     """
     better = max if task_by_name(recipe.task).best == "max" else min
-    runs = defaultdict(list)
-    for result in read_results(recipe.name, ledger):
-        variant = re.sub(r"\+learning_rate=[^+]*$", "", result.variant)
-        asked = (variant, result.scale, result.budget) == (recipe.default_variant, "full", None)
-        if asked and math.isfinite(result.validation):
-            runs[result.model].append(result)
-    return {model: better(found, key=lambda r: r.validation) for model, found in runs.items()}
+    found: dict[str, list[Result]] = {}
+    for model, groups in cells(recipe, ledger).items():
+        finite = ([run for run in group if math.isfinite(run.validation)] for group in groups)
+        asked = [runs for runs in finite if runs and _as_asked(recipe, runs[0])]
+        if asked:
+            found[model] = better(asked, key=lambda runs: mean(run.validation for run in runs))
+    return found
+
+
+def _as_asked(recipe: Recipe, run: Result) -> bool:
+    variant = re.sub(r"\+learning_rate=[^+]*$", "", run.variant)
+    return (variant, run.scale, run.budget) == (recipe.default_variant, "full", None)
 
 
 def row(paper: str, runs: Sequence[Result]) -> Row:

@@ -120,23 +120,26 @@ def test_a_seed_counts_once_by_its_newest_run_and_epochs_stand_in_the_order_of_s
 
 
 def test_a_run_whose_validation_is_no_number_is_never_the_best(recipe, tmp_path):
-    for ended, validation in enumerate([math.nan, 3.0, -math.inf, 2.0]):
-        write_result(result(variant=recipe.default_variant, validation=validation), tmp_path, str(ended))
-    assert best_runs(recipe, tmp_path)["gru"].validation == 2.0
+    for seed, validation in enumerate([math.nan, 3.0, -math.inf, 2.0]):
+        write_result(result(variant=recipe.default_variant, validation=validation, seed=seed), tmp_path)
+    assert [run.validation for run in best_runs(recipe, tmp_path)["gru"]] == [3.0, 2.0]
 
 
-def test_a_rows_best_run_is_the_one_that_validated_best_at_any_rate(recipe, tmp_path):
+def test_a_rows_best_runs_are_all_seeds_of_the_rate_that_validated_best(recipe, tmp_path):
     own = recipe.default_variant
     for validation, changes in [
         (3.0, {"variant": own}),
-        (2.0, {"variant": f"{own}+learning_rate=0.1"}),
+        (1.0, {"variant": own, "seed": 1}),
+        (2.0, {"variant": f"{own}+learning_rate=0.1", "seed": 1}),
+        (1.5, {"variant": f"{own}+learning_rate=0.1"}),
         (1.0, {"variant": f"{own}+d_model=9"}),
         (1.0, {"variant": f"{own}+d_model=9+learning_rate=0.1"}),
         (1.0, {"variant": own, "budget": "1 of 4 epochs"}),
         (1.0, {"variant": own, "scale": "cpu"}),
     ]:
         write_result(result(validation=validation, **changes), tmp_path)
-    assert {model: run.validation for model, run in best_runs(recipe, tmp_path).items()} == {"gru": 2.0}
+    found = {model: [run.validation for run in runs] for model, runs in best_runs(recipe, tmp_path).items()}
+    assert found == {"gru": [1.5, 2.0]}
 
 
 def test_the_table_prints_as_markdown_and_html(recipe, tmp_path):
