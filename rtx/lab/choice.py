@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from rtx.tasks import data
-from rtx.training.recipe import Plan, Settings, load_recipe
+from rtx.training.recipe import Plan, Settings, as_setting, load_recipe
 
 BUNDLED = {
     "add": "ffa-add",
@@ -64,7 +64,7 @@ class Choice:
         """The line to type in a terminal; it trains the same and adds the run to the ledger."""
         words = ["rtx", "train", self.recipe, self.row, "--scale", self.scale, "--seed", str(self.seed)]
         for key, value in self.overrides.items():
-            words += ["--set", f"{key}={str(value).lower() if isinstance(value, bool) else value}"]
+            words += ["--set", as_setting(key, value)]
         return shlex.join(words)
 
     def code(self) -> str:

@@ -50,7 +50,7 @@ WANG = (
     ),
     Claim(
         "That margin is not one of size or of patience: all models trained for as many seconds.",
-        "ours; R-Transformer, §5.4, says “consistently”",
+        "ours; R-Transformer, §4.4, says “consistently in most of the tasks”",
         better("nottingham", "r-transformer", OTHERS, "same-seconds"),
         "three seeds, and an hour for each",
     ),

@@ -51,7 +51,7 @@ class _NativeReluDropout(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         (y,), (d_y,) = ctx.saved_tensors, gradients
         if torch.is_grad_enabled():  # linear in the gradient
-            return d_y * (y > 0) * (2**16 / (2**16 - ctx.zeros)), None, None
+            return torch.where(y <= 0, 0, d_y * (2**16 / (2**16 - ctx.zeros))), None, None
         d_y = d_y.contiguous()
         d_x = torch.empty_like(d_y)
         arrays = (ctypes.c_void_p(array.data_ptr()) for array in (y, d_y, d_x))
