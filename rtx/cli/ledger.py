@@ -9,6 +9,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from rtx.cli.agenda import fill
 from rtx.training import table as tables
 from rtx.training.audit import audit
 from rtx.training.ledger import LEDGER
@@ -57,6 +58,9 @@ def check(results: Annotated[Path, typer.Option(help="The ledger's folder.")] = 
     typer.echo(f"{len(list(results.glob('**/*.json')))} runs, {len(faults)} faults")
     if faults:
         raise typer.Exit(1)
+
+
+ledger_app.command("fill", epilog="Example: rtx ledger fill results/full-size.toml --max-time 00:09:30")(fill)
 
 
 def _print(recipe: Recipe, rows: list[tables.Row], format: Format) -> None:

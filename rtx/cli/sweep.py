@@ -62,7 +62,7 @@ def sweep_(
     from rtx.training.sweep import Sweep, finished, plot
 
     loaded, max_seconds = load_recipe(recipe), parse_time(max_time)
-    values = loaded.sweep | dict(map(parse_values, set_ or []))
+    values = loaded.sweep_values(variant, scale.value) | dict(map(parse_values, set_ or []))
     sweep = Sweep(loaded, model, values, variant, scale.value, seed, epochs, runs)
     device: dict[str, Any] = {"devices": 1, "precision": precision, "enable_progress_bar": sys.stdout.isatty()}
     times: dict[str, Any] = {"every_seconds": 60 * save_every, "max_seconds": max_seconds}

@@ -63,7 +63,9 @@ def is_in_history(commit: str) -> bool | None:
 
 
 def _data(result: Result) -> Iterator[str]:
-    plan = load_recipe(result.recipe).plan(result.model, scale=result.scale)
+    variants = load_recipe(result.recipe).variants
+    variant = result.variant.split("+")[0]
+    plan = load_recipe(result.recipe).plan(result.model, variant if variant in variants else None, scale=result.scale)
     expected = task_by_name(plan.task, **plan.task_arguments).sha256()
     if result.data_sha256 != expected:
         yield f"its data has the checksum {result.data_sha256}, today's is {expected}"

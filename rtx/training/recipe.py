@@ -123,11 +123,11 @@ class Recipe:
     - `paper`, the number that the paper prints, and `paper_epochs`, after how many epochs, where it prints that;
     - `task`, where it is not the recipe's, and `task_arguments`, such as its `length`.
 
-    A variant is a way to train, `like` another but for what it says itself. A scale changes the task, the settings
-    and the sizes of a variant: "full" nothing, "cpu" for hours on two cores, "quick" for about a minute on data that
-    need no download. Both may hold settings, `task_arguments.…`, arguments `model.…` for every row whose model has
-    them, and `rows.<row>.…` for one row. `sweep`
-    holds, by setting or argument, the values that the paper chose from by validation.
+    A variant is a way to train, `like` another but for what it says itself; it may name another `task`. A scale changes
+    the task, the settings and the sizes of a variant: "full" nothing, "cpu" for hours on two cores, "quick" for about a
+    minute on data that need no download. Both may hold settings, `task_arguments.…`, arguments `model.…` for every row
+    whose model has them, and `rows.<row>.…` for one row. `sweep` holds, by setting or argument, the values that the
+    paper chose from by validation; a variant or a scale has its own where these are none for its optimiser.
     """
 
     name: str
@@ -148,6 +148,17 @@ class Recipe:
         """The epochs that the paper trained a row for, where its table prints them."""
         return self._row(row).get("paper_epochs")
 
+    def sweep_values(self, variant: str | None = None, scale: str = "full") -> dict[str, list[Any]]:
+        """What to choose from by validation: the scale's own values, else the variant's, else the recipe's.
+
+        Raises:
+            ValueError: for an unknown variant or scale.
+        """
+        check_choice("variant", variant := variant or self.default_variant, self.variants)
+        check_choice("scale", scale, ["full", *self.scales])
+        own = self.variants[variant].get("sweep", self.sweep)
+        return dict(self.scales.get(scale, {}).get("sweep", own))
+
     def plan(
         self,
         row: str,
@@ -164,13 +175,15 @@ class Recipe:
         check_choice("variant", variant := variant or self.default_variant, self.variants)
         check_choice("scale", scale, ["full", *self.scales])
         settings, changes = dict(self.variants[variant]), dict(self.scales.get(scale, {}))
-        task = changes.pop("task", own_task := printed.get("task", self.task))
+        own_task = settings.pop("task", printed.get("task", self.task))
+        task = changes.pop("task", own_task)
         arguments = dict(printed.get("task_arguments", {}))
         of_task = task_arguments(task)
         model = printed.get("model", row)
         hyperparameters = {k: v for k, v in printed.items() if k not in NOT_OF_THE_MODEL}
         known = hyperparameter_names(model, task_by_name(task).per, hyperparameters.get("recurrent", "lstm"))
         for one in (settings, changes):  # each may change every row whose model has the argument
+            one.pop("sweep", None)
             hyperparameters |= {k: v for k, v in one.pop("model", {}).items() if k in known}
             hyperparameters |= one.pop("rows", {}).get(row, {})
             arguments |= one.pop("task_arguments", {})

@@ -18,7 +18,7 @@ from rtx.models import MODELS, TRANSLATORS, WHOLE
 from rtx.models.cards import CARDS
 
 NAMES = ("list", "data", "data fetch", "data check", "train", "sweep", "evaluate", "generate", "translate", "table")
-NAMES += ("ledger check", "class make", "class grade")
+NAMES += ("ledger check", "ledger fill", "class make", "class grade")
 COMMANDS = tuple(name.split() for name in NAMES)
 
 

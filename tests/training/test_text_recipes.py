@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from functools import partial
+from itertools import product
 
 import pytest
 import torch
@@ -17,7 +18,7 @@ from rtx.training.checkpoint import load_checkpoint, load_texts, read_card, save
 from rtx.training.fit import fit
 from rtx.training.ledger import read_result
 from rtx.training.module import Trainee
-from rtx.training.recipe import Recipe, Settings, load_recipe
+from rtx.training.recipe import Recipe, Settings, load_recipe, recipe_names
 from rtx.training.run import train
 
 CPU = {"accelerator": "cpu", "enable_progress_bar": False}
@@ -69,7 +70,26 @@ def test_tables_3_and_4_are_whole(name, printed):
     recipe = load_recipe(name)
     rows = ("rnn", "gru", "lstm", "tcn", "transformer", "transformer-xl", "r-transformer")
     assert [recipe.paper(row) for row in rows] == printed
-    assert recipe.sweep == {"learning_rate": [1.0, 2.0, 3.0]}
+    assert recipe.sweep_values() == {"learning_rate": [1.0, 2.0, 3.0]}
+
+
+def test_transformer_xl_chooses_from_its_own_rates():
+    assert load_recipe("ptb-word").sweep_values("paper-xl") == {"learning_rate": [1e-2, 1e-3, 1e-4]}
+
+
+@pytest.mark.parametrize("name", recipe_names())
+def test_a_sweep_of_rates_holds_the_one_that_is_trained_with(name):
+    recipe = load_recipe(name)
+    for variant, scale, row in product(recipe.variants, ("full", *recipe.scales), recipe.models):
+        rates = recipe.sweep_values(variant, scale).get("learning_rate")
+        rate = recipe.plan(row, variant, scale=scale).settings.learning_rate
+        assert rates is None or rate in rates, (variant, scale, row)
+
+
+def test_the_characters_as_the_authors_code_loads_them_are_a_variant():
+    recipe = load_recipe("ptb-char")
+    assert [recipe.plan("tcn", variant).task for variant in ("paper", "paper-eos")] == ["ptb-char", "ptb-char-eos"]
+    assert recipe.plan("tcn", "paper-eos", scale="quick").task == "characters"
 
 
 def test_the_papers_sizes_are_the_papers():
