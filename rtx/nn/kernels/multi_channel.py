@@ -1,4 +1,4 @@
-"""MC-RNN's channels for an LSTM, with the backward pass written by hand.
+"""MC-RNN's channels for an LSTM, with the backward pass written by hand; between the products in C++, where it can be.
 
 Xu et al. (2019), Eq. 2-3. What the plain loop spends beyond the arithmetic is products with zero, for predecessors
 that a node is not connected to, copies of the past at each step, and sums of the weights' gradients at each step. Here
@@ -6,8 +6,9 @@ a node meets its own predecessors only, all states stay where they are written, 
 once, from all steps.
 """
 
+from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -17,19 +18,34 @@ from torch.nn import functional as F
 from rtx.nn.kernels.derivatives import gradients_again
 from rtx.nn.kernels.dispatch import Kernel, Operation
 from rtx.nn.kernels.multi_channel_plain import Wiring, plain_channels
-from rtx.nn.kernels.obstacles import no_hand_written_gradient
+from rtx.nn.kernels.native import channels as native
+from rtx.nn.kernels.obstacles import no_hand_written_gradient, no_native_code
+
+
+class Cell(NamedTuple):
+    """The LSTM's step and its gradients, without the products.
+
+    Args:
+        forward: (gates, projected input, mixed c, h, c) -> fills h and c, (C, B, H), from the recurrent products in the
+            gates, (C, B, 4 H), which become what they are after their sigmoid or tanh.
+        backward: (gradients of h and c, c, gates, mixed c, those of the gates) -> fills the last, and returns the
+            gradient of the c that the forget gate met.
+    """
+
+    forward: Callable[..., None]
+    backward: Callable[..., Tensor]
 
 
 class _Lstm(torch.autograd.Function):
     """x, h, c and the weights → all h and the rings after. Past and new states lie as (P+T, C, B, H)."""
 
     @staticmethod
-    def forward(ctx: Any, wiring: Wiring, *inputs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def forward(ctx: Any, wiring: Wiring, cell: Cell, *inputs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         ctx.set_materialize_grads(False)
         x, h, c, w_input, input_bias, u, state_bias, w_block = inputs
         (B, C, P, H), T = h.shape, x.shape[1]
         projected = F.linear(x.transpose(0, 1), w_input, input_bias + state_bias)
-        hs, cs = (torch.cat([_in_time(ring), ring.new_empty(T, C, B, H)]) for ring in (h, c))
+        hs, cs = (_and_later(_in_time(ring), T) for ring in (h, c))
         gates, s, mixed = h.new_empty(T, C, B, 4 * H), h.new_zeros(T, C, B, H), h.new_zeros(T, C, B, H)
         shares = _one_over_m(wiring, h)
         for t, links in enumerate(_links(wiring)):
@@ -42,10 +58,9 @@ class _Lstm(torch.autograd.Function):
             if wiring.cell_state == "previous":
                 mixed[t] = cs[P + t - 1]
             torch.mm(s[t].view(-1, H), u.t(), out=gates[t].view(-1, 4 * H))
-            gates[t] += projected[t]
-            _lstm(gates[t], mixed[t], hs[P + t], cs[P + t])  # Eq. (3)
+            cell.forward(gates[t], projected[t], mixed[t], hs[P + t], cs[P + t])  # Eq. (3)
         ctx.save_for_backward(*inputs, hs, cs, gates, s, mixed, shares)
-        ctx.wiring = wiring
+        ctx.wiring, ctx.cell = wiring, cell
         return hs[P:].permute(2, 0, 1, 3), _as_ring(hs[T:]), _as_ring(cs[T:])
 
     @staticmethod
@@ -54,12 +69,12 @@ class _Lstm(torch.autograd.Function):
         (x, h, _, w_input, _, u, _, w_block), wiring = inputs, ctx.wiring
         with torch.autocast("cpu", enabled=False):
             if torch.is_grad_enabled():  # they are to be differentiated again
-                return None, *gradients_again(partial(_plain_lstm, wiring), inputs, gradients)
+                return None, None, *gradients_again(partial(_plain_lstm, wiring), inputs, gradients)
             P, H = h.shape[2:]
             d_hs, d_cs = _of_all_states(hs, *gradients)
             d_gates, d_s = torch.empty_like(gates), torch.empty_like(s)
             for t, links in reversed([*enumerate(_links(wiring))]):
-                d_mixed = _lstm_backward(d_hs[P + t], d_cs[P + t], cs[P + t], gates[t], mixed[t], d_gates[t])
+                d_mixed = ctx.cell.backward(d_hs[P + t], d_cs[P + t], cs[P + t], gates[t], mixed[t], d_gates[t])
                 torch.mm(d_gates[t].view(-1, 4 * H), u, out=d_s[t].view(-1, H))
                 d_s[t] *= shares[t]
                 if wiring.cell_state == "previous":
@@ -76,7 +91,7 @@ class _Lstm(torch.autograd.Function):
             d_input, d_bias = d_projected.t() @ x.transpose(0, 1).flatten(0, 1), d_projected.sum(0)
             d_u = d_gates.view(-1, 4 * H).t() @ s.view(-1, H)
             past = (_as_ring(one[:P]) for one in (d_hs, d_cs))
-            return None, d_x, *past, d_input, d_bias, d_u, d_bias, _block_gradient(d_s, hs, wiring)
+            return None, None, d_x, *past, d_input, d_bias, d_u, d_bias, _block_gradient(d_s, hs, wiring)
 
 
 def _links(wiring: Wiring) -> list[list[tuple[int, slice]]]:
@@ -96,6 +111,13 @@ def _one_over_m(wiring: Wiring, like: Tensor) -> Float[Tensor, "T C 1 1"]:
     return 1 / torch.tensor(wiring.degrees, dtype=like.dtype).clamp(min=1)[..., None, None]
 
 
+def _and_later(past: Float[Tensor, "P C B H"], steps: int) -> Float[Tensor, "P+T C B H"]:
+    """Past states, and room for the steps after them, in one piece of memory."""
+    every = past.new_empty(len(past) + steps, *past.shape[1:])
+    every[: len(past)] = past
+    return every
+
+
 def _in_time(ring: Float[Tensor, "B C P H"]) -> Float[Tensor, "P C B H"]:
     return ring.permute(2, 1, 0, 3).flip(0)
 
@@ -109,16 +131,14 @@ def _plain_lstm(wiring: Wiring, x: Tensor, h: Tensor, c: Tensor, *weights: Tenso
     return plain_channels(x, (h, c), w_input, input_bias, u, state_bias, w_block, wiring)
 
 
-def _lstm(gates: Tensor, mixed: Tensor, h: Tensor, c: Tensor) -> None:
-    """Fills h and c, (C, B, H); the gates (C, B, 4 H) become what they are after their sigmoid or tanh."""
-    i, f, g, o = gates.chunk(4, -1)
+def _lstm(gates: Tensor, projected: Tensor, mixed: Tensor, h: Tensor, c: Tensor) -> None:
+    i, f, g, o = gates.add_(projected).chunk(4, -1)
     gates[..., : 2 * h.shape[-1]].sigmoid_(), g.tanh_(), o.sigmoid_()
     torch.mul(i, g, out=c).addcmul_(f, mixed)
     torch.tanh(c, out=h).mul_(o)
 
 
 def _lstm_backward(d_h: Tensor, d_c: Tensor, c: Tensor, gates: Tensor, mixed: Tensor, d_gates: Tensor) -> Tensor:
-    """Fills `d_gates`, (C, B, 4 H), and returns the gradient of the c that the forget gate met."""
     (i, f, g, o), tanh_c = gates.chunk(4, -1), c.tanh()
     d_i, d_f, d_g, d_o = d_gates.chunk(4, -1)
     through_tanh, through_sigmoid = torch.ops.aten.tanh_backward, torch.ops.aten.sigmoid_backward
@@ -147,19 +167,20 @@ def _block_gradient(d_s: Tensor, hs: Tensor, wiring: Wiring) -> Tensor:
     found = []
     for j in range(1, P + 1):
         nodes = (degrees >= j).nonzero().squeeze(1)
-        ours, theirs = (
-            part.index_select(0, nodes).view(-1, H) for part in (d_s.flatten(0, 1), hs[P - j : P - j + T].flatten(0, 1))
-        )
+        every = (d_s.flatten(0, 1), hs[P - j : P - j + T].flatten(0, 1))
+        # all of them are read where they lie
+        parts = every if len(nodes) == len(degrees) else (part.index_select(0, nodes) for part in every)
+        ours, theirs = (part.view(-1, H) for part in parts)
         found.append(ours.t() @ theirs)
     return torch.stack(found)
 
 
-def _fused(x: Tensor, rings: tuple[Tensor, ...], *others: Any) -> tuple[Tensor, ...]:
+def _by(cell: Cell, x: Tensor, rings: tuple[Tensor, ...], *others: Any) -> tuple[Tensor, ...]:
     """In float32 at least, under autocast too, as sums over many steps need it."""
     *weights, wiring = others
     wide = torch.promote_types(weights[0].dtype, torch.float32)
     with torch.autocast("cpu", enabled=False):
-        found = _Lstm.apply(wiring, *(part.to(wide) for part in (x, *rings, *weights)))
+        found = _Lstm.apply(wiring, cell, *(part.to(wide) for part in (x, *rings, *weights)))
     return tuple(part.to(rings[0].dtype) for part in found)
 
 
@@ -172,11 +193,22 @@ def _obstacle(x: Tensor, rings: tuple[Tensor, ...], *others: Any) -> str | None:
     return no_hand_written_gradient(x)
 
 
+def _not_natively(x: Tensor, rings: tuple[Tensor, ...], *others: Any) -> str | None:
+    return _obstacle(x, rings, *others) or no_native_code(x)
+
+
 def _drawback(x: Tensor, *_: object) -> str | None:
     return "for one step alone the plain loop is faster" if x.shape[1] == 1 else None
 
 
-channels = Operation("multi_channel", {"fused": Kernel(_fused, _obstacle, _drawback), "torch": Kernel(plain_channels)})
+channels = Operation(
+    "multi_channel",
+    {
+        "native": Kernel(partial(_by, Cell(native.lstm, native.lstm_backward)), _not_natively, _drawback),
+        "fused": Kernel(partial(_by, Cell(_lstm, _lstm_backward)), _obstacle, _drawback),
+        "torch": Kernel(plain_channels),
+    },
+)
 """`channels(x, rings, w_input, input_bias, u, state_bias, w_block, wiring)`: all h (B, T, C, H), and the rings after.
 
 `rings` are the last P states of each of the C = P channels, (B, C, P, H), the youngest first: h, and an LSTM's c. The

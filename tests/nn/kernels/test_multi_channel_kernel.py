@@ -7,16 +7,20 @@ import torch
 
 from rtx.nn.kernels.dispatch import implementation
 from rtx.nn.kernels.multi_channel import channels
+from rtx.nn.kernels.native import build
+from rtx.nn.kernels.native import channels as native
 from rtx.nn.multi_channel import MultiChannelRNN
 from rtx.nn.naive_recurrent import multi_channel
 from rtx.nn.state import detach, select
 
+CANNOT = build.obstacle()
+COMPILED = pytest.mark.skipif(CANNOT is not None, reason=f"no kernels in C++: {CANNOT}")
 WAYS = list(itertools.product(("equation", "clipped"), ("equation", "text"), ("mean", "previous")))
 
 
-def layer_of(block: int = 4, **options) -> MultiChannelRNN:
+def layer_of(block: int = 4, width: int = 5, **options) -> MultiChannelRNN:
     torch.manual_seed(0)
-    return MultiChannelRNN(3, 5, block, mapping_start="uniform", **options).double()
+    return MultiChannelRNN(3, width, block, mapping_start="uniform", **options).double()
 
 
 def run(impl: str, layer: MultiChannelRNN, x: torch.Tensor, state: tuple | None = None) -> tuple:
@@ -35,7 +39,8 @@ def past(layer: MultiChannelRNN, read: int = 5) -> tuple:
     """A state after so many steps, whose parts are leaves."""
     P = layer.predecessors
     generator = torch.Generator().manual_seed(2)
-    rings = [torch.randn(2, P, P, 5, dtype=torch.float64, generator=generator).requires_grad_() for _ in range(2)]
+    shape = (2, P, P, layer.weight_hh_l0.shape[1])
+    rings = [torch.randn(shape, dtype=torch.float64, generator=generator).requires_grad_() for _ in range(2)]
     return *rings, read
 
 
@@ -68,6 +73,45 @@ def test_equals_the_loops_of_the_equations(start, phase, cell_state):
     of = [x, *layer.parameters()]
     for ours, theirs in zip(gradients((found,), of), gradients((expected,), of), strict=True):
         torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-10)
+
+
+@COMPILED
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(("width", "cell_state"), [(5, "mean"), (16, "previous"), (37, "mean")])
+@pytest.mark.parametrize(("block", "T", "read"), [(2, 3, 1), (4, 7, 4)])
+def test_in_cpp_equals_the_plain_loop_in_float64(block, T, read, width, cell_state, threads, monkeypatch):
+    """Rows that end inside sixteen numbers, too, and several threads."""
+    monkeypatch.setattr(native, "SMALL", 1)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
+    layer, x = layer_of(block, width, cell_state=cell_state), inputs(T)
+    state, names = past(layer, read), [name for name, _ in layer.named_parameters() if "attention" not in name]
+
+    def found(impl: str, dtype: torch.dtype) -> list[torch.Tensor]:
+        layer.to(dtype)
+        own = [part.detach().to(dtype).requires_grad_() for part in (x, *state[:2])]
+        outputs = run(impl, layer, own[0], (*own[1:], read))
+        first = gradients(outputs, [*own, *(layer.get_parameter(name) for name in names)])
+        assert all(one.grad_fn is None for one in first)
+        return [*outputs, *first]
+
+    for ours, theirs in zip(found("native", torch.float32), found("torch", torch.float64), strict=True):
+        assert ours.dtype == torch.float32
+        scale = max(1.0, theirs.abs().max().item())
+        torch.testing.assert_close(ours.double() / scale, theirs / scale, rtol=1e-5, atol=1e-5)
+
+
+@COMPILED
+def test_what_is_no_number_stays_none_in_cpp():
+    layer, x = layer_of().float(), inputs(6).detach().float()
+    x[0, 3, 1] = torch.nan
+    states, *_ = run("native", layer, x)
+    assert states[0, 3:].isnan().all() and states[0, :3].isfinite().all() and states[1].isfinite().all()
+
+
+@COMPILED
+def test_cpp_is_for_float32_alone():
+    with pytest.raises(ValueError, match="impl: multi_channel cannot be 'native' here: it is written for float32"):
+        run("native", layer_of(), inputs(5))
 
 
 def test_the_backward_pass_by_hand_is_the_one_that_runs():
@@ -179,9 +223,9 @@ def test_a_switch_that_it_lacks_leads_to_the_plain_loop(options):
     assert layer(x)[0].shape == (2, 5, 5)
 
 
-def test_one_step_alone_takes_the_plain_loop_and_more_the_fused_one(monkeypatch):
+def test_one_step_alone_takes_the_plain_loop_and_more_the_fused_one_or_cpp(monkeypatch):
     chosen = []
     monkeypatch.setattr(channels, "_tell", lambda name, why: chosen.append(name) or name)
     layer = layer_of()
-    layer(inputs(1)), layer(inputs(2))
-    assert chosen == ["torch", "fused"]
+    layer(inputs(1)), layer(inputs(2)), layer.float()(inputs(2).float())
+    assert chosen == ["torch", "fused", "fused" if CANNOT else "native"]
