@@ -240,6 +240,7 @@ class Trainee(lightning.LightningModule):
         """Add the card and what is carried from batch to batch."""
         checkpoint["rtx"] = {
             "card": self.card,
+            "precision": self.trainer.precision,
             "states": processes.of_all(to_plain(self.state)),
             "live": self.live_parameters,
             "observed": self.observed,
@@ -249,11 +250,16 @@ class Trainee(lightning.LightningModule):
         """Take up a run where it was left.
 
         Raises:
-            ValueError: if it was another model's, or its hyper-parameters were others.
+            ValueError: if it was another model's, or its hyper-parameters were others; if it computed in another
+                precision, or for more epochs than it is to have.
         """
-        saved = checkpoint["rtx"]
+        saved, most = checkpoint["rtx"], self.trainer.max_epochs
         if saved["card"] != self.card:
             raise ValueError(f"resume: expected the checkpoint of {self.card}, got one of {saved['card']}")
+        if saved.get("precision", self.trainer.precision) != self.trainer.precision:  # older ones do not say
+            raise ValueError(f"precision: expected the run's, {saved['precision']}, got {self.trainer.precision}")
+        if most is not None and checkpoint["epoch"] > most:
+            raise ValueError(f"epochs: expected at least {checkpoint['epoch']}, as the run had so many, got {most}")
         self.live_parameters = saved["live"]
         self.state = from_plain(processes.mine(saved["states"]), self.device)
         self.observed[:] = saved["observed"]

@@ -99,10 +99,8 @@ class Settings:
                 check_positive(name, getattr(self, name))
         for name in ("learning_rate", "clip", "anneal", "stop_at", "seconds"):
             value = getattr(self, name)
-            if value is not None and not (_is_number(value) and value > 0):
-                raise ValueError(f"{name}: expected a number above 0, got {value!r}")
-        if self.learning_rate == math.inf:
-            raise ValueError(f"learning_rate: expected a finite number, got {self.learning_rate!r}")
+            if value is not None and not (_is_number(value) and 0 < value < math.inf):
+                raise ValueError(f"{name}: expected a finite number above 0, got {value!r}")
         for name in ("weight_decay", "ar", "tar"):
             value = getattr(self, name)
             if not (_is_number(value) and 0 <= value < math.inf):

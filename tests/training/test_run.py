@@ -168,6 +168,20 @@ def test_the_checkpoint_of_another_model_is_refused_and_left_alone(recipe, run, 
     assert last.read_bytes() == before
 
 
+def test_a_run_cannot_go_on_to_fewer_epochs_or_in_another_precision(recipe, run, tmp_path):
+    plan = recipe.plan("gru", overrides={"epochs": 5})
+    run(plan, epochs=4)
+    last = checkpoint(tmp_path, plan).with_name("last.ckpt")
+    before = last.read_bytes()
+    with pytest.raises(ValueError, match="^epochs: expected at least 4, as the run had so many, got 3$"):
+        run(plan, epochs=3, resume=True)
+    with pytest.raises(ValueError, match="^precision: expected the run's, 32-true, got bf16-mixed$"):
+        run(plan, resume=True, precision="bf16-mixed")
+    assert last.read_bytes() == before
+    assert read_result(run(plan, epochs=4, resume=True)).budget == "4 of 5 epochs"
+    assert read_result(run(plan, resume=True)).budget is None
+
+
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
 def test_nan_in_the_data_stops_the_run_and_writes_nothing(recipe, tiny_task, run, monkeypatch, tmp_path, bad):
     def broken(split):

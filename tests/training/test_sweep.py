@@ -90,7 +90,7 @@ def test_a_run_whose_validation_is_nan_has_failed_and_is_not_taken_again(recipe,
         ({}, "sweep: recipe tiny names no values to choose from"),
         ({"learning_rate": []}, "names no values"),
         ({"learning_rat": [1]}, "did you mean 'learning_rate'"),
-        ({"learning_rate": [1e-3, -1]}, "learning_rate: expected a number above 0, got -1"),
+        ({"learning_rate": [1e-3, -1]}, "learning_rate: expected a finite number above 0, got -1"),
     ],
 )
 def test_a_grid_that_cannot_be_run_is_refused_before_it_starts(recipe, tmp_path, values, message):
