@@ -9,7 +9,7 @@ from torch.utils.data import DataLoader, Sampler
 from rtx.nn.validate import check_choice, check_positive
 from rtx.tasks.task import Batch, Task, collate
 
-ORDERS = ("shuffled", "bucketed", "columns", "as it is", "by length")
+ORDERS = ("shuffled", "fresh", "bucketed", "columns", "as it is", "by length")
 POOL = 100  # batches whose sequences are sorted by length together
 
 
@@ -22,10 +22,11 @@ class BatchOrder(Sampler[list[int]]):
     Args:
         lengths: of the sequences; only "bucketed" and "by length" look at them.
         batch_size: sequences per batch and process.
-        order: "shuffled"; "bucketed" shuffles too, but puts sequences of about the same length together, so that
-            there is little padding; "columns" cuts one long text into `batch_size` columns, and gives a piece of
-            each, one below the other, so that a state can be carried from batch to batch; "as it is"; "by length",
-            the longest first, which has least padding, for splits whose order says nothing.
+        order: "shuffled"; "fresh", other sequences in each epoch, as many as there are `lengths`; "bucketed" shuffles
+            too, but puts sequences of about the same length together, so that there is little padding; "columns" cuts
+            one long text into `batch_size` columns, and gives a piece of each, one below the other, so that a state can
+            be carried from batch to batch; "as it is"; "by length", the longest first, which has least padding, for
+            splits whose order says nothing.
         seed: of the order.
 
     Raises:
@@ -77,6 +78,8 @@ class BatchOrder(Sampler[list[int]]):
             return [order[i : i + size] for i in range(0, len(order), size)][self.rank :: self.processes]
         draws = torch.Generator().manual_seed(self.seed * 1_000_003 + self.epoch)
         order = torch.randperm(len(self.lengths), generator=draws).tolist()
+        if self.order == "fresh":
+            order = [self.epoch * len(order) + i for i in order]
         if self.order == "bucketed":
             order = self._sorted_in_pools(order)
         whole = [order[i : i + size] for i in range(0, len(order), size)]
@@ -100,18 +103,23 @@ def loader(
         split: "train", "validation" or "test".
         batch_size: sequences per batch (per process, where several train together).
         seed: of the order.
-        order: one of `ORDERS`; if not given, "shuffled" for training, "as it is" else.
-        limit: the first so many sequences only.
+        order: one of `ORDERS`; if not given, "shuffled" for training, "as it is" else. "fresh" is for sequences that
+            are drawn, such as those of `add`.
+        limit: the first so many sequences only; of "fresh" ones, so many in each epoch.
 
     Raises:
-        ValueError: if the split or the order is unknown, or a size is below 1.
+        ValueError: if the split or the order is unknown, or not to be had, or a size is below 1.
     """
     examples = task.split(split)
-    if limit is not None:
-        examples = examples[: check_positive("limit", limit)]
     order = order or ("shuffled" if split == "train" else "as it is")
+    size = len(examples) if limit is None else min(check_positive("limit", limit), len(examples))
+    if order == "fresh":
+        if not getattr(examples, "endless", False):
+            raise ValueError(f"order: 'fresh' is for sequences that are drawn, {task.name} has {len(examples)}")
+    elif limit is not None:
+        examples = examples[:limit]
     look = order in ("bucketed", "by length")
-    lengths = [len(examples[i].inputs) for i in range(len(examples))] if look else [0] * len(examples)
+    lengths = [len(examples[i].inputs) for i in range(size)] if look else [0] * size
     batches = BatchOrder(lengths, batch_size, order, seed)
     own = torch.Generator().manual_seed(seed)  # else beginning an epoch would draw from the one that dropout draws from
     together = partial(collate, per=task.per)

@@ -203,7 +203,8 @@ def widened(x: Tensor) -> Tensor:
 class Examples(Sequence[Example]):
     """`size` examples, each made by `make(index)` when it is asked for, so that small raw data stay small.
 
-    A loader asks for a batch of them, which `make_many(indices)`, if given, makes faster.
+    A loader asks for a batch of them, which `make_many(indices)`, if given, makes faster. Where they are `endless`,
+    both also make examples of indices beyond `size`.
     """
 
     def __init__(
@@ -211,8 +212,9 @@ class Examples(Sequence[Example]):
         size: int,
         make: Callable[[int], Example],
         make_many: Callable[[list[int]], list[Example]] | None = None,
+        endless: bool = False,
     ) -> None:
-        self._size, self._make = size, make
+        self._size, self._make, self.endless = size, make, endless
         self._make_many = make_many or (lambda indices: [make(i) for i in indices])
 
     def __getitems__(self, indices: list[int]) -> list[Example]:

@@ -6,6 +6,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rtx.tasks import task_by_name
+from rtx.tasks.loader import BatchOrder, loader
 from rtx.tasks.task import collate
 from rtx.tasks.toy import add, draw_marks, multiply
 from rtx.tasks.toy.keyed import Draws, keys
@@ -126,3 +128,37 @@ def test_bad_arguments_are_named(make, arguments, message):
 def test_an_unknown_convention_suggests_the_nearest():
     with pytest.raises(ValueError, match=r"convention: 'papre' is unknown, .*did you mean 'paper'"):
         add(convention="papre")
+
+
+def test_fresh_sequences_are_others_in_each_epoch_and_the_same_in_each_run():
+    def epoch(number: int, **options) -> list[torch.Tensor]:
+        batches = loader(add(size=40), "train", 8, order="fresh", **options)
+        batches.batch_sampler.set_epoch(number)
+        return [sequence[sequence[:, 1] != 0].flatten() for batch in batches for sequence in batch.inputs]
+
+    def marks(sequences: list[torch.Tensor]) -> set[tuple[float, ...]]:
+        return {tuple(sequence.tolist()) for sequence in sequences}
+
+    first, second, third = (marks(epoch(number)) for number in range(3))
+    assert [len(one) for one in (first, second, third)] == [40, 40, 40]
+    assert first.isdisjoint(second) and first.isdisjoint(third) and second.isdisjoint(third)
+    assert marks(epoch(1)) == second and marks(epoch(1, limit=16)).isdisjoint(marks(epoch(0, limit=16)))
+    assert first == marks([e.inputs[e.inputs[:, 1] != 0].flatten() for e in add(size=40).split("train")])
+
+
+def test_several_processes_share_fresh_sequences(monkeypatch):
+    monkeypatch.setattr("torch.distributed.is_initialized", lambda: True)
+    monkeypatch.setattr("torch.distributed.get_world_size", lambda: 2)
+    taken = []
+    for rank in range(2):
+        monkeypatch.setattr("torch.distributed.get_rank", lambda rank=rank: rank)
+        order = BatchOrder([0] * 20, 3, "fresh")
+        order.set_epoch(2)
+        taken.append([i for batch in order for i in batch])
+    assert len(taken[0]) == len(taken[1]) == 9
+    assert set(taken[0]).isdisjoint(taken[1]) and {*taken[0], *taken[1]} <= set(range(40, 60))
+
+
+def test_only_what_is_drawn_can_be_fresh():
+    with pytest.raises(ValueError, match="order: 'fresh' is for sequences that are drawn, digits has 1439"):
+        loader(task_by_name("digits"), "train", 8, order="fresh")

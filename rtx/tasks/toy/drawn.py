@@ -24,7 +24,7 @@ def drawn(draw: Callable[[np.random.Generator], Example], size: int, seed: int) 
     def make(split: Split, index: int) -> Example:
         return draw(np.random.default_rng((seed, SPLITS.index(split), index)))
 
-    return lambda split: Examples(sizes[split], partial(make, split))
+    return lambda split: Examples(sizes[split], partial(make, split), endless=True)
 
 
 def drawn_together(
@@ -43,7 +43,7 @@ def drawn_together(
 
     def examples(split: Split) -> Sequence[Example]:
         many = partial(make_many, split)
-        return Examples(sizes[split], lambda index: many([index])[0], many)
+        return Examples(sizes[split], lambda index: many([index])[0], many, endless=True)
 
     return examples
 
