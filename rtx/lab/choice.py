@@ -7,7 +7,8 @@ from functools import cache
 from typing import Any
 
 from rtx.tasks import data
-from rtx.training.recipe import Plan, Settings, as_setting, load_recipe
+from rtx.training.recipe import Plan, as_setting, load_recipe
+from rtx.training.settings import Settings
 
 BUNDLED = {
     "add": "ffa-add",
@@ -88,7 +89,7 @@ import lightning
 import rtx
 {imports}from rtx.tasks import task_by_name
 from rtx.training.module import Trainee
-from rtx.training.recipe import Settings
+from rtx.training.settings import Settings
 
 lightning.seed_everything({seed})
 task = {task}

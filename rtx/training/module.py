@@ -18,17 +18,12 @@ from rtx.nn.validate import check_finite
 from rtx.tasks.loader import loader
 from rtx.tasks.task import IGNORED, Batch, Sum, Task
 from rtx.training import processes
-from rtx.training.averaging import Trigger, averaged, non_monotonic_asgd
+from rtx.training.averaging import Trigger, averaged
 from rtx.training.batches import evaluation_batches
 from rtx.training.deep import auxiliary_loss, auxiliary_losses, slide
-from rtx.training.recipe import Settings
+from rtx.training.optimizers import make_optimizer, make_schedule
+from rtx.training.settings import Settings
 from rtx.training.states import from_plain, to_plain
-
-OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
-    "sgd": torch.optim.SGD,
-    "adam": torch.optim.Adam,
-    "nt-asgd": non_monotonic_asgd,
-}
 
 
 class Trainee(lightning.LightningModule):
@@ -204,18 +199,12 @@ class Trainee(lightning.LightningModule):
     def configure_optimizers(self) -> OptimizerLRScheduler:
         """The recipe's optimiser, its rate annealed when validation stops improving, or every so many epochs."""
         chosen = self.settings
-        optimizer = OPTIMIZERS[chosen.optimizer](
-            self.parameters(), lr=chosen.learning_rate, weight_decay=chosen.weight_decay
-        )
+        optimizer = make_optimizer(chosen, self.parameters())
         if isinstance(optimizer, torch.optim.ASGD):
             self.trigger = Trigger(optimizer, chosen.patience, self.observed)
-        if chosen.anneal is None:
+        schedule = make_schedule(chosen, optimizer, self.task.best)
+        if schedule is None:
             return optimizer
-        if chosen.anneal_every is not None:
-            return [optimizer], [torch.optim.lr_scheduler.StepLR(optimizer, chosen.anneal_every, chosen.anneal)]
-        schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(
-            optimizer, self.task.best, factor=chosen.anneal, patience=chosen.patience
-        )
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "monitor": "validation"}}
 
     def train_dataloader(self) -> DataLoader[Batch]:

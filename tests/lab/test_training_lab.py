@@ -13,7 +13,7 @@ from waiting import until
 from rtx.lab import explore
 from rtx.lab.choice import Choice, offered
 from rtx.lab.explore.training import TrainingLab
-from rtx.training.recipe import Settings
+from rtx.training.settings import Settings
 
 pytestmark = pytest.mark.usefixtures("nothing_is_left")
 

@@ -8,7 +8,8 @@ import torch
 import rtx
 from rtx.tasks import task_by_name
 from rtx.tasks.costs import multiply_adds
-from rtx.training.recipe import Settings, load_recipe, recipe_names
+from rtx.training.recipe import load_recipe, recipe_names
+from rtx.training.settings import Settings
 
 
 def build_every_row(name: str, scale: str) -> None:

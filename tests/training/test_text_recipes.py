@@ -18,8 +18,9 @@ from rtx.training.checkpoint import load_checkpoint, load_texts, read_card, save
 from rtx.training.fit import fit
 from rtx.training.ledger import read_result
 from rtx.training.module import Trainee
-from rtx.training.recipe import Recipe, Settings, load_recipe, recipe_names
+from rtx.training.recipe import Recipe, load_recipe, recipe_names
 from rtx.training.run import train
+from rtx.training.settings import Settings
 
 CPU = {"accelerator": "cpu", "enable_progress_bar": False}
 STORY = "the cat sat on the mat.\nthe dog sat on the cat.\n" * 30
