@@ -18,6 +18,7 @@ from rtx.training.recipe import load_recipe
 from rtx.training.table import cells
 
 SEEDS = 3  # at least, for a verdict
+TRAINING = ("learning_rate", "epochs", "seconds")  # settings that leave a row the model that the paper has
 HOLDS, FAILS, OPEN = "holds", "fails", "open"
 
 
@@ -44,20 +45,28 @@ def better(recipe: str, one: str, others: Sequence[str], variant: str | None = N
             for row, of_row in cells(loaded, results).items()
         }
         found = _under_one_budget(groups, [one, *others], max if task.best == "max" else min)
-        if one not in found or len(found) < 2:
+        rest = {other: found[other] for other in others if other in found}
+        if one not in found or not rest:
             return Finding(OPEN, "not run")
-        mine, rest = found[one], [found[other] for other in others if other in found]
-        wins = [_by_more_than_spread(mine, other, highest) for other in rest]
-        leads = [(_mean(mine) > _mean(other)) == highest for other in rest]
-        said = "; ".join(f"{runs[0].model} {_spread(runs)}" for runs in (mine, *rest))
-        how = ", ".join([*([mine[0].variant] if variant else []), _budget(mine[0]), _seeds(mine, *rest)])
         missing = [other for other in others if other not in found]
-        left = f"; not run: {', '.join(missing)}" if missing else ""
-        enough = not missing and _full(mine[0]) and min(map(len, (mine, *rest))) >= SEEDS
-        if enough and (all(wins) or not any(leads)):
-            return Finding(HOLDS if all(wins) else FAILS, f"{said} ({how})")
-        lean = "for it" if all(leads) else "against it" if not any(leads) else "both ways"
-        return Finding(OPEN, f"{said} ({how}{left}): leans {lean}")
+        return _compared(one, found[one], rest, missing, highest, variant)
+
+    return judge
+
+
+def needs(recipe: str, row: str, *changes: str) -> Callable[[Path], Finding]:
+    """Whether a row is better than itself with each of these settings, such as "heads=0", by the recipe's variant."""
+
+    def judge(results: Path) -> Finding:
+        loaded = load_recipe(recipe)
+        groups = {runs[0].variant: runs for runs in cells(loaded, results)[row] if _full(runs[0])}
+        found = {change: groups.get(f"{loaded.default_variant}+{change}") for change in changes}
+        rest = {change: runs for change, runs in found.items() if runs}
+        if loaded.default_variant not in groups or not rest:
+            return Finding(OPEN, "not run")
+        highest = task_by_name(loaded.task).test_best == "max"
+        missing = [change for change in changes if change not in rest]
+        return _compared(row, groups[loaded.default_variant], rest, missing, highest)
 
     return judge
 
@@ -96,7 +105,7 @@ def within(recipe: str, row: str, bound: float, sense: str) -> Callable[[Path], 
 
     def judge(results: Path) -> Finding:
         loaded = load_recipe(recipe)
-        groups = cells(loaded, results)[row]
+        groups = [group for group in cells(loaded, results)[row] if _counts(group[0], None)]
         if not groups:
             return Finding(OPEN, "not run")
         runs = max(groups, key=lambda group: (_full(group[0]), len(group)))
@@ -115,7 +124,7 @@ def solves(recipe: str, row: str, variant: str | None = None) -> Callable[[Path]
     def judge(results: Path) -> Finding:
         loaded = load_recipe(recipe)
         wanted = variant or loaded.default_variant
-        groups = [group for group in cells(loaded, results)[row] if _variant(group[0]) == wanted]
+        groups = [group for group in cells(loaded, results)[row] if _counts(group[0], wanted)]
         # of several rates the one with most seeds, and of these the one that validation was first content with
         runs = max(
             (group for group in groups if group[0].scale == "full"),
@@ -134,6 +143,27 @@ def solves(recipe: str, row: str, variant: str | None = None) -> Callable[[Path]
         return Finding(HOLDS if soon else FAILS, said)
 
     return judge
+
+
+def _compared(
+    name: str,
+    mine: list[Result],
+    rest: dict[str, list[Result]],
+    missing: Sequence[str],
+    highest: bool,
+    variant: str | None = None,
+) -> Finding:
+    """Whether the runs of one are better than those of each of the rest."""
+    wins = [_by_more_than_spread(mine, other, highest) for other in rest.values()]
+    leads = [(_mean(mine) > _mean(other)) == highest for other in rest.values()]
+    said = "; ".join(f"{one} {_spread(runs)}" for one, runs in ({name: mine} | rest).items())
+    how = ", ".join([*([mine[0].variant] if variant else []), _budget(mine[0]), _seeds(mine, *rest.values())])
+    left = f"; not run: {', '.join(missing)}" if missing else ""
+    enough = not missing and _full(mine[0]) and min(map(len, (mine, *rest.values()))) >= SEEDS
+    if enough and (all(wins) or not any(leads)):
+        return Finding(HOLDS if all(wins) else FAILS, f"{said} ({how})")
+    lean = "for it" if all(leads) else "against it" if not any(leads) else "both ways"
+    return Finding(OPEN, f"{said} ({how}{left}): leans {lean}")
 
 
 def _under_one_budget(
@@ -162,6 +192,9 @@ def _variant(run: Result) -> str:
 
 
 def _counts(run: Result, variant: str | None) -> bool:
+    changed = [setting.split("=")[0] for setting in run.variant.split("+")[1:]]
+    if not set(changed) <= set(TRAINING):
+        return False
     return _variant(run) == variant if variant else not run.variant.startswith("same-")
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from rtx.lab.claims import CLAIMS, judged
 from rtx.lab.errata import Evidence
-from rtx.lab.verdicts import as_fast, better, breaks, solves, within
+from rtx.lab.verdicts import as_fast, better, breaks, needs, solves, within
 from rtx.training.ledger import read_results, write_result
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -82,6 +82,33 @@ def test_of_several_rates_the_one_that_validated_best_is_compared(put, tmp_path)
     put("lstm", 2.8, validation=2.7, variant="adam+learning_rate=0.2")
     put("lstm", 2.6, validation=2.8, variant="adam+learning_rate=0.3")
     assert judge(tmp_path, "lstm").sentence.startswith("gru 3.00; lstm 2.80 (")
+
+
+@pytest.mark.parametrize("change", ["d_model=999", "limit=87", "learning_rate=0.1+window=12"])
+def test_a_model_that_was_changed_does_not_stand_for_its_row(put, tmp_path, change):
+    put("gru", 3.0)
+    put("lstm", 4.0)
+    put("lstm", 1.0, validation=0.1, variant=f"adam+{change}")
+    assert judge(tmp_path, "lstm").sentence.startswith("gru 3.00; lstm 4.00 (")
+
+
+def test_a_part_is_needed_if_three_seeds_without_it_are_worse(put, tmp_path):
+    def found(*changes):
+        return needs("nottingham", "r-transformer", *changes)(tmp_path)
+
+    for seed in range(3):
+        put("r-transformer", 2.2 + seed / 10, seed)
+        put("r-transformer", 1.0, seed, variant="adam+window=12")
+    assert found("heads=0").sentence == "not run"
+    put("r-transformer", 3.5, variant="adam+heads=0")
+    put("r-transformer", 3.6, 1, variant="adam+heads=0", budget="1 of 15 epochs")
+    said = "r-transformer 2.30 ± 0.10; heads=0 3.50 (full budget, 1 seed"
+    assert (found("heads=0").verdict, found("heads=0").sentence) == ("open", f"{said}): leans for it")
+    assert found("heads=0", "window=2").sentence == f"{said}; not run: window=2): leans for it"
+    for seed in (1, 2):
+        put("r-transformer", 3.5, seed, variant="adam+heads=0")
+    assert found("heads=0").verdict == "holds"
+    assert found("window=12").verdict == "fails"
 
 
 def test_where_higher_is_better_the_higher_wins(put, tmp_path):
