@@ -26,6 +26,7 @@ from rtx.cli.train import (
     parse_time,
 )
 from rtx.tasks import task_by_name
+from rtx.training.clock import countdown
 from rtx.training.ledger import LEDGER
 from rtx.training.recipe import as_setting, load_recipe
 
@@ -55,19 +56,19 @@ def sweep_(
 ) -> None:
     """Train a model with every combination of some settings, and choose by validation; the test split is not read.
 
-    By default over the values that the paper chose from. The same command in other terminals, or on other machines
-    that see the same folder, shares the work; each uses one device. Stopped or killed, it goes on where it was.
+    By default over the recipe's values: the paper's, where it prints them. The same command in other terminals, or on
+    other machines that see the same folder, shares the work; each uses one device. Stopped or killed, it goes on where
+    it was. Of runs that failed by themselves, such as by too high a rate, none is chosen.
     """
     from rtx.training.survival import Stopped  # Lightning and Optuna take seconds to import: only here
-    from rtx.training.sweep import Sweep, finished, plot
+    from rtx.training.sweep import Sweep, finished, plot, settled
 
-    loaded, max_seconds = load_recipe(recipe), parse_time(max_time)
+    loaded, left = load_recipe(recipe), countdown(parse_time(max_time))
     values = loaded.sweep_values(variant, scale.value) | dict(map(parse_values, set_ or []))
-    sweep = Sweep(loaded, model, values, variant, scale.value, seed, epochs, runs)
-    device: dict[str, Any] = {"devices": 1, "precision": precision, "enable_progress_bar": sys.stdout.isatty()}
-    times: dict[str, Any] = {"every_seconds": 60 * save_every, "max_seconds": max_seconds}
+    sweep = Sweep(loaded, model, values, variant, scale.value, seed, epochs, runs, precision)
+    how: dict[str, Any] = {"devices": 1, "enable_progress_bar": sys.stdout.isatty(), "every_seconds": 60 * save_every}
     try:
-        study = sweep.study() if show else sweep.run(**times, **device)
+        study = sweep.study() if show else sweep.run(left(), **how)
     except Stopped as stop:
         how_to_go_on(stop, resume=True)  # always: nothing else would
     metric = task_by_name(sweep.plan({}).task).metric
@@ -78,8 +79,8 @@ def sweep_(
     typer.echo(f"wrote {sweep.folder / 'sweep.png'}")
     if not test:
         return
-    if len(finished(study)) < len(sweep.grid):
-        typer.echo("rtx: not tested: others still run, or have failed", err=True)
+    if not settled(study, sweep.grid):
+        typer.echo("rtx: not tested: others still run", err=True)
         raise typer.Exit(1)
     from rtx.training.run import train
 
@@ -87,7 +88,11 @@ def sweep_(
     settings = [as_setting(key, value) for key, value in best.items()]
     more = ["--precision", precision] if precision != "32-true" else []
     command = as_typed(recipe, model, variant, scale, seed, epochs, settings, *more)
-    path = train(sweep.plan(best), seed, epochs, True, command, runs, results, **times, **device)
+    how |= {"precision": precision, "max_seconds": left()}
+    try:
+        path = train(sweep.plan(best), seed, epochs, True, command, runs, results, **how)
+    except Stopped as stop:
+        how_to_go_on(stop, resume=True)
     typer.echo(f"wrote {path}")
 
 

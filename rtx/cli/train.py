@@ -169,3 +169,9 @@ def parse_time(text: str | None) -> float | None:
         raise ValueError(f"--max-time: expected HH:MM:SS, such as 01:30:00, got {text!r}")
     hours, minutes, seconds = map(int, found.groups())
     return 3600.0 * hours + 60 * minutes + seconds
+
+
+def format_time(seconds: float) -> str:
+    """Whole seconds as `parse_time` reads them."""
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes // 60:02}:{minutes % 60:02}:{rest:02}"

@@ -7,6 +7,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from rtx.training.processes import first
+from rtx.training.states import CannotGoOn
 
 
 @contextmanager
@@ -16,7 +17,7 @@ def alone_in(folder: Path) -> Iterator[None]:
     Of several processes that train together, the first holds it for all.
 
     Raises:
-        ValueError: if another run holds it.
+        CannotGoOn: if another run holds it.
         OSError: if it cannot be made or written.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -27,7 +28,7 @@ def alone_in(folder: Path) -> Iterator[None]:
     try:
         lock.acquire(blocking=False)
     except Timeout:
-        raise ValueError(f"{folder}: the same run is under way there; wait for its end, or give other --runs") from None
+        raise CannotGoOn(f"{folder}: the same run is under way there; wait for its end, or give other --runs") from None
     try:
         yield
     finally:

@@ -23,7 +23,7 @@ from rtx.training.batches import evaluation_batches
 from rtx.training.deep import auxiliary_loss, auxiliary_losses, slide
 from rtx.training.optimizers import make_optimizer, make_schedule
 from rtx.training.settings import Settings
-from rtx.training.states import from_plain, to_plain
+from rtx.training.states import CannotGoOn, from_plain, to_plain
 
 
 class Trainee(lightning.LightningModule):
@@ -239,16 +239,16 @@ class Trainee(lightning.LightningModule):
         """Take up a run where it was left.
 
         Raises:
-            ValueError: if it was another model's, or its hyper-parameters were others; if it computed in another
+            CannotGoOn: if it was another model's, or its hyper-parameters were others; if it computed in another
                 precision, or for more epochs than it is to have.
         """
         saved, most = checkpoint["rtx"], self.trainer.max_epochs
         if saved["card"] != self.card:
-            raise ValueError(f"resume: expected the checkpoint of {self.card}, got one of {saved['card']}")
+            raise CannotGoOn(f"resume: expected the checkpoint of {self.card}, got one of {saved['card']}")
         if saved.get("precision", self.trainer.precision) != self.trainer.precision:  # older ones do not say
-            raise ValueError(f"precision: expected the run's, {saved['precision']}, got {self.trainer.precision}")
+            raise CannotGoOn(f"precision: expected the run's, {saved['precision']}, got {self.trainer.precision}")
         if most is not None and checkpoint["epoch"] > most:
-            raise ValueError(f"epochs: expected at least {checkpoint['epoch']}, as the run had so many, got {most}")
+            raise CannotGoOn(f"epochs: expected at least {checkpoint['epoch']}, as the run had so many, got {most}")
         self.live_parameters = saved["live"]
         self.state = from_plain(processes.mine(saved["states"]), self.device)
         self.observed[:] = saved["observed"]

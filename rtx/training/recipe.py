@@ -55,7 +55,7 @@ class Recipe:
         Raises:
             ValueError: for an unknown variant or scale.
         """
-        check_choice("variant", variant := variant or self.default_variant, self.variants)
+        variant = check_choice("variant", self.default_variant if variant is None else variant, self.variants)
         check_choice("scale", scale, ["full", *self.scales])
         own = self.variants[variant].get("sweep", self.sweep)
         return dict(self.scales.get(scale, {}).get("sweep", own))
@@ -73,11 +73,12 @@ class Recipe:
             ValueError: for an unknown row, variant, scale or key (the nearest is suggested), or a bad value.
         """
         printed = self._row(row)
-        check_choice("variant", variant := variant or self.default_variant, self.variants)
+        variant = check_choice("variant", self.default_variant if variant is None else variant, self.variants)
         check_choice("scale", scale, ["full", *self.scales])
         settings, changes = dict(self.variants[variant]), dict(self.scales.get(scale, {}))
-        own_task = settings.pop("task", printed.get("task", self.task))
-        task = changes.pop("task", own_task)
+        own_task = printed.get("task", self.task)
+        of_variant = settings.pop("task", own_task)
+        task = changes.pop("task", of_variant)
         arguments = dict(printed.get("task_arguments", {}))
         of_task = task_arguments(task)
         model = printed.get("model", row)

@@ -46,7 +46,7 @@ class Settings:
             `rtx.nn.auxiliary_losses`; 0: only what is scored is learned.
         slide: a character Transformer is tested by a segment that slides by one symbol.
         seconds: training ends after so many, wherever it is; None: only after its epochs.
-        limit: train on the first so many sequences only; None: on all.
+        limit: train on the first so many sequences only; in the order "fresh" on so many in each epoch; None: on all.
         limit_evaluation: validate and test on the first so many sequences only; None: on all.
     """
 

@@ -18,6 +18,13 @@ log = logging.getLogger(__name__)
 DIGEST = hashlib.sha256().digest_size
 
 
+class CannotGoOn(ValueError):
+    """A run cannot be taken up as it is asked for: its checkpoint is another's, or damaged, or another process has it.
+
+    It says nothing against the run.
+    """
+
+
 def save_state(path: Path, state: dict[str, Any]) -> None:
     """Write tensors and plain values as `torch.save` does, and their SHA-256 behind, which `torch.load` skips.
 
@@ -76,7 +83,7 @@ class Checkpoints(CheckpointIO):
         """Read the newest checkpoint; if it is damaged, say so and read the one before.
 
         Raises:
-            ValueError: if none is whole.
+            CannotGoOn: if none is whole.
         """
         path, faults = Path(path), []
         for one in (path, previous(path)):
@@ -90,7 +97,7 @@ class Checkpoints(CheckpointIO):
             if faults:
                 log.warning("%s; going on from the one before, %s", faults[0], one)
             return state
-        raise ValueError(
+        raise CannotGoOn(
             f"resume: no checkpoint is left to go on from ({'; '.join(faults) or path}); "
             f"remove {path.parent} and start again without --resume"
         )

@@ -23,10 +23,12 @@ from optuna.trial import FrozenTrial, TrialState
 
 from rtx.tasks import task_by_name
 from rtx.training.alone import alone_in
+from rtx.training.clock import countdown
 from rtx.training.files import write_whole
 from rtx.training.fit import fit, has_checkpoint, run_folder
 from rtx.training.journal import Journal, lock_of
 from rtx.training.recipe import Plan, Recipe
+from rtx.training.states import CannotGoOn
 
 log = logging.getLogger(__name__)
 BEAT = 10.0  # seconds between two signs of life
@@ -38,7 +40,7 @@ class Sweep:
     """A grid of runs of one row of a recipe.
 
     Args:
-        recipe, row, variant, scale, seed, epochs: as in `rtx.training.run.train`; the same for all runs.
+        recipe, row, variant, scale, seed, epochs, precision: as in `rtx.training.run.train`; the same for all runs.
         values: what to choose from, by setting or hyper-parameter.
         runs: folder of all runs; machines that share it share the sweep.
 
@@ -54,6 +56,7 @@ class Sweep:
     seed: int = 0
     epochs: int | None = None
     runs: Path = Path("runs")
+    precision: str = "32-true"
 
     def __post_init__(self) -> None:
         if not self.values or not all(self.values.values()):
@@ -83,19 +86,25 @@ class Sweep:
         storage = JournalStorage(Journal(self.folder / "journal.log"))
         best = task_by_name(self.plan({}).task).best
         direction = StudyDirection.MINIMIZE if best == "min" else StudyDirection.MAXIMIZE
-        name = json.dumps({"values": self.values, "epochs": self.epochs})
+        precision = {"precision": self.precision} if self.precision != "32-true" else {}
+        name = json.dumps({"values": self.values, "epochs": self.epochs} | precision)
         return optuna.create_study(storage=storage, study_name=name, direction=direction, load_if_exists=True)
 
-    def run(self, **training: Any) -> optuna.Study:
+    def run(self, max_seconds: float | None = None, **training: Any) -> optuna.Study:
         """Take run after run from the grid, until all are done or taken by others; see `fit` for the arguments.
 
         A run that died is taken again, and goes on from its last checkpoint. One whose loss exploded, or whose
         validation is NaN, has failed.
 
+        Args:
+            max_seconds: after so long, all runs together, save and stop.
+            training: as of `fit`.
+
         Raises:
-            Stopped: if asked to; the run it came in is taken up by the next process that sweeps.
+            Stopped: if asked to, or the time is over; the run it came in is taken up by the next process that sweeps.
+            CannotGoOn: if a run of the grid was begun in another way, or another process has it.
         """
-        study = self.study()
+        study, left = self.study(), countdown(max_seconds)
         while claimed := self._claim(study):
             trial, point = claimed
             plan = self.plan(point)
@@ -103,9 +112,13 @@ class Sweep:
             with alive(self._sign(trial.number)):
                 try:
                     with alone_in(folder):
+                        training |= {"precision": self.precision, "max_seconds": left()}
                         done = fit(plan, self.seed, folder, self.epochs, has_checkpoint(folder), **training)
                     if math.isnan(done.validation):  # Optuna takes no such value, and the run would be taken again
                         raise ValueError(f"validation: became nan in {folder}, expected a number")
+                except CannotGoOn:
+                    study.tell(trial, state=TrialState.FAIL)  # nobody's fault: it can be taken again
+                    raise
                 except ValueError as error:
                     trial.set_user_attr("error", str(error))
                     study.tell(trial, state=TrialState.FAIL)
@@ -140,6 +153,12 @@ class Sweep:
             return trial, left[0]
         finally:
             lock.release()
+
+
+def settled(study: optuna.Study, grid: list[dict[str, Any]]) -> bool:
+    """Whether every run of the grid came to its end, or failed by itself."""
+    ended = [t.params for t in study.get_trials() if t.state is TrialState.COMPLETE or "error" in t.user_attrs]
+    return all(point in ended for point in grid)
 
 
 def finished(study: optuna.Study) -> list[FrozenTrial]:

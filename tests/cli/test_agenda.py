@@ -1,17 +1,24 @@
 """`rtx ledger fill`: runs of an agenda, real ones in processes of their own."""
 
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from rtx.cli import agenda, app
-from rtx.cli.agenda import read_agenda
+from rtx.cli.entries import read_agenda
 from rtx.cli.train import Scale
-from rtx.training.ledger import read_results
+from rtx.training.ledger import read_results, write_result
 
 FULL = Path(__file__).parents[2] / "results" / "full-size.toml"
 TINY = 'recipe = "ffa-add"\nmodels = ["attention-50"]\nset.limit = [200]\n'
+LONG = 'recipe = "ffa-add"\nmodels = ["attention-50"]\nseeds = [0, 1]\nset.limit = [20000]\n'
 
 
 @pytest.fixture
@@ -19,13 +26,17 @@ def fill(tmp_path):
     """Writes an agenda and fills the ledger from it; gives the exit code and the output's lines."""
 
     def run(text, *words):
-        path = tmp_path / "agenda.toml"
-        path.write_text(text)
-        folders = ["--runs", str(tmp_path / "runs"), "--results", str(tmp_path / "results")]
-        done = CliRunner().invoke(app, ["ledger", "fill", str(path), "--scale", "quick", *words, *folders])
+        done = CliRunner().invoke(app, [*command(tmp_path, text), *words])
         return done.exit_code, done.output.splitlines()
 
     return run
+
+
+def command(tmp_path, text):
+    path = tmp_path / "agenda.toml"
+    path.write_text(f"[[runs]]\n{text}")
+    folders = ["--runs", str(tmp_path / "runs"), "--results", str(tmp_path / "results")]
+    return ["ledger", "fill", str(path), "--scale", "quick", *folders]
 
 
 def written(tmp_path):
@@ -34,55 +45,93 @@ def written(tmp_path):
 
 @pytest.mark.slow
 def test_what_the_ledger_lacks_is_run_and_what_it_has_is_not(fill, tmp_path):
-    one, both = f"[[runs]]\n{TINY}", f"[[runs]]\n{TINY}seeds = [0, 1]\n"
-    assert fill(one, "--epochs", "1")[0] == 0
+    both = f"{TINY}seeds = [0, 1]\n"
+    assert fill(TINY, "--epochs", "1")[0] == 0
     assert fill(both, "--epochs", "1", "--show")[1] == [
         "done  train ffa-add attention-50 --scale quick --seed 0 --epochs 1 --set limit=200",
         "      train ffa-add attention-50 --scale quick --seed 1 --epochs 1 --set limit=200",
     ]
-    before = written(tmp_path)
+    (before,) = written(tmp_path)
     code, lines = fill(both, "--epochs", "1")
-    assert (code, lines[0][:4], lines[-1]) == (0, "done", "2 runs, 0 failed")
-    assert [run for run in written(tmp_path) if run not in before] == [
-        (
-            "sloped+limit=200",
-            1,
-            "rtx train ffa-add attention-50 --scale quick --seed 1 --epochs 1 --set limit=200",
-        )
-    ]
+    other = "train ffa-add attention-50 --scale quick --seed 1 --epochs 1 --set limit=200"
+    assert (code, lines) == (0, ["the ledger has 1 of 2 runs", f"rtx {other}"])
+    assert written(tmp_path) == [before, ("sloped+limit=200", 1, f"rtx {other}")]
+    assert fill(both, "--epochs", "1") == (0, ["the ledger has 2 of 2 runs"])
 
 
 @pytest.mark.slow
 def test_a_sweep_is_done_when_the_ledger_has_the_run_it_chose(fill, tmp_path):
-    sweep = '[[runs]]\nrecipe = "ffa-add"\nmodels = ["attention-50"]\nsweep = true\n'
+    sweep = 'recipe = "ffa-add"\nmodels = ["attention-50"]\nsweep = true\n'
     assert fill(sweep, "--epochs", "1")[0] == 0
     (run,) = written(tmp_path)
     assert run[0].startswith("sloped+learning_rate=")
     assert fill(sweep, "--epochs", "1", "--show")[1][0].startswith("done  sweep ffa-add attention-50")
 
 
+@pytest.mark.parametrize(
+    ("typed", "done"),
+    [
+        ("--seed 0 --set learning_rate=1e-4 --set limit=200", True),
+        ("--variant sloped --seed 0 --set limit=200 --set learning_rate=0.0001", True),
+        ("--seed 0 --epochs 3 --set limit=200 --set learning_rate=0.0001", False),
+        ("--seed 0 --set limit=200 --set learning_rate=0.0001 --precision bf16-mixed", False),
+    ],
+)
+def test_a_run_is_known_however_it_was_typed(fill, tmp_path, typed, done):
+    like = next(read_results("ffa-add", FULL.parent))
+    made = {"model": "attention-50", "variant": "sloped+learning_rate=0.0001+limit=200", "seed": 0, "scale": "quick"}
+    typed = f"rtx train ffa-add attention-50 --scale quick {typed}"
+    write_result(replace(like, command=typed, **made), tmp_path / "results")
+    (line,) = fill(f"{TINY}set.learning_rate = [1e-4]\n", "--show")[1]
+    assert line.startswith("done") == done
+
+
 @pytest.mark.slow
 def test_a_run_whose_time_is_over_stops_the_agenda_and_goes_on_next_time(fill, tmp_path, monkeypatch):
     monkeypatch.setattr(agenda, "MARGIN", 0.0)
-    text = '[[runs]]\nrecipe = "ffa-add"\nmodels = ["attention-50"]\nseeds = [0, 1]\nset.limit = [2000]\n'
-    code, lines = fill(text, "--max-time", "00:00:01")
-    assert code == 124 and len(lines) == 1 and not written(tmp_path)
-    saved = {path.parent for path in (tmp_path / "runs").rglob("last.ckpt")}
-    assert len(saved) == 1
-    code, lines = fill(text, "--epochs", "1")
-    assert code == 0 and lines[-1] == "2 runs, 0 failed" and len(written(tmp_path)) == 2
+    code, lines = fill(LONG, "--max-time", "00:00:02")
+    assert code == 124 and lines[-1].startswith("rtx: stopped; go on with: rtx ") and not written(tmp_path)
+    assert len([*(tmp_path / "runs").rglob("last.ckpt")]) == 1
+    assert fill(LONG, "--epochs", "1")[0] == 0
+    assert len(written(tmp_path)) == 2
 
 
 @pytest.mark.slow
-def test_a_run_that_fails_is_counted_and_the_next_is_made(fill, tmp_path):
-    text = f"[[runs]]\n{TINY}set.learning_rate = [1e30, 1e-3]\n"
-    code, lines = fill(text, "--epochs", "1")
-    assert (code, lines[-1]) == (1, "2 runs, 1 failed")
+def test_the_time_is_that_of_all_points_of_a_sweep_together(fill, tmp_path, monkeypatch):
+    monkeypatch.setattr(agenda, "MARGIN", 0.0)
+    sweep = 'recipe = "ffa-add"\nmodels = ["attention-50"]\nsweep = true\n'
+    assert fill(sweep, "--max-time", "00:00:02")[0] == 124
+    assert len([*(tmp_path / "runs").rglob("last.ckpt")]) == 1 and not written(tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_asked_to_stop_it_waits_until_the_run_has_saved(tmp_path, number):
+    """Ctrl-C goes to all processes of a terminal, a `kill` to the one."""
+    words = [sys.executable, "-c", "from rtx.cli import main; main()", *command(tmp_path, LONG)]
+    both = subprocess.Popen(words, start_new_session=True, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 120
+    while not [*(tmp_path / "runs").rglob("last.ckpt")] and time.monotonic() < deadline:
+        time.sleep(0.1)
+    (os.killpg if number == signal.SIGINT else os.kill)(both.pid, number)
+    _, told = both.communicate(timeout=60)
+    assert both.returncode == 128 + number
+    assert "stopped before batch" in told and "rtx: stopped; go on with: rtx ledger fill" in told
+    with pytest.raises(ProcessLookupError):  # nobody is left of them
+        os.killpg(both.pid, 0)
+
+
+@pytest.mark.slow
+def test_a_run_that_fails_is_named_at_the_end_and_the_next_is_made(fill, tmp_path):
+    code, lines = fill(f"{TINY}set.learning_rate = [1e30, 1e-3]\n", "--epochs", "1")
+    assert (code, lines[-1][:42]) == (1, "failed  train ffa-add attention-50 --scale")
+    assert "learning_rate=1e+30" in lines[-1]
     assert [variant for variant, *_ in written(tmp_path)] == ["sloped+learning_rate=0.001+limit=200"]
 
 
 def test_no_time_left_starts_nothing(fill, tmp_path):
-    assert fill(f"[[runs]]\n{TINY}", "--max-time", "00:00:05") == (124, [])
+    code, lines = fill(TINY, "--max-time", "00:00:05")
+    assert code == 124 and lines[0] == "the ledger has 0 of 1 runs" and len(lines) == 2
     assert not (tmp_path / "runs").exists()
 
 
@@ -96,6 +145,13 @@ def test_no_time_left_starts_nothing(fill, tmp_path):
         ('[[runs]]\nrecipe = "mnist"\nmodels = ["tcn"]\nseed = 1', "[[runs]]: expected recipe, models"),
         ('[[runs]]\nrecipe = "mnist"\nmodels = "tcn"', "models: expected a list with something in it, got 'tcn'"),
         ('[[runs]]\nrecipe = "mnist"\nmodels = ["tcn"]\nseeds = []', "seeds: expected a list"),
+        ('[[runs]]\nrecipe = "mnist"\nmodels = ["tcn"]\nseeds = [-1]', "seeds: expected whole numbers of at least 0"),
+        ('[[runs]]\nrecipe = "mnist"\nmodels = ["tcn"]\nseeds = [true]', "seeds: expected whole numbers"),
+        ('[[runs]]\nrecipe = "mnist"\nmodels = ["tcn"]\nsweep = "no"', "sweep: expected true or false, got 'no'"),
+        ('[[runs]]\nrecipe = "mnist"\nmodels = ["tcn"]\nvariant = ""', "variant: "),
+        ('[[runs]]\nrecipe = "mnist"\nmodels = ["tcn", "tcn"]', "expected each run once, got twice: train mnist tcn"),
+        ("runs = [1]", "[[runs]]: expected recipe, models, and any of"),
+        ("runs = 3", "expected [[runs]] and nothing else"),
         ('[[runs]]\nrecipe = "mnist"\nmodels = ["tcn"]\nset = 1', "set: expected a table of lists, got 1"),
         ('[[runs]]\nrecipe = "mnist"\nmodels = ["tnc"]', "did you mean 'tcn'?"),
         ('[[runs]]\nrecipe = "mnist"\nmodels = ["tcn"]\nset.epoch = [1]', "did you mean 'epochs'?"),

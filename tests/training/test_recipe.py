@@ -125,6 +125,13 @@ def test_feed_forward_attention_is_table_1(operation, attention, mean):
     assert recipe.sweep == {"learning_rate": [3e-4, 1e-3, 3e-3, 1e-2]}
 
 
+def test_a_variant_of_another_task_leaves_out_the_arguments_of_the_rows_own():
+    recipe = load_recipe("ffa-add")
+    other = replace(recipe, variants=recipe.variants | {"other": recipe.variants["paper"] | {"task": "digits"}})
+    plan = other.plan("mean-50", "other")
+    assert (plan.task, plan.task_arguments) == ("digits", {})
+
+
 def test_variable_lengths_are_those_of_section_2_3():
     recipe = load_recipe("ffa-variable")
     printed = {"add-attention": 0.999, "add-mean": 0.774, "multiply-attention": 0.994, "multiply-mean": 0.555}

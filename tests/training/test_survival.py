@@ -19,7 +19,7 @@ from run_tiny import main
 from tiny_recipe import TASKS as TINY
 from tiny_recipe import tiny_recipe, tiny_text_recipe
 
-from rtx.cli.train import parse_time
+from rtx.cli.train import format_time, parse_time
 from rtx.tasks import TASKS
 from rtx.training.run import train
 from rtx.training.states import load_state
@@ -166,6 +166,12 @@ def command(words: list[str], errors: Path, limit: int | None, pipe) -> None:
 @pytest.mark.parametrize(("text", "seconds"), [(None, None), ("00:00:05", 5), ("36:30:01", 131_401)])
 def test_times_are_read(text, seconds):
     assert parse_time(text) == seconds
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(0.9, "00:00:00"), (3599.9, "00:59:59"), (100_000.6, "27:46:40")])
+def test_times_are_written_as_they_are_read(seconds, text):
+    assert format_time(seconds) == text
+    assert parse_time(text) == int(seconds)
 
 
 @pytest.mark.parametrize("text", ["5", "1:2:3", "00:60:00", "1 hour", "-1:00:00"])

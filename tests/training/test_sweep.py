@@ -20,7 +20,9 @@ from rtx.cli.sweep import parse_values
 from rtx.tasks import TASKS
 from rtx.training import sweep as sweeps
 from rtx.training.run import train
-from rtx.training.sweep import Sweep, finished, is_dead, write_sign
+from rtx.training.states import CannotGoOn
+from rtx.training.survival import Stopped
+from rtx.training.sweep import Sweep, finished, is_dead, settled, write_sign
 
 CPU = {"accelerator": "cpu", "enable_progress_bar": False}
 RATES = [1e-4, 1e-2, 1e-3]
@@ -82,6 +84,24 @@ def test_a_run_whose_validation_is_nan_has_failed_and_is_not_taken_again(recipe,
     assert [trial.params["learning_rate"] for trial in finished(study)] == [1e-2]
     (failed,) = study.get_trials(states=(TrialState.FAIL,))
     assert re.match(r"validation: became nan in .*, expected a number", failed.user_attrs["error"])
+
+
+def test_a_run_that_cannot_go_on_so_is_not_held_against_the_sweep(sweep):
+    with pytest.raises(Stopped):
+        sweep.run(0.0, **CPU)
+    with pytest.raises(CannotGoOn, match="precision: expected the run's, 32-true, got bf16-mixed"):
+        replace(sweep, precision="bf16-mixed").run(**CPU)
+    study = sweep.run(**CPU)
+    assert len(finished(study)) == 6 and settled(study, sweep.grid)
+    assert not finished(replace(sweep, precision="bf16-mixed").study())
+
+
+def test_a_sweep_is_settled_when_each_run_has_ended_or_failed_by_itself(recipe, tmp_path):
+    values = {"learning_rate": [1e30, 1e-2], "optimizer": ["sgd"]}
+    sweep = Sweep(recipe, "r-transformer", values, "pre", runs=tmp_path)
+    assert not settled(sweep.study(), sweep.grid)
+    study = sweep.run(**CPU)
+    assert len(finished(study)) == 1 and settled(study, sweep.grid)
 
 
 @pytest.mark.parametrize(
