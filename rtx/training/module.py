@@ -247,8 +247,9 @@ class Trainee(lightning.LightningModule):
             raise CannotGoOn(f"resume: expected the checkpoint of {self.card}, got one of {saved['card']}")
         if saved.get("precision", self.trainer.precision) != self.trainer.precision:  # older ones do not say
             raise CannotGoOn(f"precision: expected the run's, {saved['precision']}, got {self.trainer.precision}")
-        if most is not None and checkpoint["epoch"] > most:
-            raise CannotGoOn(f"epochs: expected at least {checkpoint['epoch']}, as the run had so many, got {most}")
+        had = checkpoint["epoch"] + (checkpoint["batches"] > 0)  # or has begun
+        if most is not None and had > most:
+            raise CannotGoOn(f"epochs: expected at least {had}, as the run had so many, got {most}")
         self.live_parameters = saved["live"]
         self.state = from_plain(processes.mine(saved["states"]), self.device)
         self.observed[:] = saved["observed"]

@@ -18,6 +18,7 @@ from rtx.tasks.task import collate
 from rtx.training.checkpoint import load_checkpoint
 from rtx.training.ledger import read_result
 from rtx.training.run import train
+from rtx.training.survival import Stopped, Survival
 
 CPU = {"accelerator": "cpu", "enable_progress_bar": False}
 
@@ -166,6 +167,21 @@ def test_the_checkpoint_of_another_model_is_refused_and_left_alone(recipe, run, 
     with pytest.raises(ValueError, match="resume: expected the checkpoint of .*'d_model': 16.*got one of"):
         run(wider, resume=True)
     assert last.read_bytes() == before
+
+
+def test_the_epoch_that_a_run_was_stopped_in_counts(recipe, run):
+    class Stop(Callback):
+        def on_train_batch_start(self, trainer, pl_module, batch, batch_idx):
+            if (trainer.current_epoch, batch_idx) == (1, 1):
+                survival = next(one for one in trainer.callbacks if isinstance(one, Survival))
+                survival.stop_at = 0.0
+
+    plan = recipe.plan("gru", overrides={"epochs": 4})
+    with pytest.raises(Stopped, match="of epoch 2"):
+        run(plan, callbacks=[Stop()])
+    with pytest.raises(ValueError, match="^epochs: expected at least 2, as the run had so many, got 1$"):
+        run(plan, epochs=1, resume=True)
+    assert read_result(run(plan, epochs=2, resume=True)).budget == "2 of 4 epochs"
 
 
 def test_a_run_cannot_go_on_to_fewer_epochs_or_in_another_precision(recipe, run, tmp_path):
