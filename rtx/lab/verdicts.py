@@ -108,7 +108,9 @@ def within(recipe: str, row: str, bound: float, sense: str) -> Callable[[Path], 
         groups = [group for group in cells(loaded, results)[row] if _counts(group[0], None)]
         if not groups:
             return Finding(OPEN, "not run")
-        runs = max(groups, key=lambda group: (_full(group[0]), len(group)))
+        sign = 1 if task_by_name(loaded.task).best == "max" else -1
+        # full runs first, then most seeds, then what validation chooses
+        runs = max(groups, key=lambda group: (_full(group[0]), len(group), sign * _validation(group)))
         true = all(run.test >= bound if sense == ">=" else run.test <= bound for run in runs)
         said = f"{row} {_spread(runs)}, the bound {bound:g} ({_budget(runs[0])}, {_seeds(runs)})"
         if not _full(runs[0]) or len(runs) < SEEDS:

@@ -160,6 +160,14 @@ def test_a_bound_holds_if_no_seed_breaks_it(put, tmp_path, scores, sense, verdic
     assert bounded(tmp_path).verdict == verdict
 
 
+def test_of_two_cut_runs_the_one_that_validated_best_is_held_to_the_bound(put, tmp_path):
+    for rate, score in ((0.01, 62.0), (0.003, 74.0), (0.001, 71.0)):
+        more = {"variant": f"adam+learning_rate={rate}", "validation": score, "budget": "5 of 100 epochs"}
+        put("attention", score - 1, recipe="ffa-order", **more)
+    found = within("ffa-order", "attention", 75.0, "<=")(tmp_path)
+    assert found.sentence.startswith("attention 73.00, the bound 75 ")
+
+
 def test_a_bound_under_a_cut_budget_only_leans(put, tmp_path):
     for seed in range(3):
         put("attention", 80.0, seed, recipe="ffa-order", budget="2 of 100 epochs")
