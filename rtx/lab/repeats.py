@@ -1,0 +1,133 @@
+"""Where a music model's loss comes from: frames that go on as an earlier passage of the same tune did, and others.
+
+`python -m rtx.lab.repeats CHECKPOINT …` measures checkpoints of `rtx train nottingham` on the test split and writes
+`repeats.json`, which ships with the package.
+"""
+
+import json
+import math
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn.functional import binary_cross_entropy_with_logits
+
+from rtx.nn.mode import evaluating
+from rtx.nn.validate import check_positive
+from rtx.tasks.registry import task_by_name
+from rtx.tasks.task import Example
+from rtx.training.checkpoint import load_checkpoint, read_card
+from rtx.training.files import write_whole
+from rtx.training.ledger import commit, hardware, versions
+
+WINDOW = 6  # frames, as R-Transformer's window on Nottingham
+KINDS = ("new", "as before", "otherwise", "beginning")
+NEW, AS_BEFORE, OTHERWISE, BEGINNING = range(4)
+STORED = Path(__file__).with_name("repeats.json")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A run's loss by kind of frame.
+
+    Args:
+        model, variant, seed: as in the ledger.
+        nll: nats per frame of each of `KINDS`.
+    """
+
+    model: str
+    variant: str
+    seed: int
+    nll: dict[str, float]
+
+
+def kinds(frames: Float[Tensor, "T K"], following: Float[Tensor, "T K"], window: int = WINDOW) -> Int[Tensor, "T"]:
+    """What kind of prediction each frame of a tune asks for, as an index into `KINDS`.
+
+    Args:
+        frames: what is read, zeros and ones.
+        following: the frame after each.
+        window: the passage that is looked for: a frame and those before it, so many together.
+
+    Returns:
+        "new" where the passage did not occur before in the tune; "as before" where it did, and is followed by what
+        followed it the last time; "otherwise" by something else; "beginning" where it is not full yet.
+
+    Raises:
+        ValueError: if `window` is below 1.
+    """
+    check_positive("window", window)
+    read, after = ([row.numpy().tobytes() for row in rows.to(torch.uint8)] for rows in (frames, following))
+    last: dict[bytes, bytes] = {}  # passage → what followed it the last time
+    found = []
+    for t, frame in enumerate(after):
+        passage = b"".join(read[max(0, t + 1 - window) : t + 1])
+        if t + 1 < window:
+            found.append(BEGINNING)
+            continue
+        found.append(NEW if passage not in last else AS_BEFORE if last[passage] == frame else OTHERWISE)
+        last[passage] = frame
+    return torch.tensor(found)
+
+
+def nll_by_kind(model: nn.Module, tunes: Iterable[Example], window: int = WINDOW) -> tuple[list[int], list[float]]:
+    """How many frames there are of each of `KINDS`, and a model's nats per frame of each, NaN where there is none."""
+    count, total = torch.zeros(len(KINDS), dtype=torch.long), torch.zeros(len(KINDS), dtype=torch.float64)
+    with torch.no_grad(), evaluating(model):
+        for tune in tunes:
+            kind = kinds(tune.inputs, tune.target, window)
+            logits = model(tune.inputs[None], torch.tensor([len(tune.inputs)]))[0]
+            nll = binary_cross_entropy_with_logits(logits, tune.target, reduction="none").sum(1)
+            count += kind.bincount(minlength=len(KINDS))
+            total.index_add_(0, kind, nll.double())
+    return count.tolist(), (total / count).tolist()
+
+
+def measure(path: Path) -> tuple[list[int], Measured]:
+    """The frames of each kind in the test split, and what a checkpoint loses on them.
+
+    Raises:
+        ValueError: if it is no checkpoint of a run, or does not come to the test score that it names.
+    """
+    card, task = read_card(path), task_by_name("nottingham")
+    count, nll = nll_by_kind(load_checkpoint(path), task.split("test"))
+    whole = sum(number * one for number, one in zip(count, nll, strict=True)) / sum(count)
+    if card["task"] != task.name or not math.isclose(whole, card["test"], rel_tol=1e-4):
+        raise ValueError(f"{path}: expected the score that it names, {card['test']} on {card['task']}, got {whole}")
+    by_kind = {name: round(one, 4) for name, one in zip(KINDS, nll, strict=True)}
+    return count, Measured(card["model"], card["variant"], card["seed"], by_kind)
+
+
+def stored() -> tuple[dict[str, Any], list[Measured]]:
+    """What ships with the package: under what conditions it was measured, and each run."""
+    table = json.loads(STORED.read_text(encoding="utf-8"))
+    return table["conditions"], [Measured(**run) for run in table["runs"]]
+
+
+def main(checkpoints: Sequence[str], path: Path = STORED) -> None:
+    """Measure checkpoints, in their order; the file is written at the end."""
+    torch.set_num_threads(1)
+    measured = [measure(Path(name)) for name in checkpoints]
+    conditions = {
+        "command": "python -m rtx.lab.repeats runs/nottingham/*/best.safetensors",
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "task": "nottingham, test split",
+        "window": WINDOW,
+        "frames": dict(zip(KINDS, measured[0][0], strict=True)),
+        "data_sha256": task_by_name("nottingham").sha256(),
+        "hardware": hardware(torch.device("cpu")),
+        "versions": versions(),
+        "commit": commit(),
+    }
+    table = {"conditions": conditions, "runs": [asdict(run) for _, run in measured]}
+    write_whole(path, (json.dumps(table, indent=2) + "\n").encode())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
