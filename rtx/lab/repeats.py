@@ -27,6 +27,7 @@ from rtx.training.files import write_whole
 from rtx.training.ledger import commit, hardware, versions
 
 WINDOW = 6  # frames, as R-Transformer's window on Nottingham
+CORPORA = ("nottingham", "jsb", "piano")  # whose frames are counted; the checkpoints are of the first
 KINDS = ("new", "as before", "otherwise", "beginning")
 NEW, AS_BEFORE, OTHERWISE, BEGINNING = range(4)
 STORED = Path(__file__).with_name("repeats.json")
@@ -76,8 +77,14 @@ def kinds(frames: Float[Tensor, "T K"], following: Float[Tensor, "T K"], window:
     return torch.tensor(found)
 
 
-def nll_by_kind(model: nn.Module, tunes: Iterable[Example], window: int = WINDOW) -> tuple[list[int], list[float]]:
-    """How many frames there are of each of `KINDS`, and a model's nats per frame of each, NaN where there is none."""
+def count_kinds(tunes: Iterable[Example], window: int = WINDOW) -> dict[str, int]:
+    """How many frames there are of each of `KINDS`."""
+    found = torch.cat([kinds(tune.inputs, tune.target, window) for tune in tunes])
+    return dict(zip(KINDS, found.bincount(minlength=len(KINDS)).tolist(), strict=True))
+
+
+def nll_by_kind(model: nn.Module, tunes: Iterable[Example], window: int = WINDOW) -> dict[str, float]:
+    """A model's nats per frame of each of `KINDS`, NaN where there is none."""
     count, total = torch.zeros(len(KINDS), dtype=torch.long), torch.zeros(len(KINDS), dtype=torch.float64)
     with torch.no_grad(), evaluating(model):
         for tune in tunes:
@@ -86,22 +93,22 @@ def nll_by_kind(model: nn.Module, tunes: Iterable[Example], window: int = WINDOW
             nll = binary_cross_entropy_with_logits(logits, tune.target, reduction="none").sum(1)
             count += kind.bincount(minlength=len(KINDS))
             total.index_add_(0, kind, nll.double())
-    return count.tolist(), (total / count).tolist()
+    return dict(zip(KINDS, (total / count).tolist(), strict=True))
 
 
-def measure(path: Path) -> tuple[list[int], Measured]:
-    """The frames of each kind in the test split, and what a checkpoint loses on them.
+def measure(path: Path) -> Measured:
+    """What a checkpoint loses on the test split.
 
     Raises:
         ValueError: if it is no checkpoint of a run, or does not come to the test score that it names.
     """
-    card, task = read_card(path), task_by_name("nottingham")
-    count, nll = nll_by_kind(load_checkpoint(path), task.split("test"))
-    whole = sum(number * one for number, one in zip(count, nll, strict=True)) / sum(count)
+    card, task = read_card(path), task_by_name(CORPORA[0])
+    tunes = task.split("test")
+    count, nll = count_kinds(tunes), nll_by_kind(load_checkpoint(path), tunes)
+    whole = sum(count[kind] * nll[kind] for kind in KINDS) / sum(count.values())
     if card["task"] != task.name or not math.isclose(whole, card["test"], rel_tol=1e-4):
         raise ValueError(f"{path}: expected the score that it names, {card['test']} on {card['task']}, got {whole}")
-    by_kind = {name: round(one, 4) for name, one in zip(KINDS, nll, strict=True)}
-    return count, Measured(card["model"], card["variant"], card["seed"], by_kind)
+    return Measured(card["model"], card["variant"], card["seed"], {kind: round(nll[kind], 4) for kind in KINDS})
 
 
 def stored() -> tuple[dict[str, Any], list[Measured]]:
@@ -117,15 +124,15 @@ def main(checkpoints: Sequence[str], path: Path = STORED) -> None:
     conditions = {
         "command": "python -m rtx.lab.repeats runs/nottingham/*/best.safetensors",
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
-        "task": "nottingham, test split",
+        "split": "test",
         "window": WINDOW,
-        "frames": dict(zip(KINDS, measured[0][0], strict=True)),
-        "data_sha256": task_by_name("nottingham").sha256(),
+        "frames": {name: count_kinds(task_by_name(name).split("test")) for name in CORPORA},
+        "data_sha256": task_by_name(CORPORA[0]).sha256(),
         "hardware": hardware(torch.device("cpu")),
         "versions": versions(),
         "commit": commit(),
     }
-    table = {"conditions": conditions, "runs": [asdict(run) for _, run in measured]}
+    table = {"conditions": conditions, "runs": [asdict(run) for run in measured]}
     write_whole(path, (json.dumps(table, indent=2) + "\n").encode())
 
 
