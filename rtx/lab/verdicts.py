@@ -18,7 +18,7 @@ from rtx.training.recipe import load_recipe
 from rtx.training.table import cells
 
 SEEDS = 3  # at least, for a verdict
-TRAINING = ("learning_rate", "epochs", "seconds")  # settings that leave a row the model that the paper has
+TRAINING = ("learning_rate", "epochs", "seconds")  # settings that leave a row its model and data
 HOLDS, FAILS, OPEN = "holds", "fails", "open"
 
 
@@ -28,6 +28,11 @@ class Finding:
 
     verdict: str
     sentence: str
+
+
+def unchanged(run: Result) -> bool:
+    """Whether it was the model and the data of its row: with no other settings than of training."""
+    return {setting.split("=")[0] for setting in run.variant.split("+")[1:]} <= set(TRAINING)
 
 
 def better(recipe: str, one: str, others: Sequence[str], variant: str | None = None) -> Callable[[Path], Finding]:
@@ -194,10 +199,8 @@ def _variant(run: Result) -> str:
 
 
 def _counts(run: Result, variant: str | None) -> bool:
-    changed = [setting.split("=")[0] for setting in run.variant.split("+")[1:]]
-    if not set(changed) <= set(TRAINING):
-        return False
-    return _variant(run) == variant if variant else not run.variant.startswith("same-")
+    wanted = _variant(run) == variant if variant else not run.variant.startswith("same-")
+    return wanted and unchanged(run)
 
 
 def _full(run: Result) -> bool:
