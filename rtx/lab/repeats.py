@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 import torch
@@ -115,6 +116,14 @@ def stored() -> tuple[dict[str, Any], list[Measured]]:
     """What ships with the package: under what conditions it was measured, and each run."""
     table = json.loads(STORED.read_text(encoding="utf-8"))
     return table["conditions"], [Measured(**run) for run in table["runs"]]
+
+
+def means(measured: Iterable[Measured]) -> dict[tuple[str, str], dict[str, float]]:
+    """By model and variant, the mean over seeds of the nats per frame of each of `KINDS`."""
+    found: dict[tuple[str, str], list[dict[str, float]]] = {}
+    for one in measured:
+        found.setdefault((one.model, one.variant), []).append(one.nll)
+    return {name: {kind: mean(nll[kind] for nll in seeds) for kind in KINDS} for name, seeds in found.items()}
 
 
 def main(checkpoints: Sequence[str], path: Path = STORED) -> None:

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from rtx import build
-from rtx.lab.repeats import CORPORA, KINDS, WINDOW, count_kinds, kinds, measure, nll_by_kind, stored
+from rtx.lab.repeats import CORPORA, KINDS, WINDOW, Measured, count_kinds, kinds, means, measure, nll_by_kind, stored
 from rtx.tasks import task_by_name
 from rtx.tasks.task import Example
 from rtx.training.checkpoint import save_checkpoint
@@ -65,6 +65,14 @@ def test_who_copies_loses_nothing_where_it_goes_on_as_before_and_most_where_it_d
     assert nll["new"] == pytest.approx(26 * math.log(2))
     assert nll["as before"] < 1e-5 and nll["otherwise"] == pytest.approx(40)
     assert math.isnan(nll["beginning"])
+
+
+def test_seeds_of_one_model_are_taken_together():
+    def run(model, seed, new):
+        return Measured(model, "adam", seed, dict.fromkeys(KINDS, new))
+
+    found = means([run("gru", 0, 1.0), run("rnn", 0, 5.0), run("gru", 1, 2.0)])
+    assert found == {("gru", "adam"): dict.fromkeys(KINDS, 1.5), ("rnn", "adam"): dict.fromkeys(KINDS, 5.0)}
 
 
 @pytest.mark.slow
