@@ -18,7 +18,8 @@ from rtx.training.clock import countdown
 from rtx.training.ledger import LEDGER, Result, read_results
 
 TIMEOUT = 124  # what a run ends with that saved because its time was over
-STOP = (signal.SIGINT, signal.SIGTERM)
+STOP = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+STOPPED = (TIMEOUT, 128 + signal.SIGINT, 128 + signal.SIGTERM)  # somebody may have asked the run itself
 MARGIN = 20.0  # seconds that a process takes to begin, and to save
 
 Agenda = Annotated[Path, typer.Argument(help="A TOML file of [[runs]], such as results/full-size.toml.")]
@@ -37,7 +38,8 @@ def fill(
     """Make an agenda's runs that the ledger lacks, in order; one that was begun goes on.
 
     Each is a process of its own; those that fail are named at the end. With --max-time the same command, given again
-    and again, comes to the end in pieces. One at a time for a folder of runs.
+    and again, comes to the end in pieces. One at a time for a folder of runs. A sweep counts as made when the ledger
+    has a run of any of its points.
     """
     entries = read_agenda(agenda, scale, epochs)
     ledger: dict[str, list[Result]] = {one.recipe: [*read_results(one.recipe, results)] for one in entries}
@@ -60,44 +62,68 @@ def _make(entries: list[Entry], seconds: float | None, runs: Path, results: Path
     """Those that failed, and the exit code of a stop, 0 if there was none."""
     failed: list[Entry] = []
     left = countdown(seconds)
-    for entry in entries:
-        most = left()
-        if most is not None and most < MARGIN + 1:
-            return failed, TIMEOUT
-        typer.echo(f"rtx {entry}")
-        code, asked = _run(entry, None if most is None else most - MARGIN, runs, results)
-        if asked or code == TIMEOUT:
-            return failed, 128 + asked[0] if asked else TIMEOUT
-        if code:
-            failed.append(entry)
+    with Keeper.listening() as keeper:
+        for entry in entries:
+            most = left()
+            if keeper.asked or (most is not None and most < MARGIN + 1):
+                return failed, keeper.code
+            typer.echo(f"rtx {entry}")
+            code = keeper.wait_for(_command(entry, None if most is None else most - MARGIN, runs, results))
+            if keeper.asked or code in STOPPED:
+                return failed, keeper.code if keeper.asked else code
+            if code:
+                failed.append(entry)
     return failed, 0
 
 
-def _run(entry: Entry, seconds: float | None, runs: Path, results: Path) -> tuple[int, list[int]]:
-    """The exit code of the run, in a process of its own, and the signals that asked to stop meanwhile."""
+def _command(entry: Entry, seconds: float | None, runs: Path, results: Path) -> list[str]:
+    """What makes the run, in a process of its own."""
     words = [*entry.words, "--runs", str(runs), "--results", str(results)]
     words += ["--resume"] if entry.words[0] == "train" else []  # a sweep always does
-    if seconds is not None:
-        words += ["--max-time", format_time(seconds)]
+    words += ["--max-time", format_time(seconds)] if seconds is not None else []
     # -P: what lies in the folder where it is called is not what is imported
-    command = [sys.executable, "-P", "-c", "from rtx.cli import main; main()", *words]
-    with subprocess.Popen(command) as run, _handing_on(run) as asked:
-        return run.wait(), asked
+    return [sys.executable, "-P", "-c", "from rtx.cli import main; main()", *words]
 
 
-@contextmanager
-def _handing_on(run: subprocess.Popen[bytes]) -> Iterator[list[int]]:
-    """Asked to stop, wait until the run has saved; the list is of who asked. A terminal's Ctrl-C reaches both."""
-    asked: list[int] = []
+class Keeper:
+    """Waits for one run at a time; asked to stop, it asks the run to, and waits until that has saved.
 
-    def note(number: int, _: FrameType | None) -> None:
-        asked.append(number)
-        if number != signal.SIGINT:
-            run.send_signal(number)
+    A run has a process group of its own, so that it is asked once, and by the keeper, whether a signal was meant for
+    one process or for a group. Ctrl-C is handed on each time: the second stops a run at once.
+    """
 
-    before = {number: signal.signal(number, note) for number in STOP}
-    try:
-        yield asked
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+        self.run: subprocess.Popen[bytes] | None = None
+
+    @classmethod
+    @contextmanager
+    def listening(cls) -> Iterator["Keeper"]:
+        """Signals are the keeper's as long as this lasts."""
+        keeper = cls()
+        before = {number: signal.signal(number, keeper._note) for number in STOP}
+        try:
+            yield keeper
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    @property
+    def code(self) -> int:
+        """What to end with."""
+        return 128 + self.asked[0] if self.asked else TIMEOUT
+
+    def wait_for(self, command: list[str]) -> int:
+        """The exit code of a process."""
+        with subprocess.Popen(command, process_group=0) as self.run:
+            if self.asked:  # while it was made
+                self.run.terminate()
+            code = self.run.wait()
+        self.run = None
+        return code
+
+    def _note(self, number: int, _: FrameType | None) -> None:
+        again = number in self.asked and number != signal.SIGINT
+        self.asked.append(number)
+        if self.run is not None and not again:
+            self.run.send_signal(signal.SIGINT if number == signal.SIGINT else signal.SIGTERM)

@@ -36,7 +36,7 @@ class Group:
     def __post_init__(self) -> None:
         if not isinstance(self.set, dict):
             raise ValueError(f"set: expected a table of lists, got {self.set!r}")
-        for name, values in {"models": self.models, "seeds": self.seeds, **self.set}.items():
+        for name, values in (("models", self.models), ("seeds", self.seeds), *self.set.items()):
             if not isinstance(values, list) or not values:
                 raise ValueError(f"{name}: expected a list with something in it, got {values!r}")
         for seed in self.seeds:
@@ -66,7 +66,7 @@ class Entry:
         return shlex.join(self.words)
 
     def is_made_by(self, run: Result) -> bool:
-        """Whether it is this one: in whatever order, and with numbers however written, its settings were typed."""
+        """Whether it is this one, in whatever order its settings were typed, or, of a sweep, one of its points."""
         made, asked = shlex.split(run.command)[2:], self.words[1:]  # a sweep's run is entered as `rtx train`
         return run.variant in self.variants and _but_settings(made) == _but_settings(asked)
 
@@ -90,10 +90,12 @@ def read_agenda(path: Path, scale: Scale = Scale.full, epochs: int | None = None
         if set(table) != {"runs"} or not isinstance(table["runs"], list):
             raise ValueError(f"expected [[runs]] and nothing else, got {', '.join(table) or 'nothing'}")
         entries = [entry for runs in table["runs"] for entry in _entries(_group(runs), scale, epochs)]
-        named = [str(entry) for entry in entries]
-        twice = next((name for name in named if named.count(name) > 1), None)
-        if twice is not None:
-            raise ValueError(f"expected each run once, got twice: {twice}")
+        named = set()
+        for entry in entries:
+            meant = (entry.recipe, *_but_settings(entry.words), *entry.variants)
+            if meant in named:
+                raise ValueError(f"expected each run once, got twice: {entry}")
+            named.add(meant)
         return entries
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None

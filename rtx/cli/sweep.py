@@ -73,14 +73,16 @@ def sweep_(
         how_to_go_on(stop, resume=True)  # always: nothing else would
     metric = task_by_name(sweep.plan({}).task).metric
     _print(study, metric)
-    if not finished(study) or show:
+    if show:
         return
-    plot(study, sweep.folder / "sweep.png", metric)
-    typer.echo(f"wrote {sweep.folder / 'sweep.png'}")
+    if finished(study):
+        plot(study, sweep.folder / "sweep.png", metric)
+        typer.echo(f"wrote {sweep.folder / 'sweep.png'}")
     if not test:
         return
-    if not settled(study, sweep.grid):
-        typer.echo("rtx: not tested: others still run", err=True)
+    if not (finished(study) and settled(study, sweep.grid)):
+        why = "others still run" if finished(study) else "no run has come to its end"
+        typer.echo(f"rtx: not tested: {why}", err=True)
         raise typer.Exit(1)
     from rtx.training.run import train
 

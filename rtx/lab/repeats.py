@@ -6,6 +6,7 @@
 
 import json
 import math
+import shlex
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -104,11 +105,13 @@ def measure(path: Path) -> Measured:
         ValueError: if it is no checkpoint of a run, or does not come to the test score that it names.
     """
     card, task = read_card(path), task_by_name(CORPORA[0])
+    if card["task"] != task.name or "test" not in card:
+        raise ValueError(f"{path}: expected a run on {task.name} with its test score, got one on {card['task']}")
     tunes = task.split("test")
     count, nll = count_kinds(tunes), nll_by_kind(load_checkpoint(path), tunes)
     whole = sum(count[kind] * nll[kind] for kind in KINDS) / sum(count.values())
-    if card["task"] != task.name or not math.isclose(whole, card["test"], rel_tol=1e-4):
-        raise ValueError(f"{path}: expected the score that it names, {card['test']} on {card['task']}, got {whole}")
+    if not math.isclose(whole, card["test"], rel_tol=1e-4):
+        raise ValueError(f"{path}: expected the score that it names, {card['test']}, got {whole}")
     return Measured(card["model"], card["variant"], card["seed"], {kind: round(nll[kind], 4) for kind in KINDS})
 
 
@@ -127,11 +130,17 @@ def means(measured: Iterable[Measured]) -> dict[tuple[str, str], dict[str, float
 
 
 def main(checkpoints: Sequence[str], path: Path = STORED) -> None:
-    """Measure checkpoints, in their order; the file is written at the end."""
+    """Measure checkpoints, in their order; the file is written at the end.
+
+    Raises:
+        ValueError: if there is none, or as `measure`.
+    """
+    if not checkpoints:
+        raise ValueError("expected the checkpoints of runs on nottingham, got none")
     torch.set_num_threads(1)
     measured = [measure(Path(name)) for name in checkpoints]
     conditions = {
-        "command": "python -m rtx.lab.repeats runs/nottingham/*/best.safetensors",
+        "command": shlex.join(["python", "-m", "rtx.lab.repeats", *checkpoints]),
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "split": "test",
         "window": WINDOW,

@@ -6,6 +6,7 @@ stays open, and the sentence says which way the runs that there are lean.
 """
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,8 +32,8 @@ class Finding:
 
 
 def unchanged(run: Result) -> bool:
-    """Whether it was the model and the data of its row: with no other settings than of training."""
-    return {setting.split("=")[0] for setting in run.variant.split("+")[1:]} <= set(TRAINING)
+    """Whether it was the model and the data of its row: nothing was set but what `TRAINING` names."""
+    return set(re.findall(r"\+(\w+)=", run.variant)) <= set(TRAINING)
 
 
 def better(recipe: str, one: str, others: Sequence[str], variant: str | None = None) -> Callable[[Path], Finding]:

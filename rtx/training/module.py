@@ -247,7 +247,7 @@ class Trainee(lightning.LightningModule):
             raise CannotGoOn(f"resume: expected the checkpoint of {self.card}, got one of {saved['card']}")
         if saved.get("precision", self.trainer.precision) != self.trainer.precision:  # older ones do not say
             raise CannotGoOn(f"precision: expected the run's, {saved['precision']}, got {self.trainer.precision}")
-        had = checkpoint["epoch"] + (checkpoint["batches"] > 0)  # or has begun
+        had = checkpoint["epoch"] + (checkpoint.get("batches", 0) > 0)  # or has begun
         if most is not None and had > most:
             raise CannotGoOn(f"epochs: expected at least {had}, as the run had so many, got {most}")
         self.live_parameters = saved["live"]

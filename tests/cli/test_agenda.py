@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 from typer.testing import CliRunner
 
 from rtx.cli import agenda, app
@@ -17,6 +18,7 @@ from rtx.cli.train import Scale
 from rtx.training.ledger import read_results, write_result
 
 FULL = Path(__file__).parents[2] / "results" / "full-size.toml"
+TCN = '[[runs]]\nrecipe = "mnist"\nmodels = ["tcn"]\n'
 TINY = 'recipe = "ffa-add"\nmodels = ["attention-50"]\nset.limit = [200]\n'
 LONG = 'recipe = "ffa-add"\nmodels = ["attention-50"]\nseeds = [0, 1]\nset.limit = [20000]\n'
 
@@ -96,29 +98,34 @@ def test_a_run_whose_time_is_over_stops_the_agenda_and_goes_on_next_time(fill, t
     assert len(written(tmp_path)) == 2
 
 
-@pytest.mark.slow
-def test_the_time_is_that_of_all_points_of_a_sweep_together(fill, tmp_path, monkeypatch):
-    monkeypatch.setattr(agenda, "MARGIN", 0.0)
-    sweep = 'recipe = "ffa-add"\nmodels = ["attention-50"]\nsweep = true\n'
-    assert fill(sweep, "--max-time", "00:00:02")[0] == 124
-    assert len([*(tmp_path / "runs").rglob("last.ckpt")]) == 1 and not written(tmp_path)
+def to_one(process, number):
+    os.kill(process, number)
+
+
+def to_both(process, number):
+    """As `timeout` does: to the process, and to its group."""
+    os.kill(process, number)
+    os.killpg(process, number)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_asked_to_stop_it_waits_until_the_run_has_saved(tmp_path, number):
-    """Ctrl-C goes to all processes of a terminal, a `kill` to the one."""
+@pytest.mark.parametrize(
+    ("ask", "number"),
+    [(os.killpg, signal.SIGINT), (to_one, signal.SIGINT), (to_one, signal.SIGTERM), (to_both, signal.SIGTERM)],
+)
+def test_asked_to_stop_it_waits_until_the_run_has_saved(tmp_path, ask, number):
     words = [sys.executable, "-c", "from rtx.cli import main; main()", *command(tmp_path, LONG)]
     both = subprocess.Popen(words, start_new_session=True, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 120
     while not [*(tmp_path / "runs").rglob("last.ckpt")] and time.monotonic() < deadline:
         time.sleep(0.1)
-    (os.killpg if number == signal.SIGINT else os.kill)(both.pid, number)
+    ask(both.pid, number)
     _, told = both.communicate(timeout=60)
     assert both.returncode == 128 + number
     assert "stopped before batch" in told and "rtx: stopped; go on with: rtx ledger fill" in told
-    with pytest.raises(ProcessLookupError):  # nobody is left of them
-        os.killpg(both.pid, 0)
+    (lock,) = (tmp_path / "runs").rglob(".lock")
+    with FileLock(lock, blocking=False):  # nobody is left who holds it
+        pass
 
 
 @pytest.mark.slow
@@ -149,6 +156,11 @@ def test_no_time_left_starts_nothing(fill, tmp_path):
         ('[[runs]]\nrecipe = "mnist"\nmodels = ["tcn"]\nseeds = [true]', "seeds: expected whole numbers"),
         ('[[runs]]\nrecipe = "mnist"\nmodels = ["tcn"]\nsweep = "no"', "sweep: expected true or false, got 'no'"),
         ('[[runs]]\nrecipe = "mnist"\nmodels = ["tcn"]\nvariant = ""', "variant: "),
+        ('[[runs]]\nrecipe = "mnist"\nmodels = ["tcn"]\nseeds = 3\nset.seeds = [1]', "seeds: expected a list"),
+        (
+            f'{TCN}{TCN}variant = "paper"',
+            "expected each run once, got twice",
+        ),
         ('[[runs]]\nrecipe = "mnist"\nmodels = ["tcn", "tcn"]', "expected each run once, got twice: train mnist tcn"),
         ("runs = [1]", "[[runs]]: expected recipe, models, and any of"),
         ("runs = 3", "expected [[runs]] and nothing else"),

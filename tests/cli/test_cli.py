@@ -135,6 +135,15 @@ def test_a_table_fits_a_narrow_terminal(rtx):
 
 
 @pytest.mark.slow
+def test_a_sweep_without_a_run_that_ended_tests_nothing_and_says_so(rtx, tmp_path):
+    values = ["--set", "learning_rate=1e30", "--set", "limit=200", "--epochs", "1"]
+    places = ["--runs", str(tmp_path / "runs"), "--results", str(tmp_path / "results")]
+    done = rtx("sweep", "ffa-add", "attention-50", "--scale", "quick", *values, *places, "--test")
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (1, "rtx: not tested: no run has come to its end")
+    assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.slow
 def test_train_writes_one_file_that_says_how_to_run_it_again(rtx, real_data, tmp_path):
     words = ["train", "nottingham", "gru", "--epochs", "1", "--set", "d_model=4", "--set", "batch_size=64"]
     places = ["--runs", str(tmp_path / "runs"), "--results", str(tmp_path / "results")]

@@ -28,7 +28,7 @@ def tune(letters: str) -> Example:
     ("letters", "window", "expected"),
     [
         ("abcabcabd", 1, "nnnsssso"),  # after the last b comes d, and not c
-        ("abcabcabd", 3, "bbnnnsso"[:8]),
+        ("abcabcabd", 3, "bbnnnsso"),
         ("abcabdabc", 2, "bnnnonno"),  # what counts is what followed the last time
         ("aaaa", 2, "bns"),
         ("abcd", 9, "bbb"),
@@ -80,7 +80,7 @@ def test_a_checkpoint_must_come_to_the_score_that_it_names(real_data, tmp_path):
     task = task_by_name("nottingham")
     path, network = tmp_path / "a.safetensors", build(task, "rnn", d_model=4)
     save_checkpoint(path, network, task.name, "rnn", {"d_model": 4}, test=1.0, variant="adam")
-    with pytest.raises(ValueError, match=r"a\.safetensors: expected the score that it names, 1\.0 on nottingham, got"):
+    with pytest.raises(ValueError, match=r"a\.safetensors: expected the score that it names, 1\.0, got"):
         measure(path)
 
 

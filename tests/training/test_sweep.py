@@ -96,6 +96,20 @@ def test_a_run_that_cannot_go_on_so_is_not_held_against_the_sweep(sweep):
     assert not finished(replace(sweep, precision="bf16-mixed").study())
 
 
+def test_the_time_of_a_sweep_is_that_of_all_its_runs(recipe, tmp_path, monkeypatch):
+    given = []
+
+    def run(*_, max_seconds, **__):
+        given.append(max_seconds)
+        time.sleep(0.3)
+        return SimpleNamespace(validation=0.5, epoch=1)
+
+    monkeypatch.setattr(sweeps, "fit", run)
+    Sweep(recipe, "gru", {"learning_rate": [1e-3, 1e-2, 1e-1]}, runs=tmp_path).run(0.5, **CPU)
+    assert 0.5 >= given[0] > given[1] > given[2] == 0.0
+    assert given[0] - given[1] >= 0.3
+
+
 def test_a_sweep_is_settled_when_each_run_has_ended_or_failed_by_itself(recipe, tmp_path):
     values = {"learning_rate": [1e30, 1e-2], "optimizer": ["sgd"]}
     sweep = Sweep(recipe, "r-transformer", values, "pre", runs=tmp_path)
