@@ -16,6 +16,7 @@ from rtx.nn.kernels.precision import Product
 from rtx.tasks import TASKS, Example, build
 from rtx.tasks.task import collate
 from rtx.training.checkpoint import load_checkpoint
+from rtx.training.fit import new_trainee
 from rtx.training.ledger import read_result
 from rtx.training.run import train
 from rtx.training.survival import Stopped, Survival
@@ -182,6 +183,17 @@ def test_the_epoch_that_a_run_was_stopped_in_counts(recipe, run):
     with pytest.raises(ValueError, match="^epochs: expected at least 2, as the run had so many, got 1$"):
         run(plan, epochs=1, resume=True)
     assert read_result(run(plan, epochs=2, resume=True)).budget == "2 of 4 epochs"
+
+
+def test_a_plain_trainers_checkpoint_goes_on_as_well(recipe, tmp_path):
+    plan, path = recipe.plan("gru"), tmp_path / "plain.ckpt"
+    quiet = {"logger": False, "enable_checkpointing": False, "enable_model_summary": False, **CPU}
+    first = lightning.Trainer(max_epochs=1, **quiet)
+    first.fit(new_trainee(plan, 0))
+    first.save_checkpoint(path)
+    again = lightning.Trainer(max_epochs=2, **quiet)
+    again.fit(new_trainee(plan, 0), ckpt_path=path, weights_only=False)
+    assert again.current_epoch == 2 and again.global_step == 2 * first.global_step
 
 
 def test_a_run_cannot_go_on_to_fewer_epochs_or_in_another_precision(recipe, run, tmp_path):
