@@ -99,3 +99,11 @@ def test_what_is_stored_adds_up_to_the_ledgers_scores():
 def test_the_stored_frames_are_those_of_the_data(real_data, name):
     told, _ = stored()
     assert told["window"] == WINDOW and told["frames"][name] == count_kinds(task_by_name(name).split("test"))
+
+
+def test_the_readme_says_what_is_stored():
+    nll = means(stored()[1])
+    mine = nll.pop(("r-transformer", "adam"))["as before"]
+    readme = " ".join((RESULTS.parent / "README.md").read_text(encoding="utf-8").split())
+    next_best = min(of_kind["as before"] for of_kind in nll.values())
+    assert f"it loses {mine:.2f} nats, the next best model {next_best:.2f};" in readme
