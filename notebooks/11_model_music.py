@@ -445,8 +445,8 @@ HTML(table.to_html(table.rows(recipe.load_recipe("nottingham"), Path("../results
 #   paper's numbers lie below both: these models have learned more than that notes are held.
 # - **Independence.** All of them take notes as independent. RNN-NADE (Boulanger-Lewandowski et al., 2012), which does
 #   not, has 2.31 on Nottingham. That a model of independent notes comes as near as 2.37 is surprising, since it has
-#   a floor that RNN-NADE has not. So take 2.37 as a claim under test: *ours* is the test. A number of ours near 2.31 or
-#   below it would say that reading the past better can outweigh the floor.
+#   a floor that RNN-NADE has not. So take 2.37 as a claim under test: *ours* is the test. It comes out below 2.31, so
+#   reading the past better can outweigh the floor; notebook 15, section 6, finds what it is that R-Transformer reads.
 # - **Validation chooses.** The epoch is chosen by validation, and the test split is looked at once. Where a row was run
 #   with several learning rates, the one with the lowest *validation* counts.
 # - **Epochs.** The authors' code has 100, variant `adam` at most 15. A model whose best *epoch* is the last may not have

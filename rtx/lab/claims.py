@@ -40,7 +40,7 @@ WANG = (
         "R-Transformer is ahead of all others on polyphonic music, by a large margin.",
         "R-Transformer, Table 2",
         better("nottingham", "r-transformer", OTHERS),
-        "three seeds of each row, and more epochs for those whose best was their last",
+        "more epochs for those whose best was their last, and the paper's own recipe",
     ),
     Claim(
         "The same on a second corpus of music, of chorales.",
