@@ -92,7 +92,7 @@ def test_a_run_is_known_however_it_was_typed(fill, tmp_path, typed, done):
 def test_a_run_whose_time_is_over_stops_the_agenda_and_goes_on_next_time(fill, tmp_path, monkeypatch):
     monkeypatch.setattr(agenda, "MARGIN", 0.0)
     code, lines = fill(LONG, "--max-time", "00:00:02")
-    assert code == 124 and lines[-1].startswith("rtx: stopped; go on with: rtx ") and not written(tmp_path)
+    assert code == 124 and lines[-1].startswith("rtx: stopped; go on with: rtx") and not written(tmp_path)
     assert len([*(tmp_path / "runs").rglob("last.ckpt")]) == 1
     assert fill(LONG, "--epochs", "1")[0] == 0
     assert len(written(tmp_path)) == 2

@@ -98,5 +98,5 @@ def test_rows_that_are_the_same_run_are_named_once() -> None:
 
 
 def test_a_bad_value_is_refused() -> None:
-    with pytest.raises(ValueError, match="learning_rate: expected a number above 0, got 0"):
+    with pytest.raises(ValueError, match="learning_rate: expected a finite number above 0, got 0"):
         Choice("mnist", "gru", overrides={"learning_rate": 0.0}).plan()

@@ -111,7 +111,7 @@ def _one_over_m(wiring: Wiring, like: Tensor) -> Float[Tensor, "T C 1 1"]:
     return 1 / torch.tensor(wiring.degrees, dtype=like.dtype).clamp(min=1)[..., None, None]
 
 
-def _and_later(past: Float[Tensor, "P C B H"], steps: int) -> Float[Tensor, "P+T C B H"]:
+def _and_later(past: Float[Tensor, "P C B H"], steps: int) -> Float[Tensor, "S C B H"]:
     """Past states, and room for the steps after them, in one piece of memory."""
     every = past.new_empty(len(past) + steps, *past.shape[1:])
     every[: len(past)] = past

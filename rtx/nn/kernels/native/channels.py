@@ -24,8 +24,8 @@ def _call(name: str, state: Tensor, *arrays: Tensor) -> None:
 
 
 def lstm(
-    gates: Float[Tensor, "C B 4*H"],
-    projected: Float[Tensor, "B 4*H"],
+    gates: Float[Tensor, "C B G"],
+    projected: Float[Tensor, "B G"],
     mixed: Float[Tensor, "C B H"],
     h: Float[Tensor, "C B H"],
     c: Float[Tensor, "C B H"],
@@ -38,9 +38,9 @@ def lstm_backward(
     d_h: Float[Tensor, "C B H"],
     d_c: Float[Tensor, "C B H"],
     c: Float[Tensor, "C B H"],
-    gates: Float[Tensor, "C B 4*H"],
+    gates: Float[Tensor, "C B G"],
     mixed: Float[Tensor, "C B H"],
-    d_gates: Float[Tensor, "C B 4*H"],
+    d_gates: Float[Tensor, "C B G"],
 ) -> Float[Tensor, "C B H"]:
     """Its gradients: fills `d_gates`, and returns that of the c that the forget gate met."""
     d_mixed = torch.empty_like(mixed)
