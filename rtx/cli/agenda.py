@@ -18,7 +18,8 @@ from rtx.training.clock import countdown
 from rtx.training.ledger import LEDGER, Result, read_results
 
 TIMEOUT = 124  # what a run ends with that saved because its time was over
-STOP = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# Windows lacks the last
+STOP = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 STOPPED = (TIMEOUT, 128 + signal.SIGINT, 128 + signal.SIGTERM)  # somebody may have asked the run itself
 MARGIN = 20.0  # seconds that a process takes to begin, and to save
 
