@@ -318,7 +318,8 @@ from rtx.lab import repeats
 
 told, measured = repeats.stored()  # by `python -m rtx.lab.repeats` and the checkpoints of two seeds each
 PARTS = {"adam+heads=0": "… no attention", "adam+local_layers=0": "… no LocalRNN"}
-nll = {PARTS.get(variant, model): of_kind for (model, variant), of_kind in repeats.means(measured).items()}
+means = repeats.means(measured)
+nll = {PARTS.get(variant, model): of_kind for (model, variant), of_kind in means.items()}
 frames = told["frames"]["nottingham"]
 fig, axes = plt.subplots(1, 3, figsize=(7, 2.5), sharex=True, sharey=True, layout="constrained")
 for ax, kind in zip(axes, repeats.KINDS):
@@ -328,7 +329,8 @@ for ax, kind in zip(axes, repeats.KINDS):
 axes[0].invert_yaxis()
 plt.show()
 mine = nll.pop("r-transformer")["as before"]
-print(f"as before: R-Transformer {mine:.2f}, the next best {min(of_kind['as before'] for of_kind in nll.values()):.2f}")
+others = [of_kind["as before"] for of_kind in nll.values()]
+print(f"as before: R-Transformer {mine:.2f}, the next best {min(others):.2f}")
 
 # %% [markdown]
 # Most of the lead is there, and all of that over the TCN, with which R-Transformer is level on new frames. Where the tune goes

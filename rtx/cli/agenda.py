@@ -42,7 +42,7 @@ def fill(
     and again, comes to the end in pieces. One at a time for a folder of runs. A sweep counts as made when the ledger
     has a run of any of its points.
     """
-    entries = read_agenda(agenda, scale, epochs)
+    entries, seconds = read_agenda(agenda, scale, epochs), parse_time(max_time)
     ledger: dict[str, list[Result]] = {one.recipe: [*read_results(one.recipe, results)] for one in entries}
     missing = [one for one in entries if not any(map(one.is_made_by, ledger[one.recipe]))]
     if show:
@@ -50,7 +50,7 @@ def fill(
             typer.echo(f"{'    ' if entry in missing else 'done'}  {entry}")
         return
     typer.echo(f"the ledger has {len(entries) - len(missing)} of {len(entries)} runs")
-    failed, code = _make(missing, parse_time(max_time), runs, results)
+    failed, code = _make(missing, seconds, runs, results)
     for entry in failed:
         typer.echo(f"failed  {entry}", err=True)
     if code:
