@@ -10,7 +10,7 @@ from typing import Any
 
 from rtx.cli.train import Scale, as_typed
 from rtx.training.ledger import Result
-from rtx.training.recipe import as_setting, load_recipe
+from rtx.training.recipe import as_setting, as_typed_together, load_recipe
 
 
 @dataclass(frozen=True)
@@ -56,19 +56,22 @@ class Entry:
         recipe: whose table it belongs to.
         words: what to call `rtx` with.
         variants: as the ledger names the run, or, of a sweep, each of its points, one of which it chooses.
+        points: the settings of each point of a sweep, as the ledger has them.
     """
 
     recipe: str
     words: list[str]
     variants: list[str]
+    points: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return shlex.join(self.words)
 
     def is_made_by(self, run: Result) -> bool:
-        """Whether it is this one, in whatever order its settings were typed, or, of a sweep, one of its points."""
+        """Whether it is this one, in whatever order its settings were typed, or, of a sweep, what it chose."""
         made, asked = shlex.split(run.command)[2:], self.words[1:]  # a sweep's run is entered as `rtx train`
-        return run.variant in self.variants and _but_settings(made) == _but_settings(asked)
+        same = run.variant in self.variants and _but_settings(made) == _but_settings(asked)
+        return same and set(run.chosen_from) == set(self.points)
 
 
 def _but_settings(words: list[str]) -> list[str]:
@@ -119,8 +122,8 @@ def _entries(group: Group, scale: Scale, epochs: int | None) -> Iterator[Entry]:
         variants = [recipe.plan(model, group.variant, point, scale.value).variant for point in points]
         for seed in group.seeds:
             if group.sweep:
-                words = _words(group, model, {}, scale, seed, epochs)
-                yield Entry(recipe.name, ["sweep", *words[1:], "--test"], variants)
+                words = ["sweep", *_words(group, model, {}, scale, seed, epochs)[1:], "--test"]
+                yield Entry(recipe.name, words, variants, tuple(map(as_typed_together, points)))
                 continue
             for point, variant in zip(points, variants, strict=True):
                 yield Entry(recipe.name, _words(group, model, point, scale, seed, epochs), [variant])

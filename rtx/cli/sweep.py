@@ -61,7 +61,7 @@ def sweep_(
     it was. Of runs that failed by themselves, such as by too high a rate, none is chosen.
     """
     from rtx.training.survival import Stopped  # Lightning and Optuna take seconds to import: only here
-    from rtx.training.sweep import Sweep, finished, plot, settled
+    from rtx.training.sweep import Sweep, finished, plot, settled, tried
 
     loaded, left = load_recipe(recipe), countdown(parse_time(max_time))
     values = loaded.sweep_values(variant, scale.value) | dict(map(parse_values, set_ or []))
@@ -90,7 +90,7 @@ def sweep_(
     settings = [as_setting(key, value) for key, value in best.items()]
     more = ["--precision", precision] if precision != "32-true" else []
     command = as_typed(recipe, model, variant, scale, seed, epochs, settings, *more)
-    how |= {"precision": precision, "max_seconds": left()}
+    how |= {"precision": precision, "max_seconds": left(), "chosen_from": tried(study)}
     try:
         path = train(sweep.plan(best), seed, epochs, True, command, runs, results, **how)
     except Stopped as stop:

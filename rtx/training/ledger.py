@@ -39,6 +39,8 @@ class Result:
         hardware, versions, commit, command: by what, and how to run it again.
         budget: None, or what cut the run short of its recipe.
         details: what else was measured on the test split, by name: of a translator what `test` is the first of.
+        chosen_from: if a sweep chose the settings, each combination that it tried with its validation, None where the
+            run failed.
     """
 
     recipe: str
@@ -60,6 +62,7 @@ class Result:
     command: str
     budget: str | None
     details: dict[str, Any] = field(default_factory=dict)
+    chosen_from: dict[str, float | None] = field(default_factory=dict)
 
 
 def write_result(result: Result, ledger: Path = LEDGER, ended: str | None = None) -> Path:
@@ -131,7 +134,7 @@ def read_result(path: Path) -> Result:
     if checked is not None and checked != _sha256(table):
         raise ValueError(f"{path}: the file is damaged, its checksum does not fit")
     keys = {f.name for f in fields(Result)}
-    if not isinstance(table, dict) or set(table) | {"details"} != keys:  # older runs have none
+    if not isinstance(table, dict) or set(table) | {"details", "chosen_from"} != keys:  # older runs have none
         odd = ", ".join(sorted(keys ^ set(table))) if isinstance(table, dict) else type(table).__name__
         raise ValueError(f"{path}: expected the keys of a run, missing or unknown: {odd}")
     for name, kind in get_type_hints(Result).items():

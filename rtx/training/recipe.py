@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from importlib import resources
 from typing import Any
 
@@ -93,13 +93,16 @@ class Recipe:
         if task != own_task:  # the other task's arguments may be none of this one's
             arguments = {k: v for k, v in arguments.items() if k in of_task}
         train = [f.name for f in fields(Settings)]
+        own = asdict(Settings(**settings)) | arguments | hyperparameters
         for key, value in (overrides or {}).items():
             check_choice("key", key, [*known, *of_task, *train])
             (hyperparameters if key in known else arguments if key in of_task else settings)[key] = value
         chosen = Settings(**settings)
         if chosen.carry and "context" in of_task:  # what came before is in the state
             arguments["context"] = 0
-        changed = "".join(f"+{as_setting(k, v)}" for k, v in sorted((overrides or {}).items()))
+        # what the row has anyway is no change: one and the same run has one name
+        told = sorted((k, v) for k, v in (overrides or {}).items() if k not in own or own[k] != v)
+        changed = "".join(f"+{as_setting(k, v)}" for k, v in told)
         return Plan(self, row, model, task, variant + changed, scale, hyperparameters, chosen, arguments)
 
     def _row(self, row: str) -> dict[str, Any]:
@@ -124,6 +127,11 @@ class Plan:
 def as_setting(key: str, value: Any) -> str:
     """`key=value` as it is typed after `--set`: true and false as in TOML."""
     return f"{key}={str(value).lower() if isinstance(value, bool) else value}"
+
+
+def as_typed_together(point: Mapping[str, Any]) -> str:
+    """Several settings, as `as_setting` has each, with a blank between them."""
+    return " ".join(as_setting(key, value) for key, value in point.items())
 
 
 def recipe_names() -> list[str]:

@@ -1,6 +1,8 @@
 """Train one model of a recipe, choose its epoch by validation, test it once, and write it to the ledger."""
 
 import math
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,7 @@ def train(
     runs: Path = Path("runs"),
     results: Path = ledger.LEDGER,
     fast_matmul: bool = False,
+    chosen_from: Mapping[str, float | None] | None = None,
     **training: Any,
 ) -> Path | None:
     """Run a plan to its end; return the ledger's new file, in the first of several processes.
@@ -40,6 +43,7 @@ def train(
         runs: folder for checkpoints and logs; all machines that train together must see it.
         results: the ledger's folder.
         fast_matmul: compute float32 products by a faster way, where that is as exact; see `fast_products`.
+        chosen_from: what a sweep tried, if one chose the plan's settings, for the ledger; see `ledger.Result`.
         training: `every_seconds` or `every_steps`, after which a checkpoint is written inside an epoch, too;
             `max_seconds`, after which the run saves and stops; `compiled`, to use `torch.compile`; `graph`, to replay
             steps as a CUDA graph; and arguments of `lightning.Trainer`, such as `devices` and `precision`.
@@ -56,7 +60,7 @@ def train(
         test, details = _test(done)
     if not done.trainer.is_global_zero:
         return None
-    result = _result(plan, done, seed, test, details, command)
+    result = replace(_result(plan, done, seed, test, details, command), chosen_from=dict(chosen_from or {}))
     facts = {key: getattr(result, key) for key in FACTS}
     facts |= {"task_arguments": plan.task_arguments, "carry": plan.settings.carry, "slide": plan.settings.slide}
     texts = [text.to_json() for text in done.trainee.task.texts]

@@ -27,7 +27,7 @@ from rtx.training.clock import countdown
 from rtx.training.files import write_whole
 from rtx.training.fit import fit, has_checkpoint, run_folder
 from rtx.training.journal import Journal, lock_of
-from rtx.training.recipe import Plan, Recipe
+from rtx.training.recipe import Plan, Recipe, as_typed_together
 from rtx.training.states import CannotGoOn
 
 log = logging.getLogger(__name__)
@@ -159,6 +159,12 @@ def settled(study: optuna.Study, grid: list[dict[str, Any]]) -> bool:
     """Whether every run of the grid came to its end, or failed by itself."""
     ended = [t.params for t in study.get_trials() if t.state is TrialState.COMPLETE or "error" in t.user_attrs]
     return all(point in ended for point in grid)
+
+
+def tried(study: optuna.Study) -> dict[str, float | None]:
+    """Each combination that came to its end, or failed by itself, as it is typed, with its validation or None."""
+    ended = [t for t in study.get_trials() if t.state is TrialState.COMPLETE or "error" in t.user_attrs]
+    return {as_typed_together(t.params): t.value for t in ended}
 
 
 def finished(study: optuna.Study) -> list[FrozenTrial]:

@@ -112,7 +112,7 @@ def _as_asked(recipe: Recipe, run: Result) -> bool:
 
 def row(paper: str, runs: Sequence[Result]) -> Row:
     """The line of runs that differ in their seeds, in the order of these."""
-    first = runs[0]
+    first, tried = runs[0], max(len(run.chosen_from) for run in runs)
     return Row(
         model=first.model,
         paper=paper,
@@ -120,7 +120,7 @@ def row(paper: str, runs: Sequence[Result]) -> Row:
         variant=first.variant if first.scale == "full" else f"{first.variant}, {first.scale}",
         seeds=", ".join(str(r.seed) for r in runs),
         epoch=", ".join(str(r.epoch) for r in runs),
-        validation=_spread([r.validation for r in runs]),
+        validation=_spread([r.validation for r in runs]) + (f", best of {tried}" if tried else ""),
         budget=f"{first.budget or 'full'}, {mean(r.seconds for r in runs) / 60:.0f} min",
         parameters=f"{first.parameters:,}",
         hardware="; ".join(dict.fromkeys(r.hardware for r in runs)),

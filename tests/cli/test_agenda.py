@@ -66,8 +66,19 @@ def test_a_sweep_is_done_when_the_ledger_has_the_run_it_chose(fill, tmp_path):
     sweep = 'recipe = "ffa-add"\nmodels = ["attention-50"]\nsweep = true\n'
     assert fill(sweep, "--epochs", "1")[0] == 0
     (run,) = written(tmp_path)
-    assert run[0].startswith("sloped+learning_rate=")
+    assert run[0] == "sloped"  # at this scale the rate that it chose is the row's own
     assert fill(sweep, "--epochs", "1", "--show")[1][0].startswith("done  sweep ffa-add attention-50")
+
+
+@pytest.mark.parametrize(("tried", "done"), [((3e-4, 1e-3, 3e-3, 1e-2), True), ((1e-3, 1e-2), False), ((), False)])
+def test_a_run_that_was_not_chosen_from_the_grid_stands_for_no_sweep(fill, tmp_path, tried, done):
+    like = next(read_results("ffa-add", FULL.parent))
+    made = {"model": "attention-50", "variant": "sloped", "seed": 0, "scale": "quick"}
+    made |= {"chosen_from": {f"learning_rate={rate}": 0.5 for rate in tried}}
+    command = "rtx train ffa-add attention-50 --scale quick --seed 0 --set learning_rate=0.01"
+    write_result(replace(like, command=command, **made), tmp_path / "results")
+    (line,) = fill('recipe = "ffa-add"\nmodels = ["attention-50"]\nsweep = true\n', "--show")[1]
+    assert line.startswith("done") == done
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from rtx.training.table import best_runs, rows, to_html, to_markdown
 ROOT = Path(__file__).parents[2]
 KEYS = (
     "recipe model variant scale data data_sha256 metric seed epoch validation test parameters seconds hardware "
-    "versions commit command budget details sha256"
+    "versions commit command budget details chosen_from sha256"
 )
 
 
@@ -27,7 +27,8 @@ def result(**changes) -> Result:
     return Result(
         **(
             plain
-            | {"recipe": "tiny", "model": "gru", "versions": {}, "budget": None, "details": {}, "scale": "full"}
+            | {"recipe": "tiny", "model": "gru", "versions": {}, "budget": None, "scale": "full"}
+            | {"details": {}, "chosen_from": {}}
             | numbers
             | changes
         )

@@ -177,7 +177,14 @@ def test_overrides_reach_model_and_settings_and_are_named_in_the_variant(recipe)
     assert plan.hyperparameters["window"] == 5 and plan.hyperparameters["norm"] == "pre"
     assert plan.settings.learning_rate == 0.5
     assert plan.variant == "pre+learning_rate=0.5+window=5"
-    assert recipe.plan("gru", overrides={"slide": False}).variant.endswith("+slide=false")
+    assert recipe.plan("gru", overrides={"slide": True}).variant.endswith("+slide=true")
+
+
+def test_what_a_row_has_anyway_is_no_change(recipe):
+    plain = recipe.plan("r-transformer")
+    same = {"window": plain.hyperparameters["window"], "learning_rate": plain.settings.learning_rate, "slide": False}
+    assert recipe.plan("r-transformer", overrides=same) == plain
+    assert recipe.plan("r-transformer", overrides=same | {"window": 5}).variant == f"{plain.variant}+window=5"
 
 
 @pytest.mark.parametrize(

@@ -19,10 +19,12 @@ from test_survival import Beat, drain
 from rtx.cli.sweep import parse_values
 from rtx.tasks import TASKS
 from rtx.training import sweep as sweeps
+from rtx.training.ledger import read_results
 from rtx.training.run import train
 from rtx.training.states import CannotGoOn
 from rtx.training.survival import Stopped
 from rtx.training.sweep import Sweep, finished, is_dead, settled, write_sign
+from rtx.training.table import rows
 
 CPU = {"accelerator": "cpu", "enable_progress_bar": False}
 RATES = [1e-4, 1e-2, 1e-3]
@@ -218,4 +220,16 @@ def test_the_command_of_a_tested_sweep_writes_true_and_false_as_train_reads_them
     main(["sweep", "tiny", "gru", "--set", "learning_rate=1e-3", "--set", "slide=False", "--test", *places])
     (path,) = (tmp_path / "results").rglob("*.json")
     result = json.loads(path.read_text())
-    assert result["variant"].endswith("+slide=false") and "--set slide=false" in result["command"]
+    assert result["variant"] == "plain+learning_rate=0.001" and "--set slide=false" in result["command"]
+
+
+def test_the_ledger_has_all_that_a_sweep_chose_from(recipe, tmp_path):
+    places = ["--runs", str(tmp_path / "runs"), "--results", str(tmp_path / "results")]
+    main(["sweep", "tiny", "gru", "--set", "learning_rate=1e30,1e-3,1e-2", "--epochs", "2", "--test", *places])
+    (run,) = read_results("tiny", tmp_path / "results")
+    tried = run.chosen_from
+    assert list(tried) == ["learning_rate=1e+30", "learning_rate=0.001", "learning_rate=0.01"]
+    assert tried["learning_rate=1e+30"] is None
+    assert run.validation == tried["learning_rate=0.01"] < tried["learning_rate=0.001"]
+    (line,) = (line for line in rows(recipe, tmp_path / "results") if line.seeds)
+    assert line.validation == f"{run.validation:.3f}, best of 3"
