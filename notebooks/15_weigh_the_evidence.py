@@ -203,10 +203,11 @@ checks.spreads_apart(spreads_apart)
 #
 # ## 5. Claims on trial
 #
-# The rule here takes full runs of at least three seeds. That one model is ahead **holds** if it is, by more than both spreads
-# together, and **fails** if it is ahead of none. What is said of one model alone, such as the epochs that it needs, holds if
-# every seed bears it out. With less a claim stays **open**, and the numbers only *lean*. The table is computed from the
-# ledger as it is. Two claims need no runs: arithmetic settles that of paths, and `make bench` times that of time.
+# The rule here takes full runs of at least three seeds. That one model is ahead of others **holds** if it is ahead of each,
+# by more than both spreads together, and **fails** if one of them is ahead of it by as much. What is said of one model
+# alone, such as the epochs that it needs, holds if every seed bears it out. With less a claim stays **open**, and the numbers
+# only *lean*. The table is computed from the ledger as it is. Two claims need no runs: arithmetic settles that of paths, and
+# `make bench` times that of time.
 
 # %%
 from html import escape

@@ -1,8 +1,8 @@
 """How the ledger judges a claim, by its numbers and by nothing else.
 
-They take full runs of at least three seeds. That one model is ahead holds if it is, by more than both spreads together,
-and fails if it is ahead of none; what is said of one model alone holds if every seed bears it out. With less a claim
-stays open, and the sentence says which way the runs that there are lean.
+They take full runs of at least three seeds. That one model is ahead of others holds if it is ahead of each, by more
+than both spreads together, and fails if one of them is ahead of it by as much; what is said of one model alone holds if
+every seed bears it out. With less a claim stays open, and the sentence says which way the runs that there are lean.
 """
 
 import json
@@ -162,14 +162,17 @@ def _compared(
     variant: str | None = None,
 ) -> Finding:
     """Whether the runs of one are better than those of each of the rest."""
-    wins = [_by_more_than_spread(mine, other, highest) for other in rest.values()]
+    settled = {other: runs for other, runs in rest.items() if _settles(mine) and _settles(runs)}
+    won = [other for other, runs in settled.items() if _by_more_than_spread(mine, runs, highest)]
+    lost = [other for other, runs in settled.items() if _by_more_than_spread(runs, mine, highest)]
     leads = [(_mean(mine) > _mean(other)) == highest for other in rest.values()]
     said = "; ".join(f"{one} {_spread(runs)}" for one, runs in ({name: mine} | rest).items())
     how = ", ".join([*([mine[0].variant] if variant else []), _budget(mine[0]), _seeds(mine, *rest.values())])
     left = f"; not run: {', '.join(missing)}" if missing else ""
-    enough = not missing and _full(mine[0]) and min(map(len, (mine, *rest.values()))) >= SEEDS
-    if enough and (all(wins) or not any(leads)):
-        return Finding(HOLDS if all(wins) else FAILS, f"{said} ({how})")
+    if lost:
+        return Finding(FAILS, f"{said} ({how}{left}): behind {', '.join(lost)}")
+    if len(won) == len(rest) and not missing:
+        return Finding(HOLDS, f"{said} ({how})")
     lean = "for it" if all(leads) else "against it" if not any(leads) else "both ways"
     return Finding(OPEN, f"{said} ({how}{left}): leans {lean}")
 
@@ -208,6 +211,10 @@ def _full(run: Result) -> bool:
     return run.scale == "full" and run.budget is None
 
 
+def _settles(runs: Sequence[Result]) -> bool:
+    return _full(runs[0]) and len(runs) >= SEEDS
+
+
 def _mean(runs: Sequence[Result]) -> float:
     return mean(run.test for run in runs)
 
@@ -226,5 +233,5 @@ def _budget(run: Result) -> str:
 
 
 def _seeds(*groups: Sequence[Result]) -> str:
-    fewest = min(map(len, groups))
-    return f"{fewest} seed{'s' if fewest > 1 else ''}"
+    fewest, most = min(map(len, groups)), max(map(len, groups))
+    return f"{fewest} to {most} seeds" if fewest < most else f"{most} seed{'s' if most > 1 else ''}"

@@ -41,6 +41,18 @@ def test_three_seeds_beyond_their_spread_settle_a_claim(put, tmp_path):
     assert "not run: tcn" in judge(tmp_path, "lstm", "tcn").sentence
 
 
+@pytest.mark.parametrize(("others", "verdict"), [(3, "fails"), (2, "open")])
+def test_one_that_is_ahead_by_three_seeds_refutes_a_lead_over_all(put, tmp_path, others, verdict):
+    for seed in range(3):
+        put("gru", 3.0 + 0.1 * seed, seed)
+    for seed in range(others):
+        put("lstm", 2.0 + 0.1 * seed, seed)
+    put("rnn", 9.0)
+    found = judge(tmp_path, "lstm", "rnn", "tcn")
+    assert found.verdict == verdict
+    assert ("(full budget, 1 to 3 seeds; not run: tcn): behind lstm" in found.sentence) == (verdict == "fails")
+
+
 def test_a_difference_within_the_spread_stays_open(put, tmp_path):
     for seed, (mine, other) in enumerate([(3.0, 3.3), (3.5, 3.6), (4.0, 3.9)]):
         put("gru", mine, seed)
@@ -102,7 +114,7 @@ def test_a_part_is_needed_if_three_seeds_without_it_are_worse(put, tmp_path):
     assert found("heads=0").sentence == "not run"
     put("r-transformer", 3.5, variant="adam+heads=0")
     put("r-transformer", 3.6, 1, variant="adam+heads=0", budget="1 of 15 epochs")
-    said = "r-transformer 2.30 ± 0.10; heads=0 3.50 (full budget, 1 seed"
+    said = "r-transformer 2.30 ± 0.10; heads=0 3.50 (full budget, 1 to 3 seeds"
     assert (found("heads=0").verdict, found("heads=0").sentence) == ("open", f"{said}): leans for it")
     assert found("heads=0", "window=2").sentence == f"{said}; not run: window=2): leans for it"
     for seed in (1, 2):
