@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from rtx.lab.claims import CLAIMS, judged
+from rtx.lab.claims import CLAIMS, judged, order_blind
 from rtx.lab.errata import Evidence
 from rtx.lab.verdicts import as_fast, better, breaks, needs, solves, within
+from rtx.tasks import task_by_name
+from rtx.tasks.toy.temporal_order import CLASSES
 from rtx.training.ledger import read_results, write_result
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -141,14 +143,19 @@ def test_a_solved_toy_problem_names_its_epochs_and_the_papers(put, tmp_path):
     for seed in range(3):
         put("mean-50", 0.998, seed, **SOLVED)
     found = solves("ffa-add", "mean-50")(tmp_path)
-    assert (found.verdict, found.sentence) == ("holds", "epoch 1, 1, 1 (paper: 1); test 0.998 solved")
+    how = "sloped+learning_rate=0.01, no other rate tried"
+    assert (found.verdict, found.sentence) == ("holds", f"epoch 1, 1, 1 (paper: 1); test 0.998 solved ({how})")
 
 
+@pytest.mark.parametrize(("tried", "verdict"), [(4, "fails"), (0, "open")])
 @pytest.mark.parametrize("change", [{"epoch": 2}, {"validation": 0.6}])
-def test_one_seed_that_is_late_or_never_solves_it_is_enough_to_fail(put, tmp_path, change):
+def test_one_seed_that_is_late_or_never_solves_it_is_enough_to_fail_by_a_chosen_rate(
+    put, tmp_path, change, tried, verdict
+):
+    chosen = {f"learning_rate={rate}": 0.5 for rate in range(tried)}
     for seed in range(3):
-        put("mean-50", 0.998, seed, **SOLVED | (change if seed else {}))
-    assert solves("ffa-add", "mean-50")(tmp_path).verdict == "fails"
+        put("mean-50", 0.998, seed, **SOLVED | (change if seed else {"chosen_from": chosen}))
+    assert solves("ffa-add", "mean-50")(tmp_path).verdict == verdict
 
 
 def test_a_variant_is_judged_by_its_own_runs(put, tmp_path):
@@ -177,7 +184,24 @@ def test_of_two_cut_runs_the_one_that_validated_best_is_held_to_the_bound(put, t
         more = {"variant": f"adam+learning_rate={rate}", "validation": score, "budget": "5 of 100 epochs"}
         put("attention", score - 1, recipe="ffa-order", **more)
     found = within("ffa-order", "attention", 75.0, "<=")(tmp_path)
-    assert found.sentence.startswith("attention 73.00, the bound 75 ")
+    assert found.sentence.startswith("attention 73.000, the bound 75 ")
+
+
+def test_the_order_tasks_bound_is_counted_on_the_split_that_is_tested(put, tmp_path):
+    targets = [int(one.target) for one in task_by_name("temporal-order", size=7).examples("test")]
+    xy, yx = (targets.count(CLASSES.index(name)) for name in ("XY", "YX"))
+    assert order_blind() == pytest.approx((1000 - min(xy, yx)) / 10)
+
+
+def test_a_detail_is_compared_instead_of_the_test_score(put, tmp_path):
+    for seed in range(3):
+        put("gru", 9.0, seed, details={"with cache": 3.0 + seed / 100})
+        put("lstm", 4.0, seed, details={"with cache": 3.5 + seed / 100})
+        put("rnn", 1.0, seed)
+    found = better("nottingham", "gru", ("lstm", "rnn"), detail="with cache")(tmp_path)
+    assert (found.verdict, found.sentence) == (
+        "open", "gru 3.01 ± 0.01; lstm 3.51 ± 0.01 (full budget, 3 seeds; not run: rnn): leans for it"
+    )  # fmt: skip
 
 
 def test_a_bound_under_a_cut_budget_only_leans(put, tmp_path):
@@ -195,7 +219,7 @@ def test_arithmetic_settles_a_bound_alone(tmp_path, over, verdict):
 
 def test_the_cost_of_channels_is_what_the_benchmark_measured(tmp_path):
     found = as_fast("mc-rnn", "rtx / nn.LSTM")(RESULTS)
-    assert found.verdict == "open" and found.sentence.startswith("rtx / nn.LSTM: ")
+    assert found.verdict == "open" and "times the time where nothing runs beside" in found.sentence
     assert as_fast("mc-rnn", "rtx / nn.LSTM")(tmp_path).sentence == "not measured"
 
 
