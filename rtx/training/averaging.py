@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from rtx.nn.validate import check_positive
+from rtx.training.states import Exploded
 
 
 def non_monotonic_asgd(parameters: Iterable[nn.Parameter], lr: float, weight_decay: float = 0.0) -> torch.optim.ASGD:
@@ -48,10 +49,10 @@ class Trigger:
         """Take note of a validation loss; whether weights are averaged from here on.
 
         Raises:
-            ValueError: if the loss is not finite.
+            Exploded: if the loss is not finite.
         """
         if not abs(loss) < float("inf"):
-            raise ValueError(f"loss: expected a finite number, got {loss!r}")
+            raise Exploded(f"loss: expected a finite number, got {loss!r}")
         # Algorithm 1: t > n and v > min of the losses but for the last n
         if not self.fired and len(self.losses) > self.patience and loss > min(self.losses[: -self.patience]):
             for group in self.optimizer.param_groups:

@@ -18,7 +18,7 @@ def auxiliary_losses(model: nn.Module, targets: int) -> AuxiliaryLosses:
     Raises:
         ValueError: if the model is another.
     """
-    backbone = _backbone("auxiliary", model)
+    backbone = segment_reader("auxiliary", model)
     layers, decoder = len(backbone.blocks), model.decoder
     return AuxiliaryLosses(backbone.d_model, layers, decoder.out_features, targets, decoder=decoder)  # type: ignore
 
@@ -42,7 +42,7 @@ def slide(model: nn.Module, inputs: Tensor) -> Tensor:
     Raises:
         ValueError: if the model reads no segments.
     """
-    hidden = _backbone("slide", model).slide(model.embed(inputs))  # type: ignore[operator]
+    hidden = segment_reader("slide", model).slide(model.embed(inputs))  # type: ignore[operator]
     return model.decoder(hidden)  # type: ignore[operator]
 
 
@@ -54,7 +54,12 @@ def _followed(batch: Batch, targets: int) -> Tensor:
     return tokens.scatter(1, ends, batch.targets.gather(1, ends - 1))
 
 
-def _backbone(name: str, model: nn.Module) -> CharacterTransformer:
+def segment_reader(name: str, model: nn.Module) -> CharacterTransformer:
+    """The character Transformer in a model of a text, for what needs one: the setting of that name.
+
+    Raises:
+        ValueError: if the model has another backbone, or none.
+    """
     backbone = getattr(model, "backbone", None)
     if not isinstance(backbone, CharacterTransformer):
         found = type(backbone or model).__name__

@@ -20,7 +20,7 @@ from rtx.training.ledger import file_name
 from rtx.training.module import Trainee
 from rtx.training.progress import loggers, progress_bar
 from rtx.training.recipe import Plan
-from rtx.training.states import Checkpoints, load_state, previous
+from rtx.training.states import CannotGoOn, Checkpoints, load_state, previous
 from rtx.training.survival import Survival
 
 log = logging.getLogger(__name__)
@@ -104,7 +104,10 @@ def fit(
             fitted.fit(trainee, ckpt_path=survival.last if resume else None, weights_only=True)
         except OSError as error:
             raise OSError(f"{error}; {survival.kept()}") from error
-    chosen = load_state(folder / "best.ckpt")
+    try:
+        chosen = load_state(folder / "best.ckpt")
+    except ValueError as error:
+        raise CannotGoOn(f"{error}; remove {folder} and train again without --resume") from error
     trainee.model.load_state_dict(chosen["model"])
     ended = survival.ended or ""
     return Fit(fitted, trainee, chosen["epoch"] + 1, chosen["score"], timer.time_elapsed("train"), ended)

@@ -31,7 +31,7 @@ class Result:
     Args:
         recipe, model, variant, scale: what was run.
         data, data_sha256: on which data.
-        metric: the name and unit of `validation` and `test`.
+        metric: the name and unit of `validation`, and of `test` unless `details` has others, of which it is the first.
         seed: of weights, order and dropout.
         epoch: counted from 1.
         parameters: numbers that received a gradient.

@@ -20,10 +20,10 @@ from rtx.tasks.task import IGNORED, Batch, Sum, Task
 from rtx.training import processes
 from rtx.training.averaging import Trigger, averaged
 from rtx.training.batches import evaluation_batches
-from rtx.training.deep import auxiliary_loss, auxiliary_losses, slide
+from rtx.training.deep import auxiliary_loss, auxiliary_losses, segment_reader, slide
 from rtx.training.optimizers import make_optimizer, make_schedule
 from rtx.training.settings import Settings
-from rtx.training.states import CannotGoOn, from_plain, to_plain
+from rtx.training.states import CannotGoOn, Exploded, from_plain, to_plain
 
 
 class Trainee(lightning.LightningModule):
@@ -57,6 +57,8 @@ class Trainee(lightning.LightningModule):
         self.penalty: Tensor | float = 0.0
         self.steps: Callable[[Batch], tuple[Sum, Tensor]] | None = None  # see `rtx.training.graphs`
         self.auxiliary = auxiliary_losses(model, settings.auxiliary) if settings.auxiliary else None
+        if settings.slide:
+            segment_reader("slide", model)  # refuses others now, not when they are tested
         if settings.ar or settings.tar:
             self._watch_activations()
 
@@ -67,7 +69,8 @@ class Trainee(lightning.LightningModule):
         the accumulated batches' means.
 
         Raises:
-            ValueError: if the data hold NaN, or the loss is no longer finite.
+            ValueError: if the data hold NaN.
+            Exploded: if the loss is no longer finite.
         """
         check_finite("inputs", batch.inputs)
         if self.steps is not None:  # the gradients are set already, too
@@ -76,7 +79,7 @@ class Trainee(lightning.LightningModule):
             loss, objective = self.loss(batch), None
         everyones, count = processes.total(self.trainer, torch.stack([loss.total, loss.count.to(loss.total)]))
         if not torch.isfinite(everyones):
-            raise ValueError(f"loss: became {(everyones / count).item()} at {self._place()}")
+            raise Exploded(f"loss: became {(everyones / count).item()} at {self._place()}")
         self.log("train_loss", everyones / count, prog_bar=True, batch_size=len(batch.lengths))
         return self.objective(loss, count, batch_idx) if objective is None else objective
 
@@ -117,12 +120,12 @@ class Trainee(lightning.LightningModule):
         """Clip an update's gradient.
 
         Raises:
-            ValueError: if it is not finite: the weights are still those of before.
+            Exploded: if it is not finite: the weights are still those of before.
         """
         gradients = [p.grad for p in self.parameters() if p.grad is not None]
         norm = torch.nn.utils.get_total_norm(gradients)
         if not torch.isfinite(norm) and getattr(self.trainer.precision_plugin, "scaler", None) is None:
-            raise ValueError(f"gradient norm: became {norm.item()} at {self._place()}")
+            raise Exploded(f"gradient norm: became {norm.item()} at {self._place()}")
         self.gradient_norm = norm
         if self.settings.clip is not None:
             torch.nn.utils.clip_grads_with_norm_(self.parameters(), self.settings.clip, norm)

@@ -8,6 +8,8 @@ import torch.distributed as dist
 from lightning import Trainer
 from torch import Tensor
 
+from rtx.training.states import CannotGoOn
+
 # how torchrun, Lightning, SLURM and MPI tell a process which of several it is, before they have met
 RANKS = ("RANK", "GROUP_RANK", "LOCAL_RANK", "NODE_RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK")
 
@@ -35,11 +37,11 @@ def mine(values: list[Any]) -> Any:
     """What `of_all` found in this process.
 
     Raises:
-        ValueError: if there were more processes then, or fewer.
+        CannotGoOn: if there were more processes then, or fewer.
     """
     processes = dist.get_world_size() if together() else 1
     if len(values) != processes:
-        raise ValueError(f"resume: expected {len(values)} processes, as the run had before, got {processes}")
+        raise CannotGoOn(f"resume: expected {len(values)} processes, as the run had before, got {processes}")
     return values[dist.get_rank() if together() else 0]
 
 

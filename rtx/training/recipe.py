@@ -99,6 +99,8 @@ class Recipe:
             (hyperparameters if key in known else arguments if key in of_task else settings)[key] = value
         chosen = Settings(**settings)
         if chosen.carry and "context" in of_task:  # what came before is in the state
+            if (overrides or {}).get("context", 0) != 0:
+                raise ValueError(f"context: expected 0 where a text is carried, got {arguments['context']!r}")
             arguments["context"] = 0
         # what the row has anyway is no change: one and the same run has one name
         told = sorted((k, v) for k, v in (overrides or {}).items() if k not in own or own[k] != v)

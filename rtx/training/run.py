@@ -62,6 +62,7 @@ def train(
         return None
     result = replace(_result(plan, done, seed, test, details, command), chosen_from=dict(chosen_from or {}))
     facts = {key: getattr(result, key) for key in FACTS}
+    facts["test_metric"] = next(iter(result.details), result.metric)
     facts |= {"task_arguments": plan.task_arguments, "carry": plan.settings.carry, "slide": plan.settings.slide}
     texts = [text.to_json() for text in done.trainee.task.texts]
     network = done.trainee.model
@@ -112,15 +113,23 @@ def _result(plan: Plan, run: Fit, seed: int, test: float, details: Scores, comma
         versions=ledger.versions(),
         commit=ledger.commit(),
         command=command,
-        budget=_cut(plan, trainer.current_epoch, trainer.max_epochs),
+        budget=_cut(plan, run),
         details=details,
     )
 
 
-def _cut(plan: Plan, done: int, most: int | None) -> str | None:
-    """What cut the run short of its recipe: fewer epochs or seconds. An early stop, the recipe's own, does not."""
-    seconds = plan.settings.seconds
-    asked = plan.recipe.plan(plan.row, plan.variant.split("+")[0], scale=plan.scale).settings.seconds
-    if seconds is not None and asked is not None and seconds < asked:
-        return f"{seconds:g} of {asked:g} seconds"
-    return f"{done} of {plan.settings.epochs} epochs" if done == most and done < plan.settings.epochs else None
+def _cut(plan: Plan, run: Fit) -> str | None:
+    """What cut the run short of its recipe: seconds, epochs or sequences. An early stop, the recipe's own, does not."""
+    asked = plan.recipe.plan(plan.row, plan.variant.split("+")[0], scale=plan.scale).settings
+    given, done, reasons = plan.settings, run.trainer.current_epoch, []
+    epochs = max(asked.epochs, given.epochs)
+    if given.seconds is not None and run.seconds >= given.seconds:
+        if asked.seconds is None and done < asked.epochs:
+            reasons.append(f"{given.seconds:g} seconds, {done} of {asked.epochs} epochs")
+        elif asked.seconds is not None and given.seconds < asked.seconds:
+            reasons.append(f"{given.seconds:g} of {asked.seconds:g} seconds")
+    elif done == run.trainer.max_epochs and done < epochs:
+        reasons.append(f"{done} of {epochs} epochs")
+    if given.limit is not None and given.limit < (asked.limit or math.inf):
+        reasons.append(f"{given.limit} sequences")
+    return ", ".join(reasons) or None

@@ -31,9 +31,11 @@ class Settings:
         learning_rate: at the start.
         reduction: a batch's loss is the "sum" over what is scored, or its "mean".
         clip: largest gradient norm; None leaves gradients as they are.
-        anneal: factor on the learning rate when validation has not improved for `patience` epochs; None: constant.
-        patience: epochs; of "nt-asgd" its non-monotone interval.
-        anneal_every: epochs; if given, the rate is annealed so often, whatever validation says.
+        anneal: factor on the learning rate when validation has not improved for more than `patience` epochs; None:
+            constant.
+        patience: epochs that may pass without an improvement of a ten-thousandth before the rate is annealed, as
+            torch's ReduceLROnPlateau counts them; of "nt-asgd" its non-monotone interval.
+        anneal_every: epochs; if given, `anneal` comes so often, whatever validation says.
         stop_after: epochs without improvement after which training ends; None: never.
         stop_at: training ends when validation is better than this; None: never.
         order: of the training split, one of `rtx.tasks.loader.ORDERS`.

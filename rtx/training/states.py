@@ -25,6 +25,10 @@ class CannotGoOn(ValueError):
     """
 
 
+class Exploded(ValueError):
+    """A run failed by itself: its loss, a gradient, a weight or its validation is no longer finite."""
+
+
 def save_state(path: Path, state: dict[str, Any]) -> None:
     """Write tensors and plain values as `torch.save` does, and their SHA-256 behind, which `torch.load` skips.
 

@@ -19,7 +19,7 @@ from lightning.pytorch.callbacks import Callback
 from rtx.training.ledger import stamp
 from rtx.training.processes import highest, mine, of_all
 from rtx.training.randomness import random_state, set_random_state
-from rtx.training.states import previous, save_state
+from rtx.training.states import Exploded, previous, save_state
 
 log = logging.getLogger(__name__)
 GO_ON, SAVE, STOP = range(3)
@@ -128,7 +128,7 @@ class Survival(Callback):
     def _save(self, trainer: Trainer, module: LightningModule) -> None:
         for name, parameter in module.named_parameters():
             if not torch.isfinite(parameter).all():
-                raise ValueError(f"{name}: became NaN or infinite before step {trainer.global_step}; {self.kept()}")
+                raise Exploded(f"{name}: became NaN or infinite before step {trainer.global_step}; {self.kept()}")
         trainer.save_checkpoint(self.last)
         self.saved_at, self.saved_step = time.monotonic(), trainer.global_step
 
@@ -148,12 +148,12 @@ class Survival(Callback):
         """Keep the weights of the best epoch, as they were validated.
 
         Raises:
-            ValueError: if the score is NaN.
+            Exploded: if the score is NaN.
         """
         score = float(trainer.callback_metrics["validation"])
         if math.isnan(score):
             where = f"epoch {trainer.current_epoch + 1}, step {trainer.global_step}"
-            raise ValueError(f"validation: became nan at {where}, expected a number; {self.kept()}")
+            raise Exploded(f"validation: became nan at {where}, expected a number; {self.kept()}")
         if math.isnan(self.score) or (score < self.score if self.mode == "min" else score > self.score):
             self.epoch, self.score = trainer.current_epoch, score
             if trainer.is_global_zero:

@@ -28,7 +28,7 @@ from rtx.training.files import write_whole
 from rtx.training.fit import fit, has_checkpoint, run_folder
 from rtx.training.journal import Journal, lock_of
 from rtx.training.recipe import Plan, Recipe, as_typed_together
-from rtx.training.states import CannotGoOn
+from rtx.training.states import Exploded
 
 log = logging.getLogger(__name__)
 BEAT = 10.0  # seconds between two signs of life
@@ -103,6 +103,7 @@ class Sweep:
         Raises:
             Stopped: if asked to, or the time is over; the run it came in is taken up by the next process that sweeps.
             CannotGoOn: if a run of the grid was begun in another way, or another process has it.
+            ValueError: if a run cannot be made for another reason than itself, such as data that are not there.
         """
         study, left = self.study(), countdown(max_seconds)
         while claimed := self._claim(study):
@@ -115,14 +116,14 @@ class Sweep:
                         training |= {"precision": self.precision, "max_seconds": left()}
                         done = fit(plan, self.seed, folder, self.epochs, has_checkpoint(folder), **training)
                     if math.isnan(done.validation):  # Optuna takes no such value, and the run would be taken again
-                        raise ValueError(f"validation: became nan in {folder}, expected a number")
-                except CannotGoOn:
-                    study.tell(trial, state=TrialState.FAIL)  # nobody's fault: it can be taken again
-                    raise
-                except ValueError as error:
+                        raise Exploded(f"validation: became nan in {folder}, expected a number")
+                except Exploded as error:
                     trial.set_user_attr("error", str(error))
                     study.tell(trial, state=TrialState.FAIL)
                     log.warning("%s: %s", plan.variant, error)
+                except ValueError:  # of the data, the machine, the checkpoint: it can be taken again
+                    study.tell(trial, state=TrialState.FAIL)
+                    raise
                 else:
                     trial.set_user_attr("epoch", done.epoch)
                     study.tell(trial, done.validation)
@@ -145,12 +146,13 @@ class Sweep:
             left = [point for point in self.grid if point not in taken]
             if not left:
                 return None
-            study.enqueue_trial(left[0])
+            if not study.get_trials(states=(TrialState.WAITING,)):  # one that a process left which died before it asked
+                study.enqueue_trial(left[0])
             trial = study.ask()
             for key, values in self.values.items():
                 trial.suggest_categorical(key, values)
             write_sign(self._sign(trial.number))
-            return trial, left[0]
+            return trial, dict(trial.params)
         finally:
             lock.release()
 

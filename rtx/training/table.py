@@ -13,6 +13,7 @@ from rtx.tasks import task_by_name
 from rtx.training.ledger import LEDGER, Result, read_results
 from rtx.training.recipe import Recipe
 
+COMPUTED = ("--precision", "--devices", "--nodes")
 HEADER = (
     "model",
     "paper",
@@ -45,8 +46,8 @@ class Row(NamedTuple):
 def cells(recipe: Recipe, ledger: Path = LEDGER) -> dict[str, list[list[Result]]]:
     """Each row's runs, those that differ in nothing but their seeds together, in the order of these.
 
-    They share variant, scale, budget, metric, data and size; where seconds are the budget, the hardware, too. Of a seed
-    that was run twice the newest counts.
+    They share variant, scale, budget, metric, data, size, precision and number of devices; where seconds are the
+    budget, the hardware, too. Of a seed that was run twice the newest counts.
 
     Raises:
         ValueError: if a file of the ledger is damaged.
@@ -61,7 +62,13 @@ def cells(recipe: Recipe, ledger: Path = LEDGER) -> dict[str, list[list[Result]]
 def _shared(result: Result) -> tuple[str | int | None, ...]:
     """What runs of one line have in common, the model first."""
     how = (result.scale, result.variant, result.budget, result.hardware if "seconds" in result.variant else None)
-    return (result.model, *how, result.metric, result.data_sha256, result.parameters)
+    return (result.model, *how, *_computed(result.command), result.metric, result.data_sha256, result.parameters)
+
+
+def _computed(command: str) -> tuple[str | None, ...]:
+    """Of a command what changes the numbers, or how many devices share a step; None where it does not say."""
+    words = command.split()
+    return tuple(words[words.index(flag) + 1] if flag in words else None for flag in COMPUTED)
 
 
 def _by_seed(runs: Sequence[Result]) -> list[Result]:
@@ -84,9 +91,9 @@ def rows(recipe: Recipe, ledger: Path = LEDGER) -> list[Row]:
 
 
 def printed(recipe: Recipe, model: str) -> str:
-    """The paper's number, "-" where it has none."""
+    """The paper's number with all its digits, at least two; "-" where it has none."""
     paper = recipe.paper(model)
-    return "-" if paper is None else f"{paper:.2f}"
+    return "-" if paper is None else max(f"{paper:.2f}", str(paper), key=len)
 
 
 def best_runs(recipe: Recipe, ledger: Path = LEDGER) -> dict[str, list[Result]]:

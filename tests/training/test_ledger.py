@@ -12,7 +12,7 @@ import pytest
 from rtx.training.fit import run_folder
 from rtx.training.ledger import LONGEST, Result, file_name, read_result, read_results, write_result
 from rtx.training.recipe import load_recipe, recipe_names
-from rtx.training.table import best_runs, rows, to_html, to_markdown
+from rtx.training.table import best_runs, printed, rows, to_html, to_markdown
 
 ROOT = Path(__file__).parents[2]
 KEYS = (
@@ -88,6 +88,20 @@ def test_the_table_averages_seeds_and_says_what_was_not_run(recipe, tmp_path):
     ]
     assert table[1].budget == "1 of 4 epochs, 2 min" and table[2].budget == "full, 2 min"
     assert table[2].seeds == "0, 1"
+
+
+def test_runs_of_another_precision_or_on_more_devices_have_a_line_of_their_own(recipe, tmp_path):
+    for number, more in enumerate(
+        ("", " --precision bf16-mixed", " --devices 4", " --nodes 2 --seed 0", " --epochs 4")
+    ):
+        write_result(result(command=f"rtx train tiny gru{more}", test=float(number)), tmp_path, ended=str(number))
+    lines = sorted(line.ours for line in rows(recipe, tmp_path) if line.seeds)
+    assert lines == ["1.000", "2.000", "3.000", "4.000"]  # of the first and the last, which are one, the newest
+
+
+def test_the_papers_number_keeps_its_digits():
+    assert printed(load_recipe("ffa-variable"), "add-attention") == "0.999"
+    assert printed(load_recipe("mnist"), "r-transformer") == "99.10"
 
 
 def test_seeds_of_two_machines_stand_together_unless_seconds_were_the_budget(recipe, tmp_path):

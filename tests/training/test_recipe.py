@@ -180,6 +180,13 @@ def test_overrides_reach_model_and_settings_and_are_named_in_the_variant(recipe)
     assert recipe.plan("gru", overrides={"slide": True}).variant.endswith("+slide=true")
 
 
+def test_a_carried_text_has_no_context_to_set():
+    awd = load_recipe("awd")
+    assert awd.plan("awd-lstm", overrides={"context": 0}).task_arguments["context"] == 0
+    with pytest.raises(ValueError, match="context: expected 0 where a text is carried, got 40"):
+        awd.plan("awd-lstm", overrides={"context": 40})
+
+
 def test_what_a_row_has_anyway_is_no_change(recipe):
     plain = recipe.plan("r-transformer")
     same = {"window": plain.hyperparameters["window"], "learning_rate": plain.settings.learning_rate, "slide": False}

@@ -116,15 +116,31 @@ def test_clipping_acts_after_the_backward_pass(recipe, run, tmp_path):
 
 def test_fewer_seconds_than_the_recipe_asks_for_are_said(recipe, run):
     asked = replace(recipe, variants=recipe.variants | {"plain": recipe.variants["plain"] | {"seconds": 60}})
-    assert read_result(run(asked.plan("gru", overrides={"seconds": 0.5}), "a")).budget == "0.5 of 60 seconds"
+    cut = asked.plan("gru", overrides={"seconds": 0.5, "epochs": 100_000})
+    assert read_result(run(cut, "a")).budget == "0.5 of 60 seconds"
     assert read_result(run(asked.plan("gru", overrides={"seconds": 60}), "b")).budget is None
+    # ended by its epochs, long before its seconds
+    assert read_result(run(asked.plan("gru", overrides={"seconds": 50}), "c")).budget is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "budget"),
+    [
+        ({"epochs": 1}, "1 of 4 epochs"),
+        ({"limit": 4}, "4 sequences"),
+        ({"limit": 4, "epochs": 1}, "1 of 4 epochs, 4 sequences"),
+    ],
+)
+def test_a_setting_that_cuts_the_recipe_short_is_said(recipe, run, changes, budget):
+    assert read_result(run(recipe.plan("gru", overrides=changes))).budget == budget
 
 
 @pytest.mark.parametrize("seconds", [0.001, 1.5])
 def test_a_run_of_so_many_seconds_is_validated_where_it_ends_and_not_cut(recipe, run, seconds):
     result = read_result(run(recipe.plan("gru", overrides={"epochs": 100_000, "seconds": seconds})))
     assert seconds - 0.05 <= result.seconds < 60 and result.epoch >= 1  # the ledger's seconds have one digit
-    assert result.budget is None
+    if seconds < 1:  # else it comes further than the recipe's four
+        assert re.fullmatch(r"0\.001 seconds, [01] of 4 epochs", result.budget)
 
 
 def test_early_stopping_is_not_a_cut(recipe, run):

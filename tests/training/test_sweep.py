@@ -88,6 +88,26 @@ def test_a_run_whose_validation_is_nan_has_failed_and_is_not_taken_again(recipe,
     assert re.match(r"validation: became nan in .*, expected a number", failed.user_attrs["error"])
 
 
+def test_data_that_are_missing_are_not_held_against_a_run(recipe, tiny_task, tmp_path, monkeypatch):
+    def missing(_):
+        raise ValueError("tiny: expected train.txt in RTX_DATA")
+
+    sweep = Sweep(recipe, "gru", {"learning_rate": [1e-3, 1e-2]}, epochs=1, runs=tmp_path)
+    with monkeypatch.context() as patch, pytest.raises(ValueError, match="expected train.txt in RTX_DATA"):
+        patch.setitem(TASKS, "tiny", lambda: replace(tiny_task, examples=missing))
+        sweep.run(**CPU)
+    assert not settled(sweep.study(), sweep.grid)
+    assert len(finished(sweep.run(**CPU))) == 2
+
+
+def test_a_point_left_by_a_process_that_died_before_it_asked_keeps_its_own_score(recipe, tmp_path):
+    sweep = Sweep(recipe, "gru", {"learning_rate": [1e-7, 1e-2]}, epochs=1, runs=tmp_path)
+    sweep.study().enqueue_trial({"learning_rate": 1e-2})
+    best, worst = finished(sweep.run(**CPU))
+    assert (best.params["learning_rate"], worst.params["learning_rate"]) == (1e-2, 1e-7)
+    assert best.value < worst.value and len(sweep.study().trials) == 2
+
+
 def test_a_run_that_cannot_go_on_so_is_not_held_against_the_sweep(sweep):
     with pytest.raises(Stopped):
         sweep.run(0.0, **CPU)
