@@ -101,8 +101,8 @@ axes[0, 1].set(title="... as a model reads it, pixel by pixel", xlabel="step t",
 _ = plots.piano_roll(axes[1, 0], samples["chorales"].inputs, "chorales: which notes come next?")
 inputs, total = samples["add"]
 marked = inputs[:, 1] == 1
-axes[1, 1].vlines(range(len(inputs)), 0, inputs[:, 0], color="0.7")
-axes[1, 1].plot(marked.nonzero(), inputs[marked, 0], "o", color=plots.COLOURS[1])
+axes[1, 1].vlines(range(1, len(inputs) + 1), 0, inputs[:, 0], color="0.7")
+axes[1, 1].plot(marked.nonzero() + 1, inputs[marked, 0], "o", color=plots.COLOURS[1])
 axes[1, 1].set(title=f"add: the sum of the orange ones, {total.item():.2f}", xlabel="step t", ylabel="value")
 plt.show()
 text = tasks["characters"].texts[0]

@@ -371,8 +371,9 @@ for silent in ([0], [1], [0, 1]):
     print(f"silent heads: {silent!s:6}   better than a guess, one in ten, by far: {right(cut) > 0.3}")
 
 # %% [markdown]
-# Both heads found the same trick, and either will do; the model needs one of them. On the way it read a symbol that
-# stood 21 steps back, or 93 among 24 letters, as easily as a near one.
+# Both heads found the same trick, and either alone does better than a guess; they need not be worth the same, so print
+# `right(cut)` and see. On the way the model read a symbol that stood 21 steps back, or 93 among 24 letters, as easily as a
+# near one.
 #
 # The same three lines take your own model: anything that `rtx.lab.trace` understands, with labels for letters, notes or
 # pixels. For the 64 pixels of a digit, `columns=8` draws them as a square: `explore.attention(model, pixels,

@@ -332,7 +332,7 @@ print(f"an image forward and back, on one core: {each:.2f} s; the paper's 50 epo
 # rtx train mnist r-transformer                             # Table 1 as printed
 # rtx train mnist tcn --variant same-parameters             # all models with R-Transformer's 203,402
 # rtx train mnist r-transformer --variant official          # the published code's block order, not shuffled
-# rtx train mnist r-transformer --scale cpu --seed 1        # a tenth of the images, hours on two cores
+# rtx train mnist r-transformer --scale cpu --seed 1        # fewer and smaller images, half an hour on one core
 # rtx train mnist gru --scale quick                         # these 64-step digits, a minute
 # rtx table mnist
 # ```

@@ -457,7 +457,7 @@ HTML(table.to_html(table.rows(recipe.load_recipe("nottingham"), Path("../results
 #   *before* `backward()`, when there are no gradients yet, so it never clips; variant `official` follows it. The `adam`
 #   variants clip after `backward()`, where it acts, at a norm of 1.
 #
-# To run it yourself, which takes an hour or more on one core: `rtx train nottingham r-transformer`.
+# To run it yourself, which takes about as long as the table says: `rtx train nottingham r-transformer`.
 #
 # ## Recap
 #

@@ -26,7 +26,7 @@
 # | LocalRNN, Eq. 2-3 (Wang et al. 2019) | sections 2 and 3 | `rtx.nn.kernels.local_rnn` |
 # | attention, Eq. 5 | section 4 | `rtx.nn.kernels.attention` |
 # | context vector, Eq. 1 (Raffel & Ellis 2015) | section 5 | `rtx.nn.kernels.pooling` |
-# | "almost the same time cost" (Xu et al. 2019) | section 6 | `rtx.nn.kernels.multi_channel` |
+# | "almost the same time cost" (Xu et al. 2019) | section 7 | `rtx.nn.kernels.multi_channel` |
 
 # %%
 import matplotlib.pyplot as plt
@@ -345,21 +345,22 @@ Image(Path("../figures/speed_cpu.png").read_bytes(), width=760, alt="Speed of tr
 
 # %% [markdown]
 # Blue is `rtx`, orange what it is measured against. The thin bars are of a setting that trades digits for speed on this
-# processor, and do not count. On MNIST a step takes a fifth of the published one's time, as attention over 784 steps with
+# processor, and do not count. On MNIST a step takes less than a quarter of the published one's time, as attention over 784 steps with
 # dropout was most of that; a Transformer by torch takes more than twice as long as our R-Transformer, for the same reason. On
 # characters a half is left and little more to gain: that model *is* products, and those were fast before. On a GPU these
 # steps were not measured yet: the kernels are written and tested step by step on a CPU, and their table is empty.
 #
-# What of MC-RNN, at "almost the same time cost as the conventional RNN"? Count. An LSTM's step has $8 D^2$
-# multiply-adds. MC-RNN with $n - 1$ channels runs the cell in each of them and maps $n - 1$ earlier states by a matrix
-# each; the input's part is shared:
+# What of MC-RNN, at "almost the same time cost as the conventional RNN"? The paper grants that it computes more, and counts
+# on channels that run in parallel. How much more? An LSTM's step has $8 D^2$ multiply-adds. MC-RNN with $n - 1$ channels runs
+# the cell in each of them; the input's part is shared. Where a channel has $m$ predecessors it maps $m$ states by a matrix
+# each, and at any step the channels have 1, 2, … and $n - 1$ of them (Eq. 1), together $n (n - 1) / 2$:
 #
-# $$\underbrace{4 D^2}_{\text{input}} + (n - 1) \big( \underbrace{4 D^2}_{\text{state}} + \underbrace{(n - 1) D^2}_{W_j} +
-# \underbrace{D^2}_{\text{attention}} \big) + \underbrace{D^2}_{\text{attention}}$$
+# $$\underbrace{4 D^2}_{\text{input}} + (n - 1) \big( \underbrace{4 D^2}_{\text{state}} + \underbrace{D^2}_{\text{attention}}
+# \big) + \underbrace{\tfrac{n (n - 1)}{2} D^2}_{W_j} + \underbrace{D^2}_{\text{attention}}$$
 
 # %%
 for channels in (1, 2, 3, 4):
-    products = 4 + channels * (4 + channels + 1) + 1
+    products = 4 + channels * (4 + 1) + channels * (channels + 1) / 2 + 1
     print(f"MC-RNN-{channels}: {products / 8:.1f} times an LSTM's multiply-adds")
 
 # %% [markdown]

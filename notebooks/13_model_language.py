@@ -333,7 +333,7 @@ print("over 2,500 words; unigram perplexity between 80 and 140:", words.inputs >
 # ## 8. The real thing
 #
 # `rtx train ptb-char r-transformer` and `rtx train ptb-word r-transformer` train what the paper did; `--scale cpu` takes
-# hours instead of days. What this project has run on words so far, from the files in `results/` and from nowhere else:
+# up to an hour instead of days. What this project has run on words so far, from the files in `results/` and from nowhere else:
 
 # %%
 from pathlib import Path

@@ -320,7 +320,7 @@ print(signature.rsplit("|", 1)[0])
 #
 # <details><summary>Answer</summary>
 #
-# Better, on this tiny task, and most of all where sources are longer.
+# Better, on this tiny task, and clearly so for sources of four and five words.
 #
 # </details>
 

@@ -26,7 +26,7 @@ class Scale(StrEnum):
 
 
 Variant = Annotated[str | None, typer.Option(help="One of the recipe's variants; its default if not given.")]
-HowMuch = Annotated[Scale, typer.Option(help="quick: a minute; cpu: hours on two cores; full: the paper's.")]
+HowMuch = Annotated[Scale, typer.Option(help="quick: a minute; cpu: an hour on one core; full: the paper's.")]
 Seed = Annotated[int, typer.Option(min=0, help="Of weights, order and dropout.")]
 Epochs = Annotated[int | None, typer.Option(min=1, help="Stop early; the ledger says so.")]
 Set = Annotated[list[str] | None, typer.Option("--set", help="key=value; may be repeated.")]

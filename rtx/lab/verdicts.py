@@ -36,6 +36,11 @@ def unchanged(run: Result) -> bool:
     return set(re.findall(r"\+(\w+)=", run.variant)) <= set(TRAINING)
 
 
+def is_full(run: Result) -> bool:
+    """Whether it was trained at the papers' size and to the end of its recipe."""
+    return run.scale == "full" and run.budget is None
+
+
 def better(
     recipe: str, one: str, others: Sequence[str], variant: str | None = None, detail: str | None = None
 ) -> Callable[[Path], Finding]:
@@ -68,7 +73,7 @@ def needs(recipe: str, row: str, *changes: str) -> Callable[[Path], Finding]:
 
     def judge(results: Path) -> Finding:
         loaded = load_recipe(recipe)
-        groups = {runs[0].variant: runs for runs in cells(loaded, results)[row] if _full(runs[0])}
+        groups = {runs[0].variant: runs for runs in cells(loaded, results)[row] if is_full(runs[0])}
         found = {change: groups.get(f"{loaded.default_variant}+{change}") for change in changes}
         rest = {change: runs for change, runs in found.items() if runs}
         if loaded.default_variant not in groups or not rest:
@@ -116,10 +121,10 @@ def within(recipe: str, row: str, bound: float | Callable[[], float], sense: str
             return Finding(OPEN, "not run")
         sign = 1 if task_by_name(loaded.task).best == "max" else -1
         # full runs first, then most seeds, then what validation chooses
-        runs = max(groups, key=lambda group: (_full(group[0]), len(group), sign * _validation(group)))
+        runs = max(groups, key=lambda group: (is_full(group[0]), len(group), sign * _validation(group)))
         true = all(run.test >= limit if sense == ">=" else run.test <= limit for run in runs)
         said = f"{row} {_spread(runs, 3)}, the bound {limit:g} ({_budget(runs[0])}, {_seeds(runs)})"
-        if not _full(runs[0]) or len(runs) < SEEDS:
+        if not is_full(runs[0]) or len(runs) < SEEDS:
             return Finding(OPEN, f"{said}: leans {'for' if true else 'against'} it")
         return Finding(HOLDS if true else FAILS, said)
 
@@ -151,7 +156,7 @@ def solves(recipe: str, row: str, variant: str | None = None) -> Callable[[Path]
         how = f"{runs[0].variant}, {f'best of {rates}' if rates else 'no other rate tried'}"
         said = f"epoch {epochs} (paper: {paper}); test {mean(run.test for run in runs):.3f} solved ({how})"
         soon = len(solved) == len(runs) and all(run.epoch <= (paper or run.epoch) for run in solved)
-        if len(runs) < SEEDS or not (soon or (_full(runs[0]) and rates)):
+        if len(runs) < SEEDS or not (soon or (is_full(runs[0]) and rates)):
             return Finding(OPEN, f"{said}; {_seeds(runs)}: leans {'for' if soon else 'against'} it")
         return Finding(HOLDS if soon else FAILS, said)
 
@@ -195,7 +200,7 @@ def _under_one_budget(
             first = runs[0]
             shared = groups.setdefault((_variant(first), first.scale, first.budget or ""), {})
             shared[row] = best((runs, *([shared[row]] if row in shared else [])), key=_validation)
-    return max(groups.values(), key=lambda one: (len(one), _full(next(iter(one.values()))[0])), default={})
+    return max(groups.values(), key=lambda one: (len(one), is_full(next(iter(one.values()))[0])), default={})
 
 
 def _by_more_than_spread(mine: Sequence[Result], other: Sequence[Result], highest: bool) -> bool:
@@ -212,12 +217,8 @@ def _counts(run: Result, variant: str | None) -> bool:
     return wanted and unchanged(run)
 
 
-def _full(run: Result) -> bool:
-    return run.scale == "full" and run.budget is None
-
-
 def _settles(runs: Sequence[Result]) -> bool:
-    return _full(runs[0]) and len(runs) >= SEEDS
+    return is_full(runs[0]) and len(runs) >= SEEDS
 
 
 def _mean(runs: Sequence[Result]) -> float:
@@ -243,7 +244,7 @@ def _spread(runs: Sequence[Result], digits: int = 2) -> str:
 
 
 def _budget(run: Result) -> str:
-    return "full budget" if _full(run) else ", ".join(filter(None, (f"scale {run.scale}", run.budget)))
+    return "full budget" if is_full(run) else ", ".join(filter(None, (f"scale {run.scale}", run.budget)))
 
 
 def _seeds(*groups: Sequence[Result]) -> str:

@@ -2,11 +2,13 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from rtx.lab import explore
+from rtx.training.ledger import read_results, write_result
 from rtx.training.recipe import load_recipe, recipe_names
 from rtx.training.table import rows
 
@@ -33,6 +35,17 @@ def test_a_run_brings_its_command_and_a_missing_one_says_how_to_run_it():
     assert (table["metric"].split()[0], table["best"]) == ("NLL", "lowest")
     translated = explore.ledger("multi30k", RESULTS).data["multi30k"]
     assert (translated["metric"], translated["best"]) == ("BLEU", "highest")
+
+
+def test_the_still_figure_shows_models_as_they_are_and_cut_budgets_open(tmp_path):
+    like = next(iter(read_results("nottingham", RESULTS)))
+    made = {"paper": (2.0, None), "adam+heads=0": (5.0, None), "adam": (3.0, "2 of 15 epochs")}
+    for variant, (test, budget) in made.items():
+        change = {"model": "gru", "variant": variant, "test": test, "budget": budget}
+        write_result(replace(like, **change), tmp_path, ended=variant)
+    (ax,) = explore.ledger("nottingham", tmp_path).still.axes
+    dots = {line.get_xdata()[0]: line.get_fillstyle() for line in ax.lines if line.get_label().startswith("ours")}
+    assert dots == {2.0: "full", 3.0: "none"}
 
 
 def test_an_empty_ledger_is_shown_and_a_damaged_one_named(tmp_path):

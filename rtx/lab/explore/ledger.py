@@ -1,12 +1,14 @@
 """The ledger browser: a paper's table with our numbers beside the paper's; a click says what stands behind one."""
 
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 from matplotlib.figure import Figure
 
 from rtx.lab.explore.page import Page
 from rtx.lab.plots import COLOURS, new_figure
+from rtx.lab.verdicts import is_full, unchanged
 from rtx.tasks import task_by_name
 from rtx.training import table as tables
 from rtx.training.ledger import LEDGER
@@ -28,7 +30,7 @@ def ledger(recipe: str = "nottingham", results: str | Path = LEDGER) -> Page:
     """
     load_recipe(recipe)
     data = {name: _table(load_recipe(name), Path(results)) for name in recipe_names()}
-    still = _still(data[recipe])
+    still = _still(load_recipe(recipe), Path(results))
     caption = "find a number of ours far from the paper's: how long was it trained, and what would settle it?"
     return Page(SCRIPT, data, still, caption, table=recipe, cell="")
 
@@ -56,16 +58,17 @@ def _row(recipe: Recipe, model: str, groups: list[list[Any]]) -> dict[str, Any]:
     }
 
 
-def _still(table: dict[str, Any]) -> Figure:
-    """Paper and ours as dots, a row for each model."""
-    rows = table["rows"]
+def _still(recipe: Recipe, folder: Path) -> Figure:
+    """Paper and ours as dots, a row for each model; not what was changed in a model or its data."""
+    rows, table = tables.cells(recipe, folder), _table(recipe, folder)
     figure, [ax] = new_figure(7.2, 0.9 + 0.34 * len(rows))
-    for y, row in enumerate(rows):
-        if row["paper"] != "-":
-            ax.plot(float(row["paper"]), y, "o", color="0.5", fillstyle="none", label="paper")
-        for cell in row["cells"]:
-            ax.plot(float(cell["ours"].split()[0]), y, "o", color=COLOURS[0], label="ours")
-    ax.set_yticks(range(len(rows)), [row["model"] for row in rows])
+    for y, (model, groups) in enumerate(rows.items()):
+        if (paper := recipe.paper(model)) is not None:
+            ax.plot(paper, y, "D", color="0.5", fillstyle="none", label="paper")
+        for runs in filter(lambda runs: unchanged(runs[0]), groups):
+            fill, label = ("full", "ours") if is_full(runs[0]) else ("none", "ours, cut short")
+            ax.plot(mean(run.test for run in runs), y, "o", color=COLOURS[0], fillstyle=fill, label=label)
+    ax.set_yticks(range(len(rows)), list(rows))
     ax.set(xlabel=f"{table['metric']}: the {table['best']} is best", title=f"{table['title']} ({table['source']})")
     ax.set_ylim(len(rows) - 0.5, -0.5)
     handles = dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
