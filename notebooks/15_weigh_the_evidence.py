@@ -221,10 +221,9 @@ body = "".join("<tr>" + "".join(f"<td>{escape(text)}</td>" for text in row) + "<
 HTML(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
 
 # %% [markdown]
-# Three claims of R-Transformer's paper are not in the table, as no run would settle them: that all positions run in parallel
-# and that a convolution ignores order inside its field are looked at in notebooks
-# [02](02_slide_a_window.ipynb) and [07](07_convolve_or_recur.ipynb), that it is easily extended to translation in
-# [14](14_translate_and_summarise.ipynb).
+# Three claims of R-Transformer's paper are not in the table, as no run of the ledger settles them. That a convolution ignores
+# the order inside its field is put to the test in [02](02_slide_a_window.ipynb), that all windows run at once in
+# [12](12_make_it_fast.ipynb), that the model is easily extended to translation in [14](14_translate_and_summarise.ipynb).
 #
 # Two findings deserve a second look before they are believed. On the chorales, with seed 0, R-Transformer without attention
 # did no worse than with it, and a plain LSTM, whose rate was chosen out of two, no worse than either. One seed may be luck:
