@@ -15,7 +15,7 @@ from statistics import mean, stdev
 from rtx.lab.errata import Evidence
 from rtx.tasks import task_by_name
 from rtx.training.ledger import Result
-from rtx.training.recipe import load_recipe
+from rtx.training.recipe import Recipe, load_recipe
 from rtx.training.table import cells
 
 SEEDS = 3  # at least, for a verdict
@@ -55,7 +55,11 @@ def better(
         task = task_by_name(loaded.task)
         highest = task.test_best == "max"
         groups = {
-            row: [_scored(runs, detail) for runs in of_row if _counts(runs[0], variant) and _has(runs, detail)]
+            row: [
+                _scored(runs, detail)
+                for runs in _of_variant(loaded, row, of_row, variant)
+                if _counts(runs[0], variant) and _has(runs, detail)
+            ]
             for row, of_row in cells(loaded, results).items()
         }
         found = _under_one_budget(groups, [one, *others], max if task.best == "max" else min)
@@ -227,6 +231,18 @@ def _mean(runs: Sequence[Result]) -> float:
 
 def _validation(runs: Sequence[Result]) -> float:
     return mean(run.validation for run in runs)
+
+
+def _of_variant(recipe: Recipe, row: str, groups: list[list[Result]], variant: str | None) -> list[list[Result]]:
+    """A row's runs, where a variant leaves the row as it is by the name of that variant: they are its runs, too."""
+    own = recipe.default_variant
+    if variant is None or replace(recipe.plan(row, variant), variant=own) != recipe.plan(row):
+        return groups
+
+    def renamed(run: Result) -> Result:
+        return replace(run, variant=run.variant.replace(own, variant, 1)) if _variant(run) == own else run
+
+    return [[renamed(run) for run in runs] for runs in groups]
 
 
 def _has(runs: Sequence[Result], detail: str | None) -> bool:

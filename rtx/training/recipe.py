@@ -24,11 +24,12 @@ class Recipe:
     - `paper`, the number that the paper prints, and `paper_epochs`, after how many epochs, where it prints that;
     - `task`, where it is not the recipe's, and `task_arguments`, such as its `length`.
 
-    A variant is a way to train, `like` another but for what it says itself; it may name another `task`. A scale changes
-    the task, the settings and the sizes of a variant: "full" nothing, "cpu" for an hour on one core, "quick" for a
-    minute on data that need no download. Both may hold settings, `task_arguments.…`, arguments `model.…` for every row
-    whose model has them, and `rows.<row>.…` for one row. `sweep` holds, by setting or argument, the values that the
-    paper chose from by validation; a variant or a scale has its own where these are none for its optimiser.
+    A variant is a way to train, `like` another but for what it says itself: its `model` or `rows` stand for the whole
+    of the other's. It may name another `task`. A scale changes the task, the settings and the sizes of a variant:
+    "full" nothing, "cpu" for an hour on one core, "quick" for a minute on data that need no download. Both may hold
+    settings, `task_arguments.…`, arguments `model.…` for every row whose model has them, and `rows.<row>.…` for one
+    row. `sweep` holds, by setting or argument, the values that the paper chose from by validation; a variant or a
+    scale has its own where these are none for its optimiser.
     """
 
     name: str

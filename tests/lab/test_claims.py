@@ -83,6 +83,16 @@ def test_models_made_equal_are_compared_among_themselves(put, tmp_path):
     assert better("nottingham", "gru", ["lstm"], "same-parameters")(tmp_path).sentence == "not run"
 
 
+def test_a_row_that_a_variant_leaves_as_it_is_stands_for_itself_there(put, tmp_path):
+    put("r-transformer", 2.2)
+    put("transformer", 3.5)
+    put("transformer", 3.4, variant="same-parameters")
+    found = better("nottingham", "r-transformer", ("transformer",), "same-parameters")(tmp_path)
+    assert found.sentence.startswith("r-transformer 2.20; transformer 3.40 (same-parameters, full budget")
+    put("gru", 3.0)  # which the variant makes wider
+    assert better("nottingham", "gru", ("transformer",), "same-parameters")(tmp_path).sentence == "not run"
+
+
 def test_runs_of_different_budgets_are_not_compared(put, tmp_path):
     put("gru", 3.0)
     put("lstm", 2.0, scale="quick")
