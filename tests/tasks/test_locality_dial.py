@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import nn
 
+import rtx
 from rtx.tasks.task import IGNORED, collate
 from rtx.tasks.toy import locality_dial, optimal_loss
 from rtx.tasks.toy.locality_dial import draw_rule
@@ -110,6 +111,25 @@ def test_examine_tells_who_profits():
     assert found["local"] == pytest.approx(0, abs=1e-6) and found["recalled"] == pytest.approx(math.log(V), abs=1e-6)
     assert 0.45 * math.log(V) < found[task.metric] < 0.55 * math.log(V)
     assert (found["optimal, local"], found["optimal, recalled"]) == (0, 0)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
+@torch.no_grad()
+def test_examine_takes_a_model_of_any_precision(dtype):
+    task = locality_dial()
+    torch.manual_seed(0)
+    network = rtx.build(task, "gru", d_model=4)
+    expected = task.examine(network, "test", 20)
+    assert task.examine(network.to(dtype), "test", 20) == pytest.approx(expected, rel=0.02)
+
+
+def test_examine_leaves_out_a_kind_that_has_no_symbol():
+    task = locality_dial(length=3)  # of which two are scored
+    inputs, target = task.split("test")[0]
+    (recall,) = set(inputs[target != IGNORED, -1].tolist())
+    found = task.examine(Known(rule_of()), "test", 1)
+    assert ("recalled" in found, "local" in found) == (recall == 1, recall == 0)
+    assert found[task.metric] == found["recalled" if recall else "local"]
 
 
 def test_the_trivial_answer_is_any_symbol_and_counting_them_helps_little():

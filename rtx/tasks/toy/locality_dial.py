@@ -42,7 +42,7 @@ def locality_dial(
 
     So a model that knows rule and book has a loss of `optimal_loss(local)` at the local and `optimal_loss(long)` at the
     recalled symbols, their mean in all; one that looks back too little has ln V where it would have to. `examine` gives
-    both. The first k-1 symbols are not scored.
+    both, and leaves out a kind that has no symbol. The first k-1 symbols are not scored.
 
     Args:
         length: T, the shortest text; at least `gram`.
@@ -140,14 +140,15 @@ def draw_sequence(
 
 def _examine(task: Task, model: nn.Module, split: Split, limit: int | None) -> Scores:
     examples = task.split(split)[:limit]
-    device = next(model.parameters()).device
+    like = next(model.parameters())
     kinds = {task.metric: None, "local": False, "recalled": True}
     sums = {name: [0.0, 0.0] for name in kinds}
     for start in range(0, len(examples), BATCH):
-        batch = Batch(*(part.to(device) for part in collate(examples[start : start + BATCH], task.per)))
+        inputs, targets, lengths = collate(examples[start : start + BATCH], task.per)
+        batch = Batch(inputs.to(like), targets.to(like.device), lengths.to(like.device))  # ones and zeros in any dtype
         predictions = task.predict(model, batch)
         for name, recall in kinds.items():
             found = symbol_nll(predictions, batch, recall)
             sums[name][0] += float(found.total)
             sums[name][1] += float(found.count)
-    return {name: total / count for name, (total, count) in sums.items()}
+    return {name: total / count for name, (total, count) in sums.items() if count}
