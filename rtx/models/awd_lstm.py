@@ -16,7 +16,7 @@ from torch.nn import functional as F
 
 from rtx.nn.dropout import LockedDropout
 from rtx.nn.state import State, check_state, split
-from rtx.nn.validate import check_fraction, check_positive, check_sequence, check_step
+from rtx.nn.validate import check_fraction, check_positive, check_sequence, check_step, is_number
 
 
 class AWDLSTM(nn.Module):
@@ -165,7 +165,7 @@ def cache_pointer(
         ValueError: if `window` is below 1, `mix` is not in [0, 1), or `theta` is below 0.
     """
     check_positive("window", window), check_fraction("mix", mix)
-    if not theta >= 0:
+    if not (is_number(theta) and theta >= 0):
         raise ValueError(f"theta: expected a number of at least 0, got {theta!r}")
     (B, T, D), V = hidden.shape, logits.shape[-1]
     before = Cached(hidden.new_zeros(B, 0, D), words.new_zeros(B, 0)) if past is None else past

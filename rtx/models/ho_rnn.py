@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from rtx.nn.recurrent import CELLS
 from rtx.nn.state import State, check_state, read_through
-from rtx.nn.validate import check_choice, check_fraction, check_positive, check_sequence, check_step
+from rtx.nn.validate import check_choice, check_fraction, check_positive, check_sequence, check_step, is_number
 
 POOLINGS = ("sum", "max", "fofe", "gated")
 
@@ -45,7 +45,7 @@ class HigherOrderRNN(nn.Module):
         super().__init__()
         self.d_model, self.order = check_positive("d_model", d_model), check_positive("order", order)
         self.pooling, self.cell = check_choice("pooling", pooling, POOLINGS), check_choice("cell", cell, CELLS)
-        if not 0 < forgetting <= 1:
+        if not (is_number(forgetting) and 0 < forgetting <= 1):
             raise ValueError(f"forgetting: expected a number above 0, up to 1, got {forgetting!r}")
         self.forgetting = forgetting
         G, bound = CELLS[cell].gates, 1 / math.sqrt(d_model)

@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from rtx.nn.validate import check_choice, check_positive, check_sequence, check_tokens
+from rtx.nn.validate import check_choice, check_positive, check_sequence, check_tokens, is_number
 
 
 class AuxiliaryLosses(nn.Module):
@@ -47,7 +47,7 @@ class AuxiliaryLosses(nn.Module):
         decoder: nn.Linear | None = None,
     ) -> None:
         super().__init__()
-        if not 0 <= extra < float("inf"):
+        if not (is_number(extra) and 0 <= extra < float("inf")):
             raise ValueError(f"extra: expected a finite number of at least 0, got {extra!r}")
         self.d_model, self.layers = check_positive("d_model", d_model), check_positive("layers", layers)
         self.vocabulary, self.targets = check_positive("vocabulary", vocabulary), check_positive("targets", targets)
@@ -68,7 +68,7 @@ class AuxiliaryLosses(nn.Module):
         Raises:
             ValueError: if `progress` is not in 0 … 1.
         """
-        if not 0 <= progress <= 1:
+        if not (is_number(progress) and 0 <= progress <= 1):
             raise ValueError(f"progress: expected a number from 0 to 1, got {progress!r}")
         n = self.layers
         return [at for at in range(self.first, n) if at == n - 1 or progress < (at + 1) / (2 * n)]

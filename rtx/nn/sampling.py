@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from rtx.nn.validate import check_positive
+from rtx.nn.validate import check_positive, is_number
 
 
 def sample_token(
@@ -63,11 +63,11 @@ def _check(
         raise ValueError("logits: expected numbers, or -inf for a token that is forbidden, got NaN or inf")
     if bool((logits == -torch.inf).all(-1).any()):
         raise ValueError("logits: expected at least one token that is not forbidden in each row, got a row of -inf")
-    if not 0 <= temperature < float("inf"):
+    if not (is_number(temperature) and 0 <= temperature < float("inf")):
         raise ValueError(f"temperature: expected a finite number of at least 0, got {temperature!r}")
     if top_k is not None and check_positive("top_k", top_k) > logits.shape[-1]:
         raise ValueError(f"top_k: expected at most the vocabulary's {logits.shape[-1]} tokens, got {top_k}")
-    if not 0 < top_p <= 1:
+    if not (is_number(top_p) and 0 < top_p <= 1):
         raise ValueError(f"top_p: expected a number above 0 and up to 1, got {top_p!r}")
     if generator is not None and generator.device.type != "cpu":
         raise ValueError(f"generator: expected one on the CPU, got one on {generator.device}")

@@ -29,13 +29,18 @@ def check_count(name: str, value: int) -> int:
     return value
 
 
+def is_number(value: object) -> bool:
+    """Whether it is one: text cannot be compared, and Python counts true and false among the numbers."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def check_fraction(name: str, value: float) -> float:
     """Return `value` if it lies in [0, 1), as a dropout rate must.
 
     Raises:
         ValueError: otherwise.
     """
-    if not 0 <= value < 1:
+    if not (is_number(value) and 0 <= value < 1):
         raise ValueError(f"{name}: expected a number from 0 up to, not including, 1, got {value!r}")
     return value
 

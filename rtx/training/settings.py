@@ -2,9 +2,8 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
-from rtx.nn.validate import check_choice, check_positive
+from rtx.nn.validate import check_choice, check_positive, is_number
 from rtx.tasks.loader import ORDERS
 
 OPTIMIZERS = ("sgd", "adam", "nt-asgd")
@@ -93,14 +92,9 @@ class Settings:
                 check_positive(name, getattr(self, name))
         for name in ("learning_rate", "clip", "anneal", "stop_at", "seconds"):
             value = getattr(self, name)
-            if value is not None and not (_is_number(value) and 0 < value < math.inf):
+            if value is not None and not (is_number(value) and 0 < value < math.inf):
                 raise ValueError(f"{name}: expected a finite number above 0, got {value!r}")
         for name in ("weight_decay", "ar", "tar"):
             value = getattr(self, name)
-            if not (_is_number(value) and 0 <= value < math.inf):
+            if not (is_number(value) and 0 <= value < math.inf):
                 raise ValueError(f"{name}: expected a finite number of at least 0, got {value!r}")
-
-
-def _is_number(value: Any) -> bool:
-    """Whether it is one; Python counts true and false among them."""
-    return isinstance(value, int | float) and not isinstance(value, bool)

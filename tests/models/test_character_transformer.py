@@ -189,6 +189,7 @@ def test_parameters_with_a_classifier_for_each_layer_and_target_are_the_publishe
     ("changes", "message"),
     [
         ({"extra": -1}, "extra: expected a finite number of at least 0, got -1"),
+        ({"extra": "a"}, "extra: expected a finite number of at least 0, got 'a'"),
         ({"positions": "first"}, "positions: 'first' is unknown, allowed are all, last"),
         ({"targets": 0}, "targets: expected a whole number of at least 1, got 0"),
     ],
@@ -204,6 +205,7 @@ def test_what_does_not_fit_the_losses_is_refused():
         ((hidden[:3], tokens), "hidden: expected the outputs of 4 layers, got 3"),
         ((hidden, tokens[:, 1:]), r"tokens: expected \(3, 6 \+ 2\), the text and the targets behind it, got \(3, 7\)"),
         ((hidden, tokens + 1), "tokens: expected tokens from 0 to 4, got 5"),
+        ((hidden, tokens, "a"), "progress: expected a number from 0 to 1, got 'a'"),
         ((hidden, tokens, 1.1), "progress: expected a number from 0 to 1, got 1.1"),
     ]:
         with pytest.raises(ValueError, match=message):

@@ -103,6 +103,7 @@ def test_order_6_explains_the_printed_parameters(layers, printed, exact):
         ("pooling", "mean", "pooling: 'mean' is unknown, allowed are sum, max, fofe, gated"),
         ("cell", "tanh", "cell: 'tanh' is unknown"),
         ("forgetting", 0.0, "forgetting: expected a number above 0, up to 1, got 0.0"),
+        ("forgetting", "abc", "forgetting: expected a number above 0, up to 1, got 'abc'"),
         ("dropout", 1.0, "dropout: expected a number from 0"),
     ],
 )

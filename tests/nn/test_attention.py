@@ -100,7 +100,7 @@ def test_heads_must_divide_the_width():
         MultiHeadAttention(6, 4)
 
 
-@pytest.mark.parametrize("dropout", [-0.1, 1.0])
+@pytest.mark.parametrize("dropout", [-0.1, 1.0, "abc", False, None])
 def test_dropout_outside_its_range_is_refused(dropout):
     with pytest.raises(ValueError, match="dropout: expected a number from 0 up to"):
         MultiHeadAttention(4, 2, dropout)

@@ -98,9 +98,11 @@ def test_any_precision_gives_the_draws_of_its_own_numbers(dtype):
     [
         ({"temperature": -1.0}, "temperature: expected a finite number of at least 0, got -1.0"),
         ({"temperature": math.nan}, "temperature: expected a finite number of at least 0, got nan"),
+        ({"temperature": "abc"}, "temperature: expected a finite number of at least 0, got 'abc'"),
         ({"top_k": 0}, "top_k: expected a whole number of at least 1, got 0"),
         ({"top_k": 6}, "top_k: expected at most the vocabulary's 5 tokens, got 6"),
         ({"top_p": 0.0}, "top_p: expected a number above 0 and up to 1, got 0.0"),
+        ({"top_p": "a"}, "top_p: expected a number above 0 and up to 1, got 'a'"),
         ({"top_p": 1.1}, "top_p: expected a number above 0 and up to 1, got 1.1"),
         ({"logits": torch.tensor([0.0, math.nan])}, "logits: expected numbers, or -inf for a token that is forbidden"),
         ({"logits": torch.tensor([0.0, math.inf])}, "logits: expected numbers, or -inf for a token that is forbidden"),

@@ -125,6 +125,7 @@ def test_other_precisions_are_kept(dtype: torch.dtype) -> None:
     [
         ({"frames": 0}, "frames: expected a whole number of at least 1, got 0"),
         ({"temperature": 0.0}, "temperature: expected a finite number above 0, got 0.0"),
+        ({"temperature": "a"}, "temperature: expected a finite number above 0, got 'a'"),
         ({"temperature": float("nan")}, "temperature: expected a finite number above 0, got nan"),
         ({"roll": ROLL[None]}, r"roll: expected one sequence \(time, 5\), got \(1, 2, 5\)"),
         ({"roll": ROLL[:, :4]}, r"roll: expected shape \(batch, time, 5\), got \(1, 2, 4\)"),

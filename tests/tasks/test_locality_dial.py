@@ -153,6 +153,7 @@ def test_the_seed_decides_rule_and_texts():
     ("arguments", "message"),
     [
         ({"local": 1.1}, "local: expected a strength from 0 to 1, got 1.1"),
+        ({"local": "abc"}, "local: expected a strength from 0 to 1, got 'abc'"),
         ({"long": float("nan")}, "long: expected a strength from 0 to 1, got nan"),
         ({"gram": 1}, "gram: expected at least 2, got 1"),
         ({"symbols": 1}, "symbols: expected at least 2, got 1"),

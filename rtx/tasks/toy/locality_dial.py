@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from rtx.nn.validate import check_positive
+from rtx.nn.validate import check_positive, is_number
 from rtx.tasks.task import IGNORED, Batch, Example, Scores, Split, Sum, Task, collate, mean_of, real_steps, widened
 from rtx.tasks.toy.drawn import check_longest, check_seed, drawn
 
@@ -61,7 +61,7 @@ def locality_dial(
         if check_positive(name, number) < least:
             raise ValueError(f"{name}: expected at least {least}, got {number}")
     for name, strength in (("local", local), ("long", long)):
-        if not 0 <= strength <= 1:
+        if not (is_number(strength) and 0 <= strength <= 1):
             raise ValueError(f"{name}: expected a strength from 0 to 1, got {strength!r}")
     longest = check_longest(length, longest, length)
     draw = partial(
