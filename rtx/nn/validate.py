@@ -105,7 +105,7 @@ def check_step(name: str, x: Tensor, width: int, like: Tensor | None = None) -> 
 
 
 def check_tokens(name: str, tokens: Tensor, vocabulary: int, ndim: int) -> None:
-    """Check that `tokens` is a non-empty tensor of whole numbers from 0 to vocabulary - 1, with `ndim` axes.
+    """Check that `tokens` is a non-empty tensor of int32 or int64 from 0 to vocabulary - 1, with `ndim` axes.
 
     Raises:
         ValueError: naming `name`, what was given, and what is allowed.
@@ -113,8 +113,8 @@ def check_tokens(name: str, tokens: Tensor, vocabulary: int, ndim: int) -> None:
     axes = {1: "(batch,)", 2: "(batch, time)"}[ndim]
     if tokens.ndim != ndim or not tokens.numel():
         raise ValueError(f"{name}: expected tokens of shape {axes}, at least one, got {tuple(tokens.shape)}")
-    if tokens.is_floating_point() or tokens.is_complex() or tokens.dtype == torch.bool:
-        raise ValueError(f"{name}: expected whole numbers, got {tokens.dtype}")
+    if tokens.dtype not in (torch.int32, torch.int64):  # torch's embedding takes no others
+        raise ValueError(f"{name}: expected whole numbers of int32 or int64, got {tokens.dtype}")
     if _recorded(tokens):
         return
     low, high = int(tokens.min()), int(tokens.max())

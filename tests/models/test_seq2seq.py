@@ -233,6 +233,8 @@ def test_lengths_may_be_whole_numbers_of_any_size(model, dtype):
         (SOURCE, TARGET, torch.tensor([6, 2, 1]), r"source_lengths: expected 3 .* from 1 to 5, .* got \[6, 2, 1\]"),
         (SOURCE + 1, TARGET, None, "source: expected tokens from 0 to 8, got 9"),
         (SOURCE, TARGET + 1, None, "target: expected tokens from 0 to 6, got 7"),
+        (SOURCE.byte(), TARGET, None, "source: expected whole numbers of int32 or int64, got torch.uint8"),
+        (SOURCE, TARGET.short(), None, "target: expected whole numbers of int32 or int64, got torch.int16"),
         (SOURCE, TARGET[:, :0], None, r"target: expected tokens of shape \(batch, time\), at least one, got \(3, 0\)"),
         (SOURCE, TARGET[:2], None, "target: expected one sequence for each of the 3 sources, got 2"),
     ],

@@ -141,7 +141,7 @@ def test_what_stands_in_the_padding_need_not_be_a_token():
         (torch.zeros(2, 0).long(), None, r"source: expected tokens of shape \(batch, time\), .* got \(2, 0\)"),
         (torch.zeros(0, 3).long(), None, r"source: expected tokens of shape \(batch, time\), .* got \(0, 3\)"),
         (torch.zeros(3).long(), None, r"source: expected tokens of shape \(batch, time\), .* got \(3,\)"),
-        (torch.zeros(2, 3), None, "source: expected whole numbers, got torch.float32"),
+        (torch.zeros(2, 3), None, "source: expected whole numbers of int32 or int64, got torch.float32"),
         (torch.tensor([[1, 5]]), None, "source: expected tokens from 0 to 4, got 5"),
         (torch.tensor([[-1, 4]]), torch.tensor([1]), "source: expected tokens from 0 to 4, got -1"),
         (
