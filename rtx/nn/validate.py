@@ -138,8 +138,9 @@ def check_lengths(name: str, lengths: Tensor, batch: int, longest: int) -> None:
 
 
 def _recorded(x: Tensor) -> bool:
-    """Whether a CUDA graph is being recorded, which cannot ask for numbers (`rtx.nn.kernels.graphs`)."""
-    return x.is_cuda and torch.cuda.is_current_stream_capturing()
+    """Whether a CUDA graph is recorded (`rtx.nn.kernels.graphs`) or a program exported: neither can ask for numbers."""
+    exporting = getattr(torch.compiler, "is_exporting", torch.compiler.is_compiling)  # torch 2.6 knows the second only
+    return exporting() or (x.is_cuda and torch.cuda.is_current_stream_capturing())
 
 
 def _check_numbers(name: str, x: Tensor, like: Tensor | None) -> None:

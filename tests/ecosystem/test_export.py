@@ -1,7 +1,7 @@
 """Every model leaves for other programs: by `torch.export`, and as ONNX, which onnxruntime then runs on the CPU."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import onnxruntime
@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import nn
 
-from rtx.models import MODELS, WHOLE
-from rtx.tasks.build import hyperparameter_names
+from rtx.models import MODELS, WHOLE, EncoderDecoder, LanguageModel
+from rtx.tasks.build import SequenceModel, hyperparameter_names
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")]
 
@@ -54,6 +54,30 @@ def test_exported_and_as_onnx_it_gives_the_same_numbers(name: str) -> None:
         torch.testing.assert_close(program.module()(x), expected, rtol=0, atol=1e-5)
         (found,) = session.run(None, {session.get_inputs()[0].name: x.numpy()})
         np.testing.assert_allclose(found, expected.numpy(), rtol=0, atol=1e-5)
+
+
+READERS: dict[str, tuple[Callable[[], nn.Module], tuple[torch.Tensor, ...]]] = {
+    "tokens": (lambda: LanguageModel(small("r-transformer"), 7), (torch.tensor([[1, 2, 3, 4], [4, 5, 6, 0]]),)),
+    "pairs": (
+        lambda: EncoderDecoder(7, 5, 8, 1, 2, window=3),
+        (torch.tensor([[1, 2, 3, 6], [4, 5, 6, 9]]), torch.tensor([[1, 2], [3, 4]]), torch.tensor([4, 3])),
+    ),
+    "sequences": (
+        lambda: SequenceModel(small("transformer"), 3, 2, "sequence"),
+        (torch.linspace(-1, 1, 30).view(2, 5, 3), torch.tensor([5, 2])),
+    ),
+    "pooled": (lambda: small("feed-forward-attention"), (torch.randn(2, 5, 8), torch.tensor([5, 2]))),
+}
+"""What looks at the numbers it is given before it takes them, which a program that is being exported cannot."""
+
+
+@pytest.mark.parametrize("name", READERS)
+@torch.no_grad()
+def test_exported_with_tokens_or_lengths_it_gives_the_same_numbers(name: str) -> None:
+    make, inputs = READERS[name]
+    model = make().eval()
+    program = torch.export.export(model, inputs)
+    torch.testing.assert_close(program.module()(*inputs), model(*inputs), rtol=0, atol=1e-5)
 
 
 @torch.no_grad()
