@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from rtx.models import MODELS, RECURRENT, TRANSLATORS, WHOLE, LanguageModel
 from rtx.models.cards import CARDS
+from rtx.nn.padding import real_positions
 from rtx.nn.state import State
 from rtx.nn.validate import check_choice, check_lengths, check_sequence, check_step
 from rtx.tasks.registry import task_by_name
@@ -43,12 +44,17 @@ class SequenceModel(nn.Module):
 
         Args:
             x: sequences, padded at their end.
-            lengths: real steps of each; all T by default. A causal backbone's real steps never see the padding.
+            lengths: real steps of each; all T by default. What stands behind them is not read.
 
         Raises:
             ValueError: if `x` is not (B, T, F), or a length is not in 1 … T.
         """
         check_sequence("x", x, self.inputs, like=self.embedding.weight)
+        if lengths is not None:
+            B, T, _ = x.shape
+            check_lengths("lengths", lengths, B, T)
+            # a causal backbone gives it no weight, but nothing times NaN is NaN
+            x = x.masked_fill(~real_positions(lengths, T)[..., None], 0.0)
         hidden = self.backbone(self.embedding(x))
         return self.head(hidden if self.per == "step" else last_step(hidden, lengths))
 
@@ -64,16 +70,10 @@ class SequenceModel(nn.Module):
 
 
 def last_step(hidden: Float[Tensor, "B T D"], lengths: Int[Tensor, "B"] | None = None) -> Float[Tensor, "B D"]:
-    """The state at each sequence's last real step.
-
-    Raises:
-        ValueError: if `lengths` is not one whole number from 1 to T for each sequence.
-    """
+    """The state at each sequence's last real step; the lengths are checked already."""
     if lengths is None:
         return hidden[:, -1]
-    B, T, D = hidden.shape
-    check_lengths("lengths", lengths, B, T)
-    return hidden.gather(1, (lengths.long() - 1)[:, None, None].expand(-1, 1, D)).squeeze(1)
+    return hidden.gather(1, (lengths.long() - 1)[:, None, None].expand(-1, 1, hidden.shape[2])).squeeze(1)
 
 
 def build(task: str | Task, model: str, **hyperparameters: Any) -> nn.Module:

@@ -67,3 +67,26 @@ def test_unknown_missing_and_bad_arguments_are_refused(arguments, keywords, mess
 def test_a_last_step_is_found_by_whole_numbers_of_any_size(dtype):
     hidden = torch.arange(24.0).view(2, 4, 3)
     assert last_step(hidden, torch.tensor([2, 4], dtype=dtype)).tolist() == hidden[[0, 1], [1, 3]].tolist()
+
+
+@pytest.mark.parametrize("task", ["add", "nottingham"])
+@pytest.mark.parametrize("name", ["transformer", "r-transformer", "tcn"])
+def test_what_stands_in_the_padding_is_not_read_and_gets_no_gradient(task, name):
+    torch.manual_seed(0)
+    sizes = {"d_model": 8, "layers": 2, "heads": 2, "window": 3}
+    model = rtx.build(task, name, **{k: v for k, v in sizes.items() if k in hyperparameter_names(name)}).double()
+    x, lengths = torch.randn(2, 6, model.inputs, dtype=torch.float64), torch.tensor([6, 4])
+    alone = x[1:, :4].clone().requires_grad_()
+    x[1, 4:] = torch.nan
+    y, expected = model(x.requires_grad_(), lengths)[1], model(alone)[0]
+    y = y[:4] if model.per == "step" else y
+    torch.testing.assert_close(y, expected, rtol=0, atol=1e-12)
+    found, there = torch.autograd.grad(y.sum(), x)[0][1], torch.autograd.grad(expected.sum(), alone)[0][0]
+    torch.testing.assert_close(found[:4], there, rtol=0, atol=1e-12)
+    assert not found[4:].any()
+
+
+def test_lengths_that_do_not_fit_are_refused_whatever_is_predicted():
+    for task, inputs in (("add", 2), ("nottingham", 88)):
+        with pytest.raises(ValueError, match=r"lengths: expected 2 whole numbers from 1 to 5, .* got \[6, 1\]"):
+            rtx.build(task, "gru", d_model=4)(torch.randn(2, 5, inputs), torch.tensor([6, 1]))
