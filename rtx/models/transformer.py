@@ -83,7 +83,8 @@ class Transformer(nn.Module):
                 positions has come to its end.
         """
         check_step("x", x, self.d_model, like=next(self.parameters()))
-        placed = self.dropout(self._placed(x[:, None], _steps_so_far(state)).squeeze(1))
+        start = _steps_so_far(state) if self.position in ("sinusoidal", "learned") else 0  # a fixed cache cannot say
+        placed = self.dropout(self._placed(x[:, None], start).squeeze(1))
         return step_through((sublayer for block in self.blocks for sublayer in block.children()), placed, state)
 
     def _placed(self, x: Tensor, start: int) -> Tensor:

@@ -57,9 +57,25 @@ def test_a_state_that_stays_in_place_gives_the_same_text(cell, temperature):
     assert torch.equal(texts[0], texts[1]) and torch.equal(texts[1], texts[2])
 
 
-def test_a_model_whose_state_cannot_stay_says_so_where_it_is_asked_to():
-    model = LanguageModel(Transformer(8, 2, 2), 11).eval()
-    with pytest.raises(ValueError, match="state: this model counts its positions on the CPU"):
+def test_a_transformer_that_is_told_no_positions_counts_none():
+    torch.manual_seed(0)
+    model = LanguageModel(Transformer(8, 2, 2, position="none"), 11).eval()
+    torch.nn.init.normal_(model.embedding.weight)
+    prompt = torch.tensor([[1, 2, 3], [4, 5, 6]])
+    assert torch.equal(model.generate(prompt, 50, in_place=True), model.generate(prompt, 50, in_place=False))
+
+
+@pytest.mark.parametrize(
+    ("position", "message"),
+    [
+        ("sinusoidal", "state: this model counts its positions on the CPU"),
+        ("learned", "state: this model counts its positions on the CPU"),
+        ("relative", "state: RelativeAttention needs to know where a key is, which a fixed cache hides"),
+    ],
+)
+def test_a_model_whose_state_cannot_stay_says_so_where_it_is_asked_to(position, message):
+    model = LanguageModel(Transformer(8, 2, 2, position=position), 11).eval()
+    with pytest.raises(ValueError, match=message):
         model.generate(torch.tensor([[1]]), 40, in_place=True)
 
 
