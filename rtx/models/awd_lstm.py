@@ -150,7 +150,8 @@ def cache_pointer(
     """The log-probabilities of the next word, mixed with those of words that followed similar states lately.
 
     No parameters, nothing to train: used at evaluation only. A long text is read in pieces, each given the cache
-    behind the piece before. Grave et al. (2017), Eq. 2-4; the defaults are those of Merity et al.'s code for PTB.
+    behind the piece before. Grave et al. (2017), Eq. 2-4, in float32 at least; the defaults are those of Merity et
+    al.'s code for PTB.
 
     Args:
         hidden: the state h_t that predicted each word.
@@ -167,6 +168,8 @@ def cache_pointer(
     check_positive("window", window), check_fraction("mix", mix)
     if not (is_number(theta) and theta >= 0):
         raise ValueError(f"theta: expected a number of at least 0, got {theta!r}")
+    # a sum of many half-precision probabilities is no longer 1
+    hidden, logits = (x.to(torch.promote_types(x.dtype, torch.float32)) for x in (hidden, logits))
     (B, T, D), V = hidden.shape, logits.shape[-1]
     before = Cached(hidden.new_zeros(B, 0, D), words.new_zeros(B, 0)) if past is None else past
     keys, values = torch.cat([before.hidden, hidden], 1), torch.cat([before.words, words], 1)

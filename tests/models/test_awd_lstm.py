@@ -118,6 +118,16 @@ def test_the_cache_pointer_equals_its_definition_also_in_pieces(window):
     assert isinstance(past, Cached)
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
+def test_half_precision_is_mixed_in_single(dtype):
+    torch.manual_seed(0)
+    hidden, logits, words = torch.randn(2, 40, 8).to(dtype), torch.randn(2, 40, 50).to(dtype), torch.arange(80) % 50
+    found, past = cache_pointer(hidden, words.view(2, 40), logits)
+    wide = torch.promote_types(dtype, torch.float32)
+    assert found.dtype == past.hidden.dtype == wide
+    torch.testing.assert_close(found.exp().sum(-1), torch.ones(2, 40, dtype=wide), rtol=0, atol=1e-5)
+
+
 def test_a_word_that_is_next_to_impossible_keeps_its_own_logarithm():
     logits = torch.tensor([[[200.0, 0.0], [200.0, 0.0]]])
     log_p, _ = cache_pointer(torch.ones(1, 2, 3), torch.zeros(1, 2, dtype=torch.long), logits, mix=0.5)
