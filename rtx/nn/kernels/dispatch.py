@@ -3,13 +3,16 @@
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import Lock
 from typing import Any, NamedTuple
 
 from rtx.nn.validate import check_choice
 
 log = logging.getLogger(__name__)
 
-_wanted: dict[str, str] = {}  # operation → implementation, where one was chosen
+_choices: list[dict[str, str]] = []  # operation → implementation, of each `implementation` that is open
+_wanted: dict[str, str] = {}  # what they come to: the one that was opened last counts
+_choosing = Lock()
 _told: set[tuple[str, str, str]] = set()  # what the log has said
 
 
@@ -88,6 +91,10 @@ OPERATIONS: dict[str, Operation] = {}
 def implementation(impl: str, *operations: str) -> Iterator[None]:
     """Within it, these operations, or all that have one of that name, use the implementation `impl`.
 
+    The choice is one for all threads, as neither `torch.compile` nor a backward pass on a GPU, which has a thread of
+    its own, could see one of a single thread. Of several that are open at once the one opened last counts, in whatever
+    order they end.
+
     Raises:
         ValueError: if an operation is unknown, or has no such implementation.
     """
@@ -97,10 +104,18 @@ def implementation(impl: str, *operations: str) -> Iterator[None]:
     for name in names:
         check_choice("operation", name, OPERATIONS)
         check_choice("impl", impl, OPERATIONS[name].kernels)
-    before = dict(_wanted)
-    _wanted.update(dict.fromkeys(names, impl))
+    choice = dict.fromkeys(names, impl)
+    with _choosing:
+        _choices.append(choice)
+        _settle()
     try:
         yield
     finally:
-        _wanted.clear()
-        _wanted.update(before)
+        with _choosing:
+            _choices[:] = [one for one in _choices if one is not choice]  # an equal one of another thread stays
+            _settle()
+
+
+def _settle() -> None:
+    global _wanted  # in one step, so that a call in another thread sees the old or the new
+    _wanted = {operation: impl for choice in _choices for operation, impl in choice.items()}

@@ -41,6 +41,19 @@ def test_a_choice_by_argument_or_by_context(double):
     assert double(3) == ("small", 6)
 
 
+def test_choices_that_overlap_end_in_any_order(double):
+    """As those of two threads do."""
+    first, second, third = (implementation(name, "double") for name in ("plain", "slow", "plain"))
+    for one in (first, second, third):
+        one.__enter__()
+    first.__exit__(None, None, None)
+    assert double(3) == ("plain", 6)  # the third
+    third.__exit__(None, None, None)
+    assert double(3) == ("slow", 6)
+    second.__exit__(None, None, None)
+    assert double(3) == ("small", 6)
+
+
 def test_a_choice_ends_with_an_error_inside(double):
     with pytest.raises(RuntimeError), implementation("plain"):
         raise RuntimeError
