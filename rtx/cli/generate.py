@@ -35,7 +35,7 @@ def generate(
     out: Annotated[list[Path] | None, typer.Option(help="Of music: a .mid or .wav file; may be repeated.")] = None,
 ) -> None:
     """Go on with a text, printed as it is made, or with a tune, written as MIDI and sound."""
-    network = load_checkpoint(checkpoint).to(chosen_device(device))
+    network = load_checkpoint(checkpoint).float().to(chosen_device(device))
     if isinstance(network, LanguageModel):
         _generate_text(network, checkpoint, prompt, tokens, temperature, top_k, top_p, seed, out)
     elif isinstance(network, SequenceModel) and network.per == "step" and network.inputs == NOTES:

@@ -25,7 +25,7 @@ def translate_(
     block: Annotated[int, typer.Option(min=1, help="Lines that are read before they are written.")] = AT_ONCE,
 ) -> None:
     """Translate or summarise standard input, line by line; needs nothing but the checkpoint."""
-    network = load_checkpoint(checkpoint)
+    network = load_checkpoint(checkpoint).float()
     if (name := read_card(checkpoint)["model"]) not in TRANSLATORS:
         raise ValueError(f"{checkpoint}: expected a model of {' or '.join(TRANSLATORS)}, got one of {name}")
     lines = read_stream(sys.stdin.buffer)

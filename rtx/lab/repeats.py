@@ -108,7 +108,7 @@ def measure(path: Path) -> Measured:
     if card["task"] != task.name or "test" not in card:
         raise ValueError(f"{path}: expected a run on {task.name} with its test score, got one on {card['task']}")
     tunes = task.split("test")
-    count, nll = count_kinds(tunes), nll_by_kind(load_checkpoint(path), tunes)
+    count, nll = count_kinds(tunes), nll_by_kind(load_checkpoint(path).float(), tunes)
     whole = sum(count[kind] * nll[kind] for kind in KINDS) / sum(count.values())
     if not math.isclose(whole, card["test"], rel_tol=1e-4):
         raise ValueError(f"{path}: expected the score that it names, {card['test']}, got {whole}")

@@ -28,6 +28,8 @@ TEXTS: dict[str, Callable[[dict[str, Any]], Text]] = {
     "subwords": Subwords.from_json,
 }
 """What reads the `texts` of a card again, by their kind."""
+PRECISIONS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+"""What a network may compute in; numbers of another kind in a file are read as its own."""
 
 
 def save_checkpoint(
@@ -59,7 +61,7 @@ def read_card(path: str | Path) -> dict[str, Any]:
 
 
 def load_checkpoint(path: str | Path, model: str | None = None) -> nn.Module:
-    """The trained network, on the CPU, ready to predict.
+    """The trained network, on the CPU, in the precision it was saved in, ready to predict.
 
     Args:
         path: a file that `save_checkpoint` wrote.
@@ -79,6 +81,9 @@ def load_checkpoint(path: str | Path, model: str | None = None) -> nn.Module:
         network = rebuild(make, given, _shapes)
     except (ValueError, TypeError, RuntimeError) as error:  # torch's own, of sizes that are none
         raise ValueError(f"{path}: its tensors do not fit {card['model']} ({error})") from None
+    for name, own in _tensors(network).items():
+        if own.is_floating_point() and tensors[name].dtype in PRECISIONS:
+            own.data = own.data.to(tensors[name].dtype)  # in place: tied tensors stay one
     network.load_state_dict(tensors, strict=False)  # tied tensors are there under one of their names
     return network.eval()
 

@@ -29,7 +29,7 @@ def evaluate(checkpoint: Path, split: str = "test", limit: int | None = None) ->
             those it was trained on, or it predicts NaN.
     """
     check_choice("split", split, SPLITS)
-    card, network = read_card(checkpoint), load_checkpoint(checkpoint)
+    card, network = read_card(checkpoint), load_checkpoint(checkpoint).float()  # as its examples are
     task = _task(checkpoint, card)
     with evaluating(network):
         scores: Scores = {task.metric: _metric(checkpoint, task, network, split, limit, card)}

@@ -35,6 +35,12 @@ def test_a_folder_holds_the_network_and_its_card(tmp_path: Path) -> None:
     assert torch.equal(again(x), network(x)) and again.card == CARD and not again.training
 
 
+def test_a_network_of_half_precision_stays_one(tmp_path: Path) -> None:
+    network, x = rtx.build("add", "r-transformer", **SIZES).bfloat16().eval(), torch.randn(2, 9, 2).bfloat16()
+    Pretrained(network, CARD).save_pretrained(tmp_path)
+    assert torch.equal(Pretrained.from_pretrained(tmp_path)(x), network(x))
+
+
 def test_a_damaged_folder_is_refused(tmp_path: Path) -> None:
     Pretrained(rtx.build("add", "r-transformer", **SIZES), CARD).save_pretrained(tmp_path)
     content = bytearray((tmp_path / "model.safetensors").read_bytes())

@@ -11,6 +11,7 @@ import rtx
 from rtx.models import MODELS, WHOLE
 from rtx.tasks.build import hyperparameter_names
 from rtx.training.checkpoint import load_checkpoint, read_card, save_checkpoint
+from rtx.training.evaluate import evaluate
 
 SIZES = {"d_model": 8, "layers": 1, "heads": 2, "window": 3}
 
@@ -29,6 +30,32 @@ def test_the_same_network_comes_back_with_its_card(saved):
     assert torch.equal(load_checkpoint(path, "r-transformer")(x), network(x))
     assert read_card(path) == {"task": "add", "model": "r-transformer", "hyperparameters": SIZES, "seed": 7}
     assert [p.name for p in path.parent.iterdir()] == ["best.safetensors"]
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
+def test_a_network_comes_back_in_its_own_precision(tmp_path, dtype):
+    network = rtx.build("characters", "gru", d_model=4).to(dtype)
+    save_checkpoint(tmp_path / "a.safetensors", network, "characters", "gru", {"d_model": 4})
+    again = load_checkpoint(tmp_path / "a.safetensors")
+    torch.testing.assert_close(again.state_dict(), network.state_dict(), rtol=0, atol=0)  # looks at the dtype, too
+    assert again.decoder.weight is again.embedding.weight and all(p.requires_grad for p in again.parameters())
+
+
+def test_numbers_that_no_network_computes_in_are_read_as_its_own(saved):
+    from safetensors.torch import load_file, save_file
+
+    path, _ = saved
+    card, tensors = read_card(path), load_file(path)
+    save_file({k: v.int() for k, v in tensors.items()}, path, metadata={"rtx": json.dumps(card)})
+    assert {p.dtype for p in load_checkpoint(path).parameters()} == {torch.float32}
+
+
+def test_a_network_of_half_precision_is_evaluated_in_single(saved):
+    path, network = saved
+    save_checkpoint(path, network.bfloat16(), "add", "r-transformer", SIZES)
+    found = evaluate(path, limit=20)
+    save_checkpoint(path, network.float(), "add", "r-transformer", SIZES)
+    assert found == evaluate(path, limit=20)
 
 
 def test_another_models_checkpoint_is_refused(saved):
