@@ -56,8 +56,9 @@ class Trigger:
         # Algorithm 1: t > n and v > min of the losses but for the last n
         if not self.fired and len(self.losses) > self.patience and loss > min(self.losses[: -self.patience]):
             for group in self.optimizer.param_groups:
-                # torch finds each step's share in the average one step ahead
-                group["t0"] = max(float(self.optimizer.state[p]["step"]) for p in group["params"]) - 1
+                # torch finds each step's share in the average one step ahead; a frozen parameter has made none
+                steps = [float(one["step"]) for p in group["params"] if (one := self.optimizer.state.get(p))]
+                group["t0"] = max(steps, default=0.0) - 1
         self.losses.append(loss)
         return self.fired
 

@@ -76,6 +76,21 @@ def test_the_average_survives_a_checkpoint():
         assert torch.equal(weight, other)
 
 
+@pytest.mark.parametrize("groups", [1, 2])
+def test_what_is_frozen_is_neither_asked_for_its_steps_nor_averaged(groups):
+    weight, loss = problem()
+    frozen = torch.nn.Parameter(torch.ones(2), requires_grad=False)
+    both = [frozen, weight] if groups == 1 else [{"params": [frozen]}, {"params": [weight]}]
+    optimizer = non_monotonic_asgd(both, 0.05)
+    trigger = Trigger(optimizer, patience=1)
+    steps(weight, loss, optimizer, 4)
+    assert [trigger.observe(value) for value in (1.0, 0.9, 1.1)] == [False, False, True]
+    path = steps(weight, loss, optimizer, 6)
+    with averaged(optimizer):
+        torch.testing.assert_close(weight.detach(), torch.stack(path).mean(0))
+        assert torch.equal(frozen, torch.ones(2))
+
+
 def test_before_the_first_step_the_average_is_the_weights():
     weight, _ = problem()
     before = weight.detach().clone()
