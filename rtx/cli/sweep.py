@@ -27,6 +27,7 @@ from rtx.cli.train import (
 )
 from rtx.tasks import task_by_name
 from rtx.training.clock import countdown
+from rtx.training.files import check_writable
 from rtx.training.ledger import LEDGER
 from rtx.training.recipe import as_setting, load_recipe
 
@@ -66,6 +67,8 @@ def sweep_(
     loaded, left = load_recipe(recipe), countdown(parse_time(max_time))
     values = loaded.sweep_values(variant, scale.value) | dict(map(parse_values, set_ or []))
     sweep = Sweep(loaded, model, values, variant, scale.value, seed, epochs, runs, precision)
+    if test and not show:
+        check_writable("results", results)
     how: dict[str, Any] = {"devices": 1, "enable_progress_bar": sys.stdout.isatty(), "every_seconds": 60 * save_every}
     try:
         study = sweep.study() if show else sweep.run(left(), **how)

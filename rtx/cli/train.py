@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from rtx.training.files import check_writable
 from rtx.training.ledger import LEDGER
 from rtx.training.recipe import load_recipe
 
@@ -76,9 +77,12 @@ def train_(
     more += ["--fast-matmul"] if fast_matmul else []
     more += ["--graph"] if graph else []
 
-    from rtx.training.run import train  # Lightning takes seconds to import: only here
+    from rtx.training.processes import first  # Lightning takes seconds to import: only here
+    from rtx.training.run import train
     from rtx.training.survival import Stopped
 
+    if first():  # of several processes, the first writes
+        check_writable("results", results)
     try:
         path = train(
             plan,
@@ -100,7 +104,7 @@ def train_(
         )
     except Stopped as stop:
         how_to_go_on(stop, resume)
-    if path:  # of several processes, the first writes
+    if path:
         typer.echo(f"wrote {path}")
 
 

@@ -1,7 +1,8 @@
-"""Files that are whole or not there."""
+"""Files that are whole or not there, and folders that can hold them."""
 
 import os
 from pathlib import Path
+from tempfile import TemporaryFile
 
 
 def write_whole(path: Path, content: bytes | memoryview) -> None:
@@ -24,3 +25,17 @@ def write_whole(path: Path, content: bytes | memoryview) -> None:
         folder = os.open(path.parent, os.O_RDONLY)
         os.fsync(folder)
         os.close(folder)
+
+
+def check_writable(name: str, folder: Path) -> None:
+    """Check, before hours of work, that a folder can be written; it is made if it is not there.
+
+    Raises:
+        ValueError: naming `name` and the folder, otherwise.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=folder):  # rights alone do not tell: a disk may be read-only
+            pass
+    except OSError as error:
+        raise ValueError(f"{name}: expected a folder that can be written, got {folder} ({error.strerror})") from None

@@ -134,13 +134,24 @@ def test_a_table_fits_a_narrow_terminal(rtx):
     assert max(map(len, out.splitlines())) <= 80
 
 
+@pytest.mark.parametrize("words", [("train",), ("sweep", "--test", "--set", "learning_rate=1e-3")], ids=" ".join)
+def test_a_results_folder_that_cannot_be_written_is_refused_before_training(rtx, tmp_path, words):
+    (tmp_path / "file").touch()
+    verb, *more = words
+    places = ["--runs", str(tmp_path / "runs"), "--results", str(tmp_path / "file" / "results")]
+    done = rtx(verb, "ffa-add", "attention-50", "--scale", "quick", *more, *places)
+    told = f"rtx: results: expected a folder that can be written, got {tmp_path}/file/results (Not a directory)\n"
+    assert (done.returncode, done.stderr) == (2, told)
+    assert not (tmp_path / "runs").exists()
+
+
 @pytest.mark.slow
 def test_a_sweep_without_a_run_that_ended_tests_nothing_and_says_so(rtx, tmp_path):
     values = ["--set", "learning_rate=1e30", "--set", "limit=200", "--epochs", "1"]
     places = ["--runs", str(tmp_path / "runs"), "--results", str(tmp_path / "results")]
     done = rtx("sweep", "ffa-add", "attention-50", "--scale", "quick", *values, *places, "--test")
     assert (done.returncode, done.stderr.splitlines()[-1]) == (1, "rtx: not tested: no run has come to its end")
-    assert not (tmp_path / "results").exists()
+    assert [*(tmp_path / "results").rglob("*")] == []
 
 
 @pytest.mark.slow
