@@ -68,7 +68,7 @@ def train_(
 
     Ctrl-C saves and stops (exit code 130): the same command goes on with --resume, and ends where it would have.
     """
-    max_seconds = parse_time(max_time)
+    max_seconds, per_machine = parse_time(max_time), parse_devices(devices)
     plan = load_recipe(recipe).plan(model, variant, dict(map(parse_setting, set_ or [])), scale.value)
     more = ["--devices", devices] if devices != "auto" else []  # each takes a batch: together they take a larger
     more += ["--nodes", str(nodes)] if nodes > 1 else []
@@ -97,7 +97,7 @@ def train_(
             fast_matmul=fast_matmul,
             compiled=compile,
             graph=graph,
-            devices=devices if devices == "auto" else int(devices),
+            devices=per_machine,
             num_nodes=nodes,
             precision=precision,
             enable_progress_bar=sys.stdout.isatty(),
@@ -158,6 +158,17 @@ def parse_setting(text: str) -> tuple[str, Any]:
         return key, tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:
         return key, value
+
+
+def parse_devices(text: str) -> int | str:
+    """How many devices, or "auto".
+
+    Raises:
+        ValueError: if it is neither.
+    """
+    if text != "auto" and not (text.isdecimal() and int(text) >= 1):
+        raise ValueError(f"--devices: expected a number of at least 1, or auto, got {text!r}")
+    return text if text == "auto" else int(text)
 
 
 def parse_time(text: str | None) -> float | None:

@@ -92,6 +92,13 @@ def test_list_of_one_kind_names_no_other(rtx):
         (("table", "nottinghm"), "did you mean 'nottingham'?"),
         (("data", "check", "nist"), "did you mean 'mnist'?"),
         (("ledger", "check", "--results", "nowhere"), "results: expected the ledger's folder, found none at nowhere"),
+        *(
+            (
+                ("train", "nottingham", "gru", "--devices", given),
+                f"--devices: expected a number of at least 1, or auto, got {given!r}",
+            )
+            for given in ("0", "-1", "foo", "")
+        ),
     ],
 )
 def test_bad_input_ends_in_one_line_and_code_2(rtx, words, message):
