@@ -23,7 +23,7 @@ STOP = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") i
 STOPPED = (TIMEOUT, 128 + signal.SIGINT, 128 + signal.SIGTERM)  # somebody may have asked the run itself
 MARGIN = 20.0  # seconds that a process takes to begin, and to save
 
-Agenda = Annotated[Path, typer.Argument(help="A TOML file of [[runs]], such as results/full-size.toml.")]
+Agenda = Annotated[Path, typer.Argument(help=r"A TOML file of [\[runs]], such as results/full-size.toml.")]
 Show = Annotated[bool, typer.Option("--show", help="Only print the commands, and which the ledger has.")]
 
 

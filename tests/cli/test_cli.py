@@ -11,8 +11,10 @@ from typing import NamedTuple
 
 import pytest
 from rich.console import Console
+from rich.markup import render
+from typer.main import get_command
 
-from rtx.cli import main
+from rtx.cli import app, main
 from rtx.cli.train import Scale, as_typed, parse_setting
 from rtx.models import MODELS, TRANSLATORS, WHOLE
 from rtx.models.cards import CARDS
@@ -56,6 +58,17 @@ def test_every_command_has_help(rtx, words):
     done = rtx(*words, "--help")
     assert done.returncode == 0
     assert words == ["data"] or f"Example: rtx {' '.join(words)}" in done.stdout  # `data` only groups the next two
+
+
+def test_help_shows_every_word_of_its_texts(rtx):
+    def texts(command):
+        yield from (command.help, *(getattr(one, "help", None) for one in command.params))
+        for one in getattr(command, "commands", {}).values():
+            yield from texts(one)
+
+    eaten = [text for text in texts(get_command(app)) if text and render(text).plain != text.replace("[\\", "[")]
+    assert eaten == []  # what stands in brackets would be a style
+    assert "A TOML file of [[runs]]," in rtx("ledger", "fill", "--help").stdout
 
 
 def test_list_names_models_tasks_and_recipes(rtx):
