@@ -131,6 +131,8 @@ def _task(card: dict[str, Any], path: str | Path) -> Task:
 
 
 def _read(path: str | Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+    if Path(path).is_dir():  # safetensors would say that there is no such device
+        raise ValueError(f"{path}: expected a checkpoint, got a folder")
     try:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}

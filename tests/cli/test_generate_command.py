@@ -196,6 +196,7 @@ def test_what_cannot_be_generated_is_refused(command, text_model, music_model, t
         ((music, "--top-k", 3), "top_k, top_p: choose among tokens"),
         ((sums,), "sums.safetensors: expected a model of a text or of music, got one of add"),
         ((tmp_path / "none",), "none: there is no such checkpoint"),
+        ((tmp_path,), f"{tmp_path}: expected a checkpoint, got a folder"),
     ]:
         assert message in str(command(*words_).exception)
     with pytest.raises(ValueError, match="vocabulary: expected the model's .* symbols, got 3"):

@@ -143,6 +143,10 @@ def test_what_cannot_be_done_is_refused_in_a_line(command, translator, tmp_path)
         (("translate", sums), "sums.safetensors: expected a model of rnnsearch or encoder-decoder, got one of gru"),
         (("translate", bare), "bare.safetensors: expected how it reads and how it writes text, got 0 texts"),
         (("translate", tmp_path / "none"), "none: there is no such checkpoint"),
+        *(
+            ((verb, tmp_path), f"^{tmp_path}: expected a checkpoint, got a folder$")
+            for verb in ("translate", "evaluate")
+        ),
         (("translate", translator.path, "--beam", 300), "width: expected at most the vocabulary's 250 tokens, got 300"),
         (("evaluate", translator.path, "--split", "tset"), "split: 'tset' is unknown, .*did you mean 'test'"),
         (("evaluate", other), "other.safetensors: its tokens are not those of dates here"),
