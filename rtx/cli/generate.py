@@ -92,6 +92,8 @@ def _generate_music(
     for path in paths:
         if path.suffix not in WRITERS:
             raise ValueError(f"out: expected a file that ends in {' or '.join(WRITERS)}, got {path}")
+        if path.is_dir() or not path.resolve().parent.is_dir():  # before any of them is written
+            raise ValueError(f"out: expected a file in a folder that exists, got {path}")
     start = _start(checkpoint, prompt)
     roll = continue_roll(network, start.to(next(network.parameters()).device), frames, temperature, seed)
     for path in paths:

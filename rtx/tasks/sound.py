@@ -66,7 +66,8 @@ def write_wav(path: Path, roll: ArrayLike) -> None:
         OSError: if the file cannot be written.
     """
     samples = sound(roll)
-    with wave.open(str(path), "wb") as file:
+    # given a name that it cannot open, wave would complain a second time when it is thrown away
+    with path.open("wb") as opened, wave.open(opened, "wb") as file:
         file.setnchannels(1)
         file.setsampwidth(2)
         file.setframerate(RATE)

@@ -160,6 +160,20 @@ def test_a_tune_of_the_test_split_is_continued(command, music_model, tmp_path, r
     assert str(done.exception) == "prompt: expected the number of a test tune, 0 to 169, got '170'"
 
 
+@pytest.mark.parametrize("place", ["none/a.wav", "folder.wav"])
+def test_nothing_is_written_unless_all_can_be(command, music_model, tmp_path, place):
+    (tmp_path / "folder.wav").mkdir()
+    done = command(music_model, "--tokens", 4, "--out", tmp_path / "a.mid", "--out", tmp_path / place)
+    assert str(done.exception) == f"out: expected a file in a folder that exists, got {tmp_path / place}"
+    assert not (tmp_path / "a.mid").exists()
+
+
+def test_a_sound_that_cannot_be_written_is_one_error(tmp_path):
+    """What a destructor complains of besides would fail the test: see `filterwarnings` in pyproject.toml."""
+    with pytest.raises(FileNotFoundError):
+        write_wav(tmp_path / "none" / "a.wav", roll_of(Note(48, 2, 6)))
+
+
 def test_keys_that_sound_on_are_one_note():
     notes = [Note(0, 0, 2), Note(39, 1, 8), Note(51, 3, 4), Note(51, 6, 8)]
     assert held_notes(roll_of(*notes)) == notes
