@@ -1,7 +1,7 @@
 """One run at a time in a folder."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -13,6 +13,8 @@ from rtx.training.states import CannotGoOn
 @contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
     """Make a folder and hold it for one run; however its process ends, the folder is free again.
+
+    If nothing is in it at the end, as where the model cannot be built, it is removed.
 
     Of several processes that train together, the first holds it for all.
 
@@ -32,4 +34,8 @@ def alone_in(folder: Path) -> Iterator[None]:
     try:
         yield
     finally:
+        with suppress(OSError):  # some systems do not remove what is held: there it stays
+            if [*folder.iterdir()] == [folder / ".lock"]:
+                (folder / ".lock").unlink()  # while it is held: nobody else has begun here
+                folder.rmdir()
         lock.release()

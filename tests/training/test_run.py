@@ -175,6 +175,14 @@ def test_an_unfinished_run_is_not_overwritten(recipe, run, tmp_path):
         run(plan)
 
 
+@pytest.mark.parametrize("sizes", [{"d_model": -3}, {"d_model": "abc"}, {"heads": 7}])
+def test_a_model_that_cannot_be_built_leaves_no_folder(recipe, run, tmp_path, sizes):
+    plan = recipe.plan("r-transformer", overrides=sizes)
+    with pytest.raises(ValueError, match="d_model: expected|heads: expected"):
+        run(plan)
+    assert [*(tmp_path / "a" / "tiny").iterdir()] == []
+
+
 def test_the_checkpoint_of_another_model_is_refused_and_left_alone(recipe, run, tmp_path):
     plan = recipe.plan("gru")
     run(plan, epochs=2)
