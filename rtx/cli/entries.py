@@ -10,6 +10,7 @@ from typing import Any
 
 from rtx.cli.train import Scale, as_typed
 from rtx.training.ledger import Result
+from rtx.training.randomness import check_seed
 from rtx.training.recipe import as_setting, as_typed_together, load_recipe
 
 
@@ -40,8 +41,7 @@ class Group:
             if not isinstance(values, list) or not values:
                 raise ValueError(f"{name}: expected a list with something in it, got {values!r}")
         for seed in self.seeds:
-            if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-                raise ValueError(f"seeds: expected whole numbers of at least 0, got {seed!r}")
+            check_seed("seeds", seed)
         if not isinstance(self.sweep, bool):
             raise ValueError(f"sweep: expected true or false, got {self.sweep!r}")
         if self.sweep and self.set:

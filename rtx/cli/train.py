@@ -12,6 +12,7 @@ import typer
 
 from rtx.training.files import check_writable
 from rtx.training.ledger import LEDGER
+from rtx.training.randomness import LARGEST_SEED
 from rtx.training.recipe import load_recipe
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class Scale(StrEnum):
 
 Variant = Annotated[str | None, typer.Option(help="One of the recipe's variants; its default if not given.")]
 HowMuch = Annotated[Scale, typer.Option(help="quick: a minute; cpu: an hour on one core; full: the paper's.")]
-Seed = Annotated[int, typer.Option(min=0, help="Of weights, order and dropout.")]
+Seed = Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Of weights, order and dropout.")]
 Epochs = Annotated[int | None, typer.Option(min=1, help="Stop early; the ledger says so.")]
 Set = Annotated[list[str] | None, typer.Option("--set", help="key=value; may be repeated.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on from the run's last checkpoint, if it has one.")]

@@ -19,6 +19,7 @@ from rtx.training.graphs import record_steps
 from rtx.training.ledger import file_name
 from rtx.training.module import Trainee
 from rtx.training.progress import loggers, progress_bar
+from rtx.training.randomness import check_seed
 from rtx.training.recipe import Plan
 from rtx.training.states import CannotGoOn, Checkpoints, load_state, previous
 from rtx.training.survival import Survival
@@ -134,8 +135,12 @@ def found_to_resume(folder: Path, resume: bool) -> bool:
 
 
 def new_trainee(plan: Plan, seed: int) -> Trainee:
-    """The model as it is before training."""
-    lightning.seed_everything(seed, workers=True, verbose=False)
+    """The model as it is before training.
+
+    Raises:
+        ValueError: if the seed is none, or the model cannot be built.
+    """
+    lightning.seed_everything(check_seed("seed", seed), workers=True, verbose=False)
     task = task_by_name(plan.task, **plan.task_arguments)
     model = build(task, plan.model, **plan.hyperparameters)
     card = {"recipe": plan.recipe.name, "row": plan.row, "variant": plan.variant, "scale": plan.scale}

@@ -1,10 +1,23 @@
-"""The state of every random number generator that a training step may draw from, as plain values."""
+"""Seeds, and the state of every random number generator that a training step may draw from, as plain values."""
 
 import random
 from typing import Any
 
 import numpy as np
 import torch
+
+LARGEST_SEED = 2**32 - 1  # NumPy's generator takes no larger one
+
+
+def check_seed(name: str, seed: int) -> int:
+    """Return `seed` if every generator takes it.
+
+    Raises:
+        ValueError: otherwise.
+    """
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= LARGEST_SEED:
+        raise ValueError(f"{name}: expected a whole number from 0 to {LARGEST_SEED}, got {seed!r}")
+    return seed
 
 
 def random_state(device: torch.device) -> dict[str, Any]:

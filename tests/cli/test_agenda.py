@@ -163,8 +163,15 @@ def test_no_time_left_starts_nothing(fill, tmp_path):
         ('[[runs]]\nrecipe = "mnist"\nmodels = ["tcn"]\nseed = 1', "[[runs]]: expected recipe, models"),
         ('[[runs]]\nrecipe = "mnist"\nmodels = "tcn"', "models: expected a list with something in it, got 'tcn'"),
         ('[[runs]]\nrecipe = "mnist"\nmodels = ["tcn"]\nseeds = []', "seeds: expected a list"),
-        ('[[runs]]\nrecipe = "mnist"\nmodels = ["tcn"]\nseeds = [-1]', "seeds: expected whole numbers of at least 0"),
-        ('[[runs]]\nrecipe = "mnist"\nmodels = ["tcn"]\nseeds = [true]', "seeds: expected whole numbers"),
+        (
+            '[[runs]]\nrecipe = "mnist"\nmodels = ["tcn"]\nseeds = [-1]',
+            "seeds: expected a whole number from 0 to 4294967295, got -1",
+        ),
+        (
+            '[[runs]]\nrecipe = "mnist"\nmodels = ["tcn"]\nseeds = [99999999999]',
+            "seeds: expected a whole number from 0",
+        ),
+        ('[[runs]]\nrecipe = "mnist"\nmodels = ["tcn"]\nseeds = [true]', "seeds: expected a whole number from 0"),
         ('[[runs]]\nrecipe = "mnist"\nmodels = ["tcn"]\nsweep = "no"', "sweep: expected true or false, got 'no'"),
         ('[[runs]]\nrecipe = "mnist"\nmodels = ["tcn"]\nvariant = ""', "variant: "),
         ('[[runs]]\nrecipe = "mnist"\nmodels = ["tcn"]\nseeds = 3\nset.seeds = [1]', "seeds: expected a list"),

@@ -120,6 +120,12 @@ def test_bad_input_ends_in_one_line_and_code_2(rtx, words, message):
     assert message in done.stderr and done.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("words", [("train", "mnist", "gru"), ("sweep", "ffa-add", "mean-50"), ("generate", "none")])
+def test_a_seed_beyond_the_largest_is_named_with_it(rtx, words):
+    done = rtx(*words, "--seed", 20 * "9")
+    assert done.returncode == 2 and "'--seed'" in done.stderr and "4294967295" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

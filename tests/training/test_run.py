@@ -175,6 +175,12 @@ def test_an_unfinished_run_is_not_overwritten(recipe, run, tmp_path):
         run(plan)
 
 
+@pytest.mark.parametrize("seed", [99999999999999999999, -1, 0.5])
+def test_a_seed_that_is_none_is_refused_by_its_name(recipe, run, seed):
+    with pytest.raises(ValueError, match=f"^seed: expected a whole number from 0 to 4294967295, got {seed}$"):
+        run(recipe.plan("gru"), seed=seed)
+
+
 @pytest.mark.parametrize("sizes", [{"d_model": -3}, {"d_model": "abc"}, {"heads": 7}])
 def test_a_model_that_cannot_be_built_leaves_no_folder(recipe, run, tmp_path, sizes):
     plan = recipe.plan("r-transformer", overrides=sizes)
