@@ -13,6 +13,7 @@ import lightning
 from lightning.pytorch.callbacks import Callback, EarlyStopping, Timer
 from lightning.pytorch.plugins.environments import SLURMEnvironment
 
+from rtx.nn.validate import check_positive
 from rtx.tasks import build, task_by_name
 from rtx.training.compiling import compile_model
 from rtx.training.graphs import record_steps
@@ -70,16 +71,19 @@ def fit(
     """Train to the end; `rtx.training.run.train` says what the arguments are.
 
     Raises:
-        ValueError: if an unfinished run is in the way, no checkpoint of it is whole, or it is another plan's.
+        ValueError: if `epochs` is below 1; if an unfinished run is in the way, no checkpoint of it is whole, or it is
+            another plan's.
         Stopped: if the run was stopped, and can be resumed.
         OSError: if a file cannot be read or written, as on a full disk; the last checkpoint is whole.
     """
+    if epochs is not None:
+        check_positive("epochs", epochs)
     settings, resume = plan.settings, found_to_resume(folder, resume)
     survival = Survival(folder, "min", resume, every_seconds, every_steps, max_seconds)
     trainee = new_trainee(plan, seed)
     survival.mode = trainee.task.best
     timer = Timer(None if settings.seconds is None else timedelta(seconds=settings.seconds), verbose=False)
-    epochs = min(epochs or settings.epochs, settings.epochs)
+    epochs = settings.epochs if epochs is None else min(epochs, settings.epochs)
     ours = [survival, timer, *_early_stopping(trainee, epochs)]
     if trainer.get("enable_progress_bar", True):
         ours.append(progress_bar())

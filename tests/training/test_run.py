@@ -175,6 +175,12 @@ def test_an_unfinished_run_is_not_overwritten(recipe, run, tmp_path):
         run(plan)
 
 
+@pytest.mark.parametrize("epochs", [0, -1, 1.5, True])
+def test_a_number_of_epochs_that_is_none_is_refused(recipe, run, epochs):
+    with pytest.raises(ValueError, match=f"^epochs: expected a whole number of at least 1, got {epochs}$"):
+        run(recipe.plan("gru"), epochs=epochs, max_seconds=0.0)  # where it is not, that ends it
+
+
 @pytest.mark.parametrize("seed", [99999999999999999999, -1, 0.5])
 def test_a_seed_that_is_none_is_refused_by_its_name(recipe, run, seed):
     with pytest.raises(ValueError, match=f"^seed: expected a whole number from 0 to 4294967295, got {seed}$"):
