@@ -174,7 +174,7 @@ def versions() -> dict[str, str]:
 
 
 def commit() -> str | None:
-    """The package's git commit, marked "-dirty" if tracked files differ from it; None outside a checkout."""
+    """The package's git commit, marked "-dirty" if tracked files differ from it; None where git does not track it."""
     here = Path(__file__).parents[1]
 
     def git(*arguments: str) -> str | None:
@@ -184,6 +184,8 @@ def commit() -> str | None:
             return None
         return done.stdout.strip() if done.returncode == 0 else None
 
+    if git("ls-files", "--error-unmatch", "--", "__init__.py") is None:  # a copy, maybe in another's repository
+        return None
     head = git("rev-parse", "HEAD")
     changed = git("status", "--porcelain", "--untracked-files=no", "--", ".")
     return f"{head}-dirty" if head and changed else head

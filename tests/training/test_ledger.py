@@ -4,11 +4,13 @@ import json
 import math
 import random
 import re
+import subprocess
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 
 import pytest
 
+from rtx.training import ledger
 from rtx.training.fit import run_folder
 from rtx.training.ledger import LONGEST, Result, file_name, read_result, read_results, write_result
 from rtx.training.recipe import load_recipe, recipe_names
@@ -40,6 +42,26 @@ def test_a_run_comes_back_as_it_was_written(tmp_path):
     assert path.parent == tmp_path / "tiny"
     assert list(json.loads(path.read_text())) == KEYS.split()
     assert read_result(path) == result()
+
+
+def test_the_commit_is_the_packages_own_and_of_no_repository_around_it(tmp_path, monkeypatch):
+    def git(*arguments):
+        named = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+        done = subprocess.run(["git", *named, *arguments], cwd=tmp_path, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    package = tmp_path / ".venv" / "rtx"
+    (package / "training").mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (tmp_path / ".gitignore").write_text(".venv\n")
+    monkeypatch.setattr(ledger, "__file__", str(package / "training" / "ledger.py"))
+    git("init", "-q")
+    git("add", ".gitignore")
+    git("commit", "-q", "-m", "theirs")
+    assert ledger.commit() is None
+    git("add", "--force", ".venv")
+    git("commit", "-q", "-m", "ours")
+    assert ledger.commit() == git("rev-parse", "HEAD")
 
 
 def test_runs_never_overwrite_each_other(tmp_path):
