@@ -84,7 +84,8 @@ class Recipe:
         of_task = task_arguments(task)
         model = printed.get("model", row)
         hyperparameters = {k: v for k, v in printed.items() if k not in NOT_OF_THE_MODEL}
-        known = hyperparameter_names(model, task_by_name(task).per, hyperparameters.get("recurrent", "lstm"))
+        recurrent = {**hyperparameters, **(overrides or {})}.get("recurrent", "lstm")
+        known = hyperparameter_names(model, task_by_name(task).per, recurrent)
         for one in (settings, changes):  # each may change every row whose model has the argument
             one.pop("sweep", None)
             hyperparameters |= {k: v for k, v in one.pop("model", {}).items() if k in known}

@@ -187,6 +187,14 @@ def test_a_carried_text_has_no_context_to_set():
         awd.plan("awd-lstm", overrides={"context": 40})
 
 
+def test_another_recurrent_layer_brings_its_own_arguments():
+    recipe = load_recipe("multi30k")
+    plan = recipe.plan("baseline", overrides={"recurrent": "mc-rnn", "block": 3})
+    assert (plan.hyperparameters["recurrent"], plan.hyperparameters["block"]) == ("mc-rnn", 3)
+    with pytest.raises(ValueError, match="key: 'block' is unknown"):
+        recipe.plan("mc-rnn-3", overrides={"recurrent": "gru", "block": 3})
+
+
 def test_what_a_row_has_anyway_is_no_change(recipe):
     plain = recipe.plan("r-transformer")
     same = {"window": plain.hyperparameters["window"], "learning_rate": plain.settings.learning_rate, "slide": False}
