@@ -95,7 +95,7 @@ CARDS: dict[str, Card] = {
     "ho-rnn": Card(
         "Soltani & Jiang (2016)",
         "Xu et al., Table 2, IWSLT14; the order is ours",
-        {"d_model": 256, "layers": 2, "order": 6},
+        {"d_model": 256, "layers": 2, "order": 4},
         whole_past,
     ),
     "hm-rnn": Card("Chung, Ahn & Bengio (2017)", "Table 1, PTB characters", {"d_model": 512, "layers": 3}, whole_past),

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import rtx
+from rtx.models.cards import CARDS
 from rtx.tasks import task_by_name
 from rtx.tasks.costs import multiply_adds
 from rtx.training.recipe import load_recipe, recipe_names
@@ -170,6 +171,11 @@ def test_nottingham_is_table_2():
     assert recipe.plan("r-transformer", "official").hyperparameters["norm"] == "pre"
     assert recipe.plan("r-transformer", "official").settings.clip is None
     assert recipe.plan("gru", "official").hyperparameters == recipe.plan("gru", "paper").hyperparameters
+
+
+@pytest.mark.parametrize("name", ["translation", "multi30k", "headlines"])
+def test_the_recipes_order_is_the_cards(name):
+    assert load_recipe(name).models["ho-rnn"]["order"] == CARDS["ho-rnn"].sizes["order"]
 
 
 def test_overrides_reach_model_and_settings_and_are_named_in_the_variant(recipe):
