@@ -22,14 +22,13 @@ from rtx.cli.train import (
     Variant,
     as_typed,
     how_to_go_on,
-    parse_setting,
     parse_time,
 )
 from rtx.tasks import task_by_name
 from rtx.training.clock import countdown
 from rtx.training.files import check_writable
 from rtx.training.ledger import LEDGER
-from rtx.training.recipe import as_setting, load_recipe
+from rtx.training.recipe import as_setting, load_recipe, parse_setting
 
 if TYPE_CHECKING:
     from optuna import Study

@@ -3,17 +3,16 @@
 import re
 import shlex
 import sys
-import tomllib
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from rtx.training.files import check_writable
 from rtx.training.ledger import LEDGER
 from rtx.training.randomness import LARGEST_SEED
-from rtx.training.recipe import load_recipe
+from rtx.training.recipe import load_recipe, parse_setting
 
 if TYPE_CHECKING:
     from rtx.training.survival import Stopped
@@ -142,23 +141,6 @@ def how_to_go_on(stop: "Stopped", resume: bool) -> NoReturn:
     if rank_zero.rank_zero_only.rank == 0:  # type: ignore[attr-defined]
         typer.echo(f"rtx: {stop}; go on with: {shlex.join(['rtx', *again])}", err=True)
     raise typer.Exit(stop.code)
-
-
-def parse_setting(text: str) -> tuple[str, Any]:
-    """`key=value`, the value read as TOML reads it (numbers, true, lists), else as text; true and false in any case.
-
-    Raises:
-        ValueError: if there is no `=`.
-    """
-    key, equals, value = text.partition("=")
-    if not equals or not key or not value:
-        raise ValueError(f"--set: expected key=value, got {text!r}")
-    if value.strip().lower() in ("true", "false"):  # TOML knows neither True, as Python writes it, nor TRUE
-        return key, value.strip().lower() == "true"
-    try:
-        return key, tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
-        return key, value
 
 
 def parse_devices(text: str) -> int | str:

@@ -5,11 +5,14 @@ import shlex
 import subprocess
 from collections.abc import Iterator
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from rtx.tasks import task_by_name
 from rtx.training.ledger import LEDGER, Result, read_result
-from rtx.training.recipe import load_recipe, recipe_names
+from rtx.training.rebuild import check_sizes
+from rtx.training.recipe import load_recipe, parse_setting, recipe_names
 
 HERE = Path(__file__).parents[1]
 
@@ -17,8 +20,8 @@ HERE = Path(__file__).parents[1]
 def audit(ledger: Path = LEDGER) -> list[str]:
     """A sentence for each fault of each file: none, if every number can be traced and run again.
 
-    A file must be whole and name a row of a recipe, a clean commit of this repository's history, the data that the
-    recipe's task has today, and the command that makes it.
+    A file must be whole and name a row of a recipe, a clean commit of this repository's history, the command that makes
+    it, and the data that the task of recipe and command has today.
     """
     return [f"{path}: {fault}" for path in sorted(ledger.glob("**/*.json")) for fault in _faults(path)]
 
@@ -37,8 +40,13 @@ def _faults(path: Path) -> Iterator[str]:
     if not (math.isfinite(result.validation) and math.isfinite(result.test) and result.epoch >= 1):
         yield "its numbers are not finite, or its epoch is below 1"
     yield from _commit(result)
-    yield from _data(result)
-    yield from _command(result)
+    try:
+        words = shlex.split(result.command)
+    except ValueError as error:
+        yield f"its command cannot be read ({error}): {result.command}"
+        return
+    yield from _command(result, words)
+    yield from _data(result, words)
 
 
 def _commit(result: Result) -> Iterator[str]:
@@ -62,17 +70,34 @@ def is_in_history(commit: str) -> bool | None:
     return git("merge-base", "--is-ancestor", commit, "HEAD").returncode == 0 if whole else None
 
 
-def _data(result: Result) -> Iterator[str]:
-    variants = load_recipe(result.recipe).variants
-    variant = result.variant.split("+")[0]
-    plan = load_recipe(result.recipe).plan(result.model, variant if variant in variants else None, scale=result.scale)
-    expected = task_by_name(plan.task, **plan.task_arguments).sha256()
+def _data(result: Result, words: list[str]) -> Iterator[str]:
+    recipe, variant = load_recipe(result.recipe), result.variant.split("+")[0]
+    known = variant if variant in recipe.variants else None
+    try:
+        plan = recipe.plan(result.model, known, _overrides(words), result.scale)
+        expected = task_by_name(plan.task, **plan.task_arguments).sha256()
+    except (OSError, TypeError, ValueError) as error:
+        yield f"its data cannot be told: {error}"
+        return
     if result.data_sha256 != expected:
         yield f"its data has the checksum {result.data_sha256}, today's is {expected}"
 
 
-def _command(result: Result) -> Iterator[str]:
-    words = shlex.split(result.command)
+def _overrides(words: list[str]) -> dict[str, Any]:
+    """What a command sets. The file it stands in may be anybody's: no size of it may cost much, no device be read.
+
+    Raises:
+        ValueError: if it is not `key=value`, too large, or a path to what is no file.
+    """
+    given = [setting for word, setting in pairwise(words) if word == "--set"]
+    overrides = dict(map(parse_setting, given if words[1:2] == ["train"] else []))  # a sweep's are lists
+    check_sizes("--set", overrides)
+    if "path" in overrides and not Path(str(overrides["path"])).is_file():
+        raise ValueError(f"path: expected a file, found none at {overrides['path']}")
+    return overrides
+
+
+def _command(result: Result, words: list[str]) -> Iterator[str]:
     if words[:1] != ["rtx"] or words[1:2] not in (["train"], ["sweep"]):
         yield f"its command is none of ours: {result.command}"
     elif words[2:4] != [result.recipe, result.model]:

@@ -133,6 +133,23 @@ def as_setting(key: str, value: Any) -> str:
     return f"{key}={str(value).lower() if isinstance(value, bool) else value}"
 
 
+def parse_setting(text: str) -> tuple[str, Any]:
+    """`key=value`, the value read as TOML reads it (numbers, true, lists), else as text; true and false in any case.
+
+    Raises:
+        ValueError: if there is no `=`.
+    """
+    key, equals, value = text.partition("=")
+    if not equals or not key or not value:
+        raise ValueError(f"--set: expected key=value, got {text!r}")
+    if value.strip().lower() in ("true", "false"):  # TOML knows neither True, as Python writes it, nor TRUE
+        return key, value.strip().lower() == "true"
+    try:
+        return key, tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return key, value
+
+
 def as_typed_together(point: Mapping[str, Any]) -> str:
     """Several settings, as `as_setting` has each, with a blank between them."""
     return " ".join(as_setting(key, value) for key, value in point.items())

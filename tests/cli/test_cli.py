@@ -15,9 +15,10 @@ from rich.markup import render
 from typer.main import get_command
 
 from rtx.cli import app, main
-from rtx.cli.train import Scale, as_typed, parse_setting
+from rtx.cli.train import Scale, as_typed
 from rtx.models import MODELS, TRANSLATORS, WHOLE
 from rtx.models.cards import CARDS
+from rtx.training.recipe import parse_setting
 
 NAMES = ("list", "data", "data fetch", "data check", "train", "sweep", "evaluate", "generate", "translate", "table")
 NAMES += ("ledger check", "ledger fill", "class make", "class grade")

@@ -1,16 +1,21 @@
 """The ledger holds no number without what stands behind it."""
 
+import hashlib
 import json
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from rtx.tasks import task_by_name
 from rtx.training import audit as audits
 from rtx.training.audit import audit, is_in_history
+from rtx.training.recipe import parse_setting
 
 ROOT = Path(__file__).parents[2]
+SET = "rtx train nottingham gru --seed 0 --set "
 
 
 def test_the_ledger_has_no_fault():
@@ -37,6 +42,12 @@ def damaged(tmp_path):
         ({"model": "lstm"}, "its command makes another row: rtx train nottingham gru"),
         ({"model": "perceptron"}, "no recipe has a row 'perceptron' of 'nottingham'"),
         ({"command": "python train.py"}, "its command is none of ours: python train.py"),
+        ({"command": "rtx train 'nottingham"}, "its command cannot be read (No closing quotation): rtx train 'nott"),
+        ({"command": "rtx sweep mnist gru --set d_model=3,4"}, "its command makes another row: rtx sweep mnist gru"),
+        ({"command": SET + "d_modl=3"}, "its data cannot be told: key: 'd_modl' is unknown"),
+        ({"command": SET + "d_model"}, "its data cannot be told: --set: expected key=value, got 'd_model'"),
+        ({"command": SET + "limit=99999999"}, "its data cannot be told: --set: expected limit to be a word or a numbe"),
+        ({"scale": "huge"}, "its data cannot be told: scale: 'huge' is unknown, allowed are full"),
         ({"test": float("nan")}, "its numbers are not finite"),
         ({"more": 1}, "expected the keys of a run, missing or unknown: "),
     ],
@@ -48,6 +59,53 @@ def test_each_fault_is_named_with_its_file(damaged, change, fault):
     path.write_text(json.dumps(unsealed | change))
     (found,) = audit(path.parents[1])
     assert found.startswith(f"{path}: {fault}")
+
+
+@pytest.fixture
+def of_settings(damaged):
+    """Writes a run of the quick scale that was made with some settings on other data than without; gives the ledger."""
+    path, content = damaged
+
+    def write(recipe, row, data_sha256, *settings):
+        words = [
+            "rtx",
+            "train",
+            recipe,
+            row,
+            "--scale",
+            "quick",
+            *(word for one in settings for word in ("--set", one)),
+        ]
+        like = {key: value for key, value in content.items() if key != "sha256"}
+        made = {"recipe": recipe, "model": row, "variant": "+".join(["any", *settings]), "scale": "quick"}
+        made |= {"data_sha256": data_sha256, "command": shlex.join(words)}
+        path.unlink()
+        folder = path.parents[1] / recipe
+        folder.mkdir()
+        (folder / path.name).write_text(json.dumps(like | made))
+        return path.parents[1]
+
+    return write
+
+
+def test_data_of_another_size_or_text_are_told_from_other_data(of_settings, tmp_path):
+    story = tmp_path / "it's mine.txt"
+    story.write_text("the cat sat on the mat. " * 20)
+    of_text = hashlib.sha256(story.read_bytes()).hexdigest()
+    assert audit(of_settings("ptb-char", "gru", of_text, f"path={story}")) == []
+    story.write_text("the dog sat on the mat. " * 20)
+    (fault,) = audit(tmp_path)
+    assert f"its data has the checksum {of_text}, today's is " in fault
+    story.unlink()
+    (fault,) = audit(tmp_path)
+    assert fault.endswith(f"its data cannot be told: path: expected a file, found none at {story}")
+
+
+@pytest.mark.parametrize("setting", ["size=200", "vocabulary=120"])
+def test_data_are_those_of_the_commands_settings(of_settings, setting):
+    key, value = parse_setting(setting)
+    ours = task_by_name("dates", **{"size": 600, key: value}).sha256()
+    assert audit(of_settings("multi30k", "baseline", ours, "size=600", setting)) == []
 
 
 def test_a_number_that_was_changed_is_named(damaged):
