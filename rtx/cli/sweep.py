@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from rtx.cli.train import (
+    WHOSE,
     Epochs,
     HowMuch,
     MaxTime,
@@ -33,7 +34,9 @@ from rtx.training.recipe import as_setting, load_recipe, parse_setting
 if TYPE_CHECKING:
     from optuna import Study
 
-Values = Annotated[list[str] | None, typer.Option("--set", help="key=a,b,c, or key=a for all; may be repeated.")]
+Values = Annotated[
+    list[str] | None, typer.Option("--set", help=f"key=a,b,c, or key=a for all; may be repeated. {WHOSE}")
+]
 Show = Annotated[bool, typer.Option("--show", help="Only print what has been run.")]
 Test = Annotated[bool, typer.Option("--test", help="At the end, test the best, once, and add it to the ledger.")]
 

@@ -18,7 +18,7 @@ from rtx.cli import app, main
 from rtx.cli.train import Scale, as_typed
 from rtx.models import MODELS, TRANSLATORS, WHOLE
 from rtx.models.cards import CARDS
-from rtx.training.recipe import parse_setting
+from rtx.training.recipe import load_recipe, parse_setting
 
 NAMES = ("list", "data", "data fetch", "data check", "train", "sweep", "evaluate", "generate", "translate", "table")
 NAMES += ("ledger check", "ledger fill", "class make", "class grade")
@@ -70,6 +70,17 @@ def test_help_shows_every_word_of_its_texts(rtx):
     eaten = [text for text in texts(get_command(app)) if text and render(text).plain != text.replace("[\\", "[")]
     assert eaten == []  # what stands in brackets would be a style
     assert "A TOML file of [[runs]]," in rtx("ledger", "fill", "--help").stdout
+
+
+def test_help_says_whose_a_setting_is_that_model_and_training_share(rtx):
+    for verb in ("train", "sweep"):
+        told = re.sub(r"[\s│]+", " ", rtx(verb, "--help").stdout)
+        assert "A name that several know is the model's, else the data's." in told
+    shared = {"order": ("multi30k", "ho-rnn", 2), "clip": ("nottingham", "transformer", 2)}
+    for key, (recipe, row, value) in shared.items():
+        plain = load_recipe(recipe).plan(row)
+        changed = load_recipe(recipe).plan(row, overrides={key: value})
+        assert changed.hyperparameters == plain.hyperparameters | {key: value} and changed.settings == plain.settings
 
 
 def test_list_names_models_tasks_and_recipes(rtx):
