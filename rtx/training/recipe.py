@@ -73,18 +73,18 @@ class Recipe:
         Raises:
             ValueError: for an unknown row, variant, scale or key (the nearest is suggested), or a bad value.
         """
-        printed = self._row(row)
         variant = check_choice("variant", self.default_variant if variant is None else variant, self.variants)
         check_choice("scale", scale, ["full", *self.scales])
+        given = dict(overrides or {})
         settings, changes = dict(self.variants[variant]), dict(self.scales.get(scale, {}))
+        printed = self._row(row)
         own_task = printed.get("task", self.task)
         of_variant = settings.pop("task", own_task)
         task = changes.pop("task", of_variant)
-        arguments = dict(printed.get("task_arguments", {}))
-        of_task = task_arguments(task)
+        arguments, of_task = dict(printed.get("task_arguments", {})), task_arguments(task)
         model = printed.get("model", row)
         hyperparameters = {k: v for k, v in printed.items() if k not in NOT_OF_THE_MODEL}
-        recurrent = {**hyperparameters, **(overrides or {})}.get("recurrent", "lstm")
+        recurrent = (hyperparameters | given).get("recurrent", "lstm")
         known = hyperparameter_names(model, task_by_name(task).per, recurrent)
         for one in (settings, changes):  # each may change every row whose model has the argument
             one.pop("sweep", None)
@@ -94,20 +94,17 @@ class Recipe:
         settings |= changes
         if task != own_task:  # the other task's arguments may be none of this one's
             arguments = {k: v for k, v in arguments.items() if k in of_task}
-        train = [f.name for f in fields(Settings)]
         own = asdict(Settings(**settings)) | arguments | hyperparameters
-        for key, value in (overrides or {}).items():
-            check_choice("key", key, [*known, *of_task, *train])
+        for key, value in given.items():
+            check_choice("key", key, [*known, *of_task, *(f.name for f in fields(Settings))])
             (hyperparameters if key in known else arguments if key in of_task else settings)[key] = value
         chosen = Settings(**settings)
         if chosen.carry and "context" in of_task:  # what came before is in the state
-            if (overrides or {}).get("context", 0) != 0:
-                raise ValueError(f"context: expected 0 where a text is carried, got {arguments['context']!r}")
+            if given.get("context", 0) != 0:
+                raise ValueError(f"context: expected 0 where a text is carried, got {given['context']!r}")
             arguments["context"] = 0
-        # what the row has anyway is no change: one and the same run has one name
-        told = sorted((k, v) for k, v in (overrides or {}).items() if k not in own or own[k] != v)
-        changed = "".join(f"+{as_setting(k, v)}" for k, v in told)
-        return Plan(self, row, model, task, variant + changed, scale, hyperparameters, chosen, arguments)
+        name = variant + _changes(given, own)
+        return Plan(self, row, model, task, name, scale, hyperparameters, chosen, arguments)
 
     def _row(self, row: str) -> dict[str, Any]:
         return self.models[check_choice("model", row, self.models)]
@@ -126,6 +123,12 @@ class Plan:
     hyperparameters: dict[str, Any]
     settings: Settings
     task_arguments: dict[str, Any] = field(default_factory=dict)
+
+
+def _changes(given: Mapping[str, Any], own: Mapping[str, Any]) -> str:
+    """What of the settings given a row does not have anyway: one and the same run has one name."""
+    told = sorted((key, value) for key, value in given.items() if key not in own or own[key] != value)
+    return "".join(f"+{as_setting(key, value)}" for key, value in told)
 
 
 def as_setting(key: str, value: Any) -> str:
