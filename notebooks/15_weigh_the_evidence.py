@@ -205,10 +205,10 @@ checks.spreads_apart(spreads_apart)
 # ## 5. Claims on trial
 #
 # The rule here takes full runs of at least three seeds. That one model is ahead of others **holds** if it is ahead of each,
-# by more than both spreads together, and **fails** if one of them is ahead of it by as much. What is said of one model
-# alone, such as the epochs that it needs, holds if every seed bears it out. With less a claim stays **open**, and the numbers
-# only *lean*. The table is computed from the ledger as it is. Two claims need no runs: arithmetic settles that of paths, and
-# `make bench` times that of time.
+# by more than both spreads together, and **fails** if one of them is ahead of it by as much. That something is not needed
+# holds unless what has it is ahead by as much. What is said of one model alone, such as the epochs that it needs, holds if
+# every seed bears it out. With less a claim stays **open**, and the numbers only *lean*. The table is computed from the
+# ledger as it is. Two claims need no runs: arithmetic settles that of paths, and `make bench` times that of time.
 
 # %%
 from html import escape

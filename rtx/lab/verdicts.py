@@ -1,8 +1,9 @@
 """How the ledger judges a claim, by its numbers and by nothing else.
 
 They take full runs of at least three seeds. That one model is ahead of others holds if it is ahead of each, by more
-than both spreads together, and fails if one of them is ahead of it by as much; what is said of one model alone holds if
-every seed bears it out. With less a claim stays open, and the sentence says which way the runs that there are lean.
+than both spreads together, and fails if one of them is ahead of it by as much; that something is not needed holds
+unless what has it is ahead by as much; what is said of one model alone holds if every seed bears it out. With less a
+claim stays open, and the sentence says which way the runs that there are lean.
 """
 
 import json
@@ -85,6 +86,27 @@ def needs(recipe: str, row: str, *changes: str) -> Callable[[Path], Finding]:
         highest = task_by_name(loaded.task).test_best == "max"
         missing = [change for change in changes if change not in rest]
         return _compared(row, groups[loaded.default_variant], rest, missing, highest)
+
+    return judge
+
+
+def no_worse(recipe: str, one: str, other: str) -> Callable[[Path], Finding]:
+    """Whether a row does without what another has: it holds unless that is ahead by more than both spreads together."""
+
+    def judge(results: Path) -> Finding:
+        loaded = load_recipe(recipe)
+        task = task_by_name(loaded.task)
+        groups = cells(loaded, results)
+        found = _under_one_budget(groups, [one, other], max if task.best == "max" else min)
+        if len(found) < 2:
+            return Finding(OPEN, "not run")
+        mine, theirs = found[one], found[other]
+        how = f"{_budget(mine[0])}, {_seeds(mine, theirs)}"
+        said = f"{one} {_spread(mine)}; {other} {_spread(theirs)} ({how})"
+        behind = _by_more_than_spread(theirs, mine, task.test_best == "max")
+        if not (_settles(mine) and _settles(theirs)):
+            return Finding(OPEN, f"{said}: leans {'against' if behind else 'for'} it")
+        return Finding(FAILS if behind else HOLDS, said)
 
     return judge
 

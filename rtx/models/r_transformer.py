@@ -1,4 +1,4 @@
-"""R-Transformer: local recurrence below, attention to the whole past above, no positions anywhere.
+"""R-Transformer: local recurrence below, attention to the whole past above, no positions unless asked for.
 
 Wang et al. (2019), R-Transformer: Recurrent Neural Network Enhanced Transformer, Eq. 8.
 """
@@ -6,9 +6,11 @@ Wang et al. (2019), R-Transformer: Recurrent Neural Network Enhanced Transformer
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from rtx.nn import FeedForward, LocalRNN, MultiHeadAttention, Residual
-from rtx.nn.state import State, step_through
-from rtx.nn.validate import check_count, check_positive, check_sequence, check_step
+from rtx.nn import FeedForward, LocalRNN, MultiHeadAttention, Residual, sinusoidal_positions
+from rtx.nn.state import State, step_through, steps_so_far
+from rtx.nn.validate import check_choice, check_count, check_positive, check_sequence, check_step
+
+POSITIONS = ("none", "sinusoidal")
 
 
 class RTransformer(nn.Module):
@@ -29,6 +31,8 @@ class RTransformer(nn.Module):
         norm: "post" is Eq. 8; "pre" is the order of the authors' code, x + sublayer(LayerNorm(x)). Their
             LayerNorm divides by the unbiased deviation: the same function, its gain scaled by √(1 - 1/D), but for
             the place of ε.
+        position: "none" is the paper's; "sinusoidal" adds sines and cosines of the position to the input, the test of
+            its claim that none are needed. `step` counts positions by attention's cache, so it needs heads.
 
     Raises:
         ValueError: if an argument is out of its range.
@@ -44,10 +48,13 @@ class RTransformer(nn.Module):
         local_layers: int = 1,
         dropout: float = 0.0,
         norm: str = "post",
+        position: str = "none",
     ) -> None:
         super().__init__()
         check_positive("layers", layers)
         check_count("local_layers", local_layers), check_count("heads", heads)
+        check_choice("position", position, POSITIONS if heads else POSITIONS[:1])
+        self.positions, self.local_layers = position == "sinusoidal", local_layers
 
         def block() -> nn.Sequential:
             # Eq. (8), bottom to top
@@ -68,7 +75,7 @@ class RTransformer(nn.Module):
             ValueError: if `x` has the wrong rank, width, dtype or device, or is empty.
         """
         check_sequence("x", x, self.d_model, like=next(self.parameters()))
-        return self.blocks(x)
+        return self.blocks(x + sinusoidal_positions(x.shape[1], self.d_model, x) if self.positions else x)
 
     def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
         """One position of a stream: each LocalRNN remembers a window, each attention the keys and values so far.
@@ -77,4 +84,6 @@ class RTransformer(nn.Module):
             ValueError: if `x` is not (B, D), or `state` is another model's or batch's.
         """
         check_step("x", x, self.d_model, like=next(self.parameters()))
+        if self.positions:
+            x = x + sinusoidal_positions(1, self.d_model, x, steps_so_far(state, self.local_layers))
         return step_through((sublayer for block in self.blocks for sublayer in block.children()), x, state)

@@ -4,14 +4,12 @@ Vaswani et al. (2017), Attention Is All You Need; Shaw et al. (2018), Self-Atten
 Representations; the baseline of Wang et al. (2019), Tables 1-4.
 """
 
-from typing import Any
-
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from rtx.nn import FeedForward, MultiHeadAttention, RelativeAttention, Residual, sinusoidal_positions
-from rtx.nn.state import State, step_through
+from rtx.nn.state import State, step_through, steps_so_far
 from rtx.nn.validate import check_choice, check_positive, check_sequence, check_step
 
 POSITIONS = ("sinusoidal", "learned", "relative", "none")
@@ -83,7 +81,7 @@ class Transformer(nn.Module):
                 positions has come to its end.
         """
         check_step("x", x, self.d_model, like=next(self.parameters()))
-        start = _steps_so_far(state) if self.position in ("sinusoidal", "learned") else 0  # a fixed cache cannot say
+        start = steps_so_far(state) if self.position in ("sinusoidal", "learned") else 0  # a fixed cache cannot say
         placed = self.dropout(self._placed(x[:, None], start).squeeze(1))
         return step_through((sublayer for block in self.blocks for sublayer in block.children()), placed, state)
 
@@ -97,8 +95,3 @@ class Transformer(nn.Module):
         if self.position == "sinusoidal":
             return x + sinusoidal_positions(x.shape[1], self.d_model, x, start)
         return x
-
-
-def _steps_so_far(state: Any) -> int:
-    """How many positions a stream has read: what its lowest attention has cached."""
-    return getattr(state[0], "length", 0) if isinstance(state, tuple) and state else 0

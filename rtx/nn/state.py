@@ -205,6 +205,11 @@ def split(state: State | None, layers: int) -> tuple[Any, ...]:
     return found
 
 
+def steps_so_far(state: Any, attention: int = 0) -> int:
+    """How many positions a stream of layers has read: what the layer of that number, an attention, has cached."""
+    return getattr(state[attention], "length", 0) if isinstance(state, tuple) and len(state) > attention else 0
+
+
 def step_through(
     layers: Iterable[nn.Module], x: Float[Tensor, "B D"], state: State | None
 ) -> tuple[Float[Tensor, "B D"], State]:

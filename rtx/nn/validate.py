@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from numbers import Real
 
 import torch
 from torch import Tensor, nn
@@ -30,8 +31,8 @@ def check_count(name: str, value: int) -> int:
 
 
 def is_number(value: object) -> bool:
-    """Whether it is one: text cannot be compared, and Python counts true and false among the numbers."""
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    """Whether it is one, NumPy's too: text cannot be compared, and Python counts true and false among the numbers."""
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def check_fraction(name: str, value: float) -> float:

@@ -7,7 +7,7 @@ import pytest
 
 from rtx.lab.claims import CLAIMS, judged, order_blind
 from rtx.lab.errata import Evidence
-from rtx.lab.verdicts import as_fast, better, breaks, needs, solves, within
+from rtx.lab.verdicts import as_fast, better, breaks, needs, no_worse, solves, within
 from rtx.tasks import task_by_name
 from rtx.tasks.toy.temporal_order import CLASSES
 from rtx.training.ledger import read_results, write_result
@@ -133,6 +133,16 @@ def test_a_part_is_needed_if_three_seeds_without_it_are_worse(put, tmp_path):
         put("r-transformer", 3.5, seed, variant="adam+heads=0")
     assert found("heads=0").verdict == "holds"
     assert found("window=12").verdict == "fails"
+
+
+@pytest.mark.parametrize(("told", "verdict"), [(8.0, "fails"), (8.28, "holds"), (8.9, "holds")])
+def test_what_is_not_needed_is_needed_if_it_helps_by_more_than_the_spreads(put, tmp_path, told, verdict):
+    judge = no_worse("ablations", "window-6", "sinusoids")
+    assert judge(tmp_path).sentence == "not run"
+    for seed in range(3):
+        put("window-6", 8.3 + seed / 50, seed, recipe="ablations")
+        put("sinusoids", told + seed / 50, seed, recipe="ablations")
+        assert judge(tmp_path).verdict == (verdict if seed == 2 else "open")
 
 
 def test_where_higher_is_better_the_higher_wins(put, tmp_path):

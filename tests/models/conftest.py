@@ -11,6 +11,7 @@ from rtx.tasks.build import hyperparameter_names
 SMALL = {"d_model": 8, "layers": 2, "heads": 2, "window": 4, "segment": 4, "memory": 6, "d_hidden": 12}
 VARIANTS: dict[str, tuple[str, dict[str, object]]] = {name: (name, {}) for name in sorted(MODELS)} | {
     "r-transformer-lstm-pre": ("r-transformer", {"cell": "lstm", "norm": "pre", "local_layers": 2}),
+    "r-transformer-sinusoids": ("r-transformer", {"position": "sinusoidal"}),
     "r-transformer-no-attention": ("r-transformer", {"heads": 0}),
     "r-transformer-no-local": ("r-transformer", {"local_layers": 0}),
     "transformer-relative": ("transformer", {"position": "relative", "clip": 3}),

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+import rtx
 from rtx.models import Transformer
 from rtx.models.transformer import POSITIONS
 from rtx.nn import naive
@@ -44,6 +45,20 @@ def test_sinusoidal_and_learned_positions_are_added_to_the_input():
     torch.testing.assert_close(sinusoidal(x), plain(x + naive.sinusoidal_positions(12, 8)), rtol=0, atol=1e-10)
     torch.testing.assert_close(learned(x), plain(x + learned.table), rtol=0, atol=1e-10)
     assert [name for name, _ in plain.named_parameters() if "table" in name] == []
+
+
+def test_an_r_transformer_has_no_positions_unless_asked_for():
+    x = inputs()
+    plain, told = (
+        rtx.RTransformer(8, 2, 2, 3, local_layers=2, **{"position": name} if name else {})
+        for name in ("", "sinusoidal")
+    )
+    told.load_state_dict(plain.double().state_dict())
+    expected = plain(x + naive.sinusoidal_positions(12, 8))
+    torch.testing.assert_close(told.double()(x), expected, rtol=0, atol=1e-10)
+    torch.testing.assert_close(stream(told, x)[0], expected, rtol=0, atol=1e-10)
+    with pytest.raises(ValueError, match="position: 'sinusoidal' is unknown"):
+        rtx.RTransformer(8, 2, 0, 3, position="sinusoidal")
 
 
 @pytest.mark.parametrize("position", POSITIONS)
