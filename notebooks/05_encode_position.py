@@ -294,7 +294,7 @@ backbones = {
     "none": make("none"),
     "sinusoids": make("sinusoidal"),
     "learned": make("learned", max_length=96),
-    "Shaw, k = 8": make("relative", clip=8),
+    "Shaw, k = 8": make("relative", max_distance=8),
     "Transformer-XL": rtx.TransformerXL(32, layers=1, heads=2, segment=96, memory=0),
     "R-Transformer": rtx.RTransformer(32, layers=1, heads=2, window=4),
 }

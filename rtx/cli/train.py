@@ -26,7 +26,7 @@ class Scale(StrEnum):
     full = "full"
 
 
-WHOSE = "A name that several know is the model's, else the data's."  # as `order` and `clip` are
+WHOSE = "A name that several know is the model's, else the data's."  # as `order` is, HO-RNN's
 
 Variant = Annotated[str | None, typer.Option(help="One of the recipe's variants; its default if not given.")]
 HowMuch = Annotated[Scale, typer.Option(help="quick: a minute; cpu: an hour on one core; full: the paper's.")]

@@ -27,7 +27,7 @@ class Transformer(nn.Module):
         position: "sinusoidal" adds sines and cosines of the position to the input; "learned" adds a row of a table;
             "relative" gives each attention Shaw's tables of clipped distances; "none" adds nothing.
         max_length: rows of the table of "learned" positions, and so the longest sequence. The others have none.
-        clip: k of "relative", the greatest distance with vectors of its own; farther keys share its vectors.
+        max_distance: k of "relative", the greatest distance with vectors of its own; farther keys share its vectors.
 
     Raises:
         ValueError: if an argument is out of its range.
@@ -42,15 +42,16 @@ class Transformer(nn.Module):
         norm: str = "post",
         position: str = "sinusoidal",
         max_length: int = 512,
-        clip: int = 16,
+        max_distance: int = 16,
     ) -> None:
         super().__init__()
-        check_positive("layers", layers), check_positive("max_length", max_length), check_positive("clip", clip)
+        check_positive("layers", layers)
+        check_positive("max_length", max_length), check_positive("max_distance", max_distance)
         self.position = check_choice("position", position, POSITIONS)
 
         def attention() -> MultiHeadAttention:
             if position == "relative":
-                return RelativeAttention(d_model, heads, clip, dropout)
+                return RelativeAttention(d_model, heads, max_distance, dropout)
             return MultiHeadAttention(d_model, heads, dropout)
 
         def block() -> nn.Sequential:

@@ -30,7 +30,7 @@ OPTIONS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "norm": NORMS,
         "position": st.sampled_from(["sinusoidal", "learned", "relative", "none"]),
         "max_length": st.integers(1, 12),
-        "clip": few,
+        "max_distance": few,
     },
     "transformer-xl": {
         "segment": st.integers(1, 5),

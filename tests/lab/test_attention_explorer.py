@@ -19,7 +19,7 @@ def unpacked(found: dict[str, Any]) -> np.ndarray:
 
 BACKBONES = {
     "R-Transformer": rtx.RTransformer(12, 2, 3, window=4),
-    "relative": rtx.Transformer(12, 2, 3, position="relative", clip=2),
+    "relative": rtx.Transformer(12, 2, 3, position="relative", max_distance=2),
     "Transformer-XL": rtx.TransformerXL(12, 2, 3, segment=4, memory=3),
     "Griffin": rtx.Griffin(12, layers=3, heads=3, window=4),
 }

@@ -14,7 +14,7 @@ VARIANTS: dict[str, tuple[str, dict[str, object]]] = {name: (name, {}) for name 
     "r-transformer-sinusoids": ("r-transformer", {"position": "sinusoidal"}),
     "r-transformer-no-attention": ("r-transformer", {"heads": 0}),
     "r-transformer-no-local": ("r-transformer", {"local_layers": 0}),
-    "transformer-relative": ("transformer", {"position": "relative", "clip": 3}),
+    "transformer-relative": ("transformer", {"position": "relative", "max_distance": 3}),
     "transformer-learned": ("transformer", {"position": "learned", "max_length": 12_000}),
     "mc-rnn-gru-per-gate-clipped": ("mc-rnn", {"cell": "gru", "mapping": "per-gate", "start": "clipped"}),
     "ho-rnn-gated": ("ho-rnn", {"pooling": "gated"}),

@@ -11,7 +11,7 @@ from rtx.nn import naive
 
 def model(position: str, clip: int = 12, layers: int = 2, norm: str = "post") -> Transformer:
     torch.manual_seed(0)
-    return Transformer(8, layers, 2, norm=norm, position=position, clip=clip, max_length=12).double().eval()
+    return Transformer(8, layers, 2, norm=norm, position=position, max_distance=clip, max_length=12).double().eval()
 
 
 def stream(run: torch.nn.Module, x: torch.Tensor, state=None) -> tuple[torch.Tensor, object]:
