@@ -145,16 +145,16 @@ print(f"chosen by the test, it is {-by_test:.1f} below it: better than the truth
 from rtx.training.recipe import load_recipe, recipe_names
 
 swept = {run.model: run.chosen_from for run in read_results("jsb", RESULTS) if run.chosen_from}
-scores = {m: {float(tried.split("=")[1]): nll for tried, nll in swept[m].items()} for m in load_recipe("jsb").models}
+by_model = {m: {float(tried.split("=")[1]): nll for tried, nll in swept[m].items()} for m in load_recipe("jsb").models}
 fig, ax = plt.subplots(figsize=(6.4, 3))
-for number, (name, by_rate) in enumerate(scores.items()):
-    ax.plot(list(by_rate), list(by_rate.values()), "o-", color=plots.COLOURS[number], label=name)
+for number, (name, tried_at) in enumerate(by_model.items()):
+    ax.plot(list(tried_at), list(tried_at.values()), "o-", color=plots.COLOURS[number], label=name)
 ax.set(xscale="log", xlabel="learning rate", ylabel="validation NLL (nats per frame)", title="each model has a rate of its own")
 ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
 plt.show()
 for rate in (0.0005, 0.002):
-    print(f"at {rate:g}, the best first:", ", ".join(sorted(scores, key=lambda name: scores[name][rate])))
-print("each at its own best:", ", ".join(sorted(scores, key=lambda name: min(scores[name].values()))))
+    print(f"at {rate:g}, the best first:", ", ".join(sorted(by_model, key=lambda name: by_model[name][rate])))
+print("each at its own best:", ", ".join(sorted(by_model, key=lambda name: min(by_model[name].values()))))
 
 # %% [markdown]
 # ## 4. A difference and a spread
@@ -274,7 +274,7 @@ HTML(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
 # stops when it has, too, and lies at 100 % by design.
 
 # %%
-from rtx.lab.verdicts import unchanged
+from rtx.lab.comparable import unchanged
 from rtx.training.table import cells as ledger_cells
 
 found = []

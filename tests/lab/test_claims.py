@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from rtx.lab.claims import CLAIMS, judged, order_blind
+from rtx.lab.claims import CLAIMS, judged
+from rtx.lab.claims.ff_attention import order_blind
 from rtx.lab.errata import Evidence
 from rtx.lab.verdicts import as_fast, better, breaks, needs, no_worse, solves, within
 from rtx.tasks import task_by_name

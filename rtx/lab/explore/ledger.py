@@ -6,9 +6,9 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from rtx.lab.comparable import is_full, unchanged
 from rtx.lab.explore.page import Page
 from rtx.lab.plots import COLOURS, new_figure
-from rtx.lab.verdicts import is_full, unchanged
 from rtx.tasks import task_by_name
 from rtx.training import table as tables
 from rtx.training.ledger import LEDGER

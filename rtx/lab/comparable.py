@@ -1,0 +1,110 @@
+"""Which runs of the ledger may be held beside each other, and how their scores are said."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from statistics import mean, stdev
+
+from rtx.training.ledger import Result
+from rtx.training.recipe import Recipe
+
+SEEDS = 3  # at least, for a verdict
+TRAINING = ("learning_rate", "epochs", "seconds")  # settings that leave a row its model and data
+
+
+def unchanged(run: Result) -> bool:
+    """Whether it was the model and the data of its row: nothing was set but what `TRAINING` names."""
+    return set(re.findall(r"\+(\w+)=", run.variant)) <= set(TRAINING)
+
+
+def is_full(run: Result) -> bool:
+    """Whether it was trained at the papers' size and to the end of its recipe."""
+    return run.scale == "full" and run.budget is None
+
+
+def settles(runs: Sequence[Result]) -> bool:
+    """Whether so many runs are enough for a verdict: full ones of at least `SEEDS` seeds."""
+    return is_full(runs[0]) and len(runs) >= SEEDS
+
+
+def counts(run: Result, variant: str | None) -> bool:
+    """Whether it is of that variant, or, if none is given, of any that makes the models equal in nothing."""
+    wanted = variant_of(run) == variant if variant else not run.variant.startswith("same-")
+    return wanted and unchanged(run)
+
+
+def variant_of(run: Result) -> str:
+    """Its variant, without the settings that were changed, such as a rate."""
+    return run.variant.split("+")[0]
+
+
+def of_variant(recipe: Recipe, row: str, groups: list[list[Result]], variant: str | None) -> list[list[Result]]:
+    """A row's runs, where a variant leaves the row as it is by the name of that variant: they are its runs, too."""
+    own = recipe.default_variant
+    if variant is None or replace(recipe.plan(row, variant), variant=own) != recipe.plan(row):
+        return groups
+
+    def renamed(run: Result) -> Result:
+        return replace(run, variant=run.variant.replace(own, variant, 1)) if variant_of(run) == own else run
+
+    return [[renamed(run) for run in runs] for runs in groups]
+
+
+def has(runs: Sequence[Result], detail: str | None) -> bool:
+    """Whether all runs measured that detail, if one is given."""
+    return detail is None or all(detail in run.details for run in runs)
+
+
+def scored(runs: list[Result], detail: str | None) -> list[Result]:
+    """The runs with that detail as their test score, if one is given."""
+    return runs if detail is None else [replace(run, test=run.details[detail]) for run in runs]
+
+
+def under_one_budget(
+    found: dict[str, list[list[Result]]], rows: Sequence[str], best: Callable[..., list[Result]]
+) -> dict[str, list[Result]]:
+    """Of each row the runs under the variant, scale and budget that most of the rows share, full ones first.
+
+    Where a row was run with several rates, those that validated `best`, `max` or `min`.
+    """
+    groups: dict[tuple[str, str, str], dict[str, list[Result]]] = {}
+    for row in rows:
+        for runs in found[row]:
+            first = runs[0]
+            shared = groups.setdefault((variant_of(first), first.scale, first.budget or ""), {})
+            shared[row] = best((runs, *([shared[row]] if row in shared else [])), key=mean_validation)
+    return max(groups.values(), key=lambda one: (len(one), is_full(next(iter(one.values()))[0])), default={})
+
+
+def by_more_than_spread(mine: Sequence[Result], other: Sequence[Result], highest: bool) -> bool:
+    """Whether the one is ahead of the other by more than the standard deviations of both together."""
+    gap = mean_test(mine) - mean_test(other) if highest else mean_test(other) - mean_test(mine)
+    return gap > sum(stdev([run.test for run in runs]) if len(runs) > 1 else 0.0 for runs in (mine, other))
+
+
+def mean_test(runs: Sequence[Result]) -> float:
+    """The mean of their test scores."""
+    return mean(run.test for run in runs)
+
+
+def mean_validation(runs: Sequence[Result]) -> float:
+    """The mean of their validation scores."""
+    return mean(run.validation for run in runs)
+
+
+def spread(runs: Sequence[Result], digits: int = 2) -> str:
+    """Mean ± standard deviation of their test scores, of one run its score."""
+    tests = [run.test for run in runs]
+    middle = f"{mean(tests):.{digits}f}"
+    return f"{middle} ± {stdev(tests):.{digits}f}" if len(tests) > 1 else middle
+
+
+def budget(run: Result) -> str:
+    """How far it was trained, in words."""
+    return "full budget" if is_full(run) else ", ".join(filter(None, (f"scale {run.scale}", run.budget)))
+
+
+def seeds(*groups: Sequence[Result]) -> str:
+    """How many seeds the groups have, the fewest and the most."""
+    fewest, most = min(map(len, groups)), max(map(len, groups))
+    return f"{fewest} to {most} seeds" if fewest < most else f"{most} seed{'s' if most > 1 else ''}"
