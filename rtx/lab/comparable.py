@@ -7,6 +7,7 @@ from statistics import mean, stdev
 
 from rtx.training.ledger import Result
 from rtx.training.recipe import Recipe
+from rtx.training.table import chosen
 
 SEEDS = 3  # at least, for a verdict
 TRAINING = ("learning_rate", "epochs", "seconds")  # settings that leave a row its model and data
@@ -65,14 +66,14 @@ def under_one_budget(
 ) -> dict[str, list[Result]]:
     """Of each row the runs under the variant, scale and budget that most of the rows share, full ones first.
 
-    Where a row was run with several rates, those that validated `best`, `max` or `min`.
+    Where a row was run with several rates, those that are `chosen`.
     """
     groups: dict[tuple[str, str, str], dict[str, list[Result]]] = {}
     for row in rows:
         for runs in found[row]:
             first = runs[0]
             shared = groups.setdefault((variant_of(first), first.scale, first.budget or ""), {})
-            shared[row] = best((runs, *([shared[row]] if row in shared else [])), key=mean_validation)
+            shared[row] = chosen([*([shared[row]] if row in shared else []), runs], best)
     return max(groups.values(), key=lambda one: (len(one), is_full(next(iter(one.values()))[0])), default={})
 
 

@@ -3,7 +3,8 @@
 import math
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import reduce
 from html import escape
 from pathlib import Path
 from statistics import mean, stdev
@@ -99,17 +100,30 @@ def printed(recipe: Recipe, model: str) -> str:
 def best_runs(recipe: Recipe, ledger: Path = LEDGER) -> dict[str, list[Result]]:
     """Each row's finished runs of the recipe's default variant, full scale and budget, a seed each.
 
-    Of several learning rates the one whose runs validated best on average: validation chooses. Models without one are
-    left out, as are runs whose validation is no finite number. Which score is better, the recipe's task says.
+    Of several learning rates the one that validated best: validation chooses. Models without one are left out, as are
+    runs whose validation is no finite number. Which score is better, the recipe's task says.
     """
-    better = max if task_by_name(recipe.task).best == "max" else min
+    best = max if task_by_name(recipe.task).best == "max" else min
     found: dict[str, list[Result]] = {}
     for model, groups in cells(recipe, ledger).items():
         finite = ([run for run in group if math.isfinite(run.validation)] for group in groups)
         asked = [runs for runs in finite if runs and _as_asked(recipe, runs[0])]
         if asked:
-            found[model] = better(asked, key=lambda runs: mean(run.validation for run in runs))
+            found[model] = chosen(asked, best)
     return found
+
+
+def chosen(groups: Sequence[list[Result]], best: Callable[..., list[Result]]) -> list[Result]:
+    """Of groups that differ in a rate the one that validated `best`, `max` or `min`, on the seeds that two have both.
+
+    A rate with one lucky seed is not better than one with that seed and others.
+    """
+
+    def of_two(one: list[Result], other: list[Result]) -> list[Result]:
+        both = {run.seed for run in one} & {run.seed for run in other}
+        return best((one, other), key=lambda runs: mean(r.validation for r in runs if r.seed in both or not both))
+
+    return reduce(of_two, groups)
 
 
 def _as_asked(recipe: Recipe, run: Result) -> bool:

@@ -136,6 +136,14 @@ def test_a_part_is_needed_if_three_seeds_without_it_are_worse(put, tmp_path):
     assert found("window=12").verdict == "fails"
 
 
+def test_of_two_rates_one_with_a_lucky_seed_alone_does_not_stand_for_the_row(put, tmp_path):
+    for seed, validation in enumerate((2.9, 3.1, 3.1)):
+        put("gru", 3.0, seed, validation=validation)
+        put("lstm", 4.0, seed)
+    put("gru", 5.0, 0, validation=3.0, variant="adam+learning_rate=0.01")  # better than the others' mean
+    assert judge(tmp_path, "lstm").sentence.startswith("gru 3.00 ± 0.00; lstm 4.00 ± 0.00")
+
+
 @pytest.mark.parametrize(("told", "verdict"), [(8.0, "fails"), (8.28, "holds"), (8.9, "holds")])
 def test_what_is_not_needed_is_needed_if_it_helps_by_more_than_the_spreads(put, tmp_path, told, verdict):
     judge = no_worse("ablations", "window-6", "sinusoids")

@@ -21,7 +21,7 @@ CLAIMS = (
         "The same on a second corpus of music, of chorales.",
         "ours; R-Transformer says “consistently”",
         better("jsb", "r-transformer", OTHERS),
-        "three seeds, and R-Transformer's rate chosen from as many as the others'",
+        "more seeds: the spreads of the first two touch",
     ),
     Claim(
         "That margin is not one of patience: all models trained for as many seconds.",
