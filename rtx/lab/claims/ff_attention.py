@@ -95,6 +95,12 @@ CLAIMS = (
         "more seeds",
     ),
     Claim(
+        "Attention multiplies two numbers out of 500 steps within four epochs.",
+        TABLE,
+        solves("ffa-multiply", "attention-500"),
+        "more seeds",
+    ),
+    Claim(
         "Attention multiplies two numbers out of 1,000 steps within two epochs.",
         TABLE,
         solves("ffa-multiply", "attention-1000"),
