@@ -30,13 +30,18 @@ def test_it_is_plain_sgd_until_it_fires():
     torch.testing.assert_close(torch.stack(ours), torch.stack(plain))
 
 
-def test_the_average_is_of_all_weights_from_the_trigger_on():
-    weight, loss = problem()
-    optimizer = non_monotonic_asgd([weight], 0.05)
+def averaged_path(weight, loss, optimizer):
+    """The weights of six steps after four, and a trigger that fired."""
     trigger = Trigger(optimizer, patience=1)
     steps(weight, loss, optimizer, 4)
     assert [trigger.observe(value) for value in (1.0, 0.9, 1.1)] == [False, False, True]
-    path = steps(weight, loss, optimizer, 6)
+    return steps(weight, loss, optimizer, 6)
+
+
+def test_the_average_is_of_all_weights_from_the_trigger_on():
+    weight, loss = problem()
+    optimizer = non_monotonic_asgd([weight], 0.05)
+    path = averaged_path(weight, loss, optimizer)
     with averaged(optimizer):
         torch.testing.assert_close(weight.detach(), torch.stack(path).mean(0))
     assert torch.equal(weight.detach(), path[-1])
@@ -82,10 +87,7 @@ def test_what_is_frozen_is_neither_asked_for_its_steps_nor_averaged(groups):
     frozen = torch.nn.Parameter(torch.ones(2), requires_grad=False)
     both = [frozen, weight] if groups == 1 else [{"params": [frozen]}, {"params": [weight]}]
     optimizer = non_monotonic_asgd(both, 0.05)
-    trigger = Trigger(optimizer, patience=1)
-    steps(weight, loss, optimizer, 4)
-    assert [trigger.observe(value) for value in (1.0, 0.9, 1.1)] == [False, False, True]
-    path = steps(weight, loss, optimizer, 6)
+    path = averaged_path(weight, loss, optimizer)
     with averaged(optimizer):
         torch.testing.assert_close(weight.detach(), torch.stack(path).mean(0))
         assert torch.equal(frozen, torch.ones(2))

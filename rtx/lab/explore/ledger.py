@@ -30,7 +30,7 @@ def ledger(recipe: str = "nottingham", results: str | Path = LEDGER) -> Page:
     """
     load_recipe(recipe)
     data = {name: _table(load_recipe(name), Path(results)) for name in recipe_names()}
-    still = _still(load_recipe(recipe), Path(results))
+    still = _still(load_recipe(recipe), Path(results), data[recipe])
     caption = "find a number of ours far from the paper's: how long was it trained, and what would settle it?"
     return Page(SCRIPT, data, still, caption, table=recipe, cell="")
 
@@ -58,9 +58,9 @@ def _row(recipe: Recipe, model: str, groups: list[list[Any]]) -> dict[str, Any]:
     }
 
 
-def _still(recipe: Recipe, folder: Path) -> Figure:
+def _still(recipe: Recipe, folder: Path, table: dict[str, Any]) -> Figure:
     """Paper and ours as dots, a row for each model; not what was changed in a model or its data."""
-    rows, table = tables.cells(recipe, folder), _table(recipe, folder)
+    rows = tables.cells(recipe, folder)
     figure, [ax] = new_figure(7.2, 0.9 + 0.34 * len(rows))
     for y, (model, groups) in enumerate(rows.items()):
         if (paper := recipe.paper(model)) is not None:
