@@ -145,16 +145,22 @@ print(f"chosen by the test, it is {-by_test:.1f} below it: better than the truth
 from rtx.training.recipe import load_recipe, recipe_names
 
 swept = {run.model: run.chosen_from for run in read_results("jsb", RESULTS) if run.chosen_from}
-by_model = {m: {float(tried.split("=")[1]): nll for tried, nll in swept[m].items()} for m in load_recipe("jsb").models}
+by_model = {
+    name: {float(tried.split("=")[1]): nll for tried, nll in swept[name].items()}
+    for name in load_recipe("jsb").models
+}
 fig, ax = plt.subplots(figsize=(6.4, 3))
 for number, (name, tried_at) in enumerate(by_model.items()):
     ax.plot(list(tried_at), list(tried_at.values()), "o-", color=plots.COLOURS[number], label=name)
-ax.set(xscale="log", xlabel="learning rate", ylabel="validation NLL (nats per frame)", title="each model has a rate of its own")
+ax.set(xscale="log", xlabel="learning rate", ylabel="validation NLL (nats per frame)")
+ax.set(title="each model has a rate of its own")
 ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
 plt.show()
 for rate in (0.0005, 0.002):
-    print(f"at {rate:g}, the best first:", ", ".join(sorted(by_model, key=lambda name: by_model[name][rate])))
-print("each at its own best:", ", ".join(sorted(by_model, key=lambda name: min(by_model[name].values()))))
+    order = sorted(by_model, key=lambda name: by_model[name][rate])
+    print(f"at {rate:g}, the best first:", ", ".join(order))
+order = sorted(by_model, key=lambda name: min(by_model[name].values()))
+print("each at its own best:", ", ".join(order))
 
 # %% [markdown]
 # ## 4. A difference and a spread
