@@ -25,13 +25,14 @@ class Cache:
     Args:
         buffer: keys and values, (B, 2, H, C, K), where C positions have room.
         length: the positions that are filled.
-        written: one number, how far any cache on this buffer has filled it. A cache that is not the last of its
-            buffer copies it before it appends, so one state can be continued in two ways.
+        free: the one position that may be written next, shared by the caches on this buffer. Whoever appends takes it
+            out first, in one step even for threads; a cache that does not find its own end there copies the buffer.
+            So one state can be continued in two ways.
     """
 
     buffer: Float[Tensor, "B 2 H C K"]
     length: int = 0
-    written: list[int] = field(default_factory=lambda: [0], compare=False)
+    free: list[int] = field(default_factory=lambda: [0], compare=False)
 
     @property
     def keys(self) -> Float[Tensor, "B H T K"]:
@@ -54,15 +55,22 @@ class Cache:
         end = self.length + new.shape[3]
         if torch.is_grad_enabled():
             return Cache(torch.cat([self.buffer[:, :, :, : self.length], new], 3), end, [end])
-        buffer, written = self.buffer, self.written
+        buffer, free = self.buffer, self.free
         foreign = buffer.is_inference() and not torch.is_inference_mode_enabled()  # torch lets none write into it here
-        if end > buffer.shape[3] or written[0] != self.length or foreign:
+        if end > buffer.shape[3] or foreign or not self._takes_its_end():
             B, _, H, _, K = buffer.shape
-            buffer, written = new.new_empty(B, 2, H, max(16, 2 * end), K), [end]
+            buffer, free = new.new_empty(B, 2, H, max(16, 2 * end), K), []
             buffer[:, :, :, : self.length] = self.buffer[:, :, :, : self.length]
         buffer[:, :, :, self.length : end] = new
-        written[0] = end
-        return Cache(buffer, end, written)
+        free.append(end)
+        return Cache(buffer, end, free)
+
+    def _takes_its_end(self) -> bool:
+        try:
+            self.free.remove(self.length)  # a look and a removal would be two steps
+        except ValueError:
+            return False
+        return True
 
 
 class FixedCache:

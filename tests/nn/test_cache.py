@@ -1,6 +1,10 @@
 """A cache of keys and values: continued in several ways, each as if it were alone, at a cost that stays small."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import torch
+from torch.overrides import TorchFunctionMode
 
 from rtx.nn.state import Cache, detach, select
 
@@ -53,3 +57,26 @@ def test_a_cache_moves_between_modes_of_gradients():
     with torch.no_grad():
         cache = cache.append(row(6), -row(6))
     assert read(cache) == list(range(7))
+
+
+class SlowAfterWriting(TorchFunctionMode):
+    """What other threads can do behind a write they are given the time to do."""
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        if function is torch.Tensor.__setitem__:
+            time.sleep(0.01)
+        return result
+
+
+def test_threads_that_go_on_from_one_cache_do_not_disturb_each_other():
+    """A server's: all have read one prompt, and each answers by itself."""
+    with torch.no_grad():
+        prompt = grown(17)
+
+    def answer(i: int) -> list[float]:
+        with torch.no_grad(), SlowAfterWriting():  # both are a thread's own
+            return read(prompt.append(row(100 + i), -row(100 + i)))
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(answer, range(8))) == [[*range(17), 100.0 + i] for i in range(8)]
