@@ -128,7 +128,7 @@ def _cut(plan: Plan, run: Fit) -> str | None:
             reasons.append(f"{given.seconds:g} seconds, {done} of {asked.epochs} epochs")
         elif asked.seconds is not None and given.seconds < asked.seconds:
             reasons.append(f"{given.seconds:g} of {asked.seconds:g} seconds")
-    elif done == run.trainer.max_epochs and done < epochs:
+    elif done == run.trainer.max_epochs and done < epochs and not run.trainer.should_stop:
         reasons.append(f"{done} of {epochs} epochs")
     if given.limit is not None and given.limit < (asked.limit or math.inf):
         reasons.append(f"{given.limit} sequences")

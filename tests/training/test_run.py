@@ -148,6 +148,13 @@ def test_early_stopping_is_not_a_cut(recipe, run):
     assert read_result(run(plan)).budget is None
 
 
+def test_nor_is_it_in_the_last_epoch_that_was_allowed(recipe, run):
+    """The sweeps of long sums are given few epochs, and one of their runs was content in its last."""
+    plan = recipe.plan("gru", overrides={"stop_at": 1e9})  # content with anything
+    assert read_result(run(plan, epochs=1)).budget is None
+    assert read_result(run(plan, epochs=1, resume=True)).budget is None
+
+
 def test_a_run_is_resumed_from_its_last_epoch_not_its_best(recipe, tiny_task, run, monkeypatch, tmp_path):
     # learning lowers the error; if the highest counts as best, the first epoch is
     monkeypatch.setitem(TASKS, "tiny", lambda: replace(tiny_task, best="max"))
