@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rtx.cli.train import Scale, as_typed
+from rtx.nn.validate import check_flag
 from rtx.training.ledger import Result
 from rtx.training.randomness import check_seed
 from rtx.training.recipe import as_setting, as_typed_together, load_recipe
@@ -42,8 +43,7 @@ class Group:
                 raise ValueError(f"{name}: expected a list with something in it, got {values!r}")
         for seed in self.seeds:
             check_seed("seeds", seed)
-        if not isinstance(self.sweep, bool):
-            raise ValueError(f"sweep: expected true or false, got {self.sweep!r}")
+        check_flag("sweep", self.sweep)
         if self.sweep and self.set:
             raise ValueError("set: a sweep takes the recipe's values, expected none beside it")
 

@@ -30,6 +30,17 @@ def check_count(name: str, value: int) -> int:
     return value
 
 
+def check_flag(name: str, value: bool) -> bool:
+    """Return `value` if it is true or false, and nothing that merely counts as one.
+
+    Raises:
+        ValueError: otherwise.
+    """
+    if not isinstance(value, bool):
+        raise ValueError(f"{name}: expected true or false, got {value!r}")
+    return value
+
+
 def is_number(value: object) -> bool:
     """Whether it is one, NumPy's too: text cannot be compared, and Python counts true and false among the numbers."""
     return isinstance(value, Real) and not isinstance(value, bool)

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from rtx.nn.validate import check_choice, check_positive, is_number
+from rtx.nn.validate import check_choice, check_flag, check_positive, is_number
 from rtx.tasks.loader import ORDERS
 
 OPTIMIZERS = ("sgd", "adam", "nt-asgd")
@@ -79,8 +79,7 @@ class Settings:
         check_choice("reduction", self.reduction, ("sum", "mean"))
         check_choice("order", self.order, ORDERS)
         for name in ("carry", "slide"):
-            if not isinstance(getattr(self, name), bool):
-                raise ValueError(f"{name}: expected true or false, got {getattr(self, name)!r}")
+            check_flag(name, getattr(self, name))
         if self.carry and self.order != "columns":
             raise ValueError(
                 f"carry: expected order 'columns', which keeps a text's pieces in order, got {self.order!r}"

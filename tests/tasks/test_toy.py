@@ -1,5 +1,7 @@
 """The addition and multiplication problems, as Raffel & Ellis (2015), Section 2, define them."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -70,6 +72,18 @@ def test_the_longest_length_can_be_chosen():
     assert {len(e.inputs) for e in add(length=25, longest=25).split("test")} == {25}
 
 
+@pytest.mark.parametrize("make", [add, partial(add, convention="code"), multiply])
+def test_where_padding_is_read_the_same_sequences_have_zeros_up_to_the_longest(make):
+    own, padded = (make(length=40, longest=60, read_padding=read).split("test") for read in (False, True))
+    assert len({len(e.inputs) for e in own}) == 21
+    for short, long in zip(own, padded, strict=True):
+        T = len(short.inputs)
+        assert long.inputs.shape == (60, 2) and long.target == short.target
+        assert torch.equal(long.inputs[:T], short.inputs) and not long.inputs[T:].any()
+    batch = collate(padded[:50], "sequence")
+    assert batch.lengths.tolist() == [60] * 50  # all are steps to the model
+
+
 def test_sizes_are_the_papers():
     task = add()
     assert [len(task.split(s)) for s in ("train", "validation", "test")] == [100_000, 1000, 1000]
@@ -117,6 +131,7 @@ def test_the_trivial_answer_is_the_mean(make):
         ({"longest": 49}, "longest: expected at least length = 50, got 49"),
         ({"size": 0}, "size: expected a whole number of at least 1, got 0"),
         ({"seed": -1}, "seed: expected a whole number of at least 0, got -1"),
+        ({"read_padding": "no"}, "read_padding: expected true or false, got 'no'"),
     ],
 )
 @pytest.mark.parametrize("make", [add, multiply])

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rtx.nn.validate import check_choice, check_positive
+from rtx.nn.validate import check_choice, check_flag, check_positive
 from rtx.tasks.task import Batch, Example, Sum, Task, mean_of, sequence_count, widened
 from rtx.tasks.toy.drawn import check_longest, drawn_together
 from rtx.tasks.toy.keyed import Draws
@@ -27,6 +27,7 @@ def add(
     size: int = 100_000,
     longest: int | None = None,
     seed: int = 0,
+    read_padding: bool = False,
 ) -> Task:
     """Add the two marked numbers.
 
@@ -39,34 +40,39 @@ def add(
             "fresh" of `rtx.tasks.loader`, others in each epoch.
         longest: the longest sequence; by default 1.1 · length.
         seed: of all sequences.
+        read_padding: give each sequence zeros up to `longest` that count as steps, as in the authors' code, whose model
+            is not told where a sequence ends. The paper's Eq. 1 and 2 take the mean over the sequence's own steps.
 
     Raises:
         ValueError: if an argument is out of range.
     """
     check_choice("convention", convention, CONVENTIONS)
     longest = _check_lengths(length, longest)
-    if convention == "paper":
-        draw = partial(draw_sequences, shortest=length, longest=longest, low=0, combine=lambda a, b: a + b)
-    else:
-        draw = partial(draw_sequences, shortest=length, longest=longest, low=-1, combine=lambda a, b: 0.5 + (a + b) / 4)
-    return _task("add", draw, size, seed)
+    low, combine = (0, lambda a, b: a + b) if convention == "paper" else (-1, lambda a, b: 0.5 + (a + b) / 4)
+    padded = check_flag("read_padding", read_padding)
+    return _task("add", partial(draw_sequences, length, longest, low, combine, padded), size, seed)
 
 
-def multiply(length: int = 50, size: int = 100_000, longest: int | None = None, seed: int = 0) -> Task:
-    """Multiply the two marked numbers; the noise is U[0, 1]. Here the paper and the authors' code agree.
+def multiply(
+    length: int = 50,
+    size: int = 100_000,
+    longest: int | None = None,
+    seed: int = 0,
+    read_padding: bool = False,
+) -> Task:
+    """Multiply the two marked numbers; the noise is U[0, 1], in the paper and in the authors' code.
 
     Args:
         length: T0, the shortest sequence; at least 20.
         size: training sequences, as in `add`.
-        longest: the longest sequence; by default 1.1 · length.
-        seed: of all sequences.
+        longest, seed, read_padding: as in `add`.
 
     Raises:
         ValueError: if an argument is out of range.
     """
     longest = _check_lengths(length, longest)
-    draw = partial(draw_sequences, shortest=length, longest=longest, low=0, combine=lambda a, b: a * b)
-    return _task("multiply", draw, size, seed)
+    padded = check_flag("read_padding", read_padding)
+    return _task("multiply", partial(draw_sequences, length, longest, 0, lambda a, b: a * b, padded), size, seed)
 
 
 def squared_error(predictions: Tensor, batch: Batch) -> Sum:
@@ -80,23 +86,28 @@ def solved(predictions: Tensor, batch: Batch) -> Sum:
 
 
 def draw_sequences(
-    draws: Draws,
     shortest: int,
     longest: int,
     low: float,
     combine: Callable[[Tensor, Tensor], Tensor],
+    padded: bool,
+    draws: Draws,
 ) -> list[Example]:
-    """Noise from U[low, 1) and mask, together (T, 2), T from U{shortest … longest}; and the target (1,)."""
+    """Noise from U[low, 1) and mask, together (T, 2), T from U{shortest … longest}; and the target (1,).
+
+    Padded ones have zeros behind that, up to `longest`.
+    """
     steps = draws.integers(shortest, longest + 1)
     first, second = draw_marks(draws, steps)
-    ends = np.cumsum(steps)
-    begins = ends - steps
-    inputs = np.zeros((ends[-1], 2), np.float32)
-    inputs[:, 0] = low + (1 - low) * draws.uniform(steps)
-    inputs[begins, 1] = inputs[ends - 1, 1] = -1
+    given = np.full_like(steps, longest) if padded else steps
+    begins = np.cumsum(given) - given
+    inputs = np.zeros((given.sum(), 2), np.float32)
+    own = (np.arange(longest) < steps[:, None]).ravel() if padded else slice(None)
+    inputs[own, 0] = low + (1 - low) * draws.uniform(steps)
+    inputs[begins, 1] = inputs[begins + steps - 1, 1] = -1
     inputs[begins + first, 1] = inputs[begins + second, 1] = 1
     a, b = (torch.from_numpy(inputs[begins + mark, :1]) for mark in (first, second))
-    sequences = torch.from_numpy(inputs).split(steps.tolist())
+    sequences = torch.from_numpy(inputs).split(given.tolist())
     return list(map(Example, sequences, combine(a, b).unbind(0)))
 
 
