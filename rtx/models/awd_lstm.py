@@ -144,14 +144,14 @@ def cache_pointer(
     logits: Float[Tensor, "B T V"],
     past: Cached | None = None,
     window: int = 500,
-    theta: float = 0.66,
+    theta: float = 1.0,
     mix: float = 0.1,
 ) -> tuple[Float[Tensor, "B T V"], Cached]:
     """The log-probabilities of the next word, mixed with those of words that followed similar states lately.
 
     No parameters, nothing to train: used at evaluation only. A long text is read in pieces, each given the cache
-    behind the piece before. Grave et al. (2017), Eq. 2-4, in float32 at least; the defaults are those of Merity et
-    al.'s code for PTB.
+    behind the piece before. Grave et al. (2017), Eq. 2-4, in float32 at least; the defaults are those that Merity et
+    al.'s code is run with on PTB. That code mixes only once the cache is full, this one from the second word on.
 
     Args:
         hidden: the state h_t that predicted each word.

@@ -9,7 +9,7 @@ from torch.utils.data import DataLoader, Sampler
 from rtx.nn.validate import check_choice, check_positive
 from rtx.tasks.task import Batch, Task, collate
 
-ORDERS = ("shuffled", "fresh", "bucketed", "columns", "as it is", "by length")
+ORDERS = ("shuffled", "fresh", "bucketed", "columns", "stream", "as it is", "by length")
 POOL = 100  # batches whose sequences are sorted by length together
 
 
@@ -25,12 +25,13 @@ class BatchOrder(Sampler[list[int]]):
         order: "shuffled"; "fresh", other sequences in each epoch, as many as there are `lengths`; "bucketed" shuffles
             too, but puts sequences of about the same length together, so that there is little padding; "columns" cuts
             one long text into `batch_size` columns, and gives a piece of each, one below the other, so that a state can
-            be carried from batch to batch; "as it is"; "by length", the longest first, which has least padding, for
+            be carried from batch to batch; "stream", such a text piece by piece, a stretch of it for each process and
+            nothing left out; "as it is"; "by length", the longest first, which has least padding, for
             splits whose order says nothing.
         seed: of the order.
 
     Raises:
-        ValueError: if the batch size is below 1, or larger than "columns" can be cut into.
+        ValueError: if the batch size is below 1, larger than "columns" can be cut into, or other than 1 for "stream".
     """
 
     def __init__(self, lengths: list[int], batch_size: int, order: str = "shuffled", seed: int = 0) -> None:
@@ -40,7 +41,9 @@ class BatchOrder(Sampler[list[int]]):
         together = torch.distributed.is_available() and torch.distributed.is_initialized()
         self.processes = torch.distributed.get_world_size() if together else 1
         self.rank = torch.distributed.get_rank() if together else 0
-        if order == "columns" and len(lengths) < batch_size * self.processes:
+        if order == "stream" and batch_size != 1:
+            raise ValueError(f"batch_size: expected 1 for a stream, got {batch_size}")
+        if order in ("columns", "stream") and len(lengths) < batch_size * self.processes:
             raise ValueError(f"batch_size: expected at most the {len(lengths)} pieces of the text, got {batch_size}")
 
     @property
@@ -70,6 +73,9 @@ class BatchOrder(Sampler[list[int]]):
             rows = len(self.lengths) // every
             first = self.rank * size
             return [[row + rows * (first + column) for column in range(size)] for row in range(rows)]
+        if self.order == "stream":
+            first, end = (len(self.lengths) * rank // self.processes for rank in (self.rank, self.rank + 1))
+            return [[i] for i in range(first, end)]
         if self.order in ("as it is", "by length"):
             order = list(range(len(self.lengths)))
             if self.order == "by length":

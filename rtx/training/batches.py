@@ -18,5 +18,5 @@ def evaluation_batches(task: Task, split: str, carry: bool, limit: int | None) -
         limit: the first so many examples only; None: all.
     """
     if carry:
-        return loader(task, split, 1, order="columns", limit=limit)  # each of several processes has a column
+        return loader(task, split, 1, order="stream", limit=limit)
     return loader(task, split, AT_ONCE, order="by length", limit=limit)

@@ -55,6 +55,7 @@ class Trainee(lightning.LightningModule):
         self.trigger: Trigger | None = None
         self.observed: list[float] = []  # by the trigger
         self.penalty: Tensor | float = 0.0
+        self.wrong = torch.zeros(())  # batches of an evaluation in which a prediction was NaN
         self.steps: Callable[[Batch], tuple[Sum, Tensor]] | None = None  # see `rtx.training.graphs`
         self.auxiliary = auxiliary_losses(model, settings.auxiliary) if settings.auxiliary else None
         if settings.slide:
@@ -166,7 +167,7 @@ class Trainee(lightning.LightningModule):
 
     def on_validation_epoch_start(self) -> None:
         """A text is read from its beginning."""
-        self.state = None
+        self.state, self.wrong = None, torch.zeros((), device=self.device)
 
     on_test_epoch_start = on_validation_epoch_start
 
@@ -185,7 +186,12 @@ class Trainee(lightning.LightningModule):
         return averaged(self.trigger.optimizer) if self.trigger and self.trigger.fired else nullcontext()
 
     def on_validation_epoch_end(self) -> None:
-        """Tell the trigger of averaged SGD how good the weights are."""
+        """Tell the trigger of averaged SGD how good the weights are.
+
+        Raises:
+            Exploded: if a prediction was NaN.
+        """
+        self._check_predictions("validation")
         if self.trigger:
             score = float(self.validation.compute())
             self.trigger.observe(score if self.task.best == "min" else -score)
@@ -194,8 +200,21 @@ class Trainee(lightning.LightningModule):
         """Score a batch of the test split."""
         self._score("test", self.test, batch, sliding=self.settings.slide)
 
+    def on_test_epoch_end(self) -> None:
+        """A share of right answers does not show that one was NaN.
+
+        Raises:
+            Exploded: if so.
+        """
+        self._check_predictions("test")
+
+    def _check_predictions(self, split: str) -> None:
+        if processes.total(self.trainer, self.wrong):  # all processes find it at once
+            raise Exploded(f"{split}: predictions became nan after step {self.global_step}, expected numbers")
+
     def _score(self, split: str, metric: Metric, batch: Batch, sliding: bool = False) -> None:
         predictions = slide(self.model, batch.inputs) if sliding else self._predict(batch)
+        self.wrong += predictions.isnan().any()
         metric.update(*self.task.measured(predictions, batch))
         self.log(split, metric, on_epoch=True, prog_bar=True, batch_size=len(batch.lengths))
 

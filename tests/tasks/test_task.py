@@ -140,3 +140,19 @@ def test_a_text_that_is_carried_is_scored_in_one_piece_by_each_process(monkeypat
     monkeypatch.setattr("torch.distributed.get_rank", lambda: 1)
     batches = evaluation_batches(task, "test", carry=True, limit=8)
     assert list(batches.batch_sampler) == [[4], [5], [6], [7]]
+
+
+def test_of_a_carried_text_no_piece_is_left_out_however_many_processes_score_it(monkeypatch):
+    task = task_by_name("characters", context=0, scored=50)
+    monkeypatch.setattr("torch.distributed.is_initialized", lambda: True)
+    monkeypatch.setattr("torch.distributed.get_world_size", lambda: 3)
+    scored = []
+    for rank in range(3):
+        monkeypatch.setattr("torch.distributed.get_rank", lambda rank=rank: rank)
+        scored += evaluation_batches(task, "test", carry=True, limit=8).batch_sampler
+    assert scored == [[i] for i in range(8)]
+
+
+def test_a_stream_has_one_piece_in_a_batch():
+    with pytest.raises(ValueError, match="batch_size: expected 1 for a stream, got 2"):
+        BatchOrder([5, 5, 5], 2, "stream")

@@ -18,6 +18,7 @@ from rtx.tasks.task import collate
 from rtx.training.checkpoint import load_checkpoint
 from rtx.training.fit import new_trainee
 from rtx.training.ledger import read_result
+from rtx.training.recipe import load_recipe
 from rtx.training.run import train
 from rtx.training.survival import Stopped, Survival
 
@@ -268,6 +269,15 @@ def test_a_loss_that_explodes_stops_the_run_with_its_step_and_rate(recipe, run):
     plan = recipe.plan("r-transformer", "pre", {"optimizer": "sgd", "learning_rate": 1e30})
     with pytest.raises(ValueError, match=r"loss: became (nan|inf) at step \d+, learning rate 1e\+30"):
         run(plan)
+
+
+def test_predictions_that_are_nan_end_the_run_where_they_would_count_as_wrong_answers(run, tmp_path):
+    """The last update's weights are finite, what they predict is not: no later step would show it."""
+    settings = {"optimizer": "sgd", "learning_rate": 1e30, "limit": 32, "epochs": 1}
+    plan = load_recipe("mnist").plan("tcn", overrides=settings, scale="quick")
+    with pytest.raises(ValueError, match="validation: predictions became nan after step 1, expected numbers"):
+        run(plan)
+    assert not (tmp_path / "results").exists()
 
 
 @pytest.mark.parametrize(
