@@ -93,24 +93,27 @@ def needs(recipe: str, row: str, *changes: str) -> Callable[[Path], Finding]:
     return judge
 
 
-def no_worse(recipe: str, one: str, other: str) -> Callable[[Path], Finding]:
-    """Whether a row does without what another has: it holds unless that is ahead by more than both spreads together."""
+def no_worse(recipe: str, one: str, *others: str) -> Callable[[Path], Finding]:
+    """Whether a row does without what others have: it holds unless one is ahead by more than both spreads together."""
 
     def judge(results: Path) -> Finding:
         loaded = load_recipe(recipe)
         task = task_by_name(loaded.task)
         runs = cells(loaded, results)
-        groups = {row: [group for group in runs[row] if counts(group[0], None)] for row in (one, other)}
-        found = under_one_budget(groups, [one, other], max if task.best == "max" else min)
-        if len(found) < 2:
+        groups = {row: [group for group in runs[row] if counts(group[0], None)] for row in (one, *others)}
+        found = under_one_budget(groups, [one, *others], max if task.best == "max" else min)
+        rest = [found[other] for other in others if other in found]
+        if one not in found or not rest:
             return Finding(OPEN, "not run")
-        mine, theirs = found[one], found[other]
-        how = f"{budget(mine[0])}, {seeds(mine, theirs)}"
-        said = f"{one} {spread(mine)}; {other} {spread(theirs)} ({how})"
-        behind = by_more_than_spread(theirs, mine, task.test_best == "max")
-        if not (settles(mine) and settles(theirs)):
-            return Finding(OPEN, f"{said}: leans {'against' if behind else 'for'} it")
-        return Finding(FAILS if behind else HOLDS, said)
+        mine, missing = found[one], [other for other in others if other not in found]
+        how = _how(mine, rest, missing)
+        said = f"{'; '.join(f'{runs[0].model} {spread(runs)}' for runs in (mine, *rest))} ({how})"
+        ahead = [theirs for theirs in rest if by_more_than_spread(theirs, mine, task.test_best == "max")]
+        if any(settles(mine) and settles(theirs) for theirs in ahead):
+            return Finding(FAILS, said)
+        if missing or ahead or not all(map(settles, (mine, *rest))):
+            return Finding(OPEN, f"{said}: leans {'against' if ahead else 'for'} it")
+        return Finding(HOLDS, said)
 
     return judge
 
@@ -154,6 +157,9 @@ def within(recipe: str, row: str, bound: float | Callable[[], float], sense: str
         runs = max(groups, key=lambda group: (is_full(group[0]), len(group), sign * mean_validation(group)))
         true = all(run.test >= limit if sense == ">=" else run.test <= limit for run in runs)
         said = f"{row} {spread(runs, 3)}, the bound {limit:g} ({budget(runs[0])}, {seeds(runs)})"
+        below = true == (sense == "<=")
+        if runs[0].budget is not None and below:
+            return Finding(OPEN, f"{said}: more training may lead above it, or not")
         if not is_full(runs[0]) or len(runs) < SEEDS:
             return Finding(OPEN, f"{said}: leans {'for' if true else 'against'} it")
         return Finding(HOLDS if true else FAILS, said)
@@ -171,19 +177,16 @@ def solves(recipe: str, row: str, variant: str | None = None) -> Callable[[Path]
         loaded = load_recipe(recipe)
         wanted = variant or loaded.default_variant
         groups = [group for group in cells(loaded, results)[row] if counts(group[0], wanted)]
-        # of several rates the one with most seeds, and of these the one that validation was first content with
-        runs = max(
-            (group for group in groups if group[0].scale == "full"),
-            key=lambda group: (len(group), mean_validation(group), -mean(run.epoch for run in group)),
-            default=None,
-        )
-        if runs is None:
+        runs = _of_chosen_rates([group for group in groups if group[0].scale == "full"])
+        if not runs:
             return Finding(OPEN, "not run")
         solved = [run for run in runs if run.validation >= 0.9995]
         paper = loaded.paper_epochs(row)
         epochs = ", ".join(str(run.epoch) for run in solved) or "none"
         rates = max(len(run.chosen_from) for run in runs)
-        how = f"{runs[0].variant}, {f'best of {rates}' if rates else 'no other rate tried'}"
+        variants = ", ".join(dict.fromkeys(run.variant for run in runs))
+        chose = "each seed" if all(run.chosen_from for run in runs) else "one seed"
+        how = f"{variants}, {f'the best of {rates} by {chose}' if rates else 'no rates compared'}"
         said = f"epoch {epochs} (paper: {paper}); test {mean(run.test for run in runs):.3f} solved ({how})"
         soon = len(solved) == len(runs) and all(run.epoch <= (paper or run.epoch) for run in solved)
         if len(runs) < SEEDS or not (soon or (is_full(runs[0]) and rates)):
@@ -191,6 +194,18 @@ def solves(recipe: str, row: str, variant: str | None = None) -> Callable[[Path]
         return Finding(HOLDS if soon else FAILS, said)
 
     return judge
+
+
+def _of_chosen_rates(groups: Sequence[list[Result]]) -> list[Result]:
+    """A run for each seed: the one that was chosen for it among several rates, if every seed of three has one.
+
+    Else of several rates the one with most seeds, and of these the one that validation was first content with.
+    """
+    swept = {run.seed: run for group in groups for run in group if run.chosen_from}
+    if len(swept) >= SEEDS:
+        return [swept[seed] for seed in sorted(swept)]
+    order = [(len(group), mean_validation(group), -mean(run.epoch for run in group)) for group in groups]
+    return groups[order.index(max(order))] if groups else []
 
 
 def _compared(
@@ -207,11 +222,18 @@ def _compared(
     lost = [other for other, runs in settled.items() if by_more_than_spread(runs, mine, highest)]
     leads = [(mean_test(mine) > mean_test(other)) == highest for other in rest.values()]
     said = "; ".join(f"{one} {spread(runs)}" for one, runs in ({name: mine} | rest).items())
-    how = ", ".join([*([mine[0].variant] if variant else []), budget(mine[0]), seeds(mine, *rest.values())])
-    left = f"; not run: {', '.join(missing)}" if missing else ""
+    how = _how(mine, list(rest.values()), missing, variant)
     if lost:
-        return Finding(FAILS, f"{said} ({how}{left}): behind {', '.join(lost)}")
+        return Finding(FAILS, f"{said} ({how}): behind {', '.join(lost)}")
     if len(won) == len(rest) and not missing:
         return Finding(HOLDS, f"{said} ({how})")
     lean = "for it" if all(leads) else "against it" if not any(leads) else "both ways"
-    return Finding(OPEN, f"{said} ({how}{left}): leans {lean}")
+    return Finding(OPEN, f"{said} ({how}): leans {lean}")
+
+
+def _how(
+    mine: Sequence[Result], rest: Sequence[Sequence[Result]], missing: Sequence[str], variant: str | None = None
+) -> str:
+    """Under what budget they were compared, by how many seeds, and who is missing."""
+    how = ", ".join([*([mine[0].variant] if variant else []), budget(mine[0]), seeds(mine, *rest)])
+    return how + (f"; not run: {', '.join(missing)}" if missing else "")
