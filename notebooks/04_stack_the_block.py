@@ -509,8 +509,8 @@ plt.show()
 #   feed-forward network sees its own position, and holds the most weights.
 # - On a task that needs near order and a far symbol, leaving out LocalRNN loses the one, leaving out attention the
 #   other, for good. Sinusoids replace LocalRNN at the length they were trained on.
-# - Post-norm (Eq. 8) keeps activations at size 1; pre-norm (the code) lets them grow. A shallow stack trains either
-#   way. A deep one is more forgiving with pre-norm.
+# - Post-norm (Eq. 8) keeps activations at size 1; pre-norm (the code) lets them grow. A deep
+#   stack is more forgiving with pre-norm.
 #
 # ## Quiz
 #

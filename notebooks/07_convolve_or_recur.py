@@ -308,8 +308,8 @@ print("the same TCN, silences of 15 to 25 steps: more than three in four:", vari
 #
 # <details><summary>Answer</summary>
 #
-# The recurrent ones, at any length: two states and a rule to change them. For a convolution, and for a window without the last answer,
-# every bit of the past counts, and flipping any one flips the answer: there is no shortcut.
+# The GRU, which is recurrent throughout, at both lengths: two states and a rule to change them. For a convolution, and for a
+# window without the last answer, every bit of the past counts, and flipping any one flips the answer: there is no shortcut.
 #
 # </details>
 
@@ -407,8 +407,8 @@ explore.dial(local=0.5, long=0.5)
 # - Reach: $1 + 2(k-1)(2^L - 1)$ for a TCN, $L(M-1)+1$ for LocalRNNs, everything for recurrence. Measured, not believed.
 # - What is seen is not yet learnt: gradients decide, and a TCN's have few steps to go.
 # - A TCN knows delays by heart; a recurrent network keeps a state. Copy memory and parity are the two extremes.
-# - Where only neighbours counted, all four designs came out even; where something had to be looked up, the R-Transformer
-#   learnt it first.
+# - Where only neighbours counted, and strictly, all four designs came out even; where something had to be looked up, the
+#   R-Transformer learnt it first.
 # - Leaks of the future are found by derivatives, part by part.
 #
 # **Quiz.** 1. Why does a deeper TCN not simply learn parity of 24 bits? 2. Your model's validation loss is far better than all

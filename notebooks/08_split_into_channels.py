@@ -418,7 +418,7 @@ print(f"forward and backward on one core: {ratios[1]:.0f} × the time of torch's
 # - $n - 1$ channels place blocks of $n$ at every offset, so each step has one channel for each number of words to join.
 # - Channels share all parameters: a channel's number means nothing by itself, the number of words it joins does.
 # - Paths: $\lceil l/(n-1) \rceil$ in the best channel, $\lfloor (l-2)/(n-1) \rfloor + 2$ in the worst; the paper's bound fails for some.
-# - Shorter paths are seen in gradients as stairs. The price is about $n - 1$ times the work.
+# - Shorter paths are seen in gradients as stairs. The price is a little more than $n - 1$ times the work.
 #
 # **Quiz.** 1. Why can $m_t^k$ never be 0? 2. Would you rather have $n = 20$ than $n = 4$ for a language model? 3. Why does $h_t$ not
 # feed the channels at $t + 1$?

@@ -244,8 +244,9 @@ print("R-Transformer loses more than five points:", loss["R-Transformer"] > 5)
 print("and more than the TCN:", loss["R-Transformer"] > loss["TCN"])
 
 # %% [markdown]
-# So "captures locality" is not praise but a description: good where neighbours belong together, a burden where not. The paper
-# does not show permuted MNIST; `rtx train permuted-mnist r-transformer` would.
+# So "captures locality" may be no praise but a description: good where neighbours belong together, a burden where not. One
+# seed on few images cannot settle that. The paper does not show permuted MNIST; `rtx train permuted-mnist r-transformer`
+# would.
 #
 # ## 4. Table 1, read slowly
 #
@@ -344,7 +345,7 @@ print(f"an image forward and back, on one core: {each:.2f} s; the paper's 50 epo
 #
 # - Pixel by pixel, an image becomes a test of memory: what is below stands a row's length later.
 # - Causal models have a belief after each pixel, at no extra cost; it is worth what training asked for.
-# - Permuting keeps all information and takes locality away; who bet on it, pays.
+# - Permuting keeps all information and takes locality away; who bet on it, pays for it.
 # - 0.1 points on 10,000 images are within one standard error. Look for seeds, sizes and validation before the bold type.
 #
 # **Quiz.** 1. How would you train a model that names the digit as early as possible? 2. Why is judging epochs on the test images

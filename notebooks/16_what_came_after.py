@@ -326,8 +326,8 @@ print(f"26 layers, 2,560 wide, 8,192 positions, half precision: {gigabytes:.1f} 
 #
 # ## 4. A small race
 #
-# The characters of the Python manual, 100 updates of 12 windows, nearly the same for all. It says how fast the four
-# *begin* to learn, at toy size.
+# The characters of the Python manual, 100 updates of 12 windows, the same for all, one seed, and models that are not quite
+# equal in size. It says how fast the four *begin* to learn, at toy size.
 #
 # **Predict.** Who leads: local recurrence with far attention, or the reverse?
 #
