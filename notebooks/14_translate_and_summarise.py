@@ -12,7 +12,7 @@
 # **How does a model turn one sequence into another of a different length, and how do we know that it is any good?**
 #
 # MC-RNN was tested where a source sentence becomes a target sentence: German to English, and news to headlines. Two of our
-# papers meet here: MC-RNN's cells sit in an encoder and a decoder, and R-Transformer "can easily be extended" to
+# papers meet here: MC-RNN's cells sit in an encoder and a decoder, and R-Transformer "can be easily extended" to
 # this, as its authors say without doing it. We do it.
 #
 # - **You will** train two translators in half a minute, watch where they look, let them write without help, and search for
@@ -32,7 +32,7 @@
 # | RNNSearch, the baseline (§4.1) | sections 2 and 3 | `rnnsearch`, `AdditiveAttention` |
 # | beam of 5; of 10 for headlines | section 5 | `rtx.nn.search.beam_search` |
 # | BLEU, Table 2; BLEU by length, Figure 4 | sections 6 and 8 | tasks `multi30k`, `iwslt14` |
-# | "easily extended" (R-Transformer, §3) | section 7 | `EncoderDecoder` with a `window` |
+# | "easily extended" (R-Transformer, §2) | section 7 | `EncoderDecoder` with a `window` |
 # | headlines, ROUGE, Table 3 | section 8 | tasks `gigaword`, `docstrings` |
 #
 # The papers' texts must be fetched. The sentences here need no download: dates and times, as a German and an American write
@@ -354,7 +354,8 @@ times = list(race({name: (lambda steps=steps: next(steps)) for name, steps in zi
 print(f"an update of the R-Transformer takes {times[1] / times[0]:.1f} × as long as one of RNNSearch")
 
 # %% [markdown]
-# So the one that had half the updates is ahead, even if each of its updates takes longer. "Easily extended" holds. Whether
+# So the one that had half the updates is ahead, though not in time: each of its updates takes longer, and there was one seed.
+# "Easily extended" holds. Whether
 # it is good beyond dates, dates cannot tell: their longest sentence has five words.
 #
 # ## 8. The real thing

@@ -51,6 +51,18 @@ def of_variant(recipe: Recipe, row: str, groups: list[list[Result]], variant: st
     return [[renamed(run) for run in runs] for runs in groups]
 
 
+def of_chosen_rates(groups: Sequence[list[Result]]) -> list[Result]:
+    """A run for each seed: the one that was chosen for it among several rates, if every seed of three has one.
+
+    Else of several rates the one with most seeds, and of these the one that validation was first content with.
+    """
+    swept = {run.seed: run for group in groups for run in group if run.chosen_from}
+    if len(swept) >= SEEDS:
+        return [swept[seed] for seed in sorted(swept)]
+    order = [(len(group), mean_validation(group), -mean(run.epoch for run in group)) for group in groups]
+    return groups[order.index(max(order))] if groups else []
+
+
 def has(runs: Sequence[Result], detail: str | None) -> bool:
     """Whether all runs measured that detail, if one is given."""
     return detail is None or all(detail in run.details for run in runs)

@@ -8,6 +8,8 @@ from rtx.lab.errata import Erratum, Evidence
 from rtx.models import FeedForwardAttention, RTransformer
 from rtx.nn import LocalRNN
 from rtx.nn.relative import RelativeAttention
+from rtx.tasks import task_by_name
+from rtx.tasks.toy.arithmetic import TOLERANCE
 
 CLIP = 0.15
 
@@ -70,6 +72,25 @@ def rectifier() -> Evidence:
     return Evidence(bars, "models of 100 that get no gradient", verdict)
 
 
+def divisor() -> Evidence:
+    """The share of sums that a line through the mean of the marked numbers gets right, for two ways to take it."""
+
+    def solved_by_a_line(read_padding: bool) -> float:
+        sequences = task_by_name("add", read_padding=read_padding).split("test")[:1000]
+        marked = torch.stack([(x[:, 0] * (x[:, 1] == 1)).mean() for x, _ in sequences]).double()
+        sums = torch.cat([target for _, target in sequences]).double()
+        line = torch.stack([marked, torch.ones_like(marked)], 1)
+        error = line @ torch.linalg.lstsq(line, sums[:, None]).solution[:, 0] - sums
+        return 100 * (error.abs() < TOLERANCE).double().mean().item()
+
+    bars = {"its own 50 to 55 steps": solved_by_a_line(False), "55 steps for all": solved_by_a_line(True)}
+    own, same = bars.values()
+    easier = own < 90 and same == 100
+    return Evidence(
+        bars, "sums that a straight line gets right (%)", f"Only the code's mean is the sum, scaled: {easier}."
+    )
+
+
 def clipped_reach() -> Evidence:
     """How many keys move the last output of relative attention whose distances are clipped at k = 2."""
     torch.manual_seed(0)
@@ -104,6 +125,13 @@ MEASURED = (
         "LReLU(x) is printed as max(x, .01). The authors' code has max(x, .01 x).",
         "Of 100 models as printed, how many have an output that can never learn?",
         rectifier,
+    ),
+    Erratum(
+        "what the mean is divided by",
+        "Feed-forward attention, Eq. 2 and code",
+        "Eq. 2 divides by a sequence's own length. The authors' code fills all up with zeros, and counts these, too.",
+        "Suppose pooling finds the marked numbers, and nothing else. How many sums can a straight line read off?",
+        divisor,
     ),
     Erratum(
         "what clipped distances see",

@@ -21,6 +21,7 @@ from rtx.lab.comparable import (
     is_full,
     mean_test,
     mean_validation,
+    of_chosen_rates,
     of_variant,
     scored,
     seeds,
@@ -177,7 +178,7 @@ def solves(recipe: str, row: str, variant: str | None = None) -> Callable[[Path]
         loaded = load_recipe(recipe)
         wanted = variant or loaded.default_variant
         groups = [group for group in cells(loaded, results)[row] if counts(group[0], wanted)]
-        runs = _of_chosen_rates([group for group in groups if group[0].scale == "full"])
+        runs = of_chosen_rates([group for group in groups if group[0].scale == "full"])
         if not runs:
             return Finding(OPEN, "not run")
         solved = [run for run in runs if run.validation >= 0.9995]
@@ -194,18 +195,6 @@ def solves(recipe: str, row: str, variant: str | None = None) -> Callable[[Path]
         return Finding(HOLDS if soon else FAILS, said)
 
     return judge
-
-
-def _of_chosen_rates(groups: Sequence[list[Result]]) -> list[Result]:
-    """A run for each seed: the one that was chosen for it among several rates, if every seed of three has one.
-
-    Else of several rates the one with most seeds, and of these the one that validation was first content with.
-    """
-    swept = {run.seed: run for group in groups for run in group if run.chosen_from}
-    if len(swept) >= SEEDS:
-        return [swept[seed] for seed in sorted(swept)]
-    order = [(len(group), mean_validation(group), -mean(run.epoch for run in group)) for group in groups]
-    return groups[order.index(max(order))] if groups else []
 
 
 def _compared(

@@ -2,7 +2,7 @@
 
 from rtx.lab.claims.claim import Claim
 from rtx.lab.errata_counted import path_bound
-from rtx.lab.verdicts import as_fast, better, breaks
+from rtx.lab.verdicts import as_fast, better, breaks, no_worse
 
 CLAIMS = (
     Claim(
@@ -20,7 +20,7 @@ CLAIMS = (
     Claim(
         "It is not the size: a wider and a deeper baseline gain nothing.",
         "after MC-RNN, Table 5, on Multi30k",
-        better("multi30k", "mc-rnn-3", ("baseline-large", "baseline-deep")),
+        no_worse("multi30k", "baseline", "baseline-large", "baseline-deep"),
         "the same",
     ),
     Claim(
@@ -39,13 +39,13 @@ CLAIMS = (
         "Channels model words better than AWD-LSTM.",
         "MC-RNN, Table 4",
         better("awd", "mc-rnn-3", ("awd-lstm",)),
-        "the full size: days on a GPU",
+        "the full size, on a GPU",
     ),
     Claim(
         "With a cache pointer, they still do.",
         "MC-RNN, Table 4",
         better("awd", "mc-rnn-3", ("awd-lstm",), detail="perplexity with cache"),
-        "the full size: days on a GPU",
+        "the full size, on a GPU",
     ),
     Claim(
         "Where channels run in parallel, almost the same time as a conventional recurrent network.",
