@@ -45,6 +45,15 @@ def test_a_recipe_has_a_quick_scale_on_a_task_with_a_trivial_answer(name):
         assert task_by_name(plan.task, **plan.task_arguments).trivial is not None
 
 
+@pytest.mark.parametrize("scale", ["full", "cpu"])
+@pytest.mark.parametrize("name", recipe_names())
+def test_no_two_rows_are_the_same_experiment(name, scale):
+    """A scale that gave all rows one width made the wider baseline the baseline."""
+    recipe = load_recipe(name)
+    plans = [replace(recipe.plan(row, scale=scale), row="") for row in recipe.models]
+    assert [plan for i, plan in enumerate(plans) if plan in plans[:i]] == []
+
+
 @pytest.mark.parametrize("name", ["nottingham", "mnist"])
 def test_models_of_equal_budget_have_as_many_parameters_within_2_percent(name):
     recipe = load_recipe(name)
