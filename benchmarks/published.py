@@ -121,16 +121,16 @@ class PublishedModel(nn.Module):
         inputs: F, numbers per step, or for "token" the vocabulary.
         outputs: K, numbers per prediction.
         per: "sequence" decodes the last position, "step" and "token" decode all; tokens with the embedding's table.
-        embedding_dropout: share of the embedded units set to zero.
+        input_dropout: share of the embedded units set to zero.
     """
 
     def __init__(
-        self, backbone: PublishedRTransformer, inputs: int, outputs: int, per: str, embedding_dropout: float = 0.0
+        self, backbone: PublishedRTransformer, inputs: int, outputs: int, per: str, input_dropout: float = 0.0
     ) -> None:
         super().__init__()
         D, self.per, self.backbone = backbone.d_model, per, backbone
         self.embedding = nn.Embedding(inputs, D) if per == "token" else nn.Linear(inputs, D)
-        self.dropout = nn.Dropout(embedding_dropout)
+        self.dropout = nn.Dropout(input_dropout)
         self.decoder = nn.Linear(D, outputs)
         if per == "token":
             self.decoder.weight = self.embedding.weight

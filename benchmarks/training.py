@@ -129,7 +129,7 @@ def training_step(task: Task, model: nn.Module, batch: Batch) -> Run:
 
 def published_twin(task: Task, sizes: dict[str, Any], ours: nn.Module) -> PublishedModel:
     """The published code of a model from `build`, with its weights."""
-    around = {k: sizes[k] for k in ("embedding_dropout",) if k in sizes}
+    around = {k: sizes[k] for k in ("input_dropout",) if k in sizes}
     backbone = PublishedRTransformer(**{k: v for k, v in sizes.items() if k not in around})
     published = PublishedModel(backbone, task.inputs, task.outputs, task.per, **around)
     take_weights(published, ours)
@@ -190,7 +190,7 @@ def _targets(step: Step, eager: str, multiply_adds: float, setting: str) -> list
 def _encoder(task: Task, sizes: dict[str, Any]) -> nn.Module:
     backbone = CausalEncoder(*(sizes[k] for k in ("d_model", "layers", "heads", "dropout")))
     if task.per == "token":
-        return LanguageModel(backbone, task.inputs, embedding_dropout=sizes.get("embedding_dropout", 0.0))
+        return LanguageModel(backbone, task.inputs, input_dropout=sizes.get("input_dropout", 0.0))
     return SequenceModel(backbone, task.inputs, task.outputs, task.per)
 
 
