@@ -314,7 +314,8 @@ print("hidden words are hidden wherever they stand:", bool((same[0] == same[2]).
 
 # %% [markdown]
 # Ordinary dropout draws anew at every place. `embedding_dropout` draws once per *word* and batch (Gal & Ghahramani, 2016):
-# otherwise the text would give away what is hidden one line later. The paper uses 0.35 and 0.15 of them on words.
+# otherwise the text would give away what is hidden one line later. R-Transformer's paper does without: 0.35 in its layers and
+# 0.15 of the embedded units (`input_dropout`), each drawn anew. AWD-LSTM hides words, and a tenth of them.
 #
 # For words one reports the perplexity. **Predict** that of a unigram model of some 2,900 words: near 2,900, 1,000 or 100?
 #
