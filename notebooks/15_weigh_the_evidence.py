@@ -252,8 +252,10 @@ from IPython.display import HTML
 from rtx.lab.claims import judged
 
 cells = [(c.text, c.source, f.verdict, f.sentence, c.settled_by) for c, f in judged(RESULTS)]
-head = "".join(f"<th>{name}</th>" for name in ("claim", "in", "verdict", "in the ledger", "what would settle it"))
-body = "".join("<tr>" + "".join(f"<td>{escape(text)}</td>" for text in row) + "</tr>" for row in cells)
+left = "style='text-align: left'"
+names = ("claim", "in", "verdict", "in the ledger", "what would settle it")
+head = "".join(f"<th {left}>{name}</th>" for name in names)
+body = "".join("<tr>" + "".join(f"<td {left}>{escape(text)}</td>" for text in row) + "</tr>" for row in cells)
 HTML(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
 
 # %% [markdown]
