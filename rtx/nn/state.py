@@ -25,14 +25,14 @@ class Cache:
     Args:
         buffer: keys and values, (B, 2, H, C, K), where C positions have room.
         length: the positions that are filled.
-        free: the one position that may be written next, shared by the caches on this buffer. Whoever appends takes it
-            out first, in one step even for threads; a cache that does not find its own end there copies the buffer.
+        free: holds the position that may be written next, shared by the caches on this buffer. Whoever appends takes
+            it out first, in one step even for threads; a cache that does not find its own end there copies the buffer.
             So one state can be continued in two ways.
     """
 
     buffer: Float[Tensor, "B 2 H C K"]
     length: int = 0
-    free: list[int] = field(default_factory=lambda: [0], compare=False)
+    free: dict[int, bool] = field(default_factory=lambda: {0: True}, compare=False)
 
     @property
     def keys(self) -> Float[Tensor, "B H T K"]:
@@ -54,23 +54,16 @@ class Cache:
         new = torch.stack([keys, values], 1)
         end = self.length + new.shape[3]
         if torch.is_grad_enabled():
-            return Cache(torch.cat([self.buffer[:, :, :, : self.length], new], 3), end, [end])
+            return Cache(torch.cat([self.buffer[:, :, :, : self.length], new], 3), end, {end: True})
         buffer, free = self.buffer, self.free
         foreign = buffer.is_inference() and not torch.is_inference_mode_enabled()  # torch lets none write into it here
-        if end > buffer.shape[3] or foreign or not self._takes_its_end():
+        if end > buffer.shape[3] or foreign or not self.free.pop(self.length, False):
             B, _, H, _, K = buffer.shape
-            buffer, free = new.new_empty(B, 2, H, max(16, 2 * end), K), []
+            buffer, free = new.new_empty(B, 2, H, max(16, 2 * end), K), {}
             buffer[:, :, :, : self.length] = self.buffer[:, :, :, : self.length]
         buffer[:, :, :, self.length : end] = new
-        free.append(end)
+        free[end] = True
         return Cache(buffer, end, free)
-
-    def _takes_its_end(self) -> bool:
-        try:
-            self.free.remove(self.length)  # a look and a removal would be two steps
-        except ValueError:
-            return False
-        return True
 
 
 class FixedCache:
@@ -182,7 +175,7 @@ def map_state(function: Callable[[Tensor], Tensor], state: Any) -> Any:
     if isinstance(state, Tensor):
         return function(state)
     if isinstance(state, Cache):
-        return Cache(function(state.buffer[:, :, :, : state.length]), state.length, [state.length])
+        return Cache(function(state.buffer[:, :, :, : state.length]), state.length, {state.length: True})
     if isinstance(state, FixedCache):
         raise ValueError("state: a fixed cache stays where it is")
     if isinstance(state, tuple):

@@ -124,7 +124,7 @@ def from_plain(state: Any, device: torch.device) -> Any:
     """The state that `to_plain` was given, on a device."""
     if isinstance(state, dict):
         buffer = state["cache"].to(device)
-        return Cache(buffer, buffer.shape[3], [buffer.shape[3]])
+        return Cache(buffer, buffer.shape[3], {buffer.shape[3]: True})
     if isinstance(state, tuple):
         return tuple(from_plain(part, device) for part in state)
     return state.to(device) if isinstance(state, Tensor) else state

@@ -9,7 +9,7 @@ CLAIMS = (
         "Three channels translate better than one.",
         "after MC-RNN, Table 2, on Multi30k",
         better("multi30k", "mc-rnn-3", ("baseline",)),
-        "three seeds at the full size, where models learn to the end, and the paper's own corpus, the recipe translation",
+        "three seeds at the full size, where models learn to the end; the paper's corpus, the recipe translation",
     ),
     Claim(
         "They translate better than states that skip (HO-RNN) or boundaries that are learned (HM-RNN).",
