@@ -354,9 +354,8 @@ times = list(race({name: (lambda steps=steps: next(steps)) for name, steps in zi
 print(f"an update of the R-Transformer takes {times[1] / times[0]:.1f} × as long as one of RNNSearch")
 
 # %% [markdown]
-# So the one that had half the updates is ahead, though not in time: each of its updates takes longer, and there was one seed.
-# "Easily extended" holds. Whether
-# it is good beyond dates, dates cannot tell: their longest sentence has five words.
+# So the one that had half the updates, which take longer, is ahead, by one seed. "Easily extended" holds. Whether it is good
+# beyond dates, dates cannot tell: their longest sentence has five words.
 #
 # ## 8. The real thing
 #
