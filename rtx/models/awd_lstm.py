@@ -5,6 +5,7 @@ MC-RNN, Table 4. Averaged SGD is in `rtx.training.averaging`, tied weights and e
 `rtx.models.LanguageModel`. Grave, Joulin & Usunier (2017), the continuous cache.
 """
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -129,6 +130,27 @@ def activation_penalty(
     """
     penalty = ar * dropped.square().mean()
     return penalty + tar * (raw[:, 1:] - raw[:, :-1]).square().mean() if raw.shape[1] > 1 else penalty
+
+
+def watch_activations(model: nn.Module, take: Callable[[Tensor, Tensor], object]) -> None:
+    """Have what the penalty is of, `raw` and `dropped`, given to a function whenever the model is read in training.
+
+    Args:
+        model: one with a backbone that has `activations`, such as a language model of `AWDLSTM` or `MCRNN`.
+        take: (raw, dropped) → anything.
+
+    Raises:
+        ValueError: if the model has no such backbone.
+    """
+    backbone = getattr(model, "backbone", None)
+    if not hasattr(backbone, "activations"):
+        raise ValueError("ar, tar: expected a model with recurrent activations, such as awd-lstm or mc-rnn")
+
+    def hook(dropout: nn.Module, raw: tuple[Tensor, ...], dropped: Tensor) -> None:
+        if dropout.training:
+            take(raw[0], dropped)
+
+    backbone.dropout.register_forward_hook(hook)  # type: ignore[union-attr]
 
 
 class Cached(NamedTuple):

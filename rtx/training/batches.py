@@ -1,11 +1,26 @@
-"""The batches that a model is scored by."""
+"""The batches that a model is trained on and scored by."""
 
 from torch.utils.data import DataLoader
 
 from rtx.tasks.loader import loader
 from rtx.tasks.task import Batch, Task
+from rtx.training.settings import Settings
 
 AT_ONCE = 32
+
+
+def training_batches(task: Task, settings: Settings, seed: int, skip: int = 0) -> DataLoader[Batch]:
+    """The training split, in the order of the settings.
+
+    Args:
+        task: whose examples.
+        settings: size of a batch, order, and how many examples at most.
+        seed: of the order.
+        skip: so many batches of the first epoch are left out: those that a resumed run has had.
+    """
+    batches = loader(task, "train", settings.batch_size, seed, settings.order, settings.limit)
+    batches.batch_sampler.skip(skip)  # type: ignore[union-attr]
+    return batches
 
 
 def evaluation_batches(task: Task, split: str, carry: bool, limit: int | None) -> DataLoader[Batch]:

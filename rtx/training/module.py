@@ -12,18 +12,17 @@ from torch.utils.data import DataLoader
 from torchmetrics import Metric
 
 from rtx.models import HMRNN
-from rtx.models.awd_lstm import activation_penalty
+from rtx.models.awd_lstm import activation_penalty, watch_activations
 from rtx.nn.state import State, detach
 from rtx.nn.validate import check_finite
-from rtx.tasks.loader import loader
 from rtx.tasks.task import IGNORED, Batch, Sum, Task
 from rtx.training import processes
 from rtx.training.averaging import Trigger, averaged
-from rtx.training.batches import evaluation_batches
+from rtx.training.batches import evaluation_batches, training_batches
 from rtx.training.deep import auxiliary_loss, auxiliary_losses, segment_reader, slide
 from rtx.training.optimizers import make_optimizer, make_schedule
 from rtx.training.settings import Settings
-from rtx.training.states import CannotGoOn, Exploded, from_plain, to_plain
+from rtx.training.states import Exploded, from_plain, refuse_another, to_plain
 
 
 class Trainee(lightning.LightningModule):
@@ -61,7 +60,7 @@ class Trainee(lightning.LightningModule):
         if settings.slide:
             segment_reader("slide", model)  # refuses others now, not when they are tested
         if settings.ar or settings.tar:
-            self._watch_activations()
+            watch_activations(model, self._penalise)
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """The loss of a batch, so weighted that what processes and accumulated batches add up to is the whole's.
@@ -131,16 +130,8 @@ class Trainee(lightning.LightningModule):
         if self.settings.clip is not None:
             torch.nn.utils.clip_grads_with_norm_(self.parameters(), self.settings.clip, norm)
 
-    def _watch_activations(self) -> None:
-        backbone, chosen = getattr(self.model, "backbone", None), self.settings
-        if not hasattr(backbone, "activations"):
-            raise ValueError("ar, tar: expected a model with recurrent activations, such as awd-lstm or mc-rnn")
-
-        def penalise(dropout: nn.Module, raw: tuple[Tensor, ...], dropped: Tensor) -> None:
-            if dropout.training:
-                self.penalty = activation_penalty(raw[0], dropped, chosen.ar, chosen.tar)
-
-        backbone.dropout.register_forward_hook(penalise)  # type: ignore[union-attr]
+    def _penalise(self, raw: Tensor, dropped: Tensor) -> None:
+        self.penalty = activation_penalty(raw, dropped, self.settings.ar, self.settings.tar)
 
     def _predict(self, batch: Batch) -> Tensor:
         if not self.settings.carry:
@@ -231,10 +222,7 @@ class Trainee(lightning.LightningModule):
 
     def train_dataloader(self) -> DataLoader[Batch]:
         """The training split, in the order of the settings, by seed and epoch."""
-        chosen = self.settings
-        batches = loader(self.task, "train", chosen.batch_size, self.seed, chosen.order, chosen.limit)
-        batches.batch_sampler.skip(self.batches_done)  # type: ignore[union-attr]
-        return batches
+        return training_batches(self.task, self.settings, self.seed, self.batches_done)
 
     def val_dataloader(self) -> DataLoader[Batch]:
         """The validation split."""
@@ -261,17 +249,10 @@ class Trainee(lightning.LightningModule):
         """Take up a run where it was left.
 
         Raises:
-            CannotGoOn: if it was another model's, or its hyper-parameters were others; if it computed in another
-                precision, or for more epochs than it is to have.
+            CannotGoOn: see `refuse_another`.
         """
-        saved, most = checkpoint["rtx"], self.trainer.max_epochs
-        if saved["card"] != self.card:
-            raise CannotGoOn(f"resume: expected the checkpoint of {self.card}, got one of {saved['card']}")
-        if saved.get("precision", self.trainer.precision) != self.trainer.precision:  # older ones do not say
-            raise CannotGoOn(f"precision: expected the run's, {saved['precision']}, got {self.trainer.precision}")
-        had = checkpoint["epoch"] + (checkpoint.get("batches", 0) > 0)  # or has begun
-        if most is not None and had > most:
-            raise CannotGoOn(f"epochs: expected at least {had}, as the run had so many, got {most}")
+        refuse_another(checkpoint, self.card, self.trainer.precision, self.trainer.max_epochs)
+        saved = checkpoint["rtx"]
         self.live_parameters = saved["live"]
         self.state = from_plain(processes.mine(saved["states"]), self.device)
         self.observed[:] = saved["observed"]

@@ -111,6 +111,29 @@ class Checkpoints(CheckpointIO):
         Path(path).unlink(missing_ok=True)
 
 
+def refuse_another(checkpoint: dict[str, Any], card: dict[str, Any], precision: str, epochs: int | None) -> None:
+    """Only the run that a checkpoint is of may go on from it.
+
+    Args:
+        checkpoint: what `rtx.training.module.Trainee` has saved.
+        card: what is trained.
+        precision: in which it is computed.
+        epochs: how many it is to have in all; None: as many as it takes.
+
+    Raises:
+        CannotGoOn: if it was another model's, or its hyper-parameters were others; if it computed in another precision,
+            or for more epochs than it is to have.
+    """
+    saved = checkpoint["rtx"]
+    if saved["card"] != card:
+        raise CannotGoOn(f"resume: expected the checkpoint of {card}, got one of {saved['card']}")
+    if saved.get("precision", precision) != precision:  # older ones do not say
+        raise CannotGoOn(f"precision: expected the run's, {saved['precision']}, got {precision}")
+    had = checkpoint["epoch"] + (checkpoint.get("batches", 0) > 0)  # or has begun
+    if epochs is not None and had > epochs:
+        raise CannotGoOn(f"epochs: expected at least {had}, as the run had so many, got {epochs}")
+
+
 def to_plain(state: Any) -> Any:
     """A model's state, see `rtx.nn.state`, without the one class in it: a cache as what is filled of its buffer."""
     if isinstance(state, Cache):
