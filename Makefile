@@ -48,7 +48,7 @@ notebooks: $(VENV)/test-installed ## execute the .py notebooks afresh into their
 figures: $(VENV)/test-installed ## draw the figures again
 	@OMP_NUM_THREADS=1 $(PY) figures/make.py
 
-tables: $(VENV)/test-installed ## write the README's tables from the ledger
+tables: $(VENV)/test-installed ## write the tables of the READMEs from the ledger
 	@$(PY) tools/readme_tables.py
 
 bench: $(VENV)/test-installed ## measure speed and memory beside the peers; flags="--quick", or "--only mnist --threads 2"

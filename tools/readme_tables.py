@@ -1,4 +1,4 @@
-"""Write the README's tables afresh from the ledger: between `<!-- table: RECIPE -->` and `<!-- end -->`."""
+"""Write the tables of the READMEs afresh from the ledger: between `<!-- table: RECIPE -->` and `<!-- end -->`."""
 
 import re
 from pathlib import Path
@@ -16,5 +16,5 @@ def with_tables(text: str, ledger: Path) -> str:
 
 
 if __name__ == "__main__":
-    readme = ROOT / "README.md"
-    readme.write_text(with_tables(readme.read_text(encoding="utf-8"), ROOT / "results"), encoding="utf-8")
+    for readme in (ROOT / "README.md", ROOT / "results/README.md"):
+        readme.write_text(with_tables(readme.read_text(encoding="utf-8"), ROOT / "results"), encoding="utf-8")

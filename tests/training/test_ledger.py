@@ -197,13 +197,22 @@ def test_every_run_in_the_projects_ledger_is_whole_and_of_a_known_plan(name):
         assert re.fullmatch("[0-9a-f]{40}", found.commit or ""), "a run of a clean commit"
 
 
-def test_the_readmes_tables_are_the_ledgers():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize(("readme", "names"), [("README.md", ["nottingham"]), ("results/README.md", recipe_names())])
+def test_the_readmes_tables_are_the_ledgers(readme, names):
+    text = (ROOT / readme).read_text(encoding="utf-8")
     printed = dict(re.findall(r"<!-- table: (\S+) -->\n(.*?)\n<!-- end -->", text, re.DOTALL))
-    assert "nottingham" in printed
+    assert sorted(printed) == sorted(names)
     for name, table in printed.items():
         expected = to_markdown(rows(load_recipe(name), ROOT / "results"))
-        assert table == expected, f"paste what `rtx table {name} --format markdown` prints"
+        assert table == expected, "`make tables` writes it anew"
+
+
+def test_each_table_of_the_ledger_has_its_recipes_title_and_source():
+    text = (ROOT / "results/README.md").read_text(encoding="utf-8")
+    for name in recipe_names():
+        recipe = load_recipe(name)
+        source = recipe.source[0].upper() + recipe.source[1:]
+        assert f"## {recipe.title}\n\n{source}; the recipe `{name}`.\n\n<!-- table: {name} -->" in text
 
 
 def test_every_bit_that_changes_in_a_run_is_found_and_named(tmp_path):
