@@ -41,8 +41,8 @@ class CausalEncoder(nn.Module):
             is_causal: True says that `mask` is causal; None or False leaves that to the mask.
 
         Raises:
-            ValueError: if the future is to be seen, or padding stands before a real position; of another shape, dtype
-                or device, as the backbone.
+            ValueError: if the future is to be seen, a sequence is padding alone or has some before a real position; of
+                another shape, dtype or device, as the backbone.
         """
         one = src.ndim == 2
         x = src[None] if one else src if self.batch_first else src.transpose(0, 1)
@@ -72,7 +72,9 @@ class CausalEncoder(nn.Module):
         padding = padding[None] if padding.ndim == 1 else padding
         if padding.shape != x.shape[:2]:
             raise ValueError(f"src_key_padding_mask: expected {tuple(x.shape[:2])}, got {tuple(mask.shape)}")
-        if bool((padding[:, :-1] & ~padding[:, 1:]).any()) or bool(padding.all(1).any()):
+        if bool(padding.all(1).any()):
+            raise ValueError("src_key_padding_mask: expected a real position in each sequence, got padding alone")
+        if bool((padding[:, :-1] & ~padding[:, 1:]).any()):
             raise ValueError("src_key_padding_mask: expected padding behind each sequence only, got some before")
         return padding
 

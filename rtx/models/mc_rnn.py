@@ -19,7 +19,8 @@ class MCRNN(nn.Module):
 
     Parameters: at width 256, block 4 and LSTM, the two encoder and two decoder layers of Table 2 have 1.3 M more
     than plain LSTM layers, attention included (4 · (3 · 256² + 2 · 256² + 256) = 1,311,744), where the table says
-    4 M. One W_j per gate gives 3.7 M (4 · (12 · 256² + 2 · 256² + 256) = 3,671,040), nearer to it.
+    4 M. One W_j per gate gives 3.7 M (4 · (12 · 256² + 2 · 256² + 256) = 3,671,040), nearer to it. With an encoder
+    of two directions, as in `Seq2Seq` here (the paper does not say), it is six layers, and 2.0 M and 5.5 M.
 
     Args:
         d_model: D, width of the input and of the last layer.

@@ -46,7 +46,7 @@ class RNN(nn.Module):
         Raises:
             ValueError: as `forward`, or if `state` is another model's or batch's.
         """
-        check_sequence("x", x, self.d_model, like=self.network.weight_ih_l0)
+        check_sequence("x", x, self.d_model, like=next(self.parameters(), None))
         hidden, state = self.network(x, self._to_torch(state, len(x)))
         after = state if isinstance(state, tuple) else (state,)
         return self.dropout(hidden), tuple(part.transpose(0, 1) for part in after)
@@ -57,7 +57,7 @@ class RNN(nn.Module):
         Raises:
             ValueError: if `x` is not (B, D), or `state` is another model's or batch's.
         """
-        check_step("x", x, self.d_model, like=self.network.weight_ih_l0)
+        check_step("x", x, self.d_model, like=next(self.parameters(), None))
         y, state = self.read(x[:, None], state)
         return y.squeeze(1), state
 

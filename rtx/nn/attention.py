@@ -143,9 +143,17 @@ class MultiHeadAttention(nn.Module):
 
     @staticmethod
     def _check_mask(mask: Tensor | None, q: Tensor, k: Tensor) -> None:
-        T, S = q.shape[-2], k.shape[-2]
-        if mask is not None and (mask.dtype != torch.bool or mask.shape[-2:] != (T, S)):
-            raise ValueError(f"mask: expected bool of shape ({T}, {S}), got {mask.dtype} of {tuple(mask.shape)}")
+        if mask is None:
+            return
+        (B, H, T, _), S = q.shape, k.shape[-2]
+        fits = mask.dtype == torch.bool and mask.shape[-2:] == (T, S)
+        if mask.ndim == 4:  # of three dimensions the first would count as the heads
+            fits = fits and mask.shape[0] in (B, 1) and mask.shape[1] in (1, H)
+        elif mask.ndim != 2:
+            fits = False
+        if not fits:
+            allowed = f"bool of shape ({T}, {S}) or ({B}, 1, {T}, {S})"
+            raise ValueError(f"mask: expected {allowed}, got {mask.dtype} of {tuple(mask.shape)}")
 
 
 def causal_mask(queries: int, keys: int | None = None, device: torch.device | None = None) -> Bool[Tensor, "T S"]:

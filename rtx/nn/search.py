@@ -166,7 +166,7 @@ def _check(vocabulary: int, alpha: float, begin: int, end: int, width: int = 1, 
     if width > vocabulary:
         raise ValueError(f"width: expected at most the vocabulary's {vocabulary} tokens, got {width}")
     for name, token in {"begin": begin, "end": end}.items():
-        if not (is_number(token) and 0 <= token < vocabulary):
+        if isinstance(token, bool) or not isinstance(token, int) or not 0 <= token < vocabulary:
             raise ValueError(f"{name}: expected a token from 0 to {vocabulary - 1}, got {token!r}")
     if not (is_number(alpha) and 0 <= alpha < math.inf):
         raise ValueError(f"alpha: expected a finite number of at least 0, got {alpha!r}")

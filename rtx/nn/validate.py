@@ -14,6 +14,8 @@ def check_positive(name: str, value: int) -> int:
     Raises:
         ValueError: otherwise.
     """
+    if torch.jit.is_tracing() and isinstance(value, Tensor):
+        return value  # in a trace sizes are tensors
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise ValueError(f"{name}: expected a whole number of at least 1, got {value!r}")
     return value
@@ -158,7 +160,7 @@ def _recorded(x: Tensor) -> bool:
 def _check_numbers(name: str, x: Tensor, like: Tensor | None) -> None:
     if not x.is_floating_point():
         raise ValueError(f"{name}: expected floating-point numbers, got {x.dtype}")
-    if like is None:
+    if not isinstance(like, Tensor):  # of a quantised layer, the weight is a function
         return
     if x.device != like.device:
         raise ValueError(f"{name}: is on {x.device}, but the model is on {like.device}")

@@ -67,7 +67,7 @@ def test_the_causal_mask_may_come_in_each_of_torchs_forms(mask: torch.Tensor | N
             {"is_causal": True, "src_key_padding_mask": torch.tensor([[True] + [False] * 5] * 2)},
             "src_key_padding_mask: expected padding behind each sequence only",
         ),
-        ({"is_causal": True, "src_key_padding_mask": torch.ones(2, 6).bool()}, "behind each sequence only"),
+        ({"is_causal": True, "src_key_padding_mask": torch.ones(2, 6).bool()}, "a real position in each sequence"),
         ({"is_causal": True, "src_key_padding_mask": CAUSAL}, r"src_key_padding_mask: expected \(2, 6\), got \(6, 6\)"),
     ],
 )

@@ -89,10 +89,13 @@ def test_causal_mask_is_true_where_one_may_attend():
     assert causal_mask(3).tolist() == [[True, False, False], [True, True, False], [True, True, True]]
 
 
-@pytest.mark.parametrize("mask", [torch.ones(5, 5), torch.ones(4, 5, dtype=torch.bool)])
+@pytest.mark.parametrize(
+    "mask",
+    [torch.ones(5, 5), *(torch.ones(*n, dtype=torch.bool) for n in [(4, 5), (2, 5, 5), (3, 1, 5, 5), (2, 3, 5, 5)])],
+)
 def test_a_mask_of_another_kind_is_refused(mask):
-    with pytest.raises(ValueError, match=r"mask: expected bool of shape \(5, 5\), got"):
-        MultiHeadAttention(4, 1)(torch.randn(1, 5, 4), mask)
+    with pytest.raises(ValueError, match=r"mask: expected bool of shape \(5, 5\) or \(2, 1, 5, 5\), got"):
+        MultiHeadAttention(4, 2)(torch.randn(2, 5, 4), mask)
 
 
 def test_heads_must_divide_the_width():

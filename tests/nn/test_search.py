@@ -183,6 +183,8 @@ def test_half_precision_is_summed_in_single():
         ({"length": 0}, "length: expected a whole number of at least 1, got 0"),
         ({"end": 4}, "end: expected a token from 0 to 3, got 4"),
         ({"end": "a"}, "end: expected a token from 0 to 3, got 'a'"),
+        ({"end": 1.5}, "end: expected a token from 0 to 3, got 1.5"),
+        ({"begin": True}, "begin: expected a token from 0 to 3, got True"),
         ({"begin": -1}, "begin: expected a token from 0 to 3, got -1"),
         ({"alpha": -0.5}, "alpha: expected a finite number of at least 0, got -0.5"),
         ({"alpha": "a"}, "alpha: expected a finite number of at least 0, got 'a'"),

@@ -28,7 +28,10 @@ SCORES = 2**17  # numbers in a block, so that the few arrays of that size stay i
 def torch_attention(
     q: Float[Tensor, "B H T K"], k: Float[Tensor, "B H T K"], v: Float[Tensor, "B H T K"], dropout: float = 0.0
 ) -> Float[Tensor, "B H T K"]:
-    """The same by torch's function, which is fast without dropout; with it, its CPU version makes (T, T) tensors."""
+    """The same by torch's function, which is fast without dropout; with it, its CPU version makes (T, T) tensors.
+
+    Where a query or key is NaN, torch's answer is 0 and not NaN; its gradients are NaN.
+    """
     return F.scaled_dot_product_attention(q, k, v, None, dropout, is_causal=True)
 
 
@@ -77,7 +80,7 @@ def _attend(masks: Masks, q: Tensor, k: Tensor, v: Tensor, out: Tensor, log_sums
         # Eq. (5): softmax(<q, k_i> / sqrt(d_k)) v, its division left to the end, where there is less to divide
         scores = torch.bmm(q[:, t], k[:, : t.stop].mT)  # (G, Q, S)
         beside = scores[..., t]
-        beside.add_(future)
+        beside.masked_fill_(future, -math.inf)
         top = scores.amax(-1, keepdim=True)
         scores.sub_(top)
         beside.clamp_(min=-64.0)  # exp is slow where its result is zero or nearly so
@@ -128,10 +131,10 @@ def _groups(first: Tensor, *more: Tensor) -> Iterator[tuple[Tensor, ...]]:
 
 
 def _blocks(q: Tensor) -> Iterator[tuple[slice, Tensor, Tensor]]:
-    """Each block's queries; for them and the keys beside them, (Q, Q), 1 in the past, and -∞ in the future, else 0."""
+    """Each block's queries; for them and the keys beside them, (Q, Q), 1 in the past, and True in the future."""
     T = q.shape[1]
     past = q.new_ones(QUERIES, QUERIES).tril_()
-    future = q.new_full((QUERIES, QUERIES), -math.inf).triu_(1)
+    future = past == 0
     for start in range(0, T, QUERIES):
         Q = min(QUERIES, T - start)
         yield slice(start, start + Q), past[:Q, :Q], future[:Q, :Q]
@@ -152,11 +155,11 @@ def explicit_attention(
 
 
 def _cannot(q: Tensor, k: Tensor, v: Tensor, dropout: float = 0.0) -> str | None:
-    return no_masks(q, dropout) or no_hand_written_gradient(q)
+    return no_masks(q, dropout) or no_hand_written_gradient(q, k, v)
 
 
 def _cannot_natively(q: Tensor, k: Tensor, v: Tensor, dropout: float = 0.0) -> str | None:
-    return no_masks(q, dropout) or no_native_code(q)
+    return no_masks(q, dropout) or no_native_code(q, k, v)
 
 
 def _gains_nothing(q: Tensor, k: Tensor, v: Tensor, dropout: float = 0.0) -> str | None:

@@ -122,7 +122,7 @@ class FixedStream:
         """The output for one more input; valid until the next call.
 
         Raises:
-            ValueError: if the room is used up.
+            ValueError: if the room is used up, or a tensor of the state has changed its shape.
         """
         if self.left == 0:
             raise ValueError(
@@ -138,7 +138,7 @@ class FixedStream:
         """Make a CUDA graph of the step.
 
         Raises:
-            ValueError: if the stream is not on a CUDA device.
+            ValueError: if the stream is not on a CUDA device, or a tensor of its state changes its shape.
         """
         before = [one.clone() for one in tensors(self.state)]
 
@@ -153,6 +153,10 @@ class FixedStream:
     def _advance(self) -> None:
         self.y, after = self.step(self.x, self.state)
         for old, new in zip(tensors(self.state), tensors(after), strict=True):
+            if old.shape != new.shape:  # as what local attention keeps, until it has a window
+                raise ValueError(
+                    f"state: expected tensors of one shape, got {tuple(old.shape)}, then {tuple(new.shape)}"
+                )
             if old is not new:  # a cache has been written in place
                 old.copy_(new)
 

@@ -185,11 +185,11 @@ def _go_back(
 
 
 def _cannot(x: Tensor, *weights_and_more: Any) -> str | None:
-    return no_hand_written_gradient(x)
+    return no_hand_written_gradient(x, *weights_and_more)
 
 
 def _cannot_natively(x: Tensor, *weights_and_more: Any) -> str | None:
-    return no_native_code(x)
+    return no_native_code(x, *weights_and_more)
 
 
 def triton_local_rnn(*inputs: Any) -> Tensor:

@@ -190,11 +190,11 @@ def _obstacle(x: Tensor, rings: tuple[Tensor, ...], *others: Any) -> str | None:
         return f"it is written for the LSTM, and the cell is {wiring.cell!r}"
     if wiring.mapping != "shared" or wiring.cell_state == "mapped":
         return "it is written for one W_j, shared by the gates and for h alone"
-    return no_hand_written_gradient(x)
+    return no_hand_written_gradient(x, *rings, *others)
 
 
 def _not_natively(x: Tensor, rings: tuple[Tensor, ...], *others: Any) -> str | None:
-    return _obstacle(x, rings, *others) or no_native_code(x)
+    return _obstacle(x, rings, *others) or no_native_code(x, *rings, *others)
 
 
 def _drawback(x: Tensor, *_: object) -> str | None:

@@ -84,12 +84,12 @@ def pool_in_tiles(
         return _Pooling.apply(x, lengths, w, score, shift, leak).to(out)
 
 
-def _cannot(x: Tensor, *_: object) -> str | None:
-    return no_hand_written_gradient(x)
+def _cannot(x: Tensor, *more: object) -> str | None:
+    return no_hand_written_gradient(x, *more)
 
 
-def _cannot_natively(x: Tensor, lengths: Tensor, weight: Tensor, *_: object) -> str | None:
-    return no_native_code(x) or no_native_code(weight)
+def _cannot_natively(x: Tensor, lengths: Tensor, weight: Tensor, *more: object) -> str | None:
+    return no_native_code(x) or no_native_code(weight, *more)
 
 
 def triton_pooling(*inputs: Any) -> Tensor:

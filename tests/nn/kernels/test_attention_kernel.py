@@ -57,6 +57,16 @@ def test_fused_equals_the_loops_with_all_gradients_in_blocks_of_any_size(B, H, T
         torch.testing.assert_close(a, b, rtol=0, atol=1e-10)
 
 
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_a_later_key_that_is_no_number_changes_nothing_before_it(value):
+    q, k, v = (part.detach() for part in heads(1, 1, 6, 4))
+    expected = causal_attention(q, k, v, 0.0, impl="fused")
+    k[:, :, 3] = value
+    found = causal_attention(q, k, v, 0.0, impl="fused")
+    torch.testing.assert_close(found[:, :, :3], expected[:, :, :3], rtol=0, atol=0)
+    assert not found[:, :, 3:].isfinite().any()
+
+
 @pytest.mark.parametrize("T", [63, 64, 65, 200])
 def test_fused_equals_torch_at_a_blocks_edges_with_all_gradients(T):
     torch.manual_seed(0)

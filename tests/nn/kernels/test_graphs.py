@@ -111,6 +111,10 @@ def test_a_state_that_cannot_stay_is_refused_only_where_it_shall():
     assert following(model.step, state, x, 5)(x).shape == y.shape
     with pytest.raises(ValueError, match="state: this model counts its positions on the CPU"):
         following(model.step, state, x, 5, in_place=True)(x)
+    griffin = rtx.models.Griffin(8, 3, 2, window=4).eval()
+    _, short = griffin.step(x)  # less than a window, so that what is kept grows
+    with pytest.raises(ValueError, match=r"state: expected tensors of one shape, got \(1, 1, 4\), then \(1, 2, 4\)"):
+        following(griffin.step, short, x, 5, in_place=True)(x)
     with pytest.raises(ValueError, match="state: expected tensors and caches, which can stay in place, got int"):
         following(model.step, (x, 3), x, 5, in_place=True)
 

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 import torch
 from torch import Tensor
 
-from rtx.nn.kernels.obstacles import no_own_gradient
+from rtx.nn.kernels.obstacles import no_numbers, no_own_gradient
 from rtx.nn.kernels.precision import autocast_inputs
 from rtx.nn.kernels.triton.plan import MOST_INPUTS, MOST_UNITS, WIDEST, shared_bytes
 
@@ -22,7 +22,7 @@ def interpreting() -> bool:
 
 def no_triton(x: Tensor) -> str | None:
     """Why no Triton kernel with a hand-written gradient can run on the device of `x`, or None if one can."""
-    said = no_own_gradient()
+    said = no_own_gradient() or no_numbers(x)
     if said:
         return said
     if x.device.type != "cuda" and not (x.device.type == "cpu" and interpreting()):
