@@ -129,10 +129,10 @@ def cache_folder() -> Path:
     """Where downloads and computed files are kept: RTX_CACHE, or pooch's cache folder for this user.
 
     Raises:
-        ValueError: if this user has no home, as in a container, and RTX_CACHE is not set.
+        ValueError: if this user has no home, as in a container, and RTX_CACHE is not set, or is in no home that exists.
     """
     if chosen := os.environ.get("RTX_CACHE"):
-        return Path(chosen).expanduser().resolve()
+        return _folder("RTX_CACHE", chosen)
     import pooch
 
     try:
@@ -144,17 +144,17 @@ def cache_folder() -> Path:
 def cached_arrays(name: str, make: Callable[[], Arrays]) -> Arrays:
     """The arrays that `make()` computes, kept as `name`.npz in the cache, with their SHA-256 behind.
 
-    A run cut short leaves no half-written file behind, and a damaged one is made anew. Where the cache cannot be
-    written, that is said, and the arrays are as good.
+    A run cut short leaves no half-written file behind; one that is damaged or cannot be read is made anew. Where the
+    cache cannot be written, that is said, and the arrays are as good.
     """
     path = cache_folder() / "computed" / f"{name}.npz"
     if path.exists():
-        content = path.read_bytes()
+        content = _content(path)
         whole, digest = content[:-DIGEST], content[-DIGEST:]
         if hashlib.sha256(whole).digest() == digest:
             with np.load(io.BytesIO(whole)) as stored:
                 return dict(stored)
-        log.warning("%s: damaged, is made anew", path)
+        log.warning("%s: damaged, or not to be read; is made anew", path)
     arrays = make()
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)  # type: ignore[arg-type]  # numpy reads it as allow_pickle
@@ -163,6 +163,13 @@ def cached_arrays(name: str, make: Callable[[], Arrays]) -> Arrays:
     except OSError as error:
         log.warning("%s could not be written (%s): it is computed again next time", path, error.strerror)
     return arrays
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:  # a folder, or another user's
+        return b""
 
 
 def _write_whole(path: Path, content: bytes) -> None:
@@ -175,11 +182,18 @@ def _write_whole(path: Path, content: bytes) -> None:
         temporary.unlink(missing_ok=True)
 
 
+def _folder(name: str, chosen: str) -> Path:
+    try:
+        return Path(chosen).expanduser().resolve()
+    except RuntimeError:
+        raise ValueError(f"{name}: expected a folder, got {chosen!r}, and there is no such home") from None
+
+
 def _own_folder() -> Path | None:
     chosen = os.environ.get("RTX_DATA")
     if not chosen:
         return None
-    folder = Path(chosen).expanduser().resolve()
+    folder = _folder("RTX_DATA", chosen)
     if not folder.is_dir():
         raise ValueError(f"RTX_DATA: expected an existing folder, got {chosen!r}, which is {folder}")
     return folder

@@ -10,6 +10,7 @@ from rtx.nn.validate import check_choice, check_positive
 from rtx.tasks.task import Batch, Task, collate
 
 ORDERS = ("shuffled", "fresh", "bucketed", "columns", "stream", "as it is", "by length")
+UNSHUFFLED = ("as it is", "by length")
 POOL = 100  # batches whose sequences are sorted by length together
 
 
@@ -31,7 +32,8 @@ class BatchOrder(Sampler[list[int]]):
         seed: of the order.
 
     Raises:
-        ValueError: if the batch size is below 1, larger than "columns" can be cut into, or other than 1 for "stream".
+        ValueError: if the batch size is below 1, larger than "columns" can be cut into, or other than 1 for "stream";
+            if there are fewer batches than processes.
     """
 
     def __init__(self, lengths: list[int], batch_size: int, order: str = "shuffled", seed: int = 0) -> None:
@@ -45,6 +47,11 @@ class BatchOrder(Sampler[list[int]]):
             raise ValueError(f"batch_size: expected 1 for a stream, got {batch_size}")
         if order in ("columns", "stream") and len(lengths) < batch_size * self.processes:
             raise ValueError(f"batch_size: expected at most the {len(lengths)} pieces of the text, got {batch_size}")
+        if len(self._whole()) < self.processes:  # one without a batch would wait for the others for ever
+            raise ValueError(
+                f"devices: expected a batch for each of the {self.processes} processes, got {len(self._whole())}, "
+                f"of {len(lengths)} sequences"
+            )
 
     @property
     def sampler(self) -> "BatchOrder":
@@ -68,20 +75,29 @@ class BatchOrder(Sampler[list[int]]):
         yield from batches
 
     def _batches(self) -> list[list[int]]:
-        size, every = self.batch_size, self.batch_size * self.processes
+        """Those of this process."""
         if self.order == "columns":
-            rows = len(self.lengths) // every
-            first = self.rank * size
-            return [[row + rows * (first + column) for column in range(size)] for row in range(rows)]
+            rows, first = len(self.lengths) // (self.batch_size * self.processes), self.rank * self.batch_size
+            return [[row + rows * (first + column) for column in range(self.batch_size)] for row in range(rows)]
         if self.order == "stream":
             first, end = (len(self.lengths) * rank // self.processes for rank in (self.rank, self.rank + 1))
             return [[i] for i in range(first, end)]
-        if self.order in ("as it is", "by length"):
+        whole = self._whole()
+        if self.order not in UNSHUFFLED:  # all have as many
+            whole = whole[: len(whole) - len(whole) % self.processes]
+        return whole[self.rank :: self.processes]
+
+    def _whole(self) -> list[list[int]]:
+        """Those of all processes, one after the other; of a text, its pieces."""
+        size = self.batch_size
+        if self.order in ("columns", "stream"):
+            return [[i] for i in range(len(self.lengths))]
+        if self.order in UNSHUFFLED:
             order = list(range(len(self.lengths)))
             if self.order == "by length":
                 order.sort(key=self.lengths.__getitem__, reverse=True)
-            size = min(size, max(1, -(-len(order) // self.processes)))  # so that each process has something
-            return [order[i : i + size] for i in range(0, len(order), size)][self.rank :: self.processes]
+            size = min(size, max(1, len(order) // self.processes))  # so that each process has something
+            return [order[i : i + size] for i in range(0, len(order), size)]
         draws = torch.Generator().manual_seed(self.seed * 1_000_003 + self.epoch)
         order = torch.randperm(len(self.lengths), generator=draws).tolist()
         if self.order == "fresh":
@@ -91,7 +107,7 @@ class BatchOrder(Sampler[list[int]]):
         whole = [order[i : i + size] for i in range(0, len(order), size)]
         if self.order == "bucketed":
             whole = [whole[i] for i in torch.randperm(len(whole), generator=draws).tolist()]
-        return whole[self.rank : len(whole) - len(whole) % self.processes or None : self.processes]
+        return whole
 
     def _sorted_in_pools(self, order: list[int]) -> list[int]:
         pool = POOL * self.batch_size

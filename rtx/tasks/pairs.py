@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
 from rtx.nn.kernels.cross_entropy import cross_entropy
-from rtx.nn.validate import check_choice
+from rtx.nn.validate import check_choice, check_positive
 from rtx.tasks.subwords import BEGIN, END, PAD, Subwords, one_blank
 from rtx.tasks.task import IGNORED, SPLITS, Batch, Example, Scores, Split, Sum, Task, Text, mean_of, widened
 from rtx.tasks.windows import perplexity
@@ -52,7 +52,12 @@ def pair_task(
         longest: tokens that a model may write; if not given, as `write`.
         sha256: checksum of the data; that of the pairs themselves if not given.
         note: what a reader of the metric must know, such as a training set that is not the whole one.
+
+    Raises:
+        ValueError: if `beam` is below 1, or wider than there are tokens.
     """
+    if check_positive("beam", beam) > texts[1].size:
+        raise ValueError(f"beam: expected at most the {texts[1].size} tokens, got {beam}")
     read = cache(read)
 
     @cache

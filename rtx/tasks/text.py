@@ -133,9 +133,11 @@ def read_file(path: str | Path) -> str:
     """The text of a file, its lines ended by "\\n".
 
     Raises:
-        ValueError: if it is empty, or not UTF-8; which line and byte are named.
+        ValueError: if it is empty, or not UTF-8; which line and byte are named. If `path` is none.
         OSError: if it cannot be read.
     """
+    if not isinstance(path, str | Path):  # as a name of digits alone is, behind --set
+        raise ValueError(f"path: expected a file's name, got {path!r}; a file of that name is ./{path}")
     content = Path(path).read_bytes()
     try:
         text = content.decode("utf-8-sig")

@@ -17,12 +17,13 @@ from rtx.tasks import data
 from rtx.tasks.pairs import Pair, pair_task, read_pairs
 from rtx.tasks.subwords import Subwords, one_blank
 from rtx.tasks.task import Scores, Split, Task
+from rtx.tasks.toy.drawn import check_seed
 
 LENGTHS = (0, 20, 40, 61)
 """Where the groups of source lengths end, in words. Of Figure 4's groups the paper's text names 40 and 61."""
 
 MULTI30K_TESTS = ("test_2016_flickr", "test_2017_flickr", "test_2017_mscoco", "test_2018_flickr")
-FIRST_DAY, DAYS = datetime.date(1950, 1, 1), 36_524  # a hundred years: a year's last two digits tell the year
+FIRST_DAY, DAYS = datetime.date(1950, 1, 1), 36_524  # to 2049, but its last day: a year's last two digits tell the year
 HELD_OUT = 500  # pairs that validate, and that test
 SKELETON = "yMMMEd"  # a way between full and medium, with the weekday in short
 
@@ -82,6 +83,7 @@ def dates(size: int = 5_000, vocabulary: int = 250, beam: int = 5, seed: int = 0
     Raises:
         ValueError: if an argument is out of range.
     """
+    check_seed(seed)
     if check_positive("size", size) > DAYS - 2 * HELD_OUT:
         raise ValueError(f"size: expected at most {DAYS - 2 * HELD_OUT}, as each date is in one pair, got {size}")
 

@@ -1,9 +1,12 @@
 """The batches that a model is trained on and scored by."""
 
+from collections.abc import Callable
+
+from torch import nn
 from torch.utils.data import DataLoader
 
 from rtx.tasks.loader import loader
-from rtx.tasks.task import Batch, Task
+from rtx.tasks.task import Batch, Scores, Split, Task
 from rtx.training.settings import Settings
 
 AT_ONCE = 32
@@ -21,6 +24,14 @@ def training_batches(task: Task, settings: Settings, seed: int, skip: int = 0) -
     batches = loader(task, "train", settings.batch_size, seed, settings.order, settings.limit)
     batches.batch_sampler.skip(skip)  # type: ignore[union-attr]
     return batches
+
+
+def examination(task: Task, carry: bool) -> Callable[[nn.Module, Split, int | None], Scores] | None:
+    """What a task measures of a model besides its metric, if anything; a text's is of models that carry their state.
+
+    Another's windows are validated each by itself, and so they are tested.
+    """
+    return None if task.per == "token" and not carry else task.examine
 
 
 def evaluation_batches(task: Task, split: str, carry: bool, limit: int | None) -> DataLoader[Batch]:

@@ -9,7 +9,7 @@ from rtx.nn.mode import evaluating
 from rtx.nn.validate import check_choice
 from rtx.tasks import Task, task_by_name
 from rtx.tasks.task import SPLITS, Scores
-from rtx.training.batches import evaluation_batches
+from rtx.training.batches import evaluation_batches, examination
 from rtx.training.checkpoint import load_checkpoint, load_texts, read_card
 from rtx.training.deep import slide
 
@@ -33,7 +33,8 @@ def evaluate(checkpoint: Path, split: str = "test", limit: int | None = None) ->
     task = _task(checkpoint, card)
     with evaluating(network):
         scores: Scores = {task.metric: _metric(checkpoint, task, network, split, limit, card)}
-        return scores | (task.examine(network, split, limit) if task.examine else {})  # type: ignore[arg-type]
+        examine = examination(task, bool(card.get("carry")))
+        return scores | (examine(network, split, limit) if examine else {})  # type: ignore[arg-type]
 
 
 def _task(checkpoint: Path, card: dict[str, Any]) -> Task:

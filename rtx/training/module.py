@@ -144,6 +144,8 @@ class Trainee(lightning.LightningModule):
         """Every process begins with the same weights, but shall not drop the same units in its own batches."""
         if self.global_rank:
             lightning.seed_everything(self.seed + 1_000_003 * self.global_rank, verbose=False)
+        if self.trainer.world_size > 1:
+            self.test_dataloader()  # whether it has something for each of them is found now
         self._anneal()  # here, too: a resumed run may begin inside an epoch
 
     def on_train_epoch_start(self) -> None:

@@ -12,6 +12,7 @@ from rtx.nn.mode import evaluating
 from rtx.tasks.task import Scores
 from rtx.training import ledger
 from rtx.training.alone import alone_in
+from rtx.training.batches import examination
 from rtx.training.checkpoint import save_checkpoint
 from rtx.training.compiling import fast_products
 from rtx.training.fit import Fit, fit, quiet, run_folder
@@ -78,14 +79,14 @@ def _test(done: Fit) -> tuple[float, Scores]:
     Raises:
         ValueError: if the score is not finite.
     """
-    task = done.trainee.task
-    details: Scores = {}
-    if task.examine is None:
+    settings = done.trainee.settings
+    examine, details = examination(done.trainee.task, settings.carry), {}
+    if examine is None:
         with quiet():
             test = done.trainer.test(done.trainee, verbose=False)[0]["test"]
     else:
         with torch.no_grad(), evaluating(done.trainee.model):
-            details = task.examine(done.trainee.model, "test", done.trainee.settings.limit_evaluation)
+            details = examine(done.trainee.model, "test", settings.limit_evaluation)
         test = float(next(iter(details.values())))
     if not math.isfinite(test):
         raise ValueError(f"test: became {test} with the weights of epoch {done.epoch}, expected a finite number")

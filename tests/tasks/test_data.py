@@ -349,6 +349,23 @@ def test_a_damaged_cache_of_arrays_is_made_anew(damage, cache):
     assert path.read_bytes() == whole
 
 
+def test_what_cannot_be_read_in_the_cache_is_computed(cache, caplog):
+    path = cache / "computed" / "numbers.npz"
+    path.mkdir(parents=True)
+    read = data.cached_arrays("numbers", lambda: {"numbers": np.arange(3)})
+    np.testing.assert_array_equal(read["numbers"], np.arange(3))
+    assert f"{path}: damaged, or not to be read; is made anew" in caplog.text
+
+
+@pytest.mark.parametrize("name", ["RTX_DATA", "RTX_CACHE"])
+def test_a_home_that_does_not_exist_is_named(name, monkeypatch):
+    monkeypatch.setenv(name, "~nobody-of-that-name/x")
+    with pytest.raises(
+        ValueError, match=f"{name}: expected a folder, got '~nobody-of-that-name/x', and there is no such"
+    ):
+        data.check("jsb") if name == "RTX_DATA" else data.cache_folder()
+
+
 def test_a_computation_that_fails_leaves_nothing(cache):
     def fail() -> data.Arrays:
         raise RuntimeError("stopped half-way")

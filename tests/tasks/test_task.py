@@ -133,6 +133,43 @@ def test_batches_by_length_hold_every_sequence_once_with_the_least_padding():
     assert padding == 3
 
 
+@pytest.mark.parametrize(
+    ("sequences", "size", "order", "processes"),
+    [
+        (12, 32, "by length", 8),
+        (5, 32, "as it is", 4),
+        (4, 2, "by length", 3),
+        (9, 3, "shuffled", 3),
+        (5, 4, "fresh", 2),
+    ],
+)
+def test_each_process_has_a_batch_and_together_they_have_all_that_is_scored(
+    sequences, size, order, processes, monkeypatch
+):
+    monkeypatch.setattr("torch.distributed.is_initialized", lambda: True)
+    monkeypatch.setattr("torch.distributed.get_world_size", lambda: processes)
+    found = []
+    for rank in range(processes):
+        monkeypatch.setattr("torch.distributed.get_rank", lambda rank=rank: rank)
+        found.append(list(BatchOrder([3] * sequences, size, order)))
+    assert all(found)
+    if order in ("as it is", "by length"):
+        assert sorted(i for batches in found for batch in batches for i in batch) == list(range(sequences))
+    else:
+        assert len({len(batches) for batches in found}) == 1
+
+
+@pytest.mark.parametrize(
+    ("sequences", "size", "order"), [(3, 32, "by length"), (1, 4, "shuffled"), (12, 4, "bucketed")]
+)
+def test_fewer_batches_than_processes_are_refused_as_one_would_wait_for_ever(sequences, size, order, monkeypatch):
+    monkeypatch.setattr("torch.distributed.is_initialized", lambda: True)
+    monkeypatch.setattr("torch.distributed.get_world_size", lambda: 4)
+    monkeypatch.setattr("torch.distributed.get_rank", lambda: 0)
+    with pytest.raises(ValueError, match="devices: expected a batch for each of the 4 processes, got [13], of"):
+        BatchOrder([3] * sequences, size, order)
+
+
 def test_a_text_that_is_carried_is_scored_in_one_piece_by_each_process(monkeypatch):
     task = task_by_name("characters", context=0, scored=50)
     monkeypatch.setattr("torch.distributed.is_initialized", lambda: True)

@@ -12,9 +12,11 @@ import rtx
 from rtx.models.awd_lstm import activation_penalty
 from rtx.tasks import TASKS, task_by_name
 from rtx.tasks.loader import loader
+from rtx.tasks.task import collate
 from rtx.tasks.text import words
 from rtx.tasks.vocabulary import vocabulary
 from rtx.training.checkpoint import load_checkpoint, load_texts, read_card, save_checkpoint
+from rtx.training.evaluate import evaluate
 from rtx.training.fit import fit
 from rtx.training.ledger import read_result
 from rtx.training.module import Trainee
@@ -193,6 +195,21 @@ def test_a_run_tells_the_score_behind_the_cache_and_saves_its_vocabulary(story, 
     (known,) = load_texts(saved)
     assert known.decode(known.encode("the cat\nsat")) == "the cat\nsat"
     assert json.dumps(read_card(saved)["texts"]) == json.dumps([known.to_json()])
+
+
+def test_what_was_validated_window_by_window_is_tested_so(story, tmp_path):
+    alone = {"optimizer": "adam", "learning_rate": 0.01, "order": "shuffled", "carry": False, "ar": 0.0, "tar": 0.0}
+    plan = tiny(epochs=1, patience=None, **alone).plan("awd-lstm")
+    found = read_result(train(plan, runs=tmp_path / "runs", results=tmp_path / "results", **CPU))
+    (saved,) = (tmp_path / "runs").rglob("best.safetensors")
+    task, network = task_by_name("words", context=0, scored=7), load_checkpoint(saved)
+    metric = task.scorer()
+    with torch.no_grad():
+        for example in task.split("test"):
+            metric.update(*task.measured(network(example.inputs[None]), collate([example], "token")))
+    assert found.details == {}
+    assert found.test == pytest.approx(float(metric.compute()), rel=1e-5)
+    assert evaluate(saved) == {"perplexity": pytest.approx(found.test, rel=1e-5)}
 
 
 def test_a_checkpoint_needs_neither_its_data_nor_their_vocabulary(tmp_path):
