@@ -375,8 +375,8 @@ for name, line in {"HO-RNN, N = 3": size / size[0], "MC-RNN, n = 4": measured[4]
     ax.semilogy(line, label=name)
 ax.set(xlabel="distance l (steps)", ylabel="gradient, share of l = 0", title="HO-RNN sums, MC-RNN averages")
 ax.legend(frameon=False, fontsize=8)
-operations = map_.imshow(found["operations"][0].T, aspect="auto", cmap="cividis", vmin=0, vmax=2)
-map_.set(yticks=range(3), yticklabels=[1, 2, 3], xlabel="step", ylabel="layer", title="HM-RNN: what each layer does")
+operations = map_.imshow(found["operations"][0].T, aspect="auto", cmap="cividis", vmin=0, vmax=2, extent=(0.5, 30.5, 3.5, 0.5))
+map_.set(yticks=[1, 2, 3], xlabel="step", ylabel="layer", title="HM-RNN: what each layer does")
 fig.colorbar(operations, ax=map_, ticks=[0, 1, 2]).ax.set_yticklabels(["update", "copy", "flush"])
 plt.show()
 copies, h = found["operations"][0, 1:] == 1, found["states"][0]

@@ -33,6 +33,7 @@
 # | temporal order (§3) | | section 5 | task `temporal-order` |
 
 # %%
+import math
 import matplotlib.pyplot as plt
 import torch
 import rtx
@@ -233,7 +234,6 @@ checks.largest_share(largest_share)
 # </details>
 
 # %%
-import math
 from rtx.lab.explore.pooling import largest_share as bound
 
 test = next(iter(loader(add, "test", 1000)))

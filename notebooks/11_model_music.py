@@ -245,7 +245,7 @@ def nll(model, split):
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 curve = {"training": [], "validation": []}
-for step in range(500):
+for update in range(500):
     frames = torch.stack([crop() for _ in range(8)])
     logits, targets = model(frames[:, :-1]), frames[:, 1:]
     loss = binary_cross_entropy_with_logits(logits, targets, reduction="sum") / (8 * 47)
@@ -253,7 +253,7 @@ for step in range(500):
     loss.backward()
     adam.step()
     curve["training"].append(loss.item())
-    if step % 50 == 49:
+    if update % 50 == 49:
         curve["training"][-50:] = [sum(curve["training"][-50:]) / 50]
         curve["validation"].append(nll(model, "validation"))
 

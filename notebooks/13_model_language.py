@@ -139,7 +139,8 @@ checks.bigram_bits(bigram_bits)
 #
 # </details>
 #
-# Longer memories are counted in the same way. **Predict.** The unigram has 4.6 bits. How many have counts of pairs, of
+# Longer memories are counted in the same way, but with 0.1 added to each count: of so many possible contexts most were
+# hardly seen, and a whole one would drown what was. **Predict.** The unigram has 4.6 bits. How many have counts of pairs, of
 # three, of four in a row? Will five be better still?
 #
 # <details><summary>Answer</summary>
@@ -291,7 +292,7 @@ race = explore.race(task, entrants, seconds=2.0, seeds=2, turns=4, learning_rate
 race
 
 # %% [markdown]
-# **Try** (with a kernel). Choose equal parameters and press “train”. Then move the target: which model is first at 3.5 bits?
+# **Try** (with a kernel). Choose equal parameters and press “train”. Then move the target: which model is first at about 3 bits?
 #
 # Seconds are fair to whoever pays for them, and to nobody else: they depend on the machine and on how well each model is
 # programmed. Equal parameters and equal multiply-adds are other questions with other winners. The paper's models differ by a
@@ -408,7 +409,7 @@ explore.training("characters", "gru", d_model=48, layers=1, learning_rate=0.01).
 # 2. Why may one not compare perplexities with vocabularies of 10,000 and 30,000 words?
 #    <details><summary>Answer</summary>The smaller one replaces more words by `<unk>`, which is easy to predict.</details>
 # 3. A colleague counts the bigram table on train *and* test. What happens to the bits?
-#    <details><summary>Answer</summary>They fall: the model has seen the answers. The check of exercise 2 names it.</details>
+#    <details><summary>Answer</summary>They fall: the model has seen the answers. The check of exercise 2 names it: try.</details>
 # 4. Does a temperature of 0.5 improve a model's bits per character?
 #    <details><summary>Answer</summary>Hardly: bits are measured at temperature 1. A model that gets better by another one was
 #    badly calibrated.</details>

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, expect
 
+import rtx
 from rtx.lab import explore
 
 pytestmark = pytest.mark.browser
@@ -55,4 +56,21 @@ def test_a_tune_is_heard_saved_and_guessed(browser: Browser, tmp_path: Path) -> 
     tab.get_by_role("button", name="real", exact=True).press("Enter")
     expect(sentence).to_have_text("two is generated: you are wrong, 1 of 2 so far.")
     assert faults == [] and {url.split(":")[0] for url in requests} <= {"file", "blob"}
+    tab.close()
+
+
+def test_nothing_tells_a_tune_in_the_blind_test_until_it_is_guessed(browser: Browser, tmp_path: Path) -> None:
+    model = rtx.build("chorales", "rnn", d_model=4, layers=1).eval()
+    room = explore.listening({"one": ROLL, "two": ROLL[::-1].copy()}, ["two"], model)
+    tab = browser.new_page()
+    tab.goto(room.save(tmp_path / "room.html").as_uri())
+    costs = tab.locator("canvas").screenshot()
+    tab.get_by_label("blind test").press("Space")
+    assert tab.locator("canvas").screenshot() != costs
+    with tab.expect_download() as download:
+        tab.get_by_role("button", name="Save MIDI").click()
+    assert download.value.suggested_filename == "tune 1.mid"
+    tab.get_by_role("button", name="real", exact=True).click()
+    expect(tab.locator("[aria-live=polite]")).to_contain_text("one is real: you are right, 1 of 1 so far.")
+    assert tab.locator("canvas").screenshot() == costs
     tab.close()

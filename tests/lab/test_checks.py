@@ -3,7 +3,6 @@
 import importlib
 import pkgutil
 from collections.abc import Callable
-from types import EllipsisType
 from typing import Any
 
 import pytest
@@ -35,9 +34,24 @@ def test_every_check_is_exported() -> None:
     assert set(checks.__all__) >= defined
 
 
-@pytest.mark.parametrize("answer", [None, ...], ids=["None", "..."])
-def test_a_stub_is_not_attempted(check: Check, answer: EllipsisType | None) -> None:
-    assert repr(check(lambda *_: answer)) == "… not attempted yet"
+def dots(*_: Any) -> None: ...
+
+
+def nothing(*_: Any) -> None:
+    """Do nothing."""
+    pass
+
+
+@pytest.mark.parametrize("stub", [dots, nothing, lambda *_: None, lambda *_: ...])
+def test_a_stub_is_not_attempted(check: Check, stub: Callable[..., Any]) -> None:
+    assert repr(check(stub)) == "… not attempted yet"
+
+
+def test_an_answer_without_return_is_told_so() -> None:
+    def forgotten(x: torch.Tensor) -> None:
+        2 * x
+
+    assert repr(double(forgotten)) == "✗ not yet: your function returns nothing: is `return` missing?"
 
 
 def test_the_solution_passes_and_is_told_what_it_shows(check: Check) -> None:
@@ -63,8 +77,10 @@ def test_a_right_answer_may_be_a_list() -> None:
     [
         (lambda x: (2 * x)[None], "expected shape (2,), got (1, 2)"),
         (lambda x: "doubled", "expected a tensor, got str"),
-        (lambda x: x + 5, "on the first case expected a tensor that begins [2.0, 4.0], got "),
-        (lambda x: 2 * x + (x == 0), "on case 2 expected a tensor that begins [0.0, 0.0], got "),
+        (lambda x: x + 5, "on the first case, at [0], expected 2, got 6"),
+        (lambda x: 2 * x + (x == 0), "on case 2, at [0], expected 0, got 1"),
+        (lambda x: torch.stack([2 * x[0], 3 * x[1]]), "on the first case, at [1], expected 4, got 6"),
+        (lambda x: (2 * x + 1).tolist(), "on the first case, at [0], expected 2, got 3"),
         (lambda x: x**2, "squared, not doubled"),
     ],
 )

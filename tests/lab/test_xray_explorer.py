@@ -89,6 +89,18 @@ def test_a_leak_in_how_parts_are_put_together_is_told_so() -> None:
     assert explorer.text.endswith("None of its parts leaks by itself: the leak is in how they are put together.")
 
 
+def test_of_very_many_parts_the_outer_ones_are_looked_at_and_the_rest_is_said() -> None:
+    deep = nn.Sequential(*(nn.Linear(D, D) for _ in range(45)))
+    leaking = nn.Sequential(deep, _Turned(nn.Conv1d(D, D, 3, padding=1)))
+    explorer = explore.xray(leaking, X)
+    assert len(options(explorer)) == 41 and options(explorer)["1"] == "1 (leaks)" and "1.part" not in options(explorer)
+    assert explorer.text.endswith(
+        "8 parts, inner or wide ones, were not looked at; of the others these leak, without a part that does: 1. "
+        "Give one of them to an X-ray of its own."
+    )
+    assert explore.xray(leaking[1], X).text.endswith("What leaks, without a part of its own that does: part.")
+
+
 def test_parts_are_looked_through_as_the_whole_calls_them() -> None:
     model = RTransformer(D, 1, 2, 3)
     found = parts_of(model, X)

@@ -3,12 +3,15 @@
 So a test can feed every check its stub, its solution and its bugs.
 """
 
+import dis
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor
+
+NOTHING = {"RESUME", "NOP", "LOAD_CONST", "RETURN_VALUE", "RETURN_CONST"}  # what Python does in a stub
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,10 @@ class Check:
             answers = [mine(*case) for case in self.cases()]
         except Exception as error:  # whatever a learner's code raises is the finding
             return Verdict(False, f"your code raised {type(error).__name__}: {error}")
-        return self.judge(answers)
+        verdict = self.judge(answers)
+        if verdict.passed is None and not _is_stub(mine):
+            return Verdict(False, "your function returns nothing: is `return` missing?")
+        return verdict
 
     def judge(self, answers: Sequence[Any]) -> Verdict:
         """Compare answers, one for each case, which may come from another process."""
@@ -67,6 +73,12 @@ class Check:
         return all(_same(function(*case), answer) for case, answer in zip(cases, answers, strict=True))
 
 
+def _is_stub(function: Callable[..., Any]) -> bool:
+    """Whether a function does nothing, as one whose body is `...` or `pass`."""
+    code = getattr(function, "__code__", None)
+    return code is not None and {step.opname for step in dis.get_instructions(code)} <= NOTHING
+
+
 def _same(expected: Any, given: Any) -> bool:
     try:
         given, expected = torch.as_tensor(given), torch.as_tensor(expected)
@@ -78,16 +90,15 @@ def _same(expected: Any, given: Any) -> bool:
 
 
 def _difference(where: str, expected: Any, given: Any) -> str:
-    if isinstance(expected, Tensor) and isinstance(given, Tensor) and expected.shape != given.shape:
-        return f"expected shape {tuple(expected.shape)}, got {tuple(given.shape)}"
-    if isinstance(expected, Tensor) and not isinstance(given, Tensor):
+    if not isinstance(expected, Tensor):
+        return f"on {where} expected {expected!r}, got {given!r}"
+    try:
+        given = torch.as_tensor(given)
+    except (TypeError, ValueError, RuntimeError):
         return f"expected a tensor, got {type(given).__name__}"
-    return f"on {where} expected {_short(expected)}, got {_short(given)}"
-
-
-def _short(value: Any) -> str:
-    if isinstance(value, Tensor) and not value.ndim:
-        return f"{value.item():.4g}"
-    if isinstance(value, Tensor):
-        return f"a tensor that begins {[round(v, 3) for v in value.flatten()[:3].tolist()]}"
-    return repr(value)
+    if expected.shape != given.shape:
+        return f"expected shape {tuple(expected.shape)}, got {tuple(given.shape)}"
+    close = torch.isclose(given.to(expected.dtype), expected, rtol=1e-4, atol=1e-5, equal_nan=True)
+    place = tuple((~close).nonzero()[0].tolist()) if not close.all() else (0,) * expected.ndim
+    at = f", at {list(place)}," if place else ""
+    return f"on {where}{at} expected {expected[place].item():.4g}, got {given[place].item():.4g}"

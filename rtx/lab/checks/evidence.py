@@ -45,5 +45,5 @@ spreads_apart = Check(
             / (stdev(a) * ((len(a) - 1) / len(a)) ** 0.5 + stdev(b) * ((len(b) - 1) / len(b)) ** 0.5)
         ),
     },
-    praise="above 1, the spreads do not touch; below, more seeds are needed before anything is said",
+    praise="above 1, mean ± spread of the two do not touch; below, they do, and one run of each says little",
 )

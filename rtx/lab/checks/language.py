@@ -79,6 +79,12 @@ bigram_bits = Check(
         "counted on the text that is scored: that is looking at the answers": (
             lambda train, test, V: _bits(_rows(_counts(test, V) + 1), test)
         ),
+        "counted on the text that is scored, too: that is looking at the answers": (
+            lambda train, test, V: _bits(_rows(_counts(train, V) + _counts(test, V) + 1), test)
+        ),
+        "counted on both texts as one: the text that is scored tells its own pairs": (
+            lambda train, test, V: _bits(_rows(_counts(torch.cat([train, test]), V) + 1), test)
+        ),
         "divided by the sums of the columns: p(next | this) sums to 1 over the next": (
             lambda train, test, V: _bits((_counts(train, V) + 1) / (_counts(train, V) + 1).sum(0), test)
         ),

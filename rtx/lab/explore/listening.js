@@ -15,7 +15,7 @@ function button(page, name, label, press) {
 }
 
 /** The notes as bars over a strip whose colour says what each frame cost, and a cursor at `frame` if there is one. */
-function draw({ pen, width, height }, page, tune, frame) {
+function draw({ pen, width, height }, page, tune, frame, secret) {
   const keys = tune.notes.map(([key]) => key);
   const bottom = Math.min(87, ...keys) - 2, top = Math.max(0, ...keys) + 3;
   const step = (width - LEFT) / tune.frames, row = (height - STRIP - 6) / (top - bottom);
@@ -25,8 +25,8 @@ function draw({ pen, width, height }, page, tune, frame) {
     if ((page.data.lowest + key) % 12 === 0) pen.fillText(`C${(page.data.lowest + key) / 12 - 1}`, 4, y(key) - row / 2);
   pen.fillStyle = page.dark ? "#56b4e9" : "#0173b2";
   for (const [key, start, end] of tune.notes) pen.fillRect(x(start), y(key + 1), Math.max(1, x(end) - x(start) - 1), row);
-  const most = Math.max(...(tune.nll ?? [0]).slice(1), 1e-9);
-  (tune.nll ?? []).forEach((cost, at) => {
+  const costs = secret ? [] : tune.nll ?? [], most = Math.max(...costs.slice(1), 1e-9); // costs would tell
+  costs.forEach((cost, at) => {
     pen.fillStyle = css(diverging(at ? cost / most : 0, page.dark)); // the first frame was not predicted
     pen.fillRect(x(at), height - STRIP, Math.ceil(step), STRIP);
   });
@@ -37,17 +37,20 @@ function draw({ pen, width, height }, page, tune, frame) {
 
 const notes = (tune) => tune.notes.map(([key, start, end]) => ({ key, start, end }));
 
-function save(page, tune) {
+function save(page, tune, name) {
   const { lowest, seconds } = page.data;
   const address = URL.createObjectURL(new Blob([midi(notes(tune), lowest, seconds)], { type: "audio/midi" }));
-  Object.assign(document.createElement("a"), { href: address, download: `${tune.name}.mid` }).click();
+  Object.assign(document.createElement("a"), { href: address, download: `${name}.mid` }).click();
   setTimeout(() => URL.revokeObjectURL(address), 1000);
 }
+
+/** Whether nothing may tell yet what a tune is. */
+const isSecret = ({ tune, blind, guesses }) => blind && !(tune in guesses);
 
 function sentence({ tunes }, { tune, blind, guesses }) {
   const chosen = tunes[tune], guess = guesses[tune];
   const right = tunes.filter((one, i) => guesses[i] === one.kind).length, made = Object.keys(guesses).length;
-  if (blind && !guess) return `Tune ${tune + 1}: real or generated? Listen, and guess.`;
+  if (isSecret({ tune, blind, guesses })) return `Tune ${tune + 1}: real or generated? Listen, and guess.`;
   const result = blind ? `${chosen.name} is ${chosen.kind}: you are ${guess === chosen.kind ? "right" : "wrong"}, ` +
     `${right} of ${made} so far.` : `${chosen.name}: ${chosen.frames} frames, ${chosen.kind}.`;
   if (!chosen.nll) return result;
@@ -62,7 +65,8 @@ export function show(page) {
   const choice = select(page, "tune", { label: "tune", options: tunes.map((one, i) => [i, one.name]) });
   if (KINDS.every((kind) => tunes.some((one) => one.kind === kind))) checkbox(page, "blind", { label: "blind test" });
   const player = button(page, "play", "▶ Play", () => (playing ? stop() : start()));
-  button(page, "save", "Save MIDI", () => save(page, tunes[state.tune]));
+  button(page, "save", "Save MIDI", () =>
+    save(page, tunes[state.tune], isSecret(state) ? `tune ${state.tune + 1}` : tunes[state.tune].name));
   const answers = KINDS.map((kind) => button(page, kind, kind, () =>
     page.set({ guesses: { ...state.guesses, [state.tune]: kind } })));
   const picture = canvas(page, {
@@ -71,14 +75,14 @@ export function show(page) {
     point(x) {
       const { frames, nll } = tunes[state.tune];
       const frame = Math.floor(((x - LEFT) / (picture.element.clientWidth - LEFT)) * frames);
-      return nll && frame > 0 && frame < frames ? `frame ${frame + 1}: ${nll[frame].toFixed(2)} nats` : "";
+      return nll && !isSecret(state) && frame > 0 && frame < frames ? `frame ${frame + 1}: ${nll[frame].toFixed(2)} nats` : "";
     },
   });
 
   const redraw = () => {
     const time = playing?.time();
     if (time > tunes[state.tune].frames * seconds + RELEASE) return stop();
-    draw(picture.begin(), page, tunes[state.tune], time === undefined ? undefined : time / seconds);
+    draw(picture.begin(), page, tunes[state.tune], time === undefined ? undefined : time / seconds, isSecret(state));
     if (playing && picture.element.isConnected) next = requestAnimationFrame(redraw);
     else if (playing) stop(); // taken off the page
   };

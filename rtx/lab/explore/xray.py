@@ -48,7 +48,9 @@ def xray(module: nn.Module, x: Float[Tensor, "1 T D"] | None = None) -> Explorer
             module has no `d_model`; if the output has another length, or more than 512 numbers.
     """
     x = _noise(module) if x is None else one_sequence(x).to(next(module.parameters(), x))
-    found = {WHOLE: Part(module, x), **parts_of(module, x)}
+    parts = parts_of(module, x)
+    found = {WHOLE: Part(module, x), **_chosen(parts)}
+    left_out = 1 + len(parts) - len(found)
     look = cache(lambda name: look_through(*found[name]))
     leaking = {name for name in found if look(name).leaks}
     sources = sorted(leaking - {above for name in leaking for above in found if _holds(above, name)})
@@ -58,7 +60,7 @@ def xray(module: nn.Module, x: Float[Tensor, "1 T D"] | None = None) -> Explorer
     def update(part: str, output: int) -> str:
         seen = look(part)
         picture.show(seen, output, f"{part}: {'sees the future' if seen.leaks else 'causal'}")
-        return _sentence(part, seen, sources)
+        return _sentence(part, seen, sources, left_out)
 
     options = [(f"{name} (leaks)" if name in leaking else name, name) for name in found]
     return Explorer(
@@ -71,7 +73,7 @@ def xray(module: nn.Module, x: Float[Tensor, "1 T D"] | None = None) -> Explorer
 
 
 def parts_of(module: nn.Module, x: Float[Tensor, "1 T D"]) -> dict[str, Part]:
-    """The sub-modules that read and return a sequence as long as `x`, by name, in the order in which they return.
+    """All sub-modules that read and return a sequence as long as `x`, by name, in the order in which they return.
 
     Time may stand last in them, (1, D, T), as convolutions have it.
 
@@ -102,8 +104,14 @@ def parts_of(module: nn.Module, x: Float[Tensor, "1 T D"]) -> dict[str, Part]:
             handle.remove()
     if _sequence(output, x.shape[1]) and output[0].numel() > MOST_OUTPUTS:
         raise ValueError(f"module: expected an output of at most {MOST_OUTPUTS} numbers, got {output[0].numel()}")
-    kept = {name: part for name, part in found.items() if part.x.numel() <= 4 * MOST_OUTPUTS}
-    return dict(list(kept.items())[:MOST_PARTS])
+    return found
+
+
+def _chosen(parts: dict[str, Part]) -> dict[str, Part]:
+    """Those that are looked through, in their order: not too wide ones, the outer ones first if there are many."""
+    narrow = [name for name, part in parts.items() if part.x.numel() <= 4 * MOST_OUTPUTS]
+    outer = sorted(narrow, key=lambda name: name.count("."))[:MOST_PARTS]
+    return {name: parts[name] for name in narrow if name in outer}
 
 
 class _Alone(nn.Module):
@@ -145,13 +153,16 @@ def _holds(above: str, name: str) -> bool:
     return above != name and (above == WHOLE or name.startswith(f"{above}."))
 
 
-def _sentence(part: str, seen: XRay, sources: list[str]) -> str:
-    if sources == [WHOLE]:
-        source = " None of its parts leaks by itself: the leak is in how they are put together."
-    elif sources:
-        source = f" What leaks, without a part of its own that does: {', '.join(sources)}."
-    else:
+def _sentence(part: str, seen: XRay, sources: list[str], left_out: int) -> str:
+    if not sources:
         source = ""
+    elif left_out:
+        source = f" {left_out} parts, inner or wide ones, were not looked at; of the others these leak, without a part "
+        source += f"that does: {', '.join(sources)}. Give one of them to an X-ray of its own."
+    elif sources == [WHOLE]:
+        source = " None of its parts leaks by itself: the leak is in how they are put together."
+    else:
+        source = f" What leaks, without a part of its own that does: {', '.join(sources)}."
     return f"{part[0].upper()}{part[1:]}. {told(seen)}{source}"
 
 
