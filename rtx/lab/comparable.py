@@ -76,7 +76,9 @@ def scored(runs: list[Result], detail: str | None) -> list[Result]:
 def under_one_budget(
     found: dict[str, list[list[Result]]], rows: Sequence[str], best: Callable[..., list[Result]]
 ) -> dict[str, list[Result]]:
-    """Of each row the runs under the variant, scale and budget that most of the rows share, full ones first.
+    """Of each row the runs under the variant, scale and budget that the first and most of the others share.
+
+    Full ones go before others of as many rows.
 
     Where a row was run with several rates, those that are `chosen`.
     """
@@ -86,7 +88,8 @@ def under_one_budget(
             first = runs[0]
             shared = groups.setdefault((variant_of(first), first.scale, first.budget or ""), {})
             shared[row] = chosen([*([shared[row]] if row in shared else []), runs], best)
-    return max(groups.values(), key=lambda one: (len(one), is_full(next(iter(one.values()))[0])), default={})
+    order = lambda one: (rows[0] in one, len(one), is_full(next(iter(one.values()))[0]))  # noqa: E731
+    return max(groups.values(), key=order, default={})
 
 
 def by_more_than_spread(mine: Sequence[Result], other: Sequence[Result], highest: bool) -> bool:

@@ -16,7 +16,10 @@ def order_blind() -> float:
 
 
 def as_printed_and_as_coded(text: str, recipe: str, row: str) -> tuple[Claim, Claim]:
-    """A cell of Table 1, by the paper's equations and by the authors' code, which reads the padding."""
+    """A cell of Table 1, by the paper's pooling (Eq. 1, 2) and by the authors' code, which reads the padding.
+
+    Both with the code's rectifier.
+    """
     coded = "The same where the zeros behind a sequence count as steps, as in the authors' code."
     return (
         Claim(text, TABLE, solves(recipe, row), "the four rates compared with each of three seeds"),
