@@ -74,8 +74,16 @@ def test_without_a_compiler_or_any_other_program_on_one_core(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("missing", "line", "sentence"),
     [
-        ("typer", "import rtx.cli", 'the command rtx needs typer, which is not installed: pip install "rtx[train]"'),
-        ("seaborn", "import rtx.lab.explore", 'explorers need seaborn, which is not installed: pip install "rtx[lab]"'),
+        (
+            "typer",
+            "import rtx.cli",
+            'the command rtx needs typer, which is not installed: pip install ".[train]" in the folder of rtx',
+        ),
+        (
+            "seaborn",
+            "import rtx.lab.explore",
+            'explorers need seaborn, which is not installed: pip install ".[lab]" in the folder of rtx',
+        ),
     ],
 )
 def test_what_is_not_installed_is_named_with_the_line_that_installs_it(missing: str, line: str, sentence: str) -> None:

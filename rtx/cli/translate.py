@@ -28,6 +28,8 @@ def translate_(
     network = load_checkpoint(checkpoint).float()
     if (name := read_card(checkpoint)["model"]) not in TRANSLATORS:
         raise ValueError(f"{checkpoint}: expected a model of {' or '.join(TRANSLATORS)}, got one of {name}")
+    if sys.stdin is None:
+        raise ValueError("standard input: expected lines, it is closed")
     lines = read_stream(sys.stdin.buffer)
     for written in translate_lines(network, checkpoint, lines, beam, longest, block):
         sys.stdout.write(written + "\n")

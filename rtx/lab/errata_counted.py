@@ -144,7 +144,7 @@ COUNTED = (
     Erratum(
         '"similar trends"',
         "R-Transformer, on Table 4",
-        "On words, the models are said to show trends similar to those on characters and music.",
+        "On words, the models are said to show trends similar to those on characters, but for the LSTM, which is best.",
         "Which model is the last of Table 4?",
         similar_trends,
     ),

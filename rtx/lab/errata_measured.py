@@ -121,7 +121,7 @@ MEASURED = (
     ),
     Erratum(
         "the leak of the rectifier",
-        "Feed-forward attention, Eq. 1 and code",
+        "Feed-forward attention, §2.1 and code",
         "LReLU(x) is printed as max(x, .01). The authors' code has max(x, .01 x).",
         "Of 100 models as printed, how many have an output that can never learn?",
         rectifier,

@@ -1,6 +1,6 @@
 """Convolution over the past: each output sees its own position and earlier ones, some of them left out by dilation.
 
-Bai, Kolter & Koltun (2018), §3.1-3.3; weight normalisation: Salimans & Kingma (2016).
+Bai, Kolter & Koltun (2018), §3.2-3.3; weight normalisation: Salimans & Kingma (2016).
 """
 
 import math
@@ -85,7 +85,7 @@ class CausalConv(nn.Module):
 
     def _convolve(self, x: Tensor) -> Tensor:
         """(B, past + T, inputs) → (B, T, outputs)."""
-        # (Bai et al., §3.2) F(t) = Σ_i f(i) x_{t - d i}
+        # (Bai et al., §3.3, Eq. 2) F(t) = Σ_i f(i) x_{t - d i}
         y = F.conv1d(x.transpose(1, 2), self.weight(), self.bias, dilation=self.dilation, groups=self.groups)
         return y.transpose(1, 2)
 

@@ -1,6 +1,6 @@
 """A text's perplexity read as one stream, by the model alone and with the continuous cache behind it.
 
-Grave, Joulin & Usunier (2017); Xu et al. (2019), MC-RNN, Table 4, the last rows.
+Grave, Joulin & Usunier (2017); Xu et al. (2019), MC-RNN, §4.3.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,6 +1,7 @@
 """Train one model of a recipe, on one device or many, and find the weights that validation chose."""
 
 import logging
+import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -84,7 +85,7 @@ def fit(
     survival.mode = trainee.task.best
     timer = Timer(None if settings.seconds is None else timedelta(seconds=settings.seconds), verbose=False)
     epochs = settings.epochs if epochs is None else min(epochs, settings.epochs)
-    ours = [survival, timer, *_early_stopping(trainee, epochs)]
+    ours = [survival, timer, *_early_stopping(trainee)]
     if trainer.get("enable_progress_bar", True):
         ours.append(progress_bar())
     with quiet():
@@ -147,18 +148,32 @@ def new_trainee(plan: Plan, seed: int) -> Trainee:
     lightning.seed_everything(check_seed("seed", seed), workers=True, verbose=False)
     task = task_by_name(plan.task, **plan.task_arguments)
     model = build(task, plan.model, **plan.hyperparameters)
-    card = {"recipe": plan.recipe.name, "row": plan.row, "variant": plan.variant, "scale": plan.scale}
-    card |= {"task": plan.task, **plan.task_arguments, "model": plan.model, **plan.hyperparameters}
+    card: dict[str, Any] = {"recipe": plan.recipe.name, "row": plan.row, "variant": plan.variant, "scale": plan.scale}
+    card |= {
+        "data_sha256": task.sha256(),
+        "task": plan.task,
+        **plan.task_arguments,
+        "model": plan.model,
+        **plan.hyperparameters,
+    }
     return Trainee(task, model, plan.settings, seed, card | asdict(plan.settings))
 
 
-def _early_stopping(trainee: Trainee, epochs: int) -> list[Callback]:
+def _early_stopping(trainee: Trainee) -> list[Callback]:
     settings = trainee.settings
     if settings.stop_after is None and settings.stop_at is None:
         return []
-    patience = settings.stop_after or epochs + 1  # never, if it is to stop only where validation is good enough
+    patience = settings.stop_after or sys.maxsize  # never, if it is to stop only where validation is good enough
     mode, enough = trainee.task.best, settings.stop_at
-    return [EarlyStopping("validation", patience=patience, mode=mode, stopping_threshold=enough)]
+    return [_Patience("validation", patience=patience, mode=mode, stopping_threshold=enough)]
+
+
+class _Patience(EarlyStopping):
+    """Early stopping whose patience is today's: a checkpoint of a call for fewer epochs may have another."""
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take up the count, and the best so far."""
+        super().load_state_dict(state_dict | {"patience": self.patience})
 
 
 def _cluster() -> list[SLURMEnvironment]:

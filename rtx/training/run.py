@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import lightning
 import torch
 
 from rtx.nn.mode import evaluating
@@ -119,12 +120,18 @@ def _result(plan: Plan, run: Fit, seed: int, test: float, details: Scores, comma
     )
 
 
+def _whole_epochs(trainer: lightning.Trainer) -> int:
+    """Without the one that time ended within."""
+    return trainer.global_step // math.ceil(trainer.num_training_batches / trainer.accumulate_grad_batches)
+
+
 def _cut(plan: Plan, run: Fit) -> str | None:
     """What cut the run short of its recipe: seconds, epochs or sequences. An early stop, the recipe's own, does not."""
     asked = plan.recipe.plan(plan.row, plan.variant.split("+")[0], scale=plan.scale).settings
     given, done, reasons = plan.settings, run.trainer.current_epoch, []
     epochs = max(asked.epochs, given.epochs)
     if given.seconds is not None and run.seconds >= given.seconds:
+        done = min(done, _whole_epochs(run.trainer))
         if asked.seconds is None and done < asked.epochs:
             reasons.append(f"{given.seconds:g} seconds, {done} of {asked.epochs} epochs")
         elif asked.seconds is not None and given.seconds < asked.seconds:

@@ -122,9 +122,12 @@ def refuse_another(checkpoint: dict[str, Any], card: dict[str, Any], precision: 
 
     Raises:
         CannotGoOn: if it was another model's, or its hyper-parameters were others; if it computed in another precision,
-            or for more epochs than it is to have.
+            on other data, or for more epochs than it is to have.
     """
-    saved = checkpoint["rtx"]
+    saved, data = checkpoint["rtx"], card.get("data_sha256")
+    trained = saved["card"].setdefault("data_sha256", data)  # older ones do not say
+    if trained != data and {**saved["card"], "data_sha256": data} == card:
+        raise CannotGoOn(f"resume: expected the data of the run, with checksum {trained}, got others, with {data}")
     if saved["card"] != card:
         raise CannotGoOn(f"resume: expected the checkpoint of {card}, got one of {saved['card']}")
     if saved.get("precision", precision) != precision:  # older ones do not say

@@ -242,6 +242,8 @@ def test_a_function_needs_the_cells_of_the_names_it_reads() -> None:
     assert needed_cells(cells, "none") == [cells[2]]
     assert str(broken_cell(cells, "mine")).startswith("SyntaxError in line 1: ")
     assert broken_cell(cells, "helper") is None
+    python = "def modulo(n):\n    return (\n        n\n        % 7\n    )"
+    assert needed_cells([python], "modulo") == [python]
     assert "null" in str(broken_cell(["def f(): '\0'"], "f"))
 
 

@@ -144,6 +144,29 @@ def test_a_run_of_so_many_seconds_is_validated_where_it_ends_and_not_cut(recipe,
         assert re.fullmatch(r"0\.001 seconds, [01] of 4 epochs", result.budget)
 
 
+def test_an_epoch_that_time_ended_within_is_not_done(recipe, run):
+    plan = recipe.plan("gru", overrides={"seconds": 0.001, "batch_size": 1})
+    assert read_result(run(plan)).budget == "0.001 seconds, 0 of 4 epochs"
+
+
+def test_a_run_that_stops_when_it_is_good_enough_does_not_lose_its_patience_over_a_resume(recipe, run, tmp_path):
+    plan = recipe.plan("gru", overrides={"stop_at": 1e-30, "learning_rate": 1e-12})  # never, and nothing is learned
+    run(plan, epochs=1)
+    assert read_result(run(plan, resume=True)).budget is None
+    last = torch.load(checkpoint(tmp_path, plan).with_name("last.ckpt"), weights_only=True)
+    assert last["epoch"] == 4  # epochs done
+
+
+def test_a_run_does_not_go_on_with_other_data(recipe, tiny_task, run, monkeypatch):
+    monkeypatch.setitem(TASKS, "tiny", lambda: replace(tiny_task, sha256=lambda: "a" * 64))
+    run(recipe.plan("gru"), epochs=1)
+    monkeypatch.setitem(TASKS, "tiny", lambda: replace(tiny_task, sha256=lambda: "b" * 64))
+    with pytest.raises(
+        ValueError, match="resume: expected the data of the run, with checksum aaa.*, got others, with b"
+    ):
+        run(recipe.plan("gru"), resume=True)
+
+
 def test_early_stopping_is_not_a_cut(recipe, run):
     plan = recipe.plan("gru", overrides={"epochs": 50, "learning_rate": 3.0, "stop_after": 1})
     assert read_result(run(plan)).budget is None

@@ -35,6 +35,9 @@ def broken_cell(cells: Sequence[str], function: str) -> str | None:
 
 
 def _plain(cell: str) -> str:
+    """A cell without commands of IPython, or as it is where it is Python: % also divides."""
+    if _fault(cell) is None:
+        return cell
     return "" if cell.lstrip().startswith("%%") and "\n" not in cell else COMMAND.sub(r"\1pass", cell)
 
 

@@ -4,4 +4,5 @@ from importlib.util import find_spec
 
 for name in ("matplotlib", "seaborn", "ipywidgets", "anywidget"):
     if find_spec(name) is None:
-        raise ModuleNotFoundError(f'explorers need {name}, which is not installed: pip install "rtx[lab]"', name=name)
+        said = f'explorers need {name}, which is not installed: pip install ".[lab]" in the folder of rtx'
+        raise ModuleNotFoundError(said, name=name)

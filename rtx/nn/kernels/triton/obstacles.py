@@ -28,7 +28,7 @@ def no_triton(x: Tensor) -> str | None:
     if x.device.type != "cuda" and not (x.device.type == "cpu" and interpreting()):
         return f"it is made for CUDA devices, and x is on {x.device}"
     if not installed():
-        return 'it needs Triton: pip install "rtx[gpu]"'
+        return 'it needs Triton: pip install ".[gpu]" in the folder of rtx'
     return old_device(torch.cuda.get_device_capability(x.device)) if x.device.type == "cuda" else None
 
 
