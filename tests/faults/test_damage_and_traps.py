@@ -62,7 +62,7 @@ def test_every_bit_that_changes_in_what_was_computed_is_found_and_it_is_made_ane
     for number, changed in enumerate(flips(whole), 1):
         path.write_bytes(changed)
         assert data.cached_arrays("squares", lambda: right) is right
-        assert path.read_bytes() == whole and caplog.text.count("squares.npz: damaged, is made anew") == number
+        assert path.read_bytes() == whole and caplog.text.count("squares.npz: damaged, or not") == number
 
 
 class Trap:
