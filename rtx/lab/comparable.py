@@ -88,7 +88,10 @@ def under_one_budget(
             first = runs[0]
             shared = groups.setdefault((variant_of(first), first.scale, first.budget or ""), {})
             shared[row] = chosen([*([shared[row]] if row in shared else []), runs], best)
-    order = lambda one: (rows[0] in one, len(one), is_full(next(iter(one.values()))[0]))  # noqa: E731
+
+    def order(shared: dict[str, list[Result]]) -> tuple[bool, int, bool]:
+        return rows[0] in shared, len(shared), is_full(next(iter(shared.values()))[0])
+
     return max(groups.values(), key=order, default={})
 
 

@@ -47,9 +47,9 @@ class BatchOrder(Sampler[list[int]]):
             raise ValueError(f"batch_size: expected 1 for a stream, got {batch_size}")
         if order in ("columns", "stream") and len(lengths) < batch_size * self.processes:
             raise ValueError(f"batch_size: expected at most the {len(lengths)} pieces of the text, got {batch_size}")
-        if len(self._whole()) < self.processes:  # one without a batch would wait for the others for ever
+        if self.processes > 1 and (batches := len(self._whole())) < self.processes:  # one would wait for ever
             raise ValueError(
-                f"devices: expected a batch for each of the {self.processes} processes, got {len(self._whole())}, "
+                f"devices: expected a batch for each of the {self.processes} processes, got {batches}, "
                 f"of {len(lengths)} sequences"
             )
 

@@ -72,6 +72,15 @@ def test_one_seed_or_a_cut_budget_only_leans(put, tmp_path):
     assert judge(tmp_path, "lstm").sentence.endswith("(full budget, 1 seed): leans against it")
 
 
+def test_what_a_claim_is_of_is_compared_also_where_the_others_share_a_shorter_budget(put, tmp_path):
+    put("gru", 3.0)
+    put("lstm", 3.5)
+    for other in ("lstm", "tcn", "rnn"):
+        put(other, 4.0, budget="5 of 15 epochs")
+    found = judge(tmp_path, "lstm", "tcn", "rnn")
+    assert found.sentence == "gru 3.00; lstm 3.50 (full budget, 1 seed; not run: tcn, rnn): leans for it"
+
+
 def test_models_made_equal_are_compared_among_themselves(put, tmp_path):
     put("gru", 3.0)
     put("lstm", 4.0)
