@@ -16,6 +16,7 @@ from rtx.models import HMRNN
 from rtx.nn.kernels.graphs import recorded
 from rtx.tasks.task import Batch, Sum
 from rtx.training.module import Trainee
+from rtx.training.randomness import random_state, set_random_state
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +51,10 @@ class StaticSteps:
         if self.place is None:
             self.place = Batch(*(one.clone() for one in batch))
             if self.record:
-                self.replay = recorded(self._in_place, batch.inputs.device)
+                device = batch.inputs.device
+                before = random_state(device)
+                self.replay = recorded(self._in_place, device)
+                set_random_state(before, device)  # a resumed run records again, and shall drop the same units
         if [one.shape for one in batch] != [one.shape for one in self.place]:
             self._tell(tuple(batch.inputs.shape))
             return self._gradients(batch)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from math import ceil
 from typing import Any
 
 import lightning
@@ -107,7 +108,8 @@ class Trainee(lightning.LightningModule):
         """The loss of a batch, with the auxiliary ones."""
         if self.auxiliary is None:
             return self.task.loss(self._predict(batch), batch)
-        progress = min(1.0, self.global_step / self.trainer.estimated_stepping_batches)
+        updates = ceil(self.trainer.num_training_batches / self.settings.accumulate) * self.settings.epochs
+        progress = min(1.0, self.global_step / updates)  # of the whole plan: a run may stop early, and go on later
         count = (batch.targets != IGNORED).sum()
         return Sum(auxiliary_loss(self.model, self.auxiliary, batch, progress) * count, count)  # type: ignore[arg-type]
 

@@ -84,6 +84,15 @@ def test_training_moves_the_classifiers_beside_the_model(tmp_path):
         assert not torch.equal(old.weight, new.weight)
 
 
+def test_a_run_that_is_extended_learns_what_one_in_a_piece_does(tmp_path):
+    """Which layers count is decided by the plan's epochs, not by how many of them are asked for today."""
+    plan = tiny_text_recipe().plan("character-transformer", overrides=DEEP | {"epochs": 4})
+    whole = fit(plan, 0, tmp_path / "whole", **CPU)
+    fit(plan, 0, tmp_path / "in two", epochs=1, **CPU)
+    extended = fit(plan, 0, tmp_path / "in two", resume=True, **CPU)
+    assert extended.validation == whole.validation
+
+
 @pytest.mark.parametrize("setting", [{"auxiliary": 2}, {"slide": True}])
 def test_other_models_have_neither(setting, tmp_path):
     plan = tiny_text_recipe().plan("lstm", overrides=DEEP | {"auxiliary": 0, "slide": False} | setting)

@@ -217,6 +217,11 @@ def test_what_a_row_has_anyway_is_no_change(recipe):
     assert recipe.plan("r-transformer", overrides=same | {"window": 5}).variant == f"{plain.variant}+window=5"
 
 
+def test_a_number_has_one_name(recipe):
+    found = {recipe.plan("gru", overrides={"learning_rate": rate}).variant for rate in (1, 1.0)}
+    assert found == {"plain+learning_rate=1"}
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -73,6 +73,26 @@ def test_batches_are_copied_to_where_the_first_one_lies_and_gradients_stay(recip
         torch.testing.assert_close(one, wanted.grad, rtol=0, atol=0)
 
 
+def test_what_the_recording_draws_is_given_back(recipe, monkeypatch):
+    """A resumed run records again, and shall drop the units that it would have dropped."""
+
+    def recorded_on_the_cpu(run, device):
+        for _ in range(3):
+            run()
+        return run
+
+    monkeypatch.setattr("rtx.training.graphs.recorded", recorded_on_the_cpu)
+    trainee = new_trainee(recipe.plan("r-transformer", overrides={"dropout": 0.5}), 0)
+    batch = next(iter(trainee.train_dataloader()))
+    losses = []
+    for record in (True, False):
+        torch.manual_seed(1)
+        steps = StaticSteps(lambda b: (loss := trainee.loss(b), loss.total), trainee.parameters(), record)
+        losses.append([steps(batch)[1].item() for _ in range(2)])
+    assert losses[0] == losses[1]
+    assert losses[0][0] != losses[0][1]
+
+
 def test_without_a_gpu_the_run_goes_on_and_says_so(recipe, score, caplog):
     plan = recipe.plan("gru")
     assert score(plan, "asked for", graph=True) == score(plan, "not asked for")
@@ -105,7 +125,7 @@ def test_a_model_whose_slope_changes_is_not_recorded(recipe, tiny_task, monkeypa
 @pytest.mark.parametrize("task", ["tiny", "digits"])
 def test_a_recorded_run_learns_what_the_ordinary_one_learns(recipe, score, task, caplog):
     caplog.set_level(logging.INFO)
-    settings = {"batch_size": 5, "dropout": 0.0}  # recording draws numbers of its own
+    settings = {"batch_size": 5, "dropout": 0.0}  # a replay may draw other numbers
     plan = recipe.plan("r-transformer", overrides=settings)
     if task != "tiny":
         plan = replace(plan, task=task, settings=replace(plan.settings, limit=100, limit_evaluation=50, epochs=2))
