@@ -19,7 +19,7 @@ def unchanged(run: Result) -> bool:
 
 
 def is_full(run: Result) -> bool:
-    """Whether it was trained at the papers' size and to the end of its recipe."""
+    """Whether it was trained at the recipe's full size and to its end."""
     return run.scale == "full" and run.budget is None
 
 
@@ -44,11 +44,16 @@ def of_variant(recipe: Recipe, row: str, groups: list[list[Result]], variant: st
     own = recipe.default_variant
     if variant is None or replace(recipe.plan(row, variant), variant=own) != recipe.plan(row):
         return groups
+    return renamed(groups, own, variant)
 
-    def renamed(run: Result) -> Result:
-        return replace(run, variant=run.variant.replace(own, variant, 1)) if variant_of(run) == own else run
 
-    return [[renamed(run) for run in runs] for runs in groups]
+def renamed(groups: list[list[Result]], old: str, new: str) -> list[list[Result]]:
+    """The runs, those of one variant by the name of another."""
+
+    def one(run: Result) -> Result:
+        return replace(run, variant=run.variant.replace(old, new, 1)) if variant_of(run) == old else run
+
+    return [[one(run) for run in runs] for runs in groups]
 
 
 def of_chosen_rates(groups: Sequence[list[Result]]) -> list[Result]:
@@ -95,10 +100,11 @@ def under_one_budget(
     return max(groups.values(), key=order, default={})
 
 
-def by_more_than_spread(mine: Sequence[Result], other: Sequence[Result], highest: bool) -> bool:
-    """Whether the one is ahead of the other by more than the standard deviations of both together."""
+def by_more_than_spread(mine: Sequence[Result], other: Sequence[Result], highest: bool, times: float = 1) -> bool:
+    """Whether the one is ahead of the other by more than the standard deviations of both together, so many times."""
     gap = mean_test(mine) - mean_test(other) if highest else mean_test(other) - mean_test(mine)
-    return gap > sum(stdev([run.test for run in runs]) if len(runs) > 1 else 0.0 for runs in (mine, other))
+    both = sum(stdev([run.test for run in runs]) if len(runs) > 1 else 0.0 for runs in (mine, other))
+    return gap > times * both
 
 
 def mean_test(runs: Sequence[Result]) -> float:
@@ -116,6 +122,14 @@ def spread(runs: Sequence[Result], digits: int = 2) -> str:
     tests = [run.test for run in runs]
     middle = f"{mean(tests):.{digits}f}"
     return f"{middle} ± {stdev(tests):.{digits}f}" if len(tests) > 1 else middle
+
+
+def rates(*groups: Sequence[Result]) -> str:
+    """Of which rows validation chose the learning rate among several, in words."""
+    swept = [runs[0].model for runs in groups if any(run.chosen_from for run in runs)]
+    if len(swept) == len(groups):
+        return "best of several rates"
+    return f"best of several rates for {', '.join(dict.fromkeys(swept))}" if swept else "one rate"
 
 
 def budget(run: Result) -> str:

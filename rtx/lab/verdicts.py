@@ -2,15 +2,16 @@
 
 They take full runs of at least three seeds. That one model is ahead of others holds if it is ahead of each, by more
 than both spreads together, and fails if one of them is ahead of it by as much; that something is not needed holds
-unless what has it is ahead by as much; what is said of one model alone holds if every seed bears it out. With less a
-claim stays open, and the sentence says which way the runs that there are lean.
+unless what has it is ahead by as much; what is said of one model alone holds if every seed bears it out, and fails if
+none does. With less a claim stays open, and the sentence says which way the runs that there are lean.
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
+from types import MappingProxyType
 
 from rtx.lab.comparable import (
     SEEDS,
@@ -23,6 +24,8 @@ from rtx.lab.comparable import (
     mean_validation,
     of_chosen_rates,
     of_variant,
+    rates,
+    renamed,
     scored,
     seeds,
     settles,
@@ -47,12 +50,18 @@ class Finding:
 
 
 def better(
-    recipe: str, one: str, others: Sequence[str], variant: str | None = None, detail: str | None = None
+    recipe: str,
+    one: str,
+    others: Sequence[str],
+    variant: str | None = None,
+    detail: str | None = None,
+    own: Mapping[str, str] = MappingProxyType({}),
 ) -> Callable[[Path], Finding]:
     """Whether a row is better than each of the others, under one variant, scale and budget.
 
-    The variant is the given one; without it, any but those that make the models equal in something ("same-…"). A
-    detail of that name is compared, if given, instead of the test score.
+    The variant is the given one; without it, any but those that make the models equal in something ("same-…"). A row
+    may have a variant of its `own`, which stands for the recipe's. A detail of that name is compared, if given, instead
+    of the test score.
     """
 
     def judge(results: Path) -> Finding:
@@ -62,7 +71,7 @@ def better(
         groups = {
             row: [
                 scored(runs, detail)
-                for runs in of_variant(loaded, row, of_row, variant)
+                for runs in renamed(of_variant(loaded, row, of_row, variant), own.get(row, ""), loaded.default_variant)
                 if counts(runs[0], variant) and has(runs, detail)
             ]
             for row, of_row in cells(loaded, results).items()
@@ -156,14 +165,12 @@ def within(recipe: str, row: str, bound: float | Callable[[], float], sense: str
         sign = 1 if task_by_name(loaded.task).best == "max" else -1
         # full runs first, then most seeds, then what validation chooses
         runs = max(groups, key=lambda group: (is_full(group[0]), len(group), sign * mean_validation(group)))
-        true = all(run.test >= limit if sense == ">=" else run.test <= limit for run in runs)
+        true = [run.test >= limit if sense == ">=" else run.test <= limit for run in runs]
         said = f"{row} {spread(runs, 3)}, the bound {limit:g} ({budget(runs[0])}, {seeds(runs)})"
-        below = true == (sense == "<=")
+        below = all(true) == (sense == "<=")
         if runs[0].budget is not None and below:
             return Finding(OPEN, f"{said}: more training may lead above it, or not")
-        if not is_full(runs[0]) or len(runs) < SEEDS:
-            return Finding(OPEN, f"{said}: leans {'for' if true else 'against'} it")
-        return Finding(HOLDS if true else FAILS, said)
+        return _of_each_seed(true, said, is_full(runs[0]))
 
     return judge
 
@@ -171,7 +178,8 @@ def within(recipe: str, row: str, bound: float | Callable[[], float], sense: str
 def solves(recipe: str, row: str, variant: str | None = None) -> Callable[[Path], Finding]:
     """Whether a toy problem is solved within as many epochs as the paper says, by the recipe's variant or another.
 
-    The paper's epochs are those of the best of several rates: it fails only by a rate that validation chose.
+    The paper's epochs are those of the best of several rates: it fails only by the best for each seed. By any one rate
+    it may hold, for the best takes no longer.
     """
 
     def judge(results: Path) -> Finding:
@@ -184,17 +192,27 @@ def solves(recipe: str, row: str, variant: str | None = None) -> Callable[[Path]
         solved = [run for run in runs if run.validation >= 0.9995]
         paper = loaded.paper_epochs(row)
         epochs = ", ".join(str(run.epoch) for run in solved) or "none"
-        rates = max(len(run.chosen_from) for run in runs)
+        tried = max(len(run.chosen_from) for run in runs)
         variants = ", ".join(dict.fromkeys(run.variant for run in runs))
-        chose = "each seed" if all(run.chosen_from for run in runs) else "one seed"
-        how = f"{variants}, {f'the best of {rates} by {chose}' if rates else 'no rates compared'}"
-        said = f"epoch {epochs} (paper: {paper}); test {mean(run.test for run in runs):.3f} solved ({how})"
-        soon = len(solved) == len(runs) and all(run.epoch <= (paper or run.epoch) for run in solved)
-        if len(runs) < SEEDS or not (soon or (is_full(runs[0]) and rates)):
-            return Finding(OPEN, f"{said}; {seeds(runs)}: leans {'for' if soon else 'against'} it")
-        return Finding(HOLDS if soon else FAILS, said)
+        by_each = all(run.chosen_from for run in runs)
+        chose = f"the best of {tried} by {'each' if by_each else 'one'} seed" if tried else "no rates compared"
+        test = f"test {mean(run.test for run in runs):.3f} solved"
+        said = f"epoch {epochs} (paper: {paper}); {test} ({variants}, {chose}; {seeds(runs)})"
+        soon = [run in solved and run.epoch <= (paper or run.epoch) for run in runs]
+        return _of_each_seed(soon, said, all(soon) or (is_full(runs[0]) and by_each))
 
     return judge
+
+
+def _of_each_seed(true: Sequence[bool], said: str, settled: bool) -> Finding:
+    """What is said of one model alone, by whether each seed's run bears it out, if such runs can settle it at all."""
+    if settled and len(true) >= SEEDS and all(true) == any(true):
+        return Finding(HOLDS if all(true) else FAILS, said)
+    return Finding(OPEN, f"{said}: leans {_lean(true)}")
+
+
+def _lean(true: Sequence[bool]) -> str:
+    return "for it" if all(true) else "both ways" if any(true) else "against it"
 
 
 def _compared(
@@ -208,6 +226,7 @@ def _compared(
     """Whether the runs of one are better than those of each of the rest."""
     settled = {other: runs for other, runs in rest.items() if settles(mine) and settles(runs)}
     won = [other for other, runs in settled.items() if by_more_than_spread(mine, runs, highest)]
+    far = [other for other in won if by_more_than_spread(mine, rest[other], highest, times=2)]
     lost = [other for other, runs in settled.items() if by_more_than_spread(runs, mine, highest)]
     leads = [(mean_test(mine) > mean_test(other)) == highest for other in rest.values()]
     said = "; ".join(f"{one} {spread(runs)}" for one, runs in ({name: mine} | rest).items())
@@ -215,14 +234,14 @@ def _compared(
     if lost:
         return Finding(FAILS, f"{said} ({how}): behind {', '.join(lost)}")
     if len(won) == len(rest) and not missing:
-        return Finding(HOLDS, f"{said} ({how})")
-    lean = "for it" if all(leads) else "against it" if not any(leads) else "both ways"
-    return Finding(OPEN, f"{said} ({how}): leans {lean}")
+        near = ", ".join(other for other in won if other not in far)
+        return Finding(HOLDS, f"{said} ({how})" + (f": narrowly ahead of {near}" if near else ""))
+    return Finding(OPEN, f"{said} ({how}): leans {_lean(leads)}")
 
 
 def _how(
     mine: Sequence[Result], rest: Sequence[Sequence[Result]], missing: Sequence[str], variant: str | None = None
 ) -> str:
     """Under what budget they were compared, by how many seeds, and who is missing."""
-    how = ", ".join([*([mine[0].variant] if variant else []), budget(mine[0]), seeds(mine, *rest)])
+    how = ", ".join([*([mine[0].variant] if variant else []), budget(mine[0]), seeds(mine, *rest), rates(mine, *rest)])
     return how + (f"; not run: {', '.join(missing)}" if missing else "")
