@@ -66,6 +66,13 @@ class Notebook:
             if slider.count() and image.count():
                 yield slider, image
 
+    def output(self, index: int) -> Locator:
+        """The cell of this index, scrolled to, once its widgets are there."""
+        self.page.evaluate(SCROLL, index)
+        cell = self.page.locator(f'.jp-Cell[data-windowed-list-index="{index}"] .jp-Cell-outputArea')
+        expect(cell.locator(".jupyter-widgets, canvas").first).to_be_visible(timeout=30_000)
+        return cell
+
     def explorer(self) -> tuple[Locator, Locator]:
         """The first of them."""
         for found in self.explorers():

@@ -9,8 +9,17 @@ from typing import Any
 import ipywidgets as widgets
 from matplotlib.figure import Figure
 
+from rtx.lab.explore.access import Access, status
 from rtx.lab.explore.saving import html_page, save
 from rtx.lab.plots import quick_png, smaller
+
+CONTROL = {"width": "auto", "flex": "1 1 220px", "min_width": "200px", "max_width": "300px"}
+"""The layout of a control without a width of its own: three stand in a row, and on a narrow page below one another."""
+
+
+def picture_layout(width: str) -> widgets.Layout:
+    """As wide as that, or as there is room for: a picture has margins of 2 pixels, which the room must hold, too."""
+    return widgets.Layout(width=width, max_width="calc(100% - 4px)", align_self="flex-start")
 
 
 class Explorer:
@@ -33,14 +42,17 @@ class Explorer:
         if not 1 <= len(controls) <= 3:
             raise ValueError(f"controls: expected one to three, got {len(controls)}: {', '.join(controls)}")
         self.figure, self.update, self.caption, self.controls = figure, update, caption, controls
-        width = widgets.Layout(width=f"{figure.get_figwidth() * 100:.0f}px", align_self="flex-start")
-        self.picture = widgets.Image(format="png", layout=width)
+        width = f"{figure.get_figwidth() * 100:.0f}px"
+        self.picture = widgets.Image(format="png", layout=picture_layout(width))
         self.sentence = widgets.HTML()
         for control in controls.values():
             control.style.description_width = "initial"
+            if control.layout.width is None:
+                control.layout = widgets.Layout(**CONTROL)
             control.observe(self._redraw, "value")
         hint = widgets.HTML(f"<i>Try: {escape(caption)}</i>")
-        self.widget = widgets.VBox([widgets.HBox(list(controls.values())), self.picture, self.sentence, hint])
+        row = widgets.HBox(list(controls.values()), layout=widgets.Layout(flex_flow="row wrap"))
+        self.widget = widgets.VBox([row, self.picture, self.sentence, hint, Access()])
         self._redraw()
         self.picture.value = smaller(self.picture.value)  # the one that a notebook keeps with its widgets
 
@@ -67,7 +79,7 @@ class Explorer:
     def _redraw(self, _change: object = None) -> None:
         self.text = self.update(**{name: control.value for name, control in self.controls.items()})
         self.picture.value = quick_png(self.figure)
-        self.sentence.value = escape(self.text)
+        self.sentence.value = status(self.text, seen=True)
 
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         still = {

@@ -5,10 +5,10 @@
 const STYLE = `
 .rtx-page { font: 14px/1.4 sans-serif; max-width: 900px; color: var(--rtx-ink); }
 .rtx-page .controls { display: flex; flex-wrap: wrap; gap: 6px 18px; align-items: center; margin: 4px 0 8px; }
-.rtx-page label { display: inline-flex; align-items: center; gap: 6px; }
+.rtx-page label { display: inline-flex; align-items: center; gap: 6px; max-width: 100%; }
 .rtx-page [hidden] { display: none; }
 .rtx-page select, .rtx-page input { font: inherit; }
-.rtx-page input[type=text] { width: 26em; max-width: 100%; }
+.rtx-page input[type=text] { width: 36em; max-width: 100%; }
 .rtx-page .value { min-width: 2.5em; font-variant-numeric: tabular-nums; }
 .rtx-page canvas { display: block; width: 100%; }
 .rtx-page p { margin: 6px 0 0; }
@@ -27,7 +27,6 @@ const make = (kind, facts = {}, ...children) => {
 /** A label around its input, which is read aloud by this name and not by all its options. */
 function labelled(input, name, parts) {
   input.setAttribute("aria-label", name);
-  input.dataset.lmSuppressShortcuts = "true"; // else JupyterLab takes its keys, such as an arrow, for commands
   return make("label", {}, ...parts);
 }
 
@@ -170,6 +169,9 @@ function isDark(element) {
   return false; // no background: the browser's own, white
 }
 
+/** JupyterLab takes the keys of what has the focus for commands, an arrow or a letter, unless that itself says no. */
+const keepKeys = ({ target }) => (target.dataset.lmSuppressShortcuts = "true");
+
 /** Show a showpiece in `el`, as one view of `model`; returns what takes it off again. */
 export function mount(show, model, el) {
   const controls = make("div", { className: "controls" }), pictures = make("div");
@@ -177,6 +179,7 @@ export function mount(show, model, el) {
   sentence.setAttribute("aria-live", "polite");
   const caption = make("p", { className: "caption", textContent: `Try: ${model.get("caption")}` });
   const box = make("div", { className: "rtx-page" }, make("style", { textContent: STYLE }));
+  box.addEventListener("focusin", keepKeys);
   box.append(controls, pictures, sentence, point, caption);
   el.append(box);
 

@@ -60,6 +60,7 @@ function render({ model, el }) {
   button.style = "margin: 6px 10px 6px 0; padding: 4px 14px; font-size: 14px; cursor: pointer";
   clock.style = "font-variant-numeric: tabular-nums";
   canvas.setAttribute("role", "img");
+  button.dataset.lmSuppressShortcuts = "true"; // else JupyterLab takes its keys for commands
   el.append(canvas, button, clock);
 
   let roll, playing = null, next = 0;
