@@ -82,7 +82,7 @@ def test_what_trains_live_is_begun_and_paused_and_moved(
     moved = 0
     for slider, image in notebook.explorers():
         cell = image.locator("xpath=ancestor::*[contains(@class, 'jp-Cell')][1]")
-        train, status = cell.get_by_role("button", name="train"), cell.locator("[role=status]")
+        train, status = cell.get_by_role("button", name="train"), cell.locator("[role=status]").first
         changes(image, lambda train=train: train.click())  # type: ignore[misc]
         expect(status).to_have_text("running")
         train.press("Space")

@@ -105,7 +105,7 @@ def test_the_map_and_the_curves_follow_the_controls() -> None:
 
 
 @pytest.mark.slow
-def test_a_cell_is_trained_and_filled_in_and_a_control_stops_it() -> None:
+def test_a_cell_is_trained_and_filled_in_and_a_control_pauses_it() -> None:
     explorer = explore.dial(MINE, local=EMPTY)
     explorer.train.value = True
     until(lambda: "mine is at update" in explorer.text)
@@ -113,8 +113,13 @@ def test_a_cell_is_trained_and_filled_in_and_a_control_stops_it() -> None:
     explorer.set(updates=EVERY)  # only looks
     assert explorer.current is first
     explorer.set(long=0.0)
-    until(lambda: not first.alive)
-    assert first.state == "stopped" and "not trained yet" in explorer.text
+    until(lambda: first.state == "paused")
+    assert explorer.text.startswith("Local rules") and "not started" in explorer.status.value
+    explorer.set(long=1.0)
+    assert explorer.text.startswith("mine is at update") and "paused" in explorer.status.value
+    first.stop()  # as another explorer does
+    assert explorer.text.startswith("Local rules") and "stopped" in explorer.status.value
+    explorer.set(long=0.0)
     explorer.run()
     assert (
         "one seed each: mine 0." in explorer.text and "update" not in explorer.text.split(". ")[0].split(", after")[0]

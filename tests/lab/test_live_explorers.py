@@ -43,9 +43,9 @@ def test_addition_is_solved_and_attention_leans_to_the_marked_steps() -> None:
 
 
 @pytest.mark.slow
-def test_the_train_button_pauses_and_a_control_drops_the_work() -> None:
+def test_the_train_button_pauses_and_so_does_a_control() -> None:
     explorer = explore.toy(length=200)
-    assert explorer.text == "Not trained yet: press “train”."
+    assert explorer.text == "Not trained yet: press “train”." and "not started" in explorer.status.value
     explorer.train.value = True
     work = explorer.current
     until(lambda: "After" in explorer.text)
@@ -55,11 +55,28 @@ def test_the_train_button_pauses_and_a_control_drops_the_work() -> None:
     until(lambda: work.state == "running" and "running" in explorer.status.value)
     assert explorer.current is work
     explorer.set(pooling="mean")
-    until(lambda: not work.alive)
-    assert work.state == "stopped" and explorer.current is None and not explorer.train.value
+    until(lambda: work.state == "paused")
+    assert explorer.current is None and not explorer.train.value and "not started" in explorer.status.value
     assert explorer.text == "Not trained yet: press “train”."
     explorer.set(pooling="attention")
-    assert explorer.text.startswith("After ")
+    assert explorer.text.startswith("After ") and "paused" in explorer.status.value
+    explorer.train.value = True
+    until(lambda: work.state == "running")
+    assert explorer.current is work
+    explorer.set(pooling="mean")
+    explorer.train.value = True  # two would share the cores: the first is ended
+    until(lambda: explorer.text.startswith("After ") and not work.alive)
+    explorer.set(pooling="attention")
+    assert explorer.text.startswith("After ") and "stopped" in explorer.status.value
+
+
+def test_a_pause_that_is_taken_back_at_once_begins_nothing_anew() -> None:
+    explorer = explore.toy(length=400)
+    explorer.train.value = True
+    work = explorer.current
+    for value in (False, True, False, True):
+        explorer.train.value = value
+    assert explorer.current is work
 
 
 def test_an_explorer_made_again_ends_the_one_before() -> None:
@@ -130,10 +147,18 @@ def test_the_race_follows_its_controls() -> None:
     assert [list(line.get_xdata()) for line in lines[:2]] == [[0, 2, 4, 6, 8]] * 2
     explorer.set(target=explorer.controls["target"].options[0])
     assert "at " in explorer.text or "not yet" in explorer.text
+    assert "finished" in explorer.status.value
     explorer.set(equal="seconds")
-    assert explorer.text.startswith("Not trained yet")
+    assert explorer.text.startswith("Not trained yet") and "not started" in explorer.status.value
     explorer.set(equal="parameters")
-    assert "gru (" in explorer.text
+    assert "gru (" in explorer.text and "finished" in explorer.status.value
+
+
+def test_the_races_axis_reaches_as_far_as_its_lines() -> None:
+    explorer = explore.race("digits", SMALL, "seconds", seconds=0.05, seeds=1, turns=2).run()
+    ax = explorer.figure.axes[0]
+    furthest = max(line.get_xdata()[-1] for line in ax.lines[:2])
+    assert furthest > 0.05 and ax.get_xlim()[1] == furthest  # the last update goes beyond the budget
 
 
 def test_lower_is_better_where_the_task_says_so() -> None:

@@ -46,10 +46,13 @@ class Extension:
         for run in self.runs:
             if run.model in seeds and (run.local, run.long) == self.cell:
                 seeds[run.model] = max(seeds[run.model], run.seed + 1)
-        for name, seed in seeds.items():
-            if seed == min(seeds.values()):
-                self.runs.append(sweep.train(name, self.made[name], self.cell, seed, self._breathing(name, background)))
-        self.now = ""
+        try:
+            for name, seed in seeds.items():
+                if seed == min(seeds.values()):
+                    breathe = self._breathing(name, background)
+                    self.runs.append(sweep.train(name, self.made[name], self.cell, seed, breathe))
+        finally:
+            self.now = ""  # stopped, too, it stands nowhere
 
     def _breathing(self, name: str, background: Background) -> Callable[[], None]:
         done = 0

@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Callable, Sequence
-from html import escape
 from typing import Any, Self
 
 import ipywidgets as widgets
@@ -10,6 +9,7 @@ from matplotlib.figure import Figure
 
 from rtx.lab import background
 from rtx.lab.background import Background
+from rtx.lab.explore.access import status
 from rtx.lab.explore.explorer import Explorer
 from rtx.lab.plots import quick_png
 
@@ -17,8 +17,9 @@ from rtx.lab.plots import quick_png
 class LiveExplorer(Explorer):
     """Controls and a picture as an `Explorer`'s, and a button, "train", for the work that belongs to the controls.
 
-    Moving a control stops the work that was for other values, unless it is one of `looking`. An explorer of this name
-    that is made again, as when its cell is run again, ends what the one before had begun.
+    Moving a control, unless it is one of `looking`, pauses the work that was for other values; moved back, it can go
+    on, if nothing else was begun meanwhile. An explorer of this name that is made again, as when its cell is run again,
+    ends what the one before had begun.
 
     Args:
         figure: drawn once; `update` moves its artists.
@@ -41,7 +42,9 @@ class LiveExplorer(Explorer):
         **controls: Any,
     ) -> None:
         background.end(name, seconds=1.0)
-        self.work, self.current = work, None
+        self.work = work
+        self.works: dict[tuple[Any, ...], Background] = {}  # the last one for these values of the controls
+        self.working = [control for argument, control in controls.items() if argument not in looking]
         self._drawing = threading.RLock()
         self._moving = False  # the button, by ourselves
         super().__init__(figure, update, caption, **controls)
@@ -51,11 +54,18 @@ class LiveExplorer(Explorer):
         self.train.observe(self._toggle, "value")
         first, *rest = self.widget.children
         self.widget.children = [first, widgets.HBox([self.train, self.status]), *rest]
-        for argument, control in controls.items():
-            if argument not in looking:
-                control.observe(self._drop, "value")
+        for control in self.working:
+            control.observe(self._leave, "value")
+        self._chosen = self._choice()
+        self._show_state()
 
-    current: Background | None
+    @property
+    def current(self) -> Background | None:
+        """The last work for what the controls now show."""
+        return self.works.get(self._choice())
+
+    def _choice(self) -> tuple[Any, ...]:
+        return tuple(control.value for control in self.working)
 
     def run(self) -> Self:
         """Train to the end, and wait for it; interrupting the cell stops the training."""
@@ -70,17 +80,18 @@ class LiveExplorer(Explorer):
         if not self.train.value:
             if self.current is not None:
                 self.current.pause()
-        elif self.current is not None and self.current.state == "paused":
+        elif self.current is not None and self.current.alive:
             self.current.resume()
         else:
-            self.current = self.work(self._follow, **{name: one.value for name, one in self.controls.items()})
-            self.current.start()
+            work = self.work(self._follow, **{name: one.value for name, one in self.controls.items()})
+            self.works[self._choice()] = work
+            work.start()
 
-    def _drop(self, _change: object) -> None:
+    def _leave(self, _change: object) -> None:
         """The work is for other values than the controls now show."""
-        if self.current is not None:
-            self.current.stop(seconds=0)
-            self.current = None
+        if left := self.works.get(self._chosen):
+            left.pause()
+        self._chosen = self._choice()
         self._show_state()
 
     def _follow(self) -> None:
@@ -89,9 +100,10 @@ class LiveExplorer(Explorer):
         self._redraw()
 
     def _show_state(self) -> None:
-        state = "new" if self.current is None else self.current.state
-        said = self.current.error if self.current is not None and state == "failed" else state
-        self.status.value = f'<span role="status">{escape(said)}</span>'
+        current = self.current
+        state = "not started" if current is None else current.state
+        said = current.error if current is not None and state == "failed" else state
+        self.status.value = status(said)
         self._moving = True
         self.train.value = state == "running"
         self._moving = False
@@ -100,4 +112,4 @@ class LiveExplorer(Explorer):
         with self._drawing:
             self.text = self.update(**{name: control.value for name, control in self.controls.items()})
             self.picture.value = quick_png(self.figure)
-            self.sentence.value = escape(self.text)
+            self.sentence.value = status(self.text, seen=True)

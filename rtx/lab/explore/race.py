@@ -104,16 +104,17 @@ class _Picture:
             band.remove()
         self.target.set_ydata([target, target])
         self.ax.set_xlabel(spent)
-        seen = [target]
+        seen, furthest = [target], 0.0
         for line, name in zip(self.lines, [] if contest is None else contest.racers, strict=False):
             assert contest is not None
             x, low, middle, high = contest.band(name)
             line.set_data(x, middle)
             self.ax.fill_between(x, low, high, color=line.get_color(), alpha=0.3, linewidth=0)
             seen += low + high
+            furthest = max([furthest, *x])
         if contest is None:
             for line in self.lines:
                 line.set_data([], [])
         room = 0.06 * (max(seen) - min(seen)) or 1.0
         self.ax.set_ylim(min(seen) - room, max(seen) + room)
-        self.ax.set_xlim(0, contest.budget if contest is not None else 1)
+        self.ax.set_xlim(0, max(contest.budget, furthest) if contest is not None else 1)
