@@ -50,6 +50,31 @@ def test_the_buttons_start_pause_resume_and_stop() -> None:
     assert not lab.run.background.alive
 
 
+def test_only_one_run_is_started_by_many_clicks_and_an_idle_one_is_forgotten() -> None:
+    lab = small(epochs=500)
+    for _ in range(4):
+        lab.start.click()
+    assert lab.start.disabled and len(lab.runs) == 1
+    lab.stop.click()
+    until(lambda: not lab.start.disabled)
+    assert len(lab.runs) == (1 if lab.run and lab.run.history.losses else 0)
+    lab._begin()
+    old = lab.run
+    lab._begin()  # as `train` does
+    until(lambda: not old.background.alive and lab.run.history.losses)
+    assert all(run.history.losses for _, run in lab.runs)
+
+
+def test_the_look_inside_is_hidden_where_there_is_none() -> None:
+    lab = small(epochs=1)
+    inside = (lab.picture.inside, lab.picture.bar.ax)
+    assert not any(ax.get_visible() for ax in inside)
+    lab.train()
+    assert all(ax.get_visible() for ax in inside)
+    lab.clear.click()
+    assert not any(ax.get_visible() for ax in inside)
+
+
 @pytest.mark.slow
 def test_runs_stand_side_by_side_with_what_they_changed() -> None:
     lab = small(epochs=1).train()

@@ -10,6 +10,8 @@ import ipywidgets as widgets
 
 from rtx.lab import background
 from rtx.lab.choice import Choice, offered, rows
+from rtx.lab.explore.access import Access, status
+from rtx.lab.explore.explorer import picture_layout
 from rtx.lab.explore.saving import html_page, save
 from rtx.lab.explore.training_picture import TrainingPicture
 from rtx.lab.explore.training_table import table
@@ -57,7 +59,7 @@ class TrainingLab:
                 ("Clear", "remove the runs that have ended"),
             )
         )
-        self.image = widgets.Image(format="png", layout=widgets.Layout(width="1050px", align_self="flex-start"))
+        self.image = widgets.Image(format="png", layout=picture_layout("1050px"))
         self.status, self.table = widgets.HTML(), widgets.HTML()
         self._connect()
         self._choose_task(model)
@@ -66,7 +68,7 @@ class TrainingLab:
         buttons = widgets.HBox([self.start, self.pause, self.stop, self.clear])
         top = widgets.HBox([self.task, self.model, self.seed])
         hint = widgets.HTML(f"<i>Try: {escape(TRY)}</i>")
-        self.widget = widgets.VBox([top, self.form, buttons, self.status, self.image, self.table, hint])
+        self.widget = widgets.VBox([top, self.form, buttons, self.status, self.image, self.table, hint, Access()])
         self.show()
 
     @property
@@ -90,8 +92,12 @@ class TrainingLab:
         return self
 
     def show(self, seen: Look | None = None) -> None:
-        """Draw everything as it stands; what was seen inside the model stays, if nothing newer is given."""
+        """Draw everything as it stands; what was seen inside the model stays, if nothing newer is given.
+
+        A run that was stopped before its first update is forgotten.
+        """
         with self._drawing:
+            self.runs = [one for one in self.runs if one[1].history.losses or one[1].background.state != "stopped"]
             same = [(choice, run) for choice, run in self.runs if choice.recipe == self.runs[-1][0].recipe]
             run, task = self.run, self.run and self.run.task
             histories, metric = [one.history for _, one in same], task.metric if task else "metric"
@@ -113,7 +119,8 @@ class TrainingLab:
 
     def _tell(self, run: TrainingRun | None) -> None:
         state = run.background.state if run else "new"
-        self.status.value = f'<span role="status">{escape(_sentence(run))}</span>'
+        self.status.value = status(_sentence(run), seen=True)
+        self.start.disabled = state == "running"
         self.pause.disabled = self.stop.disabled = state not in ("running", "paused")
         self.pause.description = "Resume" if state == "paused" else "Pause"
         self.clear.disabled = not self.runs or state in ("running", "paused")
@@ -121,7 +128,7 @@ class TrainingLab:
     def _connect(self) -> None:
         self.task.observe(lambda _: self._choose_task(), "value")
         self.model.observe(lambda _: self._choose_model(), "value")
-        self.start.on_click(lambda _: self._begin())
+        self.start.on_click(lambda _: None if self.start.disabled else self._begin())  # a late click, of several
         self.pause.on_click(lambda _: self._pause())
         self.stop.on_click(lambda _: self.run and self.run.background.stop(seconds=1.0))
         self.clear.on_click(lambda _: self._clear())
@@ -147,10 +154,11 @@ class TrainingLab:
         try:
             plan = choice.plan()
         except ValueError as error:
-            self.status.value = f'<span role="status">{escape(background.sentence(error))}</span>'
+            self.status.value = status(background.sentence(error), seen=True)
             return
         run = TrainingRun(plan, choice.seed, self._watch, OWNER)
-        self.runs = [*self.runs, (choice, run)][-MOST:]
+        with self._drawing:
+            self.runs = [*self.runs, (choice, run)][-MOST:]
         run.background.start()
         self.show()
 

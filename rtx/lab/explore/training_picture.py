@@ -32,7 +32,7 @@ class TrainingPicture:
         self.show([], "metric", None)
 
     def show(self, runs: Sequence[History], metric: str, seen: Look | None) -> bytes:
-        """The picture of these runs, each in the colour of its place."""
+        """The picture of these runs, each in the colour of its place. What was seen inside stays with the runs."""
         for ax in (self.losses, self.scores):
             for line in list(ax.lines):
                 line.remove()
@@ -46,6 +46,9 @@ class TrainingPicture:
             _fit(ax, ax.lines)
         if seen is not None:
             self._show_inside(seen)
+        if seen is not None or not runs:
+            for ax in (self.inside, self.bar.ax):
+                ax.set_visible(seen is not None)
         return small_png(self.figure)
 
     def _show_inside(self, seen: Look) -> None:
