@@ -16,8 +16,17 @@ pytestmark = pytest.mark.browser
 ROLL = np.zeros((4, 88), np.float32)
 ROLL[:3, 60 - 21] = 1
 ROLL[[1, 3], 64 - 21] = 1
+SAME = "Math.random = () => 0.99;"  # the order of the blind test is that of the list
+OTHER = "Math.random = () => 0;"  # the second stands first
 TONES = """const made = window.made = [], { OscillatorNode } = window;
 window.OscillatorNode = class extends OscillatorNode { start(time) { made.push(time); super.start(time); } };"""
+
+WRITTEN = """window.written = [];
+const { fillText } = CanvasRenderingContext2D.prototype;
+CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
+    window.written.push(String(text));
+    fillText.call(this, text, ...place);
+};"""
 
 
 def test_a_tune_is_heard_saved_and_guessed(browser: Browser, tmp_path: Path) -> None:
@@ -27,6 +36,7 @@ def test_a_tune_is_heard_saved_and_guessed(browser: Browser, tmp_path: Path) -> 
     tab.on("pageerror", lambda error: faults.append(str(error)))
     tab.on("request", lambda request: requests.append(request.url))
     tab.add_init_script(TONES)
+    tab.add_init_script(SAME)
     tab.goto(saved.as_uri())
     sentence = tab.locator("[aria-live=polite]")
     expect(sentence).to_have_text("one: 4 frames, real.")
@@ -63,6 +73,7 @@ def test_nothing_tells_a_tune_in_the_blind_test_until_it_is_guessed(browser: Bro
     model = rtx.build("chorales", "rnn", d_model=4, layers=1).eval()
     room = explore.listening({"one": ROLL, "two": ROLL[::-1].copy()}, ["two"], model)
     tab = browser.new_page()
+    tab.add_init_script(SAME)
     tab.goto(room.save(tmp_path / "room.html").as_uri())
     costs = tab.locator("canvas").screenshot()
     tab.get_by_label("blind test").press("Space")
@@ -73,4 +84,40 @@ def test_nothing_tells_a_tune_in_the_blind_test_until_it_is_guessed(browser: Bro
     tab.get_by_role("button", name="real", exact=True).click()
     expect(tab.locator("[aria-live=polite]")).to_contain_text("one is real: you are right, 1 of 1 so far.")
     assert tab.locator("canvas").screenshot() == costs
+    tab.close()
+
+
+def test_the_order_is_drawn_anew_and_guesses_are_forgotten(browser: Browser, tmp_path: Path) -> None:
+    room = explore.listening({"one": ROLL, "two": ROLL[::-1].copy()}, generated=["two"])
+    tab = browser.new_page()
+    tab.add_init_script(OTHER)
+    tab.goto(room.save(tmp_path / "room.html").as_uri())
+    sentence, tunes = tab.locator("[aria-live=polite]"), tab.get_by_role("combobox", name="tune")
+    again = tab.get_by_role("button", name="again")
+    expect(again).to_be_hidden()
+    tab.get_by_label("blind test").press("Space")
+    tab.get_by_role("button", name="real", exact=True).press("Enter")
+    expect(sentence).to_have_text("two is generated: you are wrong, 0 of 1 so far.")
+    expect(tunes).to_be_focused()
+    tab.evaluate(SAME)
+    again.press("Enter")
+    expect(sentence).to_have_text("Tune 1: real or generated? Listen, and guess.")
+    tab.get_by_role("button", name="real", exact=True).press("Enter")
+    expect(sentence).to_have_text("one is real: you are right, 1 of 1 so far.")
+    tunes.select_option(index=1)
+    tab.get_by_label("blind test").press("Space")
+    expect(sentence).to_have_text("two: 4 frames, generated.")  # the same tune, now by name
+    tab.close()
+
+
+def test_all_tunes_have_one_scale_of_costs(browser: Browser, tmp_path: Path) -> None:
+    model = rtx.build("chorales", "rnn", d_model=4, layers=1).eval()
+    room = explore.listening({"one": ROLL, "two": np.zeros_like(ROLL)}, model=model)
+    most = max(cost for tune in room.data["tunes"] for cost in tune["nll"][1:])
+    tab = browser.new_page()
+    tab.add_init_script(WRITTEN)
+    tab.goto(room.save(tmp_path / "room.html").as_uri())
+    for index in (0, 1):
+        tab.get_by_role("combobox", name="tune").select_option(index=index)
+        assert f"{most:.1f} nats" in tab.evaluate("window.written.slice(-8)")
     tab.close()

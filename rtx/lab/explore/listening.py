@@ -59,7 +59,7 @@ def listening(
     return Page(SCRIPT, data, still, "play a tune and watch its dearest frames; then the blind test", **START)
 
 
-START: dict[str, Any] = {"tune": 0, "blind": False, "guesses": {}}
+START: dict[str, Any] = {"tune": 0, "blind": False, "guesses": {}, "order": []}
 
 
 def frame_costs(model: SequenceModel, roll: Roll) -> list[float]:
