@@ -84,6 +84,20 @@ def test_channels_are_moved_by_keyboard_and_mouse(tab: Tab, tmp_path: Path) -> N
     expect(tab.get_by_text("step 2, channel 1: “Home-grown champions”")).to_be_visible()
     tab.get_by_role("textbox", name="sentence").fill("")
     expect(sentence).to_have_text("Type a sentence.")
+    expect(tab.get_by_role("img", name="no words")).to_be_visible()
+    expect(tab.locator(".point")).to_be_empty()
+    tab.locator("canvas").hover(position={"x": LEFT + 60, "y": 26 + ROW * 0.7})
+    expect(tab.locator(".point")).to_be_empty()
+
+
+def test_what_is_left_out_is_said_and_the_first_sentence_has_room(tab: Tab, tmp_path: Path) -> None:
+    tab.goto(explore.channels().save(tmp_path / "a.html").as_uri())
+    words = tab.get_by_role("textbox", name="sentence")
+    assert words.evaluate("input => input.scrollWidth - input.clientWidth") <= 0
+    words.fill("one two " * 20)
+    expect(tab.locator("[aria-live=polite]")).to_contain_text("Of 40 words only the first 24 are shown.")
+    tab.set_viewport_size({"width": 360, "height": 600})
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 360
 
 
 def test_paths_are_those_of_the_graph_and_the_counterexample_is_found(tab: Tab, tmp_path: Path) -> None:

@@ -19,6 +19,14 @@ XL = {name: torch.tensor(part, dtype=torch.double) for name, part in SHOWN.data[
 SHAW = {name: torch.tensor(part, dtype=torch.double) for name, part in SHOWN.data["shaw"].items()}
 
 
+DRAWN = """window.drawn = [];
+const { fillText } = CanvasRenderingContext2D.prototype;
+CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
+    window.drawn.push(String(text));
+    fillText.call(this, text, ...place);
+};"""
+
+
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return SHOWN.save(tmp_path_factory.mktemp("page") / "a.html")
@@ -30,6 +38,7 @@ def page(browser: Browser, saved: Path) -> Iterator[Page]:
     faults, requests = [], []
     page.on("pageerror", lambda error: faults.append(str(error)))
     page.on("request", lambda request: requests.append(request.url))
+    page.add_init_script(DRAWN)
     page.goto(saved.as_uri())
     yield page
     assert (faults, requests) == ([], [saved.as_uri()])
@@ -87,3 +96,15 @@ def test_transformer_xls_terms_are_switched_on_and_off(page: Page) -> None:
     page.get_by_role("img").click(position={"x": LEFT + 100, "y": TOP + 4.5 * SIZE / T})
     expect(sentence).to_have_text("All terms are off: query 5 gives each of its 5 keys the same weight.")
     assert value(page, 4, 2) == 0
+    assert page.locator(".point").inner_text().endswith(": 0.000")
+    assert "-0.00" not in page.evaluate("window.drawn.join()")
+
+
+def test_the_bars_of_all_rows_stand_on_one_axis(page: Page) -> None:
+    choose(page, "Transformer-XL")
+    ticks = []
+    for key in ("Home", "End"):
+        page.evaluate("() => { window.drawn = []; }")
+        page.get_by_role("slider", name="position").press(key)
+        ticks.append(page.evaluate("window.drawn.filter(text => /^-?[0-9.]+$/.test(text))"))
+    assert ticks[0] == ticks[1] == "0.00 0.25 0.50 0.75 1.00 1 8 16 24 32".split()

@@ -98,6 +98,14 @@ def test_the_picture_follows_the_controls(explorer: Explorer) -> None:
         assert (explorer.picture.value, explorer.text) != before
 
 
+def test_no_more_hypotheses_are_offered_than_were_found(explorer: Explorer) -> None:
+    explorer.set(width=4, hypothesis=4)
+    assert explorer.controls["hypothesis"].max == explorer.text.count("“") == 4
+    text = explorer.set(width=2)
+    assert explorer.controls["hypothesis"].max == explorer.controls["hypothesis"].value == 2
+    assert text.endswith("where hypothesis 2 looked.")
+
+
 def test_one_path_is_chosen_and_its_looks_are_the_models(explorer: Explorer) -> None:
     explorer.set(width=4, alpha=1.0, hypothesis=2)
     tree, looks = explorer.figure.axes

@@ -84,3 +84,7 @@ def test_wrong_arguments_are_refused(model: LanguageModel) -> None:
         model.decoder.bias.fill_(torch.inf)
     with pytest.raises(ValueError, match="logits of the model"):
         explore.sampling(model, LETTERS, "a")
+
+
+def test_several_blanks_are_shown_as_several(explorer: Explorer) -> None:
+    assert "white-space: pre-wrap" in explorer.sentence.value

@@ -58,6 +58,10 @@ def test_a_causal_module_is_acquitted() -> None:
     assert not any("leaks" in label for label in options(explorer).values())
 
 
+def test_one_position_is_told_as_one() -> None:
+    assert explore.xray(nn.Linear(D, D), X).text.endswith("an output looks back over 1 position at most.")
+
+
 def test_the_attention_without_its_mask_is_found() -> None:
     explorer = explore.xray(Mixed(masked=False), X)
     assert explorer.text.startswith(f"The whole module. {T * (T - 1) // 2} pairs see the future: output ")

@@ -153,8 +153,8 @@ export function show(page) {
     const best = seen.slice(0, 3).map(([weight, s]) => `${named(labels, s)} (${percent(weight)})`);
     const entropy = seen.reduce((sum, [weight]) => sum - weight * Math.log(weight), 0);
     return `Layer ${layer + 1}, head ${head + 1}: position ${named(queries, position)} looks most at ` +
-      `${best.join(", ")}. Its attention is spread as if over ${Math.exp(entropy).toFixed(1)} of the ${seen.length} ` +
-      "positions that it sees.";
+      `${best.join(", ")}. Its attention is spread as if over ${Math.exp(entropy).toFixed(1)} of the ` +
+      (seen.length === 1 ? "1 position that it sees." : `${seen.length} positions that it sees.`);
   }
 
   return ({ layer, head, position }) => {

@@ -23,7 +23,7 @@ from rtx.tasks.subwords import BEGIN, END
 from rtx.tasks.task import Text
 
 WIDEST, LONGEST = 5, 40  # of a beam; tokens of a hypothesis
-GREY = (0.6, 0.6, 0.6)
+GREY = (0.4, 0.4, 0.4)
 Shade = tuple[float, float, float]
 ALPHAS = (0.0, 0.5, 1.0, 1.5)
 
@@ -52,6 +52,7 @@ def beam(model: nn.Module, texts: Sequence[Text], source: str, width: int = 3) -
         raise ValueError(f"source: expected a sentence, got {source!r}")
     picture = _Picture([_word(reader, token) for token in (*tokens, END)])
     most = min(LONGEST, 2 * len(tokens) + 10)
+    which = widgets.IntSlider(1, 1, WIDEST, description="hypothesis")
 
     @cache
     def tree(width: int, alpha: float) -> BeamTree:
@@ -65,6 +66,7 @@ def beam(model: nn.Module, texts: Sequence[Text], source: str, width: int = 3) -
 
     def update(width: int, alpha: float, hypothesis: int) -> str:
         found = tree(width, alpha)
+        which.max = len(found.found)
         place = min(hypothesis, len(found.found)) - 1
         chosen = found.found[place]
         picture.show_tree(found, chosen, writer)
@@ -77,7 +79,7 @@ def beam(model: nn.Module, texts: Sequence[Text], source: str, width: int = 3) -
         "widen the beam from 1 and see when the best hypothesis changes; set alpha to 0: are shorter ones preferred?",
         width=widgets.IntSlider(width, 1, WIDEST, description="beam width"),
         alpha=widgets.SelectionSlider(options=ALPHAS, value=1.0, description="alpha"),
-        hypothesis=widgets.IntSlider(1, 1, WIDEST, description="hypothesis"),
+        hypothesis=which,
     )
 
 
@@ -130,7 +132,7 @@ class _Picture:
         self.lines.set_segments([_branch(len(node), heights[node[:-1]], heights[node]) for node in ends])
         self.lines.set_color(shades)
         self.words.write(
-            [_word(writer, node[-1]) for node in ends], [(len(node) - 0.42, heights[node]) for node in ends], shades
+            [_word(writer, node[-1]) for node in ends], [(len(node) - 0.32, heights[node]) for node in ends], shades
         )
         self.tree.set_xlim(-0.2, max(len(node) for node in nodes) + 0.6)
         self.tree.set_ylim(max(heights.values()) + 0.7, -0.7)

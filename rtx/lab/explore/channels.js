@@ -105,6 +105,7 @@ export function show(page) {
   const picture = canvas(page, { height: 200, label: "", point });
 
   function point(left, top) {
+    if (!scene) return "";
     const t = Math.ceil((left - LEFT) / scene.across), k = Math.round((top - TOP) / ROW + 0.3);
     if (t < 1 || t > scene.tokens.length || k < 1 || k >= scene.n) return "";
     const m = Math.min(inDegree(t, k, scene.n, phase), t - 1), words = scene.tokens.slice(t - 1 - m, t).join(" ");
@@ -178,12 +179,17 @@ export function show(page) {
   }
 
   return ({ n, step, text }) => {
-    const tokens = CUTS[data.unit](text).slice(0, data.most);
+    const all = CUTS[data.unit](text), tokens = all.slice(0, data.most);
     if (text !== lastText) [lastText, found] = [text, read(tokens)];
     steps.max = Math.max(1, tokens.length);
     picture.resize(TOP + (n - 0.3) * ROW + BELOW);
     const { pen, width } = picture.begin();
-    if (!tokens.length) return "Type a sentence.";
+    if (!tokens.length) {
+      scene = null;
+      picture.describe("no words");
+      page.point("");
+      return "Type a sentence.";
+    }
     step = Math.min(step, tokens.length);
     const across = Math.min(64, (width - LEFT - 8) / tokens.length), weights = found.n === n ? found.weights : null;
     scene = { n, tokens, across, weights, unknown: found.unknown };
@@ -195,7 +201,8 @@ export function show(page) {
     picture.describe(`${tokens.length} words in ${n > 2 ? `${n - 1} channels` : "one channel"}. ${told}`);
     const missing = found.unknown?.filter(Boolean).length ?? 0;
     const grey = missing ? ` ${missing} in grey: not in the vocabulary.` : "";
-    if (!weights) return told + (found.n ? ` The model's own n is ${found.n}: its weights are shown there.` : "") + grey;
-    return `${told} Their weights: ${listed(weights[step - 1].map((one) => one.toFixed(2)))}.${grey}`;
+    const notes = grey + (all.length > tokens.length ? ` Of ${all.length} words only the first ${data.most} are shown.` : "");
+    if (!weights) return told + (found.n ? ` The model's own n is ${found.n}: its weights are shown there.` : "") + notes;
+    return `${told} Their weights: ${listed(weights[step - 1].map((one) => one.toFixed(2)))}.${notes}`;
   };
 }

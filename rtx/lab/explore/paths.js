@@ -120,9 +120,11 @@ export function show(page) {
     });
   }
 
-  function mark(pen, x, box) {
+  /** The chosen distance; where names stand, the line leaves out the pixels `above` or `below`, which they take. */
+  function mark(pen, x, box, above, below) {
+    const beside = x > box.x + 160;
     pen.strokeStyle = ORANGE;
-    pen.strokeRect(x, box.y, 0, box.height);
+    pen.strokeRect(x, box.y + (beside ? 0 : above), 0, box.height - (beside ? 0 : above + below));
   }
 
   /** Edges over distance: this channel, all channels as a band, and what the paper says. */
@@ -135,9 +137,9 @@ export function show(page) {
     for (const one of all) line(pen, place, one, SKY, [], 1, true);
     line(pen, place, all[k - 1], BLUE, [], 1, true);
     line(pen, place, distances.map((d) => claimed(n, d)), page.ink, [3, 4], 1, true);
-    mark(pen, place.x(distance), box);
     const entries = [[`channel ${k}`, BLUE, []], ["paper's bound", page.ink, [3, 4]]];
     if (n > 2) entries.splice(1, 0, ["other channels", SKY, []]);
+    mark(pen, place.x(distance), box, 16 * entries.length, 0);
     names(pen, { x: box.x + 10, y: box.y + 8 }, entries);
     return all.map((one) => one[distance - 1]);
   }
@@ -149,7 +151,7 @@ export function show(page) {
     const place = axes(pen, box, low, 0.3, "gradient, as a share of that at l = 0", ticks, (one) => (one ? `1e${one}` : "1"));
     line(pen, place, plain, page.ink, [3, 4], 0);
     line(pen, place, own, BLUE, [], 0);
-    mark(pen, place.x(distance), box);
+    mark(pen, place.x(distance), box, 0, 40);
     const first = sizes[0] === 2 ? "n = 2, a plain RNN" : `n = ${sizes[0]}, channel 1`;
     names(pen, { x: box.x + 10, y: box.y + box.height - 30 }, [[`n = ${n}, channel ${k}`, BLUE, []], [first, page.ink, [3, 4]]]);
   }

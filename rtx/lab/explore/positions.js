@@ -28,6 +28,9 @@ function xlTerms({ queries, keys, weight, u, v }, t, s) {
   return [dot(q, k), dot(q, r), dot(u, k), dot(v, r)].map((term) => term / Math.sqrt(u.length));
 }
 
+/** A number with so many digits; what is rounded to zero has no sign. */
+const written = (value, digits = 2) => value.toFixed(digits).replace(/^-(0\.?0*)$/, "$1");
+
 function softmax(scores) {
   const most = Math.max(...scores), powers = scores.map((score) => Math.exp(score - most));
   const sum = powers.reduce((a, b) => a + b, 0);
@@ -91,11 +94,11 @@ export function show(page) {
   let rows = [], columns = T, width = SIZE;
   const at = (x, y) => [Math.floor(((y - TOP) / SIZE) * T), Math.floor(((x - LEFT) / width) * columns)];
   const picture = canvas(page, {
-    height: TOP + SIZE + 30,
+    height: TOP + SIZE + 36,
     label: "heat map of the encoding, and the chosen row as bars",
     point(x, y) {
       const [t, s] = at(x, y), value = s >= 0 && rows[t]?.[s];
-      return value === undefined || value === false ? "" : `row ${t + 1}, column ${s + 1}: ${value.toFixed(3)}`;
+      return value === undefined || value === false ? "" : `row ${t + 1}, column ${s + 1}: ${written(value, 3)}`;
     },
   });
   picture.element.onclick = ({ offsetX, offsetY }) => {
@@ -116,19 +119,31 @@ export function show(page) {
     pen.fillStyle = page.ink;
     pen.fillText(`${view.names[0]} →`, LEFT, 12);
     pen.fillText(`${view.names[1]} ↓`, 0, TOP + SIZE + 16);
-    pen.fillText(`blue ${(-most).toFixed(2)}, orange ${most.toFixed(2)}`, LEFT + 70, TOP + SIZE + 16);
+    pen.fillText(`blue ${written(-most)}, orange ${written(most)}`, LEFT + 70, TOP + SIZE + 16);
 
-    const bars = view.scores ? softmax(rows[t]) : rows[t];
-    const x = LEFT + width + 50, step = (whole - x - 6) / columns;
-    const high = Math.max(...bars.map(Math.abs)), zero = view.scores ? TOP + SIZE : TOP + SIZE / 2;
-    const scale = (view.scores ? SIZE : SIZE / 2) / high;
-    pen.fillText(view.scores ? `softmax of row ${t + 1}: largest ${high.toFixed(3)}` : `row ${t + 1}`, x, 12);
-    pen.fillRect(x, zero, columns * step, 1);
+    drawBars(pen, view, t, LEFT + width + 50, whole - 6, most);
+  }
+
+  /** The chosen row, from `left` to `right`, on an axis that is the same for all rows: shares of 1, or up to `most`. */
+  function drawBars(pen, view, t, left, right, most) {
+    const bars = view.scores ? softmax(rows[t]) : rows[t], step = (right - left) / columns;
+    const [low, high] = view.scores ? [0, 1] : [-most, most];
+    const y = (value) => TOP + (SIZE * (high - value)) / (high - low);
+    const largest = Math.max(...bars);
+    pen.fillText(view.scores ? `softmax of row ${t + 1}: largest ${written(largest, 3)}` : `row ${t + 1}`, left, 12);
+    pen.textAlign = "right";
+    for (const tick of [0, 1, 2, 3, 4].map((i) => low + ((high - low) * i) / 4)) {
+      pen.fillText(written(tick), left - 6, y(tick));
+      pen.fillRect(left - 4, y(tick), 4, 1);
+    }
+    pen.textAlign = "center";
+    for (let s = 0; s < columns; s += s ? 8 : 7) // 1, 8, 16, …
+      pen.fillText(s + 1, left + (s + 0.5) * step, TOP + SIZE + 12);
+    pen.fillText(view.names[0], (left + right) / 2, TOP + SIZE + 27);
+    pen.textAlign = "left";
+    pen.fillRect(left, y(0), right - left, 1);
     pen.fillStyle = css(diverging(-0.8, page.dark));
-    bars.forEach((bar, s) => {
-      const size = Math.abs(bar * scale);
-      pen.fillRect(x + s * step, bar > 0 ? zero - size : zero, Math.max(1, step - 1), size);
-    });
+    bars.forEach((bar, s) => pen.fillRect(left + s * step, y(Math.max(bar, 0)), Math.max(1, step - 1), Math.abs(y(bar) - y(0))));
   }
 
   return (state) => {

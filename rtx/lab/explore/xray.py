@@ -169,7 +169,8 @@ def _sentence(part: str, seen: XRay, sources: list[str], left_out: int) -> str:
 def told(seen: XRay) -> str:
     """An `XRay` in a sentence, with positions counted from 1 as in the picture."""
     if not seen.leaks:
-        return f"Causal: no output depends on a later input; an output looks back over {seen.span} positions at most."
+        span = "1 position" if seen.span == 1 else f"{seen.span} positions"
+        return f"Causal: no output depends on a later input; an output looks back over {span} at most."
     t, s = max(seen.leaks, key=lambda pair: seen.reach[pair].item())
     return f"{len(seen.leaks)} pairs see the future: output {t + 1} depends on input {s + 1}, most of all."
 
@@ -182,7 +183,7 @@ class _Picture:
         self.figure.set_layout_engine("constrained", rect=(0.035, 0, 0.955, 1))  # an equal aspect shifts the map
         self.map, self.row = self.figure.subplots(1, 2, width_ratios=(1, 0.9))
         self.image = share_map(self.map, torch.ones(length, length))
-        self.frame = self.map.axhspan(0.5, 1.5, fill=False, edgecolor=COLOURS[1], linewidth=1.5)
+        self.frame = self.map.axhspan(0.5, 1.5, fill=False, edgecolor=COLOURS[1], linewidth=1.5, clip_on=False)
         self.bars = self.row.bar(range(1, length + 1), [1.0] * length, linewidth=0)
         self.now = self.row.axvline(1, color="0.4", linewidth=1, linestyle=":")
         self.row.set(
