@@ -107,4 +107,4 @@ def test_the_bars_of_all_rows_stand_on_one_axis(page: Page) -> None:
         page.evaluate("() => { window.drawn = []; }")
         page.get_by_role("slider", name="position").press(key)
         ticks.append(page.evaluate("window.drawn.filter(text => /^-?[0-9.]+$/.test(text))"))
-    assert ticks[0] == ticks[1] == "0.00 0.25 0.50 0.75 1.00 1 8 16 24 32".split()
+    assert ticks[0] == ticks[1] == ["0.00", "0.25", "0.50", "0.75", "1.00", "1", "8", "16", "24", "32"]
