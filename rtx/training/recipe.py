@@ -133,7 +133,7 @@ def _changes(given: Mapping[str, Any], own: Mapping[str, Any]) -> str:
 
 def as_setting(key: str, value: Any) -> str:
     """`key=value` as it is typed after `--set`: true and false as in TOML, 1.0 as 1, for a run has one name."""
-    if isinstance(value, float) and value.is_integer():
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         value = int(value)
     return f"{key}={str(value).lower() if isinstance(value, bool) else value}"
 
