@@ -66,7 +66,7 @@ def beam(model: nn.Module, texts: Sequence[Text], source: str, width: int = 3) -
 
     def update(width: int, alpha: float, hypothesis: int) -> str:
         found = tree(width, alpha)
-        which.max = len(found.found)
+        which.max, which.disabled = max(2, len(found.found)), len(found.found) == 1  # a slider of one value breaks
         place = min(hypothesis, len(found.found)) - 1
         chosen = found.found[place]
         picture.show_tree(found, chosen, writer)

@@ -124,16 +124,16 @@ export function show(page) {
     drawBars(pen, view, t, LEFT + width + 50, whole - 6, most);
   }
 
-  /** The chosen row, from `left` to `right`, on an axis that is the same for all rows: shares of 1, or up to `most`. */
+  /** The chosen row, from `left` to `right`: values up to `most`, or shares on the smallest of four axes that holds them. */
   function drawBars(pen, view, t, left, right, most) {
     const bars = view.scores ? softmax(rows[t]) : rows[t], step = (right - left) / columns;
-    const [low, high] = view.scores ? [0, 1] : [-most, most];
+    const largest = Math.max(...bars), axis = [0.1, 0.25, 0.5, 1].find((one) => largest <= one + 1e-9);
+    const [low, high] = view.scores ? [0, axis] : [-most, most];
     const y = (value) => TOP + (SIZE * (high - value)) / (high - low);
-    const largest = Math.max(...bars);
     pen.fillText(view.scores ? `softmax of row ${t + 1}: largest ${written(largest, 3)}` : `row ${t + 1}`, left, 12);
     pen.textAlign = "right";
     for (const tick of [0, 1, 2, 3, 4].map((i) => low + ((high - low) * i) / 4)) {
-      pen.fillText(written(tick), left - 6, y(tick));
+      pen.fillText(written(tick, high < 0.5 ? 3 : 2), left - 6, y(tick));
       pen.fillRect(left - 4, y(tick), 4, 1);
     }
     pen.textAlign = "center";
