@@ -1,5 +1,6 @@
 """What is wrong with the ledger: a number is worth what stands behind it."""
 
+import json
 import math
 import shlex
 import subprocess
@@ -21,7 +22,7 @@ def audit(ledger: Path = LEDGER) -> list[str]:
     """A sentence for each fault of each file: none, if every number can be traced and run again.
 
     A file must be whole and name a row of a recipe, a clean commit of this repository's history, the command that makes
-    it, and the data that the task of recipe and command has today.
+    it, by the seed, scale and variant that it says, and the data that the task of recipe and command has today.
     """
     return [f"{path}: {fault}" for path in sorted(ledger.glob("**/*.json")) for fault in _faults(path)]
 
@@ -35,6 +36,8 @@ def _faults(path: Path) -> Iterator[str]:
     if result.recipe not in recipe_names() or result.model not in load_recipe(result.recipe).models:
         yield f"no recipe has a row {result.model!r} of {result.recipe!r}"
         return
+    if "sha256" not in json.loads(path.read_text()):
+        yield "it has no checksum of its own"
     if path.parent.name != result.recipe:
         yield f"a run of {result.recipe} lies in the folder of {path.parent.name}"
     if not (math.isfinite(result.validation) and math.isfinite(result.test) and result.epoch >= 1):
@@ -79,6 +82,8 @@ def _data(result: Result, words: list[str]) -> Iterator[str]:
     except (OSError, TypeError, ValueError) as error:
         yield f"its data cannot be told: {error}"
         return
+    if words[1:2] == ["train"] and plan.variant != result.variant:
+        yield f"its command makes the variant {plan.variant}, not {result.variant}"
     if result.data_sha256 != expected:
         yield f"its data has the checksum {result.data_sha256}, today's is {expected}"
 
@@ -102,3 +107,13 @@ def _command(result: Result, words: list[str]) -> Iterator[str]:
         yield f"its command is none of ours: {result.command}"
     elif words[2:4] != [result.recipe, result.model]:
         yield f"its command makes another row: {result.command}"
+    else:
+        own = load_recipe(result.recipe).default_variant
+        for flag, default, made in (
+            ("--seed", "0", str(result.seed)),
+            ("--scale", "full", result.scale),
+            ("--variant", own, result.variant.split("+")[0]),
+        ):
+            asked = words[words.index(flag) + 1] if flag in words[:-1] else default
+            if asked != made:
+                yield f"its command has {flag} {asked}, and it says {made}"

@@ -12,7 +12,7 @@ import pytest
 from rtx.tasks import task_by_name
 from rtx.training import audit as audits
 from rtx.training.audit import audit, is_in_history
-from rtx.training.recipe import parse_setting
+from rtx.training.recipe import load_recipe, parse_setting
 
 ROOT = Path(__file__).parents[2]
 SET = "rtx train nottingham gru --seed 0 --set "
@@ -33,6 +33,19 @@ def damaged(tmp_path):
     return path, json.loads(path.read_text())
 
 
+def sealed(content):
+    """A file's text, with the checksum that whoever forges one can make, too."""
+    told = {key: value for key, value in content.items() if key != "sha256"}
+    made = hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+    return json.dumps(told | {"sha256": made})
+
+
+def test_a_file_without_its_checksum_is_named(damaged):
+    path, content = damaged
+    path.write_text(json.dumps({key: value for key, value in content.items() if key != "sha256"}))
+    assert audit(path.parents[1]) == [f"{path}: it has no checksum of its own"]
+
+
 @pytest.mark.parametrize(
     ("change", "fault"),
     [
@@ -47,17 +60,23 @@ def damaged(tmp_path):
         ({"command": SET + "d_modl=3"}, "its data cannot be told: key: 'd_modl' is unknown"),
         ({"command": SET + "d_model"}, "its data cannot be told: --set: expected key=value, got 'd_model'"),
         ({"command": SET + "limit=99999999"}, "its data cannot be told: --set: expected limit to be a word or a numbe"),
-        ({"scale": "huge"}, "its data cannot be told: scale: 'huge' is unknown, allowed are full"),
+        (
+            {"scale": "huge", "command": SET[:-6] + " --scale huge"},
+            "its data cannot be told: scale: 'huge' is unknown, allowed are full",
+        ),
         ({"test": float("nan")}, "its numbers are not finite"),
+        ({"seed": 7}, "its command has --seed 0, and it says 7"),
+        ({"scale": "quick"}, "its command has --scale full, and it says quick"),
+        ({"variant": "same-parameters"}, "its command has --variant adam, and it says same-parameters"),
+        ({"variant": "adam+window=3"}, "its command makes the variant adam, not adam+window=3"),
         ({"more": 1}, "expected the keys of a run, missing or unknown: "),
     ],
 )
 def test_each_fault_is_named_with_its_file(damaged, change, fault):
     path, content = damaged
     assert audit(path.parents[1]) == []
-    unsealed = {key: value for key, value in content.items() if key != "sha256"}  # whoever forges one leaves it out
-    path.write_text(json.dumps(unsealed | change))
-    (found,) = audit(path.parents[1])
+    path.write_text(sealed(content | change))
+    found, *_ = audit(path.parents[1])
     assert found.startswith(f"{path}: {fault}")
 
 
@@ -76,13 +95,13 @@ def of_settings(damaged):
             "quick",
             *(word for one in settings for word in ("--set", one)),
         ]
-        like = {key: value for key, value in content.items() if key != "sha256"}
-        made = {"recipe": recipe, "model": row, "variant": "+".join(["any", *settings]), "scale": "quick"}
+        variant = load_recipe(recipe).plan(row, None, dict(map(parse_setting, settings)), "quick").variant
+        made = {"recipe": recipe, "model": row, "variant": variant, "scale": "quick"}
         made |= {"data_sha256": data_sha256, "command": shlex.join(words)}
         path.unlink()
         folder = path.parents[1] / recipe
         folder.mkdir()
-        (folder / path.name).write_text(json.dumps(like | made))
+        (folder / path.name).write_text(sealed(content | made))
         return path.parents[1]
 
     return write
