@@ -35,6 +35,8 @@ def table_(
     results: Annotated[Path, typer.Option(help="The ledger's folder.")] = LEDGER,
 ) -> None:
     """Print a paper's table with our numbers beside the paper's."""
+    if results != LEDGER:  # without one of its own, the papers' numbers are there to be read
+        check_ledger(results)
     loaded = [load_recipe(name) for name in (recipe_names() if recipe == ALL else [recipe])]
     found = {one.name: tables.rows(one, results) for one in loaded}
     for one in loaded:
@@ -50,8 +52,7 @@ def table_(
 @ledger_app.command("check", epilog="Example: rtx ledger check")
 def check(results: Annotated[Path, typer.Option(help="The ledger's folder.")] = LEDGER) -> None:
     """Check every run: whole, of a commit in the history, on the data of today, with its command."""
-    if not results.is_dir():
-        raise ValueError(f"results: expected the ledger's folder, found none at {results}")
+    check_ledger(results)
     faults = audit(results)
     for fault in faults:
         typer.echo(fault, err=True)
@@ -61,6 +62,16 @@ def check(results: Annotated[Path, typer.Option(help="The ledger's folder.")] = 
 
 
 ledger_app.command("fill", epilog="Example: rtx ledger fill results/full-size.toml --max-time 00:09:30")(fill)
+
+
+def check_ledger(results: Path) -> None:
+    """Check that the folder is there.
+
+    Raises:
+        ValueError: if not.
+    """
+    if not results.is_dir():
+        raise ValueError(f"results: expected the ledger's folder, found none at {results}")
 
 
 def _print(recipe: Recipe, rows: list[tables.Row], format: Format) -> None:

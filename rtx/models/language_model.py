@@ -12,7 +12,7 @@ from rtx.nn.dropout import drop_words
 from rtx.nn.kernels.graphs import following
 from rtx.nn.sampling import sample_token
 from rtx.nn.state import State
-from rtx.nn.validate import check_backbone, check_finite, check_fraction, check_positive, check_tokens
+from rtx.nn.validate import check_backbone, check_finite, check_flag, check_fraction, check_positive, check_tokens
 
 
 class LanguageModel(nn.Module):
@@ -46,7 +46,7 @@ class LanguageModel(nn.Module):
         self.decoder = nn.Linear(width, vocabulary)
         nn.init.uniform_(self.embedding.weight, -0.1, 0.1)
         nn.init.zeros_(self.decoder.bias)
-        if tied:
+        if check_flag("tied", tied):
             self.decoder.weight = self.embedding.weight
 
     def forward(

@@ -19,7 +19,7 @@ from rtx.models.seq2seq import Seq2Seq
 from rtx.models.tcn import TCN
 from rtx.models.transformer import Transformer
 from rtx.models.transformer_xl import TransformerXL
-from rtx.nn.validate import check_choice
+from rtx.nn.validate import check_choice, check_flag
 
 MODELS: dict[str, Callable[..., nn.Module]] = {
     "r-transformer": RTransformer,
@@ -64,7 +64,7 @@ def rnnsearch(
         ValueError: if an argument is out of its range.
     """
     make = partial(MODELS[check_choice("recurrent", recurrent, RECURRENT)], **hyperparameters)
-    backward = make() if bidirectional else None
+    backward = make() if check_flag("bidirectional", bidirectional) else None
     return Seq2Seq(source_vocabulary, target_vocabulary, make(), make(), backward, seq2seq_dropout)
 
 

@@ -152,9 +152,11 @@ def check_lengths(name: str, lengths: Tensor, batch: int, longest: int) -> None:
 
 
 def _recorded(x: Tensor) -> bool:
-    """Whether a CUDA graph is recorded (`rtx.nn.kernels.graphs`) or a program exported: neither can ask for numbers."""
-    exporting = getattr(torch.compiler, "is_exporting", torch.compiler.is_compiling)  # torch 2.6 knows the second only
-    return exporting() or (x.is_cuda and torch.cuda.is_current_stream_capturing())
+    """Whether a CUDA graph is recorded (`rtx.nn.kernels.graphs`), or a program compiled or exported.
+
+    None can ask for numbers: the first and last not at all, the second not without a break in its graph.
+    """
+    return torch.compiler.is_compiling() or (x.is_cuda and torch.cuda.is_current_stream_capturing())
 
 
 def _check_numbers(name: str, x: Tensor, like: Tensor | None) -> None:

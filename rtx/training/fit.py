@@ -18,7 +18,7 @@ from rtx.nn.validate import check_positive
 from rtx.tasks import build, task_by_name
 from rtx.training.compiling import compile_model
 from rtx.training.graphs import record_steps
-from rtx.training.ledger import file_name
+from rtx.training.ledger import commit, file_name
 from rtx.training.module import Trainee
 from rtx.training.progress import loggers, progress_bar
 from rtx.training.randomness import check_seed
@@ -82,7 +82,7 @@ def fit(
     settings, resume = plan.settings, found_to_resume(folder, resume)
     survival = Survival(folder, "min", resume, every_seconds, every_steps, max_seconds)
     trainee = new_trainee(plan, seed)
-    survival.mode = trainee.task.best
+    survival.mode, trainee.commits = trainee.task.best, [commit()]
     timer = Timer(None if settings.seconds is None else timedelta(seconds=settings.seconds), verbose=False)
     epochs = settings.epochs if epochs is None else min(epochs, settings.epochs)
     ours = [survival, timer, *_early_stopping(trainee)]

@@ -7,7 +7,7 @@ import re
 import secrets
 import subprocess
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -68,6 +68,8 @@ class Result:
 def write_result(result: Result, ledger: Path = LEDGER, ended: str | None = None) -> Path:
     """Add a run to the ledger, under a name of its own; the file is whole or not there.
 
+    A run that is there already stays as it is, though a sweep may add what it was chosen from.
+
     Args:
         result: of the run.
         ledger: the folder.
@@ -75,12 +77,16 @@ def write_result(result: Result, ledger: Path = LEDGER, ended: str | None = None
             killed while it is written here, and resumed, takes the same name again.
 
     Raises:
+        ValueError: if the file that is there is damaged.
         OSError: if it cannot be written.
     """
     folder = ledger / result.recipe
     folder.mkdir(parents=True, exist_ok=True)
     name = file_name(f"{result.model}-{result.variant}")
     path = folder / f"{name}-s{result.seed}-{ended or stamp()}.json"
+    if path.exists():  # finished before, and taken up again: what made it then is not what is here now
+        before = read_result(path)
+        result = replace(before, chosen_from=result.chosen_from or before.chosen_from)
     table = asdict(result)
     write_whole(path, (json.dumps(table | {"sha256": _sha256(table)}, indent=2) + "\n").encode())
     return path

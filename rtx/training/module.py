@@ -48,6 +48,7 @@ class Trainee(lightning.LightningModule):
         super().__init__()
         self.task, self.model, self.settings, self.seed, self.card = task, model, settings, seed, card or {}
         self.validation, self.test = task.scorer(), task.scorer()
+        self.commits: list[str | None] = []  # of the code that trained it, and goes on
         self.live_parameters = 0
         self.gradient_norm: Tensor | None = None  # of the last update, before clipping
         self.batches_done = 0  # of the epoch that a resumed run goes on with
@@ -161,8 +162,10 @@ class Trainee(lightning.LightningModule):
                 module.anneal(self.current_epoch)
 
     def on_validation_epoch_start(self) -> None:
-        """A text is read from its beginning."""
+        """A text is read from its beginning, and its score summed in float32, whatever the model computes in."""
         self.state, self.wrong = None, torch.zeros((), device=self.device)
+        for metric in (self.validation, self.test):
+            metric.set_dtype(torch.float32)
 
     on_test_epoch_start = on_validation_epoch_start
 
@@ -244,6 +247,7 @@ class Trainee(lightning.LightningModule):
         checkpoint["rtx"] = {
             "card": self.card,
             "precision": self.trainer.precision,
+            "commits": self.commits,
             "states": processes.of_all(to_plain(self.state)),
             "live": self.live_parameters,
             "observed": self.observed,
@@ -257,6 +261,7 @@ class Trainee(lightning.LightningModule):
         """
         refuse_another(checkpoint, self.card, self.trainer.precision, self.trainer.max_epochs)
         saved = checkpoint["rtx"]
+        self.commits = [*saved.get("commits", []), *self.commits]
         self.live_parameters = saved["live"]
         self.state = from_plain(processes.mine(saved["states"]), self.device)
         self.observed[:] = saved["observed"]

@@ -1,7 +1,7 @@
 """Train one model of a recipe, choose its epoch by validation, test it once, and write it to the ledger."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -113,11 +113,17 @@ def _result(plan: Plan, run: Fit, seed: int, test: float, details: Scores, comma
         seconds=round(run.seconds, 1),
         hardware=several + ledger.hardware(trainer.strategy.root_device),
         versions=ledger.versions(),
-        commit=ledger.commit(),
+        commit=_commit(run.trainee.commits),
         command=command,
         budget=_cut(plan, run),
         details=details,
     )
+
+
+def _commit(commits: Sequence[str | None]) -> str | None:
+    """The last one that trained it; not clean, if any was not."""
+    last, dirty = commits[-1], any((one or "").endswith("-dirty") for one in commits)
+    return f"{last}-dirty" if last and dirty and not last.endswith("-dirty") else last
 
 
 def _whole_epochs(trainer: lightning.Trainer) -> int:

@@ -131,7 +131,9 @@ def refuse_another(checkpoint: dict[str, Any], card: dict[str, Any], precision: 
     if saved["card"] != card:
         raise CannotGoOn(f"resume: expected the checkpoint of {card}, got one of {saved['card']}")
     if saved.get("precision", precision) != precision:  # older ones do not say
-        raise CannotGoOn(f"precision: expected the run's, {saved['precision']}, got {precision}")
+        raise CannotGoOn(
+            f"precision: expected the run's, {saved['precision']}, got {precision}; --runs keeps two apart"
+        )
     had = checkpoint["epoch"] + (checkpoint.get("batches", 0) > 0)  # or has begun
     if epochs is not None and had > epochs:
         raise CannotGoOn(f"epochs: expected at least {had}, as the run had so many, got {epochs}")

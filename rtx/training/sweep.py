@@ -166,7 +166,8 @@ def settled(study: optuna.Study, grid: list[dict[str, Any]]) -> bool:
 def tried(study: optuna.Study) -> dict[str, float | None]:
     """Each combination that came to its end, or failed by itself, as it is typed, with its validation or None."""
     ended = [t for t in study.get_trials() if t.state is TrialState.COMPLETE or "error" in t.user_attrs]
-    return {as_typed_together(t.params): t.value for t in ended}
+    finite = {t.number: t.value for t in ended if t.value is not None and math.isfinite(t.value)}
+    return {as_typed_together(t.params): finite.get(t.number) for t in ended}
 
 
 def finished(study: optuna.Study) -> list[FrozenTrial]:

@@ -117,6 +117,18 @@ def test_list_of_one_kind_names_no_other(rtx):
         (("table", "nottinghm"), "did you mean 'nottingham'?"),
         (("data", "check", "nist"), "did you mean 'mnist'?"),
         (("ledger", "check", "--results", "nowhere"), "results: expected the ledger's folder, found none at nowhere"),
+        (
+            ("table", "nottingham", "--results", "nowhere"),
+            "results: expected the ledger's folder, found none at nowhere",
+        ),
+        (
+            ("train", "ptb-word", "gru", "--scale", "quick", "--set", "tied=no"),
+            "tied: expected true or false, got 'no'",
+        ),
+        (
+            ("train", "headlines", "baseline", "--scale", "quick", "--set", "bidirectional=no"),
+            "bidirectional: expected true or false, got 'no'",
+        ),
         *(
             (
                 ("train", "nottingham", "gru", "--devices", given),

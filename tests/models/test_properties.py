@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from rtx.lab import reach
+from rtx.tasks import build
 
 
 @pytest.mark.parametrize(("B", "T"), [(1, 1), (3, 1), (2, 3), (1, 17)])
@@ -82,6 +83,17 @@ def test_compiled_equals_eager(small_model, variant):
     torch.testing.assert_close(found[1][0], found[0][0], rtol=0, atol=1e-5)
     torch.testing.assert_close(found[1][1:], found[0][1:], rtol=1e-4, atol=1e-5)
     assert torch._dynamo.utils.counters["frames"]["ok"] > before  # else it ran as it is
+
+
+@pytest.mark.parametrize("name", ["r-transformer", "transformer", "character-transformer", "tcn"])
+def test_a_model_of_tokens_is_captured_as_one_graph(name):
+    """What is asked on the way, for tokens or for a kernel, must not break it."""
+    sizes = {} if name == "tcn" else {"heads": 2}
+    model = build("characters", name, d_model=8, layers=1, **sizes).eval()
+    torch._dynamo.reset()
+    tokens = torch.randint(4, (2, 9), generator=torch.Generator().manual_seed(0))
+    y = torch.compile(model, fullgraph=True, backend="eager")(tokens)
+    torch.testing.assert_close(y, model(tokens), rtol=0, atol=1e-5)
 
 
 def test_state_dict_round_trip(small_model):

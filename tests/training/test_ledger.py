@@ -64,6 +64,14 @@ def test_the_commit_is_the_packages_own_and_of_no_repository_around_it(tmp_path,
     assert ledger.commit() == git("rev-parse", "HEAD")
 
 
+def test_a_run_that_is_written_again_stays_what_it_was(tmp_path):
+    """One that has ended can be taken up again: by other code, or by a sweep that chose it."""
+    path = write_result(result(commit="a-dirty"), tmp_path, ended="then")
+    assert write_result(result(commit="b", test=9.0, chosen_from={"learning_rate=1": 2.0}), tmp_path, "then") == path
+    assert write_result(result(commit="c"), tmp_path, "then") == path
+    assert read_result(path) == result(commit="a-dirty", chosen_from={"learning_rate=1": 2.0})
+
+
 def test_runs_never_overwrite_each_other(tmp_path):
     for _ in range(20):
         write_result(result(), tmp_path)

@@ -10,6 +10,8 @@ import pytest
 import rich
 import torch
 from lightning.pytorch.callbacks import Callback
+from tiny_recipe import TASKS as TINY_TASKS
+from tiny_recipe import tiny_text_recipe
 
 from rtx.nn.kernels.dispatch import implementation
 from rtx.nn.kernels.precision import Product
@@ -270,7 +272,7 @@ def test_a_run_cannot_go_on_to_fewer_epochs_or_in_another_precision(recipe, run,
     before = last.read_bytes()
     with pytest.raises(ValueError, match="^epochs: expected at least 4, as the run had so many, got 3$"):
         run(plan, epochs=3, resume=True)
-    with pytest.raises(ValueError, match="^precision: expected the run's, 32-true, got bf16-mixed$"):
+    with pytest.raises(ValueError, match="^precision: expected the run's, 32-true, got bf16-mixed; --runs "):
         run(plan, resume=True, precision="bf16-mixed")
     assert last.read_bytes() == before
     assert read_result(run(plan, epochs=4, resume=True)).budget == "4 of 5 epochs"
@@ -344,6 +346,29 @@ def test_bfloat16_trains_float32_weights(recipe, run, tmp_path):
     assert half.test == pytest.approx(full.test, rel=0.1) and half.test != full.test
     network = load_checkpoint(checkpoint(tmp_path, plan, "half"))
     assert {p.dtype for p in network.parameters()} == {torch.float32}
+
+
+@pytest.mark.parametrize("precision", ["bf16-true", "64-true"])
+def test_scores_are_summed_in_float32_whatever_the_model_computes_in(monkeypatch, tmp_path, precision):
+    """In bfloat16 a sum of batches would stop growing after a few hundred."""
+    monkeypatch.setitem(TASKS, "tiny-text", TINY_TASKS["tiny-text"])
+    summed = []
+
+    class Watch(Callback):
+        def on_test_batch_end(self, trainer, pl_module, *_):
+            summed.append(pl_module.test.mean_value.dtype)
+
+    plan = tiny_text_recipe().plan("lstm")
+    train(plan, runs=tmp_path, results=tmp_path, precision=precision, callbacks=[Watch()], **CPU)
+    assert set(summed) == {torch.float32}
+
+
+def test_a_run_that_other_code_began_is_not_of_a_clean_commit(recipe, run, monkeypatch):
+    plan = recipe.plan("gru")
+    for commit, epochs in (("a-dirty", 2), ("b", 3), ("c", 4)):
+        monkeypatch.setattr("rtx.training.fit.commit", lambda found=commit: found)
+        path = run(plan, epochs=epochs, resume=epochs > 2)
+    assert read_result(path).commit == "c-dirty"
 
 
 def test_without_a_compiler_a_run_goes_on_and_says_so(recipe, run, caplog):

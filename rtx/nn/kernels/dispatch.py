@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import Any, NamedTuple
 
+import torch
+
 from rtx.nn.validate import check_choice
 
 log = logging.getLogger(__name__)
@@ -77,7 +79,7 @@ class Operation:
         raise AssertionError(f"{self.name}: its last implementation must take every argument")
 
     def _tell(self, chosen: str, why: str) -> str:
-        if (self.name, chosen, why) not in _told:
+        if not torch.compiler.is_compiling() and (self.name, chosen, why) not in _told:  # a log breaks the graph
             _told.add((self.name, chosen, why))
             log.debug("%s: %s (%s)", self.name, chosen, why)
         return chosen
