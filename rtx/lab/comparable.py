@@ -10,6 +10,7 @@ from rtx.training.recipe import Recipe
 from rtx.training.table import chosen
 
 SEEDS = 3  # at least, for a verdict
+EQUAL_SIZES = ("same-parameters", "same-flops")  # variants that are sizes
 TRAINING = ("learning_rate", "epochs", "seconds")  # settings that leave a row its model and data
 
 
@@ -31,7 +32,8 @@ def settles(runs: Sequence[Result]) -> bool:
 def counts(run: Result, variant: str | None) -> bool:
     """Whether it is of that variant, or, if none is given, of any that makes the models equal in nothing."""
     wanted = variant_of(run) == variant if variant else not run.variant.startswith("same-")
-    return wanted and unchanged(run)
+    other_sizes = variant in EQUAL_SIZES and run.scale != "full"  # a scale's own, which undo the variant's
+    return wanted and not other_sizes and unchanged(run)
 
 
 def variant_of(run: Result) -> str:

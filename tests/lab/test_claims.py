@@ -133,6 +133,14 @@ def test_a_row_that_a_variant_leaves_as_it_is_stands_for_itself_there(put, tmp_p
     assert better("nottingham", "gru", ("transformer",), "same-parameters")(tmp_path).sentence == "not run"
 
 
+def test_a_scale_has_sizes_of_its_own_and_nothing_is_equal_there(put, tmp_path):
+    for row in ("gru", "lstm"):
+        put(row, 3.0, variant="same-parameters", scale="quick")
+        put(row, 3.0, variant="same-seconds", scale="quick")
+    assert better("nottingham", "gru", ("lstm",), "same-parameters")(tmp_path).sentence == "not run"
+    assert better("nottingham", "gru", ("lstm",), "same-seconds")(tmp_path).sentence != "not run"
+
+
 def test_runs_of_different_budgets_are_not_compared(put, tmp_path):
     put("gru", 3.0)
     put("lstm", 2.0, scale="quick")

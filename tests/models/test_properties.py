@@ -85,10 +85,12 @@ def test_compiled_equals_eager(small_model, variant):
     assert torch._dynamo.utils.counters["frames"]["ok"] > before  # else it ran as it is
 
 
-@pytest.mark.parametrize("name", ["r-transformer", "transformer", "character-transformer", "tcn"])
-def test_a_model_of_tokens_is_captured_as_one_graph(name):
+@pytest.mark.parametrize(("name", "sizes"), [
+    ("r-transformer", {"heads": 2, "window": 3}), ("transformer", {"heads": 2}),
+    ("character-transformer", {"heads": 2, "segment": 4}), ("tcn", {"kernel": 2}),
+])  # fmt: skip
+def test_a_model_of_tokens_is_captured_as_one_graph(name, sizes):
     """What is asked on the way, for tokens or for a kernel, must not break it."""
-    sizes = {} if name == "tcn" else {"heads": 2}
     model = build("characters", name, d_model=8, layers=1, **sizes).eval()
     torch._dynamo.reset()
     tokens = torch.randint(4, (2, 9), generator=torch.Generator().manual_seed(0))

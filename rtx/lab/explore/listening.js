@@ -42,7 +42,7 @@ function draw({ pen, width, height }, page, tune, frame, most) {
   const x = (at) => LEFT + at * step, y = (key) => height - STRIP - 6 - (key - bottom) * row;
   pen.font = "11px sans-serif";
   for (let key = bottom; key < top; key++)
-    if ((page.data.lowest + key) % 12 === 0) pen.fillText(`C${(page.data.lowest + key) / 12 - 1}`, 4, y(key) - row / 2);
+    if ((page.data.lowest + key) % 12 === 0 && y(key) - row / 2 > 6) pen.fillText(`C${(page.data.lowest + key) / 12 - 1}`, 4, y(key) - row / 2);
   pen.fillStyle = page.dark ? "#56b4e9" : "#0173b2";
   for (const [key, start, end] of tune.notes) pen.fillRect(x(start), y(key + 1), Math.max(1, x(end) - x(start) - 1), row);
   if (most) tune.nll.forEach((cost, at) => {
