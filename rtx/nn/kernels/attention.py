@@ -30,7 +30,8 @@ def torch_attention(
 ) -> Float[Tensor, "B H T K"]:
     """The same by torch's function, which is fast without dropout; with it, its CPU version makes (T, T) tensors.
 
-    Where a query or key is NaN, torch's answer is 0 and not NaN; its gradients are NaN.
+    Where a query or key is NaN, torch's answer is 0 and not NaN; its gradients are NaN. On the CPU, without dropout, it
+    has no second derivative and none in forward mode; the implementation "fused" has the former.
     """
     return F.scaled_dot_product_attention(q, k, v, None, dropout, is_causal=True)
 
