@@ -127,8 +127,10 @@ def spread(runs: Sequence[Result], digits: int = 2) -> str:
 
 
 def rates(*groups: Sequence[Result]) -> str:
-    """Of which rows validation chose the learning rate among several, in words."""
-    swept = [runs[0].model for runs in groups if any(run.chosen_from for run in runs)]
+    """Of which rows validation chose the learning rate among several, in words: in a sweep, or another than the recipe's."""
+    swept = [
+        runs[0].model for runs in groups if any(run.chosen_from or "+learning_rate=" in run.variant for run in runs)
+    ]
     if len(swept) == len(groups):
         return "best of several rates"
     return f"best of several rates for {', '.join(dict.fromkeys(swept))}" if swept else "one rate"

@@ -61,6 +61,9 @@ def test_it_is_said_for_whom_rates_were_compared(put, tmp_path):
     assert "1 seed, best of several rates for gru)" in judge(tmp_path, "lstm").sentence
     put("lstm", 3.5, chosen_from={"learning_rate=0.1": 3.6, "learning_rate=0.01": 3.5})
     assert "1 seed, best of several rates)" in judge(tmp_path, "lstm").sentence
+    put("tcn", 3.5, validation=3.5)
+    put("tcn", 3.4, validation=3.4, variant="adam+learning_rate=0.1")
+    assert "1 seed, best of several rates)" in judge(tmp_path, "tcn").sentence
 
 
 def test_a_row_may_have_a_variant_of_its_own(put, tmp_path):
