@@ -12,6 +12,7 @@ from rtx.lab.verdicts import Finding, as_fast, better, breaks, needs, no_worse, 
 from rtx.tasks import task_by_name
 from rtx.tasks.toy.temporal_order import CLASSES
 from rtx.training.ledger import read_results, write_result
+from rtx.training.recipe import load_recipe
 
 RESULTS = Path(__file__).parents[2] / "results"
 SOLVED = {"recipe": "ffa-add", "variant": "sloped+learning_rate=0.01", "validation": 1.0, "epoch": 1}
@@ -186,6 +187,15 @@ def test_a_part_is_needed_if_three_seeds_without_it_are_worse(put, tmp_path):
     assert found("window=12").verdict == "fails"
 
 
+def test_a_part_is_judged_by_full_runs_also_where_quick_ones_have_their_name(put, tmp_path):
+    for seed in range(3):
+        put("r-transformer", 2.2, seed)
+        put("r-transformer", 3.5, seed, variant="adam+heads=0")
+        put("r-transformer", 9.0, seed, scale="quick")
+        put("r-transformer", 1.0, seed, variant="adam+heads=0", scale="quick")
+    assert needs("nottingham", "r-transformer", "heads=0")(tmp_path).verdict == "holds"
+
+
 def test_of_two_rates_one_with_a_lucky_seed_alone_does_not_stand_for_the_row(put, tmp_path):
     for seed, validation in enumerate((2.9, 3.1, 3.1)):
         put("gru", 3.0, seed, validation=validation)
@@ -202,6 +212,14 @@ def test_what_is_not_needed_is_needed_if_it_helps_by_more_than_the_spreads(put, 
         put("window-6", 8.3 + seed / 50, seed, recipe="ablations")
         put("sinusoids", told + seed / 50, seed, recipe="ablations")
         assert judge(tmp_path).verdict == (verdict if seed == 2 else "open")
+
+
+@pytest.mark.parametrize(("mine", "others", "verdict"), [(3, 3, "fails"), (2, 3, "open"), (3, 2, "open")])
+def test_a_need_is_settled_by_three_seeds_of_both(put, tmp_path, mine, others, verdict):
+    for row, test, seeds in (("window-6", 8.3, mine), ("sinusoids", 8.0, others)):
+        for seed in range(seeds):
+            put(row, test + seed / 50, seed, recipe="ablations")
+    assert no_worse("ablations", "window-6", "sinusoids")(tmp_path).verdict == verdict
 
 
 def test_of_several_things_none_is_needed(put, tmp_path):
@@ -236,6 +254,23 @@ def test_translations_are_judged_by_bleu_although_validation_chose_by_perplexity
     assert better("multi30k", "mc-rnn-3", ("baseline",))(tmp_path).sentence.endswith("leans against it")
 
 
+def test_a_translators_rate_is_chosen_by_perplexity_and_its_row_judged_by_bleu(put, tmp_path):
+    own = load_recipe("multi30k").default_variant
+    for seed in range(3):
+        for row, change, bleu, perplexity in (
+            ("baseline", "", 30.0, 5.0), ("baseline", "+learning_rate=1", 20.0, 9.0),
+            ("baseline", "+layers=1", 22.0, 4.0), ("baseline-large", "", 25.0, 6.0),
+        ):  # fmt: skip
+            put(row, bleu + seed / 10, seed, recipe="multi30k", variant=own + change, validation=perplexity)
+    for judge in (
+        better("multi30k", "baseline", ["baseline-large"]),
+        no_worse("multi30k", "baseline", "baseline-large"),
+        needs("multi30k", "baseline", "layers=1"),
+    ):
+        found = judge(tmp_path)
+        assert found.verdict == "holds" and found.sentence.startswith("baseline 30.10 ± 0.10; ")
+
+
 def test_a_solved_toy_problem_names_its_epochs_and_the_papers(put, tmp_path):
     assert solves("ffa-add", "mean-50")(tmp_path).sentence == "not run"
     for seed in range(3):
@@ -243,6 +278,18 @@ def test_a_solved_toy_problem_names_its_epochs_and_the_papers(put, tmp_path):
     found = solves("ffa-add", "mean-50")(tmp_path)
     how = "sloped+learning_rate=0.01, no rates compared; 3 seeds"
     assert (found.verdict, found.sentence) == ("holds", f"epoch 1, 1, 1 (paper: 1); test 0.998 solved ({how})")
+
+
+def test_a_toy_problem_is_solved_at_full_scale_or_not_at_all(put, tmp_path):
+    for seed in range(3):
+        put("mean-50", 1.0, seed, **SOLVED, scale="cpu")
+    assert solves("ffa-add", "mean-50")(tmp_path) == Finding("open", "not run")
+
+
+def test_of_rates_that_solve_it_the_soonest_counts(put, tmp_path):
+    for rate, epoch in ((0.003, 3), (0.01, 1), (0.03, 2)):
+        put("mean-50", 1.0, **SOLVED | {"variant": f"sloped+learning_rate={rate}", "epoch": epoch})
+    assert solves("ffa-add", "mean-50")(tmp_path).sentence.startswith("epoch 1 (paper: 1)")
 
 
 @pytest.mark.parametrize(("late", "compared", "verdict"), [
@@ -302,6 +349,20 @@ def test_of_two_cut_runs_the_one_that_validated_best_is_held_to_the_bound(put, t
         put("attention", score - 1, recipe="ffa-order", **more)
     found = within("ffa-order", "attention", 75.0, "<=")(tmp_path)
     assert found.sentence.startswith("attention 73.000, the bound 75 ")
+
+
+def test_where_lower_is_better_the_lowest_validation_is_held_to_the_bound(put, tmp_path):
+    for rate, score in ((0.01, 3.0), (0.003, 2.0), (0.001, 4.0)):
+        put("gru", score, variant=f"adam+learning_rate={rate}", validation=score)
+    assert within("nottingham", "gru", 3.5, "<=")(tmp_path).sentence.startswith("gru 2.000, the bound 3.5 ")
+
+
+def test_a_full_run_is_held_to_the_bound_before_more_seeds_of_shorter_ones(put, tmp_path):
+    put("attention", 70.0, recipe="ffa-order")
+    for seed in range(3):
+        put("attention", 90.0, seed, recipe="ffa-order", scale="cpu")
+    found = within("ffa-order", "attention", 75.0, "<=")(tmp_path)
+    assert found.sentence.startswith("attention 70.000, the bound 75 (full budget, 1 seed)")
 
 
 def test_the_order_tasks_bound_is_counted_on_the_split_that_is_tested(put, tmp_path):
