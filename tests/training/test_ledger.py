@@ -61,7 +61,12 @@ def test_the_commit_is_the_packages_own_and_of_no_repository_around_it(tmp_path,
     assert ledger.commit() is None
     git("add", "--force", ".venv")
     git("commit", "-q", "-m", "ours")
-    assert ledger.commit() == git("rev-parse", "HEAD")
+    head = git("rev-parse", "HEAD")
+    (tmp_path / ".gitignore").write_text("nothing\n")  # theirs
+    (package / "training" / "new.py").touch()  # which no commit knows
+    assert ledger.commit() == head
+    (package / "__init__.py").write_text("changed = True\n")
+    assert ledger.commit() == f"{head}-dirty"
 
 
 def test_a_run_that_is_written_again_stays_what_it_was(tmp_path):
@@ -185,6 +190,14 @@ def test_a_rows_best_runs_are_all_seeds_of_the_rate_that_validated_best(recipe, 
         write_result(result(validation=validation, **changes), tmp_path)
     found = {model: [run.validation for run in runs] for model, runs in best_runs(recipe, tmp_path).items()}
     assert found == {"gru": [1.5, 2.0]}
+
+
+def test_where_higher_is_better_the_best_rate_is_the_one_that_validated_highest(tmp_path):
+    recipe = load_recipe("mnist")
+    for validation, rate in ((97.0, ""), (98.0, "+learning_rate=0.1"), (96.0, "+learning_rate=0.2")):
+        own = {"recipe": "mnist", "variant": recipe.default_variant + rate}
+        write_result(result(validation=validation, **own), tmp_path)
+    assert [run.validation for run in best_runs(recipe, tmp_path)["gru"]] == [98.0]
 
 
 def test_the_table_prints_as_markdown_and_html(recipe, tmp_path):
