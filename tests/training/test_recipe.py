@@ -253,14 +253,14 @@ def test_unknown_names_and_bad_values_are_refused(recipe, arguments, message):
 
 def test_task_arguments_come_from_row_variant_scale_and_overrides_in_this_order(recipe):
     rows = {"a": {"model": "gru", "d_model": 4, "task": "add", "task_arguments": {"length": 30, "size": 5}}}
-    variants = {"plain": recipe.variants["plain"] | {"task_arguments": {"longest": 60}}}
+    variants = {"plain": recipe.variants["plain"] | {"task_arguments": {"longest": 60, "length": 40}}}
     scales = {
         "quick": {"task_arguments": {"length": 20}, "rows": {"a": {"d_model": 6}, "b": {"d_model": 7}}},
         "cpu": {"task": "digits"},
     }
     recipe = replace(recipe, models=rows, variants=variants, scales=scales)
     assert recipe.plan("a").task == "add"
-    assert recipe.plan("a").task_arguments == {"length": 30, "size": 5, "longest": 60}
+    assert recipe.plan("a").task_arguments == {"length": 40, "size": 5, "longest": 60}
     quick = recipe.plan("a", scale="quick", overrides={"size": 7})
     assert quick.task_arguments == {"length": 20, "size": 7, "longest": 60}
     assert quick.variant == "plain+size=7" and quick.hyperparameters == {"d_model": 6}

@@ -1,6 +1,7 @@
 """Whole training runs on a tiny task: chosen by validation, resumed exactly, refused where they do not fit."""
 
 import csv
+import math
 import re
 from dataclasses import replace
 from typing import ClassVar
@@ -15,9 +16,11 @@ from tiny_recipe import tiny_text_recipe
 
 from rtx.nn.kernels.dispatch import implementation
 from rtx.nn.kernels.precision import Product
-from rtx.tasks import TASKS, Example, build
+from rtx.tasks import TASKS, Example, build, task_by_name
 from rtx.tasks.task import collate
+from rtx.training.batches import evaluation_batches
 from rtx.training.checkpoint import load_checkpoint
+from rtx.training.evaluate import evaluate
 from rtx.training.fit import new_trainee
 from rtx.training.ledger import read_result
 from rtx.training.recipe import load_recipe
@@ -47,6 +50,7 @@ def test_a_run_ends_in_the_ledger_with_the_score_of_the_epoch_that_validation_ch
         batch = collate(tiny_task.split(split), tiny_task.per)
         score = tiny_task.score(tiny_task.predict(network, batch), batch)
         assert score == pytest.approx(recorded, rel=1e-5)
+        assert evaluate(checkpoint(tmp_path, plan), split) == {"squared error": pytest.approx(recorded, rel=1e-5)}
     log = (tmp_path / "a/tiny/r-transformer-plain-s0/log/version_0/metrics.csv").read_text().splitlines()
     column = log[0].split(",").index("validation")
     epochs = [float(cell) for line in log[1:] if (cell := line.split(",")[column])]
@@ -77,6 +81,32 @@ def test_a_resumed_run_ends_where_the_undisturbed_one_does(recipe, run, tmp_path
     assert resumed.budget is None
     a, b = (load_checkpoint(checkpoint(tmp_path, plan, name)).state_dict() for name in ("whole", "parts"))
     assert all(torch.equal(a[k], b[k]) for k in a)
+
+
+def test_a_run_is_never_longer_than_its_recipe(recipe, run, tmp_path):
+    plan = recipe.plan("gru")
+    assert read_result(run(plan, epochs=99)).budget is None
+    last = torch.load(checkpoint(tmp_path, plan).with_name("last.ckpt"), weights_only=True)
+    assert last["epoch"] == 4  # epochs done
+
+
+@pytest.mark.parametrize("best", ["min", "max"])
+def test_of_epochs_that_validate_equally_the_first_is_chosen(recipe, tiny_task, run, monkeypatch, best):
+    monkeypatch.setitem(TASKS, "tiny", lambda: replace(tiny_task, best=best))
+    plan = recipe.plan("gru", overrides={"optimizer": "sgd", "learning_rate": 1e-30})  # nothing is learned
+    assert read_result(run(plan)).epoch == 1
+
+
+def test_parameters_without_a_gradient_are_not_counted(recipe):
+    class Unused(Callback):
+        def setup(self, trainer, pl_module, stage):
+            pl_module.model.unused = torch.nn.Linear(3, 3)
+
+    trainee = new_trainee(recipe.plan("gru"), 0)
+    live = sum(p.numel() for p in trainee.model.parameters())
+    quiet = {"logger": False, "enable_checkpointing": False, "enable_model_summary": False, **CPU}
+    lightning.Trainer(max_epochs=1, callbacks=[Unused()], **quiet).fit(trainee)
+    assert trainee.live_parameters == live < sum(p.numel() for p in trainee.model.parameters())
 
 
 @pytest.mark.parametrize(
@@ -300,6 +330,21 @@ def test_predictions_that_are_nan_end_the_run_where_they_would_count_as_wrong_an
     """The last update's weights are finite, what they predict is not: no later step would show it."""
     settings = {"optimizer": "sgd", "learning_rate": 1e30, "limit": 32, "epochs": 1}
     plan = load_recipe("mnist").plan("tcn", overrides=settings, scale="quick")
+    with pytest.raises(ValueError, match="validation: predictions became nan after step 1, expected numbers"):
+        run(plan)
+    assert not (tmp_path / "results").exists()
+
+
+def test_predictions_that_are_nan_in_the_first_of_several_batches_end_the_run(run, monkeypatch, tmp_path):
+    digits = task_by_name("digits")
+
+    def broken(split):
+        first, *others = digits.split(split)
+        return [Example(first.inputs * (math.nan if split == "validation" else 1.0), first.target), *others]
+
+    monkeypatch.setitem(TASKS, "digits", lambda: replace(digits, examples=broken))
+    plan = load_recipe("mnist").plan("gru", overrides={"limit": 32, "epochs": 1}, scale="quick")
+    assert len(evaluation_batches(task_by_name("digits"), "validation", False, None)) > 1
     with pytest.raises(ValueError, match="validation: predictions became nan after step 1, expected numbers"):
         run(plan)
     assert not (tmp_path / "results").exists()

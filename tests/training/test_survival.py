@@ -23,6 +23,7 @@ from rtx.cli.train import format_time, parse_time
 from rtx.tasks import TASKS
 from rtx.training.run import train
 from rtx.training.states import load_state
+from rtx.training.survival import Survival
 
 CPU = {"accelerator": "cpu", "enable_progress_bar": False}
 PLANS = {
@@ -178,6 +179,18 @@ def test_times_are_written_as_they_are_read(seconds, text):
 def test_other_times_are_refused(text):
     with pytest.raises(ValueError, match="--max-time: expected HH:MM:SS, such as 01:30:00, got"):
         parse_time(text)
+
+
+def test_the_time_between_two_checkpoints_is_typed_in_minutes(tmp_path):
+    seen = []
+
+    class Asked(Callback):
+        def on_train_start(self, trainer, pl_module):
+            seen.extend(one.every_seconds for one in trainer.callbacks if isinstance(one, Survival))
+
+    places = ["--runs", str(tmp_path / "runs"), "--results", str(tmp_path / "results")]
+    main(["train", "tiny", "gru", "--epochs", "1", "--save-every", "1.5", *places], Asked())
+    assert seen == [90.0]
 
 
 def type_command(processes, folder: Path, *words: str, limit: int | None = None):
