@@ -7,10 +7,11 @@ from waiting import until
 from rtx import build
 from rtx.lab import explore
 from rtx.lab.background import Background
-from rtx.lab.contest import EQUAL, Contest, count, matched
+from rtx.lab.contest import EQUAL, PROBE, Contest, count, matched
 from rtx.lab.explore.toy import ToyRun
 from rtx.tasks import task_by_name
 from rtx.tasks.costs import multiply_adds
+from rtx.tasks.loader import loader
 
 SMALL = {
     "gru": {"model": "gru", "d_model": 16, "layers": 1},
@@ -127,6 +128,14 @@ def test_the_same_seed_is_the_same_race() -> None:
     torch.manual_seed(6)
     second = finished(Contest(DIGITS, SMALL, "parameters", updates=4, seeds=1, turns=2))
     assert [first.band(name) for name in SMALL] == [second.band(name) for name in SMALL]
+
+
+def test_a_racer_is_scored_on_the_first_of_the_validation_split() -> None:
+    contest = finished(Contest(DIGITS, SMALL, "parameters", updates=1, seeds=1, turns=1))
+    probe = next(iter(loader(DIGITS, "validation", PROBE)))
+    torch.manual_seed(0)
+    model = build(DIGITS, **SMALL["gru"]).eval()
+    assert contest.racers["gru"][0].scores[0] == pytest.approx(DIGITS.score(DIGITS.predict(model, probe), probe))
 
 
 def test_the_target_is_reached_where_the_median_is_as_good() -> None:

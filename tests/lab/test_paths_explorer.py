@@ -2,12 +2,13 @@
 
 import itertools
 import math
+from statistics import geometric_mean
 
 import pytest
 import torch
 
 from rtx.lab import explore, reach
-from rtx.lab.explore.paths import gradient_shares, path_length, step_of
+from rtx.lab.explore.paths import SEEDS, WIDTH, gradient_shares, path_length, step_of, untrained
 from rtx.nn import naive_recurrent as naive
 from rtx.nn.multi_channel import MultiChannelRNN
 
@@ -54,6 +55,15 @@ def test_a_gradient_lives_longer_in_larger_blocks() -> None:
     measured = explore.paths(farthest=FARTHEST).data["measured"]
     last = [max(channel[-1] for channel in measured[str(n)]) for n in range(2, 8)]
     assert last == sorted(last) and last[-1] - last[0] > 1  # more than a power of ten
+
+
+def test_of_several_draws_the_geometric_mean_is_shown() -> None:
+    draws = []
+    for seed in range(SEEDS):
+        torch.manual_seed(seed)
+        draws.append(gradient_shares(MultiChannelRNN(WIDTH, block=3, cell="rnn"), 4).flatten().tolist())
+    means = torch.tensor([geometric_mean(column) for column in zip(*draws, strict=True)])
+    torch.testing.assert_close(untrained(4)[3].flatten(), means)
 
 
 def test_a_path_of_a_layer_of_ones_own_is_measured_as_it_is() -> None:

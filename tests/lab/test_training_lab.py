@@ -13,6 +13,8 @@ from waiting import until
 from rtx.lab import explore
 from rtx.lab.choice import Choice, offered
 from rtx.lab.explore.training import TrainingLab
+from rtx.lab.explore.training_table import table
+from rtx.lab.training_run import TrainingRun
 from rtx.training.settings import Settings
 
 pytestmark = pytest.mark.usefixtures("nothing_is_left")
@@ -92,6 +94,17 @@ def test_runs_stand_side_by_side_with_what_they_changed() -> None:
     assert lab.picture.losses.lines[1].get_ydata() == pytest.approx(losses)
     lab.clear.click()
     assert lab.runs == [] and lab.table.value == "" and len(lab.picture.losses.lines) == 0
+
+
+@pytest.mark.parametrize(("recipe", "best"), [("mnist", "60.000"), ("ptb-char", "20.000")])
+def test_the_best_validation_is_the_highest_or_the_lowest_as_the_task_has_it(recipe: str, best: str) -> None:
+    choice = Choice(recipe, "gru", "quick", {"epochs": 1, "limit": 16, "d_model": 8, "layers": 1})
+    run = TrainingRun(choice.plan())
+    run.background.start()
+    run.background.wait()
+    assert run.background.state == "finished", run.background.error
+    run.history.validations = [(1, 40.0), (2, 60.0), (3, 20.0), (4, 50.0)]
+    assert f"<td>{best}</td>" in table([(choice, run)])
 
 
 def test_a_new_lab_ends_what_the_one_before_trains() -> None:
