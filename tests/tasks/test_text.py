@@ -165,6 +165,8 @@ def test_the_unigram_baseline_is_the_smoothed_frequency():
 
 
 def test_trivial_scores_every_test_token_by_its_training_frequency(story):
+    ends = ["a cat and a dog and a cat.\n", "a mat on a log on a mat.\n"]  # of which validation and test are
+    story.write_text(STORY + "".join(5 * end for end in ends))
     for task, base in ((characters(story), 2), (words(story), math.e)):
         train, test = ([t for e in task.split(s) for t in e.target.tolist() if t != IGNORED] for s in ("train", "test"))
         mean = -sum(math.log((train.count(t) + 1) / (len(train) + task.inputs)) for t in test) / len(test)
