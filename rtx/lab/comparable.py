@@ -127,7 +127,7 @@ def spread(runs: Sequence[Result], digits: int = 2) -> str:
 
 
 def rates(*groups: Sequence[Result]) -> str:
-    """Of which rows validation chose the learning rate among several, in words: in a sweep, or another than the recipe's."""
+    """Of which rows validation chose the rate among several, in words: in a sweep, or another than the recipe's."""
     swept = [
         runs[0].model for runs in groups if any(run.chosen_from or "+learning_rate=" in run.variant for run in runs)
     ]
