@@ -276,14 +276,14 @@ HTML(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
 # does better still without its attention! Three seeds each say so. So what is attention good for? Section 6 finds that, too,
 # and the chorales have little of it. On piano pieces it is ahead of an LSTM and a TCN, by .07 and .09, with one seed.
 #
-# **Adding** looked like a failure for long: three to seven epochs at 50 and 100 steps where the paper has one. What falls
-# short has a cause: a switch, the data, the schedule. The numbers of the authors' code are not it (5, 2 and 4 epochs at 50
-# steps with seeds 0, 1 and 2), nor are new sequences for each epoch (6, 4 and 3). It is the zeros behind a sequence. Eq. 2
-# divides by a sequence's own length, 50 to 55; the authors' code counts the zeros, too, and divides all by 55
-# ([09](09_add_and_multiply.ipynb), section 3). With these, attention and mean are done after one epoch at 50, 100 and 500
-# steps, as printed: with the best of four rates, chosen by seed 0 for attention and by each seed for the mean. So the table
-# has two lines for each cell: there the paper's numbers are right, and its description is not the whole of it. Longer
-# sequences and products do not all follow.
+# **Adding** looked like a failure for long: two to seven epochs at 50 and 100 steps, with each seed's best of four rates,
+# where the paper has one. What falls short has a cause: a switch, the data, the schedule. The numbers of the authors' code
+# are not it (3, 2 and 2 epochs at 50 steps with seeds 0, 1 and 2), nor are new sequences for each epoch (4, 2 and 3). It is
+# the zeros behind a sequence. Eq. 2 divides by a sequence's own length, 50 to 55; the authors' code counts the zeros, too,
+# and divides all by 55 ([09](09_add_and_multiply.ipynb), section 3). With these, attention and mean are done after one epoch
+# at 50, 100 and 500 steps, as printed. So the table has two lines for each cell: there the paper's numbers are right, and its
+# description is not the whole of it. Longer sequences and products do not all follow. Solved is here what validation says;
+# the paper looked at its test set, on which a few of these runs stand at 99.5 to 99.9 %.
 #
 # With all lengths at once it was the rate or the budget: 5 epochs at a rate of 0.01 solved 63 %, 24 epochs at 0.003 solved 99 %.
 #

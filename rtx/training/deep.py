@@ -1,13 +1,13 @@
-"""A deep character Transformer in training: its auxiliary losses; in the test: its segment, slid along by one symbol.
+"""What deep models need in training: auxiliary losses, a segment that slides in the test; HM-RNN's slope.
 
-Al-Rfou et al. (2019), Character-Level Language Modeling with Deeper Self-Attention.
+Al-Rfou et al. (2019), Character-Level Language Modeling with Deeper Self-Attention; Chung et al. (2017), HM-RNN.
 """
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from rtx.models import CharacterTransformer, LanguageModel
+from rtx.models import HMRNN, CharacterTransformer, LanguageModel
 from rtx.nn.auxiliary_losses import AuxiliaryLosses
 from rtx.tasks.task import Batch
 
@@ -65,3 +65,10 @@ def segment_reader(name: str, model: nn.Module) -> CharacterTransformer:
         found = type(backbone or model).__name__
         raise ValueError(f"{name}: expected a character-transformer over a text, got {found}")
     return backbone
+
+
+def anneal_boundaries(model: nn.Module, epoch: int) -> None:
+    """Set the slope of HM-RNN's boundaries, wherever a model has any, to that of an epoch."""
+    for module in model.modules():
+        if isinstance(module, HMRNN):
+            module.anneal(epoch)

@@ -12,7 +12,6 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader
 from torchmetrics import Metric
 
-from rtx.models import HMRNN
 from rtx.models.awd_lstm import activation_penalty, watch_activations
 from rtx.nn.state import State, detach
 from rtx.nn.validate import check_finite
@@ -20,7 +19,7 @@ from rtx.tasks.task import IGNORED, Batch, Sum, Task
 from rtx.training import processes
 from rtx.training.averaging import Trigger, averaged
 from rtx.training.batches import evaluation_batches, training_batches
-from rtx.training.deep import auxiliary_loss, auxiliary_losses, segment_reader, slide
+from rtx.training.deep import anneal_boundaries, auxiliary_loss, auxiliary_losses, segment_reader, slide
 from rtx.training.optimizers import make_optimizer, make_schedule
 from rtx.training.settings import Settings
 from rtx.training.states import Exploded, from_plain, refuse_another, to_plain
@@ -125,8 +124,7 @@ class Trainee(lightning.LightningModule):
         Raises:
             Exploded: if it is not finite: the weights are still those of before.
         """
-        gradients = [p.grad for p in self.parameters() if p.grad is not None]
-        norm = torch.nn.utils.get_total_norm(gradients)
+        norm = torch.nn.utils.get_total_norm([p.grad for p in self.parameters() if p.grad is not None])
         if not torch.isfinite(norm) and getattr(self.trainer.precision_plugin, "scaler", None) is None:
             raise Exploded(f"gradient norm: became {norm.item()} at {self._place()}")
         self.gradient_norm = norm
@@ -149,17 +147,12 @@ class Trainee(lightning.LightningModule):
             lightning.seed_everything(self.seed + 1_000_003 * self.global_rank, verbose=False)
         if self.trainer.world_size > 1:
             self.test_dataloader()  # whether it has something for each of them is found now
-        self._anneal()  # here, too: a resumed run may begin inside an epoch
+        anneal_boundaries(self.model, self.current_epoch)  # here, too: a resumed run may begin inside an epoch
 
     def on_train_epoch_start(self) -> None:
         """A text is read from its beginning."""
         self.state = None
-        self._anneal()
-
-    def _anneal(self) -> None:
-        for module in self.model.modules():
-            if isinstance(module, HMRNN):
-                module.anneal(self.current_epoch)
+        anneal_boundaries(self.model, self.current_epoch)
 
     def on_validation_epoch_start(self) -> None:
         """A text is read from its beginning, and its score summed in float32, whatever the model computes in."""
