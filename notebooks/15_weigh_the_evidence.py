@@ -260,16 +260,15 @@ body = "".join("<tr>" + "".join(f"<td {left}>{escape(text)}</td>" for text in ro
 HTML(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
 
 # %% [markdown]
-# Two claims of R-Transformer's paper are not in the table, as no run of the ledger settles them. That a convolution ignores
-# the order inside its field is put to the test in [02](02_slide_a_window.ipynb), that all windows run at once in
-# [12](12_make_it_fast.ipynb).
+# Two claims of R-Transformer's paper need no ledger: that a convolution ignores the order inside its field is tested in
+# [02](02_slide_a_window.ipynb), that all windows run at once in [12](12_make_it_fast.ipynb).
 #
-# Three findings deserve a second look before they are believed.
+# Three findings deserve a second look.
 #
-# **Nottingham.** All others but the RNN were still learning in their last epoch, and of them only the LSTM had two rates to
-# choose from. The recurrent networks have less than half of its parameters, and the Transformer two thirds. But with as many
-# as R-Transformer the Transformer is no better (row 6), and 2.21 is also 0.86 ahead of the best that the paper prints for any
-# of them, 3.07. Section 6 asks what R-Transformer knows that they do not.
+# **Nottingham.** All others but the RNN were still learning in their last epoch, only the LSTM had two rates to choose from,
+# and the recurrent networks have less than half of R-Transformer's parameters. But a Transformer as large is no better
+# (row 6), and 2.21 is 0.86 ahead of the best that the paper prints for any of them, 3.07. Section 6 asks what R-Transformer
+# knows that they do not.
 #
 # **The chorales.** Here each of the six had six rates, compared with seed 0, and three seeds of the best. R-Transformer is
 # not ahead of all: an LSTM is level with it. It needs no positions, as the paper says: with them it does even worse. But it
@@ -278,14 +277,14 @@ HTML(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
 #
 # **Adding** looked like a failure for long: two to seven epochs at 50 and 100 steps, with each seed's best of four rates,
 # where the paper has one. What falls short has a cause: a switch, the data, the schedule. The numbers of the authors' code
-# are not it (3, 2 and 2 epochs at 50 steps with seeds 0, 1 and 2), nor are new sequences for each epoch (4, 2 and 3). It is
-# the zeros behind a sequence. Eq. 2 divides by a sequence's own length, 50 to 55; the authors' code counts the zeros, too,
-# and divides all by 55 ([09](09_add_and_multiply.ipynb), section 3). With these, attention and mean are done after one epoch
-# at 50, 100 and 500 steps, as printed. So the table has two lines for each cell: there the paper's numbers are right, and its
-# description is not the whole of it. Longer sequences and products do not all follow. Solved is here what validation says;
-# the paper looked at its test set, on which a few of these runs stand at 99.5 to 99.9 %.
+# are not it (3, 2 and 2 epochs at 50 steps), nor are new sequences for each epoch (4, 2 and 3). It is the zeros behind a
+# sequence. Eq. 2 divides by a sequence's own length, 50 to 55; the authors' code counts the zeros, too, and divides all by 55
+# ([09](09_add_and_multiply.ipynb), section 3). With these, attention and mean are done after one epoch at 50, 100 and 500
+# steps, as printed. So the table has two lines for each cell: there the paper's numbers are right, its description is not
+# the whole of it. Longer sequences and products do not all follow. Solved is what validation says; on the test set, the
+# paper's measure, a few of these runs stand at 99.5 to 99.9 %.
 #
-# With all lengths at once it was the rate or the budget: 5 epochs at a rate of 0.01 solved 63 %, 24 epochs at 0.003 solved 99 %.
+# With all lengths at once it was rate or budget: 5 epochs at 0.01 solved 63 %, 24 epochs at 0.003 solved 99 %.
 #
 # Here are the epochs after which all validation sequences were solved, a dot for each seed, beside the paper's.
 
@@ -324,7 +323,7 @@ fig.supylabel("epochs until solved", fontsize=10)
 plt.show()
 
 # %% [markdown]
-# An open claim is not a refuted one. What would you run next, if you had a night on one computer? And is there a row whose
+# An open claim is not a refuted one. What would you run next, in a night on one computer? And is there a row whose
 # test of the claim is unfair, since one model has more parameters, or learns faster at first? The recipes have variants for
 # that: `--variant same-parameters`, `same-flops`, `same-seconds`.
 #
@@ -365,7 +364,7 @@ print(f"{len(found)} numbers of ours stand beside one of a paper's")
 # %% [markdown]
 # Mind the direction: for perplexities, bits and losses less is better; for accuracy, BLEU and solved shares more. An open dot
 # had fewer epochs, less time or fewer data than its recipe asks for: its distance from the line tells of that budget first,
-# and of the model hardly. The filled ones are all of music, and a quarter is wide: it does not tell one baseline from another.
+# and of the model hardly. The filled ones are all of music, and a quarter does not tell one baseline from another.
 #
 # ## 6. Follow a surprise
 #
