@@ -254,7 +254,7 @@ class Trainee(lightning.LightningModule):
         """
         refuse_another(checkpoint, self.card, self.trainer.precision, self.trainer.max_epochs)
         saved = checkpoint["rtx"]
-        self.commits = [*saved.get("commits", []), *self.commits]
+        self.commits = [*(one for one in saved.get("commits", []) if one not in self.commits), *self.commits]
         self.live_parameters = saved["live"]
         self.state = from_plain(processes.mine(saved["states"]), self.device)
         self.observed[:] = saved["observed"]
