@@ -65,6 +65,8 @@ def test_a_file_without_its_checksum_is_named(damaged):
             "its data cannot be told: scale: 'huge' is unknown, allowed are full",
         ),
         ({"test": float("nan")}, "its numbers are not finite"),
+        ({"validation": float("inf")}, "its numbers are not finite"),
+        ({"epoch": 0}, "its numbers are not finite, or its epoch is below 1"),
         ({"seed": 7}, "its command has --seed 0, and it says 7"),
         ({"scale": "quick"}, "its command has --scale full, and it says quick"),
         ({"variant": "same-parameters"}, "its command has --variant adam, and it says same-parameters"),
@@ -78,6 +80,12 @@ def test_each_fault_is_named_with_its_file(damaged, change, fault):
     path.write_text(sealed(content | change))
     found, *_ = audit(path.parents[1])
     assert found.startswith(f"{path}: {fault}")
+
+
+def test_a_commit_that_is_nobodys_is_named(damaged, monkeypatch):
+    path, content = damaged
+    monkeypatch.setattr(audits, "is_in_history", lambda commit: False)
+    assert audit(path.parents[1]) == [f"{path}: its commit is not in this repository: {content['commit']}"]
 
 
 @pytest.fixture
