@@ -85,9 +85,7 @@ def under_one_budget(
 ) -> dict[str, list[Result]]:
     """Of each row the runs under the variant, scale and budget that the first and most of the others share.
 
-    Full ones go before others of as many rows.
-
-    Where a row was run with several rates, those that are `chosen`.
+    Full ones go before others of as many rows. Where a row was run with several rates, those that are `chosen`.
     """
     groups: dict[tuple[str, str, str], dict[str, list[Result]]] = {}
     for row in rows:
