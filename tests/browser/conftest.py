@@ -73,12 +73,19 @@ def private_environment(home: Path) -> dict[str, str]:
     return os.environ | {name: str(home / name.lower()) for name in folders} | {"OMP_NUM_THREADS": "1"}
 
 
+def read_whole_json(path: Path) -> dict[str, str] | None:
+    """What a file holds, or None: it is not there, or its writer has not come to the end."""
+    try:
+        return json.loads(path.read_text())
+    except (FileNotFoundError, json.JSONDecodeError):
+        return None
+
+
 def wait_for_server(server: subprocess.Popen[bytes], runtime: Path, log: Path) -> tuple[str, str]:
     """Address and token, as the server itself writes them down, once it answers."""
     information = runtime / f"jpserver-{server.pid}.json"
     for _ in range(600):
-        if server.poll() is None and information.exists():
-            running = json.loads(information.read_text())
+        if server.poll() is None and (running := read_whole_json(information)):
             urlopen(f"{running['url']}api/status?token={running['token']}", timeout=60).close()
             return running["url"], running["token"]
         time.sleep(0.2)
