@@ -34,6 +34,8 @@ from rtx.training.recipe import as_setting, load_recipe, parse_setting
 if TYPE_CHECKING:
     from optuna import Study
 
+    from rtx.training.sweep import Sweep
+
 Values = Annotated[
     list[str] | None, typer.Option("--set", help=f"key=a,b,c, or key=a for all; may be repeated. {WHOSE}")
 ]
@@ -64,7 +66,7 @@ def sweep_(
     it was. Of runs that failed by themselves, such as by too high a rate, none is chosen.
     """
     from rtx.training.survival import Stopped  # Lightning and Optuna take seconds to import: only here
-    from rtx.training.sweep import Sweep, finished, plot, settled, tried
+    from rtx.training.sweep import Sweep, finished, plot, settled
 
     loaded, left = load_recipe(recipe), countdown(parse_time(max_time))
     values = loaded.sweep_values(variant, scale.value) | dict(map(parse_values, set_ or []))
@@ -89,18 +91,25 @@ def sweep_(
         why = "others still run" if finished(study) else "no run has come to its end"
         typer.echo(f"rtx: not tested: {why}", err=True)
         raise typer.Exit(1)
-    from rtx.training.run import train
-
-    best = finished(study)[0].params
-    settings = [as_setting(key, value) for key, value in best.items()]
-    more = ["--precision", precision] if precision != "32-true" else []
-    command = as_typed(recipe, model, variant, scale, seed, epochs, settings, *more)
-    how |= {"precision": precision, "max_seconds": left(), "chosen_from": tried(study)}
     try:
-        path = train(sweep.plan(best), seed, epochs, True, command, runs, results, **how)
+        path = _test_best(sweep, study, results, max_seconds=left(), **how)
     except Stopped as stop:
         how_to_go_on(stop, resume=True)
     typer.echo(f"wrote {path}")
+
+
+def _test_best(sweep: "Sweep", study: "Study", results: Path, **how: Any) -> Path | None:
+    """The ledger's new file: of the chosen run, which is at its end, under the command that makes it alone."""
+    from rtx.training.run import train
+    from rtx.training.sweep import finished, tried
+
+    best, precision = finished(study)[0].params, sweep.precision
+    settings = [as_setting(key, value) for key, value in best.items()]
+    more = ["--precision", precision] if precision != "32-true" else []
+    row = (sweep.recipe.name, sweep.row, sweep.variant, Scale(sweep.scale))
+    command = as_typed(*row, sweep.seed, sweep.epochs, settings, *more)
+    how |= {"precision": precision, "chosen_from": tried(study)}
+    return train(sweep.plan(best), sweep.seed, sweep.epochs, True, command, sweep.runs, results, **how)
 
 
 def parse_values(text: str) -> tuple[str, list[Any]]:

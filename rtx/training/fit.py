@@ -86,22 +86,8 @@ def fit(
     timer = Timer(None if settings.seconds is None else timedelta(seconds=settings.seconds), verbose=False)
     epochs = settings.epochs if epochs is None else min(epochs, settings.epochs)
     ours = [survival, timer, *_early_stopping(trainee)]
-    if trainer.get("enable_progress_bar", True):
-        ours.append(progress_bar())
     with quiet():
-        fitted = lightning.Trainer(
-            max_epochs=epochs,
-            accumulate_grad_batches=settings.accumulate,
-            use_distributed_sampler=False,  # our own knows the processes
-            callbacks=[*ours, *callbacks],
-            logger=loggers(folder),
-            enable_checkpointing=False,  # `Survival` does
-            plugins=[Checkpoints(), *_cluster()],
-            num_sanity_val_steps=0,
-            log_every_n_steps=50,
-            enable_model_summary=False,
-            **trainer,
-        )
+        fitted = _lightning_trainer(folder, epochs, settings.accumulate, [*ours, *callbacks], **trainer)
         if compiled:
             compile_model(trainee.model, fitted.strategy.root_device)
         if graph:
@@ -117,6 +103,26 @@ def fit(
     trainee.model.load_state_dict(chosen["model"])
     ended = survival.ended or ""
     return Fit(fitted, trainee, chosen["epoch"] + 1, chosen["score"], timer.time_elapsed("train"), ended)
+
+
+def _lightning_trainer(
+    folder: Path, epochs: int, accumulate: int, callbacks: list[Callback], **more: Any
+) -> lightning.Trainer:
+    if more.get("enable_progress_bar", True):
+        callbacks = [*callbacks, progress_bar()]
+    return lightning.Trainer(
+        max_epochs=epochs,
+        accumulate_grad_batches=accumulate,
+        use_distributed_sampler=False,  # our own knows the processes
+        callbacks=callbacks,
+        logger=loggers(folder),
+        enable_checkpointing=False,  # `Survival` does
+        plugins=[Checkpoints(), *_cluster()],
+        num_sanity_val_steps=0,
+        log_every_n_steps=50,
+        enable_model_summary=False,
+        **more,
+    )
 
 
 def has_checkpoint(folder: Path) -> bool:

@@ -17,6 +17,7 @@ from rtx.training.batches import examination
 from rtx.training.checkpoint import save_checkpoint
 from rtx.training.compiling import fast_products
 from rtx.training.fit import Fit, fit, quiet, run_folder
+from rtx.training.module import Trainee
 from rtx.training.recipe import Plan
 
 FACTS = ("recipe", "variant", "scale", "seed", "epoch", "validation", "test", "metric", "data", "data_sha256", "commit")
@@ -63,14 +64,7 @@ def train(
     if not done.trainer.is_global_zero:
         return None
     result = replace(_result(plan, done, seed, test, details, command), chosen_from=dict(chosen_from or {}))
-    facts = {key: getattr(result, key) for key in FACTS}
-    facts["test_metric"] = next(iter(result.details), result.metric)
-    facts |= {"task_arguments": plan.task_arguments, "carry": plan.settings.carry, "slide": plan.settings.slide}
-    texts = [text.to_json() for text in done.trainee.task.texts]
-    network = done.trainee.model
-    save_checkpoint(
-        folder / "best.safetensors", network, plan.task, plan.model, plan.hyperparameters, texts=texts, **facts
-    )
+    _save(folder / "best.safetensors", plan, done.trainee, result)
     return ledger.write_result(result, results, done.ended)
 
 
@@ -118,6 +112,14 @@ def _result(plan: Plan, run: Fit, seed: int, test: float, details: Scores, comma
         budget=_cut(plan, run),
         details=details,
     )
+
+
+def _save(path: Path, plan: Plan, trainee: Trainee, result: ledger.Result) -> None:
+    facts = {key: getattr(result, key) for key in FACTS}
+    facts["test_metric"] = next(iter(result.details), result.metric)
+    facts |= {"task_arguments": plan.task_arguments, "carry": plan.settings.carry, "slide": plan.settings.slide}
+    texts = [text.to_json() for text in trainee.task.texts]
+    save_checkpoint(path, trainee.model, plan.task, plan.model, plan.hyperparameters, texts=texts, **facts)
 
 
 def _commit(commits: Sequence[str | None]) -> str | None:

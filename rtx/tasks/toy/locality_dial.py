@@ -57,12 +57,8 @@ def locality_dial(
     Raises:
         ValueError: if an argument is out of range.
     """
-    for name, number, least in (("symbols", symbols, 2), ("gram", gram, 2), ("length", length, gram)):
-        if check_positive(name, number) < least:
-            raise ValueError(f"{name}: expected at least {least}, got {number}")
-    for name, strength in (("local", local), ("long", long)):
-        if not (is_number(strength) and 0 <= strength <= 1):
-            raise ValueError(f"{name}: expected a strength from 0 to 1, got {strength!r}")
+    _check_sizes(length, symbols, gram)
+    _check_strengths(local=local, long=long)
     longest = check_longest(length, longest, length)
     draw = partial(
         draw_sequence,
@@ -88,6 +84,18 @@ def locality_dial(
         ),
     )
     return task
+
+
+def _check_sizes(length: int, symbols: int, gram: int) -> None:
+    for name, number, least in (("symbols", symbols, 2), ("gram", gram, 2), ("length", length, gram)):
+        if check_positive(name, number) < least:
+            raise ValueError(f"{name}: expected at least {least}, got {number}")
+
+
+def _check_strengths(**strengths: float) -> None:
+    for name, strength in strengths.items():
+        if not (is_number(strength) and 0 <= strength <= 1):
+            raise ValueError(f"{name}: expected a strength from 0 to 1, got {strength!r}")
 
 
 def optimal_loss(strength: float, symbols: int = 8) -> float:
