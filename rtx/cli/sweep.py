@@ -29,6 +29,7 @@ from rtx.tasks import task_by_name
 from rtx.training.clock import countdown
 from rtx.training.files import check_writable
 from rtx.training.ledger import LEDGER
+from rtx.training.precision import parse_precision
 from rtx.training.recipe import as_setting, load_recipe, parse_setting
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ def sweep_(
     from rtx.training.survival import Stopped  # Lightning and Optuna take seconds to import: only here
     from rtx.training.sweep import Sweep, finished, plot, settled
 
+    precision = parse_precision(precision)
     loaded, left = load_recipe(recipe), countdown(parse_time(max_time))
     values = loaded.sweep_values(variant, scale.value) | dict(map(parse_values, set_ or []))
     sweep = Sweep(loaded, model, values, variant, scale.value, seed, epochs, runs, precision)

@@ -11,6 +11,7 @@ import typer
 
 from rtx.training.files import check_writable
 from rtx.training.ledger import LEDGER
+from rtx.training.precision import parse_precision
 from rtx.training.randomness import LARGEST_SEED
 from rtx.training.recipe import load_recipe, parse_setting
 
@@ -71,6 +72,7 @@ def train_(
     Ctrl-C saves and stops (exit code 130): the same command goes on with --resume, and ends where it would have.
     """
     max_seconds, per_machine = parse_time(max_time), parse_devices(devices)
+    precision = parse_precision(precision)
     plan = load_recipe(recipe).plan(model, variant, dict(map(parse_setting, set_ or [])), scale.value)
     more = ["--devices", devices] if devices != "auto" else []  # each takes a batch: together they take a larger
     more += ["--nodes", str(nodes)] if nodes > 1 else []

@@ -20,6 +20,7 @@ from rtx.training.compiling import compile_model
 from rtx.training.graphs import record_steps
 from rtx.training.ledger import commit, file_name
 from rtx.training.module import Trainee
+from rtx.training.precision import check_taken, parse_precision
 from rtx.training.progress import loggers, progress_bar
 from rtx.training.randomness import check_seed
 from rtx.training.recipe import Plan
@@ -73,7 +74,7 @@ def fit(
 
     Raises:
         ValueError: if `epochs` is below 1; if an unfinished run is in the way, no checkpoint of it is whole, or it is
-            another plan's.
+            another plan's; if there is no such precision here.
         Stopped: if the run was stopped, and can be resumed.
         OSError: if a file cannot be read or written, as on a full disk; the last checkpoint is whole.
     """
@@ -106,11 +107,11 @@ def fit(
 
 
 def _lightning_trainer(
-    folder: Path, epochs: int, accumulate: int, callbacks: list[Callback], **more: Any
+    folder: Path, epochs: int, accumulate: int, callbacks: list[Callback], precision: str = "32-true", **more: Any
 ) -> lightning.Trainer:
     if more.get("enable_progress_bar", True):
         callbacks = [*callbacks, progress_bar()]
-    return lightning.Trainer(
+    trainer = lightning.Trainer(
         max_epochs=epochs,
         accumulate_grad_batches=accumulate,
         use_distributed_sampler=False,  # our own knows the processes
@@ -121,8 +122,11 @@ def _lightning_trainer(
         num_sanity_val_steps=0,
         log_every_n_steps=50,
         enable_model_summary=False,
+        precision=(precision := parse_precision(precision)),  # type: ignore[arg-type]
         **more,
     )
+    check_taken(precision, trainer.precision, trainer.strategy.root_device.type)
+    return trainer
 
 
 def has_checkpoint(folder: Path) -> bool:

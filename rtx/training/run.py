@@ -108,7 +108,7 @@ def _result(plan: Plan, run: Fit, seed: int, test: float, details: Scores, comma
         hardware=several + ledger.hardware(trainer.strategy.root_device),
         versions=ledger.versions(),
         commit=_commit(run.trainee.commits),
-        command=command,
+        command=_as_run(command, trainer),
         budget=_cut(plan, run),
         details=details,
     )
@@ -120,6 +120,13 @@ def _save(path: Path, plan: Plan, trainee: Trainee, result: ledger.Result) -> No
     facts |= {"task_arguments": plan.task_arguments, "carry": plan.settings.carry, "slide": plan.settings.slide}
     texts = [text.to_json() for text in trainee.task.texts]
     save_checkpoint(path, trainee.model, plan.task, plan.model, plan.hyperparameters, texts=texts, **facts)
+
+
+def _as_run(command: str, trainer: lightning.Trainer) -> str:
+    """With the number of devices that `auto` found, if several: each takes a batch of its own."""
+    if trainer.num_devices == 1 or not command or "--devices" in command.split():
+        return command
+    return f"{command} --devices {trainer.num_devices}"
 
 
 def _commit(commits: Sequence[str | None]) -> str | None:

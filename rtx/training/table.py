@@ -14,7 +14,6 @@ from rtx.tasks import task_by_name
 from rtx.training.ledger import LEDGER, Result, read_results
 from rtx.training.recipe import Recipe
 
-COMPUTED = ("--precision", "--devices", "--nodes")
 HEADER = (
     "model",
     "paper",
@@ -47,7 +46,7 @@ class Row(NamedTuple):
 def cells(recipe: Recipe, ledger: Path = LEDGER) -> dict[str, list[list[Result]]]:
     """Each row's runs, those that differ in nothing but their seeds together, in the order of these.
 
-    They share variant, scale, budget, metric, data, size, precision and number of devices; where seconds are the
+    They share variant, scale, budget, metric, data, size, precision and number of processes; where seconds are the
     budget, the hardware, too. Of a seed that was run twice the newest counts.
 
     Raises:
@@ -63,13 +62,19 @@ def cells(recipe: Recipe, ledger: Path = LEDGER) -> dict[str, list[list[Result]]
 def _shared(result: Result) -> tuple[str | int | None, ...]:
     """What runs of one line have in common, the model first."""
     how = (result.scale, result.variant, result.budget, result.hardware if "seconds" in result.variant else None)
-    return (result.model, *how, *_computed(result.command), result.metric, result.data_sha256, result.parameters)
+    processes = (_precision(result.command), _processes(result.hardware))
+    return (result.model, *how, *processes, result.metric, result.data_sha256, result.parameters)
 
 
-def _computed(command: str) -> tuple[str | None, ...]:
-    """Of a command what changes the numbers, or how many devices share a step; None where it does not say."""
+def _precision(command: str) -> str | None:
     words = command.split()
-    return tuple(words[words.index(flag) + 1] if flag in words else None for flag in COMPUTED)
+    return words[words.index("--precision") + 1] if "--precision" in words else None
+
+
+def _processes(hardware: str) -> int:
+    """How many share a step, each with a batch of its own."""
+    found = re.match(r"(\d+) × ", hardware)
+    return int(found[1]) if found else 1
 
 
 def _by_seed(runs: Sequence[Result]) -> list[Result]:

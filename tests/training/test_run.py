@@ -4,6 +4,7 @@ import csv
 import math
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import ClassVar
 
 import lightning
@@ -24,7 +25,7 @@ from rtx.training.evaluate import evaluate
 from rtx.training.fit import new_trainee
 from rtx.training.ledger import read_result
 from rtx.training.recipe import load_recipe
-from rtx.training.run import train
+from rtx.training.run import _as_run, train
 from rtx.training.survival import Stopped, Survival
 
 CPU = {"accelerator": "cpu", "enable_progress_bar": False}
@@ -391,6 +392,22 @@ def test_bfloat16_trains_float32_weights(recipe, run, tmp_path):
     assert half.test == pytest.approx(full.test, rel=0.1) and half.test != full.test
     network = load_checkpoint(checkpoint(tmp_path, plan, "half"))
     assert {p.dtype for p in network.parameters()} == {torch.float32}
+
+
+@pytest.mark.filterwarnings("ignore:.*fp16 is not supported on CPU")
+def test_a_precision_that_the_device_has_not_is_refused_and_not_replaced(recipe, run, tmp_path):
+    with pytest.raises(ValueError, match="^precision: there is no 16-mixed on this cpu; bf16-mixed is what comes"):
+        run(recipe.plan("r-transformer"), precision="16")
+    with pytest.raises(ValueError, match="^precision: 'bf17-mixed' is unknown, .*; did you mean 'bf16-mixed'"):
+        run(recipe.plan("r-transformer"), precision="bf17-mixed")
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_command_says_how_many_devices_auto_found():
+    several, one = SimpleNamespace(num_devices=4), SimpleNamespace(num_devices=1)
+    assert _as_run("rtx train tiny gru", several) == "rtx train tiny gru --devices 4"
+    assert _as_run("rtx train tiny gru --devices 4", several) == "rtx train tiny gru --devices 4"
+    assert _as_run("rtx train tiny gru", one) == "rtx train tiny gru" and _as_run("", several) == ""
 
 
 @pytest.mark.parametrize("precision", ["bf16-true", "64-true"])
