@@ -2,16 +2,21 @@
 
 import importlib
 import pkgutil
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 from rtx.lab import checks
 from rtx.lab.checks import Check, Verdict
 
 CHECKS = {name: check for name, check in vars(checks).items() if isinstance(check, Check)}
+NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("[0-9][0-9]_*.py"))
 BUGS = [pytest.param(CHECKS[name], bug, id=f"{name}: {bug}") for name in CHECKS for bug in CHECKS[name].bugs]
 
 double = Check(
@@ -47,6 +52,27 @@ def test_a_stub_is_not_attempted(check: Check, stub: Callable[..., Any]) -> None
     assert repr(check(stub)) == "… not attempted yet"
 
 
+def begun(*_: Any) -> None:
+    _last, _state, _written = 0, 0, []  # type: ignore[var-annotated]
+    ...
+
+
+def test_a_stub_may_begin_with_what_is_given() -> None:
+    assert repr(double(begun)) == "… not attempted yet"
+
+
+def test_every_stub_of_every_notebook_is_not_attempted() -> None:
+    tried = []
+    for notebook in NOTEBOOKS:
+        for cell in re.split(r"^# %%.*$", notebook.read_text(), flags=re.MULTILINE):
+            if found := re.search(r"^checks\.(\w+)\((\w+)\)$", cell, re.MULTILINE):
+                names: dict[str, Any] = {}
+                exec(cell.replace(found[0], ""), names)
+                assert repr(CHECKS[found[1]](names[found[2]])) == "… not attempted yet", found[0]
+                tried.append(found[1])
+    assert sorted(tried) == sorted(CHECKS)
+
+
 def test_an_answer_without_return_is_told_so() -> None:
     def forgotten(x: torch.Tensor) -> None:
         2 * x
@@ -70,6 +96,70 @@ def test_an_error_in_the_answer_is_reported() -> None:
 
 def test_a_right_answer_may_be_a_list() -> None:
     assert repr(double(lambda x: (2 * x).tolist())) == "✓ right: doubled"
+
+
+def test_a_right_answer_may_be_a_flipped_array() -> None:
+    assert repr(double(lambda x: np.flip(2 * x.numpy()[::-1]))) == "✓ right: doubled"  # torch takes no negative strides
+
+
+def doubled_in_place(x: Tensor) -> Tensor:
+    x *= 2
+    return x
+
+
+def test_an_answer_that_changes_its_arguments_is_told_so() -> None:
+    told = "✗ not yet: it changes its first argument, the caller's own: work on a copy"
+    assert repr(double(doubled_in_place)) == told
+    assert repr(double(lambda x: doubled_in_place(x) + 1)) == told  # whatever else is wrong
+    assert repr(double(lambda x: doubled_in_place(x.clone()))) == "✓ right: doubled"
+    step = Check(cases=double.cases, solution=double.solution, may_change=True)
+    assert step(doubled_in_place).passed
+
+
+def test_what_an_answer_does_to_a_case_does_not_reach_the_next() -> None:
+    x = torch.tensor([1.0, 2.0])
+    twice = Check(cases=lambda: [(x,), (x,)], solution=lambda x: 2 * x, may_change=True)
+    assert twice(doubled_in_place).passed
+    assert x.tolist() == [1, 2]
+
+
+def test_an_optimisers_step_in_place_is_a_step() -> None:
+    def step(w: Tensor, loss: Callable[[Tensor], Tensor], rate: float, clip: float) -> Tensor:
+        descent = torch.optim.SGD([w], lr=rate)
+        descent.zero_grad()
+        loss(w).backward()
+        torch.nn.utils.clip_grad_norm_(w, clip)
+        descent.step()
+        return w
+
+    assert CHECKS["clipped_step"](step).passed
+
+
+def test_sorted_runs_are_no_other_runs_afterwards() -> None:
+    def sorting(validation: list[float], test: list[float]) -> float:
+        validation.sort()
+        test.sort()
+        return test[0]
+
+    assert not CHECKS["reported"](sorting).passed
+    assert CHECKS["reported"](lambda validation, test: min(test)).passed is False
+    assert CHECKS["reported"](CHECKS["reported"].solution).passed
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (lambda a, b: 0.1 * 3, "for (1, 2.5) expected 3.5, got 0.3"),
+        (lambda a, b: a + b if a == 1 else 0, "for (2, 2.5) expected 4.5, got 0"),
+    ],
+)
+def test_of_plain_numbers_the_case_is_shown(answer: Callable[..., Any], message: str) -> None:
+    assert Check(cases=lambda: [(1, 2.5), (2, 2.5)], solution=lambda a, b: a + b)(answer).message == message
+
+
+def test_a_share_is_no_truth_value() -> None:
+    larger = Check(cases=lambda: [(torch.tensor([0.0, 0.4, 0.6]),)], solution=lambda p: p > 0.3)
+    assert larger(lambda p: p).message == "on the first case, at [1], expected 1, got 0.4"
 
 
 @pytest.mark.parametrize(

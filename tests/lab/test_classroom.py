@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from matplotlib import rc_context
@@ -16,7 +17,8 @@ from rtx.lab.checks import Check
 from rtx.lab.classroom import Grade, chosen_notebooks, exercises_of, grade_folder, make_handout, to_csv
 from rtx.lab.classroom.answers import decode, encode
 from rtx.lab.classroom.confine import can_confine
-from rtx.lab.classroom.exercises import code_cells
+from rtx.lab.classroom.exercises import Exercise, code_cells
+from rtx.lab.classroom.grading import _judged
 from rtx.lab.classroom.needed import broken_cell, needed_cells
 from rtx.lab.classroom.student import _answer
 
@@ -216,7 +218,7 @@ def test_all_solutions_of_all_notebooks_pass() -> None:
             with rc_context():  # which a notebook's first cell changes
                 said = json.loads(json.dumps(_answer(request, check.cases(), encode)))
             assert "answers" in said, (each, said)
-            assert check.judge([decode(one) for one in said["answers"]]).passed, each
+            assert check.judge([decode(one) for one in said["answers"]], said["changed"]).passed, each
             passed += 1
         assert len(exercises_of(source)) == len(written)
     assert passed >= 34
@@ -256,6 +258,24 @@ def test_a_function_needs_the_cells_of_the_names_it_reads() -> None:
 def test_answers_survive_as_text(answer: object) -> None:
     again = decode(json.loads(json.dumps(encode(answer))))
     assert type(again) is type(answer) and repr(again) == repr(answer)
+
+
+def test_a_flipped_array_is_handed_over() -> None:
+    assert decode(encode(np.arange(3)[::-1])).tolist() == [2, 1, 0]  # torch takes no negative strides
+
+
+def test_what_an_answer_does_to_its_arguments_is_handed_over() -> None:
+    cells = ["def windows(x, window):\n    x *= 2\n    return x"]
+    check = checks.windows
+    said = json.loads(json.dumps(_answer({"function": "windows", "cells": cells}, check.cases(), encode)))
+    exercise = Exercise("02_slide_a_window", "windows", "windows")
+    assert _judged(exercise, said, None) == (
+        "failed",
+        "it changes its first argument, the caller's own: work on a copy",
+    )
+    for told in (99, "x", -9, [1]):  # whatever the process writes
+        result, _ = _judged(exercise, said | {"changed": told}, None)
+        assert result == "failed"
 
 
 def test_other_answers_keep_their_kind_only() -> None:

@@ -5,13 +5,16 @@ So a test can feed every check its stub, its solution and its bugs.
 
 import dis
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
-NOTHING = {"RESUME", "NOP", "LOAD_CONST", "RETURN_VALUE", "RETURN_CONST"}  # what Python does in a stub
+READS = ("LOAD_FAST", "LOAD_GLOBAL", "LOAD_DEREF", "LOAD_NAME")  # in names of the steps that read a variable
+PLACES = ("first", "second", "third", "fourth", "fifth")
 
 
 @dataclass(frozen=True)
@@ -35,29 +38,38 @@ class Check:
         solution: the right answer.
         bugs: message → a function with that bug.
         praise: what passing shows.
+        may_change: whether a right answer may change its arguments, as a training step does.
     """
 
     cases: Callable[[], Sequence[tuple[Any, ...]]]
     solution: Callable[..., Any]
     bugs: dict[str, Callable[..., Any]] = field(default_factory=dict)
     praise: str = ""
+    may_change: bool = False
 
     def __call__(self, mine: Callable[..., Any]) -> Verdict:
         """Try `mine` on every case and compare."""
         try:
-            answers = [mine(*case) for case in self.cases()]
+            tried = [attempt(mine, case) for case in self.cases()]
         except Exception as error:  # whatever a learner's code raises is the finding
             return Verdict(False, f"your code raised {type(error).__name__}: {error}")
-        verdict = self.judge(answers)
+        verdict = self.judge([answer for answer, _ in tried], next((place for _, place in tried if place), None))
         if verdict.passed is None and not _is_stub(mine):
             return Verdict(False, "your function returns nothing: is `return` missing?")
         return verdict
 
-    def judge(self, answers: Sequence[Any]) -> Verdict:
-        """Compare answers, one for each case, which may come from another process."""
+    def judge(self, answers: Sequence[Any], changed: int | None = None) -> Verdict:
+        """Compare answers, one for each case, which may come from another process.
+
+        Args:
+            answers: what was returned.
+            changed: which argument the function changed, counted from 1.
+        """
         if all(answer is None or answer is Ellipsis for answer in answers):
             return Verdict(None, "")
-        cases = self.cases()  # fresh: an answer may have changed its arguments
+        if changed and not self.may_change:  # before what it did to the numbers: it may well be the cause
+            return Verdict(False, f"it changes its {PLACES[changed - 1]} argument, the caller's own: work on a copy")
+        cases = self.cases()
         expected = [self.solution(*case) for case in cases]
         wrong = [i for i, pair in enumerate(zip(expected, answers, strict=True)) if not _same(*pair)]
         if not wrong:
@@ -65,40 +77,70 @@ class Check:
         for message, bug in self.bugs.items():
             if self._agrees(bug, cases, answers):
                 return Verdict(False, message)
-        where = f"case {wrong[0] + 1}" if wrong[0] else "the first case"
-        return Verdict(False, _difference(where, expected[wrong[0]], answers[wrong[0]]))
+        return Verdict(False, _difference(_where(cases, wrong[0]), expected[wrong[0]], answers[wrong[0]]))
 
     @staticmethod
     def _agrees(function: Callable[..., Any], cases: Sequence[tuple[Any, ...]], answers: Sequence[Any]) -> bool:
         return all(_same(function(*case), answer) for case, answer in zip(cases, answers, strict=True))
 
 
+def attempt(mine: Callable[..., Any], case: tuple[Any, ...]) -> tuple[Any, int | None]:
+    """The answer to a copy of a case, and the place of an argument that was changed on the way, counted from 1."""
+    given = deepcopy(case)  # cases share tensors: what one did to its own must not reach the next
+    answer = mine(*given)
+    pairs = enumerate(zip(case, given, strict=True), 1)
+    return answer, next((place for place, pair in pairs if not _equal(*pair)), None)
+
+
+def _equal(before: Any, after: Any) -> bool:
+    return torch.equal(before, after) if isinstance(before, Tensor) else bool(before == after)
+
+
 def _is_stub(function: Callable[..., Any]) -> bool:
-    """Whether a function does nothing, as one whose body is `...` or `pass`."""
+    """Whether a function reads nothing, neither an argument nor what it set itself: it may begin with `last = 0`."""
     code = getattr(function, "__code__", None)
-    return code is not None and {step.opname for step in dis.get_instructions(code)} <= NOTHING
+    return code is not None and not any(read in step.opname for step in dis.get_instructions(code) for read in READS)
 
 
 def _same(expected: Any, given: Any) -> bool:
     try:
-        given, expected = torch.as_tensor(given), torch.as_tensor(expected)
         # NaN is like NaN: a bug that overflows is told by its name
-        torch.testing.assert_close(given, expected, check_dtype=False, rtol=1e-4, atol=1e-5, equal_nan=True)
+        torch.testing.assert_close(
+            _tensor(given), _tensor(expected), check_dtype=False, rtol=1e-4, atol=1e-5, equal_nan=True
+        )
     except (AssertionError, TypeError, ValueError, RuntimeError):
         return False
     return True
 
 
+def _tensor(value: Any) -> Tensor:
+    """An answer as a tensor, wherever it lies."""
+    if isinstance(value, np.ndarray):
+        value = value.copy()  # a flipped array has negative strides, which torch does not take
+    return torch.as_tensor(value).cpu()
+
+
+def _where(cases: Sequence[tuple[Any, ...]], number: int) -> str:
+    if all(isinstance(argument, int | float) for argument in cases[number]):
+        return f"for ({', '.join(map(str, cases[number]))})"  # says more than its number
+    return f"on case {number + 1}" if number else "on the first case"
+
+
 def _difference(where: str, expected: Any, given: Any) -> str:
     if not isinstance(expected, Tensor):
-        return f"on {where} expected {expected!r}, got {given!r}"
+        return f"{where} expected {_shown(expected)}, got {_shown(given)}"
     try:
-        given = torch.as_tensor(given)
+        given = _tensor(given)
     except (TypeError, ValueError, RuntimeError):
         return f"expected a tensor, got {type(given).__name__}"
     if expected.shape != given.shape:
         return f"expected shape {tuple(expected.shape)}, got {tuple(given.shape)}"
-    close = torch.isclose(given.to(expected.dtype), expected, rtol=1e-4, atol=1e-5, equal_nan=True)
+    # as floats: as truth values, 0.4 and True would be the same
+    close = torch.isclose(given.double(), expected.double(), rtol=1e-4, atol=1e-5, equal_nan=True)
     place = tuple((~close).nonzero()[0].tolist()) if not close.all() else (0,) * expected.ndim
     at = f", at {list(place)}," if place else ""
-    return f"on {where}{at} expected {expected[place].item():.4g}, got {given[place].item():.4g}"
+    return f"{where}{at} expected {expected[place].item():.4g}, got {given[place].item():.4g}"
+
+
+def _shown(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else repr(value)

@@ -4,11 +4,10 @@ from statistics import mean, stdev
 
 from rtx.lab.checks.check import Check
 
-RUNS = [
-    ([3.2, 2.9, 3.0], [3.1, 3.3, 2.8]),
-    ([0.5, 0.4, 0.9, 0.3], [0.2, 0.9, 0.1, 0.6]),
-    ([1.0], [2.0]),
-]
+
+def _runs() -> list[tuple[list[float], list[float]]]:
+    """New lists each time: an answer that sorts them must not change what it is compared with."""
+    return [([3.2, 2.9, 3.0], [3.1, 3.3, 2.8]), ([0.5, 0.4, 0.9, 0.3], [0.2, 0.9, 0.1, 0.6]), ([1.0], [2.0])]
 
 
 def chosen(validation: list[float], test: list[float]) -> float:
@@ -17,7 +16,7 @@ def chosen(validation: list[float], test: list[float]) -> float:
 
 
 reported = Check(
-    cases=lambda: RUNS,
+    cases=_runs,
     solution=chosen,
     bugs={
         "the test score chose the run: that is the best of several draws, and no fair one": lambda v, t: min(t),

@@ -64,4 +64,5 @@ clipped_step = Check(
         "uphill: the step goes against the gradient": _step(lambda now, before, clip: -_clipped(now, clip)),
     },
     praise="backward first, then clip, then step",
+    may_change=True,  # a step in place, as an optimiser's, is a step
 )

@@ -14,7 +14,7 @@ LARGEST = 1_000_000  # numbers of a tensor
 def encode(value: Any) -> Any:
     """Numbers, text, None, `...`, lists, tuples, arrays and tensors as what JSON can hold; of others, their kind."""
     if isinstance(value, np.ndarray | np.generic):
-        value = torch.as_tensor(value)
+        value = torch.as_tensor(value.copy())  # torch takes no negative strides, which a flip leaves
     if isinstance(value, Tensor) and value.numel() <= LARGEST and not value.is_complex():
         exact = value.detach().cpu()
         kept = exact if str(exact.dtype).removeprefix("torch.") in NUMBERS else exact.double()

@@ -15,6 +15,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TextIO
 
+from rtx.lab.checks.check import attempt
+
 CHECKS = "rtx.lab.checks"
 
 
@@ -69,7 +71,9 @@ def _answer(exercise: dict[str, Any], cases: Sequence[tuple[Any, ...]], encode: 
     if not callable(mine):
         return {"error": failed or f"there is no function {exercise['function']}"}
     try:
-        return {"answers": [encode(mine(*case)) for case in cases]}
+        tried = [attempt(mine, case) for case in cases]
+        changed = next((place for _, place in tried if place), None)
+        return {"answers": [encode(answer) for answer, _ in tried], "changed": changed}
     except BaseException as error:
         return {"error": f"your code raised {_told(error)}"}
 
