@@ -1,16 +1,19 @@
 """Every check knows a stub, its solution and each classic bug; so does the frame they share."""
 
 import importlib
+import math
 import pkgutil
 import re
 from collections.abc import Callable
 from pathlib import Path
+from statistics import mean, median, stdev
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from torch import Tensor
+from torch.nn.functional import conv1d, pad, scaled_dot_product_attention
 
 from rtx.lab import checks
 from rtx.lab.checks import Check, Verdict
@@ -178,3 +181,131 @@ def test_a_wrong_answer_is_told_how_it_differs(answer: Callable[..., Any], messa
     verdict = double(answer)
     assert verdict.passed is False
     assert verdict.message.startswith(message)
+
+
+# Right answers in other words
+
+
+def windows_by_index(x: Tensor, window: int) -> Tensor:
+    places = torch.arange(x.shape[1])[:, None] + torch.arange(window) - window + 1
+    return torch.where((places >= 0)[None, :, :, None], x.double()[:, places.clamp(min=0)], 0.0)
+
+
+def clipped_rows_in_numpy(T: int, k: int) -> np.ndarray:
+    t = np.arange(T)
+    return (np.clip(t[None] - t[:, None], -k, k) + k)[::-1, ::-1].T
+
+
+def residual_in_numpy(x: Tensor, sublayer: Callable[[Tensor], Tensor], norm: Callable[[Tensor], Tensor]) -> Tensor:
+    return norm(torch.from_numpy(x.numpy() + sublayer(x).numpy()))
+
+
+def newest(memory: Tensor, segment: Tensor, M: int) -> np.ndarray:
+    return np.concatenate([memory.numpy(), segment.numpy()])[::-1][:M][::-1]
+
+
+def by_conv1d(x: Tensor, w: Tensor, d: int) -> Tensor:
+    return conv1d(pad(x, (d * (len(w) - 1), 0))[None, None], w.flip(0)[None, None], dilation=d)[0, 0]
+
+
+def exponentials(e: Tensor, lengths: Tensor) -> Tensor:
+    shares = e.exp() * (torch.arange(e.shape[-1]) < lengths[:, None])[:, None]
+    return shares / shares.sum(-1, keepdim=True)
+
+
+def by_logsumexp(scores_a: Tensor, values_a: Tensor, scores_b: Tensor, values_b: Tensor) -> Tensor:
+    share = (scores_a.logsumexp(1) - scores_b.logsumexp(1)).sigmoid()[:, None]
+    return share * (scores_a.softmax(1) @ values_a) + (1 - share) * (scores_b.softmax(1) @ values_b)
+
+
+def nucleus_in_a_loop(p: Tensor, share: float) -> list[bool]:
+    kept, total = [False] * len(p), 0.0
+    for token in sorted(range(len(p)), key=lambda token: -p[token].item()):
+        if total < share - 1e-6:
+            kept[token], total = True, total + p[token].item()
+    return kept
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("windows", windows_by_index),
+        ("causal_attention", lambda q, k, v: scaled_dot_product_attention(q, k, v, is_causal=True)),
+        ("split_heads", lambda x, H: torch.stack(x.chunk(H, -1), 1)),
+        ("clipped_rows", clipped_rows_in_numpy),
+        ("residual", residual_in_numpy),
+        ("next_memory", newest),
+        ("dilated_convolution", by_conv1d),
+        ("source_weights", exponentials),
+        ("softmax_in_halves", by_logsumexp),
+        ("nucleus", nucleus_in_a_loop),
+        ("join_channels", lambda e, h: torch.einsum("btc,btch->bth", e.softmax(2), h)),
+        ("attention_pool", lambda h, e: (e.softmax(1)[:, None] @ h)[:, 0]),
+        ("reported", lambda validation, test: min(zip(validation, test, strict=True))[1]),
+        ("spreads_apart", lambda a, b: abs(np.mean(a) - np.mean(b)) / (np.std(a, ddof=1) + np.std(b, ddof=1))),
+        ("longest_path", lambda length, n: 1 + math.ceil((length - 1) / (n - 1))),
+        ("half_life", lambda a: torch.log(torch.tensor(0.5)) / torch.log(torch.tensor(a))),
+    ],
+)
+def test_a_right_answer_in_other_words_passes(name: str, answer: Callable[..., Any]) -> None:
+    assert CHECKS[name](answer) == Verdict(True, CHECKS[name].praise)
+
+
+# Wrong answers that are right for some sizes, values or signs only
+
+
+def step_to(change: Callable[[Tensor, float, float], Tensor]) -> Callable[..., Tensor]:
+    def step(w: Tensor, loss: Callable[[Tensor], Tensor], rate: float, clip: float) -> Tensor:
+        (gradient,) = torch.autograd.grad(loss(w), w)
+        return w.detach() - change(gradient, rate, clip)
+
+    return step
+
+
+def masked_with(hidden: float) -> Callable[[Tensor, Tensor], Tensor]:
+    return lambda e, n: e.masked_fill((torch.arange(e.shape[-1]) >= n[:, None])[:, None], hidden).softmax(-1)
+
+
+def attention_masked_with(hidden: float) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
+    return lambda q, k, v: (
+        (q @ k.mT / q.shape[-1] ** 0.5)
+        .masked_fill(torch.ones(q.shape[1], q.shape[1]).triu(1).bool(), hidden)
+        .softmax(-1)
+        @ v
+    )
+
+
+def windows_by_slices(x: Tensor, window: int) -> Tensor:
+    padded = pad(x, (0, 0, window - 1, 0))
+    return torch.stack([padded[:, j : j - window + 1 or None] for j in range(window)], 2) if window > 1 else x
+
+
+def less_the_second_halfs(scores_a: Tensor, values_a: Tensor, scores_b: Tensor, values_b: Tensor) -> Tensor:
+    a, b = ((scores - scores_b.amax(1, True)).exp() for scores in (scores_a, scores_b))
+    return (a @ values_a + b @ values_b) / (a.sum(1, True) + b.sum(1, True))
+
+
+def spreads(a: list[float], b: list[float]) -> float:
+    return stdev(a) + stdev(b)
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("spreads_apart", lambda a, b: (mean(b) - mean(a)) / spreads(a, b)),
+        ("spreads_apart", lambda a, b: max(mean(b) - mean(a), 0) / spreads(a, b)),
+        ("spreads_apart", lambda a, b: abs(median(a) - median(b)) / spreads(a, b)),
+        ("spreads_apart", lambda a, b: abs(max(a) - max(b)) / spreads(a, b)),
+        ("clipped_step", step_to(lambda g, rate, clip: rate * g * min(1.0, 1.0 / float(g.norm())))),
+        ("clipped_step", step_to(lambda g, rate, clip: 0.1 * g * min(1.0, clip / float(g.norm())))),
+        ("clipped_step", step_to(lambda g, rate, clip: rate * g * min(clip, clip / float(g.norm())))),
+        ("source_weights", masked_with(-20)),
+        ("causal_attention", attention_masked_with(-20)),
+        ("windows", windows_by_slices),
+        ("softmax_in_halves", less_the_second_halfs),
+        ("source_weights", lambda e, n: masked_with(-math.inf)(e[..., :5], n)),
+        ("attention_pool", lambda h, e: (e.softmax(1)[..., None] * h).view(2, 5, 3).sum(1)),
+    ],
+)
+def test_an_answer_that_is_right_by_chance_does_not_pass(name: str, answer: Callable[..., Any]) -> None:
+    assert CHECKS[name](answer).passed is False

@@ -13,8 +13,13 @@ from rtx.lab.checks.check import Check
 
 
 def _triples() -> list[tuple[Tensor, Tensor, Tensor]]:
+    """In the last case all scores are about -50, below what may be taken for minus infinity."""
     draw = torch.Generator().manual_seed(0)
-    return [tuple(torch.randn(2, 6, K, generator=draw) for _ in range(3)) for K in (4, 9)]  # type: ignore[misc]
+    sizes = ((2, 6, 4), (3, 5, 9))
+    (q, k, v), wide = ([torch.randn(*size, generator=draw) for _ in range(3)] for size in sizes)
+    low_q, low_k = q.clone(), k.clone()
+    low_q[..., 0], low_k[..., 0] = 10, -10
+    return [(q, k, v), (wide[0], wide[1], wide[2]), (low_q, low_k, v)]
 
 
 def _attend(

@@ -1,6 +1,6 @@
 """Checks of notebook 15: choosing a run, and telling a difference from a spread."""
 
-from statistics import mean, stdev
+from statistics import mean, median, stdev
 
 from rtx.lab.checks.check import Check
 
@@ -27,15 +27,32 @@ reported = Check(
     praise="validation chooses, and the test is looked at once, for what was chosen",
 )
 
+
+def _scores() -> list[tuple[list[float], list[float]]]:
+    """Each side is once the larger, and in the third case neither the middle run nor the best one is the mean."""
+    return [
+        ([3.0, 3.1, 3.2], [3.6, 3.5, 3.4]),
+        ([3.0, 3.5, 4.0], [3.3, 3.6, 3.9]),
+        ([5.0, 9.0, 5.5, 6.0], [1.0, 2.0, 4.5]),
+        ([1.0, 2.0], [9.0, 8.0]),
+    ]
+
+
 spreads_apart = Check(
-    cases=lambda: [([3.0, 3.1, 3.2], [3.6, 3.5, 3.4]), ([3.0, 3.5, 4.0], [3.3, 3.6, 3.9]), ([1.0, 2.0], [9.0, 8.0])],
+    cases=_scores,
     solution=lambda a, b: abs(mean(a) - mean(b)) / (stdev(a) + stdev(b)),
     bugs={
         "a difference has a size here, not a sign: take its absolute value": lambda a, b: (
             (mean(a) - mean(b)) / (stdev(a) + stdev(b))
         ),
+        "a difference has a size here, not a sign: it may be the first that is larger": lambda a, b: (
+            (mean(b) - mean(a)) / (stdev(a) + stdev(b))
+        ),
         "divided by one spread only: both sides have one": lambda a, b: abs(mean(a) - mean(b)) / stdev(a),
-        "these are the best runs: take means": lambda a, b: abs(min(a) - min(b)) / (stdev(a) + stdev(b)),
+        "divided by the second spread only: both sides have one": lambda a, b: abs(mean(a) - mean(b)) / stdev(b),
+        "these are the smallest scores: take means": lambda a, b: abs(min(a) - min(b)) / (stdev(a) + stdev(b)),
+        "these are the largest scores: take means": lambda a, b: abs(max(a) - max(b)) / (stdev(a) + stdev(b)),
+        "these are medians: take means": lambda a, b: abs(median(a) - median(b)) / (stdev(a) + stdev(b)),
         "this is the variance: a spread is its root": lambda a, b: (
             abs(mean(a) - mean(b)) / (stdev(a) ** 2 + stdev(b) ** 2)
         ),

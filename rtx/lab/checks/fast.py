@@ -3,6 +3,8 @@
 Rabe & Staats (2021), Self-attention Does Not Need O(n²) Memory; Elman (1990) for the cell.
 """
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -10,13 +12,20 @@ from rtx.lab.checks.check import Check
 
 
 def _halves() -> list[tuple[Tensor, ...]]:
-    """Scores and values of two halves; of the second case, the scores are large."""
+    """Scores and values of two halves: ordinary; all about 100; far apart, where either half has the larger ones."""
     draw = torch.Generator().manual_seed(0)
 
     def half(scale: float, keys: int) -> tuple[Tensor, Tensor]:
         return scale * torch.randn(3, keys, generator=draw), torch.randn(keys, 2, generator=draw)
 
-    return [(*half(1.0, 4), *half(1.0, 3)), (*half(100.0, 2), *half(100.0, 5))]
+    (scores_a, values_a), (scores_b, values_b) = half(1.0, 4), half(1.0, 3)
+    one, other = half(100.0, 2), half(100.0, 5)
+    return [
+        (scores_a, values_a, scores_b, values_b),
+        (scores_a + 100, values_a, scores_b + 100, values_b),
+        (*one, *other),
+        (*other, *one),
+    ]
 
 
 def _in_halves(scores_a: Tensor, v_a: Tensor, scores_b: Tensor, v_b: Tensor) -> Tensor:
@@ -28,6 +37,18 @@ def _in_halves(scores_a: Tensor, v_a: Tensor, scores_b: Tensor, v_b: Tensor) -> 
 def _without_top(scores_a: Tensor, v_a: Tensor, scores_b: Tensor, v_b: Tensor) -> Tensor:
     a, b = scores_a.exp(), scores_b.exp()
     return (a @ v_a + b @ v_b) / (a.sum(-1, True) + b.sum(-1, True))
+
+
+def _undivided(scores_a: Tensor, v_a: Tensor, scores_b: Tensor, v_b: Tensor) -> Tensor:
+    top = torch.maximum(scores_a.amax(-1, True), scores_b.amax(-1, True))
+    return (scores_a - top).exp() @ v_a + (scores_b - top).exp() @ v_b
+
+
+def _less(top: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]:
+    """As it should be, with another number subtracted from the scores."""
+    return lambda scores_a, v_a, scores_b, v_b: _without_top(
+        scores_a - top(scores_a, scores_b), v_a, scores_b - top(scores_a, scores_b), v_b
+    )
 
 
 def _own_tops(scores_a: Tensor, v_a: Tensor, scores_b: Tensor, v_b: Tensor) -> Tensor:
@@ -48,6 +69,16 @@ softmax_in_halves = Check(
             _two_softmaxes(*halves) / 2
         ),
         "exp overflows where scores are large: subtract the largest score first": _without_top,
+        "you subtract the largest score of one half: the other's may be far larger, and overflow": _less(
+            lambda a, b: a.amax(-1, True)
+        ),
+        "you subtract the largest score of the second half: the first's may be far larger, and overflow": _less(
+            lambda a, b: b.amax(-1, True)
+        ),
+        "the largest score of all rows: in a row far below it all exponentials are 0; take each row's own": _less(
+            lambda a, b: torch.maximum(a.amax(), b.amax())
+        ),
+        "the sum that you divide by is missing": _undivided,
         "each half subtracts its own largest score: both need the same one": _own_tops,
         "only the first half is in the sum that you divide by": lambda sa, va, sb, vb: (
             _in_halves(sa, va, sb, vb) * (1 + (sb.logsumexp(-1, True) - sa.logsumexp(-1, True)).exp())
@@ -59,7 +90,7 @@ softmax_in_halves = Check(
 
 def _cell() -> list[tuple[Tensor, ...]]:
     draw = torch.Generator().manual_seed(0)
-    return [(torch.randn(5, 3, generator=draw), torch.randn(5, 3, generator=draw).tanh())]
+    return [(torch.randn(n, 3, generator=draw), torch.randn(n, 3, generator=draw).tanh()) for n in (5, 2)]
 
 
 back_through_tanh = Check(

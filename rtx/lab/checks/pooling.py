@@ -13,7 +13,8 @@ from rtx.lab.checks.check import Check
 
 def _states() -> list[tuple[Tensor, Tensor]]:
     draw = torch.Generator().manual_seed(0)
-    return [(torch.randn(2, 5, 3, generator=draw), torch.randn(2, 5, generator=draw)) for _ in range(2)]
+    sizes = ((2, 5, 3), (3, 4, 6))
+    return [(torch.randn(B, T, D, generator=draw), torch.randn(B, T, generator=draw)) for B, T, D in sizes]
 
 
 attention_pool = Check(

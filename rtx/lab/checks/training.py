@@ -15,12 +15,15 @@ Loss = Callable[[Tensor], Tensor]
 
 
 def _cases() -> list[tuple[Tensor, Loss, float, float]]:
-    """A steep loss, and one so flat that nothing is to be clipped; the step before left its gradient in `w.grad`."""
+    """Steep losses, and one so flat that nothing is to be clipped; the step before left its gradient in `w.grad`."""
     cases: list[tuple[Tensor, Loss, float, float]] = []
-    for loss in (lambda w: 5 * w.square().sum(), lambda w: 0.1 * w.sin().sum()):
+    steep: Loss = lambda w: 5 * w.square().sum()  # noqa: E731
+    flat: Loss = lambda w: 0.1 * w.sin().sum()  # noqa: E731
+    # limits on both sides of 1, and two rates: who writes 1.0 or 0.1 for them is found out
+    for loss, rate, clip in ((steep, 0.1, 1.0), (flat, 0.1, 0.25), (steep, 0.5, 2.5), (steep, 0.2, 0.25)):
         w = torch.tensor([1.0, -2.0, 0.5], requires_grad=True)
         w.grad = torch.tensor([3.0, 0.2, -1.0])
-        cases.append((w, loss, 0.1, 1.0))
+        cases.append((w, loss, rate, clip))
     return cases
 
 
@@ -61,6 +64,7 @@ clipped_step = Check(
         "a gradient below the limit stays as it is: only longer ones are made shorter": (
             _step(lambda now, before, clip: clip * now / now.norm())
         ),
+        "clipped to 1: the limit is `clip`": _step(lambda now, before, clip: _clipped(now, 1.0)),
         "uphill: the step goes against the gradient": _step(lambda now, before, clip: -_clipped(now, clip)),
     },
     praise="backward first, then clip, then step",

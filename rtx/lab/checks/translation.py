@@ -10,15 +10,19 @@ import torch
 from torch import Tensor
 
 from rtx.lab.checks.check import Check
+from rtx.tasks import subwords
 
 BEGIN, END = 0, 1
 Step = Callable[[int, int], tuple[Tensor, int]]
 
 
 def _scores() -> list[tuple[Tensor, Tensor]]:
+    """Scores around 0 and around -60, below what may be taken for minus infinity."""
     draw = torch.Generator().manual_seed(0)
     lengths = [torch.tensor([5, 3]), torch.tensor([2, 5, 4])]
-    return [(2 * torch.randn(len(n), 4, 5, generator=draw), n) for n in lengths]
+    sizes = ((2, 4, 5, 0), (3, 3, 6, -60))  # of the second batch, every source is shorter than the table is wide
+    scores = [2 * torch.randn(B, T, S, generator=draw) + low for B, T, S, low in sizes]
+    return list(zip(scores, lengths, strict=True))
 
 
 def _real(scores: Tensor, lengths: Tensor) -> Tensor:
@@ -38,6 +42,9 @@ source_weights = Check(
         ),
         "masked after the softmax: what is left does not sum to 1": lambda e, n: e.softmax(-1) * _real(e, n),
         "masked with 0 before the softmax: exp(0) is 1, not 0": lambda e, n: e.masked_fill(~_real(e, n), 0).softmax(-1),
+        "off by one: the place behind the last one is padding, too; places are counted from 0": lambda e, n: (
+            e.masked_fill(~_real(e, n + 1), -torch.inf).softmax(-1)
+        ),
     },
     praise="each target position spreads 1 over the real source positions, and nothing over the padding",
 )
@@ -60,14 +67,16 @@ def _searches() -> list[tuple[Step, list[int], int]]:
 
 def _greedy(step: Step, reference: list[int], longest: int, bug: str = "") -> list[int]:
     """Greedy search, or one with a bug."""
-    written: list[int] = []
-    last, state = BEGIN, 0
+    written: list[int] = [BEGIN] if bug == "first" else []
+    last, state = subwords.BEGIN if bug == "names" else BEGIN, 0
+    end = subwords.END if bug in ("name", "names") else END  # notebook 14 has them at hand: its sub-words count padding
+    longest = {"longest": 99, "reference": len(reference)}.get(bug, longest)
     for place in range(longest):
         logits, after = step(last, state)
         state = state if bug == "state" else after
         token = int(logits.argmin() if bug == "least" else logits.argmax())
         written.append(token)
-        if token == END and bug != "end":
+        if token == end and bug != "end":
             return written[:-1] if bug == "dropped" else written
         last = BEGIN if bug == "begin" else reference[min(place, len(reference) - 1)] if bug == "teacher" else token
     return written
@@ -83,6 +92,11 @@ greedy_translation = Check(
         "the begin token is fed at every step: feed what was written last": partial(_greedy, bug="begin"),
         "the state is not carried on: each step begins anew": partial(_greedy, bug="state"),
         "it writes on behind the end token": partial(_greedy, bug="end"),
+        "it writes more than `longest` tokens where no end token comes": partial(_greedy, bug="longest"),
+        "it stops at the reference's length, which nobody knows when translating": partial(_greedy, bug="reference"),
+        "the begin token is fed, not written": partial(_greedy, bug="first"),
+        "the end token is 1 here; `END` is the number of it among the sub-words": partial(_greedy, bug="name"),
+        "begin and end are 0 and 1 here; `BEGIN` and `END` are numbers of sub-words": partial(_greedy, bug="names"),
         "the end token is missing from what was written": partial(_greedy, bug="dropped"),
         "the unlikeliest token is taken": partial(_greedy, bug="least"),
         "it returns the reference": lambda step, reference, longest: reference,

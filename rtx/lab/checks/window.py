@@ -17,7 +17,8 @@ def _cut(x: Tensor, window: int, before: int, after: int = 0) -> Tensor:
 
 def _sequences() -> list[tuple[Tensor, int]]:
     draw = torch.Generator().manual_seed(0)
-    return [(torch.randn(2, 6, 3, generator=draw), 4), (torch.randn(1, 5, 2, generator=draw), 5)]
+    # with M = 1 nothing stands before the sequence, and a slice [:-0] is empty
+    return [(torch.randn(B, T, D, generator=draw), M) for B, T, D, M in ((2, 6, 3, 4), (1, 5, 2, 5), (2, 4, 3, 1))]
 
 
 windows = Check(
@@ -33,6 +34,12 @@ windows = Check(
         ),
         "off by one: your windows end at t - 1, the present position is missing": (
             lambda x, M: _cut(x[:, :-1], M, before=M)
+        ),
+        "rolled: the first windows hold the sequence's end, so they read the future": (
+            lambda x, M: torch.stack([x.roll(M - 1 - j, 1) for j in range(M)], 2)
+        ),
+        "before the sequence stand zero vectors; yours repeats its first position": (
+            lambda x, M: _cut(torch.cat([x[:, :1]] * (M - 1) + [x], 1), M, before=0)
         ),
         "off by one: your windows hold M + 1 positions": (lambda x, M: _cut(x, M + 1, before=M)),
         "reversed order: a window starts with its oldest position and ends with x_t": (
