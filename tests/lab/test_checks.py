@@ -309,3 +309,25 @@ def spreads(a: list[float], b: list[float]) -> float:
 )
 def test_an_answer_that_is_right_by_chance_does_not_pass(name: str, answer: Callable[..., Any]) -> None:
     assert CHECKS[name](answer).passed is False
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "message"),
+    [
+        ("is_causal", lambda moved: bool((moved[:-1, -1] == 0).all()), "on case 6 expected False, got True"),
+        ("notices_order", lambda model, x: True, "on the first case expected False, got True"),
+        (
+            "notices_order",
+            lambda model, x: not torch.allclose(model(x)[:, -1], model(x[:, [1, 0, 2, 3]])[:, -1], atol=1e-5),
+            "positions were lost: behind the two that change places all others stay",
+        ),
+        (
+            "notices_order",
+            lambda model, x: not torch.allclose(model(x)[:, -1], model(x[..., [1, 0, *range(2, 8)]])[:, -1], atol=1e-5),
+            "sequences or numbers changed places: positions are counted by the second axis",
+        ),
+        ("cache_bytes", lambda T, L, D: 2 * L * T * D * 2, "this is half of it: keys and values, and 4 bytes"),
+    ],
+)
+def test_a_bug_is_not_taken_for_another(name: str, answer: Callable[..., Any], message: str) -> None:
+    assert CHECKS[name](answer).message.startswith(message)

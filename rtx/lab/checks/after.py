@@ -13,7 +13,7 @@ from rtx.lab.checks.check import Check
 
 def _steps() -> list[tuple[Tensor, ...]]:
     draw = torch.Generator().manual_seed(0)
-    return [tuple(torch.rand(4, generator=draw) for _ in range(4)) for _ in range(2)]
+    return [tuple(torch.rand(size, generator=draw) for _ in range(4)) for size in (4, 7)]
 
 
 compose_steps = Check(
@@ -39,6 +39,13 @@ half_life = Check(
         "this is 1 / (1 - a), the time to fall to a share of about 1/e": lambda a: 1 / (1 - a),
         "this is 1 / -log a, the time to fall to 1/e, not to a half": lambda a: -1 / math.log(a),
         "the sign: both logarithms are negative": lambda a: -math.log(0.5) / math.log(a),
+        "rounded up: a half-life need not be a whole number of steps": (
+            lambda a: math.ceil(math.log(0.5) / math.log(a))
+        ),
+        "rounded down: a half-life need not be a whole number of steps": (
+            lambda a: math.floor(math.log(0.5) / math.log(a))
+        ),
+        "upside down: log(½) stands above the line": lambda a: math.log(a) / math.log(0.5),
         "half of the decay is not the decay to a half": lambda a: 0.5 / (1 - a),
     },
     praise="a to the power of this is a half",
@@ -48,8 +55,9 @@ cache_bytes = Check(
     cases=lambda: [(100, 2, 64), (8192, 12, 768), (1, 1, 8)],
     solution=lambda T, L, D: 2 * L * T * D * 4,
     bugs={
-        "keys and values: two numbers for each": lambda T, L, D: L * T * D * 4,
+        "this is half of it: keys and values, and 4 bytes for a number of 32 bits": lambda T, L, D: L * T * D * 4,
         "a float32 has 4 bytes": lambda T, L, D: 2 * L * T * D,
+        "these are bits: a byte has 8": lambda T, L, D: 2 * L * T * D * 32,
         "each layer has a cache of its own": lambda T, L, D: 2 * T * D * 4,
         "the weights of all pairs are not kept, only keys and values": lambda T, L, D: 2 * L * T * T * 4,
     },

@@ -69,10 +69,34 @@ def _sum(x: Tensor) -> Tensor:
     return torch.stack([reduce(torch.add, x[:, : t + 1].flip(1).unbind(1)) for t in range(x.shape[1])], 1)
 
 
+def _count(x: Tensor) -> Tensor:
+    """How many positions each output sees, whatever stands there."""
+    return torch.ones_like(x).cumsum(1)
+
+
+def _largest(x: Tensor) -> Tensor:
+    return x.cummax(1).values
+
+
+def _doubled(x: Tensor) -> Tensor:
+    """The second position stands in both of the first two places."""
+    return torch.cat([x[:, 1:2], x[:, 1:]], 1)
+
+
 def _order_cases() -> list[tuple[Function, Tensor]]:
+    """Models, and inputs of which some tell a wrong swap from a wrong comparison."""
     draw = torch.Generator().manual_seed(0)
     x = torch.randn(4, 9, 8, generator=draw)
-    return [(_sum, x), (_recurrent, x), (torch.tanh, x)]
+    alike = torch.randn(1, 7, 1, generator=draw).repeat(4, 1, 8)  # to swap sequences or numbers changes nothing
+    return [
+        (_sum, x),
+        (_recurrent, x),
+        (torch.tanh, x),
+        (torch.tanh, alike),
+        (_count, x),
+        (_largest, x),
+        (torch.zeros_like, x),
+    ]
 
 
 notices_order = Check(
@@ -90,6 +114,15 @@ notices_order = Check(
         ),
         "rounding is no order: sums in another order differ in their last digits; use torch.allclose": (
             lambda model, x: not torch.equal(model(x)[:, -1], model(_swapped(x))[:, -1])
+        ),
+        "positions were lost: behind the two that change places all others stay": (
+            lambda model, x: _moved(model(x)[:, -1], model(_swapped(x)[:, :4])[:, -1])
+        ),
+        "the first position was overwritten before it was copied: both places hold the second one": (
+            lambda model, x: _moved(model(x)[:, -1], model(_doubled(x))[:, -1])
+        ),
+        "sequences or numbers changed places: positions are counted by the second axis": (
+            lambda model, x: _moved(model(x)[:, -1], model(x[[1, 0, *range(2, len(x))]])[:, -1])
         ),
         "nothing was swapped": lambda model, x: _moved(model(x)[:, -1], model(x)[:, -1]),
     },

@@ -30,7 +30,8 @@ in_degree = Check(
 
 def _scores() -> list[tuple[Tensor, Tensor]]:
     draw = torch.Generator().manual_seed(0)
-    return [(torch.randn(2, 5, k, generator=draw), torch.randn(2, 5, k, 4, generator=draw)) for k in (3, 5)]
+    sizes = ((2, 5, 3, 4), (3, 4, 5, 2))
+    return [(torch.randn(B, T, C, generator=draw), torch.randn(B, T, C, H, generator=draw)) for B, T, C, H in sizes]
 
 
 join_channels = Check(
@@ -40,6 +41,12 @@ join_channels = Check(
         "the softmax runs over time: a step would see scores of later ones": lambda e, h: (
             e.softmax(1)[..., None] * h
         ).sum(2),
+        "the softmax runs over the batch: one sequence has nothing to do with another": lambda e, h: (
+            e.softmax(0)[..., None] * h
+        ).sum(2),
+        "averaged where it should be summed: the weights sum to 1 already": lambda e, h: (
+            e.softmax(-1)[..., None] * h
+        ).mean(2),
         "this is the plain mean of the channels: the scores are not used": lambda e, h: h.mean(2),
         "the weights do not sum to 1: divide by the sum of the exponentials": lambda e, h: (e.exp()[..., None] * h).sum(
             2

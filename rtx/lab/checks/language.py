@@ -51,14 +51,23 @@ bits_per_character = Check(
 
 
 def _texts() -> list[tuple[Tensor, Tensor, int]]:
+    """Of V symbols, the training text lacks one."""
     draw = torch.Generator().manual_seed(0)
-    return [(torch.randint(3, (40,), generator=draw), torch.randint(4, (15,), generator=draw), 4) for _ in range(2)]
+    sizes = ((40, 15, 4), (60, 25, 6))
+    return [
+        (torch.randint(V - 1, (n,), generator=draw), torch.randint(V, (m,), generator=draw), V) for n, m, V in sizes
+    ]
 
 
 def _counts(text: Tensor, V: int) -> Tensor:
     pairs = torch.zeros(V, V, dtype=torch.double)
     pairs.index_put_((text[:-1], text[1:]), torch.ones(len(text) - 1, dtype=torch.double), accumulate=True)
     return pairs
+
+
+def _counted_once(text: Tensor, V: int) -> Tensor:
+    """As `counts[a, b] += 1` does with tensors a and b."""
+    return (_counts(text, V) > 0).double()
 
 
 def _bits(p: Tensor, test: Tensor) -> Tensor:
@@ -75,6 +84,18 @@ bigram_bits = Check(
     bugs={
         "nothing is added to the counts: a pair that was never seen costs infinitely many bits": (
             lambda train, test, V: _bits(_rows(_counts(train, V)), test)
+        ),
+        "a pair is counted once, however often it comes: `counts[a, b] += 1` does that; try bincount": (
+            lambda train, test, V: _bits(_rows(_counted_once(train, V) + 1), test)
+        ),
+        "one is added to all V counts of a row, so its sum grows by V": (
+            lambda train, test, V: _bits((_counts(train, V) + 1) / (_counts(train, V).sum(1, keepdim=True) + 1), test)
+        ),
+        "the table is read the wrong way round: p[this, next], as counts[this, next]": (
+            lambda train, test, V: _bits(_rows(_counts(train, V) + 1).T, test)
+        ),
+        "the table says what stands before, not what comes next: counts[this, next]": (
+            lambda train, test, V: _bits(_rows(_counts(train, V).T + 1), test)
         ),
         "counted on the text that is scored: that is looking at the answers": (
             lambda train, test, V: _bits(_rows(_counts(test, V) + 1), test)
@@ -116,6 +137,10 @@ def _kept(p: Tensor, reach: float, before: bool = True, order: bool = True, desc
     return torch.zeros(len(p), dtype=torch.bool).scatter(0, tokens, sums < reach - 1e-6)
 
 
+def _in_sorted_order(p: Tensor, reach: float) -> Tensor:
+    return _kept(p, reach)[p.argsort(descending=True)]
+
+
 nucleus = Check(
     cases=_distributions,
     solution=_kept,
@@ -126,6 +151,9 @@ nucleus = Check(
         "a threshold for single probabilities: it is their sum that has to reach the share": lambda p, reach: (
             p >= reach
         ),
+        "in the order of `sort`: each token's place in the mask is the one that it has in p": _in_sorted_order,
+        "these are probabilities: a mask says which are kept, True or False": lambda p, reach: p * _kept(p, reach),
+        "the mask is inverted: True is for what is kept": lambda p, reach: ~_kept(p, reach),
         "not sorted: the nucleus takes the likeliest first": lambda p, reach: _kept(p, reach, order=False),
         "the unlikeliest first: sort in descending order": lambda p, reach: _kept(p, reach, descending=False),
     },

@@ -25,7 +25,8 @@ xl_reach = Check(
 def _memories() -> list[tuple[Tensor, Tensor, int]]:
     draw = torch.Generator().manual_seed(0)
     memory, segment = (torch.randn(n, 3, generator=draw) for n in (4, 3))
-    return [(memory, segment, M) for M in (4, 2, 7, 9, 0)]
+    first = torch.zeros(0, 5), torch.randn(3, 5, generator=draw)  # before it, there is no memory
+    return [*((memory, segment, M) for M in (4, 2, 7, 9, 0)), (*first, 2), (*first, 4)]
 
 
 def _last(both: Tensor, M: int) -> Tensor:
@@ -39,6 +40,9 @@ next_memory = Check(
         "a slice [-0:] is everything, and should be nothing where M = 0": lambda memory, segment, M: torch.cat(
             [memory, segment]
         )[-M:],
+        "a negative start counts from the end: where M is more than there is, keep all": (
+            lambda memory, segment, M: torch.cat([memory, segment])[len(memory) + len(segment) - M :]
+        ),
         "you keep the oldest: the newest are worth more": lambda memory, segment, M: torch.cat([memory, segment])[:M],
         "with M larger than the segment, the end of the old memory stays": lambda memory, segment, M: _last(segment, M),
         "the memory grows without end: keep M positions": lambda memory, segment, M: torch.cat([memory, segment]),

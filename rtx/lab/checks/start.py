@@ -7,12 +7,16 @@ from rtx.lab.checks.check import Check
 
 
 def _tables() -> list[tuple[Tensor]]:
-    """Two causal tables, then all to all, one step ahead, one output that looks far ahead, one that does so faintly."""
+    """Two causal tables, then all to all, one step ahead, one output that looks far ahead, one that does so faintly.
+
+    In the last, of another size, neither the first row nor the last column tells.
+    """
     past = torch.rand(6, 6, generator=torch.Generator().manual_seed(0)).tril() + torch.eye(6)
     ahead = torch.eye(6).roll(1, 1).triu(1)  # the place right of the diagonal
     far, faint = past.clone(), past.clone()
-    far[2, 5], faint[0, 3] = 1, 1e-4
-    return [(past,), (torch.eye(6),), (past + past.T,), (past + ahead,), (far,), (faint,)]
+    inside = torch.ones(5, 5).tril()
+    far[2, 5], faint[0, 3], inside[1, 3] = 1, 1e-4, 1
+    return [(past,), (torch.eye(6),), (past + past.T,), (past + ahead,), (far,), (faint,), (inside,)]
 
 
 def _empty(part: Tensor) -> bool:
