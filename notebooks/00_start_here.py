@@ -237,8 +237,8 @@ explore.reach()
 # ## 5. An exercise
 #
 # An exercise is a cell with a stub. The check below it says "not attempted yet" until you write something; it
-# names the likely bug if you are wrong. Nothing after an exercise depends on it, so Run All works before you have
-# solved any.
+# names the likely bug if you are wrong. What a function is given belongs to its caller: work on a copy, do not change
+# it. Nothing after an exercise depends on it, so Run All works before you have solved any.
 #
 # **Exercise** (easy, 5 minutes). Write `is_causal(moved)`: from a reach table $(T, T)$, rows outputs and columns
 # inputs, tell whether no output sees the future. Return `True` or `False`.

@@ -134,7 +134,7 @@ for name in ("digits", "chorales", "add"):
 # | words | cross-entropy | perplexity | less |
 # | add, multiply | squared error | share with an error below 0.04 | more |
 #
-# **Exercise 2** (easy, 3 minutes). From nats to all three: return `torch.tensor([nats, bits, perplexity])`.
+# **Exercise 2** (easy, 3 minutes). From `nats`, a float, to all three: return `torch.tensor([nats, bits, perplexity])`.
 
 # %%
 import math

@@ -354,7 +354,8 @@ HTML(table.to_html(table.rows(recipe.load_recipe("ptb-word"), Path("../results")
 # likeliest tokens. The **nucleus** keeps the fewest likeliest that together reach a share p: many where anything may come,
 # few where one thing must.
 #
-# **Exercise 3** (medium, 10 minutes). Which tokens are in the nucleus? Probabilities (V,) in, a mask (V,) out.
+# **Exercise 3** (medium, 10 minutes). Which tokens are in the nucleus? Probabilities (V,) in, a mask (V,) out, True for those
+# that are in.
 
 # %%
 def nucleus(p, share):

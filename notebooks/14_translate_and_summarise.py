@@ -182,7 +182,8 @@ print("each row sums to one:", bool(torch.allclose(weights.sum(1), torch.ones(le
 # At test time there is no true prefix. **Free running** feeds back what the model wrote, right or wrong.
 #
 # **Exercise 2** (medium, 15 minutes). `step(token, state)` gives the logits of the next token and the next state. Write until
-# the end token or `longest` tokens. The reference is there for comparing only.
+# the end token or `longest` tokens. The reference is there for comparing only. The models that the check brings have five
+# tokens: 0 begins and 1 ends, not `BEGIN` and `END` of our sub-words.
 
 # %%
 def greedy_translation(step, reference, longest):

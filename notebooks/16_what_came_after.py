@@ -187,7 +187,8 @@ for width in (8, 512):
 # What does a linear recurrence remember? If the gate stays at $r$, a number is left with $a^{c r l}$ after $l$ steps. At the start $a^c$ is
 # drawn between 0.9 and 0.999.
 #
-# **Exercise 2** (easy, 5 minutes). After how many steps is half of it left? Give the half-life of a factor `a` a step.
+# **Exercise 2** (easy, 5 minutes). After how many steps is half of it left? Give the half-life of a factor `a` a step, a float,
+# without rounding.
 
 # %%
 def half_life(a):
