@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from rtx.lab.counted import counted
 from rtx.nn.mode import evaluating
 
 
@@ -26,15 +27,16 @@ class XRay(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """The same in one sentence."""
+        """The same in one sentence, with positions counted from 1, as in the pictures."""
         T = len(self.reach)
         if self.leaks:
             t, s = max(self.leaks, key=lambda pair: self.reach[pair].item())
-            seen = f"Sees the future in {len(self.leaks)} places: output {t} depends on input {s}, most of all"
+            places = counted(len(self.leaks), "place")
+            seen = f"Sees the future in {places}: output {t + 1} depends on input {s + 1}, most of all"
         else:
             seen = "Causal: no output depends on a later input"
-        back = f"an output looks back over {self.span} of {T} positions, 95 % of it within the last {self.window}"
-        return f"{seen}; {back}."
+        back = f"an output looks back over {self.span} of {counted(T, 'position')}"
+        return f"{seen}; {back}, 95 % of it within the last {self.window}."
 
 
 def xray(module: nn.Module, x: Float[Tensor, "1 T D"]) -> XRay:

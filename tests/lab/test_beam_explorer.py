@@ -5,8 +5,9 @@ import torch
 from torch import nn
 
 from rtx.lab import explore
-from rtx.lab.beam_tree import places, search
+from rtx.lab.beam_tree import BeamTree, places, search
 from rtx.lab.explore import Explorer
+from rtx.lab.explore.beam import _sentence as sentence
 from rtx.lab.explore.words import Words
 from rtx.lab.plots import new_figure
 from rtx.models import EncoderDecoder, rnnsearch
@@ -152,3 +153,9 @@ def test_words_are_as_wide_as_text_and_stand_on_the_middle_of_their_place() -> N
     outline = words.get_transform().transform_path(words.get_paths()[0]).get_extents()
     assert outline.width == pytest.approx(text.get_window_extent().width, rel=0.08)
     assert outline.x0 + outline.x1 == pytest.approx(0, abs=0.1 * outline.width) and outline.y0 > 0
+
+
+def test_a_single_prefix_is_told_as_one_and_a_sure_score_has_no_sign() -> None:
+    tree = BeamTree({(): 0.0, (5,): -0.001}, [(5, END)], [-0.001])
+    assert sentence(tree, 0, TASK.texts[1]).startswith("1 prefix was extended. 1. “")
+    assert " (0.00). " in sentence(tree, 0, TASK.texts[1])

@@ -48,6 +48,7 @@ def test_bars_are_as_long_as_the_counts() -> None:
 def test_the_sentence_names_shares_and_memory() -> None:
     text = explore.cost(784, 32, 7).text
     assert text.endswith("The weights of one head, written out, take 2.5 MB.")
+    assert explore.cost(50, 32, 7).text.endswith("take 10 kB.")  # not 0.0 MB
     counts = [multiply_adds(784, 32, 7, way) for way in WAYS]
     assert text.startswith(f"{sum(counts[1].values()) / sum(counts[0].values()):.0%} of the published products")
 

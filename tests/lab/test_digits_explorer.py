@@ -108,3 +108,19 @@ def test_permuted_pixels_stand_where_they_belong() -> None:
 def test_bad_input_is_named(models: nn.Module, examples: list[Example], order: list[int], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         explore.digits(models, examples, order)
+
+
+def test_one_pixel_and_an_eight_are_told_as_one_says_them() -> None:
+    x = torch.zeros(16, 1)
+    x[:9] = 1  # one more at each step: 8 at the eighth
+    eight, one = (Example(x, torch.tensor(label)) for label in (8, 1))
+    assert "it believes in an 8 (94%); it is an 8 (94%)." in explore.digits(FirstPixels(), [eight]).set(read=8)
+    only = torch.zeros(16, 1)
+    only[0] = 1
+    assert explore.digits(FirstPixels(), [Example(only, torch.tensor(1))]).text.endswith("for good after 1 pixel.")
+    assert "it is a 1" in explore.digits(FirstPixels(), [one]).text
+
+
+def test_a_slider_of_a_single_example_is_disabled() -> None:
+    example = explore.digits(FirstPixels(), [EXAMPLES[0]]).controls["example"]
+    assert example.disabled and example.min < example.max and example.value == 0

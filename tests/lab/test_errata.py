@@ -29,7 +29,7 @@ def test_the_gradient_is_at_the_limit_only_if_it_is_clipped_after_backward():
 
 def test_pads_move_the_first_states_of_a_window_of_five_and_no_others():
     bars = list(padding().bars.values())
-    assert min(bars[:4]) > 0.1 and max(bars[4:]) < 1e-3
+    assert min(bars[:4]) > 0.1 and bars[4:] == [0.0] * 4  # what rounding leaves is shown as nothing
 
 
 def test_the_bound_fails_at_a_distance_of_two():

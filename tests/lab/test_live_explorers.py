@@ -1,5 +1,7 @@
 """The toy solver and the race train beside the notebook, follow their controls, and can be paused."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 from waiting import until
@@ -8,7 +10,9 @@ from rtx import build
 from rtx.lab import explore
 from rtx.lab.background import Background
 from rtx.lab.contest import EQUAL, PROBE, Contest, count, matched
+from rtx.lab.explore.race import _sentence as race_sentence
 from rtx.lab.explore.toy import ToyRun
+from rtx.lab.explore.toy import _sentence as toy_sentence
 from rtx.tasks import task_by_name
 from rtx.tasks.costs import multiply_adds
 from rtx.tasks.loader import loader
@@ -168,6 +172,18 @@ def test_the_races_axis_reaches_as_far_as_its_lines() -> None:
     ax = explorer.figure.axes[0]
     furthest = max(line.get_xdata()[-1] for line in ax.lines[:2])
     assert furthest > 0.05 and ax.get_xlim()[1] == furthest  # the last update goes beyond the budget
+
+
+def test_many_updates_are_written_out() -> None:
+    contest = finished(Contest(DIGITS, SMALL, "parameters", updates=4, seeds=1, turns=2))
+    racer = contest.racers["gru"][0]
+    racer.spent, racer.scores = [0, 2000, 4000], [10.0, 55.0, 60.0]
+    assert "parameters) at 2,000" in race_sentence(contest, "parameters", 50.0, DIGITS)  # not 2e+03
+
+
+def test_one_unsolved_sequence_is_not_rounded_away() -> None:
+    run = SimpleNamespace(solved=[0.998], shares=[torch.ones(50)], marked=torch.arange(50) < 2)
+    assert "99.8% of 500 test sequences are solved" in toy_sentence(run)  # type: ignore[arg-type]
 
 
 def test_lower_is_better_where_the_task_says_so() -> None:

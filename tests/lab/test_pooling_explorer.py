@@ -29,7 +29,7 @@ def test_the_sentence_is_of_the_chosen_example(explorer: Explorer, model: FeedFo
     text = explorer.set(example=example)
     marked = inputs[:, 1] == 1
     values = " and ".join(f"{value:.2f}" for value in inputs[marked, 0])
-    assert text.startswith(f"Marked are {values}: the answer is {model(inputs[None]).item():.2f}, ")
+    assert text.startswith(f"Marked are {values}: the answer is {model(inputs[None]).item():z.2f}, ")
     assert f"it should be {target.item():.2f}." in text
     assert f"{model.weights(inputs[None])[0, marked].sum():.0%} of the attention" in text
     assert text.endswith(f"would be {2 / len(inputs):.0%}.")
@@ -66,3 +66,11 @@ def test_other_tasks_are_refused(model: FeedForwardAttention) -> None:
         explore.pooling(model, task_by_name("temporal-order").split("test")[:2])
     with pytest.raises(ValueError, match="examples: expected sequences"):
         explore.pooling(model, [])
+
+
+def test_an_answer_that_is_rounded_to_zero_has_no_sign() -> None:
+    model = FeedForwardAttention(leak="coded")
+    with torch.no_grad():
+        model.output.weight.zero_()
+        model.output.bias.fill_(-1e-2)
+    assert "the answer is 0.00, it" in explore.pooling(model, EXAMPLES).text

@@ -129,3 +129,8 @@ def test_random_numbers_of_the_caller_stay_as_they_are(explorer: Explorer) -> No
 def test_bad_input_is_named(mine: nn.Module | None, x: Tensor | None, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         explore.reach(mine, x)
+
+
+def test_one_step_and_one_input_are_told_as_one() -> None:
+    assert "those more than 1 step back" in explore.reach(nn.Identity(), torch.randn(1, 2, 4)).text
+    assert "moved by 1 of 1 input:" in explore.reach(nn.Identity(), torch.randn(1, 1, 4)).text

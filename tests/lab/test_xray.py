@@ -133,3 +133,10 @@ def test_recurrent_networks_are_looked_through_without_cudnn_which_has_no_backwa
 def test_what_cannot_be_looked_through_is_named(module, x, message):
     with pytest.raises(ValueError, match=message):
         xray(module, x)
+
+
+def test_the_verdict_counts_from_one_as_pictures_do():
+    mask = causal_mask(6)
+    mask[2, 4] = True
+    told = xray(Sees(mask), torch.randn(1, 6, 4)).verdict
+    assert told.startswith("Sees the future in 1 place: output 3 depends on input 5, most of all; ")

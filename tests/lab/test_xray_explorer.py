@@ -62,6 +62,12 @@ def test_one_position_is_told_as_one() -> None:
     assert explore.xray(nn.Linear(D, D), X).text.endswith("an output looks back over 1 position at most.")
 
 
+def test_one_leaking_pair_is_told_as_one_and_a_part_keeps_its_name() -> None:
+    explorer = explore.xray(_Turned(nn.Conv1d(D, D, 3, padding=1)), X[:, :2])
+    assert explorer.text.startswith("The whole module. 1 pair sees the future: output 1 depends on input 2, ")
+    assert explorer.set(part="part").startswith("part. 1 pair sees the future: ")
+
+
 def test_the_attention_without_its_mask_is_found() -> None:
     explorer = explore.xray(Mixed(masked=False), X)
     assert explorer.text.startswith(f"The whole module. {T * (T - 1) // 2} pairs see the future: output ")

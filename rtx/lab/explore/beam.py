@@ -89,10 +89,12 @@ def _word(text: Text, token: int) -> str:
 
 def _sentence(tree: BeamTree, place: int, writer: Text) -> str:
     ranked = "; ".join(
-        f"{i}. “{writer.decode(list(prefix))}” ({score:.2f})"
+        f"{i}. “{writer.decode(list(prefix))}” ({score:z.2f})"
         for i, (prefix, score) in enumerate(zip(tree.found, tree.scores, strict=True), 1)
     )
-    return f"{len(tree.live) - 1} prefixes were extended. {ranked}. On the right: where hypothesis {place + 1} looked."
+    extended = len(tree.live) - 1
+    begun = "1 prefix was extended" if extended == 1 else f"{extended} prefixes were extended"
+    return f"{begun}. {ranked}. On the right: where hypothesis {place + 1} looked."
 
 
 def _branch(step: int, start: float, end: float) -> list[tuple[float, float]]:
@@ -118,7 +120,7 @@ class _Picture:
         self.tree.spines["left"].set_visible(False)
         self.image = self.looks.imshow(np.zeros((1, len(source))), aspect="auto", vmin=0, vmax=1, cmap="Blues")
         self.looks.set_xticks(range(len(source)), source, rotation=90, fontsize=8)
-        self.looks.set(title="where it looked in the source")
+        self.looks.set(title="where it looked: white 0, dark 1")
         freeze(self.figure)
 
     def show_tree(self, tree: BeamTree, chosen: tuple[int, ...], writer: Text) -> None:

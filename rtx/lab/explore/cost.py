@@ -76,8 +76,9 @@ def multiply_adds(length: int, width: int, window: int, way: str) -> dict[str, i
 def _sentence(counts: list[dict[str, int]], length: int) -> str:
     all_of_it, needed = (sum(count.values()) for count in counts)
     share = 100 * counts[1]["LocalRNN"] / needed
-    megabytes = length * length * 4 / 1e6
+    size = length * length * 4
+    written = f"{size / 1e6:,.1f} MB" if size >= 1e5 else f"{size / 1e3:.0f} kB"
     return (
         f"{needed / all_of_it:.0%} of the published products are needed; LocalRNN has {share:.0f} % of those. "
-        f"The weights of one head, written out, take {megabytes:,.1f} MB."
+        f"The weights of one head, written out, take {written}."
     )

@@ -14,6 +14,7 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 from torch import Tensor, nn
 
+from rtx.lab.counted import counted
 from rtx.lab.explore.explorer import Explorer
 from rtx.lab.plots import COLOURS, freeze
 from rtx.nn.mode import evaluating
@@ -107,12 +108,18 @@ def _sentence(p: Float[Tensor, "S 10"], place: int, stops: Sequence[int], label:
     wrong = (p.argmax(1) != label).nonzero()
     since = stops[int(wrong[-1]) + 1] if len(wrong) and int(wrong[-1]) + 1 < len(stops) else stops[0]
     settled = (
-        f"The right class leads for good after {since} pixels" if int(p[-1].argmax()) == label else "It ends wrong"
+        f"The right class leads for good after {counted(since, 'pixel')}"
+        if int(p[-1].argmax()) == label
+        else "It ends wrong"
     )
     return (
-        f"After {stops[place]} of {stops[-1]} pixels it believes in a {best} ({p[place, best]:.0%}); it is a {label} "
-        f"({p[place, label]:.0%}). {settled}."
+        f"After {stops[place]} of {stops[-1]} pixels it believes in {_a(best)} ({p[place, best]:.0%}); it is "
+        f"{_a(label)} ({p[place, label]:.0%}). {settled}."
     )
+
+
+def _a(digit: int) -> str:
+    return f"an {digit}" if digit == 8 else f"a {digit}"
 
 
 class _Picture:

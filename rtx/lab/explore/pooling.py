@@ -51,8 +51,8 @@ def pooling(model: FeedForwardAttention, examples: Sequence[Example]) -> Explore
 def _sentence(values: torch.Tensor, answer: float, target: float, share: float, steps: int) -> str:
     first, second = values.tolist()
     return (
-        f"Marked are {first:.2f} and {second:.2f}: the answer is {answer:.2f}, it should be {target:.2f}. The two have "
-        f"{share:.0%} of the attention; an even share would be {2 / steps:.0%}."
+        f"Marked are {first:z.2f} and {second:z.2f}: the answer is {answer:z.2f}, it should be {target:z.2f}. The two "
+        f"have {share:.0%} of the attention; an even share would be {2 / steps:.0%}."
     )
 
 

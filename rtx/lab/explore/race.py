@@ -77,7 +77,7 @@ def _sentence(contest: Contest | None, equal: str, target: float, task: Task) ->
     parts = []
     for name in contest.racers:
         spent = contest.spent_to(name, target)
-        when = "not yet" if spent is None else f"at {spent:.3g}"
+        when = "not yet" if spent is None else f"at {spent:,.0f}" if spent >= 1000 else f"at {spent:.3g}"
         parts.append(f"{name} ({contest.parameters[name]:,} parameters) {when}")
     return f"{task.metric} {target:g}, in {EQUAL[equal]}: {'; '.join(parts)}."
 

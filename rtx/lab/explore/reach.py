@@ -15,6 +15,7 @@ from matplotlib.image import AxesImage
 from matplotlib.ticker import MaxNLocator
 from torch import Tensor, nn
 
+from rtx.lab.counted import counted
 from rtx.lab.explore.explorer import Explorer
 from rtx.lab.plots import freeze, new_figure, reach_map
 from rtx.models import RNN, RTransformer, Transformer
@@ -123,7 +124,7 @@ def share_map(ax: Axes, moved: Float[Tensor, "T T"]) -> AxesImage:
     figure = ax.get_figure()
     assert figure is not None
     bar = figure.colorbar(image, ax=ax, label="share of what moves the output")
-    bar.set_ticks([1e-4, 1e-3, 1e-2, 1e-1, 1], labels=["0.01 %", "0.1 %", "1 %", "10 %", "100 %"])
+    bar.set_ticks([1e-4, 1e-3, 1e-2, 1e-1, 1], labels=["≤ 0.01 %", "0.1 %", "1 %", "10 %", "100 %"])
     bar.minorticks_off()
     ax.xaxis.set_major_locator(MaxNLocator(8, integer=True))  # no position 2.5
     ax.yaxis.set_major_locator(MaxNLocator(8, integer=True))
@@ -142,10 +143,9 @@ def sentence(moved: Float[Tensor, "T T"]) -> str:
     T = len(moved)
     far = T // 2  # "far" is more than half a sequence back
     last = 100 * shares(moved)[-1]
-    inputs = f"Output {T} is moved by {int((last > 0).sum())} of {T} inputs"
-    parts = (
-        f"its own makes up {last[-1]:.1f} % of it, those more than {far} steps back {last[: T - 1 - far].sum():.1f} %"
-    )
+    inputs = f"Output {T} is moved by {int((last > 0).sum())} of {counted(T, 'input')}"
+    own, back = f"{last[-1]:.1f} %", f"{last[: T - 1 - far].sum():.1f} %"
+    parts = f"its own makes up {own} of it, those more than {counted(far, 'step')} back {back}"
     seen = "No output sees the future" if bool((moved.triu(1) == 0).all()) else "Some outputs see the future"
     return f"{inputs}: {parts}. {seen}."
 

@@ -108,7 +108,7 @@ def _sentence(run: ToyRun | None) -> str:
     found, steps = list(run.solved), len(run.marked)
     both = float(run.shares[len(found) - 1][run.marked].sum()) / steps
     return (
-        f"After {(len(found) - 1) * EVERY} updates of {BATCH} sequences {found[-1]:.0%} of {TEST} test sequences are "
+        f"After {(len(found) - 1) * EVERY} updates of {BATCH} sequences {found[-1]:.1%} of {TEST} test sequences are "
         f"solved. The two marked steps of the one on the right have {both:.1%} of the attention; even would be "
         f"{2 / steps:.1%}."
     )

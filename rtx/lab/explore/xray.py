@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from torch import Tensor, nn
 
+from rtx.lab.counted import counted
 from rtx.lab.explore.explorer import Explorer
 from rtx.lab.explore.reach import one_sequence, share_map, shares, show_shares
 from rtx.lab.jacobian import XRay
@@ -157,22 +158,25 @@ def _sentence(part: str, seen: XRay, sources: list[str], left_out: int) -> str:
     if not sources:
         source = ""
     elif left_out:
-        source = f" {left_out} parts, inner or wide ones, were not looked at; of the others these leak, without a part "
-        source += f"that does: {', '.join(sources)}. Give one of them to an X-ray of its own."
+        unseen = "1 part, an inner or wide one, was" if left_out == 1 else f"{left_out} parts, inner or wide ones, were"
+        source = f" {unseen} not looked at; of the others these leak, without a part that does: {', '.join(sources)}. "
+        source += "Give one of them to an X-ray of its own."
     elif sources == [WHOLE]:
         source = " None of its parts leaks by itself: the leak is in how they are put together."
     else:
         source = f" What leaks, without a part of its own that does: {', '.join(sources)}."
-    return f"{part[0].upper()}{part[1:]}. {told(seen)}{source}"
+    name = "The whole module" if part == WHOLE else part  # a name in code is written as it is
+    return f"{name}. {told(seen)}{source}"
 
 
 def told(seen: XRay) -> str:
     """An `XRay` in a sentence, with positions counted from 1 as in the picture."""
     if not seen.leaks:
-        span = "1 position" if seen.span == 1 else f"{seen.span} positions"
+        span = counted(seen.span, "position")
         return f"Causal: no output depends on a later input; an output looks back over {span} at most."
     t, s = max(seen.leaks, key=lambda pair: seen.reach[pair].item())
-    return f"{len(seen.leaks)} pairs see the future: output {t + 1} depends on input {s + 1}, most of all."
+    pairs = "1 pair sees" if len(seen.leaks) == 1 else f"{len(seen.leaks)} pairs see"
+    return f"{pairs} the future: output {t + 1} depends on input {s + 1}, most of all."
 
 
 class _Picture:
