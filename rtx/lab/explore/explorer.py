@@ -32,7 +32,8 @@ class Explorer:
         figure: drawn once; `update` moves its artists.
         update: called with each control's value by name; returns one sentence on what is seen.
         caption: what to try.
-        controls: at most three ipywidgets with a `value`, by the name of the argument they set.
+        controls: at most three ipywidgets with a `value`, by the name of the argument they set. One that has a single
+            value to offer is disabled.
 
     Raises:
         ValueError: if there is no control, or there are more than three.
@@ -46,6 +47,8 @@ class Explorer:
         self.picture = widgets.Image(format="png", layout=picture_layout(width))
         self.sentence = widgets.HTML()
         for control in controls.values():
+            if getattr(control, "min", 0) == getattr(control, "max", 1):  # a slider of one value breaks in a browser
+                control.max, control.disabled = control.min + 1, True
             control.style.description_width = "initial"
             if control.layout.width is None:
                 control.layout = widgets.Layout(**CONTROL)
