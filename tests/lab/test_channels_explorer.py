@@ -99,3 +99,18 @@ def test_a_page_without_a_kernel_tells_no_trained_numbers() -> None:
 def test_bad_input_is_named(model: LanguageModel, words: Vocabulary | None, text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         explore.channels(model, words, text)
+
+
+def test_the_still_figure_of_a_clipped_layer_has_the_blocks_of_eq_1() -> None:
+    clipped = language_model(MCRNN(5, layers=1, block=4, cell="gru", start="clipped"))
+    figures = [explore.channels(clipped, WORDS, SENTENCE).still, explore.channels(text=SENTENCE).still]
+    links = [[(link.get_x(), link.get_y()) for link in figure.axes[0].patches] for figure in figures]
+    assert links[0] == links[1]
+
+
+def test_the_still_figure_says_what_stands_in_a_circle_and_what_is_blue() -> None:
+    bare, full = explore.channels().still, explore.channels(language_model(), WORDS, SENTENCE).still
+    assert [figure.axes[0].get_title(loc="left") or figure.axes[0].get_title() for figure in (bare, full)] == [
+        "in a circle: m of Eq. 1",
+        "in a circle: m of Eq. 1; the darker, the larger the channel's weight",
+    ]

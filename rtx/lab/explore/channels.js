@@ -2,7 +2,7 @@
 // Xu et al. (2019), Eq. 1-6.
 import { blues, canvas, css, inkOn, slider, textInput, unpack } from "./page.js";
 
-const ROW = 44, TOP = 26, LEFT = 84, BELOW = 84; // of the picture, in CSS pixels
+const ROW = 44, TOP = 26, LEFT = 84, BELOW = 84, LEGEND = 22; // of the picture, in CSS pixels
 const ORANGE = "#de8f05";
 
 const CUTS = {
@@ -93,10 +93,12 @@ function reader(data) {
   };
 }
 
+const counted = (number, thing) => `${number} ${thing}${number === 1 ? "" : "s"}`;
 const listed = (words) => (words.length > 1 ? `${words.slice(0, -1).join(", ")} and ${words.at(-1)}` : words[0]);
 
 export function show(page) {
   const { data } = page, read = reader(data), phase = data.layer?.phase ?? "equation";
+  const unit = data.unit === "characters" ? "character" : "word";
   slider(page, "n", { label: "block n", min: 2, max: data.largest });
   const steps = slider(page, "step", { label: "step t", min: 1, max: data.most });
   textInput(page, "text", { label: "sentence" });
@@ -178,11 +180,27 @@ export function show(page) {
     });
   }
 
+  /** What stands in a circle, and what its blue means. */
+  function drawLegend(pen, y) {
+    pen.textAlign = "left";
+    pen.fillText("in a circle: m of Eq. 1 (steps before the start count)", 4, y);
+    if (!scene.weights) return;
+    const x = 4;
+    y += LEGEND;
+    for (let i = 0; i < 80; i++) {
+      pen.fillStyle = css(blues(i / 79, page.dark));
+      pen.fillRect(x + 12 + i, y - 5, 1.5, 10);
+    }
+    pen.fillStyle = page.ink;
+    pen.fillText("0", x, y);
+    pen.fillText("1  weight of the channel", x + 98, y);
+  }
+
   return ({ n, step, text }) => {
     const all = CUTS[data.unit](text), tokens = all.slice(0, data.most);
     if (text !== lastText) [lastText, found] = [text, read(tokens)];
     steps.max = Math.max(1, tokens.length);
-    picture.resize(TOP + (n - 0.3) * ROW + BELOW);
+    picture.resize(TOP + (n - 0.3) * ROW + BELOW + LEGEND * (data.layer ? 2 : 1));
     const { pen, width } = picture.begin();
     if (!tokens.length) {
       scene = null;
@@ -195,13 +213,16 @@ export function show(page) {
     scene = { n, tokens, across, weights, unknown: found.unknown };
     for (let k = 1; k < n; k++) drawChannel(pen, k, step);
     drawWords(pen, step);
+    drawLegend(pen, TOP + (n - 0.3) * ROW + BELOW + LEGEND / 2);
     const counts = Array.from({ length: n - 1 }, (_, i) => Math.min(inDegree(step, i + 1, n, phase), step - 1));
-    const before = step === 1 ? "no word" : `${listed(counts.map(String))} ${n > 2 || counts[0] > 1 ? "words" : "word"}`;
+    const each = n > 2 ? `1 ${unit} each` : `1 ${unit}`;
+    const some = counts.every((one) => one === 1) ? each : `${listed(counts.map(String))} ${unit}s`;
+    const before = step === 1 ? `no ${unit}` : some;
     const told = `Before “${tokens[step - 1]}” ${n > 2 ? `the ${n - 1} channels read` : "the one channel reads"} ${before}.`;
-    picture.describe(`${tokens.length} words in ${n > 2 ? `${n - 1} channels` : "one channel"}. ${told}`);
+    picture.describe(`${counted(tokens.length, unit)} in ${n > 2 ? `${n - 1} channels` : "one channel"}. ${told}`);
     const missing = found.unknown?.filter(Boolean).length ?? 0;
     const grey = missing ? ` ${missing} in grey: not in the vocabulary.` : "";
-    const notes = grey + (all.length > tokens.length ? ` Of ${all.length} words only the first ${data.most} are shown.` : "");
+    const notes = grey + (all.length > tokens.length ? ` Of ${all.length} ${unit}s only the first ${data.most} are shown.` : "");
     if (!weights) return told + (found.n ? ` The model's own n is ${found.n}: its weights are shown there.` : "") + notes;
     return `${told} Their weights: ${listed(weights[step - 1].map((one) => one.toFixed(2)))}.${notes}`;
   };

@@ -53,8 +53,11 @@ def channels(model: LanguageModel | None = None, vocabulary: Vocabulary | None =
         data |= {"embedding": packed(model.embedding.weight.detach()), "layer": layer_data(layer)}
         weights, wiring = channel_weights(model, vocabulary, text), layer
     n = wiring.predecessors + 1
-    figure, (ax,) = new_figure(7, 0.9 + 0.36 * n)
-    draw_channels(ax, tokens, wiring.in_degrees(len(tokens)).clamp(min=1), step, weights)
+    figure, (ax,) = new_figure(7, 1.2 + 0.36 * n)
+    # of Eq. 1, as in the page, also where the layer counts no steps before the start: blocks begin where that says
+    drawn = MultiChannelRNN(1, block=n, phase=wiring.phase).in_degrees(len(tokens))
+    draw_channels(ax, tokens, drawn, step, weights)
+    ax.set_title("in a circle: m of Eq. 1" + ("; the darker, the larger the channel's weight" if model else ""))
     data["largest"] = max(LARGEST, n)
     caption = "step through the sentence: what does each channel join? Then change n" + (
         "; type another sentence, and put a word in front of it" if model else ""
