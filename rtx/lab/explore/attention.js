@@ -2,7 +2,7 @@
 
 import { bitmap, blues, canvas, css, inkOn, select, slider, unpack, viridis } from "./page.js";
 
-const LINE = 24, GAP = 3, MAP = 280; // pixels: height of a line of tokens, space between them, size of the map
+const LINE = 24, GAP = 3, MAP = 280, LEGEND = 22; // pixels: a line of tokens, space between them, the map, a legend
 const percent = (share) => `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)} %`;
 // what is not seen in print: a blank, a line's end, nothing
 const printed = (label) => ({ " ": "␣", "\n": "⏎", "": "·" })[label] ?? label;
@@ -22,7 +22,7 @@ export function show(page) {
   let boxes = [], maps = [], now = {};
   const inside = (box, x, y) => x >= box.x && x < box.x + box.width && y >= box.y && y < box.y + box.height;
   const tokens = canvas(page, {
-    height: LINE,
+    height: LINE + LEGEND,
     label: "tokens, coloured by the attention weight that the position gives them",
     point(x, y) {
       const s = boxes.findIndex((box) => inside(box, x, y));
@@ -80,7 +80,7 @@ export function show(page) {
     const first = tokens.begin();
     first.pen.font = "13px ui-monospace, monospace";
     const { found, height } = place(first.pen, first.width);
-    tokens.resize(height);
+    tokens.resize(height + LEGEND);
     const { pen } = tokens.begin();
     pen.font = "13px ui-monospace, monospace";
     pen.textAlign = "center";
@@ -99,6 +99,21 @@ export function show(page) {
       pen.lineWidth = 2;
       pen.strokeRect(box.x + 1, box.y + 1, box.width - 2, box.height - 2);
     });
+    scale(pen, 0, height + LEGEND / 2, (share) => blues(share, page.dark), "0", `${percent(most)}, the row's largest, by its square root`);
+  }
+
+  /** Colours from the first to the last, between what they stand for. */
+  function scale(pen, x, y, colour, from, to) {
+    pen.font = "12px sans-serif";
+    pen.textAlign = "left";
+    pen.fillStyle = page.ink;
+    pen.fillText(from, x, y);
+    pen.fillText(to, x + 118, y);
+    for (let i = 0; i < 100; i++) {
+      pen.fillStyle = css(colour(i / 99));
+      pen.fillRect(x + 12 + i, y - 5, 1.5, 10);
+    }
+    pen.fillStyle = page.ink;
   }
 
   function drawMaps({ layer, head, position }) {
@@ -135,17 +150,7 @@ export function show(page) {
       for (let h = 0; h < shape[0]; h++)
         draw({ layer: l, head: h, x: left + h * (small + 6), y: 20 + l * (small + 6), width: small, height: small });
     });
-    legend(pen, 20, size + 30);
-  }
-
-  function legend(pen, x, y) {
-    pen.fillText("0", x, y);
-    for (let i = 0; i < 100; i++) {
-      pen.fillStyle = css(viridis(i / 99));
-      pen.fillRect(x + 12 + i, y - 5, 1.5, 10);
-    }
-    pen.fillStyle = page.ink;
-    pen.fillText("1  weight, by its square root", x + 118, y);
+    scale(pen, 20, size + 30, viridis, "0", "1  weight, by its square root");
   }
 
   function sentence({ layer, head, position, row }) {

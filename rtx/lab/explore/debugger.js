@@ -2,7 +2,7 @@
 
 import { canvas, checkbox, css, diverging, heatMap, inkOn, select, slider } from "./page.js";
 
-const LEFT = 92, ROW = 26, STRIP = 70; // in CSS pixels
+const LEFT = 92, ROW = 26, STRIP = 70, LEGEND = 24; // in CSS pixels
 const ORANGE = "#de8f05", BLUE = "#0173b2";
 
 const sigmoid = (x) => 1 / (1 + Math.exp(-x));
@@ -70,6 +70,7 @@ function strip({ pen, width }, T, window, state, ink) {
 
 export function show(page) {
   const { x, cells, windows } = page.data, T = x.length, D = x[0].length;
+  const largest = Math.max(1, ...x.flat().map(Math.abs)); // of the whole input: one scale for all its steps
   select(page, "cell", { options: Object.keys(cells) });
   const widest = slider(page, "window", { label: "window M", min: 1, max: windows });
   slider(page, "position", { label: "position t", min: 1, max: T });
@@ -84,17 +85,27 @@ export function show(page) {
       return row && unit >= 0 && unit < D ? `${row[0]}, unit ${unit + 1}: ${row[1][unit].toFixed(3)}` : "";
     },
   });
+  /** What the colours mean; those of the input have a scale of their own where it exceeds 1. */
+  function legend(pen, x, y) {
+    for (let i = 0; i < 100; i++) {
+      pen.fillStyle = css(diverging(i / 49.5 - 1, page.dark));
+      pen.fillRect(x + 18 + i, y - 5, 1.5, 10);
+    }
+    pen.fillStyle = page.ink;
+    pen.fillText("-1", x, y);
+    pen.fillText(largest > 1 ? `1; in the row of the input ${(-largest).toFixed(1)} to ${largest.toFixed(1)}` : "1", x + 124, y);
+  }
   return (given) => {
     step.max = given.window;
     const state = { ...given, step: Math.min(given.step, given.window) };
     const steps = run(page.data, state), now = steps[state.step - 1];
     rows = [["input x", now.input], ["state before", now.before], ...Object.entries(now.after.gates), ["state after", now.after.h]];
-    picture.resize(STRIP + ROW * rows.length);
+    picture.resize(STRIP + ROW * rows.length + LEGEND);
     const area = picture.begin();
     strip(area, T, Number(widest.max), state, page.ink);
     rows.forEach(([name, values], i) => {
       const box = { x: LEFT, y: STRIP + i * ROW + 2, width: area.width - LEFT, height: ROW - 4 };
-      const most = i ? 1 : Math.max(1, ...values.map(Math.abs)); // states and gates are within 1
+      const most = i ? 1 : largest; // states and gates are within 1
       heatMap(area.pen, box, 1, D, (_, k) => css(diverging(values[k] / most, page.dark)));
       values.forEach((value, k) => {
         if (box.width / D < 38) return;
@@ -106,6 +117,7 @@ export function show(page) {
       area.pen.fillStyle = page.ink;
       area.pen.fillText(name, 4, box.y + box.height / 2);
     });
+    legend(area.pen, 4, STRIP + ROW * rows.length + LEGEND / 2);
     const what = now.skipped ? "a pad is left out: the state stays" : now.pad ? "a pad is read: zeros, but the biases act" : `x_${now.at} is read`;
     const moved = norm(zip((a, b) => a - b, now.after.h, now.before));
     return `Step ${state.step} of ${state.window}: ${what}. The state moves by ${moved.toFixed(3)}. At the end of the window, ` +

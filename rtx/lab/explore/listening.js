@@ -85,7 +85,7 @@ function sentence({ tunes }, state) {
   const right = tunes.filter((one, i) => guesses[i] === one.kind).length, made = Object.keys(guesses).length;
   if (isSecret(state)) return `Tune ${tune + 1}: real or generated? Listen, and guess.`;
   const result = blind ? `${chosen.name} is ${chosen.kind}: you are ${guess === chosen.kind ? "right" : "wrong"}, ` +
-    `${right} of ${made} so far.` : `${chosen.name}: ${chosen.frames} frames, ${chosen.kind}.`;
+    `${right} of ${made} so far.` : `${chosen.name}: ${chosen.frames} frame${chosen.frames === 1 ? "" : "s"}, ${chosen.kind}.`;
   if (!chosen.nll) return result;
   const costs = chosen.nll.slice(1), mean = costs.reduce((a, b) => a + b, 0) / costs.length;
   return `${result} ${mean.toFixed(2)} nats a frame; the dearest, frame ${costs.indexOf(Math.max(...costs)) + 2}, ` +

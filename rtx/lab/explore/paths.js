@@ -31,6 +31,8 @@ export function show(page) {
   const channel = slider(page, "channel", { label: "channel k", min: 1, max: 1 });
   slider(page, "distance", { label: "distance l", min: 1, max: farthest });
   const picture = canvas(page, { height: CHAIN + GAP + PLOT, label: "" });
+  const exponents = Object.values(measured).flat(2); // of the gradients: one scale for all n, so that they compare
+  const low = Math.floor(Math.min(-1, ...exponents)), high = Math.max(0, ...exponents) + 0.3;
 
   /** The channel's last steps, with the path as arcs. */
   function drawChain(pen, width, n, k, distance, steps) {
@@ -146,9 +148,9 @@ export function show(page) {
 
   /** Measured gradients over distance, as powers of ten: this channel, and the smallest n there is. */
   function drawGradients(pen, box, n, k, distance) {
-    const plain = measured[sizes[0]][0], own = measured[n][k - 1], low = Math.floor(Math.min(...plain, ...own));
+    const plain = measured[sizes[0]][0], own = measured[n][k - 1];
     const ticks = [0, Math.round(low / 2), low];
-    const place = axes(pen, box, low, 0.3, "gradient, as a share of that at l = 0", ticks, (one) => (one ? `1e${one}` : "1"));
+    const place = axes(pen, box, low, high, "gradient, as a share of that at l = 0", ticks, (one) => (one ? `1e${one}` : "1"));
     line(pen, place, plain, page.ink, [3, 4], 0);
     line(pen, place, own, BLUE, [], 0);
     mark(pen, place.x(distance), box, 0, 40);

@@ -46,6 +46,13 @@ export function show(page) {
   const table = steps.map((t) => sinusoid(t, D));
   const terms = steps.map((t) => steps.slice(0, t + 1).map((s) => xlTerms(xl, t, s)));
 
+  // The largest score there is with any k, or any choice of terms: one scale, so that colours compare between them.
+  const farthest = (values) => Math.max(1e-9, ...values.flat(2).map(Math.abs));
+  const reached = (t) => steps.slice(0, Math.min(t + 1, shaw.vectors.length));
+  const clips = farthest(steps.map((t) => reached(t).map((back) => shawScore(shaw, t, t - back, back || 1))));
+  const sums = (four) => [1, -1].map((sign) => four.reduce((sum, term) => sum + Math.max(0, sign * term), 0));
+  const choices = farthest(terms.map((row) => row.map(sums)));
+
   const past = (t, score) => steps.slice(0, t + 1).map(score);
   // a view: its rows of numbers, as many as there are positions; whether they are scores of the past; what they say
   const views = {
@@ -62,11 +69,12 @@ export function show(page) {
     "Shaw's distances": {
       rows: ({ clip }) => steps.map((t) => past(t, (s) => shawScore(shaw, t, s, clip))),
       scores: true,
+      most: clips,
       names: ["key s", "query t"],
       say(t, { clip }) {
         const far = Math.max(0, t + 1 - clip);
         const shared = `the ${far} keys that are ${clip} or more steps back share one vector`;
-        return `Query ${t + 1} sees all of ${t + 1} keys. With k = ${clip}, ` +
+        return `${t ? `Query ${t + 1} sees all of ${t + 1} keys` : "Query 1 sees its own key"}. With k = ${clip}, ` +
           (far > 1 ? `${shared}: the distinction ends there, not the view.` : "each distance has a vector of its own.");
       },
     },
@@ -76,9 +84,11 @@ export function show(page) {
         return steps.map((t) => past(t, (s) => dot(terms[t][s], on)));
       },
       scores: true,
+      most: choices,
       names: ["key s", "query t"],
       say(t, state) {
         const on = LABELS.filter((_, i) => state[TERMS[i]]).map((label) => label.slice(0, 3));
+        if (!on.length && !t) return "All terms are off, and query 1 has but one key.";
         if (!on.length) return `All terms are off: query ${t + 1} gives each of its ${t + 1} keys the same weight.`;
         const blind = !state.content_position && !state.global_position;
         return `The scores are ${on.join(" + ")}${blind ? ": they do not know where a key is" : ""}.`;
@@ -110,7 +120,7 @@ export function show(page) {
     const { pen, width: whole } = picture.begin();
     width = Math.min(SIZE, whole * 0.5);
     columns = rows.at(-1).length;
-    const most = Math.max(1e-9, ...rows.flat().map(Math.abs));
+    const most = view.most ?? 1; // sinusoids, and their products over D / 2
     const colour = (value) => (value === undefined ? "transparent" : css(diverging(value / most, page.dark)));
     heatMap(pen, { x: LEFT, y: TOP, width, height: SIZE }, T, columns, (i, j) => colour(rows[i][j]));
     pen.strokeStyle = "#de8f05";
