@@ -147,7 +147,9 @@ class _Picture:
         self.map.spines[:].set_visible(False)
         self.map.tick_params(length=0)
         self.lines = {
-            name: self.curves.plot([], [], color=colour, marker=".", label=f"{initials(name)}: {name}")[0]
+            name: self.curves.plot(
+                [], [], color=colour, marker=".", label=name if initials(name) == name else f"{initials(name)}: {name}"
+            )[0]
             for name, colour in self.colours.items()
         }
         self.now = self.curves.axvline(UPDATES, color="0.4", linestyle=":", linewidth=1)

@@ -85,5 +85,5 @@ def _still(name: str, roll: Roll, shown: dict[str, Any]) -> Figure:
     piano_roll(top, roll, name)
     top.set_xlabel("")
     bottom.bar(range(1, len(roll) + 1), shown["nll"], color=COLOURS[1], width=1)
-    bottom.set(xlabel="frame", ylabel="nats")
+    bottom.set(xlabel="frame", ylabel="nats", xlim=(0.5, len(roll) + 0.5))  # as the roll, whose axis it shares
     return figure
