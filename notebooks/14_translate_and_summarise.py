@@ -264,13 +264,17 @@ plt.show()
 # The short one at 0. At 1 it has -0.60 a token, the long one -0.42: the long one wins.
 #
 # </details>
+#
+# A whole date leaves the model no choice of length: nearly all that it considers has the same number of tokens. So the explorer
+# searches for “März” alone. Which day, what year or time, is left open, and short texts compete with long ones.
 
 # %%
-explore.beam(rnnsearch, task.texts, source)
+explore.beam(rnnsearch, task.texts, "März")
 
 # %% [markdown]
-# **Try.** Widen the beam from 1. Does the best hypothesis change, or only the others? Where in the tree does the model
-# hesitate, and is it where the alignment is spread out?
+# **Try.** Widen the beam from 1. Does the best hypothesis change, or only the others? At a width of 3, move alpha from 0 to 1.5:
+# how long is the best one? Give the explorer a whole date, `source`: where in the tree does the model hesitate, and is it where
+# the alignment is spread out?
 
 # %%
 def log_probability(model, source, text):
