@@ -392,7 +392,8 @@ print(*kinds("abcdabcdabce", w=2), sep=", ")
 
 # %% [markdown]
 # With real frames this is `rtx.lab.repeats.kinds`, with $w = 6$, R-Transformer's window. Of the frames of Nottingham's test
-# split half go on as before; 2 % stand at a tune's beginning, before a whole passage, and are not shown below. Models of the ledger were measured on each kind, R-Transformer also without one of its parts.
+# split half go on as before; 2 % stand at a tune's beginning, before a whole passage, and are not shown below. Models of
+# the ledger were measured on each kind, R-Transformer also without one of its parts.
 #
 # **Predict.** A model loses 3.4 nats on a new frame. What could it lose on one that goes on as before, if it used that? Which
 # part does it need, LocalRNN or attention? And what happens where the tune goes on otherwise?
