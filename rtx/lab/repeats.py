@@ -1,7 +1,7 @@
 """Where a music model's loss comes from: frames that go on as an earlier passage of the same tune did, and others.
 
-`python -m rtx.lab.repeats CHECKPOINT …` measures checkpoints of `rtx train nottingham` on the test split and writes
-`repeats.json`, which ships with the package.
+`python -m rtx.lab.repeats CHECKPOINT …` measures checkpoints of `rtx train nottingham` on the test split and adds them
+to `repeats.json`, which ships with the package; without that file it begins one.
 """
 
 import json
@@ -115,9 +115,9 @@ def measure(path: Path) -> Measured:
     return Measured(card["model"], card["variant"], card["seed"], {kind: round(nll[kind], 4) for kind in KINDS})
 
 
-def stored() -> tuple[dict[str, Any], list[Measured]]:
-    """What ships with the package: under what conditions it was measured, and each run."""
-    table = json.loads(STORED.read_text(encoding="utf-8"))
+def stored(path: Path = STORED) -> tuple[dict[str, Any], list[Measured]]:
+    """What ships with the package: on what it was measured, by which commands, and each run in the order of these."""
+    table = json.loads(path.read_text(encoding="utf-8"))
     return table["conditions"], [Measured(**run) for run in table["runs"]]
 
 
@@ -130,28 +130,41 @@ def means(measured: Iterable[Measured]) -> dict[tuple[str, str], dict[str, float
 
 
 def main(checkpoints: Sequence[str], path: Path = STORED) -> None:
-    """Measure checkpoints, in their order; the file is written at the end.
+    """Measure checkpoints and put them behind what the file holds; it is written at the end.
 
     Raises:
-        ValueError: if there is none, or as `measure`.
+        ValueError: if there is none, if the file's others were measured on other data, or as `measure`.
     """
     if not checkpoints:
         raise ValueError("expected the checkpoints of runs on nottingham, got none")
     torch.set_num_threads(1)
-    measured = [measure(Path(name)) for name in checkpoints]
-    conditions = {
-        "command": shlex.join(["python", "-m", "rtx.lab.repeats", *checkpoints]),
-        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+    on = _measured_on()
+    before, runs = stored(path) if path.exists() else (on | {"by": []}, [])
+    if on != {key: before[key] for key in on}:
+        raise ValueError(f"{path}: expected what was measured on {on}, got {before}; remove it to begin anew")
+    runs += [measure(Path(name)) for name in checkpoints]
+    conditions = on | {"by": [*before["by"], _measured_by(checkpoints)]}
+    table = {"conditions": conditions, "runs": [asdict(run) for run in runs]}
+    write_whole(path, (json.dumps(table, indent=2) + "\n").encode())
+
+
+def _measured_on() -> dict[str, Any]:
+    return {
         "split": "test",
         "window": WINDOW,
         "frames": {name: count_kinds(task_by_name(name).split("test")) for name in CORPORA},
         "data_sha256": task_by_name(CORPORA[0]).sha256(),
+    }
+
+
+def _measured_by(checkpoints: Sequence[str]) -> dict[str, Any]:
+    return {
+        "command": shlex.join(["python", "-m", "rtx.lab.repeats", *checkpoints]),
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "hardware": hardware(torch.device("cpu")),
         "versions": versions(),
         "commit": commit(),
     }
-    table = {"conditions": conditions, "runs": [asdict(run) for run in measured]}
-    write_whole(path, (json.dumps(table, indent=2) + "\n").encode())
 
 
 if __name__ == "__main__":

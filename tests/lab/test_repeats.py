@@ -8,7 +8,19 @@ import torch
 from torch import nn
 
 from rtx import build
-from rtx.lab.repeats import CORPORA, KINDS, WINDOW, Measured, count_kinds, kinds, means, measure, nll_by_kind, stored
+from rtx.lab.repeats import (
+    CORPORA,
+    KINDS,
+    WINDOW,
+    Measured,
+    count_kinds,
+    kinds,
+    main,
+    means,
+    measure,
+    nll_by_kind,
+    stored,
+)
 from rtx.tasks import task_by_name
 from rtx.tasks.task import Example
 from rtx.training.checkpoint import save_checkpoint
@@ -92,6 +104,26 @@ def test_what_is_stored_adds_up_to_the_ledgers_scores():
     for run in runs:
         whole = sum(frames[kind] * run.nll[kind] for kind in KINDS) / sum(frames.values())
         assert whole == pytest.approx(ledger[run.model, run.variant, run.seed], abs=1e-3)
+
+
+@pytest.mark.slow
+def test_what_is_measured_later_stands_behind_what_was_before_and_on_the_same_data(real_data, tmp_path):
+    task = task_by_name("nottingham")
+    network, path = build(task, "rnn", d_model=4), tmp_path / "repeats.json"
+    tunes = task.split("test")
+    count, nll = count_kinds(tunes), nll_by_kind(network, tunes)
+    test = sum(count[kind] * nll[kind] for kind in KINDS) / sum(count.values())
+    names = [str(tmp_path / f"{name}.safetensors") for name in "ab"]
+    for seed, name in enumerate(names):
+        facts = {"test": test, "variant": "adam", "seed": seed}
+        save_checkpoint(Path(name), network, task.name, "rnn", {"d_model": 4}, **facts)
+        main([name], path)
+    told, runs = stored(path)
+    assert [run.seed for run in runs] == [0, 1] and [one["command"].split()[-1] for one in told["by"]] == names
+    path.write_text(path.read_text().replace(task.sha256(), "0" * 64))
+    with pytest.raises(ValueError, match=r"repeats\.json: expected what was measured on .*remove it to begin anew"):
+        main(names, path)
+    assert len(stored(path)[1]) == 2
 
 
 @pytest.mark.slow
