@@ -265,7 +265,7 @@ HTML(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
 #
 # Three findings deserve a second look.
 #
-# **Nottingham.** All others but the RNN were still learning in their last epoch, only the LSTM had two rates to choose from,
+# **Nottingham.** All others but the RNN were still learning in their last epoch, only the TCN and the LSTM had rates to choose from,
 # and the recurrent networks have less than half of R-Transformer's parameters. But a Transformer as large is no better
 # (row 6), and 2.21 is 0.86 ahead of the best that the paper prints for any of them, 3.07. Section 6 asks what R-Transformer
 # knows that they do not.
@@ -275,8 +275,8 @@ HTML(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
 # does better still without its attention! Three seeds each say so. So what is attention good for? Section 6 finds that, too,
 # and the chorales have little of it. On piano pieces it is ahead of an LSTM and a TCN, by .07 and .09, with one seed.
 #
-# **Adding** looked like a failure for long: two to seven epochs at 50 and 100 steps, with each seed's best of four rates,
-# where the paper has one. What falls short has a cause: a switch, the data, the schedule. The numbers of the authors' code
+# **Adding** looked like a failure for long: by attention two to eight epochs at 50 to 1,000 steps, with each seed's best of four
+# rates, where the paper has one. What falls short has a cause: a switch, the data, the schedule. The numbers of the authors' code
 # are not it (3, 2 and 2 epochs at 50 steps), nor are new sequences for each epoch (4, 2 and 3). It is the zeros behind a
 # sequence. Eq. 2 divides by a sequence's own length, 50 to 55; the authors' code counts the zeros, too, and divides all by 55
 # ([09](09_add_and_multiply.ipynb), section 3). With these, attention and mean are done after one epoch at 50, 100 and 500
@@ -426,7 +426,7 @@ others = [of_kind["as before"] for of_kind in nll.values()]
 print(f"as before: R-Transformer {mine:.2f}, the next best {min(others):.2f}")
 
 # %% [markdown]
-# Most of the lead is there, and nearly all of that over the TCN, which on new frames is hardly behind. Where the tune
+# Most of the lead is there, and all of that over the TCN, which on new frames is level. Where the tune
 # goes on as before, R-Transformer loses less than a quarter of what any other does, and where it goes on otherwise, more
 # than any other: it copies. Neither part does that alone, and the summary must be long enough: windows of 1, 3, 6 and 12
 # frames lose 4.27, 2.67, 2.21 and 2.06 nats (one seed; of 6, three). Such a pair, one part that marks each position with
