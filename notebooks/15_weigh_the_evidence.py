@@ -409,7 +409,7 @@ print(*kinds("abcdabcdabce", w=2), sep=", ")
 # %%
 from rtx.lab import repeats
 
-told, measured = repeats.stored()  # by `python -m rtx.lab.repeats` and the checkpoints of two seeds each
+told, measured = repeats.stored()  # by `python -m rtx.lab.repeats`, two seeds each; the TCN's better rate stands last
 PARTS = {"adam+heads=0": "… no attention", "adam+local_layers=0": "… no LocalRNN"}
 means = repeats.means(measured)
 nll = {PARTS.get(variant, model): of_kind for (model, variant), of_kind in means.items()}
