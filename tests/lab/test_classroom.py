@@ -151,6 +151,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Grade]]:
         "right": {"windows": windows, "stacked_reach": reach},
         "sleep": {"stacked_reach": "import time\ndef stacked_reach(L, M): time.sleep(600)"},
         "stub": {},
+        "silent": {"windows": "def windows(x, window):\n    found = x * window", "stacked_reach": reach},
         "writer": {"stacked_reach": WRITE.format(csv=str(grades))},
     }
     for name, answers in student.items():
@@ -181,6 +182,7 @@ TOLD = {
     "link": [("missing", "there is no such notebook")] * 2,
     "loop": [("failed", "the notebook's exercises took more than 12 seconds: an endless loop?"), ("passed", "")],
     "right": [("passed", ""), ("passed", "")],
+    "silent": [("failed", "your function returns nothing: is `return` missing?"), ("passed", "")],
     "sleep": [
         ("not attempted", ""),
         ("failed", "the notebook's exercises took more than 12 seconds: an endless loop?"),

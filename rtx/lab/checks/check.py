@@ -53,20 +53,19 @@ class Check:
             tried = [attempt(mine, case) for case in self.cases()]
         except Exception as error:  # whatever a learner's code raises is the finding
             return Verdict(False, f"your code raised {type(error).__name__}: {error}")
-        verdict = self.judge([answer for answer, _ in tried], next((place for _, place in tried if place), None))
-        if verdict.passed is None and not _is_stub(mine):
-            return Verdict(False, "your function returns nothing: is `return` missing?")
-        return verdict
+        changed = next((place for _, place in tried if place), None)
+        return self.judge([answer for answer, _ in tried], changed, is_stub(mine))
 
-    def judge(self, answers: Sequence[Any], changed: int | None = None) -> Verdict:
+    def judge(self, answers: Sequence[Any], changed: int | None = None, stub: bool = True) -> Verdict:
         """Compare answers, one for each case, which may come from another process.
 
         Args:
             answers: what was returned.
             changed: which argument the function changed, counted from 1.
+            stub: whether the function reads nothing, so that to answer nothing is not to have tried.
         """
         if all(answer is None or answer is Ellipsis for answer in answers):
-            return Verdict(None, "")
+            return Verdict(None, "") if stub else Verdict(False, "your function returns nothing: is `return` missing?")
         if changed and not self.may_change:  # before what it did to the numbers: it may well be the cause
             return Verdict(False, f"it changes its {PLACES[changed - 1]} argument, the caller's own: work on a copy")
         cases = self.cases()
@@ -96,7 +95,7 @@ def _equal(before: Any, after: Any) -> bool:
     return torch.equal(before, after) if isinstance(before, Tensor) else bool(before == after)
 
 
-def _is_stub(function: Callable[..., Any]) -> bool:
+def is_stub(function: Callable[..., Any]) -> bool:
     """Whether a function reads nothing, neither an argument nor what it set itself: it may begin with `last = 0`."""
     code = getattr(function, "__code__", None)
     return code is not None and not any(read in step.opname for step in dis.get_instructions(code) for read in READS)

@@ -114,7 +114,7 @@ def _judged(exercise: Exercise, said: dict[str, Any], broken: str | None) -> tup
         answers = [decode(answer) for answer in said["answers"]]
         if len(answers) != len(check.cases()):
             raise ValueError(f"{len(answers)} answers")
-        verdict = check.judge(answers, said.get("changed"))
+        verdict = check.judge(answers, said.get("changed"), said.get("stub", True))
     except Exception as error:  # whatever a student's process wrote must not end the grading of a class
         return RESULTS[False], f"the answers cannot be read: {error}"
     return RESULTS[verdict.passed], verdict.message

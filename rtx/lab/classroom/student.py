@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TextIO
 
-from rtx.lab.checks.check import attempt
+from rtx.lab.checks.check import attempt, is_stub
 
 CHECKS = "rtx.lab.checks"
 
@@ -73,7 +73,7 @@ def _answer(exercise: dict[str, Any], cases: Sequence[tuple[Any, ...]], encode: 
     try:
         tried = [attempt(mine, case) for case in cases]
         changed = next((place for _, place in tried if place), None)
-        return {"answers": [encode(answer) for answer, _ in tried], "changed": changed}
+        return {"answers": [encode(answer) for answer, _ in tried], "changed": changed, "stub": is_stub(mine)}
     except BaseException as error:
         return {"error": f"your code raised {_told(error)}"}
 
