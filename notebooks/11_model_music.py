@@ -454,8 +454,9 @@ HTML(table.to_html(table.rows(recipe.load_recipe("nottingham"), Path("../results
 # - **Sizes.** The paper's models differ in *parameters*. The variants `same-…` make them equal in these, in
 #   multiply-adds (`same-flops`) or in time (`same-seconds`).
 # - **Clipping.** The paper clips gradients, and its code sets the norm to 0.15; so does variant `paper`. That code clips
-#   *before* `backward()`, when there are no gradients yet, so it never clips; variant `official` follows it. The `adam`
-#   variants clip after `backward()`, where it acts, at a norm of 1.
+#   *before* `backward()`, when there are no gradients yet, so it never clips; variant `official` follows it, and of
+#   the paper's three rates only the smallest does not explode. The `adam` variants clip after `backward()`, where it acts, at
+#   a norm of 1.
 #
 # To run it yourself, which takes about as long as the table says: `rtx train nottingham r-transformer`.
 #

@@ -149,7 +149,7 @@ by_model = {
     name: {float(tried.split("=")[1]): nll for tried, nll in swept[name].items()}
     for name in load_recipe("jsb").models
 }
-fig, ax = plt.subplots(figsize=(6.4, 3), dpi=75)
+fig, ax = plt.subplots(figsize=(6.4, 3), dpi=66)
 for number, (name, tried_at) in enumerate(by_model.items()):
     ax.plot(list(tried_at), list(tried_at.values()), "o-", color=plots.COLOURS[number], label=name)
 ax.set(xscale="log", xlabel="learning rate", ylabel="validation NLL (nats per frame)")
@@ -201,7 +201,7 @@ def accuracy(backbone, seed, epochs=6):
 # %%
 backbones = {"GRU": lambda: rtx.RNN(24, 1, "gru"), "R-Transformer": lambda: rtx.RTransformer(24, 1, 2, 3)}
 scores = {name: [accuracy(make, seed) for seed in range(5)] for name, make in backbones.items()}
-fig, ax = plt.subplots(figsize=(6, 1.6))
+fig, ax = plt.subplots(figsize=(6, 1.6), dpi=75)
 for place, (name, values) in enumerate(scores.items()):
     ax.plot(values, [place] * 5, "o", color=plots.COLOURS[place], alpha=0.7)
     ax.plot([mean(values)] * 2, [place - 0.25, place + 0.25], color="0.3")
