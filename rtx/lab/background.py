@@ -4,6 +4,7 @@ One works at a time in a process: two would share its cores, and torch's random 
 """
 
 import atexit
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -83,15 +84,14 @@ class Background:
         if self.state == "new":
             self.state = "stopped"
             self._ended.set()
-        elif threading.current_thread() is not self._thread and self._ended.wait(seconds):
+        elif threading.current_thread() is not self._thread and self._has_ended(seconds):
             self._thread.join()
         return not self.alive
 
     def wait(self) -> None:
         """Until it has ended by itself. Interrupting the waiting, as by the kernel's ■, stops the work."""
         try:
-            while not self._ended.wait(0.1):
-                pass
+            self._has_ended()
             self._thread.join()
         except KeyboardInterrupt:
             self.stop()
@@ -117,6 +117,13 @@ class Background:
             self.watch()
             now = time.monotonic()
             self._next_look = now + max(EVERY, (SHARE - 1) * (now - began))
+
+    def _has_ended(self, seconds: float | None = None) -> bool:
+        """Whether it ends within so many seconds. An interrupt of `Event.wait` may leave its lock taken, for ever."""
+        last = math.inf if seconds is None else time.monotonic() + seconds
+        while not self._ended.is_set() and time.monotonic() < last:
+            time.sleep(0.01)
+        return self._ended.is_set()
 
     def _want(self, wish: Wish) -> None:
         with self._changed:

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -179,6 +180,23 @@ def run(code: str) -> str:
 
 def test_interrupting_the_wait_stops_the_work() -> None:
     assert run(INTERRUPTED) == "stopped False\n"
+
+
+def test_who_waits_takes_no_lock_that_an_interrupt_could_leave_taken() -> None:
+    """Python may raise KeyboardInterrupt when a lock is taken, and before the `with` that would release it."""
+    waiting = threading.get_ident()
+
+    class NotHere(threading.Condition):
+        def __enter__(self) -> bool:
+            assert threading.get_ident() != waiting
+            return super().__enter__()
+
+    for wait in (Background.wait, Background.stop):
+        background = Background(lambda background: [background.breathe() or time.sleep(0.01) for _ in range(20)])
+        background._ended._cond = NotHere(threading.Lock())  # type: ignore[attr-defined]
+        background.start()
+        wait(background)
+        assert background.state in ("finished", "stopped") and not background.alive
 
 
 @pytest.mark.parametrize("work", ["deaf", "lambda b: [b.breathe() or time.sleep(0.001) for _ in iter(int, 1)]"])
