@@ -265,7 +265,7 @@ HTML(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
 #
 # Three findings deserve a second look.
 #
-# **Nottingham.** All others but the RNN were still learning in their last epoch, only the TCN and the LSTM had rates to choose from,
+# **Nottingham.** All others but the RNN were still learning in their last epoch, only TCN and LSTM had rates to choose from,
 # and the recurrent networks have less than half of R-Transformer's parameters. But a Transformer as large is no better
 # (row 6), and 2.21 is 0.86 ahead of the best that the paper prints for any of them, 3.07. Section 6 asks what R-Transformer
 # knows that they do not.
@@ -276,7 +276,7 @@ HTML(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
 # and the chorales have little of it. On piano pieces it is ahead of an LSTM and a TCN, by .07 and .09, with one seed.
 #
 # **Adding** looked like a failure for long: by attention two to eight epochs at 50 to 1,000 steps, with each seed's best of four
-# rates, where the paper has one. What falls short has a cause: a switch, the data, the schedule. The numbers of the authors' code
+# rates, where the paper has one. What falls short has a cause. The numbers of the authors' code
 # are not it (3, 2 and 2 epochs at 50 steps), nor are new sequences for each epoch (4, 2 and 3). It is the zeros behind a
 # sequence. Eq. 2 divides by a sequence's own length, 50 to 55; the authors' code counts the zeros, too, and divides all by 55
 # ([09](09_add_and_multiply.ipynb), section 3). With these, attention and mean are done after one epoch at 50, 100 and 500
@@ -426,18 +426,16 @@ others = [of_kind["as before"] for of_kind in nll.values()]
 print(f"as before: R-Transformer {mine:.2f}, the next best {min(others):.2f}")
 
 # %% [markdown]
-# Most of the lead is there, and all of that over the TCN, which on new frames is level. Where the tune
-# goes on as before, R-Transformer loses less than a quarter of what any other does, and where it goes on otherwise, more
-# than any other: it copies. Neither part does that alone, and the summary must be long enough: windows of 1, 3, 6 and 12
-# frames lose 4.27, 2.67, 2.21 and 2.06 nats (one seed; of 6, three). Such a pair, one part that marks each position with
-# what stood before it and one that looks the mark up, is known from language models as an *induction head* (Olsson et
-# al., 2022). And the floor of independent notes (notebook 11) is no floor for what is copied: of a frame that is certain
-# each note is certain.
+# Most of the lead is there, and all of that over the TCN, which on new frames is level. Where the tune goes on as before,
+# R-Transformer loses less than a quarter of what any other does, and where it goes on otherwise, more than any other: it
+# copies. Neither part does that alone, and the summary must be long enough: windows of 1, 3, 6 and 12 frames lose 4.27,
+# 2.67, 2.21 and 2.06 nats (one seed; of 6, three). Such a pair, one part that marks each position with what stood before it
+# and one that looks the mark up, is known from language models as an *induction head* (Olsson et al., 2022). And the floor
+# of independent notes (notebook 11) is none for what is copied: of a frame that is certain each note is certain.
 #
-# It also says where to expect no such lead. Of the frames of JSB's chorales only one in thirteen goes on as before, and
-# there an LSTM is level with R-Transformer, which does better without attention; of Piano-midi's it is one in three, and
-# R-Transformer is ahead there, by .07. It is an explanation that fits, not yet a law: what would you train it on to break
-# it?
+# It also says where to expect no lead. Of JSB's frames only one in thirteen goes on as before; there an LSTM is level with
+# R-Transformer, which does better without attention. Of Piano-midi's it is one in three, and R-Transformer is ahead by .07.
+# This fits, and is not yet a law: what would you train on to break it?
 #
 # ## 7. Errata
 #
