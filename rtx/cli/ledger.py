@@ -16,6 +16,7 @@ from rtx.training.ledger import LEDGER
 from rtx.training.recipe import Recipe, load_recipe, recipe_names
 
 ALL = "all"
+IN_TWO = {"validation": "vali-\ndation", "parameters": "para-\nmeters"}  # heads wider than their numbers
 
 console = Console()
 ledger_app = typer.Typer(no_args_is_help=True, help="The finished runs.")
@@ -80,9 +81,9 @@ def _print(recipe: Recipe, rows: list[tables.Row], format: Format) -> None:
         return
     drawn = Table(title=f"{recipe.title} ({recipe.source})", box=SIMPLE_HEAD, padding=0, show_edge=False)
     for name in tables.HEADER[:-1]:
-        drawn.add_column(name, no_wrap=name == "model", min_width=len(name))
+        drawn.add_column(IN_TWO.get(name, name), no_wrap=name in ("model", "parameters"), min_width=4, overflow="fold")
     for row in rows:
-        drawn.add_row(*row[:-1])
+        drawn.add_row(*row._replace(variant=row.variant.replace("+", " +"))[:-1])  # a narrow terminal breaks it there
     console.print(drawn)
     # below the table: a processor's name would take half the width of a terminal
     for hardware in sorted({row.hardware for row in rows if row.hardware}):

@@ -147,10 +147,14 @@ def row(paper: str, runs: Sequence[Result]) -> Row:
         seeds=", ".join(str(r.seed) for r in runs),
         epoch=", ".join(str(r.epoch) for r in runs),
         validation=_spread([r.validation for r in runs]) + (f", best of {tried}" if tried else ""),
-        budget=f"{first.budget or 'full'}, {mean(r.seconds for r in runs) / 60:.0f} min",
+        budget=f"{first.budget or 'full'}, {_duration(mean(r.seconds for r in runs))}",
         parameters=f"{first.parameters:,}",
         hardware="; ".join(dict.fromkeys(r.hardware for r in runs)),
     )
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 60 else f"{seconds / 60:.0f} min"
 
 
 def _spread(values: Sequence[float]) -> str:

@@ -125,6 +125,12 @@ def test_the_table_averages_seeds_and_says_what_was_not_run(recipe, tmp_path):
     assert table[2].seeds == "0, 1"
 
 
+def test_a_run_of_less_than_a_minute_says_its_seconds(recipe, tmp_path):
+    for seed, seconds in enumerate((14.4, 25.2)):
+        write_result(result(seed=seed, seconds=seconds), tmp_path)
+    assert [row.budget for row in rows(recipe, tmp_path) if row.seeds] == ["full, 20 s"]
+
+
 def test_runs_of_another_precision_or_on_more_devices_have_a_line_of_their_own(recipe, tmp_path):
     several = [("", "4 × GPU"), (" --devices 1 --nodes 2", "2 × GPU")]
     same = [("", "GPU"), (" --devices 1", "GPU"), (" --epochs 4", "other GPU")]
