@@ -1,5 +1,6 @@
 """The ledger browser in a browser: choose a table, choose a number, read what stands behind it."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -30,7 +31,8 @@ def test_a_number_is_chosen_by_mouse_and_keyboard(browser: Browser, tmp_path: Pa
     sentence = tab.locator("[aria-live=polite]")
     expect(sentence).to_contain_text("rows have been run")
     tab.get_by_role("row", name="gru").get_by_role("button").click()
-    expect(sentence).to_contain_text("To run it again: rtx train nottingham gru --seed 0")
+    hardware = json.loads(next((one_row / "nottingham").iterdir()).read_text())["hardware"]
+    expect(sentence).to_contain_text(f"on {hardware}. To run it again: rtx train nottingham gru --seed 0")
     tab.get_by_role("row", name="tcn").get_by_role("button", name="not run").first.focus()
     tab.keyboard.press("Enter")
     expect(sentence).to_contain_text("it has not been run here. To run it: rtx train nottingham tcn")

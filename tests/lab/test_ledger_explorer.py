@@ -20,11 +20,11 @@ def test_every_table_has_the_lines_that_the_command_prints():
     assert sorted(page.data) == sorted(recipe_names())
     for name, table in page.data.items():
         lines = [
-            (row["model"], row["paper"], cell["ours"], cell["budget"])
+            (row["model"], row["paper"], cell["ours"], cell["budget"], table["machines"][cell["machine"]])
             for row in table["rows"]
-            for cell in row["cells"] or [{"ours": "not run", "budget": ""}]
+            for cell in row["cells"] or [{"ours": "not run", "budget": "", "machine": table["machines"].index("")}]
         ]
-        assert lines == [(r.model, r.paper, r.ours, r.budget) for r in rows(load_recipe(name), RESULTS)]
+        assert lines == [(r.model, r.paper, r.ours, r.budget, r.hardware) for r in rows(load_recipe(name), RESULTS)]
 
 
 def test_a_run_brings_its_command_and_a_missing_one_says_how_to_run_it():

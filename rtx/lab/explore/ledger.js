@@ -26,7 +26,7 @@ function describe(table, row, cell) {
   const seeds = cell.seeds.includes(",") ? `seeds ${cell.seeds}, mean ± sd` : `seed ${cell.seeds}`;
   return `${row.model}: ${paper}, ours is ${cell.ours} (${table.metric}; validation ${cell.validation}, epoch ` +
     `${cell.epoch}, ${seeds}), variant ${cell.variant}, budget ${cell.budget}, ${cell.parameters} parameters, on ` +
-    `${cell.hardware}. To run it again: ${cell.command}`;
+    `${table.machines[cell.machine]}. To run it again: ${cell.command}`;
 }
 
 export function show(page) {

@@ -15,7 +15,7 @@ from rtx.training.ledger import LEDGER
 from rtx.training.recipe import Recipe, load_recipe, recipe_names
 
 SCRIPT = Path(__file__).with_name("ledger.js")
-SHOWN = ("ours", "variant", "seeds", "epoch", "validation", "budget", "parameters", "hardware")
+SHOWN = ("ours", "variant", "seeds", "epoch", "validation", "budget", "parameters")
 
 
 def ledger(recipe: str = "nottingham", results: str | Path = LEDGER) -> Page:
@@ -38,22 +38,27 @@ def ledger(recipe: str = "nottingham", results: str | Path = LEDGER) -> Page:
 def _table(recipe: Recipe, folder: Path) -> dict[str, Any]:
     found = tables.cells(recipe, folder)
     task, runs = task_by_name(recipe.task), [run for groups in found.values() for group in groups for run in group]
+    machines = list(dict.fromkeys(line.hardware for line in tables.rows(recipe, folder)))
     return {
         "title": recipe.title,
         "source": recipe.source,
         "metric": next((name for run in runs for name in run.details), task.metric),
         "best": "highest" if task.test_best == "max" else "lowest",
-        "rows": [_row(recipe, model, groups) for model, groups in found.items()],
+        "machines": machines,  # a notebook holds every table: their long names stand in it once
+        "rows": [_row(recipe, model, groups, machines) for model, groups in found.items()],
     }
 
 
-def _row(recipe: Recipe, model: str, groups: list[list[Any]]) -> dict[str, Any]:
+def _row(recipe: Recipe, model: str, groups: list[list[Any]], machines: list[str]) -> dict[str, Any]:
     paper = tables.printed(recipe, model)
-    lines = [(tables.row(paper, group)._asdict(), group[0].command) for group in groups]
+    lines = [(tables.row(paper, group), group[0].command) for group in groups]
     return {
         "model": model,
         "paper": paper,
-        "cells": [{key: line[key] for key in SHOWN} | {"command": command} for line, command in lines],
+        "cells": [
+            {key: getattr(line, key) for key in SHOWN} | {"machine": machines.index(line.hardware), "command": command}
+            for line, command in lines
+        ],
         "command": f"rtx train {recipe.name} {model}",
     }
 
