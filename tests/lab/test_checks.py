@@ -5,6 +5,7 @@ import math
 import pkgutil
 import re
 from collections.abc import Callable
+from inspect import signature
 from pathlib import Path
 from statistics import mean, median, stdev
 from typing import Any
@@ -17,6 +18,7 @@ from torch.nn.functional import conv1d, pad, scaled_dot_product_attention
 
 from rtx.lab import checks
 from rtx.lab.checks import Check, Verdict
+from rtx.lab.classroom.exercises import CHECKED
 
 CHECKS = {name: check for name, check in vars(checks).items() if isinstance(check, Check)}
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("[0-9][0-9]_*.py"))
@@ -94,7 +96,10 @@ def test_a_classic_bug_is_named(check: Check, bug: str) -> None:
 
 
 def test_an_error_in_the_answer_is_reported() -> None:
-    assert repr(double(lambda x: 1 / 0)) == "✗ not yet: your code raised ZeroDivisionError: division by zero"
+    assert (
+        repr(double(lambda x: 2 * x if x.any() else 1 / 0))
+        == "✗ not yet: on case 2 (x of shape (2,)) your code raised ZeroDivisionError: division by zero"
+    )
 
 
 def test_a_right_answer_may_be_a_list() -> None:
@@ -152,28 +157,42 @@ def test_sorted_runs_are_no_other_runs_afterwards() -> None:
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (lambda a, b: 0.1 * 3, "for (1, 2.5) expected 3.5, got 0.3"),
-        (lambda a, b: a + b if a == 1 else 0, "for (2, 2.5) expected 4.5, got 0"),
+        (lambda a, b: 0.1 * 3, "on case 1 (a = 1, b = 2.5) expected 3.5, got 0.3"),
+        (lambda a, b: a + b if a == 1 else 0, "on case 2 (a = 2, b = 2.5) expected 4.5, got 0"),
     ],
 )
 def test_of_plain_numbers_the_case_is_shown(answer: Callable[..., Any], message: str) -> None:
     assert Check(cases=lambda: [(1, 2.5), (2, 2.5)], solution=lambda a, b: a + b)(answer).message == message
 
 
+def test_a_case_is_told_in_the_words_of_its_exercise() -> None:
+    stubs = [
+        (name, re.search(rf"^def {mine}\((.*)\):$", path.read_text(encoding="utf-8"), re.MULTILINE))
+        for path in NOTEBOOKS
+        for name, mine in CHECKED.findall(path.read_text(encoding="utf-8"))
+    ]
+    assert len(stubs) == len(CHECKS)
+    for name, stub in stubs:
+        assert stub is not None, name
+        words = re.findall(r"(\w+)(?:: [^,]*)?(?:, |$)", stub[1])
+        assert words == list(signature(CHECKS[name].solution).parameters)[: len(words)], name
+        assert len(words) == len(CHECKS[name].cases()[0]), name
+
+
 def test_a_share_is_no_truth_value() -> None:
     larger = Check(cases=lambda: [(torch.tensor([0.0, 0.4, 0.6]),)], solution=lambda p: p > 0.3)
-    assert larger(lambda p: p).message == "on the first case, at [1], expected 1, got 0.4"
+    assert larger(lambda p: p).message == "on case 1 (p of shape (3,)), at [1], expected 1, got 0.4"
 
 
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (lambda x: (2 * x)[None], "expected shape (2,), got (1, 2)"),
-        (lambda x: "doubled", "expected a tensor, got str"),
-        (lambda x: x + 5, "on the first case, at [0], expected 2, got 6"),
-        (lambda x: 2 * x + (x == 0), "on case 2, at [0], expected 0, got 1"),
-        (lambda x: torch.stack([2 * x[0], 3 * x[1]]), "on the first case, at [1], expected 4, got 6"),
-        (lambda x: (2 * x + 1).tolist(), "on the first case, at [0], expected 2, got 3"),
+        (lambda x: (2 * x)[None], "on case 1 (x of shape (2,)) expected shape (2,), got (1, 2)"),
+        (lambda x: "doubled", "on case 1 (x of shape (2,)) expected a tensor, got str"),
+        (lambda x: x + 5, "on case 1 (x of shape (2,)), at [0], expected 2, got 6"),
+        (lambda x: 2 * x + (x == 0), "on case 2 (x of shape (2,)), at [0], expected 0, got 1"),
+        (lambda x: torch.stack([2 * x[0], 3 * x[1]]), "on case 1 (x of shape (2,)), at [1], expected 4, got 6"),
+        (lambda x: (2 * x + 1).tolist(), "on case 1 (x of shape (2,)), at [0], expected 2, got 3"),
         (lambda x: x**2, "squared, not doubled"),
     ],
 )
@@ -314,8 +333,12 @@ def test_an_answer_that_is_right_by_chance_does_not_pass(name: str, answer: Call
 @pytest.mark.parametrize(
     ("name", "answer", "message"),
     [
-        ("is_causal", lambda moved: bool((moved[:-1, -1] == 0).all()), "on case 6 expected False, got True"),
-        ("notices_order", lambda model, x: True, "on the first case expected False, got True"),
+        (
+            "is_causal",
+            lambda moved: bool((moved[:-1, -1] == 0).all()),
+            "on case 6 (moved of shape (6, 6)) expected False, got True",
+        ),
+        ("notices_order", lambda model, x: True, "on case 1 (x of shape (4, 9, 8)) expected False, got True"),
         (
             "notices_order",
             lambda model, x: not torch.allclose(model(x)[:, -1], model(x[:, [1, 0, 2, 3]])[:, -1], atol=1e-5),

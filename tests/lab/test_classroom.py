@@ -172,10 +172,13 @@ TOLD = {
     "crash": [("failed", "your code ended the process, with exit code 0"), ("passed", "")],
     "edited": [
         ("failed", "off by one: your windows end at t - 1, the present position is missing"),
-        ("failed", "your code raised AttributeError: "),  # there is no solution to be called
+        (
+            "failed",
+            "on case 1 (layers = 1, window = 4) your code raised AttributeError: ",
+        ),  # there is no solution to be called
     ],
     "error": [
-        ("failed", "your code raised ZeroDivisionError: division by zero"),
+        ("failed", "on case 1 (x of shape (2, 6, 3), window = 4) your code raised ZeroDivisionError: division by zero"),
         ("failed", "a cell is no Python: SyntaxError in line 1: "),
     ],
     "junk": [("failed", "a notebook (nbformat 4) was expected, this is none: JSONDecodeError")] * 2,

@@ -7,6 +7,7 @@ import dis
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -49,12 +50,20 @@ class Check:
 
     def __call__(self, mine: Callable[..., Any]) -> Verdict:
         """Try `mine` on every case and compare."""
+        tried: list[tuple[Any, int | None]] = []
         try:
-            tried = [attempt(mine, case) for case in self.cases()]
+            for case in self.cases():
+                tried.append(attempt(mine, case))
         except Exception as error:  # whatever a learner's code raises is the finding
-            return Verdict(False, f"your code raised {type(error).__name__}: {error}")
+            return Verdict(False, f"{self.where(len(tried))} your code raised {type(error).__name__}: {error}")
         changed = next((place for _, place in tried if place), None)
         return self.judge([answer for answer, _ in tried], changed, is_stub(mine))
+
+    def where(self, number: int) -> str:
+        """A case, counted from 0, as a message names it: its numbers, and the shapes of its tensors."""
+        given = zip(signature(self.solution).parameters, self.cases()[number], strict=False)
+        told = ", ".join(_given(name, value) for name, value in given if not callable(value))
+        return f"on case {number + 1} ({told})"
 
     def judge(self, answers: Sequence[Any], changed: int | None = None, stub: bool = True) -> Verdict:
         """Compare answers, one for each case, which may come from another process.
@@ -76,7 +85,7 @@ class Check:
         for message, bug in self.bugs.items():
             if self._agrees(bug, cases, answers):
                 return Verdict(False, message)
-        return Verdict(False, _difference(_where(cases, wrong[0]), expected[wrong[0]], answers[wrong[0]]))
+        return Verdict(False, _difference(self.where(wrong[0]), expected[wrong[0]], answers[wrong[0]]))
 
     @staticmethod
     def _agrees(function: Callable[..., Any], cases: Sequence[tuple[Any, ...]], answers: Sequence[Any]) -> bool:
@@ -119,10 +128,8 @@ def _tensor(value: Any) -> Tensor:
     return torch.as_tensor(value).cpu()
 
 
-def _where(cases: Sequence[tuple[Any, ...]], number: int) -> str:
-    if all(isinstance(argument, int | float) for argument in cases[number]):
-        return f"for ({', '.join(map(str, cases[number]))})"  # says more than its number
-    return f"on case {number + 1}" if number else "on the first case"
+def _given(name: str, value: Any) -> str:
+    return f"{name} of shape {tuple(value.shape)}" if isinstance(value, Tensor) else f"{name} = {value}"
 
 
 def _difference(where: str, expected: Any, given: Any) -> str:
@@ -131,9 +138,9 @@ def _difference(where: str, expected: Any, given: Any) -> str:
     try:
         given = _tensor(given)
     except (TypeError, ValueError, RuntimeError):
-        return f"expected a tensor, got {type(given).__name__}"
+        return f"{where} expected a tensor, got {type(given).__name__}"
     if expected.shape != given.shape:
-        return f"expected shape {tuple(expected.shape)}, got {tuple(given.shape)}"
+        return f"{where} expected shape {tuple(expected.shape)}, got {tuple(given.shape)}"
     # as floats: as truth values, 0.4 and True would be the same
     close = torch.isclose(given.double(), expected.double(), rtol=1e-4, atol=1e-5, equal_nan=True)
     place = tuple((~close).nonzero()[0].tolist()) if not close.all() else (0,) * expected.ndim

@@ -13,7 +13,7 @@ from rtx.lab.checks.check import Check
 def _sequences() -> list[tuple[Tensor, Tensor, int]]:
     """x (T,), w (k,) with w[0] for the present, and the dilation; a symmetric w would hide a flip."""
     draw = torch.Generator().manual_seed(0)
-    sizes = ((12, 3, 1), (12, 3, 2), (10, 4, 3))
+    sizes = ((12, 3, 1), (12, 3, 2), (10, 4, 3), (4, 3, 3))  # the last kernel reaches further than its sequence
     return [(torch.randn(T, generator=draw), torch.randn(k, generator=draw), d) for T, k, d in sizes]
 
 

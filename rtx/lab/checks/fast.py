@@ -28,10 +28,10 @@ def _halves() -> list[tuple[Tensor, ...]]:
     ]
 
 
-def _in_halves(scores_a: Tensor, v_a: Tensor, scores_b: Tensor, v_b: Tensor) -> Tensor:
+def _in_halves(scores_a: Tensor, values_a: Tensor, scores_b: Tensor, values_b: Tensor) -> Tensor:
     top = torch.maximum(scores_a.amax(-1, True), scores_b.amax(-1, True))
     a, b = (scores_a - top).exp(), (scores_b - top).exp()
-    return (a @ v_a + b @ v_b) / (a.sum(-1, True) + b.sum(-1, True))
+    return (a @ values_a + b @ values_b) / (a.sum(-1, True) + b.sum(-1, True))
 
 
 def _without_top(scores_a: Tensor, v_a: Tensor, scores_b: Tensor, v_b: Tensor) -> Tensor:

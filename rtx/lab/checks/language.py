@@ -31,7 +31,7 @@ def _nats(logits: Tensor, targets: Tensor, reduction: str = "mean") -> Tensor:
 
 bits_per_character = Check(
     cases=_logits,
-    solution=lambda z, y: _nats(z, y) / math.log(2),
+    solution=lambda logits, targets: _nats(logits, targets) / math.log(2),
     bugs={
         "these are nats: divide by the natural logarithm of 2": _nats,
         "the logarithm of 2 belongs below the line: a bit is 0.69 nats, so there are more bits": (
@@ -143,7 +143,7 @@ def _in_sorted_order(p: Tensor, reach: float) -> Tensor:
 
 nucleus = Check(
     cases=_distributions,
-    solution=_kept,
+    solution=lambda p, share: _kept(p, share),
     bugs={
         "the token that crosses the line belongs to the nucleus: without it the share is not reached": (
             lambda p, reach: _kept(p, reach, before=False)

@@ -29,7 +29,7 @@ def _from_probability(p: Tensor, targets: Tensor) -> Tensor:
 
 nll_per_frame = Check(
     cases=_frames,
-    solution=lambda z, y: _notes(z, y).sum(1).mean(),
+    solution=lambda logits, targets: _notes(logits, targets).sum(1).mean(),
     bugs={
         "mean over notes: the NLL of a frame is the sum over its 88 notes": lambda z, y: _notes(z, y).mean(),
         "sum over frames: take the mean, or longer tunes cost more": lambda z, y: _notes(z, y).sum(),

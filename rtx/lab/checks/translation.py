@@ -31,7 +31,7 @@ def _real(scores: Tensor, lengths: Tensor) -> Tensor:
 
 source_weights = Check(
     cases=_scores,
-    solution=lambda e, n: e.masked_fill(~_real(e, n), -torch.inf).softmax(-1),
+    solution=lambda e, lengths: e.masked_fill(~_real(e, lengths), -torch.inf).softmax(-1),
     bugs={
         "padding is looked at: mask what stands behind a source's length": lambda e, n: e.softmax(-1),
         "the mask is inverted: only padding is looked at": lambda e, n: e.masked_fill(_real(e, n), -torch.inf).softmax(

@@ -23,7 +23,7 @@ def _sequences() -> list[tuple[Tensor, int]]:
 
 windows = Check(
     cases=_sequences,
-    solution=lambda x, M: _cut(x, M, before=M - 1),
+    solution=lambda x, window: _cut(x, window, before=window - 1),
     bugs={
         "only T - M + 1 windows: M - 1 zero vectors belong before the sequence": (lambda x, M: _cut(x, M, before=0)),
         "the zeros stand behind the sequence, so your windows read the future": (
@@ -52,7 +52,7 @@ windows = Check(
 
 stacked_reach = Check(
     cases=lambda: [(1, 4), (2, 4), (3, 7), (4, 1)],
-    solution=lambda L, M: L * (M - 1) + 1,
+    solution=lambda layers, window: layers * (window - 1) + 1,
     bugs={
         "a layer adds M - 1 new positions, not M: it shares one with the layer below": lambda L, M: L * M,
         "reaches of layers add up, they do not multiply": lambda L, M: M**L,

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from rtx.lab import checks
+from rtx.lab.checks.check import Check
 from rtx.lab.classroom.answers import decode
 from rtx.lab.classroom.exercises import Exercise, chosen_notebooks, code_cells, exercises_of
 from rtx.lab.classroom.needed import broken_cell, needed_cells
@@ -107,9 +108,9 @@ def _judged(exercise: Exercise, said: dict[str, Any], broken: str | None) -> tup
     """Result and message, by the project's own check."""
     if broken and "answers" not in said:
         return RESULTS[False], f"a cell is no Python: {broken}"
-    if "answers" not in said:
-        return RESULTS[False], str(said.get("error"))
     check = getattr(checks, exercise.check)
+    if "answers" not in said:
+        return RESULTS[False], _error(check, said)
     try:
         answers = [decode(answer) for answer in said["answers"]]
         if len(answers) != len(check.cases()):
@@ -118,6 +119,14 @@ def _judged(exercise: Exercise, said: dict[str, Any], broken: str | None) -> tup
     except Exception as error:  # whatever a student's process wrote must not end the grading of a class
         return RESULTS[False], f"the answers cannot be read: {error}"
     return RESULTS[verdict.passed], verdict.message
+
+
+def _error(check: Check, said: dict[str, Any]) -> str:
+    """What ended the student's code, and on which case, where the process names one."""
+    number = said.get("case")
+    if isinstance(number, int) and 0 <= number < len(check.cases()):
+        return f"{check.where(number)} {said.get('error')}"
+    return str(said.get("error"))
 
 
 def _answers(cells: Sequence[str], exercises: Sequence[Exercise], seconds: int) -> list[dict[str, Any]]:

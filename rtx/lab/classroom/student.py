@@ -70,12 +70,14 @@ def _answer(exercise: dict[str, Any], cases: Sequence[tuple[Any, ...]], encode: 
     mine = names.get(exercise["function"])
     if not callable(mine):
         return {"error": failed or f"there is no function {exercise['function']}"}
+    tried: list[tuple[Any, int | None]] = []
     try:
-        tried = [attempt(mine, case) for case in cases]
+        for case in cases:
+            tried.append(attempt(mine, case))
         changed = next((place for _, place in tried if place), None)
         return {"answers": [encode(answer) for answer, _ in tried], "changed": changed, "stub": is_stub(mine)}
     except BaseException as error:
-        return {"error": f"your code raised {_told(error)}"}
+        return {"error": f"your code raised {_told(error)}", "case": len(tried)}
 
 
 def _told(error: BaseException) -> str:
