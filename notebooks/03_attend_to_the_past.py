@@ -29,7 +29,7 @@
 # | --- | --- | --- | --- |
 # | attention, Eq. 5 | $\alpha_i$, $v_i$ | sections 1, 2 | `MultiHeadAttention.weights`, `gather` |
 # | the factor in Eq. 5 | $\sqrt{d_k}$ | section 3 | `MultiHeadAttention.scores` |
-# | "the positions before" | $h_1, \dots, h_t$ | section 4 | `causal_mask` |
+# | "all the positions in the past" | $h_1, \dots, h_t$ | section 4 | `causal_mask` |
 # | heads, Eq. 4 and 6 | $W^q, W^k, W^v, W^o$ | section 5 | `MultiHeadAttention(heads=…)` |
 #
 # One slip on paper: the sum in Eq. 5 runs to an $n$ that is nowhere defined. It has to be $t$, the present position.

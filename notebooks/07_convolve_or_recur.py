@@ -89,9 +89,10 @@ swapped = x[[0, 1, 2, 3, 4, 5, 6, 9, 8, 7]]
 print("the sum and torch agree; order inside the kernel matters:", bool(causal(swapped, w, 2)[9] != causal(x, w, 2)[9]))
 
 # %% [markdown]
-# The R-Transformer paper says that convolution "ignores order" inside its receptive field. Strictly it does not: each
-# delay has a weight of its own, and swapped inputs give another sum. What it has not is a state that is *changed* by one
-# input and then meets the next: the sum is linear before its one non-linearity. Section 4 shows a task where that decides.
+# The R-Transformer paper says that convolutions ignore "the sequential information" inside their receptive field. Strictly
+# they do not: each delay has a weight of its own, and swapped inputs give another sum. What they have not is a state that is
+# *changed* by one input and then meets the next: the sum is linear before its one non-linearity. Section 4 shows a task where
+# that decides.
 #
 # A TCN block has two such convolutions and a residual around them. The dilation doubles from block to block.
 #

@@ -25,7 +25,7 @@
 #
 # ## Paper map
 #
-# Xu et al. (2019), *Multi-channel RNN*, Section 4; Bahdanau, Cho & Bengio (2015) for the encoder-decoder.
+# Xu et al. (2019), MC-RNN, Section 4; Bahdanau, Cho & Bengio (2015) for the encoder-decoder.
 #
 # | in the paper | here | in `rtx` |
 # | --- | --- | --- |
