@@ -44,7 +44,8 @@ _ = torch.set_num_threads(1), torch.manual_seed(0)
 # %% [markdown]
 # ## 1. Waves
 #
-# Number $i$ of position $t$ is a wave of its own length, from $2\pi$ to nearly $10000 \cdot 2\pi$ steps:
+# Numbers $2i$ and $2i + 1$ of position $t$ are waves of one length; from pair to pair it grows, from $2\pi$ to nearly
+# $10000 \cdot 2\pi$ steps:
 #
 # $$PE_{t, 2i} = \sin\left(t / 10000^{2i/D}\right), \qquad PE_{t, 2i+1} = \cos\left(t / 10000^{2i/D}\right)$$
 #
@@ -330,7 +331,7 @@ plt.show()
 #
 # ## Quiz
 #
-# 1. You begin to count positions at 100 instead of 0. Which models of section 5 give other outputs?
+# 1. You begin to count positions at 50 instead of 0. Which models of section 5 give other outputs?
 # 2. Why does (c), $\langle u, k_s \rangle$, tell nothing about order?
 # 3. Shaw's layer with $k = 2$, two layers deep. Inputs 5 and 6 steps back change places: can the last output notice?
 #
@@ -338,8 +339,8 @@ plt.show()
 #
 # 1. Those with sinusoids and with a table. The others do not count.
 # 2. It depends on the key's content only: permute the keys, and their scores go along.
-# 3. Yes. In the first layer the two see one another, and those that follow see them, at distances below 2. What they
-#    make of it is read by the second layer, however far back it stands. Depth buys distance, as with windows.
+# 3. Yes. In the first layer the position 4 steps back sees the two at distances 1 and 2, which it can tell apart. What it
+#    makes of them is read by the second layer, however far back it stands. Depth buys distance, as with windows.
 #
 # </details>
 #

@@ -101,7 +101,8 @@ checks.xl_reach(xl_reach)
 #
 # ## 2. What is remembered
 #
-# For segment $\tau$, a layer reads what it read in segment $\tau - 1$ as well. SG stops gradients:
+# For segment $\tau$, a layer reads what it read in segment $\tau - 1$ as well. SG stops gradients,
+# and $\circ$ puts one behind the other:
 #
 # $$\tilde h_\tau = \text{SG}(h_{\tau-1}) \circ h_\tau, \qquad q = W^q h_\tau, \quad k = W^k \tilde h_\tau, \quad v =
 # W^v \tilde h_\tau$$
@@ -305,8 +306,8 @@ explore.attention(with_memory(16), torch.tensor([task.texts[0].encode(text)]), l
 # cut, and how far back do they look?
 #
 # A short training on a short text uses a short context: this model knows spelling, and little more. Dai et al. call the
-# length from which more context no longer helps the *relative effective context length*; for their large model on
-# words they find 900. The recipe `rtx train memory xl` trains this comparison at length.
+# length from which more context no longer helps the *relative effective context length*; for their model of
+# words with 151 million parameters they find 900. The recipe `rtx train memory xl` trains this comparison at length.
 #
 # ## Recap
 #
