@@ -140,7 +140,8 @@ print("Eq. 1-3 and rtx agree:", tuple(h.shape))
 # The mean divides by $m$ even where predecessors lie before the start: the first steps are damped, here down to a third.
 # The paper does not say whether that is meant; `start="clipped"` counts only those that exist.
 #
-# **Exercise 2** (easy, 5 minutes). Scores (B, T, C) and states (B, T, C, H) to $h_t$, (B, T, H): Eq. 4 and 5.
+# **Exercise 2** (easy, 5 minutes). Scores (B, T, C) of C channels and their states (B, T, C, H), each H wide, to
+# $h_t$, (B, T, H): Eq. 4 and 5.
 
 # %%
 def join_channels(e, h):
@@ -410,15 +411,16 @@ print(f"forward and backward on one core: {ratios[1]:.0f} × the time of torch's
 
 # %% [markdown]
 # One $W_j$ for all gates, as Eq. 2 has it, gives 1.3 M, not 4 M; one for each gate comes near. The paper does not say. Nor
-# does it measure time: three channels are three times the cell's work, and the $W_j$ come on top. On hardware with idle room
-# that may hide in parallel; on one core it does not.
+# does it measure time: three channels step the cell three times, with the input's part shared, and the $W_j$ come on top. On
+# hardware with idle room that may hide in parallel; on one core it does not.
 #
 # ## Recap
 #
 # - $n - 1$ channels place blocks of $n$ at every offset, so each step has one channel for each number of words to join.
 # - Channels share all parameters: a channel's number means nothing by itself, the number of words it joins does.
 # - Paths: $\lceil l/(n-1) \rceil$ in the best channel, $\lfloor (l-2)/(n-1) \rfloor + 2$ in the worst; the paper's bound fails for some.
-# - Shorter paths are seen in gradients as stairs. The price is a little more than $n - 1$ times the work.
+# - Shorter paths are seen in gradients as stairs. The price, for small $n$, is a little more than $n - 1$ times
+#   the work ([12](12_make_it_fast.ipynb) counts it).
 #
 # **Quiz.** 1. Why can $m_t^k$ never be 0? 2. Would you rather have $n = 20$ than $n = 4$ for a language model? 3. Why does $h_t$ not
 # feed the channels at $t + 1$?

@@ -258,8 +258,8 @@ for T in (50, 500, 10_000):
 #
 # <details><summary>Answer</summary>
 #
-# No. Two marked values among 100 steps move the mean half as far as among 50. The model learnt to multiply what it
-# sees by about 50; nothing tells it how long the sequence is. Among 400, its answers hardly move.
+# No. Two marked values among 100 steps move the mean half as far as among 50. The model learnt one factor for
+# sequences of about 50; nothing tells it how long the sequence is. Among 400, its answers hardly move.
 #
 # </details>
 
@@ -354,7 +354,7 @@ print("of XY and YX, about half in all:", bool(0.35 < (table[1, 1] + table[2, 2]
 # ## Recap
 #
 # - Attention over time is a weighted mean, so any step is one step away, however long the sequence.
-# - Scores within a tanh differ by a factor of $e^2$ at most: here attention weighs, and the states select.
+# - With scores from a tanh, shares differ by a factor of $e^2$ at most: here attention weighs, and the states select.
 # - A mean forgets how many there were, and in which order. The first takes training on many lengths, the second another
 #   layer.
 #
