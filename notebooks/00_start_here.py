@@ -83,7 +83,8 @@ plots.style()
 # %% [markdown]
 # ## 2. Notation
 #
-# The same letters stand for the same things everywhere, in formulas and in comments such as `# (B, T, D)`.
+# The same letters stand for the same things everywhere, in formulas and in comments such as `# (B, T, D)`. A page that needs
+# one for something else says so.
 #
 # | symbol | meaning | in code |
 # | --- | --- | --- |

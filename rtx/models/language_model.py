@@ -21,7 +21,7 @@ class LanguageModel(nn.Module):
     Args:
         backbone: maps (B, T, D) to (B, T, D), causally; has `d_model` and `step`.
         vocabulary: V, number of tokens.
-        tied: the output layer's weight is the embedding table, as in both papers.
+        tied: the output layer's weight is the embedding table, as in the papers named above.
         embedding_dropout: share of the words hidden, wherever they occur, in a training step.
         input_dropout: share of the embedded units set to zero.
 
