@@ -220,8 +220,8 @@ checks.reordered(reordered)
 # <details><summary>Answer</summary>
 #
 # R-Transformer bets on local structure; a window over random pixels reads noise, and most of what it is made of is
-# wasted. The TCN's kernels lose their strokes, too, but each has a weight for each delay and the stack sees the whole
-# sequence either way. Attention without any order would lose nothing: it sees which values there are, never where.
+# wasted. The TCN's kernels lose their strokes, too, but each has a weight for each delay and the stack sees 61 of
+# the 64 steps either way. Attention without any order would lose nothing: it sees which values there are, never where.
 #
 # </details>
 
