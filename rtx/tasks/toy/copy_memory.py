@@ -31,7 +31,7 @@ def copy_memory(
     Symbols are one-hot, which is ours where Bai et al. give the symbol's number as one input.
 
     Args:
-        length: T, the steps between a letter and its recall.
+        length: T, the steps between the letters and their recall; a letter is told T + 10 steps after it was read.
         letters: how many are to be kept in mind, ten in all papers.
         size: training sequences, fixed.
         longest: T is drawn from U{length … longest} for each sequence; by default it is `length` for all.
