@@ -66,8 +66,9 @@ print("the equation and rtx agree")
 #
 # <details><summary>Answer</summary>
 #
-# On the distance alone: $\sum_i \cos(\omega_i (t - s))$. It is largest at distance 0, where all waves agree, and the
-# same forwards and backwards. So the sinusoids name absolute places, but one linear map away lie the distances.
+# On the distance alone: $\sum_i \cos(\omega_i (t - s))$ with $\omega_i = 10000^{-2i/D}$. It is largest at
+# distance 0, where all waves agree, and the same forwards and backwards. So the sinusoids name absolute places, but one
+# linear map away lie the distances.
 #
 # </details>
 

@@ -92,8 +92,8 @@ explore.xray(rtx.Griffin(8, layers=3, heads=2, window=4), noise[:, :12])
 #
 # $$h_t = a_t \odot h_{t-1} + \sqrt{1 - a_t^2} \odot (i_t \odot x_t) \qquad (4)$$
 #
-# with $c = 8$, $a = \sigma(\Lambda)$ learnt for each number. The gates see $x_t$ alone, never $h_{t-1}$. That is the difference
-# to a GRU that counts here.
+# with $c = 8$, $a = \sigma(\Lambda)$ learnt for each number; $\odot$ multiplies number by number. The gates
+# see $x_t$ alone, never $h_{t-1}$. That is the difference to a GRU that counts here.
 
 # %%
 def naive(x, unit, c=8):
