@@ -38,9 +38,11 @@ def fill(
 ) -> None:
     """Make an agenda's runs that the ledger lacks, in order; one that was begun goes on.
 
-    Each is a process of its own; those that fail are named at the end. With --max-time the same command, given again
-    and again, comes to the end in pieces. One at a time for a folder of runs. A sweep counts as made when the ledger
-    has a run of any of its points.
+    Each is a process of its own; those that fail are named at the end. One at a time for a folder --runs.
+
+    With --max-time the same command, given again and again, comes to the end in pieces.
+
+    A sweep counts as made when the ledger has a run of any of its points.
     """
     entries, seconds = read_agenda(agenda, scale, epochs), parse_time(max_time)
     ledger: dict[str, list[Result]] = {one.recipe: [*read_results(one.recipe, results)] for one in entries}

@@ -27,6 +27,8 @@ app.add_typer(ledger_app, name="ledger")
 app.add_typer(class_app, name="class")
 console = Console()
 
+DataName = Annotated[str, typer.Argument(help="A data set: `rtx list data` names them.")]
+
 
 class Kind(StrEnum):
     """What there is to list."""
@@ -70,14 +72,14 @@ def _model_sheet() -> Table:
 
 
 @data_app.command(epilog="Example: rtx data fetch nottingham")
-def fetch(name: str) -> None:
+def fetch(name: DataName) -> None:
     """Download a data set (or find it under $RTX_DATA), verify its checksums, and say where it is."""
     for path in data.fetch(name).values():
         console.print(str(path), soft_wrap=True)
 
 
 @data_app.command(epilog="Example: rtx data check mnist")
-def check(name: str) -> None:
+def check(name: DataName) -> None:
     """Say which files of a data set are there and whether their checksums are right; exit with 1 if not all are."""
     found = data.check(name)
     for one in found:

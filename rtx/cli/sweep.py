@@ -15,7 +15,9 @@ from rtx.cli.train import (
     HowMuch,
     MaxTime,
     Precision,
+    RecipeName,
     Results,
+    RowName,
     Runs,
     SaveEvery,
     Scale,
@@ -45,8 +47,8 @@ Test = Annotated[bool, typer.Option("--test", help="At the end, test the best, o
 
 
 def sweep_(
-    recipe: str,
-    model: str,
+    recipe: RecipeName,
+    model: RowName,
     set_: Values = None,
     variant: Variant = None,
     scale: HowMuch = Scale.full,
@@ -62,9 +64,11 @@ def sweep_(
 ) -> None:
     """Train a model with every combination of some settings, and choose by validation; the test split is not read.
 
-    By default over the recipe's values: the paper's, where it prints them. The same command in other terminals, or on
-    other machines that see the same folder, shares the work; each uses one device. Stopped or killed, it goes on where
-    it was. Of runs that failed by themselves, such as by too high a rate, none is chosen.
+    By default over the recipe's values: the paper's, where it prints them.
+
+    The same command in other terminals, or on machines that see the folder --runs, shares the work: a device each.
+
+    Stopped or killed, it goes on where it was. Of runs that failed by themselves, as by a large rate, none is chosen.
     """
     from rtx.training.survival import Stopped  # Lightning and Optuna take seconds to import: only here
     from rtx.training.sweep import Sweep, finished, plot, settled

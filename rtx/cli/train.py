@@ -29,6 +29,8 @@ class Scale(StrEnum):
 
 WHOSE = "A name that several know is the model's, else the data's."  # as `order` is, HO-RNN's
 
+RecipeName = Annotated[str, typer.Argument(help="A table of a paper: `rtx list recipes` names them.")]
+RowName = Annotated[str, typer.Argument(help="One of its rows: `rtx table RECIPE` shows them.")]
 Variant = Annotated[str | None, typer.Option(help="One of the recipe's variants; its default if not given.")]
 HowMuch = Annotated[Scale, typer.Option(help="quick: a minute; cpu: an hour on one core; full: the paper's.")]
 Seed = Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Of weights, order and dropout.")]
@@ -48,8 +50,8 @@ Results = Annotated[Path, typer.Option(help="The ledger's folder.")]
 
 
 def train_(
-    recipe: str,
-    model: str,
+    recipe: RecipeName,
+    model: RowName,
     variant: Variant = None,
     scale: HowMuch = Scale.full,
     seed: Seed = 0,

@@ -61,13 +61,22 @@ def test_every_command_has_help(rtx, words):
     assert words == ["data"] or f"Example: rtx {' '.join(words)}" in done.stdout  # `data` only groups the next two
 
 
-def test_help_shows_every_word_of_its_texts(rtx):
-    def texts(command):
-        yield from (command.help, *(getattr(one, "help", None) for one in command.params))
-        for one in getattr(command, "commands", {}).values():
-            yield from texts(one)
+def every_command(command):
+    yield command
+    for one in getattr(command, "commands", {}).values():
+        yield from every_command(one)
 
-    eaten = [text for text in texts(get_command(app)) if text and render(text).plain != text.replace("[\\", "[")]
+
+@pytest.mark.parametrize("command", [*every_command(get_command(app))], ids=lambda command: command.name)
+def test_help_explains_every_argument_in_paragraphs_that_fit_any_width(command):
+    assert [one.name for one in command.params if not getattr(one, "help", None)] == []
+    _, *more = command.help.strip().split("\n\n")
+    assert [paragraph for paragraph in more if "\n" in paragraph] == []  # such a line break would stay
+
+
+def test_help_shows_every_word_of_its_texts(rtx):
+    texts = [one.help for command in every_command(get_command(app)) for one in (command, *command.params)]
+    eaten = [text for text in texts if text and render(text).plain != text.replace("[\\", "[")]
     assert eaten == []  # what stands in brackets would be a style
     assert "A TOML file of [[runs]]," in rtx("ledger", "fill", "--help").stdout
 
