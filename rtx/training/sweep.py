@@ -28,11 +28,12 @@ from rtx.training.files import write_whole
 from rtx.training.fit import fit, has_checkpoint, run_folder
 from rtx.training.journal import Journal, lock_of
 from rtx.training.recipe import Plan, Recipe, as_typed_together
-from rtx.training.states import Exploded
+from rtx.training.states import CannotGoOn, Exploded
 
 log = logging.getLogger(__name__)
 BEAT = 10.0  # seconds between two signs of life
 SILENCE = 60.0  # seconds without one, after which a run counts as dead
+DATA = "data_sha256"  # the study's attribute
 
 
 @dataclass(frozen=True)
@@ -102,10 +103,11 @@ class Sweep:
 
         Raises:
             Stopped: if asked to, or the time is over; the run it came in is taken up by the next process that sweeps.
-            CannotGoOn: if a run of the grid was begun in another way, or another process has it.
+            CannotGoOn: if earlier runs had other data, one was begun in another way, or another process has it.
             ValueError: if a run cannot be made for another reason than itself, such as data that are not there.
         """
         study, left = self.study(), countdown(max_seconds)
+        self._keep_data(study)
         while claimed := self._claim(study):
             trial, point = claimed
             plan = self.plan(point)
@@ -128,6 +130,15 @@ class Sweep:
                     trial.set_user_attr("epoch", done.epoch)
                     study.tell(trial, done.validation)
         return study
+
+    def _keep_data(self, study: optuna.Study) -> None:
+        """Scores are compared on the same data only: a text file may have changed since the runs before."""
+        plan = self.plan(self.grid[0])
+        data = task_by_name(plan.task, **plan.task_arguments).sha256()
+        before = study.user_attrs.get(DATA, data)  # an older sweep does not say
+        if data != before:
+            raise CannotGoOn(f"runs: expected the data of the sweep in {self.folder}, {before}, got others, {data}")
+        study.set_user_attr(DATA, data)
 
     def _sign(self, number: int) -> Path:
         return self.folder / f"alive-{number}"

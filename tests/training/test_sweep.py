@@ -100,6 +100,16 @@ def test_data_that_are_missing_are_not_held_against_a_run(recipe, tiny_task, tmp
     assert len(finished(sweep.run(**CPU))) == 2
 
 
+def test_scores_on_other_data_are_not_compared(recipe, tiny_task, tmp_path, monkeypatch):
+    sweep = Sweep(recipe, "gru", {"learning_rate": [1e-3]}, epochs=1, runs=tmp_path)
+    sweep.run(**CPU)
+    with monkeypatch.context() as patch:
+        patch.setitem(TASKS, "tiny", lambda: replace(tiny_task, sha256=lambda: "other"))
+        with pytest.raises(CannotGoOn, match=r"runs: expected the data of the sweep in .*, got others, other$"):
+            sweep.run(**CPU)
+    assert len(finished(sweep.run(**CPU))) == 1
+
+
 def test_a_point_left_by_a_process_that_died_before_it_asked_keeps_its_own_score(recipe, tmp_path):
     sweep = Sweep(recipe, "gru", {"learning_rate": [1e-7, 1e-2]}, epochs=1, runs=tmp_path)
     sweep.study().enqueue_trial({"learning_rate": 1e-2})
