@@ -129,7 +129,7 @@ def check_tokens(name: str, tokens: Tensor, vocabulary: int, ndim: int) -> None:
         raise ValueError(f"{name}: expected tokens of shape {axes}, at least one, got {tuple(tokens.shape)}")
     if tokens.dtype not in (torch.int32, torch.int64):  # torch's embedding takes no others
         raise ValueError(f"{name}: expected whole numbers of int32 or int64, got {tokens.dtype}")
-    if _recorded(tokens):
+    if not _has_numbers(tokens):
         return
     low, high = int(tokens.min()), int(tokens.max())
     if low < 0 or high >= vocabulary:
@@ -145,18 +145,24 @@ def check_lengths(name: str, lengths: Tensor, batch: int, longest: int) -> None:
     """
     whole = not (lengths.is_floating_point() or lengths.is_complex() or lengths.dtype == torch.bool)
     fits = whole and lengths.shape == (batch,)
-    if not fits or not (_recorded(lengths) or (int(lengths.min()) >= 1 and int(lengths.max()) <= longest)):
+    if not fits or (_has_numbers(lengths) and not (int(lengths.min()) >= 1 and int(lengths.max()) <= longest)):
         raise ValueError(
             f"{name}: expected {batch} whole numbers from 1 to {longest}, one for each sequence, got {lengths.tolist()}"
         )
 
 
-def _recorded(x: Tensor) -> bool:
-    """Whether a CUDA graph is recorded (`rtx.nn.kernels.graphs`), or a program compiled or exported.
+def _has_numbers(x: Tensor) -> bool:
+    """Whether the numbers in `x` can be asked for.
 
-    None can ask for numbers: the first and last not at all, the second not without a break in its graph.
+    There are none on the meta device and in FakeTensorMode, and one for each sample within `torch.func.vmap`. A CUDA
+    graph that is recorded (`rtx.nn.kernels.graphs`) and a program that is exported cannot ask for them at all, one that
+    is compiled not without a break in its graph.
     """
-    return torch.compiler.is_compiling() or (x.is_cuda and torch.cuda.is_current_stream_capturing())
+    if torch.compiler.is_compiling():  # asked first: what else is asked here would break the graph
+        return False
+    if x.is_meta or hasattr(x, "fake_mode") or torch._C._are_functorch_transforms_active():
+        return False
+    return not (x.is_cuda and torch.cuda.is_current_stream_capturing())
 
 
 def _check_numbers(name: str, x: Tensor, like: Tensor | None) -> None:

@@ -4,14 +4,16 @@ import pytest
 import torch
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.func import functional_call, grad, vmap
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.testing._internal.two_tensor import TwoTensor
 from torch.utils.flop_counter import FlopCounterMode
 
 import rtx
-from rtx.models import MCRNN, RNN, TCN, FeedForwardAttention, Transformer
+from rtx.models import MCRNN, RNN, TCN, EncoderDecoder, FeedForwardAttention, LanguageModel, Transformer
 from rtx.nn import LocalRNN
 from rtx.nn.kernels.dispatch import implementation
+from rtx.tasks.build import SequenceModel
 
 D = 8
 MODELS = {
@@ -56,6 +58,48 @@ def test_fake_tensors_have_the_shapes_and_are_not_read():
             assert make().train()(torch.randn(2, 5, D)).shape == (2, 5, D)
     with FakeTensorMode():
         assert rtx.RTransformer(D, 1, 2, 3, dropout=0.1).train()(torch.randn(2, 5, D)).shape == (2, 5, D)
+
+
+WITH_NUMBERS = {  # models whose tokens or lengths are looked at, and what they are called with
+    "language-model": (lambda: LanguageModel(Transformer(D, 1, 2), 7), [torch.randint(7, (3, 5))]),
+    "encoder-decoder": (
+        lambda: EncoderDecoder(7, 7, D, 1, 2),
+        [torch.randint(7, (3, 5)), torch.randint(7, (3, 4)), torch.tensor([5, 1, 3])],
+    ),
+    "sequence-model": (
+        lambda: SequenceModel(TCN(D, 2, 3), 2, 1, "sequence"),
+        [torch.randn(3, 5, 2), torch.tensor([5, 1, 3])],
+    ),
+    "feed-forward-attention": (FeedForwardAttention, [torch.randn(3, 5, 2), torch.tensor([5, 1, 3])]),
+}
+
+
+@pytest.mark.parametrize("name", WITH_NUMBERS)
+def test_tokens_and_lengths_without_numbers_have_the_shapes(name):
+    make, inputs = WITH_NUMBERS[name]
+    expected = make()(*inputs).shape
+    with torch.device("meta"):
+        assert make()(*(x.to("meta") for x in inputs)).shape == expected
+    with FakeTensorMode() as mode:
+        assert make()(*map(mode.from_tensor, inputs)).shape == expected
+
+
+@pytest.mark.parametrize("name", WITH_NUMBERS)
+def test_gradients_of_each_sample_are_those_of_the_sample_alone(name):
+    torch.manual_seed(0)
+    make, inputs = WITH_NUMBERS[name]
+    model = make()
+
+    def loss(parameters, *sample):
+        return functional_call(model, parameters, tuple(x[None] for x in sample)).square().sum()
+
+    parameters = {key: value.detach() for key, value in model.named_parameters()}
+    each = vmap(grad(loss), (None, *[0] * len(inputs)))(parameters, *inputs)
+    for i in range(3):
+        model.zero_grad()
+        model(*(x[i : i + 1] for x in inputs)).square().sum().backward()
+        for key, value in model.named_parameters():
+            torch.testing.assert_close(each[key][i], value.grad, rtol=1e-4, atol=1e-5)
 
 
 @torch.no_grad()
