@@ -12,6 +12,7 @@ from torch.utils.flop_counter import FlopCounterMode
 import rtx
 from rtx.models import MCRNN, RNN, TCN, EncoderDecoder, FeedForwardAttention, LanguageModel, Transformer
 from rtx.nn import LocalRNN
+from rtx.nn.kernels.cross_entropy import cross_entropy
 from rtx.nn.kernels.dispatch import implementation
 from rtx.tasks.build import SequenceModel
 
@@ -100,6 +101,38 @@ def test_gradients_of_each_sample_are_those_of_the_sample_alone(name):
         model(*(x[i : i + 1] for x in inputs)).square().sum().backward()
         for key, value in model.named_parameters():
             torch.testing.assert_close(each[key][i], value.grad, rtol=1e-4, atol=1e-5)
+
+
+AT_ONCE = {
+    "local-rnn": lambda rate: LocalRNN(D, 3, "lstm"),
+    "r-transformer": lambda rate: rtx.RTransformer(D, 1, 2, 3, dropout=rate),
+    "mc-rnn": lambda rate: MCRNN(D),
+    "feed-forward-attention": lambda rate: FeedForwardAttention(D, 3, D),
+}
+
+
+@pytest.mark.parametrize(("impl", "rate"), [("native", 0.2), ("fused", 0.0)])  # at once torch draws no numbers
+@pytest.mark.parametrize("name", AT_ONCE)
+def test_gradients_of_many_outputs_at_once_are_those_of_each(name, impl, rate):
+    torch.manual_seed(0)
+    model, x = AT_ONCE[name](rate).train(), torch.randn(2, 5, D, requires_grad=True)
+    with implementation(impl):
+        y = model(x)
+    inputs, many = [x, *model.parameters()], torch.randn(3, *y.shape)
+    at_once = torch.autograd.grad(y, inputs, many, is_grads_batched=True, retain_graph=True)
+    for i in range(3):
+        for one, other in zip(at_once, torch.autograd.grad(y, inputs, many[i], retain_graph=True), strict=True):
+            torch.testing.assert_close(one[i], other, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("impl", ["native", "fused"])
+def test_gradients_of_a_loss_with_many_weights_at_once_are_those_of_each(impl):
+    torch.manual_seed(0)
+    logits, weights = torch.randn(4, 40, requires_grad=True), torch.randn(3)
+    loss = cross_entropy(logits, torch.tensor([3, -100, 0, 39]), -100, impl=impl)
+    (at_once,) = torch.autograd.grad(loss, logits, weights, is_grads_batched=True, retain_graph=True)
+    (one,) = torch.autograd.grad(loss, logits)
+    torch.testing.assert_close(at_once, weights[:, None, None] * one)
 
 
 @torch.no_grad()

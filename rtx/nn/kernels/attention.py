@@ -13,7 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from rtx.nn.kernels.derivatives import gradients_again
+from rtx.nn.kernels.derivatives import gradients_again, only_by_torch
 from rtx.nn.kernels.dispatch import Kernel, Operation
 from rtx.nn.kernels.dropout import Masks, no_masks
 from rtx.nn.kernels.native.attention import native_attention
@@ -63,7 +63,7 @@ class _BlockedAttention(torch.autograd.Function):
     @without_autocast
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         q, k, v, out, log_sums = ctx.saved_tensors
-        if torch.is_grad_enabled():  # the gradient is to have a gradient
+        if only_by_torch(gradients):
             return gradients_again(explicit_attention, (q, k, v, ctx.dropout, ctx.seed), gradients)
         d_out, masks, scale = gradients[0], Masks(ctx.dropout, ctx.seed), 1 / math.sqrt(q.shape[-1])
         dots = (d_out * out).sum(-1, keepdim=True)

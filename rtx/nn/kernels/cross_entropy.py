@@ -11,7 +11,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 from torch.nn import functional as F
 
-from rtx.nn.kernels.derivatives import gradients_again
+from rtx.nn.kernels.derivatives import gradients_again, only_by_torch
 from rtx.nn.kernels.dispatch import Kernel, Operation
 from rtx.nn.kernels.native import cross_entropy as native
 from rtx.nn.kernels.obstacles import no_hand_written_gradient, no_native_code
@@ -80,7 +80,7 @@ class _CrossEntropy(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         logits, targets, counted, column, log_sum = ctx.saved_tensors
-        if torch.is_grad_enabled():  # the gradient is to have a gradient
+        if only_by_torch(gradients):
             return *gradients_again(torch_cross_entropy, (logits, targets, ctx.ignored), gradients), None
         share = counted * gradients[0]
         return ctx.passes.softmax_shares(logits, log_sum, share).scatter_add_(1, column, -share), None, None, None

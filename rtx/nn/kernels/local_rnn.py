@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from rtx.nn import naive
 from rtx.nn.kernels.cells import FUSED_CELLS, FusedCell, Kept
-from rtx.nn.kernels.derivatives import gradients_again
+from rtx.nn.kernels.derivatives import gradients_again, only_by_torch
 from rtx.nn.kernels.dispatch import Kernel, Operation
 from rtx.nn.kernels.native.cells import NATIVE_CELLS
 from rtx.nn.kernels.obstacles import no_hand_written_gradient, no_native_code
@@ -120,7 +120,7 @@ class _FusedLocalRNN(torch.autograd.Function):
     @without_autocast
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         x, w_ih, w_hh, b_ih, b_hh, *arrays = ctx.saved_tensors
-        if torch.is_grad_enabled():  # the gradient is to have a gradient
+        if only_by_torch(gradients):
             again = (x, w_ih, w_hh, b_ih, b_hh, ctx.window, ctx.cell.name)
             return gradients_again(torch_local_rnn, again, gradients)
         steps = _steps(arrays, ctx.cell) if arrays else [*_advance(x, w_ih, w_hh, b_ih, b_hh, ctx.window, ctx.cell)]

@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from rtx.nn.kernels.derivatives import gradients_again
+from rtx.nn.kernels.derivatives import gradients_again, only_by_torch
 from rtx.nn.kernels.dispatch import Kernel, Operation
 from rtx.nn.kernels.multi_channel_plain import Wiring, plain_channels
 from rtx.nn.kernels.native import channels as native
@@ -68,7 +68,7 @@ class _Lstm(torch.autograd.Function):
         *inputs, hs, cs, gates, s, mixed, shares = ctx.saved_tensors
         (x, h, _, w_input, _, u, _, w_block), wiring = inputs, ctx.wiring
         with torch.autocast("cpu", enabled=False):
-            if torch.is_grad_enabled():  # they are to be differentiated again
+            if only_by_torch(gradients):
                 return None, None, *gradients_again(partial(_plain_lstm, wiring), inputs, gradients)
             P, H = h.shape[2:]
             d_hs, d_cs = _of_all_states(hs, *gradients)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from rtx.nn import naive_pooling
-from rtx.nn.kernels.derivatives import gradients_again
+from rtx.nn.kernels.derivatives import gradients_again, only_by_torch
 from rtx.nn.kernels.dispatch import Kernel, Operation
 from rtx.nn.kernels.native.pooling import native_pooling
 from rtx.nn.kernels.obstacles import no_hand_written_gradient, no_native_code
@@ -41,7 +41,7 @@ class _Pooling(torch.autograd.Function):
     def backward(ctx: Any, *pulls: Tensor) -> tuple[Tensor | None, ...]:
         x, lengths, w, score, shift, c, mass = ctx.saved_tensors
         with torch.autocast(x.device.type, enabled=False):
-            if torch.is_grad_enabled():  # they are to be differentiated again
+            if only_by_torch(pulls):
                 return gradients_again(_plain, (x, lengths, w, score, shift, ctx.leak), pulls)
             pull = pulls[0] / mass[:, None]
             layer = layer_for(w, score, shift, ctx.leak)

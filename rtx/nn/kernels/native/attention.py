@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from rtx.nn.kernels.derivatives import gradients_again
+from rtx.nn.kernels.derivatives import gradients_again, only_by_torch
 from rtx.nn.kernels.native.build import library
 from rtx.nn.kernels.native.masks import alive, draw_seed, dropped
 from rtx.nn.kernels.precision import autocast_inputs, without_autocast
@@ -54,7 +54,7 @@ class _NativeAttention(torch.autograd.Function):
     @without_autocast
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         q, k, v, out, log_sums = ctx.saved_tensors
-        if torch.is_grad_enabled():  # the gradient is to have a gradient
+        if only_by_torch(gradients):
             return gradients_again(explicit_attention, (q, k, v, ctx.zeros, ctx.seed), gradients)
         # where hooks have kept `out` it may come back laid out otherwise
         out, d_out = (x if x.stride() == _as_heads(v).stride() else _as_heads(v).copy_(x) for x in (out, gradients[0]))

@@ -7,8 +7,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from rtx.nn.kernels.derivatives import only_by_torch
 from rtx.nn.kernels.native.build import library
-from rtx.nn.kernels.native.masks import draw_seed, dropped
+from rtx.nn.kernels.native.masks import alive, draw_seed, dropped
 
 SMALL = 2**18  # numbers: below, a second thread costs more than it does
 
@@ -27,10 +28,11 @@ class _NativeDropout(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        if torch.is_grad_enabled():  # linear: its gradient is the same function of the gradient
-            d_x: Tensor = _NativeDropout.apply(gradients[0], ctx.zeros, ctx.seed)
-            return d_x, None, None
-        return _drop(gradients[0], ctx.zeros, ctx.seed), None, None
+        (d_y,) = gradients
+        if only_by_torch(gradients):
+            lives = alive(ctx.seed, *_rows_and_columns(d_y), ctx.zeros).view(d_y.shape)
+            return d_y * lives * _scale(ctx.zeros), None, None
+        return _drop(d_y, ctx.zeros, ctx.seed), None, None
 
 
 def native_relu_dropout(x: Float[Tensor, "*rows D"], rate: float) -> Float[Tensor, "*rows D"]:
@@ -50,8 +52,8 @@ class _NativeReluDropout(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         (y,), (d_y,) = ctx.saved_tensors, gradients
-        if torch.is_grad_enabled():  # linear in the gradient
-            return torch.where(y <= 0, 0, d_y * (2**16 / (2**16 - ctx.zeros))), None, None
+        if only_by_torch(gradients):
+            return torch.where(y <= 0, 0, d_y * _scale(ctx.zeros)), None, None
         d_y = d_y.contiguous()
         d_x = torch.empty_like(d_y)
         arrays = (ctypes.c_void_p(array.data_ptr()) for array in (y, d_y, d_x))
@@ -65,6 +67,11 @@ def _drop(x: Tensor, zeros: int, seed: int, rectified: bool = False) -> Tensor:
     sizes = (*map(ctypes.c_int64, _rows_and_columns(x)), ctypes.c_uint64(seed), zeros, int(rectified), _threads(x))
     library().drop(*sizes, *(ctypes.c_void_p(array.data_ptr()) for array in (x, y)))
     return y
+
+
+def _scale(zeros: int) -> float:
+    """What the numbers that live are multiplied by."""
+    return 2**16 / (2**16 - zeros)
 
 
 def _threads(x: Tensor) -> int:

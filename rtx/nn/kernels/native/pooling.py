@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rtx.nn.kernels.derivatives import gradients_again
+from rtx.nn.kernels.derivatives import gradients_again, only_by_torch
 from rtx.nn.kernels.native.build import library
 from rtx.nn.kernels.pooling_plain import plain_pooling
 from rtx.nn.kernels.precision import without_autocast
@@ -66,7 +66,7 @@ class _NativePooling(torch.autograd.Function):
     @without_autocast
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         x, lengths, weight, bias, score, shift, w, c, mass = ctx.saved_tensors
-        if torch.is_grad_enabled():  # the gradient is to have a gradient
+        if only_by_torch(gradients):
             return gradients_again(plain_pooling, (x, lengths, weight, bias, score, shift, ctx.leak), gradients)
         (B, T, F), D = x.shape, len(weight)
         pull = (gradients[0] / mass[:, None]).contiguous()

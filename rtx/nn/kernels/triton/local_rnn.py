@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from rtx.nn.kernels.derivatives import gradients_again
+from rtx.nn.kernels.derivatives import gradients_again, only_by_torch
 from rtx.nn.kernels.local_rnn import torch_local_rnn
 from rtx.nn.kernels.precision import autocast_inputs, without_autocast
 from rtx.nn.kernels.triton.launch import on, precision
@@ -47,7 +47,7 @@ class _LocalRNN(torch.autograd.Function):
     @without_autocast
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         (x, w_ih, w_hh, b_ih, b_hh), M, cell = ctx.saved_tensors, ctx.window, ctx.cell
-        if torch.is_grad_enabled():  # the gradient is to have a gradient
+        if only_by_torch(gradients):
             return gradients_again(torch_local_rnn, (x, w_ih, w_hh, b_ih, b_hh, M, cell), gradients)
         (B, T, D), width = x.shape, len(w_hh)
         padded, projected = _projected(x, w_ih, b_ih, b_hh, M, cell)

@@ -7,7 +7,7 @@ import triton
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from rtx.nn.kernels.derivatives import gradients_again
+from rtx.nn.kernels.derivatives import gradients_again, only_by_torch
 from rtx.nn.kernels.pooling_plain import plain_pooling
 from rtx.nn.kernels.precision import autocast_inputs
 from rtx.nn.kernels.triton.launch import on, precision
@@ -56,7 +56,7 @@ class _Pooling(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         x, lengths, w, score, shift, c, mass = ctx.saved_tensors
         with torch.autocast(x.device.type, enabled=False):
-            if torch.is_grad_enabled():  # they are to be differentiated again
+            if only_by_torch(gradients):
                 return gradients_again(_plain, (x, lengths, w, score, shift, ctx.leak), gradients)
             (B, T, F), D, options = x.shape, w.shape[1], _options(x, w, score, ctx.leak)
             parts, pull = triton.cdiv(T, options["SPAN"]), gradients[0] / mass[:, None]
