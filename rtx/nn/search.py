@@ -120,9 +120,10 @@ def greedy(
     score, tokens = torch.zeros(batch, device=device), []
     for _ in range(length):
         logits, state = step(last, state)
-        best, token = _log_probabilities(logits, batch, vocabulary).max(-1)
+        scores = score[:, None] + _log_probabilities(logits, batch, vocabulary)
+        best, token = (part.squeeze(1) for part in scores.topk(1))  # as a beam does, of equally likely ones too
         last = token.masked_fill(done, end)
-        score, lengths = score + best.masked_fill(done, 0), lengths + ~done
+        score, lengths = score.where(done, best), lengths + ~done
         tokens.append(last)
         done = done | (last == end)
         if bool(done.all()):
