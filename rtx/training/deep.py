@@ -1,4 +1,4 @@
-"""What deep models need in training: auxiliary losses, a segment that slides in the test; HM-RNN's slope.
+"""What some models need in training: auxiliary losses, a segment that slides in the test, `read`; HM-RNN's slope.
 
 Al-Rfou et al. (2019), Character-Level Language Modeling with Deeper Self-Attention; Chung et al. (2017), HM-RNN.
 """
@@ -65,6 +65,18 @@ def segment_reader(name: str, model: nn.Module) -> CharacterTransformer:
         found = type(backbone or model).__name__
         raise ValueError(f"{name}: expected a character-transformer over a text, got {found}")
     return backbone
+
+
+def check_carries(model: nn.Module) -> None:
+    """Check that a model reads a text in pieces and carries its state between them: what the setting `carry` needs.
+
+    Raises:
+        ValueError: if it does not.
+    """
+    reader = getattr(model, "backbone", model) if hasattr(model, "read") else model
+    if not hasattr(reader, "read"):
+        found = type(reader).__name__
+        raise ValueError(f"carry: expected a model that reads a text in pieces, such as lstm, got {found}")
 
 
 def anneal_boundaries(model: nn.Module, epoch: int) -> None:

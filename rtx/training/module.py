@@ -19,7 +19,7 @@ from rtx.tasks.task import IGNORED, Batch, Sum, Task
 from rtx.training import processes
 from rtx.training.averaging import Trigger, averaged
 from rtx.training.batches import evaluation_batches, training_batches
-from rtx.training.deep import anneal_boundaries, auxiliary_loss, auxiliary_losses, segment_reader, slide
+from rtx.training.deep import anneal_boundaries, auxiliary_loss, auxiliary_losses, check_carries, segment_reader, slide
 from rtx.training.optimizers import make_optimizer, make_schedule
 from rtx.training.settings import Settings
 from rtx.training.states import Exploded, from_plain, refuse_another, to_plain
@@ -60,6 +60,8 @@ class Trainee(lightning.LightningModule):
         self.auxiliary = auxiliary_losses(model, settings.auxiliary) if settings.auxiliary else None
         if settings.slide:
             segment_reader("slide", model)  # refuses others now, not when they are tested
+        if settings.carry:
+            check_carries(model)  # now, before a run is begun that would be in the way
         if settings.ar or settings.tar:
             watch_activations(model, self._penalise)
 

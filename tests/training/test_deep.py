@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 from tiny_recipe import TASKS as TINY
-from tiny_recipe import tiny_text_recipe
+from tiny_recipe import tiny_recipe, tiny_text_recipe
 from torch.nn import functional as F
 
 import rtx
@@ -113,6 +113,17 @@ def test_other_models_have_neither(setting, tmp_path):
         ValueError, match=f"{next(iter(setting))}: expected a character-transformer over a text, got RNN"
     ):
         train(plan, runs=tmp_path, results=tmp_path, **CPU)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "model", "found"),
+    [(tiny_text_recipe(), "character-transformer", "CharacterTransformer"), (tiny_recipe(), "gru", "SequenceModel")],
+)
+def test_a_model_that_carries_no_state_is_refused_before_its_run_is_begun(recipe, model, found, tmp_path):
+    plan = recipe.plan(model, overrides={"order": "columns", "carry": True})
+    with pytest.raises(ValueError, match=f"^carry: expected a model that reads a text in pieces, .* got {found}$"):
+        train(plan, runs=tmp_path, results=tmp_path, **CPU)
+    assert not list(tmp_path.rglob("*.ckpt"))
 
 
 def test_the_slope_of_the_boundaries_follows_the_epoch(tmp_path):
