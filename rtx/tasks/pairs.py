@@ -54,10 +54,9 @@ def pair_task(
         note: what a reader of the metric must know, such as a training set that is not the whole one.
 
     Raises:
-        ValueError: if `beam` is below 1, or wider than there are tokens.
+        ValueError: if `beam` or `longest` is below 1, or `beam` wider than there are tokens.
     """
-    if check_positive("beam", beam) > texts[1].size:
-        raise ValueError(f"beam: expected at most the {texts[1].size} tokens, got {beam}")
+    _check_search(beam, longest, texts[1])
     read = cache(read)
 
     @cache
@@ -119,9 +118,10 @@ def write(
         longest: tokens that a text may have; if not given 2 S + 10, S the source's tokens, up to the next `STEP`.
 
     Raises:
-        ValueError: if the beam is below 1 or wider than the target's vocabulary.
+        ValueError: if `beam` or `longest` is below 1, or `beam` wider than the target's vocabulary.
     """
     reader, writer = texts
+    _check_search(beam, longest, writer)
     groups = defaultdict(list)
     tokens = [reader.encode(source) for source in sources]
     for i in sorted(range(len(tokens)), key=lambda i: len(tokens[i])):
@@ -131,10 +131,17 @@ def write(
     for S, group in groups.items():
         for start in range(0, len(group), AT_ONCE):
             rows = group[start : start + AT_ONCE]
-            found = _search(model, [tokens[i] for i in rows], beam, longest or 2 * S + 10)
+            found = _search(model, [tokens[i] for i in rows], beam, 2 * S + 10 if longest is None else longest)
             for i, best in zip(rows, found, strict=True):
                 written[i] = writer.decode(best)
     return written
+
+
+def _check_search(beam: int, longest: int | None, writer: Text) -> None:
+    if check_positive("beam", beam) > writer.size:
+        raise ValueError(f"beam: expected at most the {writer.size} tokens, got {beam}")
+    if longest is not None:
+        check_positive("longest", longest)
 
 
 def _search(model: nn.Module, sources: Sequence[list[int]], beam: int, longest: int) -> list[list[int]]:

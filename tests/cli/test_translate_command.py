@@ -147,7 +147,7 @@ def test_what_cannot_be_done_is_refused_in_a_line(command, translator, tmp_path)
             ((verb, tmp_path), f"^{tmp_path}: expected a checkpoint, got a folder$")
             for verb in ("translate", "evaluate")
         ),
-        (("translate", translator.path, "--beam", 300), "width: expected at most the vocabulary's 250 tokens, got 300"),
+        (("translate", translator.path, "--beam", 300), "beam: expected at most the 250 tokens, got 300"),
         (("evaluate", translator.path, "--split", "tset"), "split: 'tset' is unknown, .*did you mean 'test'"),
         (("evaluate", other), "other.safetensors: its tokens are not those of dates here"),
     ]:

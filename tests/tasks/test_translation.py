@@ -208,6 +208,22 @@ def test_texts_are_written_in_the_order_of_their_sources(small_dates):
     assert len(set(together)) > 3
 
 
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"beam": 0}, "^beam: expected a whole number of at least 1, got 0"),
+        ({"beam": 1000}, "^beam: expected at most the [0-9]+ tokens, got 1000"),
+        ({"longest": 0}, "^longest: expected a whole number of at least 1, got 0"),
+        ({"longest": 2.5}, "^longest: expected a whole number of at least 1, got 2.5"),
+    ],
+)
+@pytest.mark.parametrize("sources", [["1. Mai 2001"], []])
+def test_a_search_that_cannot_be_is_refused_by_the_name_it_was_given(small_dates, how, message, sources):
+    model = rtx.build(small_dates, "rnnsearch", d_model=8).eval()
+    with pytest.raises(ValueError, match=message):
+        write(model, small_dates.texts, sources, **how)
+
+
 def test_multi30k_has_the_published_counts(real_data):
     task = multi30k()
     assert [len(task.split(split)) for split in SPLITS] == [29_000, 1_014, 1_000]
