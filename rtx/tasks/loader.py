@@ -120,6 +120,8 @@ def loader(
 ) -> DataLoader[Batch]:
     """Batches of a split; training is in another order each epoch, the others keep theirs.
 
+    Lightning tells it the epoch; a loop of one's own does so by `batch_sampler.set_epoch`, else all are epoch 0.
+
     Args:
         task: whose examples to read.
         split: "train", "validation" or "test".
