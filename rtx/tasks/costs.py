@@ -5,17 +5,22 @@ from typing import Any
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
+from rtx.nn import MultiHeadAttention
+from rtx.nn.local_attention import LocalAttention
+from rtx.nn.segment_memory import SegmentMemory
 from rtx.nn.validate import check_positive
 from rtx.tasks.build import build
 from rtx.tasks.registry import task_by_name
 from rtx.tasks.task import Task
 
+ATTENTIONS = (MultiHeadAttention, LocalAttention, SegmentMemory)
+
 
 def multiply_adds(task: str | Task, model: str, steps: int, **hyperparameters: Any) -> int:
     """The multiply-adds of the matrix products and convolutions in a forward pass over one sequence.
 
-    Torch counts them. Products of two tensors, an attention's, count half: the other half is masked (for
-    Transformer-XL, which has a memory, less). An embedding of tokens costs none.
+    Torch counts them. An attention's products of two tensors count half: the other half is masked (for Transformer-XL,
+    which has a memory, less). An embedding of tokens costs none.
 
     Args:
         task, model, hyperparameters: as `rtx.build` takes them, of a model with a backbone.
@@ -33,8 +38,10 @@ def multiply_adds(task: str | Task, model: str, steps: int, **hyperparameters: A
     counter = FlopCounterMode(display=False)
     with torch.no_grad(), counter:
         backbone.eval()(x)
-    counts = counter.get_flop_counts()["Global"]
-    inside = sum(n // 4 if op is torch.ops.aten.bmm else n // 2 for op, n in counts.items())
+    counts, whole = counter.get_flop_counts(), type(backbone).__name__
+    places = [name for name, module in backbone.named_modules() if isinstance(module, ATTENTIONS)]
+    masked = sum(counts.get(f"{whole}.{place}", {}).get(torch.ops.aten.bmm, 0) for place in places)
+    inside = (sum(counts["Global"].values()) - masked) // 2 + masked // 4  # torch counts both, multiply and add
     read = 0 if task.per == "token" else steps * task.inputs
     predictions = 1 if task.per == "sequence" else steps
     return inside + backbone.d_model * (read + predictions * task.outputs)

@@ -15,6 +15,10 @@ def feed_forward(T, D):
     return 2 * T * D * 4 * D
 
 
+def gated(D):
+    return 3 * 3 * D * D  # two layers to a width of 3 D, one back
+
+
 @pytest.mark.parametrize(
     ("model", "sizes", "inside"),
     [
@@ -27,6 +31,23 @@ def feed_forward(T, D):
             "r-transformer",
             {"layers": 1, "heads": 2, "window": 4, "cell": "gru"},
             attention(T, D) + feed_forward(T, D) + T * 3 * D * D * 4,
+        ),
+        # weights in a batch of products are none that a mask halves: a matrix for each earlier state, and for its gate
+        ("ho-rnn", {"layers": 1, "order": 3, "pooling": "max"}, T * 4 * (1 + 3) * D * D),
+        ("ho-rnn", {"layers": 1, "order": 3, "pooling": "gated"}, T * (4 * (1 + 3) + 3 + 3) * D * D),
+        # three projections, a convolution of 4 steps, two gates in blocks; each block's network
+        ("griffin", {"layers": 2, "heads": 2, "window": 4}, 2 * T * (3 * D * D + 4 * D + D * D + gated(D))),
+        # with queries and output, keys and values of one head, and 2 W positions a query, half of them masked
+        (
+            "griffin",
+            {"layers": 3, "heads": 2, "window": 4},
+            T * (2 * (4 * D * D + 4 * D) + 3 * D * D + 2 * 4 * D + 3 * gated(D)),
+        ),
+        # one segment: beside attention's, the distances' own projection and their products with the queries
+        (
+            "transformer-xl",
+            {"layers": 1, "heads": 2, "segment": T, "memory": 4},
+            attention(T, D) + T * D * D + T * T * D // 2 + feed_forward(T, D),
         ),
     ],
 )
