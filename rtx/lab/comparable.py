@@ -85,7 +85,7 @@ def under_one_budget(
 ) -> dict[str, list[Result]]:
     """Of each row the runs under the variant, scale and budget that the first and most of the others share.
 
-    Full ones go before others of as many rows. Where a row was run with several rates, those that are `chosen`.
+    Of as many rows, full ones go first, then those that were trained to their end. Where a row was run with several rates, those that are `chosen`.
     """
     groups: dict[tuple[str, str, str], dict[str, list[Result]]] = {}
     for row in rows:
@@ -94,8 +94,9 @@ def under_one_budget(
             shared = groups.setdefault((variant_of(first), first.scale, first.budget or ""), {})
             shared[row] = chosen([*([shared[row]] if row in shared else []), runs], best)
 
-    def order(shared: dict[str, list[Result]]) -> tuple[bool, int, bool]:
-        return rows[0] in shared, len(shared), is_full(next(iter(shared.values()))[0])
+    def order(shared: dict[str, list[Result]]) -> tuple[bool, int, bool, bool]:
+        run = next(iter(shared.values()))[0]
+        return rows[0] in shared, len(shared), is_full(run), run.budget is None
 
     return max(groups.values(), key=order, default={})
 

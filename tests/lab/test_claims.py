@@ -115,6 +115,13 @@ def test_what_a_claim_is_of_is_compared_also_where_the_others_share_a_shorter_bu
     assert found.sentence == "gru 3.00; lstm 3.50 (full budget, 1 seed, one rate; not run: tcn, rnn): leans for it"
 
 
+def test_of_runs_at_a_smaller_scale_those_to_their_end_are_compared(put, tmp_path):
+    for model, test in (("gru", 3.0), ("lstm", 4.0)):
+        put(model, test + 1, scale="cpu", budget="5 of 15 epochs")
+        put(model, test, scale="cpu")
+    assert judge(tmp_path, "lstm").sentence == "gru 3.00; lstm 4.00 (scale cpu, 1 seed, one rate): leans for it"
+
+
 def test_models_made_equal_are_compared_among_themselves(put, tmp_path):
     put("gru", 3.0)
     put("lstm", 4.0)
