@@ -44,7 +44,10 @@ def test_size_stays_at_one_after_post_norm_and_grows_under_pre_norm(explorer: Ex
     assert explorer.set(**ALL | {"depth": 8}).startswith("Activations leave block 8 with size 1.00.")
     line = explorer.figure.axes[1].lines[0]
     assert line.get_ydata()[1:] == pytest.approx([1] * 8, abs=1e-3)
+    assert list(line.get_xdata()) == list(range(9))  # 0 is the input
     explorer.set(norm="pre")
+    title = explorer.figure.axes[0].get_title
+    assert title("left") + title("center") == "pre-norm, all sublayers, L = 8"
     assert len(line.get_ydata()) == 9 and line.get_ydata()[-1] > 1.2
 
 

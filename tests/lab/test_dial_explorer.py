@@ -5,13 +5,14 @@ import math
 from itertools import product
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from waiting import until
 
 from rtx.lab import dial, explore
 from rtx.lab.dial import ENTRANTS, EVERY, STORED, STRENGTHS, UPDATES, Run
-from rtx.lab.explore.dial import initials
+from rtx.lab.explore.dial import _Picture, initials
 from rtx.tasks.task import collate
 
 EMPTY = next(strength for strength in STRENGTHS if strength not in STORED)
@@ -148,3 +149,33 @@ def test_wrong_arguments_are_refused() -> None:
         explore.dial({})
     with pytest.raises(ValueError, match="entrants: expected another name for what is not the stored GRU"):
         explore.dial({"GRU": {"model": "gru", "d_model": 8}})
+
+
+def test_a_cell_has_its_winners_colour_the_stronger_the_larger_its_lead() -> None:
+    explorer = explore.dial()
+    explorer.set(local=1.0, long=0.0, updates=2 * EVERY)
+    picture, curves = explorer.figure.axes
+    names = {line.get_color(): name for line, name in zip(curves.lines, ENTRANTS, strict=False)}
+    assert [text.get_text().split(": ")[-1] for text in curves.get_legend().texts] == list(ENTRANTS)
+    shown, strengths, leads = np.asarray(picture.images[0].get_array()), [], []
+    for (row, local), (column, long) in product(enumerate(STRENGTHS), repeat=2):
+        won = dial.winner(dial.by_model(dial.stored()[1], (local, long)), 2)
+        if won is None:
+            continue
+        (colour,) = (colour for colour, name in names.items() if name == won[0])
+        strength = (1 - shown[row, column]) / (1 - np.array(colour))
+        assert strength == pytest.approx([strength.mean()] * 3)  # that colour, and white
+        strengths.append(strength.mean()), leads.append(won[1])
+    ordered = np.array(strengths)[np.argsort(leads)]
+    assert (np.diff(ordered) > -1e-9).all() and ordered[-1] > 2 * ordered[0]  # the largest leads have all the colour
+    (frame,) = picture.patches
+    assert frame.get_xy() == (STRENGTHS.index(0.0) - 0.5, STRENGTHS.index(1.0) - 0.5)
+    assert curves.lines[-1].get_xdata() == [2 * EVERY] * 2
+
+
+def test_a_band_reaches_from_the_best_seed_to_the_worst() -> None:
+    picture = _Picture(["a", "b"])
+    picture.show([run("a", 0.2), run("a", 0.6, seed=1), run("b", 0.3), run("b", 0.5, seed=1)], (1.0, 1.0), 3)
+    bands = [band.get_datalim(picture.curves.transData).intervaly.tolist() for band in picture.curves.collections]
+    assert bands == [pytest.approx([0.2, 0.6]), pytest.approx([0.3, 0.5])]
+    assert [line.get_ydata().tolist() for line in picture.lines.values()] == [pytest.approx([0.4] * 7)] * 2

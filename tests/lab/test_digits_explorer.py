@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
+from matplotlib.colors import to_rgb
 from torch import Tensor, nn
 
 from rtx import build
@@ -67,6 +68,11 @@ def test_the_picture_shows_pixels_beliefs_and_the_right_class(model: nn.Module) 
     label = int(EXAMPLES[2].target)
     assert line.lines[0].get_ydata() == pytest.approx(p[:, label].numpy(), abs=1e-6)
     assert line.lines[1].get_ydata() == pytest.approx(np.delete(p.numpy(), label, 1).max(1), abs=1e-6)
+    colours = [to_rgb(bar.get_facecolor()) for bar in bars.patches]
+    assert colours[label] == to_rgb(line.lines[0].get_color())
+    assert {*colours[:label], *colours[label + 1 :]} == {to_rgb(line.lines[1].get_color())}
+    assert [text.get_text() for text in line.get_legend().texts] == ["right class", "best other class"]
+    assert line.lines[2].get_xdata() == [20, 20]
     before = explorer.picture.value
     for move in ({"model": "b"}, {"example": 1}, {"read": 30}):
         explorer.set(**move)

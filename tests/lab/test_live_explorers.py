@@ -10,8 +10,10 @@ from rtx import build
 from rtx.lab import explore
 from rtx.lab.background import Background
 from rtx.lab.contest import EQUAL, PROBE, Contest, count, matched
+from rtx.lab.explore.race import _Picture as RacePicture
 from rtx.lab.explore.race import _sentence as race_sentence
 from rtx.lab.explore.toy import ToyRun
+from rtx.lab.explore.toy import _Picture as ToyPicture
 from rtx.lab.explore.toy import _sentence as toy_sentence
 from rtx.tasks import task_by_name
 from rtx.tasks.costs import multiply_adds
@@ -172,6 +174,41 @@ def test_the_races_axis_reaches_as_far_as_its_lines() -> None:
     ax = explorer.figure.axes[0]
     furthest = max(line.get_xdata()[-1] for line in ax.lines[:2])
     assert furthest > 0.05 and ax.get_xlim()[1] == furthest  # the last update goes beyond the budget
+
+
+def test_the_race_draws_the_median_seed_and_a_band_from_the_worst_to_the_best() -> None:
+    contest = Contest(DIGITS, SMALL, "parameters", updates=4, seeds=3, turns=2)
+    for name, scores in (("gru", ([10, 50, 60], [10, 20, 90], [10, 40, 70])), ("attention", ([5, 6, 7],) * 3)):
+        contest.racers[name] = [SimpleNamespace(spent=[0, 2, 4], scores=one) for one in scores]  # type: ignore[misc]
+    picture = RacePicture(DIGITS, list(SMALL))
+    picture.show(contest, "updates", 33.0)
+    (ax,) = picture.figure.axes
+    assert [list(line.get_ydata()) for line in ax.lines] == [[10, 40, 70], [5, 6, 7], [33, 33]]
+    (band, flat) = ax.collections
+    edges = {tuple(point) for point in band.get_paths()[0].vertices.tolist()}
+    assert edges == {(0, 10), (2, 20), (2, 50), (4, 60), (4, 90)}
+    for line, one in zip(ax.lines, (band, flat), strict=False):
+        assert tuple(one.get_facecolor()[0][:3]) == line.get_color()
+    assert ax.lines[0].get_color() != ax.lines[1].get_color()
+    assert [text.get_text() for text in ax.get_legend().texts] == [*SMALL, "target"]
+    assert (ax.get_xlabel(), ax.get_xlim()) == ("updates", (0, 4))
+    assert ax.get_ylim()[0] < 5 and ax.get_ylim()[1] > 90
+
+
+def test_the_toys_rows_stand_at_their_updates_and_its_marks_at_the_marked_steps() -> None:
+    shares = [torch.full((5,), value) for value in (1.0, 0.5, 2.0)]
+    marked = torch.tensor([False, True, False, False, True])
+    run = SimpleNamespace(solved=[0.1, 0.2, 0.7], shares=shares, marked=marked)
+    before = SimpleNamespace(solved=[0.1, 0.4], shares=shares[:2], marked=marked)
+    picture = ToyPicture()
+    picture.show(run, [before], 50)  # type: ignore[arg-type, list-item]
+    grey, blue = picture.solved.lines
+    assert (list(grey.get_xdata()), list(grey.get_ydata())) == ([0, 20], [0.1, 0.4])
+    assert (list(blue.get_xdata()), list(blue.get_ydata())) == ([0, 20, 40], [0.1, 0.2, 0.7])
+    assert grey.get_color() == "0.8"
+    assert picture.image.get_array().tolist() == [[1.0] * 5, [0.5] * 5, [2.0] * 5]
+    assert list(picture.image.get_extent()) == [0.5, 5.5, 50, -10]  # the middles of the rows are 40, 20 and 0
+    assert list(picture.marks.get_xdata()) == [2, 5]
 
 
 def test_many_updates_are_written_out() -> None:

@@ -44,6 +44,10 @@ def test_bars_are_the_models_shares_and_dots_the_marked_values(explorer: Explore
     steps, values = top.lines[0].get_data()
     assert [inputs[t - 1, 1].item() for t in steps] == [1, 1]
     assert list(values) == pytest.approx([inputs[t - 1, 0].item() for t in steps])
+    read = {int(segment[0][0]): segment[1][1] for segment in top.collections[0].get_segments()}
+    assert read == pytest.approx(dict(enumerate(inputs[:, 0].tolist(), 1)))
+    (even,) = bottom.lines
+    assert (even.get_xdata(), even.get_ydata()) == ([1, len(inputs)], [1 / len(inputs)] * 2)
 
 
 def test_the_picture_follows_the_slider(explorer: Explorer) -> None:

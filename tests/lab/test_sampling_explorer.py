@@ -49,6 +49,7 @@ def test_the_bars_are_the_probabilities_after_the_prompt(explorer: Explorer, mod
         logits, state = model.step(torch.tensor([token]), state)
     p, order = logits[0].softmax(-1).sort(descending=True)
     drawn, outlines = explorer.figure.axes[0].containers
+    assert (drawn.get_label(), outlines.get_label()) == ("drawn from", "the model's")
     assert [bar.get_height() for bar in outlines] == pytest.approx(p.tolist(), abs=1e-5)
     names = [label.get_text() for label in explorer.figure.axes[0].get_xticklabels()]
     symbols = {" ": "blank", "\n": "newline"}

@@ -1,6 +1,7 @@
 """The training lab: its buttons start, pause, resume and stop; runs are kept; what it exports is what it trained."""
 
 import base64
+import re
 import time
 from html import unescape
 from io import BytesIO
@@ -8,12 +9,16 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pytest
+import torch
 from waiting import until
 
 from rtx.lab import explore
 from rtx.lab.choice import Choice, offered
 from rtx.lab.explore.training import TrainingLab
+from rtx.lab.explore.training_picture import TrainingPicture
 from rtx.lab.explore.training_table import table
+from rtx.lab.learning import History
+from rtx.lab.look import Look
 from rtx.lab.training_run import TrainingRun
 from rtx.training.settings import Settings
 
@@ -105,6 +110,50 @@ def test_the_best_validation_is_the_highest_or_the_lowest_as_the_task_has_it(rec
     assert run.background.state == "finished", run.background.error
     run.history.validations = [(1, 40.0), (2, 60.0), (3, 20.0), (4, 50.0)]
     assert f"<td>{best}</td>" in table([(choice, run)])
+
+
+def test_a_run_has_one_colour_in_the_picture_and_in_the_table() -> None:
+    choices = [Choice("mnist", "gru", "quick", seed=seed) for seed in (0, 1)]
+    runs = [(choice, TrainingRun(choice.plan(), choice.seed)) for choice in choices]
+    for i, (_, run) in enumerate(runs):
+        run.history = History([2.0 + i, 1.0 + i], [0.1, 0.2], [(0, 10.0 + i), (2, 20.0 + i)], [(2, 30.0 + i)])
+    picture = TrainingPicture()
+    picture.show([run.history for _, run in runs], "accuracy (%)", None)
+    marks = re.findall(r"color: rgb\((\d+), (\d+), (\d+)\)", table(runs))
+    lines = [picture.losses.lines, picture.scores.lines[::2], picture.scores.lines[1::2]]
+    for drawn in lines:
+        assert [tuple(str(round(255 * part)) for part in line.get_color()) for line in drawn] == marks
+    assert marks[0] != marks[1]
+    data = [[line.get_xydata().tolist() for line in drawn] for drawn in lines]
+    assert data == [
+        [[[1, 2], [2, 1]], [[1, 3], [2, 2]]],
+        [[[0, 10], [2, 20]], [[0, 11], [2, 21]]],  # of a batch
+        [[[2, 30]], [[2, 31]]],  # of the whole split
+    ]
+    assert picture.scores.get_ylabel() == "accuracy (%)"
+    assert picture.losses.get_ylim()[0] < 1 and picture.losses.get_ylim()[1] > 3
+    assert picture.scores.get_ylim()[0] < 10 and picture.scores.get_ylim()[1] > 31
+
+
+def test_of_a_long_run_the_means_of_neighbours_are_drawn() -> None:
+    picture = TrainingPicture()
+    picture.show([History([float(i) for i in range(1, 452)])], "metric", None)
+    (line,) = picture.losses.lines
+    points = line.get_xydata().tolist()
+    assert len(points) == 150 and points[:2] == [[3, 2], [6, 5]] and points[-1] == [450, 449]
+    assert picture.losses.get_xlim()[1] > 450
+
+
+def test_the_look_inside_has_its_numbers_names_and_places() -> None:
+    picture = TrainingPicture()
+    values = torch.tensor([[0.5, -2.0, 1.0, 0.0], [3.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.25]])
+    picture.show([History([1.0])], "metric", Look(values, "step", "unit", "states of the last layer"))
+    assert picture.image.get_array().tolist() == values.tolist() and picture.image.get_clim() == (-2, 3)
+    assert list(picture.image.get_extent()) == [0.5, 4.5, 3.5, 0.5]
+    assert (picture.inside.get_xlabel(), picture.inside.get_ylabel()) == ("step", "unit")
+    assert picture.inside.get_yticks().tolist() == [1, 2, 3]
+    picture.show([History([1.0])], "metric", Look(values[:1].abs(), "step", "", "share"))
+    assert picture.image.get_clim() == (0, 2) and picture.inside.get_yticks().tolist() == []
 
 
 def test_a_new_lab_ends_what_the_one_before_trains() -> None:

@@ -2,11 +2,13 @@
 
 import pytest
 import torch
+from matplotlib.colors import to_rgb
 from torch import Tensor
 
 from rtx.lab import explore
 from rtx.lab.explore import Explorer
 from rtx.lab.explore.window import window_states
+from rtx.lab.plots import COLOURS
 from rtx.nn import LocalRNN
 
 X = torch.randn(9, 5, generator=torch.Generator().manual_seed(0))
@@ -71,6 +73,7 @@ def test_window_and_pads_are_drawn_where_they_are(explorer: Explorer) -> None:
     assert (pads.get_x(), pads.get_width(), pads.get_visible()) == (-1.5, 2, True)
     assert (read.get_x(), read.get_width()) == (0.5, 2)
     assert states.get_extent() == [-1.5, 2.5, 5.5, 0.5] and states.get_array().shape == (5, 4)
+    assert to_rgb(read.get_edgecolor()) == COLOURS[0] and to_rgb(pads.get_edgecolor()) == COLOURS[1]  # blue, orange
     explorer.set(position=6)
     assert (read.get_x(), read.get_width(), pads.get_visible()) == (2.5, 4, False)
 
@@ -111,3 +114,18 @@ def test_bad_input_is_named(x: Tensor, model: LocalRNN | None, message: str) -> 
 def test_a_bad_width_of_the_slider_is_named() -> None:
     with pytest.raises(ValueError, match="widest: expected a whole number of at least 1, got 0"):
         explore.window(X, widest=0)
+
+
+def test_the_colours_are_the_states_of_the_window_and_the_input() -> None:
+    model = LocalRNN(5, 3)
+    explorer = explore.window(X, model)
+    explorer.set(window=3, position=7)
+    above, below = (ax.images[0] for ax in explorer.figure.axes[:2])
+    with torch.no_grad():
+        inside = model.inside(X[None])["states"][0, 6]
+    assert torch.allclose(torch.tensor(below.get_array()), inside.T, atol=1e-6)
+    assert below.get_clim() == (-1, 1)
+    left, right, *_ = above.get_extent()
+    shown = torch.tensor(above.get_array())
+    assert right == 9.5 and shown.shape[1] == right - left  # a column a position, the last one's last
+    assert torch.equal(shown[:, -9:], X.T) and not shown[:, :-9].any()

@@ -2,11 +2,13 @@
 
 import pytest
 import torch
+from matplotlib.colors import to_rgb
 from torch import Tensor, nn
 
 from rtx import RNN, RTransformer
 from rtx.lab import explore, reach
 from rtx.lab.explore.xray import WHOLE, parts_of
+from rtx.lab.plots import COLOURS
 
 T, D = 7, 6
 X = torch.randn(1, T, D, generator=torch.Generator().manual_seed(0))
@@ -130,7 +132,11 @@ def test_the_picture_shows_the_parts_table_and_the_outputs_row() -> None:
     heights = [bar.get_height() for bar in row.patches]
     assert heights == pytest.approx(shown.filled(0)[2].tolist(), abs=1e-6)
     colours = [bar.get_facecolor() for bar in row.patches]
-    assert len(set(colours[:3])) == 1 and len(set(colours[3:])) == 1 and colours[2] != colours[3]
+    assert {to_rgb(one) for one in colours[:3]} == {COLOURS[0]}  # blue up to the output, orange behind it
+    assert {to_rgb(one) for one in colours[3:]} == {COLOURS[1]}
+    assert (table.patches[0].get_y(), table.patches[0].get_height()) == (2.5, 1)
+    assert row.lines[0].get_xdata() == [3, 3]
+    assert table.get_title("left") + table.get_title("center") == "convolution: sees the future"
     before = explorer.picture.value
     explorer.set(output=5)
     assert explorer.picture.value != before

@@ -1,0 +1,52 @@
+"""Pictures put each number where its axes say that it is."""
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_rgb
+
+from rtx.lab.plots import curves, heat_map, new_figure, piano_roll, reach_map
+
+
+def test_a_roll_has_time_to_the_right_and_each_note_at_its_number() -> None:
+    roll = np.zeros((3, 88))
+    roll[0, 39], roll[2, 46] = 1, 0.5  # C4 in the first frame, G4 faintly in the third
+    _, [ax] = new_figure()
+    image = piano_roll(ax, roll)
+    left, right, bottom, top = image.get_extent()
+    shown = np.asarray(image.get_array())
+    assert image.origin == "lower" and shown.shape == (88, 3)
+    where = {
+        (left + (t + 0.5) * (right - left) / 3, bottom + (row + 0.5) * (top - bottom) / 88): shown[row, t]
+        for row, t in np.argwhere(shown > 0)
+    }
+    assert where == {(1, 60): 1, (3, 67): 0.5}
+    assert ax.get_ylim() == (58, 69)  # two keys around those in use
+
+
+def test_a_map_of_reach_counts_from_one_and_leaves_nothing_blank() -> None:
+    _, [ax] = new_figure()
+    moved = np.array([[0.5, 0.0, 0.0], [0.25, 0.125, 0.0]])
+    image = reach_map(ax, moved)
+    assert list(image.get_extent()) == [0.5, 3.5, 2.5, 0.5] and image.origin == "upper"
+    shown = image.get_array()
+    assert shown is not None and shown.mask.tolist() == (moved == 0).tolist()
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("input position s", "output position t")
+    assert image.norm(0.01) == pytest.approx(0.5)  # half way from 1e-4 to 1, by its logarithm
+
+
+def test_a_heat_map_begins_at_zero_and_ends_where_it_is_told() -> None:
+    figure, [ax] = new_figure()
+    image = heat_map(ax, [[0.5, 1.0], [2.0, 0.25]], "position s", "position t", label="weight", high=4)
+    assert image.get_clim() == (0, 4) and figure.axes[1].get_ylabel() == "weight"
+    assert np.asarray(image.get_array()).tolist() == [[0.5, 1.0], [2.0, 0.25]]
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("position s", "position t")
+    assert heat_map(new_figure()[1][0], [[0.5, 3.0]], "", "").get_clim() == (0, 3)
+
+
+def test_a_curve_has_its_name_at_its_end_in_its_colour() -> None:
+    _, [ax] = new_figure()
+    curves(ax, {"up": [1, 2, 4], "down": [3, 1]}, "epoch", "loss")
+    ends = {name.get_text().strip(): (name.xy, to_rgb(name.get_color())) for name in ax.texts}  # type: ignore[attr-defined]
+    first, second = (to_rgb(line.get_color()) for line in ax.lines)
+    assert ends == {"up": ((3, 4), first), "down": ((2, 1), second)} and first != second
+    assert [line.get_xydata().tolist() for line in ax.lines] == [[[1, 1], [2, 2], [3, 4]], [[1, 3], [2, 1]]]
