@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import matplotlib as mpl
 import pytest
 import torch
 from playwright.sync_api import Browser, Page, expect
@@ -11,6 +12,16 @@ from torch import Tensor, nn
 from rtx.lab import explore
 
 pytestmark = pytest.mark.browser
+
+WRITTEN = """window.written = [];
+const { fillText } = CanvasRenderingContext2D.prototype;
+CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
+    window.written.push(String(text));
+    fillText.call(this, text, ...place);
+};"""
+PIXEL = """(canvas, [x, y]) => [...canvas.getContext('2d').getImageData(x, y, 1, 1).data]"""
+MAP, SMALL = 280, 86  # pixels: the large map, which begins at 20, 20; from a small one to the next
+WHITE, BLUE, DEEP = (255, 255, 255), (158, 202, 225), (8, 81, 156)  # a token's colours: of nothing, half way, of all
 
 
 class Looks(nn.Module):
@@ -33,6 +44,7 @@ def page(browser: Browser, tmp_path: Path) -> Iterator[Page]:
     faults, requests = [], []
     page.on("pageerror", lambda error: faults.append(str(error)))
     page.on("request", lambda request: requests.append(request.url))
+    page.add_init_script(WRITTEN)
     file = explore.attention(Looks(), torch.zeros(1, 4, 1), [*"wxyz"]).save(tmp_path / "a.html")
     page.goto(file.as_uri())
     yield page
@@ -65,3 +77,78 @@ def test_tokens_are_as_dark_as_their_weights(page: Page) -> None:
     corner = "canvas => [2, 19, 36].map(x => canvas.getContext('2d').getImageData(x, 2, 1, 1).data[0])"
     unseen, little, _ = tokens.evaluate(corner)  # red is less, the stronger the blue
     assert unseen == 255 and 8 < little < 255
+
+
+def test_colours_and_their_legends_are_the_weights(page: Page) -> None:
+    tokens, maps = page.get_by_role("img", name="tokens"), page.get_by_role("img", name="maps of weights")
+    sentence = page.locator("[aria-live=polite]")
+    page.get_by_role("slider", name="head").press("End")
+    expect(sentence).to_contain_text("“z” (75 %), 2 “x” (25 %)")
+    written = page.evaluate("window.written")
+    assert "75 %, the row's largest, by its square root" in written
+    assert "1  weight, by its square root" in written
+    _, x, _, z = (tokens.evaluate(PIXEL, [left + 2, 2])[:3] for left in (0, 17, 34, 51))
+    share = 2 * (0.25 / 0.75) ** 0.5 - 1  # from half way to the end
+    assert x == pytest.approx([a + share * (b - a) for a, b in zip(BLUE, DEEP, strict=True)], abs=2)
+    assert z == pytest.approx(DEEP, abs=1)
+    weights = [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0.25, 0.75, 0], [0, 0.25, 0, 0.75]]  # of head 2
+    for t, s in ((0, 0), (2, 1), (2, 2), (3, 1), (1, 3)):
+        seen = maps.evaluate(PIXEL, [20 + MAP * (2 * s + 1) / 8, 20 + MAP * (2 * t + 1) / 8])
+        wanted = [255 * part for part in mpl.colormaps["viridis"](weights[t][s] ** 0.5)] if weights[t][s] else [0] * 4
+        assert seen == pytest.approx(wanted, abs=5)
+    page.get_by_role("slider", name="position").press("Home")
+    expect(sentence).to_contain_text("position 1 “w”")
+    assert "100 %, the row's largest, by its square root" in page.evaluate("window.written.slice(-30)")
+
+
+def test_a_small_map_is_a_head_to_choose(page: Page) -> None:
+    maps, sentence = page.get_by_role("img", name="maps of weights"), page.locator("[aria-live=polite]")
+    page.get_by_role("slider", name="position").press("Home")
+    for head in (2, 1):
+        maps.click(position={"x": 20 + MAP + 60 + SMALL * (head - 1) + 40, "y": 60})
+        expect(sentence).to_contain_text(f"Layer 1, head {head}: position 1 “w”")
+    maps.hover(position={"x": 20 + MAP + 60 + SMALL + 70, "y": 20 + 70})
+    expect(page.get_by_text("layer 1, head 2: 4 “z” gives 75 % to 4 “z”")).to_be_visible()
+
+
+class Counts(nn.Module):
+    """Two layers, of one head and of two; both look at the first of three positions."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList([Counted(1), Counted(2)])
+
+    def forward(self, x: Tensor) -> Tensor:
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+
+class Counted(nn.Module):
+    def __init__(self, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+
+    def inside(self, x: Tensor) -> dict[str, Tensor]:
+        weights = torch.zeros(1, self.heads, 3, 3)
+        weights[..., 0] = 1
+        return {"weights": weights}
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x
+
+
+def test_a_layer_of_fewer_heads_shows_its_last_and_what_prints_nothing_has_a_sign(
+    browser: Browser, tmp_path: Path
+) -> None:
+    page = browser.new_page()
+    page.goto(explore.attention(Counts(), torch.zeros(1, 3, 1), [" ", "\n", ""]).save(tmp_path / "a.html").as_uri())
+    sentence, heads = page.locator("[aria-live=polite]"), page.get_by_role("slider", name="head")
+    heads.press("End")
+    expect(sentence).to_contain_text("Layer 2, head 2: position 3 “·” looks most at 1 “␣” (100 %). ")
+    page.get_by_label("layer", exact=True).select_option(index=0)
+    expect(sentence).to_contain_text("Layer 1, head 1: position 3 “·”")
+    expect(heads).to_have_attribute("max", "0")
+    page.get_by_role("slider", name="position").press("ArrowLeft")
+    expect(sentence).to_contain_text("position 2 “⏎”")
+    page.close()

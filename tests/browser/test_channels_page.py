@@ -13,12 +13,21 @@ from rtx import MCRNN, LanguageModel
 from rtx.lab import explore
 from rtx.lab.explore.channels import channel_weights
 from rtx.lab.explore.paths import path_length, step_of
+from rtx.nn.naive_recurrent import block_start
 from rtx.tasks.vocabulary import UNKNOWN, vocabulary
 
 pytestmark = pytest.mark.browser
 
 WORDS = vocabulary("words and marks", [UNKNOWN, "few", "and", "far", "between", "."])
 LEFT, ROW = 84, 44  # of the picture in channels.js
+WRITTEN = """window.written = [];
+const { fillText } = CanvasRenderingContext2D.prototype;
+CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
+    window.written.push(String(text));
+    fillText.call(this, text, ...place);
+};"""
+PIXEL = """(canvas, [x, y]) => [...canvas.getContext('2d').getImageData(x, y, 1, 1).data].slice(0, 3)"""
+WHITE, BLUE, DEEP = (255, 255, 255), (158, 202, 225), (8, 81, 156)  # a circle's colours: of 0, 1 / 2 and 1
 
 
 @pytest.fixture
@@ -27,6 +36,7 @@ def tab(browser: Browser) -> Iterator[Tab]:
     faults, requests = [], []
     tab.on("pageerror", lambda error: faults.append(str(error)))
     tab.on("request", lambda request: requests.append(request.url))
+    tab.add_init_script(WRITTEN)
     yield tab
     tab.close()
     assert faults == [] and {url.split(":")[0] for url in requests} == {"file"}
@@ -116,3 +126,65 @@ def test_paths_are_those_of_the_graph_and_the_counterexample_is_found(tab: Tab, 
         tab.get_by_role("slider", name="distance").press("ArrowRight")
         lengths = ", ".join(str(path_length(t, k, distance, n)) for k in range(1, n))
         expect(sentence).to_contain_text(f"The channels need {lengths}.")
+
+
+def test_a_circle_has_the_number_of_eq_1_and_the_blue_of_its_weight(tab: Tab, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    model = LanguageModel(MCRNN(6, cell="gru", block=4), WORDS.size)
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.mul_(4)  # so that the channels differ
+    text = "few and far between and few and far"
+    tab.goto(explore.channels(model, WORDS, text).save(tmp_path / "a.html").as_uri())
+    sentence = tab.locator("[aria-live=polite]")
+    expect(sentence).to_contain_text("Their weights: ")
+    written = tab.evaluate("window.written")
+    drawn = written[-written[::-1].index("channel 1") - 1 :]  # the last picture
+    for k in (1, 2, 3):
+        first = drawn.index(f"channel {k}") + 1
+        assert drawn[first : first + 8] == [str(t - block_start(t, k, 4, "equation")) for t in range(1, 9)]
+    assert "in a circle: m of Eq. 1 (steps before the start count)" in drawn
+    assert "1  weight of the channel" in drawn
+    expected = channel_weights(model, WORDS, text)
+    assert expected.std(1).max() > 0.05
+    for t, k in ((3, 1), (5, 2), (7, 3), (6, 1)):
+        share = float(expected[t - 1, k - 1])
+        low, high, rest = (WHITE, BLUE, 2 * share) if share < 0.5 else (BLUE, DEEP, 2 * share - 1)
+        place = {"x": LEFT + (t - 0.5) * 64, "y": 26 + (k - 0.3) * ROW - 8}  # in the circle, above its number
+        colour = tab.locator("canvas").evaluate(PIXEL, [place["x"], place["y"]])
+        assert colour == pytest.approx([a + rest * (b - a) for a, b in zip(low, high, strict=True)], abs=3)
+        tab.locator("canvas").hover(position=place)  # type: ignore[arg-type]
+        told = str(tab.locator(".point").text_content())
+        assert told.startswith(f"step {t}, channel {k}: ")
+        assert float(told.split("weight ")[1]) == pytest.approx(share, abs=0.006)
+    tab.get_by_role("slider", name="block").press("ArrowLeft")
+    expect(sentence).to_contain_text("The model's own n is 4: its weights are shown there.")
+    assert "1  weight of the channel" not in tab.evaluate(f"window.written.slice({len(written)})")
+
+
+def test_the_gradient_and_the_names_of_the_lines_are_those_of_the_controls(tab: Tab, tmp_path: Path) -> None:
+    lab = explore.paths()
+    measured = {int(n): 10 ** torch.tensor(exponents) for n, exponents in lab.data["measured"].items()}
+    tab.goto(lab.save(tmp_path / "a.html").as_uri())
+    sentence = tab.locator("[aria-live=polite]")
+
+    def left() -> float:
+        return float(str(sentence.text_content()).split("Of the gradient ")[1].removesuffix(" is left."))
+
+    assert left() == pytest.approx(measured[4][0, 6].item(), rel=0.06)  # of two digits
+    tab.evaluate("() => { window.written = []; }")
+    tab.get_by_role("slider", name="channel").press("ArrowRight")
+    expect(sentence).to_contain_text("n = 4, channel 2: back over 6")
+    assert left() == pytest.approx(measured[4][1, 6].item(), rel=0.06)
+    names = ["channel 2", "other channels", "paper's bound", "n = 4, channel 2", "n = 2, a plain RNN"]
+    assert [text for text in tab.evaluate("window.written") if text in names] == names
+    tab.get_by_role("slider", name="distance").press("End")
+    expect(sentence).to_contain_text("back over 24")
+    assert left() == pytest.approx(measured[4][1, 24].item(), rel=0.5)  # of one digit
+    tab.evaluate("() => { window.written = []; }")
+    tab.get_by_role("slider", name="block").press("Home")
+    expect(sentence).to_contain_text(
+        "n = 2, channel 1: back over 24 the shortest path has 24 edges; the paper's bound, 25"
+    )
+    assert "other channels" not in tab.evaluate("window.written")
+    expect(tab.get_by_role("slider", name="channel")).to_be_disabled()

@@ -13,6 +13,13 @@ from rtx.nn import LocalRNN
 pytestmark = pytest.mark.browser
 
 X = torch.randn(7, 5, generator=torch.Generator().manual_seed(0))
+LEFT, STRIP, ROW = 92, 70, 26  # of the picture in debugger.js
+WRITTEN = """window.written = [];
+const { fillText } = CanvasRenderingContext2D.prototype;
+CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
+    window.written.push(String(text));
+    fillText.call(this, text, ...place);
+};"""
 
 
 @pytest.mark.parametrize("cell", ["rnn", "gru", "lstm"])
@@ -53,4 +60,52 @@ def test_the_step_stays_in_the_window_and_numbers_are_under_the_mouse(browser: B
     expect(tab.locator("[aria-live=polite]")).to_contain_text("Step 1 of 1: x_2 is read")
     tab.get_by_role("img", name="one step of the window").hover(position={"x": 120, "y": 80})
     expect(tab.get_by_text(f"input x, unit 1: {X[1, 0]:.3f}"[:-1])).to_be_visible()
+    tab.close()
+
+
+def test_gates_are_those_of_the_equations_under_their_names(browser: Browser, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    gru, lstm = LocalRNN(5, 2, "gru"), LocalRNN(5, 2, "lstm")
+    for model, names, kinds in (
+        (gru, ["reset r", "update z"], [torch.sigmoid] * 2),
+        (lstm, ["input i", "forget f", "candidate g", "output o"], [torch.sigmoid] * 2 + [torch.tanh, torch.sigmoid]),
+    ):
+        with torch.no_grad():
+            before, after = (model.inside(X[None])["states"][0, 2, step] for step in (0, 1))  # of the window 2, 3
+            sums = model.weight_ih_l0 @ X[2] + model.bias_ih_l0 + model.weight_hh_l0 @ before + model.bias_hh_l0
+        gates = {name: kind(part) for name, kind, part in zip(names, kinds, sums.split(5), strict=False)}
+        tab = browser.new_page()
+        tab.add_init_script(WRITTEN)
+        tab.goto(explore.debugger(X, model).save(tmp_path / "page.html").as_uri())
+        sentence, canvas = tab.locator("[aria-live=polite]"), tab.get_by_role("img", name="one step of the window")
+        for _ in range(2):
+            tab.get_by_role("slider", name="position t").press("ArrowRight")
+        tab.get_by_role("slider", name="step in the window").press("End")
+        expect(sentence).to_contain_text(f"x_3 is read. The state moves by {(after - before).norm():.3f}.")
+        width = canvas.evaluate("canvas => canvas.clientWidth")
+        rows = {"input x": X[2], "state before": before, **gates} | ({"state after": after} if model is lstm else {})
+        for place, (name, values) in enumerate(rows.items()):
+            for unit in (1, 4):
+                x = LEFT + (unit - 0.5) * (width - LEFT) / 5
+                canvas.hover(position={"x": x, "y": STRIP + (place + 0.5) * ROW})
+                told = str(tab.locator(".point").text_content())
+                assert told.startswith(f"{name}, unit {unit}: ")
+                assert float(told.split(": ")[1]) == pytest.approx(float(values[unit - 1]), abs=2e-3)
+        largest = f"{X.abs().max():.1f}"
+        assert f"1; in the row of the input -{largest} to {largest}" in tab.evaluate("window.written")
+        tab.close()
+
+
+def test_the_colours_of_the_input_have_the_scale_that_the_legend_says(browser: Browser, tmp_path: Path) -> None:
+    x = torch.tensor([[-4.0, 2.0], [0.0, 2.0]])
+    tab = browser.new_page()
+    tab.goto(explore.debugger(x, LocalRNN(2, 1)).save(tmp_path / "page.html").as_uri())
+    expect(tab.locator("[aria-live=polite]")).to_contain_text("x_1 is read")
+    canvas = tab.get_by_role("img", name="one step of the window")
+    colours = """canvas => [0, 1].map(unit => [...canvas.getContext('2d')
+        .getImageData(92 + (unit + 0.1) * (canvas.width - 92) / 2, 78, 1, 1).data].slice(0, 3).join())"""
+    assert canvas.evaluate(colours) == ["5,80,160", "240,175,110"]  # blue at its strongest, orange half way
+    tab.get_by_role("slider", name="position t").press("End")
+    expect(tab.locator("[aria-live=polite]")).to_contain_text("x_2 is read")
+    assert canvas.evaluate(colours) == ["247,247,247", "240,175,110"]
     tab.close()

@@ -2,12 +2,14 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, expect
 
 from rtx.lab import explore
+from rtx.training.ledger import read_results, write_result
 
 pytestmark = pytest.mark.browser
 
@@ -40,4 +42,27 @@ def test_a_number_is_chosen_by_mouse_and_keyboard(browser: Browser, tmp_path: Pa
     tab.get_by_label("table").select_option(index=0)
     expect(sentence).to_contain_text("Choose a number of ours.")
     assert (faults, requests) == ([], [saved.as_uri()])
+    tab.close()
+
+
+def test_what_is_said_of_a_number_is_what_the_ledger_has(browser: Browser, tmp_path: Path, one_row: Path) -> None:
+    (run,) = read_results("nottingham", one_row)
+    known = {"hardware": "a machine", "command": "rtx train nottingham gru --seed 0", "parameters": 1_234_567}
+    for seed, test, validation, epoch, seconds in ((0, 3.0, 2.0, 7, 100.0), (1, 4.0, 2.5, 5, 140.0)):
+        made = {"seed": seed, "test": test, "validation": validation, "epoch": epoch, "seconds": seconds}
+        write_result(replace(run, variant="tried", **known, **made), one_row)
+    tab = browser.new_page()
+    tab.goto(explore.ledger("nottingham", one_row).save(tmp_path / "ledger.html").as_uri())
+    sentence = tab.locator("[aria-live=polite]")
+    expect(tab.get_by_text("the lowest is best.")).to_be_visible()
+    chosen = tab.get_by_label("table").locator("option:checked")
+    expect(chosen).to_contain_text(": 1 of ")
+    tab.get_by_role("row", name="gru").get_by_role("button", name="3.500 ± 0.707").click()  # the root of a half
+    expect(sentence).to_have_text(
+        "gru: The paper has 3.46, ours is 3.500 ± 0.707 (NLL per frame (nats); validation 2.250 ± 0.354, epoch 7, 5, "
+        "seeds 0, 1, mean ± sd), variant tried, budget full, 2 min, 1,234,567 parameters, on a machine. To run it "
+        "again: rtx train nottingham gru --seed 0"
+    )
+    tab.get_by_role("row", name="gru").get_by_role("button", name=f"{run.test:.3f}").click()
+    expect(sentence).to_contain_text(f"epoch {run.epoch}, seed 0), variant adam, budget full, ")
     tab.close()

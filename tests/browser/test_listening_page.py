@@ -5,6 +5,7 @@ from pathlib import Path
 import music21
 import numpy as np
 import pytest
+import torch
 from playwright.sync_api import Browser, expect
 
 import rtx
@@ -31,7 +32,9 @@ CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
 
 def test_a_tune_is_heard_saved_and_guessed(browser: Browser, tmp_path: Path) -> None:
     tunes = {"one": ROLL, "two": ROLL[::-1].copy()}
-    saved = explore.listening(tunes, generated=["two"], frame_seconds=0.2).save(tmp_path / "room.html")
+    saved = explore.listening(tunes, generated=["two"], frame_seconds=8).save(
+        tmp_path / "room.html"
+    )  # until it is stopped
     tab, faults, requests = browser.new_page(), [], []
     tab.on("pageerror", lambda error: faults.append(str(error)))
     tab.on("request", lambda request: requests.append(request.url))
@@ -44,7 +47,7 @@ def test_a_tune_is_heard_saved_and_guessed(browser: Browser, tmp_path: Path) -> 
     tab.get_by_role("button", name="Play").click()
     expect(tab.get_by_role("button", name="Stop")).to_be_visible()
     starts = tab.evaluate("window.made")
-    assert [round(start - min(starts), 3) for start in starts] == [0.0, 0.2, 0.6]
+    assert [round(start - min(starts), 3) for start in starts] == [0.0, 8.0, 24.0]
     tab.get_by_role("button", name="Stop").click()
     with tab.expect_download() as download:
         tab.get_by_role("button", name="Save MIDI").click()
@@ -56,6 +59,8 @@ def test_a_tune_is_heard_saved_and_guessed(browser: Browser, tmp_path: Path) -> 
         for note in (struck.notes if struck.isChord else [struck])
     ]
     assert sorted(heard) == [(0.0, 60, 1.5), (0.5, 64, 0.5), (1.5, 64, 0.5)]
+    (tempo,) = score.getElementsByClass(music21.tempo.MetronomeMark)
+    assert tempo.getQuarterBPM() == pytest.approx(60 / 16)  # a quarter is two frames
 
     tab.get_by_label("blind test").press("Space")
     expect(sentence).to_have_text("Tune 1: real or generated? Listen, and guess.")
@@ -120,4 +125,31 @@ def test_all_tunes_have_one_scale_of_costs(browser: Browser, tmp_path: Path) -> 
     for index in (0, 1):
         tab.get_by_role("combobox", name="tune").select_option(index=index)
         assert f"{most:.1f} nats" in tab.evaluate("window.written.slice(-8)")
+    tab.close()
+
+
+def test_costs_are_told_for_a_tune_and_under_the_mouse(browser: Browser, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    model = rtx.build("chorales", "rnn", d_model=4, layers=1).eval()
+    with torch.no_grad():
+        p = model(torch.tensor(ROLL[None, :-1]), torch.tensor([3]))[0].double().sigmoid()
+    notes = torch.tensor(ROLL[1:], dtype=torch.bool)
+    costs = [-sum(p[t].where(notes[t], 1 - p[t]).log().tolist()) for t in range(3)]  # of the frames 2 to 4
+    dearest = max(range(3), key=costs.__getitem__)
+    tab = browser.new_page(viewport={"width": 800, "height": 700})
+    tab.goto(explore.listening({"one": ROLL}, model=model).save(tmp_path / "room.html").as_uri())
+    expect(tab.locator("[aria-live=polite]")).to_have_text(
+        f"one: 4 frames, real. {sum(costs) / 3:.2f} nats a frame; the dearest, frame {dearest + 2}, {max(costs):.1f}."
+    )
+    canvas, point = tab.locator("canvas"), tab.locator(".point")
+    width = canvas.evaluate("canvas => canvas.clientWidth") - 30  # the keys' names stand on the left
+    for frame, cost in enumerate(costs, 2):
+        canvas.hover(position={"x": 30 + (frame - 0.5) * width / 4, "y": 100})
+        expect(point).to_have_text(f"frame {frame}: {cost:.2f} nats")
+    canvas.hover(position={"x": 30 + width / 8, "y": 100})
+    expect(point).to_be_empty()  # the first frame is not predicted
+    colours = """canvas => [0, 1, 2, 3].map(frame => [...canvas.getContext('2d')
+        .getImageData(30 + (frame + 0.5) * (canvas.width - 30) / 4, 236 - 42 - 8, 1, 1).data].slice(0, 3).join())"""
+    strip = canvas.evaluate(colours)
+    assert strip[0] == "247,247,247" and [i for i, one in enumerate(strip) if one == "175,80,0"] == [dearest + 1]
     tab.close()

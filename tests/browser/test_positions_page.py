@@ -111,3 +111,26 @@ def test_the_bars_stand_on_an_axis_with_numbers(page: Page, key: str, ticks: lis
     page.get_by_role("slider", name="position").press(key)
     drawn = page.evaluate("window.drawn.filter(text => /^-?[0-9.]+$/.test(text))")
     assert drawn == [*ticks, "1", "8", "16", "24", "32"]
+
+
+def test_the_legend_and_the_largest_share_are_those_of_the_scores(page: Page) -> None:
+    assert "blue -1.00, orange 1.00" in page.evaluate("window.drawn")
+    assert "row 32" in page.evaluate("window.drawn")
+    sizes = [
+        abs(float(SHAW["queries"][t] @ SHAW["vectors"][16 - min(t - s, k)])) / 32**0.5
+        for t in range(T)
+        for s in range(t + 1)
+        for k in range(1, 17)
+    ]
+    choose(page, "Shaw's distances")
+    assert f"blue -{max(sizes):.2f}, orange {max(sizes):.2f}" in page.evaluate("window.drawn")
+    choose(page, "Transformer-XL")
+    page.get_by_role("slider", name="position").press("ArrowLeft")
+    expect(page.locator("[aria-live=polite]")).to_contain_text("(a) + (b) + (c) + (d)")
+    row = [
+        float(sum(transformer_xl_terms(XL["queries"][30], XL["keys"][s], XL["weight"], XL["u"], XL["v"], 30 - s)))
+        for s in range(31)
+    ]
+    told = page.evaluate("window.drawn.findLast(text => text.startsWith('softmax'))")
+    assert told.startswith("softmax of row 31: largest ")
+    assert float(told.split("largest ")[1]) == pytest.approx(float(torch.tensor(row).softmax(0).max()), abs=2e-3)
