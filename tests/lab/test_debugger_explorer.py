@@ -17,6 +17,17 @@ def test_it_holds_every_cell_or_the_one_of_a_model():
     assert "image/png" in page._repr_mimebundle_()[0]
 
 
+def test_the_still_figure_has_the_states_of_the_window_below_what_was_read():
+    model = LocalRNN(5, 4)
+    with torch.no_grad():
+        states = model.inside(X[None])["states"][0, 1]  # of the window that ends at position 2
+    ax, bar = explore.debugger(X, model).still.axes
+    torch.testing.assert_close(torch.tensor(ax.images[0].get_array()), states.T)
+    assert ax.images[0].get_clim() == (-1, 1) and bar.get_ylabel() == "state"
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["pad", "pad", "1", "2"]
+    assert "$h_{2}$" in ax.get_title("left") + ax.get_title("center")
+
+
 @pytest.mark.parametrize(
     ("x", "message"),
     [

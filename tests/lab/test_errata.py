@@ -56,7 +56,13 @@ def test_the_evidence_is_not_computed_before_it_is_asked_for_and_then_once():
     before = shown.picture.value
     assert shown.set(evidence=True) == "b is more: True."
     assert shown.picture.value != before
+    (ax,) = shown.figure.axes
+    names = {round(tick): label.get_text() for tick, label in zip(ax.get_yticks(), ax.get_yticklabels(), strict=True)}
+    bars = {names[round(bar.get_y() + bar.get_height() / 2)]: bar.get_width() for bar in ax.patches}
+    assert bars == {"a": 1.0, "b": 2.0} and ax.yaxis_inverted() and ax.get_xlabel() == "units"
+    assert ax.get_visible()
     shown.set(evidence=False)
+    assert not ax.get_visible()
     shown.set(evidence=True)
     assert asked == [1]
     with pytest.raises(ValueError, match="cases: expected at least one, got none"):

@@ -30,6 +30,11 @@ def test_costs_are_the_tasks_loss_of_each_frame():
         expected = torch.nn.functional.binary_cross_entropy_with_logits(model(x[:, :-1]), x[:, 1:], reduction="none")
     np.testing.assert_allclose(tune["nll"], [0, *expected.sum(2)[0].tolist()], rtol=1e-3)
     assert (tune["kind"], tune["frames"]) == ("real", 9)
+    roll, costs = page.still.axes
+    np.testing.assert_allclose([bar.get_height() for bar in costs.patches], tune["nll"], rtol=1e-3)
+    assert [bar.get_x() + bar.get_width() / 2 for bar in costs.patches] == list(range(1, 10))
+    assert (np.asarray(roll.images[0].get_array()).T == DRAWN).all()
+    assert costs.get_xlim() == (0.5, 9.5) and (costs.get_xlabel(), costs.get_ylabel()) == ("frame", "nats")
 
 
 def test_what_cannot_be_heard_is_named():

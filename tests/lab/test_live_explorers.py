@@ -180,6 +180,7 @@ def test_the_race_draws_the_median_seed_and_a_band_from_the_worst_to_the_best() 
     contest = Contest(DIGITS, SMALL, "parameters", updates=4, seeds=3, turns=2)
     for name, scores in (("gru", ([10, 50, 60], [10, 20, 90], [10, 40, 70])), ("attention", ([5, 6, 7],) * 3)):
         contest.racers[name] = [SimpleNamespace(spent=[0, 2, 4], scores=one) for one in scores]  # type: ignore[misc]
+    assert contest.band("gru") == ([0, 2, 4], [10, 20, 60], [10, 40, 70], [10, 50, 90])
     picture = RacePicture(DIGITS, list(SMALL))
     picture.show(contest, "updates", 33.0)
     (ax,) = picture.figure.axes

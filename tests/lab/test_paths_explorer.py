@@ -89,11 +89,17 @@ def test_the_step_that_paths_start_from_ends_a_block_of_channel_1_and_has_all_di
 
 
 def test_the_still_figure_draws_every_channel_and_the_papers_bound() -> None:
-    left, right = explore.paths(farthest=FARTHEST).still.axes
+    page = explore.paths(farthest=FARTHEST)
+    left, right = page.still.axes
     lines = {line.get_label(): list(line.get_ydata()) for line in left.lines}
     assert lines["paper's bound"] == [1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4, 5]
     assert lines["channel 1"] == [math.ceil(d / 3) for d in range(1, 13)]
     assert [line.get_label() for line in right.lines] == ["n = 2", "n = 4", "n = 7"]
+    for line in right.lines:
+        channels = page.data["measured"][line.get_label().removeprefix("n = ")]
+        means = [10 ** (sum(column) / len(column)) for column in zip(*channels, strict=True)]
+        assert list(line.get_ydata()) == pytest.approx(means, rel=0.01)
+        assert list(line.get_xdata()) == list(range(FARTHEST + 1))
 
 
 @pytest.mark.parametrize(

@@ -135,6 +135,22 @@ def test_a_run_has_one_colour_in_the_picture_and_in_the_table() -> None:
     assert picture.scores.get_ylim()[0] < 10 and picture.scores.get_ylim()[1] > 31
 
 
+def test_runs_of_another_recipe_are_neither_drawn_nor_listed_and_the_newest_is_told() -> None:
+    lab = small()
+    choices = [Choice("mnist", "gru"), Choice("mnist", "lstm"), Choice("ffa-add", "mean-50")]
+    lab.runs = [(choice, TrainingRun(choice.plan())) for choice in choices]
+    for _, run in lab.runs:
+        run.history, run.steps = History([2.0, 1.5], [0.1, 1.26]), 1200
+    lab.show()
+    assert "New: update 2 of 1,200, loss 1.500, 1.3 s of learning." in lab.status.value
+    assert len(lab.picture.losses.lines) == 1 and "<td>mean-50</td>" in lab.table.value
+    assert "<td>gru</td>" not in lab.table.value
+    lab.runs.pop()
+    lab.show()
+    assert len(lab.picture.losses.lines) == 2 and "<td>mean-50</td>" not in lab.table.value
+    assert lab.table.value.index("<td>gru</td>") < lab.table.value.index("<td>lstm</td>")
+
+
 def test_of_a_long_run_the_means_of_neighbours_are_drawn() -> None:
     picture = TrainingPicture()
     picture.show([History([float(i) for i in range(1, 452)])], "metric", None)
