@@ -1,5 +1,7 @@
 """What all tasks share: lazy examples, padding, and losses and scores that padding never reaches."""
 
+from itertools import pairwise
+
 import pytest
 import torch
 
@@ -123,6 +125,23 @@ def test_the_mean_of_values_weighs_them_and_is_nan_if_one_of_them_is():
     assert metric.compute() == 2
     metric.update(torch.tensor(float("nan")), torch.tensor(2))
     assert metric.compute().isnan()
+
+
+def test_buckets_hold_sequences_of_about_the_same_length_and_come_in_any_order():
+    lengths = torch.randint(1, 200, (1000,), generator=torch.Generator().manual_seed(0)).tolist()
+
+    def padding(batches):
+        return sum(max(lengths[i] for i in batch) - lengths[j] for batch in batches for j in batch)
+
+    batches, shuffled = (list(BatchOrder(lengths, 4, order, seed=1)) for order in ("bucketed", "shuffled"))
+    assert sorted(i for batch in batches for i in batch) == list(range(1000))
+    assert padding(batches) < padding(shuffled) / 20
+    longest = [max(lengths[i] for i in batch) for batch in batches]
+    assert 0.4 < sum(a <= b for a, b in pairwise(longest)) / 249 < 0.6  # not the short ones first
+    order = BatchOrder(lengths, 4, "bucketed", seed=1)
+    assert list(order) == batches
+    order.set_epoch(1)
+    assert list(order) != batches and list(BatchOrder(lengths, 4, "bucketed", seed=2)) != batches
 
 
 def test_batches_by_length_hold_every_sequence_once_with_the_least_padding():
