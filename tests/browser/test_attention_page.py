@@ -152,3 +152,16 @@ def test_a_layer_of_fewer_heads_shows_its_last_and_what_prints_nothing_has_a_sig
     page.get_by_role("slider", name="position").press("ArrowLeft")
     expect(sentence).to_contain_text("position 2 “⏎”")
     page.close()
+
+
+def test_the_positions_row_is_boxed_in_the_map(page: Page) -> None:
+    maps = page.get_by_role("img", name="maps of weights")
+    tops = [[20 + MAP * 5 / 8, 20 + MAP * t / 4] for t in range(1, 4)]  # in a column without weights, under each row
+
+    def boxed() -> list[bool]:
+        return [maps.evaluate(PIXEL, top)[:3] == pytest.approx([222, 143, 5], abs=12) for top in tops]
+
+    assert boxed() == [False, False, True]
+    page.get_by_role("slider", name="position").press("ArrowLeft")
+    expect(page.locator("[aria-live=polite]")).to_contain_text("position 3 “y”")
+    assert boxed() == [False, True, True]

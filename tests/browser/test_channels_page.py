@@ -188,3 +188,36 @@ def test_the_gradient_and_the_names_of_the_lines_are_those_of_the_controls(tab: 
     )
     assert "other channels" not in tab.evaluate("window.written")
     expect(tab.get_by_role("slider", name="channel")).to_be_disabled()
+
+
+def test_the_chosen_step_has_an_orange_ring_and_a_path_orange_steps(tab: Tab, tmp_path: Path) -> None:
+    tab.goto(explore.channels().save(tmp_path / "a.html").as_uri())
+    sentence, canvas = tab.locator("[aria-live=polite]"), tab.locator("canvas")
+    across = canvas.evaluate("canvas => Math.min(64, (canvas.clientWidth - 84 - 8) / 13)")
+
+    def ringed(k: int) -> list[int]:
+        below = [[LEFT + (t - 0.5) * across, 26 + (k - 0.3) * ROW + 12] for t in range(1, 14)]
+        colours = [canvas.evaluate(PIXEL, place) for place in below]
+        return [t for t, one in enumerate(colours, 1) if one == pytest.approx([222, 143, 5], abs=12)]
+
+    expect(sentence).to_contain_text("Before “between”")
+    assert [ringed(k) for k in (1, 2, 3)] == [[8]] * 3
+    tab.get_by_role("slider", name="step").press("ArrowRight")
+    expect(sentence).to_contain_text("Before “at”")
+    assert [ringed(k) for k in (1, 2, 3)] == [[9]] * 3
+
+    tab.goto(explore.paths().save(tmp_path / "b.html").as_uri())
+    t, apart = step_of(4, 24), canvas.evaluate("canvas => (canvas.clientWidth - 60) / 25")
+
+    def on_the_path() -> list[int]:
+        places = [canvas.evaluate("c => c.clientWidth") - 20 - (back + 0.5) * apart for back in range(25)]
+        colours = [canvas.evaluate(PIXEL, [place, 60]) for place in places]
+        return [back for back, one in enumerate(colours) if one == [222, 143, 5]]
+
+    for k in (1, 2):
+        expect(sentence).to_contain_text(f"channel {k}: back over 6")
+        steps = [t]
+        while steps[-1] > t - 6:
+            steps.append(max(t - 6, block_start(steps[-1], k, 4, "equation")))
+        assert on_the_path() == [t - step for step in steps]
+        tab.get_by_role("slider", name="channel").press("ArrowRight")

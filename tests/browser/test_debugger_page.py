@@ -109,3 +109,19 @@ def test_the_colours_of_the_input_have_the_scale_that_the_legend_says(browser: B
     expect(tab.locator("[aria-live=polite]")).to_contain_text("x_2 is read")
     assert canvas.evaluate(colours) == ["247,247,247", "240,175,110"]
     tab.close()
+
+
+def test_the_step_is_orange_at_a_pad_and_blue_at_a_position(browser: Browser, tmp_path: Path) -> None:
+    tab = browser.new_page()
+    tab.goto(explore.debugger(X, LocalRNN(5, 4)).save(tmp_path / "page.html").as_uri())
+    sentence, canvas = tab.locator("[aria-live=polite]"), tab.get_by_role("img", name="one step of the window")
+    # the seven pads of the widest window, then seven positions: those from -1 to 2 are in the window
+    strip = """canvas => [-1, 0, 1, 2].map(s => [...canvas.getContext('2d')
+        .getImageData(92 + (s + 6.1) * (canvas.width - 92) / 14, 26, 1, 1).data].join())"""
+    nothing, orange, blue = "0,0,0,0", "222,143,5,255", "1,115,178,255"
+    expect(sentence).to_contain_text("Step 1 of 4: a pad is read")
+    assert canvas.evaluate(strip) == [orange, nothing, nothing, nothing]
+    tab.get_by_role("slider", name="step in the window").press("End")
+    expect(sentence).to_contain_text("Step 4 of 4: x_2 is read")
+    assert canvas.evaluate(strip) == [nothing, nothing, nothing, blue]
+    tab.close()
