@@ -9,12 +9,13 @@ from dataclasses import asdict, fields, replace
 from pathlib import Path
 
 import pytest
+import torch
 
 from rtx.training import ledger
 from rtx.training.fit import run_folder
 from rtx.training.ledger import LONGEST, Result, file_name, read_result, read_results, write_result
 from rtx.training.recipe import load_recipe, recipe_names
-from rtx.training.table import best_runs, printed, rows, to_html, to_markdown
+from rtx.training.table import Row, best_runs, printed, rows, to_html, to_markdown
 
 ROOT = Path(__file__).parents[2]
 KEYS = (
@@ -77,6 +78,16 @@ def test_a_run_that_is_written_again_stays_what_it_was(tmp_path):
     assert read_result(path) == result(commit="a-dirty", chosen_from={"learning_rate=1": 2.0})
 
 
+def test_the_hardware_has_its_threads():
+    before = torch.get_num_threads()
+    try:
+        for threads, told in ((1, ", 1 thread"), (2, ", 2 threads")):
+            torch.set_num_threads(threads)
+            assert ledger.hardware(torch.device("cpu")).endswith(told)
+    finally:
+        torch.set_num_threads(before)
+
+
 def test_runs_never_overwrite_each_other(tmp_path):
     for _ in range(20):
         write_result(result(), tmp_path)
@@ -129,6 +140,24 @@ def test_a_run_of_less_than_a_minute_says_its_seconds(recipe, tmp_path):
     for seed, seconds in enumerate((14.4, 25.2)):
         write_result(result(seed=seed, seconds=seconds), tmp_path)
     assert [row.budget for row in rows(recipe, tmp_path) if row.seeds] == ["full, 20 s"]
+
+
+def test_each_cell_of_a_line_is_of_its_runs(recipe, tmp_path):
+    shared = {"scale": "quick", "parameters": 12_345}
+    write_result(result(validation=1.0, seconds=60.0, chosen_from={"a": 1.0, "b": None}, **shared), tmp_path)
+    write_result(result(seed=1, epoch=4, validation=3.0, test=3.25, seconds=300.0, **shared), tmp_path)
+    assert rows(recipe, tmp_path)[1] == Row(
+        model="gru",
+        paper="-",
+        ours=f"2.750 ± {math.sqrt(0.5):.3f}",
+        variant="variant, quick",
+        seeds="0, 1",
+        epoch="3, 4",
+        validation=f"2.000 ± {math.sqrt(2):.3f}, best of 2",
+        budget="full, 3 min",
+        parameters="12,345",
+        hardware="hardware",
+    )
 
 
 def test_runs_of_another_precision_or_on_more_devices_have_a_line_of_their_own(recipe, tmp_path):
