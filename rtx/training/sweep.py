@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import optuna
 from optuna.storages import JournalStorage
@@ -29,6 +29,9 @@ from rtx.training.fit import fit, has_checkpoint, run_folder
 from rtx.training.journal import Journal, lock_of
 from rtx.training.recipe import Plan, Recipe, as_typed_together
 from rtx.training.states import CannotGoOn, Exploded
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 log = logging.getLogger(__name__)
 BEAT = 10.0  # seconds between two signs of life
@@ -236,8 +239,8 @@ def _runs(process: int) -> bool:
     return True
 
 
-def plot(study: optuna.Study, path: Path, metric: str) -> None:
-    """Draw every run's validation over each of what was chosen; the best is filled."""
+def plot(study: optuna.Study, path: Path, metric: str) -> "Figure":
+    """Draw every run's validation over each of what was chosen; the best is filled. The figure is saved, too."""
     from matplotlib.figure import Figure
 
     done = finished(study)
@@ -252,3 +255,4 @@ def plot(study: optuna.Study, path: Path, metric: str) -> None:
         axes.set_xlabel(key)
     figure.axes[0].set_ylabel(f"validation, {metric}")
     figure.savefig(path, dpi=150)
+    return figure

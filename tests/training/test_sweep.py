@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import optuna
 import pytest
 import torch
+from optuna.distributions import CategoricalDistribution
 from optuna.trial import TrialState, create_trial
 from run_tiny import main
 from test_survival import Beat, drain
@@ -23,7 +24,7 @@ from rtx.training.ledger import read_results
 from rtx.training.run import train
 from rtx.training.states import CannotGoOn
 from rtx.training.survival import Stopped
-from rtx.training.sweep import Sweep, finished, is_dead, settled, write_sign
+from rtx.training.sweep import Sweep, finished, is_dead, plot, settled, write_sign
 from rtx.training.table import rows
 
 CPU = {"accelerator": "cpu", "enable_progress_bar": False}
@@ -67,6 +68,25 @@ def test_of_equally_good_runs_the_one_that_took_fewer_epochs_comes_first(directi
         study.add_trial(create_trial(value=value, user_attrs={"epoch": epoch}))
     expected = [1, 2, 3, 7] if direction == "minimize" else [2, 3, 7, 1]
     assert [trial.user_attrs["epoch"] for trial in finished(study)] == expected
+
+
+def test_the_plot_has_each_run_over_its_values_and_fills_the_best(tmp_path):
+    study = optuna.create_study(direction="maximize")
+    kinds = {"rate": CategoricalDistribution([0.01, 0.1]), "window": CategoricalDistribution([16, 8])}
+    for rate, window, value in ((0.1, 8, 0.3), (0.01, 8, 0.9), (0.1, 16, 0.5)):
+        point = {"rate": rate, "window": window}
+        study.add_trial(create_trial(value=value, params=point, distributions=kinds, user_attrs={"epoch": 1}))
+    figure = plot(study, tmp_path / "sweep.png", "accuracy")
+    dots = []
+    for ax in figure.axes:
+        names = [label.get_text() for label in ax.get_xticklabels()]
+        dots.append({(names[dot.get_xdata()[0]], dot.get_ydata()[0], dot.get_fillstyle()) for dot in ax.lines})
+    assert dots == [
+        {("0.1", 0.3, "none"), ("0.01", 0.9, "full"), ("0.1", 0.5, "none")},
+        {("8", 0.3, "none"), ("8", 0.9, "full"), ("16", 0.5, "none")},
+    ]
+    assert [ax.get_xlabel() for ax in figure.axes] == ["rate", "window"]
+    assert figure.axes[0].get_ylabel() == "validation, accuracy" and (tmp_path / "sweep.png").exists()
 
 
 def test_a_run_whose_loss_explodes_has_failed_and_the_others_go_on(recipe, tmp_path):
