@@ -18,7 +18,7 @@ from rtx.cli import app, main
 from rtx.cli.train import Scale, as_typed
 from rtx.models import MODELS, TRANSLATORS, WHOLE
 from rtx.models.cards import CARDS
-from rtx.training.recipe import load_recipe, parse_setting
+from rtx.training.recipe import load_recipe, parse_setting, recipe_names
 
 NAMES = ("list", "data", "data fetch", "data check", "train", "sweep", "evaluate", "generate", "translate", "table")
 NAMES += ("ledger check", "ledger fill", "class make", "class grade")
@@ -37,7 +37,8 @@ def rtx(monkeypatch, capsys) -> Callable[..., Done]:
 
     def run(*words: str, width: int = 120) -> Done:
         monkeypatch.setattr("sys.argv", ["rtx", *words])
-        monkeypatch.setattr("rtx.cli.commands.console", Console(width=width, no_color=True))
+        for part in ("commands", "ledger"):
+            monkeypatch.setattr(f"rtx.cli.{part}.console", Console(width=width, no_color=True))
         try:
             main()
             code = 0
@@ -184,6 +185,18 @@ def test_a_command_can_be_typed_again_with_blanks_and_quotes_in_a_value():
 def test_table_prints_markdown_from_the_ledger_alone(rtx, tmp_path):
     out = rtx("table", "nottingham", "--format", "markdown", "--results", str(tmp_path)).stdout
     assert out.splitlines()[2].startswith("| r-transformer | 2.37 | not run |")
+
+
+def test_all_tables_end_with_how_many_rows_have_been_run(rtx, tmp_path):
+    run = next((Path(__file__).parents[2] / "results" / "nottingham").glob("gru-adam-s0-*.json"))
+    (tmp_path / "nottingham").mkdir()
+    for name in ("one", "two"):  # of one row: a line each
+        facts = json.loads(run.read_text()) | {"variant": name}
+        facts.pop("sha256")
+        (tmp_path / "nottingham" / f"{name}.json").write_text(json.dumps(facts))
+    out = rtx("table", "all", "--results", str(tmp_path)).stdout
+    rows = sum(len(load_recipe(name).models) for name in recipe_names())
+    assert out.splitlines()[-1] == f"1 of {rows} rows have been run, at one scale or variant or more: 2 cells"
 
 
 def test_a_table_fits_a_narrow_terminal(rtx):
