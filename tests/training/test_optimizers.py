@@ -1,0 +1,33 @@
+"""Optimisers and schedules are what the settings say."""
+
+import pytest
+import torch
+from torch import nn
+
+from rtx.training.optimizers import make_optimizer, make_schedule
+from rtx.training.settings import Settings
+
+
+def settings(**changes) -> Settings:
+    return Settings(**{"epochs": 1, "batch_size": 1, "optimizer": "sgd", "learning_rate": 0.1} | changes)
+
+
+# SGD moves by the rate times decay times weight; Adam's first step is the rate, whatever the gradient's size
+@pytest.mark.parametrize("name", ["sgd", "nt-asgd", "adam"])
+def test_weights_decay_without_a_gradient(name):
+    weight = nn.Parameter(torch.tensor([2.0]))
+    for decay, expected in ((0.0, 2.0), (0.5, 1.9)):
+        weight.grad = torch.zeros(1)
+        make_optimizer(settings(optimizer=name, weight_decay=decay), [weight]).step()
+        assert weight.item() == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("best", "better"), [("min", [4, 3, 2, 1]), ("max", [1, 2, 3, 4])])
+def test_the_rate_stays_while_the_score_becomes_better_and_is_annealed_where_it_does_not(best, better):
+    optimizer = make_optimizer(settings(), [nn.Parameter(torch.zeros(1))])
+    schedule = make_schedule(settings(anneal=0.25, patience=1), optimizer, best)
+    seen = []
+    for score in (*better, better[-2], better[-2]):
+        schedule.step(score)
+        seen.append(optimizer.param_groups[0]["lr"])
+    assert seen == pytest.approx([0.1] * 5 + [0.025])

@@ -1,0 +1,16 @@
+"""A process knows whether it is the first, whoever started it."""
+
+import pytest
+
+from rtx.training.processes import RANKS, first
+
+
+@pytest.mark.parametrize("name", ["RANK", "LOCAL_RANK", "NODE_RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"])
+def test_only_the_first_of_several_processes_is_the_first(monkeypatch, name):
+    for one in RANKS:
+        monkeypatch.delenv(one, raising=False)
+    assert first()  # alone
+    monkeypatch.setenv(name, "0")
+    assert first()
+    monkeypatch.setenv(name, "1")
+    assert not first()
