@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 import typer
-from music21 import midi
+from music21 import converter, midi
 from typer.testing import CliRunner
 
 import rtx
@@ -184,11 +184,16 @@ def test_midi_holds_the_roll(tmp_path):
     roll = roll_of(Note(0, 0, 8), Note(39, 1, 8), Note(43, 1, 3), Note(51, 3, 4), Note(51, 6, 8))
     write_midi(tmp_path / "a.mid", roll)
     assert played(tmp_path / "a.mid") == held_notes(roll)
+    (tempo,) = converter.parse(tmp_path / "a.mid").flatten().getElementsByClass("MetronomeMark")
+    assert tempo.getQuarterBPM() == pytest.approx(60 / (2 * FRAME_SECONDS))  # a frame is an eighth note
 
 
 def test_a_note_sounds_at_its_pitch_and_in_its_time(tmp_path):
     samples = sound(roll_of(Note(48, 2, 6)))  # A4
     assert not samples[: round(2 * FRAME_SECONDS * RATE)].any()
+    assert np.abs(samples[: round(2.2 * FRAME_SECONDS * RATE)]).max() > 0.1
+    assert np.abs(samples[round(5.8 * FRAME_SECONDS * RATE) : round(6 * FRAME_SECONDS * RATE)]).max() > 0.1
+    assert not samples[round((6 * FRAME_SECONDS + 0.1) * RATE) + 1 :].any()  # it dies away for a tenth of a second
     assert np.abs(samples).max() == pytest.approx(0.8)
     spectrum = np.abs(np.fft.rfft(samples))
     assert np.fft.rfftfreq(len(samples), 1 / RATE)[spectrum.argmax()] == pytest.approx(440, abs=1)
