@@ -13,6 +13,7 @@ from rtx import MCRNN, LanguageModel
 from rtx.lab import explore
 from rtx.lab.explore.channels import channel_weights
 from rtx.lab.explore.paths import path_length, step_of
+from rtx.nn.multi_channel import MultiChannelRNN
 from rtx.nn.naive_recurrent import block_start
 from rtx.tasks.vocabulary import UNKNOWN, vocabulary
 
@@ -26,7 +27,8 @@ CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
     window.written.push(String(text));
     fillText.call(this, text, ...place);
 };"""
-PIXEL = """(canvas, [x, y]) => [...canvas.getContext('2d').getImageData(x, y, 1, 1).data].slice(0, 3)"""
+PIXELS = """(canvas, places) => places.map(([x, y]) =>
+    [...canvas.getContext('2d').getImageData(x, y, 1, 1).data].slice(0, 3))"""
 WHITE, BLUE, DEEP = (255, 255, 255), (158, 202, 225), (8, 81, 156)  # a circle's colours: of 0, 1 / 2 and 1
 
 
@@ -151,7 +153,7 @@ def test_a_circle_has_the_number_of_eq_1_and_the_blue_of_its_weight(tab: Tab, tm
         share = float(expected[t - 1, k - 1])
         low, high, rest = (WHITE, BLUE, 2 * share) if share < 0.5 else (BLUE, DEEP, 2 * share - 1)
         place = {"x": LEFT + (t - 0.5) * 64, "y": 26 + (k - 0.3) * ROW - 8}  # in the circle, above its number
-        colour = tab.locator("canvas").evaluate(PIXEL, [place["x"], place["y"]])
+        (colour,) = tab.locator("canvas").evaluate(PIXELS, [[place["x"], place["y"]]])
         assert colour == pytest.approx([a + rest * (b - a) for a, b in zip(low, high, strict=True)], abs=3)
         tab.locator("canvas").hover(position=place)  # type: ignore[arg-type]
         told = str(tab.locator(".point").text_content())
@@ -197,7 +199,7 @@ def test_the_chosen_step_has_an_orange_ring_and_a_path_orange_steps(tab: Tab, tm
 
     def ringed(k: int) -> list[int]:
         below = [[LEFT + (t - 0.5) * across, 26 + (k - 0.3) * ROW + 12] for t in range(1, 14)]
-        colours = [canvas.evaluate(PIXEL, place) for place in below]
+        colours = canvas.evaluate(PIXELS, below)
         return [t for t, one in enumerate(colours, 1) if one == pytest.approx([222, 143, 5], abs=12)]
 
     expect(sentence).to_contain_text("Before “between”")
@@ -206,12 +208,11 @@ def test_the_chosen_step_has_an_orange_ring_and_a_path_orange_steps(tab: Tab, tm
     expect(sentence).to_contain_text("Before “at”")
     assert [ringed(k) for k in (1, 2, 3)] == [[9]] * 3
 
-    tab.goto(explore.paths().save(tmp_path / "b.html").as_uri())
+    tab.goto(explore.paths([MultiChannelRNN(4, block=4)]).save(tmp_path / "b.html").as_uri())
     t, apart = step_of(4, 24), canvas.evaluate("canvas => (canvas.clientWidth - 60) / 25")
 
     def on_the_path() -> list[int]:
-        places = [canvas.evaluate("c => c.clientWidth") - 20 - (back + 0.5) * apart for back in range(25)]
-        colours = [canvas.evaluate(PIXEL, [place, 60]) for place in places]
+        colours = canvas.evaluate(PIXELS, [[40 + (24.5 - back) * apart, 60] for back in range(25)])
         return [back for back, one in enumerate(colours) if one == [222, 143, 5]]
 
     for k in (1, 2):
