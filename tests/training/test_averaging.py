@@ -53,6 +53,7 @@ def test_the_average_is_of_all_weights_from_the_trigger_on():
         ([5, 4, 3, 2, 1, 0.5, 0.4], 2, None),  # always better
         ([5, 4, 4.5, 4.5, 4.5], 2, 4),  # the 4 must be more than two validations ago
         ([5, 4, 4.5, 3.9, 4.2, 3.8], 2, 4),  # 4.2 is worse than the 4 of three validations ago
+        ([4, 5, 5, 4, 4], 2, None),  # as good as the best is not worse
         ([1, 2], 2, None),  # too early to say
     ],
 )
