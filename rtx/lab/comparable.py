@@ -85,7 +85,8 @@ def under_one_budget(
 ) -> dict[str, list[Result]]:
     """Of each row the runs under the variant, scale and budget that the first and most of the others share.
 
-    Of as many rows, full ones go first, then those that were trained to their end. Where a row was run with several rates, those that are `chosen`.
+    Of as many rows, full ones go first, then those that were trained to their end. Where a row was run with several
+    rates, those that are `chosen`.
     """
     groups: dict[tuple[str, str, str], dict[str, list[Result]]] = {}
     for row in rows:

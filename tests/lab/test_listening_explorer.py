@@ -42,8 +42,9 @@ def test_what_cannot_be_heard_is_named():
         explore.listening({})
     with pytest.raises(ValueError, match="generated: expected names of tunes, a, got b"):
         explore.listening({"a": DRAWN}, generated=["b"])
-    with pytest.raises(ValueError, match="frame_seconds: expected a finite number above 0"):
-        explore.listening({"a": DRAWN}, frame_seconds=0)
+    for seconds in (0, 8.5):
+        with pytest.raises(ValueError, match="frame_seconds: expected more than 0 and at most 8, got "):
+            explore.listening({"a": DRAWN}, frame_seconds=seconds)
     with pytest.raises(ValueError, match="tunes"):
         explore.listening({"a": DRAWN[:, :5]})
     assert "image/png" in explore.listening({"a": DRAWN})._repr_mimebundle_()[0]

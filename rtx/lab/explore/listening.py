@@ -31,17 +31,17 @@ def listening(
         tunes: by name, each (frames, 88) of 0 and 1.
         generated: names of those that no person wrote.
         model: if given, the strip below a tune shows what each frame cost it, in nats.
-        frame_seconds: how long a frame lasts.
+        frame_seconds: how long a frame lasts, at most 8: the three bytes of a MIDI file's tempo hold no more.
 
     Raises:
-        ValueError: if there is no tune, one is no piano roll, or `generated` names none of them.
+        ValueError: if there is no tune, one is no piano roll, `generated` names none of them, or a frame is too long.
     """
     if not tunes:
         raise ValueError("tunes: expected at least one, got none")
     if unknown := sorted(set(generated) - set(tunes)):
         raise ValueError(f"generated: expected names of tunes, {', '.join(tunes)}, got {', '.join(unknown)}")
-    if not 0 < frame_seconds < float("inf"):
-        raise ValueError(f"frame_seconds: expected a finite number above 0, got {frame_seconds!r}")
+    if not 0 < frame_seconds <= 8:
+        raise ValueError(f"frame_seconds: expected more than 0 and at most 8, got {frame_seconds!r}")
     rolls = {name: check_roll("tunes", roll) for name, roll in tunes.items()}
     costs = {name: None if model is None else frame_costs(model, roll) for name, roll in rolls.items()}
     shown = [

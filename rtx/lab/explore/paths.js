@@ -27,7 +27,8 @@ const power = (exponent) => (10 ** exponent >= 0.001 ? (10 ** exponent).toPrecis
 
 export function show(page) {
   const { farthest, measured } = page.data, sizes = Object.keys(measured).map(Number).sort((a, b) => a - b);
-  slider(page, "n", { label: "block n", min: sizes[0], max: sizes.at(-1) });
+  const nearest = (n) => sizes.reduce((best, one) => (Math.abs(one - n) < Math.abs(best - n) ? one : best)); // some lack
+  slider(page, "n", { label: "block n", min: sizes[0], max: sizes.at(-1), text: nearest });
   const channel = slider(page, "channel", { label: "channel k", min: 1, max: 1 });
   slider(page, "distance", { label: "distance l", min: 1, max: farthest });
   const picture = canvas(page, { height: CHAIN + GAP + PLOT, label: "" });
@@ -158,8 +159,8 @@ export function show(page) {
     names(pen, { x: box.x + 10, y: box.y + box.height - 30 }, [[`n = ${n}, channel ${k}`, BLUE, []], [first, page.ink, [3, 4]]]);
   }
 
-  return ({ n, channel: chosen, distance }) => {
-    if (!measured[n]) n = sizes.reduce((best, one) => (Math.abs(one - n) < Math.abs(best - n) ? one : best));
+  return ({ n: asked, channel: chosen, distance }) => {
+    const n = nearest(asked);
     channel.max = n - 1;
     channel.disabled = n === 2;
     const k = Math.min(chosen, n - 1), t = stepOf(n, farthest), steps = path(t, k, n, distance);
