@@ -273,7 +273,7 @@ HTML(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
 # **The chorales.** Here each of the six had six rates, compared with seed 0, and three seeds of the best. R-Transformer is
 # not ahead of all: an LSTM is level with it. It needs no positions, as the paper says: with them it does even worse. But it
 # does better still without its attention! Three seeds each say so. So what is attention good for? Section 6 finds that, too,
-# and the chorales have little of it. On piano pieces it is ahead of an LSTM and a TCN, by .07 and .09, with one seed.
+# and the chorales have little of it. On piano pieces it is ahead of a TCN and an LSTM, by .06 and .11; three seeds each.
 #
 # **Adding** looked like a failure for long: by attention two to eight epochs at 50 to 1,000 steps, with each seed's best of four
 # rates, where the paper has one. What falls short has a cause. The numbers of the authors' code
@@ -434,7 +434,7 @@ print(f"as before: R-Transformer {mine:.2f}, the next best {min(others):.2f}")
 # the floor of independent notes (notebook 11) is none for what is copied: of a frame that is certain each note is certain.
 #
 # It also says where to expect no lead. Of JSB's frames only one in thirteen goes on as before; there an LSTM is level with
-# R-Transformer, which does better without attention. Of Piano-midi's it is one in three, and R-Transformer is ahead by .07.
+# R-Transformer, which does better without attention. Of Piano-midi's it is one in three, and R-Transformer is ahead by .06.
 # This fits, and is not yet a law: what would you train on to break it?
 #
 # ## 7. Errata
