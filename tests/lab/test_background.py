@@ -144,16 +144,19 @@ def test_a_watch_comes_seldom() -> None:
 
 
 INTERRUPTED = """
-import os, signal, threading
+import faulthandler, os, signal, threading
 from rtx.lab.background import Background
 
+faulthandler.dump_traceback_later(60, exit=True)  # if the wait does not end, its place is told
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a process is born deaf to it if its parent is
+
 def work(background):
-    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
     while True:
         background.breathe()
 
 background = Background(work)
 background.start()
+threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
 try:
     background.wait()
 except KeyboardInterrupt:
