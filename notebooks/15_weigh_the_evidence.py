@@ -267,7 +267,7 @@ HTML(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
 #
 # **Nottingham.** All others but the RNN were still learning in their last epoch, only TCN and LSTM had rates to choose from,
 # and the recurrent networks have less than half of R-Transformer's parameters. But a Transformer as large is no better
-# (row 6), and 2.21 is 0.86 ahead of the best that the paper prints for any of them, 3.07. Section 6 asks what R-Transformer
+# (row 10), and 2.21 is 0.86 ahead of the best that the paper prints for any of them, 3.07. Section 6 asks what R-Transformer
 # knows that they do not.
 #
 # **The chorales.** Here each of the six had six rates, compared with seed 0, and three seeds of the best. R-Transformer is
