@@ -7,7 +7,7 @@ from rtx.tasks.toy.temporal_order import CLASSES
 
 TABLE = "Feed-forward attention, Table 1"
 FOUR_RATES = "the four rates compared with each of three seeds, where that is not done yet"
-HOURS = "an hour or two on one core for each of three seeds"
+HOURS = "one to three hours on one core for each of three seeds"
 
 
 def order_blind() -> float:
