@@ -46,7 +46,7 @@ RESULTS = Path("../results")
 # ## 1. What a number must bring along
 #
 # Every finished run of `rtx train` leaves one file in the **ledger**, the folder `results/`. Here is what one of them
-# says, some lengthy lines left out. A `budget` of None means that it was not cut short.
+# says, long lines left out. A `budget` of None means that it was not cut short.
 
 # %%
 from rtx.training.ledger import read_results
@@ -86,8 +86,8 @@ print("faults in the ledger:", audit(RESULTS))
 explore.ledger("nottingham", RESULTS)
 
 # %% [markdown]
-# **Try.** Choose a number of ours. What does its line tell you that the paper's does not? Look through the tables for a
-# cell that is not run: its line holds the command.
+# **Try.** Choose a number of ours. What does its line tell you that the paper's does not? Find a cell that is not run: its
+# line holds the command.
 #
 # ## 3. Choose, then look once
 #
@@ -270,10 +270,11 @@ HTML(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
 # (row 10), and 2.21 is 0.86 ahead of the best that the paper prints for any of them, 3.07. Section 6 asks what R-Transformer
 # knows that they do not.
 #
-# **The chorales.** Here each of the six had six rates, compared with seed 0, and three seeds of the best. R-Transformer is
-# not ahead of all: an LSTM is level with it. It needs no positions, as the paper says: with them it does even worse. But it
-# does better still without its attention! Three seeds each say so. So what is attention good for? Section 6 finds that, too,
-# and the chorales have little of it. On piano pieces it is ahead of all, each at the best of six rates: of a TCN by .06.
+# **The chorales.** Each of the six had six rates, compared with seed 0, and three seeds of the best. R-Transformer is ahead of
+# TCN and Transformer, but an LSTM is level with it. It needs no positions, as the paper says: with them it does even worse.
+# But it does better still without its attention! Three seeds each say so. So what is attention good for? Section 6 finds
+# that, and the chorales have little of it. On piano pieces it is ahead of all with as many rates, but narrowly: of a TCN by .06,
+# and each run's best epoch was among its last three.
 #
 # **Adding** looked like a failure for long: by attention two to eight epochs at 50 to 1,000 steps, with each seed's best of four
 # rates, where the paper has one. What falls short has a cause. The numbers of the authors' code
@@ -323,7 +324,7 @@ fig.supylabel("epochs until solved", fontsize=10)
 plt.show()
 
 # %% [markdown]
-# An open claim is not a refuted one. What would you run next, in a night on one computer? And is there a row whose
+# An open claim is not a refuted one. What would you run next, in a night? And is there a row whose
 # test of the claim is unfair, since one model has more parameters, or learns faster at first? The recipes have variants for
 # that: `--variant same-parameters`, `same-flops`, `same-seconds`.
 #
@@ -427,14 +428,14 @@ print(f"as before: R-Transformer {mine:.2f}, the next best {min(others):.2f}")
 
 # %% [markdown]
 # Most of the lead is there, and all of that over the TCN, which on new frames is level. Where the tune goes on as before,
-# R-Transformer loses less than a quarter of what any other does, and where it goes on otherwise, more than all five
-# baselines: it copies. Neither part does that alone, and the summary must be long enough: windows of 1, 3, 6 and 12 frames
+# R-Transformer loses less than a quarter of what any other does; where it goes on otherwise, more than all five baselines:
+# it copies, and sees no future. Neither part does that alone, and the summary must be long enough: windows of 1, 3, 6 and 12 frames
 # lose 4.26, 2.67, 2.21 and 2.06 nats (one seed; of 6, three). Such a pair, one part that marks each position with what stood
 # before it and one that looks the mark up, is known from language models as an *induction head* (Olsson et al., 2022). And
 # the floor of independent notes (notebook 11) is none for what is copied: of a frame that is certain each note is certain.
 #
 # It also says where to expect no lead. Of JSB's frames only one in thirteen goes on as before; there an LSTM is level with
-# R-Transformer, which does better without attention. Of Piano-midi's it is one in three, and R-Transformer is ahead by .06.
+# R-Transformer, which does better without attention. Of Piano-midi's it is one in three, and R-Transformer is ahead, narrowly.
 # This fits, and is not yet a law: what would you train on to break it?
 #
 # ## 7. Errata
