@@ -1,6 +1,7 @@
 """Notebooks agree with their sources, hold their outputs and keep to their limits; rebuilds make no noise."""
 
 from pathlib import Path
+from statistics import mean
 from textwrap import dedent
 
 import jupytext
@@ -9,6 +10,10 @@ import pytest
 from build_notebooks import build, main, name_by_content
 from jupytext.config import load_jupytext_config
 from nbformat import NotebookNode
+
+from rtx.lab.claims import CLAIMS
+from rtx.training.recipe import load_recipe
+from rtx.training.table import cells
 
 FOLDER = Path(__file__).parents[1] / "notebooks"
 SOURCES = sorted(FOLDER.glob("*.py"))
@@ -36,10 +41,10 @@ def test_every_notebook_has_a_source_and_every_source_a_notebook() -> None:
 
 
 def test_cells_are_those_of_the_source(source: Path, stored: NotebookNode) -> None:
-    def cells(notebook: NotebookNode) -> list[tuple[str, str, NotebookNode]]:
+    def parts(notebook: NotebookNode) -> list[tuple[str, str, NotebookNode]]:
         return [(cell.cell_type, cell.source, cell.metadata) for cell in notebook.cells]
 
-    assert cells(stored) == cells(jupytext.read(source)), "run `make notebooks`"
+    assert parts(stored) == parts(jupytext.read(source)), "run `make notebooks`"
 
 
 def test_saving_in_jupyterlab_leaves_the_source_as_it_is(source: Path, stored: NotebookNode) -> None:
@@ -65,6 +70,47 @@ def test_a_notebook_is_read_in_one_sitting(source: Path, stored: NotebookNode) -
     assert len(code_cells(stored)) <= CODE_CELLS
     assert max(len(cell.source.splitlines()) for cell in code_cells(stored)) <= LINES
     assert source.with_suffix(".ipynb").stat().st_size <= BYTES
+
+
+# What the text says of the ledger, where no cell computes it.
+
+
+def prose(start: str) -> str:
+    (source,) = FOLDER.glob(f"{start}_*.py")
+    return " ".join(" ".join(c.source for c in jupytext.read(source).cells if c.cell_type == "markdown").split())
+
+
+def score(recipe: str, model: str, variant: str, scale: str = "full", detail: str | None = None) -> float:
+    """The mean over the seeds of a line that was trained to its end."""
+    lines = cells(load_recipe(recipe), FOLDER.parent / "results")[model]
+    (runs,) = [line for line in lines if (line[0].variant, line[0].scale, line[0].budget) == (variant, scale, None)]
+    return mean(run.details[detail] if detail else run.test for run in runs)
+
+
+def test_notebook_14_says_what_the_ledger_has() -> None:
+    base, three = (score("multi30k", row, "adam", "cpu") for row in ("baseline", "mc-rnn-3"))
+    faster, other = (score("multi30k", row, "adam+learning_rate=0.004", "cpu") for row in ("baseline", "mc-rnn-3"))
+    assert f"takes the baseline from {base:.1f} to {faster:.1f} and MC-RNN-3 nowhere" in prose("14") and other < three
+    base, three, attention = (score("translation", r, "adam", "cpu") for r in ("baseline", "mc-rnn-3", "transformer"))
+    assert f"the baseline has {base:.1f} and MC-RNN-3 {three:.1f}, both still" in prose("14")
+    assert f"still learning, a Transformer {attention:.1f}." in prose("14")
+    base, three = (score("headlines", row, "adam", "cpu") for row in ("baseline", "mc-rnn-3"))
+    first = score("headlines", "baseline", "adam", "cpu", "ROUGE-1 of the first words")
+    assert f"the baseline has a ROUGE-1 of {base:.1f}, MC-RNN-3 {three:.1f}: " in prose("14")
+    assert f"a source's first words alone have {first:.1f}" in prose("14")
+
+
+def test_notebook_15_says_what_the_ledger_has() -> None:
+    text = prose("15")
+    row = [claim.text[:26] for claim in CLAIMS].index("It is not the size alone: ") + 1
+    assert f"a Transformer as large is no better (row {row})" in text
+    mine, recipe = score("nottingham", "r-transformer", "adam"), load_recipe("nottingham")
+    paper = min(float(recipe.paper(model) or 99) for model in recipe.models if model != "r-transformer")
+    assert f"{mine:.2f} is {paper - mine:.2f} ahead of the best that the paper prints for any of them, {paper}" in text
+    lost = [score("nottingham", "r-transformer", f"adam+window={window}") for window in (1, 3, 12)]
+    assert "lose {:.2f}, {:.2f}, {:.2f} and {:.2f} nats".format(*lost[:2], mine, lost[2]) in text
+    tcn, ours = (score("piano", m, f"adam+learning_rate={r}") for m, r in (("tcn", 0.002), ("r-transformer", 0.0002)))
+    assert "narrowly: of a TCN by {}, and".format(f"{tcn - ours:.2f}".lstrip("0")) in text
 
 
 # The builder, on a notebook with everything that differs from run to run.
