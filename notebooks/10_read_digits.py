@@ -65,7 +65,7 @@ print(len(task.split("train")), "images to train on,", tuple(inputs.shape), "eac
 #
 # <details><summary>Answer</summary>
 #
-# Upright ones: the pixel above is eight steps back, outside the window. With MNIST's rows of 28 the paper's window of 7
+# Upright ones: the pixel above is eight steps back, outside the window. With MNIST's rows of 28 the published window of 7
 # sees a quarter of a row. Whatever runs downwards must come through attention.
 #
 # </details>
@@ -323,14 +323,17 @@ large(images[:1]).sum().backward()  # the first call prepares
 start = time.process_time()
 large(images).sum().backward()
 each = (time.process_time() - start) / 4
-print(f"an image forward and back, on one core: {each:.2f} s; the paper's 50 epochs, of our 55,000 training images: {each * 55_000 * 50 / 60:.0f} min")
+print(f"an image forward and back, on one core: {each:.2f} s; the published 50 epochs, of our 55,000 training images: {each * 55_000 * 50 / 60:.0f} min")
 
 # %% [markdown]
+# The counter takes all pairs of positions. Half of these lie in the future, and `rtx` leaves them out: R-Transformer's 662 million
+# become 504, the number in the recipe.
+#
 # So the full run belongs on a graphics card. These lines run it, stop at any time and go on with `--resume`:
 #
 # ```bash
 # rtx data fetch mnist
-# rtx train mnist r-transformer                             # Table 1 as printed
+# rtx train mnist r-transformer                             # Table 1: blocks by Eq. 8, the code's training
 # rtx train mnist tcn --variant same-parameters             # all models with R-Transformer's 203,402
 # rtx train mnist r-transformer --variant official          # the published code's block order, not shuffled
 # rtx train mnist r-transformer --scale cpu --seed 1        # fewer and smaller images, half an hour on one core

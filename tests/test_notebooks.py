@@ -12,6 +12,7 @@ from jupytext.config import load_jupytext_config
 from nbformat import NotebookNode
 
 from rtx.lab.claims import CLAIMS
+from rtx.tasks.costs import multiply_adds
 from rtx.training.recipe import load_recipe
 from rtx.training.table import cells
 
@@ -85,6 +86,12 @@ def score(recipe: str, model: str, variant: str, scale: str = "full", detail: st
     lines = cells(load_recipe(recipe), FOLDER.parent / "results")[model]
     (runs,) = [line for line in lines if (line[0].variant, line[0].scale, line[0].budget) == (variant, scale, None)]
     return mean(run.details[detail] if detail else run.test for run in runs)
+
+
+def test_notebook_10_says_which_multiply_adds_the_recipe_counts() -> None:
+    plan = load_recipe("mnist").plan("r-transformer")
+    counted = round(multiply_adds("mnist", plan.model, 784, **plan.hyperparameters) / 1e6)
+    assert f"R-Transformer's 662 million become {counted}, the number in the recipe" in prose("10")
 
 
 def test_notebook_14_says_what_the_ledger_has() -> None:
