@@ -29,7 +29,7 @@
 # | --- | --- | --- |
 # | characters, Table 3 (bits per character) | sections 1 to 5 | task `ptb-char`, recipe `ptb-char` |
 # | words, Table 4 (perplexity) | sections 7 and 8 | task `ptb-word`, recipe `ptb-word` |
-# | windows: 80 read and 320 scored; 40 and 40 for words | section 5 | `rtx.tasks.windows` |
+# | windows: 80 read and 320 scored; 40 and 40 for words (its code) | section 5 | `rtx.tasks.windows` |
 # | tied embeddings, dropout | section 7 | `LanguageModel` |
 #
 # The Penn Treebank must be fetched (`rtx data fetch ptb-char`). Here we read a text that every Python has on board: its own
@@ -272,7 +272,7 @@ plt.show()
 
 # %% [markdown]
 # A model that carries its state, or reads context that it does not score, gets fewer bits from the same weights.
-# R-Transformer and the Transformer carry nothing here, so the paper's set-up gives all models 80 characters of context for
+# R-Transformer and the Transformer carry nothing here, so the published set-up gives all models 80 characters of context for
 # 320 that are scored. Its published code never scores the first 80 characters of a text; `rtx` does.
 #
 # And 500 updates have not beaten a table of counts yet. Did you expect that?
@@ -315,7 +315,7 @@ print("hidden words are hidden wherever they stand:", bool((same[0] == same[2]).
 
 # %% [markdown]
 # Ordinary dropout draws anew at every place. `embedding_dropout` draws once per *word* and batch (Gal & Ghahramani, 2016):
-# otherwise the text would give away what is hidden one line later. R-Transformer's paper does without: 0.35 in its layers and
+# otherwise the text would give away what is hidden one line later. R-Transformer's authors do without: 0.35 in its layers and
 # 0.15 of the embedded units (`input_dropout`), each drawn anew. AWD-LSTM hides words, and a tenth of them.
 #
 # For words one reports the perplexity. **Predict** that of a unigram model of some 2,900 words: near 2,900, 1,000 or 100?
@@ -345,7 +345,7 @@ from rtx.training import recipe, table
 HTML(table.to_html(table.rows(recipe.load_recipe("ptb-word"), Path("../results"))))
 
 # %% [markdown]
-# The column *budget* says what cut a run short: a few epochs, where the paper ran a hundred, are no reproduction, and no refutation. In the
+# The column *budget* says what cut a run short: a few epochs, where the published code runs a hundred, are no reproduction, and no refutation. In the
 # paper the Transformer's 122.37 is worse than the plain RNN's 114.50, so "similar trends" as on characters is not so.
 #
 # ## 9. Let it write
