@@ -4,6 +4,7 @@ import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,11 @@ from rtx.training.table import rows
 RESULTS = Path(__file__).parents[2] / "results"
 
 
+def cells_of(table: dict[str, Any], row: dict[str, Any]) -> list[dict[str, Any]]:
+    """A row's cells, their values by the names of the columns."""
+    return [dict(zip(table["columns"], values, strict=True)) for values in row["cells"]]
+
+
 def test_every_table_has_the_lines_that_the_command_prints():
     page = explore.ledger("nottingham", RESULTS)
     assert sorted(page.data) == sorted(recipe_names())
@@ -22,7 +28,8 @@ def test_every_table_has_the_lines_that_the_command_prints():
         lines = [
             (row["model"], row["paper"], cell["ours"], cell["budget"], table["machines"][cell["machine"]])
             for row in table["rows"]
-            for cell in row["cells"] or [{"ours": "not run", "budget": "", "machine": table["machines"].index("")}]
+            for cell in cells_of(table, row)
+            or [{"ours": "not run", "budget": "", "machine": table["machines"].index("")}]
         ]
         assert lines == [(r.model, r.paper, r.ours, r.budget, r.hardware) for r in rows(load_recipe(name), RESULTS)]
 
@@ -30,7 +37,7 @@ def test_every_table_has_the_lines_that_the_command_prints():
 def test_a_run_brings_its_command_and_a_missing_one_says_how_to_run_it():
     table = explore.ledger("nottingham", RESULTS).data["nottingham"]
     row = {one["model"]: one for one in table["rows"]}
-    assert row["gru"]["cells"][0]["command"] == "rtx train nottingham gru --seed 0"
+    assert cells_of(table, row["gru"])[0]["command"] == "rtx train nottingham gru --seed 0"
     assert row["rnn"]["command"] == "rtx train nottingham rnn"
     assert (table["metric"].split()[0], table["best"]) == ("NLL", "lowest")
     translated = explore.ledger("multi30k", RESULTS).data["multi30k"]

@@ -17,6 +17,10 @@ const element = (kind, facts = {}, ...children) => {
   return made;
 };
 
+/** A row's cells, their values by the names of the columns. */
+const cellsOf = (table, row) =>
+  row.cells.map((values) => Object.fromEntries(table.columns.map((column, place) => [column, values[place]])));
+
 /** What a cell's button is called: the row, and which of its runs. */
 const key = (row, place) => `${row.model} ${place}`;
 
@@ -59,7 +63,7 @@ export function show(page) {
     const table = page.data[state.table];
     title.textContent = `${table.source}: ${table.metric}; the ${table.best} is best.`;
     const lines = table.rows.flatMap((row) =>
-      row.cells.length ? row.cells.map((cell, place) => [row, place, cell]) : [[row, 0, undefined]]);
+      row.cells.length ? cellsOf(table, row).map((cell, place) => [row, place, cell]) : [[row, 0, undefined]]);
     body.replaceChildren(...lines.map(([row, place, cell]) => line(row, place, cell, state)));
     const chosen = lines.find(([row, place]) => key(row, place) === state.cell);
     if (chosen) return describe(table, chosen[0], chosen[2]);

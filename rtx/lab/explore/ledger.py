@@ -16,6 +16,7 @@ from rtx.training.recipe import Recipe, load_recipe, recipe_names
 
 SCRIPT = Path(__file__).with_name("ledger.js")
 SHOWN = ("ours", "variant", "seeds", "epoch", "validation", "budget", "parameters")
+COLUMNS = (*SHOWN, "machine", "command")  # of a cell
 
 
 def ledger(recipe: str = "nottingham", results: str | Path = LEDGER) -> Page:
@@ -44,7 +45,8 @@ def _table(recipe: Recipe, folder: Path) -> dict[str, Any]:
         "source": recipe.source,
         "metric": next((name for run in runs for name in run.details), task.metric),
         "best": "highest" if task.test_best == "max" else "lowest",
-        "machines": machines,  # a notebook holds every table: their long names stand in it once
+        "machines": machines,  # a notebook holds every table: these long names, and those of columns, stand in it once
+        "columns": COLUMNS,
         "rows": [_row(recipe, model, groups, machines) for model, groups in found.items()],
     }
 
@@ -56,7 +58,7 @@ def _row(recipe: Recipe, model: str, groups: list[list[Any]], machines: list[str
         "model": model,
         "paper": paper,
         "cells": [
-            {key: getattr(line, key) for key in SHOWN} | {"machine": machines.index(line.hardware), "command": command}
+            [*(getattr(line, column) for column in SHOWN), machines.index(line.hardware), command]
             for line, command in lines
         ],
         "command": f"rtx train {recipe.name} {model}",
