@@ -151,7 +151,8 @@ def matched(task: Task, arguments: Mapping[str, Any], goal: int) -> dict[str, An
     """
     if "d_model" not in arguments:
         raise ValueError(f"entrants: expected a d_model to change, got {sorted(arguments)}")
-    apart = 2 * arguments.get("heads", 1)  # a width that every head divides, and that sinusoids halve
+    # a width that every head divides, if there are any, and that sinusoids halve
+    apart = 2 * max(1, arguments.get("heads", 1))
     low, high = 1, ceil(4096 / apart)
 
     def size(width: int) -> int:

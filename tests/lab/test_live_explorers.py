@@ -108,6 +108,11 @@ def test_the_numbers_of_matched_models_are_near() -> None:
         assert {**made, "d_model": entrant["d_model"]} == entrant
 
 
+def test_a_model_without_attention_is_matched_too() -> None:
+    without = {"model": "r-transformer", "d_model": 4, "layers": 1, "heads": 0, "window": 3}
+    assert matched(DIGITS, without, count(DIGITS, {**without, "d_model": 16})) == {**without, "d_model": 16}
+
+
 @pytest.mark.parametrize("equal", EQUAL)
 def test_all_spend_the_same(equal: str) -> None:
     contest = finished(Contest(DIGITS, SMALL, equal, updates=6, seconds=0.2, seeds=2, turns=3))
