@@ -13,7 +13,7 @@ from torch import nn
 from rtx.lab.background import Background
 from rtx.lab.learning import learn
 from rtx.nn.mode import evaluating
-from rtx.nn.validate import check_choice, check_positive
+from rtx.nn.validate import check_above_zero, check_choice, check_positive
 from rtx.tasks.build import build
 from rtx.tasks.costs import multiply_adds
 from rtx.tasks.loader import loader
@@ -87,8 +87,9 @@ class Contest:
         self.task, self.equal, self.turns = task, equal, check_positive("turns", turns)
         self.racers: dict[str, list[Racer]] = {name: [] for name in entrants}
         self.parameters: dict[str, int] = {}
+        check_above_zero("seconds", seconds)
         self._arguments = (entrants, check_positive("updates", updates), seconds, check_positive("seeds", seeds))
-        self._learning = (learning_rate, batch_size)
+        self._learning = (check_above_zero("learning_rate", learning_rate), check_positive("batch_size", batch_size))
         self.budget = seconds if equal == "seconds" else float(updates)
 
     def work(self, background: Background) -> None:

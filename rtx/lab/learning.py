@@ -8,6 +8,7 @@ from itertools import count
 import torch
 from torch import nn
 
+from rtx.nn.validate import check_above_zero
 from rtx.tasks.loader import loader
 from rtx.tasks.task import Task
 
@@ -48,9 +49,11 @@ def learn(
         seed: of the order.
 
     Raises:
-        ValueError: if the loss is no longer finite, or a number is out of its range.
+        ValueError: at the first update, if a number is out of its range; if the loss is no longer finite.
     """
-    optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate)
+    optimizer = torch.optim.Adam(model.parameters(), lr=check_above_zero("learning_rate", learning_rate))
+    if clip is not None:
+        check_above_zero("clip", clip)
     batches = loader(task, "train", batch_size, seed)
     for epoch in count():
         batches.batch_sampler.set_epoch(epoch)  # type: ignore[union-attr]

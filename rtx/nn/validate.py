@@ -59,6 +59,17 @@ def check_fraction(name: str, value: float) -> float:
     return value
 
 
+def check_above_zero(name: str, value: float) -> float:
+    """Return `value` if it is a finite number above 0, as a rate or a limit must be.
+
+    Raises:
+        ValueError: otherwise.
+    """
+    if not (is_number(value) and 0 < value < float("inf")):
+        raise ValueError(f"{name}: expected a finite number above 0, got {value!r}")
+    return value
+
+
 def check_choice(name: str, value: str, allowed: Iterable[str]) -> str:
     """Return `value` if it is one of `allowed`; the error suggests the nearest name.
 

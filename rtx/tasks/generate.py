@@ -11,7 +11,7 @@ from rtx.models import LanguageModel
 from rtx.nn.kernels.graphs import following
 from rtx.nn.mode import evaluating
 from rtx.nn.sampling import sample_token
-from rtx.nn.validate import check_finite, check_positive, check_sequence, is_number
+from rtx.nn.validate import check_above_zero, check_finite, check_positive, check_sequence
 from rtx.tasks.build import SequenceModel
 from rtx.tasks.vocabulary import Vocabulary
 
@@ -37,8 +37,7 @@ def continue_roll(
             model's logits are not finite.
     """
     check_positive("frames", frames)
-    if not (is_number(temperature) and 0 < temperature < float("inf")):
-        raise ValueError(f"temperature: expected a finite number above 0, got {temperature!r}")
+    check_above_zero("temperature", temperature)
     if roll.ndim != 2:
         raise ValueError(f"roll: expected one sequence (time, {model.inputs}), got {tuple(roll.shape)}")
     check_sequence("roll", roll[None], model.inputs, like=next(model.parameters()))

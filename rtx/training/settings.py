@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from rtx.nn.validate import check_choice, check_flag, check_positive, is_number
+from rtx.nn.validate import check_above_zero, check_choice, check_flag, check_positive, is_number
 from rtx.tasks.loader import ORDERS
 
 OPTIMIZERS = ("sgd", "adam", "nt-asgd")
@@ -91,8 +91,8 @@ class Settings:
                 check_positive(name, getattr(self, name))
         for name in ("learning_rate", "clip", "anneal", "stop_at", "seconds"):
             value = getattr(self, name)
-            if value is not None and not (is_number(value) and 0 < value < math.inf):
-                raise ValueError(f"{name}: expected a finite number above 0, got {value!r}")
+            if value is not None:
+                check_above_zero(name, value)
         for name in ("weight_decay", "ar", "tar"):
             value = getattr(self, name)
             if not (is_number(value) and 0 <= value < math.inf):

@@ -245,6 +245,14 @@ def test_wrong_arguments_are_refused() -> None:
         explore.race("digits", {})
     with pytest.raises(ValueError, match="updates: expected a whole number"):
         explore.race("digits", SMALL, updates=0)
+    with pytest.raises(ValueError, match="seconds: expected a finite number above 0, got -1"):
+        explore.race("digits", SMALL, seconds=-1)
+    with pytest.raises(ValueError, match="seconds: expected a finite number above 0, got nan"):
+        Contest(DIGITS, SMALL, seconds=float("nan"))
+    with pytest.raises(ValueError, match="learning_rate: expected a finite number above 0, got 0"):
+        explore.race("digits", SMALL, learning_rate=0)
+    with pytest.raises(ValueError, match="batch_size: expected a whole number of at least 1, got 0"):
+        explore.race("digits", SMALL, batch_size=0)
     with pytest.raises(ValueError, match="for a task of no pairs"):
         Contest(task_by_name("dates", size=100), SMALL)
     with pytest.raises(ValueError, match="entrants: expected a d_model to change"):

@@ -1,5 +1,6 @@
 """A run beside the notebook gives the numbers of `rtx train`, leaves the notebook's draws alone, can be looked into."""
 
+import math
 import threading
 from pathlib import Path
 
@@ -132,6 +133,21 @@ def test_a_loss_that_is_no_number_is_told() -> None:
     with pytest.raises(ValueError, match="loss: became .* in epoch 1; try a lower learning_rate"):
         for _ in range(5):
             next(steps)
+
+
+@pytest.mark.parametrize(
+    ("rate", "clip", "message"),
+    [
+        (0.01, -1.0, "clip: expected a finite number above 0, got -1.0"),  # it would lead uphill
+        (0.01, 0, "clip: expected a finite number above 0, got 0"),
+        (math.inf, 1.0, "learning_rate: expected a finite number above 0, got inf"),
+        (-0.01, None, "learning_rate: expected a finite number above 0, got -0.01"),
+    ],
+)
+def test_a_rate_and_a_limit_must_be_above_zero(rate: float, clip: float | None, message: str) -> None:
+    task = task_by_name("add", length=20, size=300)
+    with pytest.raises(ValueError, match=message):
+        next(learn(task, build(task, "feed-forward-attention"), rate, clip=clip))
 
 
 @pytest.mark.parametrize("name", BUNDLED)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from rtx.lab.explore.page import with_imports
 from rtx.lab.plots import new_figure, piano_roll, png
+from rtx.nn.validate import check_above_zero
 from rtx.tasks.music import FRAME_SECONDS, LOWEST, check_roll
 
 
@@ -36,8 +37,7 @@ class Player(anywidget.AnyWidget):
     lowest = traitlets.Int(LOWEST).tag(sync=True)
 
     def __init__(self, roll: ArrayLike, title: str = "piano roll", frame_seconds: float = FRAME_SECONDS) -> None:
-        if not 0 < frame_seconds < float("inf"):
-            raise ValueError(f"frame_seconds: expected a finite number above 0, got {frame_seconds!r}")
+        check_above_zero("frame_seconds", frame_seconds)
         self.roll = check_roll("roll", roll)
         bits = np.packbits(self.roll, axis=1).tobytes()
         super().__init__(notes=bits, title=title, frame_seconds=frame_seconds)
