@@ -2,16 +2,19 @@
 
 from collections.abc import Sequence
 from io import BytesIO
+from itertools import cycle
 
 import matplotlib as mpl
 import numpy as np
 import seaborn as sns
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 from PIL import Image
 
@@ -107,6 +110,12 @@ def freeze(figure: Figure) -> None:
             axis.set_label_coords(*ax.transAxes.inverted().transform(at))
 
 
+def whole_numbers(*axes: Axis) -> None:
+    """Matplotlib's own labels, but for those that are no whole numbers: there is no position 2.5."""
+    for axis in axes:
+        axis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=True, min_n_ticks=1))
+
+
 def heat_map(
     ax: Axes, values: ArrayLike, x: str, y: str, title: str = "", label: str = "", high: float | None = None
 ) -> AxesImage:
@@ -127,6 +136,7 @@ def reach_map(ax: Axes, values: ArrayLike, title: str = "", low: float = 1e-4, h
     rows, columns = moved.shape
     image.set_extent((0.5, columns + 0.5, rows + 0.5, 0.5))
     ax.set(xlabel="input position s", ylabel="output position t", title=title)
+    whole_numbers(ax.xaxis, ax.yaxis)
     return image
 
 
@@ -146,13 +156,15 @@ def piano_roll(ax: Axes, roll: ArrayLike, title: str = "", lowest: int = 21) -> 
     if len(used):
         ax.set_ylim(lowest + used[0] - 2, lowest + used[-1] + 2)
     ax.set(xlabel="frame", ylabel="note (MIDI number)", title=title)
+    whole_numbers(ax.xaxis)
     return image
 
 
 def curves(ax: Axes, lines: dict[str, Sequence[float]], x: str, y: str, title: str = "") -> None:
     """Named curves over 1, 2, 3, …, each labelled at its end rather than in a legend."""
-    for colour, (name, values) in zip(COLOURS, lines.items(), strict=False):
+    for colour, (name, values) in zip(cycle(COLOURS), lines.items(), strict=False):
         steps = np.arange(1, len(values) + 1)
         ax.plot(steps, values, color=colour)
         ax.annotate(f" {name}", (steps[-1], values[-1]), color=colour, va="center", fontsize=9)
     ax.set(xlabel=x, ylabel=y, title=title)
+    whole_numbers(ax.xaxis)

@@ -2,9 +2,13 @@
 
 import numpy as np
 import pytest
+import torch
+from matplotlib.axis import Axis
 from matplotlib.colors import to_rgb
 
-from rtx.lab.plots import curves, heat_map, new_figure, piano_roll, reach_map
+from rtx.lab import explore
+from rtx.lab.plots import COLOURS, curves, heat_map, new_figure, piano_roll, reach_map
+from rtx.nn import LocalRNN
 
 
 def test_a_roll_has_time_to_the_right_and_each_note_at_its_number() -> None:
@@ -50,3 +54,31 @@ def test_a_curve_has_its_name_at_its_end_in_its_colour() -> None:
     first, second = (to_rgb(line.get_color()) for line in ax.lines)
     assert ends == {"up": ((3, 4), first), "down": ((2, 1), second)} and first != second
     assert [line.get_xydata().tolist() for line in ax.lines] == [[[1, 1], [2, 2], [3, 4]], [[1, 3], [2, 1]]]
+
+
+def test_more_curves_than_colours_are_all_drawn() -> None:
+    _, [ax] = new_figure()
+    curves(ax, {str(i): [i, i + 1] for i in range(len(COLOURS) + 2)}, "epoch", "loss")
+    assert [name.get_text().strip() for name in ax.texts] == [str(i) for i in range(12)] and len(ax.lines) == 12
+
+
+def labelled(axis: Axis) -> list[float]:
+    """The places of an axis that have a label in view."""
+    low, high = sorted(axis.get_view_interval())
+    return [place for place in axis.get_ticklocs() if low <= place <= high]
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 4, 12, 20])
+def test_positions_and_frames_are_whole_numbers(length: int) -> None:
+    x = torch.randn(1, max(2, length), 8)
+    window, mine = explore.window(x[0, :length]).figure.axes, explore.reach(LocalRNN(8, 3), x[:, :length])
+    _, [map_of, roll, lines] = new_figure(columns=3)
+    reach_map(map_of, np.eye(length))
+    piano_roll(roll, np.eye(length, 88))
+    curves(lines, {"loss": [0.0] * length}, "epoch", "loss")
+    xray = explore.xray(LocalRNN(8, 3), x[:, :length]).figure.axes
+    maps = [mine.figure.axes[0], xray[0], map_of, *(explore.positions(x=x.repeat(1, 1, 4)).still.axes[:4])]
+    across = [*maps, window[0], window[1], xray[1], roll, lines]
+    for axis in [*(ax.xaxis for ax in across), *(ax.yaxis for ax in maps)]:
+        places = labelled(axis)
+        assert places and all(place == round(place) for place in places), places

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rtx.lab.explore.page import Page
-from rtx.lab.plots import freeze, new_figure
+from rtx.lab.plots import freeze, new_figure, whole_numbers
 from rtx.nn import MultiHeadAttention, RelativeAttention, sinusoidal_positions
 from rtx.nn.relative import XLAttention
 from rtx.nn.validate import check_sequence
@@ -118,4 +118,5 @@ def _map(ax: Any, values: NDArray[np.floating[Any]], title: str, x: str, y: str)
     limits, colours = (0.5, columns + 0.5, rows + 0.5, 0.5), {"cmap": "PuOr_r", "vmin": -most, "vmax": most}
     image = ax.imshow(values, extent=limits, aspect="auto", **colours)
     ax.set(title=title, xlabel=x, ylabel=y, box_aspect=1)
+    whole_numbers(ax.xaxis, ax.yaxis)
     ax.figure.colorbar(image, ax=ax, location="bottom", ticks=[-most, 0, most], format="%.1f", aspect=30)

@@ -126,8 +126,8 @@ def share_map(ax: Axes, moved: Float[Tensor, "T T"]) -> AxesImage:
     bar = figure.colorbar(image, ax=ax, label="share of what moves the output")
     bar.set_ticks([1e-4, 1e-3, 1e-2, 1e-1, 1], labels=["≤ 0.01 %", "0.1 %", "1 %", "10 %", "100 %"])
     bar.minorticks_off()
-    ax.xaxis.set_major_locator(MaxNLocator(8, integer=True))  # no position 2.5
-    ax.yaxis.set_major_locator(MaxNLocator(8, integer=True))
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_locator(MaxNLocator(8, integer=True, min_n_ticks=1))  # no position 2.5
     return image
 
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from rtx.lab.explore.explorer import Explorer
-from rtx.lab.plots import COLOURS, freeze
+from rtx.lab.plots import COLOURS, freeze, whole_numbers
 from rtx.models.rnn import TORCH
 from rtx.nn import LocalRNN
 from rtx.nn.validate import check_finite, check_positive, check_sequence
@@ -108,6 +108,7 @@ class _Picture:
         top.set(title="input: positions read in blue, pads in orange", ylabel="feature", yticks=[1, D])
         bottom.set(title="hidden state after each step of the window", ylabel="hidden unit", yticks=[1, D])
         bottom.set(xlabel="position (the sequence starts at 1)")
+        whole_numbers(bottom.xaxis)  # the upper axis shares it
         self.figure.colorbar(shown, ax=top, label="input", ticks=shown.get_clim())
         self.figure.colorbar(self.states, ax=bottom, label="state", ticks=[-1, 0, 1])
         freeze(self.figure)

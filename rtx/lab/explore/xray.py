@@ -194,7 +194,7 @@ class _Picture:
             ylim=(0, 1.02), yticks=[0, 0.5, 1], xlim=(0.3, length + 0.7), xlabel="input position s", ylabel="share"
         )
         for axis in (self.row.xaxis, self.map.xaxis, self.map.yaxis):
-            axis.set_major_locator(MaxNLocator(5, integer=True))  # each label takes time to draw
+            axis.set_major_locator(MaxNLocator(5, integer=True, min_n_ticks=1))  # each label takes time to draw
         self.row.set_title(" ", fontsize=10)
         freeze(self.figure)
 
