@@ -1,5 +1,7 @@
 """The window debugger's data, and what it refuses."""
 
+from itertools import pairwise
+
 import pytest
 import torch
 
@@ -40,3 +42,12 @@ def test_the_still_figure_has_the_states_of_the_window_below_what_was_read():
 def test_what_cannot_be_shown_is_named(x, message):
     with pytest.raises(ValueError, match=f"x: .*{message}"):
         explore.debugger(x, LocalRNN(5, 3))
+
+
+def test_a_wide_windows_positions_have_room_in_the_still_figure():
+    page = explore.debugger(torch.randn(40, 3), LocalRNN(3, 40))
+    ax = page.still.axes[0]
+    page.still.draw_without_rendering()
+    boxes = [label.get_window_extent() for label in ax.get_xticklabels() if label.get_text()]
+    assert len(boxes) > 10 and all(left.x1 < right.x0 for left, right in pairwise(boxes))
+    assert [label.get_text() for label in ax.get_xticklabels()][-1] == "20"

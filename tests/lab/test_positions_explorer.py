@@ -86,3 +86,8 @@ def test_the_still_figure_shows_what_the_layers_compute(x: torch.Tensor) -> None
         assert image is not None and image.shape == (T, T)
         assert image.mask.tolist() == (~past).tolist()
         assert torch.allclose(torch.tensor(image.data)[past], values[past], atol=1e-5)
+
+
+def test_numbers_stay_apart_in_the_still_figure_of_a_long_sequence() -> None:
+    narrow = explore.positions(RelativeAttention(6, 2, clip=1), torch.randn(1, 64, 6))
+    assert [ax.images[0].get_interpolation() for ax in narrow.still.axes[:4]] == ["nearest"] * 4

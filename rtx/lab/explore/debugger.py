@@ -20,6 +20,7 @@ from rtx.nn.validate import check_finite, check_sequence
 
 SCRIPT = Path(__file__).with_name("debugger.js")
 WIDEST, MOST_UNITS, MOST_STEPS = 8, 16, 40
+MOST_LABELS = 16  # that the still figure has room for
 
 
 def debugger(x: Float[Tensor, "T D"], model: LocalRNN | None = None) -> Page:
@@ -73,7 +74,8 @@ def _still(model: LocalRNN, x: Tensor, position: int) -> Figure:
     ax.set_yticks([0, units - 1], ["1", str(units)])
     first = position - model.window + 1
     names = ["pad" if s < 1 else str(s) for s in range(first, position + 1)]
-    ax.set_xticks(range(model.window), names)
+    shown = range(model.window - 1, -1, -model.window // MOST_LABELS)[::-1]  # from the last one back
+    ax.set_xticks(shown, [names[step] for step in shown])
     ax.set(
         xlabel="position that is read",
         ylabel="hidden unit",

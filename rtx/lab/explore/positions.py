@@ -116,7 +116,7 @@ def _map(ax: Any, values: NDArray[np.floating[Any]], title: str, x: str, y: str)
     most = float(np.abs(values).max())
     rows, columns = values.shape
     limits, colours = (0.5, columns + 0.5, rows + 0.5, 0.5), {"cmap": "PuOr_r", "vmin": -most, "vmax": most}
-    image = ax.imshow(values, extent=limits, aspect="auto", **colours)
+    image = ax.imshow(values, extent=limits, aspect="auto", interpolation="nearest", **colours)
     ax.set(title=title, xlabel=x, ylabel=y, box_aspect=1)
     whole_numbers(ax.xaxis, ax.yaxis)
     ax.figure.colorbar(image, ax=ax, location="bottom", ticks=[-most, 0, most], format="%.1f", aspect=30)
