@@ -102,6 +102,14 @@ def test_the_still_figure_draws_every_channel_and_the_papers_bound() -> None:
         assert list(line.get_xdata()) == list(range(FARTHEST + 1))
 
 
+def test_a_layer_of_more_channels_than_there_are_colours_is_drawn() -> None:
+    left, _ = explore.paths([layer_of(block=13)], farthest=FARTHEST).still.axes
+    assert [line.get_label() for line in left.lines] == [*(f"channel {k}" for k in range(1, 13)), "paper's bound"]
+    assert all(place == round(place) for place in left.get_yticks())
+    names = left.get_legend().get_window_extent()
+    assert names.y0 >= left.get_window_extent().y0 and names.y1 <= left.get_window_extent().y1
+
+
 @pytest.mark.parametrize(
     ("layers", "farthest", "message"),
     [

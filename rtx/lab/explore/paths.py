@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from rtx.lab.explore.page import Page
-from rtx.lab.plots import COLOURS
+from rtx.lab.plots import COLOURS, whole_numbers
 from rtx.nn.mode import evaluating
 from rtx.nn.multi_channel import MultiChannelRNN
 from rtx.nn.validate import check_positive
@@ -115,10 +115,13 @@ def draw_paths(measured: Mapping[int, Float[Tensor, "C L"]], n: int, farthest: i
     distances, t = range(1, farthest + 1), step_of(n, farthest)
     for k in range(1, n):
         lengths = [path_length(t, k, distance, n) for distance in distances]
-        left.plot(distances, lengths, drawstyle="steps-mid", color=COLOURS[k - 1], label=f"channel {k}")
+        left.plot(
+            distances, lengths, drawstyle="steps-mid", color=COLOURS[(k - 1) % len(COLOURS)], label=f"channel {k}"
+        )
     left.plot(distances, [d // (n - 1) + 1 for d in distances], "k:", drawstyle="steps-mid", label="paper's bound")
     left.set(xlabel="distance l", ylabel="edges on the shortest path", title=f"paths, n = {n}", ylim=(0, None))
-    left.legend(frameon=False, fontsize=8)
+    left.legend(frameon=False, fontsize=8 if n < 8 else 6, ncols=-(-n // 7))
+    whole_numbers(left.xaxis, left.yaxis)
     for i, size in enumerate(sorted({min(measured), n, max(measured)})):
         means = [geometric_mean(column) for column in measured[size].T.tolist()]
         right.semilogy(range(farthest + 1), means, color=COLOURS[i], label=f"n = {size}")
