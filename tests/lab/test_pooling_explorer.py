@@ -65,6 +65,11 @@ def test_no_share_is_larger_than_the_largest(model: FeedForwardAttention) -> Non
     assert largest_share(1) == 1 and largest_share(10_000) < 0.00075
 
 
+def test_a_model_in_another_precision_reads_the_same(explorer: Explorer, model: FeedForwardAttention) -> None:
+    assert explore.pooling(model.double(), EXAMPLES).text == explorer.text
+    assert explore.pooling(model.bfloat16(), EXAMPLES).text.startswith(explorer.text.split(": the answer")[0])
+
+
 def test_other_tasks_are_refused(model: FeedForwardAttention) -> None:
     with pytest.raises(ValueError, match="examples: expected sequences of `add` or `multiply`"):
         explore.pooling(model, task_by_name("temporal-order").split("test")[:2])

@@ -34,8 +34,9 @@ def pooling(model: FeedForwardAttention, examples: Sequence[Example]) -> Explore
 
     def update(example: int) -> str:
         inputs, target = examples[example]
+        x = inputs[None].to(next(model.parameters()))
         with torch.no_grad(), evaluating(model):
-            answer, shares = model(inputs[None]).item(), model.weights(inputs[None])[0]
+            answer, shares = model(x).item(), model.weights(x)[0].float().cpu()
         marked = inputs[:, 1] == MARKED
         picture.show(inputs, marked, shares)
         return _sentence(inputs[marked, 0], answer, float(target), float(shares[marked].sum()), len(inputs))
