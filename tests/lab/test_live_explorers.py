@@ -217,6 +217,20 @@ def test_the_toys_rows_stand_at_their_updates_and_its_marks_at_the_marked_steps(
     assert list(picture.marks.get_xdata()) == [2, 5]
 
 
+def test_a_run_that_is_scored_while_it_is_drawn_is_drawn() -> None:
+    class Growing(list[float]):
+        def __len__(self) -> int:  # another thread adds a score whenever it is asked how many there are
+            found = super().__len__()
+            self.append(0.9)
+            return found
+
+    before = SimpleNamespace(solved=Growing([0.1, 0.4]), shares=[], marked=torch.zeros(5))
+    picture = ToyPicture()
+    picture.show(None, [before], 50)  # type: ignore[list-item]
+    (grey,) = picture.solved.lines
+    assert list(grey.get_ydata())[:2] == [0.1, 0.4]
+
+
 def test_many_updates_are_written_out() -> None:
     contest = finished(Contest(DIGITS, SMALL, "parameters", updates=4, seeds=1, turns=2))
     racer = contest.racers["gru"][0]

@@ -132,7 +132,8 @@ class _Picture:
         for line in list(self.solved.lines):
             line.remove()
         for one in others:
-            self.solved.plot(range(0, len(one.solved) * EVERY, EVERY), list(one.solved), color="0.8")
+            solved = list(one.solved)  # one of them may still be at work
+            self.solved.plot(range(0, len(solved) * EVERY, EVERY), solved, color="0.8")
         rows, steps = np.full((UPDATES // EVERY + 1, length), np.nan), list[int]()  # empty axes with their numbers
         if run is not None and run.shares:
             solved, rows = list(run.solved), torch.stack(list(run.shares)).numpy()
