@@ -155,6 +155,8 @@ def piano_roll(ax: Axes, roll: ArrayLike, title: str = "", lowest: int = 21) -> 
     used = np.flatnonzero(notes.max(1) > 0.05)
     if len(used):
         ax.set_ylim(lowest + used[0] - 2, lowest + used[-1] + 2)
+    else:  # silence: what else is drawn here must not widen the keyboard
+        ax.set_ylim(lowest - 0.5, lowest + len(notes) - 0.5)
     ax.set(xlabel="frame", ylabel="note (MIDI number)", title=title)
     whole_numbers(ax.xaxis)
     return image

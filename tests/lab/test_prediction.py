@@ -102,7 +102,9 @@ def test_tunes_of_any_length_can_be_explored(frames: int) -> None:
 
 
 def test_silence_is_called_so() -> None:
-    assert "Frame 3 brought silence; " in explore.prediction(MODEL, np.zeros((3, 88))).set(frame=3)
+    explorer = explore.prediction(MODEL, np.zeros((3, 88)))
+    assert "Frame 3 brought silence; " in explorer.set(frame=3)
+    assert explorer.figure.axes[0].get_ylim() == (20.5, 108.5)  # the keyboard, and no note below it
 
 
 def test_dropout_is_off_and_the_model_stays_in_its_mode() -> None:
