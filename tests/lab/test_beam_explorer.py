@@ -1,5 +1,7 @@
 """The beam's tree holds what a search with lists meets, and the explorer shows it."""
 
+from itertools import pairwise
+
 import pytest
 import torch
 from torch import nn
@@ -159,3 +161,20 @@ def test_a_single_prefix_is_told_as_one_and_a_sure_score_has_no_sign() -> None:
     tree = BeamTree({(): 0.0, (5,): -0.001}, [(5, END)], [-0.001])
     assert sentence(tree, 0, TASK.texts[1]).startswith("1 prefix was extended. 1. “")
     assert " (0.00). " in sentence(tree, 0, TASK.texts[1])
+
+
+def test_tokens_of_a_long_sentence_stand_beside_one_another() -> None:
+    torch.manual_seed(0)
+    made = rnnsearch(TASK.inputs, TASK.outputs, d_model=8, layers=1, bidirectional=False)
+    explorer = explore.beam(made, TASK.texts, " ".join(["8. März 1987"] * 5))
+    looks = explorer.figure.axes[1]
+    explorer.figure.draw_without_rendering()
+    across, down = ([one.get_window_extent() for one in axis.get_ticklabels()] for axis in (looks.xaxis, looks.yaxis))
+    assert len(across) > 20 and all(left.x1 <= right.x0 for left, right in pairwise(across))
+    assert len(down) > 30 and all(upper.y0 >= lower.y1 for upper, lower in pairwise(down))
+
+
+def test_a_model_in_half_precision_can_be_looked_into() -> None:
+    torch.manual_seed(0)
+    made = rnnsearch(TASK.inputs, TASK.outputs, d_model=8, layers=1, bidirectional=False).bfloat16()
+    assert "where hypothesis 1 looked" in explore.beam(made, TASK.texts, "8. März").text

@@ -25,6 +25,7 @@ from rtx.tasks.task import Text
 WIDEST, LONGEST = 5, 40  # of a beam; tokens of a hypothesis
 GREY = (0.4, 0.4, 0.4)
 Shade = tuple[float, float, float]
+ROOM = 150  # points along the alignment's axes that type may take
 ALPHAS = (0.0, 0.5, 1.0, 1.5)
 
 
@@ -60,9 +61,10 @@ def beam(model: nn.Module, texts: Sequence[Text], source: str, width: int = 3) -
 
     @cache
     def looked(prefix: tuple[int, ...]) -> torch.Tensor:
+        device = next(model.parameters()).device
+        read, written = (torch.tensor([one], device=device) for one in ([*tokens, END], [BEGIN, *prefix[:-1]]))
         with torch.no_grad(), evaluating(model):
-            target = torch.tensor([[BEGIN, *prefix[:-1]]])
-            return model.align(torch.tensor([[*tokens, END]]), target)[0]  # type: ignore[operator]
+            return model.align(read, written)[0].float().cpu()  # type: ignore[operator]
 
     def update(width: int, alpha: float, hypothesis: int) -> str:
         found = tree(width, alpha)
@@ -97,6 +99,11 @@ def _sentence(tree: BeamTree, place: int, writer: Text) -> str:
     return f"{begun}. {ranked}. On the right: where hypothesis {place + 1} looked."
 
 
+def _size(labels: list[str]) -> float:
+    """Points that so many labels have room for, one below the other."""
+    return min(8.0, ROOM / len(labels))
+
+
 def _branch(step: int, start: float, end: float) -> list[tuple[float, float]]:
     """From a node to the next one: up or down at once, then level, so that the token stands free above."""
     return [(step - 1, start), (step - 0.92, end), (step, end)]
@@ -119,7 +126,7 @@ class _Picture:
         )
         self.tree.spines["left"].set_visible(False)
         self.image = self.looks.imshow(np.zeros((1, len(source))), aspect="auto", vmin=0, vmax=1, cmap="Blues")
-        self.looks.set_xticks(range(len(source)), source, rotation=90, fontsize=8)
+        self.looks.set_xticks(range(len(source)), source, rotation=90, fontsize=_size(source))
         self.looks.set(title="where it looked: white 0, dark 1")
         freeze(self.figure)
 
@@ -143,4 +150,4 @@ class _Picture:
         """The alignment (T, S) of the chosen hypothesis."""
         self.image.set_data(weights.numpy())
         self.image.set_extent((-0.5, weights.shape[1] - 0.5, len(target) - 0.5, -0.5))
-        self.looks.set_yticks(range(len(target)), target, fontsize=8)
+        self.looks.set_yticks(range(len(target)), target, fontsize=_size(target))
