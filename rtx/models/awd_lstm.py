@@ -185,11 +185,11 @@ def cache_pointer(
         mix: λ, the cache's share of the probability.
 
     Raises:
-        ValueError: if `window` is below 1, `mix` is not in [0, 1), or `theta` is below 0.
+        ValueError: if `window` is below 1, `mix` is not in [0, 1), or `theta` is below 0 or infinite.
     """
     check_positive("window", window), check_fraction("mix", mix)
-    if not (is_number(theta) and theta >= 0):
-        raise ValueError(f"theta: expected a number of at least 0, got {theta!r}")
+    if not (is_number(theta) and 0 <= theta < torch.inf):
+        raise ValueError(f"theta: expected a finite number of at least 0, got {theta!r}")
     # a sum of many half-precision probabilities is no longer 1
     hidden, logits = (x.to(torch.promote_types(x.dtype, torch.float32)) for x in (hidden, logits))
     (B, T, D), V = hidden.shape, logits.shape[-1]

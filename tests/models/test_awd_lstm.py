@@ -152,8 +152,9 @@ def test_a_state_that_is_nan_is_not_hidden():
     [
         ({"window": 0}, "window: expected a whole number of at least 1, got 0"),
         ({"mix": 1.0}, "mix: expected a number from 0 up to, not including, 1, got 1.0"),
-        ({"theta": "a"}, "theta: expected a number of at least 0, got 'a'"),
-        ({"theta": -1.0}, "theta: expected a number of at least 0, got -1.0"),
+        ({"theta": "a"}, "theta: expected a finite number of at least 0, got 'a'"),
+        ({"theta": -1.0}, "theta: expected a finite number of at least 0, got -1.0"),
+        ({"theta": math.inf}, "theta: expected a finite number of at least 0, got inf"),  # all would be NaN
     ],
 )
 def test_a_pointer_out_of_range_is_refused(argument, message):
