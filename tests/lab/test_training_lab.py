@@ -6,6 +6,7 @@ import time
 from html import unescape
 from io import BytesIO
 from pathlib import Path
+from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
 import pytest
@@ -235,3 +236,11 @@ def test_unknown_names_are_refused() -> None:
         explore.training("digits", "mc-rnn")
     with pytest.raises(ValueError, match="setting"):
         explore.training("digits", "gru", window=3)
+
+
+def test_settings_that_are_refused_do_not_wait_for_the_run_before() -> None:
+    lab, waited = explore.training("add", learning_rate=-1.0), []
+    before = SimpleNamespace(background=SimpleNamespace(wait=lambda: waited.append("for a pause that nobody ends")))
+    lab.runs = [(lab.choice, before)]  # type: ignore[list-item]
+    assert "learning_rate: expected a finite number above 0, got -1.0" in lab.train().status.value
+    assert not waited

@@ -85,9 +85,13 @@ class TrainingLab:
         return self.runs[-1][1] if self.runs else None
 
     def train(self) -> "TrainingLab":
-        """Press Start, and wait until the training has ended; interrupting the cell stops it."""
+        """Press Start, and wait until the training has ended; interrupting the cell stops it.
+
+        If the settings are refused, nothing begins, and the status says why.
+        """
+        before = self.run
         self._begin()
-        if self.run is not None:
+        if self.run is not None and self.run is not before:
             self.run.background.wait()
         return self
 
