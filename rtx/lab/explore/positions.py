@@ -96,7 +96,7 @@ def _still(data: dict[str, Any], clip: int) -> Figure:
     T, D = data["length"], data["width"]
     table = sinusoidal_positions(T, D)
     distance = torch.arange(T) - torch.arange(T)[:, None]
-    shaw, xl = ({name: part.detach().float() for name, part in data[kind].items()} for kind in ("shaw", "xl"))
+    shaw, xl = ({name: part.detach().float().cpu() for name, part in data[kind].items()} for kind in ("shaw", "xl"))
     per_row = shaw["queries"] @ shaw["vectors"].T / shaw["queries"].shape[1] ** 0.5
     clipped = per_row.gather(1, distance.clamp(-clip, 0) + len(shaw["vectors"]) - 1)
     by_distance = (xl["queries"] + xl["v"]) @ (table @ xl["weight"].T).T  # (T, distances)
