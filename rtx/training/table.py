@@ -159,7 +159,10 @@ def _duration(seconds: float) -> str:
 
 def _spread(values: Sequence[float]) -> str:
     middle = f"{mean(values):.3f}"
-    return f"{middle} ± {stdev(values):.3f}" if len(values) > 1 else middle
+    if len(values) < 2:
+        return middle
+    spread = stdev(values) if all(map(math.isfinite, values)) else math.nan  # else `stdev` ends in an AttributeError
+    return f"{middle} ± {spread:.3f}"
 
 
 def to_markdown(table: Sequence[Row]) -> str:

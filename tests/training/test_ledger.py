@@ -211,6 +211,14 @@ def test_a_run_whose_validation_is_no_number_is_never_the_best(recipe, tmp_path)
     assert [run.validation for run in best_runs(recipe, tmp_path)["gru"]] == [3.0, 2.0]
 
 
+@pytest.mark.parametrize(("bad", "shown"), [(math.nan, "nan ± nan"), (math.inf, "inf ± nan")])
+def test_a_line_with_a_score_that_is_no_number_is_printed_all_the_same(recipe, tmp_path, bad, shown):
+    write_result(result(validation=bad, test=bad), tmp_path)
+    write_result(result(seed=1), tmp_path)
+    (line,) = (row for row in rows(recipe, tmp_path) if row.seeds)
+    assert (line.ours, line.validation) == (shown, shown)
+
+
 def test_a_rows_best_runs_are_all_seeds_of_the_rate_that_validated_best(recipe, tmp_path):
     own = recipe.default_variant
     for validation, changes in [
