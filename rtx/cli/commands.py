@@ -75,7 +75,7 @@ def _model_sheet() -> Table:
 def fetch(name: DataName) -> None:
     """Download a data set (or find it under $RTX_DATA), verify its checksums, and say where it is."""
     for path in data.fetch(name).values():
-        console.print(str(path), soft_wrap=True)
+        typer.echo(str(path))
 
 
 @data_app.command(epilog="Example: rtx data check mnist")
@@ -83,7 +83,7 @@ def check(name: DataName) -> None:
     """Say which files of a data set are there and whether their checksums are right; exit with 1 if not all are."""
     found = data.check(name)
     for one in found:
-        console.print(f"{one.state}  {one.path or one.file.name}", soft_wrap=True)
+        typer.echo(f"{one.state}  {one.path or one.file.name}")
     raise typer.Exit(0 if all(one.state == "verified" for one in found) else 1)
 
 

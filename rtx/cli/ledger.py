@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from rtx.cli.agenda import fill
@@ -83,9 +84,10 @@ def _print(recipe: Recipe, rows: list[tables.Row], format: Format) -> None:
     for name in tables.HEADER[:-1]:
         drawn.add_column(IN_TWO.get(name, name), no_wrap=name in ("model", "parameters"), min_width=4, overflow="fold")
     for row in rows:
-        drawn.add_row(*row._replace(variant=row.variant.replace("+", " +"))[:-1])  # a narrow terminal breaks it there
+        broken = row._replace(variant=row.variant.replace("+", " +"))  # a narrow terminal breaks it there
+        drawn.add_row(*map(escape, broken[:-1]))
     console.print(drawn)
     # below the table: a processor's name would take half the width of a terminal
     for hardware in sorted({row.hardware for row in rows if row.hardware}):
         models = ", ".join(dict.fromkeys(row.model for row in rows if row.hardware == hardware))
-        console.print(f"hardware of {models}: {hardware}", highlight=False)
+        console.print(f"hardware of {models}: {hardware}", highlight=False, markup=False, emoji=False)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from rtx.cli.train import (
@@ -142,5 +143,6 @@ def _print(study: "Study", metric: str) -> None:
         drawn.add_column(name)
     for trial in shown:
         score = f"{trial.value:.4f}" if trial.value is not None else trial.user_attrs.get("error", "running")
-        drawn.add_row(*(str(trial.params[key]) for key in keys), str(trial.user_attrs.get("epoch", "")), score)
+        cells = (*(str(trial.params[key]) for key in keys), str(trial.user_attrs.get("epoch", "")), score)
+        drawn.add_row(*map(escape, cells))
     Console().print(drawn if shown else "nothing has been run")

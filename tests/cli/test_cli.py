@@ -1,6 +1,7 @@
 """The `rtx` command as it is typed."""
 
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -9,12 +10,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+import optuna
 import pytest
 from rich.console import Console
 from rich.markup import render
 from typer.main import get_command
 
 from rtx.cli import app, main
+from rtx.cli.sweep import _print as print_sweep
 from rtx.cli.train import Scale, as_typed
 from rtx.models import MODELS, TRANSLATORS, WHOLE
 from rtx.models.cards import CARDS
@@ -185,6 +188,32 @@ def test_a_command_can_be_typed_again_with_blanks_and_quotes_in_a_value():
 def test_table_prints_markdown_from_the_ledger_alone(rtx, tmp_path):
     out = rtx("table", "nottingham", "--format", "markdown", "--results", str(tmp_path)).stdout
     assert out.splitlines()[2].startswith("| r-transformer | 2.37 | not run |")
+
+
+def test_brackets_in_a_setting_a_machine_or_a_path_are_no_markup(rtx, tmp_path, monkeypatch):
+    run = next((Path(__file__).parents[2] / "results" / "nottingham").glob("gru-adam-s0-*.json"))
+    facts = json.loads(run.read_text()) | {"variant": "adam+path=[old]/[/]", "hardware": "CPU [fast]"}
+    facts.pop("sha256")
+    (tmp_path / "nottingham").mkdir()
+    (tmp_path / "nottingham" / "one.json").write_text(json.dumps(facts))
+    out = rtx("table", "nottingham", "--results", str(tmp_path)).stdout
+    assert "+path=[old]/[/]" in out and "hardware of gru: CPU [fast]" in out
+    (own := tmp_path / "[old] :smile:").mkdir()
+    (own / "mnist").symlink_to(os.environ["RTX_DATA"] + "/mnist")
+    monkeypatch.setenv("RTX_DATA", str(own))
+    for verb in ("check", "fetch"):
+        assert rtx("data", verb, "mnist").stdout.count(str(own)) == 4
+
+
+def test_a_sweep_shows_values_and_faults_as_they_are(capsys):
+    study = optuna.create_study()
+    trial = study.ask()
+    trial.suggest_categorical("path", ["[old]/a.txt"])
+    trial.set_user_attr("error", "loss: became nan in [/]")
+    study.tell(trial, state=optuna.trial.TrialState.FAIL)
+    print_sweep(study, "NLL")
+    out = capsys.readouterr().out
+    assert "[old]/a.txt" in out and "loss: became nan in [/]" in out
 
 
 def test_all_tables_end_with_how_many_rows_have_been_run(rtx, tmp_path):
