@@ -42,6 +42,8 @@ def table_(
     loaded = [load_recipe(name) for name in (recipe_names() if recipe == ALL else [recipe])]
     found = {one.name: tables.rows(one, results) for one in loaded}
     for one in loaded:
+        if recipe == ALL and format is not Format.terminal:
+            typer.echo(tables.heading(one, format is Format.html))
         _print(one, found[one.name], format)
     if recipe == ALL and format is Format.terminal:
         models = [(name, row.model, bool(row.seeds)) for name, rows in found.items() for row in rows]

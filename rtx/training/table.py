@@ -165,10 +165,16 @@ def _spread(values: Sequence[float]) -> str:
     return f"{middle} ± {spread:.3f}"
 
 
+def heading(recipe: Recipe, html: bool) -> str:
+    """What stands above a table where several follow one another: Markdown would make one of them."""
+    text = f"{recipe.title} ({recipe.source})"
+    return f"<h2>{escape(text)}</h2>" if html else f"\n## {text}\n"
+
+
 def to_markdown(table: Sequence[Row]) -> str:
     """The table as Markdown."""
     lines = [HEADER, ["---"] * len(HEADER), *table]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |" for cells in lines)
 
 
 def to_html(table: Sequence[Row]) -> str:

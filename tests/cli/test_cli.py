@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable
+from html import escape
 from pathlib import Path
 from typing import NamedTuple
 
@@ -214,6 +215,14 @@ def test_a_sweep_shows_values_and_faults_as_they_are(capsys):
     print_sweep(study, "NLL")
     out = capsys.readouterr().out
     assert "[old]/a.txt" in out and "loss: became nan in [/]" in out
+
+
+@pytest.mark.parametrize(("format", "head"), [("markdown", "\n## {}\n\n| model |"), ("html", "\n<h2>{}</h2>\n<table>")])
+def test_all_tables_in_one_document_have_their_titles(rtx, tmp_path, format, head):
+    out = "\n" + rtx("table", "all", "--format", format, "--results", str(tmp_path)).stdout
+    for recipe in map(load_recipe, recipe_names()):
+        title = f"{recipe.title} ({recipe.source})"
+        assert head.format(escape(title) if format == "html" else title) in out
 
 
 def test_all_tables_end_with_how_many_rows_have_been_run(rtx, tmp_path):

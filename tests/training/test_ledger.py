@@ -244,6 +244,11 @@ def test_where_higher_is_better_the_best_rate_is_the_one_that_validated_highest(
     assert [run.validation for run in best_runs(recipe, tmp_path)["gru"]] == [98.0]
 
 
+def test_a_cell_of_a_markdown_table_may_hold_what_parts_cells(recipe, tmp_path):
+    write_result(result(variant="plain+path=a|b"), tmp_path)
+    assert "| plain+path=a\\|b |" in to_markdown(rows(recipe, tmp_path))
+
+
 def test_the_table_prints_as_markdown_and_html(recipe, tmp_path):
     write_result(result(hardware="<&>"), tmp_path)
     table = rows(recipe, tmp_path)
