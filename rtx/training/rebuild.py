@@ -62,7 +62,7 @@ def at_most(numbers: int) -> Iterator[None]:
 
 
 def check_sizes(name: str, arguments: Any) -> None:
-    """Check that each argument is a word, a flag or a number of a size that models have.
+    """Check that each argument is a word, a flag or a number of a size that models have; a whole `seed` has none.
 
     Raises:
         ValueError: naming `name` and the argument, otherwise.
@@ -70,6 +70,8 @@ def check_sizes(name: str, arguments: Any) -> None:
     if not isinstance(arguments, dict):
         raise ValueError(f"{name}: expected arguments by name, got {type(arguments).__name__}")
     for key, value in arguments.items():
+        if key == "seed" and isinstance(value, int):
+            continue
         for one in value if isinstance(value, list) else [value]:
             if not isinstance(one, str | int | float | None) or (isinstance(one, int | float) and abs(one) > LARGEST):
                 raise ValueError(f"{name}: expected {key} to be a word or a number up to {LARGEST}, got {one!r:.60}")

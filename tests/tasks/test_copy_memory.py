@@ -78,7 +78,7 @@ def test_the_seed_decides_and_nothing_else():
         ({"length": 0}, "length: expected a whole number of at least 1, got 0"),
         ({"length": 20, "longest": 19}, "longest: expected at least length = 20, got 19"),
         ({"size": 1.5}, "size: expected a whole number of at least 1, got 1.5"),
-        ({"seed": -1}, "seed: expected a whole number of at least 0, got -1"),
+        ({"seed": -1}, "seed: expected a whole number from 0 to 9223372036854775807, got -1"),
     ],
 )
 def test_bad_arguments_are_named(arguments, message):

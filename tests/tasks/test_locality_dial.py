@@ -160,7 +160,7 @@ def test_the_seed_decides_rule_and_texts():
         ({"gram": 9}, r"gram: expected symbols\^\(gram - 1\) of at most 1,000,000, got 8\^8"),
         ({"length": 2}, "length: expected at least 3, got 2"),
         ({"length": 9, "longest": 8}, "longest: expected at least length = 9, got 8"),
-        ({"seed": -1}, "seed: expected a whole number of at least 0, got -1"),
+        ({"seed": -1}, "seed: expected a whole number from 0 to 9223372036854775807, got -1"),
     ],
 )
 def test_bad_arguments_are_named(arguments, message):

@@ -76,7 +76,7 @@ def test_a_perfect_answer_is_100_percent_and_the_commonest_class_the_trivial_one
         ({"length": 20.0}, "length: expected a whole number of at least 1, got 20.0"),
         ({"length": 20, "longest": 19}, "longest: expected at least length = 20, got 19"),
         ({"size": 0}, "size: expected a whole number of at least 1, got 0"),
-        ({"seed": True}, "seed: expected a whole number of at least 0, got True"),
+        ({"seed": True}, "seed: expected a whole number from 0 to 9223372036854775807, got True"),
     ],
 )
 def test_bad_arguments_are_named(arguments, message):

@@ -130,7 +130,8 @@ def test_the_trivial_answer_is_the_mean(make):
         ({"length": 50.0}, "length: expected a whole number of at least 1, got 50.0"),
         ({"longest": 49}, "longest: expected at least length = 50, got 49"),
         ({"size": 0}, "size: expected a whole number of at least 1, got 0"),
-        ({"seed": -1}, "seed: expected a whole number of at least 0, got -1"),
+        ({"seed": -1}, "seed: expected a whole number from 0 to 9223372036854775807, got -1"),
+        ({"seed": 2**63}, "seed: expected a whole number from 0 to 9223372036854775807, got 9223372036854775808"),
         ({"read_padding": "no"}, "read_padding: expected true or false, got 'no'"),
     ],
 )

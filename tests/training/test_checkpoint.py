@@ -58,6 +58,17 @@ def test_a_network_of_half_precision_is_evaluated_in_single(saved):
     assert found == evaluate(path, limit=20)
 
 
+def test_a_seed_is_no_size_however_large(tmp_path):
+    path, facts = tmp_path / "best.safetensors", {"task_arguments": {"seed": 2**63 - 1}}
+    save_checkpoint(path, rtx.build("add", "gru", d_model=4), "add", "gru", {"d_model": 4}, **facts)
+    assert evaluate(path, limit=2)
+    save_checkpoint(
+        path, rtx.build("add", "gru", d_model=4), "add", "gru", {"d_model": 4}, task_arguments={"seed": 1e9}
+    )
+    with pytest.raises(ValueError, match="expected seed to be a word or a number up to"):
+        load_checkpoint(path)
+
+
 def test_another_models_checkpoint_is_refused(saved):
     with pytest.raises(ValueError, match="expected a checkpoint of gru, got one of r-transformer"):
         load_checkpoint(saved[0], "gru")

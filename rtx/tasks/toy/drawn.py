@@ -9,6 +9,7 @@ from rtx.nn.validate import check_positive
 from rtx.tasks.task import SPLITS, Example, Examples, Split
 from rtx.tasks.toy.keyed import Draws, keys
 
+LARGEST_SEED = 2**63 - 1  # the largest that NumPy's whole numbers hold
 HELD_OUT = 1000  # sequences of validation and of test, as in Raffel & Ellis (2015)
 
 
@@ -16,7 +17,7 @@ def drawn(draw: Callable[[np.random.Generator], Example], size: int, seed: int) 
     """Split → its sequences: `size` to train, 1,000 to validate, 1,000 to test.
 
     Raises:
-        ValueError: if `size` is below 1 or `seed` below 0.
+        ValueError: if `size` is below 1, or `seed` no whole number from 0 to `LARGEST_SEED`.
     """
     check_seed(seed)
     sizes: dict[Split, int] = {"train": check_positive("size", size), "validation": HELD_OUT, "test": HELD_OUT}
@@ -49,13 +50,13 @@ def drawn_together(
 
 
 def check_seed(seed: int) -> int:
-    """Return `seed` if it is a whole number of at least 0.
+    """Return `seed` if it is a whole number from 0 to `LARGEST_SEED`.
 
     Raises:
         ValueError: otherwise.
     """
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise ValueError(f"seed: expected a whole number of at least 0, got {seed!r}")
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= LARGEST_SEED:
+        raise ValueError(f"seed: expected a whole number from 0 to {LARGEST_SEED}, got {seed!r}")
     return seed
 
 
