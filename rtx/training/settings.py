@@ -93,6 +93,8 @@ class Settings:
             value = getattr(self, name)
             if value is not None:
                 check_above_zero(name, value)
+        if self.anneal is not None and self.anneal >= 1 and self.anneal_every is None:
+            raise ValueError(f"anneal: expected a number below 1 on a plateau, got {self.anneal!r}")
         for name in ("weight_decay", "ar", "tar"):
             value = getattr(self, name)
             if not (is_number(value) and 0 <= value < math.inf):

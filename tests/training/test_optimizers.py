@@ -12,6 +12,13 @@ def settings(**changes) -> Settings:
     return Settings(**{"epochs": 1, "batch_size": 1, "optimizer": "sgd", "learning_rate": 0.1} | changes)
 
 
+@pytest.mark.parametrize("anneal", [1, 2.0])
+def test_a_factor_that_anneals_nothing_is_refused_by_its_name_where_torch_refuses_it(anneal):
+    with pytest.raises(ValueError, match=f"anneal: expected a number below 1 on a plateau, got {anneal}"):
+        settings(anneal=anneal)
+    assert settings(anneal=anneal, anneal_every=2).anneal == anneal
+
+
 # SGD moves by the rate times decay times weight; Adam's first step is the rate, whatever the gradient's size
 @pytest.mark.parametrize("name", ["sgd", "nt-asgd", "adam"])
 def test_weights_decay_without_a_gradient(name):
