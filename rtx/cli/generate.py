@@ -1,6 +1,6 @@
 """`rtx generate`: a trained model goes on with a text, on the terminal, or with a tune, as MIDI and sound."""
 
-import sys
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -73,11 +73,8 @@ def _generate_text(
     (vocabulary,) = load_texts(checkpoint) or task_by_name(_task(checkpoint)).texts
     assert isinstance(vocabulary, Vocabulary)
     pieces = continue_text(network, vocabulary, prompt, tokens, temperature, top_k, top_p, seed)
-    sys.stdout.write(prompt)
-    for piece in pieces:
-        sys.stdout.write(piece)
-        sys.stdout.flush()
-    sys.stdout.write("\n")
+    for piece in chain((prompt,), pieces, ("\n",)):
+        typer.echo(piece, nl=False)
 
 
 def _generate_music(

@@ -1,6 +1,5 @@
 """`rtx sweep`."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -26,6 +25,7 @@ from rtx.cli.train import (
     Variant,
     as_typed,
     how_to_go_on,
+    on_terminal,
     parse_time,
 )
 from rtx.tasks import task_by_name
@@ -80,7 +80,7 @@ def sweep_(
     sweep = Sweep(loaded, model, values, variant, scale.value, seed, epochs, runs, precision)
     if test and not show:
         check_writable("results", results)
-    how: dict[str, Any] = {"devices": 1, "enable_progress_bar": sys.stdout.isatty(), "every_seconds": 60 * save_every}
+    how: dict[str, Any] = {"devices": 1, "enable_progress_bar": on_terminal(), "every_seconds": 60 * save_every}
     try:
         study = sweep.study() if show else sweep.run(left(), **how)
     except Stopped as stop:

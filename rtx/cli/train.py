@@ -106,7 +106,7 @@ def train_(
             devices=per_machine,
             num_nodes=nodes,
             precision=precision,
-            enable_progress_bar=sys.stdout.isatty(),
+            enable_progress_bar=on_terminal(),
         )
     except Stopped as stop:
         how_to_go_on(stop, resume)
@@ -147,6 +147,11 @@ def how_to_go_on(stop: "Stopped", resume: bool) -> NoReturn:
     if rank_zero.rank_zero_only.rank == 0:  # type: ignore[attr-defined]
         typer.echo(f"rtx: {stop}; go on with: {shlex.join(['rtx', *again])}", err=True)
     raise typer.Exit(stop.code)
+
+
+def on_terminal() -> bool:
+    """Whether somebody looks on: standard output is there, and a terminal."""
+    return sys.stdout is not None and sys.stdout.isatty()
 
 
 def parse_devices(text: str) -> int | str:

@@ -32,8 +32,7 @@ def translate_(
         raise ValueError("standard input: expected lines, it is closed")
     lines = read_stream(sys.stdin.buffer)
     for written in translate_lines(network, checkpoint, lines, beam, longest, block):
-        sys.stdout.write(written + "\n")
-        sys.stdout.flush()
+        typer.echo(written)
 
 
 def translate_lines(

@@ -266,6 +266,17 @@ def test_a_sweep_without_a_run_that_ended_tests_nothing_and_says_so(rtx, tmp_pat
 
 
 @pytest.mark.slow
+def test_train_and_sweep_need_no_standard_output(rtx, tmp_path, monkeypatch):
+    sizes = ["--scale", "quick", "--epochs", "1", "--set", "limit=20"]
+    places = ["--runs", str(tmp_path / "runs"), "--results", str(tmp_path / "results")]
+    monkeypatch.setattr("sys.stdout", None)  # as Python has it where the descriptor is closed
+    for verb, *more in (("train",), ("sweep", "--set", "learning_rate=1e-3", "--test")):
+        done = rtx(verb, "ffa-add", "attention-50", *sizes, *more, *places)
+        assert done.returncode == 0, done.stderr
+    assert len([*(tmp_path / "results").rglob("*.json")]) == 2
+
+
+@pytest.mark.slow
 def test_train_writes_one_file_that_says_how_to_run_it_again(rtx, real_data, tmp_path):
     words = ["train", "nottingham", "gru", "--epochs", "1", "--set", "d_model=4", "--set", "batch_size=64"]
     places = ["--runs", str(tmp_path / "runs"), "--results", str(tmp_path / "results")]

@@ -94,6 +94,12 @@ def test_a_text_goes_on_behind_its_prompt_and_is_the_same_for_the_same_seed(comm
     assert first == known.decode(whole[0].tolist()) + "\n"
 
 
+def test_a_closed_standard_output_is_no_traceback(text_model, monkeypatch):
+    monkeypatch.setattr("sys.stdout", None)
+    path, *_ = text_model
+    generate(path, prompt="the", tokens=2, top_k=None, device=None, out=None)
+
+
 def test_a_device_that_is_not_there_is_refused(command, text_model):
     saved, *_ = text_model
     assert command(saved, "--tokens", 3, "--device", "cpu").exit_code == 0
