@@ -51,14 +51,14 @@ def translate_lines(
 
 
 def read_stream(stream: BinaryIO) -> Iterator[str]:
-    """The lines of a stream in UTF-8.
+    """The lines of a stream in UTF-8, without the byte order mark that some programs put before the first.
 
     Raises:
         ValueError: naming the line, if one is not UTF-8.
     """
     for number, line in enumerate(stream, 1):
         try:
-            yield line.decode().removesuffix("\n")
+            yield line.decode("utf-8-sig" if number == 1 else "utf-8").removesuffix("\n")
         except UnicodeDecodeError as error:
             raise ValueError(f"standard input, line {number}: expected UTF-8, got {line[error.start]:#x}") from None
 

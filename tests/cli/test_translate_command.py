@@ -57,6 +57,11 @@ def test_nothing_but_the_checkpoint_is_needed(command, translator, monkeypatch, 
     assert not [*tmp_path.iterdir()]
 
 
+def test_a_byte_order_mark_is_no_text():
+    stream = io.BytesIO("\ufeffMontag\n\ufeffDienstag".encode())
+    assert list(read_stream(stream)) == ["Montag", "\ufeffDienstag"]
+
+
 def test_a_block_is_written_before_the_next_is_read(translator):
     read: list[str] = []
     lines = (read.append(line) or line for line in LINES)
