@@ -79,11 +79,14 @@ def _data(result: Result, words: list[str]) -> Iterator[str]:
     try:
         plan = recipe.plan(result.model, known, _overrides(words), result.scale)
         expected = task_by_name(plan.task, **plan.task_arguments).sha256()
+        epochs = min([plan.settings.epochs, *map(int, _said(words, "--epochs"))])
     except (OSError, TypeError, ValueError) as error:
         yield f"its data cannot be told: {error}"
         return
     if words[1:2] == ["train"] and plan.variant != result.variant:
         yield f"its command makes the variant {plan.variant}, not {result.variant}"
+    if words[1:2] == ["train"] and result.epoch > epochs:
+        yield f"its epoch is {result.epoch}, and its command trains for {epochs}"
     if result.data_sha256 != expected:
         yield f"its data has the checksum {result.data_sha256}, today's is {expected}"
 
@@ -94,12 +97,19 @@ def _overrides(words: list[str]) -> dict[str, Any]:
     Raises:
         ValueError: if it is not `key=value`, too large, or a path to what is no file.
     """
-    given = [setting for word, setting in pairwise(words) if word == "--set"]
+    given = _said(words, "--set")
     overrides = dict(map(parse_setting, given if words[1:2] == ["train"] else []))  # a sweep's are lists
     check_sizes("--set", overrides)
     if "path" in overrides and not Path(str(overrides["path"])).is_file():
         raise ValueError(f"path: expected a file, found none at {overrides['path']}")
     return overrides
+
+
+def _said(words: list[str], flag: str) -> list[str]:
+    """What a command says behind a flag, or behind its "=", each time."""
+    joined = f"{flag}="
+    behind = [after for word, after in pairwise(words) if word == flag]
+    return behind + [word.removeprefix(joined) for word in words if word.startswith(joined)]
 
 
 def _command(result: Result, words: list[str]) -> Iterator[str]:
@@ -114,6 +124,8 @@ def _command(result: Result, words: list[str]) -> Iterator[str]:
             ("--scale", "full", result.scale),
             ("--variant", own, result.variant.split("+")[0]),
         ):
-            asked = words[words.index(flag) + 1] if flag in words[:-1] else default
-            if asked != made:
+            said = _said(words, flag)
+            if len(said) > 1:
+                yield f"its command says {flag} twice: {result.command}"
+            elif (asked := said[0] if said else default) != made:
                 yield f"its command has {flag} {asked}, and it says {made}"

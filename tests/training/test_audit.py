@@ -71,6 +71,11 @@ def test_a_file_without_its_checksum_is_named(damaged):
         ({"scale": "quick"}, "its command has --scale full, and it says quick"),
         ({"variant": "same-parameters"}, "its command has --variant adam, and it says same-parameters"),
         ({"variant": "adam+window=3"}, "its command makes the variant adam, not adam+window=3"),
+        ({"command": SET[:-6] + " --seed 7"}, "its command says --seed twice: rtx train nottingham gru"),
+        ({"command": "rtx train nottingham gru --seed=7"}, "its command has --seed 7, and it says 0"),
+        ({"command": SET[:-6] + " --set=window=3"}, "its data cannot be told: key: 'window' is unknown"),
+        ({"epoch": 99}, "its epoch is 99, and its command trains for 15"),
+        ({"command": SET[:-6] + " --epochs 1", "epoch": 2}, "its epoch is 2, and its command trains for 1"),
         ({"more": 1}, "expected the keys of a run, missing or unknown: "),
     ],
 )
@@ -104,7 +109,7 @@ def of_settings(damaged):
             *(word for one in settings for word in ("--set", one)),
         ]
         variant = load_recipe(recipe).plan(row, None, dict(map(parse_setting, settings)), "quick").variant
-        made = {"recipe": recipe, "model": row, "variant": variant, "scale": "quick"}
+        made = {"recipe": recipe, "model": row, "variant": variant, "scale": "quick", "epoch": 1}
         made |= {"data_sha256": data_sha256, "command": shlex.join(words)}
         path.unlink()
         folder = path.parents[1] / recipe
