@@ -1,6 +1,7 @@
 """Train one model of a recipe, on one device or many, and find the weights that validation chose."""
 
 import logging
+import signal
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -25,7 +26,7 @@ from rtx.training.progress import loggers, progress_bar
 from rtx.training.randomness import check_seed
 from rtx.training.recipe import Plan
 from rtx.training.states import CannotGoOn, Checkpoints, load_state, previous
-from rtx.training.survival import Survival
+from rtx.training.survival import Stopped, Survival
 
 log = logging.getLogger(__name__)
 
@@ -94,7 +95,8 @@ def fit(
         if graph:
             record_steps(trainee, fitted)
         try:
-            fitted.fit(trainee, ckpt_path=survival.last if resume else None, weights_only=True)
+            with interruptible(folder):
+                fitted.fit(trainee, ckpt_path=survival.last if resume else None, weights_only=True)
         except OSError as error:
             raise OSError(f"{error}; {survival.kept()}") from error
     try:
@@ -189,6 +191,24 @@ class _Patience(EarlyStopping):
 def _cluster() -> list[SLURMEnvironment]:
     """SLURM, without Lightning's own way to save and requeue, which knows nothing of ours."""
     return [SLURMEnvironment(auto_requeue=False)] if SLURMEnvironment.detect() else []
+
+
+@contextmanager
+def interruptible(folder: Path) -> Iterator[None]:
+    """Stop at Ctrl-C where `Survival` does not listen: Lightning would exit with 1, deaf to a second one.
+
+    Raises:
+        Stopped: at Ctrl-C.
+    """
+    heard = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    except SystemExit as end:
+        if not isinstance(end.__context__, KeyboardInterrupt):
+            raise
+        signal.signal(signal.SIGINT, heard)
+        where = f"stopped outside of training; what there is of the run is in {folder}"
+        raise Stopped(where, 128 + signal.SIGINT) from None
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from rtx.training.alone import alone_in
 from rtx.training.batches import examination
 from rtx.training.checkpoint import save_checkpoint
 from rtx.training.compiling import fast_products
-from rtx.training.fit import Fit, fit, quiet, run_folder
+from rtx.training.fit import Fit, fit, interruptible, quiet, run_folder
 from rtx.training.module import Trainee
 from rtx.training.recipe import Plan
 
@@ -60,7 +60,7 @@ def train(
     folder = run_folder(plan, seed, runs)
     with alone_in(folder), fast_products(fast_matmul, "cuda" if torch.cuda.is_available() else "cpu"):
         done = fit(plan, seed, folder, epochs, resume, **training)
-        test, details = _test(done)
+        test, details = _test(done, folder)
     if not done.trainer.is_global_zero:
         return None
     result = replace(_result(plan, done, seed, test, details, command), chosen_from=dict(chosen_from or {}))
@@ -68,16 +68,17 @@ def train(
     return ledger.write_result(result, results, done.ended)
 
 
-def _test(done: Fit) -> tuple[float, Scores]:
+def _test(done: Fit, folder: Path) -> tuple[float, Scores]:
     """The test score, and whatever else the task measures of what the model writes.
 
     Raises:
         ValueError: if the score is not finite.
+        Stopped: at Ctrl-C; what was trained is saved in the folder.
     """
     settings = done.trainee.settings
     examine, details = examination(done.trainee.task, settings.carry), {}
     if examine is None:
-        with quiet():
+        with quiet(), interruptible(folder):
             test = done.trainer.test(done.trainee, verbose=False)[0]["test"]
     else:
         with torch.no_grad(), evaluating(done.trainee.model):

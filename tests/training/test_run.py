@@ -3,6 +3,7 @@
 import csv
 import math
 import re
+import signal
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import ClassVar
@@ -237,6 +238,27 @@ def test_an_unfinished_run_is_not_overwritten(recipe, run, tmp_path):
     checkpoint(tmp_path, plan).unlink()
     with pytest.raises(ValueError, match="holds an unfinished run: go on with --resume"):
         run(plan)
+
+
+class Interrupted(Callback):
+    """Types Ctrl-C once."""
+
+    def __init__(self, where):
+        setattr(self, where, lambda *_, **__: signal.raise_signal(signal.SIGINT))
+
+
+@pytest.mark.parametrize("where", ["setup", "on_test_start"])
+def test_an_interrupt_outside_of_training_stops_the_run_so_that_it_can_go_on(recipe, run, where):
+    plan, heard = recipe.plan("gru"), signal.getsignal(signal.SIGINT)
+    with pytest.raises(Stopped, match="what there is of the run is in .*gru-plain-s0") as stop:
+        run(plan, callbacks=[Interrupted(where)])
+    assert stop.value.code == 130 and signal.getsignal(signal.SIGINT) is heard
+    assert score(run(plan, resume=True)) == score(run(plan, "b"))
+
+
+def score(path):
+    found = read_result(path)
+    return found.epoch, found.validation, found.test
 
 
 @pytest.mark.parametrize("epochs", [0, -1, 1.5, True])
