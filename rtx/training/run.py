@@ -154,6 +154,6 @@ def _cut(plan: Plan, run: Fit) -> str | None:
             reasons.append(f"{given.seconds:g} of {asked.seconds:g} seconds")
     elif done == run.trainer.max_epochs and done < epochs and not run.trainer.should_stop:
         reasons.append(f"{done} of {epochs} epochs")
-    if given.limit is not None and given.limit < (asked.limit or math.inf):
+    if given.limit is not None and given.limit < min(asked.limit or math.inf, len(run.trainee.task.split("train"))):
         reasons.append(f"{given.limit} sequences")
     return ", ".join(reasons) or None

@@ -170,6 +170,11 @@ def test_a_setting_that_cuts_the_recipe_short_is_said(recipe, run, changes, budg
     assert read_result(run(recipe.plan("gru", overrides=changes))).budget == budget
 
 
+@pytest.mark.parametrize("limit", [16, 1000])
+def test_a_limit_beyond_the_data_cuts_nothing(recipe, run, limit):  # of 16 sequences
+    assert read_result(run(recipe.plan("gru", overrides={"limit": limit}))).budget is None
+
+
 @pytest.mark.parametrize("seconds", [0.001, 1.5])
 def test_a_run_of_so_many_seconds_is_validated_where_it_ends_and_not_cut(recipe, run, seconds):
     result = read_result(run(recipe.plan("gru", overrides={"epochs": 100_000, "seconds": seconds})))
