@@ -73,7 +73,8 @@ def _generate_text(
     (vocabulary,) = load_texts(checkpoint) or task_by_name(_task(checkpoint)).texts
     assert isinstance(vocabulary, Vocabulary)
     pieces = continue_text(network, vocabulary, prompt, tokens, temperature, top_k, top_p, seed)
-    for piece in chain((prompt,), pieces, ("\n",)):
+    first = next(pieces)  # before anything is printed: it looks at the arguments
+    for piece in chain((prompt, first), pieces, ("\n",)):
         typer.echo(piece, nl=False)
 
 

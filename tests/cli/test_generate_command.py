@@ -100,6 +100,12 @@ def test_a_closed_standard_output_is_no_traceback(text_model, monkeypatch):
     generate(path, prompt="the", tokens=2, top_k=None, device=None, out=None)
 
 
+def test_an_argument_out_of_range_prints_nothing_but_the_error(command, text_model):
+    path, *_ = text_model
+    done = command(path, "--prompt", "the", "--top-p", 7)
+    assert "top_p: expected" in str(done.exception) and done.stdout == ""
+
+
 def test_a_device_that_is_not_there_is_refused(command, text_model):
     saved, *_ = text_model
     assert command(saved, "--tokens", 3, "--device", "cpu").exit_code == 0
