@@ -60,12 +60,16 @@ def licence(package: Distribution) -> str:
     classifiers = metadata.get_all("Classifier") or []
     named = [text.rpartition(" :: ")[2] for text in classifiers if text.startswith("License :: ")]
     told = metadata.get("License-Expression") or ", ".join(named) or (metadata.get("License") or "").strip()
-    return told.splitlines()[0][:60] if told else LOOKED_UP.get(canonicalize_name(metadata["Name"]), "none is named")
+    return told.splitlines()[0] if told else LOOKED_UP.get(canonicalize_name(metadata["Name"]), "none is named")
 
 
 def allowed(text: str) -> bool:
-    """Whether a licence is one of those above; of "A or B" one is enough."""
-    return any(bool(ALLOWED.search(one)) and not REFUSED.search(one) for one in re.split(r"\s+OR\s+", text))
+    """Whether a licence is one of those above: one of "A OR B", or of several classifiers; both of "A AND B"."""
+    return any(all(map(_allowed, one.split(" AND "))) for one in re.split(r"\s+OR\s+|, ", text))
+
+
+def _allowed(text: str) -> bool:
+    return bool(ALLOWED.search(text)) and not REFUSED.search(text)
 
 
 def licences() -> dict[str, str]:
@@ -85,7 +89,7 @@ def main() -> int:
     wrong = [name for name, text in found.items() if not allowed(text)]
     for name, text in found.items():
         if "--list" in sys.argv or name in wrong:
-            print(f"{name:32} {text}{'  <- not allowed' if name in wrong else ''}")
+            print(f"{name:32} {text[:60]}{'  <- not allowed' if name in wrong else ''}")
     print(f"{len(found)} packages, {len(wrong)} with a licence that is not allowed")
     return len(wrong)
 

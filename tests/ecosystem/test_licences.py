@@ -1,5 +1,7 @@
 """Every package that rtx needs has a licence that lets others use it so."""
 
+from email.message import Message
+
 import licences
 import pytest
 
@@ -10,13 +12,23 @@ def test_every_needed_package_has_an_allowed_licence() -> None:
     assert {name: text for name, text in found.items() if not licences.allowed(text)} == {}
 
 
+def test_a_long_licence_is_looked_at_to_its_end() -> None:
+    class Package:
+        metadata = Message()
+
+    Package.metadata["License-Expression"] = " AND ".join(["MIT"] * 20 + ["GPL-3.0"])
+    assert not licences.allowed(licences.licence(Package))
+
+
 @pytest.mark.parametrize(
-    "text", ["MIT", "BSD 3-Clause License", "Apache-2.0", "MPL-2.0 AND MIT", "GPL-3.0 OR MIT", "ISC"]
+    "text", ["MIT", "BSD 3-Clause License", "Apache-2.0", "MPL-2.0 AND MIT", "GPL-3.0 OR MIT", "BSD License, GPL"]
 )
 def test_what_lets_others_use_it_is_allowed(text: str) -> None:
     assert licences.allowed(text)
 
 
-@pytest.mark.parametrize("text", ["GPL-3.0", "GNU General Public License v3", "AGPLv3", "Proprietary", "none is named"])
+@pytest.mark.parametrize(
+    "text", ["GPL-3.0", "GNU General Public License v3", "Proprietary", "none is named", "MIT AND LGPL-3.0"]
+)
 def test_what_does_not_is_refused(text: str) -> None:
     assert not licences.allowed(text)
