@@ -45,6 +45,8 @@ def bench(
     known = _cases(device)
     for name in only or ():
         check_choice("only", name, known)
+    if out is not None and (out.is_dir() or not out.resolve().parent.is_dir()):
+        raise ValueError(f"out: expected a file in a folder that exists, got {str(out)!r}")
     torch.set_num_threads(threads)
     result = _measured(only or list(known), device, quick, threads, 2 if quick else rounds)
     _print(result)

@@ -331,7 +331,8 @@ def test_the_benchmark_is_a_command() -> None:
 
 @pytest.mark.parametrize(
     ("flags", "message"),
-    [(["--only", "mnits"], "only: "), (["--device", "tpu"], "device: "), (["--show", "pyproject.toml"], "pyproject")],
+    [(["--only", "mnits"], "only: "), (["--device", "tpu"], "device: "), (["--show", "pyproject.toml"], "pyproject")]
+    + [(["--quick", "--only", "import", "--out", out], "out: ") for out in ("nowhere/cpu.json", "rtx")],
 )
 def test_bad_input_is_one_line(
     flags: list[str], message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
