@@ -10,6 +10,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Annotated
 
+import torch
 import typer
 
 from rtx.cli.entries import Entry, read_agenda
@@ -83,6 +84,8 @@ def _command(entry: Entry, seconds: float | None, runs: Path, results: Path) -> 
     """What makes the run, in a process of its own."""
     words = [*entry.words, "--runs", str(runs), "--results", str(results)]
     words += ["--resume"] if entry.words[0] == "train" else []  # a sweep always does
+    if entry.words[0] == "train" and torch.cuda.device_count() > 1:
+        words += ["--devices", "1"]  # as a sweep has it: each further device would add a batch of its own
     words += ["--max-time", format_time(seconds)] if seconds is not None else []
     # -P: what lies in the folder where it is called is not what is imported
     return [sys.executable, "-P", "-c", "from rtx.cli import main; main()", *words]

@@ -75,9 +75,18 @@ class Entry:
 
 
 def _but_settings(words: list[str]) -> list[str]:
-    """A command's words without its settings and its variant, which a run's variant names, too; and without --test."""
-    left = iter(words)
-    return [word for word in left if not (word in ("--set", "--variant") and next(left)) and word != "--test"]
+    """A command's words without its settings and its variant, which a run's variant names, too; and without --test.
+
+    Nor with `--devices 1`, which makes the same run on a machine with several.
+    """
+    kept, left = [], iter(words)
+    for word in left:
+        if word in ("--set", "--variant", "--devices"):
+            value = next(left)
+            kept += [word, value] if word == "--devices" and value != "1" else []
+        elif word != "--test":
+            kept.append(word)
+    return kept
 
 
 def read_agenda(path: Path, scale: Scale = Scale.full, epochs: int | None = None) -> list[Entry]:

@@ -1,6 +1,7 @@
 """`rtx ledger fill`: runs of an agenda, real ones in processes of their own."""
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -88,6 +89,8 @@ def test_a_run_that_was_not_chosen_from_the_grid_stands_for_no_sweep(fill, tmp_p
         ("--variant sloped --seed 0 --set limit=200 --set learning_rate=0.0001", True),
         ("--seed 0 --epochs 3 --set limit=200 --set learning_rate=0.0001", False),
         ("--seed 0 --set limit=200 --set learning_rate=0.0001 --precision bf16-mixed", False),
+        ("--seed 0 --set limit=200 --set learning_rate=0.0001 --devices 1", True),
+        ("--seed 0 --set limit=200 --set learning_rate=0.0001 --devices 12", False),
     ],
 )
 def test_a_run_is_known_however_it_was_typed(fill, tmp_path, typed, done):
@@ -97,6 +100,15 @@ def test_a_run_is_known_however_it_was_typed(fill, tmp_path, typed, done):
     write_result(replace(like, command=typed, **made), tmp_path / "results")
     (line,) = fill(f"{TINY}set.learning_rate = [1e-4]\n", "--show")[1]
     assert line.startswith("done") == done
+
+
+@pytest.mark.parametrize(("devices", "told"), [(0, False), (1, False), (2, True)])
+def test_where_there_are_several_devices_a_run_takes_one(tmp_path, monkeypatch, devices, told):
+    monkeypatch.setattr("torch.cuda.device_count", lambda: devices)
+    asked = []
+    monkeypatch.setattr(agenda.Keeper, "wait_for", lambda _, words: asked.append(shlex.join(words)) or 0)
+    done = CliRunner().invoke(app, command(tmp_path, TINY))
+    assert done.exit_code == 0 and [line.endswith(" --resume --devices 1") for line in asked] == [told]
 
 
 @pytest.mark.slow
