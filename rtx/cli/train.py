@@ -1,5 +1,6 @@
 """`rtx train`."""
 
+import os
 import re
 import shlex
 import sys
@@ -45,8 +46,9 @@ Graph = Annotated[bool, typer.Option("--graph", help="On a GPU: replay steps as 
 FastMatmul = Annotated[bool, typer.Option("--fast-matmul", help="Another library's float32 products, if as exact.")]
 MaxTime = Annotated[str | None, typer.Option(metavar="HH:MM:SS", help="Save and stop after so long (exit code 124).")]
 SaveEvery = Annotated[float, typer.Option(min=0.01, help="Minutes between checkpoints inside an epoch.")]
-Runs = Annotated[Path, typer.Option(help="Folder for checkpoints and logs; all machines must see it.")]
-Results = Annotated[Path, typer.Option(help="The ledger's folder.")]
+HOME = {"callback": lambda folder: Path(os.path.expanduser(folder))}  # a shell leaves the ~ of --runs=~/runs
+Runs = Annotated[Path, typer.Option(help="Folder for checkpoints and logs; all machines must see it.", **HOME)]
+Results = Annotated[Path, typer.Option(help="The ledger's folder.", **HOME)]
 
 
 def train_(

@@ -46,6 +46,7 @@ def progress_bar() -> ProgressBar:
 
 def loggers(folder: Path) -> list[Logger]:
     """A table of numbers for each part of a run, and curves of all its parts for `tensorboard --logdir`."""
+    folder = folder.absolute()  # else they would take a "~" for the home, where nothing else of the run is
     return [
         CSVLogger(folder, name="log"),
         TensorBoardLogger(folder, name="", version="tensorboard", default_hp_metric=False),

@@ -266,6 +266,16 @@ def test_a_sweep_without_a_run_that_ended_tests_nothing_and_says_so(rtx, tmp_pat
 
 
 @pytest.mark.slow
+def test_folders_in_the_home_are_found_behind_an_equals_sign(rtx, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    sizes = ["--scale", "quick", "--epochs", "1", "--set", "limit=20"]
+    done = rtx("train", "ffa-add", "attention-50", *sizes, "--runs=~/runs", "--results=~/results")
+    assert done.returncode == 0, done.stderr
+    assert [*tmp_path.iterdir()] == [tmp_path / "home"]
+    assert {path.name for path in (tmp_path / "home").iterdir()} == {"runs", "results"}
+
+
 def test_train_and_sweep_need_no_standard_output(rtx, tmp_path, monkeypatch):
     sizes = ["--scale", "quick", "--epochs", "1", "--set", "limit=20"]
     places = ["--runs", str(tmp_path / "runs"), "--results", str(tmp_path / "results")]

@@ -1,8 +1,9 @@
 """The time that is left is told by the batches that are left."""
 
+from pathlib import Path
 from types import SimpleNamespace
 
-from rtx.training.progress import TimeLeft
+from rtx.training.progress import TimeLeft, loggers
 
 
 def test_the_time_left_goes_by_what_this_process_has_done(monkeypatch):
@@ -16,3 +17,10 @@ def test_the_time_left_goes_by_what_this_process_has_done(monkeypatch):
     assert bar.get_metrics(trainer, None) == {"loss": 2.0, "left": "0:00:15"}
     clock.now, trainer.current_epoch, loop.batch_idx = 121.0, 2, 3
     assert bar.get_metrics(trainer, None)["left"] == "0:00:00"
+
+
+def test_logs_lie_with_their_run_whatever_its_folder_is_called(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert [Path(one.log_dir).parts[: len(tmp_path.parts) + 2] for one in loggers(Path("~/run"))] == [
+        (*tmp_path.parts, "~", "run")
+    ] * 2
