@@ -125,3 +125,19 @@ def test_the_step_is_orange_at_a_pad_and_blue_at_a_position(browser: Browser, tm
     expect(sentence).to_contain_text("Step 4 of 4: x_2 is read")
     assert canvas.evaluate(strip) == [nothing, nothing, nothing, blue]
     tab.close()
+
+
+def test_the_number_under_the_mouse_follows_the_keyboard(browser: Browser, tmp_path: Path) -> None:
+    tab = browser.new_page()
+    tab.goto(explore.debugger(X).save(tmp_path / "page.html").as_uri())
+    position, told = tab.get_by_role("slider", name="position t"), tab.locator(".point")
+    tab.get_by_role("slider", name="step in the window").press("End")
+    for key, t in (("Home", 1), ("ArrowRight", 2), ("End", 7)):
+        position.press(key)
+        if t == 1:
+            tab.get_by_role("img", name="one step of the window").hover(position={"x": 120, "y": 80})
+        expect(told).to_contain_text("input x, unit 1: ")
+        assert float(told.inner_text().split(": ")[1]) == pytest.approx(X[t - 1, 0].item(), abs=1e-3)
+    tab.mouse.move(1, 1)
+    expect(told).to_be_empty()
+    tab.close()

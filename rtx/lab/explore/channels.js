@@ -205,7 +205,6 @@ export function show(page) {
     if (!tokens.length) {
       scene = null;
       picture.describe("no words");
-      page.point("");
       return "Type a sentence.";
     }
     step = Math.min(step, tokens.length);

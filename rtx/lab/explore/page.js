@@ -81,9 +81,17 @@ export function canvas(page, { height, label, point = () => "" }) {
   element.setAttribute("role", "img");
   element.setAttribute("aria-label", label);
   element.style.height = `${height}px`;
-  page.picture(element);
-  element.onpointermove = (event) => page.point(point(event.offsetX, event.offsetY) || "");
-  element.onpointerleave = () => page.point("");
+  let under = null; // where the mouse is
+  const tell = () => page.point((under && point(...under)) || "");
+  page.picture(element, () => under && tell());
+  element.onpointermove = ({ offsetX, offsetY }) => {
+    under = [offsetX, offsetY];
+    tell();
+  };
+  element.onpointerleave = () => {
+    under = null;
+    tell();
+  };
   return {
     element,
     resize: (value) => (element.style.height = `${(height = value)}px`),
@@ -183,14 +191,18 @@ export function mount(show, model, el) {
   box.append(controls, pictures, sentence, point, caption);
   el.append(box);
 
-  const puts = {};
+  const puts = {}, drawns = [];
   let update = () => "";
   const page = {
     data: model.get("data"),
     dark: false,
     ink: "#222",
     point: (text) => (point.textContent = text),
-    picture: (element) => pictures.append(element),
+    /** Add a picture; `drawn` is called after each update. */
+    picture(element, drawn = () => {}) {
+      pictures.append(element);
+      drawns.push(drawn);
+    },
     set(values) {
       model.set("state", { ...model.get("state"), ...values });
       model.save_changes();
@@ -208,6 +220,7 @@ export function mount(show, model, el) {
     const text = update(state);
     for (const [name, put] of Object.entries(puts)) put(state[name]);
     if (sentence.textContent !== text) sentence.textContent = text;
+    drawns.forEach((drawn) => drawn()); // what is under the mouse may be another now
   };
   update = show(page);
   redraw();
