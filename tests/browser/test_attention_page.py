@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import matplotlib as mpl
 import pytest
@@ -165,3 +166,18 @@ def test_the_positions_row_is_boxed_in_the_map(page: Page) -> None:
     page.get_by_role("slider", name="position").press("ArrowLeft")
     expect(page.locator("[aria-live=polite]")).to_contain_text("position 3 “y”")
     assert boxed() == [False, True, True]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_what_is_not_seen_is_paler_and_still_read(page: Page, scheme: Literal["light", "dark"]) -> None:
+    page.emulate_media(color_scheme=scheme)
+    noted = WRITTEN.replace("String(text)", "`${text} ${this.fillStyle} ${this.globalAlpha}`")
+    page.evaluate(f"() => {{ {noted} }}")
+    page.get_by_role("slider", name="position").press("Home")
+    expect(page.locator("[aria-live=polite]")).to_contain_text("position 1 “w” looks most at 1 “w” (100 %)")
+    _, ink, strength = page.evaluate("window.written.findLast(text => text.startsWith('z '))").split()
+    assert float(strength) < 1  # a sign of its own
+    paper = 255 if scheme == "light" else 24
+    grey = (float(strength) * int(ink[1:3], 16) + (1 - float(strength)) * paper) / 255
+    low, high = sorted(((one + 0.055) / 1.055) ** 2.4 for one in (grey, paper / 255))  # luminances, WCAG 2.2
+    assert (high + 0.05) / (low + 0.05) >= 4.5

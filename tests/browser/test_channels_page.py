@@ -233,3 +233,15 @@ def test_the_chosen_step_has_an_orange_ring_and_a_path_orange_steps(tab: Tab, tm
             steps.append(max(t - 6, block_start(steps[-1], k, 4, "equation")))
         assert on_the_path() == [t - step for step in steps]
         tab.get_by_role("slider", name="channel").press("ArrowRight")
+
+
+def test_a_word_that_is_not_in_the_vocabulary_is_grey_and_still_read(tab: Tab, tmp_path: Path) -> None:
+    tab.add_init_script(WRITTEN.replace("String(text)", "`${text} ${this.fillStyle} ${this.globalAlpha}`"))
+    model = LanguageModel(MCRNN(6, block=3), WORDS.size)
+    tab.goto(explore.channels(model, WORDS, "few unheard").save(tmp_path / "a.html").as_uri())
+    expect(tab.locator("[aria-live=polite]")).to_contain_text("1 in grey")
+    written = tab.evaluate("window.written")
+    assert "few #222222 1" in written
+    strength = float(next(text for text in written if text.startswith("unheard #222222 ")).split()[-1])
+    grey = (strength * 0x22 + (1 - strength) * 255) / 255
+    assert strength < 1 and 1.05 / (((grey + 0.055) / 1.055) ** 2.4 + 0.05) >= 4.5  # WCAG 2.2

@@ -141,3 +141,15 @@ def test_the_number_under_the_mouse_follows_the_keyboard(browser: Browser, tmp_p
     tab.mouse.move(1, 1)
     expect(told).to_be_empty()
     tab.close()
+
+
+def test_pad_is_written_in_black_on_orange(browser: Browser, tmp_path: Path) -> None:
+    tab = browser.new_page()
+    tab.add_init_script(WRITTEN.replace("String(text)", "`${text} ${this.fillStyle}`"))
+    tab.goto(explore.debugger(X).save(tmp_path / "page.html").as_uri())
+    expect(tab.locator("[aria-live=polite]")).to_contain_text("a pad is read")
+    assert "pad #000000" in tab.evaluate("window.written")
+    tab.get_by_role("slider", name="step in the window").press("End")
+    expect(tab.locator("[aria-live=polite]")).to_contain_text("x_2 is read")
+    assert "2 #ffffff" in tab.evaluate("window.written")
+    tab.close()

@@ -85,3 +85,37 @@ def test_it_follows_the_theme_and_the_width(tab: Tab, saved: Path) -> None:
     tab.set_viewport_size({"width": 400, "height": 600})
     tab.wait_for_function(f"document.querySelector('canvas').width < {before}")
     assert canvas.evaluate(COLOURS) == ["110,190,255", "38,38,38", "255,175,80"]
+
+
+CONTRAST = """\
+import { blues, css, diverging, inkOn, viridis } from "./page.js";
+
+export function show() {
+  const rgb = (colour) => {
+    const pen = document.createElement("canvas").getContext("2d");
+    pen.fillStyle = colour;
+    pen.fillRect(0, 0, 1, 1);
+    return [...pen.getImageData(0, 0, 1, 1).data].slice(0, 3).join();
+  };
+  const shares = Array.from({ length: 101 }, (_, i) => i / 100);
+  const colours = shares.flatMap((share) => [viridis(share), ...[false, true].flatMap((dark) =>
+    [blues(share, dark), diverging(2 * share - 1, dark)])]);
+  return () => colours.map((colour) => `${colour} ${rgb(inkOn(colour))}`).join(";");
+}
+"""
+
+
+def contrast(*colours: str) -> float:
+    """Of two colours, as WCAG 2.2 has it."""
+    parts = [[int(part) / 255 for part in colour.split(",")] for colour in colours]
+    linear = [[p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in one] for one in parts]
+    low, high = sorted(0.2126 * red + 0.7152 * green + 0.0722 * blue for red, green, blue in linear)
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_text_on_every_colour_of_a_scale_is_read(tab: Tab, tmp_path: Path) -> None:
+    script = tmp_path / "piece.js"
+    script.write_text(CONTRAST)
+    tab.goto(Page(script, {}, new_figure()[0], "read", a=0).save(tmp_path / "a.html").as_uri())
+    pairs = str(tab.locator("[aria-live=polite]").text_content()).split(";")
+    assert len(pairs) == 505 and min(contrast(*pair.split()) for pair in pairs) >= 4.5

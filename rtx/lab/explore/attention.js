@@ -91,7 +91,7 @@ export function show(page) {
       pen.fillStyle = css(colour);
       pen.fillRect(box.x, box.y, box.width, box.height);
       pen.fillStyle = inkOn(colour);
-      pen.globalAlpha = row[s] > 0 ? 1 : 0.45; // not seen at all
+      pen.globalAlpha = row[s] > 0 ? 1 : 0.65; // not seen at all: paler, but read
       pen.fillText(printed(labels[s]), box.x + box.width / 2, box.y + box.height / 2 + 1);
       pen.globalAlpha = 1;
       if (!same || s !== position) return;

@@ -174,7 +174,7 @@ export function show(page) {
       pen.rotate(-0.7);
       pen.fillStyle = page.ink;
       pen.font = `${i + 1 === step ? "bold " : ""}12px sans-serif`;
-      pen.globalAlpha = unknown?.[i] ? 0.45 : 1;
+      pen.globalAlpha = unknown?.[i] ? 0.65 : 1;
       pen.fillText(token.length > 14 ? `${token.slice(0, 13)}…` : token.trim() || "␣", 0, 0);
       pen.restore();
     });

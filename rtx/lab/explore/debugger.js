@@ -3,7 +3,7 @@
 import { canvas, checkbox, css, diverging, heatMap, inkOn, select, slider } from "./page.js";
 
 const LEFT = 92, ROW = 26, STRIP = 70, LEGEND = 24; // in CSS pixels
-const ORANGE = "#de8f05", BLUE = "#0173b2";
+const ORANGE = [222, 143, 5], BLUE = [1, 115, 178];
 
 const sigmoid = (x) => 1 / (1 + Math.exp(-x));
 const product = (matrix, vector) => matrix.map((row) => row.reduce((sum, weight, i) => sum + weight * vector[i], 0));
@@ -55,12 +55,13 @@ function strip({ pen, width }, T, window, state, ink) {
   pen.textAlign = "center";
   for (let s = first; s <= T; s++) {
     const inside = s <= state.position && s > state.position - state.window, here = s === state.position - state.window + state.step;
-    pen.fillStyle = s < 1 ? ORANGE : BLUE;
+    const colour = s < 1 ? ORANGE : BLUE;
+    pen.fillStyle = css(colour);
     if (here) pen.fillRect(x(s) + 1, 14, across - 2, 24);
     pen.strokeStyle = inside ? pen.fillStyle : "#9995";
     pen.lineWidth = inside ? 2.5 : 1;
     if (s > 0 || inside) pen.strokeRect(x(s) + 2, 15, across - 4, 22);
-    pen.fillStyle = here ? "#fff" : ink;
+    pen.fillStyle = here ? inkOn(colour) : ink;
     if (s > 0 || inside) pen.fillText(s < 1 ? "pad" : s, x(s) + across / 2, 27);
   }
   pen.textAlign = "left";

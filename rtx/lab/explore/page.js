@@ -157,8 +157,14 @@ export const viridis = (share) => between(VIRIDIS, share);
 export const blues = (share, dark) => between(dark ? BLUES.dark : BLUES.light, share);
 /** From -1, blue, over 0, the paper's colour, to 1, orange. */
 export const diverging = (value, dark) => between(dark ? DIVERGING.dark : DIVERGING.light, (value + 1) / 2);
-/** Black or white, whichever is read better on a colour. */
-export const inkOn = ([red, green, blue]) => (0.299 * red + 0.587 * green + 0.114 * blue > 140 ? "#111" : "#fff");
+
+/** How light a colour is, from 0 to 1: the relative luminance of WCAG 2.2. */
+function luminance(colour) {
+  const [red, green, blue] = colour.map((part) => (part > 10 ? ((part / 255 + 0.055) / 1.055) ** 2.4 : part / 255 / 12.92));
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+}
+/** Black or white, whichever is read better on a colour: a contrast of 4.5 at least. */
+export const inkOn = (colour) => (luminance(colour) > 0.179 ? "#000" : "#fff");
 
 /** An array that Python's `packed` wrote: its numbers in one row, and its shape. */
 export function unpack({ shape, low, high, steps }) {
