@@ -3,9 +3,12 @@
 import { bitmap, blues, canvas, css, inkOn, select, slider, unpack, viridis } from "./page.js";
 
 const LINE = 24, GAP = 3, MAP = 280, LEGEND = 22; // pixels: a line of tokens, space between them, the map, a legend
+const NARROWEST = 380, LETTERS = 40; // of a picture, for its legend; of a token, the rest of which is left out
+const SMALL = 8, BETWEEN = 6, ROOM = 80; // the smallest map of a head; space between those, and beside the large one
 const percent = (share) => `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)} %`;
 // what is not seen in print: a blank, a line's end, nothing
 const printed = (label) => ({ " ": "␣", "\n": "⏎", "": "·" })[label] ?? label;
+const shortened = (label) => (label.length > LETTERS ? `${label.slice(0, LETTERS - 1)}…` : printed(label));
 
 export function show(page) {
   const { labels, queries, columns, same } = page.data;
@@ -23,14 +26,17 @@ export function show(page) {
   const inside = (box, x, y) => x >= box.x && x < box.x + box.width && y >= box.y && y < box.y + box.height;
   const tokens = canvas(page, {
     height: LINE + LEGEND,
+    least: Math.max(NARROWEST, columns * LINE),
     label: "tokens, coloured by the attention weight that the position gives them",
     point(x, y) {
       const s = boxes.findIndex((box) => inside(box, x, y));
       return s >= 0 && `${named(labels, s)}: ${percent(now.row[s])}`;
     },
   });
+  const widest = Math.max(...layers.map(({ shape }) => shape[0])), beside = (SMALL + BETWEEN) * widest;
   const overview = canvas(page, {
     height: MAP + 40,
+    least: Math.max(NARROWEST, Math.ceil(Math.min((ROOM + beside) / 0.45, MAP + ROOM + beside))),
     label: "maps of weights: a row for each position, a column for each that is attended to",
     point(x, y) {
       const found = maps.find((box) => inside(box, x, y));
@@ -68,8 +74,8 @@ export function show(page) {
     const found = [];
     let x = 0, y = 0;
     labels.forEach((label, s) => {
-      const wide = columns ? LINE : Math.max(14, pen.measureText(printed(label)).width + 6);
-      if (columns ? s && s % columns === 0 : x + wide > width) [x, y] = [0, y + LINE];
+      const wide = columns ? LINE : Math.max(14, pen.measureText(shortened(label)).width + 6);
+      if (columns ? s && s % columns === 0 : x && x + wide > width) [x, y] = [0, y + LINE];
       found.push({ x, y, width: wide - (columns ? 1 : 0), height: LINE - (columns ? 1 : GAP) });
       x += wide + (columns ? 0 : 1);
     });
@@ -92,7 +98,7 @@ export function show(page) {
       pen.fillRect(box.x, box.y, box.width, box.height);
       pen.fillStyle = inkOn(colour);
       pen.globalAlpha = row[s] > 0 ? 1 : 0.65; // not seen at all: paler, but read
-      pen.fillText(printed(labels[s]), box.x + box.width / 2, box.y + box.height / 2 + 1);
+      pen.fillText(shortened(labels[s]), box.x + box.width / 2, box.y + box.height / 2 + 1);
       pen.globalAlpha = 1;
       if (!same || s !== position) return;
       pen.strokeStyle = "#de8f05";
@@ -118,7 +124,7 @@ export function show(page) {
 
   function drawMaps({ layer, head, position }) {
     const size = Math.min(MAP, overview.element.clientWidth * 0.55);
-    overview.resize(size + 40);
+    overview.resize(Math.max(size, layers.length * (SMALL + BETWEEN)) + 40);
     const { pen, width } = overview.begin();
     pen.imageSmoothingEnabled = false;
     maps = [];
@@ -141,14 +147,13 @@ export function show(page) {
     pen.fillText("← position", 0, 0);
     pen.restore();
 
-    const left = 20 + size + 60, most = Math.max(...layers.map(({ shape }) => shape[0]));
-    const small = Math.min(80, (width - left) / most - 6, size / layers.length - 6);
-    if (small < 8) return;
+    const left = size + ROOM;
+    const small = Math.max(SMALL, Math.min(80, (width - left) / widest - BETWEEN, size / layers.length - BETWEEN));
     pen.fillText("all heads →", left, 9);
     layers.forEach(({ shape }, l) => {
-      pen.fillText(`layer ${l + 1}`, left - 48, 20 + l * (small + 6) + small / 2);
+      pen.fillText(`layer ${l + 1}`, left - 48, 20 + l * (small + BETWEEN) + small / 2);
       for (let h = 0; h < shape[0]; h++)
-        draw({ layer: l, head: h, x: left + h * (small + 6), y: 20 + l * (small + 6), width: small, height: small });
+        draw({ layer: l, head: h, x: left + h * (small + BETWEEN), y: 20 + l * (small + BETWEEN), width: small, height: small });
     });
     scale(pen, 20, size + 30, viridis, "0", "1  weight, by its square root");
   }

@@ -3,6 +3,7 @@
 import { blues, canvas, css, inkOn, slider, textInput, unpack } from "./page.js";
 
 const ROW = 44, TOP = 26, LEFT = 84, BELOW = 84, LEGEND = 22; // of the picture, in CSS pixels
+const APART = 18, NARROWEST = 340; // the least from token to token, and of the picture, for its legend
 const ORANGE = "#de8f05";
 
 const CUTS = {
@@ -200,7 +201,8 @@ export function show(page) {
     const all = CUTS[data.unit](text), tokens = all.slice(0, data.most);
     if (text !== lastText) [lastText, found] = [text, read(tokens)];
     steps.max = Math.max(1, tokens.length);
-    picture.resize(TOP + (n - 0.3) * ROW + BELOW + LEGEND * (data.layer ? 2 : 1));
+    picture.resize(TOP + (n - 0.3) * ROW + BELOW + LEGEND * (data.layer ? 2 : 1),
+      Math.max(NARROWEST, LEFT + 8 + APART * tokens.length));
     const { pen, width } = picture.begin();
     if (!tokens.length) {
       scene = null;

@@ -1,8 +1,9 @@
 // The window debugger: one window of a LocalRNN, stepped cell by cell. The cells are computed here, from the weights.
 
-import { canvas, checkbox, css, diverging, heatMap, inkOn, select, slider } from "./page.js";
+import { apart, canvas, checkbox, css, diverging, heatMap, inkOn, select, slider } from "./page.js";
 
 const LEFT = 92, ROW = 26, STRIP = 70, LEGEND = 24; // in CSS pixels
+const CELL = 6, NARROWEST = 380; // the least width of a position, and of the picture, for its legend
 const ORANGE = [222, 143, 5], BLUE = [1, 115, 178];
 
 const sigmoid = (x) => 1 / (1 + Math.exp(-x));
@@ -51,7 +52,7 @@ const norm = (vector) => Math.sqrt(vector.reduce((sum, value) => sum + value * v
 /** The positions as a strip, the window's in blue and orange, the step's filled. */
 function strip({ pen, width }, T, window, state, ink) {
   const first = 2 - window, across = (width - LEFT) / (T + window - 1);
-  const x = (s) => LEFT + (s - first) * across;
+  const x = (s) => LEFT + (s - first) * across, every = apart(across, 22); // room for "pad"
   pen.textAlign = "center";
   for (let s = first; s <= T; s++) {
     const inside = s <= state.position && s > state.position - state.window, here = s === state.position - state.window + state.step;
@@ -62,7 +63,7 @@ function strip({ pen, width }, T, window, state, ink) {
     pen.lineWidth = inside ? 2.5 : 1;
     if (s > 0 || inside) pen.strokeRect(x(s) + 2, 15, across - 4, 22);
     pen.fillStyle = here ? inkOn(colour) : ink;
-    if (s > 0 || inside) pen.fillText(s < 1 ? "pad" : s, x(s) + across / 2, 27);
+    if (s < 1 ? inside && every === 1 : s % every === 0) pen.fillText(s < 1 ? "pad" : s, Math.min(x(s) + across / 2, width - 9), 27);
   }
   pen.textAlign = "left";
   pen.fillStyle = ink;
@@ -101,7 +102,8 @@ export function show(page) {
     const state = { ...given, step: Math.min(given.step, given.window) };
     const steps = run(page.data, state), now = steps[state.step - 1];
     rows = [["input x", now.input], ["state before", now.before], ...Object.entries(now.after.gates), ["state after", now.after.h]];
-    picture.resize(STRIP + ROW * rows.length + LEGEND);
+    const least = Math.max(NARROWEST, LEFT + CELL * (T + Number(widest.max) - 1));
+    picture.resize(STRIP + ROW * rows.length + LEGEND, least);
     const area = picture.begin();
     strip(area, T, Number(widest.max), state, page.ink);
     rows.forEach(([name, values], i) => {

@@ -8,10 +8,13 @@ const STYLE = `
 .rtx-page label { display: inline-flex; align-items: center; gap: 6px; max-width: 100%; }
 .rtx-page [hidden] { display: none; }
 .rtx-page select, .rtx-page input { font: inherit; }
-.rtx-page input[type=text] { width: 36em; max-width: 100%; }
+.rtx-page select { min-width: 0; }
+.rtx-page input[type=text] { width: 40em; max-width: 100%; }
 .rtx-page .value { min-width: 2.5em; font-variant-numeric: tabular-nums; }
+.rtx-page .pictures { overflow-x: auto; }
 .rtx-page canvas { display: block; width: 100%; }
 .rtx-page p { margin: 6px 0 0; }
+.rtx-page p, .rtx-page .value { overflow-wrap: anywhere; }
 .rtx-page .point { min-height: 1.4em; font-size: 13px; }
 .rtx-page .caption { font-style: italic; }`;
 
@@ -72,15 +75,19 @@ export function checkbox(page, name, { label = name }) {
 }
 
 /**
- * A canvas as wide as the page and `height` pixels high. `label` says what it shows, `point(x, y)` what is at a
- * place under the mouse, if anything. In the update, `begin()` clears it and returns { pen, width, height }, in CSS
- * pixels; `resize(height)` gives it another height first.
+ * A canvas as wide as the page and `height` pixels high; a page narrower than `least` scrolls it. `label` says what it
+ * shows, `point(x, y)` what is at a place under the mouse, if anything. In the update, `begin()` clears it and returns
+ * { pen, width, height }, in CSS pixels; `resize(height, least)` gives it other sizes first.
  */
-export function canvas(page, { height, label, point = () => "" }) {
+export function canvas(page, { height, least = 0, label, point = () => "" }) {
   const element = make("canvas");
   element.setAttribute("role", "img");
   element.setAttribute("aria-label", label);
-  element.style.height = `${height}px`;
+  const resize = (high, narrowest = least) => {
+    [height, least] = [high, narrowest];
+    Object.assign(element.style, { height: `${height}px`, minWidth: `${least}px` });
+  };
+  resize(height);
   let under = null; // where the mouse is
   const tell = () => page.point((under && point(...under)) || "");
   page.picture(element, () => under && tell());
@@ -94,7 +101,7 @@ export function canvas(page, { height, label, point = () => "" }) {
   };
   return {
     element,
-    resize: (value) => (element.style.height = `${(height = value)}px`),
+    resize,
     describe: (text) => element.setAttribute("aria-label", text),
     begin() {
       const ratio = window.devicePixelRatio || 1, width = element.clientWidth || 720;
@@ -109,6 +116,9 @@ export function canvas(page, { height, label, point = () => "" }) {
     },
   };
 }
+
+/** Which places have a number, where there is room for one every so many `pixels`, `step` pixels lie between places. */
+export const apart = (step, pixels = 24) => [1, 2, 5, 10, 20, 50, 100, 200, 500].find((one) => one * step >= pixels) ?? 1000;
 
 /** A heat map in the box { x, y, width, height }: `colour(row, column)` for each cell, the first row on top. */
 export function heatMap(pen, { x, y, width, height }, rows, columns, colour) {
@@ -188,7 +198,7 @@ const keepKeys = ({ target }) => (target.dataset.lmSuppressShortcuts = "true");
 
 /** Show a showpiece in `el`, as one view of `model`; returns what takes it off again. */
 export function mount(show, model, el) {
-  const controls = make("div", { className: "controls" }), pictures = make("div");
+  const controls = make("div", { className: "controls" }), pictures = make("div", { className: "pictures" });
   const sentence = make("p"), point = make("p", { className: "point" });
   sentence.setAttribute("aria-live", "polite");
   const caption = make("p", { className: "caption", textContent: `Try: ${model.get("caption")}` });

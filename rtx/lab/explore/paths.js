@@ -4,6 +4,7 @@ import { canvas, slider } from "./page.js";
 
 const ORANGE = "#de8f05", BLUE = "#0173b2", SKY = "#56b4e9";
 const CHAIN = 92, GAP = 40, PLOT = 210; // heights of the picture's parts, in CSS pixels
+const NARROWEST = 540; // room for the titles of two plots
 
 /** m_t^k, Eq. (1). */
 const inDegree = (t, k, n) => ((((t - k - 1) % (n - 1)) + n - 1) % (n - 1)) + 1;
@@ -31,7 +32,7 @@ export function show(page) {
   slider(page, "n", { label: "block n", min: sizes[0], max: sizes.at(-1), text: nearest });
   const channel = slider(page, "channel", { label: "channel k", min: 1, max: 1 });
   slider(page, "distance", { label: "distance l", min: 1, max: farthest });
-  const picture = canvas(page, { height: CHAIN + GAP + PLOT, label: "" });
+  const picture = canvas(page, { height: CHAIN + GAP + PLOT, least: NARROWEST, label: "" });
   const exponents = Object.values(measured).flat(2); // of the gradients: one scale for all n, so that they compare
   const low = Math.floor(Math.min(-1, ...exponents)), high = Math.max(0, ...exponents) + 0.3;
 
@@ -73,7 +74,7 @@ export function show(page) {
     pen.lineWidth = 1;
     pen.fillStyle = page.ink;
     pen.textAlign = "center";
-    pen.fillText("t", x(t), y + radius + 14);
+    if (x(t) - x(t - distance) > 26) pen.fillText("t", x(t), y + radius + 14);
     pen.fillText(`t − ${distance}`, x(t - distance), y + radius + 14);
   }
 

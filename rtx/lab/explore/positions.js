@@ -1,9 +1,9 @@
 // The position lab: ways to say where a key is, as heat maps, and what a query makes of them. All is computed here; of
 // Python's come queries, keys and what was learnt: Shaw's vectors, Transformer-XL's weights and biases.
 
-import { canvas, checkbox, css, diverging, heatMap, select, slider } from "./page.js";
+import { apart, canvas, checkbox, css, diverging, heatMap, select, slider } from "./page.js";
 
-const LEFT = 44, TOP = 24, SIZE = 300; // of the map, in pixels
+const LEFT = 44, TOP = 24, SIZE = 300, NARROWEST = 620; // of the map and of the picture, in pixels
 
 const dot = (a, b) => a.reduce((sum, value, i) => sum + value * b[i], 0);
 
@@ -105,6 +105,7 @@ export function show(page) {
   const at = (x, y) => [Math.floor(((y - TOP) / SIZE) * T), Math.floor(((x - LEFT) / width) * columns)];
   const picture = canvas(page, {
     height: TOP + SIZE + 36,
+    least: NARROWEST,
     label: "heat map of the encoding, and the chosen row as bars",
     point(x, y) {
       const [t, s] = at(x, y), value = s >= 0 && rows[t]?.[s];
@@ -131,7 +132,7 @@ export function show(page) {
     pen.fillText(`${view.names[1]} ↓`, 0, TOP + SIZE + 16);
     pen.fillText(`blue ${written(-most)}, orange ${written(most)}`, LEFT + 70, TOP + SIZE + 16);
 
-    drawBars(pen, view, t, LEFT + width + 50, whole - 6, most);
+    drawBars(pen, view, t, LEFT + width + 50, whole - 12, most);
   }
 
   /** The chosen row, from `left` to `right`: values up to `most`, or shares on the smallest of four axes that holds them. */
@@ -147,7 +148,8 @@ export function show(page) {
       pen.fillRect(left - 4, y(tick), 4, 1);
     }
     pen.textAlign = "center";
-    for (let s = 0; s < columns; s += s ? 8 : 7) // 1, 8, 16, …
+    const every = 8 * apart(8 * step);
+    for (let s = 0; s < columns; s += s ? every : every - 1) // 1, 8, 16, …, or fewer
       pen.fillText(s + 1, left + (s + 0.5) * step, TOP + SIZE + 12);
     pen.fillText(view.names[0], (left + right) / 2, TOP + SIZE + 27);
     pen.textAlign = "left";

@@ -1,0 +1,108 @@
+"""Pages on a telephone, or enlarged: nothing is cut off or on top of another; a wide picture is moved sideways."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from playwright.sync_api import Browser, expect
+from playwright.sync_api import Page as Tab
+from torch import Tensor, nn
+
+from rtx.lab import explore
+from rtx.lab.explore import Page
+from rtx.nn import LocalRNN
+from rtx.nn.multi_channel import MultiChannelRNN
+from rtx.nn.relative import XLAttention
+
+pytestmark = pytest.mark.browser
+
+X = torch.randn(1, 64, 128, generator=torch.Generator().manual_seed(0))
+LONG = "Donaudampfschiffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft"
+# Where level texts stand: the left and right end, the middle, and what they say; and the width of their canvas.
+PLACES = """window.places = new Map();
+const { fillText } = CanvasRenderingContext2D.prototype;
+const begin = Object.getOwnPropertyDescriptor(HTMLCanvasElement.prototype, 'width');
+Object.defineProperty(HTMLCanvasElement.prototype, 'width', { ...begin, set(value) {
+    window.places.set(this, []);
+    begin.set.call(this, value);
+} });
+CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+    const { width } = this.measureText(text), { a, b, c, d, e, f } = this.getTransform();
+    const left = x - { left: 0, start: 0, center: width / 2, right: width }[this.textAlign];
+    if (!b) window.places.get(this.canvas).push([a * left + e, a * (left + width) + e, d * y + f, String(text)]);
+    fillText.call(this, text, x, y);
+};"""
+
+
+class Looks(nn.Module):
+    """Attention alike everywhere, by 16 heads."""
+
+    def inside(self, x: Tensor) -> dict[str, Tensor]:
+        T = x.shape[1]
+        return {"weights": torch.full((1, 16, T, T), 1 / T)}
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x
+
+
+MAKERS: dict[str, Callable[[], Page]] = {
+    "attention": lambda: explore.attention(Looks(), X[:, :4], ["a", LONG, "<b>", "d"]),
+    "image": lambda: explore.attention(Looks(), X[:, :56], columns=28),
+    "channels": lambda: explore.channels(text="word " * 30),
+    "debugger": lambda: explore.debugger(3 * X[0, :40, :16], LocalRNN(16, 40)),
+    "ledger": explore.ledger,
+    "listening": lambda: explore.listening({"a": np.eye(40, 88)}),
+    "paths": lambda: explore.paths([MultiChannelRNN(4, block=12)], farthest=60),
+    "positions": lambda: explore.positions(XLAttention(128, 2), X),
+}
+
+
+@pytest.fixture
+def tab(browser: Browser) -> Iterator[Tab]:
+    tab, faults = browser.new_page(), []
+    tab.on("pageerror", lambda error: faults.append(str(error)))
+    tab.add_init_script(PLACES)
+    yield tab
+    tab.close()
+    assert faults == []
+
+
+def apart(texts: list[tuple[float, float, float, str]], width: float) -> None:
+    """Level texts stand within the canvas, and none on another."""
+    for left, right, _, text in texts:
+        assert left >= -1 and right <= width + 1, f"{text!r} is cut off: {left:.0f} to {right:.0f} of {width}"
+    for i, (left, right, y, text) in enumerate(texts):
+        for other_left, other_right, other_y, other in texts[:i]:
+            on = abs(y - other_y) < 8 and min(right, other_right) - max(left, other_left) > 1
+            assert not on, f"{text!r} stands on {other!r} at {left:.0f}, {y:.0f}"
+
+
+@pytest.mark.parametrize("width", [180, 360, 1200])
+@pytest.mark.parametrize("name", MAKERS)
+def test_texts_stand_apart_and_within_the_picture(tab: Tab, tmp_path: Path, name: str, width: int) -> None:
+    tab.set_viewport_size({"width": width, "height": 800})
+    tab.goto(MAKERS[name]().save(tmp_path / "a.html").as_uri())
+    expect(tab.locator("[aria-live=polite]")).not_to_be_empty()
+    choice = tab.get_by_role("combobox")
+    for i in range(choice.locator("option").count() if name in ("debugger", "positions") else 1):
+        if name in ("debugger", "positions"):
+            choice.select_option(index=i)
+        for slider in tab.get_by_role("slider").all():
+            for key in ("Home", "End"):
+                slider.press(key)
+                for canvas in tab.locator("canvas").all():
+                    texts = canvas.evaluate("canvas => window.places.get(canvas)")
+                    apart(texts, canvas.evaluate("canvas => canvas.width"))
+    if width >= 360:
+        assert tab.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_picture_that_is_wider_than_the_page_is_moved_by_the_keyboard(tab: Tab, tmp_path: Path) -> None:
+    tab.set_viewport_size({"width": 360, "height": 800})
+    tab.goto(MAKERS["paths"]().save(tmp_path / "a.html").as_uri())
+    tab.get_by_role("slider", name="distance").focus()
+    tab.keyboard.press("Tab")
+    tab.keyboard.press("ArrowRight")
+    tab.wait_for_function("document.querySelector('.pictures').scrollLeft > 0")
