@@ -15,7 +15,7 @@ from rtx.lab.explore.channels import channel_weights
 from rtx.lab.explore.paths import path_length, step_of
 from rtx.nn.multi_channel import MultiChannelRNN
 from rtx.nn.naive_recurrent import block_start
-from rtx.tasks.vocabulary import UNKNOWN, vocabulary
+from rtx.tasks.vocabulary import END, UNKNOWN, vocabulary
 
 pytestmark = pytest.mark.browser
 
@@ -245,3 +245,24 @@ def test_a_word_that_is_not_in_the_vocabulary_is_grey_and_still_read(tab: Tab, t
     strength = float(next(text for text in written if text.startswith("unheard #222222 ")).split()[-1])
     grey = (strength * 0x22 + (1 - strength) * 255) / 255
     assert strength < 1 and 1.05 / (((grey + 0.055) / 1.055) ** 2.4 + 0.05) >= 4.5  # WCAG 2.2
+
+
+@pytest.mark.parametrize("unit", ["words", "words and marks"])
+@pytest.mark.parametrize(
+    "text", ["few\nand far", "few and\x85far", "and \ufeff far few"], ids=["line", "blank", "mark"]
+)
+def test_a_text_of_lines_and_rare_blanks_is_cut_as_python_cuts_it(
+    tab: Tab, tmp_path: Path, unit: str, text: str
+) -> None:
+    torch.manual_seed(0)
+    symbols = vocabulary(unit, [UNKNOWN, END, "few", "and", "far"])
+    model = LanguageModel(MCRNN(6, block=3), symbols.size)
+    page = explore.channels(model, symbols, text)
+    expected = channel_weights(model, symbols, text)
+    page.set(step=len(expected))
+    tab.goto(page.save(tmp_path / "a.html").as_uri())
+    expect(tab.get_by_role("slider", name="step")).to_have_attribute("max", str(len(expected)))
+    told = str(tab.locator("[aria-live=polite]").text_content()).split("weights: ")[1]
+    shown = [float(number) for number in re.findall(r"\d\.\d\d", told)]
+    assert shown == pytest.approx(expected[-1].tolist(), abs=0.011)
+    expect(tab.get_by_role("textbox", name="sentence")).to_have_value(text.replace("\n", " "))

@@ -6,10 +6,13 @@ const ROW = 44, TOP = 26, LEFT = 84, BELOW = 84, LEGEND = 22; // of the picture,
 const APART = 18, NARROWEST = 340; // the least from token to token, and of the picture, for its legend
 const ORANGE = "#de8f05";
 
+// As CUTS of vocabulary.py: blanks are Python's, which are not quite those of \s here.
+const ended = (text) => text.replaceAll("\n", " <eos> ");
 const CUTS = {
   characters: (text) => [...text],
-  words: (text) => text.split(/\s+/).filter(Boolean),
-  "words and marks": (text) => text.match(/<unk>|<eos>|[\p{L}\p{N}_]+|[^\p{L}\p{N}_\s]/gu) ?? [],
+  words: (text) => ended(text).split(/[\p{White_Space}\x1c-\x1f]+/u).filter(Boolean),
+  "words and marks": (text) =>
+    ended(text).match(/<unk>|<eos>|[\p{L}\p{N}_]+|[^\p{L}\p{N}_\p{White_Space}\x1c-\x1f]/gu) ?? [],
 };
 
 /** m_t^k, Eq. (1): predecessors of step t in channel k, both from 1. */

@@ -61,7 +61,10 @@ export function select(page, name, { label = name, options }) {
 export function textInput(page, name, { label = name, maxLength = 200 }) {
   const input = make("input", { type: "text", maxLength, spellcheck: false });
   input.oninput = () => page.set({ [name]: input.value });
-  const put = (value) => value === input.value || (input.value = value); // else the cursor would jump to the end
+  const put = (value) => {
+    const line = value.replaceAll("\n", " "); // it would leave out a line's end and join two words
+    if (line !== input.value) input.value = line; // else the cursor would jump to the end
+  };
   page.control(name, put, labelled(input, label, [label, input]));
   return input;
 }
