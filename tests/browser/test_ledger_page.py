@@ -66,3 +66,15 @@ def test_what_is_said_of_a_number_is_what_the_ledger_has(browser: Browser, tmp_p
     tab.get_by_role("row", name="gru").get_by_role("button", name=f"{run.test:.3f}").click()
     expect(sentence).to_contain_text(f"epoch {run.epoch}, seed 0), variant adam, budget full, ")
     tab.close()
+
+
+def test_the_keyboard_stays_where_it_is_when_the_width_changes(browser: Browser, tmp_path: Path, one_row: Path) -> None:
+    tab = browser.new_page()
+    tab.goto(explore.ledger("nottingham", one_row).save(tmp_path / "ledger.html").as_uri())
+    row = tab.get_by_role("row", name="tcn").first
+    row.get_by_role("button").focus()
+    drawn = row.get_by_role("button").element_handle()
+    tab.set_viewport_size({"width": 500, "height": 700})
+    tab.wait_for_function("drawn => !drawn.isConnected", arg=drawn)
+    expect(row.get_by_role("button")).to_be_focused()
+    tab.close()

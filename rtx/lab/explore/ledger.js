@@ -44,13 +44,11 @@ export function show(page) {
   page.picture(element("div", {}, element("style", { textContent: STYLE }), title,
     element("table", {}, element("thead", {}, head), body)));
 
+  const buttons = () => [...body.querySelectorAll("button")];
   const button = (row, place, text, state) => {
     const made = element("button", { textContent: text, type: "button" });
     made.setAttribute("aria-pressed", state.cell === key(row, place));
-    made.onclick = () => {
-      page.set({ cell: key(row, place) });
-      [...body.querySelectorAll("button")].find((one) => one.ariaPressed === "true")?.focus(); // it was made anew
-    };
+    made.onclick = () => page.set({ cell: key(row, place) });
     return made;
   };
   const line = (row, place, cell, state) => {
@@ -64,7 +62,9 @@ export function show(page) {
     title.textContent = `${table.source}: ${table.metric}; the ${table.best} is best.`;
     const lines = table.rows.flatMap((row) =>
       row.cells.length ? cellsOf(table, row).map((cell, place) => [row, place, cell]) : [[row, 0, undefined]]);
+    const focused = buttons().indexOf(document.activeElement);
     body.replaceChildren(...lines.map(([row, place, cell]) => line(row, place, cell, state)));
+    buttons()[focused]?.focus(); // they were made anew
     const chosen = lines.find(([row, place]) => key(row, place) === state.cell);
     if (chosen) return describe(table, chosen[0], chosen[2]);
     return `${filled(state.table)} of ${table.rows.length} rows have been run. Choose a number of ours.`;
