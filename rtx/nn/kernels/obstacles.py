@@ -47,11 +47,24 @@ def no_native_code(x: Tensor, *others: object) -> str | None:
     dtype = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else x.dtype
     if dtype != torch.float32:
         return f"it is written for float32, and x is {dtype}"
-    if x.is_neg():  # as the imaginary part of a conjugate is
-        return "it reads memory as it lies, and x is a view of it with the other sign"
-    said = no_hand_written_gradient(x, *others)
+    said = no_hand_written_gradient(x, *others) or _no_plain_memory(x, *others)
     if said:
         return said
     if torch._C._len_torch_dispatch_stack():
         return "a dispatch mode sees torch's operations, and nothing of what C++ does"
     return build.obstacle()
+
+
+def _no_plain_memory(x: Tensor, *others: object) -> str | None:
+    """Why the bytes of an argument are not those of its numbers in float32, as C++ takes them to be."""
+    for one in (x, *others):
+        name = "x" if one is x else "one argument"
+        if not isinstance(one, Tensor):
+            continue
+        if one.device.type != "cpu":
+            return f"it is made for the CPU, and {name} is on {one.device}"
+        if one.is_floating_point() and one.dtype != torch.float32:
+            return f"it is written for float32, and {name} is {one.dtype}"
+        if one.is_neg():  # as the imaginary part of a conjugate is
+            return f"it reads memory as it lies, and {name} is a view of it with the other sign"
+    return None

@@ -1,6 +1,7 @@
 """The kernels in C++ against the loops and torch in float64, with all gradients; what they refuse."""
 
 import itertools
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -311,3 +312,35 @@ def test_a_view_with_the_other_sign_is_not_read_as_it_lies():
     with pytest.raises(ValueError, match="x is a view of it with the other sign"):
         dropout(x, 0.3, impl="native")
     assert dropout.choose(x, 0.3) == "fused"
+
+
+def as_the_other_sign(x: torch.Tensor) -> torch.Tensor:
+    """The same numbers, as the imaginary part of a conjugate: memory has their negatives."""
+    return torch.complex(torch.zeros_like(x), -x).conj().imag
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (torch.Tensor.double, "it is written for float32, and one argument is torch.float64"),
+        (torch.Tensor.half, "it is written for float32, and one argument is torch.float16"),
+        (lambda x: x.to("meta"), "it is made for the CPU, and one argument is on meta"),
+        (as_the_other_sign, "it reads memory as it lies, and one argument is a view of it with the other sign"),
+    ],
+    ids=["double", "half", "meta", "sign"],
+)
+def test_no_argument_is_read_as_what_it_is_not(change: Callable[[torch.Tensor], torch.Tensor], said: str) -> None:
+    """C++ would take its bytes for float32, and write a half's place twice over."""
+    q, k, v = (torch.randn(1, 2, 5, 4) for _ in range(3))
+    x, weight, bias, score, shift = (torch.randn(size) for size in ((2, 7, 4), (3, 4), (3,), (1, 3), (1,)))
+    lengths, w, b = torch.tensor([7, 3]), torch.randn(12, 4), torch.randn(12)
+    for choose, arguments, place in (
+        (causal_attention.choose, (q, k, v, 0.5), 1),
+        (causal_attention.choose, (q, k, v, 0.5), 2),
+        (pooling.choose, (x, lengths, weight, bias, score, shift, "printed"), 4),
+        (local_rnn.choose, (x, w, w, b, b, 3, "gru"), 4),
+    ):
+        given = [*arguments[:place], change(arguments[place]), *arguments[place + 1 :]]
+        assert choose(*arguments, impl="native") == "native"
+        with pytest.raises(ValueError, match=said):
+            choose(*given, impl="native")
