@@ -156,11 +156,15 @@ def explicit_attention(
 
 
 def _cannot(q: Tensor, k: Tensor, v: Tensor, dropout: float = 0.0) -> str | None:
-    return no_masks(q, dropout) or no_hand_written_gradient(q, k, v)
+    return no_masks(q, dropout) or no_hand_written_gradient(q, k, v) or _several_shapes(q, k, v)
 
 
 def _cannot_natively(q: Tensor, k: Tensor, v: Tensor, dropout: float = 0.0) -> str | None:
-    return no_masks(q, dropout) or no_native_code(q, k, v)
+    return no_masks(q, dropout) or no_native_code(q, k, v) or _several_shapes(q, k, v)
+
+
+def _several_shapes(q: Tensor, k: Tensor, v: Tensor) -> str | None:
+    return None if q.shape == k.shape == v.shape else "it takes queries, keys and values of one shape"
 
 
 def _gains_nothing(q: Tensor, k: Tensor, v: Tensor, dropout: float = 0.0) -> str | None:

@@ -143,6 +143,16 @@ def test_half_precision_keeps_its_dtype_and_sums_in_float32():
         assert causal_attention(*heads(1, 2, 9, 4, torch.float32), 0.5).dtype == torch.bfloat16
 
 
+@pytest.mark.parametrize("impl", ["native", "fused"])
+def test_fewer_keys_or_wider_values_are_left_to_torch(impl: str) -> None:
+    """They would be read past their end."""
+    q, k, v = (torch.randn(1, 2, 6, 4) for _ in range(3))
+    for keys, values in ((k[:, :, :3], v[:, :, :3]), (k, torch.randn(1, 2, 6, 8)), (k[:, :1], v[:, :1])):
+        assert causal_attention.choose(q, keys, values, 0.5) == "torch"
+        with pytest.raises(ValueError, match=f"{impl!r} here: it takes queries, keys and values of one shape"):
+            causal_attention(q, keys, values, 0.5, impl=impl)
+
+
 def test_what_is_chosen_and_what_cannot_be():
     inputs = heads(1, 2, 9, 3)
     assert causal_attention.choose(*inputs, 0.0) == "torch"
