@@ -252,6 +252,15 @@ class Interrupted(Callback):
         setattr(self, where, lambda *_, **__: signal.raise_signal(signal.SIGINT))
 
 
+@pytest.fixture
+def not_deaf():
+    """A process that a shell put in the background without job control was born deaf to Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("not_deaf")
 @pytest.mark.parametrize("where", ["setup", "on_test_start"])
 def test_an_interrupt_outside_of_training_stops_the_run_so_that_it_can_go_on(recipe, run, where):
     plan, heard = recipe.plan("gru"), signal.getsignal(signal.SIGINT)
