@@ -12,8 +12,7 @@
 # **Which of the numbers in these papers can you trust, and how would you know?**
 #
 # A table in a paper is a claim: this model, this data, this number. Here you meet the claims of the three papers beside
-# what was run for this project, learn what a number must bring along, and find out where the papers contradict
-# themselves.
+# what was run for this project, and find out where the papers contradict themselves.
 #
 # - **You will** read a ledger, choose a run as one should, measure how much seeds matter, and play detective.
 # - **You learn** to tell a difference from a spread, a result from a budget, and a misprint from a finding.
@@ -166,7 +165,7 @@ print("each at its own best:", ", ".join(order))
 # ## 4. A difference and a spread
 #
 # Train a model twice with different seeds, and the scores differ. Let us measure by how much, on the digits of
-# scikit-learn, 8 × 8 pixels, read in 8 steps of a row each.
+# scikit-learn, 8 × 8 pixels, read row by row.
 
 # %%
 from sklearn.datasets import load_digits
@@ -193,7 +192,7 @@ def accuracy(backbone, seed, epochs=6):
 #
 # <details><summary>Answer</summary>
 #
-# Hardly. Look at the dots below: the means differ, but the ends meet, or nearly do. Had you trained each once, you could
+# Hardly: the means differ, but the ends meet, or nearly do. Had you trained each once, you could
 # have seen a gap of several points, or next to none.
 #
 # </details>
@@ -267,8 +266,8 @@ HTML(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
 #
 # **Nottingham.** All others but the RNN were still learning in their last epoch, only TCN and LSTM had rates to choose from,
 # and the recurrent networks have less than half of R-Transformer's parameters. But a Transformer as large is no better
-# (row 10), and 2.21 is 0.86 ahead of the best that the paper prints for any of them, 3.07. Section 6 asks what R-Transformer
-# knows that they do not.
+# (row 10), the others that were run so large stay beyond 3.2 (row 11, one seed), and 2.21 is 0.86 ahead of the best that the
+# paper prints for any of them, 3.07. Section 6 asks what R-Transformer knows that they do not.
 #
 # **The chorales.** Each of the six had six rates, compared with seed 0, and three seeds of the best. R-Transformer is ahead of
 # TCN and Transformer, but an LSTM is level with it. It needs no positions, as the paper says: with them it does even worse.
@@ -287,7 +286,7 @@ HTML(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
 #
 # With all lengths at once it was rate or budget: 5 epochs at 0.01 solved 63 %, 24 epochs at 0.003 solved 99 %.
 #
-# Here are the epochs after which all validation sequences were solved, a dot for each seed, beside the paper's.
+# The epochs after which all validation sequences were solved, a dot for each seed, beside the paper's:
 
 # %%
 from rtx.lab.comparable import of_chosen_rates, variant_of

@@ -111,6 +111,11 @@ def test_notebook_15_says_what_the_ledger_has() -> None:
     text = prose("15")
     row = [claim.text[:26] for claim in CLAIMS].index("It is not the size alone: ") + 1
     assert f"a Transformer as large is no better (row {row})" in text
+    assert CLAIMS[row].text.startswith("All others with as many parameters")
+    assert f"the others that were run so large stay beyond 3.2 (row {row + 1}, one seed)" in text
+    lines = cells(load_recipe("nottingham"), FOLDER.parent / "results").values()
+    large = [line for lines_of_row in lines for line in lines_of_row if line[0].variant == "same-parameters"]
+    assert min(mean(run.test for run in line) for line in large) > 3.2
     mine, recipe = score("nottingham", "r-transformer", "adam"), load_recipe("nottingham")
     paper = min(float(recipe.paper(model) or 99) for model in recipe.models if model != "r-transformer")
     assert f"{mine:.2f} is {paper - mine:.2f} ahead of the best that the paper prints for any of them, {paper}" in text
@@ -118,6 +123,13 @@ def test_notebook_15_says_what_the_ledger_has() -> None:
     assert "lose {:.2f}, {:.2f}, {:.2f} and {:.2f} nats".format(*lost[:2], mine, lost[2]) in text
     tcn, ours = (score("piano", m, f"adam+learning_rate={r}") for m, r in (("tcn", 0.002), ("r-transformer", 0.0002)))
     assert "narrowly: of a TCN by {}, and".format(f"{tcn - ours:.2f}".lstrip("0")) in text
+
+
+def test_the_readme_says_what_models_of_one_size_have() -> None:
+    of = {row: score("nottingham", row, "same-parameters") for row in ("transformer", "tcn", "lstm", "rnn")}
+    readme = " ".join((FOLDER.parent / "README.md").read_text(encoding="utf-8").split())
+    said = "the Transformer has {:.2f} nats, and with one seed the TCN {:.2f}, the LSTM {:.2f}, the RNN {:.2f}."
+    assert said.format(*of.values()) in readme
 
 
 # The builder, on a notebook with everything that differs from run to run.
