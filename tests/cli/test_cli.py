@@ -1,7 +1,6 @@
 """The `rtx` command as it is typed."""
 
 import json
-import os
 import re
 import shlex
 import subprocess
@@ -191,7 +190,7 @@ def test_table_prints_markdown_from_the_ledger_alone(rtx, tmp_path):
     assert out.splitlines()[2].startswith("| r-transformer | 2.37 | not run |")
 
 
-def test_brackets_in_a_setting_a_machine_or_a_path_are_no_markup(rtx, tmp_path, monkeypatch):
+def test_brackets_in_a_setting_or_a_machine_are_no_markup(rtx, tmp_path):
     run = next((Path(__file__).parents[2] / "results" / "nottingham").glob("gru-adam-s0-*.json"))
     facts = json.loads(run.read_text()) | {"variant": "adam+path=[old]/[/]", "hardware": "CPU [fast]"}
     facts.pop("sha256")
@@ -199,8 +198,11 @@ def test_brackets_in_a_setting_a_machine_or_a_path_are_no_markup(rtx, tmp_path, 
     (tmp_path / "nottingham" / "one.json").write_text(json.dumps(facts))
     out = rtx("table", "nottingham", "--results", str(tmp_path)).stdout
     assert "+path=[old]/[/]" in out and "hardware of gru: CPU [fast]" in out
+
+
+def test_brackets_in_the_data_s_path_are_no_markup(rtx, tmp_path, monkeypatch, real_data):
     (own := tmp_path / "[old] :smile:").mkdir()
-    (own / "mnist").symlink_to(os.environ["RTX_DATA"] + "/mnist")
+    (own / "mnist").symlink_to(real_data / "mnist")
     monkeypatch.setenv("RTX_DATA", str(own))
     for verb in ("check", "fetch"):
         assert rtx("data", verb, "mnist").stdout.count(str(own)) == 4
