@@ -1,5 +1,7 @@
 """Notebooks agree with their sources, hold their outputs and keep to their limits; rebuilds make no noise."""
 
+import json
+import re
 from pathlib import Path
 from statistics import mean
 from textwrap import dedent
@@ -11,12 +13,14 @@ from build_notebooks import build, main, name_by_content
 from jupytext.config import load_jupytext_config
 from nbformat import NotebookNode
 
+from rtx.lab import explore
 from rtx.lab.claims import CLAIMS
 from rtx.tasks.costs import multiply_adds
 from rtx.training.recipe import load_recipe
-from rtx.training.table import cells
+from rtx.training.table import cells, rows, to_html
 
 FOLDER = Path(__file__).parents[1] / "notebooks"
+LEDGER = FOLDER.parent / "results"
 SOURCES = sorted(FOLDER.glob("*.py"))
 WORDS, CODE_CELLS, LINES, BYTES = 2500, 25, 20, 500_000  # at most: of text, a notebook, a cell, a file
 
@@ -83,15 +87,47 @@ def prose(start: str) -> str:
 
 def score(recipe: str, model: str, variant: str, scale: str = "full", detail: str | None = None) -> float:
     """The mean over the seeds of a line that was trained to its end."""
-    lines = cells(load_recipe(recipe), FOLDER.parent / "results")[model]
+    lines = cells(load_recipe(recipe), LEDGER)[model]
     (runs,) = [line for line in lines if (line[0].variant, line[0].scale, line[0].budget) == (variant, scale, None)]
     return mean(run.details[detail] if detail else run.test for run in runs)
+
+
+def test_tables_in_notebooks_are_what_the_ledger_says() -> None:
+    asked = {path: re.findall(r"table\.rows\(recipe\.load_recipe\(\"(.+?)\"", path.read_text()) for path in SOURCES}
+    tables = [(path, name) for path, names in asked.items() for name in names]
+    assert {name for _, name in tables} == {"nottingham", "ptb-word", "multi30k"}
+    for path, name in tables:
+        shown = [
+            output.data["text/html"]
+            for cell in code_cells(nbformat.read(path.with_suffix(".ipynb"), as_version=4))
+            for output in cell.outputs
+            if "text/html" in output.get("data", {})
+        ]
+        assert to_html(rows(load_recipe(name), LEDGER)) in shown, f"{path.stem}: run `make notebooks`"
+
+
+def test_the_ledger_browser_in_notebook_15_holds_the_ledger() -> None:
+    stored = nbformat.read(next(FOLDER.glob("15_*.ipynb")), as_version=4)
+    models = stored.metadata.widgets["application/vnd.jupyter.widget-state+json"]["state"].values()
+    fresh = json.loads(json.dumps(explore.ledger("nottingham", LEDGER).data))
+    assert fresh in [model["state"].get("data") for model in models], "run `make notebooks`"
 
 
 def test_notebook_10_says_which_multiply_adds_the_recipe_counts() -> None:
     plan = load_recipe("mnist").plan("r-transformer")
     counted = round(multiply_adds("mnist", plan.model, 784, **plan.hyperparameters) / 1e6)
     assert f"R-Transformer's 662 million become {counted}, the number in the recipe" in prose("10")
+
+
+def test_notebook_13_says_who_is_ahead_at_one_size() -> None:
+    groups = [line for lines in cells(load_recipe("ptb-word"), LEDGER).values() for line in lines]
+    runs = [line[0] for line in groups if line[0].variant == "same-parameters"]
+    first, second, *others = sorted(runs, key=lambda run: run.test)
+    assert (first.model, second.model, len(others)) == ("r-transformer", "transformer-xl", 5)
+    said = f"R-Transformer is ahead of all with {first.test:.0f}, Transformer-XL next with {second.test:.0f}"
+    assert said in prose("13") and {run.seed for run in runs} == {0}
+    assert {run.budget for run in runs} == {"2 of 20 epochs"} and "two epochs of the whole text" in prose("13")
+    assert all(abs(run.parameters / 2.28e6 - 1) < 0.02 for run in runs)
 
 
 def test_notebook_14_says_what_the_ledger_has() -> None:
@@ -113,7 +149,7 @@ def test_notebook_15_says_what_the_ledger_has() -> None:
     assert f"a Transformer as large is no better (row {row})" in text
     assert CLAIMS[row].text.startswith("All others with as many parameters")
     assert f"the others that were run so large stay beyond 3.2 (row {row + 1}, one seed)" in text
-    lines = cells(load_recipe("nottingham"), FOLDER.parent / "results").values()
+    lines = cells(load_recipe("nottingham"), LEDGER).values()
     large = [line for lines_of_row in lines for line in lines_of_row if line[0].variant == "same-parameters"]
     assert min(mean(run.test for run in line) for line in large) > 3.2
     mine, recipe = score("nottingham", "r-transformer", "adam"), load_recipe("nottingham")
