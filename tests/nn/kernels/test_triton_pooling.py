@@ -103,6 +103,21 @@ def test_strides_and_weights_that_do_not_learn(interpreted):
         np.testing.assert_allclose(one, wanted, rtol=1e-5, atol=1e-6)
 
 
+def laid_out_otherwise(impl: str) -> list[np.ndarray]:
+    inputs = arguments("attention", (3, 7, 1), 2, 6, torch.float32)
+    lengths, score = torch.tensor([3, 9, 7, 9, 1, 9])[::2], inputs[4].detach().expand(2, -1).T.contiguous()[:, :1].T
+    inputs[1], inputs[4] = lengths, score.requires_grad_()
+    leaves = [one for one in inputs if one.requires_grad]
+    c = pooling(*inputs, "coded", impl=impl)
+    gradients = torch.autograd.grad(c.T, leaves, torch.linspace(-1, 1, c.numel()).view(6, 3))
+    return [one.detach().numpy() for one in (c, *gradients)]
+
+
+def test_lengths_weights_and_gradients_lie_in_memory_as_they_like(interpreted):
+    for one, wanted in zip(interpreted(laid_out_otherwise, "triton"), laid_out_otherwise("torch"), strict=True):
+        np.testing.assert_allclose(one, wanted, rtol=1e-5, atol=1e-5)
+
+
 def in_half() -> tuple[list[str], list[np.ndarray]]:
     inputs = arguments("attention", (3, 7, 1), 2, 6, torch.float32)
     with torch.autocast("cpu", dtype=torch.bfloat16):

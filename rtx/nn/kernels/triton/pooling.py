@@ -29,8 +29,8 @@ def triton_pooling(
     out = autocast_inputs(x)[0].dtype
     with torch.autocast(x.device.type, enabled=False):
         w = torch.cat([weight, bias[:, None]], 1).t().float().contiguous()
-        score, shift = (None if part is None else part.flatten().float() for part in (score, shift))
-        c: Tensor = _Pooling.apply(x, lengths, w, score, shift, leak)
+        score, shift = (None if part is None else part.flatten().float().contiguous() for part in (score, shift))
+        c: Tensor = _Pooling.apply(x, lengths.contiguous(), w, score, shift, leak)
         return c.to(out)
 
 
@@ -59,7 +59,7 @@ class _Pooling(torch.autograd.Function):
             if only_by_torch(gradients):
                 return gradients_again(_plain, (x, lengths, w, score, shift, ctx.leak), gradients)
             (B, T, F), D, options = x.shape, w.shape[1], _options(x, w, score, ctx.leak)
-            parts, pull = triton.cdiv(T, options["SPAN"]), gradients[0] / mass[:, None]
+            parts, pull = triton.cdiv(T, options["SPAN"]), (gradients[0] / mass[:, None]).contiguous()
             d_w, d_score, d_shift = (w.new_empty(shape) for shape in ((B, parts, F + 1, D), (B, parts, D), (B, parts)))
             d_x = torch.zeros_like(x, memory_format=torch.contiguous_format) if ctx.needs_input_grad[0] else None
             with on(x):
