@@ -146,11 +146,11 @@ def explicit_attention(
 ) -> Float[Tensor, "B H T K"]:
     """What the blocks compute, by one (T, T) tensor of weights with the same mask: for gradients of gradients."""
     T, masks = q.shape[2], Masks(dropout, seed)
-    kept = torch.ones(*q.shape[:3], T, dtype=q.dtype)
+    kept = q.new_ones(*q.shape[:3], T)
     for (heads,) in _groups(kept) if dropout else ():
         for t, _, _ in _blocks(heads):
             heads[:, t, : t.stop] = masks.draw(heads[:, t, : t.stop].shape).to(q.dtype)
-    future = torch.ones(T, T, dtype=torch.bool).triu_(1)
+    future = q.new_ones(T, T, dtype=torch.bool).triu_(1)
     weights = (q @ k.mT / math.sqrt(q.shape[-1])).masked_fill(future, -math.inf).softmax(-1)
     return weights * kept / (1 - dropout) @ v
 

@@ -30,8 +30,9 @@ class Masks:
     def draw(self, shape: torch.Size) -> Int8[Tensor, "*rows S"]:
         """1 where a weight lives, else 0, from a random byte each: 15 times faster than torch's own mask."""
         count = math.prod(shape)
-        words = torch.empty((count + 7) // 8, dtype=torch.int64).random_(-(2**63), None, generator=self.generator)
-        rows = torch.rand(*shape[:-1], 1, generator=self.generator)
+        words = torch.empty((count + 7) // 8, dtype=torch.int64, device="cpu")
+        words.random_(-(2**63), None, generator=self.generator)
+        rows = torch.rand(*shape[:-1], 1, generator=self.generator, device="cpu")
         # 255 and a row's share may round up to 256, which no byte holds
         least = rows.add_(256 * self.dropout).floor_().clamp_(max=255).sub_(128).to(torch.int8)
         return words.view(torch.int8)[:count].view(shape).ge_(least)

@@ -108,7 +108,7 @@ def _links(wiring: Wiring) -> list[list[tuple[int, slice]]]:
 
 
 def _one_over_m(wiring: Wiring, like: Tensor) -> Float[Tensor, "T C 1 1"]:
-    return 1 / torch.tensor(wiring.degrees, dtype=like.dtype).clamp(min=1)[..., None, None]
+    return 1 / like.new_tensor(wiring.degrees).clamp(min=1)[..., None, None]
 
 
 def _and_later(past: Float[Tensor, "P C B H"], steps: int) -> Float[Tensor, "S C B H"]:
@@ -163,7 +163,7 @@ def _of_all_states(hs: Tensor, d_states: Tensor | None, *d_rings: Tensor | None)
 
 def _block_gradient(d_s: Tensor, hs: Tensor, wiring: Wiring) -> Tensor:
     """For each W_j one product, over the nodes that are connected to their jth predecessor."""
-    degrees, (T, P, _, H) = torch.tensor(wiring.degrees).flatten(), d_s.shape
+    degrees, (T, P, _, H) = d_s.new_tensor(wiring.degrees).flatten(), d_s.shape
     found = []
     for j in range(1, P + 1):
         nodes = (degrees >= j).nonzero().squeeze(1)

@@ -22,7 +22,7 @@ def test_masks_hide_the_expected_share_of_every_place(dropout):
 
 @pytest.mark.parametrize("dropout", [255 / 256, 255 / 256 - 1e-9])
 def test_a_row_with_the_greatest_share_at_the_greatest_rate_is_not_kept_whole(dropout, monkeypatch):
-    monkeypatch.setattr(torch, "rand", lambda *shape, generator: torch.full(shape, 1 - 2**-24))
+    monkeypatch.setattr(torch, "rand", lambda *shape, **_: torch.full(shape, 1 - 2**-24))
     assert Masks(dropout, seed=5).draw(torch.Size((50, 256))).double().mean() < 2 / 256
 
 

@@ -45,7 +45,7 @@ class _NativeAttention(torch.autograd.Function):
     def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, zeros: int, seed: int) -> Tensor:
         out, log_sums = _as_heads(v), q.new_empty(q.shape[:3])
         shape = _shape(q, k, v, out, zeros, seed)
-        _call("attention_forward", shape, _workspace(shape, 0), q, k, v, out, log_sums)
+        _call("attention_forward", shape, _workspace(q, shape, 0), q, k, v, out, log_sums)
         ctx.save_for_backward(q, k, v, out, log_sums)
         ctx.zeros, ctx.seed = zeros, seed
         return out
@@ -60,7 +60,7 @@ class _NativeAttention(torch.autograd.Function):
         out, d_out = (x if x.stride() == _as_heads(v).stride() else _as_heads(v).copy_(x) for x in (out, gradients[0]))
         d_q, d_k, d_v = (_as_heads(v) for _ in range(3))
         shape = _shape(q, k, v, out, ctx.zeros, ctx.seed)
-        _call("attention_backward", shape, _workspace(shape, 1), q, k, v, out, log_sums, d_out, d_q, d_k, d_v)
+        _call("attention_backward", shape, _workspace(q, shape, 1), q, k, v, out, log_sums, d_out, d_q, d_k, d_v)
         return d_q, d_k, d_v, None, None
 
 
@@ -69,7 +69,7 @@ def explicit_attention(
 ) -> Float[Tensor, "B H T K"]:
     """The same by one (T, T) tensor of weights under the same masks: for gradients of gradients."""
     B, H, T, K = q.shape
-    past = torch.ones(T, T, dtype=torch.bool).tril()
+    past = q.new_ones(T, T, dtype=torch.bool).tril()
     weights = (q @ k.mT / math.sqrt(K)).masked_fill(~past, -math.inf).softmax(-1)
     kept: Bool[Tensor, "B H T T"] = alive(seed, B * H * T, T, zeros).view(B, H, T, T)
     return weights * kept / (1 - zeros / 2**16) @ v
@@ -91,12 +91,12 @@ def _shape(q: Tensor, k: Tensor, v: Tensor, out: Tensor, zeros: int, seed: int) 
     return Shape(*q.shape, *strides, 1 / math.sqrt(q.shape[-1]), zeros, seed, torch.get_num_threads())
 
 
-def _workspace(shape: Shape, backward: int) -> Tensor:
+def _workspace(like: Tensor, shape: Shape, backward: int) -> Tensor:
     """Working memory for every thread."""
     size = library().attention_workspace
     size.restype = ctypes.c_int64
     threads = min(shape.threads, shape.batch * shape.heads)
-    return torch.empty(threads * size(shape, backward), dtype=torch.float32)
+    return like.new_empty(threads * size(shape, backward))
 
 
 def _call(name: str, shape: Shape, workspace: Tensor, *arrays: Tensor) -> None:

@@ -10,7 +10,7 @@ LOW = 2**32 - 1
 
 def draw_seed() -> int:
     """A seed for masks, of torch's own generator: `torch.manual_seed` rules them, too."""
-    return int(torch.randint(2**62, ()))
+    return int(torch.randint(2**62, (), device="cpu"))
 
 
 def dropped(rate: float) -> int:
@@ -21,7 +21,7 @@ def dropped(rate: float) -> int:
 def alive(seed: int, rows: int, columns: int, zeros: int) -> Bool[Tensor, "rows columns"]:
     """Which numbers live."""
     keys = _row_keys(seed, rows)[:, None]
-    column = torch.arange(columns)
+    column = torch.arange(columns, device="cpu")
     word = column // (2 * LANES) * LANES + column % LANES
     x = (word * 0x9E3779B9 + (keys & LOW)) & LOW
     x = (x ^ x >> 16) * 0x85EBCA6B & LOW
@@ -32,7 +32,7 @@ def alive(seed: int, rows: int, columns: int, zeros: int) -> Bool[Tensor, "rows 
 
 def _row_keys(seed: int, rows: int) -> Int64[Tensor, "rows"]:
     """SplitMix64 of each row's number; products of 64 bits wrap around."""
-    z = seed + (torch.arange(rows) + 1) * _signed(0x9E3779B97F4A7C15)
+    z = seed + (torch.arange(rows, device="cpu") + 1) * _signed(0x9E3779B97F4A7C15)
     z = (z ^ _shifted(z, 30)) * _signed(0xBF58476D1CE4E5B9)
     z = (z ^ _shifted(z, 27)) * _signed(0x94D049BB133111EB)
     return z ^ _shifted(z, 31)
