@@ -3,11 +3,11 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from statistics import mean, stdev
+from statistics import mean
 
 from rtx.training.ledger import Result
 from rtx.training.recipe import Recipe
-from rtx.training.table import chosen
+from rtx.training.table import chosen, deviation
 
 SEEDS = 3  # at least, for a verdict
 EQUAL_SIZES = ("same-parameters", "same-flops")  # variants that are sizes
@@ -104,14 +104,14 @@ def under_one_budget(
 
 def by_more_than_spread(mine: Sequence[Result], other: Sequence[Result], highest: bool, times: float = 1) -> bool:
     """Whether the one is ahead of the other by more than the standard deviations of both together, so many times."""
-    gap = mean_test(mine) - mean_test(other) if highest else mean_test(other) - mean_test(mine)
-    both = sum(stdev([run.test for run in runs]) if len(runs) > 1 else 0.0 for runs in (mine, other))
-    return gap > times * both
+    both = sum(deviation([run.test for run in runs]) if len(runs) > 1 else 0.0 for runs in (mine, other))
+    return lead(mine, other, highest) > times * both
 
 
-def mean_test(runs: Sequence[Result]) -> float:
-    """The mean of their test scores."""
-    return mean(run.test for run in runs)
+def lead(mine: Sequence[Result], other: Sequence[Result], highest: bool) -> float:
+    """By how much the one's mean test score is the better."""
+    found, theirs = (mean(run.test for run in runs) for runs in (mine, other))
+    return found - theirs if highest else theirs - found
 
 
 def mean_validation(runs: Sequence[Result]) -> float:
@@ -123,7 +123,7 @@ def spread(runs: Sequence[Result], digits: int = 2) -> str:
     """Mean ± standard deviation of their test scores, of one run its score."""
     tests = [run.test for run in runs]
     middle = f"{mean(tests):.{digits}f}"
-    return f"{middle} ± {stdev(tests):.{digits}f}" if len(tests) > 1 else middle
+    return f"{middle} ± {deviation(tests):.{digits}f}" if len(tests) > 1 else middle
 
 
 def rates(*groups: Sequence[Result]) -> str:

@@ -20,7 +20,7 @@ from rtx.lab.comparable import (
     counts,
     has,
     is_full,
-    mean_test,
+    lead,
     mean_validation,
     of_chosen_rates,
     of_variant,
@@ -228,7 +228,7 @@ def _compared(
     won = [other for other, runs in settled.items() if by_more_than_spread(mine, runs, highest)]
     far = [other for other in won if by_more_than_spread(mine, rest[other], highest, times=2)]
     lost = [other for other, runs in settled.items() if by_more_than_spread(runs, mine, highest)]
-    leads = [(mean_test(mine) > mean_test(other)) == highest for other in rest.values()]
+    leads = [lead(mine, other, highest) > 0 for other in rest.values()]
     said = "; ".join(f"{one} {spread(runs)}" for one, runs in ({name: mine} | rest).items())
     how = _how(mine, list(rest.values()), missing, variant)
     if lost:

@@ -161,8 +161,12 @@ def _spread(values: Sequence[float]) -> str:
     middle = f"{mean(values):.3f}"
     if len(values) < 2:
         return middle
-    spread = stdev(values) if all(map(math.isfinite, values)) else math.nan  # else `stdev` ends in an AttributeError
-    return f"{middle} ± {spread:.3f}"
+    return f"{middle} ± {deviation(values):.3f}"
+
+
+def deviation(values: Sequence[float]) -> float:
+    """The standard deviation of two values or more: NaN if one is not finite, where `stdev` ends in an error."""
+    return stdev(values) if all(map(math.isfinite, values)) else math.nan
 
 
 def heading(recipe: Recipe, html: bool) -> str:

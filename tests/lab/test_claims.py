@@ -152,6 +152,25 @@ def test_a_scale_has_sizes_of_its_own_and_nothing_is_equal_there(put, tmp_path):
     assert better("nottingham", "gru", ("lstm",), "same-seconds")(tmp_path).sentence != "not run"
 
 
+@pytest.mark.parametrize("score", [float("nan"), float("inf")])
+def test_a_score_that_is_no_number_settles_nothing(put, tmp_path, score):
+    """A detail may be: a run is refused for its test score alone."""
+    for seed in range(3):
+        put("gru", 3.0, seed, details={"with cache": 3.0})
+        put("lstm", 4.0, seed, details={"with cache": score if seed == 1 else 4.0})
+    found = better("nottingham", "gru", ("lstm",), detail="with cache")(tmp_path)
+    assert found.verdict == "open" and f"lstm {score} ± nan" in found.sentence
+    lost = better("nottingham", "lstm", ("gru",), detail="with cache")(tmp_path)
+    assert lost.verdict == "open" and lost.sentence.endswith("leans against it")
+
+
+def test_who_is_level_does_not_lead(put, tmp_path):
+    for recipe in ("nottingham", "mnist"):  # where the lower wins, and the higher
+        put("gru", 90.0, recipe=recipe)
+        put("lstm", 90.0, recipe=recipe)
+        assert better(recipe, "gru", ("lstm",))(tmp_path).sentence.endswith("leans against it")
+
+
 def test_runs_of_different_budgets_are_not_compared(put, tmp_path):
     put("gru", 3.0)
     put("lstm", 2.0, scale="quick")
