@@ -119,10 +119,13 @@ def test_gradients_of_many_outputs_at_once_are_those_of_each(name, impl, rate):
     with implementation(impl):
         y = model(x)
     inputs, many = [x, *model.parameters()], torch.randn(3, *y.shape)
-    at_once = torch.autograd.grad(y, inputs, many, is_grads_batched=True, retain_graph=True)
+    batched = torch.autograd.grad(y, inputs, many, is_grads_batched=True, retain_graph=True)
+    mapped = vmap(lambda one: torch.autograd.grad(y, inputs, one, retain_graph=True))(many)
     for i in range(3):
-        for one, other in zip(at_once, torch.autograd.grad(y, inputs, many[i], retain_graph=True), strict=True):
-            torch.testing.assert_close(one[i], other, rtol=1e-4, atol=1e-5)
+        each = torch.autograd.grad(y, inputs, many[i], retain_graph=True)
+        for of_batch, of_map, other in zip(batched, mapped, each, strict=True):
+            torch.testing.assert_close(of_batch[i], other, rtol=1e-4, atol=1e-5)
+            torch.testing.assert_close(of_map[i], other, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("impl", ["native", "fused"])
@@ -130,9 +133,11 @@ def test_gradients_of_a_loss_with_many_weights_at_once_are_those_of_each(impl):
     torch.manual_seed(0)
     logits, weights = torch.randn(4, 40, requires_grad=True), torch.randn(3)
     loss = cross_entropy(logits, torch.tensor([3, -100, 0, 39]), -100, impl=impl)
-    (at_once,) = torch.autograd.grad(loss, logits, weights, is_grads_batched=True, retain_graph=True)
+    (batched,) = torch.autograd.grad(loss, logits, weights, is_grads_batched=True, retain_graph=True)
+    (mapped,) = vmap(lambda weight: torch.autograd.grad(loss, logits, weight, retain_graph=True))(weights)
     (one,) = torch.autograd.grad(loss, logits)
-    torch.testing.assert_close(at_once, weights[:, None, None] * one)
+    torch.testing.assert_close(batched, weights[:, None, None] * one)
+    torch.testing.assert_close(mapped, batched)
 
 
 @torch.no_grad()

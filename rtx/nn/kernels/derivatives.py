@@ -11,10 +11,11 @@ def only_by_torch(gradients: Sequence[Tensor | None]) -> bool:
     """Whether a backward pass must be torch's own, as `gradients_again` makes it.
 
     So it is where the gradients are to have gradients; and where each stands for many and has no memory to read, as
-    `torch.autograd.grad(…, is_grads_batched=True)` gives them, which vectorised Jacobians are made by.
+    `torch.autograd.grad` gives them with `is_grads_batched=True` or within `torch.func.vmap`, which vectorised
+    Jacobians are made by.
     """
-    batched = torch._C._functorch.is_legacy_batchedtensor
-    return torch.is_grad_enabled() or any(one is not None and batched(one) for one in gradients)
+    kinds = torch._C._functorch.is_legacy_batchedtensor, torch._C._functorch.is_functorch_wrapped_tensor
+    return torch.is_grad_enabled() or any(one is not None and kind(one) for one in gradients for kind in kinds)
 
 
 def gradients_again(
