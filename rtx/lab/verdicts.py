@@ -31,6 +31,7 @@ from rtx.lab.comparable import (
     settles,
     spread,
     under_one_budget,
+    variant_of,
 )
 from rtx.lab.errata import Evidence
 from rtx.tasks import task_by_name
@@ -155,7 +156,10 @@ def as_fast(case: str, ratio: str) -> Callable[[Path], Finding]:
 
 
 def within(recipe: str, row: str, bound: float | Callable[[], float], sense: str) -> Callable[[Path], Finding]:
-    """Whether a row's test score stays at least (">=") or at most ("<=") a bound: the paper's, or one to be counted."""
+    """Whether a row's test score stays at least (">=") or at most ("<=") a bound: the paper's, or one to be counted.
+
+    Runs of the recipe's variant alone settle it: another's mean may be of other steps, or its data others.
+    """
 
     def judge(results: Path) -> Finding:
         loaded, limit = load_recipe(recipe), bound if isinstance(bound, float) else bound()
@@ -163,14 +167,18 @@ def within(recipe: str, row: str, bound: float | Callable[[], float], sense: str
         if not groups:
             return Finding(OPEN, "not run")
         sign = 1 if task_by_name(loaded.task).best == "max" else -1
-        # full runs first, then most seeds, then what validation chooses
-        runs = max(groups, key=lambda group: (is_full(group[0]), len(group), sign * mean_validation(group)))
+
+        def own(group: list[Result]) -> bool:
+            return variant_of(group[0]) == loaded.default_variant
+
+        # the recipe's variant first, then full runs, then most seeds, then what validation chooses
+        runs = max(groups, key=lambda one: (own(one), is_full(one[0]), len(one), sign * mean_validation(one)))
         true = [run.test >= limit if sense == ">=" else run.test <= limit for run in runs]
         said = f"{row} {spread(runs, 3)}, the bound {limit:g} ({budget(runs[0])}, {seeds(runs)})"
         below = all(true) == (sense == "<=")
         if runs[0].budget is not None and below:
             return Finding(OPEN, f"{said}: more training may lead above it, or not")
-        return _of_each_seed(true, said, is_full(runs[0]))
+        return _of_each_seed(true, said, is_full(runs[0]) and own(runs))
 
     return judge
 

@@ -369,6 +369,18 @@ def test_a_bound_holds_if_no_seed_breaks_it_and_fails_if_every_seed_does(put, tm
     assert bounded(tmp_path).verdict == verdict
 
 
+def test_a_bound_is_settled_by_the_recipes_own_variant(put, tmp_path):
+    """Of products the mean of the variant "padded" is another: it counts the zeros behind a sequence."""
+    bounded = within("ffa-multiply", "mean-5000", 0.898, "<=")
+    for seed in range(3):
+        put("mean-5000", 0.95, seed, recipe="ffa-multiply", variant="padded")
+    assert bounded(tmp_path).verdict == "open" and bounded(tmp_path).sentence.endswith("leans against it")
+    for seed in range(3):
+        put("mean-5000", 0.85, seed, recipe="ffa-multiply", variant="sloped+learning_rate=0.01")
+        assert bounded(tmp_path).sentence.startswith("mean-5000 0.850")
+    assert bounded(tmp_path).verdict == "holds"
+
+
 def test_of_two_cut_runs_the_one_that_validated_best_is_held_to_the_bound(put, tmp_path):
     for rate, score in ((0.01, 62.0), (0.003, 74.0), (0.001, 71.0)):
         more = {"variant": f"adam+learning_rate={rate}", "validation": score, "budget": "5 of 100 epochs"}
