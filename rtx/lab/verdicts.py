@@ -174,7 +174,8 @@ def within(recipe: str, row: str, bound: float | Callable[[], float], sense: str
         # the recipe's variant first, then full runs, then most seeds, then what validation chooses
         runs = max(groups, key=lambda one: (own(one), is_full(one[0]), len(one), sign * mean_validation(one)))
         true = [run.test >= limit if sense == ">=" else run.test <= limit for run in runs]
-        said = f"{row} {spread(runs, 3)}, the bound {limit:g} ({budget(runs[0])}, {seeds(runs)})"
+        whose = row if own(runs) else f"{row} of the variant “{variant_of(runs[0])}”"
+        said = f"{whose} {spread(runs, 3)}, the bound {limit:g} ({budget(runs[0])}, {seeds(runs)})"
         below = all(true) == (sense == "<=")
         if runs[0].budget is not None and below:
             return Finding(OPEN, f"{said}: more training may lead above it, or not")

@@ -375,6 +375,7 @@ def test_a_bound_is_settled_by_the_recipes_own_variant(put, tmp_path):
     for seed in range(3):
         put("mean-5000", 0.95, seed, recipe="ffa-multiply", variant="padded")
     assert bounded(tmp_path).verdict == "open" and bounded(tmp_path).sentence.endswith("leans against it")
+    assert bounded(tmp_path).sentence.startswith("mean-5000 of the variant “padded” 0.950")
     for seed in range(3):
         put("mean-5000", 0.85, seed, recipe="ffa-multiply", variant="sloped+learning_rate=0.01")
         assert bounded(tmp_path).sentence.startswith("mean-5000 0.850")
