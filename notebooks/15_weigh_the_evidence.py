@@ -266,7 +266,7 @@ HTML(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
 #
 # **Nottingham.** All others but the RNN were still learning in their last epoch, only TCN and LSTM had rates to choose from,
 # and the recurrent networks have less than half of R-Transformer's parameters. But a Transformer as large is no better
-# (row 10), the others that were run so large stay beyond 3.2 (row 11, one seed), and 2.21 is 0.86 ahead of the best that the
+# (row 10), the other four stay beyond 3.2 (row 11, one seed), and 2.21 is 0.86 ahead of the best that the
 # paper prints for any of them, 3.07. Section 6 asks what R-Transformer knows that they do not.
 #
 # **The chorales.** Each of the six had six rates, compared with seed 0, and three seeds of the best. R-Transformer is ahead of
