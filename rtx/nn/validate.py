@@ -103,6 +103,16 @@ def check_backbone(name: str, module: nn.Module, width: int | None = None) -> in
     return found
 
 
+def check_tensor(name: str, x: Tensor) -> None:
+    """Check that `x` is a tensor: no list, no array of NumPy's, none of torch's packed sequences.
+
+    Raises:
+        ValueError: otherwise.
+    """
+    if not isinstance(x, Tensor):
+        raise ValueError(f"{name}: expected a torch.Tensor, got {type(x).__name__}")
+
+
 def check_sequence(name: str, x: Tensor, width: int, like: Tensor | None = None) -> None:
     """Check that `x` is a non-empty (B, T, width) float tensor, of the dtype and device of `like` if given.
 
@@ -111,6 +121,7 @@ def check_sequence(name: str, x: Tensor, width: int, like: Tensor | None = None)
     Raises:
         ValueError: naming `name`, the shape, dtype or device given, and the one expected.
     """
+    check_tensor(name, x)
     if x.ndim != 3 or x.shape[-1] != width:
         raise ValueError(f"{name}: expected shape (batch, time, {width}), got {tuple(x.shape)}")
     if 0 in x.shape:
@@ -124,6 +135,7 @@ def check_step(name: str, x: Tensor, width: int, like: Tensor | None = None) -> 
     Raises:
         ValueError: as `check_sequence`.
     """
+    check_tensor(name, x)
     if x.ndim != 2 or x.shape[-1] != width or not len(x):
         raise ValueError(f"{name}: expected one step of at least one stream, (batch, {width}), got {tuple(x.shape)}")
     _check_numbers(name, x, like)
@@ -135,6 +147,7 @@ def check_tokens(name: str, tokens: Tensor, vocabulary: int, ndim: int) -> None:
     Raises:
         ValueError: naming `name`, what was given, and what is allowed.
     """
+    check_tensor(name, tokens)
     axes = {1: "(batch,)", 2: "(batch, time)"}[ndim]
     if tokens.ndim != ndim or not tokens.numel():
         raise ValueError(f"{name}: expected tokens of shape {axes}, at least one, got {tuple(tokens.shape)}")
@@ -154,6 +167,7 @@ def check_lengths(name: str, lengths: Tensor, batch: int, longest: int) -> None:
     Raises:
         ValueError: naming `name`, what was given, and what is allowed.
     """
+    check_tensor(name, lengths)
     whole = not (lengths.is_floating_point() or lengths.is_complex() or lengths.dtype == torch.bool)
     fits = whole and lengths.shape == (batch,)
     if not fits or (_has_numbers(lengths) and not (int(lengths.min()) >= 1 and int(lengths.max()) <= longest)):

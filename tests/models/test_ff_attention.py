@@ -179,6 +179,11 @@ def test_bad_lengths_are_refused(lengths):
         small()(sequences(), torch.tensor(lengths))
 
 
+def test_lengths_in_a_list_are_refused():
+    with pytest.raises(ValueError, match=r"lengths: expected a torch.Tensor, got list"):
+        small()(sequences(), [7, 3, 1])
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

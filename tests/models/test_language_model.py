@@ -123,6 +123,7 @@ def test_embedding_dropout_hides_a_word_wherever_it_is():
         (torch.zeros(1, 0, dtype=torch.long), r"tokens: expected tokens of shape \(batch, time\), at least one"),
         (torch.ones(1, 2), "tokens: expected whole numbers of int32 or int64, got torch.float32"),
         (torch.ones(1, 2).byte(), "tokens: expected whole numbers of int32 or int64, got torch.uint8"),
+        ([[1, 2]], "tokens: expected a torch.Tensor, got list"),
     ],
 )
 def test_bad_tokens_are_refused(model, tokens, message):

@@ -120,6 +120,8 @@ def test_state_dict_round_trip(small_model):
         (torch.ones(2, 9, 8, dtype=torch.long), "x: expected floating-point numbers, got torch.int64"),
         (torch.randn(2, 9, 8, dtype=torch.float64), "x: is torch.float64, but the model is torch.float32"),
         (torch.randn(2, 9, 8, device="meta"), "x: is on meta, but the model is on cpu"),
+        (torch.randn(2, 9, 8).numpy(), "x: expected a torch.Tensor, got ndarray"),
+        (torch.randn(2, 9, 8).tolist(), "x: expected a torch.Tensor, got list"),
     ],
 )
 def test_bad_input_is_refused_with_one_clear_error(small_model, x, message):
