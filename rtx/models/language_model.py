@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from rtx.nn.dropout import drop_words
 from rtx.nn.kernels.graphs import following
-from rtx.nn.sampling import sample_token
+from rtx.nn.sampling import draws_from, sample_token
 from rtx.nn.state import State
 from rtx.nn.validate import check_backbone, check_finite, check_flag, check_fraction, check_positive, check_tokens
 
@@ -129,7 +129,7 @@ class LanguageModel(nn.Module):
         """
         check_tokens("prompt", prompt, self.vocabulary, 2)
         check_positive("tokens", tokens)
-        draws = torch.Generator().manual_seed(seed)
+        draws = draws_from(seed)
         state: State | None = None
         for column in prompt.unbind(1):
             logits, state = self.step(column, state)

@@ -11,6 +11,17 @@ from torch import Tensor
 from rtx.nn.validate import check_positive, is_number
 
 
+def draws_from(seed: int) -> torch.Generator:
+    """The random numbers of a seed, drawn on the CPU: the same whatever the device of a model.
+
+    Raises:
+        ValueError: if the seed is no whole number, or none of 64 bits.
+    """
+    if isinstance(seed, bool) or not isinstance(seed, int) or not -(2**63) <= seed < 2**64:
+        raise ValueError(f"seed: expected a whole number of at most 64 bits, got {seed!r}")
+    return torch.Generator().manual_seed(seed)
+
+
 def sample_token(
     logits: Float[Tensor, "*batch V"],
     temperature: float = 1.0,

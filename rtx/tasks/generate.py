@@ -10,7 +10,7 @@ from torch import Tensor
 from rtx.models import LanguageModel
 from rtx.nn.kernels.graphs import following
 from rtx.nn.mode import evaluating
-from rtx.nn.sampling import sample_token
+from rtx.nn.sampling import draws_from, sample_token
 from rtx.nn.validate import check_above_zero, check_finite, check_positive, check_sequence
 from rtx.tasks.build import SequenceModel
 from rtx.tasks.vocabulary import Vocabulary
@@ -42,7 +42,7 @@ def continue_roll(
         raise ValueError(f"roll: expected one sequence (time, {model.inputs}), got {tuple(roll.shape)}")
     check_sequence("roll", roll[None], model.inputs, like=next(model.parameters()))
     check_finite("roll", roll)
-    draws = torch.Generator().manual_seed(seed)  # on the CPU: the same draws whatever the model's device
+    draws = draws_from(seed)
     found: list[Tensor] = []
     with evaluating(model):
         state = None
@@ -87,7 +87,7 @@ def continue_text(
     if vocabulary.size != model.vocabulary:
         raise ValueError(f"vocabulary: expected the model's {model.vocabulary} symbols, got {vocabulary.size}")
     read = vocabulary.encode(prompt) or [vocabulary.start]
-    drawn = _draw(model, read, tokens, temperature, top_k, top_p, torch.Generator().manual_seed(seed))
+    drawn = _draw(model, read, tokens, temperature, top_k, top_p, draws_from(seed))
     # the token before says whether a blank parts the two
     both = pairwise(chain(read[-1:], drawn))
     return (vocabulary.decode(two)[len(vocabulary.decode(two[:1])) :] for two in both)

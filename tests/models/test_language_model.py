@@ -138,6 +138,9 @@ def test_bad_tokens_are_refused(model, tokens, message):
         ({"tokens": 2, "temperature": -1.0}, "temperature: expected"),
         ({"tokens": 2, "top_k": 0}, "top_k: expected a whole number of at least 1, got 0"),
         ({"tokens": 2, "top_p": 0.0}, "top_p: expected"),
+        ({"tokens": 2, "seed": None}, "seed: expected a whole number of at most 64 bits, got None"),
+        ({"tokens": 2, "seed": 1.5}, "seed: expected a whole number of at most 64 bits, got 1.5"),
+        ({"tokens": 2, "seed": 2**64}, f"seed: expected a whole number of at most 64 bits, got {2**64}"),
     ],
 )
 def test_bad_settings_are_refused(model, arguments, message):

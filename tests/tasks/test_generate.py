@@ -127,6 +127,7 @@ def test_other_precisions_are_kept(dtype: torch.dtype) -> None:
         ({"temperature": 0.0}, "temperature: expected a finite number above 0, got 0.0"),
         ({"temperature": "a"}, "temperature: expected a finite number above 0, got 'a'"),
         ({"temperature": float("nan")}, "temperature: expected a finite number above 0, got nan"),
+        ({"seed": None}, "seed: expected a whole number of at most 64 bits, got None"),
         ({"roll": ROLL[None]}, r"roll: expected one sequence \(time, 5\), got \(1, 2, 5\)"),
         ({"roll": ROLL[:, :4]}, r"roll: expected shape \(batch, time, 5\), got \(1, 2, 4\)"),
         ({"roll": ROLL[:0]}, "roll: expected at least one sequence of at least one step"),
