@@ -79,8 +79,9 @@ def check_choice(name: str, value: str, allowed: Iterable[str]) -> str:
     names = list(allowed)
     if value in names:
         return value
-    near = get_close_matches(str(value), names, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
+    lower = {one.lower(): one for one in names}  # papers write GRU and MNIST
+    near = get_close_matches(str(value).lower(), lower, n=1)
+    hint = f"; did you mean {lower[near[0]]!r}?" if near else ""
     raise ValueError(f"{name}: {value!r} is unknown, allowed are {', '.join(names)}{hint}")
 
 

@@ -107,3 +107,8 @@ def test_sizes_below_one_are_refused(arguments):
 def test_unknown_cell_is_refused_with_the_nearest_name():
     with pytest.raises(ValueError, match=r"cell: 'gruu' is unknown, allowed are rnn, gru, lstm; did you mean 'gru'"):
         LocalRNN(4, 3, "gruu")
+
+
+def test_a_cell_in_capitals_is_refused_with_its_name():
+    with pytest.raises(ValueError, match=r"cell: 'LSTM' is unknown, allowed are rnn, gru, lstm; did you mean 'lstm'"):
+        LocalRNN(4, 3, "LSTM")
