@@ -87,7 +87,12 @@ class MultiHeadAttention(nn.Module):
     def weights(
         self, x: Float[Tensor, "B T D"], mask: Bool[Tensor, "*shared T T"] | None = None
     ) -> Float[Tensor, "B H T T"]:
-        """The attention weights that `forward` applies to `x` without dropout: each row sums to 1."""
+        """The attention weights that `forward` applies to `x` without dropout: each row sums to 1.
+
+        Raises:
+            ValueError: as `forward`.
+        """
+        check_sequence("x", x, self.d_model, like=self.query.weight)
         q, k, _ = self._project(x)
         return self._weights(q, k, mask)
 

@@ -80,6 +80,11 @@ def test_weights_are_causal_and_sum_to_one():
     assert weights.triu(1).abs().max() == 0
 
 
+def test_weights_refuse_what_the_layer_refuses():
+    with pytest.raises(ValueError, match=r"x: expected shape \(batch, time, 8\), got \(3, 5, 7\)"):
+        MultiHeadAttention(8, 2).weights(torch.randn(3, 5, 7))
+
+
 def test_a_full_mask_lets_every_position_see_every_other():
     layer, x = MultiHeadAttention(4, 1), torch.randn(1, 5, 4)
     assert (layer.weights(x, torch.ones(5, 5, dtype=torch.bool)) > 0).all()
