@@ -137,7 +137,7 @@ def read_file(path: str | Path) -> str:
         OSError: if it cannot be read.
     """
     if not isinstance(path, str | Path):  # as a name of digits alone is, behind --set
-        raise ValueError(f"path: expected a file's name, got {path!r}; a file of that name is ./{path}")
+        raise ValueError(f"path: expected a file's name, got {path!r}; with ./ before it, it is one")
     content = Path(path).read_bytes()
     try:
         text = content.decode("utf-8-sig")

@@ -283,8 +283,8 @@ def test_bad_arguments_are_refused(story, tmp_path):
     for call, message in [
         (lambda: characters(short), "short.txt: expected at least 20 symbols, got 9"),
         (lambda: words(once), "a text in which a symbol occurs 2 times, none does"),
-        (lambda: characters(1984), "path: expected a file's name, got 1984; a file of that name is ./1984"),
-        (lambda: words(True), "path: expected a file's name, got True"),
+        (lambda: characters(1984), "path: expected a file's name, got 1984; with ./ before it, it is one"),
+        (lambda: words(True), "path: expected a file's name, got True; with ./ before it, it is one"),
         (lambda: words(story, context=-1), "context: expected a whole number of at least 0, got -1"),
         (lambda: words(story, scored=0), "scored: expected a whole number of at least 1, got 0"),
         (lambda: ptb_char("tcn"), "form: 'tcn' is unknown, allowed are unmarked, mikolov, eos"),
