@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from importlib import resources
 from typing import Any
 
@@ -89,12 +89,15 @@ class Recipe:
         for one in (settings, changes):  # each may change every row whose model has the argument
             one.pop("sweep", None)
             hyperparameters |= {k: v for k, v in one.pop("model", {}).items() if k in known}
-            hyperparameters |= one.pop("rows", {}).get(row, {})
+            rows = one.pop("rows", {})
+            for each in rows:
+                check_choice("rows", each, self.models)
+            hyperparameters |= rows.get(row, {})
             arguments |= one.pop("task_arguments", {})
         settings |= changes
         if task != own_task:  # the other task's arguments may be none of this one's
             arguments = {k: v for k, v in arguments.items() if k in of_task}
-        own = asdict(Settings(**settings)) | arguments | hyperparameters
+        own = asdict(_settings(settings, variant)) | arguments | hyperparameters
         for key, value in given.items():
             check_choice("key", key, [*known, *of_task, *(f.name for f in fields(Settings))])
             (hyperparameters if key in known else arguments if key in of_task else settings)[key] = value
@@ -123,6 +126,15 @@ class Plan:
     hyperparameters: dict[str, Any]
     settings: Settings
     task_arguments: dict[str, Any] = field(default_factory=dict)
+
+
+def _settings(table: Mapping[str, Any], variant: str) -> Settings:
+    for key in table:
+        check_choice(f"a setting of the variant {variant}", key, [one.name for one in fields(Settings)])
+    for one in fields(Settings):
+        if one.default is MISSING and one.name not in table:
+            raise ValueError(f"variant {variant}: expected a value of {one.name}, got none")
+    return Settings(**table)
 
 
 def _changes(given: Mapping[str, Any], own: Mapping[str, Any]) -> str:

@@ -8,9 +8,17 @@ import torch
 import rtx
 from rtx.models.cards import CARDS
 from rtx.tasks import task_by_name
+from rtx.tasks.build import hyperparameter_names
 from rtx.tasks.costs import multiply_adds
-from rtx.training.recipe import load_recipe, recipe_names
+from rtx.training.recipe import Plan, load_recipe, recipe_names
 from rtx.training.settings import Settings
+
+
+def taken(plan: Plan) -> set[str]:
+    """The names of the arguments that a row's model takes."""
+    return {
+        *hyperparameter_names(plan.model, task_by_name(plan.task).per, plan.hyperparameters.get("recurrent", "lstm"))
+    }
 
 
 def build_every_row(name: str, scale: str) -> None:
@@ -251,8 +259,38 @@ def test_unknown_names_and_bad_values_are_refused(recipe, arguments, message):
         recipe.plan(*arguments)
 
 
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"epoch": 1}, "a setting of the variant plain: 'epoch' is unknown.*did you mean 'epochs'"),
+        ({"rows": {"gruu": {"d_model": 4}}}, "rows: 'gruu' is unknown.*did you mean 'gru'"),
+    ],
+)
+def test_a_misspelt_name_in_a_recipe_of_ones_own_is_refused(recipe, wrong, message):
+    mine = replace(recipe, variants={"plain": recipe.variants["plain"] | wrong})
+    with pytest.raises(ValueError, match=message):
+        mine.plan("gru")
+
+
+def test_a_setting_that_a_recipe_of_ones_own_lacks_is_named(recipe):
+    known = {key: value for key, value in recipe.variants["plain"].items() if key != "epochs"}
+    with pytest.raises(ValueError, match="variant plain: expected a value of epochs, got none"):
+        replace(recipe, variants={"plain": known}).plan("gru")
+
+
+@pytest.mark.parametrize("name", recipe_names())
+def test_what_a_variant_or_a_scale_gives_every_model_some_model_takes(name):
+    recipe = load_recipe(name)
+    for scale in ("full", *recipe.scales):
+        plans = [recipe.plan(row, scale=scale) for row in recipe.models]
+        known = {key for plan in plans for key in taken(plan)}
+        told = [*recipe.variants.values(), recipe.scales.get(scale, {})]
+        assert {key for one in told for key in one.get("model", {})} <= known
+
+
 def test_task_arguments_come_from_row_variant_scale_and_overrides_in_this_order(recipe):
     rows = {"a": {"model": "gru", "d_model": 4, "task": "add", "task_arguments": {"length": 30, "size": 5}}}
+    rows["b"] = rows["a"]
     variants = {"plain": recipe.variants["plain"] | {"task_arguments": {"longest": 60, "length": 40}}}
     scales = {
         "quick": {"task_arguments": {"length": 20}, "rows": {"a": {"d_model": 6}, "b": {"d_model": 7}}},
