@@ -165,6 +165,14 @@ def test_of_plain_numbers_the_case_is_shown(answer: Callable[..., Any], message:
     assert Check(cases=lambda: [(1, 2.5), (2, 2.5)], solution=lambda a, b: a + b)(answer).message == message
 
 
+@pytest.mark.parametrize(("kind", "name"), [(torch.tensor, "a tensor"), (np.array, "an array")])
+def test_many_numbers_where_one_was_asked_for_are_told_by_their_shape(kind: Callable[..., Any], name: str) -> None:
+    one = Check(cases=lambda: [(1,)], solution=lambda a: True)
+    told = one(lambda a: kind([[True] * 9] * 8)).message
+    assert told == f"on case 1 (a = 1) expected True, got {name} of shape (8, 9)"
+    assert one(lambda a: torch.tensor(0.5)).message == "on case 1 (a = 1) expected True, got tensor(0.5000)"
+
+
 def test_a_case_is_told_in_the_words_of_its_exercise() -> None:
     stubs = [
         (name, re.search(rf"^def {mine}\((.*)\):$", path.read_text(encoding="utf-8"), re.MULTILINE))

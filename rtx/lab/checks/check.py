@@ -149,4 +149,6 @@ def _difference(where: str, expected: Any, given: Any) -> str:
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, Tensor | np.ndarray) and value.ndim:
+        return f"{'a tensor' if isinstance(value, Tensor) else 'an array'} of shape {tuple(value.shape)}"
     return f"{value:.6g}" if isinstance(value, float) else repr(value)
