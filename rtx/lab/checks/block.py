@@ -26,7 +26,8 @@ def _mix(x: Tensor) -> Tensor:
 def _cases() -> list[tuple[Tensor, Function, Function]]:
     draw = torch.Generator().manual_seed(0)
     x = 3 * torch.randn(2, 5, 8, generator=draw) + 1
-    return [(x, _mix, _norm), (x, torch.cos, _norm)]
+    # a LayerNorm hides a sum that is halved, or normalised twice: the last "norm" does not
+    return [(x, _mix, _norm), (x, torch.cos, _norm), (x, torch.cos, torch.tanh)]
 
 
 residual = Check(
@@ -43,6 +44,11 @@ residual = Check(
         "the norm is missing": lambda x, sublayer, norm: x + sublayer(x),
         "normalised twice: the sublayer reads x as it is": lambda x, sublayer, norm: norm(x + sublayer(norm(x))),
         "the sublayer is missing": lambda x, sublayer, norm: norm(x),
+        "the sum is normalised twice: once is enough": lambda x, sublayer, norm: norm(norm(x + sublayer(x))),
+        "the sum was divided by 2: Eq. 8 adds, and LayerNorm scales": lambda x, sublayer, norm: norm(
+            (x + sublayer(x)) / 2
+        ),
+        "`norm` is not used: call the one that you are given": lambda x, sublayer, norm: _norm(x + sublayer(x)),
     },
     praise="what went in is added to what came out, and the sum is normalised",
 )
