@@ -357,6 +357,13 @@ def test_an_answer_that_is_right_by_chance_does_not_pass(name: str, answer: Call
             lambda model, x: not torch.allclose(model(x)[:, -1], model(x[..., [1, 0, *range(2, 8)]])[:, -1], atol=1e-5),
             "sequences or numbers changed places: positions are counted by the second axis",
         ),
+        (
+            "notices_order",
+            lambda model, x: (
+                not torch.allclose(model(x)[-1], model(x[:, [1, 0, *range(2, x.shape[1])]])[-1], atol=1e-5)
+            ),
+            "this is the last sequence: the first axis counts sequences, the last position is [:, -1]",
+        ),
         ("cache_bytes", lambda T, L, D: 2 * L * T * D * 2, "this is half of it: keys and values, and 4 bytes"),
     ],
 )

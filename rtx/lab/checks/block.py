@@ -94,11 +94,14 @@ def _order_cases() -> list[tuple[Function, Tensor]]:
     draw = torch.Generator().manual_seed(0)
     x = torch.randn(4, 9, 8, generator=draw)
     alike = torch.randn(1, 7, 1, generator=draw).repeat(4, 1, 8)  # to swap sequences or numbers changes nothing
+    twins = x.clone()
+    twins[-1, 0] = twins[-1, 1]  # in the last sequence, nothing is swapped
     return [
         (_sum, x),
         (_recurrent, x),
         (torch.tanh, x),
         (torch.tanh, alike),
+        (torch.tanh, twins),
         (_count, x),
         (_largest, x),
         (torch.zeros_like, x),
@@ -111,6 +114,9 @@ notices_order = Check(
     bugs={
         "you compared all outputs: those at the swapped places see other inputs in any model; take the last": (
             lambda model, x: _moved(model(x), model(_swapped(x)))
+        ),
+        "this is the last sequence: the first axis counts sequences, the last position is [:, -1]": (
+            lambda model, x: _moved(model(x)[-1], model(_swapped(x))[-1])
         ),
         "the last input was moved, too: its own output changes with it in any model": (
             lambda model, x: _moved(model(x)[:, -1], model(x.flip(1))[:, -1])
