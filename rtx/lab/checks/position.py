@@ -49,6 +49,10 @@ xl_score = Check(
     solution=_score(lambda q, k, r, u, v: (q + u) @ k + (q + v) @ r),
     bugs={
         "u and v are swapped: u weighs contents, v distances": _score(lambda q, k, r, u, v: (q + v) @ k + (q + u) @ r),
+        "only the second half is scaled: brackets around the sum": (
+            lambda q, k, r, u, v: (q + u) @ k + (q + v) @ r / math.sqrt(len(q))
+        ),
+        "divided by d_k, not by its root": _score(lambda q, k, r, u, v: (q + u) @ k + (q + v) @ r, scale=float),
         "the factor 1/√d_k is missing": _score(lambda q, k, r, u, v: (q + u) @ k + (q + v) @ r, scale=lambda K: 1),
         "the biases u and v are missing": _score(lambda q, k, r, u, v: q @ k + q @ r),
         "the query is missing in the second half: (b) is q · r": _score(lambda q, k, r, u, v: (q + u) @ k + v @ r),

@@ -46,6 +46,9 @@ windows = Check(
             lambda x, M: _cut(x, M, before=M - 1).flip(2)
         ),
         "the last two axes are swapped: expected (B, T, M, D)": (lambda x, M: _cut(x, M, before=M - 1).mT),
+        "positions and numbers are mixed: a reshape does not swap two axes, `.mT` does": (
+            lambda x, M: _cut(x, M, before=M - 1).mT.reshape(*x.shape[:2], M, x.shape[2])
+        ),
     },
     praise="one window per position, each ends at its own position, and none reads the future",
 )
