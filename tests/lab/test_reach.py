@@ -1,5 +1,6 @@
 """The reach explorer shows what `reach` measures, for its models and for the reader's own."""
 
+import matplotlib
 import pytest
 import torch
 from torch import Tensor, nn
@@ -8,6 +9,7 @@ from rtx import RNN, RTransformer
 from rtx.lab import explore, reach
 from rtx.lab.explore import Explorer
 from rtx.lab.explore.reach import BACKBONES, reach_at_once, sentence, shares
+from rtx.lab.plots import style
 
 X = torch.randn(1, 7, 8, generator=torch.Generator().manual_seed(0))
 
@@ -30,6 +32,17 @@ def explorer() -> Explorer:
 def test_one_pass_measures_what_one_pass_per_number_does(name: str) -> None:
     model = BACKBONES[name](2, 3)
     torch.testing.assert_close(reach_at_once(model, X), reach(model, X))
+
+
+def test_no_label_is_cut_off() -> None:
+    with matplotlib.rc_context():
+        style()
+        figure = explore.reach().figure
+    whole = figure.bbox
+    for ax in figure.axes:
+        used = ax.get_tightbbox()
+        assert used is not None
+        assert whole.x0 <= used.x0 and used.x1 <= whole.x1 and whole.y0 <= used.y0 and used.y1 <= whole.y1
 
 
 def test_shares_of_a_row_sum_to_one_and_zero_stays_zero() -> None:

@@ -54,6 +54,7 @@ def reach(mine: nn.Module | None = None, x: Float[Tensor, "1 T D"] | None = None
     own = None if mine is None else (deepcopy(mine).cpu().eval(), _sequence(mine, x))
     figure, [ax] = new_figure(5.4, 4.3)
     image = share_map(ax, torch.ones(LENGTH, LENGTH))
+    figure.draw_without_rendering()  # a square map moves when it is first laid out: its label ended left of the figure
     freeze(figure)
 
     @cache
