@@ -218,11 +218,11 @@ checks.xl_score(xl_score)
 # </details>
 
 # %%
-layer = XLAttention(8, heads=1)
-_ = [torch.nn.init.normal_(bias) for bias in (layer.content_bias, layer.position_bias)]  # 0.02 would not be seen
-q, k, R = layer.query(x[0]), layer.key(x[0]), layer.distance(sinusoidal_positions(T, 8))
-u, v = layer.content_bias[0, 0], layer.position_bias[0, 0]
-terms = layer.terms(q[None, None], k[None, None])
+xl = XLAttention(8, heads=1)
+_ = [torch.nn.init.normal_(bias) for bias in (xl.content_bias, xl.position_bias)]  # 0.02 would not be seen
+q, k, R = xl.query(x[0]), xl.key(x[0]), xl.distance(sinusoidal_positions(T, 8))
+u, v = xl.content_bias[0, 0], xl.position_bias[0, 0]
+terms = xl.terms(q[None, None], k[None, None])
 for t, s in ((9, 0), (9, 9), (5, 3)):
     naive = torch.stack([q[t] @ k[s], q[t] @ R[t - s], u @ k[s], v @ R[t - s]]) / 8**0.5
     torch.testing.assert_close(naive, torch.stack([part[0, 0, t, s] for part in terms.values()]))
