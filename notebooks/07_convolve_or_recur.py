@@ -201,9 +201,8 @@ def gradient_over_distance(model, length=60):
 _ = torch.manual_seed(0)
 back = {name: gradient_over_distance(make()) for name, make in MODELS.items()}
 fig, ax = plt.subplots(figsize=(7, 3))
-for colour, (name, size) in zip(plots.COLOURS, back.items()):
-    shown = size.where(size > 1e-9, torch.nan)
-    ax.semilogy(shown, color=colour, label=name)
+for (name, size), dash in zip(back.items(), ("-", "--", ":", "-.", "-")):
+    ax.semilogy(size.where(size > 1e-9, torch.nan), dash, label=name)
 ax.set(xlabel="distance l (steps)", ylabel="gradient, share of that at l = 0")
 ax.set(title="untrained, 24 wide: over 40 steps only the TCN's gradient is alive")
 ax.legend(frameon=False, ncols=3, fontsize=9)

@@ -79,6 +79,7 @@ MODELS = {
     "R-Transformer": ("r-transformer", dict(d_model=16, layers=2, heads=2, window=8, norm="pre")),
     "GRU": ("gru", dict(d_model=32)),
 }
+DASHES = ("-", "--", ":", "-.")  # a line of its own for each
 
 # %%
 def train(task, name, hyperparameters, epochs=3, seed=0):
@@ -106,8 +107,8 @@ def accuracy(model, task):
 
 found = {name: train(task, *row) for name, row in MODELS.items()}
 fig, ax = plt.subplots(figsize=(6.4, 3))
-for name, (model, scores) in found.items():
-    ax.plot(range(1, 4), scores, label=f"{name}, {sum(p.numel() for p in model.parameters()):,} parameters")
+for (name, (model, scores)), dash in zip(found.items(), DASHES):
+    ax.plot(range(1, 4), scores, dash, label=f"{name}, {sum(p.numel() for p in model.parameters()):,} parameters")
 ax.axhline(task.trivial(), color="0.4", linestyle=":", linewidth=1)
 ax.set(xlabel="epoch of 1,439 images", ylabel="accuracy (%)", ylim=(0, 100), xticks=range(1, 4))
 ax.set(title="digits, one seed, three passes: all learn")
@@ -170,11 +171,11 @@ checks.accuracy_so_far(accuracy_so_far)
 # %%
 test = next(iter(loader(task, "test", 200)))
 fig, ax = plt.subplots(figsize=(6.4, 2.8))
-for name, (model, _) in found.items():
+for (name, (model, _)), dash in zip(found.items(), DASHES):
     with torch.no_grad():
         logits = model.head(model.backbone(model.embedding(test.inputs)))  # every prefix at once: the models are causal
     over_time = 100 * (logits.argmax(-1) == test.targets[:, None]).float().mean(0)
-    ax.plot(range(1, 65), over_time, label=name)
+    ax.plot(range(1, 65), over_time, dash, label=name)
     print(f"{name:13} after half of the pixels at least 20 points below the end: {bool(over_time[-1] - over_time[31] > 20)}")
 ax.set(xlabel="pixels read", ylabel="accuracy (%)", ylim=(0, 100), xticks=range(0, 65, 8), title="they know it at the end")
 ax.legend(frameon=False, fontsize=9)
