@@ -344,8 +344,8 @@ for name, model in models.items():
 
 # %%
 lookup = models["R-Transformer"]
-x = draw(1)[:, :-1]  # up to the last letter, which asks
-explore.attention(lookup, x, [symbols[i] for i in x[0]])
+asked = draw(1)[:, :-1]  # up to the last letter, which asks
+explore.attention(lookup, asked, [symbols[i] for i in asked[0]])
 
 # %% [markdown]
 # **Try.** Put the position on a letter of the second half. Where do the two heads look: at the same letter, or at its
@@ -359,9 +359,9 @@ explore.attention(lookup, x, [symbols[i] for i in x[0]])
 from copy import deepcopy
 from rtx.lab import trace
 
-x = draw(200)
-maps = trace(lookup, x)["backbone.blocks.0.1.sublayer.weights"]  # (B, H, T, T)
-asks, place = torch.arange(12, 24, 2), (x[:, 12::2, None] == x[:, None, 0:12:2]).int().argmax(-1)
+texts = draw(200)
+maps = trace(lookup, texts)["backbone.blocks.0.1.sublayer.weights"]  # (B, H, T, T)
+asks, place = torch.arange(12, 24, 2), (texts[:, 12::2, None] == texts[:, None, 0:12:2]).int().argmax(-1)
 to_digit = maps[:, :, asks].gather(-1, (2 * place + 1)[:, None, :, None].expand(-1, 2, -1, 1)).mean((0, 2, 3))
 print(f"an even share would be below {1 / 13:.0%}; each head gives the right digit most: {bool(to_digit.min() > 0.5)}")
 for silent in ([0], [1], [0, 1]):
