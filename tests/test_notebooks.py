@@ -13,7 +13,7 @@ from build_notebooks import build, main, name_by_content
 from jupytext.config import load_jupytext_config
 from nbformat import NotebookNode
 
-from rtx.lab import explore
+from rtx.lab import dial, explore
 from rtx.lab.claims import CLAIMS
 from rtx.tasks.costs import multiply_adds
 from rtx.training.recipe import load_recipe
@@ -111,6 +111,23 @@ def test_the_ledger_browser_in_notebook_15_holds_the_ledger() -> None:
     models = stored.metadata.widgets["application/vnd.jupyter.widget-state+json"]["state"].values()
     fresh = json.loads(json.dumps(explore.ledger("nottingham", LEDGER).data))
     assert fresh in [model["state"].get("data") for model in models], "run `make notebooks`"
+
+
+def test_notebook_07_says_what_the_stored_sweep_has() -> None:
+    _, runs = dial.stored()
+    rule, book, both = (dial.by_model(runs, cell) for cell in ((1.0, 0.0), (0.0, 1.0), (1.0, 1.0)))
+    half, end = 150 // dial.EVERY, 300 // dial.EVERY
+    early = {name: [run.excess()[half] for run in seeds] for name, seeds in rule.items()}
+    text = prose("07")
+    assert "after 150 updates three of the four are within 0.02 nats of the best, the Transformer is not" in text
+    assert min(early.pop("Transformer")) > 0.02 > max(max(seeds) for seeds in early.values())
+    assert "After 300 all four are within 0.011, with every seed" in text and "three seeds each" in text
+    assert max(run.excess()[end] for seeds in rule.values() for run in seeds) < 0.011
+    caught = [run for run in both["Transformer"] if run.excess()[end] < 0.02]
+    assert "with both, one Transformer of three catches up" in text and (len(caught), len(both["GRU"])) == (1, 3)
+    for found in (book, both):
+        winner, ahead = dial.winner(found, end) or ("nobody", 0)
+        assert winner == "R-Transformer" and ahead > 0.1
 
 
 def test_notebook_10_says_which_multiply_adds_the_recipe_counts() -> None:

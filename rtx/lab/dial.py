@@ -30,7 +30,7 @@ from rtx.training.ledger import commit, hardware, versions
 
 STRENGTHS = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Of the rule and of the recall; a sweep may hold some of them only."""
-STORED, SEEDS = (0.0, 0.5, 1.0), (0,)
+STORED, SEEDS = (0.0, 0.5, 1.0), (0, 1, 2)
 """What `dial.json` holds: these strengths of both, and these seeds, of the task and of the weights. With more of them
 here the command adds what is missing."""
 SYMBOLS, LENGTH, SEQUENCES, TEST = 5, 30, 4000, 500

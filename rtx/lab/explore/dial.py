@@ -4,7 +4,7 @@ The task is `rtx.tasks.toy.locality_dial`; what is stored, `rtx.lab.dial`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import product
+from itertools import cycle, product
 from statistics import mean
 from typing import Any
 
@@ -21,6 +21,7 @@ from rtx.lab.explore.live import LiveExplorer
 from rtx.lab.explore.words import Words
 from rtx.lab.plots import COLOURS, freeze, new_figure
 
+DASHES = ("-", "--", ":", "-.")  # colour alone would not tell all of them apart
 STRONG = 0.4  # nats ahead that have the full colour
 Colour = tuple[float, float, float]
 
@@ -130,6 +131,10 @@ def initials(name: str) -> str:
     return name if len(name) <= 4 else "".join(c for c in name if c.isupper()) or name[:3]
 
 
+def _label(name: str) -> str:
+    return name if initials(name) == name else f"{initials(name)}: {name}"
+
+
 class _Picture:
     """Left, a cell for each pair of strengths in its winner's colour; right, how the chosen one was learned."""
 
@@ -147,10 +152,8 @@ class _Picture:
         self.map.spines[:].set_visible(False)
         self.map.tick_params(length=0)
         self.lines = {
-            name: self.curves.plot(
-                [], [], color=colour, marker=".", label=name if initials(name) == name else f"{initials(name)}: {name}"
-            )[0]
-            for name, colour in self.colours.items()
+            name: self.curves.plot([], [], dash, color=colour, marker=".", label=_label(name))[0]
+            for (name, colour), dash in zip(self.colours.items(), cycle(DASHES))
         }
         self.now = self.curves.axvline(UPDATES, color="0.4", linestyle=":", linewidth=1)
         self.curves.set(xlabel=f"updates of {sweep.BATCH} sequences", xlim=(0, UPDATES + 8))
