@@ -151,9 +151,13 @@ def test_notebook_14_says_what_the_ledger_has() -> None:
     base, three = (score("multi30k", row, "adam", "cpu") for row in ("baseline", "mc-rnn-3"))
     faster, other = (score("multi30k", row, "adam+learning_rate=0.004", "cpu") for row in ("baseline", "mc-rnn-3"))
     assert f"takes the baseline from {base:.1f} to {faster:.1f} and MC-RNN-3 nowhere" in prose("14") and other < three
-    base, three, attention = (score("translation", r, "adam", "cpu") for r in ("baseline", "mc-rnn-3", "transformer"))
-    assert f"the baseline has {base:.1f} and MC-RNN-3 {three:.1f}, both still" in prose("14")
-    assert f"still learning, a Transformer {attention:.1f}." in prose("14")
+    base, three, attention, both = (
+        score("translation", row, "adam", "cpu") for row in ("baseline", "mc-rnn-3", "transformer", "r-transformer")
+    )
+    faster = score("translation", "baseline", "adam+learning_rate=0.004", "cpu")
+    assert f"the baseline has {base:.1f} and MC-RNN-3 {three:.1f}, both still learning" in prose("14")
+    assert f"the baseline at four times the rate {faster:.1f}; a Transformer has {attention:.1f}" in prose("14")
+    assert f"a Transformer has {attention:.1f}, R-Transformer {both:.1f}." in prose("14")
     base, three = (score("headlines", row, "adam", "cpu") for row in ("baseline", "mc-rnn-3"))
     first = score("headlines", "baseline", "adam", "cpu", "ROUGE-1 of the first words")
     assert f"the baseline has a ROUGE-1 of {base:.1f}, MC-RNN-3 {three:.1f}: " in prose("14")

@@ -18,7 +18,7 @@ RESULTS = Path(__file__).parents[2] / "results"
 
 def cells_of(table: dict[str, Any], row: dict[str, Any]) -> list[dict[str, Any]]:
     """A row's cells, their values by the names of the columns."""
-    return [dict(zip(table["columns"], values, strict=True)) for values in row["cells"]]
+    return [dict(zip(table["columns"], text.split("\t"), strict=True)) for text in row["cells"]]
 
 
 def test_every_table_has_the_lines_that_the_command_prints():
@@ -26,7 +26,7 @@ def test_every_table_has_the_lines_that_the_command_prints():
     assert sorted(page.data) == sorted(recipe_names())
     for name, table in page.data.items():
         lines = [
-            (row["model"], row["paper"], cell["ours"], cell["budget"], table["machines"][cell["machine"]])
+            (row["model"], row["paper"], cell["ours"], cell["budget"], table["machines"][int(cell["machine"])])
             for row in table["rows"]
             for cell in cells_of(table, row)
             or [{"ours": "not run", "budget": "", "machine": table["machines"].index("")}]

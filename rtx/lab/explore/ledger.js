@@ -19,7 +19,10 @@ const element = (kind, facts = {}, ...children) => {
 
 /** A row's cells, their values by the names of the columns. */
 const cellsOf = (table, row) =>
-  row.cells.map((values) => Object.fromEntries(table.columns.map((column, place) => [column, values[place]])));
+  row.cells.map((text) => {
+    const values = text.split("\t");
+    return Object.fromEntries(table.columns.map((column, place) => [column, values[place]]));
+  });
 
 /** What a cell's button is called: the row, and which of its runs. */
 const key = (row, place) => `${row.model} ${place}`;

@@ -16,7 +16,7 @@ from rtx.training.recipe import Recipe, load_recipe, recipe_names
 
 SCRIPT = Path(__file__).with_name("ledger.js")
 SHOWN = ("ours", "variant", "seeds", "epoch", "validation", "budget", "parameters")
-COLUMNS = (*SHOWN, "machine", "command")  # of a cell
+COLUMNS = (*SHOWN, "machine", "command")  # of a cell, one text with tabs: a notebook has a line for each item of a list
 
 
 def ledger(recipe: str = "nottingham", results: str | Path = LEDGER) -> Page:
@@ -58,7 +58,7 @@ def _row(recipe: Recipe, model: str, groups: list[list[Any]], machines: list[str
         "model": model,
         "paper": paper,
         "cells": [
-            [*(getattr(line, column) for column in SHOWN), machines.index(line.hardware), command]
+            "\t".join([*(getattr(line, column) for column in SHOWN), str(machines.index(line.hardware)), command])
             for line, command in lines
         ],
         "command": f"rtx train {recipe.name} {model}",
