@@ -191,6 +191,26 @@ def test_the_readme_says_what_models_of_one_size_have() -> None:
     assert said.format(*of.values()) in readme
 
 
+def test_the_readme_says_what_the_authors_own_recipe_gives() -> None:
+    groups = [line for lines in cells(load_recipe("nottingham"), LEDGER).values() for line in lines]
+    runs = {line[0].model: line[0] for line in groups if line[0].variant.startswith("official")}
+    names = ("r-transformer", "gru", "tcn", "lstm", "transformer", "rnn")
+    said = (
+        "after 15 of 100 epochs, one seed each, it has {:.2f} nats, the GRU {:.2f}, the TCN {:.2f}, the LSTM {:.2f}, "
+        "the Transformer {:.2f}, the RNN {:.2f}; all were still learning"
+    )
+    readme = " ".join((FOLDER.parent / "README.md").read_text(encoding="utf-8").split())
+    assert said.format(*(runs[name].test for name in names)) in readme and set(runs) == set(names)
+    assert {(run.epoch, run.budget, run.seed) for run in runs.values()} == {(15, "15 of 100 epochs", 0)}
+    rates = {name: run.chosen_from for name, run in runs.items()}
+    mine, *others = (rates[name]["learning_rate=5e-06"] for name in names)
+    assert "at the third, 5e-6, it learns faster than any other does" in readme and mine < min(others)
+    assert list(rates["r-transformer"].values()) == [None, None, mine]
+    assert "it is not ahead: GRU, TCN and LSTM bear larger ones" in prose("11")
+    larger = ["learning_rate=0.0005", "learning_rate=5e-05"]
+    assert all(min(rates[name][rate] or 99 for rate in larger) < mine for name in ("gru", "tcn", "lstm"))
+
+
 # The builder, on a notebook with everything that differs from run to run.
 
 QUIET = """\
