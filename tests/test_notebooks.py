@@ -16,6 +16,7 @@ from nbformat import NotebookNode
 from rtx.lab import dial, explore
 from rtx.lab.claims import CLAIMS
 from rtx.tasks.costs import multiply_adds
+from rtx.training.ledger import read_results
 from rtx.training.recipe import load_recipe
 from rtx.training.table import cells, rows, to_html
 
@@ -157,7 +158,9 @@ def test_notebook_14_says_what_the_ledger_has() -> None:
     faster = score("translation", "baseline", "adam+learning_rate=0.004", "cpu")
     assert f"the baseline has {base:.1f} and MC-RNN-3 {three:.1f}, both still learning" in prose("14")
     assert f"the baseline at four times the rate {faster:.1f}; a Transformer has {attention:.1f}" in prose("14")
-    assert f"a Transformer has {attention:.1f}, R-Transformer {both:.1f}." in prose("14")
+    assert f"a Transformer has {attention:.1f}, R-Transformer, a tenth larger, {both:.1f}." in prose("14")
+    sizes = {run.model: run.parameters for run in read_results("translation", LEDGER)}
+    assert sizes["r-transformer"] / sizes["transformer"] == pytest.approx(1.1, abs=0.01)
     base, three = (score("headlines", row, "adam", "cpu") for row in ("baseline", "mc-rnn-3"))
     first = score("headlines", "baseline", "adam", "cpu", "ROUGE-1 of the first words")
     assert f"the baseline has a ROUGE-1 of {base:.1f}, MC-RNN-3 {three:.1f}: " in prose("14")

@@ -89,10 +89,7 @@ class Recipe:
         for one in (settings, changes):  # each may change every row whose model has the argument
             one.pop("sweep", None)
             hyperparameters |= {k: v for k, v in one.pop("model", {}).items() if k in known}
-            rows = one.pop("rows", {})
-            for each in rows:
-                check_choice("rows", each, self.models)
-            hyperparameters |= rows.get(row, {})
+            hyperparameters |= self._of_rows(one.pop("rows", {})).get(row, {})
             arguments |= one.pop("task_arguments", {})
         settings |= changes
         if task != own_task:  # the other task's arguments may be none of this one's
@@ -108,6 +105,11 @@ class Recipe:
             arguments["context"] = 0
         name = variant + _changes(given, own)
         return Plan(self, row, model, task, name, scale, hyperparameters, chosen, arguments)
+
+    def _of_rows(self, rows: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        for row in rows:
+            check_choice("rows", row, self.models)
+        return rows
 
     def _row(self, row: str) -> dict[str, Any]:
         return self.models[check_choice("model", row, self.models)]

@@ -18,7 +18,7 @@ RESULTS = Path(__file__).parents[2] / "results"
 
 def cells_of(table: dict[str, Any], row: dict[str, Any]) -> list[dict[str, Any]]:
     """A row's cells, their values by the names of the columns."""
-    return [dict(zip(table["columns"], text.split("\t"), strict=True)) for text in row["cells"]]
+    return [dict(zip(table["columns"], json.loads(text), strict=True)) for text in row["cells"]]
 
 
 def test_every_table_has_the_lines_that_the_command_prints():
@@ -26,7 +26,7 @@ def test_every_table_has_the_lines_that_the_command_prints():
     assert sorted(page.data) == sorted(recipe_names())
     for name, table in page.data.items():
         lines = [
-            (row["model"], row["paper"], cell["ours"], cell["budget"], table["machines"][int(cell["machine"])])
+            (row["model"], row["paper"], cell["ours"], cell["budget"], table["machines"][cell["machine"]])
             for row in table["rows"]
             for cell in cells_of(table, row)
             or [{"ours": "not run", "budget": "", "machine": table["machines"].index("")}]
@@ -42,6 +42,14 @@ def test_a_run_brings_its_command_and_a_missing_one_says_how_to_run_it():
     assert (table["metric"].split()[0], table["best"]) == ("NLL", "lowest")
     translated = explore.ledger("multi30k", RESULTS).data["multi30k"]
     assert (translated["metric"], translated["best"]) == ("BLEU", "highest")
+
+
+def test_a_setting_may_hold_whatever_parts_or_ends_a_text(tmp_path):
+    like, odd = next(iter(read_results("nottingham", RESULTS))), 'adam+path=a\t"b",\n±\\'
+    write_result(replace(like, variant=odd), tmp_path)
+    table = explore.ledger("nottingham", tmp_path).data["nottingham"]
+    (cell,) = (cell for row in table["rows"] for cell in cells_of(table, row))
+    assert (cell["variant"], cell["command"]) == (odd, like.command)
 
 
 def test_the_still_figure_shows_models_as_they_are_and_cut_budgets_open(tmp_path):

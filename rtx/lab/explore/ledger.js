@@ -20,7 +20,7 @@ const element = (kind, facts = {}, ...children) => {
 /** A row's cells, their values by the names of the columns. */
 const cellsOf = (table, row) =>
   row.cells.map((text) => {
-    const values = text.split("\t");
+    const values = JSON.parse(text);
     return Object.fromEntries(table.columns.map((column, place) => [column, values[place]]));
   });
 

@@ -1,5 +1,6 @@
 """The ledger browser: a paper's table with our numbers beside the paper's; a click says what stands behind one."""
 
+import json
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -16,7 +17,7 @@ from rtx.training.recipe import Recipe, load_recipe, recipe_names
 
 SCRIPT = Path(__file__).with_name("ledger.js")
 SHOWN = ("ours", "variant", "seeds", "epoch", "validation", "budget", "parameters")
-COLUMNS = (*SHOWN, "machine", "command")  # of a cell, one text with tabs: a notebook has a line for each item of a list
+COLUMNS = (*SHOWN, "machine", "command")  # of a cell, which is JSON: a notebook has a line for each item of a list
 
 
 def ledger(recipe: str = "nottingham", results: str | Path = LEDGER) -> Page:
@@ -58,7 +59,10 @@ def _row(recipe: Recipe, model: str, groups: list[list[Any]], machines: list[str
         "model": model,
         "paper": paper,
         "cells": [
-            "\t".join([*(getattr(line, column) for column in SHOWN), str(machines.index(line.hardware)), command])
+            json.dumps(
+                [*(getattr(line, column) for column in SHOWN), machines.index(line.hardware), command],
+                ensure_ascii=False,
+            )
             for line, command in lines
         ],
         "command": f"rtx train {recipe.name} {model}",
