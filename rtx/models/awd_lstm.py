@@ -16,6 +16,7 @@ from torch.func import functional_call
 from torch.nn import functional as F
 
 from rtx.nn.dropout import LockedDropout
+from rtx.nn.recurrent import read_network
 from rtx.nn.state import State, check_state, split
 from rtx.nn.validate import check_fraction, check_positive, check_sequence, check_step, is_number
 
@@ -111,7 +112,7 @@ class AWDLSTM(nn.Module):
             dropped = F.dropout(network.get_parameter("weight_hh_l0"), self.weight_dropout)
             y, (h, c) = functional_call(network, {"weight_hh_l0": dropped}, (x, given))
         else:
-            y, (h, c) = network(x, given)
+            y, (h, c) = read_network(network, x, given)
         return y, (h[0], c[0])
 
 

@@ -3,6 +3,7 @@
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from rtx.nn.recurrent import read_network
 from rtx.nn.state import State, check_state
 from rtx.nn.validate import check_choice, check_fraction, check_positive, check_sequence, check_step
 
@@ -47,8 +48,8 @@ class RNN(nn.Module):
             ValueError: as `forward`, or if `state` is another model's or batch's.
         """
         check_sequence("x", x, self.d_model, like=next(self.parameters(), None))
-        hidden, state = self.network(x, self._to_torch(state, len(x)))
-        after = state if isinstance(state, tuple) else (state,)
+        hidden, after = read_network(self.network, x, self._to_torch(state, len(x)))
+        after = after if isinstance(after, tuple) else (after,)
         return self.dropout(hidden), tuple(part.transpose(0, 1) for part in after)
 
     def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:

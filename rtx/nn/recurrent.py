@@ -4,6 +4,8 @@ A step is given what the input and the last state contribute to each gate, (…,
 with both biases of `torch.nn.RNN`, `GRU` and `LSTM` in their order, so whoever calls it decides when and how often
 to project.
 
+`read_network` calls torch's own networks, and knows a shorter way for one step of an LSTM.
+
 References: Elman (1990); Hochreiter & Schmidhuber (1997); Cho et al. (2014). Equations as in torch's documentation.
 """
 
@@ -11,7 +13,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 State = tuple[Tensor, ...]
 """The hidden state h first, (…, H); an LSTM's memory c, (…, H), second."""
@@ -52,3 +54,34 @@ def lstm_step(from_input: Tensor, from_state: Tensor, state: State | None) -> St
 
 CELLS = {"rnn": Cell(1, rnn_step), "gru": Cell(3, gru_step), "lstm": Cell(4, lstm_step)}
 """Cells by the name every `cell=` argument takes."""
+
+
+def read_network(
+    network: nn.RNNBase, x: Tensor, state: Tensor | tuple[Tensor, ...] | None
+) -> tuple[Tensor, Tensor | tuple[Tensor, ...]]:
+    """What `network(x, state)` gives, where x is (B, T, D).
+
+    On a CPU torch's LSTM packs its weights anew at each call, which for a single step is more than the step itself; one
+    that is not in training is done by its cells. `make bench flags="--only lstm-steps"` measures what that saves.
+    """
+    if isinstance(network, nn.LSTM) and x.shape[1] == 1 and not network.training and _packs(x):
+        return _one_step(network, x, state)  # type: ignore[arg-type]
+    return network(x, state)
+
+
+def _packs(x: Tensor) -> bool:
+    # under autocast the cell would compute, and so hand on, another dtype than the network
+    return x.device.type == "cpu" and not torch.is_autocast_enabled("cpu")
+
+
+def _one_step(
+    network: nn.LSTM, x: Tensor, state: tuple[Tensor, Tensor] | None
+) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+    zeros = x.new_zeros(network.num_layers, len(x), network.hidden_size)
+    y, hidden, memories = x.squeeze(1), [], []
+    for layer, (h, c) in enumerate(zip(*(state or (zeros, zeros)), strict=True)):
+        weights = (getattr(network, f"{name}_l{layer}") for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"))
+        y, c = torch.lstm_cell(y, (h, c), *weights)
+        hidden.append(y)
+        memories.append(c)
+    return y[:, None], (torch.stack(hidden), torch.stack(memories))

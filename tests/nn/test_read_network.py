@@ -1,0 +1,76 @@
+"""torch's networks, and the shorter way for one step of an LSTM: the same numbers, and no packing of weights."""
+
+import pytest
+import torch
+from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from rtx.models.awd_lstm import AWDLSTM
+from rtx.models.rnn import RNN
+from rtx.nn.recurrent import read_network
+
+PACKING = "aten.mkldnn_rnn_layer"
+
+
+class Called(TorchDispatchMode):
+    """The names of the operations that torch does meanwhile."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.names.add(str(func.overloadpacket))
+        return func(*args, **(kwargs or {}))
+
+
+def called(run) -> set[str]:
+    with Called() as seen, torch.no_grad():
+        run()
+    return seen.names
+
+
+@pytest.mark.parametrize("make", [lambda: RNN(6, 2, "lstm"), lambda: AWDLSTM(6, 2, 9)])
+def test_a_step_of_an_lstm_packs_no_weights(make):
+    model, x = make().eval(), torch.randn(2, 5, 6)
+    assert PACKING not in called(lambda: model.step(x[:, 0]))
+    if torch.backends.mkldnn.is_available():  # else torch packs none anywhere
+        assert PACKING in called(lambda: model(x))
+
+
+@pytest.mark.parametrize("network", [nn.RNN, nn.GRU, nn.LSTM])
+@pytest.mark.parametrize("started", [False, True])
+def test_one_step_is_what_the_network_gives(network, started):
+    torch.manual_seed(0)
+    own, x = network(5, 7, 3, batch_first=True).double().eval(), torch.randn(4, 1, 5, dtype=torch.float64)
+    _, state = own(torch.randn(4, 3, 5, dtype=torch.float64))
+    given = state if started else None
+    torch.testing.assert_close(read_network(own, x, given), own(x, given), rtol=0, atol=1e-12)
+
+
+def test_gradients_of_a_step_are_the_networks():
+    torch.manual_seed(0)
+    own, x = nn.LSTM(5, 7, 2, batch_first=True).double().eval(), torch.randn(4, 1, 5, dtype=torch.float64)
+    grads = [
+        torch.autograd.grad(run(x)[0].square().sum(), list(own.parameters()))
+        for run in (own, lambda x: read_network(own, x, None))
+    ]
+    torch.testing.assert_close(*grads, rtol=0, atol=1e-12)
+
+
+def test_a_step_in_training_drops_between_the_layers():
+    torch.manual_seed(0)
+    model = RNN(64, 2, "lstm", dropout=0.5)
+    model.dropout.p = 0.0  # that behind the last layer
+    x, state = torch.randn(1, 64), None
+    first, second = (model.step(x, state)[0] for _ in range(2))
+    assert not torch.equal(first, second)
+
+
+@pytest.mark.parametrize("make", [lambda: RNN(6, 2, "lstm"), lambda: AWDLSTM(6, 2, 9)])
+def test_under_autocast_a_step_behind_a_text_has_the_texts_dtype(make):
+    model, x = make().eval(), torch.randn(2, 5, 6)
+    with torch.autocast("cpu", torch.bfloat16), torch.no_grad():
+        text, state = model.read(x)
+        y, _ = model.step(x[:, 0], state)
+    assert y.dtype == text.dtype
