@@ -5,6 +5,7 @@ import math
 import pkgutil
 import re
 from collections.abc import Callable
+from functools import partial
 from inspect import signature
 from pathlib import Path
 from statistics import mean, median, stdev
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor
-from torch.nn.functional import conv1d, pad, scaled_dot_product_attention
+from torch.nn.functional import conv1d, cross_entropy, pad, scaled_dot_product_attention
 
 from rtx.lab import checks
 from rtx.lab.checks import Check, Verdict
@@ -312,6 +313,39 @@ def less_the_second_halfs(scores_a: Tensor, values_a: Tensor, scores_b: Tensor, 
     return (a @ values_a + b @ values_b) / (a.sum(1, True) + b.sum(1, True))
 
 
+def bigram_over(sums: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, Tensor, int], Tensor]:
+    def bits(train: Tensor, test: Tensor, V: int) -> Tensor:
+        counts = torch.bincount(train[:-1] * V + train[1:], minlength=V * V).view(V, V) + 1.0
+        return -(counts / sums(counts, train))[test[:-1], test[1:]].log2().mean()
+
+    return bits
+
+
+def symbols(counts: Tensor, train: Tensor) -> Tensor:
+    return (torch.bincount(train, minlength=len(counts)) + len(counts))[:, None]
+
+
+def nucleus_below(p: Tensor, share: float) -> Tensor:
+    ranked, tokens = p.sort(descending=True)
+    return torch.zeros_like(p, dtype=torch.bool).scatter(0, tokens, ranked.cumsum(0) <= share)
+
+
+def sorted_twice(p: Tensor, share: float) -> Tensor:
+    order = p.argsort(descending=True)
+    return (p[order].cumsum(0) - p[order] < share - 1e-6)[order]
+
+
+def told(step: Callable[..., Any], reference: list[int], longest: int, stops: bool = False) -> list[int]:
+    last, state, written = 0, 0, []
+    for token in reference[:longest]:
+        logits, state = step(last, state)
+        written.append(int(logits.argmax()))
+        if stops and written[-1] == 1:
+            break
+        last = token
+    return written
+
+
 def spreads(a: list[float], b: list[float]) -> float:
     return stdev(a) + stdev(b)
 
@@ -365,6 +399,14 @@ def test_an_answer_that_is_right_by_chance_does_not_pass(name: str, answer: Call
             "this is the last sequence: the first axis counts sequences, the last position is [:, -1]",
         ),
         ("cache_bytes", lambda T, L, D: 2 * L * T * D * 2, "this is half of it: keys and values, and 4 bytes"),
+        ("clipped_step", step_to(lambda g, rate, clip: rate * g), "this step's gradient is not clipped"),
+        ("bits_per_character", lambda z, y: cross_entropy(z.softmax(-1), y) / math.log(2), "softmax twice"),
+        ("bigram_bits", bigram_over(lambda counts, _: counts.sum(1)), "each sum divides a column"),
+        ("bigram_bits", bigram_over(symbols), "the last symbol of the training text"),
+        ("nucleus", nucleus_below, "the token that crosses the line"),
+        ("nucleus", sorted_twice, "put back"),
+        ("greedy_translation", told, "teacher forcing at test time"),
+        ("greedy_translation", partial(told, stops=True), "teacher forcing at test time"),
     ],
 )
 def test_a_bug_is_not_taken_for_another(name: str, answer: Callable[..., Any], message: str) -> None:

@@ -42,6 +42,7 @@ bits_per_character = Check(
         "context is counted among the characters: divide by those that are scored": (
             lambda z, y: _nats(z, y, "sum") / len(y) / math.log(2)
         ),
+        "softmax twice: cross_entropy applies it itself": lambda z, y: _nats(z.softmax(-1), y) / math.log(2),
         "the softmax is missing: logits are no probabilities": (
             lambda z, y: -z[y != IGNORED].gather(1, y[y != IGNORED][:, None]).mean() / math.log(2)
         ),
@@ -109,6 +110,14 @@ bigram_bits = Check(
         "divided by the sums of the columns: p(next | this) sums to 1 over the next": (
             lambda train, test, V: _bits((_counts(train, V) + 1) / (_counts(train, V) + 1).sum(0), test)
         ),
+        "each sum divides a column: the sums of the rows have to keep their axis, sum(1, keepdim=True)": (
+            lambda train, test, V: _bits((_counts(train, V) + 1) / (_counts(train, V) + 1).sum(1), test)
+        ),
+        "the last symbol of the training text has none behind it: divide by the counts of its pairs alone": (
+            lambda train, test, V: _bits(
+                (_counts(train, V) + 1) / (torch.bincount(train, minlength=V)[:, None] + V), test
+            )
+        ),
         "divided by the sum of all: that is p(this, next), not p(next | this)": (
             lambda train, test, V: _bits((_counts(train, V) + 1) / (_counts(train, V) + 1).sum(), test)
         ),
@@ -148,10 +157,16 @@ nucleus = Check(
         "the token that crosses the line belongs to the nucleus: without it the share is not reached": (
             lambda p, reach: _kept(p, reach, before=False)
         ),
+        "the token that crosses the line belongs to the nucleus: ask what those before it come to": (
+            lambda p, reach: _kept(p, reach + 2e-6, before=False)  # a sum that equals the share is kept here
+        ),
         "a threshold for single probabilities: it is their sum that has to reach the share": lambda p, reach: (
             p >= reach
         ),
         "in the order of `sort`: each token's place in the mask is the one that it has in p": _in_sorted_order,
+        "put back the wrong way: with order = p.argsort(…), it is mask[order] = kept, not kept[order]": (
+            lambda p, reach: _in_sorted_order(p, reach)[p.argsort(descending=True)]
+        ),
         "these are probabilities: a mask says which are kept, True or False": lambda p, reach: p * _kept(p, reach),
         "the mask is inverted: True is for what is kept": lambda p, reach: ~_kept(p, reach),
         "not sorted: the nucleus takes the likeliest first": lambda p, reach: _kept(p, reach, order=False),

@@ -46,7 +46,7 @@ clipped_step = Check(
     cases=_cases,
     solution=_step(lambda now, before, clip: _clipped(now, clip)),
     bugs={
-        "clipped before backward: that is the gradient of the step before; this one's is used as it is": (
+        "this step's gradient is not clipped: clip after backward; before, only that of the step before is there": (
             _step(lambda now, before, clip: now)
         ),
         "clipped before backward, and the gradient of the step before is still in the sum": (

@@ -82,6 +82,16 @@ def _greedy(step: Step, reference: list[int], longest: int, bug: str = "") -> li
     return written
 
 
+def _told(step: Step, reference: list[int], longest: int) -> list[int]:
+    """One pass over the reference, as in training."""
+    last, state, written = BEGIN, 0, list[int]()
+    for token in reference[:longest]:
+        logits, state = step(last, state)
+        written.append(int(logits.argmax()))
+        last = token
+    return written
+
+
 greedy_translation = Check(
     cases=_searches,
     solution=_greedy,
@@ -89,6 +99,7 @@ greedy_translation = Check(
         "teacher forcing at test time: the reference's token is fed, which nobody has when translating": (
             partial(_greedy, bug="teacher")
         ),
+        "teacher forcing at test time: a loop over the reference feeds its tokens and ends with it": _told,
         "the begin token is fed at every step: feed what was written last": partial(_greedy, bug="begin"),
         "the state is not carried on: each step begins anew": partial(_greedy, bug="state"),
         "it writes on behind the end token": partial(_greedy, bug="end"),
