@@ -195,8 +195,8 @@ def attend(impl):
 
 for length in (128, 256, 512):
     q = torch.randn(1, 2, length, 16, requires_grad=True)
-    kept = {impl: kept_bytes(lambda: attend(impl)(q)) / 2**10 for impl in ("torch", "fused")}
-    print(f"T = {length}: torch keeps {kept['torch']:,.0f} KiB, in blocks {kept['fused']:,.0f} KiB")
+    sizes = {impl: kept_bytes(lambda: attend(impl)(q)) / 2**10 for impl in ("torch", "fused")}
+    print(f"T = {length}: torch keeps {sizes['torch']:,.0f} KiB, in blocks {sizes['fused']:,.0f} KiB")
 
 # %% [markdown]
 # Double $T$: the first column grows four times, the second twice. How can one know a softmax without its whole row? Each
@@ -270,15 +270,15 @@ def pool(impl):
     return run
 
 for length in (500, 1000, 2000):
-    x = torch.randn(20, length, 2)
-    kept = {impl: kept_bytes(lambda: pool(impl)(x)) / 2**10 for impl in ("torch", "fused")}
-    print(f"T = {length}: input {x.nbytes / 2**10:,.0f} KiB; kept {kept['torch']:,.0f} and {kept['fused']:,.0f} KiB")
+    pairs = torch.randn(20, length, 2)
+    sizes = {impl: kept_bytes(lambda: pool(impl)(pairs)) / 2**10 for impl in ("torch", "fused")}
+    print(f"T = {length}: input {pairs.nbytes / 2**10:,.0f} KiB; kept {sizes['torch']:,.0f} and {sizes['fused']:,.0f} KiB")
 
 # %%
-x = torch.randn(50, 2000, 2)
+pairs = torch.randn(50, 2000, 2)
 def update(impl):
     def run():
-        torch.autograd.grad(pool(impl)(x).square().sum(), list(model.parameters()))
+        torch.autograd.grad(pool(impl)(pairs).square().sum(), list(model.parameters()))
     return run
 
 times = race({impl: update(impl) for impl in ("torch", "fused")})
@@ -380,8 +380,8 @@ for channels in (1, 2, 3, 4):
 # - Last, write the inner loop where a number can stay in a register.
 # - None of these changed a result: each fast path is held to its naive twin by a test, outputs and gradients.
 #
-# **Quiz.** 1. Which of the first four would not help an LSTM over the whole sequence? 2. Dropout masks are random: how can
-# a block's weights be computed again?
+# **Quiz.** 1. Which of the four steps, hoist to recompute, would not help an LSTM over the whole sequence? 2. Dropout masks
+# are random: how can a block's weights be computed again?
 #
 # <details><summary>Answers</summary>
 #

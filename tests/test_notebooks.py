@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 from statistics import mean
+from symtable import SymbolTable, symtable
 from textwrap import dedent
 
 import jupytext
@@ -68,6 +69,25 @@ def test_every_code_cell_ran_in_order_without_an_error(stored: NotebookNode) -> 
     cells = code_cells(stored)
     assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
     assert [output for cell in cells for output in cell.outputs if output.output_type == "error"] == []
+
+
+@pytest.mark.parametrize("start", ["11", "12", "13", "14", "15", "16"])
+def test_a_cell_that_is_run_again_at_the_end_reads_what_it_read_first(start: str) -> None:
+    """No later cell replaces a name that a cell has from an earlier one: a figure would be another one, unnoticed."""
+    (source,) = FOLDER.glob(f"{start}_*.py")
+    parts = [symtable(cell.source, source.name, "exec") for cell in code_cells(jupytext.read(source))]
+    binds = [{s.get_name() for s in part.get_symbols() if s.is_assigned() or s.is_imported()} - {"_"} for part in parts]
+    for place, part in enumerate(parts):
+        read = globals_read(part) - binds[place]
+        earlier, later = set().union(*binds[:place]), set().union(*binds[place + 1 :])
+        assert read & earlier & later == set(), f"code cell {place + 1}"
+
+
+def globals_read(scope: SymbolTable) -> set[str]:
+    """The names of the module that a piece of code, or a function in it, looks up."""
+    here = scope.get_type() == "module"
+    own = {s.get_name() for s in scope.get_symbols() if s.is_referenced() and (here or s.is_global())}
+    return own.union(*map(globals_read, scope.get_children()))
 
 
 def test_a_notebook_is_read_in_one_sitting(source: Path, stored: NotebookNode) -> None:
