@@ -132,8 +132,8 @@ checks.causal_attention(causal_attention)
 # %%
 layer = MultiHeadAttention(8, heads=1)
 x = torch.randn(1, 12, 8)
-q, k, v = layer.query(x[0]), layer.key(x[0]), layer.value(x[0])
-torch.testing.assert_close(layer.output(naive_attention(q, k, v)), layer(x)[0])
+parts = layer.query(x[0]), layer.key(x[0]), layer.value(x[0])
+torch.testing.assert_close(layer.output(naive_attention(*parts)), layer(x)[0])
 print("Eq. 5 and rtx agree; shares of each row sum to 1:", bool((layer.weights(x).sum(-1) - 1).abs().max() < 1e-6))
 
 # %% [markdown]
@@ -154,8 +154,8 @@ print("Eq. 5 and rtx agree; shares of each row sum to 1:", bool((layer.weights(x
 widths, keys = [4, 16, 64, 256, 1024], 50
 found = {"plain": [], "scaled": []}
 for K in widths:
-    q, k = torch.randn(400, K), torch.randn(400, keys, K)
-    plain = (k @ q[..., None]).squeeze(-1)
+    query, drawn = torch.randn(400, K), torch.randn(400, keys, K)
+    plain = (drawn @ query[..., None]).squeeze(-1)
     for name, scores in {"plain": plain, "scaled": plain / K**0.5}.items():
         scores = scores.detach().requires_grad_()
         a = scores.softmax(-1)
@@ -219,7 +219,7 @@ print("unmasked: outputs are shuffled as the inputs; masked: the last output doe
 #
 # ## 5. Heads
 #
-# Ask our dictionary for two words at once, with the query $k_a + k_b$.
+# Ask the dictionary of section 1 for two words at once, with the query $k_a + k_b$.
 #
 # **Predict.** Can you tell from the answer whether it was Ann and Dan, or Bob and Cat?
 #
@@ -231,7 +231,6 @@ print("unmasked: outputs are shuffled as the inputs; masked: the last output doe
 # </details>
 
 # %%
-k, v = torch.eye(4), torch.tensor([1.0, 2.0, 3.0, 4.0])
 for a, b in ((0, 3), (1, 2)):
     print(f"{words[a]} and {words[b]}: one head {ask(k[a] + k[b], 20):.2f}", end="   ")
     print(f"two heads {ask(k[a], 20):.2f}, {ask(k[b], 20):.2f}")
@@ -273,9 +272,9 @@ def naive_multi_head(x, layer):
     return layer.output(torch.cat(heads, -1))  # Eq. (4)
 
 for H in (1, 2, 4, 8):
-    layer = MultiHeadAttention(8, heads=H)
-    torch.testing.assert_close(naive_multi_head(x[0], layer), layer(x)[0])
-    print(f"H = {H}: agrees with rtx; {sum(p.numel() for p in layer.parameters())} parameters, 4 D² = {4 * 8**2}")
+    several = MultiHeadAttention(8, heads=H)
+    torch.testing.assert_close(naive_multi_head(x[0], several), several(x)[0])
+    print(f"H = {H}: agrees with rtx; {sum(p.numel() for p in several.parameters())} parameters, 4 D² = {4 * 8**2}")
 
 # %% [markdown]
 # More heads cost no parameters. They cost width: with $H = D$ every head compares single numbers.

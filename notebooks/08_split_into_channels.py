@@ -262,14 +262,16 @@ print("the same choice at more than half of the words from the fifth on:", bool(
 # </details>
 
 # %%
-layer = model.backbone.layers[0]
-kept = layer.attention_r.weight.detach().clone()
-with torch.no_grad():
-    for factor, name in ((0, "all channels alike"), (-1, "the least liked first")):
-        layer.attention_r.weight.copy_(factor * kept)  # e = r·tanh(…): the factor is that of the scores
-        changed = task.score(task.predict(model, test), test)
-        print(f"{name}: worse: {changed > perplexity}; by more than a tenth: {changed > 1.1 * perplexity}")
-    layer.attention_r.weight.copy_(kept)
+scores = model.backbone.layers[0].attention_r.weight
+kept = scores.detach().clone()
+try:
+    with torch.no_grad():
+        for factor, name in ((0, "all channels alike"), (-1, "the least liked first")):
+            scores.copy_(factor * kept)  # e = r·tanh(…): the factor is that of the scores
+            changed = task.score(task.predict(model, test), test)
+            print(f"{name}: worse: {changed > perplexity}; by more than a tenth: {changed > 1.1 * perplexity}")
+finally:  # an interrupted cell, too, leaves the model as it was
+    scores.data.copy_(kept)
 
 # %% [markdown]
 # The weights carry information, but little: without any choice this model is less than a tenth worse. That the weights
@@ -369,8 +371,8 @@ _ = torch.manual_seed(0)
 higher, hierarchical = rtx.HORNN(16, order=3, cell="rnn"), rtx.HMRNN(16, layers=3)
 found = trace(hierarchical, torch.randn(1, 30, 16))
 fig, (ax, map_) = plt.subplots(1, 2, figsize=(7, 2.5))
-x = torch.randn(1, 40, 16).repeat(16, 1, 1).requires_grad_()
-(gradient,) = torch.autograd.grad(higher(x)[:, -1].diagonal().sum(), x)
+inputs = torch.randn(1, 40, 16).repeat(16, 1, 1).requires_grad_()
+(gradient,) = torch.autograd.grad(higher(inputs)[:, -1].diagonal().sum(), inputs)
 size = gradient.square().sum((0, 2)).sqrt().flip(0)[:25]
 for name, line in {"HO-RNN, N = 3": size / size[0], "MC-RNN, n = 4": measured[4].mean(0), "RNN": measured[2][0]}.items():
     ax.semilogy(line, label=name)
@@ -380,8 +382,8 @@ operations = map_.imshow(found["operations"][0].T, aspect="auto", cmap="cividis"
 map_.set(yticks=[1, 2, 3], xlabel="step", ylabel="layer", title="HM-RNN: what each layer does")
 fig.colorbar(operations, ax=map_, ticks=[0, 1, 2]).ax.set_yticklabels(["update", "copy", "flush"])
 plt.show()
-copies, h = found["operations"][0, 1:] == 1, found["states"][0]
-print("where a layer copies, its state stays bit for bit:", bool((h[1:][copies] == h[:-1][copies]).all()))
+copies, states = found["operations"][0, 1:] == 1, found["states"][0]
+print("where a layer copies, its state stays bit for bit:", bool((states[1:][copies] == states[:-1][copies]).all()))
 
 # %% [markdown]
 # Both are untrained here. HO-RNN's gradients are larger because its products are summed, not averaged; in exchange it has a matrix more for each
