@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 State = tuple[Tensor, ...]
 """The hidden state h first, (…, H); an LSTM's memory c, (…, H), second."""
@@ -80,8 +81,8 @@ def _one_step(
     zeros = x.new_zeros(network.num_layers, len(x), network.hidden_size)
     y, hidden, memories = x.squeeze(1), [], []
     for layer, (h, c) in enumerate(zip(*(state or (zeros, zeros)), strict=True)):
-        weights = (getattr(network, f"{name}_l{layer}") for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"))
-        y, c = torch.lstm_cell(y, (h, c), *weights)
+        W, U, b, b_state = network.all_weights[layer]
+        y, c = lstm_step(F.linear(y, W, b), F.linear(h, U, b_state), (h, c))
         hidden.append(y)
         memories.append(c)
     return y[:, None], (torch.stack(hidden), torch.stack(memories))
