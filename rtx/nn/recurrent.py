@@ -75,9 +75,7 @@ def _packs(x: Tensor) -> bool:
     return x.device.type == "cpu" and not torch.is_autocast_enabled("cpu")
 
 
-def _one_step(
-    network: nn.LSTM, x: Tensor, state: tuple[Tensor, Tensor] | None
-) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+def _one_step(network: nn.LSTM, x: Tensor, state: tuple[Tensor, Tensor] | None) -> tuple[Tensor, tuple[Tensor, Tensor]]:
     zeros = x.new_zeros(network.num_layers, len(x), network.hidden_size)
     y, hidden, memories = x.squeeze(1), [], []
     for layer, (h, c) in enumerate(zip(*(state or (zeros, zeros)), strict=True)):
