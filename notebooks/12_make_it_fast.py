@@ -346,11 +346,11 @@ Image(Path("../figures/speed_cpu.png").read_bytes(), width=760, alt="Speed of tr
 
 # %% [markdown]
 # Blue is `rtx`, orange what it is measured against, grey what else there is. The thin bars are the same steps by float32
-# products of another library; on this processor they are as exact, and nearly always slower. On MNIST a step takes less than a
-# quarter of the published one's time, as attention over 784 steps with dropout was most of that; a Transformer by torch takes
-# more than twice as long as our R-Transformer, for the same reason. On characters a half is left and little more to gain:
-# that model *is* products, and those were fast before. On a GPU these steps were not measured yet: the kernels are written and tested
-# step by step on a CPU, and their table is empty.
+# products of another library; on this processor they are as exact, and mostly a little faster. On MNIST a step takes less than
+# a quarter of the published one's time, as attention over 784 steps with dropout was most of that; a Transformer by torch
+# takes about twice as long as our R-Transformer, for the same reason. On characters more than a half is left and little more to
+# gain: that model *is* products, and those were fast before. On a GPU these steps were not measured yet: the kernels are written
+# and tested step by step on a CPU, and their table is empty.
 #
 # What of MC-RNN, at "almost the same time cost as the conventional RNN"? The paper grants that it computes more, and counts
 # on channels that run in parallel. How much more? An LSTM's step has $8 D^2$ multiply-adds. MC-RNN with $n - 1$ channels runs
