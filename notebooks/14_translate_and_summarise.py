@@ -168,14 +168,14 @@ fig, ax = plt.subplots(figsize=(5, 4))
 weights = alignment(ax, rnnsearch, source, target)
 ax.set(xlabel="read", ylabel="written", title="down the diagonal; the month is looked for further on")
 plt.show()
-print("for “March” it looks further on than for “8”, at “März”:", bool(weights[2, 4] > 0.1 > weights[3, 4]))
+print("from “März” on it looks more for “March” than for “8”:", bool(weights[2, 4:].sum() > weights[3, 4:].sum()))
 print("each row sums to one:", bool(torch.allclose(weights.sum(1), torch.ones(len(weights)))))
 
 # %% [markdown]
 # Look closely: for “Sunday” it looks at the comma *behind* “Sonntag”. This encoder reads forwards only; its annotation of the
-# comma has read the word, and says so. And for “March” it hesitates, between that comma and “März”, which stands behind the
-# day: section 7 shows a model that jumps there and back without doubt. An alignment shows where the decoder finds what it
-# needs, not which word means which.
+# comma has read the word, and says so. And for “March” it hesitates, between that comma and what stands behind the day,
+# “März” and more: section 7 shows a model that jumps there and back without doubt. An alignment shows where the decoder
+# finds what it needs, not which word means which.
 #
 # ## 4. Left alone
 #

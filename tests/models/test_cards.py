@@ -15,7 +15,8 @@ LENGTH = 64  # a whole number of segments
 def moved_by(model: torch.nn.Module, x: torch.Tensor) -> torch.Tensor:
     """Whether the last output changes when one input does, for each input: values, as memories stop gradients."""
     T = x.shape[1]
-    nudged = x + 3 * torch.eye(T, dtype=x.dtype)[:, :, None]  # row s differs from x at step s
+    nudge = torch.linspace(-3, 3, x.shape[2], dtype=x.dtype)  # no constant: a LayerNorm takes that away
+    nudged = x + torch.eye(T, dtype=x.dtype)[:, :, None] * nudge  # row s differs from x at step s
     with torch.no_grad():
         as_it_is = model(x.expand(T, -1, -1))  # as many rows: of other sizes, products may be rounded otherwise
         return (model(nudged)[:, -1] != as_it_is[:, -1]).any(-1)
