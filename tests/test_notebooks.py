@@ -174,9 +174,13 @@ def test_notebook_14_says_what_the_ledger_has() -> None:
         score("translation", row, "adam", "cpu") for row in ("baseline", "mc-rnn-3", "transformer", "r-transformer")
     )
     faster = score("translation", "baseline", "adam+learning_rate=0.004", "cpu")
-    assert f"the baseline has {base:.1f} and MC-RNN-3 {three:.1f}, both still learning" in prose("14")
-    assert f"the baseline at four times the rate {faster:.1f}; a Transformer has {attention:.1f}" in prose("14")
-    assert f"a Transformer has {attention:.1f}, R-Transformer, a tenth larger, {both:.1f}." in prose("14")
+    assert f"MC-RNN-3 {three:.1f}, the baseline {base:.1f}, at four times the rate {faster:.1f}. A T" in prose("14")
+    recurrent = [run for run in read_results("translation", LEDGER) if "transformer" not in run.model]
+    scores = [f"{run.test:.1f}" for run in recurrent if run.variant == "adam"]
+    assert f"all recurrent rows have {min(scores)} to {max(scores)} and are still learning" in prose("14")
+    assert {run.epoch for run in recurrent} == {12}
+    assert {run.model for run in recurrent} == {m for m in load_recipe("translation").models if "transformer" not in m}
+    assert f"A Transformer has {attention:.1f}, R-Transformer, a tenth larger, {both:.1f}." in prose("14")
     sizes = {run.model: run.parameters for run in read_results("translation", LEDGER)}
     assert sizes["r-transformer"] / sizes["transformer"] == pytest.approx(1.1, abs=0.01)
     base, three = (score("headlines", row, "adam", "cpu") for row in ("baseline", "mc-rnn-3"))
