@@ -71,7 +71,7 @@ def read_network(
 
 
 def _packs(x: Tensor) -> bool:
-    # under autocast the cell would compute, and so hand on, another dtype than the network
+    # under autocast the cells would begin in another dtype than the network: with zeros in float32
     return x.device.type == "cpu" and not torch.is_autocast_enabled("cpu")
 
 
