@@ -1,4 +1,7 @@
-"""Write the tables of the READMEs afresh from the ledger: between `<!-- table: RECIPE -->` and `<!-- end -->`."""
+"""Write the tables of the READMEs afresh from the ledger: between `<!-- table: RECIPE -->` and `<!-- end -->`.
+
+RECIPE may be followed by `--variant NAME`, as in `rtx table`.
+"""
 
 import re
 from pathlib import Path
@@ -6,13 +9,13 @@ from pathlib import Path
 from rtx.training.recipe import load_recipe
 from rtx.training.table import rows, to_markdown
 
-TABLE = re.compile(r"(<!-- table: (\S+) -->\n).*?(\n<!-- end -->)", re.DOTALL)
+TABLE = re.compile(r"(<!-- table: (\S+)(?: --variant (\S+))? -->\n).*?(\n<!-- end -->)", re.DOTALL)
 ROOT = Path(__file__).parents[1]
 
 
 def with_tables(text: str, ledger: Path) -> str:
     """The text with each of its tables as the ledger has it now."""
-    return TABLE.sub(lambda m: m[1] + to_markdown(rows(load_recipe(m[2]), ledger)) + m[3], text)
+    return TABLE.sub(lambda m: m[1] + to_markdown(rows(load_recipe(m[2]), ledger, m[3])) + m[4], text)
 
 
 if __name__ == "__main__":

@@ -33,14 +33,17 @@ class Format(StrEnum):
 
 def table_(
     recipe: Annotated[str, typer.Argument(help='A recipe; "all" prints every table.')],
+    variant: Annotated[str | None, typer.Option(help="Only this way to train, whatever else was set.")] = None,
     format: Annotated[Format, typer.Option(help="How to print it.")] = Format.terminal,
     results: Annotated[Path, typer.Option(help="The ledger's folder.")] = LEDGER,
 ) -> None:
     """Print a paper's table with our numbers beside the paper's."""
+    if variant is not None and recipe == ALL:
+        raise ValueError(f"variant: expected one recipe, whose it is, got {recipe}")
     if results != LEDGER:  # without one of its own, the papers' numbers are there to be read
         check_ledger(results)
     loaded = [load_recipe(name) for name in (recipe_names() if recipe == ALL else [recipe])]
-    found = {one.name: tables.rows(one, results) for one in loaded}
+    found = {one.name: tables.rows(one, results, variant) for one in loaded}
     for one in loaded:
         if recipe == ALL and format is not Format.terminal:
             typer.echo(tables.heading(one, format is Format.html))

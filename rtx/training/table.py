@@ -10,6 +10,7 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import NamedTuple
 
+from rtx.nn.validate import check_choice
 from rtx.tasks import task_by_name
 from rtx.training.ledger import LEDGER, Result, read_results
 from rtx.training.recipe import Recipe
@@ -83,17 +84,29 @@ def _by_seed(runs: Sequence[Result]) -> list[Result]:
     return [newest[seed] for seed in sorted(newest)]
 
 
-def rows(recipe: Recipe, ledger: Path = LEDGER) -> list[Row]:
+def rows(recipe: Recipe, ledger: Path = LEDGER, variant: str | None = None) -> list[Row]:
     """One line per group of `cells`; seeds are averaged. "not run" where the ledger has nothing.
 
+    Args:
+        recipe: the table.
+        ledger: the folder.
+        variant: only runs of this one, whatever else was set; of all if not given.
+
     Raises:
-        ValueError: if a file of the ledger is damaged.
+        ValueError: if the recipe has no such variant, or a file of the ledger is damaged.
     """
+    if variant is not None:
+        check_choice("variant", variant, recipe.variants)
     table = []
     for model, groups in cells(recipe, ledger).items():
-        paper = printed(recipe, model)
-        table += [row(paper, group) for group in groups] or [Row(model, paper, "not run")]
+        paper, asked = printed(recipe, model), [group for group in groups if variant in (None, _begun(group[0]))]
+        table += [row(paper, group) for group in asked] or [Row(model, paper, "not run")]
     return table
+
+
+def _begun(run: Result) -> str:
+    """The recipe's variant that a run began with, without what was set."""
+    return run.variant.split("+")[0]
 
 
 def printed(recipe: Recipe, model: str) -> str:

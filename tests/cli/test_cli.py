@@ -128,6 +128,8 @@ def test_list_of_one_kind_names_no_other(rtx):
             "d_model: expected a whole number of at least 1, got -3",
         ),
         (("table", "nottinghm"), "did you mean 'nottingham'?"),
+        (("table", "nottingham", "--variant", "adm"), "variant: 'adm' is unknown, allowed are "),
+        (("table", "all", "--variant", "adam"), "variant: expected one recipe, whose it is, got all"),
         (("data", "check", "nist"), "did you mean 'mnist'?"),
         (("ledger", "check", "--results", "nowhere"), "results: expected the ledger's folder, found none at nowhere"),
         (
@@ -188,6 +190,11 @@ def test_a_command_can_be_typed_again_with_blanks_and_quotes_in_a_value():
 def test_table_prints_markdown_from_the_ledger_alone(rtx, tmp_path):
     out = rtx("table", "nottingham", "--format", "markdown", "--results", str(tmp_path)).stdout
     assert out.splitlines()[2].startswith("| r-transformer | 2.37 | not run |")
+
+
+def test_table_prints_the_rows_of_one_variant(rtx):
+    of_all, of_one = (rtx("table", "nottingham", *words).stdout for words in ((), ("--variant", "official")))
+    assert "window=3" in of_all and "window=3" not in of_one and "official" in of_one
 
 
 def test_brackets_in_a_setting_or_a_machine_are_no_markup(rtx, tmp_path):

@@ -136,6 +136,18 @@ def test_the_table_averages_seeds_and_says_what_was_not_run(recipe, tmp_path):
     assert table[2].seeds == "0, 1"
 
 
+def test_a_table_of_one_variant_has_its_runs_whatever_was_set(recipe, tmp_path):
+    for number, variant in enumerate(("plain", "plain+learning_rate=0.1", "plainer")):
+        write_result(result(test=float(number), variant=variant), tmp_path)
+    assert [(row.variant, row.ours) for row in rows(recipe, tmp_path, "plain")] == [
+        ("", "not run"),
+        ("plain", "0.000"),
+        ("plain+learning_rate=0.1", "1.000"),
+    ]
+    with pytest.raises(ValueError, match=r"variant: 'plainer' is unknown, allowed are .*did you mean 'plain'"):
+        rows(recipe, tmp_path, "plainer")
+
+
 def test_a_run_of_less_than_a_minute_says_its_seconds(recipe, tmp_path):
     for seed, seconds in enumerate((14.4, 25.2)):
         write_result(result(seed=seed, seconds=seconds), tmp_path)
@@ -267,13 +279,16 @@ def test_every_run_in_the_projects_ledger_is_whole_and_of_a_known_plan(name):
         assert re.fullmatch("[0-9a-f]{40}", found.commit or ""), "a run of a clean commit"
 
 
-@pytest.mark.parametrize(("readme", "names"), [("README.md", ["nottingham"]), ("results/README.md", recipe_names())])
+@pytest.mark.parametrize(
+    ("readme", "names"), [("README.md", ["nottingham --variant adam"]), ("results/README.md", recipe_names())]
+)
 def test_the_readmes_tables_are_the_ledgers(readme, names):
     text = (ROOT / readme).read_text(encoding="utf-8")
-    printed = dict(re.findall(r"<!-- table: (\S+) -->\n(.*?)\n<!-- end -->", text, re.DOTALL))
+    printed = dict(re.findall(r"<!-- table: (.+?) -->\n(.*?)\n<!-- end -->", text, re.DOTALL))
     assert sorted(printed) == sorted(names)
-    for name, table in printed.items():
-        expected = to_markdown(rows(load_recipe(name), ROOT / "results"))
+    for words, table in printed.items():
+        name, variant = (*words.split(" --variant "), None)[:2]
+        expected = to_markdown(rows(load_recipe(name), ROOT / "results", variant))
         assert table == expected, "`make tables` writes it anew"
 
 
