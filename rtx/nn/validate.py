@@ -16,7 +16,8 @@ def check_positive(name: str, value: int) -> int:
     """
     if torch.jit.is_tracing() and isinstance(value, Tensor):
         return value  # in a trace sizes are tensors
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+    whole = isinstance(value, int | torch.SymInt)  # the latter is a size that a program is exported for any value of
+    if isinstance(value, bool) or not whole or value < 1:
         raise ValueError(f"{name}: expected a whole number of at least 1, got {value!r}")
     return value
 

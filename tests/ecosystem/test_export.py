@@ -15,7 +15,7 @@ from rtx.tasks.build import SequenceModel, hyperparameter_names
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")]
 
 SIZES = {"d_model": 8, "layers": 1, "heads": 2, "window": 3, "segment": 3, "memory": 4, "d_hidden": 8, "inputs": 8}
-ANY_LENGTH = ("r-transformer", "tcn", "feed-forward-attention")
+ANY_LENGTH = ("r-transformer", "transformer", "tcn", "feed-forward-attention")
 """Exported for sequences of any length. The others count steps or segments in Python, so one length each."""
 
 
