@@ -83,7 +83,7 @@ class CharacterTransformer(nn.Module):
         for first in range(1, x.shape[1] - self.segment + 1, windows):
             piece = x[:, first : first + windows + self.segment - 1]
             segments = piece.unfold(1, self.segment, 1).transpose(2, 3).flatten(0, 1)  # (B · windows, S, D)
-            found.append(self._top(segments)[:, -1].unflatten(0, (len(x), -1)))
+            found.append(self._top(segments)[:, -1].unflatten(0, (x.shape[0], -1)))
         return torch.cat(found, 1)
 
     def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
@@ -111,7 +111,7 @@ class CharacterTransformer(nn.Module):
     @staticmethod
     def _whole(segments: Tensor, x: Tensor) -> Tensor:
         """(B · C, S, D) as (B, T, D) again."""
-        return segments.unflatten(0, (len(x), -1)).flatten(1, 2)[:, : x.shape[1]]
+        return segments.unflatten(0, (x.shape[0], -1)).flatten(1, 2)[:, : x.shape[1]]
 
     def _layers(self, x: Tensor) -> Iterator[Tensor]:
         x = self.dropout(x)

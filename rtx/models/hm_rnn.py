@@ -162,8 +162,8 @@ class HMRNN(nn.Module):
     def _run(self, x: Tensor, state: State | None) -> tuple[Tensor, Tensor, State]:
         """h of all layers at each step, (B, T, L, D), z of all but the top, (B, T, L-1), and the state behind."""
         check_sequence("x", x, self.d_model, like=self.output.weight)
-        state = self._zeros(x) if state is None else self._checked(state, len(x))
-        open_below, hidden, boundaries = x.new_ones(len(x), 1), [], []
+        state = self._zeros(x) if state is None else self._checked(state, x.shape[0])
+        open_below, hidden, boundaries = x.new_ones(x.shape[0], 1), [], []
         for from_input in F.linear(x, self.levels[0].bottom_up).unbind(1):  # type: ignore[arg-type]
             after: list[tuple[Tensor, ...]] = []
             for i, level in enumerate(self.levels):
@@ -182,7 +182,7 @@ class HMRNN(nn.Module):
         return torch.relu(self.output((gates[..., None] * h).flatten(2)))  # Eq. (12)
 
     def _zeros(self, x: Tensor) -> State:
-        h, z = x.new_zeros(len(x), self.d_model), x.new_zeros(len(x), 1)
+        h, z = x.new_zeros(x.shape[0], self.d_model), x.new_zeros(x.shape[0], 1)
         return (*[(h, h, z)] * (len(self.levels) - 1), (h, h))
 
     def _checked(self, state: State, batch: int) -> State:

@@ -66,7 +66,7 @@ class HigherOrderRNN(nn.Module):
             ValueError: if `x` or `state` is not of this layer.
         """
         check_sequence("x", x, self.d_model, like=self.weight_ih_l0)
-        past, *c = self._zeros(x) if state is None else self._checked(state, len(x))
+        past, *c = self._zeros(x) if state is None else self._checked(state, x.shape[0])
         projected = F.linear(x, self.weight_ih_l0, self.bias_ih_l0)
         gates = F.linear(x, self.gate_input) if self.pooling == "gated" else x
         states = []
@@ -95,7 +95,7 @@ class HigherOrderRNN(nn.Module):
         return (products.unflatten(2, (-1, self.d_model)) * r[:, :, None]).sum(1).flatten(1)
 
     def _zeros(self, x: Tensor) -> State:
-        past = x.new_zeros(len(x), self.order, self.d_model)
+        past = x.new_zeros(x.shape[0], self.order, self.d_model)
         return (past, past[:, 0]) if self.cell == "lstm" else (past,)
 
     def _checked(self, state: State, batch: int) -> State:

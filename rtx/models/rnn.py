@@ -48,7 +48,7 @@ class RNN(nn.Module):
             ValueError: as `forward`, or if `state` is another model's or batch's.
         """
         check_sequence("x", x, self.d_model, like=next(self.parameters(), None))
-        hidden, after = read_network(self.network, x, self._to_torch(state, len(x)))
+        hidden, after = read_network(self.network, x, self._to_torch(state, x.shape[0]))
         after = after if isinstance(after, tuple) else (after,)
         return self.dropout(hidden), tuple(part.transpose(0, 1) for part in after)
 

@@ -114,7 +114,7 @@ class Seq2Seq(nn.Module):
         x = self.dropout(self.source_embedding(source))
         annotations = self.encoder(x)
         if self.backward_encoder is None or self.join is None:
-            read = annotations[torch.arange(len(x), device=x.device), lengths - 1]
+            read = annotations[torch.arange(x.shape[0], device=x.device), lengths - 1]
         else:
             backwards = reverse(self.backward_encoder(reverse(x, lengths)), lengths)
             # it has read all of the source when it comes to the first position
@@ -166,7 +166,7 @@ class Seq2Seq(nn.Module):
         if len(parts(state)) != 3:
             raise ValueError(f"state: expected what start or step returned, got {len(state)} parts")
         remembered, query, inner = state
-        check_state((query,), (len(y), self.d_model))
+        check_state((query,), (y.shape[0], self.d_model))
         # Eq. (5)-(6), asked by s_{i-1}
         c, weights = self.attention(query, remembered)
         # s_i = f(s_{i-1}, y_{i-1}, c_i)

@@ -143,7 +143,7 @@ class MultiChannelRNN(nn.Module):
     def _run(self, x: Tensor, state: State | None, dropout: float) -> tuple[Tensor, State]:
         """All channels' states (B, T, C, H), and what is remembered."""
         check_sequence("x", x, self.d_model, like=self.weight_ih_l0)
-        *rings, read = self._zeros(x) if state is None else self._checked(state, len(x))
+        *rings, read = self._zeros(x) if state is None else self._checked(state, x.shape[0])
         w, u = F.dropout(self.weight_block, dropout), F.dropout(self.weight_hh_l0, dropout)
         states, *rings = channels(
             x,
@@ -164,7 +164,7 @@ class MultiChannelRNN(nn.Module):
         return self.attention_r(mixed).squeeze(-1).softmax(-1)  # Eq. (5)
 
     def _zeros(self, x: Tensor) -> State:
-        zeros = x.new_zeros(len(x), self.predecessors, self.predecessors, self.d_hidden)
+        zeros = x.new_zeros(x.shape[0], self.predecessors, self.predecessors, self.d_hidden)
         return (*[zeros] * (1 + (self.cell == "lstm")), 0)
 
     def _checked(self, state: State, batch: int) -> State:

@@ -21,7 +21,7 @@ def read_source(
     if source.ndim != 2 or not source.numel():
         check_tokens("source", source, vocabulary, 2)  # raises
     if lengths is None:
-        lengths = torch.full((len(source),), source.shape[1], device=source.device)
+        lengths = torch.full((source.shape[0],), source.shape[1], device=source.device)
     check_lengths("source_lengths", lengths, *source.shape)
     lengths = lengths.to(source.device, torch.long)
     source = source.where(real_positions(lengths, source.shape[1]), 0)
@@ -36,8 +36,9 @@ def check_target(target: Int[Tensor, "B T"], source: Int[Tensor, "B S"], vocabul
         ValueError: otherwise.
     """
     check_tokens("target", target, vocabulary, 2)
-    if len(target) != len(source):
-        raise ValueError(f"target: expected one sequence for each of the {len(source)} sources, got {len(target)}")
+    if target.shape[0] != source.shape[0]:
+        sources, targets = source.shape[0], target.shape[0]
+        raise ValueError(f"target: expected one sequence for each of the {sources} sources, got {targets}")
 
 
 def real_positions(lengths: Int[Tensor, "B"], longest: int) -> Bool[Tensor, "B S"]:
@@ -47,6 +48,6 @@ def real_positions(lengths: Int[Tensor, "B"], longest: int) -> Bool[Tensor, "B S
 
 def reverse(x: Shaped[Tensor, "B S ..."], lengths: Int[Tensor, "B"]) -> Shaped[Tensor, "B S ..."]:
     """Each sentence from its last position to its first, the padding left behind it. Done twice, it is undone."""
-    at = torch.arange(x.shape[1], device=x.device).expand(len(x), -1)
-    rows = torch.arange(len(x), device=x.device)[:, None]
+    at = torch.arange(x.shape[1], device=x.device).expand(x.shape[0], -1)
+    rows = torch.arange(x.shape[0], device=x.device)[:, None]
     return x[rows, torch.where(real_positions(lengths, x.shape[1]), lengths[:, None] - 1 - at, at)]

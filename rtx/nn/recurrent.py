@@ -76,7 +76,7 @@ def _packs(x: Tensor) -> bool:
 
 
 def _one_step(network: nn.LSTM, x: Tensor, state: tuple[Tensor, Tensor] | None) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-    zeros = x.new_zeros(network.num_layers, len(x), network.hidden_size)
+    zeros = x.new_zeros(network.num_layers, x.shape[0], network.hidden_size)
     y, hidden, memories = x.squeeze(1), [], []
     for layer, (h, c) in enumerate(zip(*(state or (zeros, zeros)), strict=True)):
         W, U, b, b_state = network.all_weights[layer]

@@ -59,7 +59,7 @@ class SegmentMemory(nn.Module):
         queries, context, mask = self._segments(x, past, count)
         q, k, v = self._heads(queries, context)
         y = self._attend(q, k, v, mask)  # (B · C, S, D)
-        return y.unflatten(0, (len(x), -1)).flatten(1, 2)[:, count : count + x.shape[1]]
+        return y.unflatten(0, (x.shape[0], -1)).flatten(1, 2)[:, count : count + x.shape[1]]
 
     def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
         """One position of a stream.
@@ -100,7 +100,7 @@ class SegmentMemory(nn.Module):
         found["weights"] = self._weights(q, k, mask)
         padded = context.shape[1] - queries.shape[1] - (past.shape[1] - count)  # columns before the first real one
         rows, columns = slice(count, count + x.shape[1]), slice(padded, padded + past.shape[1] + x.shape[1])
-        return {name: _on_one_axis(part * mask, len(x))[:, :, rows, columns] for name, part in found.items()}
+        return {name: _on_one_axis(part * mask, x.shape[0])[:, :, rows, columns] for name, part in found.items()}
 
     def _segments(self, x: Tensor, past: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor]:
         """Segments as a batch: queries (B · C, S, D), what they may see (B · C, M + S, D), mask (B · C, 1, S, M + S).
@@ -118,7 +118,7 @@ class SegmentMemory(nn.Module):
         key = torch.arange(M + S, device=x.device)
         real = key + S * torch.arange(C, device=x.device)[:, None] >= M - before  # (C, M + S)
         mask = real[:, None, None] & (key <= key[M:, None])
-        return windows[:, M:], context, mask.repeat(len(x), 1, 1, 1)
+        return windows[:, M:], context, mask.repeat(x.shape[0], 1, 1, 1)
 
     def _heads(self, queries: Tensor, context: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         layer = self.attention

@@ -138,7 +138,7 @@ def check_step(name: str, x: Tensor, width: int, like: Tensor | None = None) -> 
         ValueError: as `check_sequence`.
     """
     check_tensor(name, x)
-    if x.ndim != 2 or x.shape[-1] != width or not len(x):
+    if x.ndim != 2 or x.shape[-1] != width or not x.shape[0]:
         raise ValueError(f"{name}: expected one step of at least one stream, (batch, {width}), got {tuple(x.shape)}")
     _check_numbers(name, x, like)
 

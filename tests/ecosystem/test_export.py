@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from rtx.models import MODELS, WHOLE, EncoderDecoder, LanguageModel
+from rtx.models import MODELS, WHOLE, EncoderDecoder, LanguageModel, rnnsearch
 from rtx.tasks.build import SequenceModel, hyperparameter_names
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")]
@@ -56,11 +56,25 @@ def test_exported_and_as_onnx_it_gives_the_same_numbers(name: str) -> None:
         np.testing.assert_allclose(found, expected.numpy(), rtol=0, atol=1e-5)
 
 
+@pytest.mark.parametrize("name", [*MODELS, *WHOLE])
+@torch.no_grad()
+def test_exported_it_takes_any_number_of_sequences(name: str) -> None:
+    model = small(name)
+    free = {"x": {0: torch.export.Dim("B", min=1, max=100)}}
+    program = torch.export.export(model, (torch.randn(3, 5, 8),), dynamic_shapes=free).module()
+    for x in (torch.randn(1, 5, 8), torch.randn(4, 5, 8)):
+        torch.testing.assert_close(program(x), model(x), rtol=0, atol=1e-5)
+
+
 READERS: dict[str, tuple[Callable[[], nn.Module], tuple[torch.Tensor, ...]]] = {
     "tokens": (lambda: LanguageModel(small("r-transformer"), 7), (torch.tensor([[1, 2, 3, 4], [4, 5, 6, 0]]),)),
     "pairs": (
         lambda: EncoderDecoder(7, 5, 8, 1, 2, window=3),
         (torch.tensor([[1, 2, 3, 6], [4, 5, 6, 9]]), torch.tensor([[1, 2], [3, 4]]), torch.tensor([4, 3])),
+    ),
+    "pairs, recurrent": (
+        lambda: rnnsearch(7, 5, "gru", d_model=8),
+        (torch.tensor([[1, 2, 3, 6], [4, 5, 6, 0]]), torch.tensor([[1, 2], [3, 4]]), torch.tensor([4, 3])),
     ),
     "sequences": (
         lambda: SequenceModel(small("transformer"), 3, 2, "sequence"),
@@ -76,8 +90,10 @@ READERS: dict[str, tuple[Callable[[], nn.Module], tuple[torch.Tensor, ...]]] = {
 def test_exported_with_tokens_or_lengths_it_gives_the_same_numbers(name: str) -> None:
     make, inputs = READERS[name]
     model = make().eval()
-    program = torch.export.export(model, inputs)
-    torch.testing.assert_close(program.module()(*inputs), model(*inputs), rtol=0, atol=1e-5)
+    free = tuple({0: torch.export.Dim("B", min=1, max=100)} for _ in inputs)
+    program = torch.export.export(model, inputs, dynamic_shapes=free).module()
+    for given in (inputs, tuple(torch.cat([part, part]) for part in inputs)):
+        torch.testing.assert_close(program(*given), model(*given), rtol=0, atol=1e-5)
 
 
 @torch.no_grad()
