@@ -19,6 +19,30 @@ def test_feed_forward_is_four_times_as_wide_inside():
     assert FeedForward(5).expand.out_features == 20
 
 
+def test_the_feed_forward_network_drops_hidden_units_in_training_only():
+    layer = FeedForward(1000, 1000, dropout=0.25)
+    for part, weight, bias in ((layer.expand, torch.zeros(1000, 1000), 1.0), (layer.contract, torch.eye(1000), 0.0)):
+        part.weight.data, part.bias.data = weight, torch.full((1000,), bias)
+    check_drops(layer, lambda: layer(torch.randn(40, 1000)), torch.ones(40, 1000))
+
+
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_residual_drops_the_sublayers_output_in_training_only(norm):
+    layer, x = Residual(torch.nn.Identity(), 1000, norm, dropout=0.25), torch.randn(40, 1000)
+    layer.norm = torch.nn.Identity()
+    check_drops(layer, lambda: layer(x) - x, x)
+
+
+def check_drops(layer, output, whole):
+    """A quarter of `whole` is hidden in training, the rest scaled; otherwise all is there."""
+    dropped = output()
+    hidden = dropped.abs() < 1e-6
+    assert abs(hidden.float().mean().item() - 0.25) < 0.02
+    torch.testing.assert_close(dropped, torch.where(hidden, 0.0, whole / 0.75), rtol=0, atol=1e-5)
+    layer.eval()
+    torch.testing.assert_close(output(), whole, rtol=0, atol=1e-5)
+
+
 @pytest.mark.parametrize("norm", ["post", "pre"])
 def test_residual_equals_its_naive_twin(norm):
     torch.manual_seed(0)
