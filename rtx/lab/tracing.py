@@ -17,7 +17,7 @@ def trace(model: nn.Module, *inputs: Any) -> Trace:
     Each brick that has something to show gives it in a method `inside`, called with what the brick was called with:
     attention its "weights" (B, H, T, S); LocalRNN its "states" in every window (B, T, M, D); MC-RNN "channels",
     "channel_weights", "in_degrees"; HM-RNN "boundaries"; Transformer-XL the four terms of its scores. A module of
-    your own joins by having such a method.
+    your own joins by having such a method. Torch's layers have none: of an LSTM or a TCN nothing is shown.
 
     Args:
         model: any module.
