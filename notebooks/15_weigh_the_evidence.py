@@ -429,7 +429,7 @@ print(f"as before: R-Transformer {mine:.2f}, the next best {min(others):.2f}")
 # Most of the lead is there, and all of that over the TCN, which on new frames is level. Where the tune goes on as before,
 # R-Transformer loses less than a quarter of what any other does; where it goes on otherwise, more than all five baselines:
 # it copies, and sees no future. Neither part does that alone, and the summary must be long enough: windows of 1, 3, 6 and 12 frames
-# lose 4.26, 2.67, 2.21 and 2.06 nats (one seed; of 6, three). Such a pair, one part that marks each position with what stood
+# lose 4.22, 2.73, 2.21 and 2.05 nats (three seeds each). Such a pair, one part that marks each position with what stood
 # before it and one that looks the mark up, is known from language models as an *induction head* (Olsson et al., 2022). And
 # the floor of independent notes (notebook 11) is none for what is copied: of a frame that is certain each note is certain.
 #

@@ -170,11 +170,18 @@ def test_notebook_14_says_what_the_ledger_has() -> None:
     base, three = (score("multi30k", row, "adam", "cpu") for row in ("baseline", "mc-rnn-3"))
     faster, other = (score("multi30k", row, "adam+learning_rate=0.004", "cpu") for row in ("baseline", "mc-rnn-3"))
     assert f"takes the baseline from {base:.1f} to {faster:.1f} and MC-RNN-3 nowhere" in prose("14") and other < three
+    seeds = {model: len(groups[0]) for model, groups in cells(load_recipe("multi30k"), LEDGER).items()}
+    assert {model for model, count in seeds.items() if count == 3} == {
+        "transformer"
+    } and "the Transformer three" in prose("14")
     base, three, attention, both = (
         score("translation", row, "adam", "cpu") for row in ("baseline", "mc-rnn-3", "transformer", "r-transformer")
     )
     faster = score("translation", "baseline", "adam+learning_rate=0.004", "cpu")
-    assert f"MC-RNN-3 {three:.1f}, the baseline {base:.1f}, at four times the rate {faster:.1f}. A T" in prose("14")
+    smaller = score("translation", "baseline", "adam+batch_size=16", "cpu")
+    said = f"MC-RNN-3 {three:.1f}, the baseline {base:.1f}, at four times the rate {faster:.1f}, "
+    said += f"with a quarter of the batch, and so four times the updates, {smaller:.1f}. A T"
+    assert said in prose("14")
     recurrent = [run for run in read_results("translation", LEDGER) if "transformer" not in run.model]
     scores = [f"{run.test:.1f}" for run in recurrent if run.variant == "adam"]
     assert f"all recurrent rows have {min(scores)} to {max(scores)} and are still learning" in prose("14")
@@ -203,7 +210,7 @@ def test_notebook_15_says_what_the_ledger_has() -> None:
     paper = min(float(recipe.paper(model) or 99) for model in recipe.models if model != "r-transformer")
     assert f"{mine:.2f} is {paper - mine:.2f} ahead of the best that the paper prints for any of them, {paper}" in text
     lost = [score("nottingham", "r-transformer", f"adam+window={window}") for window in (1, 3, 12)]
-    assert "lose {:.2f}, {:.2f}, {:.2f} and {:.2f} nats".format(*lost[:2], mine, lost[2]) in text
+    assert "lose {:.2f}, {:.2f}, {:.2f} and {:.2f} nats (three seeds each)".format(*lost[:2], mine, lost[2]) in text
     tcn, ours = (score("piano", m, f"adam+learning_rate={r}") for m, r in (("tcn", 0.002), ("r-transformer", 0.0002)))
     assert "narrowly: of a TCN by {}, and".format(f"{tcn - ours:.2f}".lstrip("0")) in text
 
