@@ -52,6 +52,10 @@ def test_of_equally_likely_tokens_the_first_counts_as_likelier(how):
     assert sample_token(torch.tensor([0.0, 3.0, 3.0]).expand(50, -1), **how).unique().tolist() == [1]
 
 
+def test_a_nucleus_that_reaches_its_probability_exactly_takes_no_more():
+    assert sample_token(torch.zeros(500, 4), top_p=0.5).unique().tolist() == [0, 1]
+
+
 def test_a_forbidden_token_is_never_drawn():
     logits = P.log().clone()
     logits[1] = -torch.inf
