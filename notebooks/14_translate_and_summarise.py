@@ -375,11 +375,12 @@ from rtx.training import recipe, table
 HTML(table.to_html(table.rows(recipe.load_recipe("multi30k"), Path("../results"))))
 
 # %% [markdown]
-# Mind the scale: half the paper's width and eight epochs, in whose last every recurrent row was still learning, with one seed,
-# the Transformer three, and one rate but for two rows. That ranks how fast models learn: a wider one learns faster, a deeper
-# one more slowly, and the two that the paper does not have, far faster than all. Is it fair to them? Four times the rate takes
-# the baseline from 24.5 to 26.9 and MC-RNN-3 nowhere; at that rate three channels fall behind one, and both stay far behind
-# the Transformers. What models can learn, with the paper's width, epochs and sentences, the table does not rank.
+# Mind the scale: half the paper's width and eight epochs, in whose last every recurrent row was still learning; three seeds of
+# the Transformer, two of the baseline, else one, and one rate but for two rows. That ranks how fast models learn, and roughly:
+# the baseline's two seeds lie 2.6 apart, more than it and the wider one. A deeper one learns more slowly, and the two that
+# the paper does not have, far faster than all. Is it fair to them? Four times the rate takes the baseline from 25.8 to 26.9,
+# less than lies between its seeds, and MC-RNN-3 nowhere; both stay far behind the Transformers. What models can learn, with
+# the paper's width, epochs and sentences, the table does not rank.
 #
 # - `rtx train multi30k mc-rnn-3` trains a row, `--scale quick` does it on the dates of this notebook. `rtx translate
 #   best.safetensors --beam 5 < german.txt` uses what came out.
