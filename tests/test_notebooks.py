@@ -215,6 +215,8 @@ def test_notebook_15_says_what_the_ledger_has() -> None:
     paper = min(float(recipe.paper(model) or 99) for model in recipe.models if model != "r-transformer")
     assert f"{mine:.2f} is {paper - mine:.2f} ahead of the best that the paper prints for any of them, {paper}" in text
     lost = [score("nottingham", "r-transformer", f"adam+window={window}") for window in (1, 3, 12)]
+    ours = [line for line in cells(recipe, LEDGER)["r-transformer"] if line[0].variant.startswith("adam")]
+    assert {len(line) for line in ours if line[0].variant == "adam" or "window" in line[0].variant} == {3}
     assert "lose {:.2f}, {:.2f}, {:.2f} and {:.2f} nats (three seeds each)".format(*lost[:2], mine, lost[2]) in text
     tcn, ours = (score("piano", m, f"adam+learning_rate={r}") for m, r in (("tcn", 0.002), ("r-transformer", 0.0002)))
     assert "narrowly: of a TCN by {}, and".format(f"{tcn - ours:.2f}".lstrip("0")) in text
