@@ -289,7 +289,8 @@ HTML(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
 # The epochs after which all validation sequences were solved, a dot for each seed, beside the paper's:
 
 # %%
-from rtx.lab.comparable import of_chosen_rates, variant_of
+from rtx.lab.comparable import of_chosen_rates
+from rtx.training.ledger import variant_of
 from rtx.training.table import cells as ledger_cells
 
 def epochs_of(recipe, model, variant):

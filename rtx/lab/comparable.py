@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from statistics import mean
 
-from rtx.training.ledger import Result
+from rtx.training.ledger import Result, variant_of
 from rtx.training.recipe import Recipe
 from rtx.training.table import chosen, deviation
 
@@ -34,11 +34,6 @@ def counts(run: Result, variant: str | None) -> bool:
     wanted = variant_of(run) == variant if variant else not run.variant.startswith("same-")
     other_sizes = variant in EQUAL_SIZES and run.scale != "full"  # a scale's own, which undo the variant's
     return wanted and not other_sizes and unchanged(run)
-
-
-def variant_of(run: Result) -> str:
-    """Its variant, without the settings that were changed, such as a rate."""
-    return run.variant.split("+")[0]
 
 
 def of_variant(recipe: Recipe, row: str, groups: list[list[Result]], variant: str | None) -> list[list[Result]]:

@@ -31,11 +31,10 @@ from rtx.lab.comparable import (
     settles,
     spread,
     under_one_budget,
-    variant_of,
 )
 from rtx.lab.errata import Evidence
 from rtx.tasks import task_by_name
-from rtx.training.ledger import Result
+from rtx.training.ledger import Result, variant_of
 from rtx.training.recipe import load_recipe
 from rtx.training.table import cells
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rtx.tasks import task_by_name
-from rtx.training.ledger import LEDGER, Result, read_result
+from rtx.training.ledger import LEDGER, Result, read_result, variant_of
 from rtx.training.rebuild import check_sizes
 from rtx.training.recipe import load_recipe, parse_setting, recipe_names
 
@@ -74,7 +74,7 @@ def is_in_history(commit: str) -> bool | None:
 
 
 def _data(result: Result, words: list[str]) -> Iterator[str]:
-    recipe, variant = load_recipe(result.recipe), result.variant.split("+")[0]
+    recipe, variant = load_recipe(result.recipe), variant_of(result)
     known = variant if variant in recipe.variants else None
     try:
         plan = recipe.plan(result.model, known, _overrides(words), result.scale)
@@ -122,7 +122,7 @@ def _command(result: Result, words: list[str]) -> Iterator[str]:
         for flag, default, made in (
             ("--seed", "0", str(result.seed)),
             ("--scale", "full", result.scale),
-            ("--variant", own, result.variant.split("+")[0]),
+            ("--variant", own, variant_of(result)),
         ):
             said = _said(words, flag)
             if len(said) > 1:

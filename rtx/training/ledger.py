@@ -65,6 +65,11 @@ class Result:
     chosen_from: dict[str, float | None] = field(default_factory=dict)
 
 
+def variant_of(run: Result) -> str:
+    """Its variant, without the settings that were changed, such as a rate."""
+    return run.variant.split("+")[0]
+
+
 def write_result(result: Result, ledger: Path = LEDGER, ended: str | None = None) -> Path:
     """Add a run to the ledger, under a name of its own; the file is whole or not there.
 

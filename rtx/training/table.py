@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from rtx.nn.validate import check_choice
 from rtx.tasks import task_by_name
-from rtx.training.ledger import LEDGER, Result, read_results
+from rtx.training.ledger import LEDGER, Result, read_results, variant_of
 from rtx.training.recipe import Recipe
 
 HEADER = (
@@ -99,14 +99,9 @@ def rows(recipe: Recipe, ledger: Path = LEDGER, variant: str | None = None) -> l
         check_choice("variant", variant, recipe.variants)
     table = []
     for model, groups in cells(recipe, ledger).items():
-        paper, asked = printed(recipe, model), [group for group in groups if variant in (None, _begun(group[0]))]
+        paper, asked = printed(recipe, model), [group for group in groups if variant in (None, variant_of(group[0]))]
         table += [row(paper, group) for group in asked] or [Row(model, paper, "not run")]
     return table
-
-
-def _begun(run: Result) -> str:
-    """The recipe's variant that a run began with, without what was set."""
-    return run.variant.split("+")[0]
 
 
 def printed(recipe: Recipe, model: str) -> str:
