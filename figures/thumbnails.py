@@ -2,10 +2,12 @@
 
 import base64
 import json
+from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
 
 from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
 FOLDER = Path(__file__).parent / "notebooks"
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
@@ -40,13 +42,20 @@ def pictures(notebook: Path) -> list[bytes]:
     return [base64.b64decode(data["image/png"]) for data in outputs if "image/png" in data]
 
 
+def digest(png: bytes) -> str:
+    """What tells whether a thumbnail is still that of its notebook's picture."""
+    return sha256(png).hexdigest()[:16]
+
+
 def thumbnail(png: bytes) -> bytes:
-    """A picture made smaller, in few colours: the same picture gives the same bytes."""
+    """A picture made smaller, in few colours, which says whose it is: the same picture gives the same bytes."""
     whole = Image.open(BytesIO(png)).convert("RGB")
     whole.thumbnail((WIDTH, HEIGHT), Image.Resampling.LANCZOS)
     buffer = BytesIO()
     few = whole.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, kmeans=1, dither=Image.Dither.NONE)
-    few.save(buffer, "PNG", optimize=True)
+    said = PngInfo()
+    said.add_text("Source", digest(png))
+    few.save(buffer, "PNG", optimize=True, pnginfo=said)
     return buffer.getvalue()
 
 

@@ -10,7 +10,6 @@ from rich.markup import escape
 from rich.table import Table
 
 from rtx.cli.train import (
-    WHOSE,
     Epochs,
     HowMuch,
     MaxTime,
@@ -40,9 +39,7 @@ if TYPE_CHECKING:
 
     from rtx.training.sweep import Sweep
 
-Values = Annotated[
-    list[str] | None, typer.Option("--set", help=f"key=a,b,c, or key=a for all; may be repeated. {WHOSE}")
-]
+Values = Annotated[list[str] | None, typer.Option("--set", help="key=a,b,c, or key=a for all; may be repeated.")]
 Show = Annotated[bool, typer.Option("--show", help="Only print what has been run.")]
 Test = Annotated[bool, typer.Option("--test", help="At the end, test the best, once, and add it to the ledger.")]
 

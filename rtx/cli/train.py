@@ -28,15 +28,13 @@ class Scale(StrEnum):
     full = "full"
 
 
-WHOSE = "A name that several know is the model's, else the data's."  # as `order` is, HO-RNN's
-
 RecipeName = Annotated[str, typer.Argument(help="A table of a paper: `rtx list recipes` names them.")]
 RowName = Annotated[str, typer.Argument(help="One of its rows: `rtx table RECIPE` shows them.")]
 Variant = Annotated[str | None, typer.Option(help="One of the recipe's variants; its default if not given.")]
 HowMuch = Annotated[Scale, typer.Option(help="quick: a minute; cpu: an hour on one core; full: the paper's.")]
 Seed = Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Of weights, order and dropout.")]
 Epochs = Annotated[int | None, typer.Option(min=1, help="Stop early; the ledger says so.")]
-Set = Annotated[list[str] | None, typer.Option("--set", help=f"key=value; may be repeated. {WHOSE}")]
+Set = Annotated[list[str] | None, typer.Option("--set", help="key=value; may be repeated.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on from the run's last checkpoint, if it has one.")]
 Devices = Annotated[str, typer.Option(help="On each machine, as Lightning's: a number, or auto.")]
 Nodes = Annotated[int, typer.Option(min=1, help="Machines that train together, each started with this command.")]

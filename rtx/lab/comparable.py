@@ -97,10 +97,15 @@ def under_one_budget(
     return max(groups.values(), key=order, default={})
 
 
-def by_more_than_spread(mine: Sequence[Result], other: Sequence[Result], highest: bool, times: float = 1) -> bool:
-    """Whether the one is ahead of the other by more than the standard deviations of both together, so many times."""
+def by_more_than_spread(
+    mine: Sequence[Result], other: Sequence[Result], highest: bool, times: float = 1, margin: float = 0.0
+) -> bool:
+    """Whether the one is ahead of the other by more than the standard deviations of both together, so many times.
+
+    Its lead is counted from `margin` on; below 0, it may be that much behind.
+    """
     both = sum(deviation([run.test for run in runs]) if len(runs) > 1 else 0.0 for runs in (mine, other))
-    return lead(mine, other, highest) > times * both
+    return lead(mine, other, highest) - margin > times * both
 
 
 def lead(mine: Sequence[Result], other: Sequence[Result], highest: bool) -> float:

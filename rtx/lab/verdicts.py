@@ -56,8 +56,9 @@ def better(
     variant: str | None = None,
     detail: str | None = None,
     own: Mapping[str, str] = MappingProxyType({}),
+    margin: float = 0.0,
 ) -> Callable[[Path], Finding]:
-    """Whether a row is better than each of the others, under one variant, scale and budget.
+    """Whether a row is better than each of the others, by more than the `margin`, under one variant, scale and budget.
 
     The variant is the given one; without it, any but those that make the models equal in something ("same-…"). A row
     may have a variant of its `own`, which stands for the recipe's. A detail of that name is compared, if given, instead
@@ -81,7 +82,7 @@ def better(
         if one not in found or not rest:
             return Finding(OPEN, "not run")
         missing = [other for other in others if other not in found]
-        return _compared(one, found[one], rest, missing, highest, variant)
+        return _compared(one, found[one], rest, missing, highest, variant, margin)
 
     return judge
 
@@ -230,17 +231,19 @@ def _compared(
     missing: Sequence[str],
     highest: bool,
     variant: str | None = None,
+    margin: float = 0.0,
 ) -> Finding:
-    """Whether the runs of one are better than those of each of the rest."""
+    """Whether the runs of one are better than those of each of the rest, by more than the margin."""
     settled = {other: runs for other, runs in rest.items() if settles(mine) and settles(runs)}
-    won = [other for other, runs in settled.items() if by_more_than_spread(mine, runs, highest)]
-    far = [other for other in won if by_more_than_spread(mine, rest[other], highest, times=2)]
-    lost = [other for other, runs in settled.items() if by_more_than_spread(runs, mine, highest)]
-    leads = [lead(mine, other, highest) > 0 for other in rest.values()]
+    won = [other for other, runs in settled.items() if by_more_than_spread(mine, runs, highest, margin=margin)]
+    far = [other for other in won if by_more_than_spread(mine, rest[other], highest, times=2, margin=margin)]
+    lost = [other for other, runs in settled.items() if by_more_than_spread(runs, mine, highest, margin=-margin)]
+    leads = [lead(mine, other, highest) > margin for other in rest.values()]
     said = "; ".join(f"{one} {spread(runs)}" for one, runs in ({name: mine} | rest).items())
     how = _how(mine, list(rest.values()), missing, variant)
     if lost:
-        return Finding(FAILS, f"{said} ({how}): behind {', '.join(lost)}")
+        where = f"not {margin:g} ahead of" if margin else "behind"
+        return Finding(FAILS, f"{said} ({how}): {where} {', '.join(lost)}")
     if len(won) == len(rest) and not missing:
         near = ", ".join(other for other in won if other not in far)
         return Finding(HOLDS, f"{said} ({how})" + (f": narrowly ahead of {near}" if near else ""))

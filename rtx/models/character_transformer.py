@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from rtx.nn import FeedForward, MultiHeadAttention, Residual
 from rtx.nn.state import State, empty_cache, parts, step_through
-from rtx.nn.validate import check_positive, check_sequence, check_step
+from rtx.nn.validate import check_fraction, check_positive, check_sequence, check_step
 
 
 class CharacterTransformer(nn.Module):
@@ -49,7 +49,7 @@ class CharacterTransformer(nn.Module):
             return nn.Sequential(*(Residual(s, d_model, norm, dropout) for s in sublayers))
 
         self.positions = nn.Parameter(torch.randn(layers, segment, d_model) * d_model**-0.5)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = nn.Dropout(check_fraction("dropout", dropout))
         self.blocks = nn.ModuleList(block() for _ in range(layers))
 
     def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:

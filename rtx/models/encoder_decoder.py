@@ -14,9 +14,10 @@ from torch import Tensor, nn
 from rtx.nn import FeedForward, LocalRNN, MultiHeadAttention, Residual, sinusoidal_positions
 from rtx.nn.cross_attention import CrossAttention
 from rtx.nn.padding import check_target, read_source, real_positions
+from rtx.nn.recurrent import CELLS
 from rtx.nn.search import Hypotheses, beam_search
 from rtx.nn.state import State, check_state, parts, step_through
-from rtx.nn.validate import check_fraction, check_positive, check_tokens
+from rtx.nn.validate import check_choice, check_fraction, check_positive, check_tokens
 
 Source = tuple[Float[Tensor, "B S D"], Bool[Tensor, "B S"]]
 """An encoded source, and which of its positions are real."""
@@ -104,7 +105,7 @@ class EncoderDecoder(nn.Module):
         self.source_vocabulary = check_positive("source_vocabulary", source_vocabulary)
         self.target_vocabulary = check_positive("target_vocabulary", target_vocabulary)
         self.d_model, self.window = check_positive("d_model", d_model), window
-        check_positive("layers", layers)
+        check_positive("layers", layers), check_choice("cell", cell, CELLS)
 
         def stack(cross: bool) -> nn.ModuleList:
             return nn.ModuleList(Block(d_model, heads, window, cell, dropout, norm, cross) for _ in range(layers))

@@ -7,6 +7,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from rtx.nn import FeedForward, LocalRNN, MultiHeadAttention, Residual, sinusoidal_positions
+from rtx.nn.recurrent import CELLS
 from rtx.nn.state import State, step_through, steps_so_far
 from rtx.nn.validate import check_choice, check_count, check_positive, check_sequence, check_step
 
@@ -53,7 +54,9 @@ class RTransformer(nn.Module):
         super().__init__()
         check_positive("layers", layers)
         check_count("local_layers", local_layers), check_count("heads", heads)
-        check_choice("position", position, POSITIONS if heads else POSITIONS[:1])
+        if check_choice("position", position, POSITIONS) != "none" and not heads:
+            raise ValueError(f"position: {position!r} needs attention, whose cache counts the positions, got heads = 0")
+        check_positive("window", window), check_choice("cell", cell, CELLS)  # also where no LocalRNN is built of them
         self.positions, self.local_layers = position == "sinusoidal", local_layers
 
         def block() -> nn.Sequential:

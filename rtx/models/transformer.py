@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from rtx.nn import FeedForward, MultiHeadAttention, RelativeAttention, Residual, sinusoidal_positions
 from rtx.nn.state import State, step_through, steps_so_far
-from rtx.nn.validate import check_choice, check_positive, check_sequence, check_step
+from rtx.nn.validate import check_choice, check_fraction, check_positive, check_sequence, check_step
 
 POSITIONS = ("sinusoidal", "learned", "relative", "none")
 
@@ -61,7 +61,7 @@ class Transformer(nn.Module):
         self.d_model = check_positive("d_model", d_model)
         learned = position == "learned"
         self.table = nn.Parameter(torch.randn(max_length, d_model) * d_model**-0.5) if learned else None
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = nn.Dropout(check_fraction("dropout", dropout))
         self.blocks = nn.Sequential(*(block() for _ in range(layers)))
 
     def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:

@@ -21,7 +21,8 @@ class MultiHeadAttention(nn.Module):
     """Each position looks at itself and at every earlier one, with H heads of width K = D / H.
 
     The projections have no biases, as in Eq. 4 and 6. A variant (relative positions, say) overrides `scores`
-    alone; the plain scores go through kernels that never keep the (T, T) weights (`rtx.nn.kernels.attention`).
+    alone; plain causal scores go through kernels that never keep the (T, T) weights (`rtx.nn.kernels.attention`),
+    and those with a mask through torch's, which on a CPU keeps the weights where there is dropout.
 
     Args:
         d_model: D, width of the input and of the output.
@@ -151,14 +152,14 @@ class MultiHeadAttention(nn.Module):
         if mask is None:
             return
         (B, H, T, _), S = q.shape, k.shape[-2]
-        fits = mask.dtype == torch.bool and mask.shape[-2:] == (T, S)
+        fits = mask.dtype == torch.bool and mask.device == q.device and mask.shape[-2:] == (T, S)
         if mask.ndim == 4:  # of three dimensions the first would count as the heads
             fits = fits and mask.shape[0] in (B, 1) and mask.shape[1] in (1, H)
         elif mask.ndim != 2:
             fits = False
         if not fits:
-            allowed = f"bool of shape ({T}, {S}) or ({B}, 1, {T}, {S})"
-            raise ValueError(f"mask: expected {allowed}, got {mask.dtype} of {tuple(mask.shape)}")
+            allowed = f"bool of shape ({T}, {S}) or ({B}, 1, {T}, {S}) on {q.device}"
+            raise ValueError(f"mask: expected {allowed}, got {mask.dtype} of {tuple(mask.shape)} on {mask.device}")
 
 
 def causal_mask(queries: int, keys: int | None = None, device: torch.device | None = None) -> Bool[Tensor, "T S"]:

@@ -97,8 +97,10 @@ class AuxiliaryLosses(nn.Module):
         for at in counting:
             h, goal = (hidden[at], wanted) if self.positions == "all" else (hidden[at][:, -1:], wanted[:, -1:])
             logits = self._predict(at, h).unflatten(-1, (self.targets, self.vocabulary))
-            known = goal >= 0
-            nll = F.cross_entropy(logits.flatten(0, 2), goal.clamp(min=0).flatten(), reduction="none").view(goal.shape)
+            # a sum over many positions goes beyond the largest number of half precision
+            logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+            known, goal = goal >= 0, goal.clamp(min=0).long()
+            nll = F.cross_entropy(logits.flatten(0, 2), goal.flatten(), reduction="none").view(goal.shape)
             mean = (nll * known).sum((0, 1)) / known.sum((0, 1)).clamp(min=1)
             losses.append((mean * weights).sum())
         return torch.stack(losses).sum()

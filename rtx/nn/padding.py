@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Bool, Int, Shaped
 from torch import Tensor
 
-from rtx.nn.validate import check_lengths, check_tokens
+from rtx.nn.validate import check_lengths, check_tensor, check_tokens
 
 
 def read_source(
@@ -15,9 +15,10 @@ def read_source(
     What stands in the padding is not looked at, so it need not be a token.
 
     Raises:
-        ValueError: if the source is not (B, S) of tokens or is empty, or there is not one length from 1 to S for each
-            sequence.
+        ValueError: if the source is no tensor, not (B, S) of tokens, or empty, or there is not one length from 1 to S
+            for each sequence.
     """
+    check_tensor("source", source)
     if source.ndim != 2 or not source.numel():
         check_tokens("source", source, vocabulary, 2)  # raises
     if lengths is None:
@@ -36,7 +37,8 @@ def check_target(target: Int[Tensor, "B T"], source: Int[Tensor, "B S"], vocabul
         ValueError: otherwise.
     """
     check_tokens("target", target, vocabulary, 2)
-    if target.shape[0] != source.shape[0]:
+    check_tensor("source", source)
+    if source.ndim and target.shape[0] != source.shape[0]:
         sources, targets = source.shape[0], target.shape[0]
         raise ValueError(f"target: expected one sequence for each of the {sources} sources, got {targets}")
 

@@ -76,7 +76,9 @@ def beam_search(
     rows = torch.arange(batch, device=device)[:, None]
     state = select(state, rows.expand(-1, width).flatten())
     # all K copies of a sentence begin alike, so all but the first are out
-    live = torch.zeros(batch, width, device=device).index_fill(1, torch.arange(1, width, device=device), -math.inf)
+    live = torch.zeros(batch, width, device=device, dtype=torch.float32).index_fill(
+        1, torch.arange(1, width, device=device), -math.inf
+    )
     tokens = torch.full((batch, width, length), end, device=device)
     found = Hypotheses(tokens, torch.full_like(live, -math.inf), torch.zeros_like(tokens[..., 0]))
     last = torch.full((batch * width,), begin, device=device)
@@ -117,7 +119,7 @@ def greedy(
     _check(vocabulary, alpha, batch=batch, length=length, begin=begin, end=end)
     last = torch.full((batch,), begin, device=device)
     lengths, done = torch.zeros_like(last), torch.zeros_like(last, dtype=torch.bool)
-    score, tokens = torch.zeros(batch, device=device), []
+    score, tokens = torch.zeros(batch, device=device, dtype=torch.float32), []
     for _ in range(length):
         logits, state = step(last, state)
         scores = score[:, None] + _log_probabilities(logits, batch, vocabulary)

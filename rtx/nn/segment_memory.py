@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from rtx.nn.relative import XLAttention
 from rtx.nn.state import Cache, State, check_cache, check_state, parts
-from rtx.nn.validate import check_positive, check_sequence, check_step
+from rtx.nn.validate import check_count, check_positive, check_sequence, check_step
 
 
 class SegmentMemory(nn.Module):
@@ -38,9 +38,7 @@ class SegmentMemory(nn.Module):
 
     def __init__(self, attention: XLAttention, segment: int = 32, memory: int = 32) -> None:
         super().__init__()
-        if isinstance(memory, bool) or not isinstance(memory, int) or memory < 0:
-            raise ValueError(f"memory: expected a whole number of at least 0, got {memory!r}")
-        self.attention, self.memory = attention, memory
+        self.attention, self.memory = attention, check_count("memory", memory)
         self.segment = check_positive("segment", segment)
 
     def forward(self, x: Float[Tensor, "B T D"], state: State | None = None) -> Float[Tensor, "B T D"]:
@@ -93,6 +91,7 @@ class SegmentMemory(nn.Module):
         Raises:
             ValueError: as `forward`.
         """
+        check_sequence("x", x, self.attention.d_model, like=self.attention.query.weight)
         past, _, count = self._checked(state, x)
         queries, context, mask = self._segments(x, past, count)
         q, k, _ = self._heads(queries, context)

@@ -117,6 +117,18 @@ def sha256(name: str) -> str:
     return "+".join(file.sha256 for file in DATASETS[name])
 
 
+def unpacked(path: Path) -> bytes:
+    """What a gzipped file holds.
+
+    Raises:
+        ValueError: naming the file, if it is none, or cut short.
+    """
+    try:
+        return gzip.decompress(path.read_bytes())
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise ValueError(f"{path}: corrupt or truncated gzip file ({error})") from error
+
+
 def sha256_of_arrays(*arrays: NDArray[np.generic]) -> str:
     """SHA-256 over the shapes, types and bytes of arrays, for data that come from no file of ours."""
     digest = hashlib.sha256()

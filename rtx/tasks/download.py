@@ -9,6 +9,7 @@ import shutil
 import tarfile
 import time
 import zlib
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -52,8 +53,9 @@ def download(address: str, path: Path, sha256: str, gzipped: bool = False) -> No
 def forget_killed(folder: Path) -> None:
     """Remove what downloads left that were killed: nothing was written there for a day."""
     for left in folder.glob(UNDER_WAY + "*"):
-        if time.time() - left.stat().st_mtime > DAY:
-            shutil.rmtree(left, ignore_errors=True)  # another process may be at it
+        with suppress(FileNotFoundError):  # another process ends, or removes it too
+            if time.time() - left.stat().st_mtime > DAY:
+                shutil.rmtree(left, ignore_errors=True)
 
 
 def read_member(archive: Path, name: str) -> bytes:

@@ -4,9 +4,7 @@ Digits: the 8 × 8 images bundled with scikit-learn. MNIST: LeCun, Cortes & Burg
 the published code of TCN and R-Transformer (Section 4.1); permuted MNIST: Le, Jaitly & Hinton (2015).
 """
 
-import gzip
 import math
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
@@ -144,10 +142,7 @@ def read_idx(path: Path, dimensions: int) -> Bytes:
     Raises:
         ValueError: if it is not gzipped, cut short, or of another type, dimension or size than it should be.
     """
-    try:
-        content = gzip.decompress(path.read_bytes())
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise ValueError(f"{path}: corrupt or truncated gzip file ({error})") from error
+    content = data.unpacked(path)
     magic = bytes((0, 0, 8, dimensions))  # 8: unsigned bytes
     header = 4 + 4 * dimensions
     if content[:4] != magic or len(content) < header:

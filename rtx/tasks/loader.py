@@ -46,7 +46,10 @@ class BatchOrder(Sampler[list[int]]):
         if order == "stream" and batch_size != 1:
             raise ValueError(f"batch_size: expected 1 for a stream, got {batch_size}")
         if order in ("columns", "stream") and len(lengths) < batch_size * self.processes:
-            raise ValueError(f"batch_size: expected at most the {len(lengths)} pieces of the text, got {batch_size}")
+            each = f" for each of {self.processes} processes" if self.processes > 1 else ""
+            raise ValueError(
+                f"batch_size: expected at most the {len(lengths)} pieces of the text, got {batch_size}{each}"
+            )
         if self.processes > 1 and (batches := len(self._whole())) < self.processes:  # one would wait for ever
             raise ValueError(
                 f"devices: expected a batch for each of the {self.processes} processes, got {batches}, "

@@ -3,10 +3,8 @@
 A source is its sub-words and the end token; a target stands between the begin and the end token.
 """
 
-import gzip
 import hashlib
 import math
-import zlib
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -18,6 +16,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from rtx.nn.kernels.cross_entropy import cross_entropy
 from rtx.nn.validate import check_choice, check_positive
+from rtx.tasks.data import unpacked
 from rtx.tasks.subwords import BEGIN, END, PAD, Subwords, one_blank
 from rtx.tasks.task import IGNORED, SPLITS, Batch, Example, Scores, Split, Sum, Task, Text, mean_of, widened
 from rtx.tasks.windows import perplexity
@@ -172,11 +171,7 @@ def read_lines(path: Path) -> list[str]:
     Raises:
         ValueError: naming file and line, if one is empty or not UTF-8, or if the file is empty or cut short.
     """
-    content = path.read_bytes()
-    try:
-        content = gzip.decompress(content) if path.suffix == ".gz" else content
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise ValueError(f"{path}: corrupt or truncated gzip file ({error})") from error
+    content = unpacked(path) if path.suffix == ".gz" else path.read_bytes()
     lines = content.removesuffix(b"\n").split(b"\n")  # str.splitlines would also split at rare characters within a line
     return [_line(path, number, line) for number, line in enumerate(lines, 1)]
 

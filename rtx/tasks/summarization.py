@@ -25,7 +25,7 @@ UNKNOWN = "UNK"
 """What stands for a rare word in Gigaword's test files."""
 
 ROUGE = {"ROUGE-1": "rouge1", "ROUGE-2": "rouge2", "ROUGE-L": "rougeL"}
-LEAD = 8  # words; as many as the headlines of both tasks have, in the median
+LEAD = 8  # words; as many as Gigaword's headlines have, in the median
 BODY = 25  # words that are read of a docstring's body
 LONGEST = 40  # tokens that a headline may have
 LEFT_OUT = frozenset({"site-packages", "dist-packages", "test", "tests", "idlelib", "lib2to3", "turtledemo"})

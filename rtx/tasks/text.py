@@ -4,10 +4,8 @@ Penn Treebank: Mikolov's preparation; windows as in Bai et al. (2018) and Wang e
 4.3. The Python reference manual: the text that the standard library ships for `help()`. Or a file of one's own.
 """
 
-import gzip
 import hashlib
 import math
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
@@ -37,7 +35,8 @@ def characters(path: str | Path | None = None, context: int = 80, scored: int = 
 
     Args:
         path: a text file in UTF-8; the Python reference manual if not given.
-        context: characters that each window reads before those it predicts; 0 for a model that carries its state.
+        context: characters that each window reads before those that it predicts from; 0 for a model that carries its
+            state.
         scored: characters that each window predicts.
 
     Raises:
@@ -57,7 +56,7 @@ def words(path: str | Path | None = None, context: int = 40, scored: int = 40, l
 
     Args:
         path: a text file in UTF-8; the Python reference manual if not given.
-        context: words that each window reads before those it predicts.
+        context: words that each window reads before those that it predicts from.
         scored: words that each window predicts.
         least: words rarer than this on the training side are <unk>.
 
@@ -82,7 +81,7 @@ def ptb_char(form: str = "unmarked", context: int = 80, scored: int = 320) -> Ta
             the paper gives; "mikolov", his own character files, 5,017,482/393,042/442,423 with newlines; "eos", the
             word files with <eos> spelt out at each line's end, 5,269,890/413,262/464,989: what the published code
             loads, whose sure characters lower the bits.
-        context: characters that each window reads before those it predicts.
+        context: characters that each window reads before those that it predicts from.
         scored: characters that each window predicts.
 
     Raises:
@@ -106,7 +105,7 @@ def ptb_word(context: int = 40, scored: int = 40) -> Task:
     """Penn Treebank, words: 929,589/73,760/82,430 with <eos> at each line's end, a vocabulary of 10,000.
 
     Args:
-        context: words that each window reads before those it predicts.
+        context: words that each window reads before those that it predicts from.
         scored: words that each window predicts.
 
     Raises:
@@ -175,9 +174,9 @@ def _ptb(name: str, files: str) -> dict[Split, str]:
 
 def _unpacked(path: Path) -> str:
     try:
-        return gzip.decompress(path.read_bytes()).decode("ascii")
-    except (gzip.BadGzipFile, EOFError, zlib.error, UnicodeDecodeError) as error:
-        raise ValueError(f"{path}: expected a gzipped text in ASCII ({error})") from error
+        return data.unpacked(path).decode("ascii")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: expected a text in ASCII ({error})") from error
 
 
 def _task(

@@ -8,7 +8,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from rtx.nn.kernels.cross_entropy import cross_entropy
-from rtx.nn.validate import check_positive
+from rtx.nn.validate import check_count, check_positive
 from rtx.tasks.task import IGNORED, Batch, Example, Examples, Sum, mean_metric, mean_of, widened
 
 if TYPE_CHECKING:
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 
 def windows(tokens: Int[Tensor, "N"], start: int, context: int, scored: int) -> Examples:
-    """Window w predicts the tokens w·s … (w+1)·s - 1, and reads c tokens before them, or as many as there are.
+    """Window w predicts the tokens w·s … (w+1)·s - 1, each from the one before it, and begins to read c tokens further
+    back, or at the text's start.
 
     So each token is scored exactly once, the text's first ones with less context; the published code of TCN and
     R-Transformer never scores those.
@@ -30,9 +31,7 @@ def windows(tokens: Int[Tensor, "N"], start: int, context: int, scored: int) -> 
     Raises:
         ValueError: if `scored` is below 1, or `context` below 0.
     """
-    check_positive("scored", scored)
-    if isinstance(context, bool) or not isinstance(context, int) or context < 0:
-        raise ValueError(f"context: expected a whole number of at least 0, got {context!r}")
+    check_positive("scored", scored), check_count("context", context)
     before = torch.cat([tokens.new_tensor([start]), tokens[:-1]])
 
     def window(index: int) -> Example:

@@ -21,7 +21,7 @@ def training_batches(task: Task, settings: Settings, seed: int, skip: int = 0) -
         seed: of the order.
         skip: so many batches of the first epoch are left out: those that a resumed run has had.
     """
-    batches = loader(task, "train", settings.batch_size, seed, settings.order, settings.limit)
+    batches = loader(task, "train", settings.batch_size, seed, settings.batching, settings.limit)
     batches.batch_sampler.skip(skip)  # type: ignore[union-attr]
     return batches
 

@@ -203,8 +203,8 @@ def interruptible(folder: Path) -> Iterator[None]:
     heard = signal.getsignal(signal.SIGINT)
     try:
         yield
-    except SystemExit as end:
-        if not isinstance(end.__context__, KeyboardInterrupt):
+    except (SystemExit, KeyboardInterrupt) as end:
+        if isinstance(end, SystemExit) and not isinstance(end.__context__, KeyboardInterrupt):
             raise
         signal.signal(signal.SIGINT, heard)
         where = f"stopped outside of training; what there is of the run is in {folder}"

@@ -21,6 +21,7 @@ from rtx.training.averaging import Trigger, averaged
 from rtx.training.batches import evaluation_batches, training_batches
 from rtx.training.deep import anneal_boundaries, auxiliary_loss, auxiliary_losses, check_carries, segment_reader, slide
 from rtx.training.optimizers import make_optimizer, make_schedule
+from rtx.training.randomness import of_process
 from rtx.training.settings import Settings
 from rtx.training.states import Exploded, from_plain, refuse_another, to_plain
 
@@ -146,7 +147,7 @@ class Trainee(lightning.LightningModule):
     def on_train_start(self) -> None:
         """Every process begins with the same weights, but shall not drop the same units in its own batches."""
         if self.global_rank:
-            lightning.seed_everything(self.seed + 1_000_003 * self.global_rank, verbose=False)
+            lightning.seed_everything(of_process(self.seed, self.global_rank), verbose=False)
         if self.trainer.world_size > 1:
             self.test_dataloader()  # whether it has something for each of them is found now
         anneal_boundaries(self.model, self.current_epoch)  # here, too: a resumed run may begin inside an epoch

@@ -20,6 +20,11 @@ def check_seed(name: str, seed: int) -> int:
     return seed
 
 
+def of_process(seed: int, rank: int) -> int:
+    """The seed of one of several processes, the run's own in the first."""
+    return (seed + 1_000_003 * rank) % (LARGEST_SEED + 1)
+
+
 def random_state(device: torch.device) -> dict[str, Any]:
     """The states of Python's, NumPy's and torch's generators, and of torch's on `device`, if that has its own."""
     name, keys, *rest = np.random.get_state(legacy=True)

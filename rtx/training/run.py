@@ -1,7 +1,7 @@
 """Train one model of a recipe, choose its epoch by validation, test it once, and write it to the ledger."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -75,18 +75,27 @@ def _test(done: Fit, folder: Path) -> tuple[float, Scores]:
         ValueError: if the score is not finite.
         Stopped: at Ctrl-C; what was trained is saved in the folder.
     """
-    settings = done.trainee.settings
-    examine, details = examination(done.trainee.task, settings.carry), {}
-    if examine is None:
-        with quiet(), interruptible(folder):
+    details: Scores = {}
+    with quiet(), interruptible(folder):
+        if examine := examination(done.trainee.task, done.trainee.settings.carry):
+            details = _examined(done, examine)
+            test = float(next(iter(details.values())))
+        else:
             test = done.trainer.test(done.trainee, verbose=False)[0]["test"]
-    else:
-        with torch.no_grad(), evaluating(done.trainee.model):
-            details = examine(done.trainee.model, "test", settings.limit_evaluation)
-        test = float(next(iter(details.values())))
     if not math.isfinite(test):
         raise ValueError(f"test: became {test} with the weights of epoch {done.epoch}, expected a finite number")
     return test, details
+
+
+def _examined(done: Fit, examine: Callable[..., Scores]) -> Scores:
+    """What a task measures itself, on the device and in the precision of the training, which `fit` has left again."""
+    trainer, trainee = done.trainer, done.trainee
+    trainee.to(trainer.strategy.root_device)
+    try:
+        with torch.no_grad(), evaluating(trainee.model), trainer.precision_plugin.forward_context():
+            return examine(trainee.model, "test", trainee.settings.limit_evaluation)
+    finally:
+        trainee.cpu()
 
 
 def _result(plan: Plan, run: Fit, seed: int, test: float, details: Scores, command: str) -> ledger.Result:

@@ -37,8 +37,9 @@ class Settings:
         anneal_every: epochs; if given, `anneal` comes so often, whatever validation says.
         stop_after: epochs without improvement after which training ends; None: never.
         stop_at: training ends when validation is better than this; None: never.
-        order: of the training split, one of `rtx.tasks.loader.ORDERS`.
-        carry: read a text in order, each batch from the state the one before left; needs order "columns" and a
+        batching: which sequences of the training split stand together, and in which order: one of
+            `rtx.tasks.loader.ORDERS`.
+        carry: read a text in order, each batch from the state the one before left; needs batching "columns" and a
             model with `read`.
         accumulate: batches per update.
         weight_decay: the optimiser's.
@@ -47,7 +48,7 @@ class Settings:
             `rtx.nn.auxiliary_losses`; 0: only what is scored is learned.
         slide: a character Transformer is tested by a segment that slides by one symbol.
         seconds: training ends after so many, wherever it is; None: only after its epochs.
-        limit: train on the first so many sequences only; in the order "fresh" on so many in each epoch; None: on all.
+        limit: train on the first so many sequences only; with batching "fresh" on so many in each epoch; None: on all.
         limit_evaluation: validate and test on the first so many sequences only; None: on all.
     """
 
@@ -62,7 +63,7 @@ class Settings:
     anneal_every: int | None = None
     stop_after: int | None = None
     stop_at: float | None = None
-    order: str = "shuffled"
+    batching: str = "shuffled"
     carry: bool = False
     accumulate: int = 1
     weight_decay: float = 0.0
@@ -77,12 +78,12 @@ class Settings:
     def __post_init__(self) -> None:
         check_choice("optimizer", self.optimizer, OPTIMIZERS)
         check_choice("reduction", self.reduction, ("sum", "mean"))
-        check_choice("order", self.order, ORDERS)
+        check_choice("batching", self.batching, ORDERS)
         for name in ("carry", "slide"):
             check_flag(name, getattr(self, name))
-        if self.carry and self.order != "columns":
+        if self.carry and self.batching != "columns":
             raise ValueError(
-                f"carry: expected order 'columns', which keeps a text's pieces in order, got {self.order!r}"
+                f"carry: expected batching 'columns', which keeps a text's pieces in order, got {self.batching!r}"
             )
         if self.auxiliary != 0:
             check_positive("auxiliary", self.auxiliary)

@@ -6,6 +6,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import fields
 from html import escape
 from pathlib import Path
 from typing import NamedTuple
@@ -21,7 +22,10 @@ from rtx.cli.sweep import _print as print_sweep
 from rtx.cli.train import Scale, as_typed
 from rtx.models import MODELS, TRANSLATORS, WHOLE
 from rtx.models.cards import CARDS
+from rtx.tasks.build import hyperparameter_names, models_for
+from rtx.tasks.registry import TASKS, task_arguments, task_by_name
 from rtx.training.recipe import load_recipe, parse_setting, recipe_names
+from rtx.training.settings import Settings
 
 NAMES = ("list", "data", "data fetch", "data check", "train", "sweep", "evaluate", "generate", "translate", "table")
 NAMES += ("ledger check", "ledger fill", "class make", "class grade")
@@ -85,15 +89,14 @@ def test_help_shows_every_word_of_its_texts(rtx):
     assert "A TOML file of [[runs]]," in rtx("ledger", "fill", "--help").stdout
 
 
-def test_help_says_whose_a_setting_is_that_model_and_training_share(rtx):
-    for verb in ("train", "sweep"):
-        told = re.sub(r"[\s│]+", " ", rtx(verb, "--help").stdout)
-        assert "A name that several know is the model's, else the data's." in told
-    shared = {"order": ("multi30k", "ho-rnn", 2)}
-    for key, (recipe, row, value) in shared.items():
-        plain = load_recipe(recipe).plan(row)
-        changed = load_recipe(recipe).plan(row, overrides={key: value})
-        assert changed.hyperparameters == plain.hyperparameters | {key: value} and changed.settings == plain.settings
+def test_no_name_is_shared_by_models_data_and_training():
+    """Else `--set` would have to guess whose it is."""
+    settings = {field.name for field in fields(Settings)}
+    for name in TASKS:
+        task, data = task_by_name(name), set(task_arguments(name))
+        for model in models_for(task.per):
+            known = set(hyperparameter_names(model, task.per))
+            assert not known & settings and not known & data and not settings & data, (name, model)
 
 
 def test_list_names_models_tasks_and_recipes(rtx):

@@ -421,6 +421,27 @@ def test_a_detail_is_compared_instead_of_the_test_score(put, tmp_path):
     )  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("score", "seeds", "margin", "verdict", "end"),
+    [
+        (2.0, 3, 0.5, "holds", "one rate)"),
+        (2.0, 3, 0.97, "holds", "narrowly ahead of lstm"),  # the spreads are .01 each
+        (2.0, 3, 0.99, "open", "leans for it"),
+        (2.0, 3, 1.01, "open", "leans against it"),
+        (2.0, 3, 1.5, "fails", "not 1.5 ahead of lstm"),
+        (2.0, 1, 0.5, "open", "leans for it"),
+        (2.0, 1, 1.5, "open", "leans against it"),
+        (3.5, 3, 0.5, "fails", "not 0.5 ahead of lstm"),
+    ],
+)
+def test_a_margin_that_a_claim_names_is_asked_for(put, tmp_path, score, seeds, margin, verdict, end):
+    for seed in range(seeds):
+        put("gru", score + seed / 100, seed)
+        put("lstm", 3.0 + seed / 100, seed)
+    found = better("nottingham", "gru", ("lstm",), margin=margin)(tmp_path)
+    assert found.verdict == verdict and found.sentence.endswith(end), found
+
+
 @pytest.mark.parametrize(("sense", "score", "lean"), [
     ("<=", 80, "leans against it"), (">=", 80, "leans for it"),
     ("<=", 70, "more training may lead above it, or not"), (">=", 70, "more training may lead above it, or not"),

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
-from thumbnails import CHOSEN, COLOURS, FOLDER, HEIGHT, NOTEBOOKS, WIDTH, pictures, thumbnail
+from thumbnails import CHOSEN, COLOURS, FOLDER, HEIGHT, NOTEBOOKS, WIDTH, digest, pictures, thumbnail
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 
@@ -21,6 +21,12 @@ def test_the_readme_shows_it_and_says_what_it_is(name: str) -> None:
     (row,) = (line for line in README.splitlines() if f"(notebooks/{name}.ipynb) | " in line)
     source, alt = row.split('<img src="')[1].split('" width="220" alt="')
     assert source == f"figures/notebooks/{name}.png" and 20 < len(alt.split('"')[0]) < 120
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_it_is_that_of_the_notebook_as_it_is(name: str) -> None:
+    png = pictures(NOTEBOOKS / f"{name}.ipynb")[CHOSEN[name]]
+    assert Image.open(FOLDER / f"{name}.png").text["Source"] == digest(png), "run: python figures/make.py thumbnails"
 
 
 def test_a_thumbnail_is_small_in_few_bytes_and_keeps_its_shape_and_colours() -> None:

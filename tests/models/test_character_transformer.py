@@ -130,6 +130,16 @@ def test_the_loss_is_the_sum_that_a_loop_makes(targets, positions, intermediate,
     torch.testing.assert_close(loss(hidden, tokens, progress), total, rtol=0, atol=1e-10)
 
 
+def test_half_precision_is_summed_in_single_and_short_whole_numbers_are_read():
+    loss = losses(layers=1, vocabulary=256)
+    hidden = [torch.randn(32, 512, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(2))]
+    tokens = torch.randint(256, (32, 514), generator=torch.Generator().manual_seed(3))
+    exact = loss(hidden, tokens)
+    found = loss.half()([h.half() for h in hidden], tokens.int())  # 16,384 positions at about 5.6: too much for half
+    assert found.dtype == torch.float32
+    torch.testing.assert_close(found.double(), exact, rtol=1e-3, atol=0)
+
+
 def test_layers_stop_counting_from_the_bottom_and_all_have_by_half_the_training():
     loss = losses()
     assert [len(loss.counting(p)) for p in (0, 0.124, 0.125, 0.25, 0.374, 0.375, 0.5, 1)] == [4, 4, 3, 2, 2, 1, 1, 1]

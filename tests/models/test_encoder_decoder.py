@@ -125,6 +125,7 @@ def test_the_source_is_projected_once_for_a_whole_stream():
         ({"heads": 3}, "heads: expected a divisor of d_model = 8"),
         ({"window": 0}, "window: expected a whole number of at least 1, got 0"),
         ({"window": 3, "cell": "gruu"}, "cell: 'gruu' is unknown, .*did you mean 'gru'"),
+        ({"cell": "gruu"}, "cell: 'gruu' is unknown, .*did you mean 'gru'"),  # even where there is no LocalRNN
         ({"norm": "before"}, "norm: 'before' is unknown, allowed are post, pre"),
         ({"dropout": 1.0}, "dropout: expected a number from 0 up to"),
         ({"target_vocabulary": 0}, "target_vocabulary: expected a whole number of at least 1, got 0"),

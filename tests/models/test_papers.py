@@ -91,6 +91,20 @@ def test_a_count_is_a_whole_number(name, value):
         RTransformer(8, 2, **sizes)
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"heads": 0, "position": "sinusoidal"}, "position: 'sinusoidal' needs attention, .* got heads = 0"),
+        ({"heads": 0, "position": "sines"}, "position: 'sines' is unknown, allowed are none, sinusoidal"),
+        ({"local_layers": 0, "window": -3}, "window: expected a whole number of at least 1, got -3"),
+        ({"local_layers": 0, "cell": "gruu"}, "cell: 'gruu' is unknown, .* did you mean 'gru'"),
+    ],
+)
+def test_an_ablation_is_refused_what_it_would_not_even_use(change, message):
+    with pytest.raises(ValueError, match=message):
+        RTransformer(8, 2, **{"heads": 2, "window": 3} | change)
+
+
 @pytest.mark.parametrize("norm", ["post", "pre"])
 def test_transformer_equals_torchs_encoder_under_a_causal_mask(norm):
     torch.manual_seed(0)

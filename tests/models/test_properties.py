@@ -133,3 +133,10 @@ def test_bad_input_is_refused_with_one_clear_error(small_model, x, message):
 def test_sizes_below_one_are_refused(small_model, argument):
     with pytest.raises(ValueError, match=f"{argument}: expected a whole number of at least 1, got 0"):
         small_model(**{argument: 0})
+
+
+@pytest.mark.parametrize("rate", ["0.1", 1.0, None])
+def test_a_dropout_that_is_no_share_is_refused(small_sizes, small_model, rate):
+    if "dropout" in small_sizes(dropout=rate)[1]:
+        with pytest.raises(ValueError, match="dropout: expected a number from 0 up to"):
+            small_model(dropout=rate)

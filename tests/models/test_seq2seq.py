@@ -237,12 +237,21 @@ def test_lengths_may_be_whole_numbers_of_any_size(model, dtype):
         (SOURCE, TARGET.short(), None, "target: expected whole numbers of int32 or int64, got torch.int16"),
         (SOURCE, TARGET[:, :0], None, r"target: expected tokens of shape \(batch, time\), at least one, got \(3, 0\)"),
         (SOURCE, TARGET[:2], None, "target: expected one sequence for each of the 3 sources, got 2"),
+        (SOURCE.tolist(), TARGET, None, "source: expected a torch.Tensor, got list"),
+        (SOURCE.numpy(), TARGET, None, "source: expected a torch.Tensor, got ndarray"),
+        (torch.tensor(1), TARGET, None, r"source: expected tokens of shape \(batch, time\), at least one, got \(\)"),
     ],
 )
 def test_bad_input_is_refused_with_one_clear_error(model, source, target, lengths, message):
     for method in (model, model.align):
         with pytest.raises(ValueError, match=message):
             method(source, target, lengths)
+
+
+@pytest.mark.parametrize("source", [SOURCE.tolist(), SOURCE.numpy()])
+def test_a_source_that_is_no_tensor_is_not_translated(model, source):
+    with pytest.raises(ValueError, match="source: expected a torch.Tensor, got"):
+        model.translate(source, begin=BEGIN, end=END, length=3)
 
 
 def test_bad_steps_are_refused(model):

@@ -115,6 +115,14 @@ def test_the_four_terms_are_those_of_the_equation_and_give_the_weights(segment, 
         assert not inside[name].masked_fill(seen, 0).any()
 
 
+@pytest.mark.parametrize("shape", [(2, 5, 7), (2, 0, 6), (5, 6)])
+def test_what_forward_refuses_is_not_looked_inside(shape):
+    xl, x = layer(segment=3, memory=4), torch.randn(shape, dtype=torch.float64)
+    for method in (xl, xl.inside):
+        with pytest.raises(ValueError, match="x: expected"):
+            method(x)
+
+
 def test_inside_a_continuation_has_the_columns_of_what_is_remembered():
     xl, x = layer(segment=3, memory=4), torch.randn(1, 11, 6, dtype=torch.float64)
     whole, later = xl.inside(x), xl.inside(x[:, 7:], xl.after(x[:, :7]))

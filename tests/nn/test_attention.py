@@ -96,10 +96,14 @@ def test_causal_mask_is_true_where_one_may_attend():
 
 @pytest.mark.parametrize(
     "mask",
-    [torch.ones(5, 5), *(torch.ones(*n, dtype=torch.bool) for n in [(4, 5), (2, 5, 5), (3, 1, 5, 5), (2, 3, 5, 5)])],
+    [
+        torch.ones(5, 5),
+        *(torch.ones(*n, dtype=torch.bool) for n in [(4, 5), (2, 5, 5), (3, 1, 5, 5), (2, 3, 5, 5)]),
+        torch.ones(5, 5, dtype=torch.bool, device="meta"),
+    ],
 )
 def test_a_mask_of_another_kind_is_refused(mask):
-    with pytest.raises(ValueError, match=r"mask: expected bool of shape \(5, 5\) or \(2, 1, 5, 5\), got"):
+    with pytest.raises(ValueError, match=r"mask: expected bool of shape \(5, 5\) or \(2, 1, 5, 5\) on cpu, got"):
         MultiHeadAttention(4, 2)(torch.randn(2, 5, 4), mask)
 
 

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from rtx.tasks import data
+from rtx.tasks.download import UNDER_WAY, forget_killed
 
 CONTENT = b"a tune in eighty-eight columns\n" * 1000
 GOOD = hashlib.sha256(CONTENT).hexdigest()
@@ -114,6 +115,13 @@ def test_what_a_killed_download_left_is_removed_a_day_later(server, offer, cache
     offer(server.address("/good/tune"))
     data.fetch("tune")
     assert not yesterday.exists() and today.exists()
+
+
+def test_a_download_that_ends_while_its_leftovers_are_looked_for_is_no_fault(tmp_path, monkeypatch):
+    gone = tmp_path / f"{UNDER_WAY}gone"
+    monkeypatch.setattr(Path, "glob", lambda self, pattern: iter([gone]))
+    forget_killed(tmp_path)
+    assert not gone.exists()
 
 
 @pytest.mark.parametrize("first", ["/absent/tune", "/other/tune", "/short/tune", None])

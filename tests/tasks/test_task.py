@@ -153,6 +153,21 @@ def test_batches_by_length_hold_every_sequence_once_with_the_least_padding():
 
 
 @pytest.mark.parametrize(
+    ("pieces", "size", "order", "message"),
+    [
+        (10, 8, "columns", "batch_size: expected at most the 10 pieces of the text, got 8 for each of 2 processes"),
+        (1, 1, "stream", "batch_size: expected at most the 1 pieces of the text, got 1 for each of 2 processes"),
+    ],
+)
+def test_a_text_that_is_too_short_for_all_processes_is_refused(pieces, size, order, message, monkeypatch):
+    monkeypatch.setattr("torch.distributed.is_initialized", lambda: True)
+    monkeypatch.setattr("torch.distributed.get_world_size", lambda: 2)
+    monkeypatch.setattr("torch.distributed.get_rank", lambda: 0)
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        BatchOrder([3] * pieces, size, order)
+
+
+@pytest.mark.parametrize(
     ("sequences", "size", "order", "processes"),
     [
         (12, 32, "by length", 8),

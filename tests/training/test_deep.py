@@ -20,7 +20,7 @@ from rtx.training.recipe import load_recipe
 from rtx.training.run import train
 
 CPU = {"accelerator": "cpu", "enable_progress_bar": False}
-DEEP = {"epochs": 2, "order": "shuffled", "carry": False, "auxiliary": 2, "slide": True}
+DEEP = {"epochs": 2, "batching": "shuffled", "carry": False, "auxiliary": 2, "slide": True}
 
 
 @pytest.fixture(autouse=True)
@@ -120,7 +120,7 @@ def test_other_models_have_neither(setting, tmp_path):
     [(tiny_text_recipe(), "character-transformer", "CharacterTransformer"), (tiny_recipe(), "gru", "SequenceModel")],
 )
 def test_a_model_that_carries_no_state_is_refused_before_its_run_is_begun(recipe, model, found, tmp_path):
-    plan = recipe.plan(model, overrides={"order": "columns", "carry": True})
+    plan = recipe.plan(model, overrides={"batching": "columns", "carry": True})
     with pytest.raises(ValueError, match=f"^carry: expected a model that reads a text in pieces, .* got {found}$"):
         train(plan, runs=tmp_path, results=tmp_path, **CPU)
     assert not list(tmp_path.rglob("*.ckpt"))

@@ -247,7 +247,7 @@ def test_a_number_has_one_name(recipe):
         (("gru", None, {"ar": float("nan")}), "ar: expected a finite number of at least 0, got nan"),
         (("gru", None, {"tar": "much"}), "tar: expected a finite number of at least 0, got 'much'"),
         (("gru", None, {"slide": "no"}), "slide: expected true or false, got 'no'"),
-        (("gru", None, {"carry": 1, "order": "columns"}), "carry: expected true or false, got 1"),
+        (("gru", None, {"carry": 1, "batching": "columns"}), "carry: expected true or false, got 1"),
         (
             ("gru", None, {"optimizer": "adamw"}),
             "optimizer: 'adamw' is unknown, allowed are sgd, adam, nt-asgd; did you",

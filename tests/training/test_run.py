@@ -270,6 +270,42 @@ def test_an_interrupt_outside_of_training_stops_the_run_so_that_it_can_go_on(rec
     assert score(run(plan, resume=True)) == score(run(plan, "b"))
 
 
+@pytest.mark.usefixtures("not_deaf")
+def test_an_interrupt_while_a_task_measures_stops_the_run_so_that_it_can_go_on(recipe, tiny_task, run, monkeypatch):
+    def examine(model, split, limit):
+        heard.append(split)
+        if len(heard) == 1:
+            raise KeyboardInterrupt
+        return {"squared error": 1.0}
+
+    heard: list[str] = []
+    monkeypatch.setitem(TASKS, "tiny", lambda: replace(tiny_task, examine=examine))
+    with pytest.raises(Stopped, match="what there is of the run is in .*gru-plain-s0") as stop:
+        run(recipe.plan("gru"))
+    assert stop.value.code == 130
+    assert read_result(run(recipe.plan("gru"), resume=True)).details == {"squared error": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("precision", "autocast", "weights"),
+    [
+        ("32-true", False, torch.float32),
+        ("bf16-mixed", True, torch.float32),
+        ("bf16-true", False, torch.bfloat16),
+    ],
+)
+def test_a_task_measures_as_the_training_computed(recipe, tiny_task, run, monkeypatch, precision, autocast, weights):
+    def examine(model, split, limit):
+        x = next(model.parameters())
+        seen.append((x.dtype, str(x.device), torch.is_autocast_enabled("cpu"), model.training, torch.is_grad_enabled()))
+        return {"squared error": 1.0}
+
+    seen: list[tuple[object, ...]] = []
+    monkeypatch.setitem(TASKS, "tiny", lambda: replace(tiny_task, examine=examine))
+    run(recipe.plan("gru"), precision=precision)
+    assert seen == [(weights, "cpu", autocast, False, False)]
+
+
 def score(path):
     found = read_result(path)
     return found.epoch, found.validation, found.test

@@ -14,7 +14,7 @@ from tiny_recipe import tiny_text_recipe
 
 from rtx.nn.state import Cache
 from rtx.tasks import TASKS
-from rtx.training.randomness import random_state, set_random_state
+from rtx.training.randomness import LARGEST_SEED, check_seed, of_process, random_state, set_random_state
 from rtx.training.run import train
 from rtx.training.states import Checkpoints, from_plain, load_state, previous, save_state, to_plain
 
@@ -213,3 +213,10 @@ def test_the_state_carried_through_a_text_is_resumed_with_it(run, tmp_path, mode
     assert load_state(last)["rtx"]["states"] != [None]
     run(plan, "spoilt", resume=True)
     assert_same(numbers(tmp_path / "whole"), numbers(tmp_path / "spoilt"))
+
+
+def test_every_process_has_a_seed_of_its_own_that_all_generators_take():
+    for seed in (0, 7, LARGEST_SEED):
+        seeds = [of_process(seed, rank) for rank in range(64)]
+        assert seeds[0] == seed and len(set(seeds)) == 64
+        assert [check_seed("seed", one) for one in seeds] == seeds

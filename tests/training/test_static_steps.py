@@ -103,7 +103,7 @@ def test_without_a_gpu_the_run_goes_on_and_says_so(recipe, score, caplog):
     ("settings", "reason"),
     [
         ({"accumulate": 2}, "gradients of several batches are added up"),
-        ({"carry": True, "order": "columns"}, "a state is carried from batch to batch"),
+        ({"carry": True, "batching": "columns"}, "a state is carried from batch to batch"),
     ],
 )
 def test_steps_that_differ_from_one_another_are_not_recorded(recipe, settings, reason, monkeypatch):

@@ -37,7 +37,7 @@ PLANS = {
     "hm-rnn": lambda: tiny_text_recipe().plan("hm-rnn", overrides={"epochs": 3}),  # its slope follows the epoch
     "character-transformer": lambda: tiny_text_recipe().plan(
         "character-transformer",
-        overrides={"epochs": 8, "order": "shuffled", "carry": False, "auxiliary": 2, "slide": True},
+        overrides={"epochs": 8, "batching": "shuffled", "carry": False, "auxiliary": 2, "slide": True},
     ),
 }
 

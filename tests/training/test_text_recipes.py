@@ -40,7 +40,7 @@ def story(tmp_path, monkeypatch):
 
 def tiny(**settings) -> Recipe:
     base = {"epochs": 6, "batch_size": 4, "optimizer": "nt-asgd", "learning_rate": 2.0, "patience": 1}
-    base |= {"order": "columns", "carry": True, "ar": 2.0, "tar": 1.0}
+    base |= {"batching": "columns", "carry": True, "ar": 2.0, "tar": 1.0}
     return Recipe(
         name="tiny",
         title="A story",
@@ -121,7 +121,7 @@ def test_every_row_trains_a_quick_step_and_can_be_built_for_hours(name):
         plan = loaded.plan(row, scale="quick")
         task = task_by_name(plan.task, **plan.task_arguments)
         network = rtx.build(task, plan.model, **plan.hyperparameters)
-        batch = next(iter(loader(task, "train", 2, order=plan.settings.order)))
+        batch = next(iter(loader(task, "train", 2, order=plan.settings.batching)))
         loss = task.loss(task.predict(network, batch), batch)
         loss.total.backward()
         assert torch.isfinite(loss.total)
@@ -200,7 +200,7 @@ def test_a_run_tells_the_score_behind_the_cache_and_saves_its_vocabulary(story, 
 
 
 def test_what_was_validated_window_by_window_is_tested_so(story, tmp_path):
-    alone = {"optimizer": "adam", "learning_rate": 0.01, "order": "shuffled", "carry": False, "ar": 0.0, "tar": 0.0}
+    alone = {"optimizer": "adam", "learning_rate": 0.01, "batching": "shuffled", "carry": False, "ar": 0.0, "tar": 0.0}
     plan = tiny(epochs=1, patience=None, **alone).plan("awd-lstm")
     found = read_result(train(plan, runs=tmp_path / "runs", results=tmp_path / "results", **CPU))
     (saved,) = (tmp_path / "runs").rglob("best.safetensors")

@@ -81,7 +81,14 @@ def tiny_recipe() -> Recipe:
 
 
 def tiny_text_recipe() -> Recipe:
-    base = {"epochs": 4, "batch_size": 2, "optimizer": "adam", "learning_rate": 1e-2, "order": "columns", "carry": True}
+    base = {
+        "epochs": 4,
+        "batch_size": 2,
+        "optimizer": "adam",
+        "learning_rate": 1e-2,
+        "batching": "columns",
+        "carry": True,
+    }
     small = {"d_model": 8, "layers": 2, "dropout": 0.2}
     return Recipe(
         name="tiny-text",

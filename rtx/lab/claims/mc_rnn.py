@@ -69,9 +69,9 @@ CLAIMS = (
         "the same",
     ),
     Claim(
-        "Three channels translate sources of over 61 words better than one: by over 4 BLEU, says the paper.",
+        "Three channels translate sources of over 61 words better than one, by over 4 BLEU.",
         "MC-RNN, Figure 4",
-        better("translation", "mc-rnn-3", ("baseline",), detail="BLEU, over 61 words"),
+        better("translation", "mc-rnn-3", ("baseline",), detail="BLEU, over 61 words", margin=4.0),
         f"{IWSLT}; no source of Multi30k's test split is so long",
     ),
     Claim(

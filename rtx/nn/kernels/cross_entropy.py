@@ -87,6 +87,8 @@ class _CrossEntropy(torch.autograd.Function):
 
 
 def _cannot(logits: Tensor, targets: Tensor, ignored: int) -> str | None:
+    if logits.dtype.itemsize < 4:
+        return f"it sums in the precision of the logits, and theirs is {logits.dtype}"
     return no_hand_written_gradient(logits)
 
 

@@ -44,9 +44,11 @@ def no_native_code(x: Tensor, *others: object) -> str | None:
     """
     if torch.compiler.is_compiling():  # asked first: what else is asked here would break the graph
         return no_own_gradient()
-    dtype = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else x.dtype
-    if dtype != torch.float32:
-        return f"it is written for float32, and x is {dtype}"
+    if torch.is_autocast_enabled("cpu"):
+        if (dtype := torch.get_autocast_dtype("cpu")) != torch.float32:
+            return f"it is written for float32, and autocast is {dtype}"
+    elif x.dtype != torch.float32:
+        return f"it is written for float32, and x is {x.dtype}"
     said = no_hand_written_gradient(x, *others) or _no_plain_memory(x, *others)
     if said:
         return said

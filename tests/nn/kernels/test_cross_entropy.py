@@ -106,6 +106,19 @@ def test_no_second_array_as_large_as_the_logits_is_kept(impl):
     assert sum(one.numel() for one in kept if one.data_ptr() != logits.data_ptr()) < 6 * len(logits)
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision_is_left_to_torch_which_sums_it_in_single_under_autocast(dtype):
+    torch.manual_seed(0)
+    logits, targets = torch.randn(640, 2000).to(dtype), torch.randint(2000, (640,))
+    assert cross_entropy.choose(logits, targets, IGNORED) == "torch"
+    with pytest.raises(ValueError, match="cannot be 'fused' here: it sums in the precision of the logits"):
+        cross_entropy(logits, targets, IGNORED, impl="fused")
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found = cross_entropy(logits, targets, IGNORED)
+    exact = torch.nn.functional.cross_entropy(logits.double(), targets, reduction="sum")
+    torch.testing.assert_close(found.double(), exact, rtol=1e-6, atol=0)
+
+
 @COMPILED
 def test_few_logits_are_left_to_torch():
     logits, targets = torch.zeros(FEW // 8, 8), torch.zeros(FEW // 8, dtype=torch.long)

@@ -243,6 +243,8 @@ def test_other_precisions_take_another_way_and_say_why():
     assert causal_attention.choose(q.double(), q.double(), q.double(), 0.1) == "fused"
     with torch.autocast("cpu", dtype=torch.bfloat16):
         assert causal_attention.choose(q, q, q, 0.1) == "fused"
+        with pytest.raises(ValueError, match=r"it is written for float32, and autocast is torch.bfloat16"):
+            causal_attention(q, q, q, 0.1, impl="native")
     with pytest.raises(ValueError, match=r"cannot be 'native' here: it is written for float32, and x is torch.float64"):
         causal_attention(q.double(), q.double(), q.double(), 0.1, impl="native")
 
