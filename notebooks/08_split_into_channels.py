@@ -103,7 +103,7 @@ explore.channels()
 
 # %% [markdown]
 # **Try.** At every step, each number from 1 to $n - 1$ stands in one channel. Which channel joins "the Italian Open"? Which $n$
-# gives "Home-grown champions have been" a channel of its own?
+# gives "Home-grown champions have been" a block of its own?
 #
 # ## 2. One step
 #

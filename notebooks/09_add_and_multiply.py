@@ -12,8 +12,8 @@
 # **Can a model without any recurrence remember over thousands of steps?**
 #
 # Recurrent networks struggle to keep two numbers in mind while a long noise passes. Raffel & Ellis drop the
-# recurrence: each step is mapped by itself, and attention takes a weighted mean of all steps. It solves what
-# LSTMs were tested by. Here you train it, find out how it does that, and what it can never do.
+# recurrence: each step is mapped by itself, and attention takes a weighted mean of all steps. It solves two
+# of the problems that LSTMs were first tested by. Here you train it, find out how it does that, and what it can never do.
 #
 # - **You will** build the model from three equations, train it in seconds, watch where it looks, and break it.
 # - **You learn** what attention over time is, what a mean can hold, and why order is lost.

@@ -17,7 +17,7 @@ from nbformat import NotebookNode
 from rtx.lab import dial, explore
 from rtx.lab.claims import CLAIMS
 from rtx.tasks.costs import multiply_adds
-from rtx.training.ledger import read_results
+from rtx.training.ledger import Result, read_results, variant_of
 from rtx.training.recipe import load_recipe
 from rtx.training.table import cells, rows, to_html
 
@@ -220,6 +220,42 @@ def test_notebook_15_says_what_the_ledger_has() -> None:
     assert "lose {:.2f}, {:.2f}, {:.2f} and {:.2f} nats (three seeds each)".format(*lost[:2], mine, lost[2]) in text
     tcn, ours = (score("piano", m, f"adam+learning_rate={r}") for m, r in (("tcn", 0.002), ("r-transformer", 0.0002)))
     assert "narrowly: of a TCN by {}, and".format(f"{tcn - ours:.2f}".lstrip("0")) in text
+
+
+def test_notebook_15_says_who_is_ahead_at_equal_budgets() -> None:
+    text = prose("15")
+    rows_of = {9: "R-Transformer is ahead by as many", 14: "The same when all are", 20: "And with as many parameters."}
+    for row, beginning in (rows_of | {19: "On words, R-Transformer is ahead of all"}).items():
+        assert CLAIMS[row - 1].text.startswith(beginning) and f"(row {row}" in text
+    words = {line[0].model: line[0].test for line in equal("ptb-word", "same-parameters")}
+    first, second = sorted(words, key=lambda model: words[model])[:2]
+    assert (first, second) == ("r-transformer", "transformer-xl")
+    assert f"with {words[first]:.0f} against Transformer-XL's {words[second]:.0f} (row 20, one seed)" in text
+    music, characters, texts = (
+        {line[0].model: line for line in equal(recipe, "same-seconds") if len(line) == seeds}
+        for recipe, seeds in (("nottingham", 3), ("ptb-char", 3), ("ptb-word", 1))
+    )
+    tests = [
+        {model: mean(run.test for run in line) for model, line in lines.items()} for lines in (music, characters, texts)
+    ]
+    assert f"is ahead, {tests[0]['tcn']:.2f} against {tests[0]['r-transformer']:.2f} (row 9)" in text
+    assert [run.epoch for run in music["r-transformer"]] == [4] * 3 and {run.epoch for run in music["tcn"]} == {8, 9}
+    assert [run.epoch for run in characters["r-transformer"]] == [1] * 3
+    ahead = {model for model, found in tests[1].items() if found < tests[1]["r-transformer"]}
+    assert ahead == {"tcn", "rnn", "gru", "lstm"} and min(tests[2], key=lambda m: tests[2][m]) == "r-transformer"
+    assert [seconds_of(lines) for lines in (music, characters, texts)] == ["150", "200", "300"]
+
+
+def equal(recipe: str, variant: str) -> list[list[Result]]:
+    """A recipe's runs of that variant, those of a line together."""
+    lines = [line for of_row in cells(load_recipe(recipe), LEDGER).values() for line in of_row]
+    return [line for line in lines if variant_of(line[0]) == variant]
+
+
+def seconds_of(lines: dict[str, list[Result]]) -> str:
+    """How many seconds all had."""
+    (budget,) = {run.budget for line in lines.values() for run in line}
+    return str(budget).split(" ")[0]
 
 
 def test_the_readme_says_what_models_of_one_size_have() -> None:

@@ -7,7 +7,7 @@ from statistics import mean
 
 from rtx.training.ledger import Result, variant_of
 from rtx.training.recipe import Recipe
-from rtx.training.table import chosen, deviation
+from rtx.training.table import chosen, deviation, machine
 
 SEEDS = 3  # at least, for a verdict
 EQUAL_SIZES = ("same-parameters", "same-flops")  # variants that are sizes
@@ -80,19 +80,19 @@ def under_one_budget(
 ) -> dict[str, list[Result]]:
     """Of each row the runs under the variant, scale and budget that the first and most of the others share.
 
-    Of as many rows, full ones go first, then those that were trained to their end. Where a row was run with several
-    rates, those that are `chosen`.
+    Where seconds are the budget, they share the machine, too. Of as many rows, full ones go first, then those that were
+    trained to their end, then those of most seeds. Where a row was run with several rates, those that are `chosen`.
     """
-    groups: dict[tuple[str, str, str], dict[str, list[Result]]] = {}
+    groups: dict[tuple[str, str, str, str], dict[str, list[Result]]] = {}
     for row in rows:
         for runs in found[row]:
             first = runs[0]
-            shared = groups.setdefault((variant_of(first), first.scale, first.budget or ""), {})
+            shared = groups.setdefault((variant_of(first), first.scale, first.budget or "", machine(first) or ""), {})
             shared[row] = chosen([*([shared[row]] if row in shared else []), runs], best)
 
-    def order(shared: dict[str, list[Result]]) -> tuple[bool, int, bool, bool]:
+    def order(shared: dict[str, list[Result]]) -> tuple[bool, int, bool, bool, int]:
         run = next(iter(shared.values()))[0]
-        return rows[0] in shared, len(shared), is_full(run), run.budget is None
+        return rows[0] in shared, len(shared), is_full(run), run.budget is None, min(map(len, shared.values()))
 
     return max(groups.values(), key=order, default={})
 

@@ -62,9 +62,14 @@ def cells(recipe: Recipe, ledger: Path = LEDGER) -> dict[str, list[list[Result]]
 
 def _shared(result: Result) -> tuple[str | int | None, ...]:
     """What runs of one line have in common, the model first."""
-    how = (result.scale, result.variant, result.budget, result.hardware if "seconds" in result.variant else None)
+    how = (result.scale, result.variant, result.budget, machine(result))
     processes = (_precision(result.command), _processes(result.hardware))
     return (result.model, *how, *processes, result.metric, result.data_sha256, result.parameters)
+
+
+def machine(result: Result) -> str | None:
+    """The hardware where seconds are the budget, as another does more in them; else nothing hangs on it."""
+    return result.hardware if "seconds" in result.variant else None
 
 
 def _precision(command: str) -> str | None:

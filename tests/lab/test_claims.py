@@ -144,6 +144,18 @@ def test_a_row_that_a_variant_leaves_as_it_is_stands_for_itself_there(put, tmp_p
     assert better("nottingham", "gru", ("transformer",), "same-parameters")(tmp_path).sentence == "not run"
 
 
+def test_where_seconds_are_the_budget_runs_of_one_machine_are_compared(put, tmp_path):
+    """Validation is best on the first, whose one seed would else stand for the second's three."""
+    equal = {"variant": "same-seconds+seconds=60", "budget": "60 of 3600 seconds"}
+    put("gru", 3.0, hardware="one", validation=3.0, **equal)
+    put("lstm", 2.0, hardware="one", validation=2.0, **equal)
+    for seed in range(3):
+        put("gru", 4.0 + seed / 10, seed, hardware="another", validation=4.0, **equal)
+        put("lstm", 5.0 + seed / 10, seed, hardware="another", validation=5.0, **equal)
+    found = better("nottingham", "gru", ("lstm",), "same-seconds")(tmp_path)
+    assert found.sentence.startswith("gru 4.10 ± 0.10; lstm 5.10 ± 0.10 (") and found.sentence.endswith("leans for it")
+
+
 def test_a_scale_has_sizes_of_its_own_and_nothing_is_equal_there(put, tmp_path):
     for row in ("gru", "lstm"):
         put(row, 3.0, variant="same-parameters", scale="quick")

@@ -59,7 +59,7 @@ CLAIMS = (
         "R-Transformer is ahead by as many seconds of training, too.",
         "ours",
         better("nottingham", "r-transformer", OTHERS, "same-seconds"),
-        "three seeds, and an hour for each",
+        "an hour for each",
     ),
     Claim(
         "It is not the size alone: a Transformer with as many parameters is behind, too.",
@@ -89,7 +89,7 @@ CLAIMS = (
         "The same when all are trained for as many seconds.",
         "ours",
         better("ptb-char", "r-transformer", WITH_MEMORY, "same-seconds"),
-        "the paper's sizes, three seeds, and an hour for each",
+        "the paper's sizes, and an hour for each",
     ),
     Claim(
         "On words, R-Transformer is far ahead of the Transformer.",
