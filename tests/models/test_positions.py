@@ -57,7 +57,7 @@ def test_an_r_transformer_has_no_positions_unless_asked_for():
     expected = plain(x + naive.sinusoidal_positions(12, 8))
     torch.testing.assert_close(told.double()(x), expected, rtol=0, atol=1e-10)
     torch.testing.assert_close(stream(told, x)[0], expected, rtol=0, atol=1e-10)
-    with pytest.raises(ValueError, match="position: 'sinusoidal' is unknown"):
+    with pytest.raises(ValueError, match="position: 'sinusoidal' needs attention"):
         rtx.RTransformer(8, 2, 0, 3, position="sinusoidal")
 
 
