@@ -377,7 +377,7 @@ HTML(table.to_html(table.rows(recipe.load_recipe("multi30k"), Path("../results")
 # %% [markdown]
 # Mind the scale: half the paper's width and eight epochs, in whose last every recurrent row was still learning; three seeds of
 # the Transformer and the baseline, else one, and one rate but for two rows. That ranks how fast models learn, and roughly:
-# the baseline's three seeds lie up to 2.8 apart. A deeper one learns more slowly, and the two that the paper does not have,
+# the baseline's three seeds lie up to 2.7 apart. A deeper one learns more slowly, and the two that the paper does not have,
 # far faster than all. Is one rate fair? With seed 0, four times the rate takes the baseline from 24.5 to 26.9, less than its
 # seeds differ by, and MC-RNN-3 from 24.1 to 23.3; both stay far behind the Transformers. What models can learn, with the
 # paper's width, epochs and sentences, the table does not rank.
