@@ -196,8 +196,10 @@ def test_notebook_14_says_what_the_ledger_has() -> None:
     sizes = {run.model: run.parameters for run in read_results("translation", LEDGER)}
     assert sizes["r-transformer"] / sizes["transformer"] == pytest.approx(1.1, abs=0.01)
     base, three = (score("headlines", row, "adam", "cpu") for row in ("baseline", "mc-rnn-3"))
+    runs = [run for run in read_results("headlines", LEDGER) if run.budget is None]
+    assert sorted((run.model, run.seed) for run in runs) == [(m, s) for m in ("baseline", "mc-rnn-3") for s in range(3)]
     first = score("headlines", "baseline", "adam", "cpu", "ROUGE-1 of the first words")
-    assert f"the baseline has a ROUGE-1 of {base:.1f}, MC-RNN-3 {three:.1f}: " in prose("14")
+    assert f"three seeds) the baseline has a ROUGE-1 of {base:.1f}, MC-RNN-3 {three:.1f}: " in prose("14")
     assert f"a source's first words alone have {first:.1f}" in prose("14")
 
 
