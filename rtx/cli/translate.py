@@ -30,6 +30,8 @@ def translate_(
         raise ValueError(f"{checkpoint}: expected a model of {' or '.join(TRANSLATORS)}, got one of {name}")
     if sys.stdin is None:
         raise ValueError("standard input: expected lines, it is closed")
+    if sys.stdout is None:
+        raise ValueError("standard output: expected a place for the lines, it is closed")
     lines = read_stream(sys.stdin.buffer)
     for written in translate_lines(network, checkpoint, lines, beam, longest, block):
         typer.echo(written)

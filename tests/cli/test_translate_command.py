@@ -57,6 +57,13 @@ def test_nothing_but_the_checkpoint_is_needed(command, translator, monkeypatch, 
     assert not [*tmp_path.iterdir()]
 
 
+@pytest.mark.parametrize("name", ["stdin", "stdout"])
+def test_a_closed_standard_stream_is_named(translator, monkeypatch, name):
+    monkeypatch.setattr(f"sys.{name}", None)
+    with pytest.raises(ValueError, match=f"standard {name.removeprefix('std')}put: expected .*, it is closed"):
+        translate_(translator.path)
+
+
 def test_a_byte_order_mark_is_no_text():
     stream = io.BytesIO("\ufeffMontag\n\ufeffDienstag".encode())
     assert list(read_stream(stream)) == ["Montag", "\ufeffDienstag"]

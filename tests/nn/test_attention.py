@@ -92,6 +92,12 @@ def test_a_full_mask_lets_every_position_see_every_other():
 
 def test_causal_mask_is_true_where_one_may_attend():
     assert causal_mask(3).tolist() == [[True, False, False], [True, True, False], [True, True, True]]
+    assert causal_mask(2, 3).tolist() == [[True, True, False], [True, True, True]]
+
+
+def test_a_causal_mask_with_fewer_keys_than_queries_is_refused_as_the_first_would_see_nothing():
+    with pytest.raises(ValueError, match="keys: expected at least 5, one for each query, got 3"):
+        causal_mask(5, 3)
 
 
 @pytest.mark.parametrize(
