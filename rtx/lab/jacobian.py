@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from rtx.lab.counted import counted
 from rtx.nn.mode import evaluating
+from rtx.nn.validate import check_finite
 
 
 class XRay(NamedTuple):
@@ -46,7 +47,7 @@ def xray(module: nn.Module, x: Float[Tensor, "1 T D"]) -> XRay:
     recurrent layers do (with `batch_first=True`), its first part is meant.
 
     Raises:
-        ValueError: if `x` is not one sequence, or the output is no tensor or has another number of positions.
+        ValueError: as `reach`.
     """
     moved = reach(module, x)
     back = moved.tril().nonzero()
@@ -64,7 +65,8 @@ def reach(model: nn.Module, x: Float[Tensor, "1 T D"]) -> Float[Tensor, "T T"]:
     gradients, as Transformer-XL does at its memory, what lies behind moves the output all the same, unseen here.
 
     Raises:
-        ValueError: if `x` is not one sequence, or the output is no tensor or has another number of positions.
+        ValueError: if `x` is not one sequence, the output is no tensor or has another number of positions, or a
+            derivative is NaN or infinite, as where a softmax has nothing to attend to.
     """
     if x.ndim != 3 or len(x) != 1:
         raise ValueError(f"x: expected one sequence (1, time, width), got {tuple(x.shape)}")
@@ -78,7 +80,9 @@ def reach(model: nn.Module, x: Float[Tensor, "1 T D"]) -> Float[Tensor, "T T"]:
         raise ValueError(f"model: expected an output (1, {x.shape[1]}, …) for this x, got {found}")
     if not y.requires_grad:  # nothing that is differentiable leads from x to y
         return x.new_zeros(x.shape[1], x.shape[1])
-    return torch.stack([_moved_by(output, x) for output in y[0]])
+    moved = torch.stack([_moved_by(output, x) for output in y[0]])
+    check_finite("derivatives of the model, (output, input)", moved)
+    return moved
 
 
 def _moved_by(output: Tensor, x: Tensor) -> Float[Tensor, "T"]:

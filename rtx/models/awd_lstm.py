@@ -109,7 +109,7 @@ class AWDLSTM(nn.Module):
             check_state(state, *[(len(x), network.hidden_size)] * 2)
             given = tuple(part[None] for part in state)
         if self.training and self.weight_dropout:
-            dropped = F.dropout(network.get_parameter("weight_hh_l0"), self.weight_dropout)
+            dropped = F.dropout(network.all_weights[0][1], self.weight_dropout)
             y, (h, c) = functional_call(network, {"weight_hh_l0": dropped}, (x, given))
         else:
             y, (h, c) = read_network(network, x, given)

@@ -66,7 +66,7 @@ class RNN(nn.Module):
         """torch puts the layers before the batch, and an LSTM's two parts into a tuple."""
         if state is None:
             return None
-        two = isinstance(self.network, nn.LSTM)
+        two = self.network.mode == "LSTM"  # one that torch has quantised is no nn.LSTM
         check_state(state, *[(batch, self.network.num_layers, self.d_model)] * (1 + two))
         parts = tuple(part.transpose(0, 1).contiguous() for part in state)
         return parts if two else parts[0]

@@ -131,7 +131,7 @@ def check_state(state: State, *shapes: tuple[int | None, ...] | None) -> None:
     Raises:
         ValueError: if it is another model's, or another batch's.
     """
-    found = [tuple(part.shape) if isinstance(part, Tensor) else part for part in parts(state)]
+    found = [_seen(part) for part in parts(state)]
     fits = len(found) == len(shapes) and all(map(_fits, found, shapes))
     if not fits:
         raise ValueError(
@@ -241,6 +241,13 @@ def read_through(
     return x, tuple(after)
 
 
+def _seen(part: object) -> object:
+    """A tensor's shape, a whole number, or of another model's part only its type: a tuple is none of sizes."""
+    if isinstance(part, Tensor):
+        return tuple(part.shape)
+    return part if isinstance(part, int) else type(part)
+
+
 def _fits(found: object, shape: tuple[int | None, ...] | None) -> bool:
     if shape is None:
         return isinstance(found, int)
@@ -250,9 +257,9 @@ def _fits(found: object, shape: tuple[int | None, ...] | None) -> bool:
 
 
 def _written(shapes: Iterable[object]) -> str:
-    names = {int: "whole number", type(None): "whole number"}
-    texts = [
-        str(one).replace("None", "any") if isinstance(one, tuple) else names.get(type(one), type(one).__name__)
-        for one in shapes
-    ]
-    return ", ".join(texts) or "none"
+    def text(one: object) -> str:
+        if isinstance(one, tuple):
+            return str(one).replace("None", "any")
+        return one.__name__ if isinstance(one, type) else "whole number"
+
+    return ", ".join(map(text, shapes)) or "none"

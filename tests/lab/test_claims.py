@@ -344,6 +344,20 @@ def test_it_fails_if_every_seed_is_late_by_the_best_of_its_own_rates(put, tmp_pa
     assert found.sentence.endswith(": leans both ways") == (late == 1)
 
 
+@pytest.mark.parametrize(("budgets", "verdict"), [
+    (["2 of 100 epochs", "8 of 100 epochs", None], "fails"),
+    (["2 of 100 epochs", "1 of 100 epochs", None], "open"),
+    (["2 of 100 epochs, 50000 sequences", None, None], "open"),
+])  # fmt: skip
+def test_who_has_not_solved_it_after_as_many_epochs_as_the_paper_is_late(put, tmp_path, budgets, verdict):
+    chosen = {f"learning_rate={rate}": 0.5 for rate in range(4)}
+    for seed, budget in enumerate(budgets):
+        unsolved = {"variant": "sloped", "epoch": 1, "validation": 0.6, "budget": budget, "chosen_from": chosen}
+        put("mean-1000", 0.6, seed, **SOLVED | unsolved)
+    found = solves("ffa-add", "mean-1000")(tmp_path)
+    assert found.verdict == verdict and found.sentence.startswith("epoch none (paper: 2); test 0.600 solved")
+
+
 def test_where_each_seed_compared_the_rates_each_is_judged_by_its_own(put, tmp_path):
     """The paper's number is the best of four rates; the same rate need not be best for every seed."""
     for seed, (rate, epoch) in enumerate([(0.01, 1), (0.003, 1), (0.01, 1)]):

@@ -53,6 +53,13 @@ def test_weight_dropout_leaves_the_weights_as_they_were_and_their_gradient_where
     assert 0.2 < (weight.grad == 0).float().mean() < 0.8
 
 
+def test_weights_that_are_given_for_a_call_are_dropped_too():
+    torch.manual_seed(0)
+    model, x = AWDLSTM(6, 1, weight_dropout=0.5), torch.randn(2, 5, 6)
+    zeros = {name: torch.zeros_like(weight) for name, weight in model.named_parameters()}
+    assert torch.func.functional_call(model, zeros, (x,)).abs().max() == 0
+
+
 @pytest.mark.parametrize("which", ["dropout_input", "dropout_hidden", "dropout"])
 def test_each_locked_dropout_acts_in_training_only(which):
     torch.manual_seed(0)
