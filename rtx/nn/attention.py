@@ -174,6 +174,6 @@ def causal_mask(queries: int, keys: int | None = None, device: torch.device | No
         ValueError: if there are fewer keys than queries: the first would see nothing.
     """
     S = queries if keys is None else keys
-    if not torch.jit.is_tracing() and S < queries:  # in a trace sizes are tensors
+    if not torch.jit.is_tracing() and queries > S:  # in a trace sizes are tensors
         raise ValueError(f"keys: expected at least {queries}, one for each query, got {S}")
     return torch.ones(queries, S, dtype=torch.bool, device=device).tril(S - queries)
