@@ -10,8 +10,10 @@ from typing import Any
 import nbformat
 import pytest
 import yaml
-from build_book import TEXTS, living, main, shown, still_alive, without_dead_links
+from build_book import TEXTS, living, main, shown, still_alive, tell_figures, without_dead_links
 from build_notebooks import VIEW, widget_states
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -49,6 +51,16 @@ def test_an_explorer_is_its_picture_with_a_word_on_its_controls() -> None:
         '<figure><img alt="[explorer of a, b: set a &lt; b]" src="data:image/png;base64,AAAA">'
         "<figcaption>Here it stands still; in JupyterLab it moves: explorer of a, b: set a &lt; b</figcaption></figure>"
     )
+
+
+def test_a_figures_alt_text_is_handed_to_the_site() -> None:
+    def picture(alt: str) -> NotebookNode:
+        return new_output("display_data", {PNG: "AAAA"}, metadata={PNG: {"alt": alt}})
+
+    pictures = new_code_cell(outputs=[picture("a band"), new_output("stream", text="3"), picture("a triangle")])
+    notebook = new_notebook(cells=[new_markdown_cell("# Bands"), pictures, new_code_cell()])
+    tell_figures(notebook)
+    assert [cell.metadata for cell in notebook.cells] == [{}, {"mystnb": {"image": {"alt": "a band a triangle"}}}, {}]
 
 
 class Script(HTMLParser):

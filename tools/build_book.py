@@ -48,10 +48,20 @@ def stage(folder: Path, root: Path = ROOT) -> None:
         path.write_text(without_dead_links((root / text).read_text(encoding="utf-8"), path.parent), encoding="utf-8")
     for source in notebooks:
         notebook = still_alive(nbformat.read(source, as_version=4))
+        tell_figures(notebook)
         for cell in notebook.cells:
             if cell.cell_type == "markdown":
                 cell.source = without_dead_links(cell.source, folder / "notebooks")
         nbformat.write(notebook, folder / "notebooks" / source.name)
+
+
+def tell_figures(notebook: NotebookNode) -> None:
+    """Give each figure's alt text to myst-nb, which takes it from the cell, and from nowhere else."""
+    for cell in notebook.cells:
+        kept = [output.get("metadata", {}).get("image/png", {}) for output in cell.get("outputs", [])]
+        told = [each["alt"] for each in kept if "alt" in each]
+        if told:
+            cell.metadata["mystnb"] = {"image": {"alt": " ".join(told)}}
 
 
 def without_dead_links(text: str, folder: Path) -> str:

@@ -18,12 +18,18 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 from PIL import Image
 
+from rtx.lab.alt_text import store_alt_text
+
 COLOURS = sns.color_palette("colorblind")
 """Colours that stay apart for readers who confuse red and green."""
 
 
 def style() -> None:
-    """Set the house's style for all figures: white, sans serif, colour-blind safe, no needless lines."""
+    """Set the house's style for all figures: white, sans serif, colour-blind safe, no needless lines.
+
+    In a notebook's kernel, their alt text is stored with them.
+    """
+    store_alt_text()
     sns.set_theme(context="notebook", style="ticks", palette="colorblind")
     mpl.rcParams |= {
         "font.sans-serif": ["DejaVu Sans"],  # ships with matplotlib: the same picture on every machine

@@ -45,7 +45,7 @@ class CausalEncoder(nn.Module):
                 another shape, dtype or device, as the backbone.
         """
         one = src.ndim == 2
-        x = src[None] if one else src if self.batch_first else src.transpose(0, 1)
+        x = src[None] if one else src if self.batch_first or src.ndim < 2 else src.transpose(0, 1)
         if x.ndim == 3:  # else the backbone says what is wrong
             self._check_mask(mask, is_causal, x.shape[1])
         padding = self._padding(src_key_padding_mask, x)

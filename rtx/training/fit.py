@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import lightning
 from lightning.pytorch.callbacks import Callback, EarlyStopping, Timer
 from lightning.pytorch.plugins.environments import SLURMEnvironment
+from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 from rtx.nn.validate import check_positive
 from rtx.tasks import build, task_by_name
@@ -159,7 +160,10 @@ def new_trainee(plan: Plan, seed: int) -> Trainee:
     """
     lightning.seed_everything(check_seed("seed", seed), workers=True, verbose=False)
     task = task_by_name(plan.task, **plan.task_arguments)
-    model = build(task, plan.model, **plan.hyperparameters)
+    try:
+        model = build(task, plan.model, **plan.hyperparameters)
+    except (MemoryError, RuntimeError) as error:  # torch's own, of a model that is too large
+        raise ValueError(f"{plan.model}: cannot be built ({str(error).splitlines()[0]})") from error
     card: dict[str, Any] = {"recipe": plan.recipe.name, "row": plan.row, "variant": plan.variant, "scale": plan.scale}
     card |= {
         "data_sha256": task.sha256(),
@@ -195,20 +199,24 @@ def _cluster() -> list[SLURMEnvironment]:
 
 @contextmanager
 def interruptible(folder: Path) -> Iterator[None]:
-    """Stop at Ctrl-C where `Survival` does not listen: Lightning would exit with 1, deaf to a second one.
+    """Stop at Ctrl-C or SIGTERM where `Survival` does not listen.
+
+    Lightning would exit with 1, deaf to a second Ctrl-C, and after SIGTERM with 0, as if all were done.
 
     Raises:
-        Stopped: at Ctrl-C.
+        Stopped: at Ctrl-C, or SIGTERM.
     """
     heard = signal.getsignal(signal.SIGINT)
     try:
         yield
     except (SystemExit, KeyboardInterrupt) as end:
-        if isinstance(end, SystemExit) and not isinstance(end.__context__, KeyboardInterrupt):
+        number = signal.SIGTERM if isinstance(end, SIGTERMException) else signal.SIGINT
+        typed = isinstance(end, KeyboardInterrupt) or isinstance(end.__context__, KeyboardInterrupt)
+        if number == signal.SIGINT and not typed:
             raise
         signal.signal(signal.SIGINT, heard)
         where = f"stopped outside of training; what there is of the run is in {folder}"
-        raise Stopped(where, 128 + signal.SIGINT) from None
+        raise Stopped(where, 128 + number) from None
 
 
 @contextmanager

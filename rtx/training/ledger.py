@@ -160,6 +160,8 @@ def _is(value: Any, kind: Any) -> bool:
     plain = tuple(get_origin(one) or one for one in kinds)
     if isinstance(value, bool):
         return bool in plain
+    if isinstance(value, int) and abs(value) >= 2**63:  # no float holds it, or no counter comes near it
+        return False
     return isinstance(value, (*plain, int) if float in plain else plain)
 
 

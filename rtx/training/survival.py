@@ -162,10 +162,16 @@ class Survival(Callback):
                     save_state(self.folder / "best.ckpt", {"epoch": self.epoch, "score": score, "model": weights})
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Save once more, so that only the test is repeated if that is cut short."""
+        """Save once more, so that only the test is repeated if that is cut short.
+
+        Raises:
+            Stopped: if a signal came after the last batch had begun, as in the last validation.
+        """
         self.ended = stamp()
         self.stopped_early = trainer.should_stop
         self._save(trainer, pl_module)
+        if asked := highest(trainer, self.asked or 0):
+            raise Stopped(f"stopped at the end of training, saved {self.last}", 128 + asked)
 
     def state_dict(self) -> dict[str, Any]:
         """What a resumed run needs to know of this one's past."""

@@ -79,3 +79,10 @@ def test_what_a_causal_model_cannot_do_is_one_clear_error(arguments: dict[str, o
 def test_what_is_no_backbone_is_refused() -> None:
     with pytest.raises(ValueError, match="backbone: expected a backbone"):
         CausalEncoder(nn.Linear(2, 2))
+
+
+@pytest.mark.parametrize("batch_first", [False, True])
+def test_a_vector_is_refused_as_the_backbone_refuses_it(batch_first: bool) -> None:
+    encoder = CausalEncoder(RTransformer(WIDTH, 1, 2, 3), batch_first)
+    with pytest.raises(ValueError, match=r"x: expected shape \(batch, time, \d+\), got"):
+        encoder(torch.randn(WIDTH), is_causal=True)

@@ -163,6 +163,11 @@ def test_a_single_prefix_is_told_as_one_and_a_sure_score_has_no_sign() -> None:
     assert " (0.00). " in sentence(tree, 0, TASK.texts[1])
 
 
+def test_hypotheses_are_told_with_their_scores_the_best_first() -> None:
+    told = sentence(BeamTree({(): 0.0}, [(5, END), (6, END)], [-0.5, -1.25]), 0, TASK.texts[1])
+    assert told.index(" (-0.50); 2. “") < told.index(" (-1.25). ")
+
+
 def test_tokens_of_a_long_sentence_stand_beside_one_another() -> None:
     torch.manual_seed(0)
     made = rnnsearch(TASK.inputs, TASK.outputs, d_model=8, layers=1, bidirectional=False)

@@ -303,6 +303,14 @@ def attention_masked_with(hidden: float) -> Callable[[Tensor, Tensor, Tensor], T
     )
 
 
+def notices_order_in(sequence: int) -> Callable[..., bool]:
+    def notices(model: Callable[[Tensor], Tensor], x: Tensor) -> bool:
+        swapped = x[:, [1, 0, *range(2, x.shape[1])]]
+        return not torch.allclose(model(x)[sequence, -1], model(swapped)[sequence, -1], atol=1e-5)
+
+    return notices
+
+
 def windows_by_slices(x: Tensor, window: int) -> Tensor:
     padded = pad(x, (0, 0, window - 1, 0))
     return torch.stack([padded[:, j : j - window + 1 or None] for j in range(window)], 2) if window > 1 else x
@@ -365,6 +373,8 @@ def spreads(a: list[float], b: list[float]) -> float:
         ("windows", windows_by_slices),
         ("softmax_in_halves", less_the_second_halfs),
         ("source_weights", lambda e, n: masked_with(-math.inf)(e[..., :5], n)),
+        ("notices_order", notices_order_in(0)),
+        ("notices_order", notices_order_in(-1)),
         ("attention_pool", lambda h, e: (e.softmax(1)[..., None] * h).view(2, 5, 3).sum(1)),
     ],
 )

@@ -106,6 +106,14 @@ def test_one_seed_or_a_cut_budget_only_leans(put, tmp_path):
     assert judge(tmp_path, "lstm").sentence.endswith("(full budget, 1 seed, one rate): leans against it")
 
 
+def test_of_two_variants_the_one_of_more_seeds_is_compared(put, tmp_path):
+    for variant, test, seeds in (("adam", 5.0, 1), ("official", 3.0, 2)):
+        for seed in range(seeds):
+            put("gru", test, seed, variant=variant)
+            put("lstm", test + 1, seed, variant=variant)
+    assert judge(tmp_path, "lstm").sentence.startswith("gru 3.00 ± 0.00; lstm 4.00 ± 0.00 (full budget, 2 seeds,")
+
+
 def test_what_a_claim_is_of_is_compared_also_where_the_others_share_a_shorter_budget(put, tmp_path):
     put("gru", 3.0)
     put("lstm", 3.5)
@@ -204,6 +212,12 @@ def test_a_model_that_was_changed_does_not_stand_for_its_row(put, tmp_path, chan
     put("lstm", 4.0)
     put("lstm", 1.0, validation=0.1, variant=f"adam+{change}")
     assert judge(tmp_path, "lstm").sentence.startswith("gru 3.00; lstm 4.00 (")
+
+
+def test_a_model_that_was_trained_for_longer_is_still_its_row(put, tmp_path):
+    put("gru", 3.0)
+    put("lstm", 4.0, variant="adam+epochs=30")
+    assert judge(tmp_path, "lstm").sentence.startswith("gru 3.00; lstm 4.00 (full budget")
 
 
 def test_a_part_is_needed_if_three_seeds_without_it_are_worse(put, tmp_path):
@@ -318,6 +332,11 @@ def test_a_solved_toy_problem_names_its_epochs_and_the_papers(put, tmp_path):
     assert (found.verdict, found.sentence) == ("holds", f"epoch 1, 1, 1 (paper: 1); test 0.998 solved ({how})")
 
 
+def test_one_unsolved_sequence_in_a_thousand_leaves_a_toy_problem_unsolved(put, tmp_path):
+    put("mean-50", 1.0, **SOLVED | {"validation": 0.999})
+    assert solves("ffa-add", "mean-50")(tmp_path).sentence.startswith("epoch none (paper: 1)")
+
+
 def test_a_toy_problem_is_solved_at_full_scale_or_not_at_all(put, tmp_path):
     for seed in range(3):
         put("mean-50", 1.0, seed, **SOLVED, scale="cpu")
@@ -374,6 +393,15 @@ def test_where_each_seed_compared_the_rates_each_is_judged_by_its_own(put, tmp_p
     assert judge(tmp_path).verdict == "open" and judge(tmp_path).sentence.startswith("epoch 1, 2, 1 (paper: 1)")
 
 
+def test_one_seed_that_compared_rates_does_not_stand_for_three_that_did_not(put, tmp_path):
+    for seed in range(3):
+        put("mean-50", 1.0, seed, **SOLVED)
+    late = {"variant": "sloped+learning_rate=0.003", "epoch": 9, "chosen_from": {"learning_rate=0.003": 1.0}}
+    put("mean-50", 1.0, 0, **SOLVED | late)
+    found = solves("ffa-add", "mean-50")(tmp_path)
+    assert found.verdict == "holds" and found.sentence.startswith("epoch 1, 1, 1 (paper: 1)")
+
+
 def test_a_variant_is_judged_by_its_own_runs(put, tmp_path):
     put("mean-50", 0.998, 0, **SOLVED)
     put("mean-50", 0.998, 0, **SOLVED | {"variant": "official", "epoch": 7})
@@ -406,6 +434,12 @@ def test_a_bound_is_settled_by_the_recipes_own_variant(put, tmp_path):
         put("mean-5000", 0.85, seed, recipe="ffa-multiply", variant="sloped+learning_rate=0.01")
         assert bounded(tmp_path).sentence.startswith("mean-5000 0.850")
     assert bounded(tmp_path).verdict == "holds"
+
+
+def test_a_cut_run_of_the_recipes_variant_is_held_to_the_bound_before_a_full_one_of_another(put, tmp_path):
+    put("mean-5000", 0.95, recipe="ffa-multiply", variant="padded")
+    put("mean-5000", 0.85, recipe="ffa-multiply", variant="sloped", budget="5 of 100 epochs")
+    assert within("ffa-multiply", "mean-5000", 0.898, "<=")(tmp_path).sentence.startswith("mean-5000 0.850, ")
 
 
 def test_of_two_cut_runs_the_one_that_validated_best_is_held_to_the_bound(put, tmp_path):

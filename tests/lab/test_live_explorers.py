@@ -243,11 +243,24 @@ def test_one_unsolved_sequence_is_not_rounded_away() -> None:
     assert "99.8% of 500 test sequences are solved" in toy_sentence(run)  # type: ignore[arg-type]
 
 
+def test_the_marked_steps_are_held_against_an_even_share() -> None:
+    shares = torch.cat([torch.full((2,), 10.0), torch.full((48,), 0.625)])
+    run = SimpleNamespace(solved=[0.5], shares=[shares], marked=torch.arange(50) < 2)
+    assert toy_sentence(run).endswith("have 40.0% of the attention; even would be 4.0%.")  # type: ignore[arg-type]
+
+
 def test_lower_is_better_where_the_task_says_so() -> None:
     task = task_by_name("characters", context=8, scored=24)
     explorer = explore.race(task, SMALL, updates=4, seeds=1, turns=2)
     options = explorer.controls["target"].options
     assert options == tuple(sorted(options, reverse=True)) and options[-1] < 0.5
+
+
+@pytest.mark.parametrize(("task", "perfect"), [("digits", 100), ("add", 1)])
+def test_targets_lead_from_what_needs_no_model_to_what_is_perfect(task: str, perfect: float) -> None:
+    targets = explore.race(task, {"gru": SMALL["gru"]}).controls["target"].options
+    assert len(targets) == 19 and sorted(targets) == list(targets)
+    assert 0.9 * perfect < targets[-1] < perfect
 
 
 def test_wrong_arguments_are_refused() -> None:

@@ -88,6 +88,24 @@ def test_the_still_figure_shows_what_the_layers_compute(x: torch.Tensor) -> None
         assert torch.allclose(torch.tensor(image.data)[past], values[past], atol=1e-5)
 
 
+def test_the_still_figure_scales_by_a_heads_width_and_clips_as_its_title_says(x: torch.Tensor) -> None:
+    torch.manual_seed(0)
+    past = torch.ones(9, 9).tril() == 1
+    xl, shaw, clipped = XLAttention(12, 3), RelativeAttention(12, 3, clip=8), RelativeAttention(12, 3, clip=4)
+    tables = {name: getattr(shaw, name)[4:] for name in ("key_table", "value_table")}
+    clipped.load_state_dict(shaw.state_dict() | tables)
+    with torch.no_grad():
+        q, k, _ = xl._project(x)
+        expected = xl.scores(q, k)[0, 2]
+        q, k, _ = clipped._project(x)
+        added = (clipped.scores(q, k) - q @ k.mT / 4**0.5)[0, 2]
+    for layer, place, values, title in ((xl, 3, expected, "Transformer-XL"), (shaw, 2, added, "Shaw, k = 4")):
+        axes = explore.positions(layer, x, head=2).still.axes[place]
+        image = axes.images[0].get_array()
+        assert image is not None and title in (axes.get_title(loc="left"), axes.get_title())
+        assert torch.allclose(torch.tensor(image.data)[past], values[past], atol=1e-5)
+
+
 def test_numbers_stay_apart_in_the_still_figure_of_a_long_sequence() -> None:
     narrow = explore.positions(RelativeAttention(6, 2, clip=1), torch.randn(1, 64, 6))
     assert [ax.images[0].get_interpolation() for ax in narrow.still.axes[:4]] == ["nearest"] * 4

@@ -4,6 +4,7 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
+from papers import mc_rnn_4
 from PIL import Image
 from thumbnails import CHOSEN, COLOURS, FOLDER, HEIGHT, NOTEBOOKS, WIDTH, digest, pictures, thumbnail
 
@@ -38,3 +39,9 @@ def test_a_thumbnail_is_small_in_few_bytes_and_keeps_its_shape_and_colours() -> 
     colours = [colour for _, colour in small.convert("RGB").getcolors(1000)]
     assert 20 < len(colours) <= COLOURS
     assert [colour for colour in colours if colour[0] > 200 and colour[2] < 60]  # the orange of one thin line
+
+
+def test_the_figure_of_translators_has_a_colour_for_each_row_of_the_ledger() -> None:
+    figure = mc_rnn_4()
+    said = [text.get_text().split(",")[0] for text in figure.axes[0].get_legend().get_texts()]
+    assert len(said) == len(set(said)) and {"baseline", "mc-rnn-4", "r-transformer"} <= set(said)

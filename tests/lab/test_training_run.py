@@ -15,6 +15,7 @@ from rtx.lab.look import look
 from rtx.lab.training_run import TrainingRun
 from rtx.tasks import task_by_name
 from rtx.tasks.loader import loader
+from rtx.tasks.task import IGNORED
 
 SHORT = {"epochs": 2, "limit": 96, "limit_evaluation": 40}
 DROPPED = Choice("mnist", "r-transformer", overrides={**SHORT, "dropout": 0.3}, seed=3)
@@ -173,6 +174,19 @@ def test_what_is_seen_of_a_transformer_is_its_last_attention() -> None:
     assert bool((seen.values.triu(1) == 0).all())
     heads = [v for k, v in trace(model, batch.inputs[:1]).items() if k.endswith("weights")]
     torch.testing.assert_close(seen.values, (heads[-1][0, 0] + heads[-1][0, 1]) / 2)
+
+
+def test_what_is_seen_of_a_long_sequence_is_its_first_hundred_steps() -> None:
+    task = task_by_name("add", length=200, size=100)
+    seen = look(task, build(task, "gru", d_model=8), next(iter(loader(task, "validation", 2))))
+    assert seen.values.shape == (8, 100)
+
+
+def test_an_alignment_has_a_row_for_each_token_that_is_predicted() -> None:
+    task = task_by_name("dates", size=600)
+    batch = next(iter(loader(task, "validation", 2)))
+    seen = look(task, build(task, "rnnsearch", d_model=8), batch)
+    assert seen.values.shape == (int((batch.targets[0] != IGNORED).sum()) - 1, int(batch.lengths[0]))
 
 
 def test_what_cannot_be_looked_into_is_told() -> None:

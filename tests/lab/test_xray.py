@@ -103,6 +103,10 @@ def test_what_no_derivative_leads_through_has_no_reach(function):
     assert (xray(Applies(function), torch.randn(1, 4, 3)).reach == 0).all()
 
 
+def test_the_effective_window_makes_up_95_percent():
+    assert xray(Applies(lambda x: x.cumsum(1)), torch.randn(1, 50, 1)).window == 48  # 47.5 of 50 that count the same
+
+
 def test_a_module_may_change_its_input_in_place_and_x_stays_as_it_is():
     x = torch.tensor([[[1.0], [-1.0], [2.0]]])
     kept = x.clone()
@@ -141,3 +145,9 @@ def test_the_verdict_counts_from_one_as_pictures_do():
     mask[2, 4] = True
     told = xray(Sees(mask), torch.randn(1, 6, 4)).verdict
     assert told.startswith("Sees the future in 1 place: output 3 depends on input 5, most of all; ")
+
+
+def test_the_verdict_names_the_strongest_of_several_leaks():
+    ahead = Applies(lambda x: x[:, [1, 2, 2]] * torch.tensor([[1.0], [3.0], [1.0]]))
+    told = xray(ahead, torch.randn(1, 3, 4)).verdict
+    assert told.startswith("Sees the future in 2 places: output 2 depends on input 3, most of all; ")

@@ -68,6 +68,11 @@ def test_each_locked_dropout_acts_in_training_only(which):
     assert torch.equal(model.eval()(x), model(x))
 
 
+def test_between_the_layers_of_one_nothing_is_dropped():
+    model, x = AWDLSTM(6, 1, dropout_hidden=0.5), torch.randn(2, 7, 6)
+    assert torch.equal(model(x), model(x))
+
+
 def test_a_locked_mask_is_one_for_all_steps_and_another_for_each_sequence():
     torch.manual_seed(0)
     y = LockedDropout(0.5)(torch.ones(64, 9, 32))

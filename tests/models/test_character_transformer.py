@@ -90,6 +90,12 @@ def test_the_last_output_reaches_to_its_segments_start(segment):
     assert (gradient[0].abs().amax(-1) > 0).sum() == segment
 
 
+def test_positions_start_as_long_as_one():
+    torch.manual_seed(0)
+    lengths = CharacterTransformer(64, 2, 2, 32).positions.norm(dim=-1)
+    assert lengths.mean().item() == pytest.approx(1, abs=0.05)
+
+
 def losses(**changes: object) -> AuxiliaryLosses:
     torch.manual_seed(0)
     sizes: dict[str, object] = {"d_model": 8, "layers": 4, "vocabulary": 5}
@@ -171,6 +177,13 @@ def test_an_unknown_symbol_is_not_predicted():
     torch.testing.assert_close(loss(hidden, unknown), first + second / 2, rtol=0, atol=1e-10)
 
 
+def test_a_target_that_no_position_knows_costs_nothing():
+    loss, (hidden, tokens) = losses(layers=1), example(layers=1, T=1)
+    tokens[:, 2] = -1  # the text ends with the first target of its only position
+    expected = F.cross_entropy(loss.logits(hidden[0])[:, 0], tokens[:, 1])
+    torch.testing.assert_close(loss(hidden, tokens), expected, rtol=0, atol=1e-12)
+
+
 def test_a_decoder_that_is_given_is_the_one_that_predicts():
     torch.manual_seed(0)
     decoder = torch.nn.Linear(8, 5).double()
@@ -184,6 +197,14 @@ def test_every_classifier_learns_at_the_start_of_the_training():
     loss = losses()
     loss(*example(), progress=0.0).backward()
     assert all(p.grad is not None and p.grad.abs().max() > 0 for p in loss.parameters())
+
+
+def test_classifiers_that_count_no_longer_have_a_gradient_of_zero():
+    """Several processes that train together wait for a gradient of every parameter."""
+    loss = losses()
+    loss(*example(), progress=1.0).backward()
+    retired = [p for one in loss.classifiers[:3] for p in one.parameters()]
+    assert retired and all(p.grad is not None and not p.grad.any() for p in retired)
 
 
 @pytest.mark.parametrize(("layers", "published"), [(12, 44), (64, 235)])

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from rtx.models import EncoderDecoder
-from rtx.nn import LocalRNN, sinusoidal_positions
+from rtx.nn import LocalRNN, MultiHeadAttention, sinusoidal_positions
 
 LENGTHS = torch.tensor([5, 2, 1])
 SOURCE = torch.tensor([[2, 3, 8, 0, 4], [5, 6, 0, 0, 0], [7, 0, 0, 0, 0]])
@@ -105,6 +105,28 @@ def test_a_window_takes_the_place_of_positions():
     wavy = EncoderDecoder(9, 7, 8, 1, 2).eval().align(source, target)[0, 0]
     torch.testing.assert_close(flat[2:], flat[2].expand(10))
     assert (wavy[2:] - wavy[2]).abs().max() > 1e-3
+
+
+def test_dropout_is_on_the_embeddings_with_their_positions():
+    torch.manual_seed(0)
+    model = EncoderDecoder(9, 7, 8, 1, 2)
+    model.dropout.p = 1.0  # nothing is left of what is read
+    logits = model(SOURCE, TARGET, LENGTHS)
+    torch.testing.assert_close(logits, logits[:1, :1].expand_as(logits))
+    assert (model.eval()(SOURCE, TARGET, LENGTHS) - logits).abs().max() > 0.1
+
+
+def test_the_dropout_that_is_given_is_that_of_every_part():
+    model = EncoderDecoder(9, 7, 8, 2, 2, window=3, dropout=0.5)
+    rates = {part.p for part in model.modules() if isinstance(part, torch.nn.Dropout)}
+    assert rates == {0.5} == {part.dropout for part in model.modules() if isinstance(part, MultiHeadAttention)}
+
+
+def test_embeddings_begin_as_long_as_one():
+    torch.manual_seed(0)
+    model = EncoderDecoder(50, 50, 64, 1, 2)
+    for table in (model.source_embedding, model.target_embedding):
+        assert table.weight.norm(dim=1).mean().item() == pytest.approx(1, abs=0.05)
 
 
 def test_the_source_is_projected_once_for_a_whole_stream():

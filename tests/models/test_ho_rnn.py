@@ -114,6 +114,11 @@ def test_bad_arguments_are_refused(argument, value, message):
         HORNN(4, **{argument: value})
 
 
+def test_parameters_start_as_torchs_do_whatever_the_order():
+    for name, parameter in model_of(25, order=4, pooling="gated").named_parameters():
+        assert 0.19 < parameter.abs().max() <= 0.2, name  # 1 / √25
+
+
 def test_a_state_of_another_order_or_cell_is_refused():
     x = torch.randn(2, 4)
     for other in ({"order": 2}, {"cell": "gru"}, {"layers": 1}):

@@ -28,6 +28,12 @@ def test_tied_weights_are_one_parameter_that_learns_from_both_ends(model):
     assert (model.embedding.weight.grad.abs().sum(1) > 0).all()  # words that were not read, too: by the output
 
 
+def test_embeddings_start_small_and_the_outputs_bias_at_zero():
+    torch.manual_seed(0)
+    model = LanguageModel(RNN(8), 500)
+    assert 0.099 < model.embedding.weight.abs().max() <= 0.1 and not model.decoder.bias.any()
+
+
 def test_steps_equal_the_whole_text(model):
     tokens, state, rows = torch.randint(0, 11, (3, 9)), None, []
     with torch.no_grad():
@@ -112,6 +118,14 @@ def test_embedding_dropout_hides_a_word_wherever_it_is():
     vectors = model.embed(torch.arange(50).repeat(1, 2))[0].detach()
     assert torch.equal(vectors[:50], vectors[50:])
     assert 10 < (vectors[:50] == 0).all(1).sum() < 40
+
+
+def test_input_dropout_hides_single_numbers_in_training():
+    torch.manual_seed(0)
+    model, tokens = LanguageModel(RNN(50), 50, input_dropout=0.5), torch.arange(50)[None]
+    vectors, plain = model.embed(tokens), model.eval().embed(tokens)
+    assert 0.45 < (vectors == 0).float().mean() < 0.55
+    torch.testing.assert_close(vectors, torch.where(vectors == 0, 0, 2 * plain))
 
 
 @pytest.mark.parametrize(

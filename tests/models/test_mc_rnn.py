@@ -174,6 +174,13 @@ def test_parameters_above_the_baseline_of_table_2(mapping, more):
     assert ours - count(*(torch.nn.LSTM(256, 256, 2) for _ in range(2))) == more
 
 
+def test_a_layers_matrices_start_as_torchs_do():
+    torch.manual_seed(0)
+    layer = MultiChannelRNN(40, 25, mapping_start="uniform")
+    for name in ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0", "weight_block"):
+        assert 0.19 < getattr(layer, name).abs().max() <= 0.2, name  # 1 / √25
+
+
 def test_inside_shows_what_the_output_is_made_of_without_dropout():
     layer, x = layer_of(3, 4, weight_dropout=0.5), torch.randn(2, 7, 3, dtype=torch.float64)
     _, state = layer.eval()(x[:, :2])
@@ -202,6 +209,14 @@ def test_dropout_hides_the_same_units_at_every_step():
     y = MCRNN(16, layers=2, dropout=0.5)(torch.randn(3, 9, 16))
     assert torch.equal(y == 0, (y[:, :1] == 0).expand_as(y))
     assert 0 < (y == 0).float().mean() < 1
+
+
+def test_dropout_is_between_the_layers_too_where_nothing_else_is_said():
+    torch.manual_seed(0)
+    model, seen = MCRNN(64, layers=2, dropout=0.5), []
+    model.layers[1].register_forward_pre_hook(lambda _, given: seen.append(given[0]))
+    model(torch.randn(2, 5, 64))
+    assert 0.4 < (seen[0] == 0).float().mean() < 0.6
 
 
 @pytest.mark.parametrize("where", ["dropout_input", "dropout_hidden", "dropout"])

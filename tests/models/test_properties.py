@@ -6,6 +6,8 @@ import pytest
 import torch
 
 from rtx.lab import reach
+from rtx.models import MODELS
+from rtx.nn.dropout import LockedDropout
 from rtx.tasks import build
 
 
@@ -40,6 +42,30 @@ def test_dropout_acts_in_training_and_only_there(small_model):
     model, x = small_model(layers=1, dropout=0.5), torch.randn(2, 9, 8)
     assert not torch.equal(model(x), model(x))
     assert torch.equal(model.eval()(x), small_model(layers=1).eval()(x))
+
+
+def test_the_dropout_that_is_given_is_that_of_every_part(small_model):
+    rates = {name: rate_of(part) for name, part in small_model(dropout=0.5).named_modules()}
+    of_their_own = ("dropout_input", "dropout_hidden")  # arguments of AWD-LSTM and MC-RNN
+    assert {rate for name, rate in rates.items() if name not in of_their_own} == {None, 0.5}, rates
+
+
+def rate_of(part: torch.nn.Module) -> float | None:
+    if isinstance(part, torch.nn.Dropout):
+        return part.p
+    if isinstance(part, torch.nn.RNNBase) and part.num_layers == 1:  # torch drops between layers only
+        return None
+    rate = getattr(part, "rate" if isinstance(part, LockedDropout) else "dropout", None)
+    return rate if isinstance(rate, float) else None
+
+
+@pytest.mark.parametrize("name", ["character-transformer", "transformer", "transformer-xl"])
+def test_dropout_is_on_a_transformers_input_too(name):
+    torch.manual_seed(0)
+    model, x = MODELS[name](8, layers=2, heads=2), torch.randn(2, 7, 8)
+    model.dropout.p = 1.0  # nothing is left of what is read
+    torch.testing.assert_close(model(x), model(-x), rtol=0, atol=0)
+    torch.testing.assert_close(model.step(x[:, 0])[0], model.step(-x[:, 0])[0], rtol=0, atol=0)
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-5), (torch.bfloat16, 0.2)])

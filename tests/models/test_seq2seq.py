@@ -219,6 +219,15 @@ def test_the_seed_decides_the_draws_of_dropout():
     assert torch.equal(model.eval()(SOURCE, TARGET), model(SOURCE, TARGET))
 
 
+def test_dropout_is_on_both_embeddings_and_on_the_last_hidden_layer():
+    model, seen = Seq2Seq(SOURCES, TARGETS, RNN(8), RNN(8), RNN(8), dropout=0.5), []
+    model.dropout.register_forward_hook(lambda _, given, dropped: seen.append(tuple(dropped.shape)))
+    model(SOURCE, TARGET, LENGTHS)
+    assert seen == [(3, 5, 8), (3, 4, 8), (3, 4, 8)]
+    stream(model, SOURCE, TARGET[:, :1], LENGTHS)
+    assert seen[3:] == [(3, 5, 8), (3, 8), (3, 8)]
+
+
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.int16, torch.int32])
 def test_lengths_may_be_whole_numbers_of_any_size(model, dtype):
     source, target, lengths = SOURCE[:, :3], TARGET, torch.tensor([2, 3, 1])

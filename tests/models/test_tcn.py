@@ -109,6 +109,13 @@ def test_weights_start_as_torchs_do_whatever_their_gain():
     assert 0.24 < conv.weight().abs().max() <= 0.25  # 1 / √(8 · 2)
 
 
+def test_a_groups_weights_start_as_torchs_do_by_the_inputs_of_a_group():
+    torch.manual_seed(0)
+    conv = CausalConv(64, 64, 4, normalised=False, groups=64)
+    for parameter in (conv.direction, conv.bias):
+        assert 0.45 < parameter.abs().max() <= 0.5  # 1 / √(4 · 1)
+
+
 def test_the_authors_first_weights_are_undone_by_weight_normalisation():
     """Their N(0, .01) goes into the product, which the next forward pass computes anew from gain and direction."""
     torch.manual_seed(0)
@@ -176,6 +183,12 @@ def test_the_papers_dropout_takes_whole_channels_the_codes_single_numbers():
         zeros[drop] = (block._dropped(x) == 0).float().mean(1)  # share of positions, per sequence and channel
     assert set(zeros["channels"].unique().tolist()) == {0.0, 1.0}
     assert ((zeros["elements"] > 0.2) & (zeros["elements"] < 0.8)).all()
+
+
+def test_a_convolution_that_is_dropped_leaves_the_way_around_it_in_a_stream_too():
+    block, x = TCN(8, 1, dropout=0.5).blocks[0], torch.randn(2, 9, 8)
+    block.dropout = 1.0
+    assert torch.equal(block(x), x.relu()) and torch.equal(block.step(x[:, 0])[0], x[:, 0].relu())
 
 
 def test_dropout_ends_with_training():

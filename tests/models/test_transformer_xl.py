@@ -288,6 +288,21 @@ def test_bad_sizes_are_refused(changes, message):
         model(**changes)
 
 
+def test_u_and_v_start_small_as_in_the_authors_code():
+    torch.manual_seed(0)
+    attention = XLAttention(4000, 1)
+    for bias in (attention.content_bias, attention.position_bias):
+        assert bias.std().item() == pytest.approx(0.02, rel=0.1)
+
+
+def test_dropout_is_on_attention_weights_and_keeps_their_mean():
+    torch.manual_seed(0)
+    xl, x = SegmentMemory(XLAttention(6, 2, dropout=0.5), segment=3, memory=4), torch.randn(1, 7, 6)
+    y = xl(x.repeat(4000, 1, 1))
+    torch.testing.assert_close(y.mean(0), xl.eval()(x)[0], rtol=0, atol=0.05)
+    assert (y.std(0) > 0.05).all()
+
+
 def test_states_of_other_models_are_refused():
     xl, x = model(), torch.randn(2, 7, 8, dtype=torch.float64)
     for other, message in [
@@ -299,6 +314,9 @@ def test_states_of_other_models_are_refused():
         state = other.read(x[..., : other.d_model])[1]
         with pytest.raises(ValueError, match=message):
             xl.read(x, state)
+    state = model(segment=9).read(x[:, :4])[1]  # which begins a new segment in a model of segments of 4
+    with pytest.raises(ValueError, match="before a segment of 4, got 0 before 4"):
+        xl.step(x[:, 0], state)
         with pytest.raises(ValueError, match=message):
             xl.step(x[:, 0], state)
     with pytest.raises(ValueError, match="state: expected"):

@@ -137,6 +137,13 @@ def test_dropout_acts_on_the_tables_values_too_and_in_training_only():
         assert torch.equal(relative(x), relative(x))
 
 
+def test_vectors_of_distances_start_within_one_over_the_root_of_a_heads_width():
+    torch.manual_seed(0)
+    relative = RelativeAttention(32, 2, clip=16)
+    for table in (relative.key_table, relative.value_table):
+        assert 0.23 < table.abs().max() <= 0.25  # 1 / √16
+
+
 def test_a_clip_below_one_is_refused():
     with pytest.raises(ValueError, match="clip: expected a whole number of at least 1, got 0"):
         RelativeAttention(8, 2, clip=0)

@@ -2,12 +2,14 @@
 
 import gzip
 import math
+import re
 
 import pytest
 import sacrebleu
 import torch
 
 import rtx
+from rtx.nn.search import Hypotheses
 from rtx.tasks import task_by_name
 from rtx.tasks.loader import loader
 from rtx.tasks.pairs import pair_task, read_pairs, target_cross_entropy, write
@@ -157,6 +159,17 @@ def test_bleu_is_sacrebleus_of_the_texts():
     assert "tok:none" in bleu(TEXTS, written, "none")["signature"]
 
 
+def test_raw_text_has_its_marks_set_apart_and_tokenised_text_is_left_as_it_is():
+    apart = {task.name: [text.punctuation for text in task.texts] for task in (iwslt14(), multi30k(), dates())}
+    assert apart == {"iwslt14": [False, False], "multi30k": [True, True], "dates": [True, True]}
+
+
+def test_times_are_drawn_from_the_whole_day(small_dates):
+    sources = [texts(small_dates, example)[0] for example in small_dates.split("test")]
+    hours = [int(hour) for source in sources for hour in re.findall(r"(\d\d):\d\d", source)]
+    assert {min(hours), max(hours)} == {0, 23}
+
+
 def test_bleu_by_length_is_the_bleu_of_the_sources_of_that_length():
     pairs = [(" ".join(["w"] * n), f"a b c d e {n}") for n in (1, 20, 21, 40, 41, 61, 62, 200)]
     written = [target if i % 2 else "a b c d e f" for i, (_, target) in enumerate(pairs)]
@@ -292,3 +305,16 @@ def test_lines_end_at_newlines_alone_and_files_may_be_gzipped(tmp_path):
 def test_bad_arguments_are_named(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_what_is_written_may_have_twice_the_tokens_of_its_source_and_ten_more(small_dates):
+    class Asked(torch.nn.Linear):
+        def translate(self, source, lengths, *, length, **how):
+            asked.append((int(lengths[0]), length))
+            return Hypotheses(source[:, None], torch.zeros(1, 1), lengths[:, None])
+
+    asked: list[tuple[int, int]] = []
+    sources = [texts(small_dates, example)[0] for example in small_dates.split("test")[:20]]
+    for source in sources:
+        write(Asked(1, 1), small_dates.texts, [source], beam=1)
+    assert asked == [(n, 2 * 8 * math.ceil((n - 1) / 8) + 10) for n, _ in asked] and len(set(asked)) > 3

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import sys
 from dataclasses import replace
 from functools import partial
@@ -38,6 +39,18 @@ class Losses(Callback):
 
     def on_test_end(self, trainer, *_) -> None:
         self.path.with_suffix(f".{os.environ.get('RANK', 0)}").write_text(json.dumps(self.seen))
+
+
+class InLastValidation(Callback):
+    """Sends SIGTERM once, when there is no batch of training to come."""
+
+    def __init__(self) -> None:
+        self.sent = False
+
+    def on_validation_batch_start(self, trainer, *_, **__) -> None:
+        if trainer.current_epoch == trainer.max_epochs - 1 and not self.sent:
+            self.sent = True
+            signal.raise_signal(signal.SIGTERM)
 
 
 def main(words: list[str], *callbacks: Callback) -> None:

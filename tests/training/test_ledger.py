@@ -114,7 +114,16 @@ def test_what_a_file_name_can_hold_stays_as_it_is(text):
     assert file_name(text) == text
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"recipe": "tiny"}', json.dumps(asdict(result()) | {"more": 1})])
+NO_RUNS = [
+    "",
+    "{",
+    "[]",
+    '{"recipe": "tiny"}',
+    *(json.dumps(asdict(result()) | at) for at in ({"more": 1}, {"test": 10**400})),
+]
+
+
+@pytest.mark.parametrize("text", NO_RUNS)
 def test_a_damaged_file_is_named(tmp_path, text):
     path = write_result(result(), tmp_path)
     path.write_text(text)

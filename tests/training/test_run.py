@@ -13,6 +13,7 @@ import pytest
 import rich
 import torch
 from lightning.pytorch.callbacks import Callback
+from run_tiny import InLastValidation
 from tiny_recipe import TASKS as TINY_TASKS
 from tiny_recipe import tiny_text_recipe
 
@@ -23,7 +24,7 @@ from rtx.tasks.task import collate
 from rtx.training.batches import evaluation_batches
 from rtx.training.checkpoint import load_checkpoint
 from rtx.training.evaluate import evaluate
-from rtx.training.fit import new_trainee
+from rtx.training.fit import fit, new_trainee
 from rtx.training.ledger import read_result
 from rtx.training.recipe import load_recipe
 from rtx.training.run import _as_run, train
@@ -218,6 +219,13 @@ def test_nor_is_it_in_the_last_epoch_that_was_allowed(recipe, run):
     assert read_result(run(plan, epochs=1, resume=True)).budget is None
 
 
+def test_averaging_waits_for_a_lower_score_where_the_highest_is_best(recipe, tiny_task, monkeypatch, tmp_path):
+    monkeypatch.setitem(TASKS, "tiny", lambda: replace(tiny_task, best="max"))
+    plan = recipe.plan("gru", overrides={"optimizer": "nt-asgd", "learning_rate": 0.1, "patience": 1})
+    trainee = fit(plan, 0, tmp_path, **CPU).trainee  # it learns, so the error, here the score, falls from the start
+    assert trainee.trigger.fired and trainee.trigger.losses == sorted(trainee.trigger.losses)
+
+
 def test_a_run_is_resumed_from_its_last_epoch_not_its_best(recipe, tiny_task, run, monkeypatch, tmp_path):
     # learning lowers the error; if the highest counts as best, the first epoch is
     monkeypatch.setitem(TASKS, "tiny", lambda: replace(tiny_task, best="max"))
@@ -245,11 +253,16 @@ def test_an_unfinished_run_is_not_overwritten(recipe, run, tmp_path):
         run(plan)
 
 
-class Interrupted(Callback):
-    """Types Ctrl-C once."""
+def test_a_model_too_large_for_the_machine_is_refused_in_a_sentence(recipe, run):
+    with pytest.raises(ValueError, match="gru: cannot be built"):
+        run(recipe.plan("gru", overrides={"d_model": 10**8}))
 
-    def __init__(self, where):
-        setattr(self, where, lambda *_, **__: signal.raise_signal(signal.SIGINT))
+
+class Interrupted(Callback):
+    """Types Ctrl-C, or sends another signal."""
+
+    def __init__(self, where, number=signal.SIGINT):
+        setattr(self, where, lambda *_, **__: signal.raise_signal(number))
 
 
 @pytest.fixture
@@ -268,6 +281,21 @@ def test_an_interrupt_outside_of_training_stops_the_run_so_that_it_can_go_on(rec
         run(plan, callbacks=[Interrupted(where)])
     assert stop.value.code == 130 and signal.getsignal(signal.SIGINT) is heard
     assert score(run(plan, resume=True)) == score(run(plan, "b"))
+
+
+def test_a_run_that_is_ended_while_it_is_tested_says_so_and_can_go_on(recipe, run, monkeypatch):
+    monkeypatch.setattr("rtx.training.batches.AT_ONCE", 4)  # Lightning looks between batches
+    with pytest.raises(Stopped, match="what there is of the run is in .*gru-plain-s0") as stop:
+        run(recipe.plan("gru"), callbacks=[Interrupted("on_test_batch_start", signal.SIGTERM)])
+    assert stop.value.code == 143
+    assert score(run(recipe.plan("gru"), resume=True)) == score(run(recipe.plan("gru"), "b"))
+
+
+def test_a_signal_in_the_last_validation_stops_the_run_before_its_test(recipe, run):
+    with pytest.raises(Stopped, match=r"stopped at the end of training, saved .*last\.ckpt") as stop:
+        run(recipe.plan("gru"), callbacks=[InLastValidation()])
+    assert stop.value.code == 143
+    assert score(run(recipe.plan("gru"), resume=True)) == score(run(recipe.plan("gru"), "b"))
 
 
 @pytest.mark.usefixtures("not_deaf")

@@ -14,7 +14,7 @@ import pytest
 import torch
 from optuna.distributions import CategoricalDistribution
 from optuna.trial import TrialState, create_trial
-from run_tiny import main
+from run_tiny import InLastValidation, main
 from test_survival import Beat, drain
 
 from rtx.cli.sweep import parse_values
@@ -146,6 +146,14 @@ def test_a_run_that_cannot_go_on_so_is_not_held_against_the_sweep(sweep):
     study = sweep.run(**CPU)
     assert len(finished(study)) == 6 and settled(study, sweep.grid)
     assert not finished(replace(sweep, precision="bf16-mixed").study())
+
+
+def test_a_signal_in_the_last_validation_of_a_run_stops_the_sweep(sweep):
+    with pytest.raises(Stopped):
+        sweep.run(callbacks=[InLastValidation()], **CPU)
+    assert len(sweep.study().trials) == 1
+    study = sweep.run(**CPU)
+    assert len(finished(study)) == 6 and settled(study, sweep.grid)
 
 
 def test_the_time_of_a_sweep_is_that_of_all_its_runs(recipe, tmp_path, monkeypatch):

@@ -42,6 +42,10 @@ def _masked_after(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     return (q @ k.mT / math.sqrt(q.shape[-1])).softmax(-1).tril() @ v
 
 
+def _by_root_of(axis: int) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
+    return lambda q, k, v: _attend(scale=lambda _: math.sqrt(q.shape[axis]))(q, k, v)
+
+
 causal_attention = Check(
     cases=_triples,
     solution=_attend(),
@@ -54,6 +58,8 @@ causal_attention = Check(
         "a position sees itself, too: your first one sees nothing": _attend(seen=lambda ones: ones.tril(-1)),
         "the factor 1/√d_k is missing": _attend(scale=lambda K: 1),
         "divided by d_k, not by its root": _attend(scale=float),
+        "divided by the root of B, not of d_k: `len` counts the first axis": _by_root_of(0),
+        "divided by the root of T, not of d_k: the width is the last axis": _by_root_of(1),
         "multiplied by √d_k where it should be divided": _attend(scale=lambda K: 1 / math.sqrt(K)),
         "softmax over the wrong axis: for each query, the weights of its keys sum to 1": _attend(axis=-2),
         "softmax over the wrong axis: it runs over the batch": _attend(axis=0),

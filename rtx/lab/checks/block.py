@@ -96,12 +96,15 @@ def _order_cases() -> list[tuple[Function, Tensor]]:
     alike = torch.randn(1, 7, 1, generator=draw).repeat(4, 1, 8)  # to swap sequences or numbers changes nothing
     twins = x.clone()
     twins[-1, 0] = twins[-1, 1]  # in the last sequence, nothing is swapped
+    most = x.clone()
+    most[[0, 2, 3], 0] = most[[0, 2, 3], 1]  # nor here, in all but the second
     return [
         (_sum, x),
         (_recurrent, x),
         (torch.tanh, x),
         (torch.tanh, alike),
         (torch.tanh, twins),
+        (_recurrent, most),
         (_count, x),
         (_largest, x),
         (torch.zeros_like, x),
@@ -117,6 +120,9 @@ notices_order = Check(
         ),
         "this is the last sequence: the first axis counts sequences, the last position is [:, -1]": (
             lambda model, x: _moved(model(x)[-1], model(_swapped(x))[-1])
+        ),
+        "you looked at one sequence only: any of the batch may notice": (
+            lambda model, x: _moved(model(x)[0, -1], model(_swapped(x))[0, -1])
         ),
         "the last input was moved, too: its own output changes with it in any model": (
             lambda model, x: _moved(model(x)[:, -1], model(x.flip(1))[:, -1])

@@ -18,6 +18,7 @@ in_degree = Check(
         "never 0: a block's first node is the last one of the block before, and reads all of that": (
             lambda t, k, n: (t - k) % (n - 1)
         ),
+        "Eq. 1's last + 1 is missing: a node reads 1 to n - 1 others": lambda t, k, n: (t - k - 1) % (n - 1),
         "off by one: 1 is added after the remainder is taken, not before": lambda t, k, n: (t - k) % (n - 1) + 1,
         "these are the blocks of §3.1's text, which begin at 2 - k; Eq. 1's begin at k": (
             lambda t, k, n: (t + k - 3) % (n - 1) + 1
@@ -44,6 +45,7 @@ join_channels = Check(
         "the softmax runs over the batch: one sequence has nothing to do with another": lambda e, h: (
             e.softmax(0)[..., None] * h
         ).sum(2),
+        "scores are no weights yet: first a softmax over the channels": lambda e, h: (e[..., None] * h).sum(2),
         "averaged where it should be summed: the weights sum to 1 already": lambda e, h: (
             e.softmax(-1)[..., None] * h
         ).mean(2),

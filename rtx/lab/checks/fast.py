@@ -84,7 +84,7 @@ softmax_in_halves = Check(
             _in_halves(sa, va, sb, vb) * (1 + (sb.logsumexp(-1, True) - sa.logsumexp(-1, True)).exp())
         ),
     },
-    praise="no row of weights was ever whole, and the answer is the same",
+    praise="no row of weights need ever be whole, and the answer is the same",
 )
 
 

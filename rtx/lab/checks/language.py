@@ -137,7 +137,8 @@ bigram_bits = Check(
 
 def _distributions() -> list[tuple[Tensor, float]]:
     p = torch.tensor([0.05, 0.4, 0.15, 0.3, 0.1])
-    return [(p, 0.5), (p, 0.69), (p, 0.9), (p, 1.0), (torch.tensor([0.6, 0.3, 0.1]), 0.5)]
+    halves = torch.tensor([0.125, 0.5, 0.125, 0.25])  # sums without rounding: two of them are 0.75
+    return [(p, 0.5), (p, 0.69), (p, 0.9), (p, 1.0), (torch.tensor([0.6, 0.3, 0.1]), 0.5), (halves, 0.75)]
 
 
 def _kept(p: Tensor, reach: float, before: bool = True, order: bool = True, descending: bool = True) -> Tensor:
@@ -159,6 +160,9 @@ nucleus = Check(
         ),
         "the token that crosses the line belongs to the nucleus: ask what those before it come to": (
             lambda p, reach: _kept(p, reach + 2e-6, before=False)  # a sum that equals the share is kept here
+        ),
+        "one too many where a sum is just the share: it is reached there, so ask whether those before are below it": (
+            lambda p, reach: _kept(p, reach + 2e-6)
         ),
         "a threshold for single probabilities: it is their sum that has to reach the share": lambda p, reach: (
             p >= reach

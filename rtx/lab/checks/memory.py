@@ -43,6 +43,9 @@ next_memory = Check(
         "a negative start counts from the end: where M is more than there is, keep all": (
             lambda memory, segment, M: torch.cat([memory, segment])[len(memory) + len(segment) - M :]
         ),
+        "with M larger than the segment, the end of the old memory stays; and a slice [-0:] is everything": (
+            lambda memory, segment, M: segment[-M:]
+        ),
         "you keep the oldest: the newest are worth more": lambda memory, segment, M: torch.cat([memory, segment])[:M],
         "with M larger than the segment, the end of the old memory stays": lambda memory, segment, M: _last(segment, M),
         "the memory grows without end: keep M positions": lambda memory, segment, M: torch.cat([memory, segment]),

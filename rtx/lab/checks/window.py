@@ -26,6 +26,7 @@ windows = Check(
     solution=lambda x, window: _cut(x, window, before=window - 1),
     bugs={
         "only T - M + 1 windows: M - 1 zero vectors belong before the sequence": (lambda x, M: _cut(x, M, before=0)),
+        "T + 1 windows: M - 1 zero vectors stand before the sequence, not M": lambda x, M: _cut(x, M, before=M),
         "the zeros stand behind the sequence, so your windows read the future": (
             lambda x, M: _cut(x, M, before=0, after=M - 1)
         ),

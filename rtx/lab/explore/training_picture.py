@@ -25,7 +25,7 @@ class TrainingPicture:
         self.losses, self.scores, self.inside = self.figure.subplots(1, 3, width_ratios=(1, 1, 1.15))
         self.figure.subplots_adjust(left=0.06, right=0.95, bottom=0.16, top=0.88, wspace=0.27)
         self.losses.set(title="training", xlabel="update", ylabel="loss of a batch")
-        self.scores.set(title="validation: dots all, line a batch", xlabel="update")
+        self.scores.set(title="validation: dots: all of it, line: a batch", xlabel="update")
         self.image = self.inside.imshow(np.zeros((2, 2)), aspect="auto", interpolation="nearest", vmin=0, vmax=1)
         self.bar = self.figure.colorbar(self.image, ax=self.inside, label="value")
         self.inside.set_title("inside the model")

@@ -67,7 +67,7 @@ def xray(module: nn.Module, x: Float[Tensor, "1 T D"] | None = None) -> Explorer
     return Explorer(
         picture.figure,
         update,
-        "choose one part after the other: the first causal one below a leaking one is innocent; then move the output t",
+        "choose one part after the other: the guilty one leaks, and nothing inside it does; then move the output t",
         part=widgets.Dropdown(options=options, value=WHOLE, description="part", layout=widgets.Layout(width="330px")),
         output=widgets.IntSlider(T // 2, 1, T, description="output t"),
     )
@@ -184,7 +184,8 @@ class _Picture:
 
     def __init__(self, length: int) -> None:
         self.figure = Figure(figsize=(7.6, 3.3), layout="constrained")
-        self.figure.set_layout_engine("constrained", rect=(0.035, 0, 0.955, 1))  # an equal aspect shifts the map
+        # an equal aspect shifts the map
+        self.figure.set_layout_engine("constrained", rect=(0.035, 0, 0.955, 1), wspace=0.05)
         self.map, self.row = self.figure.subplots(1, 2, width_ratios=(1, 0.9))
         self.image = share_map(self.map, torch.ones(length, length))
         self.frame = self.map.axhspan(0.5, 1.5, fill=False, edgecolor=COLOURS[1], linewidth=1.5, clip_on=False)

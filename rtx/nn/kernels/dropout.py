@@ -35,7 +35,7 @@ class Masks:
         rows = torch.rand(*shape[:-1], 1, generator=self.generator, device="cpu")
         # 255 and a row's share may round up to 256, which no byte holds
         least = rows.add_(256 * self.dropout).floor_().clamp_(max=255).sub_(128).to(torch.int8)
-        return words.view(torch.int8)[:count].view(shape).ge_(least)
+        return words.view(torch.int8)[:count].view(shape or (1,)).ge_(least).view(shape)  # a number alone is a row
 
 
 def fused_dropout(x: Float[Tensor, "*rows D"], rate: float) -> Float[Tensor, "*rows D"]:

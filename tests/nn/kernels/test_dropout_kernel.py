@@ -81,3 +81,8 @@ def test_what_is_no_number_stays_visible_behind_the_rectifier_and_on_the_way_bac
     for again in (True, False):
         (gradient,) = torch.autograd.grad(y.sum(), x, create_graph=again)
         assert y.isnan().all() and gradient.all()  # nothing has made it zero
+
+
+@pytest.mark.parametrize("impl", ["native", "fused", "torch"])
+def test_a_number_alone_is_dropped_or_scaled(impl):
+    assert {float(dropout(torch.tensor(1.0), 0.5, impl=impl)) for _ in range(30)} == {0.0, 2.0}

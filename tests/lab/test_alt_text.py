@@ -1,0 +1,56 @@
+"""Alt text says what a figure shows, and is stored with the pictures of a kernel that shows them inline."""
+
+import sys
+
+import nbformat
+import pytest
+from matplotlib.figure import Figure
+from nbclient import NotebookClient
+
+from rtx.lab.alt_text import alt_text, store_alt_text
+
+CELLS = (
+    "import matplotlib.pyplot as plt\nfrom rtx.lab import plots\nplots.style()\nplots.style()",
+    "fig, ax = plt.subplots()\nax.set(title='a band', xlabel='position')\nplt.show()",
+    "plt.subplots()\nplt.show()",
+)
+
+
+def test_titles_axes_and_lines_are_said_once_each_and_maths_without_dollars() -> None:
+    figure = Figure()
+    left, right = figure.subplots(1, 2)
+    left.plot([0, 1], label="$h_t$")
+    left.plot([1, 0], label="LSTM")
+    left.legend()
+    left.set(title="what is\nkept", xlabel="step $t$", ylabel="share (%)")
+    right.set_xlabel("step $t$")
+    figure.suptitle("two views")
+    assert alt_text(figure) == (
+        "two views. what is kept; across: step t; up: share (%); with: h_t, LSTM. across: step t"
+    )
+    left.set_title("on the left", loc="left")
+    assert "on the left; across" in alt_text(figure)
+    figure.supxlabel("steps")
+    assert alt_text(figure).endswith(". steps")
+
+
+def test_a_bare_figure_has_none() -> None:
+    figure = Figure()
+    figure.subplots(2, 2)
+    assert alt_text(figure) == ""
+
+
+def test_a_kernel_stores_it_with_each_figure_that_says_something() -> None:
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in CELLS])
+    NotebookClient(notebook, kernel_name="python3").execute()
+    named, bare = (cell.outputs[-1] for cell in notebook.cells[1:])
+    assert named.metadata["image/png"] == {"alt": "a band; across: position"}
+    assert "image/png" in bare.data and "image/png" not in bare.metadata
+
+
+@pytest.mark.parametrize("name", ["IPython", "matplotlib_inline.backend_inline"])
+def test_outside_of_a_notebook_nothing_is_imported_for_it(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    for module in [one for one in sys.modules if one.split(".")[0] in ("IPython", "matplotlib_inline")]:
+        monkeypatch.delitem(sys.modules, module)
+    store_alt_text()
+    assert name not in sys.modules
