@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
+from statistics import mean
 
 import torch
 from matplotlib.axes import Axes
@@ -96,14 +97,14 @@ def mc_rnn_3() -> Figure:
 
 def mc_rnn_4() -> Figure:
     """BLEU by the length of the source, of the translators in the ledger."""
-    found = cells(load_recipe("multi30k"), LEDGER)
     figure, [ax] = new_figure(6.4, 2.6)
-    shown = [(name, run) for name, groups in found.items() for group in groups for run in group]
-    for place, (name, run) in enumerate(shown):
-        lengths = [key.removeprefix("BLEU, ") for key in run.details if key.startswith("BLEU, ")]
-        scores = [run.details[f"BLEU, {length}"] for length in lengths]
+    shown = {name: groups[0] for name, groups in cells(load_recipe("multi30k"), LEDGER).items() if groups}
+    for place, (name, runs) in enumerate(shown.items()):
+        lengths = [key.removeprefix("BLEU, ") for key in runs[0].details if key.startswith("BLEU, ")]
+        scores = [mean(run.details[f"BLEU, {length}"] for run in runs) for length in lengths]
         at = [i + 0.8 * (place + 0.5) / len(shown) - 0.4 for i in range(len(lengths))]
-        ax.bar(at, scores, width=0.7 / len(shown), color=COLOURS[place], label=f"{name}, {run.scale}, seed {run.seed}")
+        seeds = f"{len(runs)} seed" + "s" * (len(runs) > 1)
+        ax.bar(at, scores, width=0.7 / len(shown), color=COLOURS[place], label=f"{name}, {runs[0].scale}, {seeds}")
         ax.set_xticks(range(len(lengths)), lengths)
     ax.set(xlabel="words in the source", ylabel="BLEU", title="Multi30k, test")
     ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))

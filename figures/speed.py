@@ -27,8 +27,9 @@ def speed_cpu(path: Path = RESULT) -> Figure:
     versions = ", ".join(f"{name} {version}" for name, version in result["versions"].items())
     pale = 'thin and pale: with float32 products at precision "medium"; '
     quick = "QUICK RUN, short sequences: no comparison; " if result["quick"] else ""
-    source = f"{quick}{pale}{result['hardware']}; {versions}; {result['date']}; {result['command']}"
-    figure.supxlabel(fill(source, 65 * columns), fontsize=8)
+    command = result["command"].replace(" ", "\u00a0")  # not to be broken
+    source = f"{quick}{pale}{result['hardware']}; {versions}; {result['date']}; {command}"
+    figure.supxlabel(fill(source, 58 * columns), fontsize=8)
     return figure
 
 
@@ -40,9 +41,9 @@ def _bars(ax: Axes, case: dict[str, Any], quantity: str) -> None:
         thin = row["setting"] == "medium" and row["name"] in both
         place = names.index(row["name"]) + (0.32 if thin else 0)
         ax.barh(place, row[quantity], 0.2 if thin else 0.4, color=_colour(row["name"]), alpha=0.5 if thin else 1)
-        ax.annotate(
-            _rounded(row[quantity]), (row[quantity], place), (3, 0), textcoords="offset points", va="center", fontsize=7
-        )
+        bars = [one for one in case["rows"] if one["name"] == row["name"]] if thin else [row]
+        end = max(bar[quantity] for bar in bars)  # a thin bar's number stands behind the thick one above it, too
+        ax.annotate(_rounded(row[quantity]), (end, place), (3, 0), textcoords="offset points", va="center", fontsize=7)
     title, _, rest = case["title"].partition(": ")
     sizes = rest.replace(" = ", "\u00a0=\u00a0")  # not to be broken
     ax.set_title(f"{title}\n{fill(sizes, 48)}", fontsize=8)

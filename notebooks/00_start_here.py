@@ -171,8 +171,9 @@ share = {name: table / table.sum(1, keepdim=True) for name, table in moved.items
 # <details><summary>Answers (click to unfold)</summary>
 #
 # 1. Nothing: exactly zero for all three. They are causal, so they may be trained to predict what comes next.
-# 2. The Transformer's. Each sublayer has a residual, a way around it, on which the own input travels unchanged.
-# 3. The RNN: at each step some of the past is lost, so it fades by a factor per step.
+# 2. The Transformer's. Its residuals, ways around each sublayer, carry the own input on. The R-Transformer has residuals,
+#    too, but its LocalRNNs mix the neighbours in; the RNN here has none.
+# 3. The RNN: its state loses some of the past at each step, so the past fades by a factor per step.
 # 4. No. Untrained attention spreads its weight almost evenly over the past. Near and far look alike to it.
 #
 # </details>
@@ -209,7 +210,7 @@ for name, table in share.items():
 
 # %% [markdown]
 # That is the paper's idea in one table. An RNN favours what is near and loses what is far. Attention reaches what is
-# far and knows no near. R-Transformer stacks one on the other.
+# far, but does not favour what is near. R-Transformer stacks one on the other.
 #
 # Weights that were trained give other tables: an LSTM can learn to keep a thing for long, a Transformer can learn to
 # look nearby. What cannot be learnt away are the zeros.

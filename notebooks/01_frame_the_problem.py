@@ -123,8 +123,8 @@ for name in ("digits", "chorales", "add"):
 # ## 3. What is a good number?
 #
 # Most losses here are **negative log-likelihoods**: $-\ln p$ of what really came, in *nats*. If a model gives the right
-# letter ½, it pays $\ln 2 \approx 0.69$ nats, or 1 *bit*. **Perplexity** is $e$ to the nats: among how many equally
-# likely tokens it might as well have chosen.
+# letter a probability of ½, it pays $\ln 2 \approx 0.69$ nats, or 1 *bit*. **Perplexity** is $e$ to the nats: among how
+# many equally likely tokens the model might as well have guessed.
 #
 # | task | loss | metric of the paper | better |
 # | --- | --- | --- | --- |
@@ -162,8 +162,8 @@ checks.three_units(three_units)
 # Units matter. The two versions of the paper print different units above the same Table 3. R-Transformer's 1.24 is
 # *bits* per character; the same number in nats would be 1.79 bits, and the worst of the table.
 #
-# **Predict.** What does a model that has learnt nothing score? (a) The commonest digit, for every picture. (b) Each
-# character by its frequency, of about a hundred that occur. (c) A guess at the sum in `add`, within 0.04.
+# **Predict.** What does a model that has learnt nothing score? (a) The commonest digit, for every picture. (b) For each
+# character its frequency in the text, which has about a hundred different ones. (c) A guess at the sum in `add`, within 0.04.
 #
 # <details><summary>Answer</summary>
 #
@@ -198,8 +198,8 @@ for name, task in tasks.items():
 #
 # <details><summary>Answer</summary>
 #
-# $2^{-50} \approx 10^{-15}$, next to nothing. With factors above 1 it would explode instead; a product of many equal
-# factors knows no third way but exactly 1.
+# $2^{-50} \approx 10^{-15}$, next to nothing. With factors above 1 it would explode instead; only factors of exactly 1
+# keep it as it is.
 #
 # </details>
 #
@@ -232,10 +232,11 @@ plt.show()
 
 # %% [markdown]
 # On a logarithmic axis, the straight falling lines are products of factors. An LSTM's memory is multiplied by its
-# forget gates, which start half open: $\frac12$ a step, like your prediction. Opened by a bias, they let pass what
-# the network has to keep; that is how LSTMs can remember, if they learn to. Attention has one step to everywhere.
+# forget gates, which start about half open: its line falls by about 0.6 a step, not far from your prediction.
+# Opened by a bias, the gates let through what the network has to keep; that is how LSTMs
+# can remember, if they learn to. Attention has one step to everywhere.
 #
-# Does it matter? A small task: 200 steps of training to say, at the end of $T$ random symbols, which was the first.
+# Does it matter? A small task: at the end of $T$ random symbols, say which came first. Training takes 200 steps.
 #
 # **Predict.** Which of them solve $T = 5$, which $T = 20$? R-Transformer's window holds 4 symbols.
 #
@@ -285,7 +286,7 @@ explore.reach()
 # - A loss in nats, bits or as perplexity is one number in three units; say which, and beside it what the ignorant
 #   score.
 # - A recurrent network's gradients are products over all steps between. They vanish, unless gates hold factors near 1.
-# - Attention is one step from everything. It pays with comparing all pairs
+# - Attention is one step from everything. It pays for that by comparing all pairs
 #   ([03 attend to the past](03_attend_to_the_past.ipynb)); a window with recurrence keeps what is near
 #   ([02 slide a window](02_slide_a_window.ipynb)). R-Transformer stacks the two.
 #

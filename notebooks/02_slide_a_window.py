@@ -255,7 +255,8 @@ for name, profile in profiles.items():
 fig, ax = plt.subplots(figsize=(6.4, 3.2))
 for (name, profile), width in zip(profiles.items(), (8, 2, 2)):
     ax.semilogy(profile.where(profile > 0, torch.nan), linewidth=width, label=name)
-ax.set(xlabel="distance t - s (positions)", ylabel="mean reach", title="an RNN fades as its weights have it; a window ends at M")
+ax.set(xlabel="distance t - s (positions)", ylabel="mean reach")
+ax.set(title="how fast an RNN fades is up to its weights; a window ends at M")
 ax.legend(frameon=False)
 plt.show()
 print("LocalRNN is exactly zero from distance M on:", bool((profiles["LocalRNN"][M:] == 0).all()))
@@ -297,13 +298,13 @@ no_bias = torch.nn.GRU(D, D)
 no_bias.load_state_dict({name: 0 * w if "bias" in name else w for name, w in weights.items()})
 fig, ax = plt.subplots(figsize=(6.4, 2.6))
 ax.bar(range(1, T + 1), differences, color=plots.COLOURS[1])
-ax.set(xlabel="position t", ylabel="$h_t$ with and without, distance", title="pads move the first M - 1 outputs")
+ax.set(xlabel="position t", ylabel="change of $h_t$ (norm)", title="pads move the first M - 1 outputs")
 plt.show()
 print("with biases, they differ at", (1 + (differences > 1e-6).nonzero()[:, 0]).tolist())
 print("without biases, they differ at", (1 + (effect_of_pads(no_bias) > 1e-6).nonzero()[:, 0]).tolist())
 
 # %% [markdown]
-# Three bars, falling, then nothing. From position $M$ on, padding is no question any more.
+# Three bars, falling, then nothing. From position $M$ on, padding no longer matters.
 #
 # So a pad is not "nothing": it is a blank input. Our strip happens to begin with a blank column (its ink was 0), which
 # LocalRNN cannot tell from a fourth pad. The debugger steps a window cell by cell, with the weights from above:
@@ -332,7 +333,7 @@ print("reached by the same inputs:", torch.equal(reach(conv, x[None]) > 0, bande
 # %% [markdown]
 # The same band. So what differs? The paper (section 3.1) says that "the convolution operation completely ignores the
 # sequential information of positions within the local window". Test it: take four columns of the 3, and put them in
-# all 24 orders. Who ignores order gives one output 24 times.
+# all 24 orders. A reader that ignores order gives the same output 24 times.
 #
 # **Predict.** How many different outputs do LocalRNN, the convolution, mean pooling and max pooling give?
 #
@@ -422,12 +423,12 @@ for window in (4, 8, 16):
 # $$\underbrace{T \cdot M \cdot 2 \, G D^2}_{\text{naive}} \qquad
 # \underbrace{T \cdot G D^2 + T \, (M-1) \, G D^2}_{\texttt{rtx}} = T \cdot M \cdot G D^2$$
 #
-# **Predict.** By what factor do they differ? Which one does the RNN over the whole sequence, at $2 \, T \, G D^2$,
-# equal, and at which $M$? Then let torch count.
+# **Predict.** By what factor do they differ? The RNN over the whole sequence costs $2 \, T \, G D^2$: at which $M$ does
+# each of the two cost the same? Then let torch count.
 #
 # <details><summary>Answer</summary>
 #
-# By two, for every $M$. The RNN over the whole sequence equals the naive loops at $M = 1$, and `rtx` at $M = 2$.
+# By two, for every $M$. The naive loops cost as much as the RNN over the whole sequence at $M = 1$, `rtx` at $M = 2$.
 #
 # </details>
 

@@ -322,7 +322,7 @@ def right(model, pairs=6):
 # %% [markdown]
 # **Predict.** Three models of one layer, 200 steps each: attention and feed-forward without positions; a GRU; and
 # R-Transformer, whose window of 2 symbols lies below the attention. Who solves it? And who still does with 24
-# letters, 96 symbols, never having seen more than 24?
+# letters, 96 symbols, after training on 6 letters, 24 symbols?
 #
 # <details><summary>Answer</summary>
 #
@@ -348,7 +348,7 @@ explore.attention(lookup, asked, [symbols[i] for i in asked[0]])
 
 # %% [markdown]
 # **Try.** Put the position on a letter of the second half. Where do the two heads look: at the same letter, or at its
-# digit? Whose LocalRNN output tells both?
+# digit? At which of these two does the LocalRNN's output hold both?
 #
 # Weights tell what a head *looked at*; what that was good for, only an experiment tells. So measure: how much of the
 # attention goes to the right digit, and what is left if the heads are silenced one by one? (A head is silent if its
@@ -374,7 +374,7 @@ for silent in ([0], [1], [0, 1]):
 # `right(cut)` and see. On the way the model read a symbol that stood 21 steps back, or 93 among 24 letters, as easily as a
 # near one.
 #
-# The same three lines take your own model: anything that `rtx.lab.trace` understands, with labels for letters, notes or
+# The explorer takes your own model, too: anything that `rtx.lab.trace` understands, with labels for letters, notes or
 # pixels. For the 64 pixels of a digit, `columns=8` draws them as a square: `explore.attention(model, pixels,
 # columns=8)`.
 #
@@ -382,7 +382,7 @@ for silent in ([0], [1], [0, 1]):
 #
 # - Attention compares a query with all keys, and blends the values by how well they match: a dictionary with gradients.
 # - $1/\sqrt{d_k}$ keeps scores at the size of 1, whatever the width, so that the softmax does not freeze.
-# - The mask hides the future. Every earlier position is one step away, and none is nearer than another: it sees a set.
+# - The mask hides the future. Every earlier position is one step away, and none is nearer than another: attention sees a set.
 # - A head gives one blend. $H$ heads give $H$, at no more parameters.
 #
 # ## Quiz

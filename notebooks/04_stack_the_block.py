@@ -12,7 +12,7 @@
 # **What does each of the block's three sublayers add, and does it matter where the norm stands?**
 #
 # A block of R-Transformer stacks a LocalRNN, an attention and a feed-forward network, each with a residual and a
-# LayerNorm. Here you build it from its equation, take one part out after the other, and move the norm.
+# LayerNorm. Here you build it from its equation, take out one part at a time, and move the norm.
 #
 # - **You will** write the step that the block repeats, hold your block against `rtx`, prove what attention alone
 #   cannot tell, and train small models with one part missing.
@@ -299,7 +299,7 @@ ax.legend(frameon=False)
 plt.show()
 
 # %% [markdown]
-# Two curves fall to zero, two stay on the grey line. No longer training would move those two, and that can be shown.
+# Two curves fall to zero, two stay on the grey line. Longer training would not move those two, and that can be shown.
 # Without LocalRNN, the two orders of a pair give one and the same output; without attention, so do the two keys:
 
 # %%
@@ -335,7 +335,7 @@ for name, model in {"LocalRNN": arms["all sublayers"], "sinusoids": sinusoids}.i
     print(f"{name:10} order at T = 24: {short:10} order at T = 96: {long}")
 
 # %% [markdown]
-# Section 3 said that two blocks without LocalRNN and positions can tell order. To be able is not to learn:
+# Section 3 said that two blocks without LocalRNN and positions can tell order. Being able to is not the same as learning to:
 # `train(assemble(attention, feed_forward, layers=2), steps=400, learning_rate=3e-3)` was still tossing coins for the
 # order whenever we tried it.
 #
@@ -408,7 +408,7 @@ for norm, line in (("post", "-"), ("pre", "--")):
         ax.plot(range(1, 17), values, line, label=f"{norm}-norm")
         ax.set(xlabel="block", xticks=[1, 4, 8, 12, 16])
 axes[0].set(title="pre-norm lets activations grow", ylabel="root mean square", ylim=(0, None))
-axes[1].set(title="gradients of a block's weights stay alike", ylabel="norm", ylim=(0, None))
+axes[1].set(title="gradients of a block's weights stay alike", ylabel="norm of the gradient", ylim=(0, None))
 axes[0].legend(frameon=False)
 plt.show()
 squared = [size**2 for size in found["pre"][0]]
@@ -515,7 +515,7 @@ plt.show()
 # ## Quiz
 #
 # 1. A stack of blocks without attention, $M = 7$, one LocalRNN per block: how many blocks until 28 positions are in sight?
-# 2. Which sublayer can be applied to a shuffled sequence, its output unshuffled, without anyone noticing?
+# 2. Shuffle a sequence, apply a sublayer, undo the shuffle: for which sublayer does this change nothing?
 # 3. Under pre-norm, set all weights of all sublayers to zero, biases included. What does the stack compute? And under
 #    post-norm?
 #

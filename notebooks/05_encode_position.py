@@ -44,8 +44,8 @@ _ = torch.set_num_threads(1), torch.manual_seed(0)
 # %% [markdown]
 # ## 1. Waves
 #
-# Numbers $2i$ and $2i + 1$ of position $t$ are waves of one length; from pair to pair it grows, from $2\pi$ to nearly
-# $10000 \cdot 2\pi$ steps:
+# Numbers $2i$ and $2i + 1$ of position $t$ are waves of one length; from pair to pair it grows, from $2\pi$ towards
+# $10000 \cdot 2\pi$ steps (at $D = 32$, the longest has $5623 \cdot 2\pi$):
 #
 # $$PE_{t, 2i} = \sin\left(t / 10000^{2i/D}\right), \qquad PE_{t, 2i+1} = \cos\left(t / 10000^{2i/D}\right)$$
 #
@@ -190,7 +190,7 @@ print("1 and 5 change places, noticed:", change(1, 5) > 1e-5, "  8 and 9:", chan
 # content, distance}} + \underbrace{\langle u, k_s\rangle}_{(c)\text{ content, for any query}} + \underbrace{\langle v,
 # r\rangle}_{(d)\text{ distance, for any query}}$$
 #
-# In (c) and (d) stood the query's own position. Where a query stands should not matter, so learnt vectors $u$ and $v$
+# In (c) and (d) the query's own position used to stand. Where a query stands should not matter, so learnt vectors $u$ and $v$
 # take its place.
 #
 # **Exercise 2** (easy, 5 minutes). Write the score of one query and one key, scaled by $1/\sqrt{d_k}$. All arguments
@@ -302,7 +302,7 @@ backbones = {
 }
 found = {name: right(train(backbone)) for name, backbone in backbones.items()}
 for name, share in found.items():
-    seen, beyond = (bool(part.mean() > 0.9) for part in (share[:21], share[57:]))
+    seen, beyond = (bool(part.mean() > 0.9) for part in (share[:21], share[56:]))
     print(f"{name:15} nine in ten right up to step 24: {seen!s:5}  from 60 on: {beyond}")
 
 # %%
@@ -325,7 +325,7 @@ plt.show()
 # ## Recap
 #
 # - Sinusoids name places, and their products know distances. They have no end, but training has.
-# - A learned table is as long as it is.
+# - A learned table ends at its last row.
 # - Shaw's clipped distances see the whole past; beyond $k$ they do not tell one distance from another.
 # - Transformer-XL scores content and distance in four terms, none of which knows where the query stands.
 # - What is relative goes on beyond the longest sequence seen, on this task at least; so does a window.

@@ -159,7 +159,8 @@ checks.next_memory(next_memory)
 # <details><summary>Answer</summary>
 #
 # That only its own segment moves it, 8 inputs: gradients stop at the memory. The model *uses* 24 inputs and
-# *learns* from 8 of them. A training step stays as cheap as without memory, and what is stored is not taught to be useful later.
+# *learns* from 8 of them. A training step stays cheap (here a quarter more multiply-adds than without
+# memory), and what is stored is not taught to be useful later.
 #
 # </details>
 
@@ -229,14 +230,14 @@ for name, part in by_place.items():
 # ## 4. The price of an evaluation
 #
 # There is another cure: **slide**. Al-Rfou et al. compute, for each character, the whole segment that ends there, and
-# keep its last output. Every prediction has $S - 1$ characters before it, and every position is computed $S$ times.
+# keep its last output. So every prediction reads the last $S$ characters, and every position is computed $S$ times.
 #
 # **Predict.** For segments of 16: how many times longer does sliding take than reading on with a memory?
 #
 # <details><summary>Answer</summary>
 #
 # It computes 16 times as many positions. The memory has a price, too: its keys and values are computed anew for each
-# segment. So it is less than 16, and grows with the segment. Dai et al. say up to 1,800 times and more (abstract),
+# segment. So the factor is below 16, and it grows with the segment. Dai et al. say up to 1,800 times and more (abstract),
 # where their vanilla model sees thousands of characters.
 #
 # </details>
@@ -272,13 +273,13 @@ for name, part in {"sliding": sliding, "a memory": carrying}.items():
 # %% [markdown]
 # Sliding mends the first places, as it should. Over all places it gains little or nothing here: every prediction is
 # now made from place 16, and in the figure above that is not this model's best. It has a learnt vector for each place
-# and was trained for seconds; how it is after long training, this does not tell. The memory gains everywhere, at a
+# and was trained for seconds; how it would be after long training, this run does not tell. The memory gains everywhere, at a
 # fraction of the price.
 #
 # ## 5. How much context does it use?
 #
-# No parameter depends on $M$: the same weights run with any memory. So ask the trained model with less and with more
-# than it knew.
+# No parameter depends on $M$: the same weights run with any memory. So test the trained model with a shorter and a longer
+# memory than it was trained with.
 
 # %%
 def with_memory(memory):
@@ -327,8 +328,8 @@ explore.attention(with_memory(16), torch.tensor([task.texts[0].encode(text)]), l
 #
 # 1. The segment's own keys have the same: position 5 of memory and position 5 of the segment would look equally far
 #    away.
-# 2. Its state has one size, whatever came before, and each step overwrites. The memory keeps every position as it was,
-#    and forgets all of it at its end.
+# 2. Its state has one size, whatever came before, and each step overwrites. The memory keeps each position as it was,
+#    then drops it entirely.
 # 3. $(12 + 1) \cdot 128 = 1664$ inputs, its own among them.
 #
 # </details>

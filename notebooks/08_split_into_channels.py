@@ -93,9 +93,9 @@ for t in (4, 8, 12):
     print(f"{t:2} {sentence[t - 1]:12} {by_equation[t - 1, 1]:3} {by_text[t - 1, 1]:6}")
 
 # %% [markdown]
-# The paper says it twice, and not the same. The text of §3.1 lets channel $k$ begin at step $2 - k$, Eq. 1 at $k$. Up to $n = 3$
+# The paper says it twice, in two different ways. The text of §3.1 lets channel $k$ begin at step $2 - k$, Eq. 1 at $k$. Up to $n = 3$
 # both give the same channels; at $n = 4$ channels 2 and 3 change places. The figures follow Eq. 1, and so does `rtx`
-# (`phase="text"` is the other). Nothing learnt depends on it, but who reads Figure 3 does. The section also counts $n$
+# (`phase="text"` is the other). A trained model does not depend on it, but your reading of Figure 3 does. The section also counts $n$
 # channels where Table 1 has $n - 1$.
 
 # %%
@@ -250,14 +250,14 @@ print("the same choice at more than half of the words from the fifth on:", bool(
 
 # %% [markdown]
 # Second question: does the *choice* matter, or would any mixture do? Multiply the scores of the trained model by 0, so that
-# all channels weigh the same, and by -1, so that the best liked becomes the least.
+# all channels weigh the same, and by -1, so that the channel liked best becomes the one liked least.
 #
 # **Predict.** By how much does the perplexity rise in each case?
 #
 # <details><summary>Answer</summary>
 #
-# Without a choice by less than a tenth: most of what a word needs is in every channel. Turned round by more: what the model
-# likes least is what its last layer has met least.
+# With all channels alike, by less than a tenth: most of what a word needs is in every channel. With the order reversed, by
+# more: what the model likes least is what its last layer has met least.
 #
 # </details>
 
@@ -386,9 +386,9 @@ copies, states = found["operations"][0, 1:] == 1, found["states"][0]
 print("where a layer copies, its state stays bit for bit:", bool((states[1:][copies] == states[:-1][copies]).all()))
 
 # %% [markdown]
-# Both are untrained here. HO-RNN's gradients are larger because its products are summed, not averaged; in exchange it has a matrix more for each
+# Both are untrained here. HO-RNN's gradients are larger because its products are summed, not averaged; in exchange it has one more matrix for each
 # order. What does MC-RNN cost? The paper's Table 2 says 25 M parameters for the baseline and 29 M with three channels, and the
-# text "almost the same time cost". Both can be counted.
+# text "almost the same time cost". Count the one, time the other.
 
 # %%
 import time
@@ -414,7 +414,7 @@ print(f"forward and backward on one core: {ratios[1]:.0f} × the time of torch's
 # %% [markdown]
 # One $W_j$ for all gates, as Eq. 2 has it, gives 1.3 M, not 4 M; one for each gate comes near. The paper does not say. Nor
 # does it measure time: three channels step the cell three times, with the input's part shared, and the $W_j$ come on top. On
-# hardware with idle room that may hide in parallel; on one core it does not.
+# hardware with room to spare, channels in parallel may hide that cost; on one core they do not.
 #
 # ## Recap
 #

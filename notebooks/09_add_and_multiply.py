@@ -13,7 +13,7 @@
 #
 # Recurrent networks struggle to keep two numbers in mind while a long noise passes. Raffel & Ellis drop the
 # recurrence: each step is mapped by itself, and attention takes a weighted mean of all steps. It solves two
-# of the problems that LSTMs were first tested by. Here you train it, find out how it does that, and what it can never do.
+# of the problems on which LSTMs were first tested. Here you train it, find out how it does that, and what it can never do.
 #
 # - **You will** build the model from three equations, train it in seconds, watch where it looks, and break it.
 # - **You learn** what attention over time is, what a mean can hold, and why order is lost.
@@ -259,7 +259,8 @@ for T in (50, 500, 10_000):
 # <details><summary>Answer</summary>
 #
 # No. Two marked values among 100 steps move the mean half as far as among 50. The model learnt one factor for
-# sequences of about 50; nothing tells it how long the sequence is. Among 400, its answers hardly move.
+# sequences of about 50. The ends, marked by -1, would tell it the length, but nothing taught it to look. Among 400, its answers
+# hardly move.
 #
 # </details>
 
@@ -316,8 +317,8 @@ explore.toy().run()
 #
 # <details><summary>Answer</summary>
 #
-# 75. A sum does not depend on the order of its terms: XY and YX with the same distractors give the same context, bit for bit
-# but for rounding. XX and YY it can tell from those; of the mixed ones it must guess.
+# 75. A sum does not depend on the order of its terms: XY and YX with the same distractors give the same context, up to
+# rounding. XX and YY it can tell from those; of the mixed ones it must guess.
 #
 # </details>
 
@@ -358,12 +359,12 @@ print("of XY and YX, about half in all:", bool(0.35 < (table[1, 1] + table[2, 2]
 # - A mean forgets how many there were, and in which order. The first takes training on many lengths, the second another
 #   layer.
 #
-# **Quiz.** 1. Why is the mean slower to learn at long lengths? 2. Would a sum instead of a mean generalise from 50 steps to
+# **Quiz.** 1. Why is the mean slower than attention at long lengths? 2. Would a sum instead of a mean generalise from 50 steps to
 # 400? 3. What would change if the score had no tanh?
 #
 # <details><summary>Answers</summary>
 #
-# 1. The marked steps' part in $c$ shrinks as $1/T$, and so do the gradients that come through it. 2. Yes, if the states of
+# 1. In both the marked steps' part in $c$ shrinks as $1/T$, and with it the gradients; attention lends it up to $e^2$ times more. 2. Yes, if the states of
 # unmarked steps are exactly zero; each small rest would add up 400 times. 3. Shares could come close to 1: attention
 # could select, and small differences in the scores could starve all other steps of gradient.
 #

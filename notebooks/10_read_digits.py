@@ -66,7 +66,7 @@ print(len(task.split("train")), "images to train on,", tuple(inputs.shape), "eac
 # <details><summary>Answer</summary>
 #
 # Upright ones: the pixel above is eight steps back, outside the window. With MNIST's rows of 28 the published window of 7
-# sees a quarter of a row. Whatever runs downwards must come through attention.
+# sees a quarter of a row. Whatever runs downwards needs several such windows stacked, or attention.
 #
 # </details>
 #
@@ -117,7 +117,7 @@ plt.show()
 print("each names more than two in five digits:", all(scores[-1] > 40 for _, scores in found.values()))
 
 # %% [markdown]
-# One seed, three epochs, widths chosen for speed, 178 test images: this ranking says next to nothing about MNIST. What it would take
+# One seed, three epochs, widths chosen for speed, 179 test images: this ranking says next to nothing about MNIST. What it would take
 # to say something is the subject of section 4. First, let us watch them read.
 
 # %%
@@ -164,7 +164,7 @@ checks.accuracy_so_far(accuracy_so_far)
 #
 # Hardly: it was never asked there, so its answer is what the last layer happens to say of an unfinished state. The rise comes
 # in the last row, where training wanted it; and, in the run stored here, for a moment a whole row before, for the Transformer
-# even three. There the pixels just read stand at the same places of a row as those at the end, and the model takes it for one.
+# even three. There the pixels just read stand where the last ones do in their row, and the model takes this for the end.
 #
 # </details>
 
@@ -185,7 +185,7 @@ plt.show()
 explore.digits({name: model for name, (model, _) in found.items()}, task.split("test")[:40])
 
 # %% [markdown]
-# **Try.** Find a digit that ends wrong. Which pixels would have told? Then compare models on it.
+# **Try.** Find a digit that ends up wrong. Which pixels would have given it away? Then compare models on it.
 #
 # ## 3. Tear neighbours apart
 #
@@ -264,7 +264,7 @@ print("and more than the TCN:", loss["R-Transformer"] > loss["TCN"])
 # - The LSTM's size is printed as "11/130" in one version of the paper: a misprint of 1 layer, 130 wide.
 # - There is one number each: no seeds, no spread.
 #
-# **Predict.** MNIST has 10,000 test images. How far can 99.0 % and 99.1 % be apart by chance?
+# **Predict.** MNIST has 10,000 test images. By how much can two equally good models differ there by chance?
 #
 # <details><summary>Answer</summary>
 #
@@ -281,7 +281,7 @@ def standard_error(percent, images):
 a, b = standard_error(99.1, 10_000), standard_error(99.0, 10_000)
 print(f"99.1 ± {a:.2f} against 99.0 ± {b:.2f}: a difference of 0.10 ± {(a**2 + b**2) ** 0.5:.2f}")
 print(f"Transformer, 98.2 ± {standard_error(98.2, 10_000):.2f}: clearly below, as far as chance among test images goes")
-print(f"and our 178 digits: 80 ± {standard_error(80, 178):.0f}")
+print(f"and our 179 digits: 80 ± {standard_error(80, 179):.0f}")
 
 # %% [markdown]
 # "R-Transformer and TCN are alike on MNIST" is what the table supports. (Both were scored on the same images, so a paired comparison
@@ -290,7 +290,7 @@ print(f"and our 178 digits: 80 ± {standard_error(80, 178):.0f}")
 #
 # ## 5. The real thing
 #
-# **Predict.** MNIST has 12 times as many steps. How many times the work is an image for R-Transformer, how many for the TCN?
+# **Predict.** MNIST has 12 times as many steps. How many times as much work is one image, for R-Transformer and for the TCN?
 #
 # <details><summary>Answer</summary>
 #
@@ -349,7 +349,7 @@ print(f"an image forward and back, on one core: {each:.2f} s; the published 50 e
 #
 # - Pixel by pixel, an image becomes a test of memory: what is below stands a row's length later.
 # - Causal models have a belief after each pixel, at no extra cost; it is worth what training asked for.
-# - Permuting keeps all information and takes locality away; who bet on it, pays for it.
+# - Permuting keeps all information and takes locality away; whoever bet on it pays.
 # - 0.1 points on 10,000 images are within one standard error. Look for seeds, sizes and validation before the bold type.
 #
 # **Quiz.** 1. How would you train a model that names the digit as early as possible? 2. Why is judging epochs on the test images

@@ -197,13 +197,13 @@ def baselines(task):
     return {k: binary_cross_entropy(p[k], test_x, reduction="sum").item() / len(test_x) for k in p}
 
 # %% [markdown]
-# **Predict.** The marginal knows which keys are used, 61 nats become fewer. How many remain: 50, 30 or 12? And how
+# **Predict.** The marginal knows which keys are used: 61 nats shrink. How many remain: 50, 30 or 12? And how
 # many does the frame before take away from that?
 #
 # <details><summary>Answer</summary>
 #
 # About 12 remain: most keys never sound in a chorale, and to know that saves most of the 61. The frame before takes
-# away a quarter of the rest. It is not more because a chorale moves: only about one frame in four repeats
+# away a quarter of the rest. Not more, because a chorale moves: only about one frame in four repeats
 # the one before.
 # </details>
 
@@ -268,7 +268,7 @@ test = nll(model, "test")
 print({name: test < nats for name, nats in reference.items()})
 
 # %% [markdown]
-# *The figure:* within two hundred steps both curves fall below both dotted lines. Then training goes on falling,
+# *The figure:* within 200 steps both curves fall below both dotted lines (of the test split). Then training goes on falling,
 # and validation falls less and less: with so few tunes to read, the model begins to learn them by heart.
 #
 # Gradients were not clipped here; the paper's were meant to be. Its code for music calls `clip_grad_norm_` after
@@ -407,7 +407,7 @@ both = {"Bach": bach[:64], "continued by the model": written}
 explore.listening(both, generated=["continued by the model"], model=model)
 
 # %% [markdown]
-# **Try.** Are the model's own frames cheap or dear to itself? It drew them, so it had expected them.
+# **Try.** Are the model's own frames cheap or costly to it? It drew them, so it had expected them.
 
 # %% [markdown]
 # The continuation holds some notes, and its voices often move by small steps. But it is no chorale: there are no four

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Make it fast
 #
-# **Where does the time of a model go, and which of it was never needed?**
+# **Where does the time of a model go, and how much of it was never needed?**
 #
 # The papers' models are small, yet their published code takes hours on a laptop. Here you find out why, and remove
 # it, in four steps that change no result, *hoist, fuse, block, recompute*, and a fifth that changes only the language.
@@ -41,7 +41,7 @@ torch.set_num_threads(1)
 # ## 1. Count, then measure
 #
 # A training step is a forward pass and a backward pass. Most of its arithmetic is matrix products, and those one can
-# count on paper. One block of R-Transformer on $T$ positions of width $D$, with a GRU in windows of $M$, takes so many
+# count on paper. One block of R-Transformer on $T$ positions of width $D$, with a GRU in windows of $M$, takes this many
 # multiply-adds in its forward pass:
 #
 # $$\underbrace{3 M \, T D^2}_{\text{LocalRNN}} + \underbrace{4 \, T D^2 + T (T + 1) D}_{\text{attention}} +
@@ -200,8 +200,8 @@ for length in (128, 256, 512):
 
 # %% [markdown]
 # Double $T$: the first column grows four times, the second twice. How can one know a softmax without its whole row? Each
-# weight is $e^{s_i} / \sum_j e^{s_j}$. So a row may be read in pieces, as long as the sums of the pieces are added up, and
-# all pieces subtract the *same* number from their scores before the exponential, or large ones overflow.
+# weight is $e^{s_i} / \sum_j e^{s_j}$. So a row may be read in pieces whose sums are added up. Large scores would overflow, so each
+# piece first subtracts a number from its scores: the *same* one in all of them, the largest of the row.
 #
 # **Exercise 2** (medium, 15 minutes). The keys come in two halves, with scores (T, S) and values (S, D) each. Give the
 # attention's output (T, D) over both. Do not join the halves.
@@ -287,8 +287,8 @@ for impl, milliseconds in times.items():
 print("computing the states twice is faster than keeping them:", times["fused"] < times["torch"])
 
 # %% [markdown]
-# At $T = 10{,}000$ and a hundred sequences, the lengths of the paper's last column, the states would take 400 MB, and what
-# autograd keeps with them several times that.
+# At $T = 10{,}000$ and a hundred sequences, the lengths of the paper's last column, the states would take 400 MB, and
+# autograd keeps twice that in all.
 #
 # ## 6. Leave Python
 #
@@ -348,7 +348,7 @@ Image(Path("../figures/speed_cpu.png").read_bytes(), width=760, alt="Speed of tr
 # Blue is `rtx`, orange what it is measured against, grey what else there is. The thin bars are the same steps by float32
 # products of another library; on this processor they are as exact, and mostly a little faster. On MNIST a step takes less than
 # a quarter of the published one's time, as attention over 784 steps with dropout was most of that; a Transformer by torch
-# takes about twice as long as our R-Transformer, for the same reason. On characters more than a half is left and little more to
+# takes about twice as long as our R-Transformer, for the same reason. On characters more than half of the time is left, with little more to
 # gain: that model *is* products, and those were fast before. On a GPU these steps were not measured yet: the kernels are written
 # and tested step by step on a CPU, and their table is empty.
 #

@@ -65,7 +65,7 @@ print("about a hundred symbols, one of them for any that training never showed:"
 # %% [markdown]
 # ## 2. Bits
 #
-# A model that gave the symbols that came probabilities $p_1, \dots, p_N$ gets
+# If a model gave the symbols that came the probabilities $p_1, \dots, p_N$, it has
 #
 # $$\text{bits per character} = -\frac{1}{N} \sum_{t=1}^{N} \log_2 p_t, \qquad \text{perplexity} = 2^{\text{bits}}.$$
 #
@@ -191,7 +191,7 @@ plt.show()
 #
 # (Counted from the files; `rtx.tasks.text` has all splits.) The same can be done to our text.
 #
-# **Predict.** In which of the three forms does a counting model need fewest bits per character? In which fewest bits in all?
+# **Predict.** In which of the three forms does a counting model need fewest bits per character? And in which the fewest in all?
 #
 # <details><summary>Answer</summary>
 #
@@ -279,8 +279,8 @@ plt.show()
 #
 # ## 6. A race on equal seconds
 #
-# Three small models, each two seconds of learning, in turns, from each of two seeds: the band is between them. None is
-# tuned; and seconds are not a paper.
+# Three small models learn in turns, two seconds each, from two seeds; the band lies between the seeds. None is
+# tuned, and two seconds prove little.
 
 # %%
 entrants = {
@@ -316,7 +316,7 @@ print("hidden words are hidden wherever they stand:", bool((same[0] == same[2]).
 # %% [markdown]
 # Ordinary dropout draws anew at every place. `embedding_dropout` draws once per *word* and batch (Gal & Ghahramani, 2016):
 # otherwise the text would give away what is hidden one line later. R-Transformer's authors do without: 0.35 in its layers and
-# 0.15 of the embedded units (`input_dropout`), each drawn anew. AWD-LSTM hides words, and a tenth of them.
+# 0.15 of the embedded units (`input_dropout`), each drawn anew. AWD-LSTM does hide words: a tenth of them.
 #
 # For words one reports the perplexity. **Predict** that of a unigram model of some 2,900 words: near 2,900, 1,000 or 100?
 #
@@ -346,7 +346,7 @@ HTML(table.to_html(table.rows(recipe.load_recipe("ptb-word"), Path("../results")
 
 # %% [markdown]
 # The column *budget* says what cut a run short: a few epochs, where the published code runs a hundred, are no reproduction, and no refutation. In the
-# paper the Transformer's 122.37 is worse than the plain RNN's 114.50, so "similar trends" as on characters is not so.
+# paper the Transformer's 122.37 is worse than the plain RNN's 114.50, so words do not show "similar trends" to characters.
 #
 # The lines `same-parameters` give every model as many parameters as R-Transformer, 2.28 million with the embeddings, and two
 # epochs of the whole text at one rate. After so few, R-Transformer is ahead of all with 129, Transformer-XL next with 151: they
@@ -403,7 +403,7 @@ explore.training("characters", "gru", d_model=48, layers=1, learning_rate=0.01).
 # - Bits per character are a mean of $-\log_2 p$; perplexity is $2^{\text{bits}}$. Both belong to one text and one way to cut it.
 # - Counts of four in a row are a model, and a yardstick. Beat it, then compare.
 # - "PTB characters" are three texts. Sure characters lower the mean, and nothing else.
-# - The start of a window is dear: carry a state, or read context. Say which.
+# - The start of a window is costly: carry a state, or read context. Say which.
 # - Equal parameters, multiply-adds and seconds are three races.
 #
 # ## Quiz

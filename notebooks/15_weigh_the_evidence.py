@@ -239,8 +239,8 @@ checks.spreads_apart(spreads_apart)
 # ## 5. Claims on trial
 #
 # The rule here takes full runs of at least three seeds. That one model is ahead of others **holds** if it is ahead of each,
-# by more than both spreads together, and **fails** if one of them is ahead of it by as much. That something is not needed
-# holds unless what has it is ahead by as much. What is said of one model alone, such as the epochs that it needs, holds if
+# by more than both spreads together, and **fails** if one of them is ahead of it by as much. That a part is not needed
+# holds unless the model with it leads as far. What is said of one model alone, such as the epochs that it needs, holds if
 # every seed bears it out and fails if none does; as the paper has the best of four rates, it fails only by each seed's best
 # of them. With less a claim stays **open**, and the numbers only *lean*. The table is computed from the ledger as it is, and
 # says for which models rates were compared: where one rate had to do for all, a claim that holds does so at that rate. Two
@@ -367,8 +367,8 @@ print(f"{len(found)} numbers of ours stand beside one of a paper's")
 
 # %% [markdown]
 # Mind the direction: for perplexities, bits and losses less is better; for accuracy, BLEU and solved shares more. An open dot
-# had fewer epochs, less time or fewer data than its recipe asks for: its distance from the line tells of that budget first.
-# The filled ones are all of music; a quarter tells no baseline from another.
+# had less time or data, or a smaller model, than its recipe asks for: its distance from the line tells of that first.
+# The filled ones are all of music; a quarter is too coarse to tell baselines apart.
 #
 # ## 6. Follow a surprise
 #
@@ -431,12 +431,12 @@ print(f"as before: R-Transformer {mine:.2f}, the next best {min(others):.2f}")
 
 # %% [markdown]
 # Most of the lead is there, and all of that over the TCN, which on new frames is level. Where the tune goes on as before,
-# R-Transformer loses less than a quarter of what any other does; where it goes on otherwise, as much as LSTM and RNN, and
+# R-Transformer loses less than a quarter of what any other does; where it goes on otherwise, like LSTM, GRU and RNN, and
 # more than the rest: it copies, and sees no future. Neither part does that alone, and the summary must be long enough:
 # windows of 1, 3, 6 and 12 frames lose 4.22, 2.73, 2.21 and 2.05 nats (three seeds each). Such a pair, one part that marks
 # each position with what stood before it and one that looks the mark up, is known from language models as an *induction head*
-# (Olsson et al., 2022). And the floor of independent notes (notebook 11) is none for what is copied: of a frame that is
-# certain each note is certain.
+# (Olsson et al., 2022). For what is copied, the floor of independent notes (notebook 11) is zero: where a frame is
+# certain, each note is.
 #
 # It also says where to expect no lead. Of JSB's frames only one in thirteen goes on as before; there an LSTM is level with
 # R-Transformer, which does better without attention. Of Piano-midi's it is one in three, and R-Transformer is ahead, narrowly.

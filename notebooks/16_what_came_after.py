@@ -53,7 +53,6 @@ torch.set_num_threads(1)
 # | position | added encoding | none: the LocalRNN knows order | rotary, in the window; the recurrence knows order |
 # | a block | attention, feed-forward | LocalRNN, attention, feed-forward | recurrence or attention, then a gated network |
 # | norm | LayerNorm, after (2017) | after (paper), before (code) | RMSNorm, before |
-# | kept in a stream | all keys and values | all keys and values | one state and one window |
 #
 # Other designs of these years fit the same table: the selective state space of Mamba (Gu & Dao, 2023), for one, is a gated linear
 # recurrence, too. It is not in `rtx`, so we measure nothing of it here.
@@ -113,7 +112,7 @@ with torch.no_grad():
 print("the equations and rtx agree over 50 steps")
 
 # %% [markdown]
-# Given $a_t$ and $b_t$, each step is a map $h \mapsto a_t h + b_t$. Two such maps one after the other are again one. So steps can
+# Given $a_t$ and $b_t$, each step is a map $h \mapsto a_t h + b_t$. Two such maps in a row make another such map. So steps can
 # be joined in pairs, the pairs in fours, and so on, all at once: $\lceil \log_2 T \rceil$ rounds instead of $T$.
 #
 # **Exercise 1** (medium, 5 minutes). First $(a_1, b_1)$, then $(a_2, b_2)$: give the one step that does both, as
@@ -160,12 +159,12 @@ torch.testing.assert_close(states, linear_scan(a[None], b[None])[0], rtol=1e-4, 
 print("loop, scan and rtx agree; rounds for 1,000 steps:", rounds)
 
 # %% [markdown]
-# **Predict.** The scan does $T \log_2 T$ multiplications where the loop does $T$. Which is faster here, on one core? And on a machine
+# **Predict.** The scan has $\log_2 T$ rounds of up to $2T$ multiplications; the loop does $T$ in all. Which is faster here, on one core? And on a machine
 # that does thousands at a time?
 #
 # <details><summary>Answer</summary>
 #
-# With narrow rows the scan, even here: the loop pays for starting an operation a thousand times. With wide rows the tenfold
+# With narrow rows the scan, even here: the loop pays for starting an operation a thousand times. With wide rows the extra
 # work shows, and on one core the plain loop catches up or wins. With thousands of cores rounds are what counts. With a GRU
 # there is no choice: its next gates need its last state.
 #
@@ -185,7 +184,7 @@ for width in (8, 512):
     print(f"{width:3} numbers wide: the loop takes {ratios[width]:.1f} × the time of the scan")
 
 # %% [markdown]
-# What does a linear recurrence remember? If the gate stays at $r$, a number is left with $a^{c r l}$ after $l$ steps. At the start $a^c$ is
+# What does a linear recurrence remember? If the gate stays at $r$, the share $a^{c r l}$ of a number is left after $l$ steps. At the start $a^c$ is
 # drawn between 0.9 and 0.999.
 #
 # **Exercise 2** (easy, 5 minutes). After how many steps is half of it left? Give the half-life of a factor `a` a step, a float,
@@ -381,7 +380,7 @@ print("R-Transformer before Griffin:", bits["R-Transformer"] < bits["Griffin"])
 
 # %% [markdown]
 # At this size recurrence of either kind helps, and the window's GRU most: the next letter depends on the last few. None of that
-# decides between the designs. Griffin's case is made elsewhere: where streams are long, memory is dear, and training must use
+# decides between the designs. Griffin's case is made elsewhere: where streams are long, memory is scarce, and training must use
 # thousands of cores at once; its paper begins at 100 million parameters, which `rtx` does not reach.
 #
 # So was R-Transformer wrong? It asked the right question early: which tool for near, which for far. Its recurrence had to
@@ -399,8 +398,8 @@ print("R-Transformer before Griffin:", bits["R-Transformer"] < bits["Griffin"])
 #
 # <details><summary>Answers</summary>
 #
-# 1. Its gates depend on $h_{t-1}$ through a non-linear function: two steps together are no step of the same kind. 2. Two windows; and all that lies
-# further back than the sum of its windows. 3. Hard: find one exact item among thousands, as the state is of fixed size and the window is
+# 1. Its gates depend on $h_{t-1}$ through a non-linear function: two steps together are no step of the same kind. 2. It keeps two windows a block, and loses all that lies
+# further back than these windows, summed over the blocks. 3. Hard: find one exact item among thousands, as the state is of fixed size and the window is
 # past. Suits: text whose far past matters as a gist, at great length.
 #
 # </details>

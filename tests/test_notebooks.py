@@ -10,7 +10,7 @@ from textwrap import dedent
 import jupytext
 import nbformat
 import pytest
-from build_notebooks import build, main, name_by_content
+from build_notebooks import VIEW, build, main, name_by_content
 from jupytext.config import load_jupytext_config
 from nbformat import NotebookNode
 
@@ -62,6 +62,12 @@ def test_saving_in_jupyterlab_leaves_the_source_as_it_is(source: Path, stored: N
 def test_the_notebook_was_built_and_not_saved_by_hand(source: Path, stored: NotebookNode) -> None:
     text = nbformat.writes(name_by_content(stored)).rstrip("\n") + "\n"
     assert text == source.with_suffix(".ipynb").read_text(encoding="utf-8"), "run `make notebooks`"
+
+
+def test_every_figure_has_its_alt_text(stored: NotebookNode) -> None:
+    outputs = [output for cell in code_cells(stored) for output in cell.outputs]
+    pictures = [output for output in outputs if "image/png" in output.get("data", {}) and VIEW not in output.data]
+    assert pictures and all(output.metadata.get("image/png", {}).get("alt") for output in pictures)
 
 
 def test_every_code_cell_ran_in_order_without_an_error(stored: NotebookNode) -> None:
@@ -175,9 +181,9 @@ def test_notebook_14_says_what_the_ledger_has() -> None:
     groups = {model: lines[0] for model, lines in cells(load_recipe("multi30k"), LEDGER).items()}
     seeds = {model: len(runs) for model, runs in groups.items() if len(runs) > 1}
     assert seeds == {"transformer": 3, "baseline": 3}
-    assert "three seeds of the Transformer and the baseline, else one" in prose("14")
+    assert "The Transformer and the baseline have three seeds, the others one;" in prose("14")
     lowest, _, highest = sorted(run.test for run in groups["baseline"])
-    assert f"the baseline's three seeds lie up to {highest - lowest:.1f} apart." in prose("14")
+    assert f"the baseline's seeds lie up to {highest - lowest:.1f} apart." in prose("14")
     assert 0 < faster - base < highest - lowest and score("multi30k", "baseline-deep", "adam", "cpu") < lowest
     base, three, attention, both = (
         score("translation", row, "adam", "cpu") for row in ("baseline", "mc-rnn-3", "transformer", "r-transformer")
@@ -281,7 +287,7 @@ def test_the_readme_says_what_the_authors_own_recipe_gives() -> None:
     assert {(run.epoch, run.budget, run.seed) for run in runs.values()} == {(15, "15 of 100 epochs", 0)}
     rates = {name: run.chosen_from for name, run in runs.items()}
     mine, *others = (rates[name]["learning_rate=5e-06"] for name in names)
-    assert "at the third, 5e-6, it learns faster than any other does" in readme and mine < min(others)
+    assert "at the third, 5e-6, it learns faster than the others do" in readme and mine < min(others)
     assert list(rates["r-transformer"].values()) == [None, None, mine]
     assert "it is not ahead: GRU, TCN and LSTM bear larger ones" in prose("11")
     larger = ["learning_rate=0.0005", "learning_rate=5e-05"]

@@ -25,7 +25,7 @@ def _of_axes(ax: Axes) -> str:
     said = {
         "": ax.get_title(loc="left") or ax.get_title(),
         "across": ax.get_xlabel(),
-        "up": ax.get_ylabel(),
+        "colour" if ax.get_label() == "<colorbar>" else "up": ax.get_ylabel(),
         "with": ", ".join(lines),
     }
     return "; ".join(f"{name}: {text}" if name else text for name, text in said.items() if text)

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
 from importlib.metadata import version
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -144,13 +145,23 @@ def _chorales() -> list[Roll]:
 
 
 def _parse_chorales() -> data.Arrays:
-    from music21 import corpus
-
+    corpus = import_music21().corpus
     names = dict.fromkeys(corpus.chorales.Iterator(returnType="filename"))  # some are listed twice
     # forceSource: no pickles of music21's own beside our cache
     rolls = distinct(score_to_roll(corpus.parse(name, forceSource=True)) for name in names)
     frames = np.packbits(np.concatenate(rolls), axis=1)
     return {"frames": frames, "lengths": np.array([len(roll) for roll in rolls])}
+
+
+def import_music21() -> ModuleType:
+    """music21, without what it does to a notebook a second later: all its figures would be drawn at twice the size."""
+    import music21
+    from music21 import ipython21
+
+    timer = getattr(ipython21, "t", None)  # there is one in a notebook only
+    if timer is not None:
+        timer.cancel()
+    return music21
 
 
 def score_to_roll(score: Any) -> Roll:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rtx.tasks.music import FRAME_SECONDS, FRAMES_PER_QUARTER
+from rtx.tasks.music import FRAME_SECONDS, FRAMES_PER_QUARTER, import_music21
 from rtx.tasks.rolls import LOWEST, check_roll
 
 RATE = 22_050  # samples per second
@@ -46,15 +46,12 @@ def write_midi(path: Path, roll: ArrayLike) -> None:
         ValueError: if `roll` is no piano roll.
         OSError: if the file cannot be written.
     """
-    notes = held_notes(roll)
-    from music21.note import Note as Sounding
-    from music21.stream import Stream
-    from music21.tempo import MetronomeMark
-
-    score: Stream = Stream([MetronomeMark(number=60 / (FRAME_SECONDS * FRAMES_PER_QUARTER))])
+    notes, music21 = held_notes(roll), import_music21()
+    tempo = music21.tempo.MetronomeMark(number=60 / (FRAME_SECONDS * FRAMES_PER_QUARTER))
+    score = music21.stream.Stream([tempo])
     for key, start, end in notes:
         length = (end - start) / FRAMES_PER_QUARTER
-        score.insert(start / FRAMES_PER_QUARTER, Sounding(midi=LOWEST + key, quarterLength=length))
+        score.insert(start / FRAMES_PER_QUARTER, music21.note.Note(midi=LOWEST + key, quarterLength=length))
     score.write("midi", fp=path)
 
 

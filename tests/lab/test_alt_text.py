@@ -34,6 +34,13 @@ def test_titles_axes_and_lines_are_said_once_each_and_maths_without_dollars() ->
     assert alt_text(figure).endswith(". steps")
 
 
+def test_a_colour_bar_says_what_colours_are() -> None:
+    figure = Figure()
+    ax = figure.subplots()
+    figure.colorbar(ax.imshow([[0, 1]]), label="weight")
+    assert alt_text(figure) == "colour: weight"
+
+
 def test_a_bare_figure_has_none() -> None:
     figure = Figure()
     figure.subplots(2, 2)

@@ -1,9 +1,11 @@
 """Piano rolls: Nottingham's published counts and baseline, the chorales, and rolls that are none."""
 
+import nbformat
 import numpy as np
 import pytest
 import torch
 from music21 import chord, note, stream
+from nbclient import NotebookClient
 from scipy.io import savemat
 
 from rtx.tasks.music import chorales, distinct, jsb, muse, nottingham, piano, piano_roll_task, score_to_roll
@@ -220,3 +222,12 @@ def test_a_truncated_mat_file_is_named(keep, tmp_path):
     path.write_bytes(path.read_bytes()[:keep])
     with pytest.raises(ValueError, match=r"mine\.mat: (cannot be read|has no cell array)"):
         read_mat(path)
+
+
+def test_music21_leaves_a_notebooks_figures_as_they_are():
+    """By itself it sets another format, in a thread of its own a second after it is imported."""
+    told = "from matplotlib_inline.config import InlineBackend; print(*InlineBackend.instance().figure_formats)"
+    cells = ["from rtx.tasks.music import import_music21; m = import_music21()", f"m.ipython21.t.join(); {told}"]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in cells])
+    NotebookClient(notebook, kernel_name="python3").execute()
+    assert notebook.cells[1].outputs[0].text == "png\n"
