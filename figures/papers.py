@@ -12,6 +12,7 @@ from torch import nn
 
 from rtx import FeedForwardAttention
 from rtx.lab import reach, trace
+from rtx.lab.comparable import seeds
 from rtx.lab.explore.channels import draw_channels
 from rtx.lab.learning import learn
 from rtx.lab.plots import COLOURS, new_figure
@@ -103,8 +104,8 @@ def mc_rnn_4() -> Figure:
         lengths = [key.removeprefix("BLEU, ") for key in runs[0].details if key.startswith("BLEU, ")]
         scores = [mean(run.details[f"BLEU, {length}"] for run in runs) for length in lengths]
         at = [i + 0.8 * (place + 0.5) / len(shown) - 0.4 for i in range(len(lengths))]
-        seeds = f"{len(runs)} seed" + "s" * (len(runs) > 1)
-        ax.bar(at, scores, width=0.7 / len(shown), color=COLOURS[place], label=f"{name}, {runs[0].scale}, {seeds}")
+        label = f"{name}, {runs[0].scale}, {seeds(runs)}"
+        ax.bar(at, scores, width=0.7 / len(shown), color=COLOURS[place], label=label)
         ax.set_xticks(range(len(lengths)), lengths)
     ax.set(xlabel="words in the source", ylabel="BLEU", title="Multi30k, test")
     ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))

@@ -232,7 +232,7 @@ plt.show()
 
 # %% [markdown]
 # On a logarithmic axis, the straight falling lines are products of factors. An LSTM's memory is multiplied by its
-# forget gates, which start about half open: its line falls by about 0.6 a step, not far from your prediction.
+# forget gates, which start about half open: its line falls by a factor of about 0.6 a step, not far from your prediction.
 # Opened by a bias, the gates let through what the network has to keep; that is how LSTMs
 # can remember, if they learn to. Attention has one step to everywhere.
 #

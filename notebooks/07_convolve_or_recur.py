@@ -346,8 +346,8 @@ for name, (short, long) in right.items():
     print(f"{name:10} right at both lengths (over 95 %): {min(short, long) > 95};  near guessing at 96: {long < 70}")
 
 # %% [markdown]
-# What the LocalRNNs get right stands at the start, where their 19 positions still reach back to the first bit: all up to step
-# 13, from step 19 on no more than a guess.
+# What the LocalRNNs get right stands at the start, where their 19 positions still reach back to the first bit: in this run,
+# all up to step 13, and from step 19 on no more than a guess.
 #
 # So "convolve or recur" has no answer without a task. Bai et al. found the TCN ahead on most of theirs, and say of words that
 # a tuned LSTM beats it there; in R-Transformer's Table 4, copied from them, it is 78.93 against 88.68 in perplexity. Sizes differ,

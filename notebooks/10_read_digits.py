@@ -264,11 +264,11 @@ print("and more than the TCN:", loss["R-Transformer"] > loss["TCN"])
 # - The LSTM's size is printed as "11/130" in one version of the paper: a misprint of 1 layer, 130 wide.
 # - There is one number each: no seeds, no spread.
 #
-# **Predict.** MNIST has 10,000 test images. By how much can two equally good models differ there by chance?
+# **Predict.** MNIST has 10,000 test images. By how much can two models that are equally good, right in 99 % of cases, differ there by chance?
 #
 # <details><summary>Answer</summary>
 #
-# A share $p$ of $N$ images has a standard error of $\sqrt{p(1-p)/N}$, here 0.1 points for each: as large as the difference. And
+# A share $p$ of $N$ images has a standard error of $\sqrt{p(1-p)/N}$, here 0.1 points for each: as large as the difference between 99.0 and 99.1. And
 # that is the luck of the test images alone, without that of the weights' seed.
 #
 # </details>

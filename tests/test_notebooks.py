@@ -230,6 +230,15 @@ def test_notebook_15_says_what_the_ledger_has() -> None:
     assert "narrowly: of a TCN by {}, and".format(f"{tcn - ours:.2f}".lstrip("0")) in text
 
 
+def test_notebook_15_says_how_much_of_long_sums_is_solved_in_the_papers_epochs() -> None:
+    row = [claim.text[:44] for claim in CLAIMS].index("Attention adds two numbers out of 5,000 step") + 2
+    swept = [run for run in read_results("ffa-add", LEDGER) if run.model == "attention-5000" and run.chosen_from]
+    found = sorted(100 * run.test for run in swept if variant_of(run) == "padded")
+    assert len(found) == 3 and {run.budget for run in swept} == {"2 of 100 epochs"}
+    said = f"after the paper's two epochs, attention adds {found[0]:.0f} to {found[-1]:.0f} % (row {row})"
+    assert said in prose("15") and "where the zeros behind a sequence count" in CLAIMS[row - 1].text
+
+
 def test_notebook_15_says_who_is_ahead_at_equal_budgets() -> None:
     text = prose("15")
     rows_of = {9: "R-Transformer is ahead by as many", 14: "The same when all are", 20: "And with as many parameters."}
@@ -240,8 +249,8 @@ def test_notebook_15_says_who_is_ahead_at_equal_budgets() -> None:
     assert (first, second) == ("r-transformer", "transformer-xl")
     assert f"with {words[first]:.0f} against Transformer-XL's {words[second]:.0f} (row 20, one seed)" in text
     music, characters, texts = (
-        {line[0].model: line for line in equal(recipe, "same-seconds") if len(line) == seeds}
-        for recipe, seeds in (("nottingham", 3), ("ptb-char", 3), ("ptb-word", 1))
+        {line[0].model: line for line in equal(recipe, "same-seconds") if len(line) == 3}
+        for recipe in ("nottingham", "ptb-char", "ptb-word")
     )
     tests = [
         {model: mean(run.test for run in line) for model, line in lines.items()} for lines in (music, characters, texts)
@@ -250,7 +259,14 @@ def test_notebook_15_says_who_is_ahead_at_equal_budgets() -> None:
     assert [run.epoch for run in music["r-transformer"]] == [4] * 3 and {run.epoch for run in music["tcn"]} == {8, 9}
     assert [run.epoch for run in characters["r-transformer"]] == [1] * 3
     ahead = {model for model, found in tests[1].items() if found < tests[1]["r-transformer"]}
-    assert ahead == {"tcn", "rnn", "gru", "lstm"} and min(tests[2], key=lambda m: tests[2][m]) == "r-transformer"
+    assert ahead == {"tcn", "rnn", "gru", "lstm"}
+    xl, mine = sorted(tests[2], key=lambda model: tests[2][model])[:2]
+    assert (xl, mine) == ("transformer-xl", "r-transformer")
+    assert f"After 300 of words it has {tests[2][mine]:.0f}, Transformer-XL {tests[2][xl]:.0f} (row 19)." in text
+    for recipe in ("nottingham", "ptb-word"):
+        xeon = {line[0].model: line[0].test for line in equal(recipe, "same-seconds") if "Xeon" in line[0].hardware}
+        assert len(xeon) >= 6 and min(xeon, key=lambda model: xeon[model]) == mine
+    assert "On a Xeon, by one seed, it led on Nottingham and on words." in text
     assert [seconds_of(lines) for lines in (music, characters, texts)] == ["150", "200", "300"]
 
 

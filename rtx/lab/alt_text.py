@@ -1,6 +1,7 @@
 """What a screen reader says where others see a notebook's figure: its titles, what its axes are, its lines by name.
 
-The text is stored beside the picture, where `make book` and an export to HTML find it; JupyterLab shows none.
+The text is stored beside the picture, where `make book` finds it, and `jupyter nbconvert --to html --template classic`;
+JupyterLab and its own export to HTML show none.
 """
 
 import sys

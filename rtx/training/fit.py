@@ -162,7 +162,9 @@ def new_trainee(plan: Plan, seed: int) -> Trainee:
     task = task_by_name(plan.task, **plan.task_arguments)
     try:
         model = build(task, plan.model, **plan.hyperparameters)
-    except (MemoryError, RuntimeError) as error:  # torch's own, of a model that is too large
+    except RuntimeError as error:
+        if "allocate" not in str(error):
+            raise
         raise ValueError(f"{plan.model}: cannot be built ({str(error).splitlines()[0]})") from error
     card: dict[str, Any] = {"recipe": plan.recipe.name, "row": plan.row, "variant": plan.variant, "scale": plan.scale}
     card |= {

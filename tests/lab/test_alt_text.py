@@ -47,6 +47,7 @@ def test_a_bare_figure_has_none() -> None:
     assert alt_text(figure) == ""
 
 
+@pytest.mark.slow
 def test_a_kernel_stores_it_with_each_figure_that_says_something() -> None:
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in CELLS])
     NotebookClient(notebook, kernel_name="python3").execute()

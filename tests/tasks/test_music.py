@@ -224,6 +224,7 @@ def test_a_truncated_mat_file_is_named(keep, tmp_path):
         read_mat(path)
 
 
+@pytest.mark.slow
 def test_music21_leaves_a_notebooks_figures_as_they_are():
     """By itself it sets another format, in a thread of its own a second after it is imported."""
     told = "from matplotlib_inline.config import InlineBackend; print(*InlineBackend.instance().figure_formats)"
