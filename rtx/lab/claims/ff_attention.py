@@ -132,6 +132,6 @@ CLAIMS = (
         "It cannot tell XY from YX: of the order task, three in four at most, by the test split's own count.",
         "Feed-forward attention, §3",
         within("ffa-order", "attention", order_blind, "<="),
-        "three seeds at the full size",
+        "nothing more: a weighted mean of states knows no order",
     ),
 )
