@@ -24,6 +24,12 @@ def is_full(run: Result) -> bool:
     return run.scale == "full" and run.budget is None
 
 
+def had_epochs(run: Result, least: int | None) -> bool:
+    """Whether it was trained to its end, or cut after no fewer epochs than that."""
+    cut = re.fullmatch(r"(\d+) of \d+ epochs", run.budget or "")
+    return is_full(run) or (cut is not None and least is not None and int(cut[1]) >= least)
+
+
 def settles(runs: Sequence[Result]) -> bool:
     """Whether so many runs are enough for a verdict: full ones of at least `SEEDS` seeds."""
     return is_full(runs[0]) and len(runs) >= SEEDS

@@ -131,7 +131,8 @@ def check_state(state: State, *shapes: tuple[int | None, ...] | None) -> None:
     Raises:
         ValueError: if it is another model's, or another batch's.
     """
-    found = [_seen(part) for part in parts(state)]
+    # of a part that is neither, as another model's may be, the type: a tuple is none of sizes
+    found = [tuple(p.shape) if isinstance(p, Tensor) else p if isinstance(p, int) else type(p) for p in parts(state)]
     fits = len(found) == len(shapes) and all(map(_fits, found, shapes))
     if not fits:
         raise ValueError(
@@ -239,13 +240,6 @@ def read_through(
         x, part = layer(dropout(x) if i else x, part)
         after.append(part)
     return x, tuple(after)
-
-
-def _seen(part: object) -> object:
-    """A tensor's shape, a whole number, or of another model's part only its type: a tuple is none of sizes."""
-    if isinstance(part, Tensor):
-        return tuple(part.shape)
-    return part if isinstance(part, int) else type(part)
 
 
 def _fits(found: object, shape: tuple[int | None, ...] | None) -> bool:
