@@ -148,7 +148,7 @@ by_model = {
     name: {float(tried.split("=")[1]): nll for tried, nll in swept[name].items()}
     for name in load_recipe("jsb").models
 }
-fig, ax = plt.subplots(figsize=(6.4, 3), dpi=66)
+fig, ax = plt.subplots(figsize=(6.4, 3))
 for number, (name, tried_at) in enumerate(by_model.items()):
     ax.plot(list(tried_at), list(tried_at.values()), "o-", color=plots.COLOURS[number], label=name)
 ax.set(xscale="log", xlabel="learning rate", ylabel="validation NLL (nats per frame)")
@@ -199,7 +199,7 @@ def accuracy(backbone, seed, epochs=6):
 # %%
 backbones = {"GRU": lambda: rtx.RNN(24, 1, "gru"), "R-Transformer": lambda: rtx.RTransformer(24, 1, 2, 3)}
 scores = {name: [accuracy(make, seed) for seed in range(5)] for name, make in backbones.items()}
-fig, ax = plt.subplots(figsize=(6, 1.6), dpi=75)
+fig, ax = plt.subplots(figsize=(6, 1.6))
 for place, (name, values) in enumerate(scores.items()):
     ax.plot(values, [place] * 5, "o", color=plots.COLOURS[place], alpha=0.7)
     ax.plot([mean(values)] * 2, [place - 0.25, place + 0.25], color="0.3")
@@ -307,7 +307,7 @@ for variant, way in WAYS.items():
     print(f"addition, 50 steps, {way}:", epochs_of(load_recipe("ffa-add"), "attention-50", variant))
 
 # %%
-fig, axes = plt.subplots(2, 2, figsize=(7.4, 4.6), dpi=64, sharex=True, sharey=True)
+fig, axes = plt.subplots(2, 2, figsize=(7.4, 4.6), sharex=True, sharey=True)
 for recipe, row in zip(map(load_recipe, ("ffa-add", "ffa-multiply")), axes):
     for ax, pooling in zip(row, ("attention", "mean")):
         models = [model for model in recipe.models if model.startswith(pooling)]
@@ -351,7 +351,7 @@ for name in recipe_names():
 
 # %%
 names = list(dict.fromkeys(name for name, *_ in found))
-fig, ax = plt.subplots(figsize=(7, 0.19 * len(names) + 0.9), dpi=56)
+fig, ax = plt.subplots(figsize=(7, 0.19 * len(names) + 0.9))
 for name, share, full in found:
     ax.plot(share, names.index(name), "o", color=plots.COLOURS[0], fillstyle="full" if full else "none")
 ax.axvline(100, color="0.4", linewidth=1)
@@ -417,7 +417,7 @@ PARTS = {"adam+heads=0": "… no attention", "adam+local_layers=0": "… no Loca
 means = repeats.means(measured)
 nll = {PARTS.get(variant, model): of_kind for (model, variant), of_kind in means.items()}
 frames = told["frames"]["nottingham"]
-fig, axes = plt.subplots(1, 3, figsize=(7, 2.5), dpi=75, sharex=True, sharey=True, layout="constrained")
+fig, axes = plt.subplots(1, 3, figsize=(7, 2.5), sharex=True, sharey=True, layout="constrained")
 for ax, kind in zip(axes, repeats.KINDS):
     colours = [plots.COLOURS[0 if name == "r-transformer" else 7] for name in nll]
     ax.barh(list(nll), [of_kind[kind] for of_kind in nll.values()], color=colours)

@@ -18,7 +18,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 from PIL import Image
 
-from rtx.lab.alt_text import store_alt_text
+from rtx.lab.inline import keep_figures_well, smaller
 
 COLOURS = sns.color_palette("colorblind")
 """Colours that stay apart for readers who confuse red and green."""
@@ -27,9 +27,9 @@ COLOURS = sns.color_palette("colorblind")
 def style() -> None:
     """Set the house's style for all figures: white, sans serif, colour-blind safe, no needless lines.
 
-    In a notebook's kernel, their alt text is stored with them.
+    In a notebook's kernel they are stored in few colours, with their alt text.
     """
-    store_alt_text()
+    keep_figures_well()
     sns.set_theme(context="notebook", style="ticks", palette="colorblind")
     mpl.rcParams |= {
         "font.sans-serif": ["DejaVu Sans"],  # ships with matplotlib: the same picture on every machine
@@ -74,18 +74,8 @@ def quick_png(figure: Figure) -> bytes:
 
 
 def small_png(figure: Figure) -> bytes:
-    """The figure as PNG of 256 colours, a third of the bytes: for what is kept with notebooks."""
+    """The figure as PNG of 256 colours, half of the bytes or less: for what is kept with notebooks."""
     return smaller(quick_png(figure))
-
-
-def smaller(png: bytes) -> bytes:
-    """A PNG with 256 of its colours."""
-    buffer = BytesIO()
-    colours = (
-        Image.open(BytesIO(png)).convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
-    )
-    colours.save(buffer, "PNG")  # its white is white, which the octree's is not
-    return buffer.getvalue()
 
 
 def start_layout_afresh(figure: Figure) -> None:

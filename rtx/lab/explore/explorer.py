@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 
 from rtx.lab.explore.access import Access, status
 from rtx.lab.explore.saving import html_page, save
-from rtx.lab.plots import quick_png, smaller
+from rtx.lab.inline import smaller
+from rtx.lab.plots import quick_png
 
 CONTROL = {"width": "auto", "flex": "1 1 220px", "min_width": "200px", "max_width": "300px"}
 """The layout of a control without a width of its own: three stand in a row, and on a narrow page below one another."""

@@ -1,17 +1,29 @@
-"""What a screen reader says where others see a notebook's figure: its titles, what its axes are, its lines by name.
+"""What a notebook keeps of a figure: its picture in few colours, and what a screen reader says where others see it.
 
-The text is stored beside the picture, where `make book` finds it, and `jupyter nbconvert --to html --template classic`;
-JupyterLab and its own export to HTML show none.
+The text, the figure's titles, what its axes are, and its lines by name, is stored beside the picture, where `make book`
+finds it, and `jupyter nbconvert --to html --template classic`; JupyterLab and its own export to HTML show none.
 """
 
 import sys
+from base64 import b64decode, b64encode
 from collections.abc import Callable
 from dataclasses import dataclass
+from io import BytesIO
 from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from PIL import Image
+
+
+def smaller(png: bytes) -> bytes:
+    """A PNG with 256 of its colours: half of the bytes, or less."""
+    whole, buffer = Image.open(BytesIO(png)).convert("RGB"), BytesIO()
+    # the white of octree, the default, is not white
+    few = whole.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    few.save(buffer, "PNG")
+    return buffer.getvalue()
 
 
 def alt_text(figure: Figure) -> str:
@@ -37,19 +49,21 @@ def _plain(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class _WithAltText:
-    """Draws a figure as IPython's own function does, and says what it shows."""
+class _Kept:
+    """Draws a figure as IPython's own function does, but in few colours, and says what it shows."""
 
     draw: Callable[[Figure], Any]
 
     def __call__(self, figure: Figure) -> Any:
         drawn = self.draw(figure)
-        text = alt_text(figure)
-        return (drawn, {"alt": text}) if isinstance(drawn, str) and text else drawn
+        if not isinstance(drawn, str):
+            return drawn
+        picture, text = b64encode(smaller(b64decode(drawn))).decode(), alt_text(figure)
+        return (picture, {"alt": text}) if text else picture
 
 
-def store_alt_text() -> None:
-    """From now on, store the alt text of each figure that this kernel shows inline; elsewhere, do nothing."""
+def keep_figures_well() -> None:
+    """From now on, store each figure that this kernel shows inline in this way; elsewhere, do nothing."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     if shell is None or not mpl.get_backend().endswith("inline"):
         return
@@ -57,5 +71,5 @@ def store_alt_text() -> None:
 
     printers = shell.display_formatter.formatters["image/png"].type_printers
     draw = printers.get(Figure)
-    if draw is not None and not isinstance(draw, _WithAltText):
-        printers[Figure] = _WithAltText(draw)
+    if draw is not None and not isinstance(draw, _Kept):
+        printers[Figure] = _Kept(draw)
