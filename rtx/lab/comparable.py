@@ -1,6 +1,7 @@
 """Which runs of the ledger may be held beside each other, and how their scores are said."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from statistics import mean
@@ -120,6 +121,11 @@ def lead(mine: Sequence[Result], other: Sequence[Result], highest: bool) -> floa
     return found - theirs if highest else theirs - found
 
 
+def leaning(true: Sequence[bool]) -> str:
+    """Which way runs lean that do not settle a claim, by whether each bears it out, in words."""
+    return "for it" if all(true) else "both ways" if any(true) else "against it"
+
+
 def mean_validation(runs: Sequence[Result]) -> float:
     """The mean of their validation scores."""
     return mean(run.validation for run in runs)
@@ -140,6 +146,19 @@ def rates(*groups: Sequence[Result]) -> str:
     if len(swept) == len(groups):
         return "best of several rates"
     return f"best of several rates for {', '.join(dict.fromkeys(swept))}" if swept else "one rate"
+
+
+def compared(runs: Sequence[Result]) -> str:
+    """Among how many rates validation chose, and for whom, in words."""
+    tried = max(len(run.chosen_from) for run in runs)
+    by_each = all(run.chosen_from for run in runs)
+    return f"the best of {tried} by {'each' if by_each else 'one'} seed" if tried else "no rates compared"
+
+
+def cuts(runs: Sequence[Result]) -> str:
+    """What cut runs short, and how many if not all, in words that follow others; nothing if nothing did."""
+    found = Counter(run.budget for run in runs if run.budget)
+    return "".join(f", {cut}" if many == len(runs) else f", {many} cut at {cut}" for cut, many in found.items())
 
 
 def budget(run: Result) -> str:

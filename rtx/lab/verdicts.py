@@ -17,11 +17,14 @@ from rtx.lab.comparable import (
     SEEDS,
     budget,
     by_more_than_spread,
+    compared,
     counts,
+    cuts,
     had_epochs,
     has,
     is_full,
     lead,
+    leaning,
     mean_validation,
     of_chosen_rates,
     of_variant,
@@ -189,28 +192,28 @@ def solves(recipe: str, row: str, variant: str | None = None) -> Callable[[Path]
     """Whether a toy problem is solved within as many epochs as the paper says, by the recipe's variant or another.
 
     The paper's epochs are those of the best of several rates: it fails only by the best for each seed, trained for no
-    fewer epochs than the paper's. By any one rate it may hold, for the best takes no longer.
+    fewer epochs than the paper's. By any one rate it may hold, for the best takes no longer. What was cut
+    before, and not solved, leans no way.
     """
 
     def judge(results: Path) -> Finding:
         loaded = load_recipe(recipe)
-        wanted = variant or loaded.default_variant
-        groups = [group for group in cells(loaded, results)[row] if counts(group[0], wanted)]
-        runs = of_chosen_rates([group for group in groups if group[0].scale == "full"])
+        full = [group for group in cells(loaded, results)[row] if group[0].scale == "full"]
+        runs = of_chosen_rates([group for group in full if counts(group[0], variant or loaded.default_variant)])
         if not runs:
             return Finding(OPEN, "not run")
         # all of a thousand: of validation, which ends the training, or of the test, the paper's measure
         solved = [run for run in runs if max(run.validation, run.test) >= 0.9995]
         paper = loaded.paper_epochs(row)
         epochs = ", ".join(str(run.epoch) for run in solved) or "none"
-        tried = max(len(run.chosen_from) for run in runs)
         variants = ", ".join(dict.fromkeys(run.variant for run in runs))
-        by_each = all(run.chosen_from for run in runs)
-        chose = f"the best of {tried} by {'each' if by_each else 'one'} seed" if tried else "no rates compared"
         test = f"test {mean(run.test for run in runs):.3f} solved"
-        said = f"epoch {epochs} (paper: {paper}); {test} ({variants}, {chose}; {seeds(runs)})"
-        soon = [run in solved and run.epoch <= (paper or run.epoch) for run in runs]
-        return _of_each_seed(soon, said, all(soon) or (by_each and all(had_epochs(run, paper) for run in runs)))
+        said = f"epoch {epochs} (paper: {paper}); {test} ({variants}, {compared(runs)}; {seeds(runs)}{cuts(runs)})"
+        told = [run for run in runs if run in solved or had_epochs(run, paper)]
+        if not told:
+            return Finding(OPEN, f"{said}: more training may solve it in time, or not")
+        soon = [run in solved and run.epoch <= (paper or run.epoch) for run in told]
+        return _of_each_seed(soon, said, told == runs and (all(soon) or all(run.chosen_from for run in runs)))
 
     return judge
 
@@ -219,11 +222,7 @@ def _of_each_seed(true: Sequence[bool], said: str, settled: bool) -> Finding:
     """What is said of one model alone, by whether each seed's run bears it out, if such runs can settle it at all."""
     if settled and len(true) >= SEEDS and all(true) == any(true):
         return Finding(HOLDS if all(true) else FAILS, said)
-    return Finding(OPEN, f"{said}: leans {_lean(true)}")
-
-
-def _lean(true: Sequence[bool]) -> str:
-    return "for it" if all(true) else "both ways" if any(true) else "against it"
+    return Finding(OPEN, f"{said}: leans {leaning(true)}")
 
 
 def _compared(
@@ -249,7 +248,7 @@ def _compared(
     if len(won) == len(rest) and not missing:
         near = ", ".join(other for other in won if other not in far)
         return Finding(HOLDS, f"{said} ({how})" + (f": narrowly ahead of {near}" if near else ""))
-    return Finding(OPEN, f"{said} ({how}): leans {_lean(leads)}")
+    return Finding(OPEN, f"{said} ({how}): leans {leaning(leads)}")
 
 
 def _how(

@@ -379,6 +379,20 @@ def test_who_has_not_solved_it_after_as_many_epochs_as_the_paper_is_late(put, tm
     assert found.verdict == verdict and found.sentence.startswith("epoch none (paper: 2); test 0.600 solved")
 
 
+@pytest.mark.parametrize(("budgets", "said"), [
+    (["1 of 100 epochs"], "1 seed, 1 of 100 epochs): more training may solve it in time, or not"),
+    (["2 of 100 epochs"], "1 seed, 2 of 100 epochs): leans against it"),
+    (["1 of 100 epochs"] * 3, "3 seeds, 1 of 100 epochs): more training may solve it in time, or not"),
+    ([None, "1 of 100 epochs", None], "3 seeds, 1 cut at 1 of 100 epochs): leans against it"),
+])  # fmt: skip
+def test_what_was_cut_before_the_papers_epochs_leans_no_way(put, tmp_path, budgets, said):
+    swept = {"variant": "sloped", "validation": 0.998, "chosen_from": {"learning_rate=0.001": 0.998}}
+    for seed, budget in enumerate(budgets):
+        put("mean-1000", 0.998, seed, **SOLVED | swept | {"budget": budget})
+    found = solves("ffa-add", "mean-1000")(tmp_path)
+    assert found.verdict == "open" and found.sentence.endswith(said)
+
+
 def test_where_each_seed_compared_the_rates_each_is_judged_by_its_own(put, tmp_path):
     """The paper's number is the best of four rates; the same rate need not be best for every seed."""
     for seed, (rate, epoch) in enumerate([(0.01, 1), (0.003, 1), (0.01, 1)]):
