@@ -244,7 +244,8 @@ def _compared(
     how = _how(mine, list(rest.values()), missing, variant)
     if lost:
         where = f"not {margin:g} ahead of" if margin else "behind"
-        return Finding(FAILS, f"{said} ({how}): {where} {', '.join(lost)}")
+        far = [other for other in lost if by_more_than_spread(rest[other], mine, highest, times=2, margin=-margin)]
+        return Finding(FAILS, f"{said} ({how}): {'' if far else 'narrowly '}{where} {', '.join(lost)}")
     if len(won) == len(rest) and not missing:
         near = ", ".join(other for other in won if other not in far)
         return Finding(HOLDS, f"{said} ({how})" + (f": narrowly ahead of {near}" if near else ""))

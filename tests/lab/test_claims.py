@@ -54,6 +54,9 @@ def test_a_lead_of_less_than_both_spreads_twice_is_called_narrow(put, tmp_path):
         "holds",
         "gru 3.10 ± 0.10; lstm 3.40 ± 0.10; rnn 3.60 ± 0.10 (full budget, 3 seeds, one rate): narrowly ahead of lstm",
     )
+    behind = better("nottingham", "lstm", ("gru",))(tmp_path)
+    assert behind.verdict == "fails" and behind.sentence.endswith("3 seeds, one rate): narrowly behind gru")
+    assert better("nottingham", "rnn", ("gru", "lstm"))(tmp_path).sentence.endswith("one rate): behind gru")
 
 
 def test_it_is_said_for_whom_rates_were_compared(put, tmp_path):
