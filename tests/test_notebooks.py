@@ -219,6 +219,9 @@ def test_notebook_15_says_what_the_ledger_has() -> None:
     large = [line for lines_of_row in lines for line in lines_of_row if line[0].variant == "same-parameters"]
     assert len(large) == 5
     assert min(mean(run.test for run in line) for line in large) > 3.2
+    assert CLAIMS[4].text == "So is an LSTM." and "ahead of the Transformer fails narrowly (row 5)" in text
+    lost = CLAIMS[4].judge(LEDGER)
+    assert lost.verdict == "fails" and lost.sentence.endswith(": narrowly behind transformer")
     mine, recipe = score("nottingham", "r-transformer", "adam"), load_recipe("nottingham")
     paper = min(float(recipe.paper(model) or 99) for model in recipe.models if model != "r-transformer")
     assert f"{mine:.2f} is {paper - mine:.2f} ahead of the best that the paper prints for any of them, {paper}" in text
@@ -237,6 +240,14 @@ def test_notebook_15_says_how_much_of_long_sums_is_solved_in_the_papers_epochs()
     assert len(found) == 3 and {run.budget for run in swept} == {"2 of 100 epochs"}
     said = f"after the paper's two epochs, attention adds {found[0]:.0f} to {found[-1]:.0f} % (row {row})"
     assert said in prose("15") and "where the zeros behind a sequence count" in CLAIMS[row - 1].text
+
+
+def test_notebook_15_says_which_seeds_have_no_dot() -> None:
+    runs = [run for run in read_results("ffa-add", LEDGER) if run.model == "mean-1000" and variant_of(run) == "sloped"]
+    got_there = {run.seed for run in runs if run.budget is None}
+    assert ({run.seed for run in runs}, got_there) == ({0, 1, 2}, {0})
+    assert "a dot for each seed that got there, beside" in prose("15")
+    assert "A seed that was cut before has no dot: by Eq. 2's mean, two of three at 1,000 steps." in prose("15")
 
 
 def test_notebook_15_says_who_is_ahead_at_equal_budgets() -> None:
