@@ -287,7 +287,7 @@ HTML(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
 # new sequences for each epoch (4, 2 and 3). It is the zeros behind a sequence. Eq. 2 divides by a sequence's own length, 50
 # to 55; the authors' code counts the zeros, too, and divides all by 55 ([09](09_add_and_multiply.ipynb), section 3). With
 # these, attention and mean are done after one epoch at 50, 100 and 500 steps, as printed. Longer sequences and products do
-# not all follow: over 5,000 steps, after the paper's two epochs, attention adds 93 to 100 % (row 65). Solved means all 1,000
+# not all follow: over 5,000 steps, after the paper's two epochs, attention adds 93 to 100 % (row 66). Solved means all 1,000
 # sequences of validation, or of the test set, the paper's measure.
 #
 # With all lengths at once it was rate or budget: 5 epochs at 0.01 solved 63 %, 24 epochs at 0.003 solved 99 %.
