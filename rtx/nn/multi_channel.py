@@ -161,7 +161,10 @@ class MultiChannelRNN(nn.Module):
         # Eq. (6): V [h; x] = V_h h + V_x x, the second the same in all channels
         v_h, v_x = self.attention_v.weight.split([self.d_hidden, self.d_model], 1)
         mixed = torch.tanh(F.linear(states, v_h) + F.linear(x, v_x)[:, :, None])
-        return self.attention_r(mixed).squeeze(-1).softmax(-1)  # Eq. (5)
+        energies = self.attention_r(mixed).squeeze(-1)
+        wide = torch.promote_types(energies.dtype, torch.float32)
+        # Eq. (5), wide under a CPU's autocast, too: channels are much alike, and V and r learn from what differs alone
+        return energies.softmax(-1, dtype=wide).to(x.dtype)
 
     def _zeros(self, x: Tensor) -> State:
         zeros = x.new_zeros(x.shape[0], self.predecessors, self.predecessors, self.d_hidden)

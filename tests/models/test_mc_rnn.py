@@ -191,6 +191,18 @@ def test_inside_shows_what_the_output_is_made_of_without_dropout():
     assert torch.equal(shown["in_degrees"], layer.in_degrees(7)[2:])
 
 
+@pytest.mark.parametrize("cell", ["gru", "lstm"])
+def test_attention_learns_under_autocast_from_what_differs_in_channels_much_alike(cell):
+    torch.manual_seed(0)
+    layer, x, pull = MultiChannelRNN(128, cell=cell), 0.1 * torch.randn(4, 20, 128), torch.randn(4, 20, 128)
+    learns = list(layer.attention_v.parameters()) + list(layer.attention_r.parameters())
+    expected = torch.autograd.grad((layer(x)[0] * pull).sum(), learns)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        y = layer(x)[0]
+    for ours, theirs in zip(torch.autograd.grad((y * pull).sum(), learns), expected, strict=True):
+        assert (ours - theirs).norm() < 0.15 * theirs.norm()
+
+
 @pytest.mark.parametrize("mapping", SWITCHES["mapping"])
 def test_weight_dropout_hides_recurrent_weights_for_a_whole_read(mapping):
     layer, x = layer_of(3, 4, mapping=mapping, weight_dropout=0.5), torch.randn(2, 9, 3, dtype=torch.float64)
