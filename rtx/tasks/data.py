@@ -160,8 +160,7 @@ def cached_arrays(name: str, make: Callable[[], Arrays]) -> Arrays:
     cache cannot be written, that is said, and the arrays are as good.
     """
     path = cache_folder() / "computed" / f"{name}.npz"
-    if path.exists():
-        content = _content(path)
+    if (content := _content(path)) is not None:
         whole, digest = content[:-DIGEST], content[-DIGEST:]
         if hashlib.sha256(whole).digest() == digest:
             with np.load(io.BytesIO(whole)) as stored:
@@ -177,11 +176,11 @@ def cached_arrays(name: str, make: Callable[[], Arrays]) -> Arrays:
     return arrays
 
 
-def _content(path: Path) -> bytes:
+def _content(path: Path) -> bytes | None:
     try:
         return path.read_bytes()
-    except OSError:  # a folder, or another user's
-        return b""
+    except OSError as error:  # none is there; or it is a folder, or another user's
+        return None if isinstance(error, FileNotFoundError) else b""
 
 
 def _write_whole(path: Path, content: bytes) -> None:

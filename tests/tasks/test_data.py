@@ -365,6 +365,14 @@ def test_what_cannot_be_read_in_the_cache_is_computed(cache, caplog):
     assert f"{path}: damaged, or not to be read; is made anew" in caplog.text
 
 
+def test_a_cache_that_cannot_be_looked_into_does_not_matter(cache, caplog, monkeypatch):
+    cache.mkdir()
+    monkeypatch.setenv("RTX_CACHE", str(cache / ("long" * 100)))  # closed even to root, as another user's may be to us
+    read = data.cached_arrays("numbers", lambda: {"numbers": np.arange(3)})
+    np.testing.assert_array_equal(read["numbers"], np.arange(3))
+    assert "it is computed again next time" in caplog.text
+
+
 @pytest.mark.parametrize("name", ["RTX_DATA", "RTX_CACHE"])
 def test_a_home_that_does_not_exist_is_named(name, monkeypatch):
     monkeypatch.setenv(name, "~nobody-of-that-name/x")
