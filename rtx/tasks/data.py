@@ -89,7 +89,7 @@ def fetch(name: str) -> dict[str, Path]:
 
     Raises:
         ValueError: if `name` is unknown, RTX_DATA is no folder, or a file in it has another checksum.
-        FileNotFoundError: if a file is nowhere and no address serves it.
+        OSError: if a file is nowhere and no address serves it (FileNotFoundError), or it cannot be read or written.
     """
     check_choice("dataset", name, DATASETS)
     return {file.name: _locate(file) for file in DATASETS[name]}
@@ -100,6 +100,7 @@ def check(name: str) -> list[Found]:
 
     Raises:
         ValueError: if `name` is unknown or RTX_DATA is no folder.
+        OSError: if a file cannot be read, as one in a closed folder.
     """
     check_choice("dataset", name, DATASETS)
     own, cache = _own_folder(), cache_folder()

@@ -30,6 +30,7 @@ def download(address: str, path: Path, sha256: str, gzipped: bool = False) -> No
     Raises:
         RequestException: if there is no answer, or it is cut short.
         ValueError: if its checksum is another, or the archive is damaged or has no such file.
+        OSError: if it cannot be written, as in a cache that is for reading only.
     """
     import pooch
 
