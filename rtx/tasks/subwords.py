@@ -53,7 +53,7 @@ class Subwords:
 
     def encode_all(self, texts: Sequence[str]) -> list[list[int]]:
         """The tokens of each of many texts: faster than one by one."""
-        return [found.ids for found in self._tokenizer.encode_batch_fast(list(map(one_blank, texts)))]
+        return [found.ids for found in self._tokenizer.encode_batch_fast(list(map(_as_read, texts)))]
 
     def decode(self, tokens: Sequence[int]) -> str:
         """The text of tokens; padding, begin and end are left out, an unknown character is "<unk>".
@@ -65,7 +65,7 @@ class Subwords:
             if not 0 <= token < self.size:
                 raise ValueError(f"tokens: expected numbers from 0 to {self.size - 1}, got {token}")
         pieces = (self._tokenizer.id_to_token(token) or "" for token in tokens if token not in (PAD, BEGIN, END))
-        return one_blank("".join(pieces).replace("▁", " "))
+        return _as_read("".join(pieces))
 
     def to_json(self) -> dict[str, Any]:
         """All that `from_json` needs, in plain values."""
@@ -94,7 +94,7 @@ class Subwords:
     def _tokenizer(self) -> "Tokenizer":
         from tokenizers import Tokenizer
 
-        lines = [one_blank(line) for line in self.lines()]
+        lines = [_as_read(line) for line in self.lines()]
         settings = [version("tokenizers"), self.size, self.punctuation]
         digest = hashlib.sha256("\n".join([json.dumps(settings), *lines]).encode()).hexdigest()
         stored = data.cached_arrays(
@@ -120,6 +120,10 @@ class Subwords:
 def one_blank(text: str) -> str:
     """The text with one blank where there are several, and none at its ends."""
     return " ".join(text.split())
+
+
+def _as_read(text: str) -> str:
+    return one_blank(text.replace("▁", " "))
 
 
 def _as_text(tokenizer: "Tokenizer") -> "Tokenizer":
