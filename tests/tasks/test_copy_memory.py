@@ -70,6 +70,8 @@ def test_the_seed_decides_and_nothing_else():
     assert torch.equal(one.split("train")[8].inputs, again.split("train")[8].inputs)
     assert not torch.equal(one.split("train")[8].inputs, other.split("train")[8].inputs)
     assert not torch.equal(one.split("train")[8].inputs, one.split("test")[8].inputs)
+    large = copy_memory(seed=2**32 + 1)
+    assert not torch.equal(large.split("train")[0].inputs, one.split("validation")[0].inputs)
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,8 @@ def drawn(draw: Callable[[np.random.Generator], Example], size: int, seed: int) 
     sizes: dict[Split, int] = {"train": check_positive("size", size), "validation": HELD_OUT, "test": HELD_OUT}
 
     def make(split: Split, index: int) -> Example:
-        return draw(np.random.default_rng((seed, SPLITS.index(split), index)))
+        # numpy cuts a seed into words of 32 bits and adds zeros: the upper one has a place of its own
+        return draw(np.random.default_rng((seed % 2**32, SPLITS.index(split), index, seed >> 32)))
 
     return lambda split: Examples(sizes[split], partial(make, split), endless=True)
 
