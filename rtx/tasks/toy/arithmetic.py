@@ -35,9 +35,9 @@ def add(
         length: T0, the shortest sequence; at least 20.
         convention: "paper" draws the noise from U[0, 1], the target is the sum; "code" (the authors') draws
             it from U[-1, 1], the target is 0.5 + sum/4, so that the tolerance is 0.16 in the sum.
-        size: training sequences. The paper draws new ones for each of the 1,000 batches of 100 of an epoch;
-            here they are `size` fixed sequences, by default as many as an epoch of the paper has, or, in the order
-            "fresh" of `rtx.tasks.loader`, others in each epoch.
+        size: training sequences. The authors' code draws new ones for each of the 1,000 batches of 100 of an epoch, the
+            paper does not say; here they are `size` fixed sequences, by default as many as an epoch of the paper has,
+            or, in the order "fresh" of `rtx.tasks.loader`, others in each epoch.
         longest: the longest sequence; by default 1.1 · length.
         seed: of all sequences.
         read_padding: give each sequence zeros up to `longest` that count as steps, as in the authors' code, whose model
