@@ -73,7 +73,7 @@ CLAIMS = (
         "Attention multiplies two numbers out of 100 steps within two epochs.", "ffa-multiply", "attention-100"
     ),
     Claim(
-        "The same with new sequences for each epoch, as the paper has it.",
+        "The same with new sequences for each epoch, as in the authors' code.",
         TABLE,
         solves("ffa-multiply", "attention-100", "fresh"),
         FOUR_RATES,
