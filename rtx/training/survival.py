@@ -116,12 +116,18 @@ class Survival(Callback):
             self._save(trainer, pl_module)
         if wish == STOP:
             where = f"stopped before batch {batch_idx + 1} of epoch {trainer.current_epoch + 1}, saved {self.last}"
-            raise Stopped(where, TIMEOUT if self.asked is None else 128 + self.asked)
+            raise Stopped(where, self._code() or TIMEOUT)  # another process's time may be over first
+
+    def _code(self) -> int:
+        """What to exit with, if this process was asked to stop or its time is over; else 0."""
+        if self.asked is not None:
+            return 128 + self.asked
+        return TIMEOUT if time.monotonic() >= self.stop_at else 0
 
     def _wish(self, trainer: Trainer, batch: int) -> int:
-        now = time.monotonic()
-        if self.asked is not None or now >= self.stop_at:
+        if self._code():
             return STOP
+        now = time.monotonic()
         late = now - self.saved_at >= self.every_seconds or trainer.global_step - self.saved_step >= self.every_steps
         return SAVE if late or batch == 0 else GO_ON
 
@@ -165,13 +171,13 @@ class Survival(Callback):
         """Save once more, so that only the test is repeated if that is cut short.
 
         Raises:
-            Stopped: if a signal came after the last batch had begun, as in the last validation.
+            Stopped: if a signal came, or the time was over, after the last batch had begun, as in the last validation.
         """
         self.ended = stamp()
         self.stopped_early = trainer.should_stop
         self._save(trainer, pl_module)
-        if asked := highest(trainer, self.asked or 0):
-            raise Stopped(f"stopped at the end of training, saved {self.last}", 128 + asked)
+        if code := highest(trainer, self._code()):
+            raise Stopped(f"stopped at the end of training, saved {self.last}", code)
 
     def state_dict(self) -> dict[str, Any]:
         """What a resumed run needs to know of this one's past."""

@@ -298,6 +298,18 @@ def test_a_signal_in_the_last_validation_stops_the_run_before_its_test(recipe, r
     assert score(run(recipe.plan("gru"), resume=True)) == score(run(recipe.plan("gru"), "b"))
 
 
+def test_a_time_that_is_over_in_the_last_validation_stops_the_run_before_its_test(recipe, run):
+    class Late(Callback):
+        def on_validation_start(self, trainer, *_):
+            if trainer.current_epoch == trainer.max_epochs - 1:
+                next(one for one in trainer.callbacks if isinstance(one, Survival)).stop_at = 0.0
+
+    with pytest.raises(Stopped, match=r"stopped at the end of training, saved .*last\.ckpt") as stop:
+        run(recipe.plan("gru"), callbacks=[Late()], max_seconds=3600)
+    assert stop.value.code == 124
+    assert score(run(recipe.plan("gru"), resume=True, max_seconds=0)) == score(run(recipe.plan("gru"), "b"))
+
+
 @pytest.mark.usefixtures("not_deaf")
 def test_an_interrupt_while_a_task_measures_stops_the_run_so_that_it_can_go_on(recipe, tiny_task, run, monkeypatch):
     def examine(model, split, limit):
