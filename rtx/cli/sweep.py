@@ -77,6 +77,8 @@ def sweep_(
     sweep = Sweep(loaded, model, values, variant, scale.value, seed, epochs, runs, precision)
     if test and not show:
         check_writable("results", results)
+    if not show:
+        check_writable("runs", runs)
     how: dict[str, Any] = {"devices": 1, "enable_progress_bar": on_terminal(), "every_seconds": 60 * save_every}
     try:
         study = sweep.study() if show else sweep.run(left(), **how)

@@ -89,6 +89,7 @@ def train_(
 
     if first():  # of several processes, the first writes
         check_writable("results", results)
+        check_writable("runs", runs)
     try:
         path = train(
             plan,

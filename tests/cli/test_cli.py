@@ -268,6 +268,16 @@ def test_a_results_folder_that_cannot_be_written_is_refused_before_training(rtx,
     assert not (tmp_path / "runs").exists()
 
 
+@pytest.mark.parametrize("words", [("train",), ("sweep", "--set", "learning_rate=1e-3")], ids=" ".join)
+def test_a_runs_folder_that_cannot_be_written_is_named_as_such(rtx, tmp_path, words):
+    (tmp_path / "file").touch()
+    verb, *more = words
+    places = ["--runs", str(tmp_path / "file" / "runs"), "--results", str(tmp_path / "results")]
+    done = rtx(verb, "ffa-add", "attention-50", "--scale", "quick", *more, *places)
+    told = f"rtx: runs: expected a folder that can be written, got {tmp_path}/file/runs (Not a directory)\n"
+    assert (done.returncode, done.stderr) == (2, told)
+
+
 @pytest.mark.slow
 def test_a_sweep_without_a_run_that_ended_tests_nothing_and_says_so(rtx, tmp_path):
     values = ["--set", "learning_rate=1e30", "--set", "limit=200", "--epochs", "1"]
