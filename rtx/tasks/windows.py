@@ -49,8 +49,10 @@ def token_nll(predictions: Tensor, batch: Batch) -> Sum:
     scored = batch.targets != IGNORED
     if predictions.ndim == 2:
         logits, targets = predictions, batch.targets[scored]
-    else:  # nothing here depends on how many are scored: a CUDA graph can hold it
-        logits, targets = torch.where(scored[..., None], predictions, 0).flatten(0, 1), batch.targets.flatten()
+    else:
+        if not (scored.is_cpu and scored.all()):  # on a GPU nothing may depend on it: a CUDA graph can hold the rest
+            predictions = torch.where(scored[..., None], predictions, 0)
+        logits, targets = predictions.flatten(0, 1), batch.targets.flatten()
     total = cross_entropy(widened(logits), targets, IGNORED)
     return Sum(total, scored.sum())
 

@@ -6,6 +6,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import rtx
 from rtx.models.awd_lstm import cache_pointer
@@ -157,6 +158,22 @@ def test_context_and_padding_reach_neither_loss_nor_gradient():
     loss.backward()
     assert loss == token_nll(logits, batch).total
     assert (spoilt.grad[batch.targets == IGNORED] == 0).all()
+
+
+def test_the_logits_are_copied_only_where_some_are_not_scored():
+    class Called(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            names.append(str(func.overloadpacket))
+            return func(*args, **(kwargs or {}))
+
+    logits, some = random_batch()
+    for batch in (some, every := some._replace(targets=some.targets.clamp(min=0))):
+        names: list[str] = []
+        with Called():
+            loss = token_nll(logits, batch)
+        assert ("aten.where" in names) == (batch is some)
+    assert loss.total == torch.nn.functional.cross_entropy(logits.mT, every.targets, reduction="sum")
+    assert loss.count == 27
 
 
 def test_the_unigram_baseline_is_the_smoothed_frequency():
