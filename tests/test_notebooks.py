@@ -180,10 +180,15 @@ def test_notebook_14_says_what_the_ledger_has() -> None:
     assert f"{said}and MC-RNN-3 from {three:.1f} to {other:.1f};" in prose("14")
     groups = {model: lines[0] for model, lines in cells(load_recipe("multi30k"), LEDGER).items()}
     seeds = {model: len(runs) for model, runs in groups.items() if len(runs) > 1}
-    assert seeds == {"transformer": 3, "baseline": 3}
-    assert "The Transformer and the baseline have three seeds, the others one;" in prose("14")
+    three_seeds = dict.fromkeys(("mc-rnn-3", "baseline", "baseline-large", "baseline-deep", "transformer"), 3)
+    assert seeds == three_seeds | {"mc-rnn-2": 2}
+    said = "MC-RNN-3, the baseline, the wider and the deeper one and the Transformer have three seeds, "
+    assert said + "MC-RNN-2 two, the others one;" in prose("14")
     lowest, _, highest = sorted(run.test for run in groups["baseline"])
-    assert f"the baseline's seeds lie up to {highest - lowest:.1f} apart." in prose("14")
+    slow, middle, fast = sorted(run.test for run in groups["mc-rnn-3"])
+    assert fast - middle < 1 < middle - slow
+    said = f"the baseline's seeds lie up to {highest - lowest:.1f} apart, MC-RNN-3's up to {fast - slow:.1f}, "
+    assert said + "as one of them learnt far more slowly" in prose("14")
     assert 0 < faster - base < highest - lowest and score("multi30k", "baseline-deep", "adam", "cpu") < lowest
     base, three, attention, both = (
         score("translation", row, "adam", "cpu") for row in ("baseline", "mc-rnn-3", "transformer", "r-transformer")
