@@ -91,7 +91,7 @@ explore.ledger("nottingham", RESULTS)
 # ## 3. Choose, then look once
 #
 # A model is trained with several learning rates and for many epochs; in the end one run is reported. If the *test* score
-# chooses, it is the best of many draws: too good. So data of their own, kept for **validation**, choose, and the test score
+# chooses, it is the best of many draws: too good. So data of their own, for **validation**, choose; the test score
 # is looked at once.
 #
 # **Exercise 1** (easy, 5 minutes). You have the validation and the test losses of several runs. What do you report?
@@ -127,8 +127,8 @@ print(f"chosen by validation, the test loss is on average {abs(by_validation):.1
 print(f"chosen by the test, it is {-by_test:.1f} below it: better than the truth, and made of luck")
 
 # %% [markdown]
-# Six models of the chorales were each trained with six learning rates; a run
-# that such a sweep chose holds all that it was chosen from.
+# Six models of the chorales were each trained with six learning rates; a chosen run
+# holds all that it was chosen from.
 #
 # **Predict.** A paper gives all its models the same rate. Does it matter which one?
 #
@@ -242,9 +242,9 @@ checks.spreads_apart(spreads_apart)
 # holds unless the model with it leads as far. What is said of one model alone, such as the epochs that it needs, holds if
 # every seed bears it out and fails if none does; as the paper has the best of four rates, it fails only by each seed's best
 # of them, after no fewer epochs than the paper's. With less a claim stays **open**, and the numbers only *lean*; a toy
-# problem that was cut before the paper's epochs, unsolved, leans no way. The table is computed from the ledger as it is, and
-# says for which models rates were compared: where one rate had to do for all, a claim that holds does so at that rate. Two
-# kinds need no runs: arithmetic settles those of paths, and `make bench` times that of time.
+# problem that was cut before the paper's epochs, unsolved, leans no way. The table, computed from the ledger, says
+# for which models rates were compared: where one rate had to do for all, a claim that holds does so at that rate. Paths
+# are settled by arithmetic, time by `make bench`.
 
 # %%
 from html import escape
@@ -260,8 +260,8 @@ body = "".join("<tr>" + "".join(f"<td {left}>{escape(text)}</td>" for text in ro
 HTML(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
 
 # %% [markdown]
-# Two claims of R-Transformer's paper need no ledger: that a convolution ignores the order inside its field is tested in
-# [02](02_slide_a_window.ipynb), that all windows run at once in [12](12_make_it_fast.ipynb).
+# Two more are tested elsewhere: convolutions and order in [02](02_slide_a_window.ipynb), all windows at once in
+# [12](12_make_it_fast.ipynb).
 #
 # Four findings deserve a second look.
 #
@@ -331,7 +331,7 @@ fig.supylabel("epochs until solved", fontsize=10)
 plt.show()
 
 # %% [markdown]
-# An open claim is not a refuted one. What would you run next, in a night?
+# What would you run next, in a night?
 #
 # The same ledger as a picture: each number of ours, as a share of the paper's. Two dots beside one name were trained with
 # other settings, such as a learning rate. Sums and products that the paper solved are left out: such a run of ours
@@ -370,7 +370,7 @@ print(f"{len(found)} numbers of ours stand beside one of a paper's")
 # %% [markdown]
 # Mind the direction: for perplexities, bits and losses less is better; for accuracy, BLEU and solved shares more. An open dot
 # had less time or data, or a smaller model, than its recipe asks for: its distance from the line tells of that first.
-# The filled ones are all of music; a quarter is too coarse to tell baselines apart.
+# The filled ones are all of music.
 #
 # ## 6. Follow a surprise
 #
@@ -442,7 +442,7 @@ print(f"as before: R-Transformer {mine:.2f}, the next best {min(others):.2f}")
 #
 # It also says where to expect no lead. Of JSB's frames only one in thirteen goes on as before; there an LSTM is level with
 # R-Transformer, which does better without attention. Of Piano-midi's it is one in three, and R-Transformer is ahead, narrowly.
-# This fits, and is not yet a law: what would you train on to break it?
+# This fits, and is no law yet: what would break it?
 #
 # ## 7. Errata
 #
