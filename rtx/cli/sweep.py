@@ -75,19 +75,19 @@ def sweep_(
     loaded, left = load_recipe(recipe), countdown(parse_time(max_time))
     values = loaded.sweep_values(variant, scale.value) | dict(map(parse_values, set_ or []))
     sweep = Sweep(loaded, model, values, variant, scale.value, seed, epochs, runs, precision)
-    if test and not show:
+    metric = task_by_name(sweep.plan({}).task).metric
+    if show:
+        _print(sweep.study() if sweep.folder.exists() else None, metric)
+        return
+    if test:
         check_writable("results", results)
-    if not show:
-        check_writable("runs", runs)
+    check_writable("runs", runs)
     how: dict[str, Any] = {"devices": 1, "enable_progress_bar": on_terminal(), "every_seconds": 60 * save_every}
     try:
-        study = sweep.study() if show else sweep.run(left(), **how)
+        study = sweep.run(left(), **how)
     except Stopped as stop:
         how_to_go_on(stop, resume=True)  # always: nothing else would
-    metric = task_by_name(sweep.plan({}).task).metric
     _print(study, metric)
-    if show:
-        return
     if finished(study):
         plot(study, sweep.folder / "sweep.png", metric)
         typer.echo(f"wrote {sweep.folder / 'sweep.png'}")
@@ -130,18 +130,22 @@ def parse_values(text: str) -> tuple[str, list[Any]]:
     return key, [parse_setting(f"{key}={part}")[1] for part in text.partition("=")[2].split(",")]
 
 
-def _print(study: "Study", metric: str) -> None:
+def _print(study: "Study | None", metric: str) -> None:
     from rtx.training.sweep import finished
 
+    trials = study.get_trials() if study else []
+    shown = [t for t in trials if t.state.name != "FAIL" or "error" in t.user_attrs]
+    if not (study and shown):
+        Console().print("nothing has been run")
+        return
     order = [trial.number for trial in finished(study)]
-    shown = [t for t in study.get_trials() if t.state.name != "FAIL" or "error" in t.user_attrs]
     shown.sort(key=lambda t: order.index(t.number) if t.number in order else len(order))
     drawn = Table(box=SIMPLE_HEAD, padding=(0, 1), show_edge=False)
-    keys = list(shown[0].params) if shown else []
+    keys = list(shown[0].params)
     for name in (*keys, "epoch", f"validation, {metric}"):
         drawn.add_column(name)
     for trial in shown:
         score = f"{trial.value:.4f}" if trial.value is not None else trial.user_attrs.get("error", "running")
         cells = (*(str(trial.params[key]) for key in keys), str(trial.user_attrs.get("epoch", "")), score)
         drawn.add_row(*map(escape, cells))
-    Console().print(drawn if shown else "nothing has been run")
+    Console().print(drawn)

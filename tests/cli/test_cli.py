@@ -229,6 +229,12 @@ def test_a_sweep_shows_values_and_faults_as_they_are(capsys):
     assert "[old]/a.txt" in out and "loss: became nan in [/]" in out
 
 
+def test_to_show_a_sweep_makes_nothing(rtx, tmp_path):
+    done = rtx("sweep", "ffa-add", "attention-50", "--show", "--runs", str(tmp_path / "runs"))
+    assert (done.returncode, done.stdout) == (0, "nothing has been run\n")
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize(("format", "head"), [("markdown", "\n## {}\n\n| model |"), ("html", "\n<h2>{}</h2>\n<table>")])
 def test_all_tables_in_one_document_have_their_titles(rtx, tmp_path, format, head):
     out = "\n" + rtx("table", "all", "--format", format, "--results", str(tmp_path)).stdout

@@ -161,13 +161,12 @@ def test_the_time_of_a_sweep_is_that_of_all_its_runs(recipe, tmp_path, monkeypat
 
     def run(*_, max_seconds, **__):
         given.append(max_seconds)
-        time.sleep(0.3)
         return SimpleNamespace(validation=0.5, epoch=1)
 
-    monkeypatch.setattr(sweeps, "fit", run)
-    Sweep(recipe, "gru", {"learning_rate": [1e-3, 1e-2, 1e-1]}, runs=tmp_path).run(0.5, **CPU)
-    assert 0.5 >= given[0] > given[1] > given[2] == 0.0
-    assert given[0] - given[1] >= 0.3
+    monkeypatch.setattr(sweeps, "fit", run)  # and a clock that each run moves on by three seconds
+    monkeypatch.setattr("rtx.training.clock.time", SimpleNamespace(monotonic=lambda: 3.0 * len(given)))
+    Sweep(recipe, "gru", {"learning_rate": [1e-3, 1e-2, 1e-1]}, runs=tmp_path).run(5.0, **CPU)
+    assert given == [5.0, 2.0, 0.0]
 
 
 def test_a_sweep_is_settled_when_each_run_has_ended_or_failed_by_itself(recipe, tmp_path):
@@ -223,12 +222,13 @@ def test_who_gives_no_sign_of_life_is_dead(tmp_path, monkeypatch):
 
 def test_a_long_run_gives_signs_of_life(tmp_path, monkeypatch):
     monkeypatch.setattr(sweeps, "BEAT", 0.01)
-    sign = tmp_path / "alive"
+    sign, end = tmp_path / "alive", time.monotonic() + 60
+    write_sign(sign)
     with sweeps.alive(sign):
-        time.sleep(0.1)
         first = sign.stat().st_mtime_ns
-        time.sleep(0.1)
-        assert sign.stat().st_mtime_ns > first
+        while sign.stat().st_mtime_ns == first:
+            assert time.monotonic() < end
+            time.sleep(0.01)
     assert not sign.exists()
 
 
