@@ -259,5 +259,6 @@ class Trainee(lightning.LightningModule):
         saved = checkpoint["rtx"]
         self.commits = [*(one for one in saved.get("commits", []) if one not in self.commits), *self.commits]
         self.live_parameters = saved["live"]
-        self.state = from_plain(processes.mine(saved["states"]), self.device)
+        # where it will be read: Lightning moves the model there only after this
+        self.state = from_plain(processes.mine(saved["states"]), self.trainer.strategy.root_device)
         self.observed[:] = saved["observed"]

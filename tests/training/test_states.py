@@ -3,6 +3,7 @@
 import logging
 import random
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from tiny_recipe import tiny_text_recipe
 
 from rtx.nn.state import Cache
 from rtx.tasks import TASKS
+from rtx.training.fit import new_trainee
 from rtx.training.randomness import LARGEST_SEED, check_seed, of_process, random_state, set_random_state
 from rtx.training.run import train
 from rtx.training.states import Checkpoints, from_plain, load_state, previous, save_state, to_plain
@@ -83,6 +85,16 @@ def test_a_cache_goes_through_a_file(tmp_path):
     assert torch.equal(found[0], state[0]) and found[1] == 4 and found[2][1] is None
     assert found[2][0].length == 5 and torch.equal(found[2][0].keys, cache.keys)
     assert torch.equal(found[2][0].values, cache.values)
+
+
+def test_a_carried_state_comes_back_where_the_run_computes(recipe):
+    """Lightning reads a checkpoint while the model is still on the CPU."""
+    trainee, state = new_trainee(recipe.plan("gru"), 0), (torch.zeros(2, 1, 3),)
+    facts = {"card": trainee.card, "precision": "32-true", "live": 1, "observed": [], "states": [to_plain(state)]}
+    strategy = SimpleNamespace(root_device=torch.device("meta"))
+    trainee.trainer = SimpleNamespace(precision="32-true", max_epochs=3, strategy=strategy)
+    trainee.on_load_checkpoint({"rtx": facts, "epoch": 1})
+    assert trainee.device.type == "cpu" and trainee.state[0].device.type == "meta"
 
 
 def test_every_generator_goes_on_where_it_was(tmp_path):
