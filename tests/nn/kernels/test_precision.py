@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from rtx.nn.kernels.precision import Product, choose_setting, fast_matmul, probe
+from rtx.nn.kernels.triton.launch import precision
 
 
 @pytest.mark.parametrize(
@@ -54,6 +55,28 @@ def test_what_was_chosen_ends_with_the_block(monkeypatch):
     with fast_matmul() as setting:
         assert (setting, torch.get_float32_matmul_precision()) == ("medium", "medium")
     assert torch.get_float32_matmul_precision() == before == "highest"
+
+
+def test_tritons_products_are_as_exact_as_torchs_setting_asks_for():
+    before = torch.get_float32_matmul_precision()
+    found = []
+    for setting in ("highest", "high"):
+        torch.set_float32_matmul_precision(setting)
+        found.append(precision())
+    torch.set_float32_matmul_precision(before)
+    assert found == ["tf32x3", "tf32"]
+
+
+@pytest.mark.skipif(not hasattr(torch.backends.cuda.matmul, "fp32_precision"), reason="torch 2.9 brought it")
+def test_so_they_are_where_the_setting_is_that_of_the_device():
+    """torch itself refuses to tell the older setting then."""
+    products = torch.backends.cuda.matmul
+    before, found = products.fp32_precision, []
+    for setting in ("tf32", "ieee"):
+        products.fp32_precision = setting
+        found.append(precision())
+    products.fp32_precision = before
+    assert found == ["tf32", "tf32x3"]
 
 
 def test_importing_rtx_leaves_the_setting():

@@ -16,4 +16,7 @@ def precision() -> str:
 
     So it is done as long as torch's own setting for products is "highest", and else by one product, as torch does.
     """
-    return "tf32x3" if torch.get_float32_matmul_precision() == "highest" else "tf32"
+    # from torch 2.9 on there is a setting by device, after whose use the older one may not even be asked for
+    found = getattr(torch.backends.cuda.matmul, "fp32_precision", None)
+    exact = torch.get_float32_matmul_precision() == "highest" if found is None else found != "tf32"
+    return "tf32x3" if exact else "tf32"
