@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 import rtx
 from rtx.lab import explore, trace
+from rtx.lab.explore.attention import attention_maps
 
 
 def unpacked(found: dict[str, Any]) -> np.ndarray:
@@ -46,6 +47,12 @@ def test_tokens_of_a_language_model_have_their_labels() -> None:
     assert "[page of layer, head, position: " in page._repr_mimebundle_()[0]["text/plain"]
 
 
+def test_weights_come_from_the_models_device() -> None:
+    found = {"a.weights": torch.rand(1, 2, 3, 3), "b.attention": torch.rand(1, 3)}
+    maps = attention_maps({name: array.as_subclass(Far) for name, array in found.items()})
+    assert [(name, type(weights)) for name, weights in maps] == [("a", Tensor), ("b", Tensor)]
+
+
 def test_attention_of_one_step_is_one_row_and_steps_make_a_map() -> None:
     page = explore.attention(rtx.FeedForwardAttention(), torch.randn(1, 9, 2))
     assert page.data["layers"][0]["roots"]["shape"] == [1, 1, 9]
@@ -59,6 +66,13 @@ def test_attention_of_one_step_is_one_row_and_steps_make_a_map() -> None:
     assert roots["shape"] == [1, 3, 5]
     assert (unpacked(roots) ** 2).sum(2) == pytest.approx(np.ones((1, 3)), abs=1e-3)
     assert (page.data["labels"], page.data["queries"], page.data["same"]) == ([*"abcde"], [*"xyz"], False)
+
+
+class Far(Tensor):
+    """As it is on a GPU."""
+
+    def cpu(self) -> Tensor:  # type: ignore[override]
+        return self.as_subclass(Tensor)
 
 
 class Mine(nn.Module):

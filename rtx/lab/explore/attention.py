@@ -78,10 +78,10 @@ def attention_maps(found: Trace) -> list[tuple[str, Float[Tensor, "H T S"]]]:
             raise ValueError(f"x: expected one sequence, a batch of 1, got {len(array)}")
         place = match["place"] or "model"
         if array.ndim == 2:  # (1, S): of one step
-            row = array[0].float()[None, None]
+            row = array[0].float().cpu()[None, None]
             maps[place] = torch.cat([maps[place], row], 1) if place in maps else row
         else:
-            maps[place + (f".{match['call']}" if match["call"] else "")] = array[0].float()
+            maps[place + (f".{match['call']}" if match["call"] else "")] = array[0].float().cpu()
     if not maps:
         raise ValueError(f"model: expected one whose bricks give attention weights, got {', '.join(found) or 'none'}")
     return list(maps.items())
