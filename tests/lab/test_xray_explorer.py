@@ -1,5 +1,7 @@
 """The causality X-ray names the part that lets the future in, of modules with a planted leak."""
 
+from typing import NoReturn
+
 import pytest
 import torch
 from matplotlib.colors import to_rgb
@@ -7,8 +9,9 @@ from torch import Tensor, nn
 
 from rtx import RNN, RTransformer
 from rtx.lab import explore, reach
+from rtx.lab.explore.reach import show_shares
 from rtx.lab.explore.xray import WHOLE, parts_of
-from rtx.lab.plots import COLOURS
+from rtx.lab.plots import COLOURS, new_figure
 
 T, D = 7, 6
 X = torch.randn(1, T, D, generator=torch.Generator().manual_seed(0))
@@ -121,6 +124,22 @@ def test_parts_are_looked_through_as_the_whole_calls_them() -> None:
     torch.testing.assert_close(attention.x, before)
     expected = reach(model.blocks[0][1].sublayer, before)  # type: ignore[index, union-attr]
     torch.testing.assert_close(reach(*attention), expected)
+
+
+class Far(Tensor):
+    """As it is on a GPU: NumPy cannot read it there."""
+
+    def numpy(self) -> NoReturn:  # type: ignore[override]
+        raise TypeError("can't convert cuda:0 device type tensor to numpy")
+
+    def cpu(self) -> Tensor:  # type: ignore[override]
+        return self.as_subclass(Tensor)
+
+
+def test_the_picture_shows_a_table_that_lies_on_the_models_device() -> None:
+    image = new_figure()[1][0].imshow([[1.0]])
+    show_shares(image, torch.eye(T).as_subclass(Far))
+    assert image.get_array().shape == (T, T)  # type: ignore[union-attr]
 
 
 def test_the_picture_shows_the_parts_table_and_the_outputs_row() -> None:

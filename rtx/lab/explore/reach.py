@@ -135,7 +135,7 @@ def share_map(ax: Axes, moved: Float[Tensor, "T T"]) -> AxesImage:
 def show_shares(image: AxesImage, moved: Float[Tensor, "T T"]) -> None:
     """Put another reach table into a `share_map`."""
     end = len(moved) + 0.5
-    image.set_data(shares(moved).where(moved > 0, torch.nan).float().numpy())
+    image.set_data(shares(moved).where(moved > 0, torch.nan).float().cpu().numpy())
     image.set_extent((0.5, end, end, 0.5))
 
 
