@@ -58,15 +58,16 @@ class TrainingRun:
         """Add the metric of the first batch of the validation split to the history; for `watch`."""
         if self.task is None or self.model is None or self.probe is None:
             return
+        probe = _where(self.model, self.probe)
         with torch.no_grad(), evaluating(self.model):
-            score = self.task.score(self.task.predict(self.model, self.probe), self.probe)
+            score = self.task.score(self.task.predict(self.model, probe), probe)
         self.history.probes.append((len(self.history.losses), score))
 
     def look(self) -> Look | None:
         """What goes on inside, for the probe's first sequence; for `watch`. None before the data are read."""
         if self.task is None or self.model is None or self.probe is None:
             return None
-        return look(self.task, self.model, self.probe)
+        return look(self.task, self.model, _where(self.model, self.probe))
 
     def _train(self, background: Background) -> None:
         from rtx.training.fit import fit  # Lightning takes seconds to import: only here
@@ -76,6 +77,12 @@ class TrainingRun:
         with TemporaryDirectory(prefix="rtx-") as folder:
             watcher = _watcher(self, background, kernels)
             fit(self.plan, self.seed, Path(folder), callbacks=[watcher], devices=1, enable_progress_bar=False)
+
+
+def _where(model: nn.Module, batch: Batch) -> Batch:
+    """The batch where the model is, which Lightning takes off a GPU when the training ends."""
+    device = next(model.parameters()).device
+    return Batch(*(part.to(device) for part in batch))
 
 
 def _watcher(run: TrainingRun, background: Background, kernels: dict[str, Any]) -> Any:
@@ -94,8 +101,7 @@ def _watcher(run: TrainingRun, background: Background, kernels: dict[str, Any]) 
 
         def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
             run.steps = int(trainer.num_training_batches) * (trainer.max_epochs or 0)
-            first = next(iter(pl_module.val_dataloader()))
-            run.probe = Batch(*(part.to(pl_module.device) for part in first))
+            run.probe = next(iter(pl_module.val_dataloader()))
             run.score_probe()
 
         def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, *_: Any) -> None:

@@ -3,6 +3,7 @@
 import math
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -15,7 +16,7 @@ from rtx.lab.look import look
 from rtx.lab.training_run import TrainingRun
 from rtx.tasks import task_by_name
 from rtx.tasks.loader import loader
-from rtx.tasks.task import IGNORED
+from rtx.tasks.task import IGNORED, Batch
 
 SHORT = {"epochs": 2, "limit": 96, "limit_evaluation": 40}
 DROPPED = Choice("mnist", "r-transformer", overrides={**SHORT, "dropout": 0.3}, seed=3)
@@ -94,6 +95,17 @@ def test_the_probe_is_scored_as_validation_is() -> None:
     run.score_probe()
     updates, score = run.history.probes[-1]
     assert updates == 6 and score == pytest.approx(max(s for _, s in run.history.validations))
+
+
+def test_the_probe_goes_where_the_model_is() -> None:
+    """Lightning takes a model off the GPU when its training has ended, and the last look follows."""
+    run = TrainingRun(Choice("mnist", "gru").plan())
+    read: list[torch.device] = []
+    task = SimpleNamespace(predict=lambda _, batch: read.extend(part.device for part in batch), score=lambda *_: 0.5)
+    run._trainee = SimpleNamespace(task=task, model=torch.nn.Linear(1, 1, device="meta"))  # type: ignore[assignment]
+    run.probe = Batch(torch.zeros(1, 2, 1), torch.zeros(1), torch.tensor([2]))
+    run.score_probe()
+    assert [device.type for device in read] == ["meta"] * 3 and run.history.probes == [(0, 0.5)]
 
 
 def test_history_adds_up_seconds() -> None:
