@@ -109,11 +109,27 @@ class AWDLSTM(nn.Module):
             check_state(state, *[(len(x), network.hidden_size)] * 2)
             given = tuple(part[None] for part in state)
         if self.training and self.weight_dropout:
-            dropped = F.dropout(network.all_weights[0][1], self.weight_dropout)
-            y, (h, c) = functional_call(network, {"weight_hh_l0": dropped}, (x, given))
+            y, (h, c) = _read_dropped(network, x, given, self.weight_dropout)
         else:
             y, (h, c) = read_network(network, x, given)
         return y, (h[0], c[0])
+
+
+def _read_dropped(
+    network: nn.LSTM, x: Tensor, state: tuple[Tensor, ...] | None, rate: float
+) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+    """What `network(x, state)` gives, with a share of its recurrent weights hidden."""
+    w, u, *biases = network.all_weights[0]
+    dropped = F.dropout(u, rate)
+    if torch.compiler.is_compiling():  # it leaves torch's networks as they are, but would write out a function's steps
+        found: tuple[Tensor, tuple[Tensor, Tensor]] = functional_call(network, {"weight_hh_l0": dropped}, (x, state))
+        return found
+    zeros = x.new_zeros(1, len(x), network.hidden_size)
+    # Not the network with another weight: on a GPU that moves all of its weights at each read, and a CUDA graph goes on
+    # with those that stood where it was recorded.
+    weights, state = [w, dropped, *biases], state or (zeros, zeros)
+    y, h, c = torch.lstm(x, state, weights, True, 1, 0.0, network.training, False, True)
+    return y, (h, c)
 
 
 def activation_penalty(

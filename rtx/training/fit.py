@@ -38,6 +38,7 @@ NOISE = (
     "is smaller than the logging interval",
     "your dataloader is not resumable",  # its order is: see `BatchOrder.skip`
     r"isinstance\(treespec, LeafSpec\)",
+    "weights are not part of single contiguous chunk",  # those that weight dropout has hidden are not
 )
 
 

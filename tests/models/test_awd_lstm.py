@@ -53,6 +53,14 @@ def test_weight_dropout_leaves_the_weights_as_they_were_and_their_gradient_where
     assert 0.2 < (weight.grad == 0).float().mean() < 0.8
 
 
+def test_weight_dropout_moves_no_weight_to_another_place(monkeypatch):
+    """As torch's LSTM does on a GPU at its first call with another weight, and with its own again."""
+    model, x, moved = AWDLSTM(6, 2, weight_dropout=0.5), torch.randn(2, 5, 6), []
+    monkeypatch.setattr(torch.nn.LSTM, "flatten_parameters", lambda network: moved.append(network))
+    model(x), model.eval()(x)
+    assert not moved
+
+
 def test_weights_that_are_given_for_a_call_are_dropped_too():
     torch.manual_seed(0)
     model, x = AWDLSTM(6, 1, weight_dropout=0.5), torch.randn(2, 5, 6)
