@@ -1,13 +1,14 @@
-"""What tasks with one class per sequence share: their loss, their metric, and the score of a constant answer."""
+"""What tasks with one class per sequence or step share: losses, their metric, and the score of a constant answer."""
 
 from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from rtx.tasks.task import Batch, Sum, sequence_count, widened
+from rtx.tasks.task import IGNORED, Batch, Sum, sequence_count, widened
 
 if TYPE_CHECKING:
     from torchmetrics import Metric
@@ -16,6 +17,15 @@ if TYPE_CHECKING:
 def summed_cross_entropy(predictions: Tensor, batch: Batch) -> Sum:
     """Cross-entropy in nats of (B, K) logits, summed over sequences."""
     return Sum(cross_entropy(widened(predictions), batch.targets, reduction="sum"), sequence_count(batch))
+
+
+def scored_cross_entropy(predictions: Tensor, targets: Tensor, scored: Tensor) -> Tensor:
+    """Cross-entropy in nats of (B, T, K) logits, summed over the steps that are scored, (B, T)."""
+    if scored.is_cpu:
+        return cross_entropy(widened(predictions[scored]), targets[scored], reduction="sum")
+    # how many they are, a GPU would have to be asked for, which no CUDA graph can hold
+    logits, targets = torch.where(scored[..., None], predictions, 0), targets.where(scored, IGNORED)
+    return cross_entropy(widened(logits).flatten(0, 1), targets.flatten(), ignore_index=IGNORED, reduction="sum")
 
 
 def percent_correct(classes: int = 10) -> "Metric":

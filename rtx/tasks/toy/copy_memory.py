@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy
 
 from rtx.nn.validate import check_positive
-from rtx.tasks.classification import percent_commonest, percent_correct
-from rtx.tasks.task import Batch, Example, Sum, Task, real_steps, widened
+from rtx.tasks.classification import percent_commonest, percent_correct, scored_cross_entropy
+from rtx.tasks.task import Batch, Example, Sum, Task, real_steps
 from rtx.tasks.toy.drawn import check_longest, drawn
 
 BLANK, LETTERS, SIGNAL = 0, 8, 9  # letters are 1 … 8; the signal, 9, says when to recall
@@ -60,9 +59,7 @@ def copy_memory(
 
 def step_cross_entropy(predictions: Tensor, batch: Batch) -> Sum:
     """Cross-entropy in nats of (B, T, 10) logits, summed over real steps."""
-    real = real_steps(batch)
-    total = cross_entropy(widened(predictions[real]), batch.targets[real], reduction="sum")
-    return Sum(total, batch.lengths.sum())
+    return Sum(scored_cross_entropy(predictions, batch.targets, real_steps(batch)), batch.lengths.sum())
 
 
 def recalled(predictions: Tensor, batch: Batch, letters: int = 10) -> tuple[Tensor, Tensor]:

@@ -11,10 +11,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy
 
 from rtx.nn.validate import check_positive, is_number
-from rtx.tasks.task import IGNORED, Batch, Example, Scores, Split, Sum, Task, collate, mean_of, real_steps, widened
+from rtx.tasks.classification import scored_cross_entropy
+from rtx.tasks.task import IGNORED, Batch, Example, Scores, Split, Sum, Task, collate, mean_of, real_steps
 from rtx.tasks.toy.drawn import check_longest, check_seed, drawn
 
 RULE = 3  # beside the numbers 0, 1, 2 of the splits
@@ -110,8 +110,7 @@ def symbol_nll(predictions: Tensor, batch: Batch, recall: bool | None = None) ->
     scored = real_steps(batch) & (batch.targets != IGNORED)
     if recall is not None:
         scored &= (batch.inputs[..., -1] == 1) == recall
-    total = cross_entropy(widened(predictions[scored]), batch.targets[scored], reduction="sum")
-    return Sum(total, scored.sum())
+    return Sum(scored_cross_entropy(predictions, batch.targets, scored), scored.sum())
 
 
 def draw_rule(rng: np.random.Generator, symbols: int, gram: int) -> NDArray[np.int64]:

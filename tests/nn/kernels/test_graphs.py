@@ -14,7 +14,7 @@ from rtx.nn.kernels.graphs import FixedStream, following, recorded, tensors
 from rtx.nn.relative import RelativeAttention
 from rtx.nn.state import Cache, FixedCache, detach
 from rtx.tasks import task_by_name
-from rtx.tasks.task import Batch
+from rtx.tasks.task import Batch, collate
 
 
 def language_model(cell: str) -> rtx.LanguageModel:
@@ -154,6 +154,26 @@ def test_a_training_step_asks_the_device_for_no_number_and_sends_none(task, mode
         loss = task.loss(task.predict(network, batch), batch)
         (loss.total / loss.count).backward()
     assert all(p.grad is not None for p in network.parameters())
+
+
+@pytest.mark.parametrize("name", ["copy-memory", "locality-dial"])
+def test_a_loss_of_some_steps_asks_for_no_number_and_is_the_cpus(name):
+    task = task_by_name(name)
+    batch = collate([task.split("test")[i] for i in range(3)], task.per)
+    logits = torch.randn(*batch.targets.shape, task.outputs, generator=torch.Generator().manual_seed(0))
+    there = Batch(*(one.to("meta") for one in batch))
+    with NoQuestions():
+        assert task.loss(logits.to("meta"), there).total.is_meta
+    elsewhere = Batch(*(one.as_subclass(Elsewhere) for one in batch))
+    expected, found = task.loss(logits, batch), task.loss(logits.as_subclass(Elsewhere), elsewhere)
+    torch.testing.assert_close(found.total.as_subclass(torch.Tensor), expected.total)
+    assert found.count == expected.count
+
+
+class Elsewhere(torch.Tensor):
+    """Says that it is not on the CPU."""
+
+    is_cpu = False
 
 
 def test_such_a_question_would_be_found():
