@@ -40,6 +40,12 @@ def recorded(
     Raises:
         ValueError: if there is no CUDA device of that name, or `run` does what no graph can hold.
     """
+
+    def once() -> None:
+        torch.clear_autocast_cache()  # an autocast around all this has rounded weights, which the graph is to round
+        run()
+        torch.clear_autocast_cache()  # and what the graph has rounded is nobody else's
+
     device = torch.device(device)
     if device.type != "cuda" or not torch.cuda.is_available():
         raise ValueError(f"device: expected a CUDA device, which graphs are made for, got {str(device)!r}")
@@ -48,13 +54,13 @@ def recorded(
         beside.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(beside):
             for _ in range(WARM_UPS):
-                run()
+                once()
                 undo()
         torch.cuda.current_stream().wait_stream(beside)
         graph = torch.cuda.CUDAGraph()
         try:
             with torch.cuda.graph(graph):
-                run()
+                once()
         except RuntimeError as error:
             said = str(error).splitlines()[0]
             raise ValueError(f"run: expected work that a CUDA graph can hold, and torch says: {said}") from error

@@ -1,6 +1,8 @@
 """A stream whose state stays in place says what the ordinary one says."""
 
+from contextlib import nullcontext
 from dataclasses import replace
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -87,6 +89,25 @@ def test_what_is_not_filled_is_not_seen():
 def test_without_a_gpu_nothing_is_recorded():
     with pytest.raises(ValueError, match="device: expected a CUDA device, which graphs are made for, got 'cpu'"):
         recorded(lambda: None, "cpu")
+
+
+def test_weights_that_an_autocast_has_rounded_are_rounded_again_in_each_run(monkeypatch):
+    """Else a recorded training step would go on with the weights of its recording."""
+    for name in ("device", "stream", "graph"):
+        monkeypatch.setattr(torch.cuda, name, lambda *_: nullcontext())
+    for name in ("Stream", "current_stream", "CUDAGraph"):
+        monkeypatch.setattr(torch.cuda, name, Mock())
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    layer, found = torch.nn.Linear(1, 1), []
+
+    def step() -> None:
+        found.append(layer(torch.ones(1, 1)).item())
+        with torch.no_grad():
+            layer.weight += 1
+
+    with torch.autocast("cpu", torch.bfloat16):
+        recorded(step, "cuda")
+    assert len(set(found)) == len(found) == 4
 
 
 # A stream as a function of its next input
