@@ -53,6 +53,7 @@ class SequenceModel(nn.Module):
         if lengths is not None:
             B, T, _ = x.shape
             check_lengths("lengths", lengths, B, T)
+            lengths = lengths.to(x.device)
             # a causal backbone gives it no weight, but nothing times NaN is NaN
             x = x.masked_fill(~real_positions(lengths, T)[..., None], 0.0)
         hidden = self.backbone(self.embedding(x))

@@ -86,6 +86,12 @@ def test_what_stands_in_the_padding_is_not_read_and_gets_no_gradient(task, name)
     assert not found[4:].any()
 
 
+@pytest.mark.parametrize("task", ["nottingham", "digits"])
+def test_lengths_need_not_be_on_the_models_device(task):
+    model = rtx.build(task, "gru", d_model=4).to("meta")
+    assert model(torch.zeros(2, 5, model.inputs, device="meta"), torch.tensor([5, 3])).is_meta
+
+
 def test_lengths_that_do_not_fit_are_refused_whatever_is_predicted():
     for task, inputs in (("add", 2), ("nottingham", 88)):
         with pytest.raises(ValueError, match=r"lengths: expected 2 whole numbers from 1 to 5, .* got \[6, 1\]"):
