@@ -59,7 +59,8 @@ def recorded(
         torch.cuda.current_stream().wait_stream(beside)
         graph = torch.cuda.CUDAGraph()
         try:
-            with torch.cuda.graph(graph):
+            # a recording that fails does not give the stream back itself
+            with torch.cuda.stream(torch.cuda.current_stream()), torch.cuda.graph(graph):
                 once()
         except RuntimeError as error:
             said = str(error).splitlines()[0]

@@ -1,6 +1,7 @@
 """A stream whose state stays in place says what the ordinary one says."""
 
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from unittest.mock import Mock
 
@@ -91,13 +92,35 @@ def test_without_a_gpu_nothing_is_recorded():
         recorded(lambda: None, "cpu")
 
 
-def test_weights_that_an_autocast_has_rounded_are_rounded_again_in_each_run(monkeypatch):
-    """Else a recorded training step would go on with the weights of its recording."""
-    for name in ("device", "stream", "graph"):
-        monkeypatch.setattr(torch.cuda, name, lambda *_: nullcontext())
-    for name in ("Stream", "current_stream", "CUDAGraph"):
-        monkeypatch.setattr(torch.cuda, name, Mock())
+@pytest.fixture
+def no_device(monkeypatch) -> list[Mock]:
+    """What `recorded` asks of CUDA, without it; gives the current stream, in a list."""
+    current = [Mock()]
+
+    @contextmanager
+    def stream(other: Mock) -> Iterator[None]:
+        before, current[0] = current[0], other
+        try:
+            yield
+        finally:
+            current[0] = before
+
+    @contextmanager
+    def graph(_: Mock) -> Iterator[None]:
+        before, current[0] = current[0], Mock()
+        yield  # torch leaves the stream as it is where this raises
+        current[0] = before
+
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device", lambda _: nullcontext())
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda: current[0])
+    for name, stand_in in (("stream", stream), ("graph", graph), ("Stream", Mock), ("CUDAGraph", Mock)):
+        monkeypatch.setattr(torch.cuda, name, stand_in)
+    return current
+
+
+def test_weights_that_an_autocast_has_rounded_are_rounded_again_in_each_run(no_device):
+    """Else a recorded training step would go on with the weights of its recording."""
     layer, found = torch.nn.Linear(1, 1), []
 
     def step() -> None:
@@ -108,6 +131,19 @@ def test_weights_that_an_autocast_has_rounded_are_rounded_again_in_each_run(monk
     with torch.autocast("cpu", torch.bfloat16):
         recorded(step, "cuda")
     assert len(set(found)) == len(found) == 4
+
+
+def test_after_a_recording_that_fails_work_goes_on_in_the_stream_of_before(no_device):
+    before, runs = no_device[0], []
+
+    def run() -> None:
+        runs.append(None)
+        if len(runs) == 4:
+            raise RuntimeError("operation not permitted when stream is capturing\nand more")
+
+    with pytest.raises(ValueError, match=r"torch says: operation not permitted when stream is capturing$"):
+        recorded(run, "cuda")
+    assert no_device == [before]
 
 
 # A stream as a function of its next input
