@@ -133,7 +133,7 @@ class Contest:
             per_update = None if self.equal == "seconds" else costs[name]
             for seed in range(seeds):
                 with torch.random.fork_rng(devices=[]):
-                    torch.manual_seed(seed)
+                    torch.default_generator.manual_seed(seed)
                     model = build(self.task, **arguments)
                 self.racers[name].append(Racer(model, learn(self.task, model, rate, batch, seed=seed), per_update))
 

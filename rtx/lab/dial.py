@@ -97,7 +97,7 @@ def train(
     """One run, of about ten seconds; `breathe` is called after every update."""
     began, task = time.thread_time(), dial_task(cell, seed)
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+        torch.default_generator.manual_seed(seed)
         model = build(task, **arguments)
     steps = learn(task, model, RATE, BATCH, seed=seed)
     test, tests = collate(task.split("test")[:TEST], task.per), []

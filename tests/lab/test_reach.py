@@ -120,6 +120,14 @@ def test_the_sentence_counts_what_lies_more_than_half_a_sequence_back() -> None:
     assert sentence(moved).startswith(told)
 
 
+def test_a_gpus_random_numbers_stay_as_they_are(monkeypatch) -> None:
+    seeded: list[int] = []
+    monkeypatch.setattr(torch.cuda, "manual_seed_all", seeded.append)
+    x = torch.randn(5, 4)
+    explore.reach(), explore.block(), explore.window(x), explore.debugger(x), explore.positions()
+    assert not seeded
+
+
 def test_random_numbers_of_the_caller_stay_as_they_are(explorer: Explorer) -> None:
     before = torch.get_rng_state()
     explorer.set(model="Transformer", layers=4)

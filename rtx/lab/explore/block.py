@@ -44,7 +44,7 @@ def block(
     def blocks(norm: str, left_out: str) -> nn.Sequential:
         kept = [make for name, make in makers.items() if left_out != f"no {name}"]
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0)
+            torch.default_generator.manual_seed(0)
             return stack(kept, x.shape[-1], DEEPEST, norm).to(x)
 
     @cache

@@ -61,7 +61,7 @@ def _weights(model: LocalRNN) -> dict[str, Any]:
 
 def _untrained(x: Tensor) -> dict[str, LocalRNN]:
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
+        torch.default_generator.manual_seed(0)
         return {cell: LocalRNN(x.shape[1], 4, cell).to(x) for cell in CELLS}
 
 

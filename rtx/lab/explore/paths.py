@@ -53,7 +53,7 @@ def untrained(farthest: int) -> dict[int, Float[Tensor, "C L"]]:
         shares = []
         for seed in range(SEEDS):
             with torch.random.fork_rng(devices=[]):
-                torch.manual_seed(seed)
+                torch.default_generator.manual_seed(seed)
                 shares.append(gradient_shares(MultiChannelRNN(WIDTH, block=n, cell="rnn"), farthest))
         found[n] = torch.stack(shares).log().mean(0).exp()
     return found

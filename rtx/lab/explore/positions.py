@@ -46,7 +46,7 @@ def positions(layer: MultiHeadAttention | None = None, x: Float[Tensor, "1 T D"]
     if len(x) != 1 or not 2 <= x.shape[1] <= LONGEST:
         raise ValueError(f"x: expected one sequence of 2 to {LONGEST} positions, got {tuple(x.shape)}")
     with torch.random.fork_rng(devices=[]), torch.no_grad():
-        torch.manual_seed(0)
+        torch.default_generator.manual_seed(0)
         shaw = layer if isinstance(layer, RelativeAttention) else RelativeAttention(width, 1, clip=16)
         xl = layer if isinstance(layer, XLAttention) else _drawn_xl(width)
         data = {"length": x.shape[1], "width": width}

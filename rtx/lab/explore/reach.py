@@ -62,7 +62,7 @@ def reach(mine: nn.Module | None = None, x: Float[Tensor, "1 T D"] | None = None
         if own is not None and model == "mine":
             return reach_at_once(*own)
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0)
+            torch.default_generator.manual_seed(0)
             return reach_at_once(BACKBONES[model](layers, window), noise)
 
     def update(model: str, layers: int, window: int) -> str:

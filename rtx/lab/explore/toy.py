@@ -47,7 +47,7 @@ class ToyRun:
 
     def _train(self, background: Background) -> None:
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0)
+            torch.default_generator.manual_seed(0)
             model = FeedForwardAttention(pooling=self.pooling, leak="coded")
         test = next(iter(loader(self.task, "test", TEST)))
         example = test.inputs[0, : test.lengths[0]]

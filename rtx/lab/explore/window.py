@@ -72,7 +72,7 @@ def window_states(model: LocalRNN, x: Float[Tensor, "T D"], position: int, windo
 def _untrained(x: Tensor) -> dict[str, LocalRNN]:
     """A model for each cell, the same at every call; the caller's random numbers stay as they are."""
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
+        torch.default_generator.manual_seed(0)
         return {cell: LocalRNN(x.shape[1], 4, cell).to(x) for cell in TORCH}
 
 
