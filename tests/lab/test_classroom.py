@@ -4,6 +4,8 @@ import csv
 import io
 import json
 import re
+import resource
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,7 +18,7 @@ from rtx.lab import checks
 from rtx.lab.checks import Check
 from rtx.lab.classroom import Grade, chosen_notebooks, exercises_of, grade_folder, make_handout, to_csv
 from rtx.lab.classroom.answers import decode, encode
-from rtx.lab.classroom.confine import can_confine
+from rtx.lab.classroom.confine import can_confine, limit
 from rtx.lab.classroom.exercises import Exercise, code_cells
 from rtx.lab.classroom.grading import _judged
 from rtx.lab.classroom.needed import broken_cell, needed_cells
@@ -230,6 +232,20 @@ def test_all_solutions_of_all_notebooks_pass() -> None:
 
 
 # Its parts
+
+
+def test_a_system_that_bounds_no_memory_bounds_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    bounded: list[int] = []
+
+    def setrlimit(kind: int, limits: tuple[int, int]) -> None:
+        if kind == resource.RLIMIT_AS:  # as on macOS
+            raise ValueError("current limit exceeds maximum limit")
+        bounded.append(kind)
+
+    monkeypatch.setattr(resource, "setrlimit", setrlimit)
+    monkeypatch.setattr(signal, "alarm", bounded.append)
+    limit(7)
+    assert bounded == [7, resource.RLIMIT_FSIZE, resource.RLIMIT_CPU, resource.RLIMIT_CORE]
 
 
 def test_a_function_needs_the_cells_of_the_names_it_reads() -> None:

@@ -2,7 +2,8 @@
 
 On Linux, Landlock (5.13 and newer) is how a process gives up rights without being root: it then cannot write, remove
 or rename any file outside its scratch folder, trace another process, nor, where the kernel can, open connections or
-send signals. Its children have no more rights than it has. Limits of memory, time and file size hold on any Unix.
+send signals. Its children have no more rights than it has. Limits of time and file size hold on any Unix, that of
+memory not on macOS.
 """
 
 import ctypes
@@ -12,6 +13,7 @@ import resource
 import signal
 import struct
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 WRITE_FILE, TRUNCATE = 1 << 1, 1 << 14
@@ -30,7 +32,8 @@ def limit(seconds: int) -> None:
     time = math.ceil(seconds + sum(resource.getrusage(resource.RUSAGE_SELF)[:2]))  # of the processor
     for kind, most in ((resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_FSIZE, FILE), (resource.RLIMIT_CPU, time)):
         hard = resource.getrlimit(kind)[1]
-        resource.setrlimit(kind, (most, most) if hard == resource.RLIM_INFINITY else (min(most, hard), hard))
+        with suppress(ValueError):  # macOS takes no bound on addresses below what it has mapped: hundreds of GB
+            resource.setrlimit(kind, (most, most) if hard == resource.RLIM_INFINITY else (min(most, hard), hard))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
