@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import re
 import resource
 import signal
@@ -232,6 +233,18 @@ def test_all_solutions_of_all_notebooks_pass() -> None:
 
 
 # Its parts
+
+
+def test_a_folder_of_any_name_is_graded_under_one_that_can_be_printed(tmp_path: Path) -> None:
+    names = [b"J\xf8rgen", b"an\nn", "Zoë".encode()]
+    try:
+        for name in names:
+            os.mkdir(os.fsencode(tmp_path) + b"/" + name)
+    except OSError:
+        pytest.skip("this file system holds names in UTF-8 only")
+    (tmp_path / "Zoë" / WINDOW).write_text("none")
+    grades = list(grade_folder(tmp_path, NOTEBOOKS, ["02"]))
+    assert {grade.student.encode().decode() for grade in grades} == {"J\ufffdrgen", "an n", "Zoë"}
 
 
 def test_a_system_that_bounds_no_memory_bounds_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:

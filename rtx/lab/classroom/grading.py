@@ -82,11 +82,11 @@ def _students(folder: Path) -> list[tuple[str, Path]]:
     if not folder.is_dir():
         raise ValueError(f"folder: expected a folder that was handed in, found none at {str(folder)!r}")
     if any(place(folder).glob("*.ipynb")):
-        return [(folder.resolve().name, place(folder))]
+        return [(_readable(folder.resolve().name), place(folder))]
     inside = sorted(one for one in folder.iterdir() if one.is_dir() and not one.is_symlink() and one.name[0] != ".")
     if not any(any(place(one).glob("*.ipynb")) for one in inside):
         raise ValueError(f"folder: expected notebooks, or a folder of them for each student, in {str(folder)!r}")
-    return [(one.name, place(one)) for one in inside]
+    return [(_readable(one.name), place(one)) for one in inside]
 
 
 def _grade_notebook(place: Path, exercises: list[Exercise], seconds: int) -> Iterator[tuple[Exercise, tuple[str, str]]]:
@@ -187,6 +187,11 @@ def _read(output: bytes) -> list[dict[str, Any]]:
             if isinstance(one, dict) and one.get("exercise") == len(said) and ("answers" in one or "error" in one):
                 said.append(one)
     return said
+
+
+def _readable(name: str) -> str:
+    """A folder's name as any terminal can print it: an archive from another system may hold one that is no UTF-8."""
+    return _one_line(os.fsencode(name).decode("utf-8", errors="replace"))
 
 
 def _one_line(message: str) -> str:
