@@ -312,6 +312,20 @@ def test_what_an_answer_does_to_its_arguments_is_handed_over() -> None:
         assert result == "failed"
 
 
+def test_a_broken_cell_behind_the_stub_is_an_attempt() -> None:
+    stub, broken, right = "def stacked_reach(layers, window): ...", "def stacked_reach(:", RIGHT["stacked_reach"]
+    assert _graded([stub, broken]) == ("failed", "a cell is no Python: SyntaxError in line 1: invalid syntax")
+    assert _graded([stub, right, broken])[0] == "passed"
+    assert _graded([stub]) == ("not attempted", "")
+
+
+def _graded(cells: list[str], function: str = "stacked_reach") -> tuple[str, str]:
+    """As the student's process and the grader do it, in this one."""
+    request = {"function": function, "cells": needed_cells(cells, function)}
+    said = json.loads(json.dumps(_answer(request, getattr(checks, function).cases(), encode)))
+    return _judged(Exercise("02_slide_a_window", function, function), said, broken_cell(cells, function))
+
+
 def test_other_answers_keep_their_kind_only() -> None:
     assert encode(torch.tensor(1j)) == {"kind": "other", "name": "Tensor"}
     assert type(decode(encode({1, 2}))).__name__ == "set"
