@@ -280,6 +280,8 @@ def test_a_function_needs_the_cells_of_the_names_it_reads() -> None:
     assert broken_cell(cells, "helper") is None
     python = "def modulo(n):\n    return (\n        n\n        % 7\n    )"
     assert needed_cells([python], "modulo") == [python]
+    for command in ("%time f()", "!ls", "?print", "files = !ls", "taken = %timeit -o f()", "torch.stack?", "print??"):
+        assert needed_cells([f"def f(): return 1\n{command}"], "f") == ["def f(): return 1\npass"]
     assert "null" in str(broken_cell(["def f(): '\0'"], "f"))
 
 

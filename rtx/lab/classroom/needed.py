@@ -8,7 +8,8 @@ import re
 import symtable
 from collections.abc import Sequence
 
-COMMAND = re.compile(r"^(\s*)[%!?].*$", re.MULTILINE)  # of IPython
+# of IPython: %magic, !shell, ?help, name = %magic, name = !shell, help?
+COMMAND = re.compile(r"^(\s*)(?:(?:[\w.]+\s*=\s*)?[%!].*|\?.*|[\w.]+\?\??[^\S\n]*)$", re.MULTILINE)
 EVERYTHING = "*"
 
 
