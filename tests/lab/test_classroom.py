@@ -328,6 +328,10 @@ def _graded(cells: list[str], function: str = "stacked_reach") -> tuple[str, str
     return _judged(Exercise("02_slide_a_window", function, function), said, broken_cell(cells, function))
 
 
+def test_what_is_displayed_on_the_way_is_no_error() -> None:
+    assert _graded([RIGHT["stacked_reach"].replace("return", "display(layers)\n    return")])[0] == "passed"
+
+
 def test_other_answers_keep_their_kind_only() -> None:
     assert encode(torch.tensor(1j)) == {"kind": "other", "name": "Tensor"}
     assert type(decode(encode({1, 2}))).__name__ == "set"
