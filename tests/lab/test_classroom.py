@@ -300,6 +300,18 @@ def test_a_flipped_array_is_handed_over() -> None:
     assert decode(encode(np.arange(3)[::-1])).tolist() == [2, 1, 0]  # torch takes no negative strides
 
 
+def test_an_array_stays_one_and_so_has_the_grade_of_the_notebook() -> None:
+    rows = """
+def windows(x, window):
+    padded = np.pad(x.numpy(), ((0, 0), (window - 1, 0), (0, 0)))
+    return [np.stack([one[t : t + window] for t in range(x.shape[1])]) for one in padded]
+"""
+    assert _graded(["import numpy as np", rows], "windows")[0] == "passed"
+    five = _graded(["import numpy as np\ndef stacked_reach(layers, window): return np.int64(5)"])
+    assert five == ("failed", "on case 1 (layers = 1, window = 4) expected 4, got np.int64(5)")
+    assert encode(np.array([None, "a"])) == {"kind": "other", "name": "ndarray"}
+
+
 def test_what_an_answer_does_to_its_arguments_is_handed_over() -> None:
     cells = ["def windows(x, window):\n    x *= 2\n    return x"]
     check = checks.windows

@@ -13,8 +13,9 @@ LARGEST = 1_000_000  # numbers of a tensor
 
 def encode(value: Any) -> Any:
     """Numbers, text, None, `...`, lists, tuples, arrays and tensors as what JSON can hold; of others, their kind."""
-    if isinstance(value, np.ndarray | np.generic):
-        value = torch.as_tensor(value.copy())  # torch takes no negative strides, which a flip leaves
+    if isinstance(value, np.ndarray | np.generic) and value.dtype.kind in "biuf":
+        found = encode(torch.as_tensor(value.copy()))  # torch takes no negative strides, which a flip leaves
+        return found | {"kind": "array"} if found["kind"] == "tensor" else found
     if isinstance(value, Tensor) and value.numel() <= LARGEST and not value.is_complex():
         exact = value.detach().cpu()
         kept = exact if str(exact.dtype).removeprefix("torch.") in NUMBERS else exact.double()
@@ -40,8 +41,9 @@ def decode(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     try:
-        if value["kind"] == "tensor":
-            return torch.tensor(value["numbers"], dtype=NUMBERS[value["dtype"]]).reshape(value["shape"])
+        if value["kind"] in ("tensor", "array"):
+            found = torch.tensor(value["numbers"], dtype=NUMBERS[value["dtype"]]).reshape(value["shape"])
+            return found if value["kind"] == "tensor" else found.numpy()[()]  # without an axis, a number
         if value["kind"] == "ellipsis":
             return Ellipsis
         name = str(value["name"])
