@@ -278,6 +278,8 @@ def test_a_function_needs_the_cells_of_the_names_it_reads() -> None:
     assert needed_cells(cells, "none") == [cells[2]]
     assert str(broken_cell(cells, "mine")).startswith("SyntaxError in line 1: ")
     assert broken_cell(cells, "helper") is None
+    asked = ["def start():\n    global STEP\n    STEP = 1\n\nstart()", "def next_one(n): return n + STEP"]
+    assert needed_cells(asked, "next_one") == asked
     python = "def modulo(n):\n    return (\n        n\n        % 7\n    )"
     assert needed_cells([python], "modulo") == [python]
     for command in ("%time f()", "!ls", "?print", "files = !ls", "taken = %timeit -o f()", "torch.stack?", "print??"):

@@ -6,7 +6,7 @@ to a thing that another one made is not seen.
 
 import re
 import symtable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 # of IPython: %magic, !shell, ?help, name = %magic, name = !shell, help?
 COMMAND = re.compile(r"^(\s*)(?:(?:[\w.]+\s*=\s*)?[%!].*|\?.*|[\w.]+\?\??[^\S\n]*)$", re.MULTILINE)
@@ -51,14 +51,17 @@ def _names(code: str) -> tuple[set[str], set[str]] | None:
     binds = {each.get_name() for each in symbols if each.is_assigned() or each.is_imported() or each.is_namespace()}
     if re.search(r"^\s*from\s.*import\s*\*", code, re.MULTILINE):
         binds.add(EVERYTHING)
-    return binds, {each.get_name() for each in symbols if each.is_referenced()} | _globals_below(top)
+    read = {each.get_name() for each in symbols if each.is_referenced()}
+    return binds | _globals_below(top, symtable.Symbol.is_assigned), read | _globals_below(top)
 
 
-def _globals_below(table: symtable.SymbolTable) -> set[str]:
+def _globals_below(
+    table: symtable.SymbolTable, used: Callable[[symtable.Symbol], bool] = symtable.Symbol.is_referenced
+) -> set[str]:
     found = set[str]()
     for child in table.get_children():
-        found |= {each.get_name() for each in child.get_symbols() if each.is_global() and each.is_referenced()}
-        found |= _globals_below(child)
+        found |= {each.get_name() for each in child.get_symbols() if each.is_global() and used(each)}
+        found |= _globals_below(child, used)
     return found
 
 
