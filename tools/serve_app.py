@@ -47,6 +47,7 @@ def stage(folder: Path, root: Path = ROOT) -> Path:
 def command(pages: Path, address: str, port: int, idle: int) -> list[str]:
     """The command that serves `pages`."""
     options = [f"--Voila.ip={address}", f"--port={port}", "--no-browser", "--VoilaConfiguration.show_tracebacks=False"]
+    options += ["--Voila.port_retries=0"]  # or it would serve elsewhere than at the address that was printed
     options += [f"--MappingKernelManager.cull_idle_timeout={idle}"]
     options += [f"--MappingKernelManager.cull_interval={max(1, idle // 10)}"]
     return [sys.executable, "-m", "voila", str(pages), *options]
