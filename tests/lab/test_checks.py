@@ -201,6 +201,7 @@ def test_a_share_is_no_truth_value() -> None:
         (lambda x: x + 5, "on case 1 (x of shape (2,)), at [0], expected 2, got 6"),
         (lambda x: 2 * x + (x == 0), "on case 2 (x of shape (2,)), at [0], expected 0, got 1"),
         (lambda x: torch.stack([2 * x[0], 3 * x[1]]), "on case 1 (x of shape (2,)), at [1], expected 4, got 6"),
+        (lambda x: 2.0004 * x, "on case 1 (x of shape (2,)), at [0], expected 2, got 2.00040007"),
         (lambda x: (2 * x + 1).tolist(), "on case 1 (x of shape (2,)), at [0], expected 2, got 3"),
         (lambda x: x**2, "squared, not doubled"),
     ],

@@ -145,7 +145,9 @@ def _difference(where: str, expected: Any, given: Any) -> str:
     close = torch.isclose(given.double(), expected.double(), rtol=1e-4, atol=1e-5, equal_nan=True)
     place = tuple((~close).nonzero()[0].tolist()) if not close.all() else (0,) * expected.ndim
     at = f", at {list(place)}," if place else ""
-    return f"{where}{at} expected {expected[place].item():.4g}, got {given[place].item():.4g}"
+    wanted, got = expected[place].item(), given[place].item()
+    digits = 4 if f"{wanted:.4g}" != f"{got:.4g}" else 9  # half precision is wrong behind the fourth
+    return f"{where}{at} expected {wanted:.{digits}g}, got {got:.{digits}g}"
 
 
 def _shown(value: Any) -> str:
