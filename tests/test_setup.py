@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from build_book import TEXTS
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
@@ -109,6 +110,7 @@ def test_the_sdist_holds_what_it_takes_to_test_it(packages: Path) -> None:
     assert package_files() <= names
     assert {"Makefile", "constraints.txt", "environment.yml", "LICENSE", "README.md"} <= names
     assert {"tests/test_setup.py", "tools/make_venv.py"} <= names
+    assert {"CITATION.cff", *TEXTS} <= names  # the site is made of these
 
 
 @pytest.mark.slow
