@@ -1,9 +1,9 @@
 """Taking rights from a process that is about to run a student's code.
 
 On Linux, Landlock (5.13 and newer) is how a process gives up rights without being root: it then cannot write, remove
-or rename any file outside its scratch folder, trace another process, nor, where the kernel can, open connections or
-send signals. Its children have no more rights than it has. Limits of time and file size hold on any Unix, that of
-memory not on macOS.
+or rename any file outside its scratch folder, trace another process, nor, where the kernel can, open TCP connections
+(6.7) or send signals. Its children have no more rights than it has. Limits of time and file size hold on any Unix, that
+of memory not on macOS.
 """
 
 import ctypes
