@@ -74,6 +74,13 @@ def test_solutions_and_outputs_go_and_stubs_and_checks_stay(handout: Path) -> No
         assert links and [link for link in links if not (handout / "notebooks" / link).exists()] == []
 
 
+def test_a_link_to_a_notebook_that_is_not_handed_out_is_its_words(tmp_path: Path) -> None:
+    make_handout(tmp_path, NOTEBOOKS, ["02", "03"])
+    text = (tmp_path / "notebooks" / WINDOW).read_text()
+    assert "Frame the problem" in text and "[Frame the problem](" not in text
+    assert "[Attend to the past](03_attend_to_the_past.ipynb)" in text
+
+
 def test_every_check_is_an_exercise_of_one_notebook() -> None:
     asked = [each.check for source in chosen_notebooks(NOTEBOOKS) for each in exercises_of(source)]
     assert sorted(asked) == sorted(name for name, value in vars(checks).items() if isinstance(value, Check))

@@ -3,13 +3,14 @@
 import json
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from pathlib import Path
 from typing import Any
 
 from rtx.lab.classroom.exercises import chosen_notebooks, exercises_of
 
 SOLUTION = re.compile(r"<details>\s*<summary>Solution</summary>.*?</details>\n?", re.DOTALL)
+LINK = re.compile(r"\[([^\]]+)\]\((\d\d_\w+\.ipynb)(?:#[^)]*)?\)")  # to another notebook
 README = """\
 # Notebooks with exercises
 
@@ -39,7 +40,7 @@ def make_handout(folder: Path, notebooks: Path, only: Sequence[str] = ()) -> lis
     (folder / "notebooks").mkdir(parents=True, exist_ok=True)
     written = [folder / "notebooks" / source.name for source in sources]
     for source, target in zip(sources, written, strict=True):
-        notebook = for_students(json.loads(source.read_text(encoding="utf-8")))
+        notebook = for_students(json.loads(source.read_text(encoding="utf-8")), {path.name for path in written})
         target.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     if (notebooks.parent / "results").is_dir():  # some notebooks read the ledger
         shutil.copytree(notebooks.parent / "results", folder / "results")
@@ -48,13 +49,17 @@ def make_handout(folder: Path, notebooks: Path, only: Sequence[str] = ()) -> lis
     return written
 
 
-def for_students(notebook: dict[str, Any]) -> dict[str, Any]:
-    """A notebook without its solutions, outputs and widgets; stubs, checks, hints and answers stay."""
+def for_students(notebook: dict[str, Any], given: Set[str]) -> dict[str, Any]:
+    """A notebook without its solutions, outputs and widgets; stubs, checks, hints and answers stay.
+
+    Links to notebooks that are not among those `given` become their words alone.
+    """
     for cell in notebook["cells"]:
         if cell["cell_type"] == "code":
             cell["outputs"], cell["execution_count"] = [], None
         else:
-            cell["source"] = SOLUTION.sub("", "".join(cell["source"]))
+            text = SOLUTION.sub("", "".join(cell["source"]))
+            cell["source"] = LINK.sub(lambda link: link[0] if link[2] in given else link[1], text)
     notebook["metadata"].pop("widgets", None)
     return notebook
 
