@@ -91,6 +91,14 @@ def test_links_out_of_the_site_become_words(tmp_path: Path) -> None:
     assert without_dead_links(text, tmp_path) == kept
 
 
+def test_what_is_no_former_site_stays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "mine").touch()
+    for place in (tmp_path, tmp_path / "mine"):
+        assert main([str(place)]) == 1
+        assert "site: expected a new folder, an empty one or a former site, got " in capsys.readouterr().err
+    assert (tmp_path / "mine").is_file()
+
+
 def test_a_folder_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main([])

@@ -111,8 +111,11 @@ def build(site: Path) -> Path:
     """Build the site into `site`, in the place of what was there, and return its first page.
 
     Raises:
-        RuntimeError: if jupyter-book fails or warns; what was there before stays.
+        RuntimeError: if jupyter-book fails or warns, or what is there is no such site; what was there before stays.
     """
+    new = not site.exists() or (site.is_dir() and not any(site.iterdir()))
+    if not new and not (site / ".buildinfo").is_file():  # which Sphinx leaves in its sites
+        raise RuntimeError(f"site: expected a new folder, an empty one or a former site, got {str(site)!r}")
     with tempfile.TemporaryDirectory() as scratch:
         source, built = Path(scratch, "source"), Path(scratch, "built")
         stage(source)
