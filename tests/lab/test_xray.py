@@ -130,6 +130,9 @@ def test_recurrent_networks_are_looked_through_without_cudnn_which_has_no_backwa
     [
         (Applies(lambda x: [x]), torch.randn(1, 5, 3), r"model: expected an output \(1, 5, …\) for this x, got list"),
         (Shift(0), torch.randn(2, 5, 3), r"x: expected one sequence \(1, time, width\), got \(2, 5, 3\)"),
+        (Shift(0), torch.ones(1, 5, 3).numpy(), "x: expected a torch.Tensor, got ndarray"),
+        (Shift(0), torch.ones(1, 5, 3, dtype=torch.int64), "x: expected floating-point numbers, got torch.int64"),
+        (Shift(0), torch.randn(1, 0, 3), "x: expected at least one sequence of at least one step"),
         (Shift(0), torch.randn(5, 3), r"x: expected one sequence \(1, time, width\), got \(5, 3\)"),
         (Applies(lambda x: x.cumsum(1).sqrt()), -torch.ones(1, 5, 3), r"derivatives .*first at \(0, 0\)"),
         (torch.nn.Flatten(), torch.randn(1, 5, 3), r"model: expected an output \(1, 5, …\) for this x, got \(1, 15\)"),
