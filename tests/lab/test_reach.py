@@ -72,6 +72,11 @@ def test_each_control_changes_picture_and_sentence(explorer: Explorer, move: dic
     assert explorer.picture.value != picture
 
 
+def test_a_control_that_is_not_there_is_named(explorer: Explorer) -> None:
+    with pytest.raises(ValueError, match="control: 'layer' is unknown, allowed are .*; did you mean 'layers'"):
+        explorer.set(model="GRU", layer=2)
+
+
 def test_a_control_that_plays_no_part_is_disabled(explorer: Explorer) -> None:
     explorer.set(model="GRU")
     assert explorer.controls["window"].disabled and not explorer.controls["layers"].disabled

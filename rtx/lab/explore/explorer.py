@@ -13,6 +13,7 @@ from rtx.lab.explore.access import Access, status
 from rtx.lab.explore.saving import html_page, save
 from rtx.lab.inline import smaller
 from rtx.lab.plots import quick_png
+from rtx.nn.validate import check_choice
 
 CONTROL = {"width": "auto", "flex": "1 1 220px", "min_width": "200px", "max_width": "300px"}
 """The layout of a control without a width of its own: three stand in a row, and on a narrow page below one another."""
@@ -61,7 +62,13 @@ class Explorer:
         self.picture.value = smaller(self.picture.value)  # the one that a notebook keeps with its widgets
 
     def set(self, **values: Any) -> str:
-        """Move controls from code, as a slider would; return the sentence then shown."""
+        """Move controls from code, as a slider would; return the sentence then shown.
+
+        Raises:
+            ValueError: if there is no control of a name.
+        """
+        for name in values:
+            check_choice("control", name, self.controls)
         for name, value in values.items():
             self.controls[name].value = value
         return self.text
