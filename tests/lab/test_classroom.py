@@ -166,7 +166,8 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Grade]]:
     }
     for name, answers in student.items():
         hand_in(folder / "class" / name / "notebooks", WINDOW, answers, "while True: pass")  # nobody needs that cell
-    (folder / "class" / "absent").mkdir()
+    for name in ("absent", ".git", "__MACOSX"):  # the last ones are no student's
+        (folder / "class" / name).mkdir()
     hand_in(folder / "class" / "junk", WINDOW, {}).write_text('{"cells": [')
     (folder / "class" / "link").mkdir()
     (folder / "class" / "link" / WINDOW).symlink_to(NOTEBOOKS / WINDOW)

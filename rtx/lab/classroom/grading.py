@@ -83,7 +83,7 @@ def _students(folder: Path) -> list[tuple[str, Path]]:
         raise ValueError(f"folder: expected a folder that was handed in, found none at {str(folder)!r}")
     if any(place(folder).glob("*.ipynb")):
         return [(_readable(folder.resolve().name), place(folder))]
-    inside = sorted(one for one in folder.iterdir() if one.is_dir() and not one.is_symlink() and one.name[0] != ".")
+    inside = sorted(one for one in folder.iterdir() if one.is_dir() and not one.is_symlink() and _is_students(one.name))
     if not any(any(place(one).glob("*.ipynb")) for one in inside):
         raise ValueError(f"folder: expected notebooks, or a folder of them for each student, in {str(folder)!r}")
     return [(_readable(one.name), place(one)) for one in inside]
@@ -187,6 +187,11 @@ def _read(output: bytes) -> list[dict[str, Any]]:
             if isinstance(one, dict) and one.get("exercise") == len(said) and ("answers" in one or "error" in one):
                 said.append(one)
     return said
+
+
+def _is_students(name: str) -> bool:
+    """Whether a folder of that name may be a student's: not one that is hidden, or that macOS adds to what it zips."""
+    return not name.startswith(".") and name != "__MACOSX"
 
 
 def _readable(name: str) -> str:
