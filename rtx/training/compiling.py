@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import torch
 from torch import nn
 
-from rtx.nn.kernels.precision import AS_EXACT, probe
+from rtx.nn.kernels.precision import AS_EXACT, general_setting, probe
 
 log = logging.getLogger(__name__)
 
@@ -33,19 +33,23 @@ def fast_products(wanted: bool, device: torch.device | str = "cpu") -> Iterator[
     """Within it, float32 products at torch's setting "medium", if they are as exact there; or say that they are not.
 
     Time has no say in it, so that a run and its repetition compute the same. `fast_matmul` also asks whether it gains.
+    Settings that were chosen for devices stay as they are.
 
     Args:
         wanted: whether at all.
         device: where the products will be.
     """
-    before = torch.get_float32_matmul_precision()
-    if wanted:
+    before = general_setting() if wanted else None
+    if before is not None:
         plain, medium = (probe(setting, device, repeats=1).error for setting in ("highest", "medium"))
         if medium <= AS_EXACT * plain:
             torch.set_float32_matmul_precision("medium")
         else:
             log.warning("--fast-matmul: its error here is %.0e, not %.0e; training goes on without", medium, plain)
+    elif wanted:
+        log.warning("--fast-matmul: torch was given a setting of products by device; training goes on with that")
     try:
         yield
     finally:
-        torch.set_float32_matmul_precision(before)
+        if before is not None:
+            torch.set_float32_matmul_precision(before)

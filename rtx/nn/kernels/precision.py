@@ -42,6 +42,14 @@ def without_autocast(function: Callable[P, R]) -> Callable[P, R]:
     return inside
 
 
+def general_setting() -> str | None:
+    """torch's setting for float32 products; None where a device has another, as torch then refuses to tell it."""
+    try:
+        return torch.get_float32_matmul_precision()
+    except RuntimeError:
+        return None
+
+
 class Product(NamedTuple):
     """How a product of float32 matrices did: seconds, and the greatest error as a share of the greatest number."""
 
@@ -55,15 +63,20 @@ def fast_matmul(device: str | torch.device = "cpu") -> Iterator[str]:
 
     On some CPUs "medium" only means another library, oneDNN, with the same sums; on those with units for bfloat16,
     and on GPUs, it means fewer digits, and is declined. Which it is, a product of known result tells (0.1 s). The
-    choice of a setting other than torch's own, "highest", is left as it is. The log says what was chosen and why.
+    choice of a setting other than torch's own, "highest", is left as it is, as is that of one for a device, such as
+    `torch.backends.cuda.matmul.fp32_precision`. The log says what was chosen and why.
 
     Args:
         device: where the products will be.
 
     Yields:
-        The setting within.
+        The setting within; "by device" where devices have their own.
     """
-    before = torch.get_float32_matmul_precision()
+    before = general_setting()
+    if before is None:
+        log.info("float32 products: by device (chosen before)")
+        yield "by device"
+        return
     chosen, why = choose_setting(before, lambda setting: probe(setting, device))
     log.info("float32 products on %s: %r (%s)", torch.device(device).type, chosen, why)
     torch.set_float32_matmul_precision(chosen)

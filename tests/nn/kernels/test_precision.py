@@ -9,6 +9,7 @@ import torch
 
 from rtx.nn.kernels.precision import Product, choose_setting, fast_matmul, probe
 from rtx.nn.kernels.triton.launch import precision
+from rtx.training.compiling import fast_products
 
 
 @pytest.mark.parametrize(
@@ -77,6 +78,29 @@ def test_so_they_are_where_the_setting_is_that_of_the_device():
         found.append(precision())
     products.fp32_precision = before
     assert found == ["tf32", "tf32x3"]
+
+
+@pytest.fixture
+def tf32_by_device():
+    products = torch.backends.cuda.matmul
+    if not hasattr(products, "fp32_precision"):
+        pytest.skip("torch 2.9 brought it")
+    before, products.fp32_precision = products.fp32_precision, "tf32"
+    yield products
+    products.fp32_precision = before
+
+
+def test_a_setting_of_a_device_stays_and_a_run_goes_on(tf32_by_device, caplog):
+    caplog.set_level(logging.INFO)
+    with pytest.raises(RuntimeError):
+        torch.get_float32_matmul_precision()
+    with fast_matmul() as setting:
+        assert (setting, tf32_by_device.fp32_precision) == ("by device", "tf32")
+    for wanted in (False, True):
+        with fast_products(wanted):
+            assert tf32_by_device.fp32_precision == "tf32"
+    assert tf32_by_device.fp32_precision == "tf32"
+    assert [message.split(":")[0] for message in caplog.messages] == ["float32 products", "--fast-matmul"]
 
 
 def test_importing_rtx_leaves_the_setting():
