@@ -2,9 +2,11 @@
 
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import torch
+from lightning import LightningModule, Trainer
+from lightning.pytorch.callbacks import Callback
 from torch import nn
 
 from rtx.nn.kernels.precision import AS_EXACT, general_setting, probe
@@ -53,3 +55,19 @@ def fast_products(wanted: bool, device: torch.device | str = "cpu") -> Iterator[
     finally:
         if before is not None:
             torch.set_float32_matmul_precision(before)
+
+
+class FastProducts(Callback):
+    """Has a run compute within `fast_products`, on the device that its trainer has chosen.
+
+    Args:
+        run: what ends it, with the run's test, too.
+    """
+
+    def __init__(self, run: ExitStack) -> None:
+        self.run = run
+
+    def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
+        """Begin, before the first batch; in each process on its own device."""
+        if stage == "fit":
+            self.run.enter_context(fast_products(True, trainer.strategy.root_device))

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from rtx.training import ledger
 from rtx.training.alone import alone_in
 from rtx.training.batches import examination
 from rtx.training.checkpoint import save_checkpoint
-from rtx.training.compiling import fast_products
+from rtx.training.compiling import FastProducts
 from rtx.training.fit import Fit, fit, interruptible, quiet, run_folder
 from rtx.training.module import Trainee
 from rtx.training.recipe import Plan
@@ -58,7 +59,9 @@ def train(
         OSError: if a file cannot be written; the checkpoints before it are whole.
     """
     folder = run_folder(plan, seed, runs)
-    with alone_in(folder), fast_products(fast_matmul, "cuda" if torch.cuda.is_available() else "cpu"):
+    with alone_in(folder), ExitStack() as run:
+        if fast_matmul:
+            training["callbacks"] = [*training.get("callbacks", ()), FastProducts(run)]
         done = fit(plan, seed, folder, epochs, resume, **training)
         test, details = _test(done, folder)
     if not done.trainer.is_global_zero:

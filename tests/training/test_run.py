@@ -585,6 +585,19 @@ def test_fast_products_are_used_within_a_run_only_and_only_if_exact(recipe, run,
     assert "--fast-matmul: its error here is 2e-03, not 2e-07" in caplog.text
 
 
+def test_fast_products_are_tried_where_the_run_is(recipe, run, monkeypatch):
+    tried = []
+
+    def tell(setting, device, **_):
+        tried.append(str(device))
+        return Product(1.0, 2e-7)
+
+    monkeypatch.setattr("rtx.training.compiling.probe", tell)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)  # of a GPU that the run does not use
+    run(recipe.plan("gru", overrides={"epochs": 1}), fast_matmul=True, accelerator="cpu")
+    assert tried == ["cpu"] * 2
+
+
 def test_the_logs_hold_every_epochs_validation_also_of_a_resumed_run(recipe, run, tmp_path):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
