@@ -10,7 +10,7 @@ from torch import nn
 
 from rtx.nn.validate import check_above_zero
 from rtx.tasks.loader import loader
-from rtx.tasks.task import Task
+from rtx.tasks.task import Batch, Task
 
 
 @dataclass
@@ -42,7 +42,7 @@ def learn(
 
     Args:
         task: what to learn.
-        model: of `rtx.build`, or one that `task.predict` can call; it is left in training mode.
+        model: of `rtx.build`, or one that `task.predict` can call, on any device; it is left in training mode.
         learning_rate: of Adam, constant.
         batch_size: sequences per update.
         clip: largest gradient norm; None leaves gradients as they are.
@@ -54,10 +54,11 @@ def learn(
     optimizer = torch.optim.Adam(model.parameters(), lr=check_above_zero("learning_rate", learning_rate))
     if clip is not None:
         check_above_zero("clip", clip)
-    batches = loader(task, "train", batch_size, seed)
+    batches, device = loader(task, "train", batch_size, seed), next(model.parameters()).device
     for epoch in count():
         batches.batch_sampler.set_epoch(epoch)  # type: ignore[union-attr]
         for batch in batches:
+            batch = Batch(*(one.to(device) for one in batch))
             model.train()
             loss = task.loss(task.predict(model, batch), batch)
             mean = loss.total / loss.count

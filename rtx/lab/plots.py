@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from io import BytesIO
 from itertools import cycle
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -15,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import MaxNLocator
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from PIL import Image
 
 from rtx.lab.inline import keep_figures_well, smaller
@@ -112,11 +113,16 @@ def whole_numbers(*axes: Axis) -> None:
         axis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=True, min_n_ticks=1))
 
 
+def as_array(values: ArrayLike) -> NDArray[Any]:
+    """The numbers as NumPy's; those of a tensor wherever it is, and without its way back."""
+    return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
+
+
 def heat_map(
     ax: Axes, values: ArrayLike, x: str, y: str, title: str = "", label: str = "", high: float | None = None
 ) -> AxesImage:
     """A matrix as colours, its first row on top; `label` names the colour bar, `high` fixes its upper end."""
-    image = ax.imshow(np.asarray(values), aspect="auto", interpolation="nearest", vmin=0, vmax=high)
+    image = ax.imshow(as_array(values), aspect="auto", interpolation="nearest", vmin=0, vmax=high)
     ax.set(xlabel=x, ylabel=y, title=title)
     if label:
         figure = ax.get_figure()
@@ -127,7 +133,7 @@ def heat_map(
 
 def reach_map(ax: Axes, values: ArrayLike, title: str = "", low: float = 1e-4, high: float = 1.0) -> AxesImage:
     """Which input (column) moves which output (row), in logarithmic colours; where none does, white."""
-    moved = np.ma.masked_equal(np.asarray(values), 0)
+    moved = np.ma.masked_equal(as_array(values), 0)
     image = ax.imshow(moved, norm=LogNorm(low, high), aspect="equal", interpolation="nearest")
     rows, columns = moved.shape
     image.set_extent((0.5, columns + 0.5, rows + 0.5, 0.5))
@@ -145,7 +151,7 @@ def piano_roll(ax: Axes, roll: ArrayLike, title: str = "", lowest: int = 21) -> 
         title: of the plot.
         lowest: MIDI number of the first column.
     """
-    notes = np.asarray(roll, dtype=float).T  # (88, frames)
+    notes = as_array(roll).astype(float).T  # (88, frames)
     image = ax.imshow(notes, aspect="auto", interpolation="nearest", origin="lower", cmap="Blues", vmin=0, vmax=1)
     image.set_extent((0.5, notes.shape[1] + 0.5, lowest - 0.5, lowest + len(notes) - 0.5))
     used = np.flatnonzero(notes.max(1) > 0.05)

@@ -1,10 +1,13 @@
 """Pictures put each number where its axes say that it is."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
 from matplotlib.axis import Axis
 from matplotlib.colors import to_rgb
+from numpy.typing import NDArray
 
 from rtx.lab import explore
 from rtx.lab.plots import COLOURS, curves, heat_map, new_figure, piano_roll, reach_map
@@ -45,6 +48,25 @@ def test_a_heat_map_begins_at_zero_and_ends_where_it_is_told() -> None:
     assert np.asarray(image.get_array()).tolist() == [[0.5, 1.0], [2.0, 0.25]]
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("position s", "position t")
     assert heat_map(new_figure()[1][0], [[0.5, 3.0]], "", "").get_clim() == (0, 3)
+
+
+class OnAGpu(torch.Tensor):
+    """Refuses what torch refuses of a tensor on a GPU."""
+
+    def __array__(self, dtype: object = None) -> NDArray[Any]:
+        raise TypeError("can't convert cuda:0 device type tensor to numpy")
+
+    def cpu(self) -> torch.Tensor:  # type: ignore[override]
+        return self.as_subclass(torch.Tensor)
+
+
+def test_pictures_take_numbers_from_a_gpu() -> None:
+    values = torch.rand(3, 88).requires_grad_()
+    for draw in (lambda ax, one: heat_map(ax, one, "", ""), reach_map, piano_roll):
+        here, there = (
+            draw(new_figure()[1][0], one).get_array() for one in (values.detach(), values.as_subclass(OnAGpu))
+        )
+        assert np.array_equal(np.asarray(here), np.asarray(there))
 
 
 def test_a_curve_has_its_name_at_its_end_in_its_colour() -> None:

@@ -16,7 +16,7 @@ from rtx.lab.look import look
 from rtx.lab.training_run import TrainingRun
 from rtx.tasks import task_by_name
 from rtx.tasks.loader import loader
-from rtx.tasks.task import IGNORED, Batch
+from rtx.tasks.task import IGNORED, Batch, Task
 
 SHORT = {"epochs": 2, "limit": 96, "limit_evaluation": 40}
 DROPPED = Choice("mnist", "r-transformer", overrides={**SHORT, "dropout": 0.3}, seed=3)
@@ -113,6 +113,16 @@ def test_history_adds_up_seconds() -> None:
     history.add(3.0, 0.5)
     history.add(2.0, 0.25)
     assert (history.losses, history.seconds) == ([3.0, 2.0], [0.5, 0.75])
+
+
+def test_batches_that_are_learned_go_where_the_model_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    def predict(_: Task, model: torch.nn.Module, batch: Batch) -> torch.Tensor:
+        raise LookupError(*(part.device.type for part in batch))
+
+    monkeypatch.setattr(Task, "predict", predict)
+    with pytest.raises(LookupError) as read:
+        next(learn(task_by_name("add", length=20, size=300), torch.nn.Linear(1, 1, device="meta"), 0.01))
+    assert read.value.args == ("meta",) * 3
 
 
 def test_learning_by_hand_gives_the_same_losses() -> None:
