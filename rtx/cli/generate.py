@@ -19,6 +19,7 @@ from rtx.training.checkpoint import load_checkpoint, load_texts, read_card
 from rtx.training.randomness import LARGEST_SEED
 
 READ = 16  # frames of a tune that are read before it is continued
+Device = Annotated[str | None, typer.Option(help="cpu or cuda; a CUDA device, if there is one.")]
 WRITERS = {".mid": write_midi, ".wav": write_wav}
 
 
@@ -32,7 +33,7 @@ def generate(
     top_k: Annotated[int | None, typer.Option(min=1, help="Of a text: draw from the k likeliest only.")] = None,
     top_p: Annotated[float, typer.Option(help="Of a text: draw from the likeliest with this share only.")] = 1.0,
     seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Of the draws.")] = 0,
-    device: Annotated[str | None, typer.Option(help="cpu or cuda; a CUDA device, if there is one.")] = None,
+    device: Device = None,
     out: Annotated[list[Path] | None, typer.Option(help="Of music: a .mid or .wav file; may be repeated.")] = None,
 ) -> None:
     """Go on with a text, printed as it is made, or with a tune, written as MIDI and sound."""

@@ -9,6 +9,7 @@ from typing import Annotated, BinaryIO
 import typer
 from torch import nn
 
+from rtx.cli.generate import Device, chosen_device
 from rtx.models import TRANSLATORS
 from rtx.tasks.pairs import AT_ONCE, write
 from rtx.training.checkpoint import load_checkpoint, load_texts, read_card
@@ -23,9 +24,10 @@ def translate_(
         int | None, typer.Option(min=1, help="Tokens a line may become; if not given twice the source's and 10.")
     ] = None,
     block: Annotated[int, typer.Option(min=1, help="Lines that are read before they are written.")] = AT_ONCE,
+    device: Device = None,
 ) -> None:
     """Translate or summarise standard input, line by line; needs nothing but the checkpoint."""
-    network = load_checkpoint(checkpoint).float()
+    network = load_checkpoint(checkpoint).float().to(chosen_device(device))
     if (name := read_card(checkpoint)["model"]) not in TRANSLATORS:
         raise ValueError(f"{checkpoint}: expected a model of {' or '.join(TRANSLATORS)}, got one of {name}")
     if sys.stdin is None:
@@ -69,9 +71,10 @@ def evaluate_(
     checkpoint: Checkpoint,
     split: Annotated[str, typer.Option(help="train, validation or test.")] = "test",
     limit: Annotated[int | None, typer.Option(min=1, help="The first so many examples only.")] = None,
+    device: Device = None,
 ) -> None:
     """Score a checkpoint on a split of its task."""
     from rtx.training.evaluate import evaluate
 
-    for name, score in evaluate(checkpoint, split, limit).items():
+    for name, score in evaluate(checkpoint, split, limit, chosen_device(device)).items():
         typer.echo(f"{name}  {score:.4f}" if isinstance(score, float) else f"{name}  {score}")

@@ -8,20 +8,23 @@ import torch
 from rtx.nn.mode import evaluating
 from rtx.nn.validate import check_choice
 from rtx.tasks import Task, task_by_name
-from rtx.tasks.task import SPLITS, Scores
+from rtx.tasks.task import SPLITS, Batch, Scores
 from rtx.training.batches import evaluation_batches, examination
 from rtx.training.checkpoint import load_checkpoint, load_texts, read_card
 from rtx.training.deep import slide
 
 
 @torch.no_grad()
-def evaluate(checkpoint: Path, split: str = "test", limit: int | None = None) -> Scores:
+def evaluate(
+    checkpoint: Path, split: str = "test", limit: int | None = None, device: torch.device | str = "cpu"
+) -> Scores:
     """The metric of a checkpoint's task on a split, and what else the task measures of what the model writes.
 
     Args:
         checkpoint: a file of a finished run.
         split: "train", "validation" or "test".
         limit: the first so many examples only; None: all.
+        device: where to compute.
 
     Raises:
         ValueError: if the file is no checkpoint, the split is unknown, or the data give other tokens than the
@@ -29,7 +32,7 @@ def evaluate(checkpoint: Path, split: str = "test", limit: int | None = None) ->
             those it was trained on, or it predicts NaN.
     """
     check_choice("split", split, SPLITS)
-    card, network = read_card(checkpoint), load_checkpoint(checkpoint).float()  # as its examples are
+    card, network = read_card(checkpoint), load_checkpoint(checkpoint).float().to(device)  # as its examples are
     task = _task(checkpoint, card)
     with evaluating(network):
         scores: Scores = {task.metric: _metric(checkpoint, task, network, split, limit, card)}
@@ -55,8 +58,10 @@ def _metric(
     checkpoint: Path, task: Task, network: torch.nn.Module, split: str, limit: int | None, card: dict[str, Any]
 ) -> float:
     """The metric, read as the run's test was: a text carried on, or a segment slid along it."""
-    metric, state, carry = task.scorer(), None, card.get("carry")
+    device = next(network.parameters()).device
+    metric, state, carry = task.scorer().to(device), None, card.get("carry")
     for batch in evaluation_batches(task, split, bool(carry), limit):
+        batch = Batch(*(one.to(device) for one in batch))
         if carry:
             predictions, state = network.read(batch.inputs, state)  # type: ignore[operator]
         elif card.get("slide"):

@@ -12,7 +12,7 @@ import rtx
 from rtx.cli.translate import evaluate_, read_stream, translate_, translate_lines
 from rtx.tasks import task_by_name
 from rtx.tasks.pairs import write
-from rtx.tasks.task import collate
+from rtx.tasks.task import Task, collate
 from rtx.training.checkpoint import load_checkpoint, load_texts, save_checkpoint
 from rtx.training.evaluate import evaluate
 
@@ -111,6 +111,28 @@ def test_evaluate_scores_tasks_of_numbers_too(tmp_path):
     with torch.no_grad():
         expected = task.score(task.predict(network, batch), batch)
     assert evaluate(path) == {task.metric: pytest.approx(expected)}
+
+
+def test_a_gpu_is_used_where_there_is_one(command, translator, monkeypatch):
+    moved = []
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.nn.Module, "to", lambda self, *to, **_: moved.append(str(to[0])) or self)
+    for words in (["translate", translator.path], ["evaluate", translator.path, "--limit", 2]):
+        for device in ([], ["--device", "cuda"], ["--device", "cpu"]):
+            assert command(*words, *device, text=LINES[0]).exit_code == 0
+    assert [one for one in moved if one == "cuda"] == ["cuda"] * 4
+
+
+def test_evaluate_reads_batches_where_the_model_is(tmp_path, monkeypatch):
+    def predict(task, network, batch):
+        raise LookupError(*(part.device.type for part in (next(network.parameters()), *batch)))
+
+    path = tmp_path / "digits.safetensors"
+    save_checkpoint(path, rtx.build("digits", "gru", d_model=4), "digits", "gru", {"d_model": 4})
+    monkeypatch.setattr(Task, "predict", predict)
+    with pytest.raises(LookupError) as read:
+        evaluate(path, device="meta")
+    assert read.value.args == ("meta",) * 4
 
 
 def test_evaluate_refuses_other_data_and_a_model_that_predicts_nan(tmp_path):
