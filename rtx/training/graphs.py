@@ -72,7 +72,8 @@ class StaticSteps:
         for parameter in self.parameters:
             if parameter.grad is not None:
                 parameter.grad.zero_()
-        # the weights that autocast rounds must be rounded anew in each replay, so that none may be remembered
+        # The weights that autocast rounds must be rounded anew in each replay, so that none may be remembered; and
+        # one that is used at many steps gets the sum of its gradients in float32 so.
         dtype, enabled = torch.get_autocast_dtype(kind), torch.is_autocast_enabled(kind)
         with torch.autocast(kind, dtype, enabled, cache_enabled=False):
             loss, objective = self.losses(batch)
