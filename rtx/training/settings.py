@@ -96,8 +96,6 @@ class Settings:
                 check_above_zero(name, value)
         if self.anneal is not None and self.anneal >= 1 and self.anneal_every is None:
             raise ValueError(f"anneal: expected a number below 1 on a plateau, got {self.anneal!r}")
-        if self.anneal is None and self.anneal_every is not None:
-            raise ValueError(f"anneal: expected a factor beside anneal_every={self.anneal_every}, got None")
         for name in ("weight_decay", "ar", "tar"):
             value = getattr(self, name)
             if not (is_number(value) and 0 <= value < math.inf):

@@ -19,11 +19,6 @@ def test_a_factor_that_anneals_nothing_is_refused_by_its_name_where_torch_refuse
     assert settings(anneal=anneal, anneal_every=2).anneal == anneal
 
 
-def test_epochs_to_anneal_after_need_a_factor():
-    with pytest.raises(ValueError, match="anneal: expected a factor beside anneal_every=2, got None"):
-        settings(anneal_every=2)
-
-
 # SGD moves by the rate times decay times weight; Adam's first step is the rate, whatever the gradient's size
 @pytest.mark.parametrize("name", ["sgd", "nt-asgd", "adam"])
 def test_weights_decay_without_a_gradient(name):
