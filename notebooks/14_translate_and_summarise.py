@@ -375,11 +375,11 @@ from rtx.training import recipe, table
 HTML(table.to_html(table.rows(recipe.load_recipe("multi30k"), Path("../results"))))
 
 # %% [markdown]
-# Mind the scale: half the paper's width and eight epochs, and every recurrent row was still learning in the last. MC-RNN-3, the
-# baseline, the wider and the deeper one and the Transformer have three seeds, MC-RNN-2 two, the others one; all but two rows one
-# rate. So this ranks how fast models learn, roughly: the baseline's seeds lie up to 2.7 apart, MC-RNN-3's up to 9.2, as one of
-# them learnt far more slowly. The deeper baseline is slower as well; the two Transformers, not in the paper,
-# are far faster than all. Is one rate fair? With seed 0, four times the rate takes the baseline from 24.5 to 26.9, less than its
+# Mind the scale: half the paper's width and eight epochs, and every recurrent row was still learning in the last. Three seeds
+# of each row, two of R-Transformer, and but for two rows one rate: so this ranks how fast models learn, roughly. Most
+# rows' seeds lie up to 2.8 apart, of MC-RNN-2 8.9 and of MC-RNN-3 9.2, as the third seed learnt far more slowly. The wider
+# baseline is ahead of every other recurrent row, the deeper one is slower; the two Transformers, not in the paper, are far
+# faster than all. Is one rate fair? With seed 0, four times the rate takes the baseline from 24.5 to 26.9, less than its
 # seeds differ by, and MC-RNN-3 from 24.1 to 23.3; both stay far behind the Transformers. What models can learn, with the
 # paper's width, epochs and sentences, the table does not rank.
 #
