@@ -376,7 +376,7 @@ HTML(table.to_html(table.rows(recipe.load_recipe("multi30k"), Path("../results")
 
 # %% [markdown]
 # Mind the scale: half the paper's width and eight epochs, and every recurrent row was still learning in the last. Three seeds
-# of each row, two of R-Transformer, and but for two rows one rate: so this ranks how fast models learn, roughly. Most
+# of each row, and but for two rows one rate: so this ranks how fast models learn, roughly. Most
 # rows' seeds lie up to 2.8 apart, of MC-RNN-2 8.9 and of MC-RNN-3 9.2, as the third seed learnt far more slowly. The wider
 # baseline is ahead of every other recurrent row, the deeper one is slower; the two Transformers, not in the paper, are far
 # faster than all. Is one rate fair? With seed 0, four times the rate takes the baseline from 24.5 to 26.9, less than its
