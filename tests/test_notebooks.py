@@ -187,8 +187,8 @@ def test_notebook_14_says_what_the_ledger_has() -> None:
     said = f"rows' seeds lie up to {max(apart.values()):.1f} apart, of MC-RNN-2 {two:.1f} and of MC-RNN-3 {three:.1f}, "
     assert said + "as the third seed learnt far more slowly" in prose("14")
     for model in ("mc-rnn-2", "mc-rnn-3"):
-        slow, middle, fast = scores[model]
-        assert fast - middle < middle - slow and [r.seed for r in groups[model] if r.test == slow] == [2]
+        slow, middle, _ = scores[model]
+        assert middle - slow > 5 > max(apart.values()) and [r.seed for r in groups[model] if r.test == slow] == [2]
     lowest, _, highest = scores["baseline"]
     best = {model: mean(found) for model, found in scores.items()}
     assert "The wider baseline is ahead of every other recurrent row" in prose("14")

@@ -10,7 +10,7 @@ from torch import nn
 
 from rtx.nn.validate import check_above_zero
 from rtx.tasks.loader import loader
-from rtx.tasks.task import Batch, Task
+from rtx.tasks.task import Task, where_it_is
 
 
 @dataclass
@@ -54,11 +54,11 @@ def learn(
     optimizer = torch.optim.Adam(model.parameters(), lr=check_above_zero("learning_rate", learning_rate))
     if clip is not None:
         check_above_zero("clip", clip)
-    batches, device = loader(task, "train", batch_size, seed), next(model.parameters()).device
+    batches = loader(task, "train", batch_size, seed)
     for epoch in count():
         batches.batch_sampler.set_epoch(epoch)  # type: ignore[union-attr]
         for batch in batches:
-            batch = Batch(*(one.to(device) for one in batch))
+            batch = where_it_is(model, batch)
             model.train()
             loss = task.loss(task.predict(model, batch), batch)
             mean = loss.total / loss.count

@@ -13,7 +13,7 @@ from rtx.lab.background import Background
 from rtx.lab.learning import History
 from rtx.lab.look import Look, look
 from rtx.nn.mode import evaluating
-from rtx.tasks.task import Batch, Task
+from rtx.tasks.task import Batch, Task, where_it_is
 from rtx.training.recipe import Plan
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class TrainingRun:
         """Add the metric of the first batch of the validation split to the history; for `watch`."""
         if self.task is None or self.model is None or self.probe is None:
             return
-        probe = _where(self.model, self.probe)
+        probe = where_it_is(self.model, self.probe)  # Lightning takes a model off a GPU when its training ends
         with torch.no_grad(), evaluating(self.model):
             score = self.task.score(self.task.predict(self.model, probe), probe)
         self.history.probes.append((len(self.history.losses), score))
@@ -67,7 +67,7 @@ class TrainingRun:
         """What goes on inside, for the probe's first sequence; for `watch`. None before the data are read."""
         if self.task is None or self.model is None or self.probe is None:
             return None
-        return look(self.task, self.model, _where(self.model, self.probe))
+        return look(self.task, self.model, where_it_is(self.model, self.probe))
 
     def _train(self, background: Background) -> None:
         from rtx.training.fit import fit  # Lightning takes seconds to import: only here
@@ -77,12 +77,6 @@ class TrainingRun:
         with TemporaryDirectory(prefix="rtx-") as folder:
             watcher = _watcher(self, background, kernels)
             fit(self.plan, self.seed, Path(folder), callbacks=[watcher], devices=1, enable_progress_bar=False)
-
-
-def _where(model: nn.Module, batch: Batch) -> Batch:
-    """The batch where the model is, which Lightning takes off a GPU when the training ends."""
-    device = next(model.parameters()).device
-    return Batch(*(part.to(device) for part in batch))
 
 
 def _watcher(run: TrainingRun, background: Background, kernels: dict[str, Any]) -> Any:

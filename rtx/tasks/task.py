@@ -166,6 +166,12 @@ class Task:
         return self.examples(name)  # type: ignore[arg-type]
 
 
+def where_it_is(model: nn.Module, batch: Batch) -> Batch:
+    """The batch on the device of the model's parameters."""
+    device = next(model.parameters()).device
+    return Batch(*(part.to(device) for part in batch))
+
+
 def collate(examples: Sequence[Example], per: Per) -> Batch:
     """Pad examples to one `Batch`; `per` says whether targets have a time axis to pad, too, and with what.
 

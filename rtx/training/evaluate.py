@@ -8,7 +8,7 @@ import torch
 from rtx.nn.mode import evaluating
 from rtx.nn.validate import check_choice
 from rtx.tasks import Task, task_by_name
-from rtx.tasks.task import SPLITS, Batch, Scores
+from rtx.tasks.task import SPLITS, Scores, where_it_is
 from rtx.training.batches import evaluation_batches, examination
 from rtx.training.checkpoint import load_checkpoint, load_texts, read_card
 from rtx.training.deep import slide
@@ -58,10 +58,9 @@ def _metric(
     checkpoint: Path, task: Task, network: torch.nn.Module, split: str, limit: int | None, card: dict[str, Any]
 ) -> float:
     """The metric, read as the run's test was: a text carried on, or a segment slid along it."""
-    device = next(network.parameters()).device
-    metric, state, carry = task.scorer().to(device), None, card.get("carry")
+    metric, state, carry = task.scorer().to(next(network.parameters()).device), None, card.get("carry")
     for batch in evaluation_batches(task, split, bool(carry), limit):
-        batch = Batch(*(one.to(device) for one in batch))
+        batch = where_it_is(network, batch)
         if carry:
             predictions, state = network.read(batch.inputs, state)  # type: ignore[operator]
         elif card.get("slide"):
