@@ -12,7 +12,7 @@ from functools import partial
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from rtx.nn.kernels.precision import AS_EXACT
+from rtx.nn.kernels.precision import AS_EXACT, float32_cudnn
 
 MIB = 2**20
 PRECISION = {"plain": "highest", "medium": "medium"}
@@ -90,11 +90,12 @@ def peak_memory(run: Run, device: str = "cpu") -> float:
 
 @contextmanager
 def matmul(setting: str) -> Iterator[None]:
-    """Within it, float32 products as torch comes ("plain"), or with its precision "medium"."""
+    """Within it, float32 products in float32 ("plain"), cuDNN's, too, or with torch's precision "medium"."""
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision(PRECISION[setting])
     try:
-        yield
+        with float32_cudnn():
+            yield
     finally:
         torch.set_float32_matmul_precision(before)
 

@@ -241,12 +241,16 @@ def test_a_ratio_is_the_median_of_the_rounds() -> None:
 def test_the_setting_of_products_is_left_as_it_was() -> None:
     before = torch.get_float32_matmul_precision()
     seen = []
+
+    def look() -> None:
+        seen.append((torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32))
+
     for setting in ("plain", "medium"):
-        contender = Contender("one", lambda: seen.append(torch.get_float32_matmul_precision()), setting)
-        contender()
+        Contender("one", look, setting)()
     with pytest.raises(RuntimeError), matmul("medium"):
         raise RuntimeError
-    assert seen == ["highest", "medium"] and torch.get_float32_matmul_precision() == before
+    assert seen == [("highest", False), ("medium", True)]
+    assert torch.get_float32_matmul_precision() == before and torch.backends.cudnn.allow_tf32
 
 
 def test_a_setting_is_trusted_if_it_is_as_exact() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+from rtx.nn.kernels.precision import float32_cudnn
 from rtx.nn.mode import evaluating
 from rtx.nn.validate import check_choice
 from rtx.tasks import Task, task_by_name
@@ -34,7 +35,7 @@ def evaluate(
     check_choice("split", split, SPLITS)
     card, network = read_card(checkpoint), load_checkpoint(checkpoint).float().to(device)  # as its examples are
     task = _task(checkpoint, card)
-    with evaluating(network):
+    with evaluating(network), float32_cudnn():  # as the run's test was
         scores: Scores = {task.metric: _metric(checkpoint, task, network, split, limit, card)}
         examine = examination(task, bool(card.get("carry")))
         return scores | (examine(network, split, limit) if examine else {})  # type: ignore[arg-type]

@@ -10,6 +10,7 @@ from typing import Any
 import lightning
 import torch
 
+from rtx.nn.kernels.precision import float32_cudnn
 from rtx.nn.mode import evaluating
 from rtx.tasks.task import Scores
 from rtx.training import ledger
@@ -59,7 +60,7 @@ def train(
         OSError: if a file cannot be written; the checkpoints before it are whole.
     """
     folder = run_folder(plan, seed, runs)
-    with alone_in(folder), ExitStack() as run:
+    with alone_in(folder), float32_cudnn(), ExitStack() as run:
         if fast_matmul:
             training["callbacks"] = [*training.get("callbacks", ()), FastProducts(run)]
         done = fit(plan, seed, folder, epochs, resume, **training)

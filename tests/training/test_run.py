@@ -16,6 +16,7 @@ from lightning.pytorch.callbacks import Callback
 from run_tiny import InLastValidation
 from tiny_recipe import TASKS as TINY_TASKS
 from tiny_recipe import tiny_text_recipe
+from torch.nn.modules.module import register_module_forward_pre_hook
 
 from rtx.nn.kernels.dispatch import implementation
 from rtx.nn.kernels.precision import Product
@@ -583,6 +584,18 @@ def test_fast_products_are_used_within_a_run_only_and_only_if_exact(recipe, run,
         run(plan, name, fast_matmul=wanted, callbacks=[Setting()])
     assert seen == ["medium", "highest", "highest"] and torch.get_float32_matmul_precision() == "highest"
     assert "--fast-matmul: its error here is 2e-03, not 2e-07" in caplog.text
+
+
+def test_cudnn_rounds_nothing_of_a_run_nor_of_its_evaluation(recipe, run, tmp_path):
+    seen, plan = [], recipe.plan("gru", overrides={"epochs": 1})
+    hook = register_module_forward_pre_hook(lambda *_: seen.append(torch.backends.cudnn.allow_tf32))
+    try:
+        run(plan)
+        calls = len(seen)
+        evaluate(checkpoint(tmp_path, plan))
+    finally:
+        hook.remove()
+    assert 0 < calls < len(seen) and not any(seen) and torch.backends.cudnn.allow_tf32
 
 
 def test_fast_products_are_tried_where_the_run_is(recipe, run, monkeypatch):

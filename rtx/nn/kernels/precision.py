@@ -50,6 +50,28 @@ def general_setting() -> str | None:
         return None
 
 
+@contextmanager
+def float32_cudnn() -> Iterator[None]:
+    """Within it, cuDNN keeps float32's digits, as long as torch's setting for products is "highest".
+
+    On a GPU torch rounds the factors of recurrent layers and convolutions to tf32 unless it is told not to, those of
+    products only if it is told to: an LSTM would be computed less exactly, and faster, than what it is compared with.
+    cuDNN's settings that were chosen by layer stay as they are.
+    """
+    cudnn = torch.backends.cudnn
+    try:
+        rounds = cudnn.allow_tf32 and general_setting() == "highest"
+    except RuntimeError:  # as torch refuses to tell where recurrent layers and convolutions have different ones
+        rounds = False
+    if rounds:
+        cudnn.allow_tf32 = False
+    try:
+        yield
+    finally:
+        if rounds:
+            cudnn.allow_tf32 = True
+
+
 class Product(NamedTuple):
     """How a product of float32 matrices did: seconds, and the greatest error as a share of the greatest number."""
 

@@ -7,7 +7,7 @@ import sys
 import pytest
 import torch
 
-from rtx.nn.kernels.precision import Product, choose_setting, fast_matmul, probe
+from rtx.nn.kernels.precision import Product, choose_setting, fast_matmul, float32_cudnn, probe
 from rtx.nn.kernels.triton.launch import precision
 from rtx.training.compiling import fast_products
 
@@ -101,6 +101,40 @@ def test_a_setting_of_a_device_stays_and_a_run_goes_on(tf32_by_device, caplog):
             assert tf32_by_device.fp32_precision == "tf32"
     assert tf32_by_device.fp32_precision == "tf32"
     assert [message.split(":")[0] for message in caplog.messages] == ["float32 products", "--fast-matmul"]
+
+
+def test_cudnn_does_not_round_where_products_do_not():
+    """torch's own setting of cuDNN rounds, that of products does not."""
+    cudnn = torch.backends.cudnn
+    assert cudnn.allow_tf32
+    with pytest.raises(ZeroDivisionError), float32_cudnn():
+        assert not cudnn.allow_tf32
+        with float32_cudnn():
+            assert not cudnn.allow_tf32
+        assert not cudnn.allow_tf32
+        raise ZeroDivisionError
+    assert cudnn.allow_tf32
+
+
+def test_cudnn_may_round_where_products_may():
+    torch.set_float32_matmul_precision("high")
+    try:
+        with float32_cudnn():
+            assert torch.backends.cudnn.allow_tf32
+    finally:
+        torch.set_float32_matmul_precision("highest")
+
+
+@pytest.mark.skipif(not hasattr(torch.backends.cudnn, "rnn"), reason="torch 2.9 brought it")
+def test_a_setting_of_cudnns_layers_stays():
+    rnn = torch.backends.cudnn.rnn
+    before, rnn.fp32_precision = rnn.fp32_precision, "ieee"
+    try:
+        with float32_cudnn():
+            assert (rnn.fp32_precision, torch.backends.cudnn.conv.fp32_precision) == ("ieee", "tf32")
+    finally:
+        rnn.fp32_precision = before
+    assert torch.backends.cudnn.allow_tf32
 
 
 def test_importing_rtx_leaves_the_setting():
