@@ -40,7 +40,7 @@ def grade(
     Their code runs on this machine, each notebook in a process that may write nowhere but in a scratch folder.
     """
     from rtx.lab.classroom.confine import can_confine
-    from rtx.lab.classroom.grading import RESULTS, grade_folder, to_csv
+    from rtx.lab.classroom.grading import RESULTS, Grade, grade_folder, to_csv
 
     if csv.is_dir() or not csv.resolve().parent.is_dir():
         raise ValueError(f"csv: expected a file in a folder that exists, got {str(csv)!r}")
@@ -48,11 +48,17 @@ def grade(
         typer.echo(
             "rtx: this system has no Landlock, so that a student's code may write files: use a container", err=True
         )
-    grades = []
-    for each in grade_folder(folder, notebooks, only or (), seconds):
-        grades.append(each)
-        if each.result != RESULTS[True]:
-            typer.echo(f"{each.student}  {each.notebook}  {each.exercise}: {each.result}  {each.message}")
+    grades: list[Grade] = []
+    try:
+        for each in grade_folder(folder, notebooks, only or (), seconds):
+            grades.append(each)
+            if each.result != RESULTS[True]:
+                typer.echo(f"{each.student}  {each.notebook}  {each.exercise}: {each.result}  {each.message}")
+    except BaseException:  # Ctrl-C, too; a former file of grades stays
+        so_far = csv.with_name(f"unfinished-{csv.name}")
+        write_whole(so_far, to_csv(grades))
+        typer.echo(f"rtx: stopped; the grades so far are in {so_far}", err=True)
+        raise
     write_whole(csv, to_csv(grades))  # after the last student's process has ended
     passed = Counter(each.student for each in grades if each.result == RESULTS[True])
     for student in dict.fromkeys(each.student for each in grades):

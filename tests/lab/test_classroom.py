@@ -7,7 +7,7 @@ import os
 import re
 import resource
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +15,10 @@ import pytest
 import torch
 from matplotlib import rc_context
 
+from rtx.cli import classroom
 from rtx.lab import checks
 from rtx.lab.checks import Check
-from rtx.lab.classroom import Grade, chosen_notebooks, exercises_of, grade_folder, make_handout, to_csv
+from rtx.lab.classroom import Grade, chosen_notebooks, exercises_of, grade_folder, grading, make_handout, to_csv
 from rtx.lab.classroom.answers import decode, encode
 from rtx.lab.classroom.confine import can_confine, limit
 from rtx.lab.classroom.exercises import Exercise, code_cells
@@ -165,8 +166,9 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Grade]]:
         "writer": {"stacked_reach": WRITE.format(csv=str(grades))},
     }
     for name, answers in student.items():
-        hand_in(folder / "class" / name / "notebooks", WINDOW, answers, "while True: pass")  # nobody needs that cell
-    for name in ("absent", ".git", "__MACOSX"):  # the last ones are no student's
+        place = Path("a zip's own folder", "again") if name == "right" else Path("notebooks")
+        hand_in(folder / "class" / name / place, WINDOW, answers, "while True: pass")  # nobody needs that cell
+    for name in ("absent", ".git", "__MACOSX", "right/__MACOSX"):  # only the first is a student's
         (folder / "class" / name).mkdir()
     hand_in(folder / "class" / "junk", WINDOW, {}).write_text('{"cells": [')
     (folder / "class" / "link").mkdir()
@@ -253,6 +255,26 @@ def test_a_folder_of_any_name_is_graded_under_one_that_can_be_printed(tmp_path: 
     (tmp_path / "Zoë" / WINDOW).write_text("none")
     grades = list(grade_folder(tmp_path, NOTEBOOKS, ["02"]))
     assert {grade.student.encode().decode() for grade in grades} == {"J\ufffdrgen", "an n", "Zoë"}
+
+
+def test_a_machine_that_is_slow_to_start_is_no_endless_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grading, "STARTING", -1)
+    said, ended = grading._run([], seconds=1)
+    assert (said, ended) == ([], "rtx did not start within 0 seconds on this machine: grade again, with more --seconds")
+
+
+def test_grades_that_were_given_before_a_stop_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*_: object) -> Iterator[Grade]:
+        yield Grade("Ada", "02", "windows", "passed", "")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(grading, "grade_folder", stopped)
+    whole = tmp_path / "grades.csv"
+    whole.write_text("of last week")
+    with pytest.raises(KeyboardInterrupt):
+        classroom.grade(tmp_path, whole, NOTEBOOKS)
+    assert whole.read_text() == "of last week"
+    assert "Ada,02,windows,passed" in (tmp_path / "unfinished-grades.csv").read_text()
 
 
 def test_a_system_that_bounds_no_memory_bounds_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,6 +29,7 @@ RESULTS = {True: "passed", False: "failed", None: "not attempted"}
 MISSING = "missing"
 LONGEST = 300  # characters of a message
 STARTING = 60  # seconds that a process may take, beyond the limit, before a student's code runs
+NOT_STARTED = "rtx did not start within {} seconds on this machine: grade again, with more --seconds"
 
 
 @dataclass(frozen=True)
@@ -75,18 +76,29 @@ def to_csv(grades: Sequence[Grade]) -> bytes:
 
 def _students(folder: Path) -> list[tuple[str, Path]]:
     """Each student's name and the folder with their notebooks."""
-
-    def place(one: Path) -> Path:
-        return one / "notebooks" if any((one / "notebooks").glob("*.ipynb")) else one
-
     if not folder.is_dir():
         raise ValueError(f"folder: expected a folder that was handed in, found none at {str(folder)!r}")
-    if any(place(folder).glob("*.ipynb")):
-        return [(_readable(folder.resolve().name), place(folder))]
-    inside = sorted(one for one in folder.iterdir() if one.is_dir() and not one.is_symlink() and _is_students(one.name))
-    if not any(any(place(one).glob("*.ipynb")) for one in inside):
+    if (own := _notebooks_in(folder)) is not None:
+        return [(_readable(folder.resolve().name), own)]
+    places = {one: _unpacked(one) for one in _folders(folder)}
+    if not any(places.values()):
         raise ValueError(f"folder: expected notebooks, or a folder of them for each student, in {str(folder)!r}")
-    return [(_readable(one.name), place(one)) for one in inside]
+    return [(_readable(one.name), place or one) for one, place in places.items()]
+
+
+def _notebooks_in(folder: Path) -> Path | None:
+    """The folder, or its "notebooks", where there are any."""
+    return next((one for one in (folder / "notebooks", folder) if any(one.glob("*.ipynb"))), None)
+
+
+def _unpacked(folder: Path) -> Path | None:
+    """The folder with a student's notebooks, or the only one inside: an archive may hold a folder around all."""
+    own, inside = _notebooks_in(folder), _folders(folder)
+    return own if own or len(inside) != 1 else _unpacked(inside[0])
+
+
+def _folders(folder: Path) -> list[Path]:
+    return sorted(one for one in folder.iterdir() if one.is_dir() and not one.is_symlink() and _is_students(one.name))
 
 
 def _grade_notebook(place: Path, exercises: list[Exercise], seconds: int) -> Iterator[tuple[Exercise, tuple[str, str]]]:
@@ -163,7 +175,8 @@ def _run(request: list[dict[str, Any]], seconds: int) -> tuple[list[dict[str, An
             process.communicate(json.dumps(request).encode(), timeout=STARTING + seconds)
             ended = _ending(process.returncode, seconds)
         except subprocess.TimeoutExpired:
-            ended = f"the notebook's exercises took more than {seconds} seconds: an endless loop?"
+            started = os.fstat(output.fileno()).st_size > 0
+            ended = _too_long(seconds) if started else NOT_STARTED.format(STARTING + seconds)
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)  # what it may have started, too
@@ -172,9 +185,13 @@ def _run(request: list[dict[str, Any]], seconds: int) -> tuple[list[dict[str, An
         return _read(output.read()), ended
 
 
+def _too_long(seconds: int) -> str:
+    return f"the notebook's exercises took more than {seconds} seconds: an endless loop?"
+
+
 def _ending(code: int, seconds: int) -> str:
     if code in (-signal.SIGALRM, -signal.SIGXCPU, -signal.SIGKILL):
-        return f"the notebook's exercises took more than {seconds} seconds: an endless loop?"
+        return _too_long(seconds)
     return f"your code ended the process, with exit code {code}"
 
 
