@@ -80,7 +80,7 @@ checks.in_degree(in_degree)
 #
 # <details><summary>Answer</summary>
 #
-# 3, 2 and 1: as many words before it as the phrase has.
+# 3, 2 and 1: as many as the phrase has words before the one that ends it.
 #
 # </details>
 
