@@ -352,7 +352,7 @@ explore.attention(lookup, asked, [symbols[i] for i in asked[0]])
 #
 # Weights tell what a head *looked at*; what that was good for, only an experiment tells. So measure: how much of the
 # attention goes to the right digit, and what is left if the heads are silenced one by one? (A head is silent if its
-# columns of $W^o$ are zero.)
+# part of $W^o$ is zero: $K$ rows in Eq. 4, and $K$ columns of the layer's weight, which torch stores transposed.)
 
 # %%
 from copy import deepcopy
