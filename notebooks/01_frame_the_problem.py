@@ -183,8 +183,8 @@ for name, task in tasks.items():
     print(f"{name:10}", f"about 8 %: {0.05 < unlearnt < 0.11}" if name == "add" else f"{unlearnt:4.1f} {task.metric}")
 
 # %% [markdown]
-# Every notebook shows such a number beside the model's. A table without it tells little: 90 % is poor where 89 % of the
-# answers are the same.
+# Ask for such a number beside every score. A table without it tells little: 90 % is poor where 89 % of the answers are
+# the same.
 #
 # ## 4. Why is the past hard to hold?
 #
