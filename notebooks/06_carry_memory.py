@@ -204,8 +204,8 @@ remembering = train(language_model(xl(memory=S)))
 #
 # <details><summary>Answer</summary>
 #
-# With separate segments, it starts high, for the first character is guessed from one, and falls within a few
-# characters. With memory it is flat: a cut is no cut.
+# With separate segments, it starts high, for at the first place the next character is guessed from a single one, and
+# falls within a few characters. With memory it is flat: a cut is no cut.
 #
 # </details>
 
