@@ -226,17 +226,18 @@ waits = {"TCN": 8, "GRU": 64, "LSTM": 64, "RNN": 64, "LocalRNNs": 3 * 7}
 print(f"{'':10} parameters  multiply-adds a step  one after the other  kept in a stream")
 for name, make in MODELS.items():
     model = make()
-    kept = numbers(model.step(torch.randn(1, 24))[1]) if hasattr(model, "step") else "3 windows"
+    layers = [model] if hasattr(model, "step") else model  # a stack steps layer by layer
+    kept = sum(numbers(layer.step(torch.randn(1, 24))[1]) for layer in layers)
     model = model.to("meta")  # shapes without numbers: all that counting needs
     with implementation("torch"), FlopCounterMode(display=False) as counter:
         model(torch.randn(1, 64, 24, device="meta"))
     parameters, products = sum(p.numel() for p in model.parameters()), counter.get_total_flops() // 2 // 64
-    print(f"{name:10} {parameters:10,} {products:21,} {waits[name]:20} {kept:>17}")
+    print(f"{name:10} {parameters:10,} {products:21,} {waits[name]:20} {kept:17,}")
 
 # %% [markdown]
 # A TCN reads all steps at once, in as many rounds as it has convolutions; a recurrent network waits at every step; a
-# LocalRNN waits only within its window. In a stream the tables are turned: the recurrent network keeps one state, the TCN the
-# past of each of its convolutions.
+# LocalRNN waits only within its window. In a stream the tables are turned: the recurrent network keeps one state, a LocalRNN
+# those of the $M - 1$ windows that go on, the TCN the past of each of its convolutions.
 #
 # ## 4. Two tasks, two winners
 #
