@@ -207,7 +207,7 @@ for name, task in tasks.items():
 
 # %%
 def by_distance(model, T=100):
-    """The gradient's size at each distance back from the last output, 0 first; a mean over 16 random sequences."""
+    """The gradient's size at each distance back from the last output, 0 first; root mean square of 16 random sequences."""
     x = torch.randn(16, T, model.d_model, requires_grad=True)
     last = model(x)[:, -1]
     slope = torch.autograd.grad((last * torch.randn_like(last)).sum(), x)[0]
