@@ -53,7 +53,7 @@ torch.set_num_threads(1)
 # %% [markdown]
 # ## 1. The task
 #
-# Weekday, day, month and year change places, commas come and go, 17 becomes 5 PM. So it is not word by word.
+# Day and month change places, commas come and go, 17 becomes 5 PM. So it is not word by word.
 
 # %%
 from rtx.tasks.translation import date_pair
