@@ -390,8 +390,8 @@ HTML(table.to_html(table.rows(recipe.load_recipe("multi30k"), Path("../results")
 #   that our data hold. With 16,000 of these (`--scale cpu`, 12 epochs, one seed) all recurrent rows have 3.0 to 4.0 and are still
 #   learning: MC-RNN-3 3.8, the baseline 4.0, at four times the rate 4.1, with a quarter of the batch, and so four times the
 #   updates, 4.5. A Transformer has 12.1, R-Transformer, a tenth larger, 14.0.
-# - **Headlines** (Table 3) are scored by ROUGE, which counts how much of the reference was found: F1 of words (ROUGE-1), pairs
-#   (ROUGE-2), longest common sequence (ROUGE-L). `rtx train headlines mc-rnn-3 --scale quick` learns to write the summary line
+# - **Headlines** (Table 3) are scored by ROUGE, an F1 of what the text shares with the reference: words (ROUGE-1), pairs of
+#   words (ROUGE-2), their longest common subsequence (ROUGE-L). `rtx train headlines mc-rnn-3 --scale quick` learns to write the summary line
 #   of a docstring from its body, with Python's own library for data. On 10,000 pairs of Gigaword (`--scale cpu`, 15 epochs,
 #   three seeds) the baseline has a ROUGE-1 of 4.8, MC-RNN-3 4.8: neither has learnt the task, as a source's first words alone
 #   have 21.3. The paper, with 3.8 million pairs, has 34.65 and 36.55.
