@@ -35,7 +35,7 @@
 # | [09 Add and multiply](09_add_and_multiply.ipynb) | Can a model without any recurrence remember over thousands of steps? | 30 |
 # | [10 Read digits](10_read_digits.ipynb) | What does a score of 99.1 % against 99.0 % say? | 30 |
 # | [11 Model music](11_model_music.ipynb) | Can a model learn a chorale, and what does an NLL of 2.37 per frame mean? | 30 |
-# | [12 Make it fast](12_make_it_fast.ipynb) | Where does the time of a model go, and which of it was never needed? | 30 |
+# | [12 Make it fast](12_make_it_fast.ipynb) | Where does the time of a model go, and how much of it was never needed? | 30 |
 # | [13 Model language](13_model_language.ipynb) | What does “1.24 bits per character” mean, and what must a model beat to deserve a number at all? | 35 |
 # | [14 Translate and summarise](14_translate_and_summarise.ipynb) | How does a model turn one sequence into another of a different length, and how good is it? | 35 |
 # | [15 Weigh the evidence](15_weigh_the_evidence.ipynb) | Which of the numbers in these papers can you trust, and how would you know? | 35 |
