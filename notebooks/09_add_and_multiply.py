@@ -291,13 +291,13 @@ plt.show()
 # Train one anew yourself: the toy solver learns while you watch. On the left, how much is solved; on the right a row of
 # weights for each dot on the left.
 #
-# **Predict.** Which one slows down more with $T$: attention, or the mean?
+# **Predict.** The paper's attention takes one epoch to add two numbers out of 1,000 steps, and three at 10,000. The mean takes
+# two at 1,000. And at 10,000?
 #
 # <details><summary>Answer</summary>
 #
-# The mean. A marked step's part shrinks as $1/T$ in both, but attention gives it up to $e^2 \approx 7.4$ times as much as
-# another, as its scores lie between -1 and 1. The paper's Table 1 counts epochs until addition is solved: attention takes 1 up to $T_0 = 1{,}000$ and 3 at
-# 10,000, the mean 2 and 17.
+# 17 epochs. A marked step's part in $c$ shrinks as $1/T$ in both, and with it the gradient that learns from it; at 10,000
+# steps the factor of up to $e^2$ that attention gives it tells.
 #
 # </details>
 
