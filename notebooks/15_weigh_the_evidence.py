@@ -384,7 +384,7 @@ print(f"{len(found)} numbers of ours stand beside one of a paper's")
 
 # %%
 def kinds(tune, w):
-    """For each frame but the last: has its passage been here before, and did it go on in the same way?"""
+    """For each frame from the w-th to the last but one: was its passage here before, and did it go on as then?"""
     last, found = {}, []
     for t in range(w - 1, len(tune) - 1):
         passage, following = tune[t + 1 - w : t + 1], tune[t + 1]
@@ -434,7 +434,7 @@ print(f"as before: R-Transformer {mine:.2f}, the next best {min(others):.2f}")
 # %% [markdown]
 # Most of the lead is there, and all of that over the TCN, which on new frames is level. Where the tune goes on as before,
 # R-Transformer loses less than a quarter of what any other does; where it goes on otherwise, like LSTM, GRU and RNN, and
-# more than the rest: it copies, and sees no future. Neither part does that alone, and the summary must be long enough:
+# more than Transformer and TCN: it copies, and sees no future. Neither part does that alone, and the summary must be long enough:
 # windows of 1, 3, 6 and 12 frames lose 4.22, 2.73, 2.21 and 2.05 nats (three seeds each). Such a pair, one part that marks
 # each position with what stood before it and one that looks the mark up, is known from language models as an *induction head*
 # (Olsson et al., 2022). For what is copied, the floor of independent notes (notebook 11) is zero: where a frame is
