@@ -276,7 +276,7 @@ HTML(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
 # worse. But it does better still without its attention! What is that good for? Section 6 finds it; the chorales have little. On piano pieces it is ahead of all with as many rates, but narrowly: of a TCN by .06, and each run's best
 # epoch was among its last three.
 #
-# **Equal budgets.** Does "a large margin consistently" (§4.4) survive them? Equal sizes (`same-parameters`), so far: in row 11, and
+# **Equal budgets.** Does "a large margin consistently in most of the tasks" (§4.4) survive them? Equal sizes (`same-parameters`), so far: in row 11, and
 # on words after two epochs, with 129 against Transformer-XL's 151 (row 20, one seed). Equal seconds on one AMD core
 # (`same-seconds`), not where they are few. In 150 R-Transformer gets through 4 epochs of Nottingham, a TCN through 8 or 9 and
 # is ahead, 3.58 against 3.94 (row 9). In 200 it reads the characters once; TCN and all recurrent networks are ahead (row 14).
@@ -376,8 +376,8 @@ print(f"{len(found)} numbers of ours stand beside one of a paper's")
 #
 # On Nottingham, R-Transformer is far ahead: 2.2 nats a frame here and 2.37 in the paper, where the next one has 3.1. It
 # is even ahead of 2.31, by a model that knows which notes go together, as ours does not (notebook 11, section 8). A number
-# too good to be true often is not: a model that sees the future looks just like this. Tests say that ours does not see
-# it: change a later frame, and no earlier prediction moves. So what does it know that the others do not?
+# too good to be true often is not: a model that sees the future looks just like this. Tests say ours does not:
+# change a later frame, and no earlier prediction moves. So what does it know that the others do not?
 #
 # Folk tunes repeat themselves. Take the last $w$ frames: did this passage come before in the tune? And is it followed now by
 # what followed it the last time? Letters instead of chords, $w = 2$:
