@@ -292,7 +292,8 @@ race = explore.race(task, entrants, seconds=2.0, seeds=2, turns=4, learning_rate
 race
 
 # %% [markdown]
-# **Try** (with a kernel). Choose equal parameters and press “train”. Then move the target: which model is first at about 3 bits?
+# **Try** (with a kernel). Choose equal parameters and press “train”. Then move the target: which model is first at about 3.9
+# bits, and which of them get to 3.2?
 #
 # Seconds are fair to whoever pays for them, and to nobody else: they depend on the machine and on how well each model is
 # programmed. Equal parameters and equal multiply-adds are other questions with other winners. The paper's models differ by a
