@@ -63,6 +63,11 @@ def test_a_causal_module_is_acquitted() -> None:
     assert not any("leaks" in label for label in options(explorer).values())
 
 
+def test_a_guilty_part_is_looked_for_where_something_leaks_only() -> None:
+    assert "guilty" in explore.xray(Mixed(masked=False), X).caption
+    assert "guilty" not in explore.xray(Mixed(), X).caption
+
+
 def test_one_position_is_told_as_one() -> None:
     assert explore.xray(nn.Linear(D, D), X).text.endswith("an output looks back over 1 position at most.")
 

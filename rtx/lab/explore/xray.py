@@ -25,6 +25,8 @@ from rtx.nn.mode import evaluating
 WHOLE = "the whole module"
 LENGTH = 12
 MOST_OUTPUTS, MOST_PARTS = 512, 40  # a backward pass each; parts to choose from
+LEAKY = "choose one part after the other: the guilty one leaks, and nothing inside it does; then move the output t"
+CAUSAL = "choose one part after the other: how far does each look back? Then move the output t"
 
 
 class Part(NamedTuple):
@@ -67,7 +69,7 @@ def xray(module: nn.Module, x: Float[Tensor, "1 T D"] | None = None) -> Explorer
     return Explorer(
         picture.figure,
         update,
-        "choose one part after the other: the guilty one leaks, and nothing inside it does; then move the output t",
+        LEAKY if leaking else CAUSAL,
         part=widgets.Dropdown(options=options, value=WHOLE, description="part", layout=widgets.Layout(width="330px")),
         output=widgets.IntSlider(T // 2, 1, T, description="output t"),
     )
