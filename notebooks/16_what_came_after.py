@@ -165,8 +165,11 @@ print("loop, scan and rtx agree; rounds for 1,000 steps:", rounds)
 # <details><summary>Answer</summary>
 #
 # With narrow rows the scan, even here: the loop pays for starting an operation a thousand times. With wide rows the extra
-# work shows, and on one core the plain loop catches up or wins. With thousands of cores rounds are what counts. With a GRU
-# there is no choice: its next gates need its last state.
+# work shows, and on one core the plain loop catches up or wins. With thousands of cores the rounds count, if
+# sequences and their numbers are too few to fill them. If they are not, as in Griffin's training, memory counts: its code
+# takes one step after the other, in one kernel (§4.2). That is fast because a linear step is a few multiplications for each
+# number, as all gates are known before. A GRU has no choice, and waits at each step for a product of matrices: its next
+# gates need its last state.
 #
 # </details>
 
