@@ -370,6 +370,7 @@ def spreads(a: list[float], b: list[float]) -> float:
         ("clipped_step", step_to(lambda g, rate, clip: 0.1 * g * min(1.0, clip / float(g.norm())))),
         ("clipped_step", step_to(lambda g, rate, clip: rate * g * min(clip, clip / float(g.norm())))),
         ("source_weights", masked_with(-20)),
+        ("source_weights", masked_with(-100)),
         ("causal_attention", attention_masked_with(-20)),
         ("windows", windows_by_slices),
         ("softmax_in_halves", less_the_second_halfs),

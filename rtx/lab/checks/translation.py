@@ -17,11 +17,11 @@ Step = Callable[[int, int], tuple[Tensor, int]]
 
 
 def _scores() -> list[tuple[Tensor, Tensor]]:
-    """Scores around 0 and around -60, below what may be taken for minus infinity."""
+    """Scores around 0 and around -300, below what may be taken for minus infinity, in doubles, which can exp them."""
     draw = torch.Generator().manual_seed(0)
     lengths = [torch.tensor([5, 3]), torch.tensor([2, 5, 4])]
-    sizes = ((2, 4, 5, 0), (3, 3, 6, -60))  # of the second batch, every source is shorter than the table is wide
-    scores = [2 * torch.randn(B, T, S, generator=draw) + low for B, T, S, low in sizes]
+    sizes = ((2, 4, 5, 0), (3, 3, 6, -300))  # of the second batch, every source is shorter than the table is wide
+    scores = [2 * torch.randn(B, T, S, generator=draw).double() + low for B, T, S, low in sizes]
     return list(zip(scores, lengths, strict=True))
 
 
@@ -42,6 +42,9 @@ source_weights = Check(
         ),
         "masked after the softmax: what is left does not sum to 1": lambda e, n: e.softmax(-1) * _real(e, n),
         "masked with 0 before the softmax: exp(0) is 1, not 0": lambda e, n: e.masked_fill(~_real(e, n), 0).softmax(-1),
+        "real scores may lie below the number that you put in: padding gets exactly nothing by minus infinity": (
+            lambda e, n: e.masked_fill(~_real(e, n), -100).softmax(-1)
+        ),
         "off by one: the place behind the last one is padding, too; places are counted from 0": lambda e, n: (
             e.masked_fill(~_real(e, n + 1), -torch.inf).softmax(-1)
         ),
