@@ -339,6 +339,14 @@ def nucleus_below(p: Tensor, share: float) -> Tensor:
     return torch.zeros_like(p, dtype=torch.bool).scatter(0, tokens, ranked.cumsum(0) <= share)
 
 
+def nucleus_below_or_first(p: Tensor, share: float) -> Tensor:
+    return nucleus_below(p, share) | (p == p.max())
+
+
+def bigram_over_symbols(train: Tensor, test: Tensor, V: int) -> Tensor:
+    return bigram_over(lambda counts, _: counts.sum(1, keepdim=True))(train, test, V) * (len(test) - 1) / len(test)
+
+
 def sorted_twice(p: Tensor, share: float) -> Tensor:
     order = p.argsort(descending=True)
     return (p[order].cumsum(0) - p[order] < share - 1e-6)[order]
@@ -416,6 +424,12 @@ def test_an_answer_that_is_right_by_chance_does_not_pass(name: str, answer: Call
         ("bigram_bits", bigram_over(lambda counts, _: counts.sum(1)), "each sum divides a column"),
         ("bigram_bits", bigram_over(symbols), "the last symbol of the training text"),
         ("nucleus", nucleus_below, "the token that crosses the line"),
+        ("bigram_bits", bigram_over_symbols, "divided by all symbols"),
+        (
+            "nucleus",
+            nucleus_below_or_first,
+            "the token that crosses the line belongs to the nucleus wherever it stands",
+        ),
         ("nucleus", sorted_twice, "put back"),
         ("greedy_translation", told, "teacher forcing at test time"),
         ("greedy_translation", partial(told, stops=True), "teacher forcing at test time"),

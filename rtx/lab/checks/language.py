@@ -127,6 +127,9 @@ bigram_bits = Check(
             )
         ),
         "these are nats": lambda train, test, V: _bits(_rows(_counts(train, V) + 1), test) * math.log(2),
+        "divided by all symbols: the first has none before it, so there is one pair fewer": (
+            lambda train, test, V: _bits(_rows(_counts(train, V) + 1), test) * (len(test) - 1) / len(test)
+        ),
         "a sum over the text: take the mean": (
             lambda train, test, V: _bits(_rows(_counts(train, V) + 1), test) * (len(test) - 1)
         ),
@@ -160,6 +163,9 @@ nucleus = Check(
         ),
         "the token that crosses the line belongs to the nucleus: ask what those before it come to": (
             lambda p, reach: _kept(p, reach + 2e-6, before=False)  # a sum that equals the share is kept here
+        ),
+        "the token that crosses the line belongs to the nucleus wherever it stands, not as the first one only": (
+            lambda p, reach: _kept(p, reach + 2e-6, before=False) | (p == p.max())
         ),
         "one too many where a sum is just the share: it is reached there, so ask whether those before are below it": (
             lambda p, reach: _kept(p, reach + 2e-6)
