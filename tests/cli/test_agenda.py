@@ -8,6 +8,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from filelock import FileLock
@@ -163,6 +164,21 @@ def test_no_time_left_starts_nothing(fill, tmp_path):
     code, lines = fill(TINY, "--max-time", "00:00:05")
     assert code == 124 and lines[0] == "the ledger has 0 of 1 runs" and len(lines) == 2
     assert not (tmp_path / "runs").exists()
+
+
+def test_of_the_time_that_is_left_a_run_leaves_some_to_begin_and_to_save(tmp_path, monkeypatch):
+    asked, now = [], 0.0
+
+    def wait(_, words):
+        nonlocal now
+        now += 3000.0  # each run takes so long
+        asked.append(words[words.index("--max-time") + 1])
+        return 0
+
+    monkeypatch.setattr("rtx.training.clock.time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(agenda.Keeper, "wait_for", wait)
+    done = CliRunner().invoke(app, [*command(tmp_path, f"{TINY}seeds = [0, 1, 2]\n"), "--max-time", "01:40:20"])
+    assert asked == ["01:40:00", "00:50:00"] and done.exit_code == 124  # of the third, 20 s are left: none to run in
 
 
 @pytest.mark.parametrize(
