@@ -20,6 +20,7 @@ from typer.main import get_command
 from rtx.cli import app, main
 from rtx.cli.sweep import _print as print_sweep
 from rtx.cli.train import Scale, as_typed
+from rtx.lab.classroom import Grade, to_csv
 from rtx.models import MODELS, TRANSLATORS, WHOLE
 from rtx.models.cards import CARDS
 from rtx.tasks.build import hyperparameter_names, models_for
@@ -188,6 +189,45 @@ def test_a_command_can_be_typed_again_with_blanks_and_quotes_in_a_value():
     setting = "path=/home/me/it's mine.txt"
     command = as_typed("ptb-char", "gru", None, Scale.quick, 0, None, [setting])
     assert shlex.split(command)[-2:] == ["--set", setting]
+
+
+def test_what_a_run_computes_by_stands_in_its_command_and_reaches_the_training(rtx, tmp_path, monkeypatch):
+    calls = []
+    monkeypatch.setattr("rtx.training.run.train", lambda *given, **named: calls.append((given[1:], named)))
+    words = ["train", "ffa-add", "attention-50", "--variant", "fresh", "--scale", "quick", "--seed", "3"]
+    words += ["--epochs", "2", "--set", "d_hidden=8"]
+    how = ["--devices", "2", "--nodes", "3", "--precision", "bf16-mixed", "--compile", "--fast-matmul", "--graph"]
+    elsewhere = ["--resume", "--max-time", "00:01:00", "--runs", f"{tmp_path}/a", "--results", f"{tmp_path}/b"]
+    done = rtx(*words, *how, *elsewhere)
+    (((seed, epochs, resume), named),) = calls
+    assert done.returncode == 0 and (seed, epochs, resume) == (3, 2, True)
+    assert named.pop("command") == shlex.join(["rtx", *words, *how])
+    places = {"runs": tmp_path / "a", "results": tmp_path / "b", "max_seconds": 60, "every_seconds": 300}
+    made_by = {"compiled": True, "fast_matmul": True, "graph": True, "precision": "bf16-mixed"}
+    together = {"devices": 2, "num_nodes": 3, "enable_progress_bar": False}
+    assert named == places | made_by | together
+    assert rtx(*words[:3], *elsewhere[-4:]).returncode == 0
+    assert calls[1][1]["command"] == "rtx train ffa-add attention-50 --seed 0"
+
+
+def test_a_class_is_graded_into_a_file_and_each_students_passed_exercises_are_counted(rtx, tmp_path, monkeypatch):
+    results = {"ann": ["passed", "failed", "passed"], "bob": ["missing", "not attempted", "failed"]}
+    grades = [
+        Grade(name, "02_slide_a_window", f"f{i}", result, "" if result == "passed" else "why")
+        for name in results
+        for i, result in enumerate(results[name])
+    ]
+    asked = []
+    monkeypatch.setattr("rtx.lab.classroom.grading.grade_folder", lambda *given: asked.append(given) or iter(grades))
+    places = [str(tmp_path / "class"), "--csv", str(tmp_path / "grades.csv"), "--notebooks", str(tmp_path / "own")]
+    done = rtx("class", "grade", *places, "--only", "02", "--only", "03", "--seconds", "9")
+    assert done.returncode == 0 and asked == [(tmp_path / "class", tmp_path / "own", ["02", "03"], 9)]
+    assert (tmp_path / "grades.csv").read_bytes() == to_csv(grades)
+    told = [f"{one.student}  02_slide_a_window  {one.exercise}: {one.result}  why" for one in grades if one.message]
+    assert done.stdout.splitlines() == [*told, "ann: 2 of 3 passed", "bob: 0 of 3 passed"]
+    done = rtx("class", "grade", *places[:2], str(tmp_path / "none" / "grades.csv"))
+    assert done.returncode == 2 and done.stderr.startswith("rtx: csv: expected a file in a folder that exists, got ")
+    assert len(asked) == 1
 
 
 def test_table_prints_markdown_from_the_ledger_alone(rtx, tmp_path):
