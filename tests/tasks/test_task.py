@@ -224,6 +224,19 @@ def test_of_a_carried_text_no_piece_is_left_out_however_many_processes_score_it(
     assert scored == [[i] for i in range(8)]
 
 
+def test_the_columns_of_several_processes_are_those_of_one_with_all_their_batches(monkeypatch):
+    """Of 26 pieces, in six columns of four; the last two are left out."""
+    alone = list(BatchOrder([3] * 26, 6, "columns"))
+    assert alone[:2] == [[0, 4, 8, 12, 16, 20], [1, 5, 9, 13, 17, 21]] and len(alone) == 4
+    monkeypatch.setattr("torch.distributed.is_initialized", lambda: True)
+    monkeypatch.setattr("torch.distributed.get_world_size", lambda: 3)
+    found = []
+    for rank in range(3):
+        monkeypatch.setattr("torch.distributed.get_rank", lambda rank=rank: rank)
+        found.append(list(BatchOrder([3] * 26, 2, "columns")))
+    assert [[*one, *two, *three] for one, two, three in zip(*found, strict=True)] == alone
+
+
 def test_a_stream_has_one_piece_in_a_batch():
     with pytest.raises(ValueError, match="batch_size: expected 1 for a stream, got 2"):
         BatchOrder([5, 5, 5], 2, "stream")
