@@ -14,7 +14,7 @@ from rtx.tasks import task_by_name
 from rtx.tasks.loader import loader
 from rtx.tasks.task import IGNORED, SPLITS, Batch, Text, collate
 from rtx.tasks.text import characters, ptb_char, ptb_word, words
-from rtx.tasks.vocabulary import UNKNOWN, Vocabulary, common, vocabulary
+from rtx.tasks.vocabulary import END, UNKNOWN, Vocabulary, common, vocabulary
 from rtx.tasks.windows import bits, perplexity, token_nll, tokens_measured, unigram_nll, windows
 
 STORY = "the cat sat on the mat.\nthe dog sat on the cat.\n" * 40
@@ -76,6 +76,15 @@ def test_rare_words_are_unknown(story):
     (known,) = words(story).texts
     assert "once" not in known.symbols
     assert known.decode(known.encode("the once\ncat")) == "the <unk>\ncat"
+
+
+@pytest.mark.parametrize(
+    ("symbols", "start"),
+    [(["the", END, "cat"], END), (["a", " ", "\n"], "\n"), (["a", " "], " "), (["b", "a"], "b")],
+)
+def test_a_text_begins_behind_what_ends_a_line_or_parts_words(symbols, start):
+    """Without such a symbol, behind the commonest."""
+    assert symbols[vocabulary("words", symbols).start] == start
 
 
 def test_symbols_are_ordered_by_count_then_by_code_point():
