@@ -1,0 +1,71 @@
+"""The batches of a run: all that is asked for, each sequence once, in an order of the seed's and the epoch's own."""
+
+import torch
+
+from rtx.tasks import Example, Task
+from rtx.tasks.task import Sum, mean_of
+from rtx.training.batches import evaluation_batches, training_batches
+from rtx.training.settings import Settings
+
+
+def numbers(split: str) -> list[Example]:
+    """22 sequences; each number of one is the sequence's own."""
+    return [Example(torch.full((1 + i % 5, 1), float(i)), torch.zeros(1 + i % 5, 1)) for i in range(22)]
+
+
+def nothing(predictions, batch) -> Sum:
+    return Sum(predictions.sum(), batch.lengths.sum())
+
+
+TASK = Task("numbers", 1, 1, "step", numbers, nothing, mean_of(nothing), "nothing", "min")
+
+
+def training(seed: int = 0, epoch: int = 0, skip: int = 0, **settings) -> list[list[int]]:
+    loader = training_batches(TASK, Settings(1, 4, "sgd", 0.1, **settings), seed, skip)
+    loader.batch_sampler.set_epoch(epoch)
+    return seen(loader)
+
+
+def seen(loader) -> list[list[int]]:
+    return [[int(sequence[0]) for sequence in batch.inputs] for batch in loader]
+
+
+def together(batches: list[list[int]]) -> list[int]:
+    return sorted(i for batch in batches for i in batch)
+
+
+def test_an_epoch_has_each_sequence_once_and_the_rest_in_a_smaller_batch():
+    batches = training()
+    assert [len(batch) for batch in batches] == [4, 4, 4, 4, 4, 2]
+    assert together(batches) == list(range(22))
+
+
+def test_the_order_is_the_seeds_and_the_epochs_and_comes_again():
+    assert training(3, 2) == training(3, 2)
+    orders = [training(seed, epoch) for seed in (0, 1) for epoch in (0, 1)]
+    assert all(one != other for i, one in enumerate(orders) for other in orders[:i])
+
+
+def test_what_is_learned_is_limited_to_the_first_sequences():
+    assert together(training(limit=10)) == list(range(10))
+    assert together(training(limit=99)) == list(range(22))
+
+
+def test_sequences_stand_together_as_the_settings_say():
+    lengths = [{1 + i % 5 for i in batch} for batch in training(batching="bucketed")]
+    assert sum(map(len, lengths)) <= 5 + len(lengths) - 1  # sorted by length, and then cut
+    assert training(batching="as it is")[0] == [0, 1, 2, 3]
+
+
+def test_a_resumed_run_leaves_out_what_it_has_had_of_its_first_epoch_only():
+    loader = training_batches(TASK, Settings(1, 4, "sgd", 0.1), 5, skip=4)
+    assert len(loader) == 6
+    assert seen(loader) == training(5)[4:]
+    loader.batch_sampler.set_epoch(1)
+    assert seen(loader) == training(5, 1)
+
+
+def test_an_evaluation_has_each_sequence_once_up_to_its_limit():
+    for limit, expected in ((None, 22), (7, 7), (99, 22)):
+        assert together(seen(evaluation_batches(TASK, "test", False, limit))) == list(range(expected))
+        assert seen(evaluation_batches(TASK, "test", True, limit)) == [[i] for i in range(expected)]
