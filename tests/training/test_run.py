@@ -208,6 +208,18 @@ def test_a_run_does_not_go_on_with_other_data(recipe, tiny_task, run, monkeypatc
         run(recipe.plan("gru"), resume=True)
 
 
+@pytest.mark.parametrize(("best", "epochs"), [("min", 5), ("max", 3)])
+def test_a_run_ends_after_so_many_epochs_without_a_better_score(
+    recipe, tiny_task, run, monkeypatch, tmp_path, best, epochs
+):
+    """It learns, so the error falls in each epoch: who wants it low goes on, who wants it high has had the best."""
+    monkeypatch.setitem(TASKS, "tiny", lambda: replace(tiny_task, best=best))
+    plan = recipe.plan("gru", overrides={"epochs": 5, "stop_after": 2})
+    run(plan)
+    last = torch.load(checkpoint(tmp_path, plan).with_name("last.ckpt"), weights_only=True)
+    assert last["epoch"] == epochs  # epochs done
+
+
 def test_early_stopping_is_not_a_cut(recipe, run):
     plan = recipe.plan("gru", overrides={"epochs": 50, "learning_rate": 3.0, "stop_after": 1})
     assert read_result(run(plan)).budget is None
@@ -339,12 +351,14 @@ def test_a_task_measures_as_the_training_computed(recipe, tiny_task, run, monkey
     def examine(model, split, limit):
         x = next(model.parameters())
         seen.append((x.dtype, str(x.device), torch.is_autocast_enabled("cpu"), model.training, torch.is_grad_enabled()))
+        read.append((split, limit))
         return {"squared error": 1.0}
 
     seen: list[tuple[object, ...]] = []
+    read: list[tuple[str, int | None]] = []
     monkeypatch.setitem(TASKS, "tiny", lambda: replace(tiny_task, examine=examine))
-    run(recipe.plan("gru"), precision=precision)
-    assert seen == [(weights, "cpu", autocast, False, False)]
+    run(recipe.plan("gru", overrides={"limit_evaluation": 5}), precision=precision)
+    assert seen == [(weights, "cpu", autocast, False, False)] and read == [("test", 5)]
 
 
 def score(path):
