@@ -1,6 +1,7 @@
 """Claims are judged by the ledger: by means and spreads of what was run under one budget, and by nothing else."""
 
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -542,6 +543,26 @@ def test_the_cost_of_channels_is_what_the_benchmark_measured(tmp_path):
     found = as_fast("mc-rnn", "rtx / nn.LSTM")(RESULTS)
     assert found.verdict == "open" and "times the time where nothing runs beside" in found.sentence
     assert as_fast("mc-rnn", "rtx / nn.LSTM")(tmp_path).sentence == "not measured"
+
+
+def test_the_papers_own_numbers_bear_out_what_they_claim(monkeypatch, tmp_path):
+    """A ledger of what the papers print, three times each: whatever is judged by it must hold."""
+    like = next(iter(read_results("nottingham", RESULTS)))
+
+    def printed(recipe, _):
+        loaded = load_recipe(recipe)
+        for row, variant, seed in product(loaded.models, loaded.variants, range(3)):
+            score, epoch = loaded.paper(row), loaded.paper_epochs(row) or 1
+            if score is not None and not variant.startswith("same-"):
+                made = {"model": row, "variant": variant, "seed": seed, "epoch": epoch}
+                yield replace(like, recipe=recipe, validation=score, test=score, **made)
+
+    monkeypatch.setattr("rtx.training.table.read_results", printed)
+    papers = ("R-Transformer", "MC-RNN", "Feed-forward attention")
+    found = {claim: finding for claim, finding in judged(tmp_path) if claim.source.startswith(papers)}
+    unprinted = [claim for claim, finding in found.items() if finding.sentence in ("not run", "not measured")]
+    assert [found[claim] for claim in found if found[claim].verdict != "holds" and claim not in unprinted] == []
+    assert not any("Table" in claim.source for claim in unprinted) and len(found) - len(unprinted) > 40
 
 
 def test_every_claim_can_be_judged_by_the_ledger_as_it_is_and_by_none(tmp_path):
