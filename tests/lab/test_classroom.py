@@ -245,6 +245,17 @@ def test_all_solutions_of_all_notebooks_pass() -> None:
 # Its parts
 
 
+def test_a_file_that_is_too_large_for_a_notebook_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    notebook = hand_in(tmp_path, WINDOW, {}, "#" * 1_000_000)  # larger than the project's own
+    size = notebook.stat().st_size
+    monkeypatch.setattr("rtx.lab.classroom.exercises.LARGEST", size)
+    assert code_cells(notebook)
+    monkeypatch.setattr("rtx.lab.classroom.exercises.LARGEST", size - 1)
+    grades = list(grade_folder(tmp_path, NOTEBOOKS, ["02"]))
+    told = f"a notebook of at most {size - 1:,} bytes was expected, this has {size:,}"
+    assert [(grade.result, grade.message) for grade in grades] == [("failed", told)] * 2
+
+
 def test_a_folder_of_any_name_is_graded_under_one_that_can_be_printed(tmp_path: Path) -> None:
     names = [b"J\xf8rgen", b"an\nn", "Zoë".encode()]
     try:
@@ -386,10 +397,12 @@ def test_other_answers_keep_their_kind_only() -> None:
 
 
 def test_grades_are_csv_without_formulas() -> None:
-    grades = [Grade("=1+1", "02", "windows", "failed", 'said "no", twice'), Grade("ann", "02", "windows", "passed", "")]
-    rows = list(csv.reader(io.StringIO(to_csv(grades).decode())))
-    assert rows == [
-        ["student", "notebook", "exercise", "result", "message"],
-        ["'=1+1", "02", "windows", "failed", 'said "no", twice'],
-        ["ann", "02", "windows", "passed", ""],
+    names = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "ann"]
+    grades = [Grade(name, "02", "windows", "failed", 'said "no", twice') for name in names]
+    head, *rows = csv.reader(io.StringIO(to_csv([*grades, Grade("ann", "02", "windows", "passed", "")]).decode()))
+    assert head == ["student", "notebook", "exercise", "result", "message"]
+    assert [row[0] for row in rows] == [*(f"'{name}" for name in names[:-1]), "ann", "ann"]
+    assert [row[1:] for row in rows[-2:]] == [
+        ["02", "windows", "failed", 'said "no", twice'],
+        ["02", "windows", "passed", ""],
     ]
