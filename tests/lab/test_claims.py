@@ -127,6 +127,14 @@ def test_what_a_claim_is_of_is_compared_also_where_the_others_share_a_shorter_bu
     assert found.sentence == "gru 3.00; lstm 3.50 (full budget, 1 seed, one rate; not run: tcn, rnn): leans for it"
 
 
+def test_full_runs_are_compared_before_those_of_more_seeds_at_a_smaller_scale(put, tmp_path):
+    for model, test in (("gru", 3.0), ("lstm", 4.0)):
+        for seed in range(3):
+            put(model, test + 1, seed, scale="cpu")
+        put(model, test)
+    assert judge(tmp_path, "lstm").sentence == "gru 3.00; lstm 4.00 (full budget, 1 seed, one rate): leans for it"
+
+
 def test_of_runs_at_a_smaller_scale_those_to_their_end_are_compared(put, tmp_path):
     for model, test in (("gru", 3.0), ("lstm", 4.0)):
         put(model, test + 1, scale="cpu", budget="5 of 15 epochs")
@@ -169,10 +177,10 @@ def test_where_seconds_are_the_budget_runs_of_one_machine_are_compared(put, tmp_
 
 
 def test_a_scale_has_sizes_of_its_own_and_nothing_is_equal_there(put, tmp_path):
-    for row in ("gru", "lstm"):
-        put(row, 3.0, variant="same-parameters", scale="quick")
-        put(row, 3.0, variant="same-seconds", scale="quick")
-    assert better("nottingham", "gru", ("lstm",), "same-parameters")(tmp_path).sentence == "not run"
+    for row, variant in product(("gru", "lstm"), ("same-parameters", "same-flops", "same-seconds")):
+        put(row, 3.0, variant=variant, scale="quick")
+    for variant in ("same-parameters", "same-flops"):
+        assert better("nottingham", "gru", ("lstm",), variant)(tmp_path).sentence == "not run"
     assert better("nottingham", "gru", ("lstm",), "same-seconds")(tmp_path).sentence != "not run"
 
 
@@ -210,7 +218,9 @@ def test_of_several_rates_the_one_that_validated_best_is_compared(put, tmp_path)
     assert judge(tmp_path, "lstm").sentence.startswith("gru 3.00; lstm 2.80 (")
 
 
-@pytest.mark.parametrize("change", ["d_model=999", "limit=87", "learning_rate=0.1+window=12"])
+@pytest.mark.parametrize(
+    "change", ["d_model=999", "limit=87", "dropout=0", "optimizer=sgd", "learning_rate=0.1+window=12"]
+)
 def test_a_model_that_was_changed_does_not_stand_for_its_row(put, tmp_path, change):
     put("gru", 3.0)
     put("lstm", 4.0)
@@ -353,6 +363,15 @@ def test_of_rates_that_solve_it_the_soonest_counts(put, tmp_path):
     for rate, epoch in ((0.003, 3), (0.01, 1), (0.03, 2)):
         put("mean-50", 1.0, **SOLVED | {"variant": f"sloped+learning_rate={rate}", "epoch": epoch})
     assert solves("ffa-add", "mean-50")(tmp_path).sentence.startswith("epoch 1 (paper: 1)")
+
+
+def test_of_rates_that_were_not_compared_the_one_with_most_seeds_counts_and_then_validation(put, tmp_path):
+    """The first rate solves it soonest, but by one seed; of two with as many, the one that validated best."""
+    for rate, seeds, validation, epoch in ((0.01, 1, 1.0, 1), (0.003, 2, 0.5, 2), (0.001, 2, 0.9, 4)):
+        for seed in range(seeds):
+            made = {"variant": f"sloped+learning_rate={rate}", "validation": validation, "epoch": epoch}
+            put("mean-50", 1.0, seed, **SOLVED | made)
+    assert solves("ffa-add", "mean-50")(tmp_path).sentence.startswith("epoch 4, 4 (paper: 1)")
 
 
 @pytest.mark.parametrize(("late", "compared", "verdict"), [
