@@ -15,22 +15,9 @@ from rtx.tasks import task_by_name
 from rtx.training.ledger import LEDGER, Result, read_results, variant_of
 from rtx.training.recipe import Recipe
 
-HEADER = (
-    "model",
-    "paper",
-    "ours",
-    "variant",
-    "seeds",
-    "epoch",
-    "validation",
-    "budget",
-    "parameters",
-    "hardware",
-)
-
 
 class Row(NamedTuple):
-    """The cells of one line, as text, in the order of `HEADER`."""
+    """The cells of one line, as text."""
 
     model: str
     paper: str
@@ -42,6 +29,9 @@ class Row(NamedTuple):
     budget: str = ""
     parameters: str = ""
     hardware: str = ""
+
+
+HEADER = Row._fields
 
 
 def cells(recipe: Recipe, ledger: Path = LEDGER) -> dict[str, list[list[Result]]]:
