@@ -3,7 +3,6 @@
 import json
 import math
 import shlex
-import subprocess
 from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
@@ -11,11 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from rtx.tasks import task_by_name
-from rtx.training.ledger import LEDGER, Result, read_result, variant_of
+from rtx.training.ledger import LEDGER, Result, git, read_result, variant_of
 from rtx.training.rebuild import check_sizes
 from rtx.training.recipe import load_recipe, parse_setting, recipe_names
-
-HERE = Path(__file__).parents[1]
 
 
 def audit(ledger: Path = LEDGER) -> list[str]:
@@ -62,15 +59,9 @@ def _commit(result: Result) -> Iterator[str]:
 @cache
 def is_in_history(commit: str) -> bool | None:
     """Whether it is an ancestor of what is checked out; None where git cannot tell: no repository, or a shallow one."""
-
-    def git(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(["git", *arguments], cwd=HERE, capture_output=True, text=True, check=False)
-
-    try:
-        whole = git("rev-parse", "--is-shallow-repository").stdout.strip() == "false"
-    except FileNotFoundError:
+    if git("rev-parse", "--is-shallow-repository") != "false":
         return None
-    return git("merge-base", "--is-ancestor", commit, "HEAD").returncode == 0 if whole else None
+    return git("merge-base", "--is-ancestor", commit, "HEAD") is not None
 
 
 def _data(result: Result, words: list[str]) -> Iterator[str]:

@@ -19,6 +19,7 @@ import torch
 from rtx.training.files import write_whole
 
 LEDGER = Path("results")
+PACKAGE = Path(__file__).parents[1]
 LARGEST = 2**20  # bytes; a run's file has one or two thousand
 LONGEST = 180  # bytes of a name; most systems end at 255, and seed, time and ending follow
 NOT_IN_NAMES = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|\ud800-\udfff]')  # one of the systems cannot hold it
@@ -186,17 +187,17 @@ def versions() -> dict[str, str]:
     return {"python": platform.python_version()} | packages
 
 
+def git(*arguments: str) -> str | None:
+    """What git says in the package's folder; None where it fails, or is not there."""
+    try:
+        done = subprocess.run(["git", *arguments], cwd=PACKAGE, capture_output=True, text=True)
+    except FileNotFoundError:  # no git on this machine
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
 def commit() -> str | None:
     """The package's git commit, marked "-dirty" if tracked files differ from it; None where git does not track it."""
-    here = Path(__file__).parents[1]
-
-    def git(*arguments: str) -> str | None:
-        try:
-            done = subprocess.run(["git", *arguments], cwd=here, capture_output=True, text=True)
-        except FileNotFoundError:  # no git on this machine
-            return None
-        return done.stdout.strip() if done.returncode == 0 else None
-
     if git("ls-files", "--error-unmatch", "--", "__init__.py") is None:  # a copy, maybe in another's repository
         return None
     head = git("rev-parse", "HEAD")

@@ -11,6 +11,7 @@ import pytest
 
 from rtx.tasks import task_by_name
 from rtx.training import audit as audits
+from rtx.training import ledger
 from rtx.training.audit import audit, is_in_history
 from rtx.training.recipe import load_recipe, parse_setting
 
@@ -165,11 +166,11 @@ def test_a_commit_of_the_history_is_known_and_another_is_not(tmp_path, monkeypat
 
     git("init", "-q")
     git("commit", "-q", "--allow-empty", "-m", "one")
-    monkeypatch.setattr(audits, "HERE", tmp_path)
+    monkeypatch.setattr(ledger, "PACKAGE", tmp_path)
     is_in_history.cache_clear()
     assert is_in_history(git("rev-parse", "HEAD")) is True
     assert is_in_history("a" * 40) is False
-    monkeypatch.setattr(audits, "HERE", tmp_path.parent)
+    monkeypatch.setattr(ledger, "PACKAGE", tmp_path.parent)
     is_in_history.cache_clear()
     assert is_in_history("a" * 40) is None
     is_in_history.cache_clear()

@@ -55,7 +55,7 @@ def test_the_commit_is_the_packages_own_and_of_no_repository_around_it(tmp_path,
     (package / "training").mkdir(parents=True)
     (package / "__init__.py").touch()
     (tmp_path / ".gitignore").write_text(".venv\n")
-    monkeypatch.setattr(ledger, "__file__", str(package / "training" / "ledger.py"))
+    monkeypatch.setattr(ledger, "PACKAGE", package)
     git("init", "-q")
     git("add", ".gitignore")
     git("commit", "-q", "-m", "theirs")
