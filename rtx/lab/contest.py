@@ -12,6 +12,7 @@ from torch import nn
 
 from rtx.lab.background import Background
 from rtx.lab.learning import learn
+from rtx.lab.seeded import seeded
 from rtx.nn.mode import evaluating
 from rtx.nn.validate import check_above_zero, check_choice, check_positive
 from rtx.tasks.build import build
@@ -132,8 +133,7 @@ class Contest:
             self.parameters[name] = count(self.task, arguments)
             per_update = None if self.equal == "seconds" else costs[name]
             for seed in range(seeds):
-                with torch.random.fork_rng(devices=[]):
-                    torch.default_generator.manual_seed(seed)
+                with seeded(seed):
                     model = build(self.task, **arguments)
                 self.racers[name].append(Racer(model, learn(self.task, model, rate, batch, seed=seed), per_update))
 

@@ -19,6 +19,7 @@ from torch import Tensor
 
 from rtx.lab.contest import Entrants, count, matched
 from rtx.lab.learning import learn
+from rtx.lab.seeded import seeded
 from rtx.nn.mode import evaluating
 from rtx.tasks.build import build
 from rtx.tasks.costs import multiply_adds
@@ -96,8 +97,7 @@ def train(
 ) -> Run:
     """One run, of about ten seconds; `breathe` is called after every update."""
     began, task = time.thread_time(), dial_task(cell, seed)
-    with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(seed)
+    with seeded(seed):
         model = build(task, **arguments)
     steps = learn(task, model, RATE, BATCH, seed=seed)
     test, tests = collate(task.split("test")[:TEST], task.per), []

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from rtx.lab.explore.explorer import Explorer
 from rtx.lab.explore.reach import one_sequence, reach_at_once, sentence, share_map, show_shares
 from rtx.lab.plots import freeze, new_figure
+from rtx.lab.seeded import seeded
 from rtx.nn import FeedForward, LocalRNN, MultiHeadAttention, Residual
 
 DEEPEST = 8  # blocks; as many as the paper's deepest model has
@@ -43,8 +44,7 @@ def block(
     @cache
     def blocks(norm: str, left_out: str) -> nn.Sequential:
         kept = [make for name, make in makers.items() if left_out != f"no {name}"]
-        with torch.random.fork_rng(devices=[]):
-            torch.default_generator.manual_seed(0)
+        with seeded(0):
             return stack(kept, x.shape[-1], DEEPEST, norm).to(x)
 
     @cache

@@ -6,7 +6,6 @@ Wang et al. (2019), R-Transformer, §3.1, Eq. 2.
 from pathlib import Path
 from typing import Any
 
-import torch
 from jaxtyping import Float
 from matplotlib.figure import Figure
 from torch import Tensor
@@ -14,6 +13,7 @@ from torch import Tensor
 from rtx.lab.explore.page import Page
 from rtx.lab.explore.window import window_states
 from rtx.lab.plots import new_figure
+from rtx.lab.seeded import seeded
 from rtx.nn import LocalRNN
 from rtx.nn.recurrent import CELLS
 from rtx.nn.validate import check_finite, check_sequence
@@ -60,8 +60,7 @@ def _weights(model: LocalRNN) -> dict[str, Any]:
 
 
 def _untrained(x: Tensor) -> dict[str, LocalRNN]:
-    with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(0)
+    with seeded(0):
         return {cell: LocalRNN(x.shape[1], 4, cell).to(x) for cell in CELLS}
 
 

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from rtx.lab.explore.page import Page
 from rtx.lab.plots import COLOURS, whole_numbers
+from rtx.lab.seeded import seeded
 from rtx.nn.mode import evaluating
 from rtx.nn.multi_channel import MultiChannelRNN
 from rtx.nn.validate import check_positive
@@ -52,8 +53,7 @@ def untrained(farthest: int) -> dict[int, Float[Tensor, "C L"]]:
     for n in range(2, LARGEST + 1):
         shares = []
         for seed in range(SEEDS):
-            with torch.random.fork_rng(devices=[]):
-                torch.default_generator.manual_seed(seed)
+            with seeded(seed):
                 shares.append(gradient_shares(MultiChannelRNN(WIDTH, block=n, cell="rnn"), farthest))
         found[n] = torch.stack(shares).log().mean(0).exp()
     return found

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from rtx.lab.explore.page import Page
 from rtx.lab.plots import freeze, new_figure, whole_numbers
+from rtx.lab.seeded import seeded
 from rtx.nn import MultiHeadAttention, RelativeAttention, sinusoidal_positions
 from rtx.nn.relative import XLAttention
 from rtx.nn.validate import check_sequence
@@ -45,8 +46,7 @@ def positions(layer: MultiHeadAttention | None = None, x: Float[Tensor, "1 T D"]
     check_sequence("x", x, width)
     if len(x) != 1 or not 2 <= x.shape[1] <= LONGEST:
         raise ValueError(f"x: expected one sequence of 2 to {LONGEST} positions, got {tuple(x.shape)}")
-    with torch.random.fork_rng(devices=[]), torch.no_grad():
-        torch.default_generator.manual_seed(0)
+    with seeded(0), torch.no_grad():
         shaw = layer if isinstance(layer, RelativeAttention) else RelativeAttention(width, 1, clip=16)
         xl = layer if isinstance(layer, XLAttention) else _drawn_xl(width)
         data = {"length": x.shape[1], "width": width}

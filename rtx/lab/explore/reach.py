@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from rtx.lab.counted import counted
 from rtx.lab.explore.explorer import Explorer
 from rtx.lab.plots import freeze, new_figure, reach_map
+from rtx.lab.seeded import seeded
 from rtx.models import RNN, RTransformer, Transformer
 from rtx.nn import LocalRNN
 from rtx.nn.validate import check_finite, check_sequence
@@ -61,8 +62,7 @@ def reach(mine: nn.Module | None = None, x: Float[Tensor, "1 T D"] | None = None
     def table(model: str, layers: int, window: int) -> Tensor:
         if own is not None and model == "mine":
             return reach_at_once(*own)
-        with torch.random.fork_rng(devices=[]):
-            torch.default_generator.manual_seed(0)
+        with seeded(0):
             return reach_at_once(BACKBONES[model](layers, window), noise)
 
     def update(model: str, layers: int, window: int) -> str:

@@ -17,6 +17,7 @@ from rtx.lab.explore.live import LiveExplorer
 from rtx.lab.explore.pooling import MARKED
 from rtx.lab.learning import learn
 from rtx.lab.plots import COLOURS, freeze, new_figure
+from rtx.lab.seeded import seeded
 from rtx.models import FeedForwardAttention
 from rtx.nn.validate import check_choice
 from rtx.tasks.loader import loader
@@ -46,8 +47,7 @@ class ToyRun:
         self.background = Background(self._train, watch, "toy")
 
     def _train(self, background: Background) -> None:
-        with torch.random.fork_rng(devices=[]):
-            torch.default_generator.manual_seed(0)
+        with seeded(0):
             model = FeedForwardAttention(pooling=self.pooling, leak="coded")
         test = next(iter(loader(self.task, "test", TEST)))
         example = test.inputs[0, : test.lengths[0]]

@@ -14,6 +14,7 @@ from torch.nn.functional import pad
 
 from rtx.lab.explore.explorer import Explorer
 from rtx.lab.plots import COLOURS, freeze, whole_numbers
+from rtx.lab.seeded import seeded
 from rtx.models.rnn import TORCH
 from rtx.nn import LocalRNN
 from rtx.nn.validate import check_finite, check_positive, check_sequence
@@ -71,8 +72,7 @@ def window_states(model: LocalRNN, x: Float[Tensor, "T D"], position: int, windo
 
 def _untrained(x: Tensor) -> dict[str, LocalRNN]:
     """A model for each cell, the same at every call; the caller's random numbers stay as they are."""
-    with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(0)
+    with seeded(0):
         return {cell: LocalRNN(x.shape[1], 4, cell).to(x) for cell in TORCH}
 
 
