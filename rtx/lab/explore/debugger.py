@@ -11,12 +11,9 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from rtx.lab.explore.page import Page
-from rtx.lab.explore.window import window_states
+from rtx.lab.explore.window import shown_models, window_states
 from rtx.lab.plots import new_figure
-from rtx.lab.seeded import seeded
 from rtx.nn import LocalRNN
-from rtx.nn.recurrent import CELLS
-from rtx.nn.validate import check_finite, check_sequence
 
 SCRIPT = Path(__file__).with_name("debugger.js")
 WIDEST, MOST_UNITS, MOST_STEPS = 8, 16, 40
@@ -33,15 +30,9 @@ def debugger(x: Float[Tensor, "T D"], model: LocalRNN | None = None) -> Page:
     Raises:
         ValueError: if `x` is not one such sequence, is empty or not finite, or does not fit the model.
     """
-    if x.ndim != 2 or (model and x.shape[1] != model.d_model):
-        raise ValueError(
-            f"x: expected one sequence (time, {model.d_model if model else 'width'}), got {tuple(x.shape)}"
-        )
-    check_sequence("x", x[None], x.shape[1], like=model.weight_ih_l0 if model else None)
-    check_finite("x", x)
+    models = shown_models(x, model)
     if len(x) > MOST_STEPS or x.shape[1] > MOST_UNITS:
         raise ValueError(f"x: expected at most {MOST_STEPS} steps of {MOST_UNITS} numbers, got {tuple(x.shape)}")
-    models = {model.cell: model} if model else _untrained(x)
     start = model or models["gru"]
     position = min(len(x), max(1, start.window // 2))
     state = {"cell": start.cell, "window": start.window, "position": position, "step": 1, "processed": True}
@@ -57,11 +48,6 @@ def debugger(x: Float[Tensor, "T D"], model: LocalRNN | None = None) -> Page:
 def _weights(model: LocalRNN) -> dict[str, Any]:
     names = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
     return dict(zip(("w_ih", "w_hh", "b_ih", "b_hh"), (getattr(model, name).detach() for name in names), strict=True))
-
-
-def _untrained(x: Tensor) -> dict[str, LocalRNN]:
-    with seeded(0):
-        return {cell: LocalRNN(x.shape[1], 4, cell).to(x) for cell in CELLS}
 
 
 def _still(model: LocalRNN, x: Tensor, position: int) -> Figure:

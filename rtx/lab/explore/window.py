@@ -17,6 +17,7 @@ from rtx.lab.plots import COLOURS, freeze, whole_numbers
 from rtx.lab.seeded import seeded
 from rtx.models.rnn import TORCH
 from rtx.nn import LocalRNN
+from rtx.nn.recurrent import CELLS
 from rtx.nn.validate import check_finite, check_positive, check_sequence
 
 READ, PAD = COLOURS[0], COLOURS[1]  # blue, orange
@@ -34,12 +35,7 @@ def window(x: Float[Tensor, "T D"], model: LocalRNN | None = None, widest: int =
         ValueError: if `x` is not one (time, width) float sequence, is empty or not finite, or does not fit
             the model.
     """
-    if x.ndim != 2 or (model and x.shape[1] != model.d_model):
-        width = model.d_model if model else "width"
-        raise ValueError(f"x: expected one sequence (time, {width}), got {tuple(x.shape)}")
-    check_sequence("x", x[None], x.shape[1], like=model.weight_ih_l0 if model else None)
-    check_finite("x", x)
-    models = {model.cell: model} if model else _untrained(x)
+    models = shown_models(x, model)
     start = model or models["gru"]
     widest = max(check_positive("widest", widest), start.window)
     shown = min(len(x), max(1, start.window // 2))  # a window of pads and positions, for the still picture
@@ -60,6 +56,23 @@ def window(x: Float[Tensor, "T D"], model: LocalRNN | None = None, widest: int =
     )
 
 
+def shown_models(x: Float[Tensor, "T D"], model: LocalRNN | None) -> dict[str, LocalRNN]:
+    """The model by its cell, or untrained ones, one for each cell and the same at every call.
+
+    Raises:
+        ValueError: if `x` is not one (time, width) float sequence, is empty or not finite, or does not fit the model.
+    """
+    if x.ndim != 2 or (model and x.shape[1] != model.d_model):
+        width = model.d_model if model else "width"
+        raise ValueError(f"x: expected one sequence (time, {width}), got {tuple(x.shape)}")
+    check_sequence("x", x[None], x.shape[1], like=model.weight_ih_l0 if model else None)
+    check_finite("x", x)
+    if model:
+        return {model.cell: model}
+    with seeded(0):
+        return {cell: LocalRNN(x.shape[1], 4, cell).to(x) for cell in CELLS}
+
+
 def window_states(model: LocalRNN, x: Float[Tensor, "T D"], position: int, window: int) -> Float[Tensor, "M D"]:
     """The hidden state after each step of the window that ends at `position` (1 … T); the last one is h_t."""
     network = TORCH[model.cell](model.d_model, model.d_model, batch_first=True, device="meta")
@@ -68,12 +81,6 @@ def window_states(model: LocalRNN, x: Float[Tensor, "T D"], position: int, windo
     with torch.no_grad():
         states, _ = network(padded[None, position - 1 : position - 1 + window])
     return states[0]
-
-
-def _untrained(x: Tensor) -> dict[str, LocalRNN]:
-    """A model for each cell, the same at every call; the caller's random numbers stay as they are."""
-    with seeded(0):
-        return {cell: LocalRNN(x.shape[1], 4, cell).to(x) for cell in TORCH}
 
 
 def _sentence(cell: str, position: int, window: int, norm: float) -> str:
