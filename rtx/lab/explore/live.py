@@ -11,7 +11,6 @@ from rtx.lab import background
 from rtx.lab.background import Background
 from rtx.lab.explore.access import status
 from rtx.lab.explore.explorer import Explorer
-from rtx.lab.plots import quick_png
 
 
 class LiveExplorer(Explorer):
@@ -110,6 +109,4 @@ class LiveExplorer(Explorer):
 
     def _redraw(self, _change: object = None) -> None:
         with self._drawing:
-            self.text = self.update(**{name: control.value for name, control in self.controls.items()})
-            self.picture.value = quick_png(self.figure)
-            self.sentence.value = status(self.text, seen=True)
+            super()._redraw()
