@@ -24,7 +24,6 @@ from rtx.tasks.task import Text
 
 WIDEST, LONGEST = 5, 40  # of a beam; tokens of a hypothesis
 GREY = (0.4, 0.4, 0.4)
-Shade = tuple[float, float, float]
 ROOM = 150  # points along the alignment's axes that type may take
 ALPHAS = (0.0, 0.5, 1.0, 1.5)
 

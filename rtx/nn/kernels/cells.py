@@ -35,8 +35,7 @@ class FusedCell(NamedTuple):
 
     Args:
         name: as every `cell=` argument takes it.
-        gates: G.
-        summed: of these, the first ones into which input and state go by their sum, so that their biases may, too.
+        summed: of its gates, the first ones into which input and state go by their sum, so that their biases may, too.
         more: arrays that a step keeps beside its gates.
         forward: (from_state, from_input, bias, state) -> what to keep, the next state; overwrites `from_state`, to
             whose last rows, those not summed, the bias belongs.
@@ -44,7 +43,6 @@ class FusedCell(NamedTuple):
     """
 
     name: str
-    gates: int
     summed: int
     more: int
     forward: Callable[[Tensor, Tensor, Tensor, State], tuple[Kept, State]]
@@ -117,8 +115,8 @@ def lstm_backward(d_next: State, kept: Kept, state: State, d_input: Tensor) -> C
 
 
 FUSED_CELLS = {
-    "rnn": FusedCell("rnn", 1, 1, 0, rnn_forward, rnn_backward),
-    "gru": FusedCell("gru", 3, 2, 1, gru_forward, gru_backward),
-    "lstm": FusedCell("lstm", 4, 4, 1, lstm_forward, lstm_backward),
+    "rnn": FusedCell("rnn", 1, 0, rnn_forward, rnn_backward),
+    "gru": FusedCell("gru", 2, 1, gru_forward, gru_backward),
+    "lstm": FusedCell("lstm", 4, 1, lstm_forward, lstm_backward),
 }
 """By the name every `cell=` argument takes."""

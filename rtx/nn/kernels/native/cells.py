@@ -74,8 +74,8 @@ def lstm_backward(d_next: State, kept: Kept, state: State, d_input: Tensor) -> C
 
 
 NATIVE_CELLS = {
-    "rnn": FusedCell("rnn", 1, 1, 0, rnn_forward, rnn_backward),
-    "gru": FusedCell("gru", 3, 2, 1, gru_forward, gru_backward),
-    "lstm": FusedCell("lstm", 4, 4, 1, lstm_forward, lstm_backward),
+    "rnn": FusedCell("rnn", 1, 0, rnn_forward, rnn_backward),
+    "gru": FusedCell("gru", 2, 1, gru_forward, gru_backward),
+    "lstm": FusedCell("lstm", 4, 1, lstm_forward, lstm_backward),
 }
 """By the name every `cell=` argument takes."""
