@@ -119,9 +119,8 @@ class FixedStream:
     def __init__(self, step: Step, x: Tensor, state: State, capacity: int) -> None:
         self.step, self.x, self.capacity = step, x.clone(), capacity
         self.state = fixed(state, capacity)
-        self.left = min(
-            (capacity - one.length for one in _leaves(state) if isinstance(one, Cache)), default=-1
-        )  # -1: any
+        # -1: any number, where there is no cache
+        self.left = min((capacity - one.length for one in _leaves(state) if isinstance(one, Cache)), default=-1)
         self.y: Tensor | None = None
         self.replay: Callable[[], object] = self._advance
 

@@ -22,9 +22,8 @@ from rtx.nn.kernels.triton.obstacles import for_tests_alone, no_local_rnn, no_st
 from rtx.nn.recurrent import CELLS, State
 
 STATES = 2**17  # numbers in the state of the sequences that a CPU works on together, for a core's cache
-WIDE = (
-    64  # from this D on, gates are kept for the backward pass; of narrower ones, it costs little to compute them again
-)
+# from this D on, gates are kept for the backward pass; of narrower ones, it costs little to compute them again
+WIDE = 64
 
 
 def window_states(
@@ -184,14 +183,6 @@ def _go_back(
     return d_x, d_w_ih, d_w_hh, d_b_ih, d_b_hh
 
 
-def _cannot(x: Tensor, *weights_and_more: Any) -> str | None:
-    return no_hand_written_gradient(x, *weights_and_more)
-
-
-def _cannot_natively(x: Tensor, *weights_and_more: Any) -> str | None:
-    return no_native_code(x, *weights_and_more)
-
-
 def triton_local_rnn(*inputs: Any) -> Tensor:
     """The same in Triton's kernels, for a GPU; see `rtx.nn.kernels.triton`."""
     from rtx.nn.kernels.triton.local_rnn import triton_local_rnn  # needs Triton
@@ -213,8 +204,8 @@ local_rnn = Operation(
     {
         "triton": Kernel(triton_local_rnn, no_local_rnn, for_tests_alone),
         "triton-steps": Kernel(triton_steps_local_rnn, no_steps, for_tests_alone),
-        "native": Kernel(native_local_rnn, _cannot_natively),
-        "fused": Kernel(fused_local_rnn, _cannot),
+        "native": Kernel(native_local_rnn, no_native_code),
+        "fused": Kernel(fused_local_rnn, no_hand_written_gradient),
         "naive": Kernel(naive.local_rnn),
         "torch": Kernel(torch_local_rnn),
     },

@@ -84,10 +84,6 @@ def pool_in_tiles(
         return _Pooling.apply(x, lengths, w, score, shift, leak).to(out)
 
 
-def _cannot(x: Tensor, *more: object) -> str | None:
-    return no_hand_written_gradient(x, *more)
-
-
 def _cannot_natively(x: Tensor, lengths: Tensor, weight: Tensor, *more: object) -> str | None:
     return no_native_code(x) or no_native_code(weight, *more)
 
@@ -104,7 +100,7 @@ pooling = Operation(
     {
         "triton": Kernel(triton_pooling, no_pooling, for_tests_alone),
         "native": Kernel(native_pooling, _cannot_natively),
-        "fused": Kernel(pool_in_tiles, _cannot),
+        "fused": Kernel(pool_in_tiles, no_hand_written_gradient),
         "torch": Kernel(plain_pooling),
         "naive": Kernel(naive_pooling.contexts),
     },
