@@ -14,7 +14,9 @@ from rtx.lab.explore.music import next_frame_logits
 from rtx.lab.explore.page import Page
 from rtx.lab.plots import COLOURS, piano_roll
 from rtx.tasks.build import SequenceModel
-from rtx.tasks.music import FRAME_SECONDS, LOWEST, Roll, check_roll
+from rtx.tasks.music import FRAME_SECONDS
+from rtx.tasks.rolls import LOWEST, Roll, check_roll
+from rtx.tasks.sound import held_notes
 
 SCRIPT = Path(__file__).with_name("listening.js")
 
@@ -67,13 +69,6 @@ def frame_costs(model: SequenceModel, roll: Roll) -> list[float]:
     logits = next_frame_logits(model, roll)
     target = torch.from_numpy(roll[1:].astype(np.float32))
     return [0.0, *binary_cross_entropy_with_logits(logits.float(), target, reduction="none").sum(1).tolist()]
-
-
-def held_notes(roll: Roll) -> list[tuple[int, int, int]]:
-    """Key, first frame, and the frame after the last, of each run of ones: a roll cannot tell more."""
-    edges = np.diff(np.pad(roll.astype(np.int8), ((1, 1), (0, 0))), axis=0).T
-    starts, ends = np.argwhere(edges == 1), np.argwhere(edges == -1)
-    return [(int(key), int(start), int(end)) for (key, start), (_, end) in zip(starts, ends, strict=True)]
 
 
 def _still(name: str, roll: Roll, shown: dict[str, Any]) -> Figure:

@@ -18,7 +18,7 @@ from rtx.lab.plots import COLOURS, freeze, piano_roll
 from rtx.nn.mode import evaluating
 from rtx.nn.validate import check_finite
 from rtx.tasks.build import SequenceModel
-from rtx.tasks.music import LOWEST, Roll, check_roll
+from rtx.tasks.rolls import LOWEST, Roll, check_roll
 
 BEFORE, AFTER = 23, 8  # frames shown around the chosen one
 EXPECTED, CAME = COLOURS[0], COLOURS[1]  # blue, orange
