@@ -33,11 +33,7 @@ def stage(folder: Path, root: Path = ROOT) -> Path:
         nbformat.write(notebook, pages / f"{source.stem}.ipynb")
     for template in TEMPLATES.rglob("*"):
         if template.is_file():
-            target = (
-                folder
-                / "share/voila/templates"
-                / template.relative_to(Path(sys.prefix) / "share/jupyter/voila/templates")
-            )
+            target = folder / "share/voila/templates" / template.relative_to(TEMPLATES)
             target.parent.mkdir(parents=True, exist_ok=True)
             lines = template.read_bytes().splitlines(keepends=True)
             target.write_bytes(b"".join(line for line in lines if b'href="https://' not in line))
