@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
+from rtx.nn.padding import real_positions
 from rtx.nn.validate import check_choice
 
 if TYPE_CHECKING:
@@ -193,7 +194,7 @@ def collate(examples: Sequence[Example], per: Per) -> Batch:
 
 def real_steps(batch: Batch) -> Tensor:
     """(B, T) bool: True at a sequence's own steps, False at its padding."""
-    return torch.arange(batch.inputs.shape[1], device=batch.lengths.device) < batch.lengths[:, None]
+    return real_positions(batch.lengths, batch.inputs.shape[1])
 
 
 def sequence_count(batch: Batch) -> Tensor:
