@@ -102,9 +102,11 @@ class MultiHeadAttention(nn.Module):
         return {"weights": self.weights(x, mask)}
 
     def _project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        # Eq. (6), all heads in one product, then (B, T, D) → (B, H, T, K)
-        q, k, v = (f(x).unflatten(-1, (self.heads, -1)).transpose(1, 2) for f in (self.query, self.key, self.value))
-        return q, k, v
+        # Eq. (6), all heads in one product
+        return self._heads(self.query(x)), self._heads(self.key(x)), self._heads(self.value(x))
+
+    def _heads(self, x: Tensor) -> Tensor:
+        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)  # (B, T, D) → (B, H, T, K)
 
     def _attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
         """Queries are the last T of the S positions that have keys; by default each sees those up to itself."""

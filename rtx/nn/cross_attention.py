@@ -61,9 +61,6 @@ class CrossAttention(MultiHeadAttention):
         """What `forward` computes with, by name: "weights", (B, H, T, S)."""
         return {"weights": self.weights(x, remembered)}
 
-    def _heads(self, x: Tensor) -> Tensor:
-        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)  # (B, T, D) → (B, H, T, K)
-
     def _source(self, x: Tensor, remembered: State) -> tuple[Tensor, Tensor, Tensor]:
         """Keys, values, and the mask (B, 1, T, S)."""
         B, T, D = x.shape
