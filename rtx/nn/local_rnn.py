@@ -84,7 +84,7 @@ class LocalRNN(nn.Module):
         if state is None:
             state = self._pads(len(x))
         else:
-            check_state(state, *[(len(x), self.window - 1, self.d_model)] * (1 + (self.cell == "lstm")))
+            check_state(state, *[(len(x), self.window - 1, self.d_model)] * CELLS[self.cell].parts)
         fresh = [F.pad(part, (0, 0, 1, 0)) for part in state]  # a window that begins here: zero state, (B, M, D)
         projected = F.linear(x, self.weight_ih_l0, self.bias_ih_l0)[:, None]
         recurrent = F.linear(fresh[0], self.weight_hh_l0, self.bias_hh_l0)
@@ -99,7 +99,7 @@ class LocalRNN(nn.Module):
             recurrent = F.linear(read[-1][0], self.weight_hh_l0, self.bias_hh_l0) if read else self.bias_hh_l0
             read.append(step(self.bias_ih_l0, recurrent, read[-1] if read else None))
         empty = self.bias_ih_l0.new_empty(0, D)
-        parts = zip(*read, strict=True) if read else [()] * (1 + (self.cell == "lstm"))
+        parts = zip(*read, strict=True) if read else [()] * CELLS[self.cell].parts
         return tuple((torch.stack(p) if p else empty).expand(batch, -1, -1) for p in parts)
 
     def extra_repr(self) -> str:

@@ -168,11 +168,11 @@ class MultiChannelRNN(nn.Module):
 
     def _zeros(self, x: Tensor) -> State:
         zeros = x.new_zeros(x.shape[0], self.predecessors, self.predecessors, self.d_hidden)
-        return (*[zeros] * (1 + (self.cell == "lstm")), 0)
+        return (*[zeros] * CELLS[self.cell].parts, 0)
 
     def _checked(self, state: State, batch: int) -> State:
         ring = (batch, self.predecessors, self.predecessors, self.d_hidden)
-        check_state(state, *[ring] * (1 + (self.cell == "lstm")), None)
+        check_state(state, *[ring] * CELLS[self.cell].parts, None)
         return state
 
     def extra_repr(self) -> str:

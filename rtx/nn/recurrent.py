@@ -21,12 +21,13 @@ State = tuple[Tensor, ...]
 
 
 class Cell(NamedTuple):
-    """A recurrent cell: how many gates it has, and `step(from_input, from_state, state) -> state`.
+    """A recurrent cell: its gates, the parts of its state, and `step(from_input, from_state, state) -> state`.
 
     `state` is None at the start, where h and c are zero and `from_state` is the bias alone.
     """
 
     gates: int
+    parts: int
     step: Callable[[Tensor, Tensor, State | None], State]
 
 
@@ -53,7 +54,7 @@ def lstm_step(from_input: Tensor, from_state: Tensor, state: State | None) -> St
     return torch.sigmoid(o) * torch.tanh(c), c
 
 
-CELLS = {"rnn": Cell(1, rnn_step), "gru": Cell(3, gru_step), "lstm": Cell(4, lstm_step)}
+CELLS = {"rnn": Cell(1, 1, rnn_step), "gru": Cell(3, 1, gru_step), "lstm": Cell(4, 2, lstm_step)}
 """Cells by the name every `cell=` argument takes."""
 
 

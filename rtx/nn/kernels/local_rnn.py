@@ -129,7 +129,7 @@ class _FusedLocalRNN(torch.autograd.Function):
 def _steps(arrays: list[Tensor], cell: FusedCell) -> list[tuple[Kept, State]]:
     """What was kept of each position, from the flat list of it."""
     behind = 1 + cell.more  # where the state begins
-    size = behind + 1 + (cell.name == "lstm")
+    size = behind + CELLS[cell.name].parts
     steps = (arrays[i : i + size] for i in range(0, len(arrays), size))
     return [(Kept(step[0], tuple(step[1:behind])), tuple(step[behind:])) for step in steps]
 
@@ -145,7 +145,7 @@ def _advance(
     from_input = x.new_empty(len(w_ih), B, window - 1 + T)
     from_input[..., : window - 1] = bias  # the projection of a zero vector
     torch.add((w_ih @ x.reshape(B * T, D).T).view(-1, B, T), bias, out=from_input[..., window - 1 :])
-    state = tuple(x.new_zeros(D, B, T) for _ in range(1 + (cell.name == "lstm")))
+    state = tuple(x.new_zeros(D, B, T) for _ in range(CELLS[cell.name].parts))
     for i in range(window):
         product = w_hh @ state[0].flatten(1) if i else x.new_zeros(len(w_hh), B * T)
         kept, state = cell.forward(product.view(-1, B, T), from_input[..., i : i + T], last_bias, state)
