@@ -376,7 +376,7 @@ print(f"{len(found)} numbers of ours stand beside one of a paper's")
 #
 # On Nottingham, R-Transformer is far ahead: 2.2 nats a frame here and 2.37 in the paper, where the next one has 3.1. It
 # is even ahead of 2.31, by a model that knows which notes go together, as ours does not (notebook 11, section 8). A number
-# too good to be true often is not: a model that sees the future looks just like this. Tests say ours does not:
+# too good to be true often is not: a model that sees the future looks just like this. Tests say ours sees none:
 # change a later frame, and no earlier prediction moves. So what does it know that the others do not?
 #
 # Folk tunes repeat themselves. Take the last $w$ frames: did this passage come before in the tune? And is it followed now by

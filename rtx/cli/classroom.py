@@ -55,9 +55,10 @@ def grade(
             if each.result != RESULTS[True]:
                 typer.echo(f"{each.student}  {each.notebook}  {each.exercise}: {each.result}  {each.message}")
     except BaseException:  # Ctrl-C, too; a former file of grades stays
-        so_far = csv.with_name(f"unfinished-{csv.name}")
-        write_whole(so_far, to_csv(grades))
-        typer.echo(f"rtx: stopped; the grades so far are in {so_far}", err=True)
+        if grades:
+            so_far = csv.with_name(f"unfinished-{csv.name}")
+            write_whole(so_far, to_csv(grades))
+            typer.echo(f"rtx: stopped; the grades so far are in {so_far}", err=True)
         raise
     write_whole(csv, to_csv(grades))  # after the last student's process has ended
     passed = Counter(each.student for each in grades if each.result == RESULTS[True])

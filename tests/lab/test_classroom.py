@@ -288,6 +288,12 @@ def test_grades_that_were_given_before_a_stop_are_kept(tmp_path: Path, monkeypat
     assert "Ada,02,windows,passed" in (tmp_path / "unfinished-grades.csv").read_text()
 
 
+def test_a_folder_without_notebooks_leaves_no_grades(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="folder: expected notebooks"):
+        classroom.grade(tmp_path, tmp_path / "grades.csv", NOTEBOOKS)
+    assert not any(tmp_path.iterdir())
+
+
 def test_a_system_that_bounds_no_memory_bounds_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     bounded: list[int] = []
 
