@@ -9,7 +9,7 @@ from lightning import LightningModule, Trainer
 from lightning.pytorch.callbacks import Callback
 from torch import nn
 
-from rtx.nn.kernels.precision import AS_EXACT, general_setting, probe
+from rtx.nn.kernels.precision import AS_EXACT, general_setting, product_error
 
 log = logging.getLogger(__name__)
 
@@ -34,8 +34,9 @@ def compile_model(model: nn.Module, device: torch.device) -> bool:
 def fast_products(wanted: bool, device: torch.device | str = "cpu") -> Iterator[None]:
     """Within it, float32 products at torch's setting "medium", if they are as exact there; or say that they are not.
 
-    Time has no say in it, so that a run and its repetition compute the same. `fast_matmul` also asks whether it gains.
-    Settings that were chosen for devices stay as they are.
+    On some CPUs "medium" only means another library, oneDNN, with the same sums; on those with units for bfloat16, and
+    on GPUs, it means fewer digits, and is declined. Time has no say in it, so that a run and its repetition compute
+    the same. Settings that were chosen for devices stay as they are.
 
     Args:
         wanted: whether at all.
@@ -43,7 +44,7 @@ def fast_products(wanted: bool, device: torch.device | str = "cpu") -> Iterator[
     """
     before = general_setting() if wanted else None
     if before is not None:
-        plain, medium = (probe(setting, device, repeats=1).error for setting in ("highest", "medium"))
+        plain, medium = (product_error(setting, device) for setting in ("highest", "medium"))
         if medium <= AS_EXACT * plain:
             torch.set_float32_matmul_precision("medium")
         else:

@@ -19,7 +19,6 @@ from tiny_recipe import tiny_text_recipe
 from torch.nn.modules.module import register_module_forward_pre_hook
 
 from rtx.nn.kernels.dispatch import implementation
-from rtx.nn.kernels.precision import Product
 from rtx.tasks import TASKS, Example, build, task_by_name
 from rtx.tasks.task import collate
 from rtx.training.batches import evaluation_batches
@@ -593,7 +592,7 @@ def test_fast_products_are_used_within_a_run_only_and_only_if_exact(recipe, run,
     for name, wanted, error in (("a", True, 2e-7), ("b", True, 2e-3), ("c", False, 2e-7)):
         errors = {"highest": 2e-7, "medium": error}
         monkeypatch.setattr(
-            "rtx.training.compiling.probe", lambda setting, *_, errors=errors, **__: Product(1.0, errors[setting])
+            "rtx.training.compiling.product_error", lambda setting, device, errors=errors: errors[setting]
         )
         run(plan, name, fast_matmul=wanted, callbacks=[Setting()])
     assert seen == ["medium", "highest", "highest"] and torch.get_float32_matmul_precision() == "highest"
@@ -615,11 +614,11 @@ def test_cudnn_rounds_nothing_of_a_run_nor_of_its_evaluation(recipe, run, tmp_pa
 def test_fast_products_are_tried_where_the_run_is(recipe, run, monkeypatch):
     tried = []
 
-    def tell(setting, device, **_):
+    def tell(setting, device):
         tried.append(str(device))
-        return Product(1.0, 2e-7)
+        return 2e-7
 
-    monkeypatch.setattr("rtx.training.compiling.probe", tell)
+    monkeypatch.setattr("rtx.training.compiling.product_error", tell)
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)  # of a GPU that the run does not use
     run(recipe.plan("gru", overrides={"epochs": 1}), fast_matmul=True, accelerator="cpu")
     assert tried == ["cpu"] * 2
