@@ -17,10 +17,9 @@ from benchmarks.case import OURS, PLAIN, PUBLISHED, Case, CaseMaker, Contender, 
 from benchmarks.gpu_layers import TOGETHER, together
 from benchmarks.measure import Run, interleaved
 from benchmarks.published import PublishedModel
-from benchmarks.training import ENCODER, CausalEncoder, published_twin, random_batch
-from rtx import LanguageModel, build
+from benchmarks.training import ENCODER, encoder_twin, published_twin, random_batch
+from rtx import build
 from rtx.tasks import task_by_name
-from rtx.tasks.build import SequenceModel
 from rtx.tasks.task import IGNORED, Batch, Task
 from rtx.training.recipe import load_recipe
 
@@ -108,14 +107,6 @@ def plain_loss(task: Task, predictions: Tensor, batch: Batch) -> Tensor:
     if task.per == "step":
         return F.binary_cross_entropy_with_logits(predictions, batch.targets)
     return F.cross_entropy(predictions.flatten(0, -2), batch.targets.flatten(), ignore_index=IGNORED)
-
-
-def encoder_twin(task: Task, sizes: dict[str, Any]) -> nn.Module:
-    """torch's encoder of that size as the task's model."""
-    backbone = CausalEncoder(*(sizes[k] for k in ("d_model", "layers", "heads", "dropout")))
-    if task.per == "token":
-        return LanguageModel(backbone, task.inputs)
-    return SequenceModel(backbone, task.inputs, task.outputs, task.per)
 
 
 def ceiling(device: str, quick: bool) -> dict[str, float]:

@@ -159,7 +159,7 @@ class PlainFeedForwardAttention(nn.Module):
         self.hidden, self.score = nn.Linear(inputs, d_hidden), nn.Linear(d_hidden, 1)
         self.context, self.output = nn.Linear(d_hidden, d_hidden), nn.Linear(d_hidden, outputs)
 
-    def forward(self, x: Float[Tensor, "B T F"], lengths: Int[Tensor, "B"] | None = None) -> Float[Tensor, "B K"]:
+    def forward(self, x: Float[Tensor, "B T F"], lengths: Int[Tensor, " B"] | None = None) -> Float[Tensor, "B K"]:
         """One prediction for each sequence."""
         h = F.leaky_relu(self.hidden(x))
         scores = torch.tanh(self.score(h)).squeeze(-1)

@@ -136,6 +136,14 @@ def published_twin(task: Task, sizes: dict[str, Any], ours: nn.Module) -> Publis
     return published
 
 
+def encoder_twin(task: Task, sizes: dict[str, Any]) -> nn.Module:
+    """torch's encoder of that size as the task's model."""
+    backbone = CausalEncoder(*(sizes[k] for k in ("d_model", "layers", "heads", "dropout")))
+    if task.per == "token":
+        return LanguageModel(backbone, task.inputs, input_dropout=sizes.get("input_dropout", 0.0))
+    return SequenceModel(backbone, task.inputs, task.outputs, task.per)
+
+
 def _contenders(step: Step, task: Task, batch: Batch, options: Options) -> Iterator[Contender]:
     torch.manual_seed(0)
     sizes, T = _sizes(step, "r-transformer") | {"norm": "pre"}, batch.inputs.shape[1]
@@ -149,7 +157,7 @@ def _contenders(step: Step, task: Task, batch: Batch, options: Options) -> Itera
     published = published_twin(task, sizes, ours).to(options.device)
     runs = {PUBLISHED: training_step(task, published, batch)}
     runs |= ways(training_step(task, ours.to(options.device), batch), options, *OPERATIONS)
-    runs[ENCODER] = training_step(task, _encoder(task, sizes).to(options.device), batch)
+    runs[ENCODER] = training_step(task, encoder_twin(task, sizes).to(options.device), batch)
     for setting in ("plain", "medium"):
         for name, run in runs.items():
             yield Contender(name, run, setting, multiply_adds=counts.get(name, ours_count), memory=setting == "plain")
@@ -185,13 +193,6 @@ def _targets(step: Step, eager: str, multiply_adds: float, setting: str) -> list
             Target(f"{ours} / published", ours, PUBLISHED, step.memory, "<=", "peak") for ours in {OURS: 0, eager: 0}
         ]
     return [*found, Target(f"{PLAIN} / {OURS}", PLAIN, OURS, None)]
-
-
-def _encoder(task: Task, sizes: dict[str, Any]) -> nn.Module:
-    backbone = CausalEncoder(*(sizes[k] for k in ("d_model", "layers", "heads", "dropout")))
-    if task.per == "token":
-        return LanguageModel(backbone, task.inputs, input_dropout=sizes.get("input_dropout", 0.0))
-    return SequenceModel(backbone, task.inputs, task.outputs, task.per)
 
 
 def _sizes(step: Step, row: str) -> dict[str, Any]:

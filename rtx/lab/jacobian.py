@@ -87,7 +87,7 @@ def reach(model: nn.Module, x: Float[Tensor, "1 T D"]) -> Float[Tensor, "T T"]:
     return moved
 
 
-def _moved_by(output: Tensor, x: Tensor) -> Float[Tensor, "T"]:
+def _moved_by(output: Tensor, x: Tensor) -> Float[Tensor, " T"]:
     rows = [torch.autograd.grad(n, x, retain_graph=True, allow_unused=True)[0] for n in output.flatten()]
     gradients = torch.stack([torch.zeros_like(x) if row is None else row for row in rows])  # (K, 1, T, D)
     return gradients.square().sum((0, 1, 3)).sqrt()

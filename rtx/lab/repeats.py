@@ -50,7 +50,7 @@ class Measured:
     nll: dict[str, float]
 
 
-def kinds(frames: Float[Tensor, "T K"], following: Float[Tensor, "T K"], window: int = WINDOW) -> Int[Tensor, "T"]:
+def kinds(frames: Float[Tensor, "T K"], following: Float[Tensor, "T K"], window: int = WINDOW) -> Int[Tensor, " T"]:
     """What kind of prediction each frame of a tune asks for, as an index into `KINDS`.
 
     Args:

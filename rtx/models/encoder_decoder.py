@@ -126,7 +126,7 @@ class EncoderDecoder(nn.Module):
         self,
         source: Int[Tensor, "B S"],
         target: Int[Tensor, "B T"],
-        source_lengths: Int[Tensor, "B"] | None = None,
+        source_lengths: Int[Tensor, " B"] | None = None,
     ) -> Float[Tensor, "B T V"]:
         """The logits of the token after each token of the target, given the source and the target up to there.
 
@@ -149,7 +149,7 @@ class EncoderDecoder(nn.Module):
         self,
         source: Int[Tensor, "B S"],
         target: Int[Tensor, "B T"],
-        source_lengths: Int[Tensor, "B"] | None = None,
+        source_lengths: Int[Tensor, " B"] | None = None,
     ) -> Float[Tensor, "B T S"]:
         """Where the decoder looks in the source to predict the token after each token: the last block's mean head.
 
@@ -167,7 +167,7 @@ class EncoderDecoder(nn.Module):
             hook.remove()
         return seen[0].mean(1)
 
-    def start(self, source: Int[Tensor, "B S"], source_lengths: Int[Tensor, "B"] | None = None) -> State:
+    def start(self, source: Int[Tensor, "B S"], source_lengths: Int[Tensor, " B"] | None = None) -> State:
         """The state before the first token: how many tokens were read, and each block's state with its source.
 
         Raises:
@@ -176,7 +176,7 @@ class EncoderDecoder(nn.Module):
         encoded = self._encode(source, source_lengths)
         return 0, tuple(block.start(encoded) for block in self.decoder)  # type: ignore[operator]
 
-    def step(self, tokens: Int[Tensor, "B"], state: State) -> tuple[Float[Tensor, "B V"], State]:
+    def step(self, tokens: Int[Tensor, " B"], state: State) -> tuple[Float[Tensor, "B V"], State]:
         """The logits of the token after this one, and the state behind it.
 
         Raises:
@@ -193,7 +193,7 @@ class EncoderDecoder(nn.Module):
 
     @torch.no_grad()
     def translate(
-        self, source: Int[Tensor, "B S"], source_lengths: Int[Tensor, "B"] | None = None, **how: Any
+        self, source: Int[Tensor, "B S"], source_lengths: Int[Tensor, " B"] | None = None, **how: Any
     ) -> Hypotheses:
         """Beam search for the target; call `eval()` first, or dropout stays on.
 

@@ -49,7 +49,7 @@ class FeedForwardAttention(nn.Module):
         self.context = _linear(D, D)
         self.output = _linear(D, check_positive("outputs", outputs))
 
-    def forward(self, x: Float[Tensor, "B T F"], lengths: Int[Tensor, "B"] | None = None) -> Float[Tensor, "B K"]:
+    def forward(self, x: Float[Tensor, "B T F"], lengths: Int[Tensor, " B"] | None = None) -> Float[Tensor, "B K"]:
         """One prediction for each sequence.
 
         Args:
@@ -84,17 +84,17 @@ class FeedForwardAttention(nn.Module):
             sums = state[0] + sums[0], state[1] + sums[1]
         return self._read_out((sums[0] / sums[1]).to(h.dtype)), sums
 
-    def weights(self, x: Float[Tensor, "B T F"], lengths: Int[Tensor, "B"] | None = None) -> Float[Tensor, "B T"]:
+    def weights(self, x: Float[Tensor, "B T F"], lengths: Int[Tensor, " B"] | None = None) -> Float[Tensor, "B T"]:
         """The share of each step in the context: each row sums to 1, padding has 0."""
         return self.inside(x, lengths)["attention"]
 
-    def inside(self, x: Float[Tensor, "B T F"], lengths: Int[Tensor, "B"] | None = None) -> dict[str, Tensor]:
+    def inside(self, x: Float[Tensor, "B T F"], lengths: Int[Tensor, " B"] | None = None) -> dict[str, Tensor]:
         """By name: the states h (B, T, D), and their shares in the context, `attention` (B, T)."""
         real = real_positions(self._checked(x, lengths), x.shape[1])
         h = states(x, real, self.hidden.weight, self.hidden.bias, self.leak)
         return {"states": h, "attention": shares(h, real, *self._scorer())}
 
-    def _checked(self, x: Tensor, lengths: Tensor | None) -> Int[Tensor, "B"]:
+    def _checked(self, x: Tensor, lengths: Tensor | None) -> Int[Tensor, " B"]:
         check_sequence("x", x, self.inputs, like=self.hidden.weight)
         B, T, _ = x.shape
         if lengths is None:

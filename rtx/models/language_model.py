@@ -70,7 +70,7 @@ class LanguageModel(nn.Module):
         hidden = self.backbone(self.embed(tokens))
         return self.decoder(hidden if where is None else hidden[where])
 
-    def step(self, tokens: Int[Tensor, "B"], state: State | None = None) -> tuple[Float[Tensor, "B V"], State]:
+    def step(self, tokens: Int[Tensor, " B"], state: State | None = None) -> tuple[Float[Tensor, "B V"], State]:
         """One token of each stream: the logits of the next, and the backbone's state.
 
         Raises:

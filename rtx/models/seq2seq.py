@@ -73,7 +73,7 @@ class Seq2Seq(nn.Module):
         self,
         source: Int[Tensor, "B S"],
         target: Int[Tensor, "B T"],
-        source_lengths: Int[Tensor, "B"] | None = None,
+        source_lengths: Int[Tensor, " B"] | None = None,
     ) -> Float[Tensor, "B T V"]:
         """The logits of the token after each token of the target, given the source and the target up to there.
 
@@ -92,7 +92,7 @@ class Seq2Seq(nn.Module):
         self,
         source: Int[Tensor, "B S"],
         target: Int[Tensor, "B T"],
-        source_lengths: Int[Tensor, "B"] | None = None,
+        source_lengths: Int[Tensor, " B"] | None = None,
     ) -> Float[Tensor, "B T S"]:
         """Eq. 6's weights: row i says where in the source the decoder looked to predict the token after target[:, i].
 
@@ -104,7 +104,7 @@ class Seq2Seq(nn.Module):
         _, weights = self._teach(source, target, source_lengths)
         return weights
 
-    def start(self, source: Int[Tensor, "B S"], source_lengths: Int[Tensor, "B"] | None = None) -> State:
+    def start(self, source: Int[Tensor, "B S"], source_lengths: Int[Tensor, " B"] | None = None) -> State:
         """The state before the first token: the encoded source, the first query, and no step of the decoder yet.
 
         Raises:
@@ -124,7 +124,7 @@ class Seq2Seq(nn.Module):
         remembered = self.attention.remember(annotations, real_positions(lengths, source.shape[1]))
         return remembered, torch.tanh(self.first_query(read)), None
 
-    def step(self, tokens: Int[Tensor, "B"], state: State) -> tuple[Float[Tensor, "B V"], State]:
+    def step(self, tokens: Int[Tensor, " B"], state: State) -> tuple[Float[Tensor, "B V"], State]:
         """The logits of the token after this one, and the state behind it.
 
         Raises:
@@ -137,7 +137,7 @@ class Seq2Seq(nn.Module):
 
     @torch.no_grad()
     def translate(
-        self, source: Int[Tensor, "B S"], source_lengths: Int[Tensor, "B"] | None = None, **how: Any
+        self, source: Int[Tensor, "B S"], source_lengths: Int[Tensor, " B"] | None = None, **how: Any
     ) -> Hypotheses:
         """Beam search for the target; call `eval()` first, or dropout stays on.
 

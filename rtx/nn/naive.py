@@ -41,8 +41,8 @@ def local_rnn(
     x: Float[Tensor, "B T D"],
     w_ih: Float[Tensor, "G D"],
     w_hh: Float[Tensor, "G D"],
-    b_ih: Float[Tensor, "G"],
-    b_hh: Float[Tensor, "G"],
+    b_ih: Float[Tensor, " G"],
+    b_hh: Float[Tensor, " G"],
     window: int,
     cell: str,
 ) -> Float[Tensor, "B T D"]:

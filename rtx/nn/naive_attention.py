@@ -61,11 +61,11 @@ def shaw_attention(
 
 
 def transformer_xl_terms(
-    q: Float[Tensor, "K"],
-    k: Float[Tensor, "K"],
+    q: Float[Tensor, " K"],
+    k: Float[Tensor, " K"],
     w_r: Float[Tensor, "K D"],
-    u: Float[Tensor, "K"],
-    v: Float[Tensor, "K"],
+    u: Float[Tensor, " K"],
+    v: Float[Tensor, " K"],
     distance: int,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Terms (a) to (d) of one query and one key, scaled by 1 / sqrt(d_k)."""

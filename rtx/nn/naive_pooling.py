@@ -12,7 +12,7 @@ from torch import Tensor
 
 def feed_forward_attention(
     x: Float[Tensor, "T F"], parameters: dict[str, Tensor], pooling: str = "attention", leak: str = "printed"
-) -> Float[Tensor, "K"]:
+) -> Float[Tensor, " K"]:
     """The output for one sequence without padding.
 
     Args:
@@ -31,7 +31,7 @@ def feed_forward_attention(
 
 def context(
     x: Float[Tensor, "T F"], weight: Tensor, bias: Tensor, score: Tensor | None, shift: Tensor | None, leak: str
-) -> Float[Tensor, "D"]:
+) -> Float[Tensor, " D"]:
     """The weighted average of one sequence's states; the mean if there is no score."""
     h = [lrelu(weight @ x_t + bias, leak) for x_t in x]
     if score is None or shift is None:
@@ -42,11 +42,11 @@ def context(
     return sum(weighted[1:], weighted[0])  # Eq. (1)
 
 
-def contexts(x: Float[Tensor, "B T F"], lengths: Int[Tensor, "B"], *layer: Any) -> Float[Tensor, "B D"]:
+def contexts(x: Float[Tensor, "B T F"], lengths: Int[Tensor, " B"], *layer: Any) -> Float[Tensor, "B D"]:
     """Each sequence's context without its padding; `layer` as in `context`."""
     return torch.stack([context(row[:n], *layer) for row, n in zip(x, lengths, strict=True)])
 
 
-def lrelu(v: Float[Tensor, "N"], leak: str) -> Float[Tensor, "N"]:
+def lrelu(v: Float[Tensor, " N"], leak: str) -> Float[Tensor, " N"]:
     """max(v, .01) as printed, max(v, .01 v) as coded."""
     return torch.stack([torch.max(n, n * 0 + 0.01 if leak == "printed" else 0.01 * n) for n in v])

@@ -22,11 +22,11 @@ def linear_scan(
 
 def rg_lru(
     x: Float[Tensor, "T D"],
-    decay: Float[Tensor, "D"],
+    decay: Float[Tensor, " D"],
     w_a: Float[Tensor, "H K K"],
-    b_a: Float[Tensor, "D"],
+    b_a: Float[Tensor, " D"],
     w_x: Float[Tensor, "H K K"],
-    b_x: Float[Tensor, "D"],
+    b_x: Float[Tensor, " D"],
 ) -> Float[Tensor, "T D"]:
     """The states of one sequence; the gates' weights are given block by block."""
     K = w_a.shape[1]

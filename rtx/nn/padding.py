@@ -8,8 +8,8 @@ from rtx.nn.validate import check_lengths, check_tensor, check_tokens
 
 
 def read_source(
-    source: Int[Tensor, "B S"], lengths: Int[Tensor, "B"] | None, vocabulary: int
-) -> tuple[Int[Tensor, "B S"], Int[Tensor, "B"]]:
+    source: Int[Tensor, "B S"], lengths: Int[Tensor, " B"] | None, vocabulary: int
+) -> tuple[Int[Tensor, "B S"], Int[Tensor, " B"]]:
     """The source, checked, with token 0 in all its padding, and the lengths, S for each if none are given.
 
     What stands in the padding is not looked at, so it need not be a token.
@@ -43,12 +43,12 @@ def check_target(target: Int[Tensor, "B T"], source: Int[Tensor, "B S"], vocabul
         raise ValueError(f"target: expected one sequence for each of the {sources} sources, got {targets}")
 
 
-def real_positions(lengths: Int[Tensor, "B"], longest: int) -> Bool[Tensor, "B S"]:
+def real_positions(lengths: Int[Tensor, " B"], longest: int) -> Bool[Tensor, "B S"]:
     """True where a position belongs to its sentence, False in the padding behind it."""
     return torch.arange(longest, device=lengths.device) < lengths[:, None]
 
 
-def reverse(x: Shaped[Tensor, "B S ..."], lengths: Int[Tensor, "B"]) -> Shaped[Tensor, "B S ..."]:
+def reverse(x: Shaped[Tensor, "B S ..."], lengths: Int[Tensor, " B"]) -> Shaped[Tensor, "B S ..."]:
     """Each sentence from its last position to its first, the padding left behind it. Done twice, it is undone."""
     at = torch.arange(x.shape[1], device=x.device).expand(x.shape[0], -1)
     rows = torch.arange(x.shape[0], device=x.device)[:, None]

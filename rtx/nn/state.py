@@ -185,7 +185,7 @@ def map_state(function: Callable[[Tensor], Tensor], state: Any) -> Any:
     return state
 
 
-def select(state: Any, rows: Int[Tensor, "R"]) -> Any:
+def select(state: Any, rows: Int[Tensor, " R"]) -> Any:
     """The state of the batch that consists of these rows of this one: repeated, reordered, left out."""
     return map_state(lambda tensor: tensor.index_select(0, rows), state)
 

@@ -39,7 +39,7 @@ class SequenceModel(nn.Module):
         self.backbone = backbone
         self.head = nn.Linear(width, outputs)
 
-    def forward(self, x: Float[Tensor, "B T F"], lengths: Int[Tensor, "B"] | None = None) -> Float[Tensor, "B ... K"]:
+    def forward(self, x: Float[Tensor, "B T F"], lengths: Int[Tensor, " B"] | None = None) -> Float[Tensor, "B ... K"]:
         """Predict from `x`: (B, T, K) for "step", (B, K) for "sequence".
 
         Args:
@@ -70,7 +70,7 @@ class SequenceModel(nn.Module):
         return self.head(hidden), state
 
 
-def last_step(hidden: Float[Tensor, "B T D"], lengths: Int[Tensor, "B"] | None = None) -> Float[Tensor, "B D"]:
+def last_step(hidden: Float[Tensor, "B T D"], lengths: Int[Tensor, " B"] | None = None) -> Float[Tensor, "B D"]:
     """The state at each sequence's last real step; the lengths are checked already."""
     if lengths is None:
         return hidden[:, -1]

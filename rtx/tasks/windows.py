@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from torchmetrics import Metric
 
 
-def windows(tokens: Int[Tensor, "N"], start: int, context: int, scored: int) -> Examples:
+def windows(tokens: Int[Tensor, " N"], start: int, context: int, scored: int) -> Examples:
     """Window w predicts the tokens w·s … (w+1)·s - 1, each from the one before it, and begins to read c tokens further
     back, or at the text's start.
 
@@ -83,7 +83,7 @@ def _exp(nats: Tensor) -> Tensor:
     return nats.cpu().double().exp()
 
 
-def unigram_nll(train: Int[Tensor, "N"], test: Int[Tensor, "M"], vocabulary: int) -> float:
+def unigram_nll(train: Int[Tensor, " N"], test: Int[Tensor, " M"], vocabulary: int) -> float:
     """The mean -log p in nats of `test` by each token's frequency in `train`, one added to every count."""
     counts = torch.bincount(train, minlength=vocabulary).double() + 1
     return float((counts.sum().log() - counts.log())[test].mean())

@@ -67,7 +67,7 @@ def sampling(model: LanguageModel, vocabulary: Vocabulary, prompt: str, tokens: 
 
 
 @torch.no_grad()
-def next_logits(model: LanguageModel, tokens: list[int]) -> Float[Tensor, "V"]:
+def next_logits(model: LanguageModel, tokens: list[int]) -> Float[Tensor, " V"]:
     """The logits of the token after these.
 
     Raises:
@@ -79,7 +79,7 @@ def next_logits(model: LanguageModel, tokens: list[int]) -> Float[Tensor, "V"]:
     return logits
 
 
-def kept(logits: Float[Tensor, "V"], temperature: float, top_k: int, top_p: float) -> Float[Tensor, "V"]:
+def kept(logits: Float[Tensor, " V"], temperature: float, top_k: int, top_p: float) -> Float[Tensor, " V"]:
     """The probabilities by which `rtx.nn.sampling.sample_token` draws; 0 for what is cut off."""
     scores, tokens = logits.sort(descending=True, stable=True)
     if temperature == 0:

@@ -47,17 +47,17 @@ def _rows(logits: Tensor) -> int:
     return max(1, TOGETHER // max(1, logits.shape[1]))
 
 
-def fused_cross_entropy(logits: Float[Tensor, "N V"], targets: Int64[Tensor, "N"], ignored: int) -> Float[Tensor, ""]:
+def fused_cross_entropy(logits: Float[Tensor, "N V"], targets: Int64[Tensor, " N"], ignored: int) -> Float[Tensor, ""]:
     """The sum over rows of -log softmax(logits)[target], without the rows whose target is `ignored`."""
     return _apply(logits, targets, ignored, Passes(log_sums, softmax_shares))
 
 
-def native_cross_entropy(logits: Float[Tensor, "N V"], targets: Int64[Tensor, "N"], ignored: int) -> Float[Tensor, ""]:
+def native_cross_entropy(logits: Float[Tensor, "N V"], targets: Int64[Tensor, " N"], ignored: int) -> Float[Tensor, ""]:
     """The same in C++, a row at a time."""
     return _apply(logits, targets, ignored, Passes(native.log_sums, native.softmax_shares))
 
 
-def torch_cross_entropy(logits: Float[Tensor, "N V"], targets: Int64[Tensor, "N"], ignored: int) -> Float[Tensor, ""]:
+def torch_cross_entropy(logits: Float[Tensor, "N V"], targets: Int64[Tensor, " N"], ignored: int) -> Float[Tensor, ""]:
     """The same by torch's function."""
     return F.cross_entropy(logits, targets, ignore_index=ignored, reduction="sum")
 

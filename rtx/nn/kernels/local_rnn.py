@@ -30,8 +30,8 @@ def window_states(
     x: Float[Tensor, "B T D"],
     w_ih: Float[Tensor, "G D"],
     w_hh: Float[Tensor, "G D"],
-    b_ih: Float[Tensor, "G"],
-    b_hh: Float[Tensor, "G"],
+    b_ih: Float[Tensor, " G"],
+    b_hh: Float[Tensor, " G"],
     window: int,
     cell: str,
 ) -> Iterator[State]:

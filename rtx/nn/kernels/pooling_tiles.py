@@ -35,8 +35,8 @@ def layer_for(w: Tensor, score: Tensor | None, shift: Tensor | None, leak: str) 
 
 
 def tiles(
-    x: Float[Tensor, "B T F"], lengths: Int[Tensor, "B"], dtype: torch.dtype
-) -> Iterator[tuple[Int[Tensor, "G"], slice, Float[Tensor, "F+1 G N"]]]:
+    x: Float[Tensor, "B T F"], lengths: Int[Tensor, " B"], dtype: torch.dtype
+) -> Iterator[tuple[Int[Tensor, " G"], slice, Float[Tensor, "F+1 G N"]]]:
     """All real steps, a tile at a time: which sequences, which steps, and their inputs.
 
     The last row of the inputs is 1 where a step is real and 0 elsewhere. The longest sequences come first, so that a

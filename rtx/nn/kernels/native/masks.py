@@ -30,7 +30,7 @@ def alive(seed: int, rows: int, columns: int, zeros: int) -> Bool[Tensor, "rows 
     return torch.where(column % (2 * LANES) < LANES, x & 0xFFFF, x >> 16) >= zeros
 
 
-def _row_keys(seed: int, rows: int) -> Int64[Tensor, "rows"]:
+def _row_keys(seed: int, rows: int) -> Int64[Tensor, " rows"]:
     """SplitMix64 of each row's number; products of 64 bits wrap around."""
     z = seed + (torch.arange(rows, device="cpu") + 1) * _signed(0x9E3779B97F4A7C15)
     z = (z ^ _shifted(z, 30)) * _signed(0xBF58476D1CE4E5B9)

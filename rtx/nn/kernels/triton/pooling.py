@@ -18,7 +18,7 @@ from rtx.nn.kernels.triton.pooling_forward import context_kernel, sums_kernel
 
 def triton_pooling(
     x: Float[Tensor, "B T F"],
-    lengths: Int[Tensor, "B"],
+    lengths: Int[Tensor, " B"],
     weight: Float[Tensor, "D F"],
     bias: Tensor,
     score: Tensor | None,
