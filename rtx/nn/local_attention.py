@@ -56,9 +56,11 @@ class LocalAttention(nn.Module):
         q, k, v = self._project(F.pad(x, (0, 0, 0, -T % S)))
         q = rotate(q.unflatten(2, (-1, S)).transpose(1, 2), S)  # (B, blocks, H, S, K)
         k, v = rotate(_with_block_before(k, S)), _with_block_before(v, S)  # (B, blocks, 1, 2 S, K)
-        mask = self._sees(S, 2 * S, x.device).repeat(q.shape[1], 1, 1, 1)  # (blocks, 1, S, 2 S)
-        mask[0, :, :, :S] = False  # before the first block there is nothing
-        return self._join(self._attend(q, k, v, mask).transpose(1, 2).flatten(2, 3)[:, :, :T])
+        mask = self._sees(S, 2 * S, x.device).repeat(*q.shape[:2], 1, 1, 1)  # (B, blocks, 1, S, 2 S)
+        mask[:, 0, :, :, :S] = False  # before the first block there is nothing
+        # as one batch of blocks, (B · blocks, H, S, K): torch's fast kernels take no more dimensions
+        seen = self._attend(*(each.flatten(0, 1) for each in (q, k, v, mask))).unflatten(0, q.shape[:2])
+        return self._join(seen.transpose(1, 2).flatten(2, 3)[:, :, :T])
 
     def step(
         self, x: Float[Tensor, "B D"], state: State | None = None
@@ -93,8 +95,8 @@ class LocalAttention(nn.Module):
         return q, self.key(x)[:, None], self.value(x)[:, None]
 
     def _attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
-        """(…, H, T, K); the one head of keys and values, (…, 1, S, K), serves all."""
-        k, v = k.expand(*q.shape[:-2], -1, -1), v.expand(*q.shape[:-2], -1, -1)
+        """(B, H, T, K); the one head of keys and values, (B, 1, S, K), serves all."""
+        k, v = k.expand(-1, self.heads, -1, -1), v.expand(-1, self.heads, -1, -1)
         return F.scaled_dot_product_attention(q, k, v, mask, self.dropout if self.training else 0.0)
 
     def _join(self, heads: Tensor) -> Tensor:
