@@ -251,6 +251,15 @@ def test_notebook_15_says_how_much_of_long_sums_is_solved_in_the_papers_epochs()
     assert said in prose("15") and "where the zeros behind a sequence count" in CLAIMS[row - 1].text
 
 
+def test_notebook_15_says_how_many_sums_of_all_lengths_are_solved() -> None:
+    lines = cells(load_recipe("ffa-variable"), LEDGER)["add-attention"]
+    solved = {(line[0].variant, line[0].budget): 100 * mean(run.test for run in line) for line in lines}
+    assert [len(line) for line in lines] == [3, 3]
+    few = solved["sloped+learning_rate=0.01", "5 of 100 epochs"]
+    many = solved["sloped+learning_rate=0.003", "24 of 100 epochs"]
+    assert f"5 epochs at 0.01 solve {few:.0f} %, 24 at 0.003 {many:.0f} % (three seeds)" in prose("15")
+
+
 def test_notebook_15_says_which_seeds_have_no_dot() -> None:
     runs = [run for run in read_results("ffa-add", LEDGER) if run.model == "mean-1000" and variant_of(run) == "sloped"]
     got_there = {run.seed for run in runs if run.budget is None}

@@ -164,10 +164,10 @@ def piano_roll(ax: Axes, roll: ArrayLike, title: str = "", lowest: int = 21) -> 
     return image
 
 
-def curves(ax: Axes, lines: dict[str, Sequence[float]], x: str, y: str, title: str = "") -> None:
-    """Named curves over 1, 2, 3, …, each labelled at its end rather than in a legend."""
+def curves(ax: Axes, lines: dict[str, Sequence[float]], x: str, y: str, title: str = "", every: int = 1) -> None:
+    """Named curves over 1, 2, 3, … times `every`, each labelled at its end rather than in a legend."""
     for colour, (name, values) in zip(cycle(COLOURS), lines.items(), strict=False):
-        steps = np.arange(1, len(values) + 1)
+        steps = every * np.arange(1, len(values) + 1)
         ax.plot(steps, values, color=colour)
         ax.annotate(f" {name}", (steps[-1], values[-1]), color=colour, va="center", fontsize=9)
     ax.set(xlabel=x, ylabel=y, title=title)

@@ -78,6 +78,13 @@ def test_a_curve_has_its_name_at_its_end_in_its_colour() -> None:
     assert [line.get_xydata().tolist() for line in ax.lines] == [[[1, 1], [2, 2], [3, 4]], [[1, 3], [2, 1]]]
 
 
+def test_a_curve_of_what_was_measured_every_so_often_stands_at_these_steps() -> None:
+    _, [ax] = new_figure()
+    curves(ax, {"loss": [3, 2, 1]}, "training step", "loss", every=50)
+    assert [line.get_xydata().tolist() for line in ax.lines] == [[[50, 3], [100, 2], [150, 1]]]
+    assert [name.xy for name in ax.texts] == [(150, 1)]  # type: ignore[attr-defined]
+
+
 def test_more_curves_than_colours_are_all_drawn() -> None:
     _, [ax] = new_figure()
     curves(ax, {str(i): [i, i + 1] for i in range(len(COLOURS) + 2)}, "epoch", "loss")
