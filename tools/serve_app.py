@@ -9,6 +9,7 @@ copied without their links to icons elsewhere. A kernel ends ten minutes after i
 import argparse
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -40,6 +41,12 @@ def stage(folder: Path, root: Path = ROOT) -> Path:
     return pages
 
 
+def first_page(address: str, port: int) -> str:
+    """Where a browser finds the index; what listens to everybody in the network is asked for by this machine's name."""
+    host = socket.gethostname() if address == "0.0.0.0" else address
+    return f"http://{host}:{port}/voila/render/index.ipynb"
+
+
 def command(pages: Path, address: str, port: int, idle: int) -> list[str]:
     """The command that serves `pages`."""
     options = [f"--Voila.ip={address}", f"--port={port}", "--no-browser", "--VoilaConfiguration.show_tracebacks=False"]
@@ -59,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="rtx-app-") as scratch:
         pages = stage(Path(scratch))
         path = os.pathsep.join(filter(None, [f"{scratch}/share", os.environ.get("JUPYTER_PATH")]))
-        print(f"http://{given.address}:{given.port}/voila/render/index.ipynb", flush=True)
+        print(first_page(given.address, given.port), flush=True)
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # else Voilà would live on, without its pages
         server = subprocess.Popen(
             command(pages, given.address, given.port, given.idle),

@@ -18,7 +18,7 @@ from conftest import private_environment
 from notebook_page import LOOPBACK
 from playwright.sync_api import Browser, expect
 from playwright.sync_api import Page as Tab
-from serve_app import stage
+from serve_app import first_page, stage
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -110,6 +110,12 @@ def test_the_index_leads_to_every_page(served: tuple[str, subprocess.Popen[bytes
     links.first.click()
     expect(tab.locator("img.widget-image").first).to_be_visible(timeout=120_000)
     tab.close()
+
+
+def test_the_address_that_is_printed_is_one_to_open() -> None:
+    """0.0.0.0 is none: on another machine of the class it would be that machine itself."""
+    assert first_page(LOOPBACK, 8866) == f"http://{LOOPBACK}:8866/voila/render/index.ipynb"
+    assert first_page("0.0.0.0", 80) == f"http://{socket.gethostname()}:80/voila/render/index.ipynb"
 
 
 def test_a_port_that_is_taken_is_refused(tmp_path: Path) -> None:
