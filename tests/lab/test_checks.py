@@ -380,6 +380,7 @@ def spreads(a: list[float], b: list[float]) -> float:
         ("source_weights", masked_with(-20)),
         ("source_weights", masked_with(-100)),
         ("causal_attention", attention_masked_with(-20)),
+        ("causal_attention", attention_masked_with(-100)),
         ("windows", windows_by_slices),
         ("softmax_in_halves", less_the_second_halfs),
         ("source_weights", lambda e, n: masked_with(-math.inf)(e[..., :5], n)),

@@ -13,12 +13,12 @@ from rtx.lab.checks.check import Check
 
 
 def _triples() -> list[tuple[Tensor, Tensor, Tensor]]:
-    """In the last case all scores are about -50, below what may be taken for minus infinity."""
+    """In the last case all scores are about -200, below what may be taken for minus infinity."""
     draw = torch.Generator().manual_seed(0)
     sizes = ((2, 6, 4), (3, 5, 9))
     (q, k, v), wide = ([torch.randn(*size, generator=draw) for _ in range(3)] for size in sizes)
     low_q, low_k = q.clone(), k.clone()
-    low_q[..., 0], low_k[..., 0] = 10, -10
+    low_q[..., 0], low_k[..., 0] = 20, -20
     return [(q, k, v), (wide[0], wide[1], wide[2]), (low_q, low_k, v)]
 
 
@@ -64,6 +64,7 @@ causal_attention = Check(
         "softmax over the wrong axis: for each query, the weights of its keys sum to 1": _attend(axis=-2),
         "softmax over the wrong axis: it runs over the batch": _attend(axis=0),
         "a masked score of 0 still gets a weight, exp(0) = 1: use -inf": _attend(hidden=0.0),
+        "real scores may lie below the number that you put in: use -inf": _attend(hidden=-100.0),
         "masked after the softmax, the weights no longer sum to 1: mask the scores": _masked_after,
     },
     praise="each position blends the values of its past by how well their keys match its query",
