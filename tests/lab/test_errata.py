@@ -7,8 +7,10 @@ import pytest
 
 from rtx.lab import explore
 from rtx.lab.errata import Erratum, Evidence, errata
-from rtx.lab.errata_counted import path_bound, three_forms, trigram_bits
+from rtx.lab.errata_counted import dead_parameters, path_bound, three_forms, trigram_bits
 from rtx.lab.errata_measured import CLIP, clip_meter, padding
+from rtx.models import RTransformer
+from rtx.training.recipe import load_recipe
 
 CASES = {one.title: one for one in errata()}
 
@@ -30,6 +32,14 @@ def test_the_gradient_is_at_the_limit_only_if_it_is_clipped_after_backward():
 def test_pads_move_the_first_states_of_a_window_of_five_and_no_others():
     bars = list(padding().bars.values())
     assert min(bars[:4]) > 0.1 and bars[4:] == [0.0] * 4  # what rounding leaves is shown as nothing
+
+
+def test_of_the_modules_that_nobody_calls_each_size_has_the_share_of_its_own_cell():
+    model = load_recipe("ptb-word").plan("r-transformer").hyperparameters
+    core = RTransformer(*(model[name] for name in ("d_model", "layers", "heads", "window", "cell")))
+    width, live = model["d_model"], sum(p.numel() for p in core.parameters())
+    dead = model["layers"] * (width * width + width) + 2 * width + 8 * width * width + 5 * width
+    assert model["cell"] == "lstm" and dead_parameters().bars["words"] == pytest.approx(100 * dead / (dead + live))
 
 
 def test_the_bound_fails_at_a_distance_of_two():
