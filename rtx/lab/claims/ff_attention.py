@@ -1,7 +1,7 @@
 """Claims of Raffel & Ellis (2015), feed-forward attention."""
 
 from rtx.lab.claims.claim import Claim
-from rtx.lab.verdicts import solves, within
+from rtx.lab.verdicts import better, solves, within
 from rtx.tasks import task_by_name
 from rtx.tasks.toy.temporal_order import CLASSES
 
@@ -127,6 +127,18 @@ CLAIMS = (
         "The mean gets no further than 55.5 % of these.",
         "Feed-forward attention, §2.3",
         within("ffa-variable", "multiply-mean", 0.555, "<="),
+        f"100 epochs: {HOURS}",
+    ),
+    Claim(
+        "Attention has a clear benefit over the mean: with all lengths in one training, it adds more.",
+        "Feed-forward attention, §2.2 and §2.3",
+        better("ffa-variable", "add-attention", ("add-mean",)),
+        f"100 epochs: {HOURS}",
+    ),
+    Claim(
+        "It multiplies more, too.",
+        "Feed-forward attention, §2.2 and §2.3",
+        better("ffa-variable", "multiply-attention", ("multiply-mean",)),
         f"100 epochs: {HOURS}",
     ),
     Claim(
