@@ -47,7 +47,7 @@ CLAIMS = (
         "It is ahead of recurrent networks there, too.",
         "ours",
         better("jsb", "r-transformer", RECURRENT),
-        "nothing at this size: the first two differ by less than their spreads, and more seeds do not narrow these",
+        "more seeds: the first two differ by nearly both spreads, and three seeds tell a spread roughly",
     ),
     Claim(
         "On a third, of piano pieces, it is ahead of all others.",
