@@ -456,8 +456,8 @@ HTML(table.to_html(table.rows(recipe.load_recipe("nottingham"), Path("../results
 #   multiply-adds (`same-flops`) or in time (`same-seconds`).
 # - **Clipping.** The paper clips gradients, and its code sets the norm to 0.15; so does variant `paper`. That code clips
 #   *before* `backward()`, when there are no gradients yet, so it never clips; variant `official` follows it, and of
-#   the paper's three rates R-Transformer bears only the smallest. After 15 of that recipe's 100 epochs it is not ahead: GRU,
-#   TCN and LSTM bear larger ones. The `adam` variants clip after `backward()`, where it acts, at a norm of 1.
+#   the paper's three rates R-Transformer bears only the smallest. After 15 of that recipe's 100 epochs it is not ahead: all
+#   others bear larger ones. The `adam` variants clip after `backward()`, where it acts, at a norm of 1.
 #
 # To run it yourself, which takes about as long as the table says: `rtx train nottingham r-transformer`.
 #
