@@ -4,13 +4,14 @@ Chung, Ahn & Bengio (2017), Hierarchical Multiscale Recurrent Neural Networks, i
 al. (2019), MC-RNN.
 """
 
-import math
+from functools import partial
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from rtx.nn.initial import uniform_parameter
 from rtx.nn.state import State, check_state, split
 from rtx.nn.validate import check_fraction, check_positive, check_sequence, check_step
 
@@ -29,11 +30,7 @@ class Level(nn.Module):
     def __init__(self, d_model: int, top: bool) -> None:
         super().__init__()
         self.d_model, self.top = d_model, top
-        rows, bound = 4 * d_model + (not top), 1 / math.sqrt(d_model)
-
-        def parameter(*shape: int) -> nn.Parameter:
-            return nn.Parameter(torch.empty(shape).uniform_(-bound, bound))
-
+        rows, parameter = 4 * d_model + (not top), partial(uniform_parameter, d_model)
         self.bottom_up, self.recurrent, self.bias = parameter(rows, d_model), parameter(rows, d_model), parameter(rows)
         if not top:
             self.top_down = parameter(rows, d_model)

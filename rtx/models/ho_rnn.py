@@ -3,13 +3,14 @@
 Soltani & Jiang (2016), Higher Order Recurrent Neural Networks; a baseline of Xu et al. (2019), MC-RNN.
 """
 
-import math
+from functools import partial
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from rtx.nn.initial import uniform_parameter
 from rtx.nn.recurrent import CELLS
 from rtx.nn.state import State, check_state, read_through
 from rtx.nn.validate import check_choice, check_fraction, check_positive, check_sequence, check_step, is_number
@@ -48,11 +49,7 @@ class HigherOrderRNN(nn.Module):
         if not (is_number(forgetting) and 0 < forgetting <= 1):
             raise ValueError(f"forgetting: expected a number above 0, up to 1, got {forgetting!r}")
         self.forgetting = forgetting
-        G, bound = CELLS[cell].gates, 1 / math.sqrt(d_model)
-
-        def parameter(*shape: int) -> nn.Parameter:
-            return nn.Parameter(torch.empty(shape).uniform_(-bound, bound))
-
+        G, parameter = CELLS[cell].gates, partial(uniform_parameter, d_model)
         self.weight_ih_l0, self.weight_hh_l0 = parameter(G * d_model, d_model), parameter(G * d_model, order * d_model)
         self.bias_ih_l0, self.bias_hh_l0 = parameter(G * d_model), parameter(G * d_model)
         if pooling == "gated":

@@ -3,13 +3,12 @@
 Bai, Kolter & Koltun (2018), §3.2-3.3; weight normalisation: Salimans & Kingma (2016).
 """
 
-import math
-
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from rtx.nn.initial import uniform_parameter
 from rtx.nn.state import State, check_state
 from rtx.nn.validate import check_positive, check_sequence, check_step
 
@@ -42,10 +41,10 @@ class CausalConv(nn.Module):
         self.groups = check_positive("groups", groups)
         if inputs % groups or outputs % groups:
             raise ValueError(f"groups: expected a divisor of {inputs} and {outputs}, got {groups}")
-        bound = 1 / math.sqrt(kernel * inputs // groups)
-        self.direction = nn.Parameter(torch.empty(outputs, inputs // groups, kernel).uniform_(-bound, bound))
+        fan_in = kernel * inputs // groups
+        self.direction = uniform_parameter(fan_in, outputs, inputs // groups, kernel)
         self.gain = nn.Parameter(_norms(self.direction.detach())) if normalised else None
-        self.bias = nn.Parameter(torch.empty(outputs).uniform_(-bound, bound))
+        self.bias = uniform_parameter(fan_in, outputs)
 
     @property
     def past(self) -> int:

@@ -3,13 +3,14 @@
 Wang et al. (2019), R-Transformer, §3.1, Eq. 2-3.
 """
 
-import math
+from functools import partial
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from rtx.nn.initial import uniform_parameter
 from rtx.nn.kernels.local_rnn import local_rnn, window_states
 from rtx.nn.recurrent import CELLS
 from rtx.nn.state import State, check_state
@@ -37,11 +38,7 @@ class LocalRNN(nn.Module):
         self.d_model = check_positive("d_model", d_model)
         self.window = check_positive("window", window)
         self.cell = check_choice("cell", cell, CELLS)
-        gates, bound = CELLS[cell].gates, 1 / math.sqrt(d_model)
-
-        def parameter(*shape: int) -> nn.Parameter:
-            return nn.Parameter(torch.empty(shape).uniform_(-bound, bound))
-
+        gates, parameter = CELLS[cell].gates, partial(uniform_parameter, d_model)
         self.weight_ih_l0 = parameter(gates * d_model, d_model)
         self.weight_hh_l0 = parameter(gates * d_model, d_model)
         self.bias_ih_l0 = parameter(gates * d_model)

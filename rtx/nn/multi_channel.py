@@ -3,13 +3,14 @@
 Xu et al. (2019), Modeling Local Dependence in Natural Language with Multi-Channel Recurrent Neural Networks, Eq. 1-6.
 """
 
-import math
+from functools import partial
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from rtx.nn.initial import uniform_parameter
 from rtx.nn.kernels.multi_channel import channels
 from rtx.nn.kernels.multi_channel_plain import Wiring
 from rtx.nn.recurrent import CELLS
@@ -72,11 +73,7 @@ class MultiChannelRNN(nn.Module):
         self.mapping = check_choice("mapping", mapping, ("shared", "per-gate"))
         check_choice("mapping_start", mapping_start, ("identity", "uniform"))
         self.weight_dropout = check_fraction("weight_dropout", weight_dropout)
-        H, G, bound = self.d_hidden, CELLS[cell].gates, 1 / math.sqrt(self.d_hidden)
-
-        def parameter(*shape: int) -> nn.Parameter:
-            return nn.Parameter(torch.empty(shape).uniform_(-bound, bound))
-
+        H, G, parameter = self.d_hidden, CELLS[cell].gates, partial(uniform_parameter, self.d_hidden)
         self.weight_ih_l0, self.weight_hh_l0 = parameter(G * H, d_model), parameter(G * H, H)
         self.bias_ih_l0, self.bias_hh_l0 = parameter(G * H), parameter(G * H)
         maps = G if mapping == "per-gate" else 1

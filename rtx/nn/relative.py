@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from rtx.nn.attention import MultiHeadAttention
+from rtx.nn.initial import uniform_parameter
 from rtx.nn.position import sinusoidal_positions
 from rtx.nn.validate import check_positive
 
@@ -38,13 +39,8 @@ class RelativeAttention(MultiHeadAttention):
     def __init__(self, d_model: int, heads: int, clip: int = 16, dropout: float = 0.0, two_sided: bool = False) -> None:
         super().__init__(d_model, heads, dropout)
         self.back, self.ahead = check_positive("clip", clip), clip if two_sided else 0
-        width = d_model // heads
-        self.key_table, self.value_table = (self._table(self.back + self.ahead + 1, width) for _ in range(2))
-
-    @staticmethod
-    def _table(rows: int, width: int) -> nn.Parameter:
-        bound = 1 / math.sqrt(width)
-        return nn.Parameter(torch.empty(rows, width).uniform_(-bound, bound))
+        rows, width = self.back + self.ahead + 1, d_model // heads
+        self.key_table, self.value_table = (uniform_parameter(width, rows, width) for _ in range(2))
 
     def scores(self, q: Float[Tensor, "B H T K"], k: Float[Tensor, "B H S K"]) -> Float[Tensor, "B H T S"]:
         """Eq. 5: a query's match with each key and with its distance; no (T, S, K) table is made."""
