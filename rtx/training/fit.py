@@ -184,15 +184,7 @@ def _early_stopping(trainee: Trainee) -> list[Callback]:
         return []
     patience = settings.stop_after or sys.maxsize  # never, if it is to stop only where validation is good enough
     mode, enough = trainee.task.best, settings.stop_at
-    return [_Patience("validation", patience=patience, mode=mode, stopping_threshold=enough)]
-
-
-class _Patience(EarlyStopping):
-    """Early stopping whose patience is today's: a checkpoint of a call for fewer epochs may have another."""
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take up the count, and the best so far."""
-        super().load_state_dict(state_dict | {"patience": self.patience})
+    return [EarlyStopping("validation", patience=patience, mode=mode, stopping_threshold=enough)]
 
 
 def _cluster() -> list[SLURMEnvironment]:
