@@ -1,7 +1,7 @@
-"""Find a likely sequence under a model that gives the next token's logits: greedy and beam search.
+"""Find a likely sequence under a model that gives the next token's logits: beam search, and so greedy search.
 
-Both work on any `step(tokens, state) -> (logits, state)` and on a batch of sentences at once. Length normalisation as
-in Wu et al. (2016), Google's Neural Machine Translation System, §7, in a simpler form.
+It works on any `step(tokens, state) -> (logits, state)` and on a batch of sentences at once. Length normalisation as in
+Wu et al. (2016), Google's Neural Machine Translation System, §7, in a simpler form.
 """
 
 import math
@@ -72,7 +72,7 @@ def beam_search(
         ValueError: if an argument is out of its range, the beam is wider than the vocabulary, or the logits are not
             of shape (B · K, V) or not numbers.
     """
-    _check(vocabulary, alpha, batch=batch, length=length, width=width, begin=begin, end=end)
+    _check(batch, vocabulary, begin, end, width, length, alpha)
     rows = torch.arange(batch, device=device)[:, None]
     state = select(state, rows.expand(-1, width).flatten())
     # all K copies of a sentence begin alike, so all but the first are out
@@ -97,40 +97,6 @@ def beam_search(
             break
         state, last = select(state, (rows * width + parent).flatten()), token.flatten()
     return _tidy(found, end)
-
-
-def greedy(
-    step: Step,
-    state: Any,
-    batch: int,
-    vocabulary: int,
-    *,
-    begin: int,
-    end: int,
-    length: int,
-    alpha: float = 1.0,
-    device: torch.device | None = None,
-) -> Hypotheses:
-    """The hypothesis that takes the likeliest token at every step: beam search of width 1. Arguments are its own.
-
-    Raises:
-        ValueError: as `beam_search`.
-    """
-    _check(vocabulary, alpha, batch=batch, length=length, begin=begin, end=end)
-    last = torch.full((batch,), begin, device=device)
-    lengths, done = torch.zeros_like(last), torch.zeros_like(last, dtype=torch.bool)
-    score, tokens = torch.zeros(batch, device=device, dtype=torch.float32), []
-    for _ in range(length):
-        logits, state = step(last, state)
-        scores = score[:, None] + _log_probabilities(logits, batch, vocabulary)
-        best, token = (part.squeeze(1) for part in scores.topk(1))  # as a beam does, of equally likely ones too
-        last = token.masked_fill(done, end)
-        score, lengths = score.where(done, best), lengths + ~done
-        tokens.append(last)
-        done = done | (last == end)
-        if bool(done.all()):
-            break
-    return Hypotheses(torch.stack(tokens, 1)[:, None], (score / lengths**alpha)[:, None], lengths[:, None])
 
 
 def _best(found: Hypotheses, new: Hypotheses, width: int) -> Hypotheses:
@@ -163,8 +129,8 @@ def _log_probabilities(logits: Tensor, rows: int, vocabulary: int) -> Tensor:
     return scores
 
 
-def _check(vocabulary: int, alpha: float, begin: int, end: int, width: int = 1, **sizes: int) -> None:
-    for name, size in {"vocabulary": vocabulary, "width": width, **sizes}.items():
+def _check(batch: int, vocabulary: int, begin: int, end: int, width: int, length: int, alpha: float) -> None:
+    for name, size in {"batch": batch, "vocabulary": vocabulary, "width": width, "length": length}.items():
         check_positive(name, size)
     if width > vocabulary:
         raise ValueError(f"width: expected at most the vocabulary's {vocabulary} tokens, got {width}")
