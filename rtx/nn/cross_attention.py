@@ -37,7 +37,6 @@ class CrossAttention(MultiHeadAttention):
         Raises:
             ValueError: if `x` has the wrong shape, dtype or device, or `remembered` is another model's or batch's.
         """
-        check_sequence("x", x, self.d_model, like=self.query.weight)
         keys, values, mask = self._source(x, remembered)
         return self._join(self._attend(self._heads(self.query(x)), keys, values, mask))
 
@@ -53,7 +52,11 @@ class CrossAttention(MultiHeadAttention):
         return self(x[:, None], state).squeeze(1), state
 
     def weights(self, x: Float[Tensor, "B T D"], remembered: State) -> Float[Tensor, "B H T S"]:  # type: ignore[override]
-        """The attention weights that `forward` applies without dropout: each row sums to 1, padding has 0."""
+        """The attention weights that `forward` applies without dropout: each row sums to 1, padding has 0.
+
+        Raises:
+            ValueError: as `forward`.
+        """
         keys, _, mask = self._source(x, remembered)
         return self._weights(self._heads(self.query(x)), keys, mask)
 
@@ -63,6 +66,7 @@ class CrossAttention(MultiHeadAttention):
 
     def _source(self, x: Tensor, remembered: State) -> tuple[Tensor, Tensor, Tensor]:
         """Keys, values, and the mask (B, 1, T, S)."""
+        check_sequence("x", x, self.d_model, like=self.query.weight)
         B, T, D = x.shape
         shape = (B, self.heads, None, D // self.heads)
         check_state(remembered, shape, shape, (B, None))

@@ -114,7 +114,12 @@ class RGLRU(nn.Module):
         return b.to(x.dtype), (b,)
 
     def inside(self, x: Float[Tensor, "B T D"]) -> dict[str, Tensor]:
-        """By name, each (B, T, D): what a step keeps, a_t, what it adds, and the states h_t."""
+        """By name, each (B, T, D): what a step keeps, a_t, what it adds, and the states h_t.
+
+        Raises:
+            ValueError: as `forward`.
+        """
+        check_sequence("x", x, self.d_model, like=self.decay)
         a, b = self._terms(x)
         return {"kept": a, "added": b, "states": linear_scan(a, b)}
 

@@ -80,7 +80,12 @@ class LocalAttention(nn.Module):
         return self._join(seen).squeeze(1), (k, v)
 
     def weights(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B H T T"]:
-        """The attention weights that `forward` applies to `x` without dropout, zero outside the window."""
+        """The attention weights that `forward` applies to `x` without dropout, zero outside the window.
+
+        Raises:
+            ValueError: as `forward`.
+        """
+        check_sequence("x", x, self.d_model, like=self.query.weight)
         q, k, _ = self._project(x)
         scores = rotate(q) @ rotate(k).transpose(-2, -1) / math.sqrt(q.shape[-1])
         return scores.masked_fill(~self._sees(x.shape[1], x.shape[1], x.device), -math.inf).softmax(-1)

@@ -111,6 +111,8 @@ def test_bad_input_is_refused_by_name(kind):
         layer(query, layer.remember(source[:2], REAL[:2]))
     with pytest.raises(ValueError, match=r"(x|query): expected .*8\), got"):
         layer(query[..., :7], layer.remember(source, REAL))
+    with pytest.raises(ValueError, match=r"(x|query): expected .*8\), got"):
+        layer.inside(query[..., :7], layer.remember(source, REAL))
 
 
 def test_cross_attention_cannot_step_without_a_source():

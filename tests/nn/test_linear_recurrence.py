@@ -142,6 +142,7 @@ def test_inside_are_the_terms_of_the_recurrence():
         (lambda: RGLRU(0), "d_model: expected a whole number of at least 1, got 0"),
         (lambda: RGLRU(6, 4), "heads: expected a divisor of d_model = 6, got 4"),
         (lambda: layer()(torch.randn(2, 9, 6)), "x: is torch.float32, but the model is torch.float64"),
+        (lambda: layer().inside(torch.randn(9, 6).double()), r"x: expected shape \(batch, time, 6\), got \(9, 6\)"),
         (lambda: layer().step(torch.randn(2, 9, 6)), "x: expected one step of at least one stream"),
         (
             lambda: layer().step(torch.randn(2, 6).double(), (torch.zeros(3, 6),)),

@@ -147,6 +147,7 @@ def test_angles_are_computed_in_float32_at_least():
         (lambda: LocalAttention(8, 2, 0), "window: expected a whole number of at least 1, got 0"),
         (lambda: LocalAttention(8, 2, 3, 1.0), "dropout: expected a number from 0 up to"),
         (lambda: LocalAttention(8, 2, 3)(torch.randn(2, 8)), r"x: expected shape \(batch, time, 8\), got \(2, 8\)"),
+        (lambda: LocalAttention(8, 2, 3).inside(torch.randn(2, 0, 8)), "x: expected at least one sequence of at least"),
         (lambda: LocalAttention(8, 2, 3).step(torch.randn(2, 8), (torch.zeros(2, 1, 8),)), "state: expected"),
         (lambda: rotate(torch.randn(1, 3)), "x: expected an even width, .*, got 3"),
     ],
