@@ -6,6 +6,7 @@ MC-RNN, Table 4. Averaged SGD is in `rtx.training.averaging`, tied weights and e
 """
 
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -17,7 +18,7 @@ from torch.nn import functional as F
 
 from rtx.nn.dropout import LockedDropout
 from rtx.nn.recurrent import read_network
-from rtx.nn.state import State, check_state, split
+from rtx.nn.state import State, check_state, read_through
 from rtx.nn.validate import check_fraction, check_positive, check_sequence, check_step, is_number
 
 
@@ -95,13 +96,8 @@ class AWDLSTM(nn.Module):
             ValueError: as `read`.
         """
         check_sequence("x", x, self.d_model, like=next(self.parameters()))
-        before = split(state, len(self.networks))
-        x, after = self.dropout_input(x), []
-        for i, (network, part) in enumerate(zip(self.networks, before, strict=True)):
-            assert isinstance(network, nn.LSTM)
-            x, new = self._run(network, self.dropout_hidden(x) if i else x, part)
-            after.append(new)
-        return x, tuple(after)
+        layers = [partial(self._run, network) for network in self.networks]  # type: ignore[arg-type]
+        return read_through(layers, self.dropout_input(x), state, self.dropout_hidden)
 
     def _run(self, network: nn.LSTM, x: Tensor, state: State | None) -> tuple[Tensor, State]:
         given = None

@@ -228,14 +228,14 @@ def step_through(
 
 
 def read_through(
-    layers: nn.ModuleList, x: Float[Tensor, "B T D"], state: State | None, dropout: nn.Module
+    layers: Iterable[Callable[..., Any]], x: Float[Tensor, "B T D"], state: State | None, dropout: nn.Module
 ) -> tuple[Float[Tensor, "B T D"], State]:
     """A piece of a stream through recurrent layers, (x, part) → (x, part), with dropout between them.
 
     Raises:
         ValueError: if `state` is not one of such a stack.
     """
-    after = []
+    layers, after = list(layers), []
     for i, (layer, part) in enumerate(zip(layers, split(state, len(layers)), strict=True)):
         x, part = layer(dropout(x) if i else x, part)
         after.append(part)
