@@ -50,11 +50,12 @@ def continue_roll(
             logits, state = model.step(frame[None], state)
         assert state is not None
         advance = following(model.step, state, frame[None], frames)
-        for _ in range(frames):
+        for left in range(frames, 0, -1):
             check_finite("logits of the model", logits)
             p = torch.sigmoid(logits[0].float() / temperature).cpu()
             found.append((torch.rand(p.shape, generator=draws) < p).to(roll))
-            logits = advance(found[-1][None])
+            if left > 1:
+                logits = advance(found[-1][None])
     return torch.cat([roll, torch.stack(found)])
 
 

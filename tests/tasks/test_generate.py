@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from rtx.models import RTransformer
+from rtx.models import RTransformer, Transformer
 from rtx.nn.mode import evaluating
 from rtx.tasks import SequenceModel
 from rtx.tasks.generate import continue_roll
@@ -100,6 +100,11 @@ def test_the_seed_decides_and_the_callers_random_numbers_stay() -> None:
     tunes = [continue_roll(model, ROLL, 10, seed=seed) for seed in (3, 3, 4)]
     assert torch.equal(tunes[0], tunes[1]) and not torch.equal(tunes[0], tunes[2])
     assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_behind_the_last_frame_the_model_takes_no_step() -> None:
+    backbone = Transformer(8, 1, 2, position="learned", max_length=5)  # has no position for one
+    assert continue_roll(SequenceModel(backbone, NOTES, NOTES, "step"), ROLL, 4).shape == (6, NOTES)
 
 
 def test_dropout_is_off_while_drawing_and_every_module_keeps_its_mode() -> None:
