@@ -337,7 +337,7 @@ print(f"an image forward and back, on one core: {each:.2f} s; the published 50 e
 # rtx train mnist r-transformer                             # Table 1: blocks by Eq. 8, the code's training
 # rtx train mnist tcn --variant same-parameters             # all models with R-Transformer's 203,402
 # rtx train mnist r-transformer --variant official          # the published code's block order, not shuffled
-# rtx train mnist r-transformer --scale cpu --seed 1        # fewer and smaller images, half an hour on one core
+# rtx train mnist r-transformer --scale cpu --seed 1        # fewer and smaller images, 8 to 32 minutes on one core
 # rtx train mnist gru --scale quick                         # these 64-step digits, a minute
 # rtx table mnist
 # ```

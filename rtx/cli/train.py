@@ -31,7 +31,7 @@ class Scale(StrEnum):
 RecipeName = Annotated[str, typer.Argument(help="A table of a paper: `rtx list recipes` names them.")]
 RowName = Annotated[str, typer.Argument(help="One of its rows: `rtx table RECIPE` shows them.")]
 Variant = Annotated[str | None, typer.Option(help="One of the recipe's variants; its default if not given.")]
-HowMuch = Annotated[Scale, typer.Option(help="quick: a minute; cpu: an hour on one core; full: the paper's.")]
+HowMuch = Annotated[Scale, typer.Option(help="quick: a minute; cpu: an hour or so on one core; full: the paper's.")]
 Seed = Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Of weights, order and dropout.")]
 Epochs = Annotated[int | None, typer.Option(min=1, help="Stop early; the ledger says so.")]
 Set = Annotated[list[str] | None, typer.Option("--set", help="key=value; may be repeated.")]

@@ -26,7 +26,7 @@ class Recipe:
 
     A variant is a way to train, `like` another but for what it says itself: its `model` or `rows` stand for the whole
     of the other's. It may name another `task`. A scale changes the task, the settings and the sizes of a variant:
-    "full" nothing, "cpu" for an hour on one core, "quick" for a minute on data that need no download. Both may hold
+    "full" nothing, "cpu" for an hour or so on a core, "quick" for a minute on data that need no download. Both may hold
     settings, `task_arguments.…`, arguments `model.…` for every row whose model has them, and `rows.<row>.…` for one
     row. `sweep` holds, by setting or argument, the values that the paper chose from by validation; a variant or a
     scale has its own where these are none for its optimiser.
