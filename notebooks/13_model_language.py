@@ -350,8 +350,8 @@ HTML(table.to_html(table.rows(recipe.load_recipe("ptb-word"), Path("../results")
 # paper the Transformer's 122.37 is worse than the plain RNN's 114.50, so words do not show "similar trends" to characters.
 #
 # The lines `same-parameters` give every model as many parameters as R-Transformer, 2.28 million with the embeddings, and two
-# epochs of the whole text at one rate. After so few, R-Transformer is ahead of all with 129, Transformer-XL next with 151: they
-# learn fast. Where they end, two epochs do not say: in the paper an LSTM, a larger one, ends ahead of both.
+# epochs of the whole text at one rate. After so few, R-Transformer is ahead of all with 128, Transformer-XL next with 149 (three
+# seeds each): they learn fast. Where they end, two epochs do not say: in the paper an LSTM, a larger one, ends ahead of both.
 #
 # ## 9. Let it write
 #

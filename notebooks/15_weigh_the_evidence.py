@@ -267,7 +267,7 @@ HTML(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
 #
 # **Nottingham.** All others but the RNN were still learning in their last epoch, only TCN and LSTM had rates to choose from,
 # and the recurrent networks have less than half of R-Transformer's parameters. But a Transformer as large is no better
-# (row 10), the other four stay beyond 3.2 (row 11, one seed), and 2.21 is 0.86 ahead of the best that the
+# (row 10), the other four stay beyond 3.2 (row 11, three seeds or one), and 2.21 is 0.86 ahead of the best that the
 # paper prints for any of them, 3.07. That an LSTM is ahead of the Transformer fails narrowly (row 5), and by an LSTM smaller than
 # the paper's. Section 6 asks what R-Transformer knows that they do not.
 #
@@ -277,7 +277,7 @@ HTML(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
 # epoch was among its last three.
 #
 # **Equal budgets.** Does "a large margin consistently in most of the tasks" (§4.4) survive them? Equal sizes (`same-parameters`), so far: in row 11, and
-# on words after two epochs, with 129 against Transformer-XL's 151 (row 20, one seed). Equal seconds on one AMD core
+# on words after two epochs, with 128 against Transformer-XL's 149 (row 20). Equal seconds on one AMD core
 # (`same-seconds`), not where they are few. In 150 R-Transformer gets through 4 epochs of Nottingham, a TCN through 8 or 9 and
 # is ahead, 3.58 against 3.94 (row 9). In 200 it reads the characters once; TCN and all recurrent networks are ahead (row 14).
 # After 300 of words it has 202, Transformer-XL 199 (row 19). On a Xeon, by one seed, it led on Nottingham and on words.
