@@ -52,7 +52,7 @@ class AWDLSTM(nn.Module):
         weight_dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        self.d_model = check_positive("d_model", d_model)
+        self.d_model = d_model = check_positive("d_model", d_model)  # torch's networks take Python's own numbers only
         hidden = check_positive("d_hidden", d_model if d_hidden is None else d_hidden)
         widths = [d_model, *[hidden] * (check_positive("layers", layers) - 1), d_model]
         self.networks = nn.ModuleList(nn.LSTM(a, b, batch_first=True) for a, b in pairwise(widths))

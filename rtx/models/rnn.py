@@ -25,12 +25,13 @@ class RNN(nn.Module):
 
     def __init__(self, d_model: int, layers: int = 1, cell: str = "gru", dropout: float = 0.0) -> None:
         super().__init__()
-        check_positive("layers", layers), check_fraction("dropout", dropout)
+        layers, D = check_positive("layers", layers), check_positive("d_model", d_model)  # torch takes no other kinds
+        check_fraction("dropout", dropout)
         network = TORCH[check_choice("cell", cell, TORCH)]
-        self.d_model = check_positive("d_model", d_model)
+        self.d_model = D
         # torch's own dropout leaves the last layer out, and warns where that is the only one
         between = dropout if layers > 1 else 0.0
-        self.network = network(d_model, d_model, layers, batch_first=True, dropout=between)
+        self.network = network(D, D, layers, batch_first=True, dropout=between)
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from rtx.nn.validate import check_positive, is_number
+from rtx.nn.validate import check_positive, is_number, is_whole
 
 
 def draws_from(seed: int) -> torch.Generator:
@@ -17,9 +17,9 @@ def draws_from(seed: int) -> torch.Generator:
     Raises:
         ValueError: if the seed is no whole number, or none of 64 bits.
     """
-    if isinstance(seed, bool) or not isinstance(seed, int) or not -(2**63) <= seed < 2**64:
+    if not is_whole(seed) or not -(2**63) <= seed < 2**64:
         raise ValueError(f"seed: expected a whole number of at most 64 bits, got {seed!r}")
-    return torch.Generator().manual_seed(seed)
+    return torch.Generator().manual_seed(int(seed))
 
 
 def sample_token(

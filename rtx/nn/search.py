@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from rtx.nn.state import select
-from rtx.nn.validate import check_positive, is_number
+from rtx.nn.validate import check_positive, is_number, is_whole
 
 Step = Callable[[Tensor, Any], tuple[Tensor, Any]]
 
@@ -135,7 +135,7 @@ def _check(batch: int, vocabulary: int, begin: int, end: int, width: int, length
     if width > vocabulary:
         raise ValueError(f"width: expected at most the vocabulary's {vocabulary} tokens, got {width}")
     for name, token in {"begin": begin, "end": end}.items():
-        if isinstance(token, bool) or not isinstance(token, int) or not 0 <= token < vocabulary:
+        if not is_whole(token) or not 0 <= token < vocabulary:
             raise ValueError(f"{name}: expected a token from 0 to {vocabulary - 1}, got {token!r}")
     if not (is_number(alpha) and 0 <= alpha < math.inf):
         raise ValueError(f"alpha: expected a finite number of at least 0, got {alpha!r}")

@@ -2,35 +2,36 @@
 
 from collections.abc import Iterable
 from difflib import get_close_matches
-from numbers import Real
+from numbers import Integral, Real
 
 import torch
 from torch import Tensor, nn
 
 
 def check_positive(name: str, value: int) -> int:
-    """Return `value` if it is a whole number of at least 1.
+    """Return `value` if it is a whole number of at least 1, as Python's own where it is NumPy's.
 
     Raises:
         ValueError: otherwise.
     """
     if torch.jit.is_tracing() and isinstance(value, Tensor):
         return value  # in a trace sizes are tensors
-    whole = isinstance(value, int | torch.SymInt)  # the latter is a size that a program is exported for any value of
-    if isinstance(value, bool) or not whole or value < 1:
+    if isinstance(value, torch.SymInt):  # a size that a program is exported for any value of
+        return value
+    if not is_whole(value) or value < 1:
         raise ValueError(f"{name}: expected a whole number of at least 1, got {value!r}")
-    return value
+    return int(value)
 
 
 def check_count(name: str, value: int) -> int:
-    """Return `value` if it is a whole number of at least 0.
+    """Return `value` if it is a whole number of at least 0, as Python's own where it is NumPy's.
 
     Raises:
         ValueError: otherwise.
     """
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+    if not is_whole(value) or value < 0:
         raise ValueError(f"{name}: expected a whole number of at least 0, got {value!r}")
-    return value
+    return int(value)
 
 
 def check_flag(name: str, value: bool) -> bool:
@@ -42,6 +43,11 @@ def check_flag(name: str, value: bool) -> bool:
     if not isinstance(value, bool):
         raise ValueError(f"{name}: expected true or false, got {value!r}")
     return value
+
+
+def is_whole(value: object) -> bool:
+    """Whether it is a whole number, NumPy's too; Python counts true and false among them."""
+    return isinstance(value, int | Integral) and not isinstance(value, bool)
 
 
 def is_number(value: object) -> bool:

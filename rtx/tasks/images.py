@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rtx.nn.validate import check_flag
+from rtx.nn.validate import check_flag, is_whole
 from rtx.tasks import data
 from rtx.tasks.classification import percent_commonest, percent_correct, summed_cross_entropy
 from rtx.tasks.task import Example, Examples, Split, Task
@@ -74,7 +74,7 @@ def mnist(permuted: bool = False, side: int = 28) -> Task:
         ValueError: if `side` does not divide 28, or `permuted` is not true or false.
     """
     check_flag("permuted", permuted)
-    if not (isinstance(side, int) and not isinstance(side, bool) and side > 0 and 28 % side == 0):
+    if not (is_whole(side) and side > 0 and 28 % side == 0):
         raise ValueError(f"side: expected a divisor of 28, such as 14, got {side!r}")
 
     def read() -> Mapping[Split, Images]:

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from rtx.nn.validate import is_whole
+
 LARGEST_SEED = 2**32 - 1  # NumPy's generator takes no larger one
 
 
@@ -15,9 +17,9 @@ def check_seed(name: str, seed: int) -> int:
     Raises:
         ValueError: otherwise.
     """
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= LARGEST_SEED:
+    if not is_whole(seed) or not 0 <= seed <= LARGEST_SEED:
         raise ValueError(f"{name}: expected a whole number from 0 to {LARGEST_SEED}, got {seed!r}")
-    return seed
+    return int(seed)
 
 
 def of_process(seed: int, rank: int) -> int:

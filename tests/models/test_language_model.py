@@ -1,5 +1,6 @@
 """The language model around a backbone: tied, streaming, generating."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -182,3 +183,9 @@ def test_only_what_is_asked_for_is_decoded():
     for bad in (where[:, 1:], where.int()):
         with pytest.raises(ValueError, match=r"where: expected bool of shape \(3, 7\), got"):
             model(tokens, bad)
+
+
+def test_lengths_limits_and_seeds_may_be_numbers_of_numpy(model):
+    prompt, how = torch.tensor([[5, 7]]), {"tokens": 9, "top_k": 4, "seed": 3}
+    same = model.generate(prompt, **{name: np.int64(value) for name, value in how.items()})
+    assert torch.equal(same, model.generate(prompt, **how))

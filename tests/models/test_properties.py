@@ -2,6 +2,7 @@
 
 import io
 
+import numpy as np
 import pytest
 import torch
 
@@ -166,3 +167,11 @@ def test_a_dropout_that_is_no_share_is_refused(small_sizes, small_model, rate):
     if "dropout" in small_sizes(dropout=rate)[1]:
         with pytest.raises(ValueError, match="dropout: expected a number from 0 up to"):
             small_model(dropout=rate)
+
+
+def test_sizes_may_be_numbers_of_numpy(small_sizes, small_model):
+    sizes = small_sizes()[1]
+    model = small_model(**{k: np.int64(v) if type(v) is int else v for k, v in sizes.items()}).eval()
+    x = torch.randn(2, 5, 8)
+    torch.testing.assert_close(model.step(x[:, 0])[0], model(x)[:, 0], rtol=0, atol=1e-5)
+    torch.testing.assert_close(torch.export.export(model, (x,)).module()(x), model(x), rtol=0, atol=1e-5)

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from rtx.nn.validate import check_positive
+from rtx.nn.validate import check_positive, is_whole
 from rtx.tasks.task import SPLITS, Example, Examples, Split
 from rtx.tasks.toy.keyed import Draws, keys
 
@@ -56,9 +56,9 @@ def check_seed(seed: int) -> int:
     Raises:
         ValueError: otherwise.
     """
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= LARGEST_SEED:
+    if not is_whole(seed) or not 0 <= seed <= LARGEST_SEED:
         raise ValueError(f"seed: expected a whole number from 0 to {LARGEST_SEED}, got {seed!r}")
-    return seed
+    return int(seed)
 
 
 def check_longest(length: int, longest: int | None, default: int) -> int:
