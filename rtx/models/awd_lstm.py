@@ -56,7 +56,8 @@ class AWDLSTM(nn.Module):
         hidden = check_positive("d_hidden", d_model if d_hidden is None else d_hidden)
         widths = [d_model, *[hidden] * (check_positive("layers", layers) - 1), d_model]
         self.networks = nn.ModuleList(nn.LSTM(a, b, batch_first=True) for a, b in pairwise(widths))
-        self.dropout_input, self.dropout_hidden = LockedDropout(dropout_input), LockedDropout(dropout_hidden)
+        self.dropout_input = LockedDropout(check_fraction("dropout_input", dropout_input))
+        self.dropout_hidden = LockedDropout(check_fraction("dropout_hidden", dropout_hidden))
         self.dropout = LockedDropout(dropout)
         self.weight_dropout = check_fraction("weight_dropout", weight_dropout)
 

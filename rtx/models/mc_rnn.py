@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from rtx.nn.dropout import LockedDropout
 from rtx.nn.multi_channel import MultiChannelRNN
 from rtx.nn.state import State, read_through
-from rtx.nn.validate import check_positive, check_sequence, check_step
+from rtx.nn.validate import check_fraction, check_positive, check_sequence, check_step
 
 
 class MCRNN(nn.Module):
@@ -65,8 +65,10 @@ class MCRNN(nn.Module):
         widths = [d_model, *[hidden] * (check_positive("layers", layers) - 1), d_model]
         options = (block, cell, start, phase, cell_state, mapping, mapping_start, weight_dropout)
         self.layers = nn.ModuleList(MultiChannelRNN(below, own, *options) for below, own in pairwise(widths))
-        self.dropout_input, self.dropout = LockedDropout(dropout_input), LockedDropout(dropout)
-        self.dropout_hidden = LockedDropout(dropout if dropout_hidden is None else dropout_hidden)
+        self.dropout_input = LockedDropout(check_fraction("dropout_input", dropout_input))
+        self.dropout = LockedDropout(dropout)
+        between = dropout if dropout_hidden is None else check_fraction("dropout_hidden", dropout_hidden)
+        self.dropout_hidden = LockedDropout(between)
 
     def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
         """Map a sequence to one of the same shape; position t depends on positions 1 … t only.

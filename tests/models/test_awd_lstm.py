@@ -182,6 +182,7 @@ def test_a_pointer_out_of_range_is_refused(argument, message):
         cache_pointer(torch.ones(1, 2, 4), torch.zeros(1, 2, dtype=torch.long), torch.zeros(1, 2, 5), **argument)
 
 
-def test_a_rate_out_of_range_is_refused():
-    with pytest.raises(ValueError, match="weight_dropout: expected a number from 0 up to"):
-        AWDLSTM(4, weight_dropout=1.0)
+@pytest.mark.parametrize("rate", ["dropout_input", "dropout_hidden", "dropout", "weight_dropout"])
+def test_a_rate_out_of_range_is_refused_by_its_name(rate):
+    with pytest.raises(ValueError, match=f"^{rate}: expected a number from 0 up to"):
+        AWDLSTM(4, **{rate: 1.0})

@@ -257,7 +257,8 @@ def test_each_of_awd_lstms_dropouts_acts_at_its_place_and_activations_are_before
         ("mapping_start", "zero", "mapping_start: 'zero' is unknown"),
         ("weight_dropout", 1.0, "weight_dropout: expected a number from 0"),
         ("dropout", -0.1, "dropout: expected a number from 0"),
-        ("dropout_input", 1.0, "dropout: expected a number from 0"),
+        ("dropout_input", 1.0, "^dropout_input: expected a number from 0"),
+        ("dropout_hidden", "0.1", "^dropout_hidden: expected a number from 0"),
         ("d_hidden", 0, "d_hidden: expected a whole number of at least 1, got 0"),
     ],
 )
