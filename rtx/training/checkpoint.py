@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
@@ -33,7 +34,7 @@ PRECISIONS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
 def save_checkpoint(
-    path: Path, network: nn.Module, task: str, model: str, hyperparameters: dict[str, Any], **facts: Any
+    path: str | Path, network: nn.Module, task: str, model: str, hyperparameters: dict[str, Any], **facts: Any
 ) -> None:
     """Write `network` with what is needed to build it again, in one step: the file is whole or not there.
 
@@ -44,11 +45,12 @@ def save_checkpoint(
         facts: what else the card shall say (recipe, seed, epoch, …); `texts`, the `to_json` of each of the task's,
             makes it independent of the data they were learned from.
     """
-    card = {"task": task, "model": model, "hyperparameters": hyperparameters} | facts
+    said = {"task": task, "model": model, "hyperparameters": hyperparameters} | facts
+    card = json.loads(json.dumps(said, default=_plain))
     tensors = {k: v.detach().cpu().contiguous() for k, v in _tensors(network).items()}
     card |= {"sha256": _sha256(card, tensors)}
     # one key alone: safetensors writes several in an order that it draws, and a file's bytes are to be the same twice
-    write_whole(path, save(tensors, metadata={"rtx": json.dumps(card)}))
+    write_whole(Path(path), save(tensors, metadata={"rtx": json.dumps(card)}))
 
 
 def read_card(path: str | Path) -> dict[str, Any]:
@@ -86,6 +88,13 @@ def load_checkpoint(path: str | Path, model: str | None = None) -> nn.Module:
             own.data = own.data.to(tensors[name].dtype)  # in place: tied tensors stay one
     network.load_state_dict(tensors, strict=False)  # tied tensors are there under one of their names
     return network.eval()
+
+
+def _plain(value: Any) -> Any:
+    """A number of NumPy's as Python's own: JSON knows no other."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"a card holds what JSON can, got {value!r}")
 
 
 def _shapes(network: nn.Module) -> Shapes:
@@ -152,6 +161,8 @@ def _read(path: str | Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
         return card, tensors
     except FileNotFoundError:
         raise ValueError(f"{path}: there is no such checkpoint") from None
+    except OSError as error:  # safetensors' own does not name the file
+        raise ValueError(f"{path}: the checkpoint cannot be read ({error})") from None
     except (SafetensorError, KeyError, ValueError, RecursionError) as error:  # JSON's are ValueErrors, too
         raise ValueError(
             f"{path}: expected a checkpoint of rtx, the file is damaged or another kind ({error})"

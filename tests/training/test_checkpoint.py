@@ -4,6 +4,7 @@ import json
 import random
 import re
 
+import numpy as np
 import pytest
 import torch
 
@@ -30,6 +31,14 @@ def test_the_same_network_comes_back_with_its_card(saved):
     assert torch.equal(load_checkpoint(path, "r-transformer")(x), network(x))
     assert read_card(path) == {"task": "add", "model": "r-transformer", "hyperparameters": SIZES, "seed": 7}
     assert [p.name for p in path.parent.iterdir()] == ["best.safetensors"]
+
+
+def test_a_path_may_be_text_and_a_card_may_hold_numbers_of_numpy(tmp_path):
+    given = {"d_model": np.int64(4), "dropout": np.float32(0.5)}
+    path = f"{tmp_path}/ein Modell für später.safetensors"
+    save_checkpoint(path, rtx.build("add", "gru", **given), "add", "gru", given)
+    assert read_card(path)["hyperparameters"] == {"d_model": 4, "dropout": 0.5}
+    assert load_checkpoint(path).backbone.dropout.p == 0.5
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
@@ -94,6 +103,11 @@ def test_a_file_without_a_card_is_refused(tmp_path):
 def test_a_missing_checkpoint_is_named(tmp_path):
     with pytest.raises(ValueError, match=r"none\.safetensors: there is no such checkpoint"):
         load_checkpoint(tmp_path / "none.safetensors")
+
+
+def test_a_file_that_cannot_be_opened_is_named():
+    with pytest.raises(ValueError, match="^/dev/null: "):
+        load_checkpoint("/dev/null")
 
 
 def test_tensors_of_another_size_are_refused(saved):
