@@ -93,10 +93,10 @@ def build(task: str | Task, model: str, **hyperparameters: Any) -> nn.Module:
         ValueError: if a name or a hyper-parameter is unknown (the nearest is suggested), missing or out of range, or
             if the task asks for another kind of model.
     """
-    if isinstance(task, str):
+    if not isinstance(task, Task):
         task = task_by_name(task)
     models = models_for(task.per)
-    if model in WHOLE and model not in models:
+    if model in [*WHOLE] and model not in models:
         raise ValueError(f"model: {model} makes one prediction per sequence, but {task.name} needs one per {task.per}")
     check_choice("model", model, models)
     check_arguments(model, hyperparameters, task.per)

@@ -52,6 +52,9 @@ def test_no_two_models_share_a_name():
     [
         (("add", "feed-forward-atention"), {}, "model: .* did you mean 'feed-forward-attention'"),
         (("ad", "gru"), {}, "task: 'ad' is unknown, .*did you mean 'add'"),
+        ((None, "gru"), {}, "task: None is unknown, allowed are add, "),
+        ((rtx.TASKS["add"], "gru"), {}, "task: <function .* is unknown, allowed are add, "),
+        (("add", ["gru"]), {}, "model: .* is unknown, .*did you mean 'gru'"),
         (("add", "gru"), {}, "hyper-parameters of gru: missing d_model"),
         (("add", "gru"), {"d_modle": 4}, "hyper-parameter of gru: 'd_modle' is unknown, .*did you mean 'd_model'"),
         (("add", "feed-forward-attention"), {"inputs": 3}, "feed-forward-attention: 'inputs' is unknown"),
