@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from rtx.nn.validate import check_backbone
+from rtx.nn.validate import check_backbone, check_flag, check_tensor
 
 
 class CausalEncoder(nn.Module):
@@ -17,13 +17,13 @@ class CausalEncoder(nn.Module):
         batch_first: whether sequences come as (B, T, D); else as (T, B, D), which is torch's default.
 
     Raises:
-        ValueError: if the backbone is none.
+        ValueError: if the backbone is none, or `batch_first` is not true or false.
     """
 
     def __init__(self, backbone: nn.Module, batch_first: bool = False) -> None:
         super().__init__()
         self.d_model = check_backbone("backbone", backbone)
-        self.backbone, self.batch_first = backbone, batch_first
+        self.backbone, self.batch_first = backbone, check_flag("batch_first", batch_first)
 
     def forward(
         self,
@@ -44,6 +44,7 @@ class CausalEncoder(nn.Module):
             ValueError: if the future is to be seen, a sequence is padding alone or has some before a real position; of
                 another shape, dtype or device, as the backbone.
         """
+        check_tensor("src", src)
         one = src.ndim == 2
         x = src[None] if one else src if self.batch_first or src.ndim < 2 else src.transpose(0, 1)
         if x.ndim == 3:  # else the backbone says what is wrong
@@ -81,6 +82,7 @@ class CausalEncoder(nn.Module):
 
 def _hidden(name: str, mask: Tensor) -> Tensor:
     """Where a mask hides, True; torch takes masks of bool, and of 0 and -∞ to be added to scores."""
+    check_tensor(name, mask)
     if mask.dtype == torch.bool:
         return mask
     if not mask.is_floating_point() or not bool(((mask == 0) | (mask == -torch.inf)).all()):

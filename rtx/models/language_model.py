@@ -12,7 +12,15 @@ from rtx.nn.dropout import drop_words
 from rtx.nn.kernels.graphs import following
 from rtx.nn.sampling import draws_from, sample_token
 from rtx.nn.state import State
-from rtx.nn.validate import check_backbone, check_finite, check_flag, check_fraction, check_positive, check_tokens
+from rtx.nn.validate import (
+    check_backbone,
+    check_finite,
+    check_flag,
+    check_fraction,
+    check_positive,
+    check_tensor,
+    check_tokens,
+)
 
 
 class LanguageModel(nn.Module):
@@ -63,10 +71,12 @@ class LanguageModel(nn.Module):
                 fit.
         """
         check_tokens("tokens", tokens, self.vocabulary, 2)
-        if where is not None and (where.dtype != torch.bool or where.shape != tokens.shape):
-            raise ValueError(
-                f"where: expected bool of shape {tuple(tokens.shape)}, got {where.dtype} {tuple(where.shape)}"
-            )
+        if where is not None:
+            check_tensor("where", where)
+            if where.dtype != torch.bool or where.shape != tokens.shape:
+                raise ValueError(
+                    f"where: expected bool of shape {tuple(tokens.shape)}, got {where.dtype} {tuple(where.shape)}"
+                )
         hidden = self.backbone(self.embed(tokens))
         return self.decoder(hidden if where is None else hidden[where])
 
@@ -129,6 +139,8 @@ class LanguageModel(nn.Module):
         """
         check_tokens("prompt", prompt, self.vocabulary, 2)
         check_positive("tokens", tokens)
+        if in_place is not None:
+            check_flag("in_place", in_place)
         draws = draws_from(seed)
         state: State | None = None
         for column in prompt.unbind(1):

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from rtx.nn.kernels.attention import causal_attention
 from rtx.nn.state import Cache, FixedCache, check_cache, empty_cache
-from rtx.nn.validate import check_fraction, check_positive, check_sequence, check_step
+from rtx.nn.validate import check_fraction, check_positive, check_sequence, check_step, check_tensor
 
 BLOCK = 256  # queries whose explicit weights exist at the same time
 
@@ -153,6 +153,7 @@ class MultiHeadAttention(nn.Module):
     def _check_mask(mask: Tensor | None, q: Tensor, k: Tensor) -> None:
         if mask is None:
             return
+        check_tensor("mask", mask)
         (B, H, T, _), S = q.shape, k.shape[-2]
         fits = mask.dtype == torch.bool and mask.device == q.device and mask.shape[-2:] == (T, S)
         if mask.ndim == 4:  # of three dimensions the first would count as the heads
@@ -173,9 +174,10 @@ def causal_mask(queries: int, keys: int | None = None, device: torch.device | No
         device: where the mask is made.
 
     Raises:
-        ValueError: if there are fewer keys than queries: the first would see nothing.
+        ValueError: if a size is below 1, or there are fewer keys than queries: the first would see nothing.
     """
-    S = queries if keys is None else keys
+    check_positive("queries", queries)
+    S = queries if keys is None else check_positive("keys", keys)
     if not torch.jit.is_tracing() and queries > S:  # in a trace sizes are tensors
         raise ValueError(f"keys: expected at least {queries}, one for each query, got {S}")
     return torch.ones(queries, S, dtype=torch.bool, device=device).tril(S - queries)

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from rtx.nn.validate import check_positive, is_number, is_whole
+from rtx.nn.validate import check_positive, check_tensor, is_number, is_whole
 
 
 def draws_from(seed: int) -> torch.Generator:
@@ -65,6 +65,7 @@ def sample_token(
 def _check(
     logits: Tensor, temperature: float, top_k: int | None, top_p: float, generator: torch.Generator | None
 ) -> None:
+    check_tensor("logits", logits)
     if logits.ndim < 1 or not logits.numel() or not logits.is_floating_point():
         raise ValueError(
             f"logits: expected floating-point numbers of shape (…, vocabulary), got {logits.dtype} of shape "
@@ -80,5 +81,7 @@ def _check(
         raise ValueError(f"top_k: expected at most the vocabulary's {logits.shape[-1]} tokens, got {top_k}")
     if not (is_number(top_p) and 0 < top_p <= 1):
         raise ValueError(f"top_p: expected a number above 0 and up to 1, got {top_p!r}")
+    if generator is not None and not isinstance(generator, torch.Generator):
+        raise ValueError(f"generator: expected a torch.Generator, got {generator!r}")
     if generator is not None and generator.device.type != "cpu":
         raise ValueError(f"generator: expected one on the CPU, got one on {generator.device}")

@@ -62,6 +62,12 @@ def test_the_causal_mask_may_come_in_each_of_torchs_forms(mask: torch.Tensor | N
         ({"mask": torch.zeros(6, 6).bool()}, r"mask: expected the causal mask of \(6, 6\), as RTransformer is causal"),
         ({"mask": CAUSAL.T}, "mask: expected the causal mask"),
         ({"mask": torch.ones(5, 5).triu(1).bool(), "is_causal": True}, r"got \(5, 5\)"),
+        ({"mask": CAUSAL.numpy()}, "mask: expected a torch.Tensor, got ndarray"),
+        ({"src": [[1.0]], "is_causal": True}, "src: expected a torch.Tensor, got list"),
+        (
+            {"is_causal": True, "src_key_padding_mask": [6, 4]},
+            "src_key_padding_mask: expected a torch.Tensor, got list",
+        ),
         ({"mask": CAUSAL.long()}, "mask: expected bool, or 0 and -inf, got torch.int64"),
         (
             {"is_causal": True, "src_key_padding_mask": torch.tensor([[True] + [False] * 5] * 2)},
@@ -73,12 +79,14 @@ def test_the_causal_mask_may_come_in_each_of_torchs_forms(mask: torch.Tensor | N
 )
 def test_what_a_causal_model_cannot_do_is_one_clear_error(arguments: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        ours()(torch.randn(6, 2, 8), **arguments)
+        ours()(**{"src": torch.randn(6, 2, 8)} | arguments)
 
 
 def test_what_is_no_backbone_is_refused() -> None:
     with pytest.raises(ValueError, match="backbone: expected a backbone"):
         CausalEncoder(nn.Linear(2, 2))
+    with pytest.raises(ValueError, match="batch_first: expected true or false, got 'yes'"):
+        CausalEncoder(RTransformer(WIDTH, 1, 2, 3), batch_first="yes")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("batch_first", [False, True])

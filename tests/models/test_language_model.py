@@ -153,6 +153,7 @@ def test_bad_tokens_are_refused(model, tokens, message):
         ({"tokens": 2, "temperature": -1.0}, "temperature: expected"),
         ({"tokens": 2, "top_k": 0}, "top_k: expected a whole number of at least 1, got 0"),
         ({"tokens": 2, "top_p": 0.0}, "top_p: expected"),
+        ({"tokens": 2, "in_place": "no"}, "in_place: expected true or false, got 'no'"),
         ({"tokens": 2, "seed": None}, "seed: expected a whole number of at most 64 bits, got None"),
         ({"tokens": 2, "seed": 1.5}, "seed: expected a whole number of at most 64 bits, got 1.5"),
         ({"tokens": 2, "seed": 2**64}, f"seed: expected a whole number of at most 64 bits, got {2**64}"),
@@ -183,6 +184,8 @@ def test_only_what_is_asked_for_is_decoded():
     for bad in (where[:, 1:], where.int()):
         with pytest.raises(ValueError, match=r"where: expected bool of shape \(3, 7\), got"):
             model(tokens, bad)
+    with pytest.raises(ValueError, match="where: expected a torch.Tensor, got ndarray"):
+        model(tokens, where.numpy())
 
 
 def test_lengths_limits_and_seeds_may_be_numbers_of_numpy(model):

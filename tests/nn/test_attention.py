@@ -100,6 +100,12 @@ def test_a_causal_mask_with_fewer_keys_than_queries_is_refused_as_the_first_woul
         causal_mask(5, 3)
 
 
+@pytest.mark.parametrize(("sizes", "name"), [((-1,), "queries"), (("5",), "queries"), ((2, 3.0), "keys")])
+def test_a_causal_mask_of_no_size_is_refused(sizes, name):
+    with pytest.raises(ValueError, match=f"{name}: expected a whole number of at least 1"):
+        causal_mask(*sizes)
+
+
 @pytest.mark.parametrize(
     "mask",
     [
@@ -111,6 +117,11 @@ def test_a_causal_mask_with_fewer_keys_than_queries_is_refused_as_the_first_woul
 def test_a_mask_of_another_kind_is_refused(mask):
     with pytest.raises(ValueError, match=r"mask: expected bool of shape \(5, 5\) or \(2, 1, 5, 5\) on cpu, got"):
         MultiHeadAttention(4, 2)(torch.randn(2, 5, 4), mask)
+
+
+def test_a_mask_that_is_no_tensor_is_refused():
+    with pytest.raises(ValueError, match="mask: expected a torch.Tensor, got ndarray"):
+        MultiHeadAttention(4, 2)(torch.randn(2, 5, 4), torch.ones(5, 5, dtype=torch.bool).numpy())
 
 
 def test_heads_must_divide_the_width():

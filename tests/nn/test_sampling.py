@@ -112,6 +112,8 @@ def test_any_precision_gives_the_draws_of_its_own_numbers(dtype):
         ({"logits": torch.tensor([0.0, math.inf])}, "logits: expected numbers, or -inf for a token that is forbidden"),
         ({"logits": torch.full((2, 3), -math.inf)}, "logits: expected at least one token that is not forbidden"),
         ({"logits": torch.tensor([1, 2])}, r"logits: expected floating-point numbers .* got torch.int64"),
+        ({"logits": [0.0, 1.0]}, "logits: expected a torch.Tensor, got list"),
+        ({"generator": 3}, "generator: expected a torch.Generator, got 3"),
         ({"logits": torch.zeros(2, 0)}, r"logits: expected .* \(…, vocabulary\), got .* \(2, 0\)"),
     ],
 )
