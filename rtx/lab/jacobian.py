@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from rtx.lab.counted import counted
 from rtx.nn.mode import evaluating
-from rtx.nn.validate import check_finite, check_sequence, check_tensor
+from rtx.nn.validate import check_finite, check_module, check_sequence, check_tensor
 
 
 class XRay(NamedTuple):
@@ -65,9 +65,11 @@ def reach(model: nn.Module, x: Float[Tensor, "1 T D"]) -> Float[Tensor, "T T"]:
     gradients, as Transformer-XL does at its memory, what lies behind moves the output all the same, unseen here.
 
     Raises:
-        ValueError: if `x` is not one sequence of floating-point numbers, the output is no tensor or has another number
-            of positions, or a derivative is NaN or infinite, as where a softmax has nothing to attend to.
+        ValueError: if `model` is no module, `x` is not one sequence of floating-point numbers, the output is no tensor
+            or has another number of positions, or a derivative is NaN or infinite, as where a softmax has nothing to
+            attend to.
     """
+    check_module("model", model)
     check_tensor("x", x)
     if x.ndim != 3 or len(x) != 1:
         raise ValueError(f"x: expected one sequence (1, time, width), got {tuple(x.shape)}")

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from rtx.nn.mode import evaluating
+from rtx.nn.validate import check_module
 
 Trace = dict[str, Tensor]
 
@@ -26,7 +27,11 @@ def trace(model: nn.Module, *inputs: Any) -> Trace:
     Returns:
         Arrays by the brick's place in the model and their own name, "blocks.0.1.sublayer.weights"; where a brick is
         called more than once, for a segment each, the second call's end in ".2", and so on.
+
+    Raises:
+        ValueError: if the model is no module; what the model raises.
     """
+    check_module("model", model)
     found: Trace = {}
     busy = False
 

@@ -111,6 +111,16 @@ def check_backbone(name: str, module: nn.Module, width: int | None = None) -> in
     return found
 
 
+def check_module(name: str, module: nn.Module) -> None:
+    """Check that `module` is one of torch's modules: no function, no class.
+
+    Raises:
+        ValueError: otherwise.
+    """
+    if not isinstance(module, nn.Module):
+        raise ValueError(f"{name}: expected a torch.nn.Module, got {type(module).__name__}")
+
+
 def check_tensor(name: str, x: Tensor) -> None:
     """Check that `x` is a tensor: no list, no array of NumPy's, none of torch's packed sequences.
 

@@ -1,5 +1,7 @@
 """The reach explorer shows what `reach` measures, for its models and for the reader's own."""
 
+from collections.abc import Callable
+
 import matplotlib
 import pytest
 import torch
@@ -115,6 +117,29 @@ def test_half_precision_and_an_output_that_nothing_moves_can_be_shown() -> None:
     assert explore.reach(half, X.bfloat16()).text.startswith(told)
 
 
+class Applies(nn.Module):
+    def __init__(self, function: Callable[[Tensor], object]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: Tensor) -> object:
+        return self.function(x)
+
+
+@pytest.mark.parametrize(
+    "mine",
+    [nn.GRU(8, 8, batch_first=True), nn.ReLU(inplace=True), Applies(torch.zeros_like), Applies(torch.detach)],
+    ids=["a tuple", "in place", "no input", "no gradient"],
+)
+def test_what_an_xray_looks_through_can_be_shown(mine: nn.Module) -> None:
+    x, shown = X.clone(), explore.reach(mine, X).text
+    assert shown == sentence(reach(mine, X)) and torch.equal(X, x)
+
+
+def test_a_sequence_is_read_in_the_models_precision() -> None:
+    assert explore.reach(RNN(5).double(), torch.randn(1, 9, 5)).text.startswith("Output 9 is moved by 9 of 9 inputs: ")
+
+
 def test_a_model_that_sees_the_future_is_told_so() -> None:
     assert explore.reach(LooksAhead()).text.endswith("Some outputs see the future.")
 
@@ -149,6 +174,10 @@ def test_random_numbers_of_the_caller_stay_as_they_are(explorer: Explorer) -> No
         (nn.Linear(8, 8), X.long(), "x: expected floating-point numbers"),
         (nn.Linear(8, 8), X / 0, "x: expected finite numbers"),
         (nn.Linear(8, 8), torch.zeros(1, 300, 8), "x: expected at most 2048 numbers, time × width, got 2400"),
+        (nn.Linear(8, 8), X.tolist(), "x: expected a torch.Tensor, got list"),
+        (torch.cumsum, X, "mine: expected a torch.nn.Module, got builtin_function_or_method"),
+        (Applies(lambda x: {"y": x}), X, r"model: expected a backbone that keeps the shape .*, got dict"),
+        (Applies(lambda x: (x - x).cumsum(1).sqrt()), X, "derivatives of the model, .* expected finite numbers"),
         (nn.Linear(8, 3), X, r"model: expected a backbone that keeps the shape \(1, 7, 8\), got \(1, 7, 3\)"),
     ],
 )

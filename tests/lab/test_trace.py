@@ -97,6 +97,11 @@ def test_hooks_are_taken_away_also_after_an_error():
     assert not any(module._forward_pre_hooks for module in model.modules())
 
 
+def test_what_is_no_module_is_refused():
+    with pytest.raises(ValueError, match="model: expected a torch.nn.Module, got function"):
+        trace(lambda x: x, torch.randn(1, 3, 4))
+
+
 def test_a_brick_called_twice_is_shown_twice():
     layer = RelativeAttention(8, 2, clip=2)
     found = trace(torch.nn.Sequential(layer, layer), torch.randn(1, 4, 8))

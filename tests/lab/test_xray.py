@@ -129,6 +129,8 @@ def test_recurrent_networks_are_looked_through_without_cudnn_which_has_no_backwa
     ("module", "x", "message"),
     [
         (Applies(lambda x: [x]), torch.randn(1, 5, 3), r"model: expected an output \(1, 5, …\) for this x, got list"),
+        (torch.relu, torch.randn(1, 5, 3), "model: expected a torch.nn.Module, got builtin_function_or_method"),
+        (RTransformer, torch.randn(1, 5, 3), "model: expected a torch.nn.Module, got type"),
         (Shift(0), torch.randn(2, 5, 3), r"x: expected one sequence \(1, time, width\), got \(2, 5, 3\)"),
         (Shift(0), torch.ones(1, 5, 3).numpy(), "x: expected a torch.Tensor, got ndarray"),
         (Shift(0), torch.ones(1, 5, 3, dtype=torch.int64), "x: expected floating-point numbers, got torch.int64"),

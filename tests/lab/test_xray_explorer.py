@@ -178,6 +178,8 @@ def test_the_module_is_left_as_it_is() -> None:
     ("module", "x", "message"),
     [
         (nn.Linear(D, D), None, "x: your module has no d_model"),
+        (torch.relu, X, "module: expected a torch.nn.Module, got builtin_function_or_method"),
+        (nn.Linear(D, D), X.tolist(), "x: expected a torch.Tensor, got list"),
         (nn.Linear(D, D), X[0], r"x: expected one sequence \(1, time, width\), got \(7, 6\)"),
         (nn.Linear(D, D), X / 0, "x: expected finite numbers"),
         (nn.Linear(D, 100), X, "module: expected an output of at most 512 numbers, got 700"),

@@ -21,7 +21,7 @@ from rtx.lab.plots import freeze, new_figure, reach_map
 from rtx.lab.seeded import seeded
 from rtx.models import RNN, RTransformer, Transformer
 from rtx.nn import LocalRNN
-from rtx.nn.validate import check_finite, check_sequence
+from rtx.nn.validate import check_finite, check_module, check_sequence, check_tensor
 
 WIDTH, LENGTH = 8, 16
 MOST = 2048  # numbers in a sequence: more would need gigabytes
@@ -41,8 +41,8 @@ def reach(mine: nn.Module | None = None, x: Float[Tensor, "1 T D"] | None = None
     """Who sees whom, with controls `model`, `layers` (L) and `window` (M).
 
     Args:
-        mine: a causal backbone of your own, (B, T, D) to (B, T, D), which joins the models as "mine". A copy of it
-            without dropout is shown, as it is now.
+        mine: a causal backbone of your own, (B, T, D) to (B, T, D) or to a tuple whose first part is that, which joins
+            the models as "mine". A copy of it without dropout is shown, as it is now.
         x: one sequence to show it for, at best a short one; by default 16 steps of noise as wide as its `d_model`.
 
     Raises:
@@ -51,6 +51,8 @@ def reach(mine: nn.Module | None = None, x: Float[Tensor, "1 T D"] | None = None
     """
     if mine is None and x is not None:
         raise ValueError("x: it is what your own model reads, so give that, too: explore.reach(mine, x)")
+    if mine is not None:
+        check_module("mine", mine)
     noise = torch.randn(1, LENGTH, WIDTH, generator=torch.Generator().manual_seed(0))
     own = None if mine is None else (deepcopy(mine).cpu().eval(), _sequence(mine, x))
     figure, [ax] = new_figure(5.4, 4.3)
@@ -87,6 +89,7 @@ def one_sequence(x: Tensor) -> Float[Tensor, "1 T D"]:
     Raises:
         ValueError: if `x` is not one finite (1, T, D) float sequence of at most 2,048 numbers.
     """
+    check_tensor("x", x)
     if x.ndim != 3 or len(x) != 1:
         raise ValueError(f"x: expected one sequence (1, time, width), got {tuple(x.shape)}")
     check_sequence("x", x, x.shape[-1])
@@ -102,16 +105,22 @@ def reach_at_once(model: nn.Module, x: Float[Tensor, "1 T D"]) -> Float[Tensor, 
     Exact where the rows of a batch do not touch one another. Memory grows with (T D)².
 
     Raises:
-        ValueError: if the output is not of the shape of the input.
+        ValueError: if the output is not of the shape of the input, or a derivative is NaN or infinite.
     """
     _, T, D = x.shape
     copies = x.detach().repeat(T * D, 1, 1).requires_grad_()
-    outputs = model(copies)
-    if outputs.shape != copies.shape:
-        before, after = (1, T, D), (1, *outputs.shape[1:])
-        raise ValueError(f"model: expected a backbone that keeps the shape {before}, got {after}")
-    (gradient,) = torch.autograd.grad(outputs.flatten(1).diagonal().sum(), copies)
-    return gradient.view(T, D, T, D).square().sum((1, 3)).sqrt()
+    outputs = model(copies.clone())  # which a module may change in place
+    outputs = outputs[0] if isinstance(outputs, tuple) and outputs else outputs
+    if not isinstance(outputs, Tensor) or outputs.shape != copies.shape:
+        after = (1, *outputs.shape[1:]) if isinstance(outputs, Tensor) else type(outputs).__name__
+        raise ValueError(f"model: expected a backbone that keeps the shape {(1, T, D)}, got {after}")
+    if not outputs.requires_grad:  # nothing that is differentiable leads to it
+        return x.new_zeros(T, T)
+    chosen = outputs.flatten(1).diagonal().sum()
+    (gradient,) = torch.autograd.grad(chosen, copies, allow_unused=True, materialize_grads=True)
+    moved = gradient.view(T, D, T, D).square().sum((1, 3)).sqrt()
+    check_finite("derivatives of the model, (output, input)", moved)
+    return moved
 
 
 def shares(moved: Float[Tensor, "T T"]) -> Float[Tensor, "T T"]:
@@ -158,4 +167,5 @@ def _sequence(mine: nn.Module, x: Tensor | None) -> Tensor:
             raise ValueError("x: your model has no d_model, so give one sequence (1, time, width) for it to read")
         like = next(mine.parameters(), torch.zeros(()))
         return torch.randn(1, LENGTH, width, generator=torch.Generator().manual_seed(0)).to(like.dtype)
-    return one_sequence(x)
+    x = one_sequence(x)
+    return x.to(next(mine.parameters(), x).dtype)

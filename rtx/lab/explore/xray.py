@@ -21,6 +21,7 @@ from rtx.lab.jacobian import XRay
 from rtx.lab.jacobian import xray as look_through
 from rtx.lab.plots import COLOURS, freeze
 from rtx.nn.mode import evaluating
+from rtx.nn.validate import check_module
 
 WHOLE = "the whole module"
 LENGTH = 12
@@ -50,6 +51,7 @@ def xray(module: nn.Module, x: Float[Tensor, "1 T D"] | None = None) -> Explorer
         ValueError: if `x` is not one finite (1, T, D) float sequence of at most 2,048 numbers, or missing where the
             module has no `d_model`; if the output has another length, or more than 512 numbers.
     """
+    check_module("module", module)
     x = _noise(module) if x is None else one_sequence(x).to(next(module.parameters(), x))
     parts = parts_of(module, x)
     found = {WHOLE: Part(module, x), **_chosen(parts)}
