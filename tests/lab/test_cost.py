@@ -1,11 +1,13 @@
 """The cost explorer counts what torch counts, and its bars are as long as its counts."""
 
+from itertools import product
+
 import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from rtx.lab import explore
-from rtx.lab.explore.cost import PARTS, WAYS, multiply_adds
+from rtx.lab.explore.cost import LENGTHS, PARTS, WAYS, WIDTHS, multiply_adds
 from rtx.nn import FeedForward, LocalRNN
 from rtx.nn.kernels.dispatch import implementation
 
@@ -43,6 +45,16 @@ def test_bars_are_as_long_as_the_counts() -> None:
     expected = [multiply_adds(400, 64, 9, way)[part] / 1e6 for part in PARTS for way in WAYS]
     assert [bar.get_width() for bar in bars] == pytest.approx(expected)
     assert bars[2].get_x() == pytest.approx(bars[0].get_width())  # one part behind the other
+
+
+def test_no_number_is_cut_off_however_large() -> None:
+    explorer = explore.cost()
+    whole, ax = explorer.figure.bbox, explorer.figure.axes[0]
+    for length, width, window in product(LENGTHS, WIDTHS, (7, 16)):
+        explorer.set(length=length, width=width, window=window)
+        used = ax.get_tightbbox()
+        assert used is not None
+        assert whole.x0 <= used.x0 and used.x1 <= whole.x1, (length, width, window)
 
 
 def test_the_sentence_names_shares_and_memory() -> None:

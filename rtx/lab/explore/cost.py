@@ -47,7 +47,9 @@ def cost(length: int = 784, width: int = 32, window: int = 7) -> Explorer:
                 group[way].set_x(left)
                 group[way].set_width(count[part] / 1e6)
                 left += count[part] / 1e6
-        ax.set_xlim(0, 1.02 * sum(counts[0].values()) / 1e6)
+        end = 1.02 * sum(counts[0].values()) / 1e6
+        last = max(tick for tick in ax.xaxis.get_major_locator().tick_values(0, end) if tick <= end)
+        ax.set_xlim(0, max(end, 1.05 * last))  # a long number at the very end would be cut off
         return _sentence(counts, length)
 
     return Explorer(
