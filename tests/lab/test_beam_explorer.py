@@ -101,6 +101,14 @@ def test_the_picture_follows_the_controls(explorer: Explorer) -> None:
         assert (explorer.picture.value, explorer.text) != before
 
 
+def test_tokens_are_counted_in_whole_numbers() -> None:
+    model = sharpened(rnnsearch(TASK.inputs, TASK.outputs, d_model=8, layers=1))
+    ax = explore.beam(model, TASK.texts, "März").figure.axes[0]
+    for length in range(1, 30):
+        ax.set_xlim(-0.2, length + 0.6)
+        assert all(tick == round(tick) for tick in ax.get_xticks()), length
+
+
 def test_no_more_hypotheses_are_offered_than_were_found(explorer: Explorer) -> None:
     explorer.set(width=4, hypothesis=4)
     assert explorer.controls["hypothesis"].max == explorer.text.count("“") == 4

@@ -17,7 +17,7 @@ from torch import nn
 from rtx.lab.beam_tree import BeamTree, places, search
 from rtx.lab.explore.explorer import Explorer
 from rtx.lab.explore.words import Words
-from rtx.lab.plots import COLOURS, freeze
+from rtx.lab.plots import COLOURS, freeze, whole_numbers
 from rtx.nn.mode import evaluating
 from rtx.tasks.subwords import BEGIN, END
 from rtx.tasks.task import Text
@@ -123,6 +123,7 @@ class _Picture:
             xlabel="tokens written",
             title="blue: complete; orange: chosen; grey: given up",
         )
+        whole_numbers(self.tree.xaxis)
         self.tree.spines["left"].set_visible(False)
         self.image = self.looks.imshow(np.zeros((1, len(source))), aspect="auto", vmin=0, vmax=1, cmap="Blues")
         self.looks.set_xticks(range(len(source)), source, rotation=90, fontsize=_size(source))
