@@ -125,3 +125,8 @@ def test_the_still_figure_shows_the_last_layers_first_head() -> None:
     heights = [segment[1][1] for segment in row.collections[0].get_segments()]
     assert heights == pytest.approx(weights[0, 0, -1].tolist())
     assert [label.get_text() for label in row.get_xticklabels()] == [*"abcdefg"]
+
+
+def test_a_label_with_dollars_is_no_formula() -> None:
+    row = explore.attention(rtx.Transformer(8, 1, 1), torch.randn(1, 3, 8), ["a", "$5-$10", "$$"]).still.axes[1]
+    assert not any(label.get_parse_math() for label in row.get_xticklabels())

@@ -114,3 +114,9 @@ def test_the_still_figure_says_what_stands_in_a_circle_and_what_is_blue() -> Non
         "in a circle: m of Eq. 1",
         "in a circle: m of Eq. 1; the darker, the larger the channel's weight",
     ]
+
+
+def test_a_word_with_dollars_is_no_formula() -> None:
+    figure = explore.channels(text="it costs $5-$10 or $$").still
+    figure.draw_without_rendering()
+    assert not any(label.get_parse_math() for label in figure.axes[0].get_xticklabels())

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from rtx import LanguageModel, build
+from rtx import RNN, LanguageModel, build
 from rtx.lab import explore
 from rtx.lab.explore import Explorer
 from rtx.lab.explore.sampling import kept
@@ -89,3 +89,9 @@ def test_wrong_arguments_are_refused(model: LanguageModel) -> None:
 
 def test_several_blanks_are_shown_as_several(explorer: Explorer) -> None:
     assert "white-space: pre-wrap" in explorer.sentence.value
+
+
+def test_a_token_with_dollars_is_no_formula() -> None:
+    words = vocabulary("words", ["it", "costs", "$5-$10", "or", "$$"])
+    drawn = explore.sampling(LanguageModel(RNN(8), words.size).eval(), words, "it", tokens=2)
+    assert not any(label.get_parse_math() for label in drawn.figure.axes[0].get_xticklabels())

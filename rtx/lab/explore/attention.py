@@ -116,7 +116,8 @@ def _still(layer: tuple[str, Tensor], labels: list[str]) -> Figure:
         place(list(ticks), [str(i + 1) for i in ticks])
     size = WIDTH / sum(len(label) + 0.5 for label in labels)
     if size > SMALLEST:
-        right.set_xticks(range(S), [label.replace("\n", "⏎") for label in labels], fontsize=min(9, size))
+        written = [label.replace("\n", "⏎") for label in labels]
+        right.set_xticks(range(S), written, fontsize=min(9, size), parse_math=False)
         right.tick_params(axis="x", length=0)
     figure.suptitle(f"{name}, head 1", x=0.01, ha="left", fontsize=10)  # too long a name for one axis
     freeze(figure)

@@ -126,7 +126,7 @@ class _Picture:
         whole_numbers(self.tree.xaxis)
         self.tree.spines["left"].set_visible(False)
         self.image = self.looks.imshow(np.zeros((1, len(source))), aspect="auto", vmin=0, vmax=1, cmap="Blues")
-        self.looks.set_xticks(range(len(source)), source, rotation=90, fontsize=_size(source))
+        self.looks.set_xticks(range(len(source)), source, rotation=90, fontsize=_size(source), parse_math=False)
         self.looks.set(title="where it looked: white 0, dark 1")
         freeze(self.figure)
 
@@ -150,4 +150,4 @@ class _Picture:
         """The alignment (T, S) of the chosen hypothesis."""
         self.image.set_data(weights.numpy())
         self.image.set_extent((-0.5, weights.shape[1] - 0.5, len(target) - 0.5, -0.5))
-        self.looks.set_yticks(range(len(target)), target, fontsize=_size(target))
+        self.looks.set_yticks(range(len(target)), target, fontsize=_size(target), parse_math=False)

@@ -147,7 +147,7 @@ def draw_channels(
             if t == step:
                 _edges(ax, t, k, m)
     ax.set(xlim=(0.4, T + 0.6), ylim=(P + 0.6, 0.3), yticks=range(1, P + 1), ylabel="channel k")
-    ax.set_xticks(range(1, T + 1), tokens, rotation=35, ha="right", fontsize=8)
+    ax.set_xticks(range(1, T + 1), tokens, rotation=35, ha="right", fontsize=8, parse_math=False)
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0)
 

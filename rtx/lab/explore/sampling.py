@@ -104,7 +104,8 @@ class _Picture:
         outline = {"fill": False, "edgecolor": COLOURS[1], "linewidth": 1.4}
         self.model = ax.bar(places, np.ones(len(names)), width=0.9, label="the model's", **outline)
         turned = max(map(len, names)) > 1
-        ax.set_xticks(places, names, rotation=60 if turned else 0, ha="right" if turned else "center")
+        side = "right" if turned else "center"
+        ax.set_xticks(places, names, rotation=60 if turned else 0, ha=side, parse_math=False)
         self.ax = ax
         # the longest numbers that the axis will have, so that the frozen layout has room for them
         ax.set(ylim=(0, 0.25), ylabel="probability", xlabel="the likeliest next tokens")
