@@ -89,7 +89,7 @@ def check_choice(name: str, value: str, allowed: Iterable[str]) -> str:
     lower = {one.lower(): one for one in names}  # papers write GRU and MNIST
     near = get_close_matches(str(value).lower(), lower, n=1)
     hint = f"; did you mean {lower[near[0]]!r}?" if near else ""
-    raise ValueError(f"{name}: {value!r} is unknown, allowed are {', '.join(names)}{hint}")
+    raise ValueError(f"{name}: {value!r} is unknown, allowed are {', '.join(names) or 'none'}{hint}")
 
 
 def check_backbone(name: str, module: nn.Module, width: int | None = None) -> int:

@@ -312,6 +312,8 @@ def test_an_unknown_argument_of_a_task_is_refused():
     assert len(task_by_name("add", size=3).split("train")) == 3
     with pytest.raises(ValueError, match="argument of add: 'lenght' is unknown, .*did you mean 'length'"):
         task_by_name("add", lenght=30)
+    with pytest.raises(ValueError, match="argument of permuted-digits: 'seed' is unknown, allowed are none$"):
+        task_by_name("permuted-digits", seed=1)
     with pytest.raises(ValueError, match="argument of permuted-mnist: 'permuted' is unknown"):
         task_by_name("permuted-mnist", permuted=False)
 
