@@ -305,7 +305,7 @@ def epochs_of(recipe, model, variant):
     groups = [runs for runs in ledger_cells(recipe, RESULTS)[model] if not runs[0].budget]
     return [run.epoch for run in of_chosen_rates([runs for runs in groups if variant_of(runs[0]) == variant])]
 
-WAYS = {"sloped": "its own steps alone (Eq. 1, 2)", "padded": "and the zeros behind them (the code)"}
+WAYS = {"sloped": "over its own steps (Eq. 1, 2)", "padded": "over the zeros behind it, too (the code)"}
 for variant, way in WAYS.items():
     print(f"addition, 50 steps, {way}:", epochs_of(load_recipe("ffa-add"), "attention-50", variant))
 

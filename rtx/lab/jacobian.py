@@ -1,6 +1,6 @@
 """`reach` and `xray`: which input moves which output of a module, by exact derivatives."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -78,7 +78,7 @@ def reach(model: nn.Module, x: Float[Tensor, "1 T D"]) -> Float[Tensor, "T T"]:
     # cuDNN's recurrent networks have no backward pass in evaluation mode
     with torch.enable_grad(), evaluating(model), torch.backends.cudnn.flags(enabled=False):
         y = model(x.clone())  # a copy, which a module may change in place
-    y = y[0] if isinstance(y, tuple) else y
+    y = first_part(y)
     if not isinstance(y, Tensor) or y.shape[:2] != x.shape[:2]:
         found = tuple(y.shape) if isinstance(y, Tensor) else type(y).__name__
         raise ValueError(f"model: expected an output (1, {x.shape[1]}, …) for this x, got {found}")
@@ -87,6 +87,11 @@ def reach(model: nn.Module, x: Float[Tensor, "1 T D"]) -> Float[Tensor, "T T"]:
     moved = torch.stack([_moved_by(output, x) for output in y[0]])
     check_finite("derivatives of the model, (output, input)", moved)
     return moved
+
+
+def first_part(output: Any) -> Any:
+    """A module's output; of several in a tuple, as torch's recurrent layers give them, the first."""
+    return output[0] if isinstance(output, tuple) and output else output
 
 
 def _moved_by(output: Tensor, x: Tensor) -> Float[Tensor, " T"]:

@@ -47,7 +47,7 @@ def check_flag(name: str, value: bool) -> bool:
 
 def is_whole(value: object) -> bool:
     """Whether it is a whole number, NumPy's too; Python counts true and false among them."""
-    return isinstance(value, int | Integral) and not isinstance(value, bool)
+    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def is_number(value: object) -> bool:

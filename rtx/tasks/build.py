@@ -96,7 +96,7 @@ def build(task: str | Task, model: str, **hyperparameters: Any) -> nn.Module:
     if not isinstance(task, Task):
         task = task_by_name(task)
     models = models_for(task.per)
-    if model in [*WHOLE] and model not in models:
+    if isinstance(model, str) and model in WHOLE and model not in models:
         raise ValueError(f"model: {model} makes one prediction per sequence, but {task.name} needs one per {task.per}")
     check_choice("model", model, models)
     check_arguments(model, hyperparameters, task.per)

@@ -109,6 +109,12 @@ def test_tokens_are_counted_in_whole_numbers() -> None:
         assert all(tick == round(tick) for tick in ax.get_xticks()), length
 
 
+def test_a_token_with_dollars_is_no_formula(explorer: Explorer) -> None:
+    looks = explorer.figure.axes[1]
+    labels = [*looks.get_xticklabels(), *looks.get_yticklabels()]
+    assert labels and not any(label.get_parse_math() for label in labels)
+
+
 def test_no_more_hypotheses_are_offered_than_were_found(explorer: Explorer) -> None:
     explorer.set(width=4, hypothesis=4)
     assert explorer.controls["hypothesis"].max == explorer.text.count("“") == 4

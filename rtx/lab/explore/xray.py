@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from rtx.lab.counted import counted
 from rtx.lab.explore.explorer import Explorer
 from rtx.lab.explore.reach import one_sequence, share_map, shares, show_shares
-from rtx.lab.jacobian import XRay
+from rtx.lab.jacobian import XRay, first_part
 from rtx.lab.jacobian import xray as look_through
 from rtx.lab.plots import COLOURS, freeze
 from rtx.nn.mode import evaluating
@@ -89,7 +89,7 @@ def parts_of(module: nn.Module, x: Float[Tensor, "1 T D"]) -> dict[str, Part]:
 
     def watch(name: str, part: nn.Module) -> Callable[..., None]:
         def hook(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
-            pair: tuple[Any, Any] = (args[0] if args else None, _first(output))
+            pair: tuple[Any, Any] = (args[0] if args else None, first_part(output))
             for turned in (True, False) if isinstance(part, nn.Conv1d) else (False, True):
                 if all(_sequence(one, x.shape[1], turned) for one in pair):
                     read = pair[0].mT if turned else pair[0]
@@ -103,7 +103,7 @@ def parts_of(module: nn.Module, x: Float[Tensor, "1 T D"]) -> dict[str, Part]:
     ]
     try:
         with torch.no_grad(), evaluating(module):
-            output = _first(module(x))
+            output = first_part(module(x))
     finally:
         for handle in handles:
             handle.remove()
@@ -131,12 +131,8 @@ class _Alone(nn.Module):
         x = x.mT if self.turned else x
         args = [x if one is self.args[0] else one for one in self.args]
         kwargs = {name: x if one is self.args[0] else one for name, one in self.kwargs.items()}
-        output = _first(self.part(*args, **kwargs))
+        output = first_part(self.part(*args, **kwargs))
         return output.mT if self.turned else output
-
-
-def _first(output: Any) -> Any:
-    return output[0] if isinstance(output, tuple) and output else output
 
 
 def _sequence(value: Any, length: int, turned: bool = False) -> bool:
