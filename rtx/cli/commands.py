@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from rtx.cli.classroom import class_app
+from rtx.cli.completion import datasets
 from rtx.cli.generate import generate
 from rtx.cli.ledger import ledger_app, table_
 from rtx.cli.sweep import sweep_
@@ -27,7 +28,7 @@ app.add_typer(ledger_app, name="ledger")
 app.add_typer(class_app, name="class")
 console = Console()
 
-DataName = Annotated[str, typer.Argument(help="A data set: `rtx list data` names them.")]
+DataName = Annotated[str, typer.Argument(help="A data set: `rtx list data` names them.", autocompletion=datasets)]
 
 
 class Kind(StrEnum):

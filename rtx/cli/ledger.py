@@ -11,12 +11,13 @@ from rich.markup import escape
 from rich.table import Table
 
 from rtx.cli.agenda import fill
+from rtx.cli.completion import ALL, recipes_or_all, variants
 from rtx.training import table as tables
 from rtx.training.audit import audit
 from rtx.training.ledger import LEDGER
 from rtx.training.recipe import Recipe, load_recipe, recipe_names
 
-ALL = "all"
+VARIANT_HELP = "Only this way to train, whatever else was set."
 IN_TWO = {"validation": "vali-\ndation", "parameters": "para-\nmeters"}  # heads wider than their numbers
 
 console = Console()
@@ -32,8 +33,8 @@ class Format(StrEnum):
 
 
 def table_(
-    recipe: Annotated[str, typer.Argument(help='A recipe; "all" prints every table.')],
-    variant: Annotated[str | None, typer.Option(help="Only this way to train, whatever else was set.")] = None,
+    recipe: Annotated[str, typer.Argument(help='A recipe; "all" prints every table.', autocompletion=recipes_or_all)],
+    variant: Annotated[str | None, typer.Option(help=VARIANT_HELP, autocompletion=variants)] = None,
     format: Annotated[Format, typer.Option(help="How to print it.")] = Format.terminal,
     results: Annotated[Path, typer.Option(help="The ledger's folder.")] = LEDGER,
 ) -> None:

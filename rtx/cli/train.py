@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from rtx.cli.completion import recipes, rows, variants
 from rtx.training.files import check_writable
 from rtx.training.ledger import LEDGER
 from rtx.training.precision import parse_precision
@@ -28,9 +29,11 @@ class Scale(StrEnum):
     full = "full"
 
 
-RecipeName = Annotated[str, typer.Argument(help="A table of a paper: `rtx list recipes` names them.")]
-RowName = Annotated[str, typer.Argument(help="One of its rows: `rtx table RECIPE` shows them.")]
-Variant = Annotated[str | None, typer.Option(help="One of the recipe's variants; its default if not given.")]
+RECIPE_HELP = "A table of a paper: `rtx list recipes` names them."
+RecipeName = Annotated[str, typer.Argument(help=RECIPE_HELP, autocompletion=recipes)]
+RowName = Annotated[str, typer.Argument(help="One of its rows: `rtx table RECIPE` shows them.", autocompletion=rows)]
+VARIANT_HELP = "One of the recipe's variants; its default if not given."
+Variant = Annotated[str | None, typer.Option(help=VARIANT_HELP, autocompletion=variants)]
 HowMuch = Annotated[Scale, typer.Option(help="quick: a minute; cpu: an hour or so on one core; full: the paper's.")]
 Seed = Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Of weights, order and dropout.")]
 Epochs = Annotated[int | None, typer.Option(min=1, help="Stop early; the ledger says so.")]
