@@ -10,6 +10,7 @@ import ipywidgets as widgets
 from matplotlib.figure import Figure
 
 from rtx.lab.explore.access import Access, status
+from rtx.lab.explore.moving import move
 from rtx.lab.explore.saving import html_page, save
 from rtx.lab.inline import smaller
 from rtx.lab.plots import quick_png
@@ -62,15 +63,15 @@ class Explorer:
         self.picture.value = smaller(self.picture.value)  # the one that a notebook keeps with its widgets
 
     def set(self, **values: Any) -> str:
-        """Move controls from code, as a slider would; return the sentence then shown.
+        """Move controls from code, one after the other, as a slider would; return the sentence then shown.
 
         Raises:
-            ValueError: if there is no control of a name.
+            ValueError: if there is no control of a name, or it has no such value; what was moved before it stays.
         """
         for name in values:
             check_choice("control", name, self.controls)
         for name, value in values.items():
-            self.controls[name].value = value
+            move(name, self.controls[name], value)
         return self.text
 
     def save(self, path: str | Path) -> Path:
