@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from ipywidgets import FloatLogSlider
 from traitlets import TraitError
 
 from rtx.nn.validate import is_number, is_whole
@@ -14,9 +15,8 @@ def move(name: str, control: Any, value: Any) -> None:
     Raises:
         ValueError: naming the control, if it has no such value to offer.
     """
-    if (
-        is_number(control.value) and hasattr(control, "min") and not hasattr(control, "base")
-    ):  # a log slider's are powers
+    bounded = is_number(control.value) and hasattr(control, "min")
+    if bounded and not isinstance(control, FloatLogSlider):  # whose bounds are powers
         # one of a single value is disabled, with room for a second: see `Explorer`
         high = control.min if control.disabled and control.max == control.min + 1 else control.max
         fits, kind = (is_whole, "whole ") if is_whole(control.value) else (is_number, "")
