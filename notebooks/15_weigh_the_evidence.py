@@ -273,12 +273,13 @@ HTML(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
 #
 # **The chorales.** Each of the six had six rates, compared with seed 0, and three seeds of the best. R-Transformer is ahead
 # of TCN and Transformer, but an LSTM is level with it. It needs no positions, as the paper says: with them it does
-# worse. But it does better still without its attention! What is that good for? Section 6 finds it; the chorales have little. On piano pieces it is ahead of all with as many rates, but narrowly: of a TCN by .06, and each run's best
-# epoch was among its last three.
+# worse. But it does better still without its attention! What is that good for? Section 6 finds it; the chorales have little.
+# On piano pieces it is ahead of all with as many rates, but narrowly: of a TCN by .06, and each run's best epoch was among
+# its last three.
 #
-# **Equal budgets.** Does "a large margin consistently in most of the tasks" (§4.4) survive them? Equal sizes (`same-parameters`), so far: in row 11, and
-# on words after two epochs, with 128 against Transformer-XL's 149 (row 20). Equal seconds on one AMD core
-# (`same-seconds`), not where they are few. In 150 R-Transformer gets through 4 epochs of Nottingham, a TCN through 8 or 9 and
+# **Equal budgets.** Does "a large margin consistently in most of the tasks" (§4.4) survive them? Equal sizes
+# (`same-parameters`), so far: in row 11, and on words after two epochs, with 128 against Transformer-XL's 149 (row 20).
+# Equal seconds on one AMD core (`same-seconds`), not where they are few. In 150 R-Transformer gets through 4 epochs of Nottingham, a TCN through 8 or 9 and
 # is ahead, 3.58 against 3.94 (row 9). In 200 it reads the characters once; TCN and all recurrent networks are ahead (row 14).
 # After 300 of words it has 202, Transformer-XL 199 (row 19). On a Xeon, by one seed, it led on Nottingham and on words.
 #
@@ -287,7 +288,7 @@ HTML(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
 # new sequences for each epoch (4, 2 and 3). It is the zeros behind a sequence. Eq. 2 divides by a sequence's own length, 50
 # to 55; the authors' code counts the zeros, too, and divides all by 55 ([09](09_add_and_multiply.ipynb), section 3). With
 # these, attention and mean are done after one epoch at 50, 100 and 500 steps, as printed. Longer sequences and products do
-# not all follow: over 5,000 steps, after the paper's two epochs, attention adds 93 to 100 % (row 66). Solved means all 1,000
+# not all follow: over 5,000 steps, after the paper's two epochs, attention adds 93 to 100 % (row 84). Solved means all 1,000
 # sequences of validation, or of the test set, the paper's measure.
 #
 # With all lengths at once it was rate or budget: 5 epochs at 0.01 solve 73 %, 24 at 0.003 98 % (three seeds).

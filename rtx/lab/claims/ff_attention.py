@@ -131,13 +131,13 @@ CLAIMS = (
     ),
     Claim(
         "Attention has a clear benefit over the mean: with all lengths in one training, it adds more.",
-        "Feed-forward attention, §2.2 and §2.3",
+        "Feed-forward attention, §2.3",
         better("ffa-variable", "add-attention", ("add-mean",)),
         f"100 epochs: {HOURS}",
     ),
     Claim(
         "It multiplies more, too.",
-        "Feed-forward attention, §2.2 and §2.3",
+        "Feed-forward attention, §2.3",
         better("ffa-variable", "multiply-attention", ("multiply-mean",)),
         f"100 epochs: {HOURS}",
     ),
