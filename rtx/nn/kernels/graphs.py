@@ -59,8 +59,9 @@ def recorded(
         torch.cuda.current_stream().wait_stream(beside)
         graph = torch.cuda.CUDAGraph()
         try:
-            # a recording that fails does not give the stream back itself
-            with torch.cuda.stream(torch.cuda.current_stream()), torch.cuda.graph(graph):
+            # A recording that fails does not give the stream back itself. A stream that torch would take of its own is
+            # one for all recordings, on the device of the first.
+            with torch.cuda.stream(torch.cuda.current_stream()), torch.cuda.graph(graph, stream=beside):
                 once()
         except RuntimeError as error:
             said = str(error).splitlines()[0]

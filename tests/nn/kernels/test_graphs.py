@@ -95,7 +95,7 @@ def test_without_a_gpu_nothing_is_recorded():
 @pytest.fixture
 def no_device(monkeypatch) -> list[Mock]:
     """What `recorded` asks of CUDA, without it; gives the current stream, in a list."""
-    current = [Mock()]
+    current, torchs_own = [Mock()], Mock()
 
     @contextmanager
     def stream(other: Mock) -> Iterator[None]:
@@ -106,8 +106,8 @@ def no_device(monkeypatch) -> list[Mock]:
             current[0] = before
 
     @contextmanager
-    def graph(_: Mock) -> Iterator[None]:
-        before, current[0] = current[0], Mock()
+    def graph(_: Mock, stream: Mock | None = None) -> Iterator[None]:
+        before, current[0] = current[0], stream or torchs_own
         yield  # torch leaves the stream as it is where this raises
         current[0] = before
 
@@ -131,6 +131,13 @@ def test_weights_that_an_autocast_has_rounded_are_rounded_again_in_each_run(no_d
     with torch.autocast("cpu", torch.bfloat16):
         recorded(step, "cuda")
     assert len(set(found)) == len(found) == 4
+
+
+def test_it_is_recorded_in_the_stream_of_its_warm_ups(no_device):
+    """That is of its device; torch's own is of the device that was recorded on first."""
+    streams = []
+    recorded(lambda: streams.append(torch.cuda.current_stream()), "cuda")
+    assert len(streams) == 4 and len(set(map(id, streams))) == 1 and streams[0] is not no_device[0]
 
 
 def test_after_a_recording_that_fails_work_goes_on_in_the_stream_of_before(no_device):
