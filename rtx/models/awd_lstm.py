@@ -17,7 +17,7 @@ from torch.func import functional_call
 from torch.nn import functional as F
 
 from rtx.nn.dropout import LockedDropout
-from rtx.nn.recurrent import read_network
+from rtx.nn.recurrent import beyond_float16, read_network
 from rtx.nn.state import State, check_state, read_through
 from rtx.nn.validate import check_fraction, check_positive, check_sequence, check_step, is_number
 
@@ -112,6 +112,7 @@ class AWDLSTM(nn.Module):
         return y, (h[0], c[0])
 
 
+@beyond_float16
 def _read_dropped(
     network: nn.LSTM, x: Tensor, state: tuple[Tensor, ...] | None, rate: float
 ) -> tuple[Tensor, tuple[Tensor, Tensor]]:

@@ -10,12 +10,16 @@ References: Elman (1990); Hochreiter & Schmidhuber (1997); Cho et al. (2014). Eq
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from functools import wraps
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from rtx.nn.state import map_state
+
+R = TypeVar("R")
 State = tuple[Tensor, ...]
 """The hidden state h first, (…, H); an LSTM's memory c, (…, H), second."""
 
@@ -58,6 +62,25 @@ CELLS = {"rnn": Cell(1, 1, rnn_step), "gru": Cell(3, 1, gru_step), "lstm": Cell(
 """Cells by the name every `cell=` argument takes."""
 
 
+def beyond_float16(read: Callable[..., R]) -> Callable[..., R]:
+    """`read(network, x, state, …)`, which autocast in bfloat16 leaves in the network's own dtype on a GPU.
+
+    There torch's autocast has cuDNN's recurrent networks compute in float16, whatever its dtype is. Gradients are
+    scaled for the narrow range of float16 only where that is the dtype: with bfloat16 the small ones would be lost.
+    """
+
+    @wraps(read)
+    def inside(network: nn.RNNBase, x: Tensor, state: Any, *more: Any) -> R:
+        if not (x.is_cuda and torch.is_autocast_enabled("cuda") and torch.get_autocast_dtype("cuda") == torch.bfloat16):
+            return read(network, x, state, *more)
+        dtype = next(network.parameters()).dtype
+        with torch.autocast("cuda", enabled=False):
+            return read(network, x.to(dtype), map_state(lambda part: part.to(dtype), state), *more)
+
+    return inside
+
+
+@beyond_float16
 def read_network(
     network: nn.RNNBase, x: Tensor, state: Tensor | tuple[Tensor, ...] | None
 ) -> tuple[Tensor, Tensor | tuple[Tensor, ...]]:

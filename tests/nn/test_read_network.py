@@ -1,13 +1,18 @@
 """torch's networks, and the shorter way for one step of an LSTM: the same numbers, and no packing of weights."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import pytest
 import torch
 from torch import nn
+from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from rtx.models.awd_lstm import AWDLSTM
 from rtx.models.rnn import RNN
 from rtx.nn.recurrent import read_network
+from rtx.nn.state import map_state
 
 PACKING = "aten.mkldnn_rnn_layer"
 
@@ -74,3 +79,64 @@ def test_under_autocast_a_step_has_the_dtype_of_a_text(make):
         text, state = model.read(x)
         first, then = (model.step(x[:, 0], given)[0] for given in (None, state))
     assert first.dtype == then.dtype == text.dtype
+
+
+class OnGpu(torch.Tensor):
+    """Says that it is on a GPU."""
+
+    is_cuda = True
+
+
+class Read(TorchFunctionMode):
+    """The dtypes of what torch's recurrent networks are given, and whether autocast would round it on a GPU."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.given: list[tuple[set[torch.dtype], bool]] = []
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        if getattr(function, "__name__", "") in ("rnn_tanh", "gru", "lstm"):
+            x, state, weights = args[:3]
+            parts = [x, *(state if isinstance(state, tuple) else [state]), *weights]
+            self.given.append(({one.dtype for one in parts}, torch.is_autocast_enabled("cuda")))
+        return function(*args, **(kwargs or {}))
+
+
+@contextmanager
+def autocast_of_a_gpu(dtype: torch.dtype) -> Iterator[None]:
+    """As `torch.autocast("cuda", dtype)`, which is refused where there is no GPU."""
+    before = torch.get_autocast_dtype("cuda")
+    torch.set_autocast_enabled("cuda", True)
+    torch.set_autocast_dtype("cuda", dtype)
+    try:
+        yield
+    finally:
+        torch.set_autocast_enabled("cuda", False)
+        torch.set_autocast_dtype("cuda", before)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        *(lambda cell=cell: RNN(6, 2, cell) for cell in ("rnn", "gru", "lstm")),
+        lambda: AWDLSTM(6, 2, 9),
+        lambda: AWDLSTM(6, 2, 9, weight_dropout=0.3),
+    ],
+    ids=["rnn", "gru", "lstm", "awd-lstm", "awd-lstm with weight dropout"],
+)
+def test_on_a_gpu_autocast_in_bfloat16_leaves_a_network_in_its_own_dtype(make):
+    """Else torch would have cuDNN compute in float16, and nothing scales the gradients for that."""
+    torch.manual_seed(0)
+    model, x = make(), torch.randn(2, 5, 6).as_subclass(OnGpu)
+    with Read() as seen, autocast_of_a_gpu(torch.bfloat16):
+        y, state = model.read(x)
+        model.read(x, map_state(torch.Tensor.bfloat16, state))
+        assert torch.is_autocast_enabled("cuda")
+    assert y.dtype == torch.float32 and seen.given and all(one == ({torch.float32}, False) for one in seen.given)
+
+
+def test_on_a_gpu_autocast_in_float16_is_left_to_torch():
+    model, x = RNN(6, 1, "lstm"), torch.randn(2, 5, 6).as_subclass(OnGpu)
+    with Read() as seen, autocast_of_a_gpu(torch.float16):
+        model.read(x)
+    assert [on for _, on in seen.given] == [True]
