@@ -45,6 +45,18 @@ class Trigger:
         """Whether weights are being averaged."""
         return self.optimizer.param_groups[0]["t0"] < float("inf")
 
+    def settle(self) -> None:
+        """Have a GPU find each step's rate and share of the average itself.
+
+        Of itself torch asks it for two numbers per weight and step. To be called before the first step, and after a
+        checkpoint is loaded, which says how it was where it was written.
+        """
+        for group in self.optimizer.param_groups:
+            group["capturable"] = all(p.is_cuda for p in group["params"])
+            for p in group["params"]:
+                if one := self.optimizer.state.get(p):  # torch loads the number of steps to the CPU
+                    one["step"] = one["step"].to(p.device)
+
     def observe(self, loss: float) -> bool:
         """Take note of a validation loss; whether weights are averaged from here on.
 

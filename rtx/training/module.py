@@ -146,6 +146,8 @@ class Trainee(lightning.LightningModule):
 
     def on_train_start(self) -> None:
         """Every process begins with the same weights, but shall not drop the same units in its own batches."""
+        if self.trigger:
+            self.trigger.settle()
         if self.global_rank:
             lightning.seed_everything(of_process(self.seed, self.global_rank), verbose=False)
         if self.trainer.world_size > 1:

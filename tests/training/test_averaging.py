@@ -1,7 +1,10 @@
 """NT-ASGD against a loop that follows Algorithm 1."""
 
+import sys
+
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from rtx.training.averaging import Trigger, averaged, non_monotonic_asgd
 
@@ -114,3 +117,63 @@ def test_a_loss_that_is_no_number_is_refused():
     weight, _ = problem()
     with pytest.raises(ValueError, match="loss: expected a finite number, got nan"):
         Trigger(non_monotonic_asgd([weight], 0.05)).observe(float("nan"))
+
+
+class OnGpu(torch.nn.Parameter):
+    """Says that it is on a GPU."""
+
+    is_cuda = True
+
+
+class Questions(TorchDispatchMode):
+    """How often a number is asked for."""
+
+    count = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        self.count += function is torch.ops.aten._local_scalar_dense.default
+        return function(*args, **kwargs or {})
+
+
+def settled(weight, loaded=None):
+    optimizer = non_monotonic_asgd([weight], 0.05)
+    if loaded:
+        optimizer.load_state_dict(loaded)
+    trigger = Trigger(optimizer, patience=1)
+    trigger.settle()
+    return optimizer
+
+
+@pytest.mark.parametrize("resumed", [False, True])
+def test_a_gpu_is_asked_for_no_number_at_a_step_and_finds_the_same(resumed, monkeypatch):
+    monkeypatch.setattr(
+        sys.modules[torch.optim.ASGD.__module__], "_get_capturable_supported_devices", lambda **_: ["cpu"]
+    )
+    found, asked = [], []
+    for kind in (torch.nn.Parameter, OnGpu):
+        weight, loss = problem()
+        loaded = None
+        if resumed:  # from a checkpoint that was written on a CPU
+            before = non_monotonic_asgd([weight], 0.05)
+            steps(weight, loss, before, 2)
+            loaded = before.state_dict()
+        weight = kind(weight.detach())
+        optimizer = settled(weight, loaded)
+        found.append(averaged_path(weight, lambda weight=weight: (weight - torch.randn(3)).square().sum(), optimizer))
+        with averaged(optimizer):
+            found[-1].append(weight.detach().clone())
+        with Questions() as questions:
+            optimizer.step()
+        asked.append(questions.count)
+    torch.testing.assert_close(*map(torch.stack, found))
+    assert asked[0] and not asked[1]
+
+
+def test_what_was_averaged_on_a_gpu_goes_on_on_a_cpu():
+    weight, loss = problem()
+    optimizer = settled(weight)
+    steps(weight, loss, optimizer, 2)
+    saved = optimizer.state_dict()
+    saved["param_groups"][0]["capturable"] = True  # as it is there
+    again = settled(torch.nn.Parameter(weight.detach().clone()), saved)
+    assert not again.param_groups[0]["capturable"]
