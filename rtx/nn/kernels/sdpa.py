@@ -2,6 +2,9 @@
 
 There our own blocks, which are made for a CPU's caches, are never used: torch's kernels do the same, dropout too,
 without a (T, T) tensor. Dao et al. (2022), FlashAttention; Rabe & Staats (2021), the memory-efficient one.
+
+The rule leaves cuDNN's kernel out. In half precision torch takes that one before FlashAttention on devices of compute
+capability 9.0 and 10.0, where its cuDNN is newer than 9.15, as in torch's own packages from 2.11 on.
 """
 
 import torch
@@ -11,15 +14,17 @@ HALVES = (torch.float16, torch.bfloat16)
 
 
 def backend(dtype: torch.dtype, width: int, capability: tuple[int, int]) -> str:
-    """The name in `torch.nn.attention.SDPBackend` of the kernel to expect for causal attention without a mask.
+    """The name in `torch.nn.attention.SDPBackend` of the kernel for causal attention without a mask, but for cuDNN's.
 
     Args:
         dtype: of queries, keys and values; under autocast its dtype, as they come out of products.
         width: K, of a head.
         capability: the device's compute capability.
     """
-    if dtype in HALVES and width <= WIDEST and capability >= (8, 0):
+    half, tensor_cores = dtype in HALVES, capability >= (8, 0)  # those that know bfloat16 and tf32
+    if half and width <= WIDEST and tensor_cores:
         return "FLASH_ATTENTION"
-    if dtype in (*HALVES, torch.float32):
+    known = dtype in (torch.float16, torch.float32) or (half and tensor_cores)
+    if known and width % (8 if half else 4 if tensor_cores else 1) == 0:  # it reads 16 bytes at a time
         return "EFFICIENT_ATTENTION"
-    return "MATH"  # float64: the weights as a (T, T) tensor
+    return "MATH"  # the weights as a (T, T) tensor

@@ -12,9 +12,15 @@ from rtx.nn.kernels.sdpa import backend
     [
         (torch.bfloat16, 64, (9, 0), "FLASH_ATTENTION"),
         (torch.float16, 256, (8, 0), "FLASH_ATTENTION"),
-        (torch.bfloat16, 257, (9, 0), "EFFICIENT_ATTENTION"),
+        (torch.bfloat16, 20, (9, 0), "FLASH_ATTENTION"),
+        (torch.bfloat16, 264, (9, 0), "EFFICIENT_ATTENTION"),
+        (torch.bfloat16, 257, (9, 0), "MATH"),
+        (torch.bfloat16, 64, (7, 5), "MATH"),
         (torch.float16, 64, (7, 5), "EFFICIENT_ATTENTION"),
         (torch.float32, 64, (9, 0), "EFFICIENT_ATTENTION"),
+        (torch.float32, 20, (8, 0), "EFFICIENT_ATTENTION"),
+        (torch.float32, 30, (8, 0), "MATH"),
+        (torch.float32, 30, (7, 5), "EFFICIENT_ATTENTION"),
         (torch.float64, 64, (9, 0), "MATH"),
     ],
 )
