@@ -16,6 +16,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from rtx.nn.kernels.cross_entropy import cross_entropy
 from rtx.nn.validate import check_choice, check_positive
+from rtx.tasks.classification import scored_cross_entropy
 from rtx.tasks.data import unpacked
 from rtx.tasks.subwords import BEGIN, END, PAD, Subwords, one_blank
 from rtx.tasks.task import IGNORED, SPLITS, Batch, Example, Scores, Split, Sum, Task, Text, mean_of, widened
@@ -97,6 +98,8 @@ def target_cross_entropy(predictions: Tensor, batch: Batch) -> Sum:
     """Cross-entropy in nats of (B, T - 1, V) logits, summed over the real tokens behind the begin token."""
     following = batch.targets[:, 1:]
     real = following != IGNORED
+    if not real.is_cpu:  # a GPU would have to be asked how many there are
+        return Sum(scored_cross_entropy(predictions, following, real), real.sum())
     return Sum(cross_entropy(widened(predictions[real]), following[real], IGNORED), real.sum())
 
 
