@@ -46,10 +46,9 @@ def sample_token(
     Raises:
         ValueError: if an argument is out of its range, or a row has a NaN, an infinity, or no token allowed.
     """
-    _check(logits, temperature, top_k, top_p, generator)
+    scores = _checked(logits, temperature, top_k, top_p, generator).double()
     if temperature == 0:
         temperature, top_k = 1.0, 1
-    scores = logits.detach().cpu().double()  # to the CPU first: not every device has float64
     scores, tokens = scores.sort(dim=-1, descending=True, stable=True)
     # the best becomes 0 before the division, so that a temperature near 0 cannot overflow
     p = ((scores - scores[..., :1]) / temperature)[..., :top_k].softmax(-1)
@@ -62,15 +61,17 @@ def sample_token(
     return tokens.gather(-1, rank).squeeze(-1).to(logits.device)
 
 
-def _check(
+def _checked(
     logits: Tensor, temperature: float, top_k: int | None, top_p: float, generator: torch.Generator | None
-) -> None:
+) -> Tensor:
+    """The logits on the CPU: a GPU is waited for once, and not every device has float64."""
     check_tensor("logits", logits)
     if logits.ndim < 1 or not logits.numel() or not logits.is_floating_point():
         raise ValueError(
             f"logits: expected floating-point numbers of shape (…, vocabulary), got {logits.dtype} of shape "
             f"{tuple(logits.shape)}"
         )
+    logits = logits.detach().cpu()
     if bool((logits.isnan() | (logits == torch.inf)).any()):
         raise ValueError("logits: expected numbers, or -inf for a token that is forbidden, got NaN or inf")
     if bool((logits == -torch.inf).all(-1).any()):
@@ -85,3 +86,4 @@ def _check(
         raise ValueError(f"generator: expected a torch.Generator, got {generator!r}")
     if generator is not None and generator.device.type != "cpu":
         raise ValueError(f"generator: expected one on the CPU, got one on {generator.device}")
+    return logits
