@@ -56,11 +56,12 @@ def task_by_name(name: str, **arguments: Any) -> Task:
     return TASKS[name](**arguments)
 
 
-def task_arguments(name: str) -> list[str]:
-    """The arguments that a task takes, but for those that its name has fixed.
+def task_arguments(name: str) -> dict[str, inspect.Parameter]:
+    """The arguments that a task takes, by name, but for those that its name has fixed.
 
     Raises:
         ValueError: if there is no such task; the nearest name is suggested.
     """
     make = TASKS[check_choice("task", name, TASKS)]
-    return [k for k in inspect.signature(make).parameters if k not in getattr(make, "keywords", {})]
+    fixed = getattr(make, "keywords", {})
+    return {k: p for k, p in inspect.signature(make).parameters.items() if k not in fixed}

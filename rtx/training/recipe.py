@@ -94,16 +94,20 @@ class Recipe:
         settings |= changes
         if task != own_task:  # the other task's arguments may be none of this one's
             arguments = {k: v for k, v in arguments.items() if k in of_task}
-        own = asdict(_settings(settings, variant)) | arguments | hyperparameters
-        for key, value in given.items():
+        own = {key: one.default for key, one in (of_task | known).items() if one.default is not one.empty}
+        own |= asdict(_settings(settings, variant)) | arguments | hyperparameters
+        for key in given:
             check_choice("key", key, [*known, *of_task, *(f.name for f in fields(Settings))])
+        told = {key: value for key, value in given.items() if key not in own or not _same(own[key], value)}
+        for key, value in told.items():
             (hyperparameters if key in known else arguments if key in of_task else settings)[key] = value
         chosen = Settings(**settings)
         if chosen.carry and "context" in of_task:  # what came before is in the state
             if given.get("context", 0) != 0:
                 raise ValueError(f"context: expected 0 where a text is carried, got {given['context']!r}")
             arguments["context"] = 0
-        name = variant + _changes(given, own)
+        # one and the same run has one name: what a row has anyway is no change
+        name = variant + "".join(f"+{as_setting(key, value)}" for key, value in sorted(told.items()))
         return Plan(self, row, model, task, name, scale, hyperparameters, chosen, arguments)
 
     def _of_rows(self, rows: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -139,10 +143,9 @@ def _settings(table: Mapping[str, Any], variant: str) -> Settings:
     return Settings(**table)
 
 
-def _changes(given: Mapping[str, Any], own: Mapping[str, Any]) -> str:
-    """What of the settings given a row does not have anyway: one and the same run has one name."""
-    told = sorted((key, value) for key, value in given.items() if key not in own or own[key] != value)
-    return "".join(f"+{as_setting(key, value)}" for key, value in told)
+def _same(own: Any, given: Any) -> bool:
+    """Whether a value is the one that a row has anyway; 1 is none of true."""
+    return own == given and isinstance(own, bool) == isinstance(given, bool)
 
 
 def as_setting(key: str, value: Any) -> str:

@@ -225,6 +225,20 @@ def test_what_a_row_has_anyway_is_no_change(recipe):
     assert recipe.plan("r-transformer", overrides=same | {"window": 5}).variant == f"{plain.variant}+window=5"
 
 
+def test_nor_is_what_a_model_or_a_task_has_by_default(recipe):
+    assert recipe.plan("r-transformer", overrides={"norm": "post", "local_layers": 1}) == recipe.plan("r-transformer")
+    assert recipe.plan("r-transformer", "pre", {"norm": "post"}).variant == "pre+norm=post"
+    copy_memory = load_recipe("copy-memory")
+    assert copy_memory.plan("gru", overrides={"letters": 10}) == copy_memory.plan("gru")
+    assert copy_memory.plan("gru", overrides={"length": 100}).variant == "adam+length=100"
+
+
+def test_a_flag_is_no_number(recipe):
+    assert recipe.plan("gru", overrides={"slide": False}) == recipe.plan("gru")
+    with pytest.raises(ValueError, match="slide: expected true or false, got 0"):
+        recipe.plan("gru", overrides={"slide": 0})
+
+
 def test_a_number_has_one_name(recipe):
     found = {recipe.plan("gru", overrides={"learning_rate": rate}).variant for rate in (1, 1.0)}
     assert found == {"plain+learning_rate=1"}
