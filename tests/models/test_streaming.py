@@ -143,7 +143,7 @@ def test_a_state_of_another_width_is_refused(small_model):
         small_model().step(torch.randn(2, 8), state)
 
 
-@pytest.mark.parametrize("state", [0, [], (), "state", (None,), (torch.zeros(2, 8),), ((), (), (), ())])
+@pytest.mark.parametrize("state", [0, [], (), "state", (None,), (torch.zeros(3, 8),), ((), (), (), ())])
 def test_what_is_no_state_is_refused(small_model, state):
     with pytest.raises(ValueError, match="state: expected"):
         small_model().step(torch.randn(2, 8), state)
