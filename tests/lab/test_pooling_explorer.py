@@ -7,7 +7,7 @@ from rtx import FeedForwardAttention
 from rtx.lab import explore
 from rtx.lab.explore import Explorer
 from rtx.lab.explore.pooling import largest_share
-from rtx.tasks import task_by_name
+from rtx.tasks import Example, task_by_name
 
 EXAMPLES = task_by_name("add", length=30).split("test")[:5]
 
@@ -75,6 +75,16 @@ def test_other_tasks_are_refused(model: FeedForwardAttention) -> None:
         explore.pooling(model, task_by_name("temporal-order").split("test")[:2])
     with pytest.raises(ValueError, match="examples: expected sequences"):
         explore.pooling(model, [])
+
+
+@pytest.mark.parametrize("marked", [0, 1, 3])
+def test_sequences_without_two_marked_steps_are_refused_before_the_slider_comes_to_them(
+    model: FeedForwardAttention, marked: int
+) -> None:
+    steps = torch.zeros(5, 2)
+    steps[:marked, 1] = 1
+    with pytest.raises(ValueError, match="examples: expected .* two marked, and one target"):
+        explore.pooling(model, [EXAMPLES[0], Example(steps, torch.zeros(1))])
 
 
 def test_an_answer_that_is_rounded_to_zero_has_no_sign() -> None:

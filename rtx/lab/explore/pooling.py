@@ -26,10 +26,13 @@ def pooling(model: FeedForwardAttention, examples: Sequence[Example]) -> Explore
         examples: of that task, at least one.
 
     Raises:
-        ValueError: if there is no example, or it is not of a value and a mask a step, and of one number to tell.
+        ValueError: if there is no example, or one is not of a value and a mask a step, two of them marked, and of one
+            number to tell.
     """
-    if not len(examples) or examples[0].inputs.shape[1:] != (2,) or examples[0].target.shape != (1,):
-        raise ValueError("examples: expected sequences of `add` or `multiply`, steps of (value, mask) and one target")
+    if not len(examples) or not all(map(_is_of_two_marked, examples)):
+        raise ValueError(
+            "examples: expected sequences of `add` or `multiply`, steps of (value, mask), two marked, and one target"
+        )
     picture = _Picture(examples)
 
     def update(example: int) -> str:
@@ -47,6 +50,11 @@ def pooling(model: FeedForwardAttention, examples: Sequence[Example]) -> Explore
         "step through the examples: does a marked step get more of the attention if its value is larger?",
         example=widgets.IntSlider(0, 0, len(examples) - 1, description="example"),
     )
+
+
+def _is_of_two_marked(one: Example) -> bool:
+    steps = one.inputs.shape[1:] == (2,) and one.target.shape == (1,)
+    return steps and int((one.inputs[:, 1] == MARKED).sum()) == 2
 
 
 def _sentence(values: torch.Tensor, answer: float, target: float, share: float, steps: int) -> str:
