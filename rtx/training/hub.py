@@ -27,10 +27,15 @@ class Pretrained(
     Args:
         network: made by `rtx.build(task, model, **hyperparameters)`.
         card: these three by their names, and what else is to be said of it: recipe, data, metric, scores.
+
+    Raises:
+        ValueError: if the card lacks one of the three.
     """
 
     def __init__(self, network: nn.Module, card: dict[str, Any]) -> None:
         super().__init__()
+        if missing := [name for name in ("task", "model", "hyperparameters") if name not in card]:
+            raise ValueError(f"card: expected task, model and hyperparameters, missing {', '.join(missing)}")
         self.network, self.card = network, card
 
     @classmethod

@@ -35,6 +35,12 @@ def test_a_folder_holds_the_network_and_its_card(tmp_path: Path) -> None:
     assert torch.equal(again(x), network(x)) and again.card == CARD and not again.training
 
 
+def test_a_card_that_does_not_say_how_to_build_the_network_is_refused() -> None:
+    network = rtx.build("add", "r-transformer", **SIZES)
+    with pytest.raises(ValueError, match="card: expected task, model and hyperparameters, missing task, model"):
+        Pretrained(network, {"hyperparameters": SIZES})
+
+
 def test_a_network_of_half_precision_stays_one(tmp_path: Path) -> None:
     network, x = rtx.build("add", "r-transformer", **SIZES).bfloat16().eval(), torch.randn(2, 9, 2).bfloat16()
     Pretrained(network, CARD).save_pretrained(tmp_path)
