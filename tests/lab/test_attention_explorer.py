@@ -1,11 +1,13 @@
 """The attention explorer shows the weights of any model that `trace` understands, under the right labels."""
 
 import base64
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from torch import Tensor, nn
 
 import rtx
@@ -130,3 +132,12 @@ def test_the_still_figure_shows_the_last_layers_first_head() -> None:
 def test_a_label_with_dollars_is_no_formula() -> None:
     row = explore.attention(rtx.Transformer(8, 1, 1), torch.randn(1, 3, 8), ["a", "$5-$10", "$$"]).still.axes[1]
     assert not any(label.get_parse_math() for label in row.get_xticklabels())
+
+
+@pytest.mark.parametrize("words", ["the internationalisation of extraordinary circumstances", f"a b c {'d' * 200} e f"])
+def test_long_labels_do_not_overlap_in_the_still_figure(words: str) -> None:
+    labels = words.split()
+    figure = explore.attention(rtx.Transformer(8, 1, 1), torch.randn(1, len(labels), 8), labels).still
+    FigureCanvasAgg(figure).draw()
+    boxes = [label.get_window_extent() for label in figure.axes[1].get_xticklabels()]
+    assert len(boxes) > 1 and not any(a.overlaps(b) for a, b in pairwise(boxes))

@@ -5,6 +5,7 @@ Wang et al. (2019), R-Transformer, §3.2.
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -114,7 +115,8 @@ def _still(layer: tuple[str, Tensor], labels: list[str]) -> Figure:
     for place, steps in ((left.set_xticks, S), (left.set_yticks, T), (right.set_xticks, S)):
         ticks = range(0, steps, -(-steps // 6))
         place(list(ticks), [str(i + 1) for i in ticks])
-    size = WIDTH / sum(len(label) + 0.5 for label in labels)
+    pairs = [len(a) + len(b) for a, b in pairwise(labels)]  # neighbours are not to overlap, in S + 1 equal places
+    size = WIDTH / max(sum(len(label) + 0.5 for label in labels), (S + 1) * (max(pairs, default=0) / 2 + 0.3))
     if size > SMALLEST:
         written = [label.replace("\n", "⏎") for label in labels]
         right.set_xticks(range(S), written, fontsize=min(9, size), parse_math=False)
