@@ -267,7 +267,7 @@ HTML(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
 #
 # **Nottingham.** All others but the RNN were still learning in their last epoch, only TCN and LSTM had rates to choose from,
 # and the recurrent networks have less than half of R-Transformer's parameters. But a Transformer as large is no better
-# (row 10), the other four stay beyond 3.2 (row 11, three seeds or one), and 2.21 is 0.86 ahead of the best that the
+# (row 10), the other four stay beyond 3.2 (row 11, three seeds each), and 2.21 is 0.86 ahead of the best that the
 # paper prints for any of them, 3.07. That an LSTM is ahead of the Transformer fails narrowly (row 5), and by an LSTM smaller than
 # the paper's. Section 6 asks what R-Transformer knows that they do not.
 #

@@ -72,7 +72,7 @@ CLAIMS = (
         "All others with as many parameters are behind there.",
         "ours; R-Transformer compares unequal sizes",
         better("nottingham", "r-transformer", OTHERS, "same-parameters"),
-        "three seeds, a rate chosen for each, and more epochs for those whose best was the last",
+        "a rate chosen for each, and more epochs for those whose best was the last",
     ),
     Claim(
         "By the recipe of the authors' code, too, R-Transformer is ahead of all others.",
