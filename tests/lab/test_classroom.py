@@ -110,6 +110,13 @@ def test_bad_input_is_named(tmp_path: Path, call: Callable[[Path], object], mess
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_renamed_notebook_is_missing_but_named(tmp_path: Path) -> None:
+    handed_in = hand_in(tmp_path, WINDOW, {})
+    handed_in.rename(handed_in.with_stem(f"Anna_{handed_in.stem} (1)"))
+    told = {(grade.result, grade.message) for grade in grade_folder(tmp_path, NOTEBOOKS, ["02"])}
+    assert told == {("missing", f"there is no such notebook; is it Anna_{Path(WINDOW).stem} (1).ipynb?")}
+
+
 # What students may hand in: all into one folder, graded once
 
 RIGHT = dict(zip(("windows", "stacked_reach"), solutions(NOTEBOOKS / WINDOW), strict=True))

@@ -104,7 +104,7 @@ def _folders(folder: Path) -> list[Path]:
 def _grade_notebook(place: Path, exercises: list[Exercise], seconds: int) -> Iterator[tuple[Exercise, tuple[str, str]]]:
     notebook = place / f"{exercises[0].notebook}.ipynb" if exercises else place
     if exercises and not (notebook.is_file() and notebook.resolve().is_relative_to(place.resolve())):
-        yield from ((each, (MISSING, "there is no such notebook")) for each in exercises)
+        yield from ((each, (MISSING, _absent(notebook))) for each in exercises)
         return
     try:
         cells = code_cells(notebook) if exercises else []
@@ -114,6 +114,13 @@ def _grade_notebook(place: Path, exercises: list[Exercise], seconds: int) -> Ite
     found = _answers(cells, exercises, seconds)
     for number, each in enumerate(exercises):
         yield each, _judged(each, found[number], broken_cell(cells, each.function))
+
+
+def _absent(notebook: Path) -> str:
+    """A browser or a student may have renamed it: "02_slide_a_window (1).ipynb"."""
+    like = sorted(one.name for one in notebook.parent.glob("*.ipynb") if notebook.stem in one.stem)
+    renamed = [name for name in like if name != notebook.name]
+    return "there is no such notebook" + (f"; is it {' or '.join(renamed)}?" if renamed else "")
 
 
 def _judged(exercise: Exercise, said: dict[str, Any], broken: str | None) -> tuple[str, str]:
