@@ -144,7 +144,7 @@ CLAIMS = (
         "LocalRNN captures locality that attention alone misses.",
         "R-Transformer, §3.1 and §3.3",
         better("locality-dial", "r-transformer", ("transformer",), detail="local"),
-        "three seeds; the locality dial of notebook 07 turns the share of local rules",
+        "three seeds at the full size; the locality dial of notebook 07 turns the share of local rules",
     ),
     Claim(
         "Recurrence in the window tells order: with neither it nor positions the model does worse, on the chorales.",
