@@ -17,7 +17,6 @@ from rtx.training.audit import audit
 from rtx.training.ledger import LEDGER
 from rtx.training.recipe import Recipe, load_recipe, recipe_names
 
-VARIANT_HELP = "Only this way to train, whatever else was set."
 IN_TWO = {"validation": "vali-\ndation", "parameters": "para-\nmeters"}  # heads wider than their numbers
 
 console = Console()
@@ -34,7 +33,9 @@ class Format(StrEnum):
 
 def table_(
     recipe: Annotated[str, typer.Argument(help='A recipe; "all" prints every table.', autocompletion=recipes_or_all)],
-    variant: Annotated[str | None, typer.Option(help=VARIANT_HELP, autocompletion=variants)] = None,
+    variant: Annotated[
+        str | None, typer.Option(help="Only this way to train, whatever else was set.", autocompletion=variants)
+    ] = None,
     format: Annotated[Format, typer.Option(help="How to print it.")] = Format.terminal,
     results: Annotated[Path, typer.Option(help="The ledger's folder.")] = LEDGER,
 ) -> None:

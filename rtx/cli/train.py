@@ -29,11 +29,13 @@ class Scale(StrEnum):
     full = "full"
 
 
-RECIPE_HELP = "A table of a paper: `rtx list recipes` names them."
-RecipeName = Annotated[str, typer.Argument(help=RECIPE_HELP, autocompletion=recipes)]
+RecipeName = Annotated[
+    str, typer.Argument(help="A table of a paper: `rtx list recipes` names them.", autocompletion=recipes)
+]
 RowName = Annotated[str, typer.Argument(help="One of its rows: `rtx table RECIPE` shows them.", autocompletion=rows)]
-VARIANT_HELP = "One of the recipe's variants; its default if not given."
-Variant = Annotated[str | None, typer.Option(help=VARIANT_HELP, autocompletion=variants)]
+Variant = Annotated[
+    str | None, typer.Option(help="One of the recipe's variants; its default if not given.", autocompletion=variants)
+]
 HowMuch = Annotated[Scale, typer.Option(help="quick: a minute; cpu: an hour or so on one core; full: the paper's.")]
 Seed = Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Of weights, order and dropout.")]
 Epochs = Annotated[int | None, typer.Option(min=1, help="Stop early; the ledger says so.")]

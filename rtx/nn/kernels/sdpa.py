@@ -4,7 +4,7 @@ There our own blocks, which are made for a CPU's caches, are never used: torch's
 without a (T, T) tensor. Dao et al. (2022), FlashAttention; Rabe & Staats (2021), the memory-efficient one.
 
 The rule leaves cuDNN's kernel out. In half precision torch takes that one before FlashAttention on devices of compute
-capability 9.0 and 10.0, where its cuDNN is newer than 9.15, as in torch's own packages from 2.11 on.
+capability 9.0 and 10.0, if its cuDNN is newer than 9.15 (torch 2.13, sdp_utils.cpp, check_prefer_cudnn_attention).
 """
 
 import torch
