@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from math import inf
 from statistics import mean
 
 from rtx.training.ledger import Result, variant_of
@@ -27,8 +28,35 @@ def is_full(run: Result) -> bool:
 
 def had_epochs(run: Result, least: int | None) -> bool:
     """Whether it was trained to its end, or cut after no fewer epochs than that."""
+    cut = _cut_at(run)
+    return is_full(run) or (cut is not None and least is not None and cut >= least)
+
+
+def is_solved(run: Result) -> bool:
+    """Whether a toy problem is solved: all of a thousand, of validation, which ends the training, or of the test."""
+    return max(run.validation, run.test) >= 0.9995
+
+
+def before(one: Result, other: Result) -> bool | None:
+    """Whether the one solved its toy problem in an epoch before the other, or None if a cut came before that was told.
+
+    Whoever was cut may have solved it in the next epoch.
+    """
+
+    def earliest(run: Result) -> float:
+        if is_solved(run):
+            return run.epoch
+        return inf if is_full(run) else (_cut_at(run) or 0) + 1
+
+    if is_solved(one) and one.epoch < earliest(other):
+        return True
+    return False if is_solved(other) and other.epoch <= earliest(one) else None
+
+
+def _cut_at(run: Result) -> int | None:
+    """After how many epochs it was cut, if by these alone."""
     cut = re.fullmatch(r"(\d+) of \d+ epochs", run.budget or "")
-    return is_full(run) or (cut is not None and least is not None and int(cut[1]) >= least)
+    return int(cut[1]) if cut else None
 
 
 def settles(runs: Sequence[Result]) -> bool:

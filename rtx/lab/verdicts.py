@@ -10,23 +10,18 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import mean
 from types import MappingProxyType
 
 from rtx.lab.comparable import (
     SEEDS,
     budget,
     by_more_than_spread,
-    compared,
     counts,
-    cuts,
-    had_epochs,
     has,
     is_full,
     lead,
     leaning,
     mean_validation,
-    of_chosen_rates,
     of_variant,
     rates,
     renamed,
@@ -183,42 +178,12 @@ def within(recipe: str, row: str, bound: float | Callable[[], float], sense: str
         below = all(true) == (sense == "<=")
         if runs[0].budget is not None and below:
             return Finding(OPEN, f"{said}: more training may lead above it, or not")
-        return _of_each_seed(true, said, is_full(runs[0]) and own(runs))
+        return of_each_seed(true, said, is_full(runs[0]) and own(runs))
 
     return judge
 
 
-def solves(recipe: str, row: str, variant: str | None = None) -> Callable[[Path], Finding]:
-    """Whether a toy problem is solved within as many epochs as the paper says, by the recipe's variant or another.
-
-    The paper's epochs are those of the best of several rates: it fails only by the best for each seed, trained for no
-    fewer epochs than the paper's. By any one rate it may hold, for the best takes no longer. What was cut
-    before, and not solved, leans no way.
-    """
-
-    def judge(results: Path) -> Finding:
-        loaded = load_recipe(recipe)
-        full = [group for group in cells(loaded, results)[row] if group[0].scale == "full"]
-        runs = of_chosen_rates([group for group in full if counts(group[0], variant or loaded.default_variant)])
-        if not runs:
-            return Finding(OPEN, "not run")
-        # all of a thousand: of validation, which ends the training, or of the test, the paper's measure
-        solved = [run for run in runs if max(run.validation, run.test) >= 0.9995]
-        paper = loaded.paper_epochs(row)
-        epochs = ", ".join(str(run.epoch) for run in solved) or "none"
-        variants = ", ".join(dict.fromkeys(run.variant for run in runs))
-        test = f"test {mean(run.test for run in runs):.3f} solved"
-        said = f"epoch {epochs} (paper: {paper}); {test} ({variants}, {compared(runs)}; {seeds(runs)}{cuts(runs)})"
-        told = [run for run in runs if run in solved or had_epochs(run, paper)]
-        if not told:
-            return Finding(OPEN, f"{said}: more training may solve it in time, or not")
-        soon = [run in solved and run.epoch <= (paper or run.epoch) for run in told]
-        return _of_each_seed(soon, said, told == runs and (all(soon) or all(run.chosen_from for run in runs)))
-
-    return judge
-
-
-def _of_each_seed(true: Sequence[bool], said: str, settled: bool) -> Finding:
+def of_each_seed(true: Sequence[bool], said: str, settled: bool) -> Finding:
     """What is said of one model alone, by whether each seed's run bears it out, if such runs can settle it at all."""
     if settled and len(true) >= SEEDS and all(true) == any(true):
         return Finding(HOLDS if all(true) else FAILS, said)

@@ -9,7 +9,8 @@ import pytest
 from rtx.lab.claims import CLAIMS, judged
 from rtx.lab.claims.ff_attention import order_blind
 from rtx.lab.errata import Evidence
-from rtx.lab.verdicts import Finding, as_fast, better, breaks, needs, no_worse, solves, within
+from rtx.lab.toy_verdicts import solves, sooner
+from rtx.lab.verdicts import Finding, as_fast, better, breaks, needs, no_worse, within
 from rtx.tasks import task_by_name
 from rtx.tasks.toy.temporal_order import CLASSES
 from rtx.training.ledger import read_results, write_result
@@ -449,6 +450,60 @@ def test_a_variant_is_judged_by_its_own_runs(put, tmp_path):
     assert solves("ffa-add", "mean-50", "paper")(tmp_path).sentence == "not run"
 
 
+TWO_RATES = {"variant": "sloped", "chosen_from": {"learning_rate=0.001": 1.0, "learning_rate=0.01": 1.0}}
+
+
+@pytest.mark.parametrize(("attention", "mean", "verdict"), [
+    ((1, 2, 1), (3, 4, 3), "holds"), ((1, 3, 1), (3, 4, 3), "open"), ((3, 3, 3), (3, 1, 3), "fails"),
+    ((3, 3, 3), (2, 4, 2), "open"), ((1, 2), (3, 4, 3), "open"), ((1, 2, 1), (3, 4), "open"),
+])  # fmt: skip
+def test_the_one_is_sooner_if_each_of_its_runs_is_before_each_of_the_other(put, tmp_path, attention, mean, verdict):
+    judge = sooner("ffa-add", "attention-50", "mean-50")
+    assert judge(tmp_path) == Finding("open", "not run")
+    for row, epochs in (("attention-50", attention), ("mean-50", mean)):
+        for seed, epoch in enumerate(epochs):
+            put(row, 1.0, seed, **SOLVED | TWO_RATES | {"epoch": epoch})
+    found = judge(tmp_path)
+    said = f"attention-50 epoch {str(attention)[1:-1]}; mean-50 epoch {str(mean)[1:-1]} ("
+    assert found.verdict == verdict and found.sentence.startswith(said)
+
+
+@pytest.mark.parametrize(("budget", "verdict", "ending"), [
+    (None, "holds", "(3 seeds)"),  # never, in all its epochs
+    ("2 of 100 epochs", "holds", "(3 seeds, 3 cut at 2 of 100 epochs)"),  # in its third at the soonest
+    ("1 of 100 epochs", "open", ": more training may tell"),  # in its second, perhaps
+    ("2 of 100 epochs, 50000 sequences", "open", ": more training may tell"),
+    ("60 of 3600 seconds", "open", ": more training may tell"),
+])  # fmt: skip
+def test_who_was_cut_may_have_solved_it_in_the_next_epoch(put, tmp_path, budget, verdict, ending):
+    for seed in range(3):
+        put("attention-50", 1.0, seed, **SOLVED | TWO_RATES | {"epoch": 2})
+        put("mean-50", 0.6, seed, **SOLVED | TWO_RATES | {"epoch": 1, "validation": 0.6, "budget": budget})
+    found = sooner("ffa-add", "attention-50", "mean-50")(tmp_path)
+    assert found.verdict == verdict and found.sentence.endswith(ending)
+
+
+@pytest.mark.parametrize("late", ["attention-50", "mean-50"])
+def test_who_is_behind_by_one_rate_alone_may_be_sooner_by_another(put, tmp_path, late):
+    for row in ("attention-50", "mean-50"):
+        for seed in range(3):
+            tried = {} if row == late else TWO_RATES
+            put(row, 1.0, seed, **SOLVED | tried | {"epoch": 5 if row == late else 2})
+    assert sooner("ffa-add", "attention-50", "mean-50")(tmp_path).verdict == "open"
+    for seed in range(3):
+        put(late, 1.0, seed, **SOLVED | TWO_RATES | {"epoch": 5})
+    verdict = "holds" if late == "mean-50" else "fails"
+    assert sooner("ffa-add", "attention-50", "mean-50")(tmp_path).verdict == verdict
+
+
+def test_zeros_that_count_make_runs_of_their_own(put, tmp_path):
+    put("attention-50", 1.0, 0, **SOLVED | {"variant": "padded"})
+    put("mean-50", 1.0, 0, **SOLVED | {"variant": "padded", "epoch": 3})
+    assert sooner("ffa-add", "attention-50", "mean-50")(tmp_path).sentence == "not run"
+    said = "attention-50 epoch 1; mean-50 epoch 3 (1 seed): leans for it"
+    assert sooner("ffa-add", "attention-50", "mean-50", "padded")(tmp_path).sentence == said
+
+
 @pytest.mark.parametrize(("scores", "sense", "verdict"), [
     ((74, 75, 73), "<=", "holds"), ((76, 76, 77), "<=", "fails"), ((74, 76, 73), "<=", "open"),
     ((75, 76, 77), ">=", "holds"), ((73, 72, 74), ">=", "fails"), ((75, 76, 74), ">=", "open"),
@@ -574,6 +629,7 @@ def test_the_papers_own_numbers_bear_out_what_they_claim(monkeypatch, tmp_path):
             score, epoch = loaded.paper(row), loaded.paper_epochs(row) or 1
             if score is not None and not variant.startswith("same-"):
                 made = {"model": row, "variant": variant, "seed": seed, "epoch": epoch}
+                made["chosen_from"] = {"learning_rate=0.01": score}  # the papers' best of several rates
                 yield replace(like, recipe=recipe, validation=score, test=score, **made)
 
     monkeypatch.setattr("rtx.training.table.read_results", printed)
