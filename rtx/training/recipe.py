@@ -4,6 +4,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from importlib import resources
+from inspect import Parameter
 from typing import Any
 
 from rtx.nn.validate import check_choice
@@ -76,39 +77,41 @@ class Recipe:
         variant = check_choice("variant", self.default_variant if variant is None else variant, self.variants)
         check_choice("scale", scale, ["full", *self.scales])
         given = dict(overrides or {})
-        settings, changes = dict(self.variants[variant]), dict(self.scales.get(scale, {}))
-        printed = self._row(row)
-        own_task = printed.get("task", self.task)
-        of_variant = settings.pop("task", own_task)
-        task = changes.pop("task", of_variant)
-        arguments, of_task = dict(printed.get("task_arguments", {})), task_arguments(task)
-        model = printed.get("model", row)
-        hyperparameters = {k: v for k, v in printed.items() if k not in NOT_OF_THE_MODEL}
-        recurrent = (hyperparameters | given).get("recurrent", "lstm")
-        known = hyperparameter_names(model, task_by_name(task).per, recurrent)
-        for one in (settings, changes):  # each may change every row whose model has the argument
-            one.pop("sweep", None)
-            hyperparameters |= {k: v for k, v in one.pop("model", {}).items() if k in known}
-            hyperparameters |= self._of_rows(one.pop("rows", {})).get(row, {})
-            arguments |= one.pop("task_arguments", {})
-        settings |= changes
-        if task != own_task:  # the other task's arguments may be none of this one's
-            arguments = {k: v for k, v in arguments.items() if k in of_task}
-        own = {key: one.default for key, one in (of_task | known).items() if one.default is not one.empty}
-        own |= asdict(_settings(settings, variant)) | arguments | hyperparameters
+        parts = self._parts(row, variant, scale, given.get("recurrent"))
         for key in given:
-            check_choice("key", key, [*known, *of_task, *(f.name for f in fields(Settings))])
-        told = {key: value for key, value in given.items() if key not in own or not _same(own[key], value)}
+            check_choice("key", key, [*parts.of_model, *parts.of_task, *(f.name for f in fields(Settings))])
+        told = parts.changed_by(given, variant)
         for key, value in told.items():
-            (hyperparameters if key in known else arguments if key in of_task else settings)[key] = value
-        chosen = Settings(**settings)
-        if chosen.carry and "context" in of_task:  # what came before is in the state
+            parts.place(key)[key] = value
+        settings, arguments = Settings(**parts.settings), parts.task_arguments
+        if settings.carry and "context" in parts.of_task:  # what came before is in the state
             if given.get("context", 0) != 0:
                 raise ValueError(f"context: expected 0 where a text is carried, got {given['context']!r}")
             arguments["context"] = 0
         # one and the same run has one name: what a row has anyway is no change
         name = variant + "".join(f"+{as_setting(key, value)}" for key, value in sorted(told.items()))
-        return Plan(self, row, model, task, name, scale, hyperparameters, chosen, arguments)
+        return Plan(self, row, parts.model, parts.task, name, scale, parts.hyperparameters, settings, arguments)
+
+    def _parts(self, row: str, variant: str, scale: str, recurrent: str | None) -> "_Parts":
+        """What a row's printed line, a variant and a scale say, each over what was said before it."""
+        printed = self._row(row)
+        layers = dict(self.variants[variant]), dict(self.scales.get(scale, {}))
+        task = own_task = printed.get("task", self.task)
+        for layer in layers:
+            task = layer.pop("task", task)
+            layer.pop("sweep", None)
+        model, of_task = printed.get("model", row), task_arguments(task)
+        hyperparameters = {k: v for k, v in printed.items() if k not in NOT_OF_THE_MODEL}
+        kind = hyperparameters.get("recurrent", "lstm") if recurrent is None else recurrent
+        of_model = hyperparameter_names(model, task_by_name(task).per, kind)
+        arguments = dict(printed.get("task_arguments", {}))
+        for layer in layers:  # each may change every row whose model has the argument
+            hyperparameters |= {k: v for k, v in layer.pop("model", {}).items() if k in of_model}
+            hyperparameters |= self._of_rows(layer.pop("rows", {})).get(row, {})
+            arguments |= layer.pop("task_arguments", {})
+        if task != own_task:  # the other task's arguments may be none of this one's
+            arguments = {k: v for k, v in arguments.items() if k in of_task}
+        return _Parts(model, task, hyperparameters, layers[0] | layers[1], arguments, of_model, of_task)
 
     def _of_rows(self, rows: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
         for row in rows:
@@ -132,6 +135,31 @@ class Plan:
     hyperparameters: dict[str, Any]
     settings: Settings
     task_arguments: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """What is said of a run before overrides, each key in one of three places; which keys its model and task know."""
+
+    model: str
+    task: str
+    hyperparameters: dict[str, Any]
+    settings: dict[str, Any]
+    task_arguments: dict[str, Any]
+    of_model: dict[str, Parameter]
+    of_task: dict[str, Parameter]
+
+    def place(self, key: str) -> dict[str, Any]:
+        """Where a key belongs: to the model, to the task or to the training."""
+        if key in self.of_model:
+            return self.hyperparameters
+        return self.task_arguments if key in self.of_task else self.settings
+
+    def changed_by(self, given: Mapping[str, Any], variant: str) -> dict[str, Any]:
+        """Those of the given values that the run has not anyway, be it by default."""
+        own = {key: one.default for key, one in (self.of_task | self.of_model).items() if one.default is not one.empty}
+        own |= asdict(_settings(self.settings, variant)) | self.task_arguments | self.hyperparameters
+        return {key: value for key, value in given.items() if key not in own or not _same(own[key], value)}
 
 
 def _settings(table: Mapping[str, Any], variant: str) -> Settings:

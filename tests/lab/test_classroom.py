@@ -1,5 +1,6 @@
 """A class: what students get, and what they may hand in without harm to anybody's grade."""
 
+import codecs
 import csv
 import io
 import json
@@ -409,10 +410,16 @@ def test_other_answers_keep_their_kind_only() -> None:
             decode(json.loads(text))
 
 
+def test_a_spreadsheet_is_told_that_names_are_in_utf8() -> None:
+    made = to_csv([Grade("Zoë", "02", "windows", "passed", "")])
+    assert made == codecs.BOM_UTF8 + "student,notebook,exercise,result,message\nZoë,02,windows,passed,\n".encode()
+
+
 def test_grades_are_csv_without_formulas() -> None:
     names = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "ann"]
     grades = [Grade(name, "02", "windows", "failed", 'said "no", twice') for name in names]
-    head, *rows = csv.reader(io.StringIO(to_csv([*grades, Grade("ann", "02", "windows", "passed", "")]).decode()))
+    made = to_csv([*grades, Grade("ann", "02", "windows", "passed", "")])
+    head, *rows = csv.reader(io.StringIO(made.decode("utf-8-sig")))
     assert head == ["student", "notebook", "exercise", "result", "message"]
     assert [row[0] for row in rows] == [*(f"'{name}" for name in names[:-1]), "ann", "ann"]
     assert [row[1:] for row in rows[-2:]] == [

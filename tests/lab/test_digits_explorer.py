@@ -107,6 +107,8 @@ def test_permuted_pixels_stand_where_they_belong() -> None:
         (FirstPixels(), [], None, "examples: expected at least one, got none"),
         (FirstPixels(), [Example(torch.zeros(15, 1), torch.tensor(1))], None, r"square images.*got \(15, 1\)"),
         (FirstPixels(), [Example(torch.zeros(16, 2), torch.tensor(1))], None, r"square images.*got \(16, 2\)"),
+        (FirstPixels(), [Example(torch.zeros(0, 1), torch.tensor(1))], None, r"square images.*got \(0, 1\)"),
+        (FirstPixels(), [*EXAMPLES[:2], Example(torch.zeros(16, 1), torch.tensor(1))], None, r"\(16, 1\) at place 2"),
         (FirstPixels(), EXAMPLES, [0] * 64, "order: expected each of 0 … 63 once"),
         (build("add", "tcn", d_model=4, layers=1), EXAMPLES, None, "x: expected"),
     ],

@@ -65,13 +65,17 @@ def grade_folder(folder: Path, notebooks: Path, only: Sequence[str] = (), second
 
 
 def to_csv(grades: Sequence[Grade]) -> bytes:
-    """Grades as CSV, a line each. What a spreadsheet would take for a formula begins with an apostrophe."""
+    """Grades as CSV, a line each. What a spreadsheet would take for a formula begins with an apostrophe.
+
+    The file begins with a byte order mark, without which Excel reads no UTF-8 and misspells names; pandas skips it, as
+    does Python's `open` with the encoding "utf-8-sig".
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([field.name for field in fields(Grade)])
     for grade in grades:
         writer.writerow([f"'{cell}" if cell[:1] in "=+-@\t\r" and cell else cell for cell in astuple(grade)])
-    return text.getvalue().encode("utf-8", errors="replace")
+    return text.getvalue().encode("utf-8-sig", errors="replace")
 
 
 def _students(folder: Path) -> list[tuple[str, Path]]:

@@ -36,7 +36,7 @@ def digits(
         order: for a permuted task, which pixel is read at each step, counted from 0; row by row if not given.
 
     Raises:
-        ValueError: if there is no model or example, an example is no square image of one number a pixel, the order
+        ValueError: if there is no model or example, the examples are not square images of one size, the order
             is none of its pixels, or a model's logits are not ten finite numbers.
     """
     named = {"model": models} if isinstance(models, nn.Module) else dict(models)
@@ -97,10 +97,14 @@ def beliefs(model: nn.Module, x: Float[Tensor, "T 1"], stops: Sequence[int]) -> 
 def _side(examples: Sequence[Example]) -> int:
     if not len(examples):
         raise ValueError("examples: expected at least one, got none")
-    T, *rest = examples[0].inputs.shape
-    if rest != [1] or math.isqrt(T) ** 2 != T:
-        raise ValueError(f"examples: expected square images, (T, 1) pixels, got {tuple(examples[0].inputs.shape)}")
-    return math.isqrt(T)
+    side = math.isqrt(examples[0].inputs.numel())
+    for number, example in enumerate(examples):
+        shape = tuple(example.inputs.shape)
+        if not side or shape != (side**2, 1):
+            raise ValueError(
+                f"examples: expected square images, (T, 1) pixels, all of one size, got {shape} at place {number}"
+            )
+    return side
 
 
 def _sentence(p: Float[Tensor, "S 10"], place: int, stops: Sequence[int], label: int) -> str:
