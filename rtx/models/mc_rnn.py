@@ -37,6 +37,7 @@ class MCRNN(nn.Module):
         dropout_input: on the input, in the same way, as in AWD-LSTM.
         dropout_hidden: between the layers, in place of `dropout`, which then is on the last one's output alone.
         weight_dropout: DropConnect on the recurrent matrices, the same weights at all steps of a read.
+        weight_dropout_on: "all" of them, or those of the "cell" alone and not W_j.
 
     Raises:
         ValueError: if an argument is out of its range.
@@ -58,12 +59,14 @@ class MCRNN(nn.Module):
         dropout_input: float = 0.0,
         dropout_hidden: float | None = None,
         weight_dropout: float = 0.0,
+        weight_dropout_on: str = "all",
     ) -> None:
         super().__init__()
         self.d_model = check_positive("d_model", d_model)
         hidden = check_positive("d_hidden", d_model if d_hidden is None else d_hidden)
         widths = [d_model, *[hidden] * (check_positive("layers", layers) - 1), d_model]
-        options = (block, cell, start, phase, cell_state, mapping, mapping_start, weight_dropout)
+        switches = (start, phase, cell_state, mapping, mapping_start)
+        options = (block, cell, *switches, weight_dropout, weight_dropout_on)
         self.layers = nn.ModuleList(MultiChannelRNN(below, own, *options) for below, own in pairwise(widths))
         self.dropout_input = LockedDropout(check_fraction("dropout_input", dropout_input))
         self.dropout = LockedDropout(dropout)

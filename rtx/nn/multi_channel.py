@@ -41,7 +41,9 @@ class MultiChannelRNN(nn.Module):
             "mapped", the mean through the W_j of h.
         mapping: "shared", one W_j for all gates, or "per-gate".
         mapping_start: W_j begins as "identity", or "uniform" in ±1/√N_h as the other matrices.
-        weight_dropout: DropConnect, the share of W_j's and the cell's recurrent weights hidden for a whole read.
+        weight_dropout: DropConnect, the share of the recurrent weights hidden for a whole read.
+        weight_dropout_on: which these are, where the paper says hidden-to-hidden: "all", those of W_j and of the cell,
+            or of the "cell" alone, as in AWD-LSTM.
 
     Raises:
         ValueError: if an argument is out of its range.
@@ -59,6 +61,7 @@ class MultiChannelRNN(nn.Module):
         mapping: str = "shared",
         mapping_start: str = "identity",
         weight_dropout: float = 0.0,
+        weight_dropout_on: str = "all",
     ) -> None:
         super().__init__()
         self.d_model = check_positive("d_model", d_model)
@@ -73,6 +76,7 @@ class MultiChannelRNN(nn.Module):
         self.mapping = check_choice("mapping", mapping, ("shared", "per-gate"))
         check_choice("mapping_start", mapping_start, ("identity", "uniform"))
         self.weight_dropout = check_fraction("weight_dropout", weight_dropout)
+        self.weight_dropout_on = check_choice("weight_dropout_on", weight_dropout_on, ("all", "cell"))
         H, G, parameter = self.d_hidden, CELLS[cell].gates, partial(uniform_parameter, self.d_hidden)
         self.weight_ih_l0, self.weight_hh_l0 = parameter(G * H, d_model), parameter(G * H, H)
         self.bias_ih_l0, self.bias_hh_l0 = parameter(G * H), parameter(G * H)
@@ -141,7 +145,8 @@ class MultiChannelRNN(nn.Module):
         """All channels' states (B, T, C, H), and what is remembered."""
         check_sequence("x", x, self.d_model, like=self.weight_ih_l0)
         *rings, read = self._zeros(x) if state is None else self._checked(state, x.shape[0])
-        w, u = F.dropout(self.weight_block, dropout), F.dropout(self.weight_hh_l0, dropout)
+        w = F.dropout(self.weight_block, dropout if self.weight_dropout_on == "all" else 0.0)
+        u = F.dropout(self.weight_hh_l0, dropout)
         states, *rings = channels(
             x,
             tuple(rings),

@@ -204,12 +204,14 @@ def test_attention_learns_under_autocast_from_what_differs_in_channels_much_alik
 
 
 @pytest.mark.parametrize("mapping", SWITCHES["mapping"])
-def test_weight_dropout_hides_recurrent_weights_for_a_whole_read(mapping):
-    layer, x = layer_of(3, 4, mapping=mapping, weight_dropout=0.5), torch.randn(2, 9, 3, dtype=torch.float64)
+@pytest.mark.parametrize("on", [{"all": ["weight_block", "weight_hh_l0"]}, {"cell": ["weight_hh_l0"]}])
+def test_weight_dropout_hides_recurrent_weights_for_a_whole_read(on, mapping):
+    ((where, names),), x = on.items(), torch.randn(2, 9, 3, dtype=torch.float64)
+    layer = layer_of(3, 4, mapping=mapping, weight_dropout=0.5, weight_dropout_on=where)
     torch.manual_seed(1)
     y = layer(x)[0]
     torch.manual_seed(1)
-    hidden = {name: F.dropout(getattr(layer, name).data, 0.5) for name in ("weight_block", "weight_hh_l0")}
+    hidden = {name: F.dropout(getattr(layer, name).data, 0.5) for name in names}
     plain = layer_of(3, 4, mapping=mapping)
     plain.load_state_dict(layer.state_dict() | hidden)
     torch.testing.assert_close(y, plain(x)[0], rtol=0, atol=1e-12)
@@ -256,6 +258,7 @@ def test_each_of_awd_lstms_dropouts_acts_at_its_place_and_activations_are_before
         ("mapping", "gate", "mapping: 'gate' is unknown"),
         ("mapping_start", "zero", "mapping_start: 'zero' is unknown"),
         ("weight_dropout", 1.0, "weight_dropout: expected a number from 0"),
+        ("weight_dropout_on", "gates", "weight_dropout_on: 'gates' is unknown, allowed are all, cell"),
         ("dropout", -0.1, "dropout: expected a number from 0"),
         ("dropout_input", 1.0, "^dropout_input: expected a number from 0"),
         ("dropout_hidden", "0.1", "^dropout_hidden: expected a number from 0"),
