@@ -103,6 +103,18 @@ def test_an_error_in_the_answer_is_reported() -> None:
     )
 
 
+def test_what_is_wrong_before_an_error_is_told_first() -> None:
+    def wraps(x: Tensor, w: Tensor, d: int) -> Tensor:  # on the last case, an index lies beyond the start
+        return torch.stack([sum(w[i] * x[t - d * i] for i in range(len(w))) for t in range(len(x))])  # type: ignore[misc]
+
+    told = checks.dilated_convolution(wraps)
+    assert told == Verdict(False, "before the start stand zeros; a negative index in Python counts from the end")
+    assert (
+        repr(double(lambda x: x if x.any() else 1 / 0))
+        == "✗ not yet: on case 1 (x of shape (2,)), at [0], expected 2, got 1"
+    )
+
+
 def test_a_right_answer_may_be_a_list() -> None:
     assert repr(double(lambda x: (2 * x).tolist())) == "✓ right: doubled"
 

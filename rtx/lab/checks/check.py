@@ -54,8 +54,10 @@ class Check:
         try:
             for case in self.cases():
                 tried.append(attempt(mine, case))
-        except Exception as error:  # whatever a learner's code raises is the finding
-            return Verdict(False, f"{self.where(len(tried))} your code raised {type(error).__name__}: {error}")
+        except Exception as error:  # whatever a learner's code raises is the finding, if all was right until then
+            raised = f"{self.where(len(tried))} your code raised {type(error).__name__}: {error}"
+            before = self._compared(self.cases()[: len(tried)], [answer for answer, _ in tried])
+            return Verdict(False, raised) if before.passed else before
         changed = next((place for _, place in tried if place), None)
         return self.judge([answer for answer, _ in tried], changed, is_stub(mine))
 
@@ -77,7 +79,9 @@ class Check:
             return Verdict(None, "") if stub else Verdict(False, "your function returns nothing: is `return` missing?")
         if changed and not self.may_change:  # before what it did to the numbers: it may well be the cause
             return Verdict(False, f"it changes its {PLACES[changed - 1]} argument, the caller's own: work on a copy")
-        cases = self.cases()
+        return self._compared(self.cases(), answers)
+
+    def _compared(self, cases: Sequence[tuple[Any, ...]], answers: Sequence[Any]) -> Verdict:
         expected = [self.solution(*case) for case in cases]
         wrong = [i for i, pair in enumerate(zip(expected, answers, strict=True)) if not _same(*pair)]
         if not wrong:
