@@ -42,6 +42,12 @@ def _masked_after(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     return (q @ k.mT / math.sqrt(q.shape[-1])).softmax(-1).tril() @ v
 
 
+def _by_exponentials(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Eq. 5 to the letter: of low scores all exponentials are zero, and so is their sum."""
+    powers = (q @ k.mT / math.sqrt(q.shape[-1])).exp().tril()
+    return powers / powers.sum(-1, keepdim=True) @ v
+
+
 def _by_root_of(axis: int) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
     return lambda q, k, v: _attend(scale=lambda _: math.sqrt(q.shape[axis]))(q, k, v)
 
@@ -60,6 +66,12 @@ causal_attention = Check(
         "divided by d_k, not by its root": _attend(scale=float),
         "divided by the root of B, not of d_k: `len` counts the first axis": _by_root_of(0),
         "divided by the root of T, not of d_k: the width is the last axis": _by_root_of(1),
+        "query and key are swapped: a row of scores belongs to a query, a column to a key": lambda q, k, v: _attend()(
+            k, q, v
+        ),
+        "exponentials of low scores are all 0, and 0 / 0 is no share: `softmax` subtracts the largest score first": (
+            _by_exponentials
+        ),
         "multiplied by √d_k where it should be divided": _attend(scale=lambda K: 1 / math.sqrt(K)),
         "softmax over the wrong axis: for each query, the weights of its keys sum to 1": _attend(axis=-2),
         "softmax over the wrong axis: it runs over the batch": _attend(axis=0),

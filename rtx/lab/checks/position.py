@@ -52,6 +52,9 @@ xl_score = Check(
         "only the second half is scaled: brackets around the sum": (
             lambda q, k, r, u, v: (q + u) @ k + (q + v) @ r / math.sqrt(len(q))
         ),
+        "only the last term is scaled: brackets around the sum": (
+            lambda q, k, r, u, v: q @ k + q @ r + u @ k + v @ r / math.sqrt(len(q))
+        ),
         "divided by d_k, not by its root": _score(lambda q, k, r, u, v: (q + u) @ k + (q + v) @ r, scale=float),
         "the factor 1/√d_k is missing": _score(lambda q, k, r, u, v: (q + u) @ k + (q + v) @ r, scale=lambda K: 1),
         "the biases u and v are missing": _score(lambda q, k, r, u, v: q @ k + q @ r),
