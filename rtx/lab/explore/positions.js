@@ -75,7 +75,7 @@ export function show(page) {
         const far = Math.max(0, t + 1 - clip);
         const shared = `the ${far} keys that are ${clip} or more steps back share one vector`;
         return `${t ? `Query ${t + 1} sees all of ${t + 1} keys` : "Query 1 sees its own key"}. With k = ${clip}, ` +
-          (far > 1 ? `${shared}: the distinction ends there, not the view.` : "each distance has a vector of its own.");
+          (far > 1 ? `${shared}: the distinction ends there, not the view.` : "each distance that it sees has a vector of its own.");
       },
     },
     "Transformer-XL": {
