@@ -78,7 +78,7 @@ fig, (left, right) = plt.subplots(1, 2, figsize=(8.6, 3.2), layout="constrained"
 image = left.imshow(products, cmap="PuOr_r", vmin=-1, vmax=1, extent=(0.5, 64.5, 64.5, 0.5))
 left.set(xlabel="position s", ylabel="position t", title="every diagonal has one colour")
 right.plot(products[0], color=plots.COLOURS[0])
-right.set(xlabel="distance", ylabel="product with the first position", title="near is most alike, far less", ylim=(0, 1.05))
+right.set(xlabel="distance", ylabel="product with the first position", title="most alike nearby, then less, in waves", ylim=(0, 1.05))
 fig.colorbar(image, ax=left, label="product, over D / 2")
 plt.show()
 same = max((products.diagonal(d) - products[0, d]).abs().max().item() for d in range(64))
