@@ -94,7 +94,7 @@ for name, task in tasks.items():
 # %%
 fig, axes = plt.subplots(2, 2, figsize=(9, 5))
 pixels, digit = samples["digits"]
-axes[0, 0].imshow(pixels.view(8, 8), cmap="gray_r")
+axes[0, 0].imshow(pixels.view(8, 8), cmap="gray_r", extent=(0.5, 8.5, 8.5, 0.5))
 axes[0, 0].set(title=f"digits: a {digit}", xlabel="column", ylabel="row")
 axes[0, 1].step(range(1, 65), pixels[:, 0], where="mid")
 axes[0, 1].set(title="... as a model reads it, pixel by pixel", xlabel="step t", ylabel="darkness")
