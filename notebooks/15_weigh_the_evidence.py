@@ -294,7 +294,7 @@ HTML(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
 # With all lengths at once it was rate or budget: 5 epochs at 0.01 solve 73 %, 24 at 0.003 98 % (three seeds).
 #
 # The epochs after which all validation sequences were solved, a dot for each seed that got there, beside the paper's. A seed
-# that was cut before has no dot: by Eq. 2's mean, two of three at 1,000 steps.
+# cut before has no dot: of sums by Eq. 2's mean, one at 500 steps, two at 1,000.
 
 # %%
 from rtx.lab.comparable import of_chosen_rates
