@@ -102,7 +102,7 @@ checks.source_weights(source_weights)
 #
 # </details>
 #
-# The equations, written out for one sentence, against `rtx`:
+# The equations, written out for one sentence, against `rtx`. Like the paper, they leave biases out; here $U$ has one:
 
 # %%
 from rtx.nn.additive_attention import AdditiveAttention
