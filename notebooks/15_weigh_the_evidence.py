@@ -347,7 +347,8 @@ for name in recipe_names():
     for model, groups in ledger_cells(recipe, RESULTS).items():
         for group in groups:
             equalised = group[0].variant.startswith("same-")  # not the paper's model
-            if recipe.paper(model) and unchanged(group[0]) and not recipe.paper_epochs(model) and not equalised:
+            solved = bool(recipe.paper_epochs(model)) and recipe.paper(model) == 1  # ours ends at 100 %, too
+            if recipe.paper(model) and unchanged(group[0]) and not solved and not equalised:
                 share = 100 * mean(run.test for run in group) / recipe.paper(model)
                 variant = group[0].variant.split("+")[0]
                 label = f"{name}: {model}" + (f" ({variant})" if variant != recipe.default_variant else "")

@@ -6,6 +6,7 @@ from pathlib import Path
 from statistics import mean
 from symtable import SymbolTable, symtable
 from textwrap import dedent
+from typing import Any
 
 import jupytext
 import nbformat
@@ -18,7 +19,7 @@ from rtx.lab import dial, explore
 from rtx.lab.claims import CLAIMS
 from rtx.tasks.costs import multiply_adds
 from rtx.training.ledger import Result, read_results, variant_of
-from rtx.training.recipe import load_recipe
+from rtx.training.recipe import load_recipe, recipe_names
 from rtx.training.table import cells, rows, to_html
 
 FOLDER = Path(__file__).parents[1] / "notebooks"
@@ -275,6 +276,17 @@ def test_notebook_15_says_which_seeds_have_no_dot() -> None:
     assert cut == {"mean-50": 0, "mean-100": 0, "mean-500": 1, "mean-1000": 2}
     assert "a dot for each seed that got there, beside" in prose("15")
     assert "A seed cut before has no dot: of sums by Eq. 2's mean, one at 500 steps, two at 1,000." in prose("15")
+
+
+def test_notebook_15_leaves_no_toys_out_of_its_picture_but_those_that_the_paper_solved() -> None:
+    cell = next(c.source for c in jupytext.read(next(FOLDER.glob("15_*.py"))).cells if "import unchanged" in c.source)
+    names: dict[str, Any] = {"RESULTS": LEDGER, "ledger_cells": cells, "mean": mean}
+    names |= {"load_recipe": load_recipe, "recipe_names": recipe_names}
+    exec(cell, names)
+    shown = {label.split(" (")[0] for label, *_ in names["found"] if label.startswith("ffa-")}
+    variable = {f"ffa-variable: {row}" for row in load_recipe("ffa-variable").models}
+    assert shown == variable | {"ffa-multiply: mean-5000", "ffa-multiply: mean-10000"}
+    assert "Sums and products that the paper solved are left out" in prose("15")
 
 
 def test_notebook_15_says_who_is_ahead_at_equal_budgets() -> None:
