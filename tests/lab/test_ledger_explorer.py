@@ -55,6 +55,7 @@ def test_a_setting_may_hold_whatever_parts_or_ends_a_text(tmp_path):
 def test_the_still_figure_shows_models_as_they_are_and_cut_budgets_open(tmp_path):
     like = next(iter(read_results("nottingham", RESULTS)))
     made = {"paper": (2.0, None), "adam+heads=0": (5.0, None), "adam": (3.0, "2 of 15 epochs")}
+    made |= {"same-parameters": (4.0, None), "same-flops+learning_rate=0.001": (6.0, None)}  # of another width
     for variant, (test, budget) in made.items():
         change = {"model": "gru", "variant": variant, "test": test, "budget": budget}
         write_result(replace(like, **change), tmp_path, ended=variant)

@@ -7,12 +7,12 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from rtx.lab.comparable import is_full, unchanged
+from rtx.lab.comparable import EQUAL_SIZES, is_full, unchanged
 from rtx.lab.explore.page import Page
 from rtx.lab.plots import COLOURS, new_figure
 from rtx.tasks import task_by_name
 from rtx.training import table as tables
-from rtx.training.ledger import LEDGER
+from rtx.training.ledger import LEDGER, variant_of
 from rtx.training.recipe import Recipe, load_recipe, recipe_names
 
 SCRIPT = Path(__file__).with_name("ledger.js")
@@ -70,13 +70,13 @@ def _row(recipe: Recipe, model: str, groups: list[list[Any]], machines: list[str
 
 
 def _still(recipe: Recipe, folder: Path, table: dict[str, Any]) -> Figure:
-    """Paper and ours as dots, a row for each model; not what was changed in a model or its data."""
+    """Paper and ours as dots, a row for each model; not what was changed in a model, its size or its data."""
     rows = tables.cells(recipe, folder)
     figure, [ax] = new_figure(7.2, 0.9 + 0.34 * len(rows))
     for y, (model, groups) in enumerate(rows.items()):
         if (paper := recipe.paper(model)) is not None:
             ax.plot(paper, y, "D", color="0.5", fillstyle="none", label="paper")
-        for runs in filter(lambda runs: unchanged(runs[0]), groups):
+        for runs in filter(lambda runs: unchanged(runs[0]) and variant_of(runs[0]) not in EQUAL_SIZES, groups):
             fill, label = ("full", "ours") if is_full(runs[0]) else ("none", "ours, cut short")
             ax.plot(mean(run.test for run in runs), y, "o", color=COLOURS[0], fillstyle=fill, label=label)
     ax.set_yticks(range(len(rows)), list(rows))
