@@ -71,7 +71,8 @@ def operations(z: Tensor, z_below: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 def boundary_of(s: Tensor, slope: float) -> Tensor:
     """Eq. 8-9: 1 where the hard sigmoid of `s` is above 1/2, else 0. Its gradient is the hard sigmoid's own."""
     soft = ((slope * s + 1) / 2).clamp(0, 1)
-    return soft + ((soft > 0.5).to(soft.dtype) - soft).detach()  # exactly 0 or 1: neither sum rounds
+    # above 1/2 where s is above 0, which is asked of s: the sum with 1 loses a small one, in half precision many
+    return soft + ((s > 0).to(soft.dtype) - soft).detach()  # exactly 0 or 1: neither sum rounds
 
 
 class HMRNN(nn.Module):

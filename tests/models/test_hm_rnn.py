@@ -45,6 +45,17 @@ def test_output_and_straight_through_gradients_are_the_equations(layers, epoch):
         torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-10)
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_the_slope_changes_no_output_whatever_the_precision(dtype):
+    """In half precision 1 + s is 1 for a small s above 0, and 1 + 5 s is not."""
+    model, x = HMRNN(32).to(dtype), torch.randn(8, 50, 32, dtype=dtype)
+    before = model(x)
+    model.anneal(100)
+    assert torch.equal(model(x), before)
+    least = torch.tensor([-1.0, 1.0], dtype=dtype) * torch.finfo(dtype).tiny
+    assert boundary_of(least, 1.0).tolist() == [0.0, 1.0]
+
+
 def test_every_operation_occurs_and_is_shown():
     model, x = model_of(4), torch.randn(2, 30, 4, dtype=torch.float64)
     y, names = twin(model, x)
@@ -131,7 +142,7 @@ def test_a_boundary_is_exactly_0_or_1_in_every_precision(s, slope, dtype):
     number = torch.tensor([s], dtype=dtype, requires_grad=True)
     soft = ((slope * number + 1) / 2).clamp(0, 1)
     hard = boundary_of(number, slope)
-    assert hard.item() == float(soft.item() > 0.5)
+    assert hard.item() == float(number.item() > 0)  # where soft, not rounded, is above 1/2
     assert torch.equal(torch.autograd.grad(hard, number)[0], torch.autograd.grad(soft, number)[0])
 
 
