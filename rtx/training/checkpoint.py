@@ -40,13 +40,14 @@ def save_checkpoint(
 
     Args:
         path: the file.
-        network: made by `rtx.build(task, model, **hyperparameters)`.
+        network: made by `rtx.build(task, model, **hyperparameters)`; also as `torch.compile` returns it.
         task, model, hyperparameters: what `build` was given.
         facts: what else the card shall say (recipe, seed, epoch, …); `texts`, the `to_json` of each of the task's,
             makes it independent of the data they were learned from.
     """
     said = {"task": task, "model": model, "hyperparameters": hyperparameters} | facts
     card = json.loads(json.dumps(said, default=_plain))
+    network = getattr(network, "_orig_mod", network)  # torch.compile puts this name before all others
     tensors = {k: v.detach().cpu().contiguous() for k, v in _tensors(network).items()}
     card |= {"sha256": _sha256(card, tensors)}
     # one key alone: safetensors writes several in an order that it draws, and a file's bytes are to be the same twice

@@ -41,6 +41,13 @@ def test_a_path_may_be_text_and_a_card_may_hold_numbers_of_numpy(tmp_path):
     assert load_checkpoint(path).backbone.dropout.p == 0.5
 
 
+def test_what_torch_compile_returns_comes_back_as_the_network_inside(saved):
+    path, network = saved
+    save_checkpoint(path, torch.compile(network, backend="eager"), "add", "r-transformer", SIZES)
+    x = torch.randn(2, 9, 2)
+    assert torch.equal(load_checkpoint(path)(x), network(x))
+
+
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
 def test_a_network_comes_back_in_its_own_precision(tmp_path, dtype):
     network = rtx.build("characters", "gru", d_model=4).to(dtype)
