@@ -35,12 +35,13 @@ def race(runners: dict[str, Callable[[], object]], rounds: int = 7) -> dict[str,
 
 
 def training_step(function: Callable[[Tensor], Tensor], x: Tensor) -> Callable[[], None]:
-    """A runner: forward, and backward to x and to the parameters, if `function` is a module."""
-    learned = list(function.parameters()) if isinstance(function, nn.Module) else []
+    """A runner: forward, and backward to x and to the parameters, but for frozen ones, if `function` is a module."""
+    parameters = function.parameters() if isinstance(function, nn.Module) else []
+    learned = [parameter for parameter in parameters if parameter.requires_grad]
 
     def run() -> None:
         inputs = x.detach().requires_grad_()
-        torch.autograd.grad(function(inputs).square().sum(), [inputs, *learned])
+        torch.autograd.grad(function(inputs).square().sum(), [inputs, *learned], allow_unused=True)
 
     return run
 

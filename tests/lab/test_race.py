@@ -40,6 +40,17 @@ def test_a_training_step_goes_back_to_inputs_and_parameters() -> None:
     assert all(parameter.grad is None for parameter in layer.parameters())
 
 
+def test_a_training_step_leaves_out_what_is_frozen_and_what_the_output_does_not_need() -> None:
+    layer, reached = nn.Sequential(nn.Linear(4, 3), nn.Linear(3, 2)), []
+    layer.register_parameter("spare", nn.Parameter(torch.ones(1)))
+    layer[0].weight.requires_grad_(False)
+    for parameter in layer.parameters():
+        if parameter.requires_grad:
+            parameter.register_hook(lambda gradient: reached.append(tuple(gradient.shape)))
+    training_step(layer, torch.randn(5, 4))()
+    assert sorted(reached) == [(2,), (2, 3), (3,)]
+
+
 def test_what_is_kept_is_what_the_gradient_needs() -> None:
     x = torch.randn(100, 10, requires_grad=True)
     assert kept_bytes(lambda: x + 1) == 0
