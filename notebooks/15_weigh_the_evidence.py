@@ -271,8 +271,9 @@ HTML(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
 # (row 5), by one smaller than the paper's. Section 6 asks what R-Transformer knows that they do not.
 #
 # **The chorales.** Each of the six had six rates, compared with seed 0, and three seeds of the best, R-Transformer and
-# LSTM eight. R-Transformer is ahead of TCN and Transformer, but the LSTM is level with it. It needs no positions, as the paper says: with them it does
-# worse. But it does better still without its attention! What is that good for? Section 6 finds it; the chorales have little.
+# LSTM eight. R-Transformer is ahead of TCN and Transformer, but the LSTM is level with it. It needs no positions, as the
+# paper says: with them it does worse. But it does better still without its attention! What is that good for? Section 6
+# finds it; the chorales have little.
 # On piano pieces it is ahead of all with as many rates, but narrowly: of a TCN by .06, and each run's best epoch was among
 # its last three.
 #
@@ -335,8 +336,7 @@ plt.show()
 # What would you run next, in a night?
 #
 # The same ledger as a picture: each number of ours, as a share of the paper's. Two dots beside one name had other
-# settings. Sums and products that the paper solved are left out: such a run of ours
-# stops there, too, by design.
+# settings. Sums and products that the paper solved are left out: such a run of ours stops there, too, by design.
 
 # %%
 from rtx.lab.comparable import unchanged

@@ -129,7 +129,20 @@ def under_one_budget(
         run = next(iter(shared.values()))[0]
         return rows[0] in shared, len(shared), is_full(run), run.budget is None, min(map(len, shared.values()))
 
-    return max(groups.values(), key=order, default={})
+    shared_by_most = max(groups.values(), key=order, default={})
+    return {row: _with_rates(runs, found[row]) for row, runs in shared_by_most.items()}
+
+
+def _with_rates(runs: list[Result], lines: Sequence[list[Result]]) -> list[Result]:
+    """The runs, with what they were chosen from, the recipe's rate or another: their row's under the same budget."""
+
+    def way(run: Result) -> tuple[str, str, str | None]:
+        return variant_of(run), run.scale, run.budget
+
+    tried: dict[str, float | None] = {
+        line[0].variant: mean_validation(line) for line in lines if way(line[0]) == way(runs[0])
+    }
+    return [replace(run, chosen_from=run.chosen_from or tried) for run in runs] if len(tried) > 1 else runs
 
 
 def by_more_than_spread(
@@ -167,7 +180,7 @@ def spread(runs: Sequence[Result], digits: int = 2) -> str:
 
 
 def rates(*groups: Sequence[Result]) -> str:
-    """Of which rows validation chose the rate among several, in words: in a sweep, or another than the recipe's."""
+    """Of which rows validation chose the rate among several, in words: in a sweep, or by a run of each."""
     swept = [
         runs[0].model for runs in groups if any(run.chosen_from or "+learning_rate=" in run.variant for run in runs)
     ]

@@ -77,6 +77,16 @@ def test_it_is_said_for_whom_rates_were_compared(put, tmp_path):
     assert "1 seed, best of several rates)" in judge(tmp_path, "tcn").sentence
 
 
+def test_rates_were_compared_too_where_the_recipes_own_won(put, tmp_path):
+    put("gru", 3.0, validation=3.0)
+    put("gru", 3.4, validation=3.4, variant="adam+learning_rate=0.1")
+    put("gru", 2.0, validation=2.0, variant="adam+learning_rate=0.2", budget="2 of 15 epochs")  # another budget
+    put("lstm", 3.5)
+    put("lstm", 2.5, variant="adam+heads=0")  # another model
+    said = "gru 3.00; lstm 3.50 (full budget, 1 seed, best of several rates for gru): leans for it"
+    assert judge(tmp_path, "lstm").sentence == said
+
+
 def test_a_row_may_have_a_variant_of_its_own(put, tmp_path):
     put("transformer-xl", 83.4, recipe="ptb-word", variant="paper-xl", metric="perplexity")
     put("r-transformer", 84.4, recipe="ptb-word", variant="paper", metric="perplexity")
