@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import optuna
+from optuna.exceptions import UpdateFinishedTrialError
 from optuna.storages import JournalStorage
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
@@ -123,15 +124,13 @@ class Sweep:
                     if math.isnan(done.validation):  # Optuna takes no such value, and the run would be taken again
                         raise Exploded(f"validation: became nan in {folder}, expected a number")
                 except Exploded as error:
-                    trial.set_user_attr("error", str(error))
-                    study.tell(trial, state=TrialState.FAIL)
+                    record(study, trial, None, error=str(error))
                     log.warning("%s: %s", plan.variant, error)
                 except ValueError:  # of the data, the machine, the checkpoint: it can be taken again
-                    study.tell(trial, state=TrialState.FAIL)
+                    study.tell(trial, state=TrialState.FAIL, skip_if_finished=True)
                     raise
                 else:
-                    trial.set_user_attr("epoch", done.epoch)
-                    study.tell(trial, done.validation)
+                    record(study, trial, done.validation, epoch=done.epoch)
         return study
 
     def _keep_data(self, study: optuna.Study) -> None:
@@ -151,12 +150,11 @@ class Sweep:
         lock = lock_of(self.folder / "claim")
         lock.acquire()
         try:
-            taken = []
-            for found in study.get_trials(deepcopy=False):
-                if found.state is TrialState.RUNNING and is_dead(self._sign(found.number)):
-                    study.tell(found.number, state=TrialState.FAIL)
-                elif found.state is not TrialState.FAIL or "error" in found.user_attrs:
-                    taken.append(found.params)
+            for running in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
+                if is_dead(self._sign(running.number)):  # so is one that has ended since the list was read: it stays
+                    study.tell(running.number, state=TrialState.FAIL, skip_if_finished=True)
+            trials = study.get_trials(deepcopy=False)
+            taken = [t.params for t in trials if t.state is not TrialState.FAIL or "error" in t.user_attrs]
             left = [point for point in self.grid if point not in taken]
             if not left:
                 return None
@@ -169,6 +167,21 @@ class Sweep:
             return trial, dict(trial.params)
         finally:
             lock.release()
+
+
+def record(study: optuna.Study, trial: optuna.Trial, validation: float | None, **notes: Any) -> None:
+    """Record how a run ended, None for one that failed by itself, with notes on it.
+
+    If another process has taken it for dead meanwhile, as after a sleep of the machine, nothing is recorded: the run
+    is still to be taken, and then goes on from its end.
+    """
+    try:
+        for key, note in notes.items():
+            trial.set_user_attr(key, note)
+    except UpdateFinishedTrialError:
+        log.warning("run %s of the sweep was taken for dead by another process, and is taken again", trial.number)
+        return
+    study.tell(trial, validation, TrialState.FAIL if validation is None else TrialState.COMPLETE)
 
 
 def settled(study: optuna.Study, grid: list[dict[str, Any]]) -> bool:

@@ -220,6 +220,41 @@ def test_who_gives_no_sign_of_life_is_dead(tmp_path, monkeypatch):
     assert not is_dead(sign)
 
 
+def test_a_run_that_ends_while_another_process_looks_after_it_is_not_dead(recipe, tmp_path, monkeypatch):
+    sweep = Sweep(recipe, "gru", {"learning_rate": [1e-3, 1e-2]}, epochs=1, runs=tmp_path)
+    theirs = sweep.study()
+    trial, _ = sweep._claim(theirs)
+
+    def ends_first(sign: Path) -> bool:  # after the list of runs was read, before the sign of life is
+        sweeps.record(theirs, trial, 0.5, epoch=1)
+        sign.unlink()
+        return is_dead(sign)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sweeps, "is_dead", ends_first)
+        _, point = sweep._claim(sweep.study())
+    assert point == {"learning_rate": 1e-2}
+    assert [trial.value for trial in finished(sweep.study())] == [0.5]
+
+
+@pytest.mark.parametrize("rates", [[1e-2], [1e30, 1e-2]], ids=["ends", "explodes"])
+def test_a_run_that_others_took_for_dead_is_recorded_from_its_end(recipe, tmp_path, monkeypatch, caplog, rates):
+    sweep = Sweep(recipe, "r-transformer", {"learning_rate": rates, "optimizer": ["sgd"]}, "pre", runs=tmp_path)
+    fit, others, fits = sweeps.fit, sweep.study(), []
+
+    def after_a_long_sleep(*arguments, **training):  # of the machine: another process has given the run up
+        fits.append(arguments)
+        if len(fits) == 1:
+            others.tell(0, state=TrialState.FAIL)
+        return fit(*arguments, **training)
+
+    monkeypatch.setattr(sweeps, "fit", after_a_long_sleep)
+    study = sweep.run(**CPU)
+    assert settled(study, sweep.grid) and len(finished(study)) == 1
+    assert len(study.trials) == len(rates) + 1
+    assert "was taken for dead by another process" in caplog.text
+
+
 def test_a_long_run_gives_signs_of_life(tmp_path, monkeypatch):
     monkeypatch.setattr(sweeps, "BEAT", 0.01)
     sign, end = tmp_path / "alive", time.monotonic() + 60
