@@ -6,11 +6,6 @@ The storage is Optuna's journal, which needs no server. The test split is never 
 import json
 import logging
 import math
-import os
-import socket
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -25,18 +20,16 @@ from optuna.trial import FrozenTrial, TrialState
 from rtx.tasks import task_by_name
 from rtx.training.alone import alone_in
 from rtx.training.clock import countdown
-from rtx.training.files import write_whole
 from rtx.training.fit import fit, has_checkpoint, run_folder
 from rtx.training.journal import Journal, lock_of
 from rtx.training.recipe import Plan, Recipe, as_typed_together
+from rtx.training.signs import alive, is_dead, write_sign
 from rtx.training.states import CannotGoOn, Exploded
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 log = logging.getLogger(__name__)
-BEAT = 10.0  # seconds between two signs of life
-SILENCE = 60.0  # seconds without one, after which a run counts as dead
 DATA = "data_sha256"  # the study's attribute
 
 
@@ -202,54 +195,6 @@ def finished(study: optuna.Study) -> list[FrozenTrial]:
     sign = -1 if study.direction is StudyDirection.MAXIMIZE else 1
     done = study.get_trials(states=(TrialState.COMPLETE,))
     return sorted(done, key=lambda t: (sign * (t.value or 0.0), t.user_attrs["epoch"]))
-
-
-def write_sign(sign: Path) -> None:
-    """Give a sign of life: a file that names machine and process."""
-    write_whole(sign, json.dumps([socket.gethostname(), os.getpid()]).encode())
-
-
-@contextmanager
-def alive(sign: Path) -> Iterator[None]:
-    """Give a sign of life every few seconds while this runs."""
-    end = threading.Event()
-
-    def beat() -> None:
-        while not end.wait(BEAT):
-            write_sign(sign)
-
-    thread = threading.Thread(target=beat, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        end.set()
-        thread.join()
-        sign.unlink(missing_ok=True)
-
-
-def is_dead(sign: Path) -> bool:
-    """Whether nobody gives this sign of life: its process on this machine has ended, or it is long silent."""
-    try:
-        host, process = json.loads(sign.read_text())
-        last = sign.stat().st_mtime
-    except FileNotFoundError:
-        return True
-    probe = sign.with_name(f"clock-{socket.gethostname()}-{os.getpid()}")
-    probe.touch()  # the file system's clock, which may not be this machine's
-    now = probe.stat().st_mtime
-    probe.unlink()
-    return now - last > SILENCE or (host == socket.gethostname() and not _runs(process))
-
-
-def _runs(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:  # another user's
-        return True
-    return True
 
 
 def plot(study: optuna.Study, path: Path, metric: str) -> "Figure":

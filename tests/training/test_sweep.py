@@ -4,7 +4,6 @@ import json
 import multiprocessing
 import os
 import re
-import time
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,7 +23,7 @@ from rtx.training.ledger import read_results
 from rtx.training.run import train
 from rtx.training.states import CannotGoOn
 from rtx.training.survival import Stopped
-from rtx.training.sweep import Sweep, finished, is_dead, plot, settled, write_sign
+from rtx.training.sweep import Sweep, finished, is_dead, plot, settled
 from rtx.training.table import rows
 
 CPU = {"accelerator": "cpu", "enable_progress_bar": False}
@@ -205,21 +204,6 @@ def test_values_are_read_as_settings_are(text, expected):
     assert parse_values(text) == expected
 
 
-def test_who_gives_no_sign_of_life_is_dead(tmp_path, monkeypatch):
-    sign = tmp_path / "alive"
-    assert is_dead(sign)
-    write_sign(sign)
-    assert not is_dead(sign)
-    os.utime(sign, (time.time() - 3600, time.time() - 3600))
-    assert is_dead(sign)
-    write_sign(sign)
-    host, _ = json.loads(sign.read_text())
-    sign.write_text(json.dumps([host, 2**22 + 1]))  # no process has such a number
-    assert is_dead(sign)
-    sign.write_text(json.dumps(["another", 2**22 + 1]))
-    assert not is_dead(sign)
-
-
 def test_a_run_that_ends_while_another_process_looks_after_it_is_not_dead(recipe, tmp_path, monkeypatch):
     sweep = Sweep(recipe, "gru", {"learning_rate": [1e-3, 1e-2]}, epochs=1, runs=tmp_path)
     theirs = sweep.study()
@@ -253,18 +237,6 @@ def test_a_run_that_others_took_for_dead_is_recorded_from_its_end(recipe, tmp_pa
     assert settled(study, sweep.grid) and len(finished(study)) == 1
     assert len(study.trials) == len(rates) + 1
     assert "was taken for dead by another process" in caplog.text
-
-
-def test_a_long_run_gives_signs_of_life(tmp_path, monkeypatch):
-    monkeypatch.setattr(sweeps, "BEAT", 0.01)
-    sign, end = tmp_path / "alive", time.monotonic() + 60
-    write_sign(sign)
-    with sweeps.alive(sign):
-        first = sign.stat().st_mtime_ns
-        while sign.stat().st_mtime_ns == first:
-            assert time.monotonic() < end
-            time.sleep(0.01)
-    assert not sign.exists()
 
 
 def worker(folder: Path, words: list[str], pipe) -> None:

@@ -1,0 +1,35 @@
+"""Signs of life: who gives one, and who counts as dead."""
+
+import json
+import os
+import time
+
+from rtx.training import signs
+from rtx.training.signs import alive, is_dead, write_sign
+
+
+def test_who_gives_no_sign_of_life_is_dead(tmp_path):
+    sign = tmp_path / "alive"
+    assert is_dead(sign)
+    write_sign(sign)
+    assert not is_dead(sign)
+    os.utime(sign, (time.time() - 3600, time.time() - 3600))
+    assert is_dead(sign)
+    write_sign(sign)
+    host, _ = json.loads(sign.read_text())
+    sign.write_text(json.dumps([host, 2**22 + 1]))  # no process has such a number
+    assert is_dead(sign)
+    sign.write_text(json.dumps(["another", 2**22 + 1]))
+    assert not is_dead(sign)
+
+
+def test_a_long_run_gives_signs_of_life(tmp_path, monkeypatch):
+    monkeypatch.setattr(signs, "BEAT", 0.01)
+    sign, end = tmp_path / "alive", time.monotonic() + 60
+    write_sign(sign)
+    with alive(sign):
+        first = sign.stat().st_mtime_ns
+        while sign.stat().st_mtime_ns == first:
+            assert time.monotonic() < end
+            time.sleep(0.01)
+    assert not sign.exists()
