@@ -241,9 +241,9 @@ checks.spreads_apart(spreads_apart)
 # holds unless the model with it leads as far. What is said of one model alone, such as the epochs that it needs, holds if
 # every seed bears it out and fails if none does; that it needs fewer than another, if each seed of it does. As the paper has
 # the best of four rates, who is late must be so by each seed's best, after no fewer epochs than the paper's. With less a
-# claim stays **open**, and the numbers only *lean*; a toy problem cut before that, unsolved, leans no way. The table says for
-# whom rates were compared; what holds by one rate does so at that rate. Paths are settled by arithmetic, time by
-# `make bench`.
+# claim stays **open**, and the numbers only *lean*; a toy problem cut before that, unsolved, leans no way. The table says who
+# is within both spreads, and for whom rates were compared; what holds by one rate does so at that rate. Paths are settled by
+# arithmetic, time by `make bench`.
 
 # %%
 from html import escape
@@ -262,7 +262,7 @@ HTML(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
 # Two more are tested elsewhere: convolutions and order in [02](02_slide_a_window.ipynb), all windows at once in
 # [12](12_make_it_fast.ipynb).
 #
-# Four findings deserve a second look.
+# Four deserve a second look.
 #
 # **Nottingham.** All others but the RNN were still learning in their last epoch, and the recurrent networks have less than
 # half of R-Transformer's parameters. But all others had two or three rates to choose from (seed 0), it one. A
@@ -279,9 +279,10 @@ HTML(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
 #
 # **Equal budgets.** Does "a large margin consistently in most of the tasks" (§4.4) survive them? Equal sizes
 # (`same-parameters`), so far: in row 11, and on words after two epochs, with 128 against Transformer-XL's 149 (row 20).
-# Equal seconds on one AMD core (`same-seconds`), not where they are few. In 150 R-Transformer gets through 4 epochs of Nottingham, a TCN through 8 or 9 and
-# is ahead, 3.58 against 3.94 (row 9). In 200 it reads the characters once; TCN and all recurrent networks are ahead (row 14).
-# After 300 of words it has 202, Transformer-XL 199 (row 19). On a Xeon, by one seed, it led on Nottingham and on words.
+# Equal seconds on one AMD core (`same-seconds`), not where they are few. In 150 R-Transformer gets through 4 epochs of
+# Nottingham, a TCN through 8 or 9 and is ahead, 3.58 against 3.94 (row 9). In 200 it reads the characters once; TCN and all
+# recurrent networks are ahead (row 14). After 300 of words it has 202, Transformer-XL 199 (row 19). On a Xeon, by one seed,
+# it led on Nottingham and on words.
 #
 # **Adding** looked like a failure: by attention two to eight epochs at 50 to 1,000 steps, with each seed's best of
 # four rates, where the paper has one. The numbers of the authors' code are not it (3, 2 and 2 epochs at 50 steps), nor are
@@ -294,8 +295,8 @@ HTML(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
 #
 # With all lengths at once it was rate or budget: 5 epochs at 0.01 solve 73 %, 24 at 0.003 98 % (three seeds).
 #
-# The epochs after which all validation sequences were solved, a dot for each seed that got there, beside the paper's. A seed
-# cut before has no dot: of sums by Eq. 2's mean, one at 500 steps, two at 1,000.
+# Epochs until all validation sequences were solved, a dot for each seed, beside the paper's. A seed cut before has no dot: of
+# sums by Eq. 2's mean, one at 500 steps, two at 1,000.
 
 # %%
 from rtx.lab.comparable import of_chosen_rates

@@ -152,8 +152,17 @@ def by_more_than_spread(
 
     Its lead is counted from `margin` on; below 0, it may be that much behind.
     """
-    both = sum(deviation([run.test for run in runs]) if len(runs) > 1 else 0.0 for runs in (mine, other))
-    return lead(mine, other, highest) - margin > times * both
+    return lead(mine, other, highest) - margin > times * _both_spreads(mine, other)
+
+
+def within_spread(mine: Sequence[Result], other: Sequence[Result]) -> bool:
+    """Whether there is a spread, and neither is ahead of the other by more than both together."""
+    both = _both_spreads(mine, other)
+    return both > 0 and abs(lead(mine, other, highest=True)) <= both
+
+
+def _both_spreads(*groups: Sequence[Result]) -> float:
+    return sum(deviation([run.test for run in runs]) if len(runs) > 1 else 0.0 for runs in groups)
 
 
 def lead(mine: Sequence[Result], other: Sequence[Result], highest: bool) -> float:

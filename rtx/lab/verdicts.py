@@ -30,6 +30,7 @@ from rtx.lab.comparable import (
     settles,
     spread,
     under_one_budget,
+    within_spread,
 )
 from rtx.lab.errata import Evidence
 from rtx.tasks import task_by_name
@@ -214,7 +215,9 @@ def _compared(
     if len(won) == len(rest) and not missing:
         near = ", ".join(other for other in won if other not in far)
         return Finding(HOLDS, f"{said} ({how})" + (f": narrowly ahead of {near}" if near else ""))
-    return Finding(OPEN, f"{said} ({how}): leans {leaning(leads)}")
+    level = ", ".join(other for other, runs in rest.items() if within_spread(mine, runs))
+    close = f", within both spreads of {level}" if level else ""
+    return Finding(OPEN, f"{said} ({how}): leans {leaning(leads)}{close}")
 
 
 def _how(

@@ -114,8 +114,11 @@ def test_a_difference_within_the_spread_stays_open(put, tmp_path):
     for seed, (mine, other) in enumerate([(3.0, 3.3), (3.5, 3.6), (4.0, 3.9)]):
         put("gru", mine, seed)
         put("lstm", other, seed)
-    assert judge(tmp_path, "lstm").verdict == "open"
-    assert judge(tmp_path, "lstm").sentence.endswith("leans for it")
+        put("rnn", other + 5.0, seed)
+    found = judge(tmp_path, "lstm", "rnn")
+    assert found.verdict == "open" and found.sentence.endswith("leans for it, within both spreads of lstm")
+    turned = better("nottingham", "lstm", ("gru",))(tmp_path)
+    assert turned.verdict == "open" and turned.sentence.endswith("leans against it, within both spreads of gru")
 
 
 def test_one_seed_or_a_cut_budget_only_leans(put, tmp_path):
