@@ -3,6 +3,8 @@
 Press & Wolf (2017) and Inan et al. (2017), tied embeddings; Wang et al. (2019), Tables 3 and 4, tie them.
 """
 
+from typing import Any, Self
+
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
@@ -54,8 +56,14 @@ class LanguageModel(nn.Module):
         self.decoder = nn.Linear(width, vocabulary)
         nn.init.uniform_(self.embedding.weight, -0.1, 0.1)
         nn.init.zeros_(self.decoder.bias)
-        if check_flag("tied", tied):
-            self.decoder.weight = self.embedding.weight
+        self.tied = check_flag("tied", tied)
+        self.register_load_state_dict_post_hook(_tie)
+        _tie(self)
+
+    def _apply(self, *arguments: Any, **options: Any) -> Self:
+        super()._apply(*arguments, **options)  # on the meta device each name becomes a parameter of its own
+        _tie(self)
+        return self
 
     def forward(
         self, tokens: Int[Tensor, "B T"], where: Bool[Tensor, "B T"] | None = None
@@ -154,3 +162,9 @@ class LanguageModel(nn.Module):
             if i + 1 < tokens:
                 logits = advance(found[-1].squeeze(1))
         return torch.cat(found, 1)
+
+
+def _tie(model: LanguageModel, *_: object) -> None:
+    """Make the two tables one, again where `load_state_dict(assign=True)` has made them two."""
+    if model.tied:
+        model.decoder.weight = model.embedding.weight

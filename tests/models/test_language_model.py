@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from rtx.models import RNN, LanguageModel, RTransformer, Transformer
 
@@ -27,6 +28,24 @@ def test_tied_weights_are_one_parameter_that_learns_from_both_ends(model):
     assert untied.decoder.weight is not untied.embedding.weight
     model(torch.tensor([[1, 2]])).sum().backward()
     assert (model.embedding.weight.grad.abs().sum(1) > 0).all()  # words that were not read, too: by the output
+
+
+def on_meta(model):
+    return model.to("meta").to_empty(device="cpu")
+
+
+def assigned(model):
+    model.load_state_dict({name: tensor.clone() for name, tensor in model.state_dict().items()}, assign=True)
+    return model
+
+
+@pytest.mark.parametrize("make_anew", [on_meta, assigned, lambda model: assigned(on_meta(nn.Sequential(model)))[0]])
+def test_tied_weights_stay_one_parameter_where_torch_makes_them_anew(model, make_anew):
+    count = len([*model.parameters()])
+    model = make_anew(model)
+    assert model.decoder.weight is model.embedding.weight and len([*model.parameters()]) == count
+    untied = make_anew(LanguageModel(RNN(8), 11, tied=False))
+    assert untied.decoder.weight is not untied.embedding.weight
 
 
 def test_embeddings_start_small_and_the_outputs_bias_at_zero():
