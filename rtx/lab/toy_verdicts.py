@@ -1,6 +1,6 @@
 """How the ledger judges claims of how soon a toy problem is solved: by epochs, as the papers count."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import product
 from pathlib import Path
 from statistics import mean
@@ -16,7 +16,7 @@ from rtx.lab.comparable import (
     of_chosen_rates,
     seeds,
 )
-from rtx.lab.verdicts import OPEN, Finding, of_each_seed
+from rtx.lab.verdicts import HOLDS, OPEN, Finding, of_each_seed
 from rtx.training.ledger import Result
 from rtx.training.recipe import Recipe, load_recipe
 from rtx.training.table import cells
@@ -32,20 +32,8 @@ def solves(recipe: str, row: str, variant: str | None = None) -> Callable[[Path]
 
     def judge(results: Path) -> Finding:
         loaded = load_recipe(recipe)
-        runs = _toy_runs(loaded, results, row, variant)
-        if not runs:
-            return Finding(OPEN, "not run")
-        solved = [run for run in runs if is_solved(run)]
         paper = loaded.paper_epochs(row)
-        epochs = ", ".join(str(run.epoch) for run in solved) or "none"
-        variants = ", ".join(dict.fromkeys(run.variant for run in runs))
-        test = f"test {mean(run.test for run in runs):.3f} solved"
-        said = f"epoch {epochs} (paper: {paper}); {test} ({variants}, {compared(runs)}; {seeds(runs)}{cuts(runs)})"
-        told = [run for run in runs if run in solved or had_epochs(run, paper)]
-        if not told:
-            return Finding(OPEN, f"{said}: more training may solve it in time, or not")
-        soon = [run in solved and run.epoch <= (paper or run.epoch) for run in told]
-        return of_each_seed(soon, said, told == runs and (all(soon) or all(run.chosen_from for run in runs)))
+        return _first_that_holds(_in_time(runs, paper) for runs in _toy_runs(loaded, results, row, variant))
 
     return judge
 
@@ -53,32 +41,59 @@ def solves(recipe: str, row: str, variant: str | None = None) -> Callable[[Path]
 def sooner(recipe: str, one: str, other: str, variant: str | None = None) -> Callable[[Path], Finding]:
     """Whether a row solves a toy problem in fewer epochs than another, by the best rate of each.
 
-    It holds if each run of the one is before each of the other, whatever their seeds, and fails if none is; who is
-    behind must have compared rates, for another may be sooner.
+    It holds if each run of the one, by any one rate, is before each of the other, whatever their seeds, and fails if
+    none is; who is behind must have compared rates, for another may be sooner.
     """
 
     def judge(results: Path) -> Finding:
         loaded = load_recipe(recipe)
         mine, theirs = (_toy_runs(loaded, results, row, variant) for row in (one, other))
-        if not mine or not theirs:
-            return Finding(OPEN, "not run")
-        said = "; ".join(f"{runs[0].model} epoch {_epochs(runs)}" for runs in (mine, theirs))
-        said += f" ({seeds(mine, theirs)}{cuts([*mine, *theirs])})"
-        pairs = [before(one, other) for one, other in product(mine, theirs)]
-        told = [pair for pair in pairs if pair is not None]
-        if not told:
-            return Finding(OPEN, f"{said}: more training may tell")
-        behind = theirs if all(told) else mine
-        enough = min(len(mine), len(theirs)) >= SEEDS and all(run.chosen_from for run in behind)
-        return of_each_seed(told, said, enough and told == pairs)
+        return _first_that_holds(_ahead(runs, theirs[0]) for runs in mine if theirs)
 
     return judge
 
 
-def _toy_runs(recipe: Recipe, results: Path, row: str, variant: str | None) -> list[Result]:
-    """A row's run for each seed at full scale, by the recipe's variant or another, each by its chosen rate."""
+def _in_time(runs: list[Result], paper: int | None) -> Finding:
+    """Whether runs, one for each seed, solved their problem within the paper's epochs."""
+    solved = [run for run in runs if is_solved(run)]
+    epochs = ", ".join(str(run.epoch) for run in solved) or "none"
+    variants = ", ".join(dict.fromkeys(run.variant for run in runs))
+    test = f"test {mean(run.test for run in runs):.3f} solved"
+    said = f"epoch {epochs} (paper: {paper}); {test} ({variants}, {compared(runs)}; {seeds(runs)}{cuts(runs)})"
+    told = [run for run in runs if run in solved or had_epochs(run, paper)]
+    if not told:
+        return Finding(OPEN, f"{said}: more training may solve it in time, or not")
+    soon = [run in solved and run.epoch <= (paper or run.epoch) for run in told]
+    return of_each_seed(soon, said, told == runs and (all(soon) or all(run.chosen_from for run in runs)))
+
+
+def _ahead(mine: list[Result], theirs: list[Result]) -> Finding:
+    """Whether each run of the one solved its problem before each of the other."""
+    said = "; ".join(f"{runs[0].model} epoch {_epochs(runs)}" for runs in (mine, theirs))
+    said += f" ({seeds(mine, theirs)}{cuts([*mine, *theirs])})"
+    pairs = [before(one, other) for one, other in product(mine, theirs)]
+    told = [pair for pair in pairs if pair is not None]
+    if not told:
+        return Finding(OPEN, f"{said}: more training may tell")
+    behind = theirs if all(told) else mine
+    enough = min(len(mine), len(theirs)) >= SEEDS and all(run.chosen_from for run in behind)
+    return of_each_seed(told, said, enough and told == pairs)
+
+
+def _first_that_holds(findings: Iterable[Finding]) -> Finding:
+    """Of what is found by the chosen rates, and then by each rate alone, the first that holds, or the first at all."""
+    found = list(findings) or [Finding(OPEN, "not run")]
+    return next((one for one in found if one.verdict == HOLDS), found[0])
+
+
+def _toy_runs(recipe: Recipe, results: Path, row: str, variant: str | None) -> list[list[Result]]:
+    """A row's runs at full scale, by the recipe's variant or another, one for each seed.
+
+    By the chosen rates first, then those that share a rate and budget; nothing, if it was not run.
+    """
     full = [group for group in cells(recipe, results)[row] if group[0].scale == "full"]
-    return of_chosen_rates([group for group in full if counts(group[0], variant or recipe.default_variant)])
+    groups = [group for group in full if counts(group[0], variant or recipe.default_variant)]
+    return [of_chosen_rates(groups), *groups] if groups else []
 
 
 def _epochs(runs: Sequence[Result]) -> str:

@@ -514,6 +514,23 @@ def test_who_is_behind_by_one_rate_alone_may_be_sooner_by_another(put, tmp_path,
     assert sooner("ffa-add", "attention-50", "mean-50")(tmp_path).verdict == verdict
 
 
+def test_by_one_rate_it_may_hold_where_each_seeds_best_was_cut_too_soon(put, tmp_path):
+    """No run of the best rate takes longer than one of any other."""
+    in_time, ahead = solves("ffa-add", "attention-5000"), sooner("ffa-add", "attention-5000", "mean-5000")
+    cut = {"epoch": 1, "validation": 0.6, "budget": "1 of 100 epochs"}
+    for seed in range(3):
+        put("attention-5000", 0.6, seed, **SOLVED | TWO_RATES | cut)
+        put("mean-5000", 0.6, seed, **SOLVED | TWO_RATES | cut | {"budget": "2 of 100 epochs"})
+    for seed in range(2):
+        put("attention-5000", 1.0, seed, **SOLVED | {"epoch": 2})
+    assert (in_time(tmp_path).verdict, ahead(tmp_path).verdict) == ("open", "open")
+    put("attention-5000", 1.0, 2, **SOLVED | {"epoch": 2})
+    how = "sloped+learning_rate=0.01, no rates compared; 3 seeds"
+    assert in_time(tmp_path) == Finding("holds", f"epoch 2, 2, 2 (paper: 2); test 1.000 solved ({how})")
+    said = "attention-5000 epoch 2, 2, 2; mean-5000 epoch none, none, none (3 seeds, 3 cut at 2 of 100 epochs)"
+    assert ahead(tmp_path) == Finding("holds", said)
+
+
 def test_zeros_that_count_make_runs_of_their_own(put, tmp_path):
     put("attention-50", 1.0, 0, **SOLVED | {"variant": "padded"})
     put("mean-50", 1.0, 0, **SOLVED | {"variant": "padded", "epoch": 3})
