@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from optuna.storages.journal import JournalFileBackend, JournalFileSymlinkLock
+from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
 
 
 class Journal(JournalFileBackend):
@@ -41,10 +41,13 @@ class Journal(JournalFileBackend):
             self.lock.release()
 
 
-def lock_of(path: Path) -> JournalFileSymlinkLock:
-    """The lock for a file, a link to it. Optuna frees one whose holder was killed if the link leads to a file."""
-    path.touch()
-    return JournalFileSymlinkLock(str(path.resolve()))
+def lock_of(path: Path) -> JournalFileOpenLock:
+    """The lock for a file, which Optuna frees if its holder was killed.
+
+    Its usual one, a link, is never freed where that leads nowhere: in a folder that was moved since, or that this
+    machine sees under another name.
+    """
+    return JournalFileOpenLock(str(path.resolve()))
 
 
 def _end_of_lines(content: bytes) -> int:

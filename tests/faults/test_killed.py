@@ -162,9 +162,12 @@ def hold(pipe: Any, path: Path) -> None:
     threading.Event().wait()
 
 
-def test_a_lock_whose_holder_was_killed_is_freed(killed, tmp_path, monkeypatch) -> None:
-    monkeypatch.chdir(tmp_path)  # where runs/ is a relative path
-    list(killed(hold, tmp_path / "claim", times=1))
+@pytest.mark.parametrize("place", ["here", "moved"])
+def test_a_lock_whose_holder_was_killed_is_freed(killed, tmp_path, monkeypatch, place) -> None:
+    (tmp_path / "here").mkdir()
+    list(killed(hold, tmp_path / "here" / "claim", times=1))
+    (tmp_path / "here").rename(tmp_path / place)  # or another machine's name for the same folder
+    monkeypatch.chdir(tmp_path / place)  # where runs/ is a relative path
     lock = lock_of(Path("claim"))
     lock.grace_period = 1  # seconds; 30 otherwise
     held: list[bool] = []
