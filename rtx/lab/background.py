@@ -141,7 +141,7 @@ class Background:
             self.state = "finished"
         except Stop:
             self.state = "stopped"
-        except Exception as error:  # whatever it is, its reader is at the notebook
+        except BaseException as error:  # whatever it is, SystemExit, too: its reader is at the notebook
             self.state, self.error = "failed", sentence(error)
         try:
             self.watch()
@@ -159,7 +159,7 @@ def end(name: str | None = None, seconds: float | None = None) -> None:
         _current.stop(seconds)
 
 
-def sentence(error: Exception) -> str:
+def sentence(error: BaseException) -> str:
     """An error in one line; of a ValueError, whose text says all, without its type."""
     text = str(error).strip().split("\n")[0]
     return text if isinstance(error, ValueError) and text else f"{type(error).__name__}: {text}".removesuffix(": ")

@@ -212,3 +212,9 @@ def test_a_stop_is_no_error_of_the_work() -> None:
         background = Background(lambda _: None)
         background.stop()
         background.breathe()
+
+
+def test_work_that_ends_itself_as_a_script_does_has_failed_and_the_next_can_begin() -> None:
+    background = Background(lambda _: sys.exit("enough"))
+    background.start()
+    assert background.stop(SOON) and (background.state, background.error) == ("failed", "SystemExit: enough")
