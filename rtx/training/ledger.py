@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import platform
 import re
 import secrets
@@ -189,8 +190,9 @@ def versions() -> dict[str, str]:
 
 def git(*arguments: str) -> str | None:
     """What git says in the package's folder; None where it fails, or is not there."""
+    quietly = os.environ | {"GIT_OPTIONAL_LOCKS": "0"}  # else it locks the index, and a commit made just then fails
     try:
-        done = subprocess.run(["git", *arguments], cwd=PACKAGE, capture_output=True, text=True)
+        done = subprocess.run(["git", *arguments], cwd=PACKAGE, capture_output=True, text=True, env=quietly)
     except FileNotFoundError:  # no git on this machine
         return None
     return done.stdout.strip() if done.returncode == 0 else None
