@@ -60,16 +60,18 @@ def train(
         OSError: if a file cannot be written; the checkpoints before it are whole.
     """
     folder = run_folder(plan, seed, runs)
-    with alone_in(folder), float32_cudnn(), ExitStack() as run:
-        if fast_matmul:
-            training["callbacks"] = [*training.get("callbacks", ()), FastProducts(run)]
-        done = fit(plan, seed, folder, epochs, resume, **training)
-        test, details = _test(done, folder)
-    if not done.trainer.is_global_zero:
-        return None
-    result = replace(_result(plan, done, seed, test, details, command), chosen_from=dict(chosen_from or {}))
-    _save(folder / "best.safetensors", plan, done.trainee, result)
-    return ledger.write_result(result, results, done.ended)
+    with alone_in(folder):
+        with float32_cudnn(), ExitStack() as run:
+            if fast_matmul:
+                training["callbacks"] = [*training.get("callbacks", ()), FastProducts(run)]
+            done = fit(plan, seed, folder, epochs, resume, **training)
+            test, details = _test(done, folder)
+        if not done.trainer.is_global_zero:
+            return None
+        result = replace(_result(plan, done, seed, test, details, command), chosen_from=dict(chosen_from or {}))
+        path = ledger.write_result(result, results, done.ended)
+        _save(folder / "best.safetensors", plan, done.trainee, result)  # the last: by it the run counts as finished
+    return path
 
 
 def _test(done: Fit, folder: Path) -> tuple[float, Scores]:

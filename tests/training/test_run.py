@@ -21,13 +21,16 @@ from torch.nn.modules.module import register_module_forward_pre_hook
 from rtx.nn.kernels.dispatch import implementation
 from rtx.tasks import TASKS, Example, build, task_by_name
 from rtx.tasks.task import collate
+from rtx.training import ledger
+from rtx.training.alone import alone_in
 from rtx.training.batches import evaluation_batches
 from rtx.training.checkpoint import load_checkpoint
 from rtx.training.evaluate import evaluate
-from rtx.training.fit import fit, new_trainee
+from rtx.training.fit import fit, new_trainee, run_folder
 from rtx.training.ledger import read_result
 from rtx.training.recipe import load_recipe
 from rtx.training.run import _as_run, train
+from rtx.training.states import CannotGoOn
 from rtx.training.survival import Stopped, Survival
 
 CPU = {"accelerator": "cpu", "enable_progress_bar": False}
@@ -301,6 +304,30 @@ def test_a_run_that_is_ended_while_it_is_tested_says_so_and_can_go_on(recipe, ru
         run(recipe.plan("gru"), callbacks=[Interrupted("on_test_batch_start", signal.SIGTERM)])
     assert stop.value.code == 143
     assert score(run(recipe.plan("gru"), resume=True)) == score(run(recipe.plan("gru"), "b"))
+
+
+def test_a_run_holds_its_folder_until_the_ledger_has_it(recipe, run, tmp_path, monkeypatch):
+    def write(*arguments):
+        with pytest.raises(CannotGoOn, match="under way"), alone_in(run_folder(plan, 0, tmp_path / "a")):
+            pass
+        return write_result(*arguments)
+
+    plan, write_result = recipe.plan("gru"), ledger.write_result
+    monkeypatch.setattr(ledger, "write_result", write)
+    assert run(plan).exists()
+
+
+def test_a_run_that_could_not_be_entered_is_not_begun_afresh(recipe, run, monkeypatch):
+    def full(*_):
+        raise OSError("No space left on device")
+
+    plan = recipe.plan("gru")
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="No space left"):
+        patch.setattr(ledger, "write_result", full)
+        run(plan)
+    with pytest.raises(ValueError, match="holds an unfinished run: go on with --resume"):
+        run(plan)
+    assert run(plan, resume=True).exists()
 
 
 def test_a_signal_in_the_last_validation_stops_the_run_before_its_test(recipe, run):
