@@ -101,6 +101,7 @@ def fit(
         try:
             with interruptible(folder):
                 fitted.fit(trainee, ckpt_path=survival.last if resume else None, weights_only=True)
+            survival.stop_late()
         except OSError as error:
             raise OSError(f"{error}; {survival.kept()}") from error
     try:

@@ -17,7 +17,7 @@ from lightning import LightningModule, Trainer
 from lightning.pytorch.callbacks import Callback
 
 from rtx.training.ledger import stamp
-from rtx.training.processes import highest, mine, of_all
+from rtx.training.processes import highest, mine, of_all, together
 from rtx.training.randomness import random_state, set_random_state
 from rtx.training.states import Exploded, previous, save_state
 
@@ -178,6 +178,15 @@ class Survival(Callback):
         self._save(trainer, pl_module)
         if code := highest(trainer, self._code()):
             raise Stopped(f"stopped at the end of training, saved {self.last}", code)
+
+    def stop_late(self) -> None:
+        """For after the training.
+
+        Raises:
+            Stopped: if a signal came after `on_train_end`, and before Lightning gave the handlers back.
+        """
+        if self.asked is not None and not together():  # the others of several would wait for this one in the test
+            raise Stopped(f"stopped at the end of training, saved {self.last}", 128 + self.asked)
 
     def state_dict(self) -> dict[str, Any]:
         """What a resumed run needs to know of this one's past."""

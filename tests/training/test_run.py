@@ -306,6 +306,14 @@ def test_a_run_that_is_ended_while_it_is_tested_says_so_and_can_go_on(recipe, ru
     assert score(run(recipe.plan("gru"), resume=True)) == score(run(recipe.plan("gru"), "b"))
 
 
+def test_a_signal_after_the_training_stops_the_run_before_its_test(recipe, run):
+    plan = recipe.plan("gru")
+    with pytest.raises(Stopped, match="stopped at the end of training") as stop:
+        run(plan, callbacks=[Interrupted("on_train_end", signal.SIGTERM)])
+    assert stop.value.code == 143
+    assert read_result(run(plan, resume=True)).budget is None
+
+
 def test_a_run_holds_its_folder_until_the_ledger_has_it(recipe, run, tmp_path, monkeypatch):
     def write(*arguments):
         with pytest.raises(CannotGoOn, match="under way"), alone_in(run_folder(plan, 0, tmp_path / "a")):
