@@ -1,6 +1,7 @@
 """Signs of life: by them, processes and machines that share a sweep know which of its runs are under way."""
 
 import json
+import logging
 import os
 import socket
 import threading
@@ -9,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from rtx.training.files import write_whole
+
+log = logging.getLogger(__name__)
 
 BEAT = 10.0  # seconds between two signs of life
 SILENCE = 60.0  # seconds without one, after which a run counts as dead
@@ -26,7 +29,10 @@ def alive(sign: Path) -> Iterator[None]:
 
     def beat() -> None:
         while not end.wait(BEAT):
-            write_sign(sign)
+            try:
+                write_sign(sign)
+            except OSError as error:  # as on a disk that is full, or out of reach, for a while
+                log.warning("no sign of life: %s; the run goes on", error)
 
     thread = threading.Thread(target=beat, daemon=True)
     thread.start()

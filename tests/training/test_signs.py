@@ -33,3 +33,20 @@ def test_a_long_run_gives_signs_of_life(tmp_path, monkeypatch):
             assert time.monotonic() < end
             time.sleep(0.01)
     assert not sign.exists()
+
+
+def test_a_sign_that_cannot_be_written_is_not_the_last(tmp_path, monkeypatch):
+    monkeypatch.setattr(signs, "BEAT", 0.01)
+    fails, end = iter([True]), time.monotonic() + 60
+
+    def write(sign):
+        if next(fails, False):
+            raise OSError("No space left on device")
+        write_sign(sign)
+
+    monkeypatch.setattr(signs, "write_sign", write)
+    sign = tmp_path / "alive"
+    with alive(sign):
+        while not sign.exists():
+            assert time.monotonic() < end
+            time.sleep(0.01)
