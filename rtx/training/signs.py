@@ -6,7 +6,7 @@ import os
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from rtx.training.files import write_whole
@@ -19,7 +19,7 @@ SILENCE = 60.0  # seconds without one, after which a run counts as dead
 
 def write_sign(sign: Path) -> None:
     """Give a sign of life: a file that names machine and process."""
-    write_whole(sign, json.dumps([socket.gethostname(), os.getpid()]).encode())
+    write_whole(sign, json.dumps([_here(), os.getpid()]).encode())
 
 
 @contextmanager
@@ -55,7 +55,15 @@ def is_dead(sign: Path) -> bool:
     probe.touch()  # the file system's clock, which may not be this machine's
     now = probe.stat().st_mtime
     probe.unlink()
-    return now - last > SILENCE or (host == socket.gethostname() and not _runs(process))
+    return now - last > SILENCE or (host == _here() and not _runs(process))
+
+
+def _here() -> str:
+    """What tells this machine from one of the same name, and from a container, which counts processes anew."""
+    parts = [socket.gethostname()]
+    with suppress(OSError):  # elsewhere than on Linux the name must do
+        parts += [Path("/proc/sys/kernel/random/boot_id").read_text().strip(), os.readlink("/proc/self/ns/pid")]
+    return " ".join(parts)
 
 
 def _runs(process: int) -> bool:

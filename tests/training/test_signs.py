@@ -50,3 +50,12 @@ def test_a_sign_that_cannot_be_written_is_not_the_last(tmp_path, monkeypatch):
         while not sign.exists():
             assert time.monotonic() < end
             time.sleep(0.01)
+
+
+def test_a_process_of_a_machine_or_container_of_the_same_name_is_not_looked_for_here(tmp_path, monkeypatch):
+    sign = tmp_path / "alive"
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "readlink", lambda _: "pid:[1]")  # of a container that has this machine's name
+        patch.setattr(os, "getpid", lambda: 2**22 + 1)
+        write_sign(sign)
+    assert not is_dead(sign)
