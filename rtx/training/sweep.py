@@ -6,6 +6,8 @@ The storage is Optuna's journal, which needs no server. The test split is never 
 import json
 import logging
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -130,19 +132,28 @@ class Sweep:
         """Scores are compared on the same data only: a text file may have changed since the runs before."""
         plan = self.plan(self.grid[0])
         data = task_by_name(plan.task, **plan.task_arguments).sha256()
-        before = study.user_attrs.get(DATA, data)  # an older sweep does not say
-        if data != before:
-            raise CannotGoOn(f"runs: expected the data of the sweep in {self.folder}, {before}, got others, {data}")
-        study.set_user_attr(DATA, data)
+        with self._turn():  # else of two that begin at once each would find none
+            before = study.user_attrs.get(DATA, data)  # an older sweep does not say
+            if data != before:
+                raise CannotGoOn(f"runs: expected the data of the sweep in {self.folder}, {before}, got others, {data}")
+            study.set_user_attr(DATA, data)
 
     def _sign(self, number: int) -> Path:
         return self.folder / f"alive-{number}"
 
-    def _claim(self, study: optuna.Study) -> tuple[optuna.Trial, dict[str, Any]] | None:
-        """The next run of the grid that nobody has: two processes must not both find it."""
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """What one process does at a time."""
         lock = lock_of(self.folder / "claim")
         lock.acquire()
         try:
+            yield
+        finally:
+            lock.release()
+
+    def _claim(self, study: optuna.Study) -> tuple[optuna.Trial, dict[str, Any]] | None:
+        """The next run of the grid that nobody has: two processes must not both find it."""
+        with self._turn():
             for running in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
                 if is_dead(self._sign(running.number)):  # so is one that has ended since the list was read: it stays
                     study.tell(running.number, state=TrialState.FAIL, skip_if_finished=True)
@@ -158,8 +169,6 @@ class Sweep:
                 trial.suggest_categorical(key, values)
             write_sign(self._sign(trial.number))
             return trial, dict(trial.params)
-        finally:
-            lock.release()
 
 
 def record(study: optuna.Study, trial: optuna.Trial, validation: float | None, **notes: Any) -> None:

@@ -4,6 +4,7 @@ import json
 import multiprocessing
 import os
 import re
+import threading
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -127,6 +128,32 @@ def test_scores_on_other_data_are_not_compared(recipe, tiny_task, tmp_path, monk
         with pytest.raises(CannotGoOn, match=r"runs: expected the data of the sweep in .*, got others, other$"):
             sweep.run(**CPU)
     assert len(finished(sweep.run(**CPU))) == 1
+
+
+def test_of_two_that_begin_at_once_on_other_data_one_is_refused(recipe, tiny_task, tmp_path, monkeypatch):
+    def data() -> str:
+        return threading.current_thread().name
+
+    def beside() -> None:
+        try:
+            sweep._keep_data(theirs)
+        except CannotGoOn as error:
+            refused.append(error)
+
+    def slowly(study, *attribute) -> None:  # so that the other comes between
+        if study is ours:
+            other.start()
+            other.join(2)
+        keep(study, *attribute)
+
+    sweep = Sweep(recipe, "gru", {"learning_rate": [1e-3]}, epochs=1, runs=tmp_path)
+    ours, theirs, keep, refused = sweep.study(), sweep.study(), optuna.Study.set_user_attr, []
+    other = threading.Thread(target=beside, name="other", daemon=True)
+    monkeypatch.setitem(TASKS, "tiny", lambda: replace(tiny_task, sha256=data))
+    monkeypatch.setattr(optuna.Study, "set_user_attr", slowly)
+    sweep._keep_data(ours)
+    other.join(60)
+    assert len(refused) == 1 and sweep.study().user_attrs[sweeps.DATA] == data()
 
 
 def test_a_point_left_by_a_process_that_died_before_it_asked_keeps_its_own_score(recipe, tmp_path):
