@@ -10,6 +10,19 @@ from rtx.training.processes import first
 from rtx.training.states import CannotGoOn
 
 
+def is_held(folder: Path) -> bool:
+    """Whether a run holds a folder."""
+    lock = FileLock(folder / ".lock")
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        return True
+    except FileNotFoundError:  # none has begun there
+        return False
+    lock.release()
+    return False
+
+
 @contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
     """Make a folder and hold it for one run; however its process ends, the folder is free again.

@@ -20,7 +20,7 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from rtx.tasks import task_by_name
-from rtx.training.alone import alone_in
+from rtx.training.alone import alone_in, is_held
 from rtx.training.clock import countdown
 from rtx.training.fit import fit, has_checkpoint, run_folder
 from rtx.training.journal import Journal, lock_of
@@ -110,7 +110,7 @@ class Sweep:
         while claimed := self._claim(study):
             trial, point = claimed
             plan = self.plan(point)
-            folder = run_folder(plan, self.seed, self.runs)
+            folder = self._folder_of(point)
             with alive(self._sign(trial.number)):
                 try:
                     with alone_in(folder):
@@ -141,6 +141,9 @@ class Sweep:
     def _sign(self, number: int) -> Path:
         return self.folder / f"alive-{number}"
 
+    def _folder_of(self, point: dict[str, Any]) -> Path:
+        return run_folder(self.plan(point), self.seed, self.runs)
+
     @contextmanager
     def _turn(self) -> Iterator[None]:
         """What one process does at a time."""
@@ -151,11 +154,17 @@ class Sweep:
         finally:
             lock.release()
 
+    def _is_given_up(self, run: FrozenTrial) -> bool:
+        """Whether nobody is at it: who is only silent, as when halted by Ctrl-Z, still holds its folder."""
+        if not is_dead(self._sign(run.number)):
+            return False
+        return run.params not in self.grid or not is_held(self._folder_of(run.params))
+
     def _claim(self, study: optuna.Study) -> tuple[optuna.Trial, dict[str, Any]] | None:
         """The next run of the grid that nobody has: two processes must not both find it."""
         with self._turn():
             for running in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
-                if is_dead(self._sign(running.number)):  # so is one that has ended since the list was read: it stays
+                if self._is_given_up(running):  # so is one that has ended since the list was read: it stays
                     study.tell(running.number, state=TrialState.FAIL, skip_if_finished=True)
             trials = study.get_trials(deepcopy=False)
             taken = [t.params for t in trials if t.state is not TrialState.FAIL or "error" in t.user_attrs]

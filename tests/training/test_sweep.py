@@ -20,6 +20,8 @@ from test_survival import Beat, drain
 from rtx.cli.sweep import parse_values
 from rtx.tasks import TASKS
 from rtx.training import sweep as sweeps
+from rtx.training.alone import alone_in
+from rtx.training.fit import run_folder
 from rtx.training.ledger import read_results
 from rtx.training.run import train
 from rtx.training.states import CannotGoOn
@@ -246,6 +248,15 @@ def test_a_run_that_ends_while_another_process_looks_after_it_is_not_dead(recipe
         _, point = sweep._claim(sweep.study())
     assert point == {"learning_rate": 1e-2}
     assert [trial.value for trial in finished(sweep.study())] == [0.5]
+
+
+def test_a_run_that_is_only_silent_stays_with_the_process_that_has_it(recipe, tmp_path):
+    sweep = Sweep(recipe, "gru", {"learning_rate": [1e-3, 1e-2]}, epochs=1, runs=tmp_path)
+    trial, point = sweep._claim(sweep.study())
+    os.utime(sweep._sign(trial.number), (0, 0))  # halted by Ctrl-Z, or asleep
+    with alone_in(run_folder(sweep.plan(point), 0, tmp_path)):
+        assert [one.params for one in finished(sweep.run(**CPU))] == [{"learning_rate": 1e-2}]
+    assert settled(sweep.run(**CPU), sweep.grid)  # it has ended without a word
 
 
 @pytest.mark.parametrize("rates", [[1e-2], [1e30, 1e-2]], ids=["ends", "explodes"])
