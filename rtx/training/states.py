@@ -136,7 +136,9 @@ def refuse_another(checkpoint: dict[str, Any], card: dict[str, Any], precision: 
         )
     had = checkpoint["epoch"] + (checkpoint.get("batches", 0) > 0)  # or has begun
     if epochs is not None and had > epochs:
-        raise CannotGoOn(f"epochs: expected at least {had}, as the run had so many, got {epochs}")
+        raise CannotGoOn(
+            f"epochs: expected at least {had}, as the run had so many, got {epochs}; --runs keeps two apart"
+        )
 
 
 def to_plain(state: Any) -> Any:
