@@ -2,14 +2,16 @@
 
 import os
 import shutil
+import zlib
 from pathlib import Path
 
 import hypothesis
 import pytest
 import torch
 
-# A time limit for each example would fail on a busy machine.
-hypothesis.settings.register_profile("rtx", deadline=None)
+# A time limit for each example would fail on a busy machine; examples that are new each time, on any, now and then. The
+# soak of tests/faults draws new ones.
+hypothesis.settings.register_profile("rtx", deadline=None, derandomize=True, database=None)
 hypothesis.settings.load_profile("rtx")
 
 NAMED = os.environ.get("RTX_DATA")  # as the tests began: some of them change it
@@ -30,6 +32,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if len(kept) < len(items):
         config.hook.pytest_deselected(items=[one for one in items if any(map(one.get_closest_marker, left_out))])
         items[:] = kept
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """What a test draws without a seed of its own must not hang on which tests this worker ran before."""
+    torch.manual_seed(zlib.crc32(item.nodeid.encode()))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
