@@ -7,8 +7,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.error import URLError
 from urllib.request import urlopen
 
 import nbformat
@@ -84,10 +86,13 @@ def read_whole_json(path: Path) -> dict[str, str] | None:
 def wait_for_server(server: subprocess.Popen[bytes], runtime: Path, log: Path) -> tuple[str, str]:
     """Address and token, as the server itself writes them down, once it answers."""
     information = runtime / f"jpserver-{server.pid}.json"
-    for _ in range(600):
-        if server.poll() is None and (running := read_whole_json(information)):
-            urlopen(f"{running['url']}api/status?token={running['token']}", timeout=60).close()
-            return running["url"], running["token"]
+    for _ in range(1500):  # five minutes
+        if server.poll() is not None:
+            break
+        if running := read_whole_json(information):
+            with suppress(URLError):  # it writes the file before it listens
+                urlopen(f"{running['url']}api/status?token={running['token']}", timeout=60).close()
+                return running["url"], running["token"]
         time.sleep(0.2)
     raise RuntimeError(f"JupyterLab did not start:\n{log.read_text()}")
 
@@ -101,7 +106,9 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     for folder in ("results", "figures"):
         (root / folder).symlink_to(REPOSITORY / folder)
     options = [f"--ip={LOOPBACK}", "--no-browser", "--allow-root", "--expose-app-in-browser"]
-    options += [f"--ServerApp.root_dir={root}", f"--LabApp.app_settings_dir={REPOSITORY}/tools/jupyterlab"]
+    # a port of the system's choice: of two servers that begin together, both would find 8888 free, and one have it
+    options += ["--ServerApp.port=0", f"--ServerApp.root_dir={root}"]
+    options += [f"--LabApp.app_settings_dir={REPOSITORY}/tools/jupyterlab"]
     environment = private_environment(home)
     with log.open("wb") as stream:
         server = subprocess.Popen(

@@ -26,18 +26,25 @@ SERVE = Path(__file__).parents[2] / "tools" / "serve_app.py"
 FIVE = ["who_sees_whom", "slide_a_window", "stack_the_block", "what_it_costs", "causality"]
 
 
+def free_port() -> int:
+    """Below those that the system gives whoever asks for any: another test could be given it before it is used."""
+    for port in range(20_000 + os.getpid() % 10_000, 32_000):
+        with suppress(OSError), socket.socket() as free:
+            free.bind((LOOPBACK, port))
+            return port
+    raise RuntimeError("no port is free")
+
+
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     """The address of the app, and its process."""
     home = tmp_path_factory.mktemp("app")
-    with socket.socket() as free:
-        free.bind((LOOPBACK, 0))
-        port = free.getsockname()[1]
+    port = free_port()
     with (home / "log").open("wb") as log:
         command = [sys.executable, str(SERVE), "--port", str(port), "--idle", "20"]
         server = subprocess.Popen(command, env=private_environment(home), stdout=log, stderr=log)
     try:
-        for _ in range(300):
+        for _ in range(1500):  # five minutes
             try:
                 urlopen(f"http://{LOOPBACK}:{port}/voila/static/voila.js", timeout=60).close()
                 break

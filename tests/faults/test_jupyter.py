@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
@@ -35,13 +36,19 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[psutil.Pr
     command = [sys.executable, "-m", "jupyterlab", *options, "--no-browser", "--ServerApp.port=0"]
     process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     told = home / "runtime" / f"jpserver-{process.pid}.json"
-    for _ in range(600):
-        if told.exists() and (text := told.read_text()):
-            break
-        time.sleep(0.2)
-    yield psutil.Process(process.pid), json.loads(text)
-    process.terminate()
-    process.wait(60)
+    try:
+        for _ in range(1500):  # five minutes
+            with suppress(OSError, ValueError):  # not there yet, half written, not listening yet
+                running = json.loads(told.read_text())
+                urlopen(f"{running['url']}api/status?token={running['token']}", timeout=60).close()
+                break
+            time.sleep(0.2)
+        else:
+            raise RuntimeError("JupyterLab did not start")
+        yield psutil.Process(process.pid), running
+    finally:
+        process.terminate()
+        process.wait(60)
 
 
 def test_it_listens_on_loopback_only(server) -> None:
