@@ -16,8 +16,10 @@ from urllib.request import urlopen
 import nbformat
 import pytest
 from notebook_page import LOOPBACK, Notebook
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
+# Five seconds by default, which a busy machine may take for anything; what is so already is not waited for.
+expect.set_options(timeout=60_000)
 REPOSITORY = Path(__file__).parents[2]
 CHROMIUM_OPTIONS = [
     "--disable-gpu",

@@ -15,7 +15,7 @@ CELLS = [
     "import numpy as np, torch, rtx\nfrom rtx.lab import explore\nfrom rtx.tasks import task_by_name\n"
     "tune = np.zeros((9, 88)); tune[::2, 40] = 1\nmodel = rtx.build('digits', 'gru', d_model=8, layers=1)",
     "explore.reach()",
-    "explore.toy()",
+    "explore.toy(200, learning_rate=0.0003)",  # slow enough that it has to be paused
     "explore.digits(model, task_by_name('digits').split('test')[:4])",
     "explore.race()",
     "explore.training()",
@@ -75,10 +75,10 @@ def test_letters_are_no_commands(shown: Callable[[int], Locator], cell: int) -> 
 def test_each_control_has_a_name_and_its_value(shown: Callable[[int], Locator]) -> None:
     output = shown(TOY)
     length = output.get_by_role("slider", name="length T", exact=True)
-    expect(length).to_have_attribute("aria-valuetext", "50")
+    expect(length).to_have_attribute("aria-valuetext", "200")
     length.press("ArrowRight")
-    expect(length).to_have_attribute("aria-valuetext", "100")
-    expect(output.get_by_role("slider", name="learning rate", exact=True)).to_have_attribute("aria-valuetext", "0.01")
+    expect(length).to_have_attribute("aria-valuetext", "400")
+    expect(output.get_by_role("slider", name="learning rate", exact=True)).to_have_attribute("aria-valuetext", "0.0003")
     expect(output.get_by_role("img", name="Not trained yet: press “train”.")).to_be_visible()
     expect(output.locator("[aria-live=polite]").filter(has_text="Not trained yet")).to_have_count(1)
     train = output.get_by_role("button", name="train", exact=True)

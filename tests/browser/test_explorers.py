@@ -41,7 +41,8 @@ EXPLORERS = [
     "explore.window(torch.randn(9, 5))",
     "explore.xray(rtx.RNN(4, 2), torch.randn(1, 8, 4))",
 ]
-LIVE = ["explore.toy()", "explore.race(seconds=60.0)", "explore.dial(local=0.25)"]
+# slow enough that a fast machine, too, has to pause them
+LIVE = ["explore.toy(400, learning_rate=0.0003)", "explore.race(seconds=60.0)", "explore.dial(local=0.25)"]
 
 
 def page_of(cells: list[str], folder: Path) -> Path:
@@ -127,7 +128,8 @@ def test_errors_and_requests_to_other_hosts_are_seen(open_notebook: Callable[[Pa
     ]
     nbformat.write(page, tmp_path / "faulty.ipynb")
     notebook = open_notebook(tmp_path / "faulty.ipynb")
-    notebook.run_all()
+    with notebook.page.expect_request("http://example.org/picture.png"):
+        notebook.run_all()
     assert notebook.errors() == ["ZeroDivisionError: division by zero"]
     with pytest.raises(AssertionError, match="no cell has a slider"):
         notebook.explorer()
