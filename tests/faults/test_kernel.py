@@ -33,13 +33,13 @@ def kernel() -> Iterator[tuple[KernelManager, Callable[[str], str]]]:
     manager.start_kernel(extra_arguments=["--HistoryManager.enabled=False"])
     clients: list[Any] = []
 
-    def run(code: str, wait: bool = True) -> str:
+    def run(code: str, until: str = "") -> str:
         if not clients:
             clients.append(manager.client())
             clients[0].start_channels()
             clients[0].wait_for_ready(timeout=120)
         request = clients[0].execute(code, stop_on_error=False)  # else the cell behind an interrupted one is left out
-        return answer(clients[0], request) if wait else request
+        return answer(clients[0], request, until)
 
     def forget() -> None:  # or the old client would reconnect under the new one's identity, which is then refused
         clients.pop().stop_channels()
@@ -52,8 +52,8 @@ def kernel() -> Iterator[tuple[KernelManager, Callable[[str], str]]]:
         manager.shutdown_kernel(now=True)
 
 
-def answer(client: Any, request: str) -> str:
-    """What a cell printed; or its error's name."""
+def answer(client: Any, request: str, until: str) -> str:
+    """What a cell printed, to its end or until it has printed this; or its error's name."""
     text, end = "", time.monotonic() + 180
     while time.monotonic() < end:
         message = client.get_iopub_msg(timeout=180)
@@ -62,6 +62,8 @@ def answer(client: Any, request: str) -> str:
         kind, content = message["msg_type"], message["content"]
         if kind == "stream":
             text += content["text"]
+        if until and until in text:
+            return text
         if kind == "error":
             text += content["ename"]
         if kind == "status" and content["execution_state"] == "idle":
@@ -74,8 +76,8 @@ def test_interrupted_while_it_trains_the_kernel_goes_on_and_while_a_cell_waits_t
     assert run(START) == "Running 1"
     manager.interrupt_kernel()  # no cell runs: the thread is none of the interrupt's business
     assert run("print(settled('Running: update'), len(alive()))") == "Running 1"
-    run("lab.run.background.wait()", wait=False)
-    time.sleep(1)
+    run("print('now', flush=True); lab.run.background.wait()", until="now")
+    time.sleep(1)  # it is in the next call by now
     manager.interrupt_kernel()
     told = run("print(lab.run.background.state, lab.run.background.alive, alive())")
     assert told.removeprefix("KeyboardInterrupt") == "stopped False []"

@@ -144,7 +144,7 @@ def test_a_watch_comes_seldom() -> None:
 
 
 INTERRUPTED = """
-import faulthandler, os, signal, threading
+import faulthandler, os, signal, sys, threading, time
 from rtx.lab.background import Background
 
 faulthandler.dump_traceback_later(60, exit=True)  # if the wait does not end, its place is told
@@ -154,9 +154,21 @@ def work(background):
     while True:
         background.breathe()
 
+def waits():
+    frame = sys._current_frames()[threading.main_thread().ident]
+    while frame is not None and frame.f_code is not Background.wait.__code__:
+        frame = frame.f_back
+    return frame is not None
+
+def interrupt():
+    while not waits():
+        time.sleep(0.01)
+    time.sleep(0.2)
+    os.kill(os.getpid(), signal.SIGINT)
+
 background = Background(work)
 background.start()
-threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+threading.Thread(target=interrupt).start()
 try:
     background.wait()
 except KeyboardInterrupt:

@@ -45,7 +45,9 @@ def test_the_numbers_are_those_of_rtx_train(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_pauses_and_draws_of_the_notebook_change_no_number_and_the_run_no_draw() -> None:
+def test_pauses_and_draws_of_the_notebook_change_no_number_and_the_run_no_draw(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background, "EVERY", 0.0)  # a look after every update
+    monkeypatch.setattr(background, "SHARE", 1)
     undisturbed = trained(DROPPED)
     torch.manual_seed(7)
     expected = torch.rand(5)
@@ -64,7 +66,6 @@ def test_pauses_and_draws_of_the_notebook_change_no_number_and_the_run_no_draw()
             run.background.pause()
             run.background.resume()
             paused = True
-        run.background._next_look = 0.0  # a look after every update
     assert run.history.losses == undisturbed.history.losses
     torch.testing.assert_close(torch.cat(drawn), expected[: len(drawn)])
     assert len(drawn) == 5
