@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -21,9 +22,12 @@ ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1"}
 
 
 def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
+    """Below those that the system gives whoever asks for any: another test could be given it before it is used."""
+    for port in range(20_000 + os.getpid() % 10_000, 32_000):
+        with suppress(OSError), socket.socket() as found:
+            found.bind(("127.0.0.1", port))
+            return port
+    raise RuntimeError("no port is free")
 
 
 def places(folder: Path) -> list[str]:
@@ -50,22 +54,22 @@ def test_two_processes_get_the_losses_of_one_with_the_same_global_batch(tmp_path
     assert sum(found["hardware"].startswith("2 × ") for found in results) == 1
 
 
-def member(rank: int, port: int, words: list[str], folder: Path, pipe) -> None:
+def member(rank: int, port: int, words: list[str], folder: Path, pipe, hold: int | None) -> None:
     """One of two machines, each with one process, as torchrun starts them."""
     os.environ |= {"RANK": str(rank), "GROUP_RANK": str(rank), "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1"}
     os.environ |= {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
     os.environ |= {"TORCHELASTIC_RUN_ID": "tiny"}
     os.dup2(os.open(folder / f"errors.{rank}", os.O_WRONLY | os.O_CREAT | os.O_APPEND), sys.stderr.fileno())
-    main([*words, "--devices", "1", "--nodes", "2", *places(folder)], Losses(folder / "losses"), Beat(pipe))
+    main([*words, "--devices", "1", "--nodes", "2", *places(folder)], Losses(folder / "losses"), Beat(pipe, hold))
 
 
-def start_two(folder: Path, *words: str):
+def start_two(folder: Path, *words: str, hold: int | None = None):
     folder.mkdir(exist_ok=True)
     context, port, started = multiprocessing.get_context("forkserver"), free_port(), []
     context.set_forkserver_preload(["rtx.training.run"])
     for rank in (0, 1):
-        ours, theirs = context.Pipe(duplex=False)
-        child = context.Process(target=member, args=(rank, port, words, folder, theirs))
+        ours, theirs = context.Pipe()
+        child = context.Process(target=member, args=(rank, port, words, folder, theirs, hold if rank else None))
         child.start()
         theirs.close()
         started.append((child, ours))
@@ -108,10 +112,11 @@ def test_two_machines_resumed_end_where_the_undisturbed_ones_do(tmp_path):
     """With dropout, which each draws for itself; asked to stop, one of them stops both at the same batch."""
     words = ("train", "tiny", "r-transformer", "--set", "epochs=24", "--set", "batch_size=2")
     assert join(start_two(tmp_path / "whole", *words)) == [0, 0]
-    started = start_two(tmp_path / "parts", *words)
+    started = start_two(tmp_path / "parts", *words, hold=40)
     for _ in range(40):
         started[1][1].recv_bytes()
     os.kill(started[1][0].pid, signal.SIGTERM)
+    started[1][1].send_bytes(b"go on")
     codes = join(started)
     assert codes[1] == 128 + signal.SIGTERM and codes[0] != 0
     (last,) = (tmp_path / "parts").rglob("last.ckpt")

@@ -11,6 +11,7 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -21,6 +22,7 @@ from tiny_recipe import tiny_recipe, tiny_text_recipe
 
 from rtx.cli.train import format_time, parse_time
 from rtx.tasks import TASKS
+from rtx.training import survival
 from rtx.training.run import train
 from rtx.training.states import load_state
 from rtx.training.survival import Survival
@@ -43,18 +45,24 @@ PLANS = {
 
 
 class Beat(Callback):
-    """Tells the parent of every batch, of every split."""
+    """Tells the parent of every batch, of every split; having told of `hold`, waits for a word, once.
 
-    def __init__(self, pipe) -> None:
-        self.pipe = pipe
+    Else a parent that is kept waiting for a processor comes too late: the run has ended.
+    """
+
+    def __init__(self, pipe, hold: int | None = None) -> None:
+        self.pipe, self.hold, self.told = pipe, hold, 0
 
     def on_train_batch_start(self, *_) -> None:
         self.pipe.send_bytes(b"b")
+        self.told += 1
+        if self.told == self.hold:
+            self.pipe.recv_bytes()
 
     on_validation_batch_start = on_test_batch_start = on_train_batch_start
 
 
-def live(name: str, folder: Path, pipe) -> None:
+def live(name: str, folder: Path, pipe, hold: int | None) -> None:
     """One life of a run; it takes up where the last one ended."""
     torch.set_num_threads(1)
     TASKS.update(TINY)
@@ -64,7 +72,7 @@ def live(name: str, folder: Path, pipe) -> None:
         runs=folder,
         results=folder / "results",
         every_steps=1,
-        callbacks=[Beat(pipe)],
+        callbacks=[Beat(pipe, hold)],
         **CPU,
     )
 
@@ -76,9 +84,9 @@ def processes():
     return context
 
 
-def start(processes, name: str, folder: Path):
-    ours, theirs = processes.Pipe(duplex=False)
-    child = processes.Process(target=live, args=(name, folder, theirs))
+def start(processes, name: str, folder: Path, hold: int | None = None):
+    ours, theirs = processes.Pipe()
+    child = processes.Process(target=live, args=(name, folder, theirs, hold))
     child.start()
     theirs.close()
     return child, ours
@@ -139,8 +147,9 @@ def test_a_run_killed_again_and_again_ends_bit_for_bit_where_the_undisturbed_one
     finish(processes, name, tmp_path / "whole")
     draws = random.Random(0)
     for _ in range(kills):
-        child, pipe = start(processes, name, tmp_path / "killed")
-        for _ in range(draws.randint(1, 18)):
+        beats = draws.randint(1, 18)
+        child, pipe = start(processes, name, tmp_path / "killed", hold=beats + 1)
+        for _ in range(beats):
             pipe.recv_bytes()
         time.sleep(draws.uniform(0, 0.02))
         os.kill(child.pid, 9)
@@ -150,18 +159,24 @@ def test_a_run_killed_again_and_again_ends_bit_for_bit_where_the_undisturbed_one
     assert_same(numbers(tmp_path / "whole"), numbers(tmp_path / "killed"))
 
 
-def command(words: list[str], errors: Path, limit: int | None, pipe) -> None:
-    """The `rtx` command on the tiny recipe; from the tenth batch on, no file may be larger than `limit`."""
+def command(words: list[str], errors: Path, limit: int | None, pipe, hold: int | None) -> None:
+    """The `rtx` command on the tiny recipe; from the tenth batch on, no file may be larger than `limit`.
+
+    By the run's clock a batch takes a tenth of a second, whatever it takes here.
+    """
+    clock = SimpleNamespace(now=0.0)
+    survival.time = SimpleNamespace(monotonic=lambda: clock.now)
 
     class Limit(Beat):
         def on_train_batch_start(self, trainer, *_) -> None:
             super().on_train_batch_start()
+            clock.now += 0.1
             if limit and trainer.global_step == 10:
                 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
 
     torch.set_num_threads(1)
     os.dup2(os.open(errors, os.O_WRONLY | os.O_CREAT | os.O_APPEND), sys.stderr.fileno())
-    main(words, Limit(pipe))
+    main(words, Limit(pipe, hold))
 
 
 @pytest.mark.parametrize(("text", "seconds"), [(None, None), ("00:00:05", 5), ("36:30:01", 131_401)])
@@ -193,11 +208,11 @@ def test_the_time_between_two_checkpoints_is_typed_in_minutes(tmp_path):
     assert seen == [90.0]
 
 
-def type_command(processes, folder: Path, *words: str, limit: int | None = None):
-    ours, theirs = processes.Pipe(duplex=False)
+def type_command(processes, folder: Path, *words: str, limit: int | None = None, hold: int | None = None):
+    ours, theirs = processes.Pipe()
     places = ["--runs", str(folder), "--results", str(folder / "results")]
     words = ["train", "tiny", "gru", *places, *words]
-    child = processes.Process(target=command, args=(words, folder / "errors", limit, theirs))
+    child = processes.Process(target=command, args=(words, folder / "errors", limit, theirs, hold))
     child.start()
     theirs.close()
     return child, ours
@@ -229,13 +244,14 @@ def test_a_signal_or_the_time_saves_and_says_how_to_go_on(processes, tmp_path):
 
 @pytest.mark.slow
 def test_asked_twice_a_run_stops_at_once_and_keeps_its_last_checkpoint(processes, tmp_path):
-    child, pipe = type_command(processes, tmp_path, "--set", "epochs=100000")
+    child, pipe = type_command(processes, tmp_path, "--set", "epochs=100000", hold=50)
     for _ in range(50):
         pipe.recv_bytes()
-    os.kill(child.pid, signal.SIGINT)
-    os.kill(child.pid, signal.SIGINT)
-    child.join(60)
-    assert child.exitcode == 130
+    for number in (signal.SIGINT, signal.SIGTERM):  # two of one kind may arrive as one
+        os.kill(child.pid, number)
+    child.join(60)  # in the midst of a batch, for no word is sent to go on
+    assert child.exitcode == 128 + signal.SIGTERM
+    assert "rtx: stopped at once; the run goes on from" in (tmp_path / "errors").read_text()
     (last,) = tmp_path.rglob("last.ckpt")
     assert load_state(last)["global_step"] > 0
 

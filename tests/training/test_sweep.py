@@ -280,7 +280,7 @@ def test_a_run_that_others_took_for_dead_is_recorded_from_its_end(recipe, tmp_pa
 def worker(folder: Path, words: list[str], pipe) -> None:
     torch.set_num_threads(1)
     places = ["--runs", str(folder / "runs"), "--results", str(folder / "results")]
-    main(["sweep", "tiny", "gru", "--set", "learning_rate=1e-4,1e-3,1e-2,1e-1", *words, *places], Beat(pipe))
+    main(["sweep", "tiny", "gru", "--set", "learning_rate=1e-4,1e-3,1e-2,1e-1", *words, *places], Beat(pipe, hold=30))
 
 
 @pytest.mark.slow
@@ -289,7 +289,7 @@ def test_two_processes_share_a_sweep_that_survives_one_of_them(tmp_path, capsys)
     context.set_forkserver_preload(["rtx.training.sweep"])
     workers, words = [], ["--set", "epochs=30"]
     for _ in range(2):
-        ours, theirs = context.Pipe(duplex=False)
+        ours, theirs = context.Pipe()
         child = context.Process(target=worker, args=(tmp_path, words, theirs))
         child.start()
         theirs.close()
@@ -298,6 +298,7 @@ def test_two_processes_share_a_sweep_that_survives_one_of_them(tmp_path, capsys)
         for _ in range(30):
             pipe.recv_bytes()
     os.kill(workers[0][0].pid, 9)
+    workers[1][1].send_bytes(b"go on")
     drain(workers[1][1])
     workers[1][0].join(60)
     assert workers[1][0].exitcode == 0
