@@ -100,6 +100,14 @@ def of_chosen_rates(groups: Sequence[list[Result]]) -> list[Result]:
     return groups[order.index(max(order))] if groups else []
 
 
+def of_each_rate(groups: Sequence[list[Result]]) -> list[list[Result]]:
+    """Runs by their rate, of each seed the one that was trained the longest: a shorter one is its beginning."""
+    found: dict[str, dict[int, Result]] = {}
+    for run in sorted((run for group in groups for run in group), key=lambda run: (is_full(run), _cut_at(run) or 0)):
+        found.setdefault(run.variant, {})[run.seed] = run
+    return [[of_rate[seed] for seed in sorted(of_rate)] for of_rate in found.values()]
+
+
 def has(runs: Sequence[Result], detail: str | None) -> bool:
     """Whether all runs measured that detail, if one is given."""
     return detail is None or all(detail in run.details for run in runs)

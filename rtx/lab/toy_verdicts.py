@@ -14,12 +14,15 @@ from rtx.lab.comparable import (
     had_epochs,
     is_solved,
     of_chosen_rates,
+    of_each_rate,
     seeds,
 )
 from rtx.lab.verdicts import HOLDS, OPEN, Finding, of_each_seed
 from rtx.training.ledger import Result
 from rtx.training.recipe import Recipe, load_recipe
 from rtx.training.table import cells
+
+UNTOLD = "more training may tell"
 
 
 def solves(recipe: str, row: str, variant: str | None = None) -> Callable[[Path], Finding]:
@@ -33,7 +36,7 @@ def solves(recipe: str, row: str, variant: str | None = None) -> Callable[[Path]
     def judge(results: Path) -> Finding:
         loaded = load_recipe(recipe)
         paper = loaded.paper_epochs(row)
-        return _first_that_holds(_in_time(runs, paper) for runs in _toy_runs(loaded, results, row, variant))
+        return _most_telling(_in_time(runs, paper) for runs in _toy_runs(loaded, results, row, variant))
 
     return judge
 
@@ -48,7 +51,7 @@ def sooner(recipe: str, one: str, other: str, variant: str | None = None) -> Cal
     def judge(results: Path) -> Finding:
         loaded = load_recipe(recipe)
         mine, theirs = (_toy_runs(loaded, results, row, variant) for row in (one, other))
-        return _first_that_holds(_ahead(runs, theirs[0]) for runs in mine if theirs)
+        return _most_telling(_ahead(runs, theirs[0]) for runs in mine if theirs)
 
     return judge
 
@@ -62,7 +65,7 @@ def _in_time(runs: list[Result], paper: int | None) -> Finding:
     said = f"epoch {epochs} (paper: {paper}); {test} ({variants}, {compared(runs)}; {seeds(runs)}{cuts(runs)})"
     told = [run for run in runs if run in solved or had_epochs(run, paper)]
     if not told:
-        return Finding(OPEN, f"{said}: more training may solve it in time, or not")
+        return Finding(OPEN, f"{said}: {UNTOLD}")
     soon = [run in solved and run.epoch <= (paper or run.epoch) for run in told]
     return of_each_seed(soon, said, told == runs and (all(soon) or all(run.chosen_from for run in runs)))
 
@@ -74,26 +77,29 @@ def _ahead(mine: list[Result], theirs: list[Result]) -> Finding:
     pairs = [before(one, other) for one, other in product(mine, theirs)]
     told = [pair for pair in pairs if pair is not None]
     if not told:
-        return Finding(OPEN, f"{said}: more training may tell")
+        return Finding(OPEN, f"{said}: {UNTOLD}")
     behind = theirs if all(told) else mine
     enough = min(len(mine), len(theirs)) >= SEEDS and all(run.chosen_from for run in behind)
     return of_each_seed(told, said, enough and told == pairs)
 
 
-def _first_that_holds(findings: Iterable[Finding]) -> Finding:
-    """Of what is found by the chosen rates, and then by each rate alone, the first that holds, or the first at all."""
+def _most_telling(findings: Iterable[Finding]) -> Finding:
+    """Of what is found by the chosen rates, and then by each rate alone, what holds, or else the first that leans."""
     found = list(findings) or [Finding(OPEN, "not run")]
-    return next((one for one in found if one.verdict == HOLDS), found[0])
+    return max(found, key=lambda one: (one.verdict == HOLDS, not one.sentence.endswith(UNTOLD)))
 
 
 def _toy_runs(recipe: Recipe, results: Path, row: str, variant: str | None) -> list[list[Result]]:
     """A row's runs at full scale, by the recipe's variant or another, one for each seed.
 
-    By the chosen rates first, then those that share a rate and budget; nothing, if it was not run.
+    By the chosen rates first, then by each rate alone; nothing, if it was not run.
     """
     full = [group for group in cells(recipe, results)[row] if group[0].scale == "full"]
     groups = [group for group in full if counts(group[0], variant or recipe.default_variant)]
-    return [of_chosen_rates(groups), *groups] if groups else []
+    if not groups:
+        return []
+    chosen, by_rate = of_chosen_rates(groups), of_each_rate(groups)
+    return [chosen if all(run.chosen_from for run in chosen) else of_chosen_rates(by_rate), *by_rate]
 
 
 def _epochs(runs: Sequence[Result]) -> str:

@@ -422,9 +422,9 @@ def test_who_has_not_solved_it_after_as_many_epochs_as_the_paper_is_late(put, tm
 
 
 @pytest.mark.parametrize(("budgets", "said"), [
-    (["1 of 100 epochs"], "1 seed, 1 of 100 epochs): more training may solve it in time, or not"),
+    (["1 of 100 epochs"], "1 seed, 1 of 100 epochs): more training may tell"),
     (["2 of 100 epochs"], "1 seed, 2 of 100 epochs): leans against it"),
-    (["1 of 100 epochs"] * 3, "3 seeds, 1 of 100 epochs): more training may solve it in time, or not"),
+    (["1 of 100 epochs"] * 3, "3 seeds, 1 of 100 epochs): more training may tell"),
     ([None, "1 of 100 epochs", None], "3 seeds, 1 cut at 1 of 100 epochs): leans against it"),
 ])  # fmt: skip
 def test_what_was_cut_before_the_papers_epochs_leans_no_way(put, tmp_path, budgets, said):
@@ -529,6 +529,21 @@ def test_by_one_rate_it_may_hold_where_each_seeds_best_was_cut_too_soon(put, tmp
     assert in_time(tmp_path) == Finding("holds", f"epoch 2, 2, 2 (paper: 2); test 1.000 solved ({how})")
     said = "attention-5000 epoch 2, 2, 2; mean-5000 epoch none, none, none (3 seeds, 3 cut at 2 of 100 epochs)"
     assert ahead(tmp_path) == Finding("holds", said)
+
+
+def test_of_a_rate_the_longest_run_of_each_seed_counts(put, tmp_path):
+    """Two seeds cut late, one that ended: they share no budget, and each says more than its own cut at one epoch."""
+    short = {"epoch": 1, "validation": 0.6, "budget": "1 of 100 epochs"}
+    judge = solves("ffa-add", "mean-1000")
+    for seed, tried in enumerate([TWO_RATES, TWO_RATES, TWO_RATES]):
+        put("mean-1000", 0.6, seed, **SOLVED | tried | short)
+    assert judge(tmp_path).sentence.endswith("1 of 100 epochs): more training may tell")
+    for seed, budget in enumerate(["40 of 100 epochs", "40 of 100 epochs", None]):
+        put("mean-1000", 0.6, seed, **SOLVED | short)
+        put("mean-1000", 1.0, seed, **SOLVED | {"epoch": 2 + seed, "validation": 0.999, "budget": budget})
+    found = judge(tmp_path)
+    assert found.verdict == "open" and found.sentence.startswith("epoch 2, 3, 4 (paper: 2)")
+    assert found.sentence.endswith("no rates compared; 3 seeds, 2 cut at 40 of 100 epochs): leans both ways")
 
 
 def test_zeros_that_count_make_runs_of_their_own(put, tmp_path):
