@@ -17,6 +17,7 @@ import nbformat
 import pytest
 from notebook_page import LOOPBACK, Notebook
 from playwright.sync_api import Browser, expect, sync_playwright
+from private import private_environment
 
 # Five seconds by default, which a busy machine may take for anything; what is so already is not waited for.
 expect.set_options(timeout=60_000)
@@ -68,13 +69,6 @@ def browser(chromium: str) -> Iterator[Browser]:
     root = ["--no-sandbox"] if os.geteuid() == 0 else []  # Chromium's sandbox refuses to work for root
     with sync_playwright() as playwright:
         yield playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_OPTIONS + root)
-
-
-def private_environment(home: Path) -> dict[str, str]:
-    """Variables that keep JupyterLab and its kernels from the user's own settings, and those from them."""
-    folders = ["JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR"]
-    folders += ["JUPYTERLAB_SETTINGS_DIR", "JUPYTERLAB_WORKSPACES_DIR"]
-    return os.environ | {name: str(home / name.lower()) for name in folders} | {"OMP_NUM_THREADS": "1"}
 
 
 def read_whole_json(path: Path) -> dict[str, str] | None:

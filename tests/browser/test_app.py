@@ -14,10 +14,10 @@ from urllib.request import urlopen
 
 import psutil
 import pytest
-from conftest import private_environment
 from notebook_page import LOOPBACK
 from playwright.sync_api import Browser, expect
 from playwright.sync_api import Page as Tab
+from private import private_environment
 from serve_app import first_page, stage
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]

@@ -57,6 +57,8 @@ class Beat(Callback):
         self.pipe.send_bytes(b"b")
         self.told += 1
         if self.told == self.hold:
+            while not self.pipe.poll(0.1):  # a signal that comes just before a read would be heard after it
+                pass
             self.pipe.recv_bytes()
 
     on_validation_batch_start = on_test_batch_start = on_train_batch_start
