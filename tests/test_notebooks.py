@@ -18,6 +18,7 @@ from nbformat import NotebookNode
 
 from rtx.lab import dial, explore
 from rtx.lab.claims import CLAIMS
+from rtx.lab.comparable import is_solved
 from rtx.tasks.costs import multiply_adds
 from rtx.training.ledger import Result, read_results, variant_of
 from rtx.training.recipe import load_recipe, recipe_names
@@ -246,7 +247,7 @@ def test_notebook_15_says_what_the_ledger_has() -> None:
     assert {len(line) for line in ours if line[0].variant == "adam" or "window" in line[0].variant} == {3}
     assert "lose {:.2f}, {:.2f}, {:.2f} and {:.2f} nats (three seeds each)".format(*lost[:2], mine, lost[2]) in text
     tcn, ours = (score("piano", m, f"adam+learning_rate={r}") for m, r in (("tcn", 0.002), ("r-transformer", 0.0002)))
-    assert "narrowly: of a TCN by {}, and".format(f"{tcn - ours:.2f}".lstrip("0")) in text
+    assert "narrowly: of a TCN by {}, each".format(f"{tcn - ours:.2f}".lstrip("0")) in text
 
 
 def test_notebook_15_says_how_much_of_long_sums_is_solved_in_the_papers_epochs() -> None:
@@ -291,16 +292,20 @@ def test_notebook_15_says_who_has_eight_seeds_on_the_chorales_and_is_level() -> 
     assert "three seeds of the best, R-Transformer and LSTM eight" in prose("15") and "the LSTM is level" in prose("15")
 
 
-def test_notebook_15_says_how_soon_products_of_500_steps_are_solved() -> None:
-    row = [claim.text for claim in CLAIMS].index("Out of 500 it does, too.") + 1
-    epochs: dict[str, list[int]] = {"attention": [], "mean": []}
-    for line in ledger_lines("ffa-multiply"):
-        pooling, steps = line[0].model.split("-")
-        if steps == "500" and any(run.chosen_from for run in line):
-            epochs[pooling] += [run.epoch for run in line]
-    least, most = min(epochs["mean"]), max(epochs["mean"])
-    said = f"At 500 it multiplies within {max(epochs['attention'])} epochs, the mean within {least} to {most} "
-    assert f"{said}(rows {row}, {row + 1})" in prose("15")
+def test_notebook_15_says_how_soon_products_are_solved() -> None:
+    def solved(pooling: str, steps: int, swept: bool) -> list[int]:
+        lines = [line for line in ledger_lines("ffa-multiply") if line[0].model == f"{pooling}-{steps}"]
+        asked = [line for line in lines if any(run.chosen_from for run in line) == swept]
+        return [run.epoch for line in asked for run in line if is_solved(run)]
+
+    few, more = (max(solved("attention", steps, swept=True)) for steps in (500, 1000))
+    late, later = solved("mean", 500, swept=True), solved("mean", 1000, swept=False)
+    assert min(map(len, (late, later))) == 6  # three seeds of two ways to divide
+    said = f"At 500 and 1,000 it multiplies within {few} and {more} epochs, the mean within {min(late)} to {max(late)} "
+    texts = [claim.text for claim in CLAIMS]
+    slow, fast = texts.index("The mean multiplies them within 33.") + 1, texts.index("Out of 500 it does, too.") + 1
+    assert texts[fast + 1] == "Out of 1,000 it does, too."
+    assert f"{said}and {min(later)} to {max(later)} (rows {slow}, {slow + 1}, {fast} to {fast + 3})" in prose("15")
 
 
 def ledger_lines(recipe: str) -> list[list[Result]]:
@@ -325,8 +330,10 @@ def test_notebook_15_says_which_seeds_have_no_dot() -> None:
         assert {run.seed for run in runs if run.model == model} == {0, 1, 2}
         cut[model] = 3 - len(got_there)
     assert cut == {"mean-50": 0, "mean-100": 0, "mean-500": 1, "mean-1000": 2}
-    assert "a dot for each seed that got there, beside" in prose("15")
-    assert "A seed cut before has no dot: of sums by Eq. 2's mean, one at 500 steps, two at 1,000." in prose("15")
+    said = "a dot for each seed, beside the paper's. A seed cut before has no dot: of sums by Eq. 2's mean, one at 500 "
+    products = cells(load_recipe("ffa-multiply"), LEDGER)["mean-1000"]
+    dots = [run for line in products for run in line if variant_of(run) == "sloped" and run.budget is None]
+    assert f"{said}steps, two at 1,000, of products {['none', 'one', 'two'][3 - len(dots)]}." in prose("15")
 
 
 def test_notebook_15_leaves_no_toys_out_of_its_picture_but_those_that_the_paper_solved() -> None:
