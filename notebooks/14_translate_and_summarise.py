@@ -375,12 +375,13 @@ from rtx.training import recipe, table
 HTML(table.to_html(table.rows(recipe.load_recipe("multi30k"), Path("../results"))))
 
 # %% [markdown]
-# Mind the scale: half the paper's width and eight epochs, and every recurrent row was still learning in the last. Three seeds
-# of each row, and but for two rows one rate: so this ranks how fast models learn, roughly. Most
+# Mind the scale: half the paper's width and eight epochs, and every run of a recurrent row but one was still learning in the
+# last. Three seeds of each row, and but for two rows one rate: so this ranks how fast models learn, roughly. Most
 # rows' seeds lie up to 2.8 apart, of MC-RNN-2 8.9 and of MC-RNN-3 9.2, as the third seed learnt far more slowly. The wider
 # baseline is ahead of every other recurrent row, the deeper one is slower; the two Transformers, not in the paper, are far
 # faster than all. Is one rate fair? With seed 0, four times the rate takes the baseline from 24.5 to 26.9, less than its
-# seeds differ by, and MC-RNN-3 from 24.1 to 23.3; both stay far behind the Transformers. What models can learn, with the
+# seeds differ by. It takes MC-RNN-3 from 21.5 ± 5.1 to 24.4 ± 1.9, three seeds each, as the third no longer falls behind;
+# both stay far behind the Transformers. What models can learn, with the
 # paper's width, epochs and sentences, the table does not rank.
 #
 # - `rtx train multi30k mc-rnn-3` trains a row, `--scale quick` does it on the dates of this notebook. `rtx translate
