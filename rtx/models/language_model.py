@@ -3,7 +3,7 @@
 Press & Wolf (2017) and Inan et al. (2017), tied embeddings; Wang et al. (2019), Tables 3 and 4, tie them.
 """
 
-from typing import Any, Self
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -60,7 +60,7 @@ class LanguageModel(nn.Module):
         self.register_load_state_dict_post_hook(_tie)
         _tie(self)
 
-    def _apply(self, *arguments: Any, **options: Any) -> Self:
+    def _apply(self, *arguments: Any, **options: Any) -> nn.Module:
         super()._apply(*arguments, **options)  # on the meta device each name becomes a parameter of its own
         _tie(self)
         return self
