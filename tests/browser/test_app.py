@@ -17,6 +17,7 @@ import pytest
 from notebook_page import LOOPBACK
 from playwright.sync_api import Browser, expect
 from playwright.sync_api import Page as Tab
+from ports import free_port
 from private import private_environment
 from serve_app import first_page, stage
 
@@ -24,15 +25,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 SERVE = Path(__file__).parents[2] / "tools" / "serve_app.py"
 FIVE = ["who_sees_whom", "slide_a_window", "stack_the_block", "what_it_costs", "causality"]
-
-
-def free_port() -> int:
-    """Below those that the system gives whoever asks for any: another test could be given it before it is used."""
-    for port in range(20_000 + os.getpid() % 10_000, 32_000):
-        with suppress(OSError), socket.socket() as free:
-            free.bind((LOOPBACK, port))
-            return port
-    raise RuntimeError("no port is free")
 
 
 @pytest.fixture(scope="module")

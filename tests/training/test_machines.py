@@ -4,14 +4,13 @@ import json
 import multiprocessing
 import os
 import signal
-import socket
 import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 import torch
+from ports import free_port
 from run_tiny import Losses, main
 from test_survival import Beat, assert_same, drain, numbers
 
@@ -19,15 +18,6 @@ from rtx.training.states import load_state
 
 SCRIPT = Path(__file__).with_name("run_tiny.py")
 ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1"}
-
-
-def free_port() -> int:
-    """Below those that the system gives whoever asks for any: another test could be given it before it is used."""
-    for port in range(20_000 + os.getpid() % 10_000, 32_000):
-        with suppress(OSError), socket.socket() as found:
-            found.bind(("127.0.0.1", port))
-            return port
-    raise RuntimeError("no port is free")
 
 
 def places(folder: Path) -> list[str]:
