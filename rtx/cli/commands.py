@@ -15,8 +15,7 @@ from rtx.cli.ledger import ledger_app, table_
 from rtx.cli.sweep import sweep_
 from rtx.cli.train import train_
 from rtx.cli.translate import evaluate_, translate_
-from rtx.models import MODELS, TRANSLATORS, WHOLE
-from rtx.models.cards import CARDS
+from rtx.models import CARDS, MODELS, TRANSLATORS, WHOLE
 from rtx.tasks import TASKS, data
 from rtx.tasks.build import parameters
 from rtx.training.recipe import recipe_names
@@ -63,11 +62,11 @@ def _model_sheet() -> Table:
     drawn.add_column("model", no_wrap=True)
     drawn.add_column("paper, and a size it used")
     drawn.add_column("parameters", justify="right")
-    drawn.add_column("reach")
+    drawn.add_column("receptive field")
     for name, card in CARDS.items():
-        reach = card.reach(**card.sizes)
+        field = card.receptive_field(**card.sizes)
         size = ", ".join(f"{key} {value}" for key, value in card.sizes.items())
-        seen = "whole past" if reach is None else f"{reach} steps"
+        seen = "whole past" if field is None else f"{field} steps"
         drawn.add_row(name, f"{card.paper}\n[dim]{card.table}: {size}[/dim]", f"{parameters(name):,}", seen)
     return drawn
 

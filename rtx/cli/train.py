@@ -45,8 +45,6 @@ Devices = Annotated[str, typer.Option(help="On each machine, as Lightning's: a n
 Nodes = Annotated[int, typer.Option(min=1, help="Machines that train together, each started with this command.")]
 Precision = Annotated[str, typer.Option(help="As Lightning's: 32-true, bf16-mixed, …")]
 Compile = Annotated[bool, typer.Option("--compile", help="Compile the model: slower to begin, then faster.")]
-Graph = Annotated[bool, typer.Option("--graph", help="On a GPU: replay steps as a CUDA graph, for batches of a shape.")]
-FastMatmul = Annotated[bool, typer.Option("--fast-matmul", help="Another library's float32 products, if as exact.")]
 MaxTime = Annotated[str | None, typer.Option(metavar="HH:MM:SS", help="Save and stop after so long (exit code 124).")]
 SaveEvery = Annotated[float, typer.Option(min=0.01, help="Minutes between checkpoints inside an epoch.")]
 HOME = {"callback": lambda folder: Path(os.path.expanduser(folder))}  # a shell leaves the ~ of --runs=~/runs
@@ -67,8 +65,6 @@ def train_(
     nodes: Nodes = 1,
     precision: Precision = "32-true",
     compile: Compile = False,
-    fast_matmul: FastMatmul = False,
-    graph: Graph = False,
     max_time: MaxTime = None,
     save_every: SaveEvery = 5.0,
     runs: Runs = Path("runs"),
@@ -85,8 +81,6 @@ def train_(
     more += ["--nodes", str(nodes)] if nodes > 1 else []
     more += ["--precision", precision] if precision != "32-true" else []
     more += ["--compile"] if compile else []
-    more += ["--fast-matmul"] if fast_matmul else []
-    more += ["--graph"] if graph else []
 
     from rtx.training.processes import first  # Lightning takes seconds to import: only here
     from rtx.training.run import train
@@ -106,9 +100,7 @@ def train_(
             results=results,
             every_seconds=60 * save_every,
             max_seconds=max_seconds,
-            fast_matmul=fast_matmul,
             compiled=compile,
-            graph=graph,
             devices=per_machine,
             num_nodes=nodes,
             precision=precision,

@@ -1,7 +1,7 @@
 """`trace`: a model at work, as named arrays. The model is left as it is, and one that is not traced pays nothing."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol, cast, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -12,11 +12,20 @@ from rtx.nn.validate import check_module
 Trace = dict[str, Tensor]
 
 
+@runtime_checkable
+class Introspective(Protocol):
+    """A module that can show what it computes."""
+
+    def introspect(self, *args: Any, **kwargs: Any) -> Trace:
+        """Return named arrays, from the arguments of `forward`."""
+        ...
+
+
 def trace(model: nn.Module, *inputs: Any) -> Trace:
     """What goes on inside a model, without dropout, for these inputs.
 
-    Each brick that has something to show gives it in a method `inside`, called with what the brick was called with:
-    attention its "weights" (B, H, T, S); LocalRNN its "states" in every window (B, T, M, D); MC-RNN "channels",
+    A brick shows what it computes by a method `introspect`, which is called with the brick's own arguments: attention
+    its "weights" (B, H, T, S); LocalRNN its "states" in every window (B, T, M, D); MC-RNN "channels",
     "channel_weights", "in_degrees"; HM-RNN "boundaries"; Transformer-XL the four terms of its scores. A module of
     your own joins by having such a method. Torch's layers have none: of an LSTM or a TCN nothing is shown.
 
@@ -44,7 +53,7 @@ def trace(model: nn.Module, *inputs: Any) -> Trace:
                 return
             busy, calls = True, calls + 1
             try:
-                shown = module.inside(*args, **kwargs)  # type: ignore[operator]
+                shown = cast(Introspective, module).introspect(*args, **kwargs)
             finally:
                 busy = False
             suffix = f".{calls}" if calls > 1 else ""
@@ -52,7 +61,7 @@ def trace(model: nn.Module, *inputs: Any) -> Trace:
 
         return hook
 
-    bricks = [(place, module) for place, module in model.named_modules() if hasattr(module, "inside")]
+    bricks = [one for one in model.named_modules() if isinstance(one[1], Introspective)]
     handles = [module.register_forward_pre_hook(watch(place, module), with_kwargs=True) for place, module in bricks]
     try:
         with torch.no_grad(), evaluating(model):

@@ -1,6 +1,7 @@
-"""The papers' models, one file per paper. The backbones map (B, T, D) to (B, T, D), causally, and stream by `step`."""
+"""The models of the papers, one file for each paper. `backbone` says what they have in common."""
 
 from rtx.models.awd_lstm import AWDLSTM
+from rtx.models.backbone import Backbone, Card, CausalModel
 from rtx.models.causal_encoder import CausalEncoder
 from rtx.models.character_transformer import CharacterTransformer
 from rtx.models.encoder_decoder import EncoderDecoder
@@ -11,7 +12,7 @@ from rtx.models.ho_rnn import HORNN
 from rtx.models.language_model import LanguageModel
 from rtx.models.mc_rnn import MCRNN
 from rtx.models.r_transformer import RTransformer
-from rtx.models.registry import MODELS, RECURRENT, TRANSLATORS, WHOLE, rnnsearch
+from rtx.models.registry import CARDS, MODELS, RECURRENT, TRANSLATORS, WHOLE, rnnsearch
 from rtx.models.rnn import RNN
 from rtx.models.seq2seq import Seq2Seq
 from rtx.models.tcn import TCN
@@ -20,6 +21,7 @@ from rtx.models.transformer_xl import TransformerXL
 
 __all__ = [
     "AWDLSTM",
+    "CARDS",
     "HMRNN",
     "HORNN",
     "MCRNN",
@@ -29,7 +31,10 @@ __all__ = [
     "TCN",
     "TRANSLATORS",
     "WHOLE",
+    "Backbone",
+    "Card",
     "CausalEncoder",
+    "CausalModel",
     "CharacterTransformer",
     "EncoderDecoder",
     "FeedForwardAttention",

@@ -1,14 +1,14 @@
-"""AWD-LSTM: torch's LSTM, regularised until it was the state of the art in language modelling.
+"""AWD-LSTM: torch's LSTM with the regularisation that made it the best language model of its time.
 
 Merity, Keskar & Socher (2018), Regularizing and Optimizing LSTM Language Models; the set-up of Xu et al. (2019),
-MC-RNN, Table 4. Averaged SGD is in `rtx.training.averaging`, tied weights and embedding dropout are in
-`rtx.models.LanguageModel`. Grave, Joulin & Usunier (2017), the continuous cache.
+MC-RNN, Table 4. Averaged SGD is in `rtx.training.averaging`. Tied weights and embedding dropout are in
+`rtx.models.LanguageModel`. The continuous cache is from Grave, Joulin & Usunier (2017).
 """
 
 from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import torch
 from jaxtyping import Float, Int
@@ -16,30 +16,31 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn import functional as F
 
+from rtx.models.backbone import Backbone, Card, CausalModel
 from rtx.nn.dropout import LockedDropout
-from rtx.nn.recurrent import beyond_float16, read_network
-from rtx.nn.state import State, check_state, read_through
-from rtx.nn.validate import check_fraction, check_positive, check_sequence, check_step, is_number
+from rtx.nn.recurrent import run_network
+from rtx.nn.streaming import State, check_state, read_through
+from rtx.nn.validate import check_at_least_zero, check_fraction, check_positive
 
 
-class AWDLSTM(nn.Module):
-    """LSTMs with one mask for all steps on what passes between them, and one on their recurrent weights.
+class AWDLSTM(CausalModel):
+    """A stack of LSTMs. One dropout mask hides the same units at all steps, another hides recurrent weights.
 
-    Without dropout it is a stack of torch's LSTMs. The authors' size on PTB is d_model 400, layers 3, d_hidden
-    1150: 20.2 M parameters, 24.2 M with the 10,000 tied words, their figure.
+    Without dropout it is a stack of torch's LSTMs. The authors' size on PTB is d_model 400, layers 3, d_hidden 1150.
+    These are 20.2 M parameters, and 24.2 M with the 10,000 tied words, as the paper says.
 
     Args:
         d_model: D, width of the input and of the last layer, so that input and output embeddings can be tied.
         layers: L.
-        d_hidden: width of the layers before the last; D if not given.
+        d_hidden: width of the layers before the last; by default D.
         dropout_input: on the input.
         dropout_hidden: between the layers.
         dropout: on the output.
-        weight_dropout: DropConnect, the share of each hidden-to-hidden matrix set to zero for a whole read.
-
-    Raises:
-        ValueError: if an argument is out of its range.
+        weight_dropout: DropConnect, the probability that a hidden-to-hidden weight is hidden for a whole call.
     """
+
+    stateful = True
+    auxiliary_losses = ("activations",)
 
     def __init__(
         self,
@@ -52,7 +53,7 @@ class AWDLSTM(nn.Module):
         weight_dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        self.d_model = d_model = check_positive("d_model", d_model)  # torch's networks take Python's own numbers only
+        self.d_model = d_model = check_positive("d_model", d_model)
         hidden = check_positive("d_hidden", d_model if d_hidden is None else d_hidden)
         widths = [d_model, *[hidden] * (check_positive("layers", layers) - 1), d_model]
         self.networks = nn.ModuleList(nn.LSTM(a, b, batch_first=True) for a, b in pairwise(widths))
@@ -61,70 +62,34 @@ class AWDLSTM(nn.Module):
         self.dropout = LockedDropout(dropout)
         self.weight_dropout = check_fraction("weight_dropout", weight_dropout)
 
-    def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
-        """Map a sequence to one of the same shape; position t depends on positions 1 … t only.
-
-        Raises:
-            ValueError: if `x` has the wrong rank, width, dtype or device, or is empty.
-        """
-        return self.read(x)[0]
-
     def read(self, x: Float[Tensor, "B T D"], state: State | None = None) -> tuple[Float[Tensor, "B T D"], State]:
-        """A piece of a stream, and the state behind it: (h, c) of each layer, each (B, width).
-
-        Raises:
-            ValueError: as `forward`, or if `state` is another model's or batch's.
-        """
-        raw, state = self.activations(x, state)
+        """Read a piece of a stream. The state has (h, c) of each layer, (B, width) each."""
+        self.check_input(x)
+        layers = [partial(self._run, cast(nn.LSTM, network)) for network in self.networks]
+        raw, state = read_through(layers, self.dropout_input(x), state, self.dropout_hidden)
         return self.dropout(raw), state
-
-    def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
-        """One position of a stream.
-
-        Raises:
-            ValueError: if `x` is not (B, D), or `state` is another model's or batch's.
-        """
-        check_step("x", x, self.d_model, like=next(self.parameters()))
-        y, state = self.read(x[:, None], state)
-        return y.squeeze(1), state
-
-    def activations(
-        self, x: Float[Tensor, "B T D"], state: State | None = None
-    ) -> tuple[Float[Tensor, "B T D"], State]:
-        """As `read`, before the last dropout: what temporal activation regularisation is taken of.
-
-        Raises:
-            ValueError: as `read`.
-        """
-        check_sequence("x", x, self.d_model, like=next(self.parameters()))
-        layers = [partial(self._run, network) for network in self.networks]  # type: ignore[arg-type]
-        return read_through(layers, self.dropout_input(x), state, self.dropout_hidden)
 
     def _run(self, network: nn.LSTM, x: Tensor, state: State | None) -> tuple[Tensor, State]:
         given = None
         if state is not None:
             check_state(state, *[(len(x), network.hidden_size)] * 2)
             given = tuple(part[None] for part in state)
-        if self.training and self.weight_dropout:
-            y, (h, c) = _read_dropped(network, x, given, self.weight_dropout)
-        else:
-            y, (h, c) = read_network(network, x, given)
+        p = self.weight_dropout if self.training else 0.0
+        y, (h, c) = run_network(partial(_with_weight_dropout, network, p) if p else network, network, x, given)
         return y, (h[0], c[0])
 
 
-@beyond_float16
-def _read_dropped(
-    network: nn.LSTM, x: Tensor, state: tuple[Tensor, ...] | None, rate: float
+def _with_weight_dropout(
+    network: nn.LSTM, p: float, x: Tensor, state: tuple[Tensor, ...] | None
 ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-    """What `network(x, state)` gives, with a share of its recurrent weights hidden."""
+    """Return `network(x, state)` with each recurrent weight hidden with probability p."""
     w, u, *biases = network.all_weights[0]
-    dropped = F.dropout(u, rate)
-    if torch.compiler.is_compiling():  # it leaves torch's networks as they are, but would write out a function's steps
+    dropped = F.dropout(u, p)
+    if torch.compiler.is_compiling():  # it keeps torch's networks as they are, but would unroll a function
         found: tuple[Tensor, tuple[Tensor, Tensor]] = functional_call(network, {"weight_hh_l0": dropped}, (x, state))
         return found
     zeros = x.new_zeros(1, len(x), network.hidden_size)
-    # Not the network with another weight: on a GPU that moves all of its weights at each read, and a CUDA graph goes on
-    # with those that stood where it was recorded.
+    # Not `functional_call`: on a GPU it would copy all weights of the network at each call.
     weights, state = [w, dropped, *biases], state or (zeros, zeros)
     y, h, c = torch.lstm(x, state, weights, True, 1, 0.0, network.training, False, True)
     return y, (h, c)
@@ -133,9 +98,9 @@ def _read_dropped(
 def activation_penalty(
     raw: Float[Tensor, "B T D"], dropped: Float[Tensor, "B T D"], ar: float = 2.0, tar: float = 1.0
 ) -> Float[Tensor, ""]:
-    """Activation regularisation: large outputs, and outputs that jump from step to step, cost something.
+    """Return the activation regularisation: a penalty for large outputs and for outputs that jump between steps.
 
-    As in the authors' code, means of squares, where the paper writes norms.
+    It uses means of squares, as the authors' code does. The paper writes norms.
 
     Args:
         raw: the last layer's output before dropout.
@@ -147,29 +112,26 @@ def activation_penalty(
     return penalty + tar * (raw[:, 1:] - raw[:, :-1]).square().mean() if raw.shape[1] > 1 else penalty
 
 
-def watch_activations(model: nn.Module, take: Callable[[Tensor, Tensor], object]) -> None:
-    """Have what the penalty is of, `raw` and `dropped`, given to a function whenever the model is read in training.
+def watch_activations(backbone: Backbone, take: Callable[[Tensor, Tensor], object]) -> None:
+    """Call `take(raw, dropped)` with the activations of each training step, for `activation_penalty`.
 
     Args:
-        model: one with a backbone that has `activations`, such as a language model of `AWDLSTM` or `MCRNN`.
-        take: (raw, dropped) → anything.
-
-    Raises:
-        ValueError: if the model has no such backbone.
+        backbone: must offer the auxiliary loss "activations", as AWD-LSTM and MC-RNN do.
+        take: receives the last layer's output before and after dropout.
     """
-    backbone = getattr(model, "backbone", None)
-    if not hasattr(backbone, "activations"):
-        raise ValueError("ar, tar: expected a model with recurrent activations, such as awd-lstm or mc-rnn")
+    if "activations" not in backbone.auxiliary_losses:
+        given = type(backbone).__name__
+        raise ValueError(f"ar, tar: expected a model with recurrent activations, awd-lstm or mc-rnn, got {given}")
 
     def hook(dropout: nn.Module, raw: tuple[Tensor, ...], dropped: Tensor) -> None:
         if dropout.training:
             take(raw[0], dropped)
 
-    backbone.dropout.register_forward_hook(hook)  # type: ignore[union-attr]
+    cast(AWDLSTM, backbone).dropout.register_forward_hook(hook)
 
 
 class Cached(NamedTuple):
-    """The last `window` steps of a text: what the model's state was, and which word came after it."""
+    """The last steps of a text: the model's states, and the word that came after each."""
 
     hidden: Float[Tensor, "B S D"]
     words: Int[Tensor, "B S"]
@@ -184,28 +146,27 @@ def cache_pointer(
     theta: float = 1.0,
     mix: float = 0.1,
 ) -> tuple[Float[Tensor, "B T V"], Cached]:
-    """The log-probabilities of the next word, mixed with those of words that followed similar states lately.
+    """Return log-probabilities of the next word, mixed with those of words that recently followed similar states.
 
-    No parameters, nothing to train: used at evaluation only. A long text is read in pieces, each given the cache
-    behind the piece before. Grave et al. (2017), Eq. 2-4, in float32 at least; the defaults are those that Merity et
-    al.'s code is run with on PTB. That code mixes only once the cache is full, this one from the second word on.
+    The cache has no parameters and is used for evaluation only. A long text is read in pieces; each piece gets the
+    cache after the piece before. Grave et al. (2017), Eq. 2-4, computed in float32 at least. The defaults are those of
+    Merity et al.'s code on PTB. Their code starts to mix when the cache is full; here this starts at the second word.
 
     Args:
         hidden: the state h_t that predicted each word.
-        words: the words that came, x_{t+1}: the targets. A word is in the cache from the next step on.
+        words: the words x_{t+1} that came, which are the targets. A word is in the cache from the next step on.
         logits: the model's own prediction at each step.
-        past: the cache behind the piece before; None at the start, where the model's own prediction stands alone.
-        window: steps that the cache holds.
-        theta: θ, how much similarity counts.
+        past: the cache after the piece before; None at the start.
+        window: number of steps in the cache.
+        theta: θ, the weight of similarity.
         mix: λ, the cache's share of the probability.
 
-    Raises:
-        ValueError: if `window` is below 1, `mix` is not in [0, 1), or `theta` is below 0 or infinite.
+    Returns:
+        The log-probabilities and the next cache.
     """
     check_positive("window", window), check_fraction("mix", mix)
-    if not (is_number(theta) and 0 <= theta < torch.inf):
-        raise ValueError(f"theta: expected a finite number of at least 0, got {theta!r}")
-    # a sum of many half-precision probabilities is no longer 1
+    check_at_least_zero("theta", theta)
+    # in half precision the probabilities would not sum to 1
     hidden, logits = (x.to(torch.promote_types(x.dtype, torch.float32)) for x in (hidden, logits))
     (B, T, D), V = hidden.shape, logits.shape[-1]
     before = Cached(hidden.new_zeros(B, 0, D), words.new_zeros(B, 0)) if past is None else past
@@ -215,9 +176,18 @@ def cache_pointer(
     seen = (age > 0) & (age <= window)  # (T, S)
     # p_cache(w) ∝ Σ_i 1[w = x_{i+1}] exp(θ h_t · h_i)
     scores = (theta * hidden @ keys.transpose(1, 2)).masked_fill(~seen, -torch.inf)
-    weights = torch.where(seen.any(-1)[:, None], scores.softmax(-1), 0)  # (B, T, S); a row that sees nothing is zero
+    weights = torch.where(seen.any(-1)[:, None], scores.softmax(-1), 0)  # (B, T, S); zero in a row that sees nothing
     p_cache = logits.new_zeros(B, T, V).scatter_add(-1, values[:, None].expand(-1, T, -1), weights.to(logits.dtype))
     share = mix * seen.any(-1)[:, None].to(logits.dtype)
-    # added as logarithms: a word too unlikely for its probability to be told from 0 still has one
+    # added as logarithms, because a very small probability would become 0
     mixed = torch.logaddexp(torch.log1p(-share) + logits.log_softmax(-1), (share * p_cache).log())
     return mixed, Cached(keys[:, -window:], values[:, -window:])
+
+
+CARD = Card(
+    "awd-lstm",
+    AWDLSTM,
+    "Merity, Keskar & Socher (2018)",
+    "PTB words; Xu et al., Table 4",
+    {"d_model": 400, "layers": 3, "d_hidden": 1150},
+)

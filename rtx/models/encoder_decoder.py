@@ -1,32 +1,33 @@
-"""Transformer and R-Transformer from a source to a target: attention within each, and from the target to the source.
+"""Transformer and R-Transformer from a source to a target, with attention from the target to the source.
 
-Vaswani et al. (2017), Attention Is All You Need, §3; with a window, what Wang et al. (2019), R-Transformer, leave as
-future work.
+Vaswani et al. (2017), Attention Is All You Need, §3. The R-Transformer of this kind is future work in Wang et al.
+(2019).
 """
 
 import math
-from typing import Any
+from typing import Any, cast
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from rtx.models.backbone import Card
 from rtx.nn import FeedForward, LocalRNN, MultiHeadAttention, Residual, sinusoidal_positions
 from rtx.nn.cross_attention import CrossAttention
 from rtx.nn.padding import check_target, read_source, real_positions
 from rtx.nn.recurrent import CELLS
 from rtx.nn.search import Hypotheses, beam_search
-from rtx.nn.state import State, check_state, parts, step_through
+from rtx.nn.streaming import State, check_state, parts, step_through
 from rtx.nn.validate import check_choice, check_fraction, check_positive, check_tokens
 
 Source = tuple[Float[Tensor, "B S D"], Bool[Tensor, "B S"]]
-"""An encoded source, and which of its positions are real."""
+"""An encoded source, and True for its positions that are not padding."""
 
 
 class Block(nn.Module):
-    """LocalRNN (with a window), self-attention, attention to a source (with `cross`), feed-forward, each a residual.
+    """LocalRNN (if there is a window), self-attention, attention to the source (if `cross`), feed-forward network.
 
-    The other arguments are those of `EncoderDecoder`.
+    Each is in a residual connection. The other arguments are those of `EncoderDecoder`.
     """
 
     def __init__(
@@ -37,7 +38,7 @@ class Block(nn.Module):
         def residual(sublayer: nn.Module) -> Residual:
             return Residual(sublayer, d_model, norm, dropout)
 
-        # Eq. (8) of R-Transformer, bottom to top, and Vaswani et al.'s third sublayer
+        # Eq. (8) of R-Transformer, from bottom to top, and the third sublayer of Vaswani et al.
         self.local = None if window is None else residual(LocalRNN(d_model, window, cell))
         self.attention = residual(MultiHeadAttention(d_model, heads, dropout))
         self.cross = residual(CrossAttention(d_model, heads, dropout)) if cross else None
@@ -46,47 +47,50 @@ class Block(nn.Module):
     def forward(
         self, x: Float[Tensor, "B T D"], mask: Bool[Tensor, "B 1 T T"] | None = None, source: Source | None = None
     ) -> Float[Tensor, "B T D"]:
-        """A sequence of the same shape, each position from those the mask lets it see: by default no later ones."""
+        """Return for each position a mixture of what the mask lets it see; by default itself and the past."""
         x = x if self.local is None else self.local(x)
         x = self.attention(x, mask)
         if self.cross is not None and source is not None:
-            x = self.cross(x, self.cross.sublayer.remember(*source))  # type: ignore[operator]
+            x = self.cross(x, self.cross_attention().encode(*source))
         return self.feed_forward(x)
 
     def start(self, source: Source) -> State:
-        """The state before the first position, one for each sublayer: the cross-attention's is the source's."""
-        return tuple(
-            residual.sublayer.remember(*source) if residual is self.cross else None  # type: ignore[operator]
-            for residual in self.children()
-        )
+        """Return the state before the first position: that of each sublayer. The cross-attention's is the source."""
+        encoded = self.cross_attention().encode(*source)
+        return tuple(encoded if residual is self.cross else None for residual in self.children())
 
     def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
-        """One position of a stream."""
+        """Read one position of a stream."""
         return step_through(self.children(), x, state)
+
+    def cross_attention(self) -> CrossAttention:
+        """Return the attention to the source of a decoder's block."""
+        assert self.cross is not None
+        return cast(CrossAttention, self.cross.sublayer)
 
 
 class EncoderDecoder(nn.Module):
     """Maps a source sentence and the target so far to the logits of the target's next token.
 
-    In the encoder every position attends to every real one, in the decoder to itself and the past, then to the
-    source. Without a window it is the Transformer: embeddings times √D plus sinusoids. With one it is the
-    R-Transformer: a LocalRNN stands below each self-attention, in the decoder and, left to right as well, in the
-    encoder; there are no positions, and √D stays. Ours: embeddings begin as N(0, 1/D), the two vocabularies and the
-    output share no weights, and "pre" normalises once more behind each stack, as Xiong et al. (2020) do.
+    In the encoder every position attends to every real position. In the decoder a position attends to itself and the
+    past, then to the source. Without a window this is the Transformer, with embeddings times √D plus sinusoids. With a
+    window it is the R-Transformer: a LocalRNN is below each self-attention, in the encoder also from left to right.
+    There are then no positions, and √D stays.
+
+    Some details are ours. Embeddings start as N(0, 1/D). The two vocabularies and the output share no weights. "pre"
+    normalises once more after each stack, as Xiong et al. (2020) do.
 
     Args:
         source_vocabulary: number of tokens of the source.
         target_vocabulary: V, number of tokens of the target.
         d_model: D, width of every layer.
-        layers: blocks of the encoder, and of the decoder.
+        layers: number of blocks of the encoder, and of the decoder.
         heads: H, attention heads; must divide D.
-        window: M, positions each LocalRNN reads, the present one included; None for no LocalRNNs.
+        window: M, number of positions that each LocalRNN reads; None for no LocalRNNs.
         cell: of the LocalRNNs: "rnn", "gru" or "lstm".
-        dropout: on the embeddings with their positions, after each sublayer, on attention weights, in the feed-forward.
+        dropout: on the embeddings with their positions, after each sublayer, on attention weights, in the feed-forward
+            network.
         norm: "post", LayerNorm(x + sublayer(x)), as in both papers, or "pre", x + sublayer(LayerNorm(x)).
-
-    Raises:
-        ValueError: if an argument is out of its range.
     """
 
     def __init__(
@@ -128,15 +132,12 @@ class EncoderDecoder(nn.Module):
         target: Int[Tensor, "B T"],
         source_lengths: Int[Tensor, " B"] | None = None,
     ) -> Float[Tensor, "B T V"]:
-        """The logits of the token after each token of the target, given the source and the target up to there.
+        """Return the logits of the token after each token of the target, given the source and the target up to there.
 
         Args:
             source: what to translate.
             target: begins with the begin token. Padding at its end changes nothing before it.
-            source_lengths: real tokens in each source, S if not given. What stands behind them does not matter.
-
-        Raises:
-            ValueError: if a token is not in its vocabulary, a tensor is empty, or the batches or lengths do not fit.
+            source_lengths: number of real tokens in each source; by default S. The padding after them is ignored.
         """
         check_target(target, source, self.target_vocabulary)
         encoded = self._encode(source, source_lengths)
@@ -151,15 +152,12 @@ class EncoderDecoder(nn.Module):
         target: Int[Tensor, "B T"],
         source_lengths: Int[Tensor, " B"] | None = None,
     ) -> Float[Tensor, "B T S"]:
-        """Where the decoder looks in the source to predict the token after each token: the last block's mean head.
+        """Return where the decoder looks to predict the token after each token: the mean over the last block's heads.
 
-        Each row sums to 1; the sum over T is the coverage of each position of the source.
-
-        Raises:
-            ValueError: as `forward`.
+        Each row sums to 1. The sum over T is the coverage of each position of the source.
         """
         seen: list[Tensor] = []
-        *_, attention = (module for module in self.modules() if isinstance(module, CrossAttention))
+        attention = cast(Block, self.decoder[-1]).cross_attention()
         hook = attention.register_forward_pre_hook(lambda module, args: seen.append(module.weights(*args)))
         try:
             self(source, target, source_lengths)
@@ -168,20 +166,12 @@ class EncoderDecoder(nn.Module):
         return seen[0].mean(1)
 
     def start(self, source: Int[Tensor, "B S"], source_lengths: Int[Tensor, " B"] | None = None) -> State:
-        """The state before the first token: how many tokens were read, and each block's state with its source.
-
-        Raises:
-            ValueError: if the source is not (B, S) of its tokens or is empty, or the lengths do not fit.
-        """
+        """Return the state before the first token: the number of tokens so far, and the state of each block."""
         encoded = self._encode(source, source_lengths)
-        return 0, tuple(block.start(encoded) for block in self.decoder)  # type: ignore[operator]
+        return 0, tuple(cast(Block, block).start(encoded) for block in self.decoder)
 
     def step(self, tokens: Int[Tensor, " B"], state: State) -> tuple[Float[Tensor, "B V"], State]:
-        """The logits of the token after this one, and the state behind it.
-
-        Raises:
-            ValueError: if `tokens` is not (B,) of target tokens, or `state` is another model's or batch's.
-        """
+        """Read one token of the target; return the logits of the next token, and the next state."""
         check_tokens("tokens", tokens, self.target_vocabulary, 1)
         if len(parts(state)) != 2:
             raise ValueError(f"state: expected what start or step returned, got {len(state)} parts")
@@ -195,12 +185,9 @@ class EncoderDecoder(nn.Module):
     def translate(
         self, source: Int[Tensor, "B S"], source_lengths: Int[Tensor, " B"] | None = None, **how: Any
     ) -> Hypotheses:
-        """Beam search for the target; call `eval()` first, or dropout stays on.
+        """Search for the target with a beam. Call `eval()` first, otherwise dropout stays on.
 
-        `how` is `begin`, `end`, `length`, and perhaps `width` and `alpha`: see `rtx.nn.search.beam_search`.
-
-        Raises:
-            ValueError: as `start` and `beam_search`.
+        `how` are `begin`, `end`, `length`, and optionally `width` and `alpha`, as for `rtx.nn.search.beam_search`.
         """
         state = self.start(source, source_lengths)
         return beam_search(self.step, state, len(source), self.target_vocabulary, device=source.device, **how)
@@ -220,3 +207,12 @@ class EncoderDecoder(nn.Module):
         if self.window is None:
             x = x + sinusoidal_positions(tokens.shape[1], self.d_model, x, start)
         return self.dropout(x)
+
+
+CARD = Card(
+    "encoder-decoder",
+    EncoderDecoder,
+    "Vaswani et al. (2017)",
+    "Table 3, base",
+    {"source_vocabulary": 37_000, "target_vocabulary": 37_000, "d_model": 512, "layers": 6, "heads": 8},
+)

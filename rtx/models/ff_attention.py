@@ -1,4 +1,4 @@
-"""Feed-forward attention: one look at each step by itself, then a weighted average over time, and no recurrence.
+"""Feed-forward attention: each step is transformed on its own, then averaged over time with learned weights.
 
 Raffel & Ellis (2015), Feed-Forward Networks with Attention Can Solve Some Long-Term Memory Problems.
 """
@@ -7,29 +7,27 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from rtx.nn.kernels.pooling import pooling
-from rtx.nn.kernels.pooling_plain import LEAKS, scores, shares, states
+from rtx.models.backbone import Card
+from rtx.nn.ops.pooling import pooling
+from rtx.nn.ops.pooling.torch import LEAKS, scores, shares, states
 from rtx.nn.padding import real_positions
-from rtx.nn.state import State, check_state
+from rtx.nn.streaming import State, check_state
 from rtx.nn.validate import check_choice, check_lengths, check_positive, check_sequence, check_step
 
 
 class FeedForwardAttention(nn.Module):
-    """Maps sequences of vectors to one vector each: it is a whole model, with an input and an output of its own.
+    """A whole model, not a backbone: it maps each sequence of vectors to one vector.
 
-    An average does not know an order: the output is the same for every permutation of the steps. With the paper's
-    sizes it has 10,602 parameters, 10,501 with the mean. Weights start as N(0, 1/fan-in), biases as zero.
+    An average does not depend on the order, so the output is the same for every permutation of the steps. With the
+    paper's sizes there are 10,602 parameters, or 10,501 with the mean. Weights start as N(0, 1/fan_in), biases as zero.
 
     Args:
-        inputs: F, numbers per step.
-        outputs: K, numbers per sequence.
+        inputs: F, numbers in each step.
+        outputs: K, numbers in each output.
         d_hidden: D, width of the states and of the context.
-        pooling: "attention" weights the states by the softmax over time of their scores; "mean" averages them.
-        leak: "printed" is the paper's LReLU, max(x, .01), which passes no gradient below .01; "coded" is that of
-            the authors' code, max(x, .01 x).
-
-    Raises:
-        ValueError: if a size is below 1 or a name is unknown.
+        pooling: "attention" weights the states by the softmax of their scores over time. "mean" averages them.
+        leak: "printed" is the paper's LReLU, max(x, .01), which has no gradient below .01. "coded" is that of the
+            authors' code, max(x, .01 x).
     """
 
     def __init__(
@@ -50,29 +48,21 @@ class FeedForwardAttention(nn.Module):
         self.output = _linear(D, check_positive("outputs", outputs))
 
     def forward(self, x: Float[Tensor, "B T F"], lengths: Int[Tensor, " B"] | None = None) -> Float[Tensor, "B K"]:
-        """One prediction for each sequence.
+        """Return one prediction for each sequence.
 
         Args:
-            x: sequences, padded at their end with anything: the padding is not read.
-            lengths: real steps of each; all T by default.
-
-        Raises:
-            ValueError: if `x` is not (B, T, F), or a length is not in 1 … T.
+            x: sequences, padded at the end. The padding is not read.
+            lengths: number of real steps of each sequence; by default T.
         """
-        # Eq. (1) or (2): c = Σ α_t h_t, without a tensor of all h_t
+        # Eq. (1) or (2): c = Σ α_t h_t
         c = pooling(x, self._checked(x, lengths), self.hidden.weight, self.hidden.bias, *self._scorer(), self.leak)
         return self._read_out(c)
 
-    def step(
-        self, x: Float[Tensor, "B F"], state: State | None = None
-    ) -> tuple[Float[Tensor, "B K"], tuple[Float[Tensor, "B D"], Float[Tensor, "B 1"]]]:
-        """One step of a stream, and the output as if the sequence ended here.
+    def step(self, x: Float[Tensor, "B F"], state: State | None = None) -> tuple[Float[Tensor, "B K"], State]:
+        """Read one step of a stream; return the output as if the sequence ended here, and the next state.
 
-        The state is Σ exp(e_t) h_t and Σ exp(e_t), in float32 at least, so that a long sum goes on growing. Scores
-        are between -1 and 1: their exponentials need no running maximum.
-
-        Raises:
-            ValueError: if `x` is not (B, F), or `state` is another model's or batch's.
+        The state is Σ exp(e_t) h_t, (B, D), and Σ exp(e_t), (B, 1), in float32 at least, so that a long sum stays
+        exact. Scores are between -1 and 1, so their exponentials need no running maximum.
         """
         check_step("x", x, self.inputs, like=self.hidden.weight)
         h = LEAKS[self.leak](self.hidden(x))
@@ -85,11 +75,11 @@ class FeedForwardAttention(nn.Module):
         return self._read_out((sums[0] / sums[1]).to(h.dtype)), sums
 
     def weights(self, x: Float[Tensor, "B T F"], lengths: Int[Tensor, " B"] | None = None) -> Float[Tensor, "B T"]:
-        """The share of each step in the context: each row sums to 1, padding has 0."""
-        return self.inside(x, lengths)["attention"]
+        """Return the share of each step in the context. Each row sums to 1; padding has 0."""
+        return self.introspect(x, lengths)["attention"]
 
-    def inside(self, x: Float[Tensor, "B T F"], lengths: Int[Tensor, " B"] | None = None) -> dict[str, Tensor]:
-        """By name: the states h (B, T, D), and their shares in the context, `attention` (B, T)."""
+    def introspect(self, x: Float[Tensor, "B T F"], lengths: Int[Tensor, " B"] | None = None) -> dict[str, Tensor]:
+        """Return "states", h (B, T, D), and "attention", their shares in the context (B, T)."""
         real = real_positions(self._checked(x, lengths), x.shape[1])
         h = states(x, real, self.hidden.weight, self.hidden.bias, self.leak)
         return {"states": h, "attention": shares(h, real, *self._scorer())}
@@ -103,7 +93,7 @@ class FeedForwardAttention(nn.Module):
         return lengths.to(x.device)
 
     def _scorer(self) -> tuple[Tensor | None, Tensor | None]:
-        """w_hc and b_hc, or None for the mean."""
+        """Return w_hc and b_hc, or None for the mean."""
         return (None, None) if self.score is None else (self.score.weight, self.score.bias)
 
     def _read_out(self, c: Tensor) -> Tensor:
@@ -116,3 +106,12 @@ def _linear(inputs: int, outputs: int) -> nn.Linear:
     nn.init.normal_(layer.weight, std=inputs**-0.5)
     nn.init.zeros_(layer.bias)
     return layer
+
+
+CARD = Card(
+    "feed-forward-attention",
+    FeedForwardAttention,
+    "Raffel & Ellis (2015)",
+    "§2.1",
+    {"d_hidden": 100, "pooling": "attention"},
+)

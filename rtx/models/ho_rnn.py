@@ -1,4 +1,4 @@
-"""HO-RNN: the last N states, not the last one alone, feed the next, through fixed connections.
+"""HO-RNN: the last N states, instead of only one, feed the next state.
 
 Soltani & Jiang (2016), Higher Order Recurrent Neural Networks; a baseline of Xu et al. (2019), MC-RNN.
 """
@@ -10,34 +10,32 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from rtx.models.backbone import Card, CausalModel
 from rtx.nn.initial import uniform_parameter
 from rtx.nn.recurrent import CELLS
-from rtx.nn.state import State, check_state, read_through
-from rtx.nn.validate import check_choice, check_fraction, check_positive, check_sequence, check_step, is_number
+from rtx.nn.streaming import State, check_state, read_through
+from rtx.nn.validate import check_choice, check_fraction, check_positive, is_number
 
 POOLINGS = ("sum", "max", "fofe", "gated")
 
 
 class HigherOrderRNN(nn.Module):
-    """One layer: W_h1 h_{t-1} … W_hN h_{t-N} are pooled, and stand in the cell where U h_{t-1} does.
+    """One layer: W_h1 h_{t-1} … W_hN h_{t-N} are pooled and take the place of U h_{t-1} in the cell.
 
-    Parameters are named and initialised as those of `torch.nn.RNN`, `GRU` and `LSTM`, the W_hn side by side in
-    `weight_hh_l0`: at order 1 with the sum the layer is torch's, and a state dict moves between them.
+    The parameters have the names and initialisation of `torch.nn.RNN`, `GRU` and `LSTM`, with the W_hn side by side in
+    `weight_hh_l0`. At order 1 with the sum, the layer equals torch's and can load its state dict.
 
-    Ours: in the poolings other than the sum, the powers of α from 1 on, gates without bias, and that the maximum
-    counts the zero products of the states before the start too; for LSTM and GRU, that c_{t-1} is forgotten and
-    h_{t-1} interpolated as usual, and that r_n gates the products of all of the cell's gates.
+    The paper leaves some points open. Here the powers of α start at 1, the gates have no bias, and the maximum includes
+    the zero products of the states before the start. An LSTM forgets c_{t-1} and a GRU interpolates with h_{t-1} as
+    usual, and r_n gates the products of all gates of the cell.
 
     Args:
         d_model: D, width of the input and of the states.
-        order: N, states that feed the next one.
-        pooling: "sum", Σ W_hn h_{t-n}; "max", the greatest of the products, number by number; "fofe", Σ α^n W_hn
-            h_{t-n}; "gated", Σ r_n ∘ W_hn h_{t-n} with r_n = σ(W^g_1n x_t + W^g_2n h_{t-n}), without bias.
+        order: N, number of states that feed the next one.
+        pooling: "sum", Σ W_hn h_{t-n}; "max", the largest product for each number; "fofe", Σ α^n W_hn h_{t-n};
+            "gated", Σ r_n ∘ W_hn h_{t-n} with r_n = σ(W^g_1n x_t + W^g_2n h_{t-n}).
         cell: "rnn", "gru" or "lstm".
         forgetting: α of "fofe", in (0, 1]; its default is ours.
-
-    Raises:
-        ValueError: if an argument is out of its range.
     """
 
     def __init__(
@@ -53,16 +51,11 @@ class HigherOrderRNN(nn.Module):
         self.weight_ih_l0, self.weight_hh_l0 = parameter(G * d_model, d_model), parameter(G * d_model, order * d_model)
         self.bias_ih_l0, self.bias_hh_l0 = parameter(G * d_model), parameter(G * d_model)
         if pooling == "gated":
-            self.gate_input = parameter(order * d_model, d_model)  # W^g_11 … W^g_1N below one another
+            self.gate_input = parameter(order * d_model, d_model)  # W^g_11 … W^g_1N, one below the other
             self.gate_state = parameter(order, d_model, d_model)  # W^g_21 … W^g_2N
 
     def forward(self, x: Float[Tensor, "B T D"], state: State | None = None) -> tuple[Float[Tensor, "B T D"], State]:
-        """Map a piece of a stream; the state behind it is the last N states, (B, N, D), and an LSTM's c, (B, D).
-
-        Raises:
-            ValueError: if `x` or `state` is not of this layer.
-        """
-        check_sequence("x", x, self.d_model, like=self.weight_ih_l0)
+        """Read a piece of a stream. The state has the last N hidden states, (B, N, D), and for an LSTM c, (B, D)."""
         past, *c = self._zeros(x) if state is None else self._checked(state, x.shape[0])
         projected = F.linear(x, self.weight_ih_l0, self.bias_ih_l0)
         gates = F.linear(x, self.gate_input) if self.pooling == "gated" else x
@@ -76,7 +69,7 @@ class HigherOrderRNN(nn.Module):
         return torch.stack(states, 1), (past, *c)
 
     def _pool(self, past: Tensor, from_gate: Tensor) -> Float[Tensor, "B G"]:
-        """What the last N states contribute to each gate of the cell."""
+        """Return what the last N states contribute to each gate of the cell."""
         if self.pooling == "sum":
             return F.linear(past.flatten(1), self.weight_hh_l0)
         if self.pooling == "fofe":
@@ -100,29 +93,28 @@ class HigherOrderRNN(nn.Module):
         return state
 
     def extra_repr(self) -> str:
-        """What `print(model)` shows."""
+        """Return what `print(model)` shows."""
         return f"d_model={self.d_model}, order={self.order}, pooling={self.pooling!r}, cell={self.cell!r}"
 
 
-class HORNN(nn.Module):
+class HORNN(CausalModel):
     """A stack of higher-order layers.
 
-    Parameters: a layer of LSTM form has 4 D² more for each order above 1. Xu et al. print no order; that HO-RNN has
-    5 M more than the baseline in their Table 2 (2 layers of 256) and 10 M more in Table 3 (4 layers) is what order 4
-    gives in an encoder of two directions and a decoder: 4.7 M and 9.4 M.
+    A layer of LSTM cells has 4 D² parameters more for each order above 1. Xu et al. print no order. In their Table 2 (2
+    layers of 256) HO-RNN has 5 M parameters more than the baseline, and in Table 3 (4 layers) 10 M. Order 4 gives 4.7 M
+    and 9.4 M in an encoder of two directions and a decoder.
 
     Args:
         d_model: D, width of every layer.
         layers: L.
-        order: N, states that feed the next one.
-        pooling: how they are pooled, "sum", "max", "fofe" or "gated"; see `HigherOrderRNN`.
-        cell: "rnn" is the paper's; "lstm", as in Xu et al.; "gru".
+        order: N, number of states that feed the next one.
+        pooling: "sum", "max", "fofe" or "gated"; see `HigherOrderRNN`.
+        cell: "rnn" is the paper's; "lstm", as in Xu et al.; or "gru".
         forgetting: α of "fofe".
-        dropout: on each layer's output.
-
-    Raises:
-        ValueError: if an argument is out of its range.
+        dropout: on the output of each layer.
     """
+
+    stateful = True
 
     def __init__(
         self,
@@ -140,30 +132,17 @@ class HORNN(nn.Module):
         self.layers = nn.ModuleList(HigherOrderRNN(d_model, order, pooling, cell, forgetting) for _ in range(layers))
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
-        """Map a sequence to one of the same shape; position t depends on positions 1 … t only.
-
-        Raises:
-            ValueError: if `x` has the wrong rank, width, dtype or device, or is empty.
-        """
-        return self.read(x)[0]
-
     def read(self, x: Float[Tensor, "B T D"], state: State | None = None) -> tuple[Float[Tensor, "B T D"], State]:
-        """A piece of a stream, and the state behind it: each layer's last N states, and an LSTM's c.
-
-        Raises:
-            ValueError: as `forward`, or if `state` is another model's or batch's.
-        """
-        check_sequence("x", x, self.d_model, like=next(self.parameters()))
+        """Read a piece of a stream. The state has that of each layer: see `HigherOrderRNN.forward`."""
+        self.check_input(x)
         y, state = read_through(self.layers, x, state, self.dropout)
         return self.dropout(y), state
 
-    def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
-        """One position of a stream.
 
-        Raises:
-            ValueError: if `x` is not (B, D), or `state` is another model's or batch's.
-        """
-        check_step("x", x, self.d_model, like=next(self.parameters()))
-        y, state = self.read(x[:, None], state)
-        return y.squeeze(1), state
+CARD = Card(
+    "ho-rnn",
+    HORNN,
+    "Soltani & Jiang (2016)",
+    "Xu et al., Table 2, IWSLT14; the order is ours",
+    {"d_model": 256, "layers": 2, "order": 4},
+)

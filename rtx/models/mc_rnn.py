@@ -1,4 +1,4 @@
-"""MC-RNN: recurrent channels that each cut the text into other blocks, joined at every step by attention.
+"""MC-RNN: recurrent channels that cut the text into different blocks, joined at every step by attention.
 
 Xu et al. (2019), Modeling Local Dependence in Natural Language with Multi-Channel Recurrent Neural Networks.
 """
@@ -8,40 +8,41 @@ from itertools import pairwise
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from rtx.models.backbone import Card, CausalModel
 from rtx.nn.dropout import LockedDropout
 from rtx.nn.multi_channel import MultiChannelRNN
-from rtx.nn.state import State, read_through
-from rtx.nn.validate import check_fraction, check_positive, check_sequence, check_step
+from rtx.nn.streaming import State, read_through
+from rtx.nn.validate import check_fraction, check_positive
 
 
-class MCRNN(nn.Module):
-    """A stack of multi-channel layers; only the attention's mean of a layer's channels reaches the next.
+class MCRNN(CausalModel):
+    """A stack of multi-channel layers. Only the attention's mean of a layer's channels reaches the next layer.
 
-    Parameters: at width 256, block 4 and LSTM, the two encoder and two decoder layers of Table 2 have 1.3 M more
-    than plain LSTM layers, attention included (4 · (3 · 256² + 2 · 256² + 256) = 1,311,744), where the table says
-    4 M. One W_j per gate gives 3.7 M (4 · (12 · 256² + 2 · 256² + 256) = 3,671,040), nearer to it. With an encoder
-    of two directions, as in `Seq2Seq` here (the paper does not say), it is six layers, and 2.0 M and 5.5 M.
+    At width 256, block 4 and LSTM, the two encoder and two decoder layers of Table 2 have 1.3 M parameters more than
+    plain LSTM layers (4 · (3 · 256² + 2 · 256² + 256) = 1,311,744). The table says 4 M. One W_j for each gate gives
+    3.7 M (4 · (12 · 256² + 2 · 256² + 256) = 3,671,040), which is nearer. The paper does not say whether the encoder
+    has two directions. With two, as in `Seq2Seq` here, there are six layers, and the numbers are 2.0 M and 5.5 M.
 
     Args:
         d_model: D, width of the input and of the last layer.
         layers: L.
-        block: n, nodes in a block; a layer has n - 1 channels. The paper's MC-RNN-3 is n = 4.
+        block: n, number of nodes in a block; a layer has n - 1 channels. The paper's MC-RNN-3 is n = 4.
         cell: "rnn", "gru" or "lstm".
-        d_hidden: width of the layers before the last; D if not given.
-        start: Eq. 2 at the first steps, "equation" or "clipped"; see `rtx.nn.multi_channel`, also for the next four.
+        d_hidden: width of the layers before the last; by default D.
+        start: Eq. 2 at the first steps, "equation" or "clipped"; `MultiChannelRNN` explains this and the next four.
         phase: where a channel's blocks begin, "equation" or "text".
-        cell_state: which c an LSTM's forget gate meets, "mean", "previous" or "mapped".
+        cell_state: the memory that an LSTM's forget gate multiplies, "mean", "previous" or "mapped".
         mapping: one W_j "shared" by the gates, or "per-gate".
-        mapping_start: W_j's start, "identity" or "uniform".
-        dropout: on each layer's output, the same units at all steps of a read.
+        mapping_start: how W_j starts, "identity" or "uniform".
+        dropout: on the output of each layer, the same units at all steps of a call.
         dropout_input: on the input, in the same way, as in AWD-LSTM.
-        dropout_hidden: between the layers, in place of `dropout`, which then is on the last one's output alone.
-        weight_dropout: DropConnect on the recurrent matrices, the same weights at all steps of a read.
-        weight_dropout_on: "all" of them, or those of the "cell" alone and not W_j.
-
-    Raises:
-        ValueError: if an argument is out of its range.
+        dropout_hidden: between the layers. If it is given, `dropout` is on the last output only.
+        weight_dropout: DropConnect on the recurrent matrices, the same weights at all steps of a call.
+        weight_dropout_on: "all" recurrent matrices, or those of the "cell" without W_j.
     """
+
+    stateful = True
+    auxiliary_losses = ("activations",)
 
     def __init__(
         self,
@@ -73,40 +74,17 @@ class MCRNN(nn.Module):
         between = dropout if dropout_hidden is None else check_fraction("dropout_hidden", dropout_hidden)
         self.dropout_hidden = LockedDropout(between)
 
-    def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
-        """Map a sequence to one of the same shape; position t depends on positions 1 … t only.
-
-        Raises:
-            ValueError: if `x` has the wrong rank, width, dtype or device, or is empty.
-        """
-        return self.read(x)[0]
-
     def read(self, x: Float[Tensor, "B T D"], state: State | None = None) -> tuple[Float[Tensor, "B T D"], State]:
-        """A piece of a stream, and the state behind it: each layer's last n - 1 states per channel, and the steps read.
-
-        Raises:
-            ValueError: as `forward`, or if `state` is another model's or batch's.
-        """
-        raw, state = self.activations(x, state)
+        """Read a piece of a stream. The state has that of each layer: see `MultiChannelRNN.forward`."""
+        self.check_input(x)
+        raw, state = read_through(self.layers, self.dropout_input(x), state, self.dropout_hidden)
         return self.dropout(raw), state
 
-    def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
-        """One position of a stream.
 
-        Raises:
-            ValueError: if `x` is not (B, D), or `state` is another model's or batch's.
-        """
-        check_step("x", x, self.d_model, like=next(self.parameters()))
-        y, state = self.read(x[:, None], state)
-        return y.squeeze(1), state
-
-    def activations(
-        self, x: Float[Tensor, "B T D"], state: State | None = None
-    ) -> tuple[Float[Tensor, "B T D"], State]:
-        """As `read`, before the last dropout: what `rtx.models.awd_lstm.activation_penalty` takes.
-
-        Raises:
-            ValueError: as `read`.
-        """
-        check_sequence("x", x, self.d_model, like=next(self.parameters()))
-        return read_through(self.layers, self.dropout_input(x), state, self.dropout_hidden)
+CARD = Card(
+    "mc-rnn",
+    MCRNN,
+    "Xu et al. (2019)",
+    "Table 4, PTB words",
+    {"d_model": 400, "layers": 3, "d_hidden": 1150, "block": 4},
+)

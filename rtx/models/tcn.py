@@ -1,4 +1,4 @@
-"""TCN: dilated causal convolutions, each layer seeing twice as far as the one below.
+"""TCN: dilated causal convolutions. Each block sees twice as far back as the block below.
 
 Bai, Kolter & Koltun (2018), An Empirical Evaluation of Generic Convolutional and Recurrent Networks for Sequence
 Modeling.
@@ -8,70 +8,65 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from rtx.models.backbone import Card, CausalModel
 from rtx.nn.convolution import CausalConv
-from rtx.nn.state import State, parts, step_through
-from rtx.nn.validate import check_choice, check_fraction, check_positive, check_sequence, check_step
+from rtx.nn.streaming import State, split, step_through
+from rtx.nn.validate import check_choice, check_fraction, check_positive
 
 DROPS = {"channels": F.dropout1d, "elements": F.dropout}
 
 
 class TemporalBlock(nn.Module):
-    """Two convolutions of the same dilation, each with ReLU and dropout, and a way around them.
+    """Two convolutions with the same dilation, each with ReLU and dropout, and a residual connection.
 
     Args:
         d_model: D, width of the input and of the output.
-        kernel: k, positions a convolution reads.
+        kernel: k, number of positions that a convolution reads.
         dilation: d, distance between two of them.
-        dropout: share set to zero in training.
+        dropout: probability that a number or channel is set to zero in training.
         drop: "channels" or "elements", as in `TCN`.
     """
 
     def __init__(self, d_model: int, kernel: int, dilation: int, dropout: float, drop: str) -> None:
         super().__init__()
         self.first, self.second = (CausalConv(d_model, d_model, kernel, dilation) for _ in range(2))
-        self.dropout, self.drop = check_fraction("dropout", dropout), check_choice("drop", drop, DROPS)
+        self.dropout, self.drop = dropout, drop
 
     def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
-        """ReLU(x + the convolutions of x)."""
+        """Return ReLU(x + the convolutions of x)."""
         y = self._dropped(self.first(x).relu())
         return (x + self._dropped(self.second(y).relu())).relu()
 
     def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
-        """One position of a stream; the state holds each convolution's past."""
-        before = (None, None) if state is None else parts(state)
-        if len(before) != 2:
-            raise ValueError(f"state: expected one of 2 convolutions, got one of {len(before)}")
+        """Read one position of a stream. The state has the past inputs of both convolutions."""
+        before = split(state, 2)
         y, first = self.first.step(x, before[0])
         y, second = self.second.step(self._dropped(y.relu()[:, None]).squeeze(1), before[1])
         return (x + self._dropped(y.relu()[:, None]).squeeze(1)).relu(), (first, second)
 
-    def _dropped(self, y: Tensor) -> Tensor:
-        """(B, T, D); torch's dropout of channels takes them in the middle."""
+    def _dropped(self, y: Tensor) -> Float[Tensor, "B T D"]:
         return DROPS[self.drop](y.transpose(1, 2), self.dropout, self.training).transpose(1, 2)
 
 
-class TCN(nn.Module):
-    """A stack of L blocks with dilations 1, 2, 4, …; the last output sees 1 + 2 (k - 1) (2^L - 1) positions.
+class TCN(CausalModel):
+    """A stack of L blocks with dilations 1, 2, 4, …
 
-    All layers have the width D, behind a linear embedding of the F inputs. The authors' first convolution reads the
-    F inputs themselves, past a 1×1 convolution as the way around, which has as many parameters as our embedding: so
-    a model of ours has (D - F) D k more (Nottingham 929,038 for 882,538, MNIST 71,110 for 66,910). On words, where
-    F = D, theirs has no such convolution, and the blocks are the same. On characters their widths are 450, 450, 100
-    behind embeddings of 100; here they are all D.
+    All layers have the width D, after a linear embedding of the F inputs. The authors' first convolution reads the F
+    inputs directly, and its residual connection is a 1×1 convolution with as many parameters as our embedding.
+    Therefore our model has (D - F) D k parameters more: 929,038 instead of 882,538 on Nottingham, and 71,110 instead of
+    66,910 on MNIST. On words F = D, so the blocks are the same. On characters the authors' widths are 450, 450, 100
+    after embeddings of 100; here all widths are D.
 
-    Weights start as torch's `Conv1d` does: the authors draw theirs from N(0, .01), but into the product g v / ||v||,
-    which the next forward pass computes anew.
+    Weights start as in torch's `Conv1d`. The authors draw theirs from N(0, .01), but they write them into the product
+    g v / ||v||, which the next forward pass computes anew.
 
     Args:
         d_model: D, width of every layer.
         layers: L, number of blocks.
-        kernel: k, positions a convolution reads.
-        dropout: after each convolution's ReLU.
-        drop: "channels" is the paper's spatial dropout, which zeroes a channel at all positions of a sequence;
-            "elements" is the authors' code, each number by itself. A stream in training draws anew at every step.
-
-    Raises:
-        ValueError: if an argument is out of its range.
+        kernel: k, number of positions that a convolution reads.
+        dropout: after the ReLU of each convolution.
+        drop: "channels" is the paper's spatial dropout, which hides a channel at all positions of a sequence.
+            "elements" is the authors' code, which hides single numbers. A stream in training draws anew at every step.
     """
 
     def __init__(
@@ -79,22 +74,32 @@ class TCN(nn.Module):
     ) -> None:
         super().__init__()
         self.d_model, depth = check_positive("d_model", d_model), check_positive("layers", layers)
+        check_fraction("dropout", dropout), check_choice("drop", drop, DROPS)
         self.blocks = nn.Sequential(*(TemporalBlock(d_model, kernel, 2**i, dropout, drop) for i in range(depth)))
 
-    def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
-        """Map a sequence to one of the same shape; position t depends on positions 1 … t only.
-
-        Raises:
-            ValueError: if `x` has the wrong rank, width, dtype or device, or is empty.
-        """
-        check_sequence("x", x, self.d_model, like=next(self.parameters()))
+    def forward(self, x: Float[Tensor, "B T D"], state: State | None = None) -> Float[Tensor, "B T D"]:
+        """Return the outputs for a sequence, or for its continuation after `state`."""
+        if state is not None:
+            return super().forward(x, state)
+        self.check_input(x)
         return self.blocks(x)
 
     def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
-        """One position of a stream: each convolution remembers the last (k - 1) d inputs.
-
-        Raises:
-            ValueError: if `x` is not (B, D), or `state` is another model's or batch's.
-        """
-        check_step("x", x, self.d_model, like=next(self.parameters()))
+        """Read one position of a stream. Each convolution remembers its last (k - 1) d inputs."""
+        self.check_one(x)
         return step_through(self.blocks, x, state)
+
+
+def receptive_field(layers: int, kernel: int = 3, **others: object) -> int:
+    """Return 1 + 2 (k - 1) (2^L - 1): there are two convolutions in a block, and the dilation doubles each time."""
+    return 1 + 2 * (kernel - 1) * (2**layers - 1)
+
+
+CARD = Card(
+    "tcn",
+    TCN,
+    "Bai, Kolter & Koltun (2018)",
+    "Wang et al., Table 2, Nottingham",
+    {"d_model": 150, "layers": 4, "kernel": 5},
+    receptive_field,
+)

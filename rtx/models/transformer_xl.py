@@ -3,46 +3,47 @@
 Dai et al. (2019), Transformer-XL: Attentive Language Models beyond a Fixed-Length Context.
 """
 
+from typing import cast
+
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from rtx.models.backbone import Card, CausalModel
 from rtx.nn import FeedForward, Residual
 from rtx.nn.relative import XLAttention
 from rtx.nn.segment_memory import SegmentMemory
-from rtx.nn.state import State, split, step_through
-from rtx.nn.validate import check_choice, check_positive, check_sequence, check_step
+from rtx.nn.streaming import State, split, step_through
+from rtx.nn.validate import check_choice, check_positive
 
 BIASES = ("shared", "per layer")
 
 
-class TransformerXL(nn.Module):
-    """A stack of blocks: attention over memory and segment, and feed-forward, each with its residual and LayerNorm.
+class TransformerXL(CausalModel):
+    """A stack of blocks. Each has attention over memory and segment, and a feed-forward network, with residuals.
 
-    The last position of a segment depends on S + (L - 1) S ⌈M / S⌉ + M inputs, S the segment and M the memory; with
-    M = S, as the paper trains, (L + 1) S, of which gradients reach the last S. No parameter depends on either
-    number: the paper evaluates with a longer memory than it trains with, and so does a second model that loads the
-    first one's state dict.
+    The last position of a segment depends on S + (L - 1) S ⌈M / S⌉ + M inputs, with segment S and memory M. With M = S,
+    as in the paper's training, these are (L + 1) S inputs, and gradients reach the last S of them. No parameter depends
+    on S or M. So a second model with a longer memory can load the state dict, as in the paper's evaluation.
 
-    At the size of the paper's 12 layers for enwik8 (d_model 512, 8 heads) the backbone has 40,950,784 parameters, and
-    41.1 M with an embedding of 204 symbols that is tied to the output and its bias; the paper says 41 M.
+    At the size of the paper's 12 layers for enwik8 (d_model 512, 8 heads) the backbone has 40,950,784 parameters. With
+    an embedding of 204 symbols, which is tied to the output, there are 41.1 M. The paper says 41 M.
 
     Args:
         d_model: D, width of every layer.
         layers: L, number of blocks.
         heads: H, attention heads; must divide D.
-        segment: S, positions computed together; gradients end at its start.
-        memory: M, positions before the segment that every layer sees; 0 gives separate segments.
-        dropout: on the input, after each sublayer, on attention weights, in the feed-forward. The authors' code drops
-            the sinusoids and the output as well.
-        norm: "post" is the paper's order; "pre" x + sublayer(LayerNorm(x)), where what is remembered is the
-            normalised input. The authors' code remembers x and normalises it again: the same outputs, but its
-            LayerNorm gets gradients through the memory.
-        biases: "shared" is the equation in §3.3, where u and v have no layer's index; with "per layer" each layer has
-            its own, as in the authors' runs with `untie_r`.
-
-    Raises:
-        ValueError: if an argument is out of its range.
+        segment: S, number of positions that are computed together; gradients end at its start.
+        memory: M, number of positions before the segment that every layer sees; 0 gives separate segments.
+        dropout: on the input, after each sublayer, on attention weights, in the feed-forward network. The authors'
+            code also drops the sinusoids and the output.
+        norm: "post" is the paper's order. "pre" is x + sublayer(LayerNorm(x)), and the memory holds the normalised
+            input. The authors' code remembers x and normalises it again. The outputs are the same, but its LayerNorm
+            gets gradients through the memory.
+        biases: "shared" is the equation in §3.3, where u and v have no layer index. With "per layer" each layer has its
+            own, as in the authors' runs with `untie_r`.
     """
+
+    stateful = True
 
     def __init__(
         self,
@@ -66,45 +67,42 @@ class TransformerXL(nn.Module):
             sublayers = [SegmentMemory(attention, segment, memory), FeedForward(d_model, dropout=dropout)]
             return nn.Sequential(*(Residual(s, d_model, norm, dropout) for s in sublayers))
 
-        self.d_model = d_model
+        self.d_model = check_positive("d_model", d_model)
         self.dropout = nn.Dropout(dropout)
         self.blocks = nn.Sequential(*map(block, attentions))
 
-    def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
-        """Map a sequence to one of the same shape, segment by segment; position t depends on positions up to t only.
-
-        Raises:
-            ValueError: if `x` has the wrong rank, width, dtype or device, or is empty.
-        """
-        return self.read(x)[0]
-
     def read(self, x: Float[Tensor, "B T D"], state: State | None = None) -> tuple[Float[Tensor, "B T D"], State]:
-        """A piece of a stream, of any length, and the state behind it: pieces and steps may follow one another.
-
-        Raises:
-            ValueError: as `forward`, or if `state` is another model's or batch's.
-        """
-        check_sequence("x", x, self.d_model, like=next(self.parameters()))
-        x, sublayers, after = self.dropout(x), self._sublayers(), []
-        for layer, part in zip(sublayers, split(state, len(sublayers)), strict=True):
-            if isinstance(layer.sublayer, SegmentMemory):
-                after.append(layer.sublayer.after(layer.norm(x) if layer.order == "pre" else x, part))
-                x = layer(x, part)
-            else:
-                after.append(())
-                x = layer(x)
+        """Read a piece of a stream, of any length. Pieces and steps may follow one another in any order."""
+        self.check_input(x)
+        x, after = self.dropout(x), list[State]()
+        before = split(state, 2 * len(self.blocks))
+        for block, part in zip(self.blocks, before[::2], strict=True):
+            attention, feed_forward = cast(list[Residual], list(block.children()))
+            memory = cast(SegmentMemory, attention.sublayer)
+            after += [memory.after(attention.normalised(x), part), ()]
+            x = feed_forward(attention(x, part))
         return x, tuple(after)
 
     def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
-        """One position of a stream, at a cost that memory + segment bound.
+        """Read one position of a stream. The cost is bounded by memory + segment.
 
-        The first step of a segment computes the memory's keys and values.
-
-        Raises:
-            ValueError: if `x` is not (B, D), or `state` is another model's or batch's.
+        The first step of a segment computes the keys and values of the memory.
         """
-        check_step("x", x, self.d_model, like=next(self.parameters()))
-        return step_through(self._sublayers(), self.dropout(x), state)
+        self.check_one(x)
+        sublayers = (sublayer for block in self.blocks for sublayer in block.children())
+        return step_through(sublayers, self.dropout(x), state)
 
-    def _sublayers(self) -> list[Residual]:
-        return [sublayer for block in self.blocks for sublayer in block.children()]  # type: ignore[misc]
+
+def receptive_field(layers: int, segment: int = 32, memory: int = 32, **others: object) -> int:
+    """Return that of a segment's last output: each layer sees a memory further back than the layer above."""
+    return segment + (layers - 1) * segment * -(-memory // segment) + memory
+
+
+CARD = Card(
+    "transformer-xl",
+    TransformerXL,
+    "Dai et al. (2019)",
+    "Table 2, enwik8, 12 layers",
+    {"d_model": 512, "layers": 12, "heads": 8, "segment": 512, "memory": 512},
+    receptive_field,
+)

@@ -1,7 +1,7 @@
-"""Additive attention: a small network says how well a decoder's state matches each position of the source.
+"""Additive attention: a small network computes how well a decoder's state matches each position of the source.
 
 Bahdanau, Cho & Bengio (2015), Neural Machine Translation by Jointly Learning to Align and Translate, §3.1, Eq. 5-6, and
-its appendix, where the network is given.
+its appendix, which gives the network.
 """
 
 import math
@@ -10,21 +10,18 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from rtx.nn.state import State, check_state
-from rtx.nn.validate import check_positive, check_sequence, check_step
+from rtx.nn.streaming import State, check_state
+from rtx.nn.validate import check_positive
 
 
 class AdditiveAttention(nn.Module):
-    """The mean of the source's annotations, weighted by how well each matches the query.
+    """The mean of the source's annotations, weighted by how well each one matches the query.
 
-    The paper leaves its biases out of the equations. Here U has one; another beside it, or one on the energy, which
-    the softmax would cancel, would change nothing.
+    The paper's equations leave the biases out. Here U has one. A second one beside it would change nothing, and the
+    softmax would cancel one on the energy.
 
     Args:
         d_model: D, width of the query, of the annotations, and between the two layers.
-
-    Raises:
-        ValueError: if the size is below 1.
     """
 
     def __init__(self, d_model: int) -> None:
@@ -34,37 +31,25 @@ class AdditiveAttention(nn.Module):
         self.key = nn.Linear(d_model, d_model)  # U
         self.energy = nn.Linear(d_model, 1, bias=False)  # v
 
-    def remember(self, annotations: Float[Tensor, "B S D"], real: Bool[Tensor, "B S"]) -> State:
-        """What every step reads: the annotations, their keys U h, and which of them are real; each needs one.
+    def encode(self, annotations: Float[Tensor, "B S D"], real: Bool[Tensor, "B S"]) -> State:
+        """Return the annotations, their keys U h, and `real`: True where a position is not padding.
 
-        U h does not depend on the query, so it is computed once for a sentence, as the paper's appendix says.
-
-        Raises:
-            ValueError: if `annotations` has the wrong rank, width, dtype or device, or is empty.
+        The keys do not depend on the query, so they are computed once for a sentence, as the appendix suggests.
         """
-        check_sequence("annotations", annotations, self.d_model, like=self.key.weight)
         return annotations, self.key(annotations), real
 
-    def forward(
-        self, query: Float[Tensor, "B D"], remembered: State
-    ) -> tuple[Float[Tensor, "B D"], Float[Tensor, "B S"]]:
-        """The context for one query of each sentence, and its weights: they sum to 1 and are 0 on padding.
-
-        Raises:
-            ValueError: if `query` is not (B, D), or `remembered` is another batch's.
-        """
-        check_step("query", query, self.d_model, like=self.key.weight)
+    def forward(self, query: Float[Tensor, "B D"], encoded: State) -> tuple[Float[Tensor, "B D"], Float[Tensor, "B S"]]:
+        """Return the context for one query of each sentence, and its weights. They sum to 1 and are 0 on padding."""
         B, D = query.shape
-        check_state(remembered, (B, None, D), (B, None, D), (B, None))
-        annotations, keys, real = remembered
+        check_state(encoded, (B, None, D), (B, None, D), (B, None))
+        annotations, keys, real = encoded
         # e_ij = v^T tanh(W s_{i-1} + U h_j)
         energies = self.energy(torch.tanh(self.query(query)[:, None] + keys)).squeeze(-1)
         # Eq. (6)
         weights = energies.masked_fill(~real, -math.inf).softmax(-1)
         # Eq. (5): c_i = Σ_j α_ij h_j
-        context = torch.einsum("bs,bsd->bd", weights.to(annotations.dtype), annotations)
-        return context, weights
+        return torch.einsum("bs,bsd->bd", weights.to(annotations.dtype), annotations), weights
 
-    def inside(self, query: Float[Tensor, "B D"], remembered: State) -> dict[str, Tensor]:
-        """What `forward` computes with, by name: "weights", (B, S)."""
-        return {"weights": self(query, remembered)[1]}
+    def introspect(self, query: Float[Tensor, "B D"], encoded: State) -> dict[str, Tensor]:
+        """Return "weights", (B, S)."""
+        return {"weights": self(query, encoded)[1]}

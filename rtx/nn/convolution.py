@@ -1,4 +1,4 @@
-"""Convolution over the past: each output sees its own position and earlier ones, some of them left out by dilation.
+"""Causal convolution: each output reads its own position and earlier ones, with gaps if it is dilated.
 
 Bai, Kolter & Koltun (2018), §3.2-3.3; weight normalisation: Salimans & Kingma (2016).
 """
@@ -9,27 +9,24 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from rtx.nn.initial import uniform_parameter
-from rtx.nn.state import State, check_state
-from rtx.nn.validate import check_positive, check_sequence, check_step
+from rtx.nn.streaming import State, check_state
+from rtx.nn.validate import check_divides, check_positive
 
 
 class CausalConv(nn.Module):
-    """One-dimensional convolution on (B, T, D) whose output t reads the inputs t, t - d, …, t - (k - 1) d.
+    """A one-dimensional convolution on (B, T, D). Output t reads the inputs t, t - d, …, t - (k - 1) d.
 
-    Inputs before the sequence are zero. Weights and bias start as torch's `Conv1d` does, uniform in ± 1/√fan-in,
-    and a normalised weight's gain starts as the norm it has then.
+    Inputs before the sequence are zero. Weights and bias start as in torch's `Conv1d`, uniform in ± 1/√fan_in. The
+    gain of a normalised weight starts as the weight's norm.
 
     Args:
         inputs: width of the input.
         outputs: width of the output.
-        kernel: k, positions an output reads.
-        dilation: d, distance between two of them.
-        normalised: weight normalisation: of each output's weight, direction and norm are separate parameters.
-        groups: the widths are cut into so many equal parts, and a part of the output reads the same part of the
-            input; with as many as `inputs` each number has a filter of its own.
-
-    Raises:
-        ValueError: if a size is below 1, or `groups` does not divide a width.
+        kernel: k, number of positions that an output reads.
+        dilation: d, distance between two of these positions.
+        normalised: use weight normalisation: the direction and the norm of each output's weight are separate
+            parameters.
+        groups: number of equal parts of the widths. A part of the output reads the same part of the input.
     """
 
     def __init__(
@@ -38,44 +35,32 @@ class CausalConv(nn.Module):
         super().__init__()
         self.inputs, self.outputs = check_positive("inputs", inputs), check_positive("outputs", outputs)
         self.kernel, self.dilation = check_positive("kernel", kernel), check_positive("dilation", dilation)
-        self.groups = check_positive("groups", groups)
-        if inputs % groups or outputs % groups:
-            raise ValueError(f"groups: expected a divisor of {inputs} and {outputs}, got {groups}")
-        fan_in = kernel * inputs // groups
+        check_divides("groups", groups, inputs), check_divides("groups", groups, outputs)
+        self.groups, fan_in = groups, kernel * inputs // groups
         self.direction = uniform_parameter(fan_in, outputs, inputs // groups, kernel)
         self.gain = nn.Parameter(_norms(self.direction.detach())) if normalised else None
         self.bias = uniform_parameter(fan_in, outputs)
 
     @property
     def past(self) -> int:
-        """How far back an output reads: (k - 1) d."""
+        """How many positions back an output reads: (k - 1) d."""
         return (self.kernel - 1) * self.dilation
 
     def weight(self) -> Float[Tensor, "outputs inputs kernel"]:
-        """The filters, the oldest position first."""
+        """Return the filters, the oldest position first."""
         if self.gain is None:
             return self.direction
-        # w = g v / ||v||, a norm per output
+        # w = g v / ||v||, with one norm for each output
         return self.gain * self.direction / _norms(self.direction)
 
     def forward(self, x: Float[Tensor, "B T inputs"]) -> Float[Tensor, "B T outputs"]:
-        """Convolve a sequence that begins here.
-
-        Raises:
-            ValueError: if `x` has the wrong rank, width, dtype or device, or is empty.
-        """
-        check_sequence("x", x, self.inputs, like=self.bias)
+        """Convolve a sequence."""
         return self._convolve(F.pad(x, (0, 0, self.past, 0)))
 
     def step(
         self, x: Float[Tensor, "B inputs"], state: State | None = None
-    ) -> tuple[Float[Tensor, "B outputs"], tuple[Float[Tensor, "B past inputs"]]]:
-        """One position of a stream; the state holds the last (k - 1) d inputs, the oldest first.
-
-        Raises:
-            ValueError: if `x` is not (B, inputs), or `state` is another model's or batch's.
-        """
-        check_step("x", x, self.inputs, like=self.bias)
+    ) -> tuple[Float[Tensor, "B outputs"], State]:
+        """Read one position of a stream. The state has the last (k - 1) d inputs, the oldest first."""
         if state is None:
             state = (x.new_zeros(len(x), self.past, self.inputs),)
         check_state(state, (len(x), self.past, self.inputs))
@@ -84,12 +69,12 @@ class CausalConv(nn.Module):
 
     def _convolve(self, x: Tensor) -> Tensor:
         """(B, past + T, inputs) → (B, T, outputs)."""
-        # (Bai et al., §3.3, Eq. 2) F(t) = Σ_i f(i) x_{t - d i}
+        # Bai et al., §3.3, Eq. (2): F(t) = Σ_i f(i) x_{t - d i}
         y = F.conv1d(x.transpose(1, 2), self.weight(), self.bias, dilation=self.dilation, groups=self.groups)
         return y.transpose(1, 2)
 
     def extra_repr(self) -> str:
-        """What `print(model)` shows."""
+        """Return what `print(model)` shows."""
         return f"{self.inputs}, {self.outputs}, kernel={self.kernel}, dilation={self.dilation}, groups={self.groups}"
 
 

@@ -1,74 +1,71 @@
-"""Multi-head attention from one sequence to another: what a decoder reads its source with.
+"""Multi-head attention from a target sequence to a source sequence.
 
 Vaswani et al. (2017), Attention Is All You Need, §3.2.3, "encoder-decoder attention".
 """
 
 from jaxtyping import Bool, Float
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn import functional as F
 
-from rtx.nn.attention import MultiHeadAttention
-from rtx.nn.state import State, check_state
-from rtx.nn.validate import check_sequence, check_step
+from rtx.nn.streaming import State, check_state
+from rtx.nn.validate import check_divides, check_fraction, check_positive
 
 
-class CrossAttention(MultiHeadAttention):
-    """Each position of the target looks at every real position of the source, with H heads of width K = D / H.
+class CrossAttention(nn.Module):
+    """Each target position attends to every real source position, with H heads of width K = D / H.
 
-    The source is projected to keys and values once (`remember`), however many positions of the target then read it.
-    Arguments and errors are those of `MultiHeadAttention`.
+    `encode` projects the source to keys and values once, however many target positions then read it.
+
+    Args:
+        d_model: D, width of both sequences.
+        heads: H; must divide D.
+        dropout: probability that an attention weight is set to zero in training.
     """
 
-    def remember(self, source: Float[Tensor, "B S D"], real: Bool[Tensor, "B S"]) -> State:
-        """The source's keys and values, (B, H, S, K) each, and which positions are real; each sequence needs one.
+    def __init__(self, d_model: int, heads: int, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.d_model, self.heads = check_positive("d_model", d_model), check_divides("heads", heads, d_model)
+        self.dropout = check_fraction("dropout", dropout)
+        self.query, self.key, self.value, self.output = (nn.Linear(d_model, d_model, bias=False) for _ in range(4))
 
-        Raises:
-            ValueError: if `source` has the wrong rank, width, dtype or device, or is empty.
-        """
-        check_sequence("source", source, self.d_model, like=self.query.weight)
+    def encode(self, source: Float[Tensor, "B S D"], real: Bool[Tensor, "B S"]) -> State:
+        """Return the source's keys and values, (B, H, S, K) each, and `real`: True where a position is not padding."""
         return self._heads(self.key(source)), self._heads(self.value(source)), real
 
-    def forward(self, x: Float[Tensor, "B T D"], remembered: State) -> Float[Tensor, "B T D"]:  # type: ignore[override]
-        """Refine every position of the target by what it finds in the source.
+    def forward(self, x: Float[Tensor, "B T D"], encoded: State) -> Float[Tensor, "B T D"]:
+        """Return for each target position a mixture of the source's positions.
 
         Args:
             x: the target.
-            remembered: what `remember` returned for the source.
-
-        Raises:
-            ValueError: if `x` has the wrong shape, dtype or device, or `remembered` is another model's or batch's.
+            encoded: what `encode` returned for the source.
         """
-        keys, values, mask = self._source(x, remembered)
-        return self._join(self._attend(self._heads(self.query(x)), keys, values, mask))
+        keys, values, mask = self._source(x, encoded)
+        dropout = self.dropout if self.training else 0.0
+        heads = F.scaled_dot_product_attention(self._heads(self.query(x)), keys, values, mask, dropout)
+        return self.output(heads.transpose(1, 2).flatten(2))
 
-    def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:  # type: ignore[override]
-        """One position of the target; the state is what `remember` returned, and stays so.
-
-        Raises:
-            ValueError: if `x` is not (B, D), or `state` is another model's or batch's, or missing.
-        """
-        check_step("x", x, self.d_model, like=self.query.weight)
-        if state is None:
-            raise ValueError("state: expected what remember returned for the source, got None")
+    def step(self, x: Float[Tensor, "B D"], state: State) -> tuple[Float[Tensor, "B D"], State]:
+        """Read one position of the target. The state is what `encode` returned; it does not change."""
         return self(x[:, None], state).squeeze(1), state
 
-    def weights(self, x: Float[Tensor, "B T D"], remembered: State) -> Float[Tensor, "B H T S"]:  # type: ignore[override]
-        """The attention weights that `forward` applies without dropout: each row sums to 1, padding has 0.
+    def weights(self, x: Float[Tensor, "B T D"], encoded: State) -> Float[Tensor, "B H T S"]:
+        """Return the attention weights of `forward`, without dropout. Each row sums to 1; padding has weight 0."""
+        keys, _, mask = self._source(x, encoded)
+        q = self._heads(self.query(x))
+        scores = q @ keys.transpose(-2, -1) / q.shape[-1] ** 0.5
+        return scores.masked_fill(~mask, float("-inf")).softmax(-1)
 
-        Raises:
-            ValueError: as `forward`.
-        """
-        keys, _, mask = self._source(x, remembered)
-        return self._weights(self._heads(self.query(x)), keys, mask)
+    def introspect(self, x: Float[Tensor, "B T D"], encoded: State) -> dict[str, Tensor]:
+        """Return "weights", (B, H, T, S)."""
+        return {"weights": self.weights(x, encoded)}
 
-    def inside(self, x: Float[Tensor, "B T D"], remembered: State) -> dict[str, Tensor]:  # type: ignore[override]
-        """What `forward` computes with, by name: "weights", (B, H, T, S)."""
-        return {"weights": self.weights(x, remembered)}
+    def _heads(self, x: Tensor) -> Tensor:
+        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
 
-    def _source(self, x: Tensor, remembered: State) -> tuple[Tensor, Tensor, Tensor]:
-        """Keys, values, and the mask (B, 1, T, S)."""
-        check_sequence("x", x, self.d_model, like=self.query.weight)
+    def _source(self, x: Tensor, encoded: State) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the keys, the values, and the mask (B, 1, T, S)."""
         B, T, D = x.shape
         shape = (B, self.heads, None, D // self.heads)
-        check_state(remembered, shape, shape, (B, None))
-        keys, values, real = remembered
+        check_state(encoded, shape, shape, (B, None))
+        keys, values, real = encoded
         return keys, values, real[:, None, None].expand(B, 1, T, -1)

@@ -1,4 +1,4 @@
-"""How weights begin."""
+"""Weight initialisation."""
 
 import math
 
@@ -7,6 +7,6 @@ from torch import nn
 
 
 def uniform_parameter(fan_in: int, *shape: int) -> nn.Parameter:
-    """A parameter of this shape, uniform in ± 1/√fan-in: so torch's recurrent networks begin, and its convolutions."""
+    """Return a parameter drawn uniformly from ± 1/√fan_in, as in torch's recurrent layers and convolutions."""
     bound = 1 / math.sqrt(fan_in)
     return nn.Parameter(torch.empty(shape).uniform_(-bound, bound))

@@ -11,26 +11,24 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from rtx.nn.initial import uniform_parameter
-from rtx.nn.kernels.local_rnn import local_rnn, window_states
+from rtx.nn.ops.local_rnn import local_rnn
+from rtx.nn.ops.local_rnn.torch import window_states
 from rtx.nn.recurrent import CELLS
-from rtx.nn.state import State, check_state
-from rtx.nn.validate import check_choice, check_positive, check_sequence, check_step
+from rtx.nn.streaming import State, check_state
+from rtx.nn.validate import check_choice, check_positive
 
 
 class LocalRNN(nn.Module):
-    """The last hidden state of an RNN run over x_{t-M+1} … x_t, for every t at once.
+    """A recurrent network over x_{t-M+1} … x_t, for every position t at once. The output is its last hidden state.
 
-    Before the sequence stand M - 1 zero vectors. They pass through the cell like any input, so its biases act on
-    them, as in the authors' code. Parameters are named, shaped and initialised as `torch.nn.RNN`, `GRU` and `LSTM`
-    do for one layer: a state dict moves between them.
+    M - 1 zero vectors are put before the sequence. The network reads them like any input, so its biases act on them,
+    as in the authors' code. The parameters have the names, shapes and initialisation of a one-layer `torch.nn.RNN`,
+    `GRU` or `LSTM`, so you can copy weights with `load_state_dict`.
 
     Args:
         d_model: D, width of the input and of the hidden state.
-        window: M, positions in a window, the present one included.
+        window: M, number of positions in a window, the current one included.
         cell: "rnn", "gru" or "lstm".
-
-    Raises:
-        ValueError: if a size is below 1 or the cell is unknown.
     """
 
     def __init__(self, d_model: int, window: int, cell: str = "gru") -> None:
@@ -45,60 +43,51 @@ class LocalRNN(nn.Module):
         self.bias_hh_l0 = parameter(gates * d_model)
 
     def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
-        """Map each position to its window's last hidden state.
+        """Return the last hidden state of each position's window.
 
-        How, `rtx.nn.kernels.local_rnn` shows: there is no copy of the windows.
-
-        Raises:
-            ValueError: if `x` has the wrong rank, width, dtype or device, or is empty.
+        `rtx.nn.ops.local_rnn.torch` shows how all windows are computed together.
         """
-        check_sequence("x", x, self.d_model, like=self.weight_ih_l0)
         y: Tensor = local_rnn(x, *self._weights(), self.window, self.cell)
         return y
 
-    def inside(self, x: Float[Tensor, "B T D"]) -> dict[str, Float[Tensor, "B T M D"]]:
-        """What `forward` goes through: "states", the hidden state after each of a window's M positions, oldest first.
+    def introspect(self, x: Float[Tensor, "B T D"]) -> dict[str, Float[Tensor, "B T M D"]]:
+        """Return "states", the hidden state after each of a window's M positions, the oldest position first.
 
-        An LSTM has "memories", too. The last of the M is what `forward` returns.
+        An LSTM also has "memories". The last of the M states is the output of `forward`.
         """
-        check_sequence("x", x, self.d_model, like=self.weight_ih_l0)
         parts = zip(*window_states(x, *self._weights(), self.window, self.cell), strict=True)
         return {name: torch.stack(part, 2) for name, part in zip(("states", "memories"), parts, strict=False)}
+
+    def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
+        """Read one position of a stream.
+
+        The new position belongs to M windows. One of them ends here, and M - 1 go on. The state has the hidden states
+        of those M - 1 windows, (B, M-1, D), the youngest window first, and for an LSTM also their memories. So a step
+        costs one step of the cell for M windows.
+        """
+        if state is None:
+            state = self._after_zeros(len(x))
+        else:
+            check_state(state, *[(len(x), self.window - 1, self.d_model)] * CELLS[self.cell].parts)
+        before = tuple(F.pad(part, (0, 0, 1, 0)) for part in state)  # a window begins here, with a zero state
+        from_input = F.linear(x, self.weight_ih_l0, self.bias_ih_l0)[:, None]
+        from_state = F.linear(before[0], self.weight_hh_l0, self.bias_hh_l0)  # (B, M, gates · D)
+        after = CELLS[self.cell].step(from_input, from_state, before)
+        return after[0][:, -1], tuple(part[:, :-1] for part in after)
 
     def _weights(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         return self.weight_ih_l0, self.weight_hh_l0, self.bias_ih_l0, self.bias_hh_l0
 
-    def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
-        """One position of a stream, at the cost of one step of the cell over a batch of M windows.
-
-        Position t is in M windows, of which the oldest ends with it and M - 1 go on. The state holds what those
-        have read so far: (B, M-1, D), the youngest first; an LSTM's memories second.
-
-        Raises:
-            ValueError: if `x` is not (B, D), or `state` is another model's or batch's.
-        """
-        check_step("x", x, self.d_model, like=self.weight_ih_l0)
-        if state is None:
-            state = self._pads(len(x))
-        else:
-            check_state(state, *[(len(x), self.window - 1, self.d_model)] * CELLS[self.cell].parts)
-        fresh = [F.pad(part, (0, 0, 1, 0)) for part in state]  # a window that begins here: zero state, (B, M, D)
-        projected = F.linear(x, self.weight_ih_l0, self.bias_ih_l0)[:, None]
-        recurrent = F.linear(fresh[0], self.weight_hh_l0, self.bias_hh_l0)
-        after = CELLS[self.cell].step(projected, recurrent, tuple(fresh))
-        return after[0][:, -1], tuple(part[:, :-1] for part in after)
-
-    def _pads(self, batch: int) -> State:
-        """What M - 1 windows have read before the sequence: 1, 2, … M - 1 zero vectors."""
-        step, D = CELLS[self.cell].step, self.d_model
-        read: list[State] = []
+    def _after_zeros(self, batch: int) -> State:
+        """Return the states of M - 1 windows that have read 1, 2, … M - 1 zero vectors."""
+        step, read = CELLS[self.cell].step, list[State]()
         for _ in range(self.window - 1):
-            recurrent = F.linear(read[-1][0], self.weight_hh_l0, self.bias_hh_l0) if read else self.bias_hh_l0
-            read.append(step(self.bias_ih_l0, recurrent, read[-1] if read else None))
-        empty = self.bias_ih_l0.new_empty(0, D)
+            from_state = F.linear(read[-1][0], self.weight_hh_l0, self.bias_hh_l0) if read else self.bias_hh_l0
+            read.append(step(self.bias_ih_l0, from_state, read[-1] if read else None))
+        empty = self.bias_ih_l0.new_empty(0, self.d_model)
         parts = zip(*read, strict=True) if read else [()] * CELLS[self.cell].parts
-        return tuple((torch.stack(p) if p else empty).expand(batch, -1, -1) for p in parts)
+        return tuple((torch.stack(part) if part else empty).expand(batch, -1, -1) for part in parts)
 
     def extra_repr(self) -> str:
-        """What `print(model)` shows."""
+        """Return what `print(model)` shows."""
         return f"d_model={self.d_model}, window={self.window}, cell={self.cell!r}"

@@ -1,4 +1,4 @@
-"""A model in evaluation mode for a while."""
+"""Switch a model to evaluation mode temporarily."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ from torch import nn
 
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
-    """`model` in evaluation mode, without dropout; afterwards every module is in the mode it was in."""
+    """Switch dropout off inside the `with` block. Afterwards every module has the mode that it had before."""
     modes = {module: module.training for module in model.modules()}
     model.eval()
     try:

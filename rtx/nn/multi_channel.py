@@ -1,4 +1,4 @@
-"""One MC-RNN layer: several recurrent channels that cut the past into staggered blocks, and attention over them.
+"""One MC-RNN layer: recurrent channels that cut the past into staggered blocks, and attention over the channels.
 
 Xu et al. (2019), Modeling Local Dependence in Natural Language with Multi-Channel Recurrent Neural Networks, Eq. 1-6.
 """
@@ -11,42 +11,39 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from rtx.nn.initial import uniform_parameter
-from rtx.nn.kernels.multi_channel import channels
-from rtx.nn.kernels.multi_channel_plain import Wiring
 from rtx.nn.recurrent import CELLS
-from rtx.nn.state import State, check_state
-from rtx.nn.validate import check_choice, check_fraction, check_positive, check_sequence
+from rtx.nn.streaming import State, check_state
+from rtx.nn.validate import check_choice, check_fraction, check_positive
+
+CANDIDATE = 2  # the third gate in torch's order: n of a GRU, g of an LSTM
 
 
 class MultiChannelRNN(nn.Module):
-    """n - 1 channels that share all parameters; in each a state reads all earlier states of its block of n.
+    """n - 1 channels that share all parameters. In each, a state reads all earlier states of its block of n nodes.
 
-    Blocks join end to end, a block's last node being the next one's first. The cell's parameters are named, shaped
-    and initialised as those of `torch.nn.RNN`, `GRU` and `LSTM`. With one channel, n = 2, and W_1 at its start, the
-    layer is torch's; the attention then has nothing to choose from, and its weights get no gradient.
+    The last node of a block is the first node of the next one. The cell's parameters have the names, shapes and
+    initialisation of `torch.nn.RNN`, `GRU` and `LSTM`. With one channel, n = 2, the layer equals torch's at the start,
+    when W_1 is the identity. Attention then has nothing to choose from, and its weights get no gradient.
 
-    Where the paper is silent: states before the start are zero in c as in h. A GRU, h = (1 - z) n + z s,
-    interpolates with s. Where each gate has its own W_j, the s or c that is no gate's input takes the candidate's.
+    The paper leaves some points open. Here, states before the start are zero, for c as for h. A GRU interpolates with
+    s, h = (1 - z) n + z s. If each gate has its own W_j, an s or c that is no gate's input uses that of the candidate.
 
     Args:
         d_model: N_x, width of the input.
-        d_hidden: N_h, width of the states and the output; N_x if not given.
-        block: n, nodes in a block, one more than there are channels; at least 2.
+        d_hidden: N_h, width of the states and of the output; by default N_x.
+        block: n, number of nodes in a block, one more than there are channels; at least 2.
         cell: "rnn", "gru" or "lstm".
-        start: "equation" counts, in the mean of Eq. 2, predecessors before the sequence too, which damps the first
-            steps; "clipped" leaves them out, m = min(m, t - 1), with s = 0 at t = 1.
-        phase: "equation" begins the blocks of channel k where t ≡ k (mod n - 1), "text" (§3.1) at t = 2 - k. Up to
-            n = 3 they agree, at n = 4 channels 2 and 3 change places.
-        cell_state: which c an LSTM's forget gate meets: "mean" of the predecessors' c, "previous" c_{t-1}, or
-            "mapped", the mean through the W_j of h.
+        start: "equation" also counts predecessors before the sequence in the mean of Eq. 2, which makes the first
+            states smaller. "clipped" leaves them out, m = min(m, t - 1), with s = 0 at t = 1.
+        phase: "equation" begins the blocks of channel k where t ≡ k (mod n - 1), "text" (§3.1) at t = 2 - k. They are
+            the same up to n = 3. At n = 4 channels 2 and 3 are swapped.
+        cell_state: the memory that an LSTM's forget gate multiplies: "mean" of the predecessors' c, "previous",
+            c_{t-1}, or "mapped", the mean through the W_j of h.
         mapping: "shared", one W_j for all gates, or "per-gate".
-        mapping_start: W_j begins as "identity", or "uniform" in ±1/√N_h as the other matrices.
-        weight_dropout: DropConnect, the share of the recurrent weights hidden for a whole read.
-        weight_dropout_on: which these are, where the paper says hidden-to-hidden: "all", those of W_j and of the cell,
-            or of the "cell" alone, as in AWD-LSTM.
-
-    Raises:
-        ValueError: if an argument is out of its range.
+        mapping_start: W_j starts as "identity", or "uniform" in ±1/√N_h like the other matrices.
+        weight_dropout: DropConnect, the probability that a recurrent weight is hidden for a whole call.
+        weight_dropout_on: which weights are hidden. The paper says hidden-to-hidden. "all" are those of W_j and of the
+            cell; "cell" are those of the cell only, as in AWD-LSTM.
     """
 
     def __init__(
@@ -68,7 +65,7 @@ class MultiChannelRNN(nn.Module):
         self.d_hidden = check_positive("d_hidden", d_model if d_hidden is None else d_hidden)
         if check_positive("block", block) < 2:
             raise ValueError(f"block: expected a whole number of at least 2, got {block!r}")
-        self.predecessors = block - 1  # of a node, at most; there are as many channels
+        self.predecessors = block - 1  # of a node, at most. There are as many channels.
         self.cell = check_choice("cell", cell, CELLS)
         self.start = check_choice("start", start, ("equation", "clipped"))
         self.phase = check_choice("phase", phase, ("equation", "text"))
@@ -81,7 +78,7 @@ class MultiChannelRNN(nn.Module):
         self.weight_ih_l0, self.weight_hh_l0 = parameter(G * H, d_model), parameter(G * H, H)
         self.bias_ih_l0, self.bias_hh_l0 = parameter(G * H), parameter(G * H)
         maps = G if mapping == "per-gate" else 1
-        self.weight_block = parameter(self.predecessors, maps * H, H)  # W_1 … W_{n-1}, the gates' below one another
+        self.weight_block = parameter(self.predecessors, maps * H, H)  # W_1 … W_{n-1}, one gate below the other
         if mapping_start == "identity":
             with torch.no_grad():
                 self.weight_block.copy_(torch.eye(H).repeat(maps, 1))
@@ -89,33 +86,24 @@ class MultiChannelRNN(nn.Module):
         self.attention_r = nn.Linear(H, 1, bias=False)
 
     def forward(self, x: Float[Tensor, "B T D"], state: State | None = None) -> tuple[Float[Tensor, "B T H"], State]:
-        """Map a piece of a stream; the state behind it is h, an LSTM's c, and how many steps were read.
+        """Read a piece of a stream; return the outputs and the next state.
 
-        h and c hold the last n - 1 states of each channel, (B, n-1, n-1, H), the youngest first.
-
-        Raises:
-            ValueError: if `x` or `state` is not of this layer.
+        The state has h, for an LSTM also c, and the number of steps so far. h and c are the last n - 1 states of each
+        of the C = n - 1 channels, (B, C, n-1, H), the youngest first.
         """
         states, state = self._run(x, state, self.weight_dropout if self.training else 0.0)
         weights = self._channel_weights(states, x)
         return (weights[..., None] * states).sum(2), state  # Eq. (4)
 
     def channels(self, x: Float[Tensor, "B T D"], state: State | None = None) -> Float[Tensor, "B T C H"]:
-        """The states h_t^k of all channels, before attention joins them and without dropout.
-
-        Raises:
-            ValueError: as `forward`.
-        """
+        """Return the states h_t^k of all channels, before attention joins them, without dropout."""
         return self._run(x, state, 0.0)[0]
 
-    def inside(self, x: Float[Tensor, "B T D"], state: State | None = None) -> dict[str, Tensor]:
-        """What `forward` computes from the same arguments, without dropout.
+    def introspect(self, x: Float[Tensor, "B T D"], state: State | None = None) -> dict[str, Tensor]:
+        """Return what `forward` computes, without dropout.
 
         Returns:
             "channels": h_t^k, (B, T, C, H); "channel_weights": α_t^k, (B, T, C); "in_degrees": m_t^k, (T, C).
-
-        Raises:
-            ValueError: as `forward`.
         """
         states = self.channels(x, state)
         return {
@@ -125,48 +113,70 @@ class MultiChannelRNN(nn.Module):
         }
 
     def in_degrees(self, length: int, read: int = 0) -> Int[Tensor, "T C"]:
-        """m_t^k, how many predecessors the node at step t of channel k is connected to.
+        """Return m_t^k, the number of predecessors of the node at step t of channel k.
 
         Args:
-            length: T, steps.
-            read: steps before them.
+            length: T, number of steps.
+            read: number of steps before them.
         """
-        return torch.tensor(self._in_degrees(length, read), device=self.weight_block.device)
-
-    def _in_degrees(self, length: int, read: int) -> tuple[tuple[int, ...], ...]:
-        rows = []
-        for t in range(read + 1, read + length + 1):
-            begins = [k if self.phase == "equation" else 2 - k for k in range(1, self.predecessors + 1)]
-            m = ((t - begin - 1) % self.predecessors + 1 for begin in begins)  # Eq. (1)
-            rows.append(tuple(m if self.start == "equation" else (min(one, t - 1) for one in m)))
-        return tuple(rows)
+        device = self.weight_block.device
+        t = torch.arange(read + 1, read + length + 1, device=device)[:, None]
+        k = torch.arange(1, self.predecessors + 1, device=device)
+        begin = k if self.phase == "equation" else 2 - k
+        m = (t - begin - 1) % self.predecessors + 1  # Eq. (1)
+        return m if self.start == "equation" else m.minimum(t - 1)
 
     def _run(self, x: Tensor, state: State | None, dropout: float) -> tuple[Tensor, State]:
-        """All channels' states (B, T, C, H), and what is remembered."""
-        check_sequence("x", x, self.d_model, like=self.weight_ih_l0)
+        """Run all channels together, one step of the cell at a time; return their states and the next state."""
         *rings, read = self._zeros(x) if state is None else self._checked(state, x.shape[0])
         w = F.dropout(self.weight_block, dropout if self.weight_dropout_on == "all" else 0.0)
+        w = w.transpose(0, 1).flatten(1)  # (H or gates · H, (n-1) · H): the W_j side by side
         u = F.dropout(self.weight_hh_l0, dropout)
-        states, *rings = channels(
-            x,
-            tuple(rings),
-            self.weight_ih_l0,
-            self.bias_ih_l0,
-            u,
-            self.bias_hh_l0,
-            w,
-            Wiring(self._in_degrees(x.shape[1], read), self.cell, self.cell_state, self.mapping),
-        )
-        return states, (*rings, read + x.shape[1])
+        projected = F.linear(x, self.weight_ih_l0, self.bias_ih_l0)[:, :, None]  # (B, T, 1, gates · H)
+        states, cell = [], CELLS[self.cell].step
+        for from_input, share in zip(projected.unbind(1), self._shares(x, read).unbind(0), strict=True):
+            # Eq. (2): the mean over the predecessors, then one product for all W_j
+            s = F.linear((share * rings[0]).flatten(2), w)  # (B, C, H or gates · H)
+            before = (self._candidate(s), *(self._memory(c, share, w) for c in rings[1:]))
+            after = cell(from_input, self._recurrent(s, u), before)  # Eq. (3)
+            rings = [torch.cat([new[:, :, None], old[:, :, :-1]], 2) for new, old in zip(after, rings, strict=True)]
+            states.append(after[0])
+        return torch.stack(states, 1), (*rings, read + x.shape[1])
+
+    def _shares(self, x: Tensor, read: int) -> Float[Tensor, "T C P 1"]:
+        """Return 1/m for each of a node's m predecessors, the youngest first, and 0 beyond them."""
+        m = self.in_degrees(x.shape[1], read)[..., None]
+        j = torch.arange(self.predecessors, device=x.device)
+        return ((j < m) / m.clamp(min=1)).to(x.dtype)[..., None]
+
+    def _memory(self, c: Tensor, share: Tensor, w: Tensor) -> Float[Tensor, "B C H"]:
+        """Return the memory that the forget gate multiplies."""
+        if self.cell_state == "previous":
+            return c[:, :, 0]
+        if self.cell_state == "mapped":
+            return self._candidate(F.linear((share * c).flatten(2), w))
+        return (share * c).sum(2)
+
+    def _candidate(self, s: Tensor) -> Float[Tensor, "B C H"]:
+        """Return s, or the candidate's part of it if each gate has its own."""
+        if self.mapping == "shared" or self.cell == "rnn":
+            return s
+        return s.chunk(CELLS[self.cell].gates, -1)[CANDIDATE]
+
+    def _recurrent(self, s: Tensor, u: Tensor) -> Float[Tensor, "B C gates"]:
+        """Return what the state contributes to each gate."""
+        if self.mapping == "shared":
+            return F.linear(s, u, self.bias_hh_l0)
+        pairs = zip(s.split(self.d_hidden, -1), u.split(self.d_hidden), strict=True)
+        return torch.cat([F.linear(*pair) for pair in pairs], -1) + self.bias_hh_l0
 
     def _channel_weights(self, states: Tensor, x: Tensor) -> Float[Tensor, "B T C"]:
-        # Eq. (6): V [h; x] = V_h h + V_x x, the second the same in all channels
+        # Eq. (6): V [h; x] = V_h h + V_x x. The second term is the same in all channels.
         v_h, v_x = self.attention_v.weight.split([self.d_hidden, self.d_model], 1)
         mixed = torch.tanh(F.linear(states, v_h) + F.linear(x, v_x)[:, :, None])
         energies = self.attention_r(mixed).squeeze(-1)
-        wide = torch.promote_types(energies.dtype, torch.float32)
-        # Eq. (5), wide under a CPU's autocast, too: channels are much alike, and V and r learn from what differs alone
-        return energies.softmax(-1, dtype=wide).to(x.dtype)
+        # Eq. (5), in float32 at least. The channels are similar, and V and r learn from their small differences.
+        return energies.softmax(-1, dtype=torch.promote_types(energies.dtype, torch.float32)).to(x.dtype)
 
     def _zeros(self, x: Tensor) -> State:
         zeros = x.new_zeros(x.shape[0], self.predecessors, self.predecessors, self.d_hidden)
@@ -178,5 +188,5 @@ class MultiChannelRNN(nn.Module):
         return state
 
     def extra_repr(self) -> str:
-        """What `print(model)` shows."""
+        """Return what `print(model)` shows."""
         return f"d_model={self.d_model}, d_hidden={self.d_hidden}, block={self.predecessors + 1}, cell={self.cell!r}"

@@ -1,4 +1,4 @@
-"""Sentences of different lengths in one tensor: which positions are real, and each sentence read backwards."""
+"""Sequences of different lengths in one tensor: which positions are real, and each sequence backwards."""
 
 import torch
 from jaxtyping import Bool, Int, Shaped
@@ -10,13 +10,9 @@ from rtx.nn.validate import check_lengths, check_tensor, check_tokens
 def read_source(
     source: Int[Tensor, "B S"], lengths: Int[Tensor, " B"] | None, vocabulary: int
 ) -> tuple[Int[Tensor, "B S"], Int[Tensor, " B"]]:
-    """The source, checked, with token 0 in all its padding, and the lengths, S for each if none are given.
+    """Check a source; return it with token 0 in all its padding, and the lengths, by default S for each.
 
-    What stands in the padding is not looked at, so it need not be a token.
-
-    Raises:
-        ValueError: if the source is no tensor, not (B, S) of tokens, or empty, or there is not one length from 1 to S
-            for each sequence.
+    The padding is not checked, so it may have any values.
     """
     check_tensor("source", source)
     if source.ndim != 2 or not source.numel():
@@ -31,11 +27,7 @@ def read_source(
 
 
 def check_target(target: Int[Tensor, "B T"], source: Int[Tensor, "B S"], vocabulary: int) -> None:
-    """Check that `target` holds tokens, one sequence of them for each of the source.
-
-    Raises:
-        ValueError: otherwise.
-    """
+    """Check that `target` has tokens, one sequence of them for each of the source."""
     check_tokens("target", target, vocabulary, 2)
     check_tensor("source", source)
     if source.ndim and target.shape[0] != source.shape[0]:
@@ -44,12 +36,12 @@ def check_target(target: Int[Tensor, "B T"], source: Int[Tensor, "B S"], vocabul
 
 
 def real_positions(lengths: Int[Tensor, " B"], longest: int) -> Bool[Tensor, "B S"]:
-    """True where a position belongs to its sentence, False in the padding behind it."""
+    """Return True where a position belongs to its sequence, False in the padding at its end."""
     return torch.arange(longest, device=lengths.device) < lengths[:, None]
 
 
 def reverse(x: Shaped[Tensor, "B S ..."], lengths: Int[Tensor, " B"]) -> Shaped[Tensor, "B S ..."]:
-    """Each sentence from its last position to its first, the padding left behind it. Done twice, it is undone."""
+    """Return each sequence from its last position to its first. The padding stays at the end."""
     at = torch.arange(x.shape[1], device=x.device).expand(x.shape[0], -1)
     rows = torch.arange(x.shape[0], device=x.device)[:, None]
     return x[rows, torch.where(real_positions(lengths, x.shape[1]), lengths[:, None] - 1 - at, at)]

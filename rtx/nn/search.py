@@ -1,7 +1,7 @@
-"""Find a likely sequence under a model that gives the next token's logits: beam search, and so greedy search.
+"""Beam search: find a likely sequence under a model that gives the logits of the next token.
 
-It works on any `step(tokens, state) -> (logits, state)` and on a batch of sentences at once. Length normalisation as in
-Wu et al. (2016), Google's Neural Machine Translation System, §7, in a simpler form.
+It works with any `step(tokens, state) -> (logits, state)` and on a batch of sentences at once. A width of 1 is greedy
+search. The length normalisation is a simpler form of Wu et al. (2016), Google's Neural Machine Translation System, §7.
 """
 
 import math
@@ -12,19 +12,19 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from rtx.nn.state import select
-from rtx.nn.validate import check_positive, is_number, is_whole
+from rtx.nn.streaming import select
+from rtx.nn.validate import check_at_least_zero, check_positive, is_whole
 
 Step = Callable[[Tensor, Any], tuple[Tensor, Any]]
 
 
 class Hypotheses(NamedTuple):
-    """What a search found for each of B sentences: K hypotheses, the best first.
+    """The result of a search for each of B sentences: K hypotheses, the best first.
 
     Args:
-        tokens: without the begin token, with the end token; behind it, more of them. L is the longest one's length.
-        scores: log-probability / length^alpha; -inf where there is no further hypothesis (its length is 0).
-        lengths: tokens in each, the end token included. One whose last token is another was cut off.
+        tokens: without the begin token, with the end token, and filled up with end tokens to the longest length L.
+        scores: log-probability / length^alpha. It is -inf if there is no further hypothesis; the length is then 0.
+        lengths: number of tokens, the end token included. A hypothesis without an end token was cut off.
     """
 
     tokens: Int[Tensor, "B K L"]
@@ -45,37 +45,33 @@ def beam_search(
     alpha: float = 1.0,
     device: torch.device | None = None,
 ) -> Hypotheses:
-    """The `width` best hypotheses that a beam of this width meets.
+    """Return the `width` best hypotheses that a beam of this width finds.
 
-    Each step extends every hypothesis by every token and keeps the `width` likeliest. Those of them that end are
-    complete and leave the beam, and the best `width` complete ones are kept; the others go on, and may branch to fill
+    Each step extends every hypothesis by every token and keeps the `width` most likely ones. A hypothesis that ends is
+    complete and leaves the beam, and the best `width` complete ones are kept. The others go on, and may branch to fill
     the beam again. At `length` tokens a hypothesis is cut off and counts as complete.
 
-    A sentence's search stops when no hypothesis on its beam can still come among its best: log-probabilities only
-    fall, so one that has log-probability p now scores at most p / length^alpha. Hence stopping changes no result.
+    The search for a sentence stops when no hypothesis on its beam can become one of its best. Log-probabilities only
+    fall, so a hypothesis with log-probability p cannot score more than p / length^alpha. Stopping changes no result.
 
     Args:
-        step: tokens (R,) and a state to logits (R, vocabulary) and the next state; it must not depend on the order or
-            number of rows.
-        state: of B sentences, as `rtx.nn.state.select` takes it.
+        step: maps tokens (R,) and a state to logits (R, vocabulary) and the next state. It must not depend on the
+            order or number of the rows.
+        state: of B sentences, as `rtx.nn.streaming.select` takes it.
         batch: B.
         vocabulary: V.
-        begin: the token that stands before the first.
+        begin: the token before the first one.
         end: the token that completes a hypothesis.
-        width: K; 1 is greedy search.
-        length: greatest number of tokens, the end token included.
-        alpha: scores are log-probability / length^alpha. 0 compares the log-probabilities themselves, which favours
-            short hypotheses; 1 their mean over the tokens. (Wu et al. divide by ((5 + length) / 6)^alpha instead.)
-        device: where the first tokens are made.
-
-    Raises:
-        ValueError: if an argument is out of its range, the beam is wider than the vocabulary, or the logits are not
-            of shape (B · K, V) or not numbers.
+        width: K, the number of hypotheses on the beam.
+        length: the largest number of tokens, the end token included.
+        alpha: scores are log-probability / length^alpha. 0 compares log-probabilities, which favours short hypotheses;
+            1 compares their mean over the tokens. (Wu et al. divide by ((5 + length) / 6)^alpha instead.)
+        device: of the first tokens.
     """
     _check(batch, vocabulary, begin, end, width, length, alpha)
     rows = torch.arange(batch, device=device)[:, None]
     state = select(state, rows.expand(-1, width).flatten())
-    # all K copies of a sentence begin alike, so all but the first are out
+    # all K copies of a sentence are the same at first, so only the first one counts
     live = torch.zeros(batch, width, device=device, dtype=torch.float32).index_fill(
         1, torch.arange(1, width, device=device), -math.inf
     )
@@ -100,7 +96,7 @@ def beam_search(
 
 
 def _best(found: Hypotheses, new: Hypotheses, width: int) -> Hypotheses:
-    """The best `width` of both, the best first."""
+    """Return the best `width` hypotheses of both, the best first."""
     tokens, scores, lengths = (torch.cat(pair, 1) for pair in zip(found, new, strict=True))
     scores, order = scores.topk(width)
     return Hypotheses(_rows(tokens, order), scores, lengths.gather(1, order))
@@ -111,7 +107,7 @@ def _rows(tokens: Tensor, order: Tensor) -> Tensor:
 
 
 def _tidy(found: Hypotheses, end: int) -> Hypotheses:
-    """Places without a hypothesis emptied; no column behind the longest."""
+    """Empty the places without a hypothesis, and cut the columns after the longest one."""
     none = found.scores == -math.inf
     lengths = found.lengths.masked_fill(none, 0)
     tokens = found.tokens.masked_fill(none[..., None], end)
@@ -123,9 +119,7 @@ def _log_probabilities(logits: Tensor, rows: int, vocabulary: int) -> Tensor:
         raise ValueError(f"step: expected logits of shape ({rows}, {vocabulary}), got {tuple(logits.shape)}")
     scores = logits.to(torch.promote_types(logits.dtype, torch.float32)).log_softmax(-1)
     if bool(scores.isnan().any()):
-        raise ValueError(
-            "step: expected logits that are numbers, or -inf for a token that is forbidden, got NaN or inf"
-        )
+        raise ValueError("step: expected logits that are numbers, or -inf for a forbidden token, got NaN or inf")
     return scores
 
 
@@ -137,5 +131,4 @@ def _check(batch: int, vocabulary: int, begin: int, end: int, width: int, length
     for name, token in {"begin": begin, "end": end}.items():
         if not is_whole(token) or not 0 <= token < vocabulary:
             raise ValueError(f"{name}: expected a token from 0 to {vocabulary - 1}, got {token!r}")
-    if not (is_number(alpha) and 0 <= alpha < math.inf):
-        raise ValueError(f"alpha: expected a finite number of at least 0, got {alpha!r}")
+    check_at_least_zero("alpha", alpha)

@@ -8,10 +8,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from rtx.models import MODELS, RECURRENT, TRANSLATORS, WHOLE, LanguageModel
-from rtx.models.cards import CARDS
+from rtx.models import CARDS, MODELS, RECURRENT, TRANSLATORS, WHOLE, Backbone, LanguageModel
+from rtx.models.backbone import check_backbone
 from rtx.nn.padding import real_positions
-from rtx.nn.state import State
+from rtx.nn.streaming import State
 from rtx.nn.validate import check_choice, check_lengths, check_sequence, check_step
 from rtx.tasks.registry import task_by_name
 from rtx.tasks.task import Per, Task
@@ -24,17 +24,19 @@ class SequenceModel(nn.Module):
     """A backbone with a linear layer before it and one after it.
 
     Args:
-        backbone: maps (B, T, D) to (B, T, D), causally; has `d_model`.
+        backbone: any `Backbone`.
         inputs: F, numbers per step.
         outputs: K, numbers per prediction.
         per: "step" predicts at every step; "sequence" once, from the state at the last real step.
     """
 
-    def __init__(self, backbone: nn.Module, inputs: int, outputs: int, per: str) -> None:
+    backbone: Backbone
+
+    def __init__(self, backbone: Backbone, inputs: int, outputs: int, per: str) -> None:
         super().__init__()
         self.inputs = inputs
         self.per = check_choice("per", per, ("step", "sequence"))
-        width = int(backbone.d_model)  # type: ignore[arg-type]
+        width = check_backbone("backbone", backbone)
         self.embedding = nn.Linear(inputs, width)
         self.backbone = backbone
         self.head = nn.Linear(width, outputs)
@@ -66,7 +68,7 @@ class SequenceModel(nn.Module):
             ValueError: if `x` is not (B, F), or `state` is another model's or batch's.
         """
         check_step("x", x, self.inputs, like=self.embedding.weight)
-        hidden, state = self.backbone.step(self.embedding(x), state)  # type: ignore[operator]
+        hidden, state = self.backbone.step(self.embedding(x), state)
         return self.head(hidden), state
 
 
@@ -105,7 +107,7 @@ def build(task: str | Task, model: str, **hyperparameters: Any) -> nn.Module:
     if model in WHOLE:
         return models[model](inputs=task.inputs, outputs=task.outputs, **hyperparameters)
     around = {k: hyperparameters.pop(k) for k in _arguments(LanguageModel) if k in hyperparameters}
-    backbone = models[model](**hyperparameters)
+    backbone = MODELS[model](**hyperparameters)
     if task.per == "token":
         return LanguageModel(backbone, task.inputs, **around)
     return SequenceModel(backbone, task.inputs, task.outputs, task.per)
@@ -113,7 +115,9 @@ def build(task: str | Task, model: str, **hyperparameters: Any) -> nn.Module:
 
 def models_for(per: Per) -> dict[str, Callable[..., nn.Module]]:
     """The models that can make such predictions, by name."""
-    return {"pair": TRANSLATORS, "token": MODELS, "step": MODELS, "sequence": MODELS | WHOLE}[per]
+    if per == "pair":
+        return TRANSLATORS
+    return {**MODELS, **WHOLE} if per == "sequence" else {**MODELS}
 
 
 def hyperparameter_names(model: str, per: Per = "sequence", recurrent: str = "lstm") -> dict[str, inspect.Parameter]:
@@ -163,7 +167,7 @@ def parameters(model: str) -> int:
     Raises:
         ValueError: if the name is unknown.
     """
-    models = MODELS | WHOLE | TRANSLATORS
     with torch.device("meta"):  # no memory, whatever the size
-        made = models[check_choice("model", model, models)](**CARDS[model].sizes)
+        card = CARDS[check_choice("model", model, CARDS)]
+        made: nn.Module = card.make(**card.sizes)
     return sum(p.numel() for p in made.parameters())

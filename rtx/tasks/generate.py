@@ -8,9 +8,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from rtx.models import LanguageModel
-from rtx.nn.kernels.graphs import following
 from rtx.nn.mode import evaluating
-from rtx.nn.sampling import draws_from, sample_token
+from rtx.nn.sampling import sample_token, seeded_generator
 from rtx.nn.validate import check_above_zero, check_finite, check_positive, check_sequence
 from rtx.tasks.build import SequenceModel
 from rtx.tasks.vocabulary import Vocabulary
@@ -23,7 +22,7 @@ def continue_roll(
     """The piano roll with `frames` new frames behind it.
 
     The notes of a frame are drawn independently of each other, as the model's loss takes them to be. The tune is a
-    stream: each frame takes one step of the model, a CUDA graph where there is a CUDA device.
+    stream: each frame takes one step of the model.
 
     Args:
         model: predicts the logits of the next frame at every step.
@@ -42,20 +41,18 @@ def continue_roll(
         raise ValueError(f"roll: expected one sequence (time, {model.inputs}), got {tuple(roll.shape)}")
     check_sequence("roll", roll[None], model.inputs, like=next(model.parameters()))
     check_finite("roll", roll)
-    draws = draws_from(seed)
+    draws = seeded_generator(seed)
     found: list[Tensor] = []
     with evaluating(model):
         state = None
         for frame in roll:
             logits, state = model.step(frame[None], state)
-        assert state is not None
-        advance = following(model.step, state, frame[None], frames)
         for left in range(frames, 0, -1):
             check_finite("logits of the model", logits)
             p = torch.sigmoid(logits[0].float() / temperature).cpu()
             found.append((torch.rand(p.shape, generator=draws) < p).to(roll))
             if left > 1:
-                logits = advance(found[-1][None])
+                logits, state = model.step(found[-1][None], state)
     return torch.cat([roll, torch.stack(found)])
 
 
@@ -71,7 +68,7 @@ def continue_text(
 ) -> Iterator[str]:
     """What comes after the prompt, piece by piece as it is drawn: a character or a word each.
 
-    The same draws as `LanguageModel.generate`, one step of the stream each, a CUDA graph where there is such a device.
+    The same draws as `LanguageModel.generate`, one step of the stream each.
 
     Args:
         model: predicts the next token.
@@ -88,7 +85,7 @@ def continue_text(
     if vocabulary.size != model.vocabulary:
         raise ValueError(f"vocabulary: expected the model's {model.vocabulary} symbols, got {vocabulary.size}")
     read = vocabulary.encode(prompt) or [vocabulary.start]
-    drawn = _draw(model, read, tokens, temperature, top_k, top_p, draws_from(seed))
+    drawn = _draw(model, read, tokens, temperature, top_k, top_p, seeded_generator(seed))
     # the token before says whether a blank parts the two
     both = pairwise(chain(read[-1:], drawn))
     return (vocabulary.decode(two)[len(vocabulary.decode(two[:1])) :] for two in both)
@@ -109,11 +106,9 @@ def _draw(
         state = None
         for token in torch.tensor(read, device=device)[:, None]:
             logits, state = model.step(token, state)
-        assert state is not None
-        advance = following(model.step, state, token, tokens)
         for left in range(tokens, 0, -1):
             check_finite("logits of the model", logits)
             found = sample_token(logits, temperature, top_k, top_p, draws)
             yield int(found)
             if left > 1:
-                logits = advance(found)
+                logits, state = model.step(found, state)

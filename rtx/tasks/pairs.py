@@ -12,9 +12,9 @@ from pathlib import Path
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 from torch.nn.utils.rnn import pad_sequence
 
-from rtx.nn.kernels.cross_entropy import cross_entropy
 from rtx.nn.validate import check_choice, check_positive
 from rtx.tasks.classification import scored_cross_entropy
 from rtx.tasks.data import unpacked
@@ -100,7 +100,8 @@ def target_cross_entropy(predictions: Tensor, batch: Batch) -> Sum:
     real = following != IGNORED
     if not real.is_cpu:  # a GPU would have to be asked how many there are
         return Sum(scored_cross_entropy(predictions, following, real), real.sum())
-    return Sum(cross_entropy(widened(predictions[real]), following[real], IGNORED), real.sum())
+    total = F.cross_entropy(widened(predictions[real]), following[real], ignore_index=IGNORED, reduction="sum")
+    return Sum(total, real.sum())
 
 
 @torch.no_grad()

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import torch
 from jaxtyping import Int
 from torch import Tensor
+from torch.nn import functional as F
 
-from rtx.nn.kernels.cross_entropy import cross_entropy
 from rtx.nn.validate import check_count, check_positive
 from rtx.tasks.task import IGNORED, Batch, Example, Examples, Sum, mean_metric, mean_of, widened
 
@@ -53,7 +53,7 @@ def token_nll(predictions: Tensor, batch: Batch) -> Sum:
         if not (scored.is_cpu and scored.all()):  # on a GPU nothing may depend on it: a CUDA graph can hold the rest
             predictions = torch.where(scored[..., None], predictions, 0)
         logits, targets = predictions.flatten(0, 1), batch.targets.flatten()
-    total = cross_entropy(widened(logits), targets, IGNORED)
+    total = F.cross_entropy(widened(logits), targets, ignore_index=IGNORED, reduction="sum")
     return Sum(total, scored.sum())
 
 

@@ -1,15 +1,28 @@
-"""What some models need in training: auxiliary losses, a segment that slides in the test, `read`; HM-RNN's slope.
+"""What some models need in training: auxiliary losses, separate segments, a state that is carried along a text.
 
-Al-Rfou et al. (2019), Character-Level Language Modeling with Deeper Self-Attention; Chung et al. (2017), HM-RNN.
+Al-Rfou et al. (2019), Character-Level Language Modeling with Deeper Self-Attention.
 """
+
+from typing import cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from rtx.models import HMRNN, CharacterTransformer, LanguageModel
+from rtx.models import Backbone, CausalModel, CharacterTransformer, LanguageModel
 from rtx.nn.auxiliary_losses import AuxiliaryLosses
 from rtx.tasks.task import Batch
+
+
+def language_model(model: nn.Module, setting: str = "model") -> LanguageModel:
+    """The model, if it predicts a text.
+
+    Raises:
+        ValueError: otherwise, naming the setting that needs one.
+    """
+    if not isinstance(model, LanguageModel):
+        raise ValueError(f"{setting}: expected a language model, which predicts a text, got {type(model).__name__}")
+    return model
 
 
 def auxiliary_losses(model: nn.Module, targets: int) -> AuxiliaryLosses:
@@ -18,12 +31,15 @@ def auxiliary_losses(model: nn.Module, targets: int) -> AuxiliaryLosses:
     Raises:
         ValueError: if the model is another.
     """
-    backbone = segment_reader("auxiliary", model)
-    layers, decoder = len(backbone.blocks), model.decoder
-    return AuxiliaryLosses(backbone.d_model, layers, decoder.out_features, targets, decoder=decoder)  # type: ignore
+    text_model = language_model(model, "auxiliary")
+    backbone = text_model.backbone
+    if "layers" not in backbone.auxiliary_losses:
+        raise ValueError(f"auxiliary: expected a character-transformer, got {type(backbone).__name__}")
+    layers, decoder = len(cast(CharacterTransformer, backbone).blocks), text_model.decoder
+    return AuxiliaryLosses(backbone.d_model, layers, decoder.out_features, targets, decoder=decoder)
 
 
-def auxiliary_loss(model: LanguageModel, losses: AuxiliaryLosses, batch: Batch, progress: float) -> Tensor:
+def auxiliary_loss(model: nn.Module, losses: AuxiliaryLosses, batch: Batch, progress: float) -> Tensor:
     """The mean over all positions, those too that are context only: a scalar, in nats.
 
     Args:
@@ -32,18 +48,9 @@ def auxiliary_loss(model: LanguageModel, losses: AuxiliaryLosses, batch: Batch, 
         batch: windows of a text.
         progress: share of the training that is done, 0 … 1.
     """
-    hidden = model.backbone.hidden(model.embed(batch.inputs))  # type: ignore[operator]
+    text_model = language_model(model, "auxiliary")
+    hidden = cast(CharacterTransformer, text_model.backbone).hidden(text_model.embed(batch.inputs))
     return losses(hidden, _followed(batch, losses.targets), progress)
-
-
-def slide(model: nn.Module, inputs: Tensor) -> Tensor:
-    """The logits (B, T, V) of a model of (B, T) tokens, each from the whole segment that ends at its position.
-
-    Raises:
-        ValueError: if the model reads no segments.
-    """
-    hidden = segment_reader("slide", model).slide(model.embed(inputs))  # type: ignore[operator]
-    return model.decoder(hidden)  # type: ignore[operator]
 
 
 def _followed(batch: Batch, targets: int) -> Tensor:
@@ -54,33 +61,40 @@ def _followed(batch: Batch, targets: int) -> Tensor:
     return tokens.scatter(1, ends, batch.targets.gather(1, ends - 1))
 
 
-def segment_reader(name: str, model: nn.Module) -> CharacterTransformer:
-    """The character Transformer in a model of a text, for what needs one: the setting of that name.
-
-    Raises:
-        ValueError: if the model has another backbone, or none.
-    """
-    backbone = getattr(model, "backbone", None)
-    if not isinstance(backbone, CharacterTransformer):
-        found = type(backbone or model).__name__
-        raise ValueError(f"{name}: expected a character-transformer over a text, got {found}")
-    return backbone
-
-
-def check_carries(model: nn.Module) -> None:
-    """Check that a model reads a text in pieces and carries its state between them: what the setting `carry` needs.
+def check_slides(model: nn.Module) -> None:
+    """Check that a model reads a text in separate segments, so that the setting `slide` changes something.
 
     Raises:
         ValueError: if it does not.
     """
-    reader = getattr(model, "backbone", model) if hasattr(model, "read") else model
-    if not hasattr(reader, "read"):
-        found = type(reader).__name__
-        raise ValueError(f"carry: expected a model that reads a text in pieces, such as lstm, got {found}")
+    backbone = language_model(model, "slide").backbone
+    if not backbone.separate_segments:
+        raise ValueError(f"slide: expected a character-transformer, got {type(backbone).__name__}")
 
 
-def anneal_boundaries(model: nn.Module, epoch: int) -> None:
-    """Set the slope of HM-RNN's boundaries, wherever a model has any, to that of an epoch."""
+def check_carries(model: nn.Module) -> None:
+    """Check that a model's state has a fixed size, so that it can be carried along a text: the setting `carry`.
+
+    Raises:
+        ValueError: if it does not.
+    """
+    backbone = language_model(model, "carry").backbone
+    if not backbone.stateful:
+        found = type(backbone).__name__
+        raise ValueError(f"carry: expected a model with a state of fixed size, such as lstm, got {found}")
+
+
+def recurrent_backbone(model: nn.Module) -> Backbone:
+    """The backbone of a language model, for the penalty on its activations.
+
+    Raises:
+        ValueError: if the model is no language model.
+    """
+    return language_model(model, "ar, tar").backbone
+
+
+def start_epoch(model: nn.Module, epoch: int) -> None:
+    """Tell all backbones in a model that an epoch begins."""
     for module in model.modules():
-        if isinstance(module, HMRNN):
-            module.anneal(epoch)
+        if isinstance(module, CausalModel):
+            module.start_epoch(epoch)

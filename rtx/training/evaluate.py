@@ -5,14 +5,14 @@ from typing import Any
 
 import torch
 
-from rtx.nn.kernels.precision import float32_cudnn
 from rtx.nn.mode import evaluating
 from rtx.nn.validate import check_choice
 from rtx.tasks import Task, task_by_name
 from rtx.tasks.task import SPLITS, Scores, where_it_is
 from rtx.training.batches import evaluation_batches, examination
 from rtx.training.checkpoint import load_checkpoint, load_texts, read_card
-from rtx.training.deep import slide
+from rtx.training.deep import language_model
+from rtx.training.precision import float32_cudnn
 
 
 @torch.no_grad()
@@ -63,9 +63,9 @@ def _metric(
     for batch in evaluation_batches(task, split, bool(carry), limit):
         batch = where_it_is(network, batch)
         if carry:
-            predictions, state = network.read(batch.inputs, state)  # type: ignore[operator]
+            predictions, state = language_model(network).read(batch.inputs, state)
         elif card.get("slide"):
-            predictions = slide(network, batch.inputs)
+            predictions = language_model(network).slide(batch.inputs)
         else:
             predictions = task.predict(network, batch)
         if task.loss(predictions, batch).total.isnan():  # a share of right answers would not show it

@@ -19,7 +19,6 @@ from lightning.pytorch.utilities.exceptions import SIGTERMException
 from rtx.nn.validate import check_positive
 from rtx.tasks import build, task_by_name
 from rtx.training.compiling import compile_model
-from rtx.training.graphs import record_steps
 from rtx.training.ledger import commit, file_name
 from rtx.training.module import Trainee
 from rtx.training.precision import check_taken, parse_precision
@@ -31,8 +30,7 @@ from rtx.training.survival import Stopped, Survival
 
 log = logging.getLogger(__name__)
 
-# what Lightning says of small data, of its own folders, of checkpoints inside an epoch, and of torch's internals; and
-# what torch says of an optimiser that a CUDA graph could hold
+# what Lightning says of small data, of its own folders, of checkpoints inside an epoch, and of torch's internals
 NOISE = (
     "does not have many workers",
     "GPU available but not used",
@@ -40,7 +38,6 @@ NOISE = (
     "your dataloader is not resumable",  # its order is: see `BatchOrder.skip`
     r"isinstance\(treespec, LeafSpec\)",
     "weights are not part of single contiguous chunk",  # those that weight dropout has hidden are not
-    "capturable=True can impair performance",  # of averaged SGD it does not: see `Trigger.settle`
 )
 
 
@@ -71,7 +68,6 @@ def fit(
     every_steps: int | None = None,
     max_seconds: float | None = None,
     compiled: bool = False,
-    graph: bool = False,
     callbacks: Sequence[Callback] = (),
     **trainer: Any,
 ) -> Fit:
@@ -96,8 +92,6 @@ def fit(
         fitted = _lightning_trainer(folder, epochs, settings.accumulate, [*ours, *callbacks], **trainer)
         if compiled:
             compile_model(trainee.model, fitted.strategy.root_device)
-        if graph:
-            record_steps(trainee, fitted)
         try:
             with interruptible(folder):
                 fitted.fit(trainee, ckpt_path=survival.last if resume else None, weights_only=True)

@@ -1,6 +1,5 @@
 """The thin layer between a task, a model and Lightning's Trainer."""
 
-from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from math import ceil
 from typing import Any
@@ -13,17 +12,25 @@ from torch.utils.data import DataLoader
 from torchmetrics import Metric
 
 from rtx.models.awd_lstm import activation_penalty, watch_activations
-from rtx.nn.state import State, detach
+from rtx.nn.streaming import State, detach
 from rtx.nn.validate import check_finite
 from rtx.tasks.task import IGNORED, Batch, Sum, Task
 from rtx.training import processes
 from rtx.training.averaging import Trigger, averaged
 from rtx.training.batches import evaluation_batches, training_batches
-from rtx.training.deep import anneal_boundaries, auxiliary_loss, auxiliary_losses, check_carries, segment_reader, slide
+from rtx.training.deep import (
+    auxiliary_loss,
+    auxiliary_losses,
+    check_carries,
+    check_slides,
+    language_model,
+    recurrent_backbone,
+    start_epoch,
+)
 from rtx.training.optimizers import make_optimizer, make_schedule
 from rtx.training.randomness import of_process
 from rtx.training.settings import Settings
-from rtx.training.states import Exploded, from_plain, refuse_another, to_plain
+from rtx.training.states import Exploded, refuse_another, to_device
 
 
 class Trainee(lightning.LightningModule):
@@ -57,14 +64,13 @@ class Trainee(lightning.LightningModule):
         self.observed: list[float] = []  # by the trigger
         self.penalty: Tensor | float = 0.0
         self.wrong = torch.zeros(())  # batches of an evaluation in which a prediction was NaN
-        self.steps: Callable[[Batch], tuple[Sum, Tensor]] | None = None  # see `rtx.training.graphs`
         self.auxiliary = auxiliary_losses(model, settings.auxiliary) if settings.auxiliary else None
         if settings.slide:
-            segment_reader("slide", model)  # refuses others now, not when they are tested
+            check_slides(model)  # now, not when it is tested
         if settings.carry:
             check_carries(model)  # now, before a run is begun that would be in the way
         if settings.ar or settings.tar:
-            watch_activations(model, self._penalise)
+            watch_activations(recurrent_backbone(model), self._penalise)
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """The loss of a batch, so weighted that what processes and accumulated batches add up to is the whole's.
@@ -77,17 +83,14 @@ class Trainee(lightning.LightningModule):
             Exploded: if the loss is no longer finite.
         """
         check_finite("inputs", batch.inputs)
-        if self.steps is not None:  # the gradients are set already, too
-            loss, objective = self.steps(batch)
-        else:
-            loss, objective = self.loss(batch), None
+        loss = self.loss(batch)
         everyones, count = processes.total(self.trainer, torch.stack([loss.total, loss.count.to(loss.total)]))
         if not torch.isfinite(everyones):
             raise Exploded(f"loss: became {(everyones / count).item()} at {self._place()}")
         self.log("train_loss", everyones / count, prog_bar=True, batch_size=len(batch.lengths))
-        return self.objective(loss, count, batch_idx) if objective is None else objective
+        return self._objective(loss, count, batch_idx)
 
-    def objective(self, loss: Sum, count: Tensor, batch_idx: int = 0) -> Tensor:
+    def _objective(self, loss: Sum, count: Tensor, batch_idx: int) -> Tensor:
         """What is differentiated of a batch's loss, if so many are scored in the batches of all processes."""
         # Lightning takes the mean over the processes' gradients, and over `together` batches
         summed = (loss.total + self.penalty * loss.count) * self.trainer.world_size
@@ -97,16 +100,6 @@ class Trainee(lightning.LightningModule):
         first = batch_idx - batch_idx % together
         return summed / count * (together / min(together, self.trainer.num_training_batches - first))
 
-    def backward(self, loss: Tensor, *args: Any, **kwargs: Any) -> None:
-        """Find the gradients, where `steps` has not."""
-        if self.steps is None:
-            super().backward(loss, *args, **kwargs)
-
-    def optimizer_zero_grad(self, epoch: int, batch_idx: int, optimizer: torch.optim.Optimizer) -> None:
-        """Let go of the last update's gradients; those of `steps` stay where they are."""
-        if self.steps is None:
-            optimizer.zero_grad()
-
     def loss(self, batch: Batch) -> Sum:
         """The loss of a batch, with the auxiliary ones."""
         if self.auxiliary is None:
@@ -114,7 +107,7 @@ class Trainee(lightning.LightningModule):
         updates = ceil(self.trainer.num_training_batches / self.settings.accumulate) * self.settings.epochs
         progress = min(1.0, self.global_step / updates)  # of the whole plan: a run may stop early, and go on later
         count = (batch.targets != IGNORED).sum()
-        return Sum(auxiliary_loss(self.model, self.auxiliary, batch, progress) * count, count)  # type: ignore[arg-type]
+        return Sum(auxiliary_loss(self.model, self.auxiliary, batch, progress) * count, count)
 
     def _place(self) -> str:
         rate = self.trainer.optimizers[0].param_groups[0]["lr"]
@@ -140,7 +133,7 @@ class Trainee(lightning.LightningModule):
     def _predict(self, batch: Batch) -> Tensor:
         if not self.settings.carry:
             return self.task.predict(self.model, batch)
-        logits, state = self.model.read(batch.inputs, self.state)  # type: ignore[operator]
+        logits, state = language_model(self.model).read(batch.inputs, self.state)
         self.state = detach(state)
         return logits
 
@@ -152,12 +145,12 @@ class Trainee(lightning.LightningModule):
             lightning.seed_everything(of_process(self.seed, self.global_rank), verbose=False)
         if self.trainer.world_size > 1:
             self.test_dataloader()  # whether it has something for each of them is found now
-        anneal_boundaries(self.model, self.current_epoch)  # here, too: a resumed run may begin inside an epoch
+        start_epoch(self.model, self.current_epoch)  # here, too: a resumed run may begin inside an epoch
 
     def on_train_epoch_start(self) -> None:
         """A text is read from its beginning."""
         self.state = None
-        anneal_boundaries(self.model, self.current_epoch)
+        start_epoch(self.model, self.current_epoch)
 
     def on_validation_epoch_start(self) -> None:
         """A text is read from its beginning, and its score summed in float32, whatever the model computes in."""
@@ -209,7 +202,7 @@ class Trainee(lightning.LightningModule):
             raise Exploded(f"{split}: predictions became nan after step {self.global_step}, expected numbers")
 
     def _score(self, split: str, metric: Metric, batch: Batch, sliding: bool = False) -> None:
-        predictions = slide(self.model, batch.inputs) if sliding else self._predict(batch)
+        predictions = language_model(self.model).slide(batch.inputs) if sliding else self._predict(batch)
         self.wrong += predictions.isnan().any()
         metric.update(*self.task.measured(predictions, batch))
         self.log(split, metric, on_epoch=True, prog_bar=True, batch_size=len(batch.lengths))
@@ -246,7 +239,7 @@ class Trainee(lightning.LightningModule):
             "card": self.card,
             "precision": self.trainer.precision,
             "commits": self.commits,
-            "states": processes.of_all(to_plain(self.state)),
+            "states": processes.of_all(to_device(self.state, "cpu")),
             "live": self.live_parameters,
             "observed": self.observed,
         }
@@ -262,5 +255,5 @@ class Trainee(lightning.LightningModule):
         self.commits = [*(one for one in saved.get("commits", []) if one not in self.commits), *self.commits]
         self.live_parameters = saved["live"]
         # where it will be read: Lightning moves the model there only after this
-        self.state = from_plain(processes.mine(saved["states"]), self.trainer.strategy.root_device)
+        self.state = to_device(processes.mine(saved["states"]), self.trainer.strategy.root_device)
         self.observed[:] = saved["observed"]

@@ -1,4 +1,9 @@
-"""The names of the precisions in which a run may compute: one for each, and what the device really does."""
+"""The precision in which a run computes: its one name, and float32 that is not rounded to tf32 by cuDNN."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
 
 from rtx.nn.validate import check_choice
 
@@ -23,3 +28,24 @@ def check_taken(asked: str, taken: str, device: str) -> None:
     """
     if taken != asked:
         raise ValueError(f"precision: there is no {asked} on this {device}; {taken} is what comes nearest")
+
+
+@contextmanager
+def float32_cudnn() -> Iterator[None]:
+    """Keep float32 in cuDNN inside the `with` block, if torch keeps it in matrix products.
+
+    On a GPU, torch by default rounds the factors of recurrent layers and convolutions to tf32, but not those of
+    products. An LSTM would then be computed less exactly, and faster, than the models that it is compared with.
+    """
+    cudnn = torch.backends.cudnn
+    try:
+        rounds = cudnn.allow_tf32 and torch.get_float32_matmul_precision() == "highest"
+    except RuntimeError:  # torch does not answer if the user has set a precision for a device or a kind of layer
+        rounds = False
+    if rounds:
+        cudnn.allow_tf32 = False
+    try:
+        yield
+    finally:
+        if rounds:
+            cudnn.allow_tf32 = True

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,16 +9,15 @@ from typing import Any
 import lightning
 import torch
 
-from rtx.nn.kernels.precision import float32_cudnn
 from rtx.nn.mode import evaluating
 from rtx.tasks.task import Scores
 from rtx.training import ledger
 from rtx.training.alone import alone_in
 from rtx.training.batches import examination
 from rtx.training.checkpoint import save_checkpoint
-from rtx.training.compiling import FastProducts
 from rtx.training.fit import Fit, fit, interruptible, quiet, run_folder
 from rtx.training.module import Trainee
+from rtx.training.precision import float32_cudnn
 from rtx.training.recipe import Plan
 
 FACTS = ("recipe", "variant", "scale", "seed", "epoch", "validation", "test", "metric", "data", "data_sha256", "commit")
@@ -33,7 +31,6 @@ def train(
     command: str = "",
     runs: Path = Path("runs"),
     results: Path = ledger.LEDGER,
-    fast_matmul: bool = False,
     chosen_from: Mapping[str, float | None] | None = None,
     **training: Any,
 ) -> Path | None:
@@ -47,11 +44,10 @@ def train(
         command: how to run it again, for the ledger.
         runs: folder for checkpoints and logs; all machines that train together must see it.
         results: the ledger's folder.
-        fast_matmul: compute float32 products by a faster way, where that is as exact; see `fast_products`.
         chosen_from: what a sweep tried, if one chose the plan's settings, for the ledger; see `ledger.Result`.
         training: `every_seconds` or `every_steps`, after which a checkpoint is written inside an epoch, too;
-            `max_seconds`, after which the run saves and stops; `compiled`, to use `torch.compile`; `graph`, to replay
-            steps as a CUDA graph; and arguments of `lightning.Trainer`, such as `devices` and `precision`.
+            `max_seconds`, after which the run saves and stops; `compiled`, to use `torch.compile`; and arguments of
+            `lightning.Trainer`, such as `devices` and `precision`.
 
     Raises:
         ValueError: if an unfinished run is in the way, no checkpoint of it is whole, or it is another plan's; if the
@@ -61,9 +57,7 @@ def train(
     """
     folder = run_folder(plan, seed, runs)
     with alone_in(folder):
-        with float32_cudnn(), ExitStack() as run:
-            if fast_matmul:
-                training["callbacks"] = [*training.get("callbacks", ()), FastProducts(run)]
+        with float32_cudnn():
             done = fit(plan, seed, folder, epochs, resume, **training)
             test, details = _test(done, folder)
         if not done.trainer.is_global_zero:

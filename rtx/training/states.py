@@ -9,9 +9,8 @@ from typing import Any
 
 import torch
 from lightning.fabric.plugins import CheckpointIO
-from torch import Tensor
 
-from rtx.nn.state import Cache
+from rtx.nn.streaming import map_state
 from rtx.training.files import write_whole
 
 log = logging.getLogger(__name__)
@@ -141,20 +140,6 @@ def refuse_another(checkpoint: dict[str, Any], card: dict[str, Any], precision: 
         )
 
 
-def to_plain(state: Any) -> Any:
-    """A model's state, see `rtx.nn.state`, without the one class in it: a cache as what is filled of its buffer."""
-    if isinstance(state, Cache):
-        return {"cache": state.buffer[:, :, :, : state.length].cpu()}
-    if isinstance(state, tuple):
-        return tuple(map(to_plain, state))
-    return state.cpu() if isinstance(state, Tensor) else state
-
-
-def from_plain(state: Any, device: torch.device) -> Any:
-    """The state that `to_plain` was given, on a device."""
-    if isinstance(state, dict):
-        buffer = state["cache"].to(device)
-        return Cache(buffer, buffer.shape[3], {buffer.shape[3]: True})
-    if isinstance(state, tuple):
-        return tuple(from_plain(part, device) for part in state)
-    return state.to(device) if isinstance(state, Tensor) else state
+def to_device(state: Any, device: torch.device | str) -> Any:
+    """A model's state on a device."""
+    return map_state(lambda tensor: tensor.to(device), state)

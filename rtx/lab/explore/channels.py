@@ -112,7 +112,7 @@ def channel_weights(model: LanguageModel, vocabulary: Vocabulary, text: str) -> 
     """α_t^k of the first layer for the tokens shown."""
     numbers = torch.tensor([vocabulary.encode(text)[:MOST]], device=model.embedding.weight.device)
     with torch.no_grad(), evaluating(model):
-        return first_layer(model).inside(model.embed(numbers))["channel_weights"][0].cpu()
+        return first_layer(model).introspect(model.embed(numbers))["channel_weights"][0].cpu()
 
 
 def draw_channels(

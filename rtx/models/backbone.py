@@ -1,0 +1,136 @@
+"""What all sequence models have in common: the protocol `Backbone`, defaults for its methods, and a model's card."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from rtx.nn.streaming import State
+from rtx.nn.validate import check_sequence, check_step
+
+
+@runtime_checkable
+class Backbone(Protocol):
+    """A causal model from (B, T, D) to (B, T, D): output t depends on the positions 1 … t.
+
+    Attributes:
+        d_model: D.
+        stateful: whether the state has a fixed size, so that a text of any length can be read piece by piece.
+        separate_segments: whether the model sees nothing beyond the start of its segment. Then `slide` gives every
+            position a whole segment.
+        auxiliary_losses: which losses the model offers beside its own: "layers" (see `CharacterTransformer.hidden`),
+            "activations" (see `rtx.models.awd_lstm.activation_penalty`).
+    """
+
+    d_model: int
+    stateful: bool
+    separate_segments: bool
+    auxiliary_losses: tuple[str, ...]
+
+    def forward(self, x: Float[Tensor, "B T D"], state: State | None = None) -> Float[Tensor, "B T D"]:
+        """Return the outputs for a sequence, or for its continuation after `state`."""
+        ...
+
+    def __call__(self, x: Float[Tensor, "B T D"], state: State | None = None) -> Float[Tensor, "B T D"]:
+        """Call `forward`."""
+        ...
+
+    def read(self, x: Float[Tensor, "B T D"], state: State | None = None) -> tuple[Float[Tensor, "B T D"], State]:
+        """Return the outputs as `forward` does, and the state after them."""
+        ...
+
+    def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
+        """Read one position of a stream; return its output and the next state."""
+        ...
+
+    def slide(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
+        """Return the outputs if each position sees as much as the model can see."""
+        ...
+
+
+class CausalModel(nn.Module):
+    """Defaults for a `Backbone`. A model of your own inherits from it and defines `d_model` and `forward` and `step`.
+
+    A recurrent model defines `read` instead: `forward` and `step` then follow from it.
+    """
+
+    d_model: int
+    stateful = False
+    separate_segments = False
+    auxiliary_losses: tuple[str, ...] = ()
+
+    def forward(self, x: Float[Tensor, "B T D"], state: State | None = None) -> Float[Tensor, "B T D"]:
+        """Return the outputs for a sequence, or for its continuation after `state`."""
+        return self.read(x, state)[0]
+
+    def read(self, x: Float[Tensor, "B T D"], state: State | None = None) -> tuple[Float[Tensor, "B T D"], State]:
+        """Return the outputs as `forward` does, and the state after them. By default one position at a time."""
+        self.check_input(x)
+        outputs = []
+        for x_t in x.unbind(1):
+            y, state = self.step(x_t, state)
+            outputs.append(y)
+        assert state is not None
+        return torch.stack(outputs, 1), state
+
+    def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
+        """Read one position of a stream; return its output and the next state."""
+        self.check_one(x)
+        y, state = self.read(x[:, None], state)
+        return y.squeeze(1), state
+
+    def slide(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
+        """Return the outputs if each position sees as much as the model can see: by default those of `forward`."""
+        return self(x)
+
+    def start_epoch(self, epoch: int) -> None:
+        """Prepare for an epoch of training, counted from 0. By default nothing changes."""
+
+    def check_input(self, x: Tensor) -> None:
+        """Raise a ValueError if `x` is not a sequence (B, T, D) for this model."""
+        check_sequence("x", x, self.d_model, like=next(self.parameters(), None))
+
+    def check_one(self, x: Tensor) -> None:
+        """Raise a ValueError if `x` is not one step (B, D) for this model."""
+        check_step("x", x, self.d_model, like=next(self.parameters(), None))
+
+
+def check_backbone(name: str, module: object, width: int | None = None) -> int:
+    """Return the width D of a backbone.
+
+    Args:
+        name: of the argument.
+        module: must be a backbone.
+        width: D, if the module must have the same width as another one.
+    """
+    if not isinstance(module, Backbone):
+        raise ValueError(
+            f"{name}: expected a backbone, such as RTransformer or a subclass of rtx.models.CausalModel with a "
+            f"d_model, got {type(module).__name__}"
+        )
+    if width is not None and module.d_model != width:
+        raise ValueError(f"{name}: expected the encoder's d_model = {width}, got {module.d_model}")
+    return module.d_model
+
+
+class Card(NamedTuple):
+    """A model's data sheet.
+
+    Args:
+        name: in recipes and on the command line.
+        make: builds the model from its hyper-parameters.
+        paper: authors and year.
+        table: where the sizes come from.
+        sizes: the hyper-parameters that the paper used there.
+        receptive_field: from the hyper-parameters to the number of positions that the last output depends on, itself
+            included. None stands for the whole past, and for a translator also the whole source. A test measures it.
+    """
+
+    name: str
+    make: Callable[..., Any]
+    paper: str
+    table: str
+    sizes: dict[str, Any]
+    receptive_field: Callable[..., int | None] = lambda **hyperparameters: None

@@ -1,0 +1,9 @@
+"""Operations with more than one implementation: one folder each, whose `__init__.py` chooses.
+
+Every operation has a plain version in torch. A faster one is here only if it makes a whole training step at a paper's
+size at least 1.2 times faster; `benchmarks/` measures it. `with implementation("torch"):` uses the plain versions.
+"""
+
+from rtx.nn.ops.dispatch import OPERATIONS, implementation
+
+__all__ = ["OPERATIONS", "implementation"]

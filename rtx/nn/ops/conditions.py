@@ -1,0 +1,54 @@
+"""When an implementation cannot be used: each function returns the reason, or None if there is no obstacle."""
+
+import torch
+from torch import Tensor, nn
+from torch.autograd import forward_ad
+
+from rtx.nn.ops import build
+
+
+def no_custom_gradient(*arguments: object) -> str | None:
+    """Why an `autograd.Function` with its own backward pass cannot be used here, on any device."""
+    if torch.compiler.is_compiling():
+        return "torch.compile optimises the plain version itself"
+    if torch.jit.is_tracing():
+        return "a trace can hold torch's own operations only"
+    if torch._C._are_functorch_transforms_active():
+        return "torch.func cannot transform a custom gradient"
+    if forward_ad._current_level >= 0:
+        return "forward-mode differentiation needs torch's own operations"
+    for one in arguments:
+        if isinstance(one, Tensor) and type(one) not in (Tensor, nn.Parameter):
+            return f"it handles plain tensors, and one argument is a {type(one).__name__}"
+    if torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE) is not None:
+        return "tensors have no values inside FakeTensorMode"
+    return None
+
+
+def not_on_cpu(x: Tensor, *others: object) -> str | None:
+    """Why a CPU implementation with a custom gradient cannot be used for `x` and the other arguments."""
+    if x.device.type != "cpu":
+        return f"it runs on the CPU, and x is on {x.device}"
+    return no_custom_gradient(x, *others)
+
+
+def no_native_code(x: Tensor, *others: object) -> str | None:
+    """Why a C++ implementation cannot be used for `x` and the other arguments. May compile the library."""
+    if torch.compiler.is_compiling():  # check this first: the checks below would break the graph
+        return no_custom_gradient()
+    autocast = torch.is_autocast_enabled("cpu")
+    dtype = torch.get_autocast_dtype("cpu") if autocast else x.dtype
+    if dtype != torch.float32:
+        return f"it is written for float32, and {'autocast uses' if autocast else 'x is'} {dtype}"
+    for one in (x, *others):
+        if isinstance(one, Tensor) and one.is_floating_point():
+            if one.dtype != torch.float32:
+                return f"it is written for float32, and one argument is {one.dtype}"
+            if one.device != x.device:
+                return f"it runs on the CPU, and one argument is on {one.device}"
+            if one.is_neg():  # a view with the opposite sign: the memory does not hold its values
+                return "it reads memory directly, and one argument is a negated view"
+    reason = not_on_cpu(x, *others)
+    if reason is None and torch._C._len_torch_dispatch_stack():
+        reason = "a torch dispatch mode cannot see operations in C++"
+    return reason or build.obstacle()

@@ -1,0 +1,410 @@
+"""The bricks as loops written straight from the equations: slow, obvious, and the oracle of the tests.
+
+Nothing here is shared with the fast versions. Weights have the names and layouts of the layers that they belong to.
+Most functions work on one sequence, one step and one head at a time.
+"""
+
+import math
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+Weights = dict[str, Tensor]
+
+
+# R-Transformer: Wang et al. (2019), Eq. 2-8
+
+
+def cell(name: str, a: Tensor, b: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+    """One step of a plain RNN, GRU or LSTM; return the next h and c.
+
+    a and b (G · H,) come from the input and from the state, with biases, in torch's order of gates. h and c (H,) are
+    the state before; only an LSTM uses c.
+    """
+    H = len(h)
+    gate = [slice(i * H, (i + 1) * H) for i in range(4)]
+    if name == "rnn":
+        return torch.tanh(a + b), c
+    if name == "gru":
+        reset, update = torch.sigmoid(a[gate[0]] + b[gate[0]]), torch.sigmoid(a[gate[1]] + b[gate[1]])
+        new = torch.tanh(a[gate[2]] + reset * b[gate[2]])
+        return (1 - update) * new + update * h, c
+    i, f, g, o = ((a + b)[part] for part in gate)
+    c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+    return torch.sigmoid(o) * torch.tanh(c), c
+
+
+def local_rnn(
+    x: Float[Tensor, "B T D"],
+    w_ih: Float[Tensor, "G D"],
+    w_hh: Float[Tensor, "G D"],
+    b_ih: Float[Tensor, " G"],
+    b_hh: Float[Tensor, " G"],
+    window: int,
+    name: str,
+) -> Float[Tensor, "B T D"]:
+    """LocalRNN, one window after the other, one position after the other."""
+    B, T, D = x.shape
+    zero = x.new_zeros(D)
+    rows = []
+    for sequence in x:
+        padded = [zero] * (window - 1) + list(sequence)
+        for t in range(T):
+            h, c = zero, zero
+            for x_s in padded[t : t + window]:  # Eq. (2): x_{t-M+1} … x_t
+                h, c = cell(name, w_ih @ x_s + b_ih, w_hh @ h + b_hh, h, c)
+            rows.append(h)
+    return torch.stack(rows).view(B, T, D)
+
+
+def weighted(scores: list[Tensor], values: list[Tensor]) -> Tensor:
+    """The sum of the values, (K,) each, weighted by the softmax of their scores."""
+    powers = torch.stack(scores).exp()
+    return ((powers / powers.sum())[:, None] * torch.stack(values)).sum(0)
+
+
+def multi_head_attention(
+    x: Float[Tensor, "B T D"], w_q: Tensor, w_k: Tensor, w_v: Tensor, w_o: Tensor, heads: int
+) -> Float[Tensor, "B T D"]:
+    """Causal attention; all projections are (D, D)."""
+    B, T, D = x.shape
+    K = D // heads
+    rows = []
+    for b in range(B):
+        for t in range(T):
+            found = []
+            for i in range(heads):
+                part = slice(i * K, (i + 1) * K)
+                q = w_q[part] @ x[b, t]  # Eq. (6)
+                scores = [(w_k[part] @ x[b, s]) @ q / math.sqrt(K) for s in range(t + 1)]
+                found.append(weighted(scores, [w_v[part] @ x[b, s] for s in range(t + 1)]))  # Eq. (5)
+            rows.append(w_o @ torch.cat(found))  # Eq. (4)
+    return torch.stack(rows).view(B, T, D)
+
+
+def feed_forward(u: Tensor, w_1: Tensor, b_1: Tensor, w_2: Tensor, b_2: Tensor) -> Tensor:
+    """Eq. (7) for one position, u (D,)."""
+    return w_2 @ torch.clamp(w_1 @ u + b_1, min=0) + b_2
+
+
+def layer_norm(x: Tensor, gain: Tensor, bias: Tensor, eps: float = 1e-5) -> Tensor:
+    """LayerNorm of one position, x (D,), with the biased variance."""
+    centred = x - x.sum() / len(x)
+    return gain * centred / torch.sqrt((centred**2).sum() / len(x) + eps) + bias
+
+
+def sinusoidal_positions(length: int, d_model: int) -> Float[Tensor, "T D"]:
+    """sin(t / 10000^(2i/D)) in column 2i, cos in column 2i + 1: Vaswani et al. (2017), §3.5."""
+    table = torch.zeros(length, d_model, dtype=torch.float64)
+    for t in range(length):
+        for column in range(d_model):
+            angle = t / 10_000 ** ((column - column % 2) / d_model)
+            table[t, column] = math.cos(angle) if column % 2 else math.sin(angle)
+    return table
+
+
+# Attention with distances: Shaw, Uszkoreit & Vaswani (2018), Eq. 3-5; Dai et al. (2019), Transformer-XL, §3.2-3.3
+
+
+def shaw_attention(
+    x: Float[Tensor, "B T D"],
+    key_table: Float[Tensor, "R K"],
+    value_table: Float[Tensor, "R K"],
+    w_q: Float[Tensor, "D D"],
+    w_k: Float[Tensor, "D D"],
+    w_v: Float[Tensor, "D D"],
+    w_o: Float[Tensor, "D D"],
+    clip: int,
+    future: bool = False,
+) -> Float[Tensor, "B T D"]:
+    """Attention with Shaw's tables of distances from -clip; later positions are visible if `future` is True."""
+    B, T, D = x.shape
+    K = key_table.shape[1]
+    rows = []
+    for b in range(B):
+        for t in range(T):
+            found = []
+            for head in range(D // K):
+                part = slice(head * K, (head + 1) * K)
+                q, scores, values = w_q[part] @ x[b, t], [], []
+                for s in range(T if future else t + 1):
+                    row = max(-clip, min(clip, s - t)) + clip
+                    scores.append(q @ (w_k[part] @ x[b, s] + key_table[row]) / math.sqrt(K))  # Eq. (4)
+                    values.append(w_v[part] @ x[b, s] + value_table[row])
+                found.append(weighted(scores, values))  # Eq. (3)
+            rows.append(w_o @ torch.cat(found))
+    return torch.stack(rows).view(B, T, D)
+
+
+def transformer_xl_terms(
+    q: Float[Tensor, " K"],
+    k: Float[Tensor, " K"],
+    w_r: Float[Tensor, "K D"],
+    u: Float[Tensor, " K"],
+    v: Float[Tensor, " K"],
+    distance: int,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Terms (a) to (d) of one query and one key, divided by sqrt(d_k)."""
+    r = w_r @ sinusoidal_positions(distance + 1, w_r.shape[1])[distance].to(q)
+    scale = math.sqrt(len(q))
+    return q @ k / scale, q @ r / scale, u @ k / scale, v @ r / scale
+
+
+def transformer_xl_attention(
+    x: Float[Tensor, "B T D"],
+    u: Float[Tensor, "H 1 K"],
+    v: Float[Tensor, "H 1 K"],
+    w_q: Float[Tensor, "D D"],
+    w_k: Float[Tensor, "D D"],
+    w_v: Float[Tensor, "D D"],
+    w_o: Float[Tensor, "D D"],
+    w_r: Float[Tensor, "D D"],
+    segment: int,
+    memory: int,
+) -> Float[Tensor, "B T D"]:
+    """Attention to the segment so far and to `memory` positions before it, which get no gradient."""
+    B, T, D = x.shape
+    H, _, K = u.shape
+    rows = []
+    for row in range(B):
+        for t in range(T):
+            start, found = t - t % segment, []
+            seen = range(max(0, start - memory), t + 1)
+            inputs = {s: x[row, s].detach() if s < start else x[row, s] for s in seen}  # SG(memory) ∘ segment
+            for head in range(H):
+                part = slice(head * K, (head + 1) * K)
+                q = w_q[part] @ x[row, t]
+                terms = (
+                    transformer_xl_terms(q, w_k[part] @ inputs[s], w_r[part], u[head, 0], v[head, 0], t - s)
+                    for s in seen
+                )
+                found.append(weighted([a + b + c + d for a, b, c, d in terms], [w_v[part] @ inputs[s] for s in seen]))
+            rows.append(w_o @ torch.cat(found))
+    return torch.stack(rows).view(B, T, D)
+
+
+# Feed-forward attention: Raffel & Ellis (2015), Eq. 1-2 and §2.1
+
+
+def feed_forward_attention(
+    x: Float[Tensor, "T F"], p: Weights, pooling: str = "attention", leak: str = "printed"
+) -> Float[Tensor, " K"]:
+    """The output for one sequence without padding; p is the state dict of `rtx.models.FeedForwardAttention`."""
+    score, shift = (p["score.weight"], p["score.bias"]) if pooling == "attention" else (None, None)
+    c = context(x, p["hidden.weight"], p["hidden.bias"], score, shift, leak)
+    s = lrelu(p["context.weight"] @ c + p["context.bias"], leak)
+    return lrelu(p["output.weight"] @ s + p["output.bias"], leak)
+
+
+def context(
+    x: Float[Tensor, "T F"], weight: Tensor, bias: Tensor, score: Tensor | None, shift: Tensor | None, leak: str
+) -> Float[Tensor, " D"]:
+    """The weighted mean of one sequence's states, or their plain mean if there is no score."""
+    h = [lrelu(weight @ x_t + bias, leak) for x_t in x]
+    if score is None or shift is None:
+        return torch.stack(h).sum(0) / len(h)  # Eq. (2)
+    return weighted([torch.tanh(score @ h_t + shift)[0] for h_t in h], h)  # Eq. (1)
+
+
+def pooling(x: Float[Tensor, "B T F"], lengths: Int[Tensor, " B"], *layer: Any) -> Float[Tensor, "B D"]:
+    """The context of each sequence without its padding; `layer` as in `context`."""
+    return torch.stack([context(row[:n], *layer) for row, n in zip(x, lengths, strict=True)])
+
+
+def lrelu(v: Float[Tensor, " N"], leak: str) -> Float[Tensor, " N"]:
+    """max(v, .01) as printed, max(v, .01 v) as in the authors' code."""
+    return torch.stack([torch.max(n, n * 0 + 0.01 if leak == "printed" else 0.01 * n) for n in v])
+
+
+# MC-RNN: Xu et al. (2019), Eq. 1-6. A channel's states are stored by step; a step before the start is missing.
+
+
+def block_start(t: int, k: int, block: int, phase: str) -> int:
+    """The first node of the block in which node t of channel k has predecessors, found from block to block."""
+    begin = k if phase == "equation" else 2 - k
+    while begin >= t:
+        begin -= block - 1
+    while begin + block - 1 < t:
+        begin += block - 1
+    return begin
+
+
+def mean_of(states: dict[int, Tensor], before: range, t: int, maps: list[Tensor] | None) -> Tensor | float:
+    """Eq. (2) at step t: the mean of the predecessors' states, through the W_j of their distances if there are maps."""
+    total: Tensor | float = 0.0
+    for s in before:
+        if s in states:  # before the start, h is zero
+            total = total + (states[s] if maps is None else maps[t - s - 1] @ states[s])
+    return total / max(len(before), 1)
+
+
+def multi_channel(
+    x: Float[Tensor, "B T D"],
+    p: Weights,
+    block: int,
+    name: str,
+    start: str = "equation",
+    phase: str = "equation",
+    cell_state: str = "mean",
+    mapping: str = "shared",
+) -> tuple[Float[Tensor, "B T H"], Float[Tensor, "B T C"]]:
+    """One MC-RNN layer: its output, and the weights of the channels."""
+    (B, T, _), H = x.shape, p["weight_hh_l0"].shape[1]
+    gates = len(p["weight_hh_l0"]) // H
+    maps = [[w[g * H : (g + 1) * H] for w in p["weight_block"]] for g in range(gates if mapping == "per-gate" else 1)]
+    candidate = maps[min(2, len(maps) - 1)]
+    v, r, zero = p["attention_v.weight"], p["attention_r.weight"][0], x.new_zeros(H)
+    outputs, weights = [], []
+    for sequence in x:
+        h: list[dict[int, Tensor]] = [{} for _ in range(block)]  # channel k = 1 … n - 1
+        c: list[dict[int, Tensor]] = [{} for _ in range(block)]
+        for t, x_t in enumerate(sequence, 1):
+            for k in range(1, block):
+                first = block_start(t, k, block, phase)
+                before = range(max(first, 1) if start == "clipped" else first, t)
+                memory = {
+                    "mean": mean_of(c[k], before, t, None),
+                    "previous": c[k].get(t - 1, zero),
+                    "mapped": mean_of(c[k], before, t, candidate),
+                }[cell_state]
+                recurrent = []
+                for g in range(gates):
+                    s = mean_of(h[k], before, t, maps[g if mapping == "per-gate" else 0])
+                    recurrent.append(p["weight_hh_l0"][g * H : (g + 1) * H] @ (zero + s))
+                a, b = p["weight_ih_l0"] @ x_t + p["bias_ih_l0"], torch.cat(recurrent) + p["bias_hh_l0"]
+                s = zero + mean_of(h[k], before, t, candidate)
+                h[k][t], c[k][t] = cell(name, a, b, s, zero + memory)  # Eq. (3)
+            e = torch.stack([r @ torch.tanh(v @ torch.cat([h[k][t], x_t])) for k in range(1, block)])  # Eq. (6)
+            alpha = e.exp() / e.exp().sum()  # Eq. (5)
+            outputs.append(torch.stack([alpha[k - 1] * h[k][t] for k in range(1, block)]).sum(0))  # Eq. (4)
+            weights.append(alpha)
+    return torch.stack(outputs).view(B, T, H), torch.stack(weights).view(B, T, block - 1)
+
+
+# HO-RNN: Soltani & Jiang (2016)
+
+
+def higher_order(
+    x: Float[Tensor, "B T D"], p: Weights, order: int, pooling: str, name: str, forgetting: float
+) -> Float[Tensor, "B T D"]:
+    """One HO-RNN layer, one step and one earlier state at a time."""
+    B, T, D = x.shape
+    w = p["weight_hh_l0"]
+    rows = []
+    for sequence in x:
+        h, c = [x.new_zeros(D)] * order, x.new_zeros(D)  # h_{t-1} is the last
+        for x_t in sequence:
+            products = []
+            for n in range(1, order + 1):
+                product = w[:, (n - 1) * D : n * D] @ h[-n]
+                if pooling == "fofe":
+                    product = forgetting**n * product
+                if pooling == "gated":
+                    r = torch.sigmoid(p["gate_input"][(n - 1) * D : n * D] @ x_t + p["gate_state"][n - 1] @ h[-n])
+                    product = torch.cat([r * gate for gate in product.split(D)])
+                products.append(product)
+            if pooling == "max":
+                pooled = torch.stack([max(numbers) for numbers in zip(*products, strict=True)])
+            else:
+                pooled = torch.stack(products).sum(0)
+            h_t, c = cell(name, p["weight_ih_l0"] @ x_t + p["bias_ih_l0"], pooled + p["bias_hh_l0"], h[-1], c)
+            h = [*h, h_t]
+            rows.append(h_t)
+    return torch.stack(rows).view(B, T, D)
+
+
+# HM-RNN: Chung, Ahn & Bengio (2017), Eq. 2-9 and 11-12
+
+
+def level(
+    p: Weights, below: Tensor, z_below: Tensor, h: Tensor, c: Tensor, z: Tensor, above: Tensor | None, slope: float
+) -> tuple[Tensor, Tensor, Tensor, str]:
+    """One layer for one step: h, c and z after it, and its operation. z (1,) is 0 or 1; `above` is its h_{t-1}."""
+    D = len(h)
+    s = p["recurrent"] @ h + z_below * (p["bottom_up"] @ below) + p["bias"]  # Eq. (5), (7)
+    if above is not None:
+        s = s + z * (p["top_down"] @ above)  # Eq. (6)
+    i, f, g, o = s[:D].sigmoid(), s[D : 2 * D].sigmoid(), s[2 * D : 3 * D].tanh(), s[3 * D : 4 * D].sigmoid()
+    # Eq. (2): one of the three cases counts, but a gradient reaches all three through the boundaries
+    update, copy, flush = (1 - z) * z_below, (1 - z) * (1 - z_below), z
+    c = update * (f * c + i * g) + copy * c + flush * (i * g)
+    h = copy * h + (1 - copy) * (o * c.tanh())  # Eq. (3)
+    done = "flush" if z == 1 else "update" if z_below == 1 else "copy"
+    return h, c, z if above is None else StraightThrough.apply(s[4 * D :], slope), done
+
+
+def hierarchical(
+    x: Float[Tensor, "B T D"], levels: list[Weights], w_gates: Tensor, w_output: Tensor, slope: float = 1.0
+) -> tuple[Float[Tensor, "B T D"], list[list[list[str]]]]:
+    """HM-RNN: its output, and each layer's operation by sequence and step."""
+    (B, T, D), L = x.shape, len(levels)
+    rows: list[Tensor] = []
+    names: list[list[list[str]]] = []
+    for sequence in x:
+        h, c, z = ([x.new_zeros(size)] * L for size in (D, D, 1))
+        names.append([])
+        for x_t in sequence:
+            below, z_below, above = x_t, x.new_ones(1), [*h[1:], None]
+            done = [""] * L
+            for i in range(L):
+                h[i], c[i], z[i], done[i] = level(levels[i], below, z_below, h[i], c[i], z[i], above[i], slope)
+                below, z_below = h[i], z[i]
+            gates = [torch.sigmoid(w @ torch.cat(h)) for w in w_gates]  # Eq. (11)
+            parts = [gates[i] * (w_output[:, i * D : (i + 1) * D] @ h[i]) for i in range(L)]
+            rows.append(torch.clamp(torch.stack(parts).sum(0), min=0))  # Eq. (12)
+            names[-1].append(done)
+    return torch.stack(rows).view(B, T, D), names
+
+
+class StraightThrough(torch.autograd.Function):
+    """A step, Eq. (9), with the gradient of the hard sigmoid: a/2 where it is not flat, and 0 where it is."""
+
+    @staticmethod
+    def forward(ctx: Any, s: Tensor, slope: float) -> Tensor:
+        """1 where max(0, min(1, (a s + 1) / 2)) is above 1/2, else 0."""
+        ctx.save_for_backward(s)
+        ctx.slope = slope
+        return torch.tensor([float((slope * number + 1) / 2 > 0.5) for number in s], dtype=s.dtype)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        """The gradient of the hard sigmoid."""
+        (s,) = ctx.saved_tensors
+        return gradients[0] * ctx.slope / 2 * ((ctx.slope * s).abs() < 1).to(s.dtype), None
+
+
+# RG-LRU: De et al. (2024), Griffin, §2.4, Eq. 1-4
+
+
+def linear_scan(a: Float[Tensor, "B T D"], b: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
+    """h_t = a_t h_{t-1} + b_t, one step after the other."""
+    h, states = torch.zeros_like(b[:, 0]), []
+    for t in range(b.shape[1]):
+        h = a[:, t] * h + b[:, t]
+        states.append(h)
+    return torch.stack(states, 1)
+
+
+def rg_lru(
+    x: Float[Tensor, "T D"],
+    decay: Float[Tensor, " D"],
+    w_a: Float[Tensor, "H K K"],
+    b_a: Float[Tensor, " D"],
+    w_x: Float[Tensor, "H K K"],
+    b_x: Float[Tensor, " D"],
+) -> Float[Tensor, "T D"]:
+    """The states of one sequence; the weights of the gates are given block by block."""
+    K = w_a.shape[1]
+    h = [x.new_zeros(()) for _ in decay]
+    states = []
+    for x_t in x:
+        for d in range(len(h)):
+            block = x_t[d // K * K : d // K * K + K]
+            r = torch.sigmoid(w_a[d // K, d % K] @ block + b_a[d])  # Eq. (1)
+            i = torch.sigmoid(w_x[d // K, d % K] @ block + b_x[d])  # Eq. (2)
+            a = torch.sigmoid(decay[d]) ** (8 * r)  # Eq. (3)
+            h[d] = a * h[d] + torch.sqrt(1 - a**2) * (i * x_t[d])  # Eq. (4)
+        states.append(torch.stack(h))
+    return torch.stack(states)

@@ -1,0 +1,120 @@
+"""The state of a stream: what a model remembers between two steps.
+
+A model that reads one position at a time returns a state with each output and takes it back with the next input. A
+state is a tuple of tensors with the batch first, of whole numbers that count positions, and of further states. None is
+the state before the first position. A step never changes the state that it was given, so it can be used twice.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol, cast
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+State = tuple[Any, ...]
+
+
+class Streaming(Protocol):
+    """A module that can read one position at a time."""
+
+    def step(self, x: Float[Tensor, "B D"], state: Any = None) -> tuple[Float[Tensor, "B D"], Any]:
+        """Read one position; return its output and the next state."""
+        ...
+
+
+def check_state(state: object, *shapes: tuple[int | None, ...] | None) -> None:
+    """Check that a state has these parts: a tensor for each shape, a whole number for each None.
+
+    In a shape, None stands for any size.
+    """
+    found = [
+        tuple(part.shape) if isinstance(part, Tensor) else part if isinstance(part, int) else type(part)
+        for part in parts(state)
+    ]
+    if len(found) != len(shapes) or not all(map(_fits, found, shapes)):
+        raise ValueError(
+            f"state: expected {_text(shapes)} for this model and batch size, got {_text(found)}. "
+            "Pass what this model's last step returned."
+        )
+
+
+def parts(state: object) -> State:
+    """Return the parts of a state."""
+    if not isinstance(state, tuple):
+        raise ValueError(f"state: expected what this model's last step returned, got {type(state).__name__}")
+    return state
+
+
+def split(state: State | None, layers: int) -> State:
+    """Return the states of the layers of a stack: None for each before the first position."""
+    found = (None,) * layers if state is None else parts(state)
+    if len(found) != layers:
+        raise ValueError(f"state: expected the states of {layers} layers, got {len(found)} parts")
+    return found
+
+
+def step_through(
+    layers: Iterable[nn.Module], x: Float[Tensor, "B D"], state: State | None
+) -> tuple[Float[Tensor, "B D"], State]:
+    """Read one position through a stack of layers, each with its part of the state."""
+    layers, after = list(layers), []
+    for layer, part in zip(layers, split(state, len(layers)), strict=True):
+        x, part = cast(Streaming, layer).step(x, part)
+        after.append(part)
+    return x, tuple(after)
+
+
+def read_through(
+    layers: Iterable[Callable[..., Any]], x: Float[Tensor, "B T D"], state: State | None, dropout: nn.Module
+) -> tuple[Float[Tensor, "B T D"], State]:
+    """Read several positions through a stack of recurrent layers, with dropout between the layers.
+
+    Args:
+        layers: each maps (x, its state) to (y, its next state).
+        x: the positions.
+        state: of the whole stack.
+        dropout: applied between two layers.
+    """
+    layers, after = list(layers), []
+    for i, (layer, part) in enumerate(zip(layers, split(state, len(layers)), strict=True)):
+        x, part = layer(dropout(x) if i else x, part)
+        after.append(part)
+    return x, tuple(after)
+
+
+def map_state(function: Callable[[Tensor], Tensor], state: Any) -> Any:
+    """Return the state with `function` applied to each of its tensors."""
+    if isinstance(state, Tensor):
+        return function(state)
+    if isinstance(state, tuple):
+        mapped = [map_state(function, part) for part in state]
+        return tuple(mapped)
+    return state
+
+
+def select(state: Any, rows: Int[Tensor, " R"]) -> Any:
+    """Return the state of a new batch that consists of these rows of the old one. A row may be repeated."""
+    return map_state(lambda tensor: tensor.index_select(0, rows), state)
+
+
+def detach(state: Any) -> Any:
+    """Return the state without gradients, for the next piece of a long text."""
+    return map_state(torch.Tensor.detach, state)
+
+
+def _fits(found: object, shape: tuple[int | None, ...] | None) -> bool:
+    if shape is None:
+        return isinstance(found, int)
+    if not isinstance(found, tuple) or len(found) != len(shape):
+        return False
+    return all(expected is None or size == expected for size, expected in zip(found, shape, strict=True))
+
+
+def _text(shapes: Iterable[object]) -> str:
+    def one(shape: object) -> str:
+        if isinstance(shape, tuple):
+            return f"a tensor of shape {str(shape).replace('None', 'any')}"
+        return shape.__name__ if isinstance(shape, type) else "a whole number"
+
+    return ", ".join(map(one, shapes)) or "nothing"
