@@ -3,47 +3,11 @@
 An erratum's evidence is computed when it is asked for, by the models of this package; nothing in it is typed in.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """What was found.
-
-    Args:
-        bars: numbers by name, to be compared.
-        unit: of the numbers.
-        verdict: one sentence that they support.
-    """
-
-    bars: dict[str, float]
-    unit: str
-    verdict: str
-
-
-@dataclass(frozen=True)
-class Erratum:
-    """A claim, and what becomes of it.
-
-    Args:
-        title: a few words.
-        source: where it stands.
-        claim: what is printed, or what the code does.
-        question: what to guess before looking.
-        find: computes the evidence, in at most a few seconds.
-    """
-
-    title: str
-    source: str
-    claim: str
-    question: str
-    find: Callable[[], Evidence]
+from rtx.lab.errata_counted import COUNTED
+from rtx.lab.errata_measured import MEASURED
+from rtx.lab.evidence import Erratum
 
 
 def errata() -> list[Erratum]:
     """All of them, in the order of the papers."""
-    from rtx.lab.errata_counted import COUNTED
-    from rtx.lab.errata_measured import MEASURED
-
     return [*MEASURED, *COUNTED]

@@ -9,8 +9,8 @@ from pydoc_data.topics import topics
 import torch
 from torch import nn
 
-from rtx.lab.errata import Erratum, Evidence
-from rtx.lab.explore.paths import path_length
+from rtx.lab.evidence import Erratum, Evidence
+from rtx.lab.paths import path_length
 from rtx.models import RTransformer
 from rtx.nn.multi_channel import MultiChannelRNN
 from rtx.tasks import task_by_name

@@ -4,7 +4,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from rtx.lab.errata import Erratum, Evidence
+from rtx.lab.evidence import Erratum, Evidence
 from rtx.models import FeedForwardAttention, RTransformer
 from rtx.nn import LocalRNN
 from rtx.nn.relative import RelativeAttention

@@ -7,7 +7,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from rtx.lab.tracing import Trace, trace
+from rtx.models import LanguageModel
 from rtx.nn.mode import evaluating
+from rtx.tasks.build import SequenceModel
 from rtx.tasks.task import IGNORED, Batch, Task
 
 LONGEST = 100  # steps shown
@@ -40,8 +42,9 @@ def look(task: Task, model: nn.Module, batch: Batch) -> Look:
             weights = model.align(x, target)[0]  # type: ignore[operator]
         return Look(weights.cpu(), "source token", "target token", "where it looks in the source")
     states: list[Tensor] = []
-    backbone = getattr(model, "backbone", None)
-    hook = None if backbone is None else backbone.register_forward_hook(lambda _m, _x, out: states.append(out))
+    hook = None
+    if isinstance(model, (SequenceModel, LanguageModel)):
+        hook = model.get_submodule("backbone").register_forward_hook(lambda _m, _x, out: states.append(out))
     try:
         return _choose(trace(model, x), states)
     finally:

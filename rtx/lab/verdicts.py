@@ -32,7 +32,7 @@ from rtx.lab.comparable import (
     under_one_budget,
     within_spread,
 )
-from rtx.lab.errata import Evidence
+from rtx.lab.evidence import Evidence
 from rtx.tasks import task_by_name
 from rtx.training.ledger import Result, variant_of
 from rtx.training.recipe import load_recipe

@@ -21,7 +21,7 @@ class Backbone(Protocol):
         separate_segments: whether the model sees nothing beyond the start of its segment. Then `slide` gives every
             position a whole segment.
         auxiliary_losses: which losses the model offers beside its own: "layers" (see `CharacterTransformer.hidden`),
-            "activations" (see `rtx.models.awd_lstm.activation_penalty`).
+            "activations" (see `rtx.training.activations`).
     """
 
     d_model: int

@@ -17,11 +17,30 @@ from rtx.nn.validate import check_divides, check_fraction, check_positive, check
 BLOCK = 256  # a variant's weights exist for this many queries at a time, which bounds the memory
 
 
-class MultiHeadAttention(nn.Module):
+class Heads(nn.Module):
+    """The projections of multi-head attention, without biases as in Eq. 4 and 6. The arguments are those below."""
+
+    def __init__(self, d_model: int, heads: int, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.d_model, self.heads = check_positive("d_model", d_model), check_divides("heads", heads, d_model)
+        self.dropout = check_fraction("dropout", dropout)
+        self.query, self.key, self.value, self.output = (nn.Linear(d_model, d_model, bias=False) for _ in range(4))
+
+    def split(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B H T K"]:
+        """Split the last axis into heads."""
+        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+
+    def join(self, heads: Float[Tensor, "B H T K"]) -> Float[Tensor, "B T D"]:
+        """Put the heads side by side, then apply W^o."""
+        # Eq. (4)
+        return self.output(heads.transpose(1, 2).flatten(2))
+
+
+class MultiHeadAttention(Heads):
     """Each position attends to itself and to every earlier position, with H heads of width K = D / H.
 
-    The projections have no biases, as in Eq. 4 and 6. A variant, such as relative positions, overrides `scores`, and
-    `gather` if its values depend on positions too. Plain scores use the implementations in `rtx.nn.ops.attention`.
+    A variant, such as relative positions, overrides `scores`, and `gather` if its values depend on positions too. Plain
+    scores use the implementations in `rtx.nn.ops.attention`.
 
     Args:
         d_model: D, width of the input and of the output.
@@ -30,12 +49,6 @@ class MultiHeadAttention(nn.Module):
     """
 
     variant = False  # a subclass with its own scores says True: it needs the weights as a tensor
-
-    def __init__(self, d_model: int, heads: int, dropout: float = 0.0) -> None:
-        super().__init__()
-        self.d_model, self.heads = check_positive("d_model", d_model), check_divides("heads", heads, d_model)
-        self.dropout = check_fraction("dropout", dropout)
-        self.query, self.key, self.value, self.output = (nn.Linear(d_model, d_model, bias=False) for _ in range(4))
 
     def scores(self, q: Float[Tensor, "B H T K"], k: Float[Tensor, "B H S K"]) -> Float[Tensor, "B H T S"]:
         """Return how well each query matches each key, before masking."""
@@ -60,7 +73,7 @@ class MultiHeadAttention(nn.Module):
         """
         q, k, v = self._project(x)
         self._check_mask(mask, q, k)
-        return self._join(self._attend(q, k, v, mask))
+        return self.join(self._attend(q, k, v, mask))
 
     def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
         """Read one position of a stream. The state has the keys and values so far, (B, H, T, K) each."""
@@ -68,7 +81,7 @@ class MultiHeadAttention(nn.Module):
         if state is not None:
             check_state(state, *[(len(x), self.heads, None, k.shape[-1])] * 2)
             k, v = torch.cat([state[0], k], 2), torch.cat([state[1], v], 2)
-        return self._join(self._attend(q, k, v)).squeeze(1), (k, v)
+        return self.join(self._attend(q, k, v)).squeeze(1), (k, v)
 
     def weights(
         self, x: Float[Tensor, "B T D"], mask: Bool[Tensor, "*shared T T"] | None = None
@@ -76,7 +89,7 @@ class MultiHeadAttention(nn.Module):
         """Return the attention weights of `forward`, without dropout. Each row sums to 1."""
         q, k, _ = self._project(x)
         self._check_mask(mask, q, k)
-        return self._weights(q, k, mask)
+        return self.masked_softmax(q, k, mask)
 
     def introspect(self, x: Tensor, mask: Tensor | None = None) -> dict[str, Float[Tensor, "B H T T"]]:
         """Return "weights", the attention weights."""
@@ -84,10 +97,7 @@ class MultiHeadAttention(nn.Module):
 
     def _project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         # Eq. (6), all heads in one product
-        return self._heads(self.query(x)), self._heads(self.key(x)), self._heads(self.value(x))
-
-    def _heads(self, x: Tensor) -> Tensor:
-        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)  # (B, T, D) → (B, H, T, K)
+        return self.split(self.query(x)), self.split(self.key(x)), self.split(self.value(x))
 
     def _attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
         """Attend from T queries, which are the last T of the S positions that have keys."""
@@ -104,7 +114,7 @@ class MultiHeadAttention(nn.Module):
         """Attend with the weights as a tensor; without a mask, a block of queries at a time."""
         T, before = q.shape[-2], k.shape[-2] - q.shape[-2]
         if mask is not None or T <= BLOCK:
-            return self.gather(F.dropout(self._weights(q, k, mask), dropout), v)
+            return self.gather(F.dropout(self.masked_softmax(q, k, mask), dropout), v)
         found = []
         for start in range(0, T, BLOCK):
             block = q[..., start : start + BLOCK, :]
@@ -112,11 +122,8 @@ class MultiHeadAttention(nn.Module):
             found.append(self._attend_explicitly(block, k[..., :end, :], v[..., :end, :], None, dropout))
         return torch.cat(found, -2)
 
-    def _join(self, heads: Tensor) -> Tensor:
-        # Eq. (4): the heads side by side, then W^o
-        return self.output(heads.transpose(1, 2).flatten(2))
-
-    def _weights(self, q: Tensor, k: Tensor, mask: Tensor | None) -> Tensor:
+    def masked_softmax(self, q: Tensor, k: Tensor, mask: Tensor | None) -> Float[Tensor, "B H T S"]:
+        """Return the attention weights of queries and keys; the mask is causal by default."""
         if mask is None:
             mask = causal_mask(q.shape[-2], k.shape[-2], q.device)
         # Eq. (5). The masked scores are -inf, not a large number, so that the result is the same in every dtype.

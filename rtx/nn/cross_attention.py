@@ -4,14 +4,14 @@ Vaswani et al. (2017), Attention Is All You Need, §3.2.3, "encoder-decoder atte
 """
 
 from jaxtyping import Bool, Float
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
+from rtx.nn.attention import Heads
 from rtx.nn.streaming import State, check_state
-from rtx.nn.validate import check_divides, check_fraction, check_positive
 
 
-class CrossAttention(nn.Module):
+class CrossAttention(Heads):
     """Each target position attends to every real source position, with H heads of width K = D / H.
 
     `encode` projects the source to keys and values once, however many target positions then read it.
@@ -22,15 +22,9 @@ class CrossAttention(nn.Module):
         dropout: probability that an attention weight is set to zero in training.
     """
 
-    def __init__(self, d_model: int, heads: int, dropout: float = 0.0) -> None:
-        super().__init__()
-        self.d_model, self.heads = check_positive("d_model", d_model), check_divides("heads", heads, d_model)
-        self.dropout = check_fraction("dropout", dropout)
-        self.query, self.key, self.value, self.output = (nn.Linear(d_model, d_model, bias=False) for _ in range(4))
-
     def encode(self, source: Float[Tensor, "B S D"], real: Bool[Tensor, "B S"]) -> State:
         """Return the source's keys and values, (B, H, S, K) each, and `real`: True where a position is not padding."""
-        return self._heads(self.key(source)), self._heads(self.value(source)), real
+        return self.split(self.key(source)), self.split(self.value(source)), real
 
     def forward(self, x: Float[Tensor, "B T D"], encoded: State) -> Float[Tensor, "B T D"]:
         """Return for each target position a mixture of the source's positions.
@@ -41,8 +35,8 @@ class CrossAttention(nn.Module):
         """
         keys, values, mask = self._source(x, encoded)
         dropout = self.dropout if self.training else 0.0
-        heads = F.scaled_dot_product_attention(self._heads(self.query(x)), keys, values, mask, dropout)
-        return self.output(heads.transpose(1, 2).flatten(2))
+        heads = F.scaled_dot_product_attention(self.split(self.query(x)), keys, values, mask, dropout)
+        return self.join(heads)
 
     def step(self, x: Float[Tensor, "B D"], state: State) -> tuple[Float[Tensor, "B D"], State]:
         """Read one position of the target. The state is what `encode` returned; it does not change."""
@@ -51,16 +45,13 @@ class CrossAttention(nn.Module):
     def weights(self, x: Float[Tensor, "B T D"], encoded: State) -> Float[Tensor, "B H T S"]:
         """Return the attention weights of `forward`, without dropout. Each row sums to 1; padding has weight 0."""
         keys, _, mask = self._source(x, encoded)
-        q = self._heads(self.query(x))
+        q = self.split(self.query(x))
         scores = q @ keys.transpose(-2, -1) / q.shape[-1] ** 0.5
         return scores.masked_fill(~mask, float("-inf")).softmax(-1)
 
     def introspect(self, x: Float[Tensor, "B T D"], encoded: State) -> dict[str, Tensor]:
         """Return "weights", (B, H, T, S)."""
         return {"weights": self.weights(x, encoded)}
-
-    def _heads(self, x: Tensor) -> Tensor:
-        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
 
     def _source(self, x: Tensor, encoded: State) -> tuple[Tensor, Tensor, Tensor]:
         """Return the keys, the values, and the mask (B, 1, T, S)."""

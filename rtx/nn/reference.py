@@ -112,14 +112,13 @@ def shaw_attention(
     x: Float[Tensor, "B T D"],
     key_table: Float[Tensor, "R K"],
     value_table: Float[Tensor, "R K"],
-    w_q: Float[Tensor, "D D"],
-    w_k: Float[Tensor, "D D"],
-    w_v: Float[Tensor, "D D"],
-    w_o: Float[Tensor, "D D"],
+    w_q: Tensor,
+    w_k: Tensor,
+    w_v: Tensor,
+    w_o: Tensor,
     clip: int,
-    future: bool = False,
 ) -> Float[Tensor, "B T D"]:
-    """Attention with Shaw's tables of distances from -clip; later positions are visible if `future` is True."""
+    """Causal attention with Shaw's tables: the first row is distance -clip, the last one distance 0."""
     B, T, D = x.shape
     K = key_table.shape[1]
     rows = []
@@ -129,8 +128,8 @@ def shaw_attention(
             for head in range(D // K):
                 part = slice(head * K, (head + 1) * K)
                 q, scores, values = w_q[part] @ x[b, t], [], []
-                for s in range(T if future else t + 1):
-                    row = max(-clip, min(clip, s - t)) + clip
+                for s in range(t + 1):
+                    row = max(-clip, s - t) + clip
                     scores.append(q @ (w_k[part] @ x[b, s] + key_table[row]) / math.sqrt(K))  # Eq. (4)
                     values.append(w_v[part] @ x[b, s] + value_table[row])
                 found.append(weighted(scores, values))  # Eq. (3)

@@ -28,17 +28,14 @@ class RelativeAttention(MultiHeadAttention):
         heads: H; must divide D.
         clip: k, the largest distance with a vector of its own.
         dropout: probability that an attention weight is set to zero in training.
-        two_sided: give later keys vectors of their own, for use with a mask that shows the future. Otherwise the
-            tables have the distances 0 … k into the past, and later keys share the vector of distance 0.
     """
 
     variant = True
 
-    def __init__(self, d_model: int, heads: int, clip: int = 16, dropout: float = 0.0, two_sided: bool = False) -> None:
+    def __init__(self, d_model: int, heads: int, clip: int = 16, dropout: float = 0.0) -> None:
         super().__init__(d_model, heads, dropout)
-        self.back, self.ahead = check_positive("clip", clip), clip if two_sided else 0
-        rows, width = self.back + self.ahead + 1, d_model // heads
-        self.key_table, self.value_table = (uniform_parameter(width, rows, width) for _ in range(2))
+        self.clip, width = check_positive("clip", clip), d_model // heads
+        self.key_table, self.value_table = (uniform_parameter(width, clip + 1, width) for _ in range(2))
 
     def scores(self, q: Float[Tensor, "B H T K"], k: Float[Tensor, "B H S K"]) -> Float[Tensor, "B H T S"]:
         """Return how well each query matches each key and its distance. No (T, S, K) table is needed."""
@@ -55,10 +52,13 @@ class RelativeAttention(MultiHeadAttention):
         return weights @ v + by_distance @ self.value_table
 
     def rows(self, queries: int, keys: int) -> Int[Tensor, "T S"]:
-        """Return the tables' row for each query and key. Row k is distance 0; earlier rows are further in the past."""
+        """Return the tables' row for each query and key. Row k is distance 0; earlier rows are further in the past.
+
+        Later keys, which the causal mask hides, get row k too.
+        """
         device = self.key_table.device
         t, s = torch.arange(keys - queries, keys, device=device), torch.arange(keys, device=device)
-        return (s - t[:, None]).clamp(-self.back, self.ahead) + self.back
+        return (s - t[:, None]).clamp(-self.clip, 0) + self.clip
 
 
 class XLAttention(MultiHeadAttention):

@@ -3,8 +3,6 @@
 Dai et al. (2019), Transformer-XL: Attentive Language Models beyond a Fixed-Length Context, §3.2.
 """
 
-import math
-
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -72,7 +70,7 @@ class SegmentMemory(nn.Module):
         past, _, _, count = self._checked(state, x)
         queries, context, mask = self._segments(x, past, count)
         q, k, _ = self._heads(queries, context)
-        found = self.attention.terms(q, k) | {"weights": self._weights(q, k, mask)}
+        found = self.attention.terms(q, k) | {"weights": self.attention.masked_softmax(q, k, mask)}
         padded = context.shape[1] - queries.shape[1] - (past.shape[1] - count)  # columns before the first real one
         rows, columns = slice(count, count + x.shape[1]), slice(padded, padded + past.shape[1] + x.shape[1])
         return {name: _on_one_axis(part * mask, x.shape[0])[:, :, rows, columns] for name, part in found.items()}
@@ -97,17 +95,11 @@ class SegmentMemory(nn.Module):
 
     def _heads(self, queries: Tensor, context: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         layer = self.attention
-        q, k, v = layer.query(queries), layer.key(context), layer.value(context)
-        q, k, v = (part.unflatten(-1, (layer.heads, -1)).transpose(1, 2) for part in (q, k, v))
-        return q, k, v
-
-    def _weights(self, q: Tensor, k: Tensor, mask: Tensor | None) -> Tensor:
-        scores = self.attention.scores(q, k)
-        return (scores if mask is None else scores.masked_fill(~mask, -math.inf)).softmax(-1)
+        return layer.split(layer.query(queries)), layer.split(layer.key(context)), layer.split(layer.value(context))
 
     def _attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
-        weights = F.dropout(self._weights(q, k, mask), self.attention.dropout, self.training)
-        return self.attention.output(self.attention.gather(weights, v).transpose(1, 2).flatten(2))
+        weights = F.dropout(self.attention.masked_softmax(q, k, mask), self.attention.dropout, self.training)
+        return self.attention.join(self.attention.gather(weights, v))
 
     def _kept(self, inputs: Tensor, keys: Tensor, values: Tensor, count: int) -> State:
         """Return the state of a segment with `count` positions. A full segment becomes the memory of the next one."""

@@ -29,14 +29,14 @@ def check_state(state: object, *shapes: tuple[int | None, ...] | None) -> None:
     In a shape, None stands for any size.
     """
     found = [
-        tuple(part.shape) if isinstance(part, Tensor) else part if isinstance(part, int) else type(part)
+        tuple(part.shape) if isinstance(part, Tensor) else part if isinstance(part, int) else type(part).__name__
         for part in parts(state)
     ]
     if len(found) != len(shapes) or not all(map(_fits, found, shapes)):
-        raise ValueError(
-            f"state: expected {_text(shapes)} for this model and batch size, got {_text(found)}. "
-            "Pass what this model's last step returned."
-        )
+        expected = [
+            "a number" if shape is None else tuple("any" if n is None else n for n in shape) for shape in shapes
+        ]
+        raise ValueError(f"state: expected {expected} for this model and batch size, got {found}")
 
 
 def parts(state: object) -> State:
@@ -109,12 +109,3 @@ def _fits(found: object, shape: tuple[int | None, ...] | None) -> bool:
     if not isinstance(found, tuple) or len(found) != len(shape):
         return False
     return all(expected is None or size == expected for size, expected in zip(found, shape, strict=True))
-
-
-def _text(shapes: Iterable[object]) -> str:
-    def one(shape: object) -> str:
-        if isinstance(shape, tuple):
-            return f"a tensor of shape {str(shape).replace('None', 'any')}"
-        return shape.__name__ if isinstance(shape, type) else "a whole number"
-
-    return ", ".join(map(one, shapes)) or "nothing"

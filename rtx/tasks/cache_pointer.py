@@ -4,14 +4,70 @@ Grave, Joulin & Usunier (2017); Xu et al. (2019), MC-RNN, §4.3.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
+from jaxtyping import Float, Int
+from torch import Tensor
 
 from rtx.models import LanguageModel
-from rtx.models.awd_lstm import Cached, cache_pointer
+from rtx.nn.validate import check_at_least_zero, check_fraction, check_positive
 from rtx.tasks.task import Example, Scores, Split, collate
 from rtx.tasks.windows import perplexity, tokens_measured
+
+
+class Cached(NamedTuple):
+    """The last steps of a text: the model's states, and the word that came after each."""
+
+    hidden: Float[Tensor, "B S D"]
+    words: Int[Tensor, "B S"]
+
+
+def cache_pointer(
+    hidden: Float[Tensor, "B T D"],
+    words: Int[Tensor, "B T"],
+    logits: Float[Tensor, "B T V"],
+    past: Cached | None = None,
+    window: int = 500,
+    theta: float = 1.0,
+    mix: float = 0.1,
+) -> tuple[Float[Tensor, "B T V"], Cached]:
+    """Return log-probabilities of the next word, mixed with those of words that recently followed similar states.
+
+    The cache has no parameters and is used for evaluation only. A long text is read in pieces; each piece gets the
+    cache after the piece before. Grave et al. (2017), Eq. 2-4, computed in float32 at least. The defaults are those of
+    Merity et al.'s code on PTB. Their code starts to mix when the cache is full; here this starts at the second word.
+
+    Args:
+        hidden: the state h_t that predicted each word.
+        words: the words x_{t+1} that came, which are the targets. A word is in the cache from the next step on.
+        logits: the model's own prediction at each step.
+        past: the cache after the piece before; None at the start.
+        window: number of steps in the cache.
+        theta: θ, the weight of similarity.
+        mix: λ, the cache's share of the probability.
+
+    Returns:
+        The log-probabilities and the next cache.
+    """
+    check_positive("window", window), check_fraction("mix", mix)
+    check_at_least_zero("theta", theta)
+    # in half precision the probabilities would not sum to 1
+    hidden, logits = (x.to(torch.promote_types(x.dtype, torch.float32)) for x in (hidden, logits))
+    (B, T, D), V = hidden.shape, logits.shape[-1]
+    before = Cached(hidden.new_zeros(B, 0, D), words.new_zeros(B, 0)) if past is None else past
+    keys, values = torch.cat([before.hidden, hidden], 1), torch.cat([before.words, words], 1)
+    S = keys.shape[1]
+    age = torch.arange(S - T, S, device=hidden.device)[:, None] - torch.arange(S, device=hidden.device)
+    seen = (age > 0) & (age <= window)  # (T, S)
+    # p_cache(w) ∝ Σ_i 1[w = x_{i+1}] exp(θ h_t · h_i)
+    scores = (theta * hidden @ keys.transpose(1, 2)).masked_fill(~seen, -torch.inf)
+    weights = torch.where(seen.any(-1)[:, None], scores.softmax(-1), 0)  # (B, T, S); zero in a row that sees nothing
+    p_cache = logits.new_zeros(B, T, V).scatter_add(-1, values[:, None].expand(-1, T, -1), weights.to(logits.dtype))
+    share = mix * seen.any(-1)[:, None].to(logits.dtype)
+    # added as logarithms, because a very small probability would become 0
+    mixed = torch.logaddexp(torch.log1p(-share) + logits.log_softmax(-1), (share * p_cache).log())
+    return mixed, Cached(keys[:, -window:], values[:, -window:])
 
 
 @torch.no_grad()

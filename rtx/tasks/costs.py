@@ -5,11 +5,12 @@ from typing import Any
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
+from rtx.models import LanguageModel
 from rtx.nn import MultiHeadAttention
 from rtx.nn.local_attention import LocalAttention
 from rtx.nn.segment_memory import SegmentMemory
 from rtx.nn.validate import check_positive
-from rtx.tasks.build import build
+from rtx.tasks.build import SequenceModel, build
 from rtx.tasks.registry import task_by_name
 from rtx.tasks.task import Task
 
@@ -31,10 +32,12 @@ def multiply_adds(task: str | Task, model: str, steps: int, **hyperparameters: A
     """
     task = task_by_name(task) if isinstance(task, str) else task
     with torch.device("meta"):  # shapes without numbers
-        backbone = getattr(build(task, model, **hyperparameters), "backbone", None)
-        if backbone is None:
+        built = build(task, model, **hyperparameters)
+        if not isinstance(built, (SequenceModel, LanguageModel)):
             raise ValueError(f"model: expected one with a backbone, got {model}")
-        x = torch.zeros(1, check_positive("steps", steps), backbone.d_model)
+        width = built.backbone.d_model
+        x = torch.zeros(1, check_positive("steps", steps), width)
+    backbone = built.get_submodule("backbone")
     counter = FlopCounterMode(display=False)
     with torch.no_grad(), counter:
         backbone.eval()(x)
@@ -44,4 +47,4 @@ def multiply_adds(task: str | Task, model: str, steps: int, **hyperparameters: A
     inside = (sum(counts["Global"].values()) - masked) // 2 + masked // 4  # torch counts both, multiply and add
     read = 0 if task.per == "token" else steps * task.inputs
     predictions = 1 if task.per == "sequence" else steps
-    return inside + backbone.d_model * (read + predictions * task.outputs)
+    return inside + width * (read + predictions * task.outputs)

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 from torch.nn.utils.rnn import pad_sequence
 
 from rtx.nn.validate import check_choice, check_positive
@@ -20,7 +19,7 @@ from rtx.tasks.classification import scored_cross_entropy
 from rtx.tasks.data import unpacked
 from rtx.tasks.subwords import BEGIN, END, PAD, Subwords, one_blank
 from rtx.tasks.task import IGNORED, SPLITS, Batch, Example, Scores, Split, Sum, Task, Text, mean_of, widened
-from rtx.tasks.windows import perplexity
+from rtx.tasks.windows import perplexity, summed_cross_entropy
 
 Pair = tuple[str, str]
 """A source sentence and its target sentence."""
@@ -100,8 +99,7 @@ def target_cross_entropy(predictions: Tensor, batch: Batch) -> Sum:
     real = following != IGNORED
     if not real.is_cpu:  # a GPU would have to be asked how many there are
         return Sum(scored_cross_entropy(predictions, following, real), real.sum())
-    total = F.cross_entropy(widened(predictions[real]), following[real], ignore_index=IGNORED, reduction="sum")
-    return Sum(total, real.sum())
+    return Sum(summed_cross_entropy(widened(predictions[real]), following[real]), real.sum())
 
 
 @torch.no_grad()

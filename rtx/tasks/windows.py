@@ -4,7 +4,7 @@ import math
 from typing import TYPE_CHECKING
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -13,6 +13,8 @@ from rtx.tasks.task import IGNORED, Batch, Example, Examples, Sum, mean_metric, 
 
 if TYPE_CHECKING:
     from torchmetrics import Metric
+
+TOGETHER = 640_000  # logits whose loss is computed at a time
 
 
 def windows(tokens: Int[Tensor, " N"], start: int, context: int, scored: int) -> Examples:
@@ -53,8 +55,18 @@ def token_nll(predictions: Tensor, batch: Batch) -> Sum:
         if not (scored.is_cpu and scored.all()):  # on a GPU nothing may depend on it: a CUDA graph can hold the rest
             predictions = torch.where(scored[..., None], predictions, 0)
         logits, targets = predictions.flatten(0, 1), batch.targets.flatten()
-    total = F.cross_entropy(widened(logits), targets, ignore_index=IGNORED, reduction="sum")
-    return Sum(total, scored.sum())
+    return Sum(summed_cross_entropy(widened(logits), targets), scored.sum())
+
+
+def summed_cross_entropy(logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"]) -> Float[Tensor, ""]:
+    """The sum of -log softmax(logits)[target] over the rows that count, in nats.
+
+    A few rows at a time: with 10,000 words torch's intermediate arrays are large, and small parts stay in the cache.
+    """
+    rows = max(1, TOGETHER // logits.shape[1])
+    pairs = zip(logits.split(rows), targets.split(rows), strict=True)
+    parts = [F.cross_entropy(*pair, ignore_index=IGNORED, reduction="sum") for pair in pairs]
+    return torch.stack(parts).sum()
 
 
 tokens_measured = mean_of(token_nll)

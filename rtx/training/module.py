@@ -11,11 +11,11 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader
 from torchmetrics import Metric
 
-from rtx.models.awd_lstm import activation_penalty, watch_activations
 from rtx.nn.streaming import State, detach
 from rtx.nn.validate import check_finite
 from rtx.tasks.task import IGNORED, Batch, Sum, Task
 from rtx.training import processes
+from rtx.training.activations import activation_penalty, watch_activations
 from rtx.training.averaging import Trigger, averaged
 from rtx.training.batches import evaluation_batches, training_batches
 from rtx.training.deep import (

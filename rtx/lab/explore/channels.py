@@ -4,17 +4,17 @@ Xu et al. (2019), MC-RNN, Eq. 1-6 and Figures 1-3. The layer's arithmetic runs i
 """
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from jaxtyping import Float, Int
 from matplotlib.axes import Axes
 from matplotlib.patches import FancyBboxPatch
-from torch import Tensor, nn
+from torch import Tensor
 
 from rtx.lab.explore.page import Page, packed
 from rtx.lab.plots import COLOURS, new_figure
-from rtx.models import LanguageModel
+from rtx.models import MCRNN, LanguageModel
 from rtx.nn.mode import evaluating
 from rtx.nn.multi_channel import MultiChannelRNN
 from rtx.tasks.vocabulary import CUTS, UNKNOWN, Vocabulary
@@ -76,12 +76,11 @@ def first_layer(model: LanguageModel) -> MultiChannelRNN:
     Raises:
         ValueError: if it has none, or one with switches that channels.js does not know.
     """
-    layers = getattr(getattr(model, "backbone", None), "layers", None)
-    if not isinstance(model, LanguageModel) or not isinstance(layers, nn.ModuleList):
+    if not isinstance(model, LanguageModel):
         raise ValueError(f"model: expected a LanguageModel over an MCRNN, got {type(model).__name__}")
-    layer = layers[0]
-    if not isinstance(layer, MultiChannelRNN):
-        raise ValueError(f"model: expected an MCRNN below its head, got layers of {type(layer).__name__}")
+    if not isinstance(model.backbone, MCRNN):
+        raise ValueError(f"model: expected a LanguageModel over an MCRNN, got one over {type(model.backbone).__name__}")
+    layer = cast(MultiChannelRNN, model.backbone.layers[0])
     if (layer.mapping, layer.cell_state) != ("shared", "mean"):
         found = f"mapping {layer.mapping!r} and cell_state {layer.cell_state!r}"
         raise ValueError(f"model: expected mapping 'shared' and cell_state 'mean', got {found}")

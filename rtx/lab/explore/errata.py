@@ -7,8 +7,8 @@ from textwrap import fill
 import ipywidgets as widgets
 from matplotlib.figure import Figure
 
-from rtx.lab.errata import Erratum, Evidence
 from rtx.lab.errata import errata as all_errata
+from rtx.lab.evidence import Erratum, Evidence
 from rtx.lab.explore.explorer import Explorer
 from rtx.lab.plots import COLOURS
 

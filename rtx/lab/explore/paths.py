@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from rtx.lab.explore.page import Page
+from rtx.lab.paths import path_length
 from rtx.lab.plots import COLOURS, whole_numbers
 from rtx.lab.seeded import seeded
 from rtx.nn.mode import evaluating
@@ -92,20 +93,6 @@ def gradient_shares(layer: MultiChannelRNN, farthest: int) -> Float[Tensor, "C L
 def step_of(n: int, farthest: int) -> int:
     """The step t that paths start from: far enough from the start, and one that ends a block of channel 1."""
     return 1 + (n - 1) * -(-(farthest + n) // (n - 1))
-
-
-def in_degree(t: int, k: int, n: int) -> int:
-    """m_t^k, Eq. 1."""
-    return (t - k - 1) % (n - 1) + 1
-
-
-def path_length(t: int, k: int, distance: int, n: int) -> int:
-    """Edges on the shortest path from step t back to t - distance in channel k: the longest edge is always best."""
-    goal, edges = t - distance, 0
-    while t > goal:
-        t -= min(in_degree(t, k, n), t - goal)
-        edges += 1
-    return edges
 
 
 def draw_paths(measured: Mapping[int, Float[Tensor, "C L"]], n: int, farthest: int) -> Figure:

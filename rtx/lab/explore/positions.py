@@ -51,7 +51,7 @@ def positions(layer: MultiHeadAttention | None = None, x: Float[Tensor, "1 T D"]
         xl = layer if isinstance(layer, XLAttention) else _drawn_xl(width)
         data = {"length": x.shape[1], "width": width}
         data |= {"shaw": _shaw(shaw, x, head), "xl": _xl(xl, x, head)}  # type: ignore[dict-item]
-    clip = min(4, shaw.back)
+    clip = min(4, shaw.clip)
     return Page(
         Path(__file__).with_name("positions.js"),
         data,
@@ -80,7 +80,7 @@ def _heads(layer: MultiHeadAttention, x: Tensor, head: int) -> tuple[Tensor, Ten
 
 def _shaw(layer: RelativeAttention, x: Tensor, head: int) -> dict[str, Tensor]:
     queries, _ = _heads(layer, x, head)
-    return {"queries": queries, "vectors": layer.key_table[: layer.back + 1]}
+    return {"queries": queries, "vectors": layer.key_table[: layer.clip + 1]}
 
 
 def _xl(layer: XLAttention, x: Tensor, head: int) -> dict[str, Tensor]:

@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from threading import Lock
 from typing import Any, NamedTuple
 
 import torch
@@ -12,9 +11,7 @@ from rtx.nn.validate import check_choice
 
 log = logging.getLogger(__name__)
 
-_requests: list[dict[str, str]] = []  # one per open `implementation` block: operation → name
-_requested: dict[str, str] = {}  # all of them together; the block that was opened last wins
-_lock = Lock()
+_requested: dict[str, str] = {}  # operation → name, as open `implementation` blocks say
 _logged: set[tuple[str, str, str]] = set()
 
 
@@ -86,8 +83,7 @@ OPERATIONS: dict[str, Operation] = {}
 def implementation(impl: str, *operations: str) -> Iterator[None]:
     """Use the implementation `impl` inside the `with` block.
 
-    The choice holds for all threads, because a backward pass may run in a thread of its own. If several blocks are
-    open, the one that was opened last wins.
+    The choice holds for all threads, because a backward pass may run in a thread of its own.
 
     Args:
         impl: name of the implementation.
@@ -98,18 +94,11 @@ def implementation(impl: str, *operations: str) -> Iterator[None]:
         check_choice("impl", impl, sorted({name for one in OPERATIONS.values() for name in one.implementations}))
     for name in names:
         check_choice("impl", impl, OPERATIONS[check_choice("operation", name, OPERATIONS)].implementations)
-    request = dict.fromkeys(names, impl)
-    with _lock:
-        _requests.append(request)
-        _update()
+    before = {name: _requested.get(name) for name in names}
+    _requested.update(dict.fromkeys(names, impl))
     try:
         yield
     finally:
-        with _lock:
-            _requests[:] = [one for one in _requests if one is not request]
-            _update()
-
-
-def _update() -> None:
-    global _requested  # replaced as a whole, so that other threads see the old or the new one
-    _requested = {operation: impl for request in _requests for operation, impl in request.items()}
+        _requested.update({name: one for name, one in before.items() if one is not None})
+        for name in [name for name, one in before.items() if one is None]:
+            _requested.pop(name, None)

@@ -21,6 +21,12 @@ def needs_torch(gradients: Sequence[Tensor | None]) -> bool:
     return torch.is_grad_enabled() or any(one is not None and kind(one) for one in gradients for kind in kinds)
 
 
+def first_derivatives_only(name: str, gradients: Sequence[Tensor | None]) -> None:
+    """Raise a RuntimeError if a backward pass must use torch's own operations, and this operation cannot."""
+    if needs_torch(gradients):
+        raise RuntimeError(f'{name}: this derivative needs `with implementation("torch"):` around the forward pass')
+
+
 def torch_gradients(
     function: Callable[..., Tensor], inputs: Sequence[Any], gradients: Sequence[Tensor | None]
 ) -> tuple[Tensor | None, ...]:

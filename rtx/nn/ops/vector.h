@@ -1,4 +1,4 @@
-// Sixteen numbers at a time, the few functions of them that the kernels need, and work shared among threads.
+// Vectors of numbers, the functions of them that the operations need, and work shared among threads.
 #pragma once
 
 #include <atomic>
@@ -7,7 +7,14 @@
 #include <thread>
 #include <vector>
 
+// A vector as long as a register of the processor: the compiler does not split longer ones well.
+#if defined(__AVX512F__)
 constexpr int LANES = 16;
+#elif defined(__AVX__)
+constexpr int LANES = 8;
+#else
+constexpr int LANES = 4;
+#endif
 typedef float Floats __attribute__((vector_size(4 * LANES)));
 typedef int32_t Ints __attribute__((vector_size(4 * LANES)));
 typedef uint32_t Words __attribute__((vector_size(4 * LANES)));
@@ -20,7 +27,7 @@ inline Floats load(const float *from) {
 
 inline void store(float *to, Floats x) { std::memcpy(to, &x, sizeof x); }
 
-// The first `count` lanes; the others are zero.
+// Load the first `count` lanes; the others are zero.
 inline Floats load(const float *from, int count) {
   if (count == LANES) return load(from);
   Floats x{};
@@ -35,7 +42,14 @@ inline void store(float *to, Floats x, int count) {
 
 inline Floats spread(float x) { return x - Floats{}; }
 
-// Where `a` is no number, so is the result: a diverged model must not go on with numbers that look well.
+// 0, 1, 2, …
+inline Ints lane_numbers() {
+  Ints x{};
+  for (int i = 0; i < LANES; i++) x[i] = i;
+  return x;
+}
+
+// If `a` is NaN, so is the result: a model that has diverged must not seem to work.
 inline Floats smaller(Floats a, Floats b) { return a > b ? b : a; }
 inline Floats larger(Floats a, Floats b) { return a < b ? b : a; }
 
@@ -51,13 +65,13 @@ inline float largest(Floats x) {
   return top;
 }
 
-// exp(x) = power · (1 + rest), kept apart so that exp(x) - 1 loses no digits near zero.
+// exp(x) = power · (1 + rest). The two are separate so that exp(x) - 1 loses no digits near zero.
 struct Exponential {
   Floats power, rest;
 };
 
 inline Exponential split_exp(Floats x) {
-  x = smaller(larger(x, spread(-87.0f)), spread(88.0f));  // beyond, a float32 ends
+  x = smaller(larger(x, spread(-87.0f)), spread(88.0f));  // beyond these, float32 overflows
   constexpr float SHIFT = 12582912.0f;                    // 1.5 · 2²³: adding it rounds to a whole number, in the last bits
   const Floats shifted = x * 1.44269504f + SHIFT;
   const Floats n = shifted - SHIFT;
@@ -89,7 +103,7 @@ inline Floats tanh(Floats x) {
   return less_one / (less_one + 2.0f);
 }
 
-// work(i) for every i below `count`, by at most so many threads: each takes the next that nobody has taken.
+// Call work(i, worker) for every i below `count`, with at most so many threads. Each takes the next free i.
 template <class Work> void share(int64_t count, int threads, Work work) {
   std::atomic<int64_t> next{0};
   const auto take = [&](int worker) {

@@ -12,8 +12,7 @@ import torch
 from jaxtyping import Float, Int8
 from torch import Tensor
 
-from rtx.nn.ops.attention.masks import draw_seed
-from rtx.nn.ops.gradients import autocast_inputs, needs_torch, torch_gradients, without_autocast
+from rtx.nn.ops.gradients import autocast_inputs, first_derivatives_only, without_autocast
 
 QUERIES = 64  # Q of a block: longer blocks waste work above the diagonal, shorter ones are more calls
 SCORES = 2**17  # numbers in a block, so that the arrays of this size stay in a core's cache
@@ -28,6 +27,11 @@ def fused_attention(
     seed = draw_seed() if dropout else 0
     out: Tensor = _BlockedAttention.apply(q.to(work), k.to(work), v.to(work), dropout, seed)
     return out.to(q.dtype)
+
+
+def draw_seed() -> int:
+    """Draw the seed of a mask from torch's generator, so that `torch.manual_seed` makes masks repeatable."""
+    return int(torch.randint(2**62, (), device="cpu"))
 
 
 class Masks:
@@ -67,8 +71,7 @@ class _BlockedAttention(torch.autograd.Function):
     @without_autocast
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         q, k, v, out, log_sums = ctx.saved_tensors
-        if needs_torch(gradients):
-            return torch_gradients(explicit_attention, (q, k, v, ctx.dropout, ctx.seed), gradients)
+        first_derivatives_only("causal_attention", gradients)
         d_out, masks, scale = gradients[0], Masks(ctx.dropout, ctx.seed), 1 / math.sqrt(q.shape[-1])
         dots = (d_out * out).sum(-1, keepdim=True)
         # with one more column the product is already the score minus the logarithm of its row's sum
@@ -135,17 +138,3 @@ def _blocks(q: Tensor) -> Iterator[tuple[slice, Tensor, Tensor]]:
     for start in range(0, T, QUERIES):
         Q = min(QUERIES, T - start)
         yield slice(start, start + Q), past[:Q, :Q], future[:Q, :Q]
-
-
-def explicit_attention(
-    q: Float[Tensor, "B H T K"], k: Float[Tensor, "B H T K"], v: Float[Tensor, "B H T K"], dropout: float, seed: int
-) -> Float[Tensor, "B H T K"]:
-    """Compute the same with a (T, T) tensor of weights and the same masks, for second derivatives."""
-    T, masks = q.shape[2], Masks(dropout, seed)
-    kept = q.new_ones(*q.shape[:3], T)
-    for (heads,) in _groups(kept) if dropout else ():
-        for t, _, _ in _blocks(heads):
-            heads[:, t, : t.stop] = masks.draw(heads[:, t, : t.stop].shape).to(q.dtype)
-    future = q.new_ones(T, T, dtype=torch.bool).triu_(1)
-    weights = (q @ k.mT / math.sqrt(q.shape[-1])).masked_fill(future, -math.inf).softmax(-1)
-    return weights * kept / (1 - dropout) @ v

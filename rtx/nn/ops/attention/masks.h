@@ -1,7 +1,7 @@
-// Dropout's masks: which numbers live, from a seed and the place alone, so that a backward pass finds the same again.
+// Dropout masks that depend on a seed and the position only, so that the backward pass can draw the same mask again.
 //
-// A row has a key (SplitMix64, Steele et al. 2014); its columns are numbered by words, whose bits are mixed with that
-// key (the finaliser of MurmurHash3, Appleby). A word decides over two columns, 16 bits each.
+// Each row has a key (SplitMix64, Steele et al. 2014). The bits of a column's number are mixed with the key (the
+// finaliser of MurmurHash3, Appleby). One word of 32 bits decides about two columns.
 #pragma once
 
 #include "vector.h"
@@ -18,14 +18,13 @@ inline Key row_key(uint64_t seed, uint64_t row) {
   return {uint32_t(z), uint32_t(z >> 32)};
 }
 
-// 1 where a number lives, else 0: of columns 32 block … 32 block + 15 (`first`), and of the 16 after those.
+// 1 where a weight is kept, else 0: for the LANES columns from 2 LANES block on, and for the LANES after them.
 struct Masks {
   Floats first, second;
 };
 
 inline Masks draw(Key key, int block, int zeros) {  // `zeros` of 65,536 weights are dropped
-  constexpr Words LANE = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-  Words x = (LANE + uint32_t(block * LANES)) * 0x9E3779B9u + key.low;
+  Words x = (Words(lane_numbers()) + uint32_t(block * LANES)) * 0x9E3779B9u + key.low;
   x = (x ^ (x >> 16)) * 0x85EBCA6Bu;
   x = (x ^ (x >> 13)) * 0xC2B2AE35u;
   x = (x ^ (x >> 16)) ^ key.high;

@@ -1,23 +1,23 @@
-// Causal attention with dropout on its weights, eight queries at a time: their scores fit the cache nearest to the core.
+// Causal attention with dropout on its weights, eight queries at a time, so that their scores fit the core's first cache.
 //
-// Dao et al. (2022), FlashAttention: of the weights only the logarithm of each row's sum is kept, and the backward pass
-// computes them again. A head's keys and values are first copied to where a loop can read them in order, their widths
-// filled up to whole vectors with zeros.
+// Dao et al. (2022), FlashAttention: the forward pass stores only the logarithm of each row's sum, and the backward pass
+// computes the weights again. The keys and values of a head are first copied into an order in which loops can read them,
+// with their widths filled up to whole vectors with zeros.
 #include "masks.h"
 
 #include <cmath>
 
 constexpr int QUERIES = 8;
 
-// Where the numbers of a (B, H, T, K) tensor are; K are side by side.
+// Distances in memory in a (B, H, T, K) tensor; the K numbers are side by side.
 struct Strides {
   int64_t batch, head, time;
 };
 
 struct Shape {
   int64_t batch, heads, length, width;
-  Strides q, k, v, out;  // `out` is of the output and of the four gradients
-  float scale;           // of the scores, 1 / sqrt(K)
+  Strides q, k, v, out;  // `out` is for the output and all gradients
+  float scale;           // 1 / sqrt(K)
   int zeros;             // of 65,536 weights
   uint64_t seed;
   int threads;
@@ -25,7 +25,7 @@ struct Shape {
 
 static int64_t whole(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 
-// A head's rows, (T, K), as the rows of (T, `columns`).
+// Copy a head's rows, (T, K), into the rows of (T, `columns`).
 static void pack(const float *from, int64_t stride, int64_t length, int64_t width, float *to, int64_t columns) {
   for (int64_t t = 0; t < length; t++) {
     std::memset(to + t * columns, 0, sizeof(float) * columns);
@@ -33,14 +33,14 @@ static void pack(const float *from, int64_t stride, int64_t length, int64_t widt
   }
 }
 
-// The same as columns, (K, `columns`).
+// Copy them as columns, (K, `columns`).
 static void pack_columns(const float *from, int64_t stride, int64_t length, int64_t width, float *to, int64_t columns) {
   std::memset(to, 0, sizeof(float) * width * columns);
   for (int64_t t = 0; t < length; t++)
     for (int64_t k = 0; k < width; k++) to[k * columns + t] = from[t * stride + k];
 }
 
-// sums[r] += the products of row r of `rows` with the columns s … s + 15 of `columns`, (K, S).
+// sums[r] += the products of row r of `rows` with the LANES columns from s on of `columns`, (K, S).
 static inline void products(Floats *sums, const float *const *rows, const float *columns, int64_t S, int64_t K) {
   for (int64_t k = 0; k < K; k++) {
     const Floats column = load(columns + k * S);
@@ -49,7 +49,7 @@ static inline void products(Floats *sums, const float *const *rows, const float 
   }
 }
 
-// sums[r] += Σ_s weights[r, s] · row s, of sixteen columns of `rows`, (S, `columns`).
+// sums[r] += Σ_s weights[r, s] · row s, of LANES columns of `rows`, (S, `columns`).
 static inline void gather(Floats *sums, const float *weights, int64_t S, const float *rows, int64_t columns,
                           int64_t keys) {
   for (int64_t s = 0; s < keys; s++) {
@@ -59,7 +59,7 @@ static inline void gather(Floats *sums, const float *weights, int64_t S, const f
   }
 }
 
-// row s += Σ_r weights[r, s] · rows[r], of sixteen columns of `to`, (S, `columns`).
+// row s += Σ_r weights[r, s] · rows[r], of LANES columns of `to`, (S, `columns`).
 static inline void scatter(float *to, int64_t columns, const float *weights, int64_t S, const Floats *rows,
                            int64_t keys) {
   for (int64_t s = 0; s < keys; s++) {
@@ -71,11 +71,10 @@ static inline void scatter(float *to, int64_t columns, const float *weights, int
 }
 
 static inline Floats from_key(int64_t s) {
-  constexpr Ints LANE = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-  return __builtin_convertvector(LANE + int32_t(s), Floats);
+  return __builtin_convertvector(lane_numbers() + int32_t(s), Floats);
 }
 
-// Eight queries of a head; those beyond the end repeat the last one and are not written.
+// Eight queries of a head. Those beyond the end repeat the last one and are not written.
 struct Block {
   const float *rows[QUERIES];
   Key keys[QUERIES];
@@ -92,15 +91,15 @@ struct Block {
   }
 };
 
-// Numbers of working memory that a thread needs: see the pointers of `Forward` and `Backward`.
+// The working memory of a thread, in numbers: see the pointers in the functions below.
 struct Workspace {
-  int64_t S, C;  // keys and columns, filled up
+  int64_t S, C;  // keys and columns, rounded up
   Workspace(const Shape &shape) : S(whole(shape.length, 2 * LANES)), C(whole(shape.width, LANES)) {}
   int64_t forward(int64_t K) const { return S * K + S * C + QUERIES * S; }
   int64_t backward(int64_t K) const { return 2 * S * K + 3 * S * C + 2 * QUERIES * S; }
 };
 
-// Eq. (5) for a block: weights[r, s] = exp(score - top), after dropout; the sums before it.
+// Eq. (5) for a block: weights[r, s] = exp(score - top) after dropout, and their sums before dropout.
 static void weigh(const Shape &shape, const Block &block, const float *keys, float *weights, int64_t S, float *tops,
                   float *sums) {
   Floats top[QUERIES], total[QUERIES] = {};
@@ -130,7 +129,7 @@ static void weigh(const Shape &shape, const Block &block, const float *keys, flo
   }
 }
 
-// The same again, with what comes back: weights after dropout, and the gradients of the scores, (Q, S) each.
+// For the backward pass: the weights after dropout, and the gradients of the scores, (Q, S) each.
 static void weigh_back(const Shape &shape, const Block &block, const float *const *d_rows, const float *keys,
                        const float *values, const float *log_sums, const float *dots, float *weights, float *d_scores,
                        int64_t S) {
@@ -185,7 +184,7 @@ void attention_forward(Shape shape, const float *q, const float *k, const float 
   });
 }
 
-// The gradients go to the places of `d_q`, `d_k` and `d_v`; `d_out` is laid out as `out` is.
+// Fills `d_q`, `d_k` and `d_v`. `d_out` has the memory layout of `out`.
 void attention_backward(Shape shape, const float *q, const float *k, const float *v, const float *out,
                         const float *log_sums, const float *d_out, float *d_q, float *d_k, float *d_v,
                         float *workspace) {

@@ -8,9 +8,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from rtx.nn.ops.attention.masks import draw_seed, kept, zeros_in_65536
+from rtx.nn.ops.attention.fused import draw_seed
 from rtx.nn.ops.build import library
-from rtx.nn.ops.gradients import autocast_inputs, needs_torch, torch_gradients, without_autocast
+from rtx.nn.ops.gradients import autocast_inputs, first_derivatives_only, without_autocast
 
 
 class Strides(ctypes.Structure):
@@ -32,9 +32,9 @@ class Shape(ctypes.Structure):
 def native_attention(
     q: Float[Tensor, "B H T K"], k: Float[Tensor, "B H T K"], v: Float[Tensor, "B H T K"], dropout: float
 ) -> Float[Tensor, "B H T K"]:
-    """Return the mean of the values, weighted by attention to the past."""
+    """Return the mean of the values, weighted by attention to the past. A mask has 16 random bits for each weight."""
     q, k, v = (x if x.stride(-1) == 1 else x.contiguous() for x in autocast_inputs(q, k, v))
-    out: Tensor = _NativeAttention.apply(q, k, v, zeros_in_65536(dropout), draw_seed() if dropout else 0)
+    out: Tensor = _NativeAttention.apply(q, k, v, round(dropout * 2**16), draw_seed() if dropout else 0)
     return out
 
 
@@ -53,8 +53,7 @@ class _NativeAttention(torch.autograd.Function):
     @without_autocast
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         q, k, v, out, log_sums = ctx.saved_tensors
-        if needs_torch(gradients):
-            return torch_gradients(explicit_attention, (q, k, v, ctx.zeros, ctx.seed), gradients)
+        first_derivatives_only("causal_attention", gradients)
         # saved-tensor hooks may return `out` with another memory layout
         out, d_out = (
             x if x.stride() == _empty_heads(v).stride() else _empty_heads(v).copy_(x) for x in (out, gradients[0])
@@ -63,16 +62,6 @@ class _NativeAttention(torch.autograd.Function):
         shape = _shape(q, k, v, out, ctx.zeros, ctx.seed)
         _call("attention_backward", shape, _workspace(q, shape, 1), q, k, v, out, log_sums, d_out, d_q, d_k, d_v)
         return d_q, d_k, d_v, None, None
-
-
-def explicit_attention(
-    q: Float[Tensor, "B H T K"], k: Float[Tensor, "B H T K"], v: Float[Tensor, "B H T K"], zeros: int, seed: int
-) -> Float[Tensor, "B H T K"]:
-    """Compute the same with a (T, T) tensor of weights and the same masks, for second derivatives."""
-    B, H, T, K = q.shape
-    past = q.new_ones(T, T, dtype=torch.bool).tril()
-    weights = (q @ k.mT / math.sqrt(K)).masked_fill(~past, -math.inf).softmax(-1)
-    return weights * kept(seed, B * H * T, T, zeros).view(B, H, T, T) / (1 - zeros / 2**16) @ v
 
 
 def _empty_heads(like: Tensor) -> Tensor:

@@ -9,6 +9,8 @@ from torch.nn import functional as F
 
 from rtx.nn.recurrent import CELLS, CellState
 
+GROUP = 2**16  # numbers in the state of the sequences that are computed together
+
 
 def window_states(
     x: Float[Tensor, "B T D"],
@@ -40,6 +42,10 @@ def window_states(
 def torch_local_rnn(
     x: Float[Tensor, "B T D"], w_ih: Tensor, w_hh: Tensor, b_ih: Tensor, b_hh: Tensor, window: int, cell: str
 ) -> Float[Tensor, "B T D"]:
-    """Return the last hidden state of every window."""
-    *_, last = window_states(x, w_ih, w_hh, b_ih, b_hh, window, cell)
-    return last[0]
+    """Return the last hidden state of every window, for as many sequences at a time as fit a CPU's cache."""
+    together = GROUP // x[0].numel() if x.device.type == "cpu" and not torch.compiler.is_compiling() else 0
+    states = []
+    for group in x.split(together or len(x)):
+        *_, last = window_states(group, w_ih, w_hh, b_ih, b_hh, window, cell)
+        states.append(last[0])
+    return torch.cat(states) if len(states) > 1 else states[0]

@@ -6,9 +6,8 @@ last. The states stay in registers, in float32. The recurrent weights are read o
 memory, which limits D. A product of torch has projected the inputs, because a position's projection is the same in all
 of its windows. The tile's windows are neighbours, so at step i they read the projections of step i - 1, shifted by one.
 
-For the backward pass the forward kernel runs again and stores the gates and states of each step. The backward kernel
-then goes from step M to step 1. Products of torch form the gradients of the weights. All sums have a fixed order, so
-every run gives the same numbers.
+The forward kernel stores the gates and states of each step. The backward kernel goes from step M to step 1. Products of
+torch form the gradients of the weights. All sums have a fixed order, so every run gives the same numbers.
 
 float32 products use three products of tf32 ("tf32x3"), which are as exact as float32, unless torch is set to less exact
 products. `TRITON_INTERPRET=1`, set before this file is imported, runs the kernels on a CPU; the tests do this.
@@ -74,59 +73,45 @@ class _LocalRNN(torch.autograd.Function):
     def forward(
         ctx: Any, x: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor, b_hh: Tensor, window: int, cell: str
     ) -> Tensor:
-        ctx.save_for_backward(x, w_ih, w_hh, b_ih, b_hh)
+        (B, T, D), M, summed = x.shape, window, SUMMED[cell] * x.shape[2]
+        # W x + b of the padded sequences, (B, M-1+T, G), with both biases where they only add up
+        projected = F.linear(F.pad(x, (0, 0, M - 1, 0)), w_ih, b_ih + F.pad(b_hh[:summed], (0, len(b_hh) - summed)))
+        out, stored = x.new_empty(B, T, D), x.new_empty(M, B * T, STORED[cell] * D)
+        states = x.new_empty(M, B * T, D)
+        memories = torch.empty_like(states, dtype=torch.float32) if cell == "lstm" else states
+        last_bias, kept = b_hh[-D:].contiguous(), (stored, states, memories)
+        with _device(x):
+            forward_kernel[(triton.cdiv(B * T, ROWS),)](
+                projected, w_hh.contiguous(), last_bias, out, *kept, B * T, T, M, **_options(D, cell)
+            )
+        ctx.save_for_backward(x, w_ih, w_hh, b_ih, b_hh, *kept)
         ctx.window, ctx.cell = window, cell
-        out = torch.empty_like(x, memory_format=torch.contiguous_format)
-        _, projected = _projected(x, w_ih, b_ih, b_hh, window, cell)
-        _run_forward(projected, w_hh, b_hh, out, None, window, cell)
         return out
 
     @staticmethod
     @without_autocast
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        (x, w_ih, w_hh, b_ih, b_hh), M, cell = ctx.saved_tensors, ctx.window, ctx.cell
+        (x, w_ih, w_hh, b_ih, b_hh, stored, states, memories), M, cell = ctx.saved_tensors, ctx.window, ctx.cell
         if needs_torch(gradients):
             return torch_gradients(torch_local_rnn, (x, w_ih, w_hh, b_ih, b_hh, M, cell), gradients)
         (B, T, D), G, summed = x.shape, len(w_hh), SUMMED[cell] * x.shape[2]
-        padded, projected = _projected(x, w_ih, b_ih, b_hh, M, cell)
-        stored, states = x.new_empty(M, B * T, STORED[cell] * D), x.new_empty(M, B * T, D)
-        memories = torch.empty_like(states, dtype=torch.float32) if cell == "lstm" else states
-        _run_forward(projected, w_hh, b_hh, x, (stored, states, memories), M, cell)
+        stored = stored.clone()  # the kernel overwrites it, and the graph may be used again
         with _device(x):
             backward_kernel[(triton.cdiv(B * T, ROWS),)](
                 w_hh.contiguous(), gradients[0].contiguous(), stored, states, memories, B * T, M, **_options(D, cell)
             )
-        # The gates' gradients have replaced the gates. Those of the input are the same, except for a GRU's last gate.
+        # The gates' gradients have replaced the gates. The input has the same ones, except for a GRU's last gate.
         of_input = torch.cat([stored[..., :summed], stored[..., summed + stored.shape[2] - G :]], 2).view(M, B, T, G)
-        d_projected = torch.zeros_like(projected, dtype=torch.float32)
+        d_projected = x.new_zeros(B, M - 1 + T, G, dtype=torch.float32)
         for i in range(M):
             d_projected[:, i : i + T] += of_input[i]
-        d_flat, d_gates = d_projected.to(x.dtype).flatten(0, 1), stored[..., :G]
+        padded, d_flat, d_gates = F.pad(x, (0, 0, M - 1, 0)), d_projected.to(x.dtype).flatten(0, 1), stored[..., :G]
         d_x = (d_flat @ w_ih).view_as(padded)[:, M - 1 :]
         d_w_ih = d_flat.T @ padded.flatten(0, 1)
         d_w_hh = d_gates[1:].flatten(0, 1).T @ states[1:].flatten(0, 1)
         d_b_ih = d_flat.sum(0)
         d_b_hh = torch.cat([d_b_ih[:summed], d_gates[..., summed:].sum((0, 1))])
         return d_x, d_w_ih, d_w_hh, d_b_ih, d_b_hh, None, None
-
-
-def _projected(x: Tensor, w_ih: Tensor, b_ih: Tensor, b_hh: Tensor, window: int, cell: str) -> tuple[Tensor, Tensor]:
-    """Return the padded sequences (B, M-1+T, D) and W x + b (B, M-1+T, G), with both biases where they only add up."""
-    summed = SUMMED[cell] * x.shape[2]
-    padded = F.pad(x, (0, 0, window - 1, 0))
-    return padded, F.linear(padded, w_ih, b_ih + F.pad(b_hh[:summed], (0, len(b_hh) - summed)))
-
-
-def _run_forward(
-    projected: Tensor, w_hh: Tensor, b_hh: Tensor, out: Tensor, stored: tuple[Tensor, ...] | None, M: int, cell: str
-) -> None:
-    """Fill `out`, or if there is memory for it, what the backward pass needs."""
-    B, T, D = out.shape
-    with _device(out):
-        forward_kernel[(triton.cdiv(B * T, ROWS),)](
-            projected, w_hh.contiguous(), b_hh[-D:].contiguous(), out, *(stored or (out, out, out)), B * T, T, M,
-            STORE=stored is not None, **_options(D, cell),
-        )  # fmt: skip
 
 
 def _options(D: int, cell: str) -> dict[str, Any]:
@@ -166,11 +151,11 @@ def load(place: tl.tensor, rows: tl.tensor, real: tl.tensor, D: tl.constexpr, WI
 
 @triton.jit
 def store(
-    place: tl.tensor, tile: tl.tensor, rows: tl.tensor, real: tl.tensor, D: tl.constexpr, WIDTH: tl.constexpr
+    place: tl.tensor, v: tl.tensor, rows: tl.tensor, real: tl.tensor, D: tl.constexpr, WIDTH: tl.constexpr
 ) -> None:
     """Store a tile in the dtype of its place."""
     column = tl.arange(0, WIDTH)[None, :]
-    tl.store(place + rows[:, None] + column, tile.to(place.dtype.element_ty), mask=real[:, None] & (column < D))
+    tl.store(place + rows[:, None] + column, v.to(place.dtype.element_ty), mask=real[:, None] & (column < D))
 
 
 @triton.jit
@@ -195,15 +180,9 @@ def forward_kernel(
     N: int,  # B T, the number of windows
     T: int,
     M: int,
-    STORE: tl.constexpr,
-    D: tl.constexpr,
-    CELL: tl.constexpr,
-    GATES: tl.constexpr,
-    STORED: tl.constexpr,
-    WIDTH: tl.constexpr,
-    ROWS: tl.constexpr,
-    PRECISION: tl.constexpr,
-) -> None:
+    D: tl.constexpr, CELL: tl.constexpr, GATES: tl.constexpr, STORED: tl.constexpr,
+    WIDTH: tl.constexpr, ROWS: tl.constexpr, PRECISION: tl.constexpr,
+) -> None:  # fmt: skip
     """Program j computes the windows j ROWS … (j + 1) ROWS - 1."""
     first = tl.program_id(0).to(tl.int64) * ROWS
     row = tl.arange(0, ROWS)
@@ -216,10 +195,9 @@ def forward_kernel(
     c = h
     for i in range(M):
         at = (tl.cast(i, tl.int64) * N + first + row) * D
-        if STORE:
-            store(states, h, at, real, D, WIDTH)
-            if CELL == "lstm":
-                store(memories, c, at, real, D, WIDTH)
+        store(states, h, at, real, D, WIDTH)
+        if CELL == "lstm":
+            store(memories, c, at, real, D, WIDTH)
         x: tl.tuple = ()
         a: tl.tuple = ()
         for g in tl.static_range(GATES):
@@ -241,11 +219,9 @@ def forward_kernel(
             c = f * c + i_gate * g_gate
             h = o * tanh(c)
             gates = (i_gate, f, g_gate, o)
-        if STORE:
-            for g in tl.static_range(STORED):
-                store(stored + g * D, gates[g], at * STORED, real, D, WIDTH)
-    if not STORE:
-        store(out, h, (first + row) * D, real, D, WIDTH)
+        for g in tl.static_range(STORED):
+            store(stored + g * D, gates[g], at * STORED, real, D, WIDTH)
+    store(out, h, (first + row) * D, real, D, WIDTH)
 
 
 @triton.jit
@@ -257,14 +233,9 @@ def backward_kernel(
     memories: tl.tensor,  # (M, N, D)
     N: int,
     M: int,
-    D: tl.constexpr,
-    CELL: tl.constexpr,
-    GATES: tl.constexpr,
-    STORED: tl.constexpr,
-    WIDTH: tl.constexpr,
-    ROWS: tl.constexpr,
-    PRECISION: tl.constexpr,
-) -> None:
+    D: tl.constexpr, CELL: tl.constexpr, GATES: tl.constexpr, STORED: tl.constexpr,
+    WIDTH: tl.constexpr, ROWS: tl.constexpr, PRECISION: tl.constexpr,
+) -> None:  # fmt: skip
     """Program j computes the same windows as in the forward kernel.
 
     The stored gradients are those of the recurrent products, and for a GRU also that of the input of its last gate.

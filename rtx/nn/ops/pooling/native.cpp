@@ -1,7 +1,7 @@
-// Feed-forward attention's context: every state lives in a register or two, and is computed again on the way back.
+// Feed-forward attention's context. A state is in a register or two, and the backward pass computes it again.
 //
-// Raffel & Ellis (2015), Eq. 1-2. A block is 64 steps of one sequence, side by side in four vectors, for one unit after
-// the other. A score is a tanh, between -1 and 1, so that the softmax needs no running maximum.
+// Raffel & Ellis (2015), Eq. 1-2. A block is four vectors of steps of one sequence, side by side, for one unit after
+// the other. A score is a tanh and so lies between -1 and 1. Therefore the softmax needs no running maximum.
 #include "vector.h"
 
 constexpr int VECTORS = 4, STEPS = VECTORS * LANES;
@@ -9,12 +9,12 @@ constexpr float FLOOR = 0.01f;
 
 struct Layer {
   int64_t batch, inputs, units;         // B, F, D
-  int64_t sequence, step, input;        // how far apart these are in x
-  const float *w, *score, *shift;       // (F + 1, D), the bias last; (D) and (1), or nothing for the mean
+  int64_t sequence, step, input;        // distances between these in x
+  const float *w, *score, *shift;       // (F + 1, D), the bias last; (D) and (1), or null for the mean
   int printed, threads;                 // the leak: max(a, .01) if printed, else max(a, .01 a)
 };
 
-// Inputs of 64 steps, one row for each of F, and a last one that is 1 where a step is real and 0 elsewhere.
+// Read the inputs of a block: F rows, and a last row that is 1 where a step is real and 0 elsewhere.
 static void read(const Layer &layer, const float *x, int64_t start, int64_t length, float *inputs) {
   const int64_t count = length - start < STEPS ? length - start : STEPS, F = layer.inputs;
   std::memset(inputs, 0, sizeof(float) * (F + 1) * STEPS);
@@ -23,7 +23,7 @@ static void read(const Layer &layer, const float *x, int64_t start, int64_t leng
   for (int64_t t = 0; t < count; t++) inputs[F * STEPS + t] = 1;
 }
 
-// What goes into the leak of unit d at each step.
+// The input of unit d's LReLU at each step.
 static inline void before_leak(const Layer &layer, const float *inputs, int64_t d, Floats *a) {
   for (int v = 0; v < VECTORS; v++) a[v] = spread(layer.w[layer.inputs * layer.units + d]);
   for (int64_t f = 0; f < layer.inputs; f++)
@@ -40,7 +40,7 @@ template <bool PRINTED> static inline Floats slope(Floats a) {
   return PRINTED ? (a >= FLOOR ? one : Floats{}) : (a > 0.0f ? one : spread(FLOOR));
 }
 
-// e_t = tanh(w_hc · h_t + b_hc) and exp(e_t), zero where a step is not real; and states · pull, if there is a pull.
+// e_t = tanh(w_hc · h_t + b_hc) and exp(e_t), which is zero where a step is not real; and states · pull if given.
 template <bool PRINTED>
 static void weigh(const Layer &layer, const float *inputs, const float *pull, Floats *e, Floats *mass, Floats *pulled) {
   Floats sums[VECTORS] = {}, along[VECTORS] = {};
@@ -85,10 +85,10 @@ static void add_up(const Layer &layer, const float *x, int64_t length, float *in
 }
 
 struct Gradients {
-  float *w, *score, *shift, *x;  // (B, F + 1, D), (B, D), (B), each sequence's own; (B, T, F) or nothing
+  float *w, *score, *shift, *x;  // (B, F + 1, D), (B, D), (B): one for each sequence; (B, T, F) or null
 };
 
-// One sequence's, where exp(e_t) h_t has the gradient `pull`, (D), and exp(e_t) itself -`level`.
+// The gradients of one sequence. exp(e_t) h_t has the gradient `pull`, (D), and exp(e_t) the gradient -`level`.
 template <bool PRINTED>
 static void go_back(const Layer &layer, const float *x, int64_t length, const float *pull, float level, float *inputs,
                     Floats *totals, Gradients found) {
@@ -141,7 +141,7 @@ void pooling_forward(Layer layer, const float *x, const int64_t *lengths, float 
   });
 }
 
-// `x` of the gradients has `longest` steps.
+// The gradient of x has `longest` steps.
 void pooling_backward(Layer layer, const float *x, const int64_t *lengths, int64_t longest, const float *pull,
                       const float *level, Gradients found) {
   share(layer.batch, layer.threads, [=](int64_t b, int) {
