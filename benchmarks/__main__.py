@@ -14,8 +14,8 @@ from benchmarks import gpu, report
 from benchmarks.case import CaseMaker, Options
 from benchmarks.cases import CASES
 from benchmarks.counting import add_bound
-from benchmarks.measure import ceiling, trusted
-from rtx.nn.kernels.native import build
+from benchmarks.measure import ceiling
+from rtx.nn.ops import build
 from rtx.nn.validate import check_choice
 from rtx.training.files import write_whole
 from rtx.training.ledger import commit, hardware, versions
@@ -59,7 +59,7 @@ def bench(
 def _measured(names: list[str], device: str, quick: bool, threads: int, rounds: int) -> report.Result:
     clock = "processor" if device == "cpu" and threads == 1 else "wall"
     best = ceiling(device, clock, quick) | (gpu.ceiling(device, quick) if device == "cuda" else {})
-    options, notes = _options(device, quick, trusted(best))
+    options, notes = _options(device, quick)
     cases = {}
     for name in names:
         with console.status(f"{name} …"):
@@ -91,15 +91,13 @@ def _cases(device: str) -> dict[str, CaseMaker]:
     return {**gpu.CASES, **CASES} if device == "cuda" else CASES
 
 
-def _options(device: str, quick: bool, setting: str) -> tuple[Options, list[str]]:
+def _options(device: str, quick: bool) -> tuple[Options, list[str]]:
     """What can be measured here, and sentences about what cannot."""
     notes = ["Quick: short sequences; there are no verdicts."] if quick else []
-    if setting == "plain" and not quick:
-        notes.append('Precision "medium" rounds the factors of products here: shown, not judged.')
     missing = build.obstacle() if device == "cpu" else "they are for the CPU"
     if missing:
-        notes.append(f"Without the kernels in C++: {missing}.")
-    return Options(device, quick, setting, compiled=missing is None), notes
+        notes.append(f"Without the operations in C++: {missing}.")
+    return Options(device, quick, compiled=missing is None), notes
 
 
 def _print(result: report.Result) -> None:

@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from benchmarks.measure import Run, matmul
-from rtx.nn.kernels.dispatch import OPERATIONS, implementation
+from benchmarks.measure import Run
+from rtx.nn.ops import OPERATIONS, implementation
+from rtx.training.precision import float32_cudnn
 
 PUBLISHED, OURS, UNCOMPILED, PLAIN = "published", "rtx", "rtx, no compiler", "rtx, plain torch"
 
@@ -16,13 +17,11 @@ class Options:
     Args:
         device: "cpu" or "cuda".
         quick: short sequences and two rounds, to see that everything runs: its ratios say nothing.
-        setting: "medium" if the machine's products are as exact with it, else "plain".
-        compiled: whether the kernels in C++ can be made here.
+        compiled: whether the operations in C++ can be compiled here.
     """
 
     device: str = "cpu"
     quick: bool = False
-    setting: str = "plain"
     compiled: bool = True
 
     def size(self, full: int, quick: int) -> int:
@@ -37,7 +36,6 @@ class Contender:
     Args:
         name: in the table.
         run: once.
-        setting: of float32 products, "plain" or "medium".
         times: of such runs make what is compared: 100 where a hundredth of a long work is measured.
         multiply_adds: of a forward pass, if counted.
         memory: whether the run's peak is measured, too.
@@ -45,20 +43,14 @@ class Contender:
 
     name: str
     run: Run
-    setting: str = "plain"
     times: float = 1.0
     multiply_adds: int | None = None
     memory: bool = False
 
     def __call__(self) -> float | None:
-        """Run under the setting."""
-        with matmul(self.setting):
+        """Run, on a GPU in float32 that cuDNN does not round to tf32."""
+        with float32_cudnn():
             return self.run()
-
-    @property
-    def key(self) -> str:
-        """The name that targets use."""
-        return f"{self.name}, medium" if self.setting == "medium" else self.name
 
 
 @dataclass(frozen=True)
@@ -67,7 +59,7 @@ class Target:
 
     Args:
         text: what it is.
-        over, under: keys of contenders, numerator and denominator; without `under` it is the quantity itself.
+        over, under: names of contenders, numerator and denominator; without `under` it is the quantity itself.
         bound: of the ratio; None: shown, not judged.
         sense: ">=" or "<=".
         quantity: "time" in milliseconds, "peak" in MiB, or "multiply_adds".
@@ -105,26 +97,26 @@ class Case:
 def ways(run: Run, options: Options, *operations: str) -> dict[str, Run]:
     """A run with these operations as rtx itself chooses; as it does without a compiler; and in plain torch."""
     found = {OURS: run}
-    if options.compiled and having("native", *operations):
-        found[UNCOMPILED] = using("fused", run, *operations)
-    if having("torch", *operations):
+    if options.compiled and _having("native", operations):
+        found[UNCOMPILED] = using("torch", using("fused", run, *operations), *operations)
+    if _having("torch", operations):
         found[PLAIN] = using("torch", run, *operations)
     return found
 
 
-def having(name: str, *operations: str) -> list[str]:
-    """Those of the operations that have an implementation of that name."""
-    return [one for one in operations if one in OPERATIONS and name in OPERATIONS[one].kernels]
-
-
 def using(name: str, run: Run, *operations: str) -> Run:
-    """The run with those of the operations that have an implementation of that name using it."""
+    """The run with those of the operations that have an implementation of that name using it, unless `run` chooses."""
+    chosen = _having(name, operations)
 
-    def chosen() -> float | None:
-        with implementation(name, *having(name, *operations)):
+    def run_with_it() -> float | None:
+        with implementation(name, *chosen):
             return run()
 
-    return chosen
+    return run_with_it if chosen else run
+
+
+def _having(name: str, operations: tuple[str, ...]) -> list[str]:
+    return [one for one in operations if one in OPERATIONS and name in OPERATIONS[one].implementations]
 
 
 CaseMaker = Callable[[Options], Case]

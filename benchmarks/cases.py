@@ -14,7 +14,6 @@ CASES: dict[str, CaseMaker] = {
     "mc-rnn": layers.mc_rnn,
     "streaming": serving.streaming,
     "generation": serving.generation,
-    "lstm-steps": serving.lstm_steps,
     "evaluation": serving.evaluation,
     "import": serving.importing,
 }

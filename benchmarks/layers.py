@@ -15,7 +15,7 @@ from rtx import MCRNN, FeedForwardAttention
 from rtx.nn import LocalRNN, MultiHeadAttention
 
 EAGER = "plain eager"
-POOLING, MULTI_CHANNEL = ("pooling",), ("multi_channel",)  # operations
+POOLING = ("pooling",)  # operations
 PAPERS_UPDATE = 120  # milliseconds, of Raffel & Ellis (2015) at T = 5000
 
 
@@ -57,15 +57,15 @@ def mc_rnn(options: Options) -> Case:
     torch.manual_seed(0)
     x = torch.randn(B, T, H, device=options.device)
     ours, lstm = MCRNN(H, block=4).to(options.device), nn.LSTM(H, H, batch_first=True).to(options.device)
-    runs = ways(_backward(lambda: ours(x), ours), options, *MULTI_CHANNEL)
-    count = B * counting.mc_rnn(H, T, 4)
-    contenders = [Contender(name, run, options.setting, multiply_adds=count, memory=True) for name, run in runs.items()]
-    count = B * counting.lstm(H, T)
-    run = _backward(lambda: lstm(x)[0], lstm)
-    contenders.append(Contender("nn.LSTM", run, options.setting, multiply_adds=count, memory=True))
-    end = ", medium" if options.setting == "medium" else ""
-    targets = [Target(f"{name} / nn.LSTM", name + end, "nn.LSTM" + end, 4.6, "<=") for name in (OURS, UNCOMPILED)]
-    targets.append(Target(f"{OURS} / nn.LSTM", OURS + end, "nn.LSTM" + end, None, "<=", "multiply_adds"))
+    steps = {
+        OURS: (_backward(lambda: ours(x), ours), counting.mc_rnn(H, T, 4)),
+        "nn.LSTM": (_backward(lambda: lstm(x)[0], lstm), counting.lstm(H, T)),
+    }
+    contenders = [Contender(name, run, multiply_adds=B * n, memory=True) for name, (run, n) in steps.items()]
+    targets = [
+        Target(f"{OURS} / nn.LSTM", OURS, "nn.LSTM", 4.6, "<="),
+        Target(f"{OURS} / nn.LSTM", OURS, "nn.LSTM", None, "<=", "multiply_adds"),
+    ]
     return Case(f"mc-rnn: MC-RNN-3 and LSTM, training step, width {H}, B = {B}, T = {T}", contenders, targets)
 
 

@@ -4,19 +4,15 @@ import gc
 import os
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from rtx.nn.kernels.precision import AS_EXACT, float32_cudnn
-
 MIB = 2**20
-PRECISION = {"plain": "highest", "medium": "medium"}
-"""Settings of float32 products, by the names used here: torch's own for each."""
+PRODUCTS = "products, GFLOP/s"
 Run = Callable[[], float | None]
 """What is timed. One that times itself, as a child process does, returns its milliseconds."""
 
@@ -88,24 +84,11 @@ def peak_memory(run: Run, device: str = "cpu") -> float:
     return peak / MIB
 
 
-@contextmanager
-def matmul(setting: str) -> Iterator[None]:
-    """Within it, float32 products in float32 ("plain"), cuDNN's, too, or with torch's precision "medium"."""
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision(PRECISION[setting])
-    try:
-        with float32_cudnn():
-            yield
-    finally:
-        torch.set_float32_matmul_precision(before)
-
-
 def ceiling(device: str, clock: str, quick: bool = False) -> dict[str, float]:
     """What the machine can do at best: products of square float32 matrices, copies of an array beyond the caches.
 
     Returns:
-        By name: GFLOP/s (a multiply-add is two) under either setting, the products' relative error against float64,
-        and GB/s of a copy, read and written bytes together.
+        By name: GFLOP/s (a multiply-add is two), and GB/s of a copy, read and written bytes together.
     """
     n = 256 if quick else 1024
     generator = torch.Generator().manual_seed(0)
@@ -113,40 +96,14 @@ def ceiling(device: str, clock: str, quick: bool = False) -> dict[str, float]:
     source = torch.zeros((4 if quick else 256) * MIB // 4, device=device)
     target, product = torch.empty_like(source), torch.empty_like(a)
 
-    def multiply(setting: str) -> None:
-        with matmul(setting):
-            torch.mm(a, b, out=product)
+    def multiply() -> None:
+        torch.mm(a, b, out=product)
 
     def copy() -> None:
         target.copy_(source)
 
-    runs: list[Run] = [partial(multiply, "plain"), partial(multiply, "medium"), copy]
-    times = [statistics.median(getattr(t, clock)) for t in interleaved(runs, 5, 1.0, device)]
-    exact = a.double() @ b.double()
-    found = {}
-    for setting, milliseconds in zip(PRECISION, times, strict=False):
-        found[f"{setting} products, GFLOP/s"] = 2 * n**3 / milliseconds / 1e6
-        multiply(setting)
-        found[f"{setting} products, relative error"] = float((product - exact).norm() / exact.norm())
-    return found | {"copy, GB/s": 2 * source.nbytes / times[2] / 1e6}
-
-
-def trusted(found: Mapping[str, float]) -> str:
-    """The faster setting of the ceiling's two whose products are as exact: some processors round for "medium"."""
-    plain, medium = (found[f"{setting} products, relative error"] for setting in PRECISION)
-    return "medium" if medium <= AS_EXACT * plain else "plain"
-
-
-def faster(run: Run) -> str:
-    """The setting of products at which something runs faster here, in processor time."""
-    runs: list[Run] = [partial(_under, setting, run) for setting in PRECISION]
-    plain, medium = (statistics.median(timing.processor) for timing in interleaved(runs, 3, 0.0))
-    return "medium" if medium < plain else "plain"
-
-
-def _under(setting: str, run: Run) -> float | None:
-    with matmul(setting):
-        return run()
+    times = [statistics.median(getattr(t, clock)) for t in interleaved([multiply, copy], 5, 1.0, device)]
+    return {PRODUCTS: 2 * n**3 / times[0] / 1e6, "copy, GB/s": 2 * source.nbytes / times[1] / 1e6}
 
 
 def _timed(run: Run, device: str) -> tuple[float, float]:

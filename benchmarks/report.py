@@ -27,11 +27,11 @@ def measured(case: Case, clock: str, rounds: int, seconds: float, device: str) -
     """Time a case and hold it to its targets, in plain values."""
     timings = interleaved(case.contenders, case.rounds or rounds, seconds, device)
     pairs = list(zip(case.contenders, timings, strict=True))
-    times = {one.key: [one.times * value for value in getattr(timing, clock)] for one, timing in pairs}
-    peaks = {one.key: [peak_memory(one, device)] for one in case.contenders if one.memory}
-    counts = {one.key: [one.multiply_adds] for one in case.contenders if one.multiply_adds}
+    times = {one.name: [one.times * value for value in getattr(timing, clock)] for one, timing in pairs}
+    peaks = {one.name: [peak_memory(one, device)] for one in case.contenders if one.memory}
+    counts = {one.name: [one.multiply_adds] for one in case.contenders if one.multiply_adds}
     quantities: Quantities = {"time": times, "peak": peaks, "multiply_adds": counts}
-    rows = [_row(one, timing, *peaks.get(one.key, ())) for one, timing in pairs]
+    rows = [_row(one, timing, *peaks.get(one.name, ())) for one, timing in pairs]
     held = [asdict(t) | {"value": _value(t, quantities[t.quantity])} for t in case.targets if _there(t, quantities)]
     return {"title": case.title, "rows": rows, "targets": held, "notes": case.notes}
 
@@ -70,12 +70,11 @@ def times(case: Result) -> Table:
     """What was timed in a case."""
     drawn = Table(box=SIMPLE_HEAD, padding=(0, 1), show_edge=False, title=f"\n{case['title']}", title_justify="left")
     drawn.add_column("", no_wrap=True)
-    drawn.add_column("products")
     for name in ("CPU ms", "wall ms", "first s", "MiB", "G madd"):
         drawn.add_column(name, justify="right")
     for row in case["rows"]:
         numbers = [row[key] for key in ("processor_ms", "wall_ms", "first_s", "peak_mib", "multiply_adds_g")]
-        drawn.add_row(row["name"], row["setting"], *map(_written, numbers))
+        drawn.add_row(row["name"], *map(_written, numbers))
     return drawn
 
 
@@ -109,7 +108,6 @@ def _judged(target: Mapping[str, Any], result: Result) -> str:
 def _row(one: Contender, timing: Timing, peak: float | None = None) -> Result:
     return {
         "name": one.name,
-        "setting": one.setting,
         "processor_ms": one.times * statistics.median(timing.processor),
         "wall_ms": one.times * statistics.median(timing.wall),
         "first_s": timing.first,

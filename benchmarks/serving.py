@@ -9,8 +9,7 @@ from torch import nn
 
 from benchmarks.case import Case, Contender, Options, Target
 from rtx import LanguageModel, build
-from rtx.models.rnn import RNN
-from rtx.nn.state import State
+from rtx.nn.streaming import State
 from rtx.tasks import task_by_name
 from rtx.tasks.loader import loader
 from rtx.tasks.music import piano_roll_task
@@ -27,7 +26,7 @@ def streaming(options: Options) -> Case:
     model = _character_model(options)
     contenders = [Contender(f"{STEPS} steps at t = {t}", _Stream(model, t, options.device)) for t in (early, late)]
     first, second = (c.name for c in contenders)
-    target = Target(f"a step at t = {late} / at t = {early}", second, first, 1.5, "<=")
+    target = Target(f"a step at t = {late} / at t = {early}", second, first, None, "<=")
     return Case("streaming: R-Transformer 3/512, one step", contenders, [target], [_bytes_read(model, early, late)])
 
 
@@ -65,30 +64,6 @@ def generation(options: Options) -> Case:
     note = f"The prefix for each: {PARTS} prefixes, evenly spread, are measured and counted {tokens // PARTS} times."
     title = f"generation: R-Transformer 3/512, {tokens:,} characters"
     return Case(title, [Contender("stream", stream), again], [target], [note], rounds=3)
-
-
-def lstm_steps(options: Options) -> Case:
-    """Steps of a stream through LSTMs beside a call of torch's network for each."""
-    torch.manual_seed(0)
-    D = options.size(256, 16)
-    model = RNN(D, 2, "lstm").eval().to(options.device)
-    x = torch.randn(1, D, device=options.device)
-
-    @torch.no_grad()
-    def steps() -> None:
-        state: State | None = None
-        for _ in range(STEPS):
-            _, state = model.step(x, state)
-
-    @torch.no_grad()
-    def calls() -> None:
-        state = None
-        for _ in range(STEPS):
-            _, state = model.network(x[:, None], state)
-
-    contenders = [Contender("rtx", steps), Contender("nn.LSTM", calls)]
-    target = Target("nn.LSTM / rtx", "nn.LSTM", "rtx", 2 if options.device == "cpu" else None)
-    return Case(f"lstm-steps: LSTM 2/{D}, B = 1, {STEPS} steps", contenders, [target])
 
 
 def evaluation(options: Options) -> Case:

@@ -1,7 +1,7 @@
 """The R-Transformer's training step, forward and backward, at the four sizes of the paper, beside its peers."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from benchmarks import counting
 from benchmarks.case import OURS, PLAIN, PUBLISHED, UNCOMPILED, Case, Contender, Options, Target, ways
-from benchmarks.measure import Run, faster
+from benchmarks.measure import Run
 from benchmarks.published import PublishedModel, PublishedRTransformer, take_weights
 from rtx import LanguageModel, build
 from rtx.models import CausalModel
@@ -31,8 +31,7 @@ class Step:
         batch: sequences.
         length: T.
         scored: positions whose prediction counts; of a text, the last ones.
-        published: bound of the published code's time over ours, each as it comes.
-        same_setting: the same with the same setting of float32 products for both.
+        published: bound of the published code's time over ours.
         memory: bound of our peak over the published code's, if there is one.
     """
 
@@ -41,15 +40,14 @@ class Step:
     length: int
     scored: int
     published: float
-    same_setting: float
     memory: float | None = None
 
 
 STEPS = {
-    "mnist": Step("mnist", 8, 784, 1, 4.5, 4.0, memory=0.2),
-    "nottingham": Step("nottingham", 1, 256, 256, 2.0, 1.4),
-    "characters": Step("ptb-char", 2, 400, 320, 3.0, 1.8),
-    "words": Step("ptb-word", 16, 80, 40, 2.6, 2.2),
+    "mnist": Step("mnist", 8, 784, 1, 4.0, memory=0.2),
+    "nottingham": Step("nottingham", 1, 256, 256, 1.4),
+    "characters": Step("ptb-char", 2, 400, 320, 1.8),
+    "words": Step("ptb-word", 16, 80, 40, 2.2),
 }
 OPERATIONS = ("local_rnn", "causal_attention")
 EAGER = 0.6  # share of each bound that must be reached without a compiler
@@ -78,12 +76,10 @@ def training_case(name: str, options: Options) -> Case:
     T, scored = (n if n == 1 else options.size(n, -(-n // 8)) for n in (step.length, step.scored))
     batch = random_batch(task, options.size(step.batch, min(step.batch, 2)), T, scored, options.device)
     contenders = list(_contenders(step, task, batch, options))
-    ours = next(one for one in contenders if one.name == OURS)
-    options = replace(options, setting=faster(ours.run) if options.setting == "medium" else "plain")
     title = f"{name}: training step, R-Transformer {_size(step)}, B = {len(batch.inputs)}, T = {T}"
     counts = {c.name: c.multiply_adds for c in contenders if c.multiply_adds}
     eager = UNCOMPILED if UNCOMPILED in counts else OURS
-    return Case(title, contenders, _targets(step, eager, counts[OURS] / counts[ENCODER], options.setting))
+    return Case(title, contenders, _targets(step, eager, counts[OURS] / counts[ENCODER]))
 
 
 def random_batch(task: Task, size: int, length: int, scored: int, device: str = "cpu") -> Batch:
@@ -151,36 +147,25 @@ def _contenders(step: Step, task: Task, batch: Batch, options: Options) -> Itera
     runs = {PUBLISHED: training_step(task, published, batch)}
     runs |= ways(training_step(task, ours.to(options.device), batch), options, *OPERATIONS)
     runs[ENCODER] = training_step(task, encoder_twin(task, sizes).to(options.device), batch)
-    for setting in ("plain", "medium"):
-        for name, run in runs.items():
-            yield Contender(name, run, setting, multiply_adds=counts.get(name, ours_count), memory=setting == "plain")
+    for name, run in runs.items():
+        yield Contender(name, run, multiply_adds=counts.get(name, ours_count), memory=True)
     for row in ("tcn", "lstm"):
         peer = build(task, row, **_sizes(step, row)).to(options.device)
         name = f"{'TCN' if row == 'tcn' else 'nn.LSTM'} {_layers_and_width(_sizes(step, row))}"
-        yield Contender(name, training_step(task, peer, batch), options.setting, memory=True)
+        yield Contender(name, training_step(task, peer, batch), memory=True)
 
 
-def _targets(step: Step, eager: str, multiply_adds: float, setting: str) -> list[Target]:
-    """Ours, as fast as it can be, and without a compiler.
-
-    They are judged at one setting: "medium" where that is as exact and makes ours faster, else as torch comes.
-    """
+def _targets(step: Step, eager: str, multiply_adds: float) -> list[Target]:
+    """Ours, as fast as it can be, and without a compiler."""
     found = [
         Target(f"{OURS} / {ENCODER}", OURS, ENCODER, None, "<=", "multiply_adds"),
         Target(f"{PUBLISHED} / {OURS}", PUBLISHED, OURS, None, ">=", "multiply_adds"),
     ]
     for ours, share, end in ((OURS, 1.0, ""), (eager, EAGER, f" ({EAGER:.0%})")):
-        slower = OVERHEAD / share * multiply_adds
-        for one, both in (("plain", ""), ("medium", ", both medium")):
-            if end and one != setting:
-                continue
-            key = ", medium" if both else ""
-            bounds = (share * step.published, share * step.same_setting, slower)
-            as_it_comes, same, slowest = bounds if one == setting else (None, None, None)
-            found.append(Target(f"{PUBLISHED} / {ours}{key}{end}", PUBLISHED, ours + key, as_it_comes))
-            if both:
-                found.append(Target(f"{PUBLISHED} / {ours}{both}{end}", PUBLISHED + key, ours + key, same))
-            found.append(Target(f"{ours} / {ENCODER}{both}{end}", ours + key, ENCODER + key, slowest, "<="))
+        found += [
+            Target(f"{PUBLISHED} / {ours}{end}", PUBLISHED, ours, share * step.published),
+            Target(f"{ours} / {ENCODER}{end}", ours, ENCODER, OVERHEAD / share * multiply_adds, "<="),
+        ]
     if step.memory:
         found += [
             Target(f"{ours} / published", ours, PUBLISHED, step.memory, "<=", "peak") for ours in {OURS: 0, eager: 0}

@@ -15,7 +15,7 @@ PANELS = ("mnist", "nottingham", "characters", "words", "pooling", "mc-rnn")
 
 
 def speed_cpu(path: Path = RESULT) -> Figure:
-    """Milliseconds of a training step: ours blue, the published code dark, other peers grey; "medium" paler."""
+    """Milliseconds of a training step: ours blue, the published code dark, other peers grey."""
     result = json.loads(path.read_text(encoding="utf-8"))
     cases = [result["cases"][name] for name in PANELS if name in result["cases"]]
     columns = min(3, len(cases))
@@ -25,31 +25,25 @@ def speed_cpu(path: Path = RESULT) -> Figure:
     for ax in axes[len(cases) :]:
         ax.set_visible(False)
     versions = ", ".join(f"{name} {version}" for name, version in result["versions"].items())
-    pale = 'thin and pale: with float32 products at precision "medium"; '
     quick = "QUICK RUN, short sequences: no comparison; " if result["quick"] else ""
     command = result["command"].replace(" ", "\u00a0")  # not to be broken
-    source = f"{quick}{pale}{result['hardware']}; {versions}; {result['date']}; {command}"
+    source = f"{quick}{result['hardware']}; {versions}; {result['date']}; {command}"
     figure.supxlabel(fill(source, 58 * columns), fontsize=8)
     return figure
 
 
 def _bars(ax: Axes, case: dict[str, Any], quantity: str) -> None:
-    """A bar for each name, and a thin pale one below it where "medium" was measured beside "plain"."""
-    names = list(dict.fromkeys(row["name"] for row in case["rows"]))
-    both = {row["name"] for row in case["rows"] if row["setting"] == "plain"}
-    for row in case["rows"]:
-        thin = row["setting"] == "medium" and row["name"] in both
-        place = names.index(row["name"]) + (0.32 if thin else 0)
-        ax.barh(place, row[quantity], 0.2 if thin else 0.4, color=_colour(row["name"]), alpha=0.5 if thin else 1)
-        bars = [one for one in case["rows"] if one["name"] == row["name"]] if thin else [row]
-        end = max(bar[quantity] for bar in bars)  # a thin bar's number stands behind the thick one above it, too
-        ax.annotate(_rounded(row[quantity]), (end, place), (3, 0), textcoords="offset points", va="center", fontsize=7)
+    names, times = [row["name"] for row in case["rows"]], [row[quantity] for row in case["rows"]]
+    ax.barh(range(len(names)), times, 0.6, color=[*map(_colour, names)])
+    for place, milliseconds in enumerate(times):
+        end = (milliseconds, place)
+        ax.annotate(_rounded(milliseconds), end, (3, 0), textcoords="offset points", va="center", fontsize=7)
     title, _, rest = case["title"].partition(": ")
     sizes = rest.replace(" = ", "\u00a0=\u00a0")  # not to be broken
     ax.set_title(f"{title}\n{fill(sizes, 48)}", fontsize=8)
     ax.set_yticks(range(len(names)), [name.replace(", T = ", "\nT = ") for name in names], fontsize=8)
     ax.tick_params(axis="x", labelsize=8)
-    ax.set(xlabel="ms", ylim=(len(names) - 0.4, -0.6), xlim=(0, 1.2 * max(row[quantity] for row in case["rows"])))
+    ax.set(xlabel="ms", ylim=(len(names) - 0.4, -0.6), xlim=(0, 1.2 * max(times)))
 
 
 def _colour(name: str) -> tuple[float, float, float]:

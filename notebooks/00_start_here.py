@@ -270,7 +270,7 @@ checks.is_causal(is_causal)
 #
 # | folder | what it holds |
 # | --- | --- |
-# | `rtx/nn` | the bricks: LocalRNN, attention, feed-forward, residual; `rtx/nn/naive.py` has them as plain loops |
+# | `rtx/nn` | the bricks: LocalRNN, attention, feed-forward, residual; `rtx/nn/reference.py` has them as plain loops |
 # | `rtx/models` | one file per model |
 # | `rtx/tasks` | one file per kind of experiment: data, loss, metric |
 # | `rtx/training` | recipes, one per table of the paper, and what trains by them |

@@ -225,11 +225,21 @@ def draw(size, T=24):
     return one_hot(x, 9).float(), torch.stack([key, order], 1).float()
 
 # %% [markdown]
-# Models with a part missing are built of the same bricks. `SequenceModel` puts a linear layer before and behind
-# them, and reads the answer at the last position.
+# We build models with a part missing from the same bricks. A stack of bricks becomes a backbone when it inherits from
+# `CausalModel`. `SequenceModel` puts a linear layer before the backbone and one after it. It reads the answer at the
+# last position.
 
 # %%
+from rtx.models import CausalModel
 from rtx.tasks.build import SequenceModel
+
+class Stack(CausalModel):
+    def __init__(self, steps):
+        super().__init__()
+        self.d_model, self.steps = D, torch.nn.Sequential(*steps)
+
+    def forward(self, x, state=None):
+        return self.steps(x)
 
 local = lambda: LocalRNN(D, window=4)
 attention = lambda: MultiHeadAttention(D, heads=2)
@@ -238,9 +248,7 @@ feed_forward = lambda: FeedForward(D)
 def assemble(*sublayers, layers=1, norm="post"):
     torch.manual_seed(0)
     steps = (Residual(make(), D, norm) for _ in range(layers) for make in sublayers)
-    backbone = torch.nn.Sequential(*steps)
-    backbone.d_model = D
-    return SequenceModel(backbone, inputs=9, outputs=2, per="sequence")
+    return SequenceModel(Stack(steps), inputs=9, outputs=2, per="sequence")
 
 # %%
 def train(model, steps=100, learning_rate=5e-3, batch=32):

@@ -125,7 +125,7 @@ checks.tcn_reach(tcn_reach)
 
 # %%
 from torch import nn
-from rtx.models.cards import tcn_reach as formula
+from rtx.models.tcn import receptive_field as formula
 from rtx.nn import LocalRNN
 
 def local_rnns(width, layers, window):
@@ -216,7 +216,7 @@ for name, size in back.items():
 
 # %%
 from torch.utils.flop_counter import FlopCounterMode
-from rtx.nn.kernels.dispatch import implementation
+from rtx.nn import implementation
 
 def numbers(state):
     """How many numbers a stream has to keep."""

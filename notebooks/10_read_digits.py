@@ -301,7 +301,7 @@ print(f"and our 179 digits: 80 ± {standard_error(80, 179):.0f}")
 
 # %%
 from torch.utils.flop_counter import FlopCounterMode
-from rtx.nn.kernels.dispatch import implementation
+from rtx.nn import implementation
 
 def multiply_adds(name, steps, **sizes):
     model = rtx.build(task, name, **sizes).to("meta")  # shapes only

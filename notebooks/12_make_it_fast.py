@@ -11,8 +11,8 @@
 #
 # **Where does the time of a model go, and how much of it was never needed?**
 #
-# The papers' models are small, yet their published code takes hours on a laptop. Here you find out why, and remove
-# it, in four steps that change no result, *hoist, fuse, block, recompute*, and a fifth that changes only the language.
+# The papers' models are small, yet their published code takes hours on a laptop. Here you find out why, and make it
+# faster in four steps that change no result: *hoist, fuse, block, recompute*. A fifth step changes only the language.
 #
 # - **You will** measure a training step, take the windows apart, write a gradient by hand, and cut a softmax in two.
 # - **You learn** to count before you measure, to measure in turns, and what a backward pass has to keep.
@@ -23,16 +23,16 @@
 #
 # | in the paper | here | in `rtx` |
 # | --- | --- | --- |
-# | LocalRNN, Eq. 2-3 (Wang et al. 2019) | sections 2 and 3 | `rtx.nn.kernels.local_rnn` |
-# | attention, Eq. 5 | section 4 | `rtx.nn.kernels.attention` |
-# | context vector, Eq. 1 (Raffel & Ellis 2015) | section 5 | `rtx.nn.kernels.pooling` |
-# | "almost the same time cost" (Xu et al. 2019) | section 7 | `rtx.nn.kernels.multi_channel` |
+# | LocalRNN, Eq. 2-3 (Wang et al. 2019) | sections 2 and 3 | `rtx.nn.ops.local_rnn` |
+# | attention, Eq. 5 | section 4 | `rtx.nn.ops.attention` |
+# | context vector, Eq. 1 (Raffel & Ellis 2015) | section 5 | `rtx.nn.ops.pooling` |
+# | "almost the same time cost" (Xu et al. 2019) | section 7 | `rtx.nn.multi_channel` |
 
 # %%
 import matplotlib.pyplot as plt
 import torch
 from rtx.lab import checks, explore, kept_bytes, plots, race, training_step
-from rtx.nn.kernels.dispatch import implementation
+from rtx.nn import implementation
 
 plots.style()
 torch.set_num_threads(1)
@@ -85,7 +85,7 @@ def gathered(gru, x, window):
 
 # %% [markdown]
 # What the cell does with $x_s$ alone, $W x_s + b$, is the same in all $M$ windows that hold it. *Hoisting* computes it
-# once, outside of the loop. `LocalRNN` does so; with `implementation("torch")` it does nothing else.
+# once, outside of the loop. `LocalRNN` does this. Its plain version, `implementation("torch")`, does nothing else.
 
 # %%
 from rtx.nn import LocalRNN
@@ -153,34 +153,41 @@ checks.back_through_tanh(back_through_tanh)
 #
 # </details>
 #
-# `rtx.nn.kernels.cells` has the three cells written out so, forward and backward, and `rtx.nn.kernels.local_rnn` makes one
-# `torch.autograd.Function` of all windows' steps. Weights get their gradient from a few large products at the end, not from
-# many small ones. Its name is `"fused"`, and it needs nothing but torch.
+# `rtx/nn/ops/local_rnn/native.cpp` has the three cells written in this way, forward and backward. All that a cell does between
+# two matrix products is one pass over memory. `native.py` makes one `torch.autograd.Function` of all $M$ steps, and leaves
+# the products to torch. This version is called `"native"`. Your own compiler builds it when it is first needed, once, in
+# some seconds. Without a compiler, `rtx` uses the hoisted one, and the bars below show that one twice.
 
 # %%
+from rtx.nn.ops.local_rnn import local_rnn
+
+weights = [local.weight_ih_l0, local.weight_hh_l0, local.bias_ih_l0, local.bias_hh_l0, M, "gru"]
+chosen = local_rnn.choose(x, *weights)  # "native", or "torch" without a compiler
+
 def fused(x):
-    with implementation("fused"):
+    with implementation(chosen, "local_rnn"):
         return local(x)
 
-ways |= {"fused": fused}
+ways |= {f"fused ({chosen})": fused}
 torch.testing.assert_close(fused(x), gathered(gru, x, M))
-hoist = race({name: training_step(way, x) for name, way in ways.items()}, rounds=15)
+steps = race({name: training_step(way, x) for name, way in ways.items()}, rounds=15)
 kept = {name: kept_bytes(lambda: way(x.requires_grad_())) / 2**20 for name, way in ways.items()}
 print("all three agree; what each keeps, in MiB:", {name: round(size) for name, size in kept.items()})
 
 # %%
 fig, axes = plt.subplots(1, 2, figsize=(8, 2.4), sharey=True)
-for ax, values, label in zip(axes, (hoist, kept), ("processor time (ms)", "kept for the way back (MiB)")):
+for ax, values, label in zip(axes, (steps, kept), ("processor time (ms)", "kept for the way back (MiB)")):
     ax.bar_label(ax.barh(list(values), list(values.values()), color=plots.COLOURS[0]), fmt=" %.0f")
     ax.set(xlabel=label, xlim=(0, 1.15 * max(values.values())))
 axes[0].invert_yaxis()
-fig.suptitle("a training step of LocalRNN: each way keeps less than the one before", fontsize=11)
+fig.suptitle("a training step of LocalRNN in three ways", fontsize=11)
 plt.show()
-print("the fused one keeps the least:", min(kept, key=kept.get) == "fused")
+print("no way keeps less than the fused one:", min(kept.values()) == kept[f"fused ({chosen})"])
 
 # %% [markdown]
-# The bars on the left are of this machine, now: run the two cells again, and see by how much they move. What fusing saves
-# for certain is memory; in time the large products take most, and fusing does not touch those.
+# The bars on the left are of this machine, now: run the two cells again, and see by how much they move. Fusing always saves
+# memory. It saves less time, because the large products take most of it, and fusing does not change those. Where $D$ is
+# below 64, the C++ version keeps even less: it stores no gates, and computes them again on the way back, as in section 5.
 #
 # ## 4. Block
 #
@@ -188,7 +195,7 @@ print("the fused one keeps the least:", min(kept, key=kept.get) == "fused")
 # `scaled_dot_product_attention` never makes it. With dropout, on a CPU, it does, and keeps it:
 
 # %%
-from rtx.nn.kernels.attention import causal_attention
+from rtx.nn.ops.attention import causal_attention
 
 def attend(impl):
     return lambda q: causal_attention(q, q, q, 0.05, impl=impl)
@@ -230,9 +237,9 @@ checks.softmax_in_halves(softmax_in_halves)
 #
 # </details>
 #
-# `rtx.nn.kernels.attention` takes 64 queries at a time, and only the keys that they may see. Of each row it keeps one
-# number, $\log \sum_j e^{s_j}$; the way back computes each block of weights once more, and draws the same dropout mask
-# again from the same seed.
+# `rtx/nn/ops/attention/fused.py` takes 64 queries at a time, and only the keys that they may see. Of each row it keeps one
+# number, $\log \sum_j e^{s_j}$. The way back computes each block of weights once more, and draws the same dropout mask
+# again from the same seed. The price: there is no second derivative. `implementation("torch")` has one.
 #
 # **Predict.** Computing the weights twice is more arithmetic. Is the training step slower, then?
 #
@@ -292,51 +299,48 @@ print("computing the states twice is faster than keeping them:", times["fused"] 
 #
 # ## 6. Leave Python
 #
-# What is left is the price of small operations: each reads its arrays from memory and writes another one, for the next to
-# read. `rtx/nn/kernels/native/` says the same functions in C++, sixteen numbers at a time, and there a number goes
-# from the product through the gates in a processor's register. Nothing is installed for that: your own compiler makes them
-# when they are first needed, in a few seconds, once. Without a compiler the fused ones stay.
+# What is left is the price of small operations: each reads its arrays from memory and writes another one for the next
+# operation. Attention and pooling have a `native.cpp` too. It computes the same functions in C++, with sixteen numbers at
+# a time, and the numbers between two operations stay in the processor's registers.
 #
-# **Predict.** Three functions: windows of a GRU, attention with dropout, pooling over 2,000 steps. Which gains the most?
+# **Predict.** Three functions: windows of a GRU, attention with dropout, pooling over 2,000 steps. Each in C++ is compared
+# with its fastest version in torch. Which gains the most?
 #
 # <details><summary>Answer</summary>
 #
-# Pooling: its arithmetic is a handful of operations for each number, and it was moved to memory and back between any two of
-# them. Windows gain least: there the large products take most of the time, and those were in C++ before.
+# Pooling. It has a handful of operations for each number, and torch moves the number to memory and back between any two of
+# them. Windows gain least: the large products take most of the time, and torch does those in both versions.
 #
 # </details>
 
 # %%
-from rtx.nn.kernels.local_rnn import local_rnn
-
-weights = [gru.weight_ih_l0, gru.weight_hh_l0, gru.bias_ih_l0, gru.bias_hh_l0, M, "gru"]
-windows, heads, steps = torch.randn(B, T, D), torch.randn(4, 2, 512, 16), torch.randn(50, 2000, 2)
-chosen = local_rnn.choose(windows, *weights)  # "native", or "fused" where there is no compiler
+windows, heads, sequences = torch.randn(B, T, D), torch.randn(4, 2, 512, 16), torch.randn(50, 2000, 2)
 gains = {}
-for name, run, data in [
-    ("windows", lambda impl: lambda x: local_rnn(x, *weights, impl=impl), windows),
-    ("attention", attend, heads),
-    ("pooling", pool, steps),
+for name, run, data, slower, faster in [
+    ("windows", lambda impl: lambda x: local_rnn(x, *weights, impl=impl), windows, "torch", chosen),
+    ("attention", attend, heads, "fused", "fused" if chosen == "torch" else "native"),
+    ("pooling", pool, sequences, "fused", "fused" if chosen == "torch" else "native"),
 ]:
-    times = race({impl: training_step(run(impl), data) for impl in {"fused", chosen}})
-    gains[name] = times["fused"] / times[chosen]
+    times = race({impl: training_step(run(impl), data) for impl in {slower, faster}})
+    gains[name] = times[slower] / times[faster]
 
 # %%
 fig, ax = plt.subplots(figsize=(6, 1.8))
 ax.barh(list(gains), list(gains.values()), color=plots.COLOURS[0])
 ax.axvline(1, color="0.4", linewidth=1)
-ax.set(xlabel="times as fast as fused", xlim=(0, None), title=f"{chosen} against fused (grey: alike), on this machine")
+ax.set(xlabel="times as fast as in torch", xlim=(0, None), title="C++ against torch (grey line: alike), on this machine")
 ax.invert_yaxis()
 plt.show()
 print("what rtx chooses by itself is within a tenth of the faster one, or ahead:", min(gains.values()) > 0.9)
 
 # %% [markdown]
-# There `attention.cpp` is section 4 again, eight queries at a time, and `pooling.cpp` section 5.
+# `rtx` keeps a faster version only if it makes a whole training step at a paper's size at least 1.2 times faster. So the
+# windows have no fused version in torch, and attention *without* dropout is always torch's own.
 #
 # ## 7. What it adds up to
 #
-# `make bench` runs whole training steps, at the papers' sizes, against the published way, torch's own Transformer, TCN
-# and LSTM, with the machine's ceiling beside them. This is its committed result; `benchmarks/README.md` says how to read it.
+# `make bench` runs whole training steps at the papers' sizes, and compares them with the published code and with torch's own
+# Transformer, TCN and LSTM. This is its committed result; `benchmarks/README.md` says how to read it.
 
 # %%
 from pathlib import Path
@@ -345,15 +349,17 @@ from IPython.display import Image
 Image(Path("../figures/speed_cpu.png").read_bytes(), width=760, alt="Speed of training steps on a CPU, by case and way")
 
 # %% [markdown]
-# Blue is `rtx`, orange what it is measured against, grey what else there is. The thin bars are the same steps by float32
-# products of another library; on this processor they are as exact, and mostly a little faster. On MNIST a step takes less than
-# a quarter of the published one's time, as attention over 784 steps with dropout was most of that; a Transformer by torch
-# takes about twice as long as our R-Transformer, for the same reason. On characters more than half of the time is left, with little more to
-# gain: that model *is* products, and those were fast before. On a GPU these steps were not measured yet: the kernels are written
-# and tested step by step on a CPU, and their table is empty.
+# Blue is `rtx`, orange what it is measured against, grey what else there is. PLACEHOLDER
+#
+# On a GPU none of this was measured yet. There is one version of LocalRNN for GPUs, `rtx/nn/ops/local_rnn/triton.py`: one
+# readable kernel that keeps a window's state in registers from the first step to the last. It is tested on a CPU, in
+# Triton's interpreter. Nobody knows whether it is faster than torch on a GPU, so it runs only if you ask for it, with
+# `implementation("triton")`.
 #
 # What of MC-RNN, at "almost the same time cost as the conventional RNN"? The paper grants that it computes more, and counts
-# on channels that run in parallel. How much more? An LSTM's step has $8 D^2$ multiply-adds. MC-RNN with $n - 1$ channels runs
+# on channels that run in parallel. `rtx` has no fast path for it: `rtx/nn/multi_channel.py` is a plain loop over the steps, and
+# the figure compares this loop with torch's LSTM. How much more is there to compute? An LSTM's step has $8 D^2$
+# multiply-adds. MC-RNN with $n - 1$ channels runs
 # the cell in each of them; the input's part is shared. Where a channel has $m$ predecessors it maps $m$ states by a matrix
 # each, and at any step the channels have 1, 2, … and $n - 1$ of them (Eq. 1), together $n (n - 1) / 2$:
 #
@@ -366,9 +372,9 @@ for channels in (1, 2, 3, 4):
     print(f"MC-RNN-{channels}: {products / 8:.1f} times an LSTM's multiply-adds")
 
 # %% [markdown]
-# So for three channels "almost the same" can hold only where arithmetic is not what one waits for: on a GPU whose
-# units stand idle while steps follow one another, or where the rest of the model, such as a large vocabulary's softmax, takes
-# most of the time.
+# So for three channels "almost the same" can hold only where one waits for something else than arithmetic: on a GPU that is
+# mostly idle because each step has to wait for the step before, or where the rest of the model, such as a large
+# vocabulary's softmax, takes most of the time.
 #
 # ## Recap
 #
@@ -376,9 +382,9 @@ for channels in (1, 2, 3, 4):
 # - *Hoist* what does not depend on the loop out of the loop.
 # - *Fuse* small operations, and write the gradient of the whole: less is kept, less is moved.
 # - *Block* what is large: a softmax needs its row's sum, not its row.
-# - *Recompute* what is cheap to compute and dear to keep.
+# - *Recompute* what is cheap to compute and costly to keep.
 # - Last, write the inner loop where a number can stay in a register.
-# - None of these changed a result: each fast path is held to its naive twin by a test, outputs and gradients.
+# - None of these changed a result: tests compare each version with plain loops (`rtx.nn.reference`), outputs and gradients.
 #
 # **Quiz.** 1. Which of the four steps, hoist to recompute, would not help an LSTM over the whole sequence? 2. Dropout masks
 # are random: how can a block's weights be computed again?

@@ -149,12 +149,12 @@ def scan(a, b):
         shift, rounds = 2 * shift, rounds + 1
     return b, rounds
 
-from rtx.nn import naive_scan
+from rtx.nn import reference
 from rtx.nn.linear_recurrence import linear_scan
 
 a, b = torch.rand(1000, 8), torch.randn(1000, 8)
 states, rounds = scan(a, b)
-torch.testing.assert_close(states, naive_scan.linear_scan(a[None], b[None])[0], rtol=1e-4, atol=1e-4)
+torch.testing.assert_close(states, reference.linear_scan(a[None], b[None])[0], rtol=1e-4, atol=1e-4)
 torch.testing.assert_close(states, linear_scan(a[None], b[None])[0], rtol=1e-4, atol=1e-4)
 print("loop, scan and rtx agree; rounds for 1,000 steps:", rounds)
 
@@ -183,7 +183,7 @@ def seconds(function, *arguments, times=5):
 ratios = {}
 for width in (8, 512):
     a, b = torch.rand(1, 1000, width), torch.randn(1, 1000, width)
-    ratios[width] = seconds(naive_scan.linear_scan, a, b) / seconds(linear_scan, a, b)
+    ratios[width] = seconds(reference.linear_scan, a, b) / seconds(linear_scan, a, b)
     print(f"{width:3} numbers wide: the loop takes {ratios[width]:.1f} × the time of the scan")
 
 # %% [markdown]
@@ -275,12 +275,8 @@ checks.cache_bytes(cache_bytes)
 # </details>
 
 # %%
-from rtx.nn.state import Cache
-
 def weigh(state):
-    """Bytes of what a model keeps; of a cache, the positions that are filled."""
-    if isinstance(state, Cache):
-        return weigh(state.keys) + weigh(state.values)
+    """Bytes of what a model keeps."""
     if torch.is_tensor(state):
         return state.numel() * state.element_size()
     return sum(map(weigh, state)) if isinstance(state, tuple) else 0

@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -19,10 +18,11 @@ from benchmarks import counting, layers, report, training
 from benchmarks.__main__ import main
 from benchmarks.case import Case, Contender, Options, Target, ways
 from benchmarks.cases import CASES
-from benchmarks.measure import MIB, faster, interleaved, matmul, paired_ratio, peak_memory, trusted
+from benchmarks.measure import MIB, interleaved, paired_ratio, peak_memory
 from benchmarks.published import PlainFeedForwardAttention, take_weights
 from benchmarks.training import CausalEncoder, published_twin, random_batch
-from rtx.nn.kernels.dispatch import OPERATIONS, Kernel, Operation, implementation
+from rtx.nn.ops import OPERATIONS, implementation
+from rtx.nn.ops.dispatch import Implementation, Operation
 from rtx.tasks import task_by_name
 
 ROOT = Path(__file__).parents[1]
@@ -107,28 +107,32 @@ def test_torchs_encoder_is_causal() -> None:
 
 
 def test_ours_runs_in_each_way_that_an_operation_of_the_case_has() -> None:
-    kernels = {name: Kernel(lambda name=name: name) for name in ("native", "fused", "torch")}
-    double, seen = Operation("a test's own", kernels), []
+    def operation(name: str, *implementations: str) -> Operation:
+        return Operation(name, {impl: Implementation(lambda impl=impl: impl) for impl in implementations})
+
+    three, two = operation("three", "native", "fused", "torch"), operation("two", "native", "torch")
+    seen = []
     try:
         for compiled in (True, False):
-            found = ways(lambda: seen.append(double()), Options(compiled=compiled), "a test's own", "unknown")
+            found = ways(lambda: seen.append((three(), two())), Options(compiled=compiled), "three", "two", "unknown")
             for run in found.values():
                 run()
         assert list(ways(print, Options())) == ["rtx"]
     finally:
-        del OPERATIONS["a test's own"]
-    assert seen == ["native", "fused", "torch", "native", "torch"]
+        del OPERATIONS["three"], OPERATIONS["two"]
+    plain = ("torch", "torch")
+    assert seen == [("native", "native"), ("fused", "torch"), plain, ("native", "native"), plain]
 
 
 def test_the_cases_name_operations_that_there_are() -> None:
-    assert {*training.OPERATIONS, *layers.POOLING, *layers.MULTI_CHANNEL} <= set(OPERATIONS)
+    assert {*training.OPERATIONS, *layers.POOLING} <= set(OPERATIONS)
 
 
 # What is counted
 
 
 def counted(model: nn.Module, x: torch.Tensor) -> float:
-    """Multiply-adds by torch's counter, which knows products, none of our kernels, nor oneDNN's float32 LSTM."""
+    """Multiply-adds by torch's counter, which sees torch's products only, and not those of oneDNN's float32 LSTM."""
     counter = FlopCounterMode(display=False)
     model, x = model.double(), x.double() if x.is_floating_point() else x
     with counter, torch.no_grad(), sdpa_kernel(SDPBackend.MATH), implementation("torch"):
@@ -177,10 +181,10 @@ def test_the_published_codes_multiply_adds_are_counted(name: str, cell: str) -> 
 
 
 def test_the_bound_of_the_ratio_is_the_published_codes_time_over_that_of_our_products() -> None:
-    published = {"name": "published", "setting": "plain", "processor_ms": 60.0, "multiply_adds_g": 9.0}
-    ours = published | {"name": "rtx", "processor_ms": 30.0, "multiply_adds_g": 1.0}
-    case = {"rows": [published, ours, ours | {"setting": "medium", "multiply_adds_g": 5.0}], "targets": []}
-    best = {"plain products, GFLOP/s": 200.0, "medium products, GFLOP/s": 300.0}  # 6 GFLOP take 20 ms
+    published = {"name": "published", "processor_ms": 60.0, "multiply_adds_g": 9.0}
+    ours = {"name": "rtx", "processor_ms": 30.0, "multiply_adds_g": 1.0}
+    case = {"rows": [published, ours], "targets": []}
+    best = {"products, GFLOP/s": 300.0}  # 6 GFLOP take 20 ms
     counting.add_bound(case, best, "processor")
     assert [t["value"] for t in case["targets"]] == [pytest.approx(3.0)]
     assert report.verdict(case["targets"][0]) == "" and "20 ms at 300 GFLOP/s" in case["targets"][0]["text"]
@@ -238,37 +242,10 @@ def test_a_ratio_is_the_median_of_the_rounds() -> None:
     assert paired_ratio([2, 20, 2], [1, 10, 8]) == 2
 
 
-def test_the_setting_of_products_is_left_as_it_was() -> None:
-    before = torch.get_float32_matmul_precision()
+def test_a_contender_runs_in_float32_that_cudnn_does_not_round() -> None:
     seen = []
-
-    def look() -> None:
-        seen.append((torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32))
-
-    for setting in ("plain", "medium"):
-        Contender("one", look, setting)()
-    with pytest.raises(RuntimeError), matmul("medium"):
-        raise RuntimeError
-    assert seen == [("highest", False), ("medium", True)]
-    assert torch.get_float32_matmul_precision() == before and torch.backends.cudnn.allow_tf32
-
-
-def test_a_setting_is_trusted_if_it_is_as_exact() -> None:
-    errors = {"plain products, relative error": 3e-7}
-    assert trusted(errors | {"medium products, relative error": 4e-7}) == "medium"
-    assert trusted(errors | {"medium products, relative error": 2e-3}) == "plain"
-
-
-def test_the_faster_setting_is_the_one_that_takes_less_of_the_processor() -> None:
-    def spins_at(slow: str) -> Callable[[], None]:
-        def run() -> None:
-            end = time.process_time() + (0.02 if torch.get_float32_matmul_precision() == slow else 0.001)
-            while time.process_time() < end:
-                pass
-
-        return run
-
-    assert (faster(spins_at("highest")), faster(spins_at("medium"))) == ("medium", "plain")
+    Contender("one", lambda: seen.append(torch.backends.cudnn.allow_tf32))()
+    assert seen == [False] and torch.backends.cudnn.allow_tf32
 
 
 # The table and the figure

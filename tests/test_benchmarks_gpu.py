@@ -1,4 +1,4 @@
-"""The benchmark's cases for a GPU run, here on a CPU and without graphs, and its shares are what they say."""
+"""The benchmark's cases for a GPU run, here on a CPU and without Triton, and its shares are what they say."""
 
 import math
 import sys
@@ -23,15 +23,18 @@ def test_a_case_runs_and_its_targets_name_its_contenders(name):
     case = gpu.CASES[name](QUICK)
     assert len({one.name for one in case.contenders}) == len(case.contenders)
     for one in case.contenders:
-        assert one() is None
-    names = {one.key for one in case.contenders}
-    recorded = {key for t in case.targets for key in (t.over, t.under) if key} - names
-    assert all("CUDA graph" in key for key in recorded)  # what only a GPU can do
-    assert any(t.over in recorded for t in case.targets)
+        try:
+            assert one() is None
+        except RuntimeError as error:  # of the published code's nn.LSTM in bfloat16, on a processor without it
+            if "could not create a primitive" not in str(error):
+                raise
+            pytest.skip(f"torch cannot run {one.name} on this processor")
+    missing = {name for t in case.targets for name in (t.over, t.under) if name} - {one.name for one in case.contenders}
+    assert all("triton" in name.lower() for name in missing)  # what only a GPU can do
 
 
 @pytest.mark.parametrize("name", ["digits", "nottingham", "characters"])
-def test_the_loss_that_can_be_recorded_is_the_tasks_mean(name):
+def test_the_loss_that_asks_the_gpu_for_no_number_is_the_tasks_mean(name):
     task = task_by_name(name)
     batch = random_batch(task, 2, 9, 9)
     model = rtx.build(task, "gru", d_model=4)

@@ -1,12 +1,11 @@
-"""The shapes in signatures are true: every brick and model runs with beartype checking them at each call."""
+"""The shapes in signatures are right: beartype checks them at each call of every brick and model."""
 
 import subprocess
 import sys
 
 import pytest
 
-# The hook must stand before rtx is imported, and it would answer bad input before rtx's own errors do: so it has a
-# process of its own.
+# In a process of its own: the hook must come before the import of rtx, and would refuse bad input before rtx does.
 PROGRAM = """
 from jaxtyping import TypeCheckError, install_import_hook
 install_import_hook("rtx", "beartype.beartype")
@@ -15,24 +14,25 @@ import torch
 import rtx
 from rtx.lab import reach, trace
 from rtx.models import MODELS, RECURRENT, EncoderDecoder, FeedForwardAttention, LanguageModel, rnnsearch
-from rtx.models.awd_lstm import activation_penalty, cache_pointer
-from rtx.nn import FeedForward, LocalRNN, MultiHeadAttention, Residual, causal_mask, naive, sinusoidal_positions
-from rtx.nn.auxiliary_losses import AuxiliaryLosses
-from rtx.nn.state import select
+from rtx.nn import FeedForward, LocalRNN, MultiHeadAttention, Residual, causal_mask, reference, sinusoidal_positions
+from rtx.training.auxiliary_losses import AuxiliaryLosses
+from rtx.nn.streaming import select
 from rtx.tasks.build import hyperparameter_names, last_step
+from rtx.tasks.cache_pointer import cache_pointer
 from rtx.tasks.generate import continue_roll
+from rtx.training.activations import activation_penalty
 
 tokens = torch.randint(0, 11, (2, 7))
 x = torch.randn(2, 7, 8)
 for cell in ("rnn", "gru", "lstm"):
     layer = LocalRNN(8, 3, cell)
     layer(x)
-    naive.local_rnn(x, *layer.state_dict().values(), 3, cell)
+    reference.local_rnn(x, *layer.state_dict().values(), 3, cell)
 attention = MultiHeadAttention(8, 2)
 attention(x, causal_mask(7)), attention.weights(x)
-naive.multi_head_attention(x, *attention.state_dict().values(), 2)
+reference.multi_head_attention(x, *attention.state_dict().values(), 2)
 Residual(FeedForward(8), 8)(x)
-sinusoidal_positions(7, 8, x), naive.sinusoidal_positions(7, 8)
+sinusoidal_positions(7, 8, x), reference.sinusoidal_positions(7, 8)
 last_step(x, torch.tensor([3, 7]))
 continue_roll(rtx.build("nottingham", "gru", d_model=4), torch.zeros(2, 88), 3)
 sizes = {"d_model": 8, "layers": 1, "heads": 2, "window": 3}
@@ -45,9 +45,8 @@ for name in MODELS:
     y, state = model.step(x[:, 0])
     model.step(x[:, 1], select(state, torch.tensor([1, 0])))
     text = LanguageModel(model, 11)
-    text(tokens), text.generate(tokens, 2, seed=1)
-    if hasattr(model, "read"):
-        text.read(tokens, text.read(tokens)[1])
+    text(tokens), text.generate(tokens, 2, seed=1), text.slide(tokens)
+    text.read(tokens, text.read(tokens)[1]), model(x, state)
 model = FeedForwardAttention(8, 2)
 model(x, torch.tensor([3, 7])), model.step(x[:, 0]), trace(model, x, torch.tensor([3, 7]))
 for recurrent in RECURRENT:
@@ -63,11 +62,11 @@ cache_pointer(x, tokens, torch.randn(2, 7, 11)), activation_penalty(x, x)
 try:
     sinusoidal_positions("seven", 8)
 except TypeCheckError:
-    print("shapes hold, and the checker checks")
+    print("all shapes are right, and a wrong one is refused")
 """
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_signatures_tell_the_truth():
+def test_shapes_in_signatures_are_right():
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True)
-    assert done.stdout.strip() == "shapes hold, and the checker checks", done.stderr[-2000:]
+    assert done.stdout.strip() == "all shapes are right, and a wrong one is refused", done.stderr[-2000:]

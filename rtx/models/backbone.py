@@ -77,6 +77,8 @@ class CausalModel(nn.Module):
 
     def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
         """Read one position of a stream; return its output and the next state."""
+        if type(self).read is CausalModel.read:
+            raise NotImplementedError(f"{type(self).__name__}: define `step` or `read` to read a stream")
         self.check_one(x)
         y, state = self.read(x[:, None], state)
         return y.squeeze(1), state

@@ -147,7 +147,7 @@ class MultiChannelRNN(nn.Module):
         """Return 1/m for each of a node's m predecessors, the youngest first, and 0 beyond them."""
         m = self.in_degrees(x.shape[1], read)[..., None]
         j = torch.arange(self.predecessors, device=x.device)
-        return ((j < m) / m.clamp(min=1)).to(x.dtype)[..., None]
+        return ((j < m).to(x.dtype) / m.clamp(min=1))[..., None]
 
     def _memory(self, c: Tensor, share: Tensor, w: Tensor) -> Float[Tensor, "B C H"]:
         """Return the memory that the forget gate multiplies."""

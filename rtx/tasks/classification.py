@@ -23,7 +23,7 @@ def scored_cross_entropy(predictions: Tensor, targets: Tensor, scored: Tensor) -
     """Cross-entropy in nats of (B, T, K) logits, summed over the steps that are scored, (B, T)."""
     if scored.is_cpu:
         return cross_entropy(widened(predictions[scored]), targets[scored], reduction="sum")
-    # how many they are, a GPU would have to be asked for, which no CUDA graph can hold
+    # rows cannot be left out without asking a GPU how many remain, and the CPU would have to wait for the answer
     logits, targets = torch.where(scored[..., None], predictions, 0), targets.where(scored, IGNORED)
     return cross_entropy(widened(logits).flatten(0, 1), targets.flatten(), ignore_index=IGNORED, reduction="sum")
 

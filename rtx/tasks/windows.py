@@ -52,7 +52,7 @@ def token_nll(predictions: Tensor, batch: Batch) -> Sum:
     if predictions.ndim == 2:
         logits, targets = predictions, batch.targets[scored]
     else:
-        if not (scored.is_cpu and scored.all()):  # on a GPU nothing may depend on it: a CUDA graph can hold the rest
+        if not (scored.is_cpu and scored.all()):  # a GPU is not asked: the CPU would have to wait
             predictions = torch.where(scored[..., None], predictions, 0)
         logits, targets = predictions.flatten(0, 1), batch.targets.flatten()
     return Sum(summed_cross_entropy(widened(logits), targets), scored.sum())

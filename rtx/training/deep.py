@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from rtx.models import Backbone, CausalModel, CharacterTransformer, LanguageModel
-from rtx.nn.auxiliary_losses import AuxiliaryLosses
 from rtx.tasks.task import Batch
+from rtx.training.auxiliary_losses import AuxiliaryLosses
 
 
 def language_model(model: nn.Module, setting: str = "model") -> LanguageModel:

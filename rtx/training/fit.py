@@ -30,7 +30,8 @@ from rtx.training.survival import Stopped, Survival
 
 log = logging.getLogger(__name__)
 
-# what Lightning says of small data, of its own folders, of checkpoints inside an epoch, and of torch's internals
+# what Lightning says of small data, of its own folders, of checkpoints inside an epoch, and of torch's internals; and
+# what torch says of averaged SGD on a GPU
 NOISE = (
     "does not have many workers",
     "GPU available but not used",
@@ -38,6 +39,7 @@ NOISE = (
     "your dataloader is not resumable",  # its order is: see `BatchOrder.skip`
     r"isinstance\(treespec, LeafSpec\)",
     "weights are not part of single contiguous chunk",  # those that weight dropout has hidden are not
+    "capturable=True can impair performance",  # it does not here: see `Trigger.settle`
 )
 
 

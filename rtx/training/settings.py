@@ -43,9 +43,9 @@ class Settings:
             model with `read`.
         accumulate: batches per update.
         weight_decay: the optimiser's.
-        ar, tar: weights of activation regularisation, α and β of `rtx.models.awd_lstm.activation_penalty`.
+        ar, tar: weights of activation regularisation, α and β of `rtx.training.activations.activation_penalty`.
         auxiliary: symbols ahead that every layer of a character Transformer learns to predict at every position, see
-            `rtx.nn.auxiliary_losses`; 0: only what is scored is learned.
+            `rtx.training.auxiliary_losses`; 0: only what is scored is learned.
         slide: a character Transformer is tested by a segment that slides by one symbol.
         seconds: training ends after so many, wherever it is; None: only after its epochs.
         limit: train on the first so many sequences only; with batching "fresh" on so many in each epoch; None: on all.

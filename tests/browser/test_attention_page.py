@@ -28,7 +28,7 @@ WHITE, BLUE, DEEP = (255, 255, 255), (158, 202, 225), (8, 81, 156)  # a token's 
 class Looks(nn.Module):
     """Head 1 looks at the first position, head 2 at its own and a little at the second."""
 
-    def inside(self, x: Tensor) -> dict[str, Tensor]:
+    def introspect(self, x: Tensor) -> dict[str, Tensor]:
         first, own = torch.zeros(4, 4), 0.75 * torch.eye(4)
         first[:, 0] = 1
         own[1:, 1] += 0.25
@@ -130,7 +130,7 @@ class Counted(nn.Module):
         super().__init__()
         self.heads = heads
 
-    def inside(self, x: Tensor) -> dict[str, Tensor]:
+    def introspect(self, x: Tensor) -> dict[str, Tensor]:
         weights = torch.zeros(1, self.heads, 3, 3)
         weights[..., 0] = 1
         return {"weights": weights}

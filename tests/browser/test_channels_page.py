@@ -12,9 +12,10 @@ from playwright.sync_api import Page as Tab
 from rtx import MCRNN, LanguageModel
 from rtx.lab import explore
 from rtx.lab.explore.channels import channel_weights
-from rtx.lab.explore.paths import path_length, step_of
+from rtx.lab.explore.paths import step_of
+from rtx.lab.paths import path_length
 from rtx.nn.multi_channel import MultiChannelRNN
-from rtx.nn.naive_recurrent import block_start
+from rtx.nn.reference import block_start
 from rtx.tasks.vocabulary import END, UNKNOWN, vocabulary
 
 pytestmark = pytest.mark.browser

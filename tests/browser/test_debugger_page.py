@@ -71,7 +71,7 @@ def test_gates_are_those_of_the_equations_under_their_names(browser: Browser, tm
         (lstm, ["input i", "forget f", "candidate g", "output o"], [torch.sigmoid] * 2 + [torch.tanh, torch.sigmoid]),
     ):
         with torch.no_grad():
-            before, after = (model.inside(X[None])["states"][0, 2, step] for step in (0, 1))  # of the window 2, 3
+            before, after = (model.introspect(X[None])["states"][0, 2, step] for step in (0, 1))  # of the window 2, 3
             sums = model.weight_ih_l0 @ X[2] + model.bias_ih_l0 + model.weight_hh_l0 @ before + model.bias_hh_l0
         gates = {name: kind(part) for name, kind, part in zip(names, kinds, sums.split(5), strict=False)}
         tab = browser.new_page()

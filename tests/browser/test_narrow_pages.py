@@ -39,7 +39,7 @@ CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
 class Looks(nn.Module):
     """Attention alike everywhere, by 16 heads."""
 
-    def inside(self, x: Tensor) -> dict[str, Tensor]:
+    def introspect(self, x: Tensor) -> dict[str, Tensor]:
         T = x.shape[1]
         return {"weights": torch.full((1, 16, T, T), 1 / T)}
 

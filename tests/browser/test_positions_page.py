@@ -8,8 +8,7 @@ import torch
 from playwright.sync_api import Browser, Page, expect
 
 from rtx.lab import explore
-from rtx.nn.naive import sinusoidal_positions
-from rtx.nn.naive_attention import transformer_xl_terms
+from rtx.nn.reference import sinusoidal_positions, transformer_xl_terms
 
 pytestmark = pytest.mark.browser
 

@@ -21,8 +21,7 @@ from rtx.cli import app, main
 from rtx.cli.sweep import _print as print_sweep
 from rtx.cli.train import Scale, as_typed
 from rtx.lab.classroom import Grade, to_csv
-from rtx.models import MODELS, TRANSLATORS, WHOLE
-from rtx.models.cards import CARDS
+from rtx.models import CARDS, MODELS, TRANSLATORS, WHOLE
 from rtx.tasks.build import hyperparameter_names, models_for
 from rtx.tasks.registry import TASKS, task_arguments, task_by_name
 from rtx.training.recipe import load_recipe, parse_setting, recipe_names
@@ -196,14 +195,14 @@ def test_what_a_run_computes_by_stands_in_its_command_and_reaches_the_training(r
     monkeypatch.setattr("rtx.training.run.train", lambda *given, **named: calls.append((given[1:], named)))
     words = ["train", "ffa-add", "attention-50", "--variant", "fresh", "--scale", "quick", "--seed", "3"]
     words += ["--epochs", "2", "--set", "d_hidden=8"]
-    how = ["--devices", "2", "--nodes", "3", "--precision", "bf16-mixed", "--compile", "--fast-matmul", "--graph"]
+    how = ["--devices", "2", "--nodes", "3", "--precision", "bf16-mixed", "--compile"]
     elsewhere = ["--resume", "--max-time", "00:01:00", "--runs", f"{tmp_path}/a", "--results", f"{tmp_path}/b"]
     done = rtx(*words, *how, *elsewhere)
     (((seed, epochs, resume), named),) = calls
     assert done.returncode == 0 and (seed, epochs, resume) == (3, 2, True)
     assert named.pop("command") == shlex.join(["rtx", *words, *how])
     places = {"runs": tmp_path / "a", "results": tmp_path / "b", "max_seconds": 60, "every_seconds": 300}
-    made_by = {"compiled": True, "fast_matmul": True, "graph": True, "precision": "bf16-mixed"}
+    made_by = {"compiled": True, "precision": "bf16-mixed"}
     together = {"devices": 2, "num_nodes": 3, "enable_progress_bar": False}
     assert named == places | made_by | together
     assert rtx(*words[:3], *elsewhere[-4:]).returncode == 0

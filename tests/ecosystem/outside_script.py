@@ -1,6 +1,6 @@
-"""A small training script from outside: which of the symbols so far is the commonest, by torch's own encoder.
+"""A small training script of another project, which does not import rtx: predict the commonest symbol so far.
 
-It knows nothing of rtx. `encoder` is whatever is called as `torch.nn.TransformerEncoder` is.
+`encoder` is any module with the call of `torch.nn.TransformerEncoder`.
 """
 
 import torch
@@ -34,7 +34,7 @@ def draw(batch: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
 
 
 def train(encoder: nn.Module, updates: int = 200) -> float:
-    """The share of symbols that it gets right after so many updates."""
+    """Return the share of symbols that are right after so many updates."""
     model = Tagger(encoder)
     optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
     for _ in range(updates):

@@ -1,4 +1,4 @@
-"""A backbone stands where `nn.TransformerEncoder` stood: the same call, the same training script."""
+"""A backbone in place of `nn.TransformerEncoder`: the same call, the same training script."""
 
 import pytest
 import torch
@@ -19,11 +19,11 @@ def ours(**options: object) -> CausalEncoder:
 def test_an_outside_script_trains_with_either() -> None:
     for encoder in (torchs_encoder, lambda: CausalEncoder(RTransformer(WIDTH, 2, 2, window=4))):
         torch.manual_seed(0)
-        assert train(encoder()) > 0.8  # a guess gets a third
+        assert train(encoder()) > 0.8  # a guess is right in a third
 
 
 @pytest.mark.parametrize("batch_first", [False, True])
-def test_it_is_torchs_encoder_where_both_have_the_same_weights(batch_first: bool) -> None:
+def test_with_the_same_weights_it_equals_torchs_encoder(batch_first: bool) -> None:
     torch.manual_seed(0)
     theirs = nn.TransformerEncoderLayer(8, 2, 32, 0.0, batch_first=batch_first)
     backbone = Transformer(8, 1, 2, position="none").eval()
@@ -49,7 +49,7 @@ def test_it_is_torchs_encoder_where_both_have_the_same_weights(batch_first: bool
 
 
 @pytest.mark.parametrize("mask", [CAUSAL, nn.Transformer.generate_square_subsequent_mask(6), None])
-def test_the_causal_mask_may_come_in_each_of_torchs_forms(mask: torch.Tensor | None) -> None:
+def test_the_causal_mask_may_have_each_of_torchs_forms(mask: torch.Tensor | None) -> None:
     x = torch.randn(6, 2, 8)
     torch.testing.assert_close(ours()(x, mask, is_causal=True), ours()(x, CAUSAL))
     torch.testing.assert_close(ours()(x[:, 0], mask, is_causal=True), ours()(x, CAUSAL)[:, 0])
@@ -58,39 +58,30 @@ def test_the_causal_mask_may_come_in_each_of_torchs_forms(mask: torch.Tensor | N
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "mask: expected the causal mask or is_causal=True, as RTransformer is causal and cannot see the future"),
-        ({"mask": torch.zeros(6, 6).bool()}, r"mask: expected the causal mask of \(6, 6\), as RTransformer is causal"),
-        ({"mask": CAUSAL.T}, "mask: expected the causal mask"),
-        ({"mask": torch.ones(5, 5).triu(1).bool(), "is_causal": True}, r"got \(5, 5\)"),
-        ({"mask": CAUSAL.numpy()}, "mask: expected a torch.Tensor, got ndarray"),
-        ({"src": [[1.0]], "is_causal": True}, "src: expected a torch.Tensor, got list"),
-        (
-            {"is_causal": True, "src_key_padding_mask": [6, 4]},
-            "src_key_padding_mask: expected a torch.Tensor, got list",
-        ),
-        ({"mask": CAUSAL.long()}, "mask: expected bool, or 0 and -inf, got torch.int64"),
+        ({}, "^mask: .*RTransformer.*None"),
+        ({"mask": torch.zeros(6, 6).bool()}, r"^mask: .*\(6, 6\).*RTransformer"),
+        ({"mask": CAUSAL.T}, "^mask: "),
+        ({"mask": torch.ones(5, 5).triu(1).bool(), "is_causal": True}, r"^mask: .*\(6, 6\).*\(5, 5\)"),
+        ({"mask": CAUSAL.numpy()}, "^mask: .*ndarray"),
+        ({"mask": CAUSAL.long()}, "^mask: .*torch.int64"),
+        ({"src": [[1.0]], "is_causal": True}, "^src: .*list"),
+        ({"src": torch.randn(8), "is_causal": True}, r"^x: .*\(8,\)"),
+        ({"is_causal": True, "src_key_padding_mask": [6, 4]}, "^src_key_padding_mask: .*list"),
+        ({"is_causal": True, "src_key_padding_mask": CAUSAL}, r"^src_key_padding_mask: .*\(2, 6\).*\(6, 6\)"),
+        ({"is_causal": True, "src_key_padding_mask": torch.ones(2, 6).bool()}, "^src_key_padding_mask: "),
         (
             {"is_causal": True, "src_key_padding_mask": torch.tensor([[True] + [False] * 5] * 2)},
-            "src_key_padding_mask: expected padding behind each sequence only",
+            "^src_key_padding_mask: ",  # padding before a real position
         ),
-        ({"is_causal": True, "src_key_padding_mask": torch.ones(2, 6).bool()}, "a real position in each sequence"),
-        ({"is_causal": True, "src_key_padding_mask": CAUSAL}, r"src_key_padding_mask: expected \(2, 6\), got \(6, 6\)"),
     ],
 )
-def test_what_a_causal_model_cannot_do_is_one_clear_error(arguments: dict[str, object], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        ours()(**{"src": torch.randn(6, 2, 8)} | arguments)
-
-
-def test_what_is_no_backbone_is_refused() -> None:
-    with pytest.raises(ValueError, match="backbone: expected a backbone"):
-        CausalEncoder(nn.Linear(2, 2))
-    with pytest.raises(ValueError, match="batch_first: expected true or false, got 'yes'"):
-        CausalEncoder(RTransformer(WIDTH, 1, 2, 3), batch_first="yes")  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize("batch_first", [False, True])
-def test_a_vector_is_refused_as_the_backbone_refuses_it(batch_first: bool) -> None:
-    encoder = CausalEncoder(RTransformer(WIDTH, 1, 2, 3), batch_first)
-    with pytest.raises(ValueError, match=r"x: expected shape \(batch, time, \d+\), got"):
-        encoder(torch.randn(WIDTH), is_causal=True)
+def test_bad_input_is_refused(batch_first: bool, arguments: dict[str, object], message: str) -> None:
+    x = torch.randn(2, 6, 8)
+    with pytest.raises(ValueError, match=message):
+        ours(batch_first=batch_first)(**{"src": x if batch_first else x.transpose(0, 1)} | arguments)
+
+
+def test_batch_first_must_be_true_or_false() -> None:
+    with pytest.raises(ValueError, match="^batch_first: .*'yes'"):
+        CausalEncoder(RTransformer(WIDTH, 1, 2, 3), batch_first="yes")  # type: ignore[arg-type]

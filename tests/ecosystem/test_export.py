@@ -1,4 +1,4 @@
-"""Every model leaves for other programs: by `torch.export`, and as ONNX, which onnxruntime then runs on the CPU."""
+"""Every model can be exported: by `torch.export`, and as ONNX, which onnxruntime then runs on the CPU."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ ANY_LENGTH = ("r-transformer", "transformer", "tcn", "feed-forward-attention")
 
 @pytest.fixture(autouse=True)
 def quiet() -> Iterator[None]:
-    """torch says which packages it does not find."""
+    """torch logs the packages that it does not find."""
     logging.disable(logging.WARNING)
     yield
     logging.disable(logging.NOTSET)
@@ -35,7 +35,7 @@ def small(name: str, **changes: int) -> nn.Module:
 
 
 def exported(name: str, model: nn.Module) -> tuple[torch.export.ExportedProgram, list[torch.Tensor]]:
-    """The program, and sequences that it takes."""
+    """Return the program, and sequences that it takes."""
     any_length = name in ANY_LENGTH
     sequences = [torch.randn(2, T, 8) for T in ((5, 11) if any_length else (5,))]
     free = {"x": {1: torch.export.Dim("T", min=2, max=10_000)}} if any_length else None
@@ -69,7 +69,7 @@ def test_exported_it_takes_any_number_of_sequences(name: str, changes: dict[str,
         torch.testing.assert_close(program(x), model(x), rtol=0, atol=1e-5)
 
 
-READERS: dict[str, tuple[Callable[[], nn.Module], tuple[torch.Tensor, ...]]] = {
+WITH_VALUES: dict[str, tuple[Callable[[], nn.Module], tuple[torch.Tensor, ...]]] = {
     "tokens": (lambda: LanguageModel(small("r-transformer"), 7), (torch.tensor([[1, 2, 3, 4], [4, 5, 6, 0]]),)),
     "pairs": (
         lambda: EncoderDecoder(7, 5, 8, 1, 2, window=3),
@@ -85,13 +85,13 @@ READERS: dict[str, tuple[Callable[[], nn.Module], tuple[torch.Tensor, ...]]] = {
     ),
     "pooled": (lambda: small("feed-forward-attention"), (torch.randn(2, 5, 8), torch.tensor([5, 2]))),
 }
-"""What looks at the numbers it is given before it takes them, which a program that is being exported cannot."""
+"""Models that check the values of their inputs, which a program cannot do while it is exported."""
 
 
-@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("name", WITH_VALUES)
 @torch.no_grad()
 def test_exported_with_tokens_or_lengths_it_gives_the_same_numbers(name: str) -> None:
-    make, inputs = READERS[name]
+    make, inputs = WITH_VALUES[name]
     model = make().eval()
     free = tuple({0: torch.export.Dim("B", min=1, max=100)} for _ in inputs)
     program = torch.export.export(model, inputs, dynamic_shapes=free).module()

@@ -1,4 +1,4 @@
-"""Checkpoints with their card, through huggingface_hub's mixin, from a local folder and without the net."""
+"""Checkpoints with their card, through huggingface_hub's mixin, from a local folder and without a network."""
 
 import json
 import socket
@@ -21,7 +21,7 @@ CARD = {"task": "add", "model": "r-transformer", "hyperparameters": SIZES, "metr
 @pytest.fixture(autouse=True)
 def no_net(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
-        raise AssertionError("asked the net")
+        raise AssertionError("a connection was opened")
 
     monkeypatch.setattr(socket.socket, "connect", refuse)
 
@@ -37,11 +37,11 @@ def test_a_folder_holds_the_network_and_its_card(tmp_path: Path) -> None:
 
 def test_a_card_that_does_not_say_how_to_build_the_network_is_refused() -> None:
     network = rtx.build("add", "r-transformer", **SIZES)
-    with pytest.raises(ValueError, match="card: expected task, model and hyperparameters, missing task, model"):
+    with pytest.raises(ValueError, match="^card: .*task, model"):
         Pretrained(network, {"hyperparameters": SIZES})
 
 
-def test_a_network_of_half_precision_stays_one(tmp_path: Path) -> None:
+def test_a_network_in_half_precision_stays_in_half_precision(tmp_path: Path) -> None:
     network, x = rtx.build("add", "r-transformer", **SIZES).bfloat16().eval(), torch.randn(2, 9, 2).bfloat16()
     Pretrained(network, CARD).save_pretrained(tmp_path)
     assert torch.equal(Pretrained.from_pretrained(tmp_path)(x), network(x))
@@ -52,14 +52,14 @@ def test_a_damaged_folder_is_refused(tmp_path: Path) -> None:
     content = bytearray((tmp_path / "model.safetensors").read_bytes())
     content[-10] ^= 1
     (tmp_path / "model.safetensors").write_bytes(content)
-    with pytest.raises(ValueError, match=r"model\.safetensors: expected a checkpoint of rtx, the file is damaged"):
+    with pytest.raises(ValueError, match=r"model\.safetensors: "):
         Pretrained.from_pretrained(tmp_path)
     (tmp_path / "model.safetensors").unlink()
-    with pytest.raises(ValueError, match="there is no such checkpoint"):
+    with pytest.raises(ValueError, match=r"model\.safetensors"):
         Pretrained.from_pretrained(tmp_path)
 
 
-def test_a_runs_checkpoint_says_recipe_data_and_metrics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_checkpoint_of_a_run_has_recipe_data_and_metrics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(TASKS, "tiny", TINY["tiny"])
     cpu = {"accelerator": "cpu", "enable_progress_bar": False, "runs": tmp_path, "results": tmp_path / "results"}
     train(tiny_recipe().plan("gru"), epochs=1, **cpu)

@@ -1,4 +1,4 @@
-"""No pinned package has a known fault, as far as somebody could be asked."""
+"""No pinned package has a known fault, if the database of faults can be reached."""
 
 from typing import Any
 
@@ -25,11 +25,15 @@ def test_no_pinned_package_has_a_known_fault(capfd: pytest.CaptureFixture[str]) 
         ([SKIPPED, SKIPPED], 3, "none of 2 packages could be looked up from here: nothing is known"),
     ],
 )
-def test_what_was_not_looked_up_is_not_called_good(packages: list[dict[str, Any]], code: int, text: str) -> None:
+def test_a_package_that_was_not_looked_up_does_not_count_as_good(
+    packages: list[dict[str, Any]], code: int, text: str
+) -> None:
     assert audit.verdict(packages) == (code, text)
 
 
-def test_no_answer_is_told(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_database_without_an_answer_is_reported(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(audit, "PINS", audit.PINS.with_name("no such file"))
     assert audit.main() == audit.NOT_ASKED
     assert "no answer: " in capfd.readouterr().err

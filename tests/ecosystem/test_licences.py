@@ -1,4 +1,4 @@
-"""Every package that rtx needs has a licence that lets others use it so."""
+"""Every package that rtx needs has a licence that allows this use."""
 
 from email.message import Message
 
@@ -12,7 +12,7 @@ def test_every_needed_package_has_an_allowed_licence() -> None:
     assert {name: text for name, text in found.items() if not licences.allowed(text)} == {}
 
 
-def test_a_long_licence_is_looked_at_to_its_end() -> None:
+def test_a_long_licence_is_read_to_its_end() -> None:
     class Package:
         metadata = Message()
 
@@ -23,12 +23,12 @@ def test_a_long_licence_is_looked_at_to_its_end() -> None:
 @pytest.mark.parametrize(
     "text", ["MIT", "BSD 3-Clause License", "Apache-2.0", "MPL-2.0 AND MIT", "GPL-3.0 OR MIT", "BSD License, GPL"]
 )
-def test_what_lets_others_use_it_is_allowed(text: str) -> None:
+def test_a_permissive_licence_is_allowed(text: str) -> None:
     assert licences.allowed(text)
 
 
 @pytest.mark.parametrize(
     "text", ["GPL-3.0", "GNU General Public License v3", "Proprietary", "none is named", "MIT AND LGPL-3.0"]
 )
-def test_what_does_not_is_refused(text: str) -> None:
+def test_another_licence_is_refused(text: str) -> None:
     assert not licences.allowed(text)

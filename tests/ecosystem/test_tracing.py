@@ -1,4 +1,4 @@
-"""What torch's tools look at is torch's own operations: the kernels in C++ read memory, and would show them nothing."""
+"""torch's tools see torch's own operations. The C++ code reads memory, so it must not be chosen for them."""
 
 import pytest
 import torch
@@ -11,9 +11,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 import rtx
 from rtx.models import MCRNN, RNN, TCN, EncoderDecoder, FeedForwardAttention, LanguageModel, Transformer
-from rtx.nn import LocalRNN
-from rtx.nn.kernels.cross_entropy import cross_entropy
-from rtx.nn.kernels.dispatch import implementation
+from rtx.nn import LocalRNN, implementation
 from rtx.tasks.build import SequenceModel
 
 D = 8
@@ -23,6 +21,7 @@ MODELS = {
     "transformer": lambda: Transformer(D, 1, 2),
     "mc-rnn": lambda: MCRNN(D),
     "tcn": lambda: TCN(D, 2, 3),
+    "feed-forward-attention": lambda: FeedForwardAttention(D, D),
 }
 
 
@@ -33,16 +32,8 @@ def model(request):
 
 
 @torch.no_grad()
-def test_a_traced_model_computes_the_same_also_when_it_was_saved(model, tmp_path):
+def test_a_traced_and_saved_model_computes_the_same(model, tmp_path):
     x, other = torch.randn(2, 2, 5, D)
-    torch.jit.trace(model, x).save(tmp_path / "traced.pt")
-    torch.testing.assert_close(torch.jit.load(tmp_path / "traced.pt")(other), model(other), rtol=0, atol=2e-6)
-
-
-@torch.no_grad()
-def test_feed_forward_attention_is_traced(tmp_path):
-    model = FeedForwardAttention().eval()
-    x, other = torch.randn(2, 2, 5, 2)
     torch.jit.trace(model, x).save(tmp_path / "traced.pt")
     torch.testing.assert_close(torch.jit.load(tmp_path / "traced.pt")(other), model(other), rtol=0, atol=2e-6)
 
@@ -53,15 +44,15 @@ def test_a_graph_of_a_dispatch_mode_computes_the_same(model):
     torch.testing.assert_close(make_fx(model)(x)(other), model(other), rtol=0, atol=2e-6)
 
 
-def test_fake_tensors_have_the_shapes_and_are_not_read():
+def test_fake_tensors_give_the_right_shapes_and_are_not_read():
     for make in MODELS.values():
         with FakeTensorMode():
-            assert make().train()(torch.randn(2, 5, D)).shape == (2, 5, D)
+            assert make().train()(torch.randn(2, 5, D)).shape[::2] == (2, D)
     with FakeTensorMode():
         assert rtx.RTransformer(D, 1, 2, 3, dropout=0.1).train()(torch.randn(2, 5, D)).shape == (2, 5, D)
 
 
-WITH_NUMBERS = {  # models whose tokens or lengths are looked at, and what they are called with
+WITH_NUMBERS = {  # models that check the values of tokens or lengths, and their inputs
     "language-model": (lambda: LanguageModel(Transformer(D, 1, 2), 7), [torch.randint(7, (3, 5))]),
     "encoder-decoder": (
         lambda: EncoderDecoder(7, 7, D, 1, 2),
@@ -76,7 +67,7 @@ WITH_NUMBERS = {  # models whose tokens or lengths are looked at, and what they 
 
 
 @pytest.mark.parametrize("name", WITH_NUMBERS)
-def test_tokens_and_lengths_without_numbers_have_the_shapes(name):
+def test_tokens_and_lengths_without_values_give_the_right_shapes(name):
     make, inputs = WITH_NUMBERS[name]
     expected = make()(*inputs).shape
     with torch.device("meta"):
@@ -103,7 +94,7 @@ def test_gradients_of_each_sample_are_those_of_the_sample_alone(name):
             torch.testing.assert_close(each[key][i], value.grad, rtol=1e-4, atol=1e-5)
 
 
-AT_ONCE = {
+BATCHED = {
     "local-rnn": lambda rate: LocalRNN(D, 3, "lstm"),
     "r-transformer": lambda rate: rtx.RTransformer(D, 1, 2, 3, dropout=rate),
     "mc-rnn": lambda rate: MCRNN(D),
@@ -111,11 +102,13 @@ AT_ONCE = {
 }
 
 
-@pytest.mark.parametrize(("impl", "rate"), [("native", 0.2), ("fused", 0.0)])  # at once torch draws no numbers
-@pytest.mark.parametrize("name", AT_ONCE)
+@pytest.mark.parametrize(
+    ("impl", "rate"), [("native", 0.2), ("fused", 0.0)]
+)  # under vmap torch draws no random numbers
+@pytest.mark.parametrize("name", BATCHED)
 def test_gradients_of_many_outputs_at_once_are_those_of_each(name, impl, rate):
     torch.manual_seed(0)
-    model, x = AT_ONCE[name](rate).train(), torch.randn(2, 5, D, requires_grad=True)
+    model, x = BATCHED[name](rate).train(), torch.randn(2, 5, D, requires_grad=True)
     with implementation(impl):
         y = model(x)
     inputs, many = [x, *model.parameters()], torch.randn(3, *y.shape)
@@ -128,20 +121,8 @@ def test_gradients_of_many_outputs_at_once_are_those_of_each(name, impl, rate):
             torch.testing.assert_close(of_map[i], other, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("impl", ["native", "fused"])
-def test_gradients_of_a_loss_with_many_weights_at_once_are_those_of_each(impl):
-    torch.manual_seed(0)
-    logits, weights = torch.randn(4, 40, requires_grad=True), torch.randn(3)
-    loss = cross_entropy(logits, torch.tensor([3, -100, 0, 39]), -100, impl=impl)
-    (batched,) = torch.autograd.grad(loss, logits, weights, is_grads_batched=True, retain_graph=True)
-    (mapped,) = vmap(lambda weight: torch.autograd.grad(loss, logits, weight, retain_graph=True))(weights)
-    (one,) = torch.autograd.grad(loss, logits)
-    torch.testing.assert_close(batched, weights[:, None, None] * one)
-    torch.testing.assert_close(mapped, batched)
-
-
 @torch.no_grad()
-def test_a_tensor_of_another_kind_is_computed_by_its_own_rules():
+def test_a_tensor_subclass_is_computed_by_its_own_rules():
     layer, x = LocalRNN(D, 3).eval(), torch.randn(2, 5, D)
     found = layer(TwoTensor(x, x + 1))
     torch.testing.assert_close(found.a, layer(x), rtol=0, atol=1e-6)
@@ -149,7 +130,7 @@ def test_a_tensor_of_another_kind_is_computed_by_its_own_rules():
 
 
 @torch.no_grad()
-def test_a_weight_of_another_kind_is_not_read_as_memory():
+def test_a_weight_of_a_tensor_subclass_is_not_read_as_memory():
     layer, x = LocalRNN(D, 3).eval(), torch.randn(2, 5, D)
     expected = layer(x)
     for name, weight in dict(layer.named_parameters()).items():
@@ -158,7 +139,7 @@ def test_a_weight_of_another_kind_is_not_read_as_memory():
 
 
 @torch.no_grad()
-def test_a_counter_of_operations_sees_them_all():
+def test_a_counter_of_operations_counts_them_all():
     model, x = FeedForwardAttention(), torch.randn(2, 5, 2)
     with FlopCounterMode(display=False) as counter:
         model(x)
@@ -169,12 +150,12 @@ def test_a_counter_of_operations_sees_them_all():
 
 @pytest.mark.parametrize("make", [MODELS["r-transformer"], lambda: RNN(D, 1, "lstm")])
 @torch.no_grad()
-def test_torchs_dynamic_quantisation_takes_them(make):
+def test_torchs_dynamic_quantisation_works(make):
     torch.manual_seed(0)
     model, x = make().eval(), torch.randn(2, 5, D)
     quantised = torch.ao.quantization.quantize_dynamic(model, {nn.Linear, nn.LSTM})
     whole, state = quantised(x), None
     assert 0 < (whole - model(x)).abs().max() < 0.1
-    for t in range(5):  # numbers are rounded by the range of what is read at once
+    for t in range(5):  # the rounding depends on the range of the whole input
         y, state = quantised.step(x[:, t], state)
         torch.testing.assert_close(y, whole[:, t], rtol=0, atol=0.05)

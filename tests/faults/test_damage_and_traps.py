@@ -1,7 +1,7 @@
-"""Files that were damaged, and files made to do harm: found, named, never used; no code runs, sizes have limits.
+"""Damaged and hostile files: one error names the file, nothing in it is used or run, and its sizes reserve no memory.
 
-Checkpoints and results whose bits have changed: tests/training/test_checkpoint.py, test_states.py and test_ledger.py;
-archives and downloads: tests/tasks/test_data.py.
+tests/training/test_checkpoint.py, test_states.py and test_ledger.py change bits of checkpoints and results.
+tests/tasks/test_data.py has archives and downloads.
 """
 
 import json
@@ -41,19 +41,17 @@ def flips(whole: bytes, times: int = 40) -> list[bytes]:
     return [whole[:i] + bytes([whole[i] ^ bit]) + whole[i + 1 :] for i, bit in places]
 
 
-def test_every_bit_that_changes_in_a_data_file_is_found_and_named(real_data, tmp_path, monkeypatch) -> None:
+def test_a_data_file_with_a_changed_bit_is_refused(real_data, tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("RTX_DATA", str(tmp_path))
     own = tmp_path / "poly_music" / "JSB_Chorales.mat"
     own.parent.mkdir()
     for changed in flips((real_data / "poly_music" / "JSB_Chorales.mat").read_bytes()):
         own.write_bytes(changed)
-        with pytest.raises(ValueError, match=rf"{re.escape(str(own))}: corrupt or truncated"):
+        with pytest.raises(ValueError, match=f"^{re.escape(str(own))}: "):
             rtx.tasks.task_by_name("jsb").split("train")
 
 
-def test_every_bit_that_changes_in_what_was_computed_is_found_and_it_is_made_anew(
-    tmp_path, monkeypatch, caplog
-) -> None:
+def test_a_cached_file_with_a_changed_bit_is_computed_again(tmp_path, monkeypatch, caplog) -> None:
     monkeypatch.setenv("RTX_CACHE", str(tmp_path))
     right = {"squares": np.arange(50) ** 2}
     data.cached_arrays("squares", lambda: right)
@@ -62,11 +60,11 @@ def test_every_bit_that_changes_in_what_was_computed_is_found_and_it_is_made_ane
     for number, changed in enumerate(flips(whole), 1):
         path.write_bytes(changed)
         assert data.cached_arrays("squares", lambda: right) is right
-        assert path.read_bytes() == whole and caplog.text.count("squares.npz: damaged, or not") == number
+        assert path.read_bytes() == whole and caplog.text.count("squares.npz: ") == number
 
 
 class Trap:
-    """Pickled, it writes a file when it is read."""
+    """Its pickle writes a file when it is read."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -78,24 +76,24 @@ class Trap:
 def test_nothing_is_unpickled(tmp_path, monkeypatch) -> None:
     trap, sprung = Trap(tmp_path / "sprung"), tmp_path / "sprung"
     torch.save({"trap": trap}, tmp_path / "best.safetensors")
-    with pytest.raises(ValueError, match="expected a checkpoint of rtx"):
+    with pytest.raises(ValueError, match=r"best\.safetensors: "):
         load_checkpoint(tmp_path / "best.safetensors")
     save_state(tmp_path / "last.ckpt", {"trap": trap})  # with the right checksum, too
     with pytest.raises(Exception, match="system"):
         load_state(tmp_path / "last.ckpt")
     monkeypatch.setenv("RTX_CACHE", str(tmp_path))
-    with pytest.raises(ValueError, match="pickle"):  # what holds objects is not even written
+    with pytest.raises(ValueError, match="pickle"):  # objects are not written either
         data.cached_arrays("trap", lambda: {"trap": np.array([trap])}) and data.cached_arrays("trap", dict)
-    torch.load(tmp_path / "last.ckpt", weights_only=False)  # the trap works, where it is let
+    torch.load(tmp_path / "last.ckpt", weights_only=False)  # the trap works if pickles are allowed
     assert sprung.exists()
     sprung.unlink()
-    with pytest.raises(ValueError, match="expected a checkpoint of rtx"):
+    with pytest.raises(ValueError, match=r"best\.safetensors: "):
         load_checkpoint(tmp_path / "best.safetensors")
     assert not sprung.exists()
 
 
 def forged(path: Path, card: Any, text: str | None = None) -> Path:
-    """A checkpoint with another card, without a checksum, as whoever forges one would leave it."""
+    """Write a checkpoint with another card and without a checksum, as a forger would."""
     network = rtx.build("add", "r-transformer", **SIZES)
     save_file(network.state_dict(), path, metadata={"rtx": json.dumps(card) if text is None else text})
     return path
@@ -120,7 +118,7 @@ def forged(path: Path, card: Any, text: str | None = None) -> Path:
         None,
     ],
 )
-def test_a_cards_own_sizes_reserve_nothing(tmp_path, card) -> None:
+def test_sizes_in_a_card_reserve_no_memory(tmp_path, card) -> None:
     path = forged(tmp_path / "best.safetensors", card)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(ValueError, match=re.escape(str(path))):
@@ -129,7 +127,7 @@ def test_a_cards_own_sizes_reserve_nothing(tmp_path, card) -> None:
 
 
 def test_a_card_opens_no_file(tmp_path) -> None:
-    """Not even the text that its tokens were learned from: it may be a device that never ends."""
+    """Not even the text that its vocabulary is from, which may be an endless device."""
     text = tmp_path / "text"
     text.write_text("to be or not to be, that is the question\n" * 50)
     sizes = {"d_model": 8, "layers": 1}
@@ -140,27 +138,27 @@ def test_a_card_opens_no_file(tmp_path) -> None:
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, "{", "9" * 5000, '"x"'])
-def test_a_card_that_is_no_card_is_refused(tmp_path, text) -> None:
-    with pytest.raises(ValueError, match="expected a checkpoint of rtx"):
+def test_a_card_of_another_form_is_refused(tmp_path, text) -> None:
+    with pytest.raises(ValueError, match=r"best\.safetensors: "):
         read_card(forged(tmp_path / "best.safetensors", None, text))
 
 
 @pytest.mark.parametrize("size", [2**40, 10**8])
-def test_a_safetensors_header_that_claims_too_much_is_refused(tmp_path, size) -> None:
+def test_a_safetensors_header_with_too_large_sizes_is_refused(tmp_path, size) -> None:
     header = json.dumps({"x": {"dtype": "F32", "shape": [size], "data_offsets": [0, 4 * size]}}).encode()
     (tmp_path / "best.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + bytes(8))
-    with pytest.raises(ValueError, match="damaged or another kind"):
+    with pytest.raises(ValueError, match=r"best\.safetensors: "):
         load_checkpoint(tmp_path / "best.safetensors")
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, "9" * 5000, "x" * 2**21, '{"recipe": NaN}', "null"])
 def test_a_ledger_file_that_is_no_run_is_refused(tmp_path, text) -> None:
     (tmp_path / "a.json").write_text(text)
-    with pytest.raises(ValueError, match=r"a\.json: expected"):
+    with pytest.raises(ValueError, match=r"a\.json: "):
         read_result(tmp_path / "a.json")
 
 
-def test_a_ledgers_words_are_only_shown(tmp_path, recipe) -> None:
+def test_the_text_of_a_result_is_shown_and_not_run(tmp_path, recipe) -> None:
     forged = asdict(result(recipe="tiny", model="gru", variant="<script>alert(1)</script>"))
     (tmp_path / "tiny").mkdir()
     (tmp_path / "tiny" / "a.json").write_text(json.dumps(forged | {"hardware": "../../etc", "command": "rm -rf /"}))
@@ -181,7 +179,7 @@ HEADER = b"MATLAB 5.0 MAT-file".ljust(124) + b"\x00\x01IM"
 
 
 def nested(depth: int) -> bytes:
-    """A cell in a cell in a cell …, built from the outside: each is longer than what it holds by as much."""
+    """Return a cell in a cell in a cell …, built from the outside: each is longer by the same amount."""
     inner = matrix(6, (1, 1), b"", element(9, bytes(8)))
     shells, size = [], len(inner)
     for level in range(depth):
@@ -193,7 +191,7 @@ def nested(depth: int) -> bytes:
 
 
 def bomb() -> bytes:
-    """A megabyte that unpacks to one thousand."""
+    """Return a megabyte that unpacks to a thousand."""
     packer = zlib.compressobj(9)
     packed = b"".join(packer.compress(bytes(2**20)) for _ in range(1000)) + packer.flush()
     return struct.pack("<II", 15, len(packed)) + packed
@@ -201,13 +199,11 @@ def bomb() -> bytes:
 
 MATS = {
     "cells in cells": lambda: nested(200_000),
-    "a claim of 2,147,483,647 cells": lambda: matrix(1, (2**31 - 1, 1), b"traindata", b""),
-    "a claim of as many numbers": lambda: matrix(
-        1, (1, 1), b"traindata", matrix(6, (2**31 - 1, 88), b"", element(9, b""))
-    ),
+    "2,147,483,647 cells": lambda: matrix(1, (2**31 - 1, 1), b"traindata", b""),
+    "as many numbers": lambda: matrix(1, (1, 1), b"traindata", matrix(6, (2**31 - 1, 88), b"", element(9, b""))),
     "a negative size": lambda: matrix(1, (1, 1), b"traindata", matrix(6, (-1, -8), b"", element(9, bytes(64)))),
     "a bomb": bomb,
-    "an element that ends behind the file": lambda: struct.pack("<II", 14, 2**31) + bytes(8),
+    "an element that ends after the file": lambda: struct.pack("<II", 14, 2**31) + bytes(8),
     "nothing": lambda: b"",
 }
 READ = """
@@ -224,8 +220,8 @@ for path in sys.argv[1:]:
 
 
 @pytest.mark.slow
-def test_a_mat_file_reserves_no_more_than_it_holds(tmp_path) -> None:
-    """In a process of its own, for one of these ended it where scipy read them, and one took 16 GB."""
+def test_a_mat_file_reserves_no_more_memory_than_it_needs(tmp_path) -> None:
+    """In a process of its own: with scipy, one of these files ended the process, and one took 16 GB."""
     for number, make in enumerate(MATS.values()):
         (tmp_path / f"{number}.mat").write_bytes(HEADER + make())
     paths = sorted(tmp_path.glob("*.mat"))
@@ -233,15 +229,15 @@ def test_a_mat_file_reserves_no_more_than_it_holds(tmp_path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2])
     assert done.returncode == 0, done.stderr
     for name, path, line in zip(MATS, paths, done.stdout.splitlines(), strict=True):
-        megabytes, _, told = line.partition(" ")
-        assert int(megabytes) < 400 and told.startswith(str(path)), (name, line)
+        megabytes, _, message = line.partition(" ")
+        assert int(megabytes) < 400 and message.startswith(str(path)), (name, line)
 
 
-def test_every_change_of_a_mat_file_is_read_or_refused(real_data, tmp_path) -> None:
+def test_a_changed_mat_file_is_read_or_refused(real_data, tmp_path) -> None:
     path = tmp_path / "changed.mat"
     for changed in flips((real_data / "poly_music" / "JSB_Chorales.mat").read_bytes(), 20):
         path.write_bytes(changed)
         try:
-            assert set(read_mat(path)) == {"train", "validation", "test"}  # only in a comment, say
+            assert set(read_mat(path)) == {"train", "validation", "test"}  # the change may be in a comment
         except ValueError as error:
             assert str(error).startswith(str(path))

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[psutil.Process, dict[str, str]]]:
-    """What `make lab` starts, without its browser, in settings of its own; its process and what it says of itself."""
+    """Start what `make lab` starts, without a browser and with separate settings; yield its process and its address."""
     home = tmp_path_factory.mktemp("lab")
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS", "JUPYTER"))}
     planned = subprocess.run(["make", "--dry-run", "lab"], cwd=ROOT, env=environment, capture_output=True, text=True)
@@ -35,11 +35,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[psutil.Pr
     environment |= {f"JUPYTER_{kind}_DIR": str(home / kind.lower()) for kind in ("CONFIG", "DATA", "RUNTIME")}
     command = [sys.executable, "-m", "jupyterlab", *options, "--no-browser", "--ServerApp.port=0"]
     process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    told = home / "runtime" / f"jpserver-{process.pid}.json"
+    server_file = home / "runtime" / f"jpserver-{process.pid}.json"
     try:
         for _ in range(1500):  # five minutes
             with suppress(OSError, ValueError):  # not there yet, half written, not listening yet
-                running = json.loads(told.read_text())
+                running = json.loads(server_file.read_text())
                 urlopen(f"{running['url']}api/status?token={running['token']}", timeout=60).close()
                 break
             time.sleep(0.2)
@@ -52,22 +52,22 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[psutil.Pr
 
 
 def test_it_listens_on_loopback_only(server) -> None:
-    process, told = server
+    process, running = server
     listening = {c.laddr.ip for c in process.net_connections("inet") if c.status == psutil.CONN_LISTEN}
-    assert listening == {"127.0.0.1"} and urlsplit(told["url"]).hostname in ("127.0.0.1", "localhost")
+    assert listening == {"127.0.0.1"} and urlsplit(running["url"]).hostname in ("127.0.0.1", "localhost")
 
 
-def test_it_lets_nobody_in_without_the_token(server) -> None:
-    _, told = server
-    assert len(told["token"]) >= 32
+def test_it_refuses_requests_without_the_token(server) -> None:
+    _, running = server
+    assert len(running["token"]) >= 32
     for path in ("api/contents", "api/kernels", "api/contents?token=wrong"):
         with pytest.raises(HTTPError, match="403"):
-            urlopen(told["url"] + path, timeout=60)
-    assert urlopen(f"{told['url']}api/kernels?token={told['token']}", timeout=60).status == 200
+            urlopen(running["url"] + path, timeout=60)
+    assert urlopen(f"{running['url']}api/kernels?token={running['token']}", timeout=60).status == 200
 
 
 def test_its_page_names_no_other_host(server) -> None:
-    _, told = server
-    page = urlopen(f"{told['url']}lab?token={told['token']}", timeout=60).read().decode()
+    _, running = server
+    page = urlopen(f"{running['url']}lab?token={running['token']}", timeout=60).read().decode()
     fetched = re.findall(r'(?:src|href)\s*=\s*"([^"]+)"', page)
     assert fetched and {urlsplit(one).hostname for one in fetched} == {None}

@@ -1,4 +1,4 @@
-"""A real kernel that trains is interrupted, restarted, killed: the thread ends, no process is left, this is told."""
+"""A real kernel that trains is interrupted, restarted, killed: the thread ends, and no process is left."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -79,8 +79,8 @@ def test_interrupted_while_it_trains_the_kernel_goes_on_and_while_a_cell_waits_t
     run("print('now', flush=True); lab.run.background.wait()", until="now")
     time.sleep(1)  # it is in the next call by now
     manager.interrupt_kernel()
-    told = run("print(lab.run.background.state, lab.run.background.alive, alive())")
-    assert told.removeprefix("KeyboardInterrupt") == "stopped False []"
+    printed = run("print(lab.run.background.state, lab.run.background.alive, alive())")
+    assert printed.removeprefix("KeyboardInterrupt") == "stopped False []"
     assert run("print(settled('Stopped: update'))") == "Stopped"
 
 

@@ -1,6 +1,7 @@
-"""Eight at once: a sweep's runs are taken once each, and a ledger loses none."""
+"""Eight processes at once: each run of a sweep is taken once, and a ledger loses no result."""
 
 import json
+import re
 import time
 from collections import Counter
 from pathlib import Path
@@ -37,7 +38,7 @@ def together(processes: Any, work: Any, *arguments: Any) -> None:
 
 
 def write(gate: Any, number: int, folder: Path, same_time: bool) -> None:
-    if same_time:  # as if the clock stood still
+    if same_time:  # as if the clock had stopped
         ledger.datetime = type("Still", (), {"now": lambda zone: Still})
     gate.wait()
     for epoch in range(1, 11):
@@ -91,7 +92,7 @@ def test_the_same_run_is_not_begun_twice_and_a_killed_one_is_not_in_the_way(proc
     first = processes.Process(target=hold, args=(theirs, run_folder(plan, 0, where["runs"])))
     first.start()
     assert ours.recv() == "held"
-    with pytest.raises(ValueError, match="gru-plain-s0: the same run is under way there; wait for its end, or give"):
+    with pytest.raises(ValueError, match="gru-plain-s0: "):
         train(plan, epochs=1, **where, **CPU)
     assert not where["results"].exists()
     first.kill()
@@ -120,7 +121,7 @@ def test_eight_sweeps_take_each_run_once(processes, tmp_path, monkeypatch) -> No
 
 @pytest.mark.parametrize("name", ["RANK", "NODE_RANK", "SLURM_PROCID"])
 def test_of_several_processes_of_one_run_the_first_holds_its_folder(name, tmp_path, monkeypatch) -> None:
-    with alone_in(tmp_path), pytest.raises(ValueError, match="under way"), alone_in(tmp_path):
+    with alone_in(tmp_path), pytest.raises(ValueError, match=re.escape(str(tmp_path))), alone_in(tmp_path):
         pass
     with alone_in(tmp_path):
         monkeypatch.setenv(name, "1")

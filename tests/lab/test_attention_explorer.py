@@ -78,14 +78,14 @@ class Far(Tensor):
 
 
 class Mine(nn.Module):
-    def inside(self, x: Tensor) -> dict[str, Tensor]:
+    def introspect(self, x: Tensor) -> dict[str, Tensor]:
         return {"weights": torch.eye(x.shape[1])[None, None]}
 
     def forward(self, x: Tensor) -> Tensor:
         return x
 
 
-def test_a_module_of_ones_own_joins_by_its_inside() -> None:
+def test_a_module_of_ones_own_joins_by_its_introspect() -> None:
     page = explore.attention(Mine(), torch.zeros(1, 3, 1))
     assert page.data["layers"][0]["name"] == "model"
     assert (unpacked(page.data["layers"][0]["roots"])[0] == np.eye(3)).all()
@@ -107,7 +107,7 @@ def test_what_cannot_be_shown_is_refused(arguments: tuple[Any, ...], message: st
 
 
 class Faint(Mine):
-    def inside(self, x: Tensor) -> dict[str, Tensor]:
+    def introspect(self, x: Tensor) -> dict[str, Tensor]:
         return {"weights": torch.tensor([[1.0, 0.0], [1.0, 1e-20]])[None, None]}
 
 

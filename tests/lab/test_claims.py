@@ -8,7 +8,7 @@ import pytest
 
 from rtx.lab.claims import CLAIMS, judged
 from rtx.lab.claims.ff_attention import order_blind
-from rtx.lab.errata import Evidence
+from rtx.lab.evidence import Evidence
 from rtx.lab.toy_verdicts import solves, sooner
 from rtx.lab.verdicts import Finding, as_fast, better, breaks, needs, no_worse, within
 from rtx.tasks import task_by_name

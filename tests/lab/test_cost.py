@@ -8,8 +8,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from rtx.lab import explore
 from rtx.lab.explore.cost import LENGTHS, PARTS, WAYS, WIDTHS, multiply_adds
-from rtx.nn import FeedForward, LocalRNN
-from rtx.nn.kernels.dispatch import implementation
+from rtx.nn import FeedForward, LocalRNN, implementation
 
 T, D, M = 100, 32, 5
 

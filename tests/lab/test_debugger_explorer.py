@@ -22,7 +22,7 @@ def test_it_holds_every_cell_or_the_one_of_a_model():
 def test_the_still_figure_has_the_states_of_the_window_below_what_was_read():
     model = LocalRNN(5, 4)
     with torch.no_grad():
-        states = model.inside(X[None])["states"][0, 1]  # of the window that ends at position 2
+        states = model.introspect(X[None])["states"][0, 1]  # of the window that ends at position 2
     ax, bar = explore.debugger(X, model).still.axes
     torch.testing.assert_close(torch.tensor(ax.images[0].get_array()), states.T)
     assert ax.images[0].get_clim() == (-1, 1) and bar.get_ylabel() == "state"

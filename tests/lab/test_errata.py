@@ -6,9 +6,10 @@ import random
 import pytest
 
 from rtx.lab import explore
-from rtx.lab.errata import Erratum, Evidence, errata
+from rtx.lab.errata import errata
 from rtx.lab.errata_counted import dead_parameters, path_bound, three_forms, trigram_bits
 from rtx.lab.errata_measured import CLIP, clip_meter, padding
+from rtx.lab.evidence import Erratum, Evidence
 from rtx.models import RTransformer
 from rtx.training.recipe import load_recipe
 

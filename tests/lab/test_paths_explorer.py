@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from rtx.lab import explore, reach
-from rtx.lab.explore.paths import SEEDS, WIDTH, gradient_shares, path_length, step_of, untrained
-from rtx.nn import naive_recurrent as naive
+from rtx.lab.explore.paths import SEEDS, WIDTH, gradient_shares, step_of, untrained
+from rtx.lab.paths import path_length
+from rtx.nn import reference
 from rtx.nn.multi_channel import MultiChannelRNN
 
 FARTHEST = 12
@@ -19,7 +20,7 @@ def searched(t: int, k: int, distance: int, n: int) -> int:
     """The shortest path, breadth first, over edges found by walking from block to block."""
     front, edges = {t}, 0
     while t - distance not in front:
-        front = {s for node in front for s in range(naive.block_start(node, k, n, "equation"), node)}
+        front = {s for node in front for s in range(reference.block_start(node, k, n, "equation"), node)}
         edges += 1
     return edges
 
@@ -85,7 +86,7 @@ def test_weights_of_zero_leave_no_gradient_and_no_nan() -> None:
 def test_the_step_that_paths_start_from_ends_a_block_of_channel_1_and_has_all_distances_behind_it() -> None:
     for n in range(2, 9):
         t = step_of(n, FARTHEST)
-        assert naive.block_start(t, 1, n, "equation") == t - (n - 1) and t > FARTHEST
+        assert reference.block_start(t, 1, n, "equation") == t - (n - 1) and t > FARTHEST
 
 
 def test_the_still_figure_draws_every_channel_and_the_papers_bound() -> None:

@@ -39,7 +39,7 @@ def test_transformer_xl_is_the_layers_own_head(x: torch.Tensor) -> None:
 
 def test_shaws_vectors_are_the_layers_own_past(x: torch.Tensor) -> None:
     torch.manual_seed(0)
-    layer = RelativeAttention(12, 2, clip=3, two_sided=True)
+    layer = RelativeAttention(12, 2, clip=3)
     page = explore.positions(layer, x)
     vectors = torch.tensor(page.data["shaw"]["vectors"])
     assert torch.allclose(vectors, layer.key_table[:4], rtol=1e-3)  # of the distances -3 … 0

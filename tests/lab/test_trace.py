@@ -118,7 +118,7 @@ def test_a_brick_inside_a_brick_that_is_looked_into_is_not_shown_twice():
         def forward(self, x):
             return self.local(x)
 
-        def inside(self, x):
+        def introspect(self, x):
             return {"last": self.local(x)[:, -1]}
 
     found = trace(Outer(), torch.randn(1, 3, 4))

@@ -122,8 +122,8 @@ def test_the_colours_are_the_states_of_the_window_and_the_input() -> None:
     explorer.set(window=3, position=7)
     above, below = (ax.images[0] for ax in explorer.figure.axes[:2])
     with torch.no_grad():
-        inside = model.inside(X[None])["states"][0, 6]
-    assert torch.allclose(torch.tensor(below.get_array()), inside.T, atol=1e-6)
+        states = model.introspect(X[None])["states"][0, 6]
+    assert torch.allclose(torch.tensor(below.get_array()), states.T, atol=1e-6)
     assert below.get_clim() == (-1, 1)
     left, right, *_ = above.get_extent()
     shown = torch.tensor(above.get_array())

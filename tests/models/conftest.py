@@ -1,12 +1,16 @@
-"""The fixtures that run a test over every registered model, and over what else the papers build from them."""
+"""Fixtures that run a test over every registered model, and over the variants of the papers."""
 
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import torch
 
-from rtx.models import MODELS
+from rtx.models import MODELS, CausalModel
 from rtx.tasks.build import hyperparameter_names
+
+sys.path.append(str(Path(__file__).parents[1] / "faults"))  # for references.py
 
 SMALL = {"d_model": 8, "layers": 2, "heads": 2, "window": 4, "segment": 4, "memory": 6, "d_hidden": 12}
 VARIANTS: dict[str, tuple[str, dict[str, object]]] = {name: (name, {}) for name in sorted(MODELS)} | {
@@ -21,32 +25,29 @@ VARIANTS: dict[str, tuple[str, dict[str, object]]] = {name: (name, {}) for name 
     "hm-rnn-3": ("hm-rnn", {"layers": 3}),
     "griffin-attention": ("griffin", {"layers": 3}),
     "transformer-none": ("transformer", {"position": "none"}),
+    "transformer-xl-pre": ("transformer-xl", {"norm": "pre", "biases": "per layer"}),
 }
-"""A registered model's name and arguments by the name a test shows."""
+"""The registered model and its arguments, by the name that a test shows."""
 
 
 @pytest.fixture(params=VARIANTS)
 def variant(request) -> str:
-    """The variant a test runs on."""
     return request.param
 
 
 @pytest.fixture
 def small_sizes(variant: str) -> Callable[..., tuple[str, dict[str, object]]]:
-    """The variant's model and small sizes for it, changed as asked; arguments it does not have are left out."""
+    """Return a function that gives the variant's model and small sizes. It leaves unknown arguments out."""
     name, own = VARIANTS[variant]
-
-    def sizes(**changes: object) -> tuple[str, dict[str, object]]:
-        return name, {k: v for k, v in (SMALL | own | changes).items() if k in hyperparameter_names(name)}
-
-    return sizes
+    known = hyperparameter_names(name)
+    return lambda **changes: (name, {k: v for k, v in (SMALL | own | changes).items() if k in known})
 
 
 @pytest.fixture
-def small_model(small_sizes) -> Callable[..., torch.nn.Module]:
-    """Builds the model at a small size, without dropout."""
+def small_model(small_sizes) -> Callable[..., CausalModel]:
+    """Return a function that builds the variant at a small size, without dropout."""
 
-    def make(**changes: object) -> torch.nn.Module:
+    def make(**changes: object) -> CausalModel:
         torch.manual_seed(0)
         name, sizes = small_sizes(**changes)
         return MODELS[name](**sizes)

@@ -1,40 +1,45 @@
-"""Feed-forward, residual and positions against their naive twins."""
+"""The feed-forward network, the residual connection and positions against the reference."""
 
 import math
 
 import pytest
 import torch
 
-from rtx.nn import FeedForward, Residual, naive, sinusoidal_positions
+from rtx.nn import FeedForward, Residual, reference, sinusoidal_positions
+
+NORMS = pytest.mark.parametrize("norm", ["post", "pre"])
 
 
-def test_feed_forward_equals_its_naive_twin():
+def at_each_position(function, x: torch.Tensor) -> torch.Tensor:
+    return torch.stack([function(row) for row in x.flatten(0, 1)]).view(*x.shape[:2], -1)
+
+
+def test_feed_forward_equals_the_reference_and_is_four_times_as_wide_inside():
     layer, u = FeedForward(4, 7).double(), torch.randn(2, 3, 4, dtype=torch.float64)
-    weights = layer.expand.weight, layer.expand.bias, layer.contract.weight, layer.contract.bias
-    expected = torch.stack([naive.feed_forward(row, *weights) for row in u.flatten(0, 1)]).view(2, 3, 4)
+    expected = at_each_position(lambda row: reference.feed_forward(row, *layer.parameters()), u)
     torch.testing.assert_close(layer(u), expected, rtol=0, atol=1e-12)
-
-
-def test_feed_forward_is_four_times_as_wide_inside():
     assert FeedForward(5).expand.out_features == 20
 
 
-def test_the_feed_forward_network_drops_hidden_units_in_training_only():
-    layer = FeedForward(1000, 1000, dropout=0.25)
-    for part, weight, bias in ((layer.expand, torch.zeros(1000, 1000), 1.0), (layer.contract, torch.eye(1000), 0.0)):
-        part.weight.data, part.bias.data = weight, torch.full((1000,), bias)
-    check_drops(layer, lambda: layer(torch.randn(40, 1000)), torch.ones(40, 1000))
+@NORMS
+def test_residual_equals_the_reference(norm):
+    torch.manual_seed(0)
+    sublayer = torch.nn.Linear(4, 4).double()
+    layer = Residual(sublayer, 4, norm).double()
+    torch.nn.init.normal_(layer.norm.weight), torch.nn.init.normal_(layer.norm.bias)
+    x = torch.randn(2, 3, 4, dtype=torch.float64)
+
+    def one(row: torch.Tensor) -> torch.Tensor:
+        gain, bias = layer.norm.weight, layer.norm.bias
+        if norm == "post":
+            return reference.layer_norm(row + sublayer(row), gain, bias)
+        return row + sublayer(reference.layer_norm(row, gain, bias))
+
+    torch.testing.assert_close(layer(x), at_each_position(one, x), rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("norm", ["post", "pre"])
-def test_residual_drops_the_sublayers_output_in_training_only(norm):
-    layer, x = Residual(torch.nn.Identity(), 1000, norm, dropout=0.25), torch.randn(40, 1000)
-    layer.norm = torch.nn.Identity()
-    check_drops(layer, lambda: layer(x) - x, x)
-
-
-def check_drops(layer, output, whole):
-    """A quarter of `whole` is hidden in training, the rest scaled; otherwise all is there."""
+def check_dropout(layer: torch.nn.Module, output, whole: torch.Tensor) -> None:
+    """Check that a quarter of `whole` is zero in training and the rest is scaled, and that evaluation has all of it."""
     dropped = output()
     hidden = dropped.abs() < 1e-6
     assert abs(hidden.float().mean().item() - 0.25) < 0.02
@@ -43,46 +48,49 @@ def check_drops(layer, output, whole):
     torch.testing.assert_close(output(), whole, rtol=0, atol=1e-5)
 
 
-@pytest.mark.parametrize("norm", ["post", "pre"])
-def test_residual_equals_its_naive_twin(norm):
-    torch.manual_seed(0)
-    sublayer = torch.nn.Linear(4, 4).double()
-    layer = Residual(sublayer, 4, norm).double()
-    torch.nn.init.normal_(layer.norm.weight), torch.nn.init.normal_(layer.norm.bias)
-    x = torch.randn(2, 3, 4, dtype=torch.float64)
-
-    def one(row):
-        gain, bias = layer.norm.weight, layer.norm.bias
-        if norm == "post":
-            return naive.layer_norm(row + sublayer(row), gain, bias)
-        return row + sublayer(naive.layer_norm(row, gain, bias))
-
-    expected = torch.stack([one(row) for row in x.flatten(0, 1)]).view(2, 3, 4)
-    torch.testing.assert_close(layer(x), expected, rtol=0, atol=1e-12)
+def test_the_feed_forward_network_drops_hidden_units_in_training_only():
+    layer = FeedForward(1000, 1000, dropout=0.25)
+    for part, weight, bias in ((layer.expand, torch.zeros(1000, 1000), 1.0), (layer.contract, torch.eye(1000), 0.0)):
+        part.weight.data, part.bias.data = weight, torch.full((1000,), bias)
+    check_dropout(layer, lambda: layer(torch.randn(40, 1000)), torch.ones(40, 1000))
 
 
-def test_the_authors_norm_is_ours_with_its_gain_scaled():
-    """Dividing by the unbiased deviation is LayerNorm with gain √(1 - 1/D), but for the place of ε."""
+@NORMS
+def test_residual_drops_the_sublayers_output_in_training_only(norm):
+    layer, x = Residual(torch.nn.Identity(), 1000, norm, dropout=0.25), torch.randn(40, 1000)
+    layer.norm = torch.nn.Identity()
+    check_dropout(layer, lambda: layer(x) - x, x)
+
+
+def test_the_authors_norm_equals_ours_with_a_scaled_gain():
+    """Dividing by the unbiased deviation is LayerNorm with gain √(1 - 1/D), except for the place of ε."""
     x = torch.randn(10, 160, dtype=torch.float64)
     theirs = (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + 1e-6)
     ours = torch.nn.functional.layer_norm(x, (160,), torch.full((160,), math.sqrt(1 - 1 / 160)).double())
     torch.testing.assert_close(ours, theirs, rtol=0, atol=5e-5)
 
 
-def test_unknown_norm_is_refused():
-    with pytest.raises(ValueError, match="norm: 'prae' is unknown, allowed are post, pre; did you mean 'pre'"):
-        Residual(torch.nn.Identity(), 4, "prae")
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Residual(torch.nn.Identity(), 4, "prae"), "norm: 'prae'.*'pre'"),
+        (lambda: Residual(torch.nn.Identity(), 4, dropout=1), "dropout: .*got 1"),
+        (lambda: FeedForward(4, 0), "d_hidden: .*got 0"),
+    ],
+)
+def test_bad_arguments_are_refused(make, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        make()
 
 
 @pytest.mark.parametrize("d_model", [1, 2, 5, 16])
-def test_positions_equal_their_naive_twin(d_model):
-    like = torch.zeros(1, dtype=torch.float64)
-    expected = naive.sinusoidal_positions(50, d_model)
+def test_positions_equal_the_reference_from_any_start(d_model):
+    like, expected = torch.zeros(1, dtype=torch.float64), reference.sinusoidal_positions(50, d_model)
     torch.testing.assert_close(sinusoidal_positions(50, d_model, like), expected, rtol=0, atol=1e-12)
+    torch.testing.assert_close(sinusoidal_positions(20, d_model, like, start=30), expected[30:], rtol=0, atol=1e-12)
 
 
-def test_positions_stay_exact_far_out_in_low_precision():
+def test_positions_far_out_are_exact_in_low_precision():
     far = sinusoidal_positions(20_000, 8, torch.zeros(1, dtype=torch.bfloat16))[-1]
-    expected = naive.sinusoidal_positions(20_000, 8)[-1]
     assert far.dtype == torch.bfloat16
-    torch.testing.assert_close(far.double(), expected, rtol=0, atol=0.01)
+    torch.testing.assert_close(far.double(), reference.sinusoidal_positions(20_000, 8)[-1], rtol=0, atol=0.01)

@@ -1,22 +1,23 @@
-"""LocalRNN against torch's networks on every window, against its naive twin, and its cost."""
+"""LocalRNN against torch's own networks, run on every window, and its cost."""
 
 import pytest
 import torch
+from comparison import Largest, assert_near, outputs_and_gradients
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional as F
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
-from rtx.nn import LocalRNN, naive
+from rtx.nn import LocalRNN
 
 TORCH = {"rnn": torch.nn.RNN, "gru": torch.nn.GRU, "lstm": torch.nn.LSTM}
 GATES = {"rnn": 1, "gru": 3, "lstm": 4}
 CELLS = sorted(TORCH)
+EACH = pytest.mark.parametrize("cell", CELLS)
 
 
 def on_every_window(network: torch.nn.RNNBase, x: torch.Tensor, window: int) -> torch.Tensor:
-    """Torch's network on each zero-padded window, last state kept: Eq. 2-3 to the letter."""
+    """Return the last state of torch's network on each zero-padded window: Eq. 2-3."""
     padded = F.pad(x, (0, 0, window - 1, 0))
     return torch.stack([network(padded[:, t : t + window])[0][:, -1] for t in range(x.shape[1])], 1)
 
@@ -30,49 +31,45 @@ def on_every_window(network: torch.nn.RNNBase, x: torch.Tensor, window: int) -> 
     window=st.integers(1, 12),
     seed=st.integers(0, 999),
 )
-def test_equals_torch_on_every_padded_window_with_all_gradients(cell, B, T, D, window, seed):
+def test_outputs_and_gradients_equal_torchs_network_on_every_padded_window(cell, B, T, D, window, seed):
     torch.manual_seed(seed)
-    ours = LocalRNN(D, window, cell).double()
-    theirs = TORCH[cell](D, D, batch_first=True).double()
+    ours, theirs = LocalRNN(D, window, cell).double(), TORCH[cell](D, D, batch_first=True).double()
     theirs.load_state_dict(ours.state_dict())
-    x, weight = torch.randn(2, B, T, D, dtype=torch.float64)
-    x_ours, x_theirs = x.clone().requires_grad_(), x.clone().requires_grad_()
-    y, expected = ours(x_ours), on_every_window(theirs, x_theirs, window)
-    torch.testing.assert_close(y, expected, rtol=0, atol=1e-10)
-    (y * weight).sum().backward()
-    (expected * weight).sum().backward()
-    torch.testing.assert_close(x_ours.grad, x_theirs.grad, rtol=0, atol=1e-10)
-    for name, parameter in ours.named_parameters():
-        gradient = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad  # M = 1: no recurrence
-        torch.testing.assert_close(gradient, theirs.get_parameter(name).grad, rtol=0, atol=1e-10)
+    x = torch.randn(B, T, D, dtype=torch.float64, requires_grad=True)
+    found = outputs_and_gradients(ours(x), [x, *ours.parameters()])
+    assert_near(found, outputs_and_gradients(on_every_window(theirs, x, window), [x, *theirs.parameters()]), 1e-10)
 
 
-@pytest.mark.parametrize("cell", CELLS)
-def test_equals_its_naive_twin(cell):
-    torch.manual_seed(0)
-    layer = LocalRNN(4, 3, cell).double()
-    x = torch.randn(2, 6, 4, dtype=torch.float64)
-    expected = naive.local_rnn(x, *layer.state_dict().values(), window=3, cell=cell)
-    torch.testing.assert_close(layer(x), expected, rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("cell", CELLS)
-def test_state_dict_moves_both_ways(cell):
+@EACH
+def test_the_state_dict_is_that_of_torchs_network(cell):
     ours, theirs = LocalRNN(5, 3, cell), TORCH[cell](5, 5, batch_first=True)
     assert list(ours.state_dict()) == list(theirs.state_dict())
     ours.load_state_dict(theirs.state_dict())
     theirs.load_state_dict(ours.state_dict())
 
 
-@pytest.mark.parametrize("cell", CELLS)
-def test_initial_weights_have_torchs_bounds(cell):
+@EACH
+def test_initial_weights_are_within_torchs_bounds(cell):
     torch.manual_seed(0)
     for parameter in LocalRNN(64, 3, cell).parameters():
         assert 0.11 < parameter.abs().max() <= 1 / 8  # uniform in ±1/√D
 
 
-@pytest.mark.parametrize("cell", CELLS)
-def test_projects_each_position_once_and_skips_the_first_recurrent_product(cell):
+@EACH
+def test_introspect_returns_the_state_after_each_position_of_a_window(cell):
+    torch.manual_seed(0)
+    layer, x = LocalRNN(4, 3, cell).double(), torch.randn(2, 6, 4, dtype=torch.float64)
+    found = layer.introspect(x)
+    assert set(found) == ({"states", "memories"} if cell == "lstm" else {"states"})
+    assert found["states"].shape == (2, 6, 3, 4)
+    torch.testing.assert_close(found["states"][:, :, -1], layer(x), rtol=0, atol=1e-12)
+    shorter = LocalRNN(4, 2, cell).double()  # the second state of a window at t is the last of a shorter one at t - 1
+    shorter.load_state_dict(layer.state_dict())
+    torch.testing.assert_close(found["states"][:, 1:, 1], shorter(x)[:, :-1], rtol=0, atol=1e-12)
+
+
+@EACH
+def test_each_position_is_projected_once_and_the_first_step_has_no_recurrent_product(cell):
     B, T, D, M = 2, 11, 8, 5
     with FlopCounterMode(display=False) as counter:
         LocalRNN(D, M, cell)(torch.randn(B, T, D))
@@ -80,35 +77,25 @@ def test_projects_each_position_once_and_skips_the_first_recurrent_product(cell)
     assert counter.get_total_flops() == one_product * (1 + (M - 1))
 
 
-def test_makes_no_copy_of_the_windows():
-    class Largest(TorchDispatchMode):
-        elements = 0
-
-        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-            out = func(*args, **(kwargs or {}))
-            if isinstance(out, torch.Tensor):
-                self.elements = max(self.elements, out.untyped_storage().nbytes() // out.element_size())
-            return out
-
+def test_the_windows_are_not_copied():
     B, T, D, M = 2, 30, 4, 20
     layer, x = LocalRNN(D, M, "rnn"), torch.randn(B, T, D, requires_grad=True)
-    with Largest() as seen:
+    with Largest() as largest:
         layer(x).sum().backward()
-    assert seen.elements == B * (T + M - 1) * D  # the padded projections; all windows would be B · T · M · D
-    assert seen.elements < B * T * M * D
+    assert largest.numbers == B * (T + M - 1) * D < B * T * M * D  # the padded projections
 
 
-@pytest.mark.parametrize("arguments", [(0, 3), (4, 0), (4, -1), (4, 2.0), (True, 3)])
-def test_sizes_below_one_are_refused(arguments):
-    with pytest.raises(ValueError, match=r"(d_model|window): expected a whole number of at least 1, got"):
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((0, 3), "d_model: .*got 0"),
+        ((True, 3), "d_model: .*got True"),
+        ((4, 0), "window: .*got 0"),
+        ((4, 2.0), r"window: .*got 2\.0"),
+        ((4, 3, "gruu"), "cell: 'gruu'.*'gru'"),  # the nearest name
+        ((4, 3, "LSTM"), "cell: 'LSTM'.*'lstm'"),
+    ],
+)
+def test_bad_arguments_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
         LocalRNN(*arguments)
-
-
-def test_unknown_cell_is_refused_with_the_nearest_name():
-    with pytest.raises(ValueError, match=r"cell: 'gruu' is unknown, allowed are rnn, gru, lstm; did you mean 'gru'"):
-        LocalRNN(4, 3, "gruu")
-
-
-def test_a_cell_in_capitals_is_refused_with_its_name():
-    with pytest.raises(ValueError, match=r"cell: 'LSTM' is unknown, allowed are rnn, gru, lstm; did you mean 'lstm'"):
-        LocalRNN(4, 3, "LSTM")

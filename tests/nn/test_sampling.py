@@ -1,4 +1,4 @@
-"""Draws from logits: the right distribution, the right tokens left out, the same draws for the same seed."""
+"""Draws from logits: the distribution, the tokens that are left out, and the seed."""
 
 import math
 
@@ -7,14 +7,14 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtx.nn.sampling import sample_token
+from rtx.nn.sampling import sample_token, seeded_generator
 
 P = torch.tensor([0.1, 0.4, 0.05, 0.3, 0.15])
 ROWS = 20_000
 
 
 def frequencies(logits=None, **how) -> torch.Tensor:
-    """How often each token is drawn for `ROWS` equal rows."""
+    """Return how often each token is drawn for `ROWS` equal rows."""
     logits = P.log() if logits is None else logits
     drawn = sample_token(logits.expand(ROWS, -1), generator=torch.Generator().manual_seed(0), **how)
     return torch.bincount(drawn, minlength=len(logits)) / ROWS
@@ -29,37 +29,31 @@ def frequencies(logits=None, **how) -> torch.Tensor:
         ({"top_k": 2}, torch.tensor([0, 4, 0, 3, 0]) / 7),
         ({"top_p": 0.7 - 1e-6}, torch.tensor([0, 4, 0, 3, 0]) / 7),
         ({"top_p": 0.7 + 1e-6}, torch.tensor([0, 0.4, 0, 0.3, 0.15]) / 0.85),
-        # of what top_k leaves, 4/7 and 3/7: the first alone reaches 0.5, though its own 0.4 does not
+        # top_k leaves 4/7 and 3/7, so the first token alone is enough for 0.5, unlike its 0.4
         ({"top_k": 2, "top_p": 0.5}, torch.tensor([0, 1.0, 0, 0, 0])),
         # the temperature comes first: 0.53, 0.30, 0.08, …
         ({"temperature": 0.5, "top_p": 0.5}, torch.tensor([0, 1.0, 0, 0, 0])),
     ],
 )
-def test_tokens_come_as_often_as_they_should(how, expected):
+def test_tokens_have_the_expected_frequencies(how, expected):
     drawn = frequencies(**how)
     assert (drawn[expected == 0] == 0).all()
     torch.testing.assert_close(drawn, expected.float(), rtol=0, atol=4 * math.sqrt(0.25 / ROWS))
 
 
 @pytest.mark.parametrize("how", [{"temperature": 0}, {"temperature": 1e-300}, {"top_k": 1}, {"top_p": 1e-300}])
-def test_every_limit_takes_the_likeliest(how):
+def test_in_every_limit_the_most_likely_token_is_drawn(how):
     logits = torch.randn(500, 9) * 100
     assert torch.equal(sample_token(logits, **how), logits.argmax(-1))
 
 
 @pytest.mark.parametrize("how", [{"temperature": 0}, {"top_k": 1}])
-def test_of_equally_likely_tokens_the_first_counts_as_likelier(how):
+def test_of_equally_likely_tokens_the_first_counts_as_more_likely(how):
     assert sample_token(torch.tensor([0.0, 3.0, 3.0]).expand(50, -1), **how).unique().tolist() == [1]
 
 
-def test_a_nucleus_that_reaches_its_probability_exactly_takes_no_more():
+def test_a_nucleus_with_exactly_its_probability_takes_no_other_token():
     assert sample_token(torch.zeros(500, 4), top_p=0.5).unique().tolist() == [0, 1]
-
-
-def test_a_forbidden_token_is_never_drawn():
-    logits = P.log().clone()
-    logits[1] = -torch.inf
-    assert frequencies(logits)[1] == 0
 
 
 @settings(max_examples=50)
@@ -69,7 +63,7 @@ def test_a_forbidden_token_is_never_drawn():
     top_k=st.one_of(st.none(), st.integers(1, 6)),
     top_p=st.floats(0, 1, exclude_min=True),
 )
-def test_draws_are_tokens_that_are_allowed_and_the_seed_decides(seed, temperature, top_k, top_p):
+def test_draws_are_allowed_tokens_and_depend_on_the_seed_only(seed, temperature, top_k, top_p):
     logits = torch.randn(2, 3, 6, generator=torch.Generator().manual_seed(seed)) * 30
     logits[0, 0, seed % 6] = -torch.inf
     draw = lambda: sample_token(logits, temperature, top_k, top_p, torch.Generator().manual_seed(seed))  # noqa: E731
@@ -80,7 +74,7 @@ def test_draws_are_tokens_that_are_allowed_and_the_seed_decides(seed, temperatur
     assert (rank < (top_k or 6)).all() and tokens[0, 0] != seed % 6
 
 
-def test_each_row_takes_one_number_whatever_is_kept():
+def test_each_row_uses_one_random_number():
     logits = torch.randn(4, 7)
     after = []
     for how in ({}, {"top_k": 2}, {"top_p": 0.3}, {"temperature": 0}):
@@ -91,14 +85,14 @@ def test_each_row_takes_one_number_whatever_is_kept():
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
-def test_any_precision_gives_the_draws_of_its_own_numbers(dtype):
+def test_every_dtype_gives_the_draws_of_its_values_in_float64(dtype):
     logits = torch.randn(100, 5).to(dtype)
     seeded = lambda x: sample_token(x, generator=torch.Generator().manual_seed(0))  # noqa: E731
     assert torch.equal(seeded(logits), seeded(logits.double()))
 
 
 class Far(torch.Tensor):
-    """On a GPU: to ask whether something holds is to wait for it."""
+    """A tensor like one on a GPU: reading its values means waiting. Counts how often that happens."""
 
     waited = 0
 
@@ -111,7 +105,7 @@ class Far(torch.Tensor):
         return super().__bool__()
 
 
-def test_a_gpu_is_waited_for_once():
+def test_the_gpu_is_waited_for_once():
     seeded = lambda x: sample_token(x, generator=torch.Generator().manual_seed(0))  # noqa: E731
     logits, Far.waited = torch.randn(100, 5), 0
     assert torch.equal(seeded(logits.as_subclass(Far)), seeded(logits)) and Far.waited == 1
@@ -120,23 +114,26 @@ def test_a_gpu_is_waited_for_once():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"temperature": -1.0}, "temperature: expected a finite number of at least 0, got -1.0"),
-        ({"temperature": math.nan}, "temperature: expected a finite number of at least 0, got nan"),
-        ({"temperature": "abc"}, "temperature: expected a finite number of at least 0, got 'abc'"),
-        ({"top_k": 0}, "top_k: expected a whole number of at least 1, got 0"),
-        ({"top_k": 6}, "top_k: expected at most the vocabulary's 5 tokens, got 6"),
-        ({"top_p": 0.0}, "top_p: expected a number above 0 and up to 1, got 0.0"),
-        ({"top_p": "a"}, "top_p: expected a number above 0 and up to 1, got 'a'"),
-        ({"top_p": 1.1}, "top_p: expected a number above 0 and up to 1, got 1.1"),
-        ({"logits": torch.tensor([0.0, math.nan])}, "logits: expected numbers, or -inf for a token that is forbidden"),
-        ({"logits": torch.tensor([0.0, math.inf])}, "logits: expected numbers, or -inf for a token that is forbidden"),
-        ({"logits": torch.full((2, 3), -math.inf)}, "logits: expected at least one token that is not forbidden"),
-        ({"logits": torch.tensor([1, 2])}, r"logits: expected floating-point numbers .* got torch.int64"),
-        ({"logits": [0.0, 1.0]}, "logits: expected a torch.Tensor, got list"),
-        ({"generator": 3}, "generator: expected a torch.Generator, got 3"),
-        ({"logits": torch.zeros(2, 0)}, r"logits: expected .* \(…, vocabulary\), got .* \(2, 0\)"),
+        *(({"temperature": value}, f"temperature: .*got {value!r}") for value in (-1.0, math.nan, "abc")),
+        ({"top_k": 0}, "top_k: .*got 0"),
+        ({"top_k": 6}, "top_k: .*5.*got 6"),
+        *(({"top_p": value}, f"top_p: .*got {value!r}") for value in (0.0, "a", 1.1)),
+        ({"logits": torch.tensor([0.0, math.nan])}, "logits: .*NaN"),
+        ({"logits": torch.tensor([0.0, math.inf])}, "logits: .*inf"),
+        ({"logits": torch.full((2, 3), -math.inf)}, "logits: .*-inf"),
+        ({"logits": torch.tensor([1, 2])}, "logits: .*got torch.int64"),
+        ({"logits": [0.0, 1.0]}, "logits: .*got list"),
+        ({"logits": torch.zeros(2, 0)}, r"logits: .*got .*\(2, 0\)"),
+        ({"generator": 3}, "generator: .*got 3"),
     ],
 )
 def test_bad_arguments_are_refused(change, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=f"^{message}"):
         sample_token(**{"logits": P.log()} | change)
+
+
+def test_a_seed_gives_the_same_numbers_and_another_type_is_refused():
+    assert torch.equal(torch.rand(3, generator=seeded_generator(5)), torch.rand(3, generator=seeded_generator(5)))
+    for seed in (1.5, True, "a", 2**64):
+        with pytest.raises(ValueError, match=f"^seed: .*got {seed!r}"):
+            seeded_generator(seed)

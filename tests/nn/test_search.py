@@ -1,4 +1,4 @@
-"""Search against every sequence there is, against itself one sentence at a time, and its early end."""
+"""Beam search against all possible sequences, against a beam of lists, and when it stops."""
 
 import itertools
 import math
@@ -12,7 +12,7 @@ BEGIN, END, WORDS = 0, 1, 4
 
 
 class Chain:
-    """A tiny random model: the logits hang on the sentence, the last two tokens and the step. Counts its steps."""
+    """A small random model whose logits depend on the sentence, the last two tokens and the step."""
 
     def __init__(self, sentences: int, vocabulary: int = WORDS, seed: int = 0, spread: float = 2.0) -> None:
         draws = torch.Generator().manual_seed(seed)
@@ -29,7 +29,7 @@ class Chain:
         return self.table[sentence, t, before, tokens], (sentence, tokens, t + 1)
 
     def all_sequences(self, sentence: int, length: int, alpha: float) -> list[tuple[float, list[int]]]:
-        """Each complete sequence with its score, the best first: those that end, and those cut off at `length`."""
+        """Return each complete sequence with its score, the best first. Some are cut off at `length`."""
         found = []
         words = [w for w in range(WORDS) if w != END]
         for n in range(1, length + 1):
@@ -53,7 +53,7 @@ def search(model: Chain, sentences: list[int], vocabulary: int = WORDS, **how):
 
 
 class Padded(Chain):
-    """The same model with more tokens, all forbidden, so that a beam may be as wide as all its sequences are many."""
+    """The same model with more, forbidden tokens, so that the beam may be wider than the number of sequences."""
 
     def step(self, tokens, state):
         logits, state = super().step(tokens.clamp(max=WORDS - 1), state)
@@ -62,7 +62,7 @@ class Padded(Chain):
 
 @pytest.mark.parametrize("alpha", [0.0, 0.7, 1.0])
 @pytest.mark.parametrize("seed", range(5))
-def test_a_beam_as_wide_as_all_sequences_finds_the_best_in_order(alpha, seed):
+def test_a_beam_for_all_sequences_finds_them_in_order(alpha, seed):
     model = Padded(2, seed=seed)
     found = search(model, [0, 1], vocabulary=400, width=400, length=4, alpha=alpha)
     for b in range(2):
@@ -75,8 +75,8 @@ def test_a_beam_as_wide_as_all_sequences_finds_the_best_in_order(alpha, seed):
         assert (found.scores[b, K:] == -math.inf).all() and (found.lengths[b, K:] == 0).all()
 
 
-def naive_beam(model: Chain, sentence: int, width: int, length: int, alpha: float) -> list[tuple[float, list[int]]]:
-    """The same beam with lists, one hypothesis at a time, and never stopping early."""
+def beam_of_lists(model: Chain, sentence: int, width: int, length: int, alpha: float) -> list[tuple[float, list[int]]]:
+    """The same search with lists, one hypothesis at a time. It never stops early."""
     live, complete = [[]], []
     for t in range(1, length + 1):
         longer = [[*h, token] for h in live for token in range(WORDS)]
@@ -93,7 +93,7 @@ def test_equals_a_beam_of_lists_that_never_stops_early(width, alpha):
         model = Chain(3, seed=seed)
         found = search(model, [0, 1, 2], width=width, alpha=alpha)
         for b in range(3):
-            expected = naive_beam(model, b, width, 5, alpha)
+            expected = beam_of_lists(model, b, width, 5, alpha)
             sequences = zip(found.tokens[b].tolist(), found.lengths[b].tolist(), strict=True)
             assert [t[:n] for t, n in sequences if n] == [h for _, h in expected]
             finite = found.scores[b][: len(expected)]
@@ -101,7 +101,7 @@ def test_equals_a_beam_of_lists_that_never_stops_early(width, alpha):
 
 
 def greedy(model: Chain, sentence: int, length: int) -> list[int]:
-    """The likeliest token at every step, as far as the end token."""
+    """Return the most likely token of each step, up to the end token."""
     found, before, last = [], BEGIN, BEGIN
     while len(found) < length and END not in found:
         before, last = last, int(model.table[sentence, len(found), before, last].topk(1).indices)
@@ -123,65 +123,28 @@ def test_width_1_is_greedy(alpha, equal):
         assert found.scores[b, 0].item() == pytest.approx(model.score(b, tokens[:n]) / n**alpha)
 
 
-def test_sentences_together_are_searched_as_alone():
-    model = Chain(6, seed=3)
-    together = search(model, list(range(6)), width=3)
-    for b in range(6):
-        alone = search(model, [b], width=3)
-        L = alone.tokens.shape[-1]
-        assert torch.equal(together.tokens[b, :, :L], alone.tokens[0]) and (together.tokens[b, :, L:] == END).all()
-        torch.testing.assert_close(together.scores[b], alone.scores[0])
-        assert torch.equal(together.lengths[b], alone.lengths[0])
-
-
-def test_it_stops_as_soon_as_nothing_better_can_come():
-    """The end token is all but sure from the second step on: no hypothesis left on the beam can catch up."""
+def test_the_search_stops_when_no_better_hypothesis_is_possible():
+    """The end token is nearly certain from the second step on, so no other hypothesis can become one of the best."""
     model = Chain(1, spread=0.1)
     model.table[:, 1:, ..., END] = 20.0
     found = search(model, [0], width=3, length=8, alpha=0.0)
     assert model.calls == 2 and (found.lengths <= 2).all()
 
 
-def fixed(steps: list[dict[int, float]], width: int, alpha: float) -> dict[tuple[int, ...], float]:
-    """What a beam finds where step t offers these tokens with these probabilities, whatever came before."""
+def test_the_search_goes_on_while_a_longer_hypothesis_can_still_win():
+    """After two steps two complete hypotheses have better means than the last one, which wins in the end."""
+    steps = [{END: 0.5, 2: 0.5}, {END: 0.6, 3: 0.4}, {2: 1.0}, {END: 1.0}]
     table = torch.full((len(steps), WORDS), -math.inf, dtype=torch.float64)
     for t, choices in enumerate(steps):
         for token, probability in choices.items():
             table[t, token] = math.log(probability)
-
-    def step(tokens, state):
-        return table[state[1]].expand(len(tokens), -1), (state[0], state[1] + 1)
-
-    how = {"begin": BEGIN, "end": END, "width": width, "length": len(steps), "alpha": alpha}
-    found = beam_search(step, (torch.zeros(1), 0), 1, WORDS, **how)
-    columns = (found.tokens[0].tolist(), found.lengths[0].tolist(), found.scores[0].tolist())
-    return {tuple(tokens[:n]): score for tokens, n, score in zip(*columns, strict=True)}
-
-
-def test_an_early_end_does_not_win_where_length_counts():
-    """Log-probabilities -1.2 for one token against -1.6 for four: the mean per token prefers the longer."""
-    steps = [{END: 0.3, 2: 0.7}, {3: 1.0}, {2: 1.0}, {END: 0.29, 3: 0.71}]
-    raw, mean = fixed(steps, 4, alpha=0.0), fixed(steps, 4, alpha=1.0)
-    short, long = (END,), (2, 3, 2, END)
-    assert raw[short] > raw[long] and mean[short] < mean[long]
-    assert mean[long] == pytest.approx(math.log(0.7 * 0.29) / 4)
-
-
-def test_the_search_goes_on_while_length_may_still_turn_the_order():
-    """After two steps two hypotheses are complete with better means than the one left, which wins after all."""
-    found = fixed([{END: 0.5, 2: 0.5}, {END: 0.6, 3: 0.4}, {2: 1.0}, {END: 1.0}], width=2, alpha=1.0)
+    step = lambda tokens, state: (table[state[0]].expand(len(tokens), -1), (state[0] + 1,))  # noqa: E731
+    found = beam_search(step, (0,), 1, WORDS, begin=BEGIN, end=END, width=2, length=4, alpha=1.0)
     assert math.log(0.5 * 0.4) / 2 < math.log(0.5) and math.log(0.5 * 0.4) / 2 < math.log(0.5 * 0.6) / 2
-    assert max(found, key=lambda tokens: found[tokens]) == (2, 3, 2, END)
+    assert found.tokens[0, 0].tolist() == [2, 3, 2, END]
 
 
-def test_hypotheses_differ_from_each_other():
-    found = search(Chain(4, seed=1), [0, 1, 2, 3], width=4)
-    for tokens, lengths in zip(found.tokens.tolist(), found.lengths.tolist(), strict=True):
-        sequences = {tuple(t[:n]) for t, n in zip(tokens, lengths, strict=True) if n}
-        assert len(sequences) == sum(n > 0 for n in lengths)
-
-
-def test_half_precision_is_summed_in_single():
+def test_half_precision_is_summed_in_float32():
     model = Chain(1)
     state = model.start([0])
     half = lambda tokens, state: (model.step(tokens, state)[0].bfloat16(), model.step(tokens, state)[1])  # noqa: E731
@@ -191,26 +154,21 @@ def test_half_precision_is_summed_in_single():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"width": 5}, "width: expected at most the vocabulary's 4 tokens, got 5"),
-        ({"width": 0}, "width: expected a whole number of at least 1, got 0"),
-        ({"length": 0}, "length: expected a whole number of at least 1, got 0"),
-        ({"end": 4}, "end: expected a token from 0 to 3, got 4"),
-        ({"end": "a"}, "end: expected a token from 0 to 3, got 'a'"),
-        ({"end": 1.5}, "end: expected a token from 0 to 3, got 1.5"),
-        ({"begin": True}, "begin: expected a token from 0 to 3, got True"),
-        ({"begin": -1}, "begin: expected a token from 0 to 3, got -1"),
-        ({"alpha": -0.5}, "alpha: expected a finite number of at least 0, got -0.5"),
-        ({"alpha": "a"}, "alpha: expected a finite number of at least 0, got 'a'"),
-        ({"alpha": math.inf}, "alpha: expected a finite number of at least 0, got inf"),
-        ({"vocabulary": 5}, r"step: expected logits of shape \(2, 5\), got \(2, 4\)"),
+        ({"width": 5}, "width: .*4.*got 5"),
+        ({"width": 0}, "width: .*got 0"),
+        ({"length": 0}, "length: .*got 0"),
+        *(({"end": value}, f"end: .*got {value!r}") for value in (4, "a", 1.5)),
+        *(({"begin": value}, f"begin: .*got {value!r}") for value in (True, -1)),
+        *(({"alpha": value}, f"alpha: .*got {value!r}") for value in (-0.5, "a", math.inf)),
+        ({"vocabulary": 5}, r"step: .*\(2, 5\), got \(2, 4\)"),
     ],
 )
 def test_bad_arguments_are_refused(change, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=f"^{message}"):
         search(Chain(1), [0], **{"width": 2} | change)
 
 
-def test_logits_that_are_no_numbers_are_refused():
+def test_logits_that_are_nan_are_refused():
     step = lambda tokens, state: (torch.full((len(tokens), 6), math.nan), state)  # noqa: E731
-    with pytest.raises(ValueError, match="step: expected logits that are numbers"):
+    with pytest.raises(ValueError, match="^step: .*NaN"):
         beam_search(step, (torch.zeros(1),), 1, 6, begin=0, end=1, length=3)

@@ -2,9 +2,9 @@
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from rtx.models import RTransformer, Transformer
+from rtx.models import CausalModel, RTransformer, Transformer
 from rtx.nn.mode import evaluating
 from rtx.tasks import SequenceModel
 from rtx.tasks.generate import continue_roll
@@ -13,26 +13,28 @@ NOTES = 5
 ROLL = torch.tensor([[1.0, 0, 0, 1, 0], [0, 1, 0, 1, 0]])
 
 
-class First(nn.Module):
+class First(CausalModel):
     """Gives its first input at every step."""
 
-    def step(self, x: Tensor, state: tuple[Tensor] | None = None) -> tuple[Tensor, tuple[Tensor]]:
+    d_model = NOTES
+
+    def step(self, x: Tensor, state: tuple[Tensor, ...] | None = None) -> tuple[Tensor, tuple[Tensor, ...]]:
         state = state or (x,)
         return state[0], state
 
 
-class Same(nn.Module):
+class Same(CausalModel):
     """Gives its input."""
 
-    def step(self, x: Tensor, state: tuple[()] | None = None) -> tuple[Tensor, tuple[()]]:
+    d_model = NOTES
+
+    def step(self, x: Tensor, state: tuple[Tensor, ...] | None = None) -> tuple[Tensor, tuple[Tensor, ...]]:
         return x, ()
 
 
-def linear_model(weight: Tensor, bias: Tensor, backbone: nn.Module | None = None) -> SequenceModel:
+def linear_model(weight: Tensor, bias: Tensor, backbone: CausalModel | None = None) -> SequenceModel:
     """A model whose logits are weight · last frame + bias, or the frame that the backbone gives."""
-    backbone = backbone or Same()
-    backbone.d_model = NOTES
-    model = SequenceModel(backbone, NOTES, NOTES, "step")
+    model = SequenceModel(backbone or Same(), NOTES, NOTES, "step")
     model.load_state_dict(
         {
             "embedding.weight": torch.eye(NOTES),

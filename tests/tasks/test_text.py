@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import rtx
-from rtx.models.awd_lstm import cache_pointer
 from rtx.tasks import task_by_name
+from rtx.tasks.cache_pointer import cache_pointer
 from rtx.tasks.loader import loader
 from rtx.tasks.task import IGNORED, SPLITS, Batch, Text, collate
 from rtx.tasks.text import characters, ptb_char, ptb_word, words

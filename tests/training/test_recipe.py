@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import rtx
-from rtx.models.cards import CARDS
+from rtx.models import CARDS
 from rtx.tasks import task_by_name
 from rtx.tasks.build import hyperparameter_names
 from rtx.tasks.costs import multiply_adds

@@ -18,7 +18,7 @@ from tiny_recipe import TASKS as TINY_TASKS
 from tiny_recipe import tiny_text_recipe
 from torch.nn.modules.module import register_module_forward_pre_hook
 
-from rtx.nn.kernels.dispatch import implementation
+from rtx.nn import implementation
 from rtx.tasks import TASKS, Example, build, task_by_name
 from rtx.tasks.task import collate
 from rtx.training import ledger
@@ -548,7 +548,7 @@ def test_accumulated_batches_are_one_larger_batch(recipe, run, tmp_path, reducti
 
 def test_bfloat16_trains_float32_weights(recipe, run, tmp_path):
     plan = recipe.plan("r-transformer")
-    with implementation("fused"):  # kernels in C++ are for float32 alone, and draw other dropout
+    with implementation("fused"):  # the C++ attention is for float32 only, and draws other dropout masks
         full, half = read_result(run(plan, "full")), read_result(run(plan, "half", precision="bf16-mixed"))
     assert half.test == pytest.approx(full.test, rel=0.1) and half.test != full.test
     network = load_checkpoint(checkpoint(tmp_path, plan, "half"))
@@ -616,24 +616,6 @@ def test_a_compiled_run_gets_the_same_numbers(recipe, run, tmp_path, caplog):
     load_checkpoint(checkpoint(tmp_path, plan, "a"))  # its names are those of an uncompiled model
 
 
-def test_fast_products_are_used_within_a_run_only_and_only_if_exact(recipe, run, monkeypatch, caplog):
-    seen = []
-
-    class Setting(Callback):
-        def on_train_start(self, *_):
-            seen.append(torch.get_float32_matmul_precision())
-
-    plan = recipe.plan("gru", overrides={"epochs": 1})
-    for name, wanted, error in (("a", True, 2e-7), ("b", True, 2e-3), ("c", False, 2e-7)):
-        errors = {"highest": 2e-7, "medium": error}
-        monkeypatch.setattr(
-            "rtx.training.compiling.product_error", lambda setting, device, errors=errors: errors[setting]
-        )
-        run(plan, name, fast_matmul=wanted, callbacks=[Setting()])
-    assert seen == ["medium", "highest", "highest"] and torch.get_float32_matmul_precision() == "highest"
-    assert "--fast-matmul: its error here is 2e-03, not 2e-07" in caplog.text
-
-
 def test_cudnn_rounds_nothing_of_a_run_nor_of_its_evaluation(recipe, run, tmp_path):
     seen, plan = [], recipe.plan("gru", overrides={"epochs": 1})
     hook = register_module_forward_pre_hook(lambda *_: seen.append(torch.backends.cudnn.allow_tf32))
@@ -644,19 +626,6 @@ def test_cudnn_rounds_nothing_of_a_run_nor_of_its_evaluation(recipe, run, tmp_pa
     finally:
         hook.remove()
     assert 0 < calls < len(seen) and not any(seen) and torch.backends.cudnn.allow_tf32
-
-
-def test_fast_products_are_tried_where_the_run_is(recipe, run, monkeypatch):
-    tried = []
-
-    def tell(setting, device):
-        tried.append(str(device))
-        return 2e-7
-
-    monkeypatch.setattr("rtx.training.compiling.product_error", tell)
-    monkeypatch.setattr("torch.cuda.is_available", lambda: True)  # of a GPU that the run does not use
-    run(recipe.plan("gru", overrides={"epochs": 1}), fast_matmul=True, accelerator="cpu")
-    assert tried == ["cpu"] * 2
 
 
 def test_the_logs_hold_every_epochs_validation_also_of_a_resumed_run(recipe, run, tmp_path):

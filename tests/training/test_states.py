@@ -13,12 +13,11 @@ from test_survival import assert_same, numbers
 from tiny_recipe import TASKS as TINY
 from tiny_recipe import tiny_text_recipe
 
-from rtx.nn.state import Cache
 from rtx.tasks import TASKS
 from rtx.training.fit import new_trainee
 from rtx.training.randomness import LARGEST_SEED, check_seed, of_process, random_state, set_random_state
 from rtx.training.run import train
-from rtx.training.states import Checkpoints, from_plain, load_state, previous, save_state, to_plain
+from rtx.training.states import Checkpoints, load_state, previous, save_state, to_device
 
 STATE = {"weights": torch.randn(100), "place": (1, 2.5, None, float("inf")), "text": "a"}
 
@@ -77,20 +76,17 @@ def test_code_in_a_checkpoint_is_not_run(tmp_path):
         load_state(tmp_path / "a.ckpt")
 
 
-def test_a_cache_goes_through_a_file(tmp_path):
-    cache = Cache(torch.randn(2, 2, 1, 8, 3), 5, [5])
-    state = (torch.randn(2, 3), 4, (cache, None))
-    save_state(tmp_path / "a.ckpt", {"state": to_plain(state)})
-    found = from_plain(load_state(tmp_path / "a.ckpt")["state"], torch.device("cpu"))
-    assert torch.equal(found[0], state[0]) and found[1] == 4 and found[2][1] is None
-    assert found[2][0].length == 5 and torch.equal(found[2][0].keys, cache.keys)
-    assert torch.equal(found[2][0].values, cache.values)
+def test_a_models_state_goes_through_a_file(tmp_path):
+    keys, values = torch.randn(2, 1, 8, 3), torch.randn(2, 1, 8, 3)
+    state = (torch.randn(2, 3), 4, ((keys, values), None))
+    save_state(tmp_path / "a.ckpt", {"state": to_device(state, "cpu")})
+    assert_same(load_state(tmp_path / "a.ckpt")["state"], state)
 
 
 def test_a_carried_state_comes_back_where_the_run_computes(recipe):
     """Lightning reads a checkpoint while the model is still on the CPU."""
     trainee, state = new_trainee(recipe.plan("gru"), 0), (torch.zeros(2, 1, 3),)
-    facts = {"card": trainee.card, "precision": "32-true", "live": 1, "observed": [], "states": [to_plain(state)]}
+    facts = {"card": trainee.card, "precision": "32-true", "live": 1, "observed": [], "states": [state]}
     strategy = SimpleNamespace(root_device=torch.device("meta"))
     trainee.trainer = SimpleNamespace(precision="32-true", max_epochs=3, strategy=strategy)
     trainee.on_load_checkpoint({"rtx": facts, "epoch": 1})

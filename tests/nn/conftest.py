@@ -1,4 +1,4 @@
-"""The fixtures of Triton's tests."""
+"""Fixtures for tests of Triton. With this file, all folders of these tests can import `comparison`."""
 
 from collections.abc import Iterator
 
@@ -8,13 +8,13 @@ from triton_process import Elsewhere, process
 
 @pytest.fixture(scope="module")
 def interpreted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Elsewhere]:
-    """Calls a function of a test file where Triton's kernels run step by step on the CPU."""
+    """Call a function of a test file in a process where Triton's kernels are interpreted on the CPU."""
     pytest.importorskip("triton", reason="there is no Triton for this system")
     yield from process(True, str(tmp_path_factory.mktemp("triton")))
 
 
 @pytest.fixture(scope="module")
 def compiling(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Elsewhere]:
-    """Calls a function where Triton's compiler is used, for which no GPU is needed."""
+    """Call a function in a process where Triton compiles. This needs no GPU."""
     pytest.importorskip("triton", reason="there is no Triton for this system")
     yield from process(False, str(tmp_path_factory.mktemp("triton")))

@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from rtx.nn.validate import check_at_least_zero, check_choice, check_positive, check_tokens, is_number
+from rtx.nn.validate import check_at_least_zero, check_positive, check_tokens, is_number
 
 
 class AuxiliaryLosses(nn.Module):
@@ -28,9 +28,6 @@ class AuxiliaryLosses(nn.Module):
         vocabulary: V, number of symbols.
         targets: number of symbols ahead that are predicted.
         extra: weight of the targets after the first.
-        positions: "all" predicts at every position. "last" predicts at the last position only, which is the paper's
-            model without this loss.
-        intermediate: whether the layers below the last one predict.
         decoder: predicts the next symbol from the last layer; by default a new one.
     """
 
@@ -41,31 +38,23 @@ class AuxiliaryLosses(nn.Module):
         vocabulary: int,
         targets: int = 2,
         extra: float = 0.5,
-        positions: str = "all",
-        intermediate: bool = True,
         decoder: nn.Linear | None = None,
     ) -> None:
         super().__init__()
         self.d_model, self.layers = check_positive("d_model", d_model), check_positive("layers", layers)
         self.vocabulary, self.targets = check_positive("vocabulary", vocabulary), check_positive("targets", targets)
         self.extra = check_at_least_zero("extra", extra)
-        self.positions = check_choice("positions", positions, ("all", "last"))
-        self.first = 0 if intermediate else layers - 1  # the lowest layer with classifiers
         self.decoder = decoder or nn.Linear(d_model, vocabulary)
-        below = [nn.Linear(d_model, targets * vocabulary) for _ in range(self.first, layers - 1)]
+        below = [nn.Linear(d_model, targets * vocabulary) for _ in range(layers - 1)]
         farther = [nn.Linear(d_model, (targets - 1) * vocabulary)] if targets > 1 else []
         self.classifiers = nn.ModuleList([*below, *farther])
-
-    def logits(self, y: Float[Tensor, "B T D"]) -> Float[Tensor, "B T V"]:
-        """Return the model's own prediction of the next symbol from its last layer."""
-        return self.decoder(y)
 
     def counting(self, progress: float) -> list[int]:
         """Return the layers, from 0, whose predictions count when the share `progress` of the training is done."""
         if not (is_number(progress) and 0 <= progress <= 1):
             raise ValueError(f"progress: expected a number from 0 to 1, got {progress!r}")
         n = self.layers
-        return [at for at in range(self.first, n) if at == n - 1 or progress < (at + 1) / (2 * n)]
+        return [at for at in range(n) if at == n - 1 or progress < (at + 1) / (2 * n)]
 
     def forward(
         self, hidden: list[Float[Tensor, "B T D"]], tokens: Int[Tensor, "B S"], progress: float = 1.0
@@ -86,11 +75,10 @@ class AuxiliaryLosses(nn.Module):
         # distributed training waits for a gradient of every parameter, also of layers that no longer count
         losses = [0.0 * p.sum() for p in self.classifiers.parameters()]
         for at in counting:
-            h, goal = (hidden[at], wanted) if self.positions == "all" else (hidden[at][:, -1:], wanted[:, -1:])
-            logits = self._predict(at, h).unflatten(-1, (self.targets, self.vocabulary))
+            logits = self._predict(at, hidden[at]).unflatten(-1, (self.targets, self.vocabulary))
             # a sum over many positions can exceed the largest half-precision number
             logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
-            known, goal = goal >= 0, goal.clamp(min=0).long()
+            known, goal = wanted >= 0, wanted.clamp(min=0).long()
             nll = F.cross_entropy(logits.flatten(0, 2), goal.flatten(), reduction="none").view(goal.shape)
             mean = (nll * known).sum((0, 1)) / known.sum((0, 1)).clamp(min=1)
             losses.append((mean * weights).sum())
@@ -98,7 +86,7 @@ class AuxiliaryLosses(nn.Module):
 
     def _predict(self, at: int, h: Tensor) -> Float[Tensor, "B T predictions"]:
         """Return the predictions of layer `at` for all targets side by side."""
-        own = [f(h) for f in self.classifiers[at - self.first :][:1]]
+        own = [f(h) for f in self.classifiers[at:][:1]]
         return torch.cat([self.decoder(h), *own] if at == self.layers - 1 else own, -1)
 
     def _check(self, hidden: list[Tensor], tokens: Tensor) -> None:

@@ -1,4 +1,4 @@
-"""Processes of their own for Triton: its interpreter is chosen, once for all, when it is imported."""
+"""Separate processes for Triton: whether it interprets its kernels is fixed when it is imported."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -7,11 +7,11 @@ from multiprocessing import get_context
 from typing import Any
 
 Elsewhere = Callable[..., Any]
-"""Takes a function of a test file and its arguments, and returns what it returns."""
+"""Takes a function of a test file and its arguments, and returns the function's result."""
 
 
 def process(interpret: bool, cache: str) -> Iterator[Elsewhere]:
-    """A process in which Triton's kernels run step by step on the CPU, or in which its compiler has an empty cache."""
+    """Start a process where Triton's kernels are interpreted on the CPU, or compiled into an empty cache."""
     with ProcessPoolExecutor(1, get_context("spawn"), _prepare, (interpret, cache)) as pool:
         yield lambda function, *inputs: pool.submit(function, *inputs).result()
 
@@ -20,11 +20,11 @@ def _prepare(interpret: bool, cache: str) -> None:
     os.environ["TRITON_CACHE_DIR"] = cache
     if interpret:
         os.environ["TRITON_INTERPRET"] = "1"
-        _right_products()
+        _correct_products()
 
 
-def _right_products() -> None:
-    """Triton's interpreter keeps bfloat16 as whole numbers of 16 bits, and multiplies these (versions 3.6 and 3.7)."""
+def _correct_products() -> None:
+    """Versions 3.6 and 3.7 of the interpreter store bfloat16 as 16-bit integers, and multiply these integers."""
     import numpy as np
     import triton.language as tl
     from triton.runtime.interpreter import InterpreterBuilder, TensorHandle

@@ -1,0 +1,74 @@
+"""Bad arguments of every constructor: one ValueError that names the argument and the value.
+
+test_properties.py has `d_model`, `layers` and `dropout`, which all backbones have.
+"""
+
+import re
+from functools import partial
+
+import pytest
+
+from rtx.models import (
+    AWDLSTM,
+    HORNN,
+    MCRNN,
+    RNN,
+    TCN,
+    CharacterTransformer,
+    EncoderDecoder,
+    FeedForwardAttention,
+    Griffin,
+    LanguageModel,
+    RTransformer,
+    Seq2Seq,
+    Transformer,
+    TransformerXL,
+)
+from rtx.nn.convolution import CausalConv
+from rtx.training.auxiliary_losses import AuxiliaryLosses
+
+COUNTS, RATES = [-1, 1.0, True], [1.0, -0.1, "0.1"]
+r_transformer = partial(RTransformer, d_model=8, layers=2, heads=2, window=3)
+translator = partial(EncoderDecoder, source_vocabulary=9, target_vocabulary=7, d_model=8, layers=2, heads=2)
+BAD = [
+    (
+        r_transformer,
+        {"heads": [*COUNTS, 3], "local_layers": COUNTS, "window": [0], "position": ["sines"], "norm": ["no"]},
+    ),
+    (partial(r_transformer, local_layers=0), {"window": [-3], "cell": ["gruu"]}),  # also what is not used
+    (partial(r_transformer, heads=0), {"position": ["sinusoidal"]}),  # a step counts the keys of the attention
+    (partial(Transformer, 8, 2, heads=2), {"heads": [3], "position": ["sinusoid"], "norm": ["no"]}),
+    (partial(Transformer, 8, 2, heads=2), {"max_length": [0], "max_distance": [0]}),
+    (partial(TransformerXL, 8, 2, heads=2), {"heads": [3], "segment": [0], "memory": [-1, True]}),
+    (partial(TransformerXL, 8, 2, heads=2), {"biases": ["sharde"], "norm": ["no"]}),
+    (partial(CharacterTransformer, 8, 2, heads=2), {"heads": [3], "segment": [0], "norm": ["no"]}),
+    (partial(TCN, 8, 2), {"kernel": [0], "drop": ["channel"]}),
+    (partial(CausalConv, 8, 6, kernel=2), {"kernel": [0], "dilation": [0], "groups": [4]}),
+    (partial(RNN, 8), {"cell": ["LSTM"]}),
+    (partial(AWDLSTM, 4), dict.fromkeys(["dropout_input", "dropout_hidden", "weight_dropout"], RATES)),
+    (partial(MCRNN, 4, 2), dict.fromkeys(["dropout_input", "dropout_hidden", "weight_dropout"], RATES)),
+    (partial(MCRNN, 4, 2), {"block": [1], "cell": ["LSTM"], "start": ["clip"], "phase": ["figure"], "d_hidden": [0]}),
+    (partial(MCRNN, 4, 2), {"cell_state": ["last"], "mapping": ["gate"], "mapping_start": ["0"]}),
+    (partial(MCRNN, 4, 2), {"weight_dropout_on": ["gates"]}),
+    (partial(HORNN, 4), {"order": [0], "pooling": ["mean"], "cell": ["tanh"], "forgetting": [0.0, 1.1, "abc"]}),
+    (partial(Griffin, 8, 2, heads=2, window=4), {"window": [0], "heads": [3]}),
+    (partial(Griffin, 8, 3, window=4), {"heads": [8]}),  # the third layer has attention: heads of even width
+    (FeedForwardAttention, {"inputs": [0], "outputs": [0], "d_hidden": [0], "pooling": ["max"], "leak": ["print"]}),
+    (partial(LanguageModel, RNN(8), vocabulary=5), {"vocabulary": [0], "tied": [1]}),
+    (partial(LanguageModel, RNN(8), 5), dict.fromkeys(["embedding_dropout", "input_dropout"], RATES)),
+    (partial(Seq2Seq, encoder=RNN(8), decoder=RNN(8), target_vocabulary=7), {"source_vocabulary": [0]}),
+    (partial(Seq2Seq, 9, encoder=RNN(8), decoder=RNN(8)), {"target_vocabulary": [0]}),
+    (partial(Seq2Seq, 9, 7, RNN(8), RNN(8)), {"dropout": RATES}),
+    (translator, {"source_vocabulary": [0], "target_vocabulary": [0], "d_model": [0], "layers": [0], "heads": [3]}),
+    (translator, {"window": [0], "cell": ["gruu"], "norm": ["before"], "dropout": RATES}),
+    (partial(AuxiliaryLosses, 8, 4, vocabulary=5), {"vocabulary": [0], "extra": [-1, "a"], "targets": [0]}),
+]
+
+
+@pytest.mark.parametrize(
+    ("make", "name", "value"),
+    [(make, name, value) for make, bad in BAD for name, values in bad.items() for value in values],
+)
+def test_a_bad_argument_is_refused(make, name, value):
+    with pytest.raises(ValueError, match=f"^{name}: .*{re.escape(repr(value))}"):
+        make(**{name: value})

@@ -1,0 +1,94 @@
+"""Transformer and R-Transformer: torch's encoder, the kinds of positions, the ablations, the published sizes."""
+
+import pytest
+import torch
+from oracles import count, stream, torch_layer
+
+import rtx
+from rtx.models import RNN, LanguageModel, RTransformer, Transformer
+from rtx.models.transformer import POSITIONS
+from rtx.nn import sinusoidal_positions
+
+
+def transformer(position: str, layers: int = 2, max_distance: int = 12) -> Transformer:
+    torch.manual_seed(0)
+    sizes = {"position": position, "max_distance": max_distance, "max_length": 12}
+    return Transformer(8, layers, 2, **sizes).double().eval()
+
+
+def inputs(T: int = 12) -> torch.Tensor:
+    return torch.randn(2, T, 8, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+
+
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_transformer_equals_torchs_encoder_under_a_causal_mask(norm):
+    torch.manual_seed(0)
+    ours = Transformer(8, 2, 2, norm=norm).double().eval()
+    x = torch.randn(2, 9, 8, dtype=torch.float64)
+    expected = x + sinusoidal_positions(9, 8, x)
+    for block in ours.blocks:
+        expected = torch_layer(block, norm)(expected, torch.ones(9, 9).triu(1).bool())
+    torch.testing.assert_close(ours(x), expected, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("position", POSITIONS)
+def test_one_layer_depends_on_the_order_of_the_past_unless_it_has_no_positions(position):
+    model, x = transformer(position, layers=1), inputs()
+    swapped = x[:, [10, *range(1, 10), 0, 11]]
+    assert torch.allclose(model(swapped)[:, -1], model(x)[:, -1]) == (position == "none")
+
+
+def test_relative_positions_see_keys_beyond_their_tables_but_not_the_order_of_these():
+    attention, x = transformer("relative", max_distance=2).blocks[0][0].sublayer, inputs()[:1].requires_grad_()
+    (gradient,) = torch.autograd.grad(attention(x)[0, -1].square().sum(), x)
+    assert (gradient[0].abs().amax(-1) > 0).all()  # distances up to 11
+    reordered = x[:, [*reversed(range(10)), 10, 11]]
+    torch.testing.assert_close(attention(reordered)[:, -1], attention(x)[:, -1], rtol=0, atol=1e-10)
+
+
+def test_a_sequence_or_stream_longer_than_the_learned_table_is_refused():
+    model, x = transformer("learned"), inputs(13)
+    _, state = stream(model, x[:, :12])
+    for call in (lambda: model(x), lambda: model.step(x[:, 12], state)):
+        with pytest.raises(ValueError, match="^x: .*12.*13"):
+            call()
+
+
+@pytest.mark.parametrize(
+    ("sizes", "sublayers"),
+    [
+        ({"local_layers": 2}, ["LocalRNN", "LocalRNN", "MultiHeadAttention", "FeedForward"]),
+        ({"heads": 0}, ["LocalRNN", "FeedForward"]),
+        ({"local_layers": 0}, ["MultiHeadAttention", "FeedForward"]),
+    ],
+)
+def test_a_block_has_its_local_rnns_below_the_attention(sizes, sublayers):
+    for block in RTransformer(8, 2, **{"heads": 2, "window": 3} | sizes).blocks:
+        assert [type(residual.sublayer).__name__ for residual in block] == sublayers
+
+
+@pytest.mark.parametrize(
+    ("task", "sizes", "published"),
+    [
+        ("mnist", {"d_model": 32, "layers": 8, "heads": 2, "window": 7, "local_layers": 2}, 204_000),
+        ("nottingham", {"d_model": 160, "layers": 3, "heads": 4, "window": 6}, 1_420_000),
+    ],
+)
+def test_parameters_are_the_live_ones_of_the_published_code(task, sizes, published):
+    """The projections of the published code have biases: 4 D in a block. Eq. 4 and 6 have none."""
+    ours = count(rtx.build(task, "r-transformer", **sizes))
+    assert abs(ours + sizes["layers"] * 4 * sizes["d_model"] - published) < 0.005 * published
+
+
+@pytest.mark.parametrize(
+    ("backbone", "sizes", "vocabulary", "published"),
+    [
+        (RTransformer, {"d_model": 512, "layers": 3, "heads": 8, "window": 7}, 49, 14_200_000),
+        (RTransformer, {"d_model": 128, "layers": 3, "heads": 4, "window": 9, "cell": "lstm"}, 10_000, 2_300_000),
+        (RNN, {"d_model": 700, "layers": 3, "cell": "lstm"}, 10_000, 18_800_000),
+    ],
+)
+def test_parameters_of_language_models_are_those_of_the_published_code(backbone, sizes, vocabulary, published):
+    with torch.device("meta"):
+        ours = count(LanguageModel(backbone(**sizes), vocabulary))
+    assert abs(ours - published) < 0.01 * published
