@@ -125,21 +125,29 @@ checks.tcn_reach(tcn_reach)
 
 # %%
 from torch import nn
+from rtx.models import CausalModel
 from rtx.models.tcn import receptive_field as formula
 from rtx.nn import LocalRNN
+from rtx.nn.streaming import step_through
 
-def local_rnns(width, layers, window):
+class LocalRNNs(CausalModel):
     """LocalRNNs on one another, as in R-Transformer, without its attention."""
-    stack = nn.Sequential(*(LocalRNN(width, window) for _ in range(layers)))
-    stack.d_model = width
-    return stack
+    def __init__(self, width, layers, window):
+        super().__init__()
+        self.d_model, self.layers = width, nn.Sequential(*(LocalRNN(width, window) for _ in range(layers)))
+
+    def forward(self, x, state=None):
+        return self.layers(x)
+
+    def step(self, x, state=None):
+        return step_through(self.layers, x, state)
 
 noise = torch.randn(1, 40, 4, generator=torch.Generator().manual_seed(0))
 _ = torch.manual_seed(0)
 for L, k in ((1, 3), (2, 3), (3, 3), (2, 6)):
     print(f"TCN, L = {L}, kernel {k}:       formula {formula(L, k):3}, measured {xray(rtx.TCN(4, L, k), noise).span:3}")
 for L, M in ((1, 7), (3, 7)):
-    print(f"LocalRNN, L = {L}, window {M}:  formula {L * (M - 1) + 1:3}, measured {xray(local_rnns(4, L, M), noise).span:3}")
+    print(f"LocalRNN, L = {L}, window {M}:  formula {L * (M - 1) + 1:3}, measured {xray(LocalRNNs(4, L, M), noise).span:3}")
 print(f"GRU:                                    measured {xray(rtx.RNN(4), noise).span:3} of 40")
 
 # %% [markdown]
@@ -188,7 +196,7 @@ explore.xray(Mixer())
 # %%
 MODELS = {"TCN": lambda: rtx.TCN(24, 4, 6), "GRU": lambda: rtx.RNN(24, cell="gru"),
           "LSTM": lambda: rtx.RNN(24, cell="lstm"), "RNN": lambda: rtx.RNN(24, cell="rnn"),
-          "LocalRNNs": lambda: local_rnns(24, 3, 7)}
+          "LocalRNNs": lambda: LocalRNNs(24, 3, 7)}
 
 def gradient_over_distance(model, length=60):
     """The size of ∂y_T/∂x_{T-l} for l = 0, 1, …, as a share of that at l = 0: a copy of x for each output number."""
@@ -226,8 +234,7 @@ waits = {"TCN": 8, "GRU": 64, "LSTM": 64, "RNN": 64, "LocalRNNs": 3 * 7}
 print(f"{'':10} parameters  multiply-adds a step  one after the other  kept in a stream")
 for name, make in MODELS.items():
     model = make()
-    layers = [model] if hasattr(model, "step") else model  # a stack steps layer by layer
-    kept = sum(numbers(layer.step(torch.randn(1, 24))[1]) for layer in layers)
+    kept = numbers(model.step(torch.randn(1, 24))[1])
     model = model.to("meta")  # shapes without numbers: all that counting needs
     with implementation("torch"), FlopCounterMode(display=False) as counter:
         model(torch.randn(1, 64, 24, device="meta"))

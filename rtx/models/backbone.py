@@ -30,7 +30,7 @@ class Backbone(Protocol):
     auxiliary_losses: tuple[str, ...]
 
     def forward(self, x: Float[Tensor, "B T D"], state: State | None = None) -> Float[Tensor, "B T D"]:
-        """Return the outputs for a sequence, or for its continuation after `state`."""
+        """Return the outputs for `x`. If a state is given, `x` continues the sequence that led to this state."""
         ...
 
     def __call__(self, x: Float[Tensor, "B T D"], state: State | None = None) -> Float[Tensor, "B T D"]:
@@ -62,7 +62,7 @@ class CausalModel(nn.Module):
     auxiliary_losses: tuple[str, ...] = ()
 
     def forward(self, x: Float[Tensor, "B T D"], state: State | None = None) -> Float[Tensor, "B T D"]:
-        """Return the outputs for a sequence, or for its continuation after `state`."""
+        """Return the outputs for `x`. If a state is given, `x` continues the sequence that led to this state."""
         return self.read(x, state)[0]
 
     def read(self, x: Float[Tensor, "B T D"], state: State | None = None) -> tuple[Float[Tensor, "B T D"], State]:

@@ -54,7 +54,7 @@ class CharacterTransformer(CausalModel):
         self.blocks = nn.ModuleList(block() for _ in range(layers))
 
     def forward(self, x: Float[Tensor, "B T D"], state: State | None = None) -> Float[Tensor, "B T D"]:
-        """Return the outputs for a sequence, or for its continuation after `state`: each sees its segment so far."""
+        """Return the outputs for `x`, which continues the sequence that led to the state, if there is one."""
         if state is not None:
             return super().forward(x, state)
         return self._whole(self._top(self._segments(x)), x)

@@ -1,4 +1,4 @@
-"""R-Transformer: a local recurrent network below, attention to the whole past above, and no positions.
+"""R-Transformer: in each block, a local recurrent network, then attention to the whole past.
 
 Wang et al. (2019), R-Transformer: Recurrent Neural Network Enhanced Transformer, Eq. 8.
 """
@@ -17,25 +17,25 @@ POSITIONS = ("none", "sinusoidal")
 
 
 class RTransformer(CausalModel):
-    """A stack of blocks. Each has a LocalRNN, multi-head attention and a feed-forward network, with residuals.
+    """A stack of blocks. By default a block has a LocalRNN, multi-head attention and a feed-forward network.
 
-    With the layers around it, the model has 0.20 M parameters on MNIST, 1.42 M on Nottingham, 14.2 M on characters and
-    2.3 M on words. The authors' code has as many live parameters, except for the biases of its projections: 4 D in
-    each block, which Eq. 4 and 6 do not have.
+    Each of these is in a `Residual`. There are no position embeddings by default. At the paper's sizes the model has
+    0.20 M parameters on MNIST, 1.42 M on Nottingham, 14.2 M on characters and 2.3 M on words. These numbers include the
+    input and output layers. The authors' code has 4 D more parameters in each block, because its attention projections
+    have biases. Eq. 4 and 6 have no biases.
 
     Args:
         d_model: D, width of every layer.
         layers: L, number of blocks.
-        heads: H, attention heads; must divide D. 0 leaves attention out, for an ablation.
+        heads: H, attention heads; must divide D. With heads=0 there is no attention, for an ablation.
         window: M, number of positions that each LocalRNN reads, the current one included.
         cell: "rnn", "gru" or "lstm".
-        local_layers: number of LocalRNNs at the bottom of each block. The authors use 2 on MNIST and 1 elsewhere. 0
-            leaves them out, for an ablation. Only the causal mask then tells the order.
+        local_layers: number of LocalRNNs at the bottom of each block. The authors use 2 on MNIST and 1 elsewhere.
+            With local_layers=0 there is no LocalRNN, for an ablation.
         dropout: after each sublayer, on attention weights and in the feed-forward network.
-        norm: "post" is Eq. 8. "pre" is the order of the authors' code, x + sublayer(LayerNorm(x)). Their LayerNorm
-            divides by the unbiased standard deviation plus ε, which is almost the same function.
+        norm: "post" is Eq. 8. "pre" is the order of the authors' code, x + sublayer(LayerNorm(x)).
         position: "none", as in the paper, or "sinusoidal", which adds sines and cosines of the position to the input.
-            `step` counts positions by the keys of the attention, so "sinusoidal" needs heads.
+            `step` finds the position from the number of stored keys, so "sinusoidal" needs heads > 0.
     """
 
     def __init__(
@@ -53,8 +53,10 @@ class RTransformer(CausalModel):
         super().__init__()
         check_positive("layers", layers), check_count("local_layers", local_layers), check_count("heads", heads)
         if check_choice("position", position, POSITIONS) != "none" and not heads:
-            raise ValueError(f"position: {position!r} needs attention to count the positions, got heads = 0")
-        check_positive("window", window), check_choice("cell", cell, CELLS)  # also without a LocalRNN
+            raise ValueError(
+                f"position: {position!r} needs heads > 0, because `step` counts the stored keys; got heads = 0"
+            )
+        check_positive("window", window), check_choice("cell", cell, CELLS)  # even if local_layers is 0
         self.positions, self.local_layers = position == "sinusoidal", local_layers
 
         def block() -> nn.Sequential:
@@ -70,14 +72,14 @@ class RTransformer(CausalModel):
         self.blocks = nn.Sequential(*(block() for _ in range(layers)))
 
     def forward(self, x: Float[Tensor, "B T D"], state: State | None = None) -> Float[Tensor, "B T D"]:
-        """Return the outputs for a sequence, or for its continuation after `state`."""
+        """Return the outputs for `x`. If a state is given, `x` continues the sequence that led to this state."""
         if state is not None:
             return super().forward(x, state)
         self.check_input(x)
         return self.blocks(x + sinusoidal_positions(x.shape[1], self.d_model, x) if self.positions else x)
 
     def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
-        """Read one position of a stream. Each LocalRNN remembers its windows, each attention its keys and values."""
+        """Read one position of a stream. The state has one part for each sublayer, block after block."""
         self.check_one(x)
         sublayers = [sublayer for block in self.blocks for sublayer in block.children()]
         before = split(state, len(sublayers))
@@ -87,7 +89,7 @@ class RTransformer(CausalModel):
 
 
 def receptive_field(layers: int, heads: int, window: int, local_layers: int = 1, **others: object) -> int | None:
-    """Return the whole past (None) with attention, otherwise what the stacked windows see."""
+    """Return the number of positions that an output depends on. None means the whole past."""
     return None if heads else 1 + layers * local_layers * (window - 1)
 
 

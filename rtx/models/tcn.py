@@ -78,7 +78,7 @@ class TCN(CausalModel):
         self.blocks = nn.Sequential(*(TemporalBlock(d_model, kernel, 2**i, dropout, drop) for i in range(depth)))
 
     def forward(self, x: Float[Tensor, "B T D"], state: State | None = None) -> Float[Tensor, "B T D"]:
-        """Return the outputs for a sequence, or for its continuation after `state`."""
+        """Return the outputs for `x`. If a state is given, `x` continues the sequence that led to this state."""
         if state is not None:
             return super().forward(x, state)
         self.check_input(x)

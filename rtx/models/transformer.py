@@ -65,7 +65,7 @@ class Transformer(CausalModel):
         self.blocks = nn.Sequential(*(block() for _ in range(layers)))
 
     def forward(self, x: Float[Tensor, "B T D"], state: State | None = None) -> Float[Tensor, "B T D"]:
-        """Return the outputs for a sequence, or for its continuation after `state`."""
+        """Return the outputs for `x`. If a state is given, `x` continues the sequence that led to this state."""
         if state is not None:
             return super().forward(x, state)
         self.check_input(x)

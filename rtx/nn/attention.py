@@ -14,11 +14,14 @@ from rtx.nn.ops.attention import causal_attention
 from rtx.nn.streaming import State, check_state
 from rtx.nn.validate import check_divides, check_fraction, check_positive, check_tensor
 
-BLOCK = 256  # a variant's weights exist for this many queries at a time, which bounds the memory
+BLOCK = 256  # queries in a block, if `scores` is overridden and there is no mask
 
 
 class Heads(nn.Module):
-    """The projections of multi-head attention, without biases as in Eq. 4 and 6. The arguments are those below."""
+    """The projections of multi-head attention. They have no biases, as in Eq. 4 and 6.
+
+    `MultiHeadAttention` documents the arguments.
+    """
 
     def __init__(self, d_model: int, heads: int, dropout: float = 0.0) -> None:
         super().__init__()
@@ -37,10 +40,10 @@ class Heads(nn.Module):
 
 
 class MultiHeadAttention(Heads):
-    """Each position attends to itself and to every earlier position, with H heads of width K = D / H.
+    """By default, each position attends to itself and to every earlier position, with H heads of width K = D / H.
 
-    A variant, such as relative positions, overrides `scores`, and `gather` if its values depend on positions too. Plain
-    scores use the implementations in `rtx.nn.ops.attention`.
+    A subclass can compute the scores in another way, for example with relative positions. It sets `own_scores` to True
+    and overrides `scores`. If the values depend on positions as well, it also overrides `gather`.
 
     Args:
         d_model: D, width of the input and of the output.
@@ -48,7 +51,7 @@ class MultiHeadAttention(Heads):
         dropout: probability that an attention weight is set to zero in training.
     """
 
-    variant = False  # a subclass with its own scores says True: it needs the weights as a tensor
+    own_scores = False  # True in a subclass that overrides `scores`: the fast implementations never call `scores`
 
     def scores(self, q: Float[Tensor, "B H T K"], k: Float[Tensor, "B H S K"]) -> Float[Tensor, "B H T S"]:
         """Return how well each query matches each key, before masking."""
@@ -68,8 +71,7 @@ class MultiHeadAttention(Heads):
         Args:
             x: the sequence.
             mask: True where a query (row) may attend to a key (column). The shape is (T, T), or (B, 1, T, T) if the
-                sequences have different masks. By default a position attends to itself and the past. Each row needs
-                at least one True.
+                sequences have different masks. Each row needs at least one True.
         """
         q, k, v = self._project(x)
         self._check_mask(mask, q, k)
@@ -100,9 +102,9 @@ class MultiHeadAttention(Heads):
         return self.split(self.query(x)), self.split(self.key(x)), self.split(self.value(x))
 
     def _attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Attend from T queries, which are the last T of the S positions that have keys."""
+        """Let T queries attend to S keys. The queries are at the last T of the S positions."""
         dropout, (T, S) = self.dropout if self.training else 0.0, (q.shape[-2], k.shape[-2])
-        if self.variant:
+        if self.own_scores:
             return self._attend_explicitly(q, k, v, mask, dropout)
         if mask is None and 1 < T == S:
             return causal_attention(q, k, v, dropout)
@@ -111,14 +113,14 @@ class MultiHeadAttention(Heads):
         return F.scaled_dot_product_attention(q, k, v, mask, dropout)
 
     def _attend_explicitly(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float) -> Tensor:
-        """Attend with the weights as a tensor; without a mask, a block of queries at a time."""
+        """Attend with the scores of `scores`. Without a mask, attention is causal and computed in blocks of queries."""
         T, before = q.shape[-2], k.shape[-2] - q.shape[-2]
         if mask is not None or T <= BLOCK:
             return self.gather(F.dropout(self.masked_softmax(q, k, mask), dropout), v)
         found = []
         for start in range(0, T, BLOCK):
             block = q[..., start : start + BLOCK, :]
-            end = before + start + block.shape[-2]  # later keys are not visible to this block
+            end = before + start + block.shape[-2]  # this block does not see later keys
             found.append(self._attend_explicitly(block, k[..., :end, :], v[..., :end, :], None, dropout))
         return torch.cat(found, -2)
 
@@ -126,7 +128,7 @@ class MultiHeadAttention(Heads):
         """Return the attention weights of queries and keys; the mask is causal by default."""
         if mask is None:
             mask = causal_mask(q.shape[-2], k.shape[-2], q.device)
-        # Eq. (5). The masked scores are -inf, not a large number, so that the result is the same in every dtype.
+        # Eq. (5). Masked scores are -inf, because a large negative number such as -1e9 does not fit in every dtype.
         return self.scores(q, k).masked_fill(~mask, -math.inf).softmax(-1)
 
     @staticmethod
@@ -138,7 +140,7 @@ class MultiHeadAttention(Heads):
         fits = mask.dtype == torch.bool and mask.device == q.device and mask.shape[-2:] == (T, S)
         if mask.ndim == 4:
             fits = fits and mask.shape[0] in (B, 1) and mask.shape[1] in (1, H)
-        elif mask.ndim != 2:  # torch would take the first of three dimensions as the heads
+        elif mask.ndim != 2:  # torch would use the first axis of (B, T, T) for the heads
             fits = False
         if not fits:
             allowed = f"bool of shape ({T}, {S}) or ({B}, 1, {T}, {S}) on {q.device}"
@@ -146,22 +148,22 @@ class MultiHeadAttention(Heads):
 
 
 def causal_mask(queries: int, keys: int | None = None, device: torch.device | None = None) -> Bool[Tensor, "T S"]:
-    """Return a mask (T, S) with True where a query may attend to a key that is not later.
+    """Return a mask (T, S) that is True where the key is not later than the query.
 
     Args:
-        queries: T. The queries are the last T of the S positions.
+        queries: T. The queries belong to the last T of the S positions.
         keys: S, at least T; by default T.
-        device: of the mask.
+        device: where the mask is created.
     """
     check_positive("queries", queries)
     S = queries if keys is None else check_positive("keys", keys)
-    if not torch.jit.is_tracing() and queries > S:  # sizes are tensors in a trace
+    if not torch.jit.is_tracing() and queries > S:  # a trace would keep the result as a constant
         raise ValueError(f"keys: expected at least {queries}, one for each query, got {S}")
     return torch.ones(queries, S, dtype=torch.bool, device=device).tril(S - queries)
 
 
 def keys_so_far(state: State | None) -> int:
-    """Return how many positions an attention has read in a stream: the number of keys in its state."""
+    """Return how many positions an attention layer has read in a stream: the number of keys in its state."""
     if state is None:
         return 0
     check_state(state, (None,) * 4, (None,) * 4)

@@ -1,4 +1,4 @@
-"""The parts of a Transformer block beside attention: the feed-forward network, and the residual connection.
+"""The parts of a Transformer block other than attention: the feed-forward network and the residual connection.
 
 Wang et al. (2019), R-Transformer, Eq. 7-8; Vaswani et al. (2017), §3.1 and §3.3.
 """
@@ -45,7 +45,7 @@ class Residual(nn.Module):
         d_model: D.
         norm: "post" is Eq. 8 of the paper, LayerNorm(x + sublayer(x)); "pre" is the order of the authors' code,
             x + sublayer(LayerNorm(x)).
-        dropout: probability that a number of the sublayer's output is set to zero in training.
+        dropout: probability that an element of the sublayer's output is set to zero in training.
     """
 
     def __init__(self, sublayer: nn.Module, d_model: int, norm: str = "post", dropout: float = 0.0) -> None:
@@ -56,7 +56,7 @@ class Residual(nn.Module):
         self.dropout = nn.Dropout(check_fraction("dropout", dropout))
 
     def forward(self, x: Float[Tensor, "B T D"], *more: Any) -> Float[Tensor, "B T D"]:
-        """Add the sublayer's output to its input, and normalise. `more` is passed on to the sublayer."""
+        """Apply the sublayer, the residual connection and the LayerNorm. `more` is passed on to the sublayer."""
         return self._add(x, self.sublayer(self.normalised(x), *more))
 
     def step(self, x: Float[Tensor, "B D"], state: Any = None) -> tuple[Float[Tensor, "B D"], Any]:

@@ -19,7 +19,7 @@ from rtx.nn.validate import check_choice, check_positive
 
 
 class LocalRNN(nn.Module):
-    """A recurrent network over x_{t-M+1} … x_t, for every position t at once. The output is its last hidden state.
+    """For every position t, run a recurrent network over x_{t-M+1} … x_t. Output t is its hidden state after x_t.
 
     M - 1 zero vectors are put before the sequence. The network reads them like any input, so its biases act on them,
     as in the authors' code. The parameters have the names, shapes and initialisation of a one-layer `torch.nn.RNN`,
@@ -61,15 +61,15 @@ class LocalRNN(nn.Module):
     def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
         """Read one position of a stream.
 
-        The new position belongs to M windows. One of them ends here, and M - 1 go on. The state has the hidden states
-        of those M - 1 windows, (B, M-1, D), the youngest window first, and for an LSTM also their memories. So a step
-        costs one step of the cell for M windows.
+        The new position belongs to M windows. One window ends here, and M - 1 windows continue. The state is a tuple
+        with one tensor (B, M-1, D): the hidden states of the windows that continue. The newest window, which has read
+        one position, is first. An LSTM has a second tensor of this shape, with the memories c.
         """
         if state is None:
             state = self._after_zeros(len(x))
         else:
             check_state(state, *[(len(x), self.window - 1, self.d_model)] * CELLS[self.cell].parts)
-        before = tuple(F.pad(part, (0, 0, 1, 0)) for part in state)  # a window begins here, with a zero state
+        before = tuple(F.pad(part, (0, 0, 1, 0)) for part in state)  # a new window begins here with a zero state
         from_input = F.linear(x, self.weight_ih_l0, self.bias_ih_l0)[:, None]
         from_state = F.linear(before[0], self.weight_hh_l0, self.bias_hh_l0)  # (B, M, gates · D)
         after = CELLS[self.cell].step(from_input, from_state, before)

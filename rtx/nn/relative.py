@@ -30,7 +30,7 @@ class RelativeAttention(MultiHeadAttention):
         dropout: probability that an attention weight is set to zero in training.
     """
 
-    variant = True
+    own_scores = True
 
     def __init__(self, d_model: int, heads: int, clip: int = 16, dropout: float = 0.0) -> None:
         super().__init__(d_model, heads, dropout)
@@ -73,7 +73,7 @@ class XLAttention(MultiHeadAttention):
         dropout: probability that an attention weight is set to zero in training.
     """
 
-    variant = True
+    own_scores = True
 
     def __init__(self, d_model: int, heads: int, dropout: float = 0.0) -> None:
         super().__init__(d_model, heads, dropout)

@@ -1,8 +1,9 @@
 """The state of a stream: what a model remembers between two steps.
 
 A model that reads one position at a time returns a state with each output and takes it back with the next input. A
-state is a tuple of tensors with the batch first, of whole numbers that count positions, and of further states. None is
-the state before the first position. A step never changes the state that it was given, so it can be used twice.
+state is a tuple. Its parts can be of three kinds: tensors, whose first axis is the batch; whole numbers, which count
+positions; and other states. Before the first position, the state is `None`. A step does not modify the state that it
+receives, so you can use the same state again.
 """
 
 from collections.abc import Callable, Iterable
@@ -24,9 +25,9 @@ class Streaming(Protocol):
 
 
 def check_state(state: object, *shapes: tuple[int | None, ...] | None) -> None:
-    """Check that a state has these parts: a tensor for each shape, a whole number for each None.
+    """Raise a ValueError if the parts of a state do not fit.
 
-    In a shape, None stands for any size.
+    There is one shape for each part. The shape (8, None) allows any second axis. For a whole number, pass None.
     """
     found = [
         tuple(part.shape) if isinstance(part, Tensor) else part if isinstance(part, int) else type(part).__name__
@@ -42,12 +43,12 @@ def check_state(state: object, *shapes: tuple[int | None, ...] | None) -> None:
 def parts(state: object) -> State:
     """Return the parts of a state."""
     if not isinstance(state, tuple):
-        raise ValueError(f"state: expected what this model's last step returned, got {type(state).__name__}")
+        raise ValueError(f"state: expected a state that a step of this model returned, got {type(state).__name__}")
     return state
 
 
 def split(state: State | None, layers: int) -> State:
-    """Return the states of the layers of a stack: None for each before the first position."""
+    """Return one state for each layer of a stack. If `state` is None, every layer gets None."""
     found = (None,) * layers if state is None else parts(state)
     if len(found) != layers:
         raise ValueError(f"state: expected the states of {layers} layers, got {len(found)} parts")
@@ -99,7 +100,7 @@ def select(state: Any, rows: Int[Tensor, " R"]) -> Any:
 
 
 def detach(state: Any) -> Any:
-    """Return the state without gradients, for the next piece of a long text."""
+    """Return the state detached from the graph, to train on a long sequence piece by piece."""
     return map_state(torch.Tensor.detach, state)
 
 

@@ -10,9 +10,9 @@ from rtx.nn import MultiHeadAttention, attention, causal_mask, reference
 
 
 class Explicit(MultiHeadAttention):
-    """A variant with the same scores: it needs the weights as a tensor."""
+    """A subclass that says that its scores are its own."""
 
-    variant = True
+    own_scores = True
 
 
 def pair(d_model: int, heads: int, dropout: float = 0.0) -> tuple[MultiHeadAttention, Explicit]:
