@@ -114,7 +114,7 @@ def naive(s, h, W, U, v):
 
 _ = torch.manual_seed(0)
 attention, s, h = AdditiveAttention(8), torch.randn(1, 8), torch.randn(1, 5, 8)
-context, weights = attention(s, attention.remember(h, torch.ones(1, 5, dtype=torch.bool)))
+context, weights = attention(s, attention.encode(h, torch.ones(1, 5, dtype=torch.bool)))
 mine = naive(s[0], h[0], attention.query.weight, attention.key, attention.energy.weight[0])
 torch.testing.assert_close(mine, context[0])
 print("the equations and rtx agree")

@@ -119,7 +119,7 @@ def _attend_backward(
         d_block = d_out[:, t]
         d_v[:, : t.stop].baddbmm_(dropped.mT, d_block)
         d_scores = torch.bmm(d_block, v[:, : t.stop].mT)
-        d_scores.mul_(dropped).addcmul_(weights, dots[:, t], value=1)
+        d_scores.mul_(dropped).addcmul_(weights, dots[:, t], value=-1)
         d_q[:, t] = torch.bmm(d_scores, k[:, : t.stop, :K])
         d_k[:, : t.stop].baddbmm_(d_scores.mT, q[:, t, :K])
 
