@@ -71,7 +71,7 @@ class AWDLSTM(CausalModel):
     def _run(self, network: nn.LSTM, x: Tensor, state: State | None) -> tuple[Tensor, State]:
         given = None
         if state is not None:
-            check_state(state, *[(len(x), network.hidden_size)] * 2)
+            check_state(state, *[(x.shape[0], network.hidden_size)] * 2)
             given = tuple(part[None] for part in state)
         p = self.weight_dropout if self.training else 0.0
         y, (h, c) = run_network(partial(_with_weight_dropout, network, p) if p else network, network, x, given)

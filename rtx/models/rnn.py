@@ -41,7 +41,7 @@ class RNN(CausalModel):
         lstm = self.network.mode == "LSTM"
         given: Tensor | tuple[Tensor, ...] | None = None
         if state is not None:
-            check_state(state, *[(len(x), self.network.num_layers, self.d_model)] * (1 + lstm))
+            check_state(state, *[(x.shape[0], self.network.num_layers, self.d_model)] * (1 + lstm))
             swapped = tuple(part.transpose(0, 1).contiguous() for part in state)
             given = swapped if lstm else swapped[0]
         hidden, after = run_network(self.network, self.network, x, given)
