@@ -36,18 +36,18 @@ def library() -> ctypes.CDLL:
         BuildError: if there is no compiler, or compiling fails.
     """
     compiler = find_compiler(os.environ.get("CXX"))
-    name = f"rtx-ops-{_fingerprint(compiler)}.so"
     try:
-        return _load_or_compile(compiler, _cache_folder() / name)
-    except (OSError, RuntimeError) as error:  # the cache folder is unknown or read-only, or the library is damaged
-        if isinstance(error, BuildError):
-            raise
-        log.info("the compiled library is not kept in the cache: %s", error)
-    with tempfile.TemporaryDirectory(prefix="rtx-ops-") as folder:  # a loaded library needs its file no longer
+        name = f"rtx-ops-{_fingerprint(compiler)}.so"
         try:
+            return _load_or_compile(compiler, _cache_folder() / name)
+        except (OSError, RuntimeError) as error:  # the cache is unknown or read-only, or the library is damaged
+            if isinstance(error, BuildError):
+                raise
+            log.info("the compiled library is not kept in the cache: %s", error)
+        with tempfile.TemporaryDirectory(prefix="rtx-ops-") as folder:  # a loaded library needs its file no longer
             return _load_or_compile(compiler, Path(folder) / name)
-        except OSError as error:
-            raise BuildError(f"the compiled library cannot be stored or loaded: {error}") from None
+    except OSError as error:
+        raise BuildError(f"the library cannot be compiled, stored or loaded: {error}") from None
 
 
 @cache

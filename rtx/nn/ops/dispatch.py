@@ -11,7 +11,7 @@ from rtx.nn.validate import check_choice
 
 log = logging.getLogger(__name__)
 
-_requested: dict[str, str] = {}  # operation → name, as open `implementation` blocks say
+_requests: list[dict[str, str]] = []  # operation → name, of each open `implementation` block, the newest last
 _logged: set[tuple[str, str, str]] = set()
 
 
@@ -52,7 +52,7 @@ class Operation:
 
     def choose(self, *args: Any, impl: str | None = None) -> str:
         """Return the name of the implementation that a call with these arguments runs."""
-        wanted = impl or _requested.get(self.name)
+        wanted = impl or next((one[self.name] for one in reversed(_requests) if self.name in one), None)
         if wanted is not None:
             obstacle = self.implementations[check_choice("impl", wanted, self.implementations)].obstacle(*args)
             if obstacle:
@@ -94,11 +94,9 @@ def implementation(impl: str, *operations: str) -> Iterator[None]:
         check_choice("impl", impl, sorted({name for one in OPERATIONS.values() for name in one.implementations}))
     for name in names:
         check_choice("impl", impl, OPERATIONS[check_choice("operation", name, OPERATIONS)].implementations)
-    before = {name: _requested.get(name) for name in names}
-    _requested.update(dict.fromkeys(names, impl))
+    request = dict.fromkeys(names, impl)
+    _requests.append(request)
     try:
         yield
     finally:
-        _requested.update({name: one for name, one in before.items() if one is not None})
-        for name in [name for name, one in before.items() if one is None]:
-            _requested.pop(name, None)
+        del _requests[next(i for i, one in enumerate(_requests) if one is request)]

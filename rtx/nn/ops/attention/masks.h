@@ -1,4 +1,4 @@
-// Dropout masks that depend on a seed and the position only, so that the backward pass can draw the same mask again.
+// Dropout masks that depend on a seed, the position and LANES only, so that the backward pass can draw them again.
 //
 // Each row has a key (SplitMix64, Steele et al. 2014). The bits of a column's number are mixed with the key (the
 // finaliser of MurmurHash3, Appleby). One word of 32 bits decides about two columns.

@@ -29,6 +29,7 @@ def window_states(
     B, T, _ = x.shape
     step = CELLS[cell].step
     projected = F.linear(x, w_ih, b_ih)
+    b_hh = b_hh.to(projected.dtype)  # under autocast
     zeros = b_ih.expand(B, window - 1, -1).to(projected.dtype)  # the projection of a zero vector is the bias
     projected = torch.cat([zeros, projected], 1)  # (B, M-1+T, G)
     # Eq. (2)-(3). The first step starts from a zero state, which needs no recurrent product.
@@ -43,9 +44,10 @@ def torch_local_rnn(
     x: Float[Tensor, "B T D"], w_ih: Tensor, w_hh: Tensor, b_ih: Tensor, b_hh: Tensor, window: int, cell: str
 ) -> Float[Tensor, "B T D"]:
     """Return the last hidden state of every window, for as many sequences at a time as fit a CPU's cache."""
-    together = GROUP // x[0].numel() if x.device.type == "cpu" and not torch.compiler.is_compiling() else 0
+    whole = torch.compiler.is_compiling() or torch.jit.is_tracing() or x.device.type != "cpu"
+    groups = [x] if whole else x.split(GROUP // max(1, x.shape[1] * x.shape[2]) or max(1, len(x)))
     states = []
-    for group in x.split(together or len(x)):
+    for group in groups:
         *_, last = window_states(group, w_ih, w_hh, b_ih, b_hh, window, cell)
         states.append(last[0])
-    return torch.cat(states) if len(states) > 1 else states[0]
+    return states[0] if len(states) == 1 else torch.cat(states)

@@ -115,7 +115,7 @@ class _LocalRNN(torch.autograd.Function):
 
 
 def _options(D: int, cell: str) -> dict[str, Any]:
-    precision = "tf32x3" if torch.get_float32_matmul_precision() == "highest" else "tf32"
+    precision = "tf32" if getattr(torch.backends.cuda.matmul, "fp32_precision", "ieee") == "tf32" else "tf32x3"
     sizes = {"D": D, "CELL": cell, "GATES": GATES[cell], "STORED": STORED[cell], "WIDTH": _width(D), "ROWS": ROWS}
     return sizes | {"PRECISION": precision, "num_warps": 4 if D <= 32 else 8, "num_stages": 1}
 
