@@ -297,9 +297,8 @@ def encoder_decoder(model: EncoderDecoder, source: list[int], target: list[int])
         return x if model.window else x + reference.sinusoidal_positions(len(tokens), model.d_model)
 
     def normed(last: nn.Module, x: Tensor) -> Tensor:
-        return (
-            each_position(lambda row: reference.layer_norm(row, *last.parameters()), x) if [*last.parameters()] else x
-        )
+        weights = [*last.parameters()]
+        return each_position(lambda row: reference.layer_norm(row, *weights), x) if weights else x
 
     x, y = embedded(model.source_embedding, source), embedded(model.target_embedding, target)
     for block in model.encoder:

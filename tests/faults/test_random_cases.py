@@ -201,5 +201,5 @@ def test_a_random_case_gives_the_right_output_or_a_value_error(name: str) -> Non
 
 @pytest.mark.soak
 @pytest.mark.parametrize("name", REFERENCES)
-def test_ten_thousand_cases_do(name: str) -> None:
+def test_ten_thousand_random_cases_give_the_right_output_or_a_value_error(name: str) -> None:
     examine(name, SOAK, again=False)

@@ -81,5 +81,5 @@ def test_a_random_sentence_gives_the_right_logits_or_a_value_error(name: str) ->
 
 @pytest.mark.soak
 @pytest.mark.parametrize("name", KINDS)
-def test_ten_thousand_sentences_do(name: str) -> None:
+def test_ten_thousand_random_sentences_give_the_right_logits_or_a_value_error(name: str) -> None:
     examine(name, SOAK, again=False)
