@@ -142,6 +142,7 @@ class LocalRNNs(CausalModel):
     def step(self, x, state=None):
         return step_through(self.layers, x, state)
 
+# %%
 noise = torch.randn(1, 40, 4, generator=torch.Generator().manual_seed(0))
 _ = torch.manual_seed(0)
 for L, k in ((1, 3), (2, 3), (3, 3), (2, 6)):
