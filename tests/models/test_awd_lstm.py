@@ -4,18 +4,12 @@ import math
 
 import pytest
 import torch
-from oracles import count
 from torch.nn import functional as F
 
 from rtx.models import AWDLSTM, MCRNN, RNN
 from rtx.nn.dropout import LockedDropout, drop_words
 from rtx.tasks.cache_pointer import Cached, cache_pointer
 from rtx.training.activations import activation_penalty, watch_activations
-
-
-def test_parameters_are_the_papers_24_million():
-    tied = 10_000 * 400 + 10_000  # words, and the output's bias
-    assert round((count(AWDLSTM(400, 3, 1150)) + tied) / 1e6) == 24
 
 
 def test_weight_dropout_hides_the_same_weights_at_all_steps_of_a_call():
