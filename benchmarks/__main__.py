@@ -18,7 +18,7 @@ from benchmarks.measure import ceiling
 from rtx.nn.ops import build
 from rtx.nn.validate import check_choice
 from rtx.training.files import write_whole
-from rtx.training.ledger import commit, hardware, versions
+from rtx.training.provenance import commit, hardware, versions
 
 ROUNDS, SECONDS = 5, 2.0
 console = Console()

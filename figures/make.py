@@ -14,13 +14,13 @@ from papers import PAPERS
 from speed import speed_cpu
 from thumbnails import write as thumbnails
 
+from rtx.evidence.tables import best_runs
 from rtx.lab import reach
 from rtx.lab.plots import COLOURS, new_figure, png, reach_map, style
 from rtx.models import MODELS, RNN, RTransformer, Transformer
 from rtx.nn.validate import check_choice
 from rtx.tasks.build import hyperparameter_names
 from rtx.training.recipe import load_recipe
-from rtx.training.table import best_runs
 
 FOLDER = Path(__file__).parent
 LEDGER = FOLDER.parent / "results"

@@ -11,8 +11,9 @@ from matplotlib.figure import Figure
 from torch import nn
 
 from rtx import FeedForwardAttention
+from rtx.evidence.comparable import seeds
+from rtx.evidence.tables import cells
 from rtx.lab import reach, trace
-from rtx.lab.comparable import seeds
 from rtx.lab.explore.channels import draw_channels
 from rtx.lab.learning import learn
 from rtx.lab.plots import COLOURS, new_figure
@@ -23,7 +24,6 @@ from rtx.nn.multi_channel import MultiChannelRNN
 from rtx.tasks import task_by_name
 from rtx.tasks.loader import loader
 from rtx.training.recipe import load_recipe
-from rtx.training.table import cells
 
 LEDGER = Path(__file__).parents[1] / "results"
 WIDTH, STEPS, WINDOW = 8, 8, 3

@@ -33,7 +33,7 @@
 # | Nottingham, 694/173/170 tunes | | section 8 | `task_by_name("nottingham")`; here `"chorales"`, at hand |
 # | NLL | $\mathrm{NLL}$ | section 2 | `task.loss` |
 # | the model, Eq. 2-8 | | section 4 | `rtx.build(task, "r-transformer", …)` |
-# | Table 2 | 2.37, … | section 8 | `rtx.training.table` |
+# | Table 2 | 2.37, … | section 8 | `rtx.evidence.tables` |
 
 # %%
 import matplotlib.pyplot as plt
@@ -435,9 +435,10 @@ print("the model has them less often:", bool(four_notes(written[16:]) < four_not
 # %%
 from pathlib import Path
 from IPython.display import HTML
-from rtx.training import recipe, table
+from rtx.evidence import tables
+from rtx.training import recipe
 
-HTML(table.to_html(table.rows(recipe.load_recipe("nottingham"), Path("../results"))))
+HTML(tables.to_html(tables.rows(recipe.load_recipe("nottingham"), Path("../results"))))
 
 # %% [markdown]
 # How to read it:

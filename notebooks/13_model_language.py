@@ -341,9 +341,10 @@ print("over 2,500 words; unigram perplexity between 80 and 140:", words.inputs >
 # %%
 from pathlib import Path
 from IPython.display import HTML
-from rtx.training import recipe, table
+from rtx.evidence import tables
+from rtx.training import recipe
 
-HTML(table.to_html(table.rows(recipe.load_recipe("ptb-word"), Path("../results"))))
+HTML(tables.to_html(tables.rows(recipe.load_recipe("ptb-word"), Path("../results"))))
 
 # %% [markdown]
 # The column *budget* says what cut a run short: a few epochs, where the published code runs a hundred, are no reproduction, and no refutation. In the

@@ -370,9 +370,10 @@ print(f"an update of the R-Transformer takes {times[1] / times[0]:.1f} × as lon
 # %%
 from pathlib import Path
 from IPython.display import HTML
-from rtx.training import recipe, table
+from rtx.evidence import tables
+from rtx.training import recipe
 
-HTML(table.to_html(table.rows(recipe.load_recipe("multi30k"), Path("../results"))))
+HTML(tables.to_html(tables.rows(recipe.load_recipe("multi30k"), Path("../results"))))
 
 # %% [markdown]
 # Mind the scale: half the paper's width and eight epochs, and every run of a recurrent row but one was still learning in the

@@ -25,7 +25,7 @@
 # | --- | --- | --- |
 # | Tables 1-4 (Wang et al. 2019), 2-5 (Xu et al. 2019), 1 (Raffel & Ellis 2015) | sections 2 and 5 | `rtx table`, `explore.ledger` |
 # | the learning rate, chosen by validation | section 3 | `rtx sweep` |
-# | one number a cell, no spread | sections 4 and 5 | `--seed`, `rtx.lab.claims` |
+# | one number a cell, no spread | sections 4 and 5 | `--seed`, `rtx.evidence.claims` |
 # | Nottingham, 2.37 (Wang et al. 2019, Table 2) | section 6 | `rtx.lab.repeats` |
 # | misprints, and code that differs | section 7 | `rtx.lab.errata` |
 
@@ -48,7 +48,7 @@ RESULTS = Path("../results")
 # says, long lines left out. A `budget` of None means that it was not cut short.
 
 # %%
-from rtx.training.ledger import read_results
+from rtx.evidence.ledger import read_results
 
 runs = list(read_results("nottingham", RESULTS))
 for key in ("recipe", "model", "variant", "scale", "seed", "epoch", "validation", "test", "budget", "command"):
@@ -59,7 +59,7 @@ for key in ("recipe", "model", "variant", "scale", "seed", "epoch", "validation"
 # again. `rtx ledger check` holds every file to that; this is what it calls:
 
 # %%
-from rtx.training.audit import audit
+from rtx.evidence.audit import audit
 
 print("faults in the ledger:", audit(RESULTS))
 
@@ -248,7 +248,7 @@ checks.spreads_apart(spreads_apart)
 # %%
 from html import escape
 from IPython.display import HTML
-from rtx.lab.claims import judged
+from rtx.evidence.claims import judged
 
 cells = [(c.text, c.source, f.verdict, f.sentence, c.settled_by) for c, f in judged(RESULTS)]
 cells = [(str(row), *texts) for row, texts in enumerate(cells, start=1)]
@@ -299,9 +299,9 @@ HTML(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
 # sums by Eq. 2's mean, one at 500 steps, two at 1,000, of products two.
 
 # %%
-from rtx.lab.comparable import of_chosen_rates
-from rtx.training.ledger import variant_of
-from rtx.training.table import cells as ledger_cells
+from rtx.evidence.comparable import of_chosen_rates
+from rtx.evidence.ledger import variant_of
+from rtx.evidence.tables import cells as ledger_cells
 
 def epochs_of(recipe, model, variant):
     """The epochs of a row's runs of a variant, a seed each, by the rates that were chosen."""
@@ -340,7 +340,7 @@ plt.show()
 # settings. Sums and products that the paper solved are left out: such a run of ours stops there, too, by design.
 
 # %%
-from rtx.lab.comparable import unchanged
+from rtx.evidence.comparable import unchanged
 
 found = []
 for name in recipe_names():

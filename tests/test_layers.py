@@ -11,7 +11,16 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "rtx"
 FILES = sorted(PACKAGE.rglob("*.py"))
-LAYERS = ["nn", "models", "tasks", "training", "lab", "cli"]  # each may import itself and the ones before it
+LAYERS = [
+    "nn",
+    "models",
+    "tasks",
+    "training",
+    "evidence",
+    "lab",
+    "classroom",
+    "cli",
+]  # each may import itself and the ones before it
 HEAVY = {"lightning", "torchmetrics", "matplotlib", "seaborn", "ipywidgets", "anywidget", "IPython"}
 HEAVY |= {"pooch", "scipy", "sklearn", "music21", "typer", "rich"}
 HEAVY |= {"triton", "optuna", "tensorboard", "tokenizers", "sacrebleu", "rouge_score", "babel"}

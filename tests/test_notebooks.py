@@ -16,13 +16,13 @@ from build_notebooks import VIEW, build, main, name_by_content
 from jupytext.config import load_jupytext_config
 from nbformat import NotebookNode
 
+from rtx.evidence.claims import CLAIMS
+from rtx.evidence.comparable import is_solved
+from rtx.evidence.ledger import Result, read_results, variant_of
+from rtx.evidence.tables import cells, rows, to_html
 from rtx.lab import dial, explore
-from rtx.lab.claims import CLAIMS
-from rtx.lab.comparable import is_solved
 from rtx.tasks.costs import multiply_adds
-from rtx.training.ledger import Result, read_results, variant_of
 from rtx.training.recipe import load_recipe, recipe_names
-from rtx.training.table import cells, rows, to_html
 
 FOLDER = Path(__file__).parents[1] / "notebooks"
 LEDGER = FOLDER.parent / "results"

@@ -6,8 +6,8 @@ RECIPE may be followed by `--variant NAME`, as in `rtx table`.
 import re
 from pathlib import Path
 
+from rtx.evidence.tables import rows, to_markdown
 from rtx.training.recipe import load_recipe
-from rtx.training.table import rows, to_markdown
 
 TABLE = re.compile(r"(<!-- table: (\S+)(?: --variant (\S+))? -->\n).*?(\n<!-- end -->)", re.DOTALL)
 ROOT = Path(__file__).parents[1]

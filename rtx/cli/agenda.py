@@ -15,8 +15,8 @@ import typer
 
 from rtx.cli.entries import Entry, read_agenda
 from rtx.cli.train import Epochs, HowMuch, MaxTime, Results, Runs, Scale, format_time, parse_time
+from rtx.evidence.ledger import LEDGER, Result, read_results
 from rtx.training.clock import countdown
-from rtx.training.ledger import LEDGER, Result, read_results
 
 TIMEOUT = 124  # what a run ends with that saved because its time was over
 # Windows lacks the last

@@ -21,7 +21,7 @@ def make(
     only: Only = None,
 ) -> None:
     """Write a folder of notebooks for students: without solutions, with the checks."""
-    from rtx.lab.classroom.handout import make_handout
+    from rtx.classroom.handout import make_handout
 
     written = make_handout(folder, notebooks, only or ())
     typer.echo(f"{len(written)} notebooks in {folder}")
@@ -39,8 +39,8 @@ def grade(
 
     Their code runs on this machine, each notebook in a process that may write nowhere but in a scratch folder.
     """
-    from rtx.lab.classroom.confine import can_confine
-    from rtx.lab.classroom.grading import RESULTS, Grade, grade_folder, to_csv
+    from rtx.classroom.confine import can_confine
+    from rtx.classroom.grading import RESULTS, Grade, grade_folder, to_csv
 
     if csv.is_dir() or not csv.resolve().parent.is_dir():
         raise ValueError(f"csv: expected a file in a folder that exists, got {str(csv)!r}")

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from rtx.cli.train import Scale, as_typed
+from rtx.evidence.ledger import Result
 from rtx.nn.validate import check_flag
-from rtx.training.ledger import Result
 from rtx.training.randomness import check_seed
 from rtx.training.recipe import as_setting, as_typed_together, load_recipe
 

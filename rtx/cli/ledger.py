@@ -12,9 +12,9 @@ from rich.table import Table
 
 from rtx.cli.agenda import fill
 from rtx.cli.completion import ALL, recipes_or_all, variants
-from rtx.training import table as tables
-from rtx.training.audit import audit
-from rtx.training.ledger import LEDGER
+from rtx.evidence import tables
+from rtx.evidence.audit import audit
+from rtx.evidence.ledger import LEDGER
 from rtx.training.recipe import Recipe, load_recipe, recipe_names
 
 IN_TWO = {"validation": "vali-\ndation", "parameters": "para-\nmeters"}  # heads wider than their numbers

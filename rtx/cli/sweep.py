@@ -27,10 +27,10 @@ from rtx.cli.train import (
     on_terminal,
     parse_time,
 )
+from rtx.evidence.ledger import LEDGER
 from rtx.tasks import task_by_name
 from rtx.training.clock import countdown
 from rtx.training.files import check_writable
-from rtx.training.ledger import LEDGER
 from rtx.training.precision import parse_precision
 from rtx.training.recipe import as_setting, load_recipe, parse_setting
 
@@ -106,7 +106,7 @@ def sweep_(
 
 def _test_best(sweep: "Sweep", study: "Study", results: Path, **how: Any) -> Path | None:
     """The ledger's new file: of the chosen run, which is at its end, under the command that makes it alone."""
-    from rtx.training.run import train
+    from rtx.evidence.record import train
     from rtx.training.sweep import finished, tried
 
     best, precision = finished(study)[0].params, sweep.precision

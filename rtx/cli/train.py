@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from rtx.cli.completion import recipes, rows, variants
+from rtx.evidence.ledger import LEDGER
 from rtx.training.files import check_writable
-from rtx.training.ledger import LEDGER
 from rtx.training.precision import parse_precision
 from rtx.training.randomness import LARGEST_SEED
 from rtx.training.recipe import load_recipe, parse_setting
@@ -82,8 +82,8 @@ def train_(
     more += ["--precision", precision] if precision != "32-true" else []
     more += ["--compile"] if compile else []
 
+    from rtx.evidence.record import train
     from rtx.training.processes import first  # Lightning takes seconds to import: only here
-    from rtx.training.run import train
     from rtx.training.survival import Stopped
 
     if first():  # of several processes, the first writes

@@ -27,7 +27,7 @@ from rtx.tasks.registry import task_by_name
 from rtx.tasks.task import Batch, Task, collate
 from rtx.tasks.toy.locality_dial import optimal_loss, symbol_nll
 from rtx.training.files import write_whole
-from rtx.training.ledger import commit, hardware, versions
+from rtx.training.provenance import commit, hardware, versions
 
 STRENGTHS = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Of the rule and of the recall; a sweep may hold some of them only."""

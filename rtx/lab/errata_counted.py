@@ -2,15 +2,14 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable
 from functools import cache
 from pydoc_data.topics import topics
 
 import torch
 from torch import nn
 
+from rtx.evidence.counted import beyond_path_bound
 from rtx.lab.evidence import Erratum, Evidence
-from rtx.lab.paths import path_length
 from rtx.models import RTransformer
 from rtx.nn.multi_channel import MultiChannelRNN
 from rtx.tasks import task_by_name
@@ -78,25 +77,11 @@ def block_starts() -> Evidence:
 
 def path_bound() -> Evidence:
     """The shortest path through the worst channel, beside the printed bound, for n = 4."""
-    bars = _beyond_the_bound(max)
+    bars = beyond_path_bound(max)
     broken = any(value > 0 for value in bars.values())
     return Evidence(
         bars, "steps more than the bound", f"Some channel needs more steps than the bound allows: {broken}."
     )
-
-
-def path_bound_of_the_best() -> Evidence:
-    """The shortest path through the best channel, beside the printed bound, for n = 4."""
-    bars = _beyond_the_bound(min)
-    return Evidence(
-        bars, "steps more than the bound", f"One channel always keeps to it: {all(v <= 0 for v in bars.values())}."
-    )
-
-
-def _beyond_the_bound(which: Callable[[Iterable[int]], int]) -> dict[str, float]:
-    n = 4
-    paths = {distance: which(path_length(100, k, distance, n) for k in range(1, n)) for distance in range(1, 8)}
-    return {f"l = {distance}": float(path - (distance // (n - 1) + 1)) for distance, path in paths.items()}
 
 
 @cache

@@ -26,7 +26,7 @@ from rtx.tasks.registry import task_by_name
 from rtx.tasks.task import Example
 from rtx.training.checkpoint import load_checkpoint, read_card
 from rtx.training.files import write_whole
-from rtx.training.ledger import commit, hardware, versions
+from rtx.training.provenance import commit, hardware, versions
 
 WINDOW = 6  # frames, as R-Transformer's window on Nottingham
 CORPORA = ("nottingham", "jsb", "piano")  # whose frames are counted; the checkpoints are of the first

@@ -1,13 +1,11 @@
 """Find, download and verify the files of the real data sets, and keep what is computed once.
 
-Each file is looked for in the folder that the environment variable RTX_DATA names, then in the cache
-(RTX_CACHE, or pooch's place for this user), then at its upstream addresses, one after the other. The table of
-files is datasets.toml.
+A file is looked for in the folder that the environment variable RTX_DATA names, then in the cache (RTX_CACHE, or
+pooch's cache folder for this user). If neither has it, pooch downloads it. The table of files is datasets.toml.
 """
 
 import gzip
 import hashlib
-import io
 import logging
 import os
 import tomllib
@@ -21,29 +19,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtx.nn.validate import check_choice
-from rtx.tasks.download import download
 
 log = logging.getLogger(__name__)
 
 Arrays = dict[str, NDArray[Any]]
-DIGEST = hashlib.sha256().digest_size
 
 
 class File(NamedTuple):
     """A published file.
 
     Args:
-        path: its place below a data folder.
-        sha256: its checksum; of the text in it, if it is `gzipped`.
-        addresses: what serves it, as `download` takes them.
-        gzipped: whether it is packed here, and plain where it is served. Packed anew it has other bytes, the same text.
-        by_hand: how to come by it, if no address serves it.
+        path: its place in a data folder. A folder may also hold the file packed by gzip, with ".gz" after its name.
+        sha256: its checksum, before it is packed.
+        addresses: URLs that serve it.
+        by_hand: how to get it if no address serves it.
     """
 
     path: str
     sha256: str
     addresses: tuple[str, ...]
-    gzipped: bool = False
     by_hand: str = ""
 
     @property
@@ -53,11 +47,11 @@ class File(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What `check` sees of one file; `path` is None where it is missing, `sha256` also where it cannot be unpacked."""
+    """A file, its place, and the checksum of what is there. Both are None if the file is missing."""
 
     file: File
-    path: Path | None
-    sha256: str | None
+    path: Path | None = None
+    sha256: str | None = None
 
     @property
     def state(self) -> Literal["verified", "corrupt", "missing"]:
@@ -67,71 +61,55 @@ class Found(NamedTuple):
         return "verified" if self.sha256 == self.file.sha256 else "corrupt"
 
 
-def _read_datasets() -> dict[str, tuple[File, ...]]:
-    table = tomllib.loads((resources.files("rtx.tasks") / "datasets.toml").read_text(encoding="utf-8"))
-    return {name: tuple(_files(**entry)) for name, entry in table.items()}
-
-
-def _files(
-    folder: str, sha256: dict[str, str], addresses: Sequence[str] = (), gzipped: bool = False, by_hand: str = ""
-) -> Iterator[File]:
+def _files(folder: str, sha256: dict[str, str], addresses: Sequence[str] = (), by_hand: str = "") -> Iterator[File]:
     for name, checksum in sha256.items():
-        served = name.removesuffix(".gz") if gzipped else name
-        yield File(f"{folder}/{name}", checksum, tuple(address + served for address in addresses), gzipped, by_hand)
+        yield File(f"{folder}/{name}", checksum, tuple(address + name for address in addresses), by_hand)
 
 
-DATASETS: dict[str, tuple[File, ...]] = _read_datasets()
+TABLE = tomllib.loads((resources.files("rtx.tasks") / "datasets.toml").read_text(encoding="utf-8"))
+DATASETS: dict[str, tuple[File, ...]] = {name: tuple(_files(**entry)) for name, entry in TABLE.items()}
 """The files of each data set."""
 
 
 def fetch(name: str) -> dict[str, Path]:
-    """File name → path of every file of the data set `name`, each with a verified SHA-256.
+    """Return the path of every file of a data set, by file name. Each file has the published checksum.
 
     Raises:
-        ValueError: if `name` is unknown, RTX_DATA is no folder, or a file in it has another checksum.
-        OSError: if a file is nowhere and no address serves it (FileNotFoundError), or it cannot be read or written.
+        ValueError: if RTX_DATA is not a folder, or a file in it has another checksum.
+        FileNotFoundError: if a file is missing and no address serves it.
     """
-    check_choice("dataset", name, DATASETS)
-    return {file.name: _locate(file) for file in DATASETS[name]}
+    return {found.file.name: _verified(found) for found in check(name)}
 
 
 def check(name: str) -> list[Found]:
-    """What is there of the data set `name`, where, and whether it is right; downloads nothing.
-
-    Raises:
-        ValueError: if `name` is unknown or RTX_DATA is no folder.
-        OSError: if a file cannot be read, as one in a closed folder.
-    """
+    """Return what is there of a data set, where, and whether it is right. Nothing is downloaded."""
     check_choice("dataset", name, DATASETS)
     own, cache = _own_folder(), cache_folder()
-    own_first = [_look(file, own or cache) for file in DATASETS[name]]
+    own_first = [Found(file) if own is None else _look(file, own) for file in DATASETS[name]]
     return [found if found.path else _look(found.file, cache) for found in own_first]
 
 
 def sha256(name: str) -> str:
-    """The published checksums of the data set `name`, in the table's order, joined by "+".
-
-    Raises:
-        ValueError: if `name` is unknown.
-    """
+    """Return the published checksums of a data set, in the table's order, joined by "+"."""
     check_choice("dataset", name, DATASETS)
     return "+".join(file.sha256 for file in DATASETS[name])
 
 
 def unpacked(path: Path) -> bytes:
-    """What a gzipped file holds.
+    """Return the content of a file; one whose name ends in .gz is unpacked.
 
     Raises:
-        ValueError: naming the file, if it is none, or cut short.
+        ValueError: naming the file, if it should be gzipped but is not, or is cut short.
     """
+    content = path.read_bytes()
     try:
-        return gzip.decompress(path.read_bytes())
+        return gzip.decompress(content) if path.suffix == ".gz" else content
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise ValueError(f"{path}: corrupt or truncated gzip file ({error})") from error
 
 
 def sha256_of_arrays(*arrays: NDArray[np.generic]) -> str:
-    """SHA-256 over the shapes, types and bytes of arrays, for data that come from no file of ours."""
+    """Return the SHA-256 of the shapes, types and bytes of arrays."""
     digest = hashlib.sha256()
     for array in arrays:
         digest.update(f"{array.shape} {array.dtype.str} ".encode() + np.ascontiguousarray(array).tobytes())
@@ -139,124 +117,90 @@ def sha256_of_arrays(*arrays: NDArray[np.generic]) -> str:
 
 
 def cache_folder() -> Path:
-    """Where downloads and computed files are kept: RTX_CACHE, or pooch's cache folder for this user.
+    """Return the folder for downloads and computed files: RTX_CACHE, or pooch's cache folder for this user.
 
     Raises:
-        ValueError: if this user has no home, as in a container, and RTX_CACHE is not set, or is in no home that exists.
+        ValueError: if the home folder in its name does not exist, as in a container whose user has none.
     """
-    if chosen := os.environ.get("RTX_CACHE"):
-        return _folder("RTX_CACHE", chosen)
     import pooch
 
     try:
-        return Path(pooch.os_cache("rtx"))
-    except RuntimeError:
-        raise ValueError("there is no home folder to keep data in: set RTX_CACHE to a folder") from None
+        return Path(os.environ.get("RTX_CACHE") or pooch.os_cache("rtx")).expanduser().resolve()
+    except RuntimeError as error:
+        raise ValueError(f"RTX_CACHE: expected a folder to keep data in ({error}); set it to a full path") from None
 
 
 def cached_arrays(name: str, make: Callable[[], Arrays]) -> Arrays:
-    """The arrays that `make()` computes, kept as `name`.npz in the cache, with their SHA-256 behind.
+    """Return the arrays that `make()` computes. They are kept in the cache as `name`.npz and read from there next time.
 
-    A run cut short leaves no half-written file behind; one that is damaged or cannot be read is made anew. Where the
-    cache cannot be written, that is said, and the arrays are as good.
+    A damaged file is computed again. Where the cache cannot be written, a warning says so.
     """
     path = cache_folder() / "computed" / f"{name}.npz"
-    if (content := _content(path)) is not None:
-        whole, digest = content[:-DIGEST], content[-DIGEST:]
-        if hashlib.sha256(whole).digest() == digest:
-            with np.load(io.BytesIO(whole)) as stored:
-                return dict(stored)
-        log.warning("%s: damaged, or not to be read; is made anew", path)
+    try:
+        with np.load(path) as stored:
+            return dict(stored)
+    except FileNotFoundError:
+        pass
+    except Exception as error:  # numpy and zipfile raise many kinds for a damaged file
+        log.warning("%s: cannot be read (%s), so it is computed again", path, error)
     arrays = make()
-    buffer = io.BytesIO()
-    np.savez(buffer, **arrays)  # type: ignore[arg-type]  # numpy reads it as allow_pickle
+    partial = path.with_name(f".{os.getpid()}-{path.name}")
     try:
-        _write_whole(path, buffer.getvalue() + hashlib.sha256(buffer.getbuffer()).digest())
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with partial.open("wb") as file:
+            np.savez(file, **arrays)  # type: ignore[arg-type]  # numpy reads it as allow_pickle
+        os.replace(partial, path)
     except OSError as error:
-        log.warning("%s could not be written (%s): it is computed again next time", path, error.strerror)
-    return arrays
-
-
-def _content(path: Path) -> bytes | None:
-    try:
-        return path.read_bytes()
-    except OSError as error:  # none is there; or it is a folder, or another user's
-        return None if isinstance(error, FileNotFoundError) else b""
-
-
-def _write_whole(path: Path, content: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{os.getpid()}-{path.name}")
-    try:
-        temporary.write_bytes(content)
-        os.replace(temporary, path)
+        log.warning("%s: cannot be written (%s), so it is computed again next time", path, error.strerror)
     finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _folder(name: str, chosen: str) -> Path:
-    try:
-        return Path(chosen).expanduser().resolve()
-    except RuntimeError:
-        raise ValueError(f"{name}: expected a folder, got {chosen!r}, and there is no such home") from None
+        if os.path.exists(partial):
+            partial.unlink()
+    return arrays
 
 
 def _own_folder() -> Path | None:
     chosen = os.environ.get("RTX_DATA")
-    if not chosen:
-        return None
-    folder = _folder("RTX_DATA", chosen)
-    if not folder.is_dir():
-        raise ValueError(f"RTX_DATA: expected an existing folder, got {chosen!r}, which is {folder}")
-    return folder
+    if chosen and not os.path.isdir(os.path.expanduser(chosen)):
+        raise ValueError(f"RTX_DATA: expected an existing folder, got {chosen!r}")
+    return Path(chosen).expanduser().resolve() if chosen else None
 
 
 def _look(file: File, folder: Path) -> Found:
-    path = folder / file.path
-    if not path.is_file():
-        return Found(file, None, None)
+    plain, packed = folder / file.path, folder / f"{file.path}.gz"
     try:
-        with gzip.open(path) if file.gzipped else path.open("rb") as stream:
-            return Found(file, path, hashlib.file_digest(stream, "sha256").hexdigest())
-    except (gzip.BadGzipFile, EOFError, zlib.error):  # of a packed file: no gzip, or cut short
-        return Found(file, path, None)
+        if plain.is_file():
+            return Found(file, plain, hashlib.sha256(plain.read_bytes()).hexdigest())
+        return Found(file, packed, hashlib.sha256(unpacked(packed)).hexdigest()) if packed.is_file() else Found(file)
+    except ValueError:  # not gzip
+        return Found(file, packed)
 
 
-def _locate(file: File) -> Path:
+def _verified(found: Found) -> Path:
     own = _own_folder()
-    if own and (found := _look(file, own)).path:
-        # The user's folder is neither written to nor passed over: a wrong file there is the user's to know.
-        if found.state == "corrupt":
-            raise ValueError(
-                f"{found.path}: corrupt or truncated, {_checksum(file)} is {found.sha256 or 'not to be read'}, "
-                f"expected {file.sha256}; replace it" + (", or remove it to have it downloaded" * bool(file.addresses))
-            )
+    if found.path and found.state == "verified":
         return found.path
-    found = _look(file, cache_folder())
-    return found.path if found.path and found.state == "verified" else _download(file)
+    if found.path and own and found.path.is_relative_to(own):  # RTX_DATA is the user's: nothing is written there
+        raise ValueError(
+            f"{found.path}: corrupt or truncated, its SHA-256 is {found.sha256}, expected {found.file.sha256}; "
+            "replace the file, or remove it to have it downloaded"
+        )
+    return _download(found.file)
 
 
 def _download(file: File) -> Path:
+    import pooch
     from requests.exceptions import RequestException
 
-    path = cache_folder() / file.path
-    failures = []
+    pooch.get_logger().setLevel(logging.WARNING)  # otherwise pooch writes a line per download on stderr
+    path, failures = cache_folder() / file.path, []
     for address in file.addresses:
         try:
-            download(address, path, file.sha256, file.gzipped)
-        except (RequestException, ValueError) as error:  # no answer or cut short; another checksum or archive
-            log.info("%s: %s", address, error)
+            return Path(pooch.retrieve(address, f"sha256:{file.sha256}", fname=path.name, path=path.parent))
+        except (RequestException, ValueError) as error:  # no answer, or another checksum
             failures.append(f"  {address}\n    {type(error).__name__}: {error}\n")
-        else:
-            log.info("downloaded %s to %s", address, path)
-            return path
     tried = "no address served it:\n" + "".join(failures) if failures else f"no address serves it. {file.by_hand}\n"
     raise FileNotFoundError(
-        f"{file.name}: not here, and {tried}"
-        f"Get it by other means and put it at {(_own_folder() or cache_folder()) / file.path} "
-        f"(RTX_DATA may name another folder); {_checksum(file)} is {file.sha256}"
+        f"{file.name}: it is missing, and {tried}Get it by other means and put it at "
+        f"{(_own_folder() or cache_folder()) / file.path} (or there packed by gzip, with .gz after its name; RTX_DATA "
+        f"may name another folder); its SHA-256 before packing is {file.sha256}"
     )
-
-
-def _checksum(file: File) -> str:
-    return "the SHA-256 of the text in it" if file.gzipped else "its SHA-256"

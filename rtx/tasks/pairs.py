@@ -173,7 +173,7 @@ def read_lines(path: Path) -> list[str]:
     Raises:
         ValueError: naming file and line, if one is empty or not UTF-8, or if the file is empty or cut short.
     """
-    content = unpacked(path) if path.suffix == ".gz" else path.read_bytes()
+    content = unpacked(path)
     lines = content.removesuffix(b"\n").split(b"\n")  # str.splitlines would also split at rare characters within a line
     return [_line(path, number, line) for number, line in enumerate(lines, 1)]
 

@@ -51,9 +51,9 @@ def gigaword(vocabulary: int = 8_000, beam: int = 10) -> Task:
     def read() -> Mapping[Split, list[Pair]]:
         paths = data.fetch("gigaword")
         names: dict[Split, tuple[str, str]] = {
-            "train": ("train.article.first10000.txt.gz", "train.title.first10000.txt.gz"),
-            "validation": ("valid.article.filter.first1000.txt.gz", "valid.title.filter.first1000.txt.gz"),
-            "test": ("input.txt.gz", "task1_ref0.txt.gz"),
+            "train": ("train.article.first10000.txt", "train.title.first10000.txt"),
+            "validation": ("valid.article.filter.first1000.txt", "valid.title.filter.first1000.txt"),
+            "test": ("input.txt", "task1_ref0.txt"),
         }
         pairs = {split: read_pairs(*(paths[name] for name in names[split])) for split in names}
         return {split: [(_named(a), _named(b)) for a, b in pairs[split]] for split in names}

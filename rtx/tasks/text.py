@@ -169,7 +169,7 @@ def _sha256(text: str) -> Callable[[], str]:
 
 def _ptb(name: str, files: str) -> dict[Split, str]:
     paths = data.fetch(name)
-    return {part: _unpacked(paths[f"{files}.{file}.txt.gz"]) for part, file in FILES.items()}
+    return {part: _unpacked(paths[f"{files}.{file}.txt"]) for part, file in FILES.items()}
 
 
 def _unpacked(path: Path) -> str:

@@ -155,7 +155,8 @@ def bleu(pairs: Sequence[Pair], written: Sequence[str], tokenize: str = "13a") -
 
 def _files(data_set: str, names: Mapping[Split, str]) -> dict[Split, list[Pair]]:
     paths = data.fetch(data_set)
-    return {split: read_pairs(paths[f"{name}.de.gz"], paths[f"{name}.en.gz"]) for split, name in names.items()}
+    end = ".gz" if data_set == "multi30k" else ""  # as they are published
+    return {split: read_pairs(paths[f"{name}.de{end}"], paths[f"{name}.en{end}"]) for split, name in names.items()}
 
 
 def _task(

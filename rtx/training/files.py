@@ -1,8 +1,13 @@
 """Files that are whole or not there, and folders that can hold them."""
 
+import hashlib
 import os
+import re
 from pathlib import Path
 from tempfile import TemporaryFile
+
+LONGEST = 180  # bytes of a name; most systems end at 255, and seed, time and ending follow
+NOT_IN_NAMES = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|\ud800-\udfff]')  # one of the systems cannot hold it
 
 
 def write_whole(path: Path, content: bytes | memoryview) -> None:
@@ -39,3 +44,15 @@ def check_writable(name: str, folder: Path) -> None:
             pass
     except OSError as error:
         raise ValueError(f"{name}: expected a folder that can be written, got {folder} ({error.strerror})") from None
+
+
+def file_name(text: str) -> str:
+    """A text as a part of a file's name: itself, where a name can hold it.
+
+    Else with "_" for what no name can hold, cut where it is too long, and with a checksum: two texts never share one.
+    """
+    name = NOT_IN_NAMES.sub("_", text)
+    if name == text and len(text.encode()) <= LONGEST:
+        return text
+    checksum = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:8]
+    return name.encode()[: LONGEST - len(checksum) - 1].decode(errors="ignore") + f"-{checksum}"

@@ -19,10 +19,11 @@ from lightning.pytorch.utilities.exceptions import SIGTERMException
 from rtx.nn.validate import check_positive
 from rtx.tasks import build, task_by_name
 from rtx.training.compiling import compile_model
-from rtx.training.ledger import commit, file_name
+from rtx.training.files import file_name
 from rtx.training.module import Trainee
 from rtx.training.precision import check_taken, parse_precision
 from rtx.training.progress import loggers, progress_bar
+from rtx.training.provenance import commit
 from rtx.training.randomness import check_seed
 from rtx.training.recipe import Plan
 from rtx.training.states import CannotGoOn, Checkpoints, load_state, previous
@@ -73,7 +74,7 @@ def fit(
     callbacks: Sequence[Callback] = (),
     **trainer: Any,
 ) -> Fit:
-    """Train to the end; `rtx.training.run.train` says what the arguments are.
+    """Train to the end; `rtx.evidence.record.train` says what the arguments are.
 
     Raises:
         ValueError: if `epochs` is below 1; if an unfinished run is in the way, no checkpoint of it is whole, or it is

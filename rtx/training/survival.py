@@ -16,8 +16,8 @@ import torch
 from lightning import LightningModule, Trainer
 from lightning.pytorch.callbacks import Callback
 
-from rtx.training.ledger import stamp
 from rtx.training.processes import highest, mine, of_all, together
+from rtx.training.provenance import stamp
 from rtx.training.randomness import random_state, set_random_state
 from rtx.training.states import Exploded, previous, save_state
 

@@ -40,7 +40,7 @@ class Sweep:
     """A grid of runs of one row of a recipe.
 
     Args:
-        recipe, row, variant, scale, seed, epochs, precision: as in `rtx.training.run.train`; the same for all runs.
+        recipe, row, variant, scale, seed, epochs, precision: as in `rtx.evidence.record.train`; the same for all runs.
         values: what to choose from, by setting or hyper-parameter.
         runs: folder of all runs; machines that share it share the sweep.
 

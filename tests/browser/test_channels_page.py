@@ -10,10 +10,10 @@ from playwright.sync_api import Browser, expect
 from playwright.sync_api import Page as Tab
 
 from rtx import MCRNN, LanguageModel
+from rtx.evidence.paths import path_length
 from rtx.lab import explore
 from rtx.lab.explore.channels import channel_weights
 from rtx.lab.explore.paths import step_of
-from rtx.lab.paths import path_length
 from rtx.nn.multi_channel import MultiChannelRNN
 from rtx.nn.reference import block_start
 from rtx.tasks.vocabulary import END, UNKNOWN, vocabulary

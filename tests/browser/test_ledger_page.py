@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
+from rtx.evidence.ledger import read_results, write_result
 from rtx.lab import explore
-from rtx.training.ledger import read_results, write_result
 
 pytestmark = pytest.mark.browser
 

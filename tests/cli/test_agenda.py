@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from rtx.cli import agenda, app
 from rtx.cli.entries import read_agenda
 from rtx.cli.train import Scale
-from rtx.training.ledger import read_results, write_result
+from rtx.evidence.ledger import read_results, write_result
 from rtx.training.states import load_state
 
 FULL = Path(__file__).parents[2] / "results" / "full-size.toml"

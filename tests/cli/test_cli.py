@@ -17,10 +17,10 @@ from rich.console import Console
 from rich.markup import render
 from typer.main import get_command
 
+from rtx.classroom import Grade, to_csv
 from rtx.cli import app, main
 from rtx.cli.sweep import _print as print_sweep
 from rtx.cli.train import Scale, as_typed
-from rtx.lab.classroom import Grade, to_csv
 from rtx.models import CARDS, MODELS, TRANSLATORS, WHOLE
 from rtx.tasks.build import hyperparameter_names, models_for
 from rtx.tasks.registry import TASKS, task_arguments, task_by_name
@@ -192,7 +192,7 @@ def test_a_command_can_be_typed_again_with_blanks_and_quotes_in_a_value():
 
 def test_what_a_run_computes_by_stands_in_its_command_and_reaches_the_training(rtx, tmp_path, monkeypatch):
     calls = []
-    monkeypatch.setattr("rtx.training.run.train", lambda *given, **named: calls.append((given[1:], named)))
+    monkeypatch.setattr("rtx.evidence.record.train", lambda *given, **named: calls.append((given[1:], named)))
     words = ["train", "ffa-add", "attention-50", "--variant", "fresh", "--scale", "quick", "--seed", "3"]
     words += ["--epochs", "2", "--set", "d_hidden=8"]
     how = ["--devices", "2", "--nodes", "3", "--precision", "bf16-mixed", "--compile"]
@@ -217,7 +217,7 @@ def test_a_class_is_graded_into_a_file_and_each_students_passed_exercises_are_co
         for i, result in enumerate(results[name])
     ]
     asked = []
-    monkeypatch.setattr("rtx.lab.classroom.grading.grade_folder", lambda *given: asked.append(given) or iter(grades))
+    monkeypatch.setattr("rtx.classroom.grading.grade_folder", lambda *given: asked.append(given) or iter(grades))
     places = [str(tmp_path / "class"), "--csv", str(tmp_path / "grades.csv"), "--notebooks", str(tmp_path / "own")]
     done = rtx("class", "grade", *places, "--only", "02", "--only", "03", "--seconds", "9")
     assert done.returncode == 0 and asked == [(tmp_path / "class", tmp_path / "own", ["02", "03"], 9)]

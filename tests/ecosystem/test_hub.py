@@ -10,9 +10,9 @@ from tiny_recipe import TASKS as TINY
 from tiny_recipe import tiny_recipe
 
 import rtx
+from rtx.evidence.record import train
 from rtx.tasks import TASKS
 from rtx.training.hub import Pretrained
-from rtx.training.run import train
 
 SIZES = {"d_model": 8, "layers": 1, "heads": 2, "window": 3}
 CARD = {"task": "add", "model": "r-transformer", "hyperparameters": SIZES, "metric": "error", "test": 0.25}

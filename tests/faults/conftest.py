@@ -19,7 +19,7 @@ sys.path += [str(Path(__file__).parents[1] / "training"), str(Path(__file__).par
 def processes() -> ForkServerContext:
     """Real processes, for which torch and Lightning are loaded once."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["rtx.training.run"])
+    context.set_forkserver_preload(["rtx.evidence.record"])
     return context
 
 

@@ -24,12 +24,12 @@ from safetensors.torch import save_file
 from test_ledger import result
 
 import rtx
+from rtx.evidence.ledger import read_result
+from rtx.evidence.tables import rows, to_html
 from rtx.tasks import data
 from rtx.tasks.rolls import read_mat
 from rtx.training.checkpoint import load_checkpoint, read_card, save_checkpoint
-from rtx.training.ledger import read_result
 from rtx.training.states import load_state, save_state
-from rtx.training.table import rows, to_html
 
 SIZES = {"d_model": 8, "layers": 1, "heads": 2, "window": 3}
 CARD = {"task": "add", "model": "r-transformer", "hyperparameters": SIZES}

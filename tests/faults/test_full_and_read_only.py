@@ -19,7 +19,7 @@ sys.path += ["tests/training"]
 from rtx.tasks import data
 from rtx.training.files import write_whole
 from rtx.training.journal import Journal
-from rtx.training.ledger import read_result, write_result
+from rtx.evidence.ledger import read_result, write_result
 from rtx.training.states import Checkpoints, load_state
 from test_ledger import result
 

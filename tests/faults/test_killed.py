@@ -17,10 +17,10 @@ import pytest
 import torch
 from test_ledger import result
 
+from rtx.evidence.ledger import read_result, write_result
 from rtx.tasks import data
 from rtx.training.files import write_whole
 from rtx.training.journal import Journal, lock_of
-from rtx.training.ledger import read_result, write_result
 from rtx.training.states import Checkpoints
 
 CONTENT = b"a tune in eighty-eight columns\n" * 20_000

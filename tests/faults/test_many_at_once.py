@@ -14,12 +14,12 @@ from test_ledger import result
 from tiny_recipe import TASKS as TINY
 from tiny_recipe import tiny_recipe
 
+from rtx.evidence import ledger
+from rtx.evidence.ledger import read_result, write_result
+from rtx.evidence.record import train
 from rtx.tasks import TASKS
-from rtx.training import ledger
 from rtx.training.alone import alone_in
 from rtx.training.fit import run_folder
-from rtx.training.ledger import read_result, write_result
-from rtx.training.run import train
 from rtx.training.sweep import Sweep, finished
 
 CPU = {"accelerator": "cpu", "enable_progress_bar": False}

@@ -17,9 +17,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import conv1d, cross_entropy, pad, scaled_dot_product_attention
 
+from rtx.classroom.exercises import CHECKED
 from rtx.lab import checks
 from rtx.lab.checks import Check, Verdict
-from rtx.lab.classroom.exercises import CHECKED
 
 CHECKS = {name: check for name, check in vars(checks).items() if isinstance(check, Check)}
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("[0-9][0-9]_*.py"))

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from rtx.lab.claims import CLAIMS, judged
-from rtx.lab.claims.ff_attention import order_blind
+from rtx.evidence.claims import CLAIMS, judged
+from rtx.evidence.counted import order_blind
+from rtx.evidence.ledger import read_results, write_result
+from rtx.evidence.toy_verdicts import solves, sooner
+from rtx.evidence.verdicts import Finding, as_fast, better, breaks, needs, no_worse, within
 from rtx.lab.evidence import Evidence
-from rtx.lab.toy_verdicts import solves, sooner
-from rtx.lab.verdicts import Finding, as_fast, better, breaks, needs, no_worse, within
 from rtx.tasks import task_by_name
 from rtx.tasks.toy.temporal_order import CLASSES
-from rtx.training.ledger import read_results, write_result
 from rtx.training.recipe import load_recipe
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -682,7 +682,7 @@ def test_the_papers_own_numbers_bear_out_what_they_claim(monkeypatch, tmp_path):
                 made["chosen_from"] = {"learning_rate=0.01": score}  # the papers' best of several rates
                 yield replace(like, recipe=recipe, validation=score, test=score, **made)
 
-    monkeypatch.setattr("rtx.training.table.read_results", printed)
+    monkeypatch.setattr("rtx.evidence.tables.read_results", printed)
     papers = ("R-Transformer", "MC-RNN", "Feed-forward attention")
     found = {claim: finding for claim, finding in judged(tmp_path) if claim.source.startswith(papers)}
     unprinted = [claim for claim, finding in found.items() if finding.sentence in ("not run", "not measured")]

@@ -16,16 +16,16 @@ import pytest
 import torch
 from matplotlib import rc_context
 
+from rtx.classroom import Grade, chosen_notebooks, exercises_of, grade_folder, grading, make_handout, to_csv
+from rtx.classroom.answers import decode, encode
+from rtx.classroom.confine import can_confine, limit
+from rtx.classroom.exercises import Exercise, code_cells
+from rtx.classroom.grading import _judged
+from rtx.classroom.needed import broken_cell, needed_cells
+from rtx.classroom.student import _answer
 from rtx.cli import classroom
 from rtx.lab import checks
 from rtx.lab.checks import Check
-from rtx.lab.classroom import Grade, chosen_notebooks, exercises_of, grade_folder, grading, make_handout, to_csv
-from rtx.lab.classroom.answers import decode, encode
-from rtx.lab.classroom.confine import can_confine, limit
-from rtx.lab.classroom.exercises import Exercise, code_cells
-from rtx.lab.classroom.grading import _judged
-from rtx.lab.classroom.needed import broken_cell, needed_cells
-from rtx.lab.classroom.student import _answer
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 WINDOW = "02_slide_a_window.ipynb"
@@ -256,9 +256,9 @@ def test_all_solutions_of_all_notebooks_pass() -> None:
 def test_a_file_that_is_too_large_for_a_notebook_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     notebook = hand_in(tmp_path, WINDOW, {}, "#" * 1_000_000)  # larger than the project's own
     size = notebook.stat().st_size
-    monkeypatch.setattr("rtx.lab.classroom.exercises.LARGEST", size)
+    monkeypatch.setattr("rtx.classroom.exercises.LARGEST", size)
     assert code_cells(notebook)
-    monkeypatch.setattr("rtx.lab.classroom.exercises.LARGEST", size - 1)
+    monkeypatch.setattr("rtx.classroom.exercises.LARGEST", size - 1)
     grades = list(grade_folder(tmp_path, NOTEBOOKS, ["02"]))
     told = f"a notebook of at most {size - 1:,} bytes was expected, this has {size:,}"
     assert [(grade.result, grade.message) for grade in grades] == [("failed", told)] * 2

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from rtx.evidence.ledger import read_results, write_result
+from rtx.evidence.tables import rows
 from rtx.lab import explore
-from rtx.training.ledger import read_results, write_result
 from rtx.training.recipe import load_recipe, recipe_names
-from rtx.training.table import rows
 
 RESULTS = Path(__file__).parents[2] / "results"
 

@@ -7,9 +7,9 @@ from statistics import geometric_mean
 import pytest
 import torch
 
+from rtx.evidence.paths import path_length
 from rtx.lab import explore, reach
 from rtx.lab.explore.paths import SEEDS, WIDTH, gradient_shares, step_of, untrained
-from rtx.lab.paths import path_length
 from rtx.nn import reference
 from rtx.nn.multi_channel import MultiChannelRNN
 

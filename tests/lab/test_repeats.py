@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from rtx import build
+from rtx.evidence.ledger import read_results
 from rtx.lab.repeats import (
     CORPORA,
     KINDS,
@@ -24,7 +25,6 @@ from rtx.lab.repeats import (
 from rtx.tasks import task_by_name
 from rtx.tasks.task import Example
 from rtx.training.checkpoint import save_checkpoint
-from rtx.training.ledger import read_results
 
 RESULTS = Path(__file__).parents[2] / "results"
 SHORT = {"n": "new", "s": "as before", "o": "otherwise", "b": "beginning"}

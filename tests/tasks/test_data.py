@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from rtx.tasks import data
-from rtx.tasks.download import UNDER_WAY, forget_killed
+
 
 CONTENT = b"a tune in eighty-eight columns\n" * 1000
 GOOD = hashlib.sha256(CONTENT).hexdigest()

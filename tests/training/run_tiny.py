@@ -60,7 +60,7 @@ def main(words: list[str], *callbacks: Callback) -> None:
             patch.setitem(TASKS, name, task)
         for command in ("rtx.cli.train", "rtx.cli.sweep"):
             patch.setattr(f"{command}.load_recipe", lambda name: RECIPES[name]())
-        for module in ("rtx.training.run", "rtx.training.sweep"):
+        for module in ("rtx.evidence.record", "rtx.training.sweep"):
             patch.setattr(f"{module}.fit", partial(fit, callbacks=callbacks))
         patch.setattr("sys.argv", ["rtx", *words])
         try:

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from rtx.evidence import audit as audits
+from rtx.evidence import ledger
+from rtx.evidence.audit import audit, is_in_history
 from rtx.tasks import task_by_name
-from rtx.training import audit as audits
-from rtx.training import ledger
-from rtx.training.audit import audit, is_in_history
 from rtx.training.recipe import load_recipe, parse_setting
 
 ROOT = Path(__file__).parents[2]

@@ -10,14 +10,14 @@ from tiny_recipe import tiny_recipe, tiny_text_recipe
 from torch.nn import functional as F
 
 import rtx
+from rtx.evidence.ledger import read_result
+from rtx.evidence.record import train
 from rtx.tasks import TASKS
 from rtx.tasks.task import IGNORED, Batch
 from rtx.training.deep import auxiliary_loss, auxiliary_losses
 from rtx.training.evaluate import evaluate
 from rtx.training.fit import fit, new_trainee
-from rtx.training.ledger import read_result
 from rtx.training.recipe import load_recipe
-from rtx.training.run import train
 
 CPU = {"accelerator": "cpu", "enable_progress_bar": False}
 DEEP = {"epochs": 2, "batching": "shuffled", "carry": False, "auxiliary": 2, "slide": True}

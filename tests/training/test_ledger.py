@@ -12,11 +12,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from rtx.training import ledger
+from rtx.evidence import ledger
+from rtx.evidence.ledger import Result, read_result, read_results, write_result
+from rtx.evidence.tables import Row, best_runs, printed, rows, to_html, to_markdown
+from rtx.training import provenance
+from rtx.training.files import LONGEST, file_name
 from rtx.training.fit import run_folder
-from rtx.training.ledger import LONGEST, Result, file_name, read_result, read_results, write_result
 from rtx.training.recipe import load_recipe, recipe_names
-from rtx.training.table import Row, best_runs, printed, rows, to_html, to_markdown
 
 ROOT = Path(__file__).parents[2]
 KEYS = (
@@ -60,19 +62,19 @@ def test_the_commit_is_the_packages_own_and_of_no_repository_around_it(tmp_path,
     git("init", "-q")
     git("add", ".gitignore")
     git("commit", "-q", "-m", "theirs")
-    assert ledger.commit() is None
+    assert provenance.commit() is None
     git("add", "--force", ".venv")
     git("commit", "-q", "-m", "ours")
     head = git("rev-parse", "HEAD")
     os.utime(package / "__init__.py", (0, 0))  # touched, and the same: git would note that down
     index = tmp_path / ".git" / "index"
     before = index.read_bytes()
-    assert ledger.commit() == head and index.read_bytes() == before  # else a commit that is made meanwhile fails
+    assert provenance.commit() == head and index.read_bytes() == before  # else a commit that is made meanwhile fails
     (tmp_path / ".gitignore").write_text("nothing\n")  # theirs
     (package / "training" / "new.py").touch()  # which no commit knows
-    assert ledger.commit() == head
+    assert provenance.commit() == head
     (package / "__init__.py").write_text("changed = True\n")
-    assert ledger.commit() == f"{head}-dirty"
+    assert provenance.commit() == f"{head}-dirty"
 
 
 def test_a_run_that_is_written_again_stays_what_it_was(tmp_path):
@@ -88,7 +90,7 @@ def test_the_hardware_has_its_threads():
     try:
         for threads, told in ((1, ", 1 thread"), (2, ", 2 threads")):
             torch.set_num_threads(threads)
-            assert ledger.hardware(torch.device("cpu")).endswith(told)
+            assert provenance.hardware(torch.device("cpu")).endswith(told)
     finally:
         torch.set_num_threads(before)
 

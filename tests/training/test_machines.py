@@ -56,7 +56,7 @@ def member(rank: int, port: int, words: list[str], folder: Path, pipe, hold: int
 def start_two(folder: Path, *words: str, hold: int | None = None):
     folder.mkdir(exist_ok=True)
     context, port, started = multiprocessing.get_context("forkserver"), free_port(), []
-    context.set_forkserver_preload(["rtx.training.run"])
+    context.set_forkserver_preload(["rtx.evidence.record"])
     for rank in (0, 1):
         ours, theirs = context.Pipe()
         child = context.Process(target=member, args=(rank, port, words, folder, theirs, hold if rank else None))

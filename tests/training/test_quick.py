@@ -11,11 +11,11 @@ from functools import cache
 
 import pytest
 
+from rtx.evidence.ledger import read_result
+from rtx.evidence.record import train
 from rtx.tasks import task_by_name
 from rtx.training.evaluate import evaluate
-from rtx.training.ledger import read_result
 from rtx.training.recipe import load_recipe, recipe_names
-from rtx.training.run import train
 
 ROWS = [(name, row) for name in recipe_names() for row in load_recipe(name).models]
 SHORT = {"epochs": 1, "limit": 64, "limit_evaluation": 20}

@@ -18,18 +18,18 @@ from tiny_recipe import TASKS as TINY_TASKS
 from tiny_recipe import tiny_text_recipe
 from torch.nn.modules.module import register_module_forward_pre_hook
 
+from rtx.evidence import ledger
+from rtx.evidence.ledger import read_result
+from rtx.evidence.record import _as_run, train
 from rtx.nn import implementation
 from rtx.tasks import TASKS, Example, build, task_by_name
 from rtx.tasks.task import collate
-from rtx.training import ledger
 from rtx.training.alone import alone_in
 from rtx.training.batches import evaluation_batches
 from rtx.training.checkpoint import load_checkpoint
 from rtx.training.evaluate import evaluate
 from rtx.training.fit import fit, new_trainee, run_folder
-from rtx.training.ledger import read_result
 from rtx.training.recipe import load_recipe
-from rtx.training.run import _as_run, train
 from rtx.training.states import CannotGoOn
 from rtx.training.survival import Stopped, Survival
 

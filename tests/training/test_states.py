@@ -13,10 +13,10 @@ from test_survival import assert_same, numbers
 from tiny_recipe import TASKS as TINY
 from tiny_recipe import tiny_text_recipe
 
+from rtx.evidence.record import train
 from rtx.tasks import TASKS
 from rtx.training.fit import new_trainee
 from rtx.training.randomness import LARGEST_SEED, check_seed, of_process, random_state, set_random_state
-from rtx.training.run import train
 from rtx.training.states import Checkpoints, load_state, previous, save_state, to_device
 
 STATE = {"weights": torch.randn(100), "place": (1, 2.5, None, float("inf")), "text": "a"}

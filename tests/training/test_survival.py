@@ -21,9 +21,9 @@ from tiny_recipe import TASKS as TINY
 from tiny_recipe import tiny_recipe, tiny_text_recipe
 
 from rtx.cli.train import format_time, parse_time
+from rtx.evidence.record import train
 from rtx.tasks import TASKS
 from rtx.training import survival
-from rtx.training.run import train
 from rtx.training.states import load_state
 from rtx.training.survival import Survival
 
@@ -82,7 +82,7 @@ def live(name: str, folder: Path, pipe, hold: int | None) -> None:
 @pytest.fixture(scope="module")
 def processes():
     context = multiprocessing.get_context("forkserver")  # real processes, but torch and Lightning are loaded once
-    context.set_forkserver_preload(["rtx.training.run"])
+    context.set_forkserver_preload(["rtx.evidence.record"])
     return context
 
 

@@ -18,16 +18,16 @@ from run_tiny import InLastValidation, main
 from test_survival import Beat, drain
 
 from rtx.cli.sweep import parse_values
+from rtx.evidence.ledger import read_results
+from rtx.evidence.record import train
+from rtx.evidence.tables import rows
 from rtx.tasks import TASKS
 from rtx.training import sweep as sweeps
 from rtx.training.alone import alone_in
 from rtx.training.fit import run_folder
-from rtx.training.ledger import read_results
-from rtx.training.run import train
 from rtx.training.states import CannotGoOn
 from rtx.training.survival import Stopped
 from rtx.training.sweep import Sweep, finished, is_dead, plot, settled
-from rtx.training.table import rows
 
 CPU = {"accelerator": "cpu", "enable_progress_bar": False}
 RATES = [1e-4, 1e-2, 1e-3]

@@ -10,6 +10,8 @@ import pytest
 import torch
 
 import rtx
+from rtx.evidence.ledger import read_result
+from rtx.evidence.record import train
 from rtx.tasks import TASKS, task_by_name
 from rtx.tasks.loader import loader
 from rtx.tasks.task import collate
@@ -19,10 +21,8 @@ from rtx.training.activations import activation_penalty
 from rtx.training.checkpoint import load_checkpoint, load_texts, read_card, save_checkpoint
 from rtx.training.evaluate import evaluate
 from rtx.training.fit import fit
-from rtx.training.ledger import read_result
 from rtx.training.module import Trainee
 from rtx.training.recipe import Recipe, load_recipe, recipe_names
-from rtx.training.run import train
 from rtx.training.settings import Settings
 
 CPU = {"accelerator": "cpu", "enable_progress_bar": False}

@@ -7,12 +7,12 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from rtx.lab.comparable import EQUAL_SIZES, is_full, unchanged
+from rtx.evidence import tables
+from rtx.evidence.comparable import EQUAL_SIZES, is_full, unchanged
+from rtx.evidence.ledger import LEDGER, variant_of
 from rtx.lab.explore.page import Page
 from rtx.lab.plots import COLOURS, new_figure
 from rtx.tasks import task_by_name
-from rtx.training import table as tables
-from rtx.training.ledger import LEDGER, variant_of
 from rtx.training.recipe import Recipe, load_recipe, recipe_names
 
 SCRIPT = Path(__file__).with_name("ledger.js")

@@ -19,11 +19,11 @@ from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from rtx.classroom.answers import decode
+from rtx.classroom.exercises import Exercise, chosen_notebooks, code_cells, exercises_of
+from rtx.classroom.needed import broken_cell, needed_cells
 from rtx.lab import checks
 from rtx.lab.checks.check import Check
-from rtx.lab.classroom.answers import decode
-from rtx.lab.classroom.exercises import Exercise, chosen_notebooks, code_cells, exercises_of
-from rtx.lab.classroom.needed import broken_cell, needed_cells
 
 RESULTS = {True: "passed", False: "failed", None: "not attempted"}
 MISSING = "missing"
@@ -171,7 +171,7 @@ def _answers(cells: Sequence[str], exercises: Sequence[Exercise], seconds: int) 
 def _run(request: list[dict[str, Any]], seconds: int) -> tuple[list[dict[str, Any]], str]:
     """One process: what it said of the first exercises, and how it ended."""
     with tempfile.TemporaryDirectory(prefix="rtx-student-") as scratch, tempfile.TemporaryFile() as output:
-        command = [sys.executable, "-P", "-m", "rtx.lab.classroom.student", str(seconds)]
+        command = [sys.executable, "-P", "-m", "rtx.classroom.student", str(seconds)]
         variables = {"OMP_NUM_THREADS": "1", "MPLBACKEND": "agg", "TMPDIR": scratch}
         process = subprocess.Popen(
             command,

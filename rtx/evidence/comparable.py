@@ -7,9 +7,9 @@ from dataclasses import replace
 from math import inf
 from statistics import mean
 
-from rtx.training.ledger import Result, variant_of
+from rtx.evidence.ledger import Result, variant_of
+from rtx.evidence.tables import chosen, deviation, machine
 from rtx.training.recipe import Recipe
-from rtx.training.table import chosen, deviation, machine
 
 SEEDS = 3  # at least, for a verdict
 EQUAL_SIZES = ("same-parameters", "same-flops")  # variants that are sizes

@@ -9,8 +9,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from rtx.evidence.ledger import LEDGER, Result, read_result, variant_of
 from rtx.tasks import task_by_name
-from rtx.training.ledger import LEDGER, Result, git, read_result, variant_of
+from rtx.training.provenance import git
 from rtx.training.rebuild import check_sizes
 from rtx.training.recipe import load_recipe, parse_setting, recipe_names
 

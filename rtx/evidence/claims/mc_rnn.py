@@ -1,8 +1,8 @@
 """Claims of Xu et al. (2019), MC-RNN."""
 
-from rtx.lab.claims.claim import Claim
-from rtx.lab.errata_counted import path_bound, path_bound_of_the_best
-from rtx.lab.verdicts import as_fast, better, breaks, no_worse
+from rtx.evidence.claims.claim import Claim
+from rtx.evidence.counted import beyond_path_bound
+from rtx.evidence.verdicts import as_fast, better, breaks, no_worse
 
 IWSLT = "the recipe translation at the full size, three seeds, on a GPU; the paper's pairs, of which ours are a third"
 FULL_AWD = "three seeds at the full size, on a GPU"
@@ -103,13 +103,13 @@ CLAIMS = (
     Claim(
         "Along the best channel, l steps take at most ⌊l / (n - 1)⌋ + 1 on the shortest path.",
         "MC-RNN, §5.2, which does not say along which",
-        breaks(path_bound_of_the_best),
+        breaks(lambda: beyond_path_bound(min)),
         "nothing more: ⌈l / (n - 1)⌉ is never above it",
     ),
     Claim(
         "Along every channel they do.",
         "the same",
-        breaks(path_bound),
+        breaks(lambda: beyond_path_bound(max)),
         "nothing more: one counterexample is enough",
     ),
     Claim(

@@ -10,9 +10,9 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import NamedTuple
 
+from rtx.evidence.ledger import LEDGER, Result, read_results, variant_of
 from rtx.nn.validate import check_choice
 from rtx.tasks import task_by_name
-from rtx.training.ledger import LEDGER, Result, read_results, variant_of
 from rtx.training.recipe import Recipe
 
 

@@ -1,6 +1,6 @@
 """The process that runs a student's code: it answers the cases of checks, and judges nothing.
 
-    python -P -m rtx.lab.classroom.student SECONDS < request > answers
+    python -P -m rtx.classroom.student SECONDS < request > answers
 
 The request is JSON: for each exercise its check, its function and the cells that the function needs. A line of JSON
 is written before each exercise and after it. What the student's code could do to this process, it can do to its own
@@ -28,8 +28,8 @@ def main() -> None:
         for stream in (0, 1, 2):  # a student prints, and reads, as much as they like
             os.dup2(nowhere.fileno(), stream)
     cases = _cases([each["check"] for each in request])
-    from rtx.lab.classroom.answers import encode
-    from rtx.lab.classroom.confine import confine, limit
+    from rtx.classroom.answers import encode
+    from rtx.classroom.confine import confine, limit
 
     limit(int(sys.argv[1]))
     confine(Path.cwd())

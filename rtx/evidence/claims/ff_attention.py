@@ -1,22 +1,14 @@
 """Claims of Raffel & Ellis (2015), feed-forward attention."""
 
-from rtx.lab.claims.claim import Claim
-from rtx.lab.toy_verdicts import solves, sooner
-from rtx.lab.verdicts import better, within
-from rtx.tasks import task_by_name
-from rtx.tasks.toy.temporal_order import CLASSES
+from rtx.evidence.claims.claim import Claim
+from rtx.evidence.counted import order_blind
+from rtx.evidence.toy_verdicts import solves, sooner
+from rtx.evidence.verdicts import better, within
 
 TABLE = "Feed-forward attention, Table 1"
 FOUR_RATES = "the four rates compared with each of three seeds, where that is not done yet"
 AS_CODED = "The same where the zeros behind a sequence count as steps, as in the authors' code."
 HOURS = "one to three hours on one core for each of three seeds"
-
-
-def order_blind() -> float:
-    """The best accuracy (%) on the test split of the order task without telling XY from YX."""
-    classes = [CLASSES[int(one.target)] for one in task_by_name("temporal-order").examples("test")]
-    count = {name: classes.count(name) for name in CLASSES}
-    return 100 * (count["XX"] + count["YY"] + max(count["XY"], count["YX"])) / len(classes)
 
 
 def as_printed_and_as_coded(text: str, recipe: str, row: str) -> tuple[Claim, Claim]:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from rtx.lab.verdicts import Finding
+from rtx.evidence.verdicts import Finding
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from rtx.lab.claims import ff_attention, mc_rnn, r_transformer
-from rtx.lab.claims.claim import Claim
-from rtx.lab.verdicts import Finding
-from rtx.training.ledger import LEDGER
+from rtx.evidence.claims import ff_attention, mc_rnn, r_transformer
+from rtx.evidence.claims.claim import Claim
+from rtx.evidence.ledger import LEDGER
+from rtx.evidence.verdicts import Finding
 
 CLAIMS = (*r_transformer.CLAIMS, *mc_rnn.CLAIMS, *ff_attention.CLAIMS)
 

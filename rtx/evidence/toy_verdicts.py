@@ -5,7 +5,7 @@ from itertools import product
 from pathlib import Path
 from statistics import mean
 
-from rtx.lab.comparable import (
+from rtx.evidence.comparable import (
     SEEDS,
     before,
     compared,
@@ -17,10 +17,10 @@ from rtx.lab.comparable import (
     of_each_rate,
     seeds,
 )
-from rtx.lab.verdicts import HOLDS, OPEN, Finding, of_each_seed
-from rtx.training.ledger import Result
+from rtx.evidence.ledger import Result
+from rtx.evidence.tables import cells
+from rtx.evidence.verdicts import HOLDS, OPEN, Finding, of_each_seed
 from rtx.training.recipe import Recipe, load_recipe
-from rtx.training.table import cells
 
 UNTOLD = "more training may tell"
 

@@ -9,15 +9,16 @@ from typing import Any
 import lightning
 import torch
 
+from rtx.evidence import ledger
 from rtx.nn.mode import evaluating
 from rtx.tasks.task import Scores
-from rtx.training import ledger
 from rtx.training.alone import alone_in
 from rtx.training.batches import examination
 from rtx.training.checkpoint import save_checkpoint
 from rtx.training.fit import Fit, fit, interruptible, quiet, run_folder
 from rtx.training.module import Trainee
 from rtx.training.precision import float32_cudnn
+from rtx.training.provenance import hardware, versions
 from rtx.training.recipe import Plan
 
 FACTS = ("recipe", "variant", "scale", "seed", "epoch", "validation", "test", "metric", "data", "data_sha256", "commit")
@@ -115,8 +116,8 @@ def _result(plan: Plan, run: Fit, seed: int, test: float, details: Scores, comma
         test=test,
         parameters=run.trainee.live_parameters,
         seconds=round(run.seconds, 1),
-        hardware=several + ledger.hardware(trainer.strategy.root_device),
-        versions=ledger.versions(),
+        hardware=several + hardware(trainer.strategy.root_device),
+        versions=versions(),
         commit=_commit(run.trainee.commits),
         command=_as_run(command, trainer),
         budget=_cut(plan, run),

@@ -1,7 +1,7 @@
 """Claims of Wang et al. (2019), R-Transformer, and what is ours of the same kind."""
 
-from rtx.lab.claims.claim import Claim
-from rtx.lab.verdicts import better, needs, no_worse
+from rtx.evidence.claims.claim import Claim
+from rtx.evidence.verdicts import better, needs, no_worse
 
 RECURRENT = ("rnn", "gru", "lstm")
 OTHERS = ("transformer", "tcn", *RECURRENT)

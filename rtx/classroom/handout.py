@@ -7,7 +7,7 @@ from collections.abc import Sequence, Set
 from pathlib import Path
 from typing import Any
 
-from rtx.lab.classroom.exercises import chosen_notebooks, exercises_of
+from rtx.classroom.exercises import chosen_notebooks, exercises_of
 
 SOLUTION = re.compile(r"<details>\s*<summary>Solution</summary>.*?</details>\n?", re.DOTALL)
 LINK = re.compile(r"\[([^\]]+)\]\((\d\d_\w+\.ipynb)(?:#[^)]*)?\)")  # to another notebook

@@ -2,28 +2,17 @@
 
 import hashlib
 import json
-import os
-import platform
-import re
-import secrets
-import subprocess
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, fields, replace
-from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
-import torch
-
-from rtx.training.files import write_whole
+from rtx.training.files import file_name, write_whole
+from rtx.training.provenance import stamp
 
 LEDGER = Path("results")
-PACKAGE = Path(__file__).parents[1]
 LARGEST = 2**20  # bytes; a run's file has one or two thousand
-LONGEST = 180  # bytes of a name; most systems end at 255, and seed, time and ending follow
-NOT_IN_NAMES = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|\ud800-\udfff]')  # one of the systems cannot hold it
 
 
 @dataclass(frozen=True)
@@ -99,23 +88,6 @@ def write_result(result: Result, ledger: Path = LEDGER, ended: str | None = None
     return path
 
 
-def file_name(text: str) -> str:
-    """A text as a part of a file's name: itself, where a name can hold it.
-
-    Else with "_" for what no name can hold, cut where it is too long, and with a checksum: two texts never share one.
-    """
-    name = NOT_IN_NAMES.sub("_", text)
-    if name == text and len(text.encode()) <= LONGEST:
-        return text
-    checksum = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:8]
-    return name.encode()[: LONGEST - len(checksum) - 1].decode(errors="ignore") + f"-{checksum}"
-
-
-def stamp() -> str:
-    """The time, and a random number: runs that end in the same microsecond have names of their own."""
-    return f"{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}-{secrets.token_hex(4)}"
-
-
 def _sha256(table: dict[str, Any]) -> str:
     """Of the values, however they are laid out in a file."""
     return hashlib.sha256(json.dumps(table, sort_keys=True).encode()).hexdigest()
@@ -165,43 +137,3 @@ def _is(value: Any, kind: Any) -> bool:
     if isinstance(value, int) and abs(value) >= 2**63:  # no float holds it, or no counter comes near it
         return False
     return isinstance(value, (*plain, int) if float in plain else plain)
-
-
-def hardware(device: torch.device) -> str:
-    """The processor a run used, with its threads, or the GPU's name."""
-    if device.type == "cuda":
-        return torch.cuda.get_device_name(device)
-    threads = torch.get_num_threads()
-    return f"{_processor()}, {threads} thread{'s' if threads > 1 else ''}"
-
-
-def _processor() -> str:
-    info = Path("/proc/cpuinfo")  # Linux; elsewhere the standard library knows
-    lines = info.read_text().splitlines() if info.exists() else []
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or platform.machine()
-
-
-def versions() -> dict[str, str]:
-    """Versions of what decides a run's numbers."""
-    packages = {name: version(name) for name in ("rtx", "torch", "lightning", "numpy")}
-    return {"python": platform.python_version()} | packages
-
-
-def git(*arguments: str) -> str | None:
-    """What git says in the package's folder; None where it fails, or is not there."""
-    quietly = os.environ | {"GIT_OPTIONAL_LOCKS": "0"}  # else it locks the index, and a commit made just then fails
-    try:
-        done = subprocess.run(["git", *arguments], cwd=PACKAGE, capture_output=True, text=True, env=quietly)
-    except FileNotFoundError:  # no git on this machine
-        return None
-    return done.stdout.strip() if done.returncode == 0 else None
-
-
-def commit() -> str | None:
-    """The package's git commit, marked "-dirty" if tracked files differ from it; None where git does not track it."""
-    if git("ls-files", "--error-unmatch", "--", "__init__.py") is None:  # a copy, maybe in another's repository
-        return None
-    head = git("rev-parse", "HEAD")
-    changed = git("status", "--porcelain", "--untracked-files=no", "--", ".")
-    return f"{head}-dirty" if head and changed else head

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from rtx.lab.comparable import (
+from rtx.evidence.comparable import (
     SEEDS,
     budget,
     by_more_than_spread,
@@ -32,11 +32,10 @@ from rtx.lab.comparable import (
     under_one_budget,
     within_spread,
 )
-from rtx.lab.evidence import Evidence
+from rtx.evidence.ledger import Result, variant_of
+from rtx.evidence.tables import cells
 from rtx.tasks import task_by_name
-from rtx.training.ledger import Result, variant_of
 from rtx.training.recipe import load_recipe
-from rtx.training.table import cells
 
 HOLDS, FAILS, OPEN = "holds", "fails", "open"
 
@@ -129,14 +128,14 @@ def no_worse(recipe: str, one: str, *others: str) -> Callable[[Path], Finding]:
     return judge
 
 
-def breaks(find: Callable[[], Evidence]) -> Callable[[Path], Finding]:
+def breaks(find: Callable[[], dict[str, float]]) -> Callable[[Path], Finding]:
     """Whether a bound is broken: by arithmetic, whatever the ledger holds."""
 
     def judge(_: Path) -> Finding:
-        evidence = find()
-        worst = max(evidence.bars, key=lambda name: evidence.bars[name])
-        over = evidence.bars[worst]
-        return Finding(FAILS if over > 0 else HOLDS, f"{evidence.unit}, at {worst}: {over:g}")
+        bars = find()
+        worst = max(bars, key=lambda name: bars[name])
+        over = bars[worst]
+        return Finding(FAILS if over > 0 else HOLDS, f"steps more than the bound, at {worst}: {over:g}")
 
     return judge
 

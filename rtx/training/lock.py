@@ -1,0 +1,48 @@
+"""A lock on a run's folder, so that only one process trains in it at a time."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from rtx.training.processes import first
+from rtx.training.states import CannotGoOn
+
+
+def is_locked(folder: Path) -> bool:
+    """Return whether a run holds a folder's lock."""
+    try:
+        with FileLock(folder / ".lock", blocking=False):
+            return False
+    except (Timeout, FileNotFoundError) as error:  # not found: no run has begun there
+        return isinstance(error, Timeout)
+
+
+@contextmanager
+def lock_folder(folder: Path) -> Iterator[None]:
+    """Make a folder and lock it for one run. If the folder is empty at the end, it is removed.
+
+    The lock is freed when the process ends, also if it is killed. Of several processes that train together, only the
+    first takes the lock.
+
+    Raises:
+        CannotGoOn: if another run holds the lock.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    if not first():
+        yield
+        return
+    lock = FileLock(folder / ".lock", blocking=False)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise CannotGoOn(f"{folder}: the same run is in progress there; wait for its end, or give other --runs") from None
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # some systems cannot remove a file that is locked
+            if [*folder.iterdir()] == [folder / ".lock"]:
+                (folder / ".lock").unlink()  # before the release, when no other run can have begun here
+                folder.rmdir()
+        lock.release()
