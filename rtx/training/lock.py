@@ -37,7 +37,7 @@ def lock_folder(folder: Path) -> Iterator[None]:
     try:
         lock.acquire()
     except Timeout:
-        raise CannotGoOn(f"{folder}: the same run is in progress there; wait for its end, or give other --runs") from None
+        raise CannotGoOn(f"{folder}: this run is in progress there; wait for its end, or give other --runs") from None
     try:
         yield
     finally:

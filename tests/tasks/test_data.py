@@ -2,12 +2,8 @@
 
 import gzip
 import hashlib
-import io
-import os
 import socket
-import tarfile
 import threading
-import time
 from collections import Counter
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -17,7 +13,6 @@ import numpy as np
 import pytest
 
 from rtx.tasks import data
-
 
 CONTENT = b"a tune in eighty-eight columns\n" * 1000
 GOOD = hashlib.sha256(CONTENT).hexdigest()
@@ -79,8 +74,8 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def offer(monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
-    def offer(*addresses: str, name: str = "tune", **kind: object) -> None:
-        monkeypatch.setitem(data.DATASETS, "tune", (data.File(f"music/{name}", GOOD, addresses, **kind),))
+    def offer(*addresses: str, by_hand: str = "") -> None:
+        monkeypatch.setitem(data.DATASETS, "tune", (data.File("music/tune", GOOD, addresses, by_hand),))
 
     return offer
 
@@ -106,24 +101,6 @@ def test_a_download_is_verified_kept_and_silent(server, offer, cache, capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_what_a_killed_download_left_is_removed_a_day_later(server, offer, cache):
-    yesterday, today = cache / "music/.download-a", cache / "music/.download-b"
-    for left in (yesterday, today):
-        left.mkdir(parents=True)
-        (left / "served").write_bytes(b"half")
-    os.utime(yesterday, (time.time() - 25 * 60 * 60,) * 2)
-    offer(server.address("/good/tune"))
-    data.fetch("tune")
-    assert not yesterday.exists() and today.exists()
-
-
-def test_a_download_that_ends_while_its_leftovers_are_looked_for_is_no_fault(tmp_path, monkeypatch):
-    gone = tmp_path / f"{UNDER_WAY}gone"
-    monkeypatch.setattr(Path, "glob", lambda self, pattern: iter([gone]))
-    forget_killed(tmp_path)
-    assert not gone.exists()
-
-
 @pytest.mark.parametrize("first", ["/absent/tune", "/other/tune", "/short/tune", None])
 def test_the_next_mirror_serves_when_one_is_dead_wrong_or_cut_short(first, server, offer, cache):
     offer(server.address(first) if first else closed_port(), server.address("/good/tune"))
@@ -131,23 +108,17 @@ def test_the_next_mirror_serves_when_one_is_dead_wrong_or_cut_short(first, serve
     assert files_in(cache) == ["music/tune"]
 
 
-@pytest.mark.parametrize(
-    ("page", "reason"), [("/absent/tune", "404"), ("/other/tune", "hash"), ("/short/tune", "IncompleteRead")]
-)
-def test_a_file_nobody_serves_is_one_error_and_leaves_nothing(page, reason, server, offer, cache):
-    offer(server.address(page))
-    with pytest.raises(FileNotFoundError, match=reason):
-        data.fetch("tune")
-    assert files_in(cache) == []
-
-
-def test_without_network_the_error_names_file_addresses_checksum_and_folder(offer, cache):
-    addresses = closed_port(), closed_port()
-    offer(*addresses)
+def test_a_file_that_no_address_serves_is_one_error_and_leaves_nothing(server, offer, cache):
+    dead, pages = closed_port(), [server.address(f"/{page}/tune") for page in ("absent", "other", "short")]
+    offer(dead, *pages)
     with pytest.raises(FileNotFoundError) as error:
         data.fetch("tune")
-    for part in ("tune", *addresses, GOOD, str(cache / "music" / "tune"), "RTX_DATA"):
+    for part in ("tune", dead, *pages, "404", "hash", "IncompleteRead", GOOD, str(cache / "music/tune"), "RTX_DATA"):
         assert part in str(error.value)
+    assert files_in(cache) == []
+    offer(by_hand="Ask the archive for it.")
+    with pytest.raises(FileNotFoundError, match="Ask the archive for it"):
+        data.fetch("tune")
 
 
 def test_rtx_data_comes_before_the_cache_and_the_network(server, offer, tmp_path, monkeypatch):
@@ -163,18 +134,24 @@ def test_rtx_data_comes_before_the_cache_and_the_network(server, offer, tmp_path
     assert server.requests.total() == 1
 
 
-def test_a_corrupt_file_in_rtx_data_is_named_with_both_checksums_and_left_alone(server, offer, tmp_path, monkeypatch):
+PACKED = gzip.compress(CONTENT)
+DAMAGED = {"tune": [CONTENT[:100]], "tune.gz": [PACKED[:-9], b"plain text", b"", gzip.compress(CONTENT[1:])]}
+
+
+@pytest.mark.parametrize(("name", "content"), [(name, content) for name in DAMAGED for content in DAMAGED[name]])
+def test_a_corrupt_file_in_rtx_data_is_named_and_left_alone(name, content, server, offer, tmp_path, monkeypatch):
     offer(server.address("/good/tune"))
-    own = tmp_path / "own" / "music" / "tune"
+    own = tmp_path / "own" / "music" / name
     own.parent.mkdir(parents=True)
-    own.write_bytes(CONTENT[:100])
+    own.write_bytes(content)
     monkeypatch.setenv("RTX_DATA", str(tmp_path / "own"))
     assert data.check("tune")[0].state == "corrupt"
-    with pytest.raises(ValueError, match="corrupt or truncated") as error:
+    with pytest.raises(ValueError, match=f"{own}: ") as error:
         data.fetch("tune")
-    for part in (str(own), GOOD, hashlib.sha256(CONTENT[:100]).hexdigest()):
-        assert part in str(error.value)
-    assert own.read_bytes() == CONTENT[:100] and not server.requests
+    assert GOOD in str(error.value) and own.read_bytes() == content and not server.requests
+    own.write_bytes(gzip.compress(CONTENT, 1) if name == "tune.gz" else CONTENT)  # packed differently, the same text
+    assert data.check("tune")[0].state == "verified"
+    assert data.unpacked(data.fetch("tune")["tune"]) == CONTENT
 
 
 def test_a_corrupt_file_in_the_cache_is_fetched_anew(server, offer, cache):
@@ -189,7 +166,7 @@ def test_rtx_data_must_be_a_folder(offer, tmp_path, monkeypatch):
     offer()
     monkeypatch.setenv("RTX_DATA", str(tmp_path / "nowhere"))
     for look in (data.fetch, data.check):
-        with pytest.raises(ValueError, match=r"RTX_DATA: expected an existing folder, got .*nowhere"):
+        with pytest.raises(ValueError, match=r"^RTX_DATA: .*nowhere"):
             look("tune")
 
 
@@ -199,113 +176,17 @@ def test_an_unknown_data_set_suggests_the_nearest(look):
         look("notingham")
 
 
-def archive(**members: bytes) -> bytes:
-    written = io.BytesIO()
-    with tarfile.open(fileobj=written, mode="w:gz") as tar:
-        for name, content in members.items():
-            entry = tarfile.TarInfo(name)
-            entry.size = len(content)
-            tar.addfile(entry, io.BytesIO(content))
-    return written.getvalue()
-
-
-def serve(server: Server, path: str, body: bytes) -> str:
-    server.pages[path] = (body, len(body))
-    return server.address(path)
-
-
-def test_a_file_served_plain_is_kept_packed_and_known_by_its_text(server, offer, cache):
-    offer(server.address("/good/tune"), name="tune.gz", gzipped=True)
-    path = data.fetch("tune")["tune.gz"]
-    assert path == cache / "music" / "tune.gz" and gzip.decompress(path.read_bytes()) == CONTENT
-    path.write_bytes(gzip.compress(CONTENT, 1))  # packed otherwise, the same text
-    assert data.check("tune")[0].state == "verified"
-    path.write_bytes(gzip.compress(CONTENT[:-1]))
-    assert data.check("tune")[0].state == "corrupt"
-    assert gzip.decompress(data.fetch("tune")["tune.gz"].read_bytes()) == CONTENT
-    assert server.requests.total() == 2 and files_in(cache) == ["music/tune.gz"]
-
-
-@pytest.mark.parametrize("damage", [lambda whole: whole[:-9], lambda whole: b"plain text", lambda whole: b""])
-def test_a_packed_file_that_cannot_be_read_is_corrupt(damage, offer, tmp_path, monkeypatch):
-    offer(name="tune.gz", gzipped=True)
-    own = tmp_path / "own" / "music" / "tune.gz"
-    own.parent.mkdir(parents=True)
-    own.write_bytes(damage(gzip.compress(CONTENT)))
-    monkeypatch.setenv("RTX_DATA", str(tmp_path / "own"))
-    assert data.check("tune")[0].state == "corrupt"
-    with pytest.raises(ValueError, match=r"tune\.gz: corrupt or truncated, the SHA-256 of the text in it is"):
-        data.fetch("tune")
-
-
-@pytest.mark.parametrize("member", ["music/tune", "./music/tune"])
-def test_one_file_is_read_out_of_an_archive_and_no_other_touches_the_disk(member, server, offer, cache, tmp_path):
-    evil = {"../../evil": b"evil", str(tmp_path / "evil"): b"evil", "music/../../../evil": b"evil", "other": b"other"}
-    address = serve(server, "/good.tgz", archive(**evil, **{member: CONTENT}))
-    offer(address + "#music/tune", gzipped=True, name="tune.gz")
-    assert gzip.decompress(data.fetch("tune")["tune.gz"].read_bytes()) == CONTENT
-    assert files_in(tmp_path) == ["cache/music/tune.gz"]
-    assert server.requests == {"/good.tgz": 1}
-
-
-@pytest.mark.parametrize(
-    ("body", "reason"),
-    [
-        (archive(other=CONTENT), "no such file"),
-        (archive(tune=CONTENT[:-1]), "its SHA-256 is"),
-        (archive(tune=CONTENT)[:-40], "damaged"),
-        (b"no archive", "damaged"),
-    ],
-)
-def test_an_archive_that_is_wrong_is_passed_over_and_leaves_nothing(body, reason, server, offer, cache):
-    address = serve(server, "/bad.tgz", body) + "#tune"
-    offer(address)
-    with pytest.raises(FileNotFoundError, match=reason):
-        data.fetch("tune")
-    assert files_in(cache) == []
-    offer(address, server.address("/good/tune"))
-    assert data.fetch("tune")["tune"].read_bytes() == CONTENT
-
-
-def test_a_link_in_an_archive_is_not_followed(server, offer, cache, tmp_path):
-    (tmp_path / "secret").write_bytes(CONTENT)
-    written = io.BytesIO()
-    with tarfile.open(fileobj=written, mode="w:gz") as tar:
-        link = tarfile.TarInfo("tune")
-        link.type, link.linkname = tarfile.SYMTYPE, str(tmp_path / "secret")
-        tar.addfile(link)
-    offer(serve(server, "/link.tgz", written.getvalue()) + "#tune")
-    with pytest.raises(FileNotFoundError, match="no such file"):
-        data.fetch("tune")
-
-
-def test_a_file_too_large_for_any_data_set_is_refused(server, offer, monkeypatch):
-    monkeypatch.setattr("rtx.tasks.download.LARGEST", 100)
-    offer(serve(server, "/large.tgz", archive(tune=CONTENT)) + "#tune")
-    with pytest.raises(FileNotFoundError, match="tune: expected at most 100 bytes, got 31000"):
-        data.fetch("tune")
-
-
-def test_a_file_that_no_address_serves_says_how_to_come_by_it(offer, cache):
-    offer(by_hand="Ask the archive for it.")
-    with pytest.raises(FileNotFoundError, match="tune: not here, and no address serves it. Ask the archive") as error:
-        data.fetch("tune")
-    for part in (GOOD, str(cache / "music" / "tune"), "RTX_DATA"):
-        assert part in str(error.value)
-
-
 FILES = {"nottingham": 1, "jsb": 1, "piano": 1, "muse": 1, "mnist": 4}
 FILES |= {"ptb-word": 3, "ptb-char": 3, "multi30k": 12, "iwslt14": 8, "gigaword": 6}
 
 
-def test_every_published_file_has_an_address_or_a_word_on_how_to_come_by_it():
+def test_every_published_file_has_an_address_or_a_word_on_how_to_get_it():
     assert {name: len(files) for name, files in data.DATASETS.items()} == FILES
     everything = [file for files in data.DATASETS.values() for file in files]
     assert len({file.path for file in everything}) == len({file.sha256 for file in everything}) == 40
     for file in everything:
         assert len(file.sha256) == 64 and bool(file.addresses) != bool(file.by_hand)
-        served = file.name.removesuffix(".gz") if file.gzipped else file.name
-        assert all(address.endswith(f"/{served}") and address.startswith("http") for address in file.addresses)
+        assert all(address.endswith(f"/{file.name}") and address.startswith("https") for address in file.addresses)
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -317,18 +198,18 @@ def test_published_files_are_verified(name, real_data):
 
 
 MD5 = {  # as published, of the unpacked files
-    "ptb.train.txt.gz": "f26c4b92c5fdc7b3f8c7cdcb991d8420",
-    "ptb.valid.txt.gz": "aa0affc06ff7c36e977d7cd49e3839bf",
-    "ptb.test.txt.gz": "8b80168b89c18661a38ef683c0dc3721",
-    "ptb.char.train.txt.gz": "874909f99060142f6b88cc74c34baaa2",
-    "ptb.char.valid.txt.gz": "9e0fe5bec2a8bf43fd686dc23d5ab8bb",
-    "ptb.char.test.txt.gz": "1f9a2d1afe00f76e8bfbe09a65439681",
+    "ptb.train.txt": "f26c4b92c5fdc7b3f8c7cdcb991d8420",
+    "ptb.valid.txt": "aa0affc06ff7c36e977d7cd49e3839bf",
+    "ptb.test.txt": "8b80168b89c18661a38ef683c0dc3721",
+    "ptb.char.train.txt": "874909f99060142f6b88cc74c34baaa2",
+    "ptb.char.valid.txt": "9e0fe5bec2a8bf43fd686dc23d5ab8bb",
+    "ptb.char.test.txt": "1f9a2d1afe00f76e8bfbe09a65439681",
 }
 
 
 def test_our_checksums_of_the_penn_treebank_are_of_the_files_with_the_published_md5(real_data):
     paths = data.fetch("ptb-word") | data.fetch("ptb-char")
-    found = {name: hashlib.md5(gzip.decompress(path.read_bytes())).hexdigest() for name, path in paths.items()}
+    found = {name: hashlib.md5(data.unpacked(path)).hexdigest() for name, path in paths.items()}
     assert found == MD5
 
 
@@ -362,7 +243,7 @@ def test_what_cannot_be_read_in_the_cache_is_computed(cache, caplog):
     path.mkdir(parents=True)
     read = data.cached_arrays("numbers", lambda: {"numbers": np.arange(3)})
     np.testing.assert_array_equal(read["numbers"], np.arange(3))
-    assert f"{path}: damaged, or not to be read; is made anew" in caplog.text
+    assert str(path) in caplog.text
 
 
 def test_a_cache_that_cannot_be_looked_into_does_not_matter(cache, caplog, monkeypatch):
@@ -370,15 +251,13 @@ def test_a_cache_that_cannot_be_looked_into_does_not_matter(cache, caplog, monke
     monkeypatch.setenv("RTX_CACHE", str(cache / ("long" * 100)))  # closed even to root, as another user's may be to us
     read = data.cached_arrays("numbers", lambda: {"numbers": np.arange(3)})
     np.testing.assert_array_equal(read["numbers"], np.arange(3))
-    assert "it is computed again next time" in caplog.text
+    assert "long" in caplog.text
 
 
 @pytest.mark.parametrize("name", ["RTX_DATA", "RTX_CACHE"])
 def test_a_home_that_does_not_exist_is_named(name, monkeypatch):
     monkeypatch.setenv(name, "~nobody-of-that-name/x")
-    with pytest.raises(
-        ValueError, match=f"{name}: expected a folder, got '~nobody-of-that-name/x', and there is no such"
-    ):
+    with pytest.raises(ValueError, match=f"^{name}: "):
         data.check("jsb") if name == "RTX_DATA" else data.cache_folder()
 
 
