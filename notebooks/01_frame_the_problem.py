@@ -29,7 +29,7 @@
 # | --- | --- | --- | --- |
 # | the problem (section 2) | $x_1, \dots, x_N \to y$ | section 1 | every model, $(B, T, D)$ to $(B, T, D)$ |
 # | the experiments' data (4.1-4.3) | | section 2 | `rtx.TASKS` |
-# | accuracy, NLL, bits, perplexity (Tables 1-4) | | section 3 | `task.loss`, `task.score`, `task.trivial` |
+# | accuracy, NLL, bits, perplexity (Tables 1-4) | | section 3 | `task.loss`, `task.score`, `task.baseline` |
 # | "long-term dependencies" (1, 3.1) | | section 4 | `RNN`, `RTransformer` |
 
 # %%
@@ -179,7 +179,7 @@ shares = torch.bincount(tokens) / len(tokens)
 bits = -(shares[shares > 0].log2() * shares[shares > 0]).sum().item()
 print(f"characters by frequency, by hand: {bits:.1f} bits on the training side; by rtx, on the test side:")
 for name, task in tasks.items():
-    unlearnt = task.trivial()
+    unlearnt = task.baseline()
     print(f"{name:10}", f"about 8 %: {0.05 < unlearnt < 0.11}" if name == "add" else f"{unlearnt:4.1f} {task.metric}")
 
 # %% [markdown]

@@ -210,7 +210,7 @@ for epoch in range(4):
 test = next(iter(loader(task, "test", 200)))
 with torch.no_grad():
     perplexity = task.score(task.predict(model.eval(), test), test)
-print("perplexity below 20:", perplexity < 20, "  and below half of word frequencies alone:", perplexity < task.trivial() / 2)
+print("perplexity below 20:", perplexity < 20, "  and below half of word frequencies alone:", perplexity < task.baseline() / 2)
 explore.channels(model, words, "the value of the expression is not a list of the class , and so on")
 
 # %% [markdown]

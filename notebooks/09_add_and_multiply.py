@@ -74,7 +74,7 @@ print("marked:", *(f"{v:.3f}" for v in inputs[marked, 0]), "  their sum, the tar
 # </details>
 
 # %%
-print(f"solved by the mean answer: {100 * add.trivial():.0f} % of these test sequences, for 8 % of all there are")
+print(f"solved by the mean answer: {100 * add.baseline():.0f} % of these test sequences, for 8 % of all there are")
 
 # %% [markdown]
 # ## 2. Three equations

@@ -57,7 +57,7 @@ left.set(title=f"a {label} …", xticks=[], yticks=[])
 right.bar(range(1, 65), inputs[:, 0], color=plots.COLOURS[0])
 right.set(title="… and what a model reads", xlabel="step", ylabel="darkness", xticks=range(8, 65, 8))
 plt.show()
-print(len(task.split("train")), "images to train on,", tuple(inputs.shape), "each; the commonest class:", f"{task.trivial():.0f} %")
+print(len(task.split("train")), "images to train on,", tuple(inputs.shape), "each; the commonest class:", f"{task.baseline():.0f} %")
 
 # %% [markdown]
 # **Predict.** A model with a window of 7 pixels, and no other way to look back, reads these images. Which strokes can it not
@@ -109,7 +109,7 @@ found = {name: train(task, *row) for name, row in MODELS.items()}
 fig, ax = plt.subplots(figsize=(6.4, 3))
 for (name, (model, scores)), dash in zip(found.items(), DASHES):
     ax.plot(range(1, 4), scores, dash, label=f"{name}, {sum(p.numel() for p in model.parameters()):,} parameters")
-ax.axhline(task.trivial(), color="0.4", linestyle=":", linewidth=1)
+ax.axhline(task.baseline(), color="0.4", linestyle=":", linewidth=1)
 ax.set(xlabel="epoch of 1,439 images", ylabel="accuracy (%)", ylim=(0, 100), xticks=range(1, 4))
 ax.set(title="digits, one seed, three passes: all learn")
 ax.legend(frameon=False, fontsize=9)

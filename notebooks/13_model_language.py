@@ -164,7 +164,7 @@ def count_bits(train, test, n, symbols, added=0.1):
 
 text = split(manual())
 counted = [count_bits(text["train"], text["test"], n, known.size) for n in range(1, 7)]
-print("the first one is the task's own baseline:", abs(counted[0] - task.trivial()) < 0.001)
+print("the first one is the task's own baseline:", abs(counted[0] - task.baseline()) < 0.001)
 print("more context saves bits up to four in a row, and no further:", counted.index(min(counted)) == 3)
 
 # %%
@@ -330,7 +330,7 @@ print("hidden words are hidden wherever they stand:", bool((same[0] == same[2]).
 
 # %%
 words = task_by_name("words")
-print("over 2,500 words; unigram perplexity between 80 and 140:", words.inputs > 2500 and 80 < words.trivial() < 140)
+print("over 2,500 words; unigram perplexity between 80 and 140:", words.inputs > 2500 and 80 < words.baseline() < 140)
 
 # %% [markdown]
 # ## 8. The real thing

@@ -17,7 +17,7 @@ hypothesis.settings.load_profile("rtx")
 NAMED = os.environ.get("RTX_DATA")  # as the tests began: some of them change it
 
 
-ROW = ("recipe", "model", "data", "metric", "test", "trivial", "seconds")
+ROW = ("recipe", "model", "data", "metric", "test", "baseline", "seconds")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

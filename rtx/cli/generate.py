@@ -10,10 +10,10 @@ from torch import Tensor
 
 from rtx.models import LanguageModel
 from rtx.nn.validate import check_choice
-from rtx.tasks import SequenceModel, task_by_name
+from rtx.tasks import SequenceModel, Task, task_by_name
 from rtx.tasks.generate import continue_roll, continue_text
-from rtx.tasks.rolls import NOTES
-from rtx.tasks.sound import write_midi, write_wav
+from rtx.tasks.rolls import FRAME_SECONDS, NOTES
+from rtx.tasks.sound import read_midi, write_midi, write_wav
 from rtx.tasks.vocabulary import Vocabulary
 from rtx.training.checkpoint import load_checkpoint, load_texts, read_card
 from rtx.training.randomness import LARGEST_SEED
@@ -26,7 +26,7 @@ WRITERS = {".mid": write_midi, ".wav": write_wav}
 def generate(
     checkpoint: Annotated[Path, typer.Argument(help="best.safetensors of a run.")],
     prompt: Annotated[
-        str, typer.Option(help="Text to go on with; of music, the number of a tune of the test split.")
+        str, typer.Option(help="Text to go on with; of music, a MIDI file or the number of a tune of the test split.")
     ] = "",
     tokens: Annotated[int, typer.Option(min=1, help="Characters, words or frames to add.")] = 400,
     temperature: Annotated[float, typer.Option(min=0, help="Below 1 the likely becomes likelier.")] = 1.0,
@@ -94,20 +94,25 @@ def _generate_music(
             raise ValueError(f"out: expected a file that ends in {' or '.join(WRITERS)}, got {path}")
         if path.is_dir() or not path.resolve().parent.is_dir():  # before any of them is written
             raise ValueError(f"out: expected a file in a folder that exists, got {path}")
-    start = _start(checkpoint, prompt)
+    task = task_by_name(_task(checkpoint))
+    frame_seconds = task.frame_seconds or FRAME_SECONDS
+    start = _start(task, prompt, frame_seconds)
     roll = continue_roll(network, start.to(next(network.parameters()).device), frames, temperature, seed)
     for path in paths:
-        WRITERS[path.suffix](path, roll.cpu().numpy())
+        WRITERS[path.suffix](path, roll.cpu().numpy(), frame_seconds)
         typer.echo(f"wrote {path}")
 
 
-def _start(checkpoint: Path, prompt: str) -> Tensor:
-    """The first frames of a tune of the test split; without a prompt one frame of silence, which needs no data."""
+def _start(task: Task, prompt: str, frame_seconds: float) -> Tensor:
+    """Return the first frames of a MIDI file or of a tune of the test split; without a prompt one frame of silence."""
     if not prompt:
         return torch.zeros(1, NOTES)
-    tunes = task_by_name(_task(checkpoint)).split("test")
+    if Path(prompt).suffix in (".mid", ".midi"):
+        return torch.from_numpy(read_midi(Path(prompt), frame_seconds)[:READ]).float()
+    tunes = task.split("test")
     if not prompt.isdecimal() or int(prompt) >= len(tunes):
-        raise ValueError(f"prompt: expected the number of a test tune, 0 to {len(tunes) - 1}, got {prompt!r}")
+        allowed = f"a .mid file or the number of a test tune, 0 to {len(tunes) - 1}"
+        raise ValueError(f"prompt: expected {allowed}, got {prompt!r}")
     return tunes[int(prompt)].inputs[:READ]
 
 

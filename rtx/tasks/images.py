@@ -188,5 +188,5 @@ def _task(
         metric="accuracy (%)",
         best="max",
         sha256=sha256,
-        trivial=lambda: percent_commonest(splits()["test"].labels.tolist()),
+        baseline=lambda: percent_commonest(splits()["test"].labels.tolist()),
     )

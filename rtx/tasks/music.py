@@ -1,8 +1,8 @@
 """Polyphonic music: predict which of 88 notes sound in the next frame of a piano roll.
 
 Nottingham, JSB, Piano-midi.de and MuseData: Boulanger-Lewandowski et al. (2012), prepared and split as in Bai et al.
-(2018); Nottingham also in R-Transformer, Section 4.2. Chorales: J. S. Bach's, from the corpus inside the installed
-music21.
+(2018). Nottingham is also in R-Transformer, Section 4.2. The task `chorales` has Bach's chorales from the corpus inside
+the installed music21.
 """
 
 import math
@@ -20,22 +20,31 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from rtx.nn.validate import check_choice
 from rtx.tasks import data
-from rtx.tasks.rolls import LOWEST, NOTES, Roll, check_roll, marginal_nll, read_mat
+from rtx.tasks.rolls import (
+    FRAME_SECONDS,
+    LOWEST,
+    NOTES,
+    QUARTER_SECONDS,
+    Note,
+    Roll,
+    check_roll,
+    marginal_nll,
+    read_mat,
+    roll_of,
+)
 from rtx.tasks.task import SPLITS, Batch, Example, Examples, Split, Sum, Task, mean_of, real_steps, widened
 
-FRAMES_PER_QUARTER = 2  # of the chorales: a frame lasts an eighth note
-FRAME_SECONDS = 0.3  # of the chorales when played: 100 quarter notes a minute
+FRAMES_PER_QUARTER = 2  # of `chorales`
 
 
 def nottingham() -> Task:
-    """Nottingham: 694/173/170 folk tunes with chords; every frame but the first is predicted."""
-
+    """Nottingham: 694/173/170 folk tunes with chords. Every frame but the first is predicted."""
     return _published("nottingham")
 
 
 def jsb() -> Task:
-    """JSB: 229/76/77 of Bach's chorales, a frame per quarter note; other pieces and frames than those of `chorales`."""
-    return _published("jsb")
+    """JSB: 229/76/77 of Bach's chorales, a frame per quarter note. Its pieces and frames differ from `chorales`."""
+    return _published("jsb", QUARTER_SECONDS)
 
 
 def piano() -> Task:
@@ -49,22 +58,18 @@ def muse() -> Task:
 
 
 def chorales() -> Task:
-    """Bach's chorales, a frame per eighth note: the notes sounding at its start, held or struck.
+    """Bach's chorales, a frame per eighth note. A frame has the notes that sound at its start.
 
-    Shorter notes between two frames are left out. Of pieces equal up to transposition one is kept; other
-    harmonisations of a melody are pieces of their own. Split by piece, about 80/10/10 %.
-    The first call parses music21's scores (half a minute), later ones read the cache.
+    Shorter notes between two frames are left out. Of pieces that are equal up to transposition, one is kept. Other
+    harmonisations of a melody are pieces of their own. About 80/10/10 % of the pieces are in the splits.
+    The first call parses the scores of music21 (half a minute). Later calls read the cache.
     """
     pieces = cache(_chorales)
 
     def read() -> dict[Split, list[Roll]]:
         rolls = pieces()
         tenth = len(rolls) // 10
-        return {
-            "train": rolls[: -2 * tenth],
-            "validation": rolls[-2 * tenth : -tenth],
-            "test": rolls[-tenth:],
-        }
+        return {"train": rolls[: -2 * tenth], "validation": rolls[-2 * tenth : -tenth], "test": rolls[-tenth:]}
 
     return piano_roll_task("chorales", read, lambda: data.sha256_of_arrays(*pieces()))
 
@@ -73,13 +78,15 @@ def piano_roll_task(
     name: str,
     read: Callable[[], Mapping[Split, Sequence[ArrayLike]]],
     sha256: Callable[[], str | None] = lambda: None,
+    frame_seconds: float = FRAME_SECONDS,
 ) -> Task:
-    """Next-frame prediction on piano rolls.
+    """Return a task that predicts the next frame of piano rolls.
 
     Args:
         name: the task's name.
-        read: split → rolls (frames, 88) of 0 and 1, at least two frames each; called once, when first needed.
+        read: returns split → rolls (frames, 88) of 0 and 1, at least two frames each. Called once, when first needed.
         sha256: checksum of the data.
+        frame_seconds: how long a frame lasts when a roll is played.
 
     Raises:
         ValueError: from `split`, if a roll has another shape, or holds anything but 0 and 1.
@@ -109,7 +116,8 @@ def piano_roll_task(
         metric="NLL per frame (nats)",
         best="min",
         sha256=sha256,
-        trivial=lambda: marginal_nll(rolls()["train"], rolls()["test"]),
+        baseline=lambda: marginal_nll(rolls()["train"], rolls()["test"]),
+        frame_seconds=frame_seconds,
     )
 
 
@@ -124,12 +132,12 @@ def frame_nll(predictions: Tensor, batch: Batch) -> Sum:
     return Sum(total, batch.lengths.sum())
 
 
-def _published(name: str) -> Task:
+def _published(name: str, frame_seconds: float = FRAME_SECONDS) -> Task:
     def read() -> dict[Split, list[Roll]]:
         (path,) = data.fetch(name).values()
         return read_mat(path)
 
-    return piano_roll_task(name, read, lambda: data.sha256(name))
+    return piano_roll_task(name, read, lambda: data.sha256(name), frame_seconds)
 
 
 def _next_frames(rolls: Sequence[Roll], index: int) -> Example:
@@ -147,40 +155,42 @@ def _chorales() -> list[Roll]:
 def _parse_chorales() -> data.Arrays:
     corpus = import_music21().corpus
     names = dict.fromkeys(corpus.chorales.Iterator(returnType="filename"))  # some are listed twice
-    # forceSource: no pickles of music21's own beside our cache
+    # forceSource: music21 writes no pickles of its own beside our cache
     rolls = distinct(score_to_roll(corpus.parse(name, forceSource=True)) for name in names)
     frames = np.packbits(np.concatenate(rolls), axis=1)
     return {"frames": frames, "lengths": np.array([len(roll) for roll in rolls])}
 
 
 def import_music21() -> ModuleType:
-    """music21, without what it does to a notebook a second later: all its figures would be drawn at twice the size."""
+    """Return music21, without its timer that would draw all figures of a notebook at twice the size."""
     import music21
     from music21 import ipython21
 
-    timer = getattr(ipython21, "t", None)  # there is one in a notebook only
+    timer = getattr(ipython21, "t", None)  # only a notebook has one
     if timer is not None:
         timer.cancel()
     return music21
 
 
 def score_to_roll(score: Any) -> Roll:
-    """The notes of a music21 score that sound at each eighth note; silence before and after is cut off."""
-    flat = score.flatten()
-    roll = np.zeros((math.ceil(flat.highestTime * FRAMES_PER_QUARTER), NOTES), np.uint8)
-    for note in flat.notes:
-        start = math.ceil(note.offset * FRAMES_PER_QUARTER)
-        end = math.ceil((note.offset + note.quarterLength) * FRAMES_PER_QUARTER)
-        for pitch in note.pitches:
-            roll[start:end, pitch.midi - LOWEST] = 1
-    sounding = np.flatnonzero(roll.any(axis=1))
-    return roll[sounding[0] : sounding[-1] + 1]
+    """Return the notes of a music21 score that sound at each eighth note. Silence before and after is cut off.
+
+    Raises:
+        ValueError: if the score has no note, or one outside the 88 keys.
+    """
+
+    def frame(quarters: float) -> int:
+        return math.ceil(quarters * FRAMES_PER_QUARTER)
+
+    found = [(note, pitch.midi - LOWEST) for note in score.flatten().notes for pitch in note.pitches]
+    notes = [Note(key, frame(note.offset), frame(note.offset + note.quarterLength)) for note, key in found]
+    return roll_of(notes, "score")
 
 
 def distinct(rolls: Iterable[Roll]) -> list[Roll]:
-    """The first of each set of rolls equal up to transposition, in an order random yet the same for everyone.
+    """Return the first of each set of rolls that are equal up to transposition, ordered by a hash of their notes.
 
-    It is the order of a hash of the notes, so a piece more or less leaves the others' order as it was.
+    So the order is random, but the same for everyone, and one piece more or less does not change the others' order.
     """
     by_hash: dict[str, Roll] = {}
     for roll in rolls:

@@ -71,7 +71,7 @@ def pair_task(
         pairs = read()[split][:limit]
         return scores(pairs, write(model, texts, [source for source, _ in pairs], beam, longest))
 
-    def trivial() -> float:
+    def baseline() -> float:
         pairs = read()["test"]
         return float(next(iter(scores(pairs, [first_guess(source) for source, _ in pairs]).values())))
 
@@ -87,7 +87,7 @@ def pair_task(
         metric="perplexity per token" + (f" ({note})" if note else ""),
         best="min",
         sha256=sha256 or (lambda: sha256_of_pairs(read())),
-        trivial=trivial,
+        baseline=baseline,
         examine=examine,
         texts=texts,
     )

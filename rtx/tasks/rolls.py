@@ -1,22 +1,35 @@
-"""Piano rolls: what one is, those of Boulanger-Lewandowski's files, and how well note counts alone predict them."""
+"""Piano rolls: their form, their notes, how to read them from MATLAB files, and what note counts alone predict."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rtx.tasks.mat import read_cells
 from rtx.tasks.task import Split
 
 Roll = NDArray[np.uint8]  # (frames, 88), 1 where a note sounds
 
 NOTES = 88  # the keys of a piano
 LOWEST = 21  # MIDI number of the first key, A0
+QUARTER_SECONDS = 0.6  # 100 quarter notes a minute
+FRAME_SECONDS = QUARTER_SECONDS / 2  # a frame of most data sets is an eighth note
+LARGEST = 2**24  # bytes of a file; the largest one of the data sets has 0.9 million
+KEYS: dict[Split, str] = {"train": "traindata", "validation": "validdata", "test": "testdata"}
+
+
+class Note(NamedTuple):
+    """A key, from 0 to 87, that sounds from frame `start` up to frame `end`, which is not included."""
+
+    key: int
+    start: int
+    end: int
 
 
 def check_roll(name: str, roll: ArrayLike) -> Roll:
-    """`roll` as uint8.
+    """Return `roll` as uint8.
 
     Raises:
         ValueError: unless it is a (frames, 88) array of 0 and 1 with at least two frames.
@@ -33,31 +46,71 @@ def check_roll(name: str, roll: ArrayLike) -> Roll:
     return roll.astype(np.uint8)
 
 
-def read_mat(path: Path) -> dict[Split, list[Roll]]:
-    """The rolls of a MATLAB file in Boulanger-Lewandowski's layout, by split.
+def held_notes(roll: ArrayLike) -> list[Note]:
+    """Return the notes of a roll, by key and time. A key that sounds in successive frames counts as one note."""
+    keys = check_roll("roll", roll).T
+    silence = np.zeros((len(keys), 1), np.int8)
+    changes = np.diff(keys.astype(np.int8), axis=1, prepend=silence, append=silence)
+    # the changes of a key are a start, an end, a start, …
+    found = [(key, np.flatnonzero(line)) for key, line in enumerate(changes)]
+    return [Note(key, int(a), int(b)) for key, at in found for a, b in list(pairwise(at))[::2]]
+
+
+def roll_of(notes: Iterable[Note], name: str = "notes") -> Roll:
+    """Return the piano roll of notes. Silence before the first note is cut off, and so are notes without a frame.
 
     Raises:
-        ValueError: unless it holds cell arrays traindata, validdata and testdata of (frames, 88) arrays.
+        ValueError: if no note is left, or one is not among the 88 keys.
     """
-    keys: dict[Split, str] = {"train": "traindata", "validation": "validdata", "test": "testdata"}
-    expected = f"expected MATLAB cell arrays {', '.join(keys.values())} of (frames, {NOTES}) matrices of 0 and 1"
+    heard = [note for note in notes if note.start < note.end]
+    if not heard:
+        raise ValueError(f"{name}: expected at least one note that sounds in a frame, got none")
+    for note in heard:
+        if not 0 <= note.key < NOTES:
+            highest = LOWEST + NOTES - 1
+            raise ValueError(f"{name}: expected MIDI notes from {LOWEST} to {highest}, got {LOWEST + note.key}")
+    first = min(note.start for note in heard)
+    roll = np.zeros((max(note.end for note in heard) - first, NOTES), np.uint8)
+    for key, start, end in heard:
+        roll[start - first : end - first, key] = 1
+    return roll
+
+
+def check_size(path: Path) -> None:
+    """Refuse a file of more than 16 MB: it is no file of music.
+
+    Raises:
+        ValueError: if it is larger.
+    """
+    if (size := path.stat().st_size) > LARGEST:
+        raise ValueError(f"{path}: expected at most {LARGEST} bytes, got {size}")
+
+
+def read_mat(path: Path) -> dict[Split, list[Roll]]:
+    """Return the rolls of a MATLAB file in the layout of Boulanger-Lewandowski, by split.
+
+    Raises:
+        ValueError: unless it holds cell arrays traindata, validdata and testdata of (frames, 88) matrices.
+    """
+    from scipy.io import loadmat
+
+    check_size(path)
     try:
-        cells = read_cells(path)
-    except ValueError as error:
-        raise ValueError(f"{path}: cannot be read ({error}); {expected}") from error
-    for key in keys.values():
-        if not cells.get(key):
-            raise ValueError(f"{path}: has no cell array {key!r}; {expected}")
+        cells = loadmat(path)
+    except Exception as error:  # scipy raises many kinds for a damaged file
+        raise ValueError(f"{path}: expected a MATLAB file of version 5 to 7 ({error})") from error
+    if missing := [key for key in KEYS.values() if key not in cells or cells[key].dtype != object]:
+        raise ValueError(f"{path}: expected cell arrays {', '.join(KEYS.values())}, missing {', '.join(missing)}")
     return {
-        split: [check_roll(f"{path}, {key}[{i}]", roll) for i, roll in enumerate(cells[key])]
-        for split, key in keys.items()
+        split: [check_roll(f"{path}, {key}[{i}]", roll) for i, roll in enumerate(cells[key].ravel())]
+        for split, key in KEYS.items()
     }
 
 
 def marginal_nll(train: Sequence[Roll], test: Sequence[Roll]) -> float:
-    """Nats per predicted frame of `test` where each note is as likely as it is often in `train`.
+    """Return the nats per predicted frame of `test` if each note is as likely as it is frequent in `train`.
 
-    Half a frame with and half a frame without each note are added, so that none is impossible.
+    Half a frame with each note and half a frame without it are added, so that no note is impossible.
     """
     frames = np.concatenate([roll[1:] for roll in train])
     p = (frames.sum(0, dtype=np.int64) + 0.5) / (len(frames) + 1)

@@ -1,96 +1,75 @@
-"""A piano roll as a MIDI file, to be played by any program, or as sound: a few sine waves per note."""
+"""Piano rolls as MIDI files, which any music program plays, and as sound."""
 
-import wave
-from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rtx.tasks.music import FRAME_SECONDS, FRAMES_PER_QUARTER, import_music21
-from rtx.tasks.rolls import LOWEST, check_roll
+from rtx.tasks.rolls import FRAME_SECONDS, LOWEST, QUARTER_SECONDS, Note, Roll, check_size, held_notes, roll_of
 
-RATE = 22_050  # samples per second
+if TYPE_CHECKING:
+    from pretty_midi import PrettyMIDI
+
+RATE = 44_100  # samples per second
 OVERTONES = (1.0, 0.5, 0.25, 0.125)  # loudness of the multiples of a note's frequency
-ATTACK, RELEASE, DECAY = 0.01, 0.1, 1.5  # seconds: to full loudness, to silence, to 1/e of it while held
-PEAK = 0.8  # of what a sample can hold
+PEAK = 0.8  # of the loudest sample that a file can hold
 
 
-class Note(NamedTuple):
-    """A key that sounds from frame `start` up to, not including, frame `end`."""
-
-    key: int
-    start: int
-    end: int
+def write_midi(path: Path, roll: ArrayLike, frame_seconds: float = FRAME_SECONDS) -> None:
+    """Write a piano roll as a MIDI file, at 100 quarter notes a minute."""
+    _midi(roll, frame_seconds).write(str(path))
 
 
-def held_notes(roll: ArrayLike) -> list[Note]:
-    """The notes of a roll, by key and time. A key that sounds in successive frames is one note: a roll cannot tell.
+def read_midi(path: Path, frame_seconds: float = FRAME_SECONDS) -> Roll:
+    """Return the piano roll of a MIDI file: all instruments but drums, each note rounded to frames.
 
-    Raises:
-        ValueError: if `roll` is no piano roll.
-    """
-    keys = check_roll("roll", roll).T
-    silence = np.zeros((len(keys), 1), np.int8)
-    changes = np.diff(keys.astype(np.int8), axis=1, prepend=silence, append=silence)
-    # each key's changes are a start, an end, a start, …
-    found = [(key, np.flatnonzero(line)) for key, line in enumerate(changes)]
-    return [Note(key, int(a), int(b)) for key, at in found for a, b in list(pairwise(at))[::2]]
-
-
-def write_midi(path: Path, roll: ArrayLike) -> None:
-    """Write a roll as a MIDI file, a frame as an eighth note at 100 quarter notes a minute, by music21.
+    A frame is the same part of a quarter note in every file, whatever its tempo. `frame_seconds` is its length at 100
+    quarter notes a minute.
 
     Raises:
-        ValueError: if `roll` is no piano roll.
-        OSError: if the file cannot be written.
+        ValueError: if it is not a MIDI file, is too large, has no notes, or has a note outside the 88 keys.
     """
-    notes, music21 = held_notes(roll), import_music21()
-    tempo = music21.tempo.MetronomeMark(number=60 / (FRAME_SECONDS * FRAMES_PER_QUARTER))
-    score = music21.stream.Stream([tempo])
-    for key, start, end in notes:
-        length = (end - start) / FRAMES_PER_QUARTER
-        score.insert(start / FRAMES_PER_QUARTER, music21.note.Note(midi=LOWEST + key, quarterLength=length))
-    score.write("midi", fp=path)
+    from pretty_midi import PrettyMIDI
+
+    check_size(path)
+    try:
+        midi = PrettyMIDI(str(path))
+    except Exception as error:  # mido raises many kinds for a damaged file
+        raise ValueError(f"{path}: expected a MIDI file ({error or type(error).__name__})") from error
+
+    def frame(seconds: float) -> int:
+        return round(midi.time_to_tick(seconds) / midi.resolution * QUARTER_SECONDS / frame_seconds)
+
+    played = [note for instrument in midi.instruments if not instrument.is_drum for note in instrument.notes]
+    return roll_of([Note(note.pitch - LOWEST, frame(note.start), frame(note.end)) for note in played], str(path))
 
 
-def write_wav(path: Path, roll: ArrayLike) -> None:
-    """Write a roll as a WAV file: mono, 16 bits, 22,050 samples a second.
+def write_wav(path: Path, roll: ArrayLike, frame_seconds: float = FRAME_SECONDS) -> None:
+    """Write a piano roll as a WAV file: mono, 16 bits, 44,100 samples a second."""
+    from scipy.io import wavfile
 
-    Raises:
-        ValueError: if `roll` is no piano roll.
-        OSError: if the file cannot be written.
-    """
-    samples = sound(roll)
-    # given a name that it cannot open, wave would complain a second time when it is thrown away
-    with path.open("wb") as opened, wave.open(opened, "wb") as file:
-        file.setnchannels(1)
-        file.setsampwidth(2)
-        file.setframerate(RATE)
-        file.writeframes((samples * 32767).astype("<i2").tobytes())
+    wavfile.write(path, RATE, (sound(roll, frame_seconds) * 32767).astype("<i2"))
 
 
-def sound(roll: ArrayLike) -> NDArray[np.float64]:
-    """The samples of a roll, from -1 to 1: each note a sine wave with its overtones, struck and fading.
-
-    Raises:
-        ValueError: if `roll` is no piano roll.
-    """
-    roll = check_roll("roll", roll)
-    samples = np.zeros(round((len(roll) * FRAME_SECONDS + RELEASE) * RATE))
-    for key, start, end in held_notes(roll):
-        tone = _tone(key, (end - start) * FRAME_SECONDS)
-        first = round(start * FRAME_SECONDS * RATE)
-        samples[first : first + len(tone)] += tone[: len(samples) - first]
+def sound(roll: ArrayLike, frame_seconds: float = FRAME_SECONDS) -> NDArray[np.float64]:
+    """Return the samples of a piano roll, from -1 to 1. Each note is a sine wave with overtones that fades."""
+    (piano,) = _midi(roll, frame_seconds).instruments
+    samples: NDArray[np.float64] = piano.synthesize(RATE, _with_overtones)
     loudest = np.abs(samples).max()
     return samples * (PEAK / loudest) if loudest else samples
 
 
-def _tone(key: int, seconds: float) -> NDArray[np.float64]:
-    frequency = 440 * 2 ** ((LOWEST + key - 69) / 12)  # A4 is MIDI number 69
-    t = np.arange(round((seconds + RELEASE) * RATE)) / RATE
-    heard = [(n, loud) for n, loud in enumerate(OVERTONES, 1) if n * frequency < RATE / 2]
-    wave = sum(loud * np.sin(2 * np.pi * n * frequency * t) for n, loud in heard)
-    envelope = np.minimum(t / ATTACK, 1) * np.exp(-t / DECAY) * np.clip((seconds + RELEASE - t) / RELEASE, 0, 1)
-    return np.asarray(wave * envelope)
+def _midi(roll: ArrayLike, frame_seconds: float) -> "PrettyMIDI":
+    import pretty_midi
+
+    piano = pretty_midi.Instrument(program=0)
+    for key, start, end in held_notes(roll):
+        piano.notes.append(pretty_midi.Note(80, LOWEST + key, start * frame_seconds, end * frame_seconds))
+    midi = pretty_midi.PrettyMIDI(initial_tempo=60 / QUARTER_SECONDS)
+    midi.instruments.append(piano)
+    return midi
+
+
+def _with_overtones(phase: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.sum([loud * np.sin(n * phase) for n, loud in enumerate(OVERTONES, 1)], axis=0)

@@ -113,13 +113,14 @@ class Task:
         best: whether the lowest ("min") or the highest ("max") score is best.
         scorer: makes the metric, torchmetrics' own; the mean of values and weights if not given.
         sha256: checksum of the data; None where the task makes its own.
-        trivial: the score on the test split of what needs no model: the commonest class, the frequency of each
+        baseline: the score on the test split of an answer without a model: the commonest class, the frequency of each
             token, a copy of the source.
         examine: (model, split, limit) → named scores of what the model writes for the first `limit` examples (None:
             for all), the first of them the one that `test` means; None where that is `metric`. What validation
             chooses by stays `metric`.
         texts: how its tokens are read and written: of a text, or of source and target.
         sparse: for "token", `predict` decodes only what is scored: (N, V) logits, in the order of rows and columns.
+        frame_seconds: how long a step lasts when music is played; None for other tasks.
     """
 
     name: str
@@ -133,10 +134,11 @@ class Task:
     best: Literal["min", "max"]
     scorer: Callable[[], "Metric"] = mean_metric
     sha256: Callable[[], str | None] = lambda: None
-    trivial: Callable[[], float] | None = None
+    baseline: Callable[[], float] | None = None
     examine: "Callable[[nn.Module, Split, int | None], Scores] | None" = None
     texts: "tuple[Text, ...]" = ()
     sparse: bool = False
+    frame_seconds: float | None = None
 
     @property
     def test_best(self) -> Literal["min", "max"]:

@@ -198,7 +198,7 @@ def _task(
 
     by_bits = known.unit == "characters"
 
-    def trivial() -> float:
+    def baseline() -> float:
         nats = unigram_nll(tokens("train"), tokens("test"), known.size)
         return nats / math.log(2) if by_bits else math.exp(nats)
 
@@ -214,7 +214,7 @@ def _task(
         metric="bits per character" if by_bits else "perplexity",
         best="min",
         sha256=sha256,
-        trivial=trivial,
+        baseline=baseline,
         texts=(known,),
         sparse=context > 0,  # without a context all are scored
         examine=None if context or by_bits else partial(examine_stream, examples),

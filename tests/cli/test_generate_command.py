@@ -8,42 +8,37 @@ import pytest
 import torch
 import typer
 from music21 import converter, midi
+from pretty_midi import Instrument, PrettyMIDI
+from pretty_midi import Note as MidiNote
 from typer.testing import CliRunner
 
 import rtx
 from rtx.cli.generate import generate
 from rtx.tasks.generate import continue_text
-from rtx.tasks.music import FRAME_SECONDS
-from rtx.tasks.sound import RATE, Note, held_notes, sound, write_midi, write_wav
+from rtx.tasks.rolls import Note, held_notes, roll_of
+from rtx.tasks.sound import RATE, read_midi, sound, write_midi, write_wav
 from rtx.tasks.text import characters, words
 from rtx.tasks.vocabulary import vocabulary
-from rtx.training.checkpoint import save_checkpoint
+from rtx.training.checkpoint import load_checkpoint, save_checkpoint
 
 STORY = "the cat sat on the mat.\nthe dog sat on the cat.\n" * 5
 
 
-def played(path: Path) -> list[Note]:
-    """The notes of a MIDI file, event by event; half a quarter is a frame."""
+def played(path: Path, quarter: int = 2) -> list[Note]:
+    """The notes of a MIDI file, event by event, as music21 reads them; `quarter` frames are a quarter note."""
     file = midi.MidiFile()
     file.open(path)
     file.read()
     file.close()
-    kinds, now, began, found = midi.ChannelVoiceMessages, 0.0, {}, []
+    now, began, found = 0.0, {}, []
     for event in file.tracks[-1].events:
         if isinstance(event, midi.DeltaTime):
-            now += event.time / file.ticksPerQuarterNote * 2
-        elif event.type is kinds.NOTE_ON:
-            began[event.pitch] = int(now)
-        elif event.type is kinds.NOTE_OFF:
-            found.append(Note(event.pitch - 21, began.pop(event.pitch), int(now)))
+            now += event.time / file.ticksPerQuarterNote * quarter
+        elif event.isNoteOn():
+            began[event.pitch] = round(now)
+        elif event.isNoteOff():
+            found.append(Note(event.pitch - 21, began.pop(event.pitch), round(now)))
     return sorted(found)
-
-
-def roll_of(*notes: Note, frames: int = 8) -> np.ndarray:
-    roll = np.zeros((frames, 88), np.uint8)
-    for key, start, end in notes:
-        roll[start:end, key] = 1
-    return roll
 
 
 @pytest.fixture
@@ -154,7 +149,7 @@ def test_a_tune_is_written_as_midi_and_as_sound(command, music_model, tmp_path):
     assert done.exit_code == 0 and done.stdout.split() == ["wrote", str(out[0]), "wrote", str(out[1])]
     assert len(played(out[0])) > 5
     with wave.open(str(out[1])) as file:
-        assert file.getnframes() / file.getframerate() == pytest.approx(13 * FRAME_SECONDS, abs=0.2)
+        assert file.getnframes() / file.getframerate() == pytest.approx(13 * 0.3 + 1, abs=0.7)
     before = out[1].read_bytes()
     command(music_model, "--tokens", 12, "--out", out[1])
     assert out[1].read_bytes() == before
@@ -162,14 +157,18 @@ def test_a_tune_is_written_as_midi_and_as_sound(command, music_model, tmp_path):
     assert out[1].read_bytes() != before
 
 
-def test_a_tune_of_the_test_split_is_continued(command, music_model, tmp_path, real_data):
-    out = tmp_path / "a.mid"
-    assert command(music_model, "--prompt", 3, "--tokens", 4, "--out", out).exit_code == 0
-    read = rtx.tasks.task_by_name("nottingham").split("test")[3].inputs[:16].numpy()
-    found = [note._replace(end=min(note.end, 16)) for note in played(out) if note.start < 16]
-    assert found == held_notes(read)
+@pytest.mark.parametrize("name", ["nottingham", "jsb"])  # whose frames are an eighth note and a quarter note
+def test_a_tune_of_the_test_split_or_of_a_file_is_continued(command, music_model, tmp_path, real_data, name):
+    save_checkpoint(music_model, load_checkpoint(music_model), name, "gru", {"d_model": 8})
+    task, out = rtx.tasks.task_by_name(name), tmp_path / "a.mid"
+    read = task.split("test")[3].inputs[:16].numpy()
+    write_midi(tmp_path / "start.mid", read, task.frame_seconds)
+    for prompt in (3, tmp_path / "start.mid"):
+        assert command(music_model, "--prompt", prompt, "--tokens", 4, "--out", out).exit_code == 0
+        notes = played(out, {"nottingham": 2, "jsb": 1}[name])
+        assert [note._replace(end=min(note.end, 16)) for note in notes if note.start < 16] == held_notes(read)
     done = command(music_model, "--prompt", 170, "--out", out)
-    assert str(done.exception) == "prompt: expected the number of a test tune, 0 to 169, got '170'"
+    assert str(done.exception).startswith("prompt: ") and "got '170'" in str(done.exception)
 
 
 @pytest.mark.parametrize("place", ["none/a.wav", "folder.wav"])
@@ -180,38 +179,66 @@ def test_nothing_is_written_unless_all_can_be(command, music_model, tmp_path, pl
     assert not (tmp_path / "a.mid").exists()
 
 
-def test_a_sound_that_cannot_be_written_is_one_error(tmp_path):
-    """What a destructor complains of besides would fail the test: see `filterwarnings` in pyproject.toml."""
-    with pytest.raises(FileNotFoundError):
-        write_wav(tmp_path / "none" / "a.wav", roll_of(Note(48, 2, 6)))
-
-
 def test_keys_that_sound_on_are_one_note():
     notes = [Note(0, 0, 2), Note(39, 1, 8), Note(51, 3, 4), Note(51, 6, 8)]
-    assert held_notes(roll_of(*notes)) == notes
+    assert held_notes(roll_of(notes)) == notes
     assert held_notes(np.zeros((4, 88))) == []
 
 
-def test_midi_holds_the_roll(tmp_path):
-    roll = roll_of(Note(0, 0, 8), Note(39, 1, 8), Note(43, 1, 3), Note(51, 3, 4), Note(51, 6, 8))
-    write_midi(tmp_path / "a.mid", roll)
-    assert played(tmp_path / "a.mid") == held_notes(roll)
+@pytest.mark.parametrize("quarter", [1, 2])
+def test_midi_holds_the_roll_at_the_length_of_its_frames(tmp_path, quarter):
+    roll = roll_of([Note(0, 0, 8), Note(39, 1, 8), Note(43, 1, 3), Note(51, 3, 4), Note(51, 6, 8), Note(87, 7, 8)])
+    write_midi(tmp_path / "a.mid", roll, 0.6 / quarter)
+    assert played(tmp_path / "a.mid", quarter) == held_notes(roll)
     (tempo,) = converter.parse(tmp_path / "a.mid").flatten().getElementsByClass("MetronomeMark")
-    assert tempo.getQuarterBPM() == pytest.approx(60 / (2 * FRAME_SECONDS))  # a frame is an eighth note
+    assert tempo.getQuarterBPM() == pytest.approx(100)
+    np.testing.assert_array_equal(read_midi(tmp_path / "a.mid", 0.6 / quarter), roll)
+
+
+def test_a_midi_file_is_read_by_its_beats_and_without_drums(tmp_path):
+    song = PrettyMIDI(initial_tempo=60)  # an eighth note lasts half a second
+    song.instruments = [Instrument(0), Instrument(73), Instrument(0, is_drum=True)]
+    for instrument, pitch, start, end in [(0, 60, 1.0, 1.5), (0, 60, 1.5, 2.0), (1, 64, 1.52, 2.6), (2, 40, 0.0, 9.0)]:
+        song.instruments[instrument].notes.append(MidiNote(80, pitch, start, end))
+    song.write(str(tmp_path / "a.mid"))
+    assert held_notes(read_midi(tmp_path / "a.mid")) == [Note(39, 0, 2), Note(43, 1, 3)]
+
+
+@pytest.mark.parametrize("notes", [[], [(20, 0.0, 1.0)], [(109, 0.0, 1.0)], [(60, 0.0, 0.01)]])
+def test_a_midi_file_without_notes_of_the_88_keys_is_refused(tmp_path, notes):
+    song = PrettyMIDI()
+    song.instruments = [Instrument(0)]
+    song.instruments[0].notes = [MidiNote(80, *note) for note in notes]
+    song.write(str(tmp_path / "a.mid"))
+    with pytest.raises(ValueError, match=f"a.mid: .* got {notes[0][0] if notes and notes[0][0] != 60 else 'none'}$"):
+        read_midi(tmp_path / "a.mid")
+
+
+def test_what_is_no_midi_file_is_refused(tmp_path, monkeypatch):
+    for content in (b"", b"MThd", b"a tune" * 100):
+        (tmp_path / "a.mid").write_bytes(content)
+        with pytest.raises(ValueError, match="a.mid: "):
+            read_midi(tmp_path / "a.mid")
+    monkeypatch.setattr("rtx.tasks.rolls.LARGEST", 100)
+    with pytest.raises(ValueError, match="a.mid: expected at most 100 bytes, got 600"):
+        read_midi(tmp_path / "a.mid")
 
 
 def test_a_note_sounds_at_its_pitch_and_in_its_time(tmp_path):
-    samples = sound(roll_of(Note(48, 2, 6)))  # A4
-    assert not samples[: round(2 * FRAME_SECONDS * RATE)].any()
-    assert np.abs(samples[: round(2.2 * FRAME_SECONDS * RATE)]).max() > 0.1
-    assert np.abs(samples[round(5.8 * FRAME_SECONDS * RATE) : round(6 * FRAME_SECONDS * RATE)]).max() > 0.1
-    assert not samples[round((6 * FRAME_SECONDS + 0.1) * RATE) + 1 :].any()  # it dies away for a tenth of a second
-    assert np.abs(samples).max() == pytest.approx(0.8)
+    roll = np.zeros((8, 88))
+    roll[2:6, 48] = 1  # A4
+    for seconds in (0.3, 0.6):
+        samples = sound(roll, seconds)
+        begin, end = round(2 * seconds * RATE), round(6 * seconds * RATE)
+        assert not samples[: begin - 1].any() and not samples[end + 1 :].any()
+        assert np.abs(samples[begin : begin + RATE // 20]).max() > 0.1
+        assert np.abs(samples).max() == pytest.approx(0.8)
     spectrum = np.abs(np.fft.rfft(samples))
     assert np.fft.rfftfreq(len(samples), 1 / RATE)[spectrum.argmax()] == pytest.approx(440, abs=1)
-    write_wav(tmp_path / "a.wav", roll_of(Note(48, 2, 6)))
+    write_wav(tmp_path / "a.wav", roll, seconds)
     with wave.open(str(tmp_path / "a.wav")) as file:
         stored = np.frombuffer(file.readframes(len(samples) + 1), "<i2") / 32767
+        assert (file.getframerate(), file.getnchannels()) == (RATE, 1)
     np.testing.assert_allclose(stored, samples, atol=1e-4)
     assert not sound(np.zeros((4, 88))).any()
 

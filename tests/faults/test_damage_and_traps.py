@@ -10,9 +10,6 @@ import random
 import re
 import resource
 import struct
-import subprocess
-import sys
-import zlib
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -27,7 +24,6 @@ import rtx
 from rtx.evidence.ledger import read_result
 from rtx.evidence.tables import rows, to_html
 from rtx.tasks import data
-from rtx.tasks.rolls import read_mat
 from rtx.training.checkpoint import load_checkpoint, read_card, save_checkpoint
 from rtx.training.states import load_state, save_state
 
@@ -51,16 +47,15 @@ def test_a_data_file_with_a_changed_bit_is_refused(real_data, tmp_path, monkeypa
             rtx.tasks.task_by_name("jsb").split("train")
 
 
-def test_a_cached_file_with_a_changed_bit_is_computed_again(tmp_path, monkeypatch, caplog) -> None:
+def test_a_cached_file_with_a_changed_bit_gives_no_wrong_numbers(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("RTX_CACHE", str(tmp_path))
     right = {"squares": np.arange(50) ** 2}
     data.cached_arrays("squares", lambda: right)
     path = tmp_path / "computed" / "squares.npz"
     whole = path.read_bytes()
-    for number, changed in enumerate(flips(whole), 1):
+    for changed in flips(whole, 200):
         path.write_bytes(changed)
-        assert data.cached_arrays("squares", lambda: right) is right
-        assert path.read_bytes() == whole and caplog.text.count("squares.npz: ") == number
+        np.testing.assert_array_equal(data.cached_arrays("squares", lambda: right)["squares"], right["squares"])
 
 
 class Trap:
@@ -82,8 +77,8 @@ def test_nothing_is_unpickled(tmp_path, monkeypatch) -> None:
     with pytest.raises(Exception, match="system"):
         load_state(tmp_path / "last.ckpt")
     monkeypatch.setenv("RTX_CACHE", str(tmp_path))
-    with pytest.raises(ValueError, match="pickle"):  # objects are not written either
-        data.cached_arrays("trap", lambda: {"trap": np.array([trap])}) and data.cached_arrays("trap", dict)
+    data.cached_arrays("trap", lambda: {"trap": np.array([trap])})
+    assert data.cached_arrays("trap", dict) == {}  # the file is not used
     torch.load(tmp_path / "last.ckpt", weights_only=False)  # the trap works if pickles are allowed
     assert sprung.exists()
     sprung.unlink()
@@ -164,80 +159,3 @@ def test_the_text_of_a_result_is_shown_and_not_run(tmp_path, recipe) -> None:
     (tmp_path / "tiny" / "a.json").write_text(json.dumps(forged | {"hardware": "../../etc", "command": "rm -rf /"}))
     assert "<script>" not in to_html(rows(recipe, tmp_path))
     assert [path.name for path in tmp_path.rglob("*")] == ["tiny", "a.json"]
-
-
-def element(kind: int, content: bytes) -> bytes:
-    return struct.pack("<II", kind, len(content)) + content + bytes(-len(content) % 8)
-
-
-def matrix(kind: int, shape: tuple[int, ...], name: bytes, content: bytes) -> bytes:
-    dimensions = element(5, struct.pack(f"<{len(shape)}i", *shape))
-    return element(14, element(6, struct.pack("<II", kind, 0)) + dimensions + element(1, name) + content)
-
-
-HEADER = b"MATLAB 5.0 MAT-file".ljust(124) + b"\x00\x01IM"
-
-
-def nested(depth: int) -> bytes:
-    """Return a cell in a cell in a cell …, built from the outside: each is longer by the same amount."""
-    inner = matrix(6, (1, 1), b"", element(9, bytes(8)))
-    shells, size = [], len(inner)
-    for level in range(depth):
-        shell = matrix(1, (1, 1), b"traindata" if level == depth - 1 else b"", b"")[8:]
-        size += len(shell)
-        shells.append(struct.pack("<II", 14, size) + shell)
-        size += 8
-    return b"".join(reversed(shells)) + inner
-
-
-def bomb() -> bytes:
-    """Return a megabyte that unpacks to a thousand."""
-    packer = zlib.compressobj(9)
-    packed = b"".join(packer.compress(bytes(2**20)) for _ in range(1000)) + packer.flush()
-    return struct.pack("<II", 15, len(packed)) + packed
-
-
-MATS = {
-    "cells in cells": lambda: nested(200_000),
-    "2,147,483,647 cells": lambda: matrix(1, (2**31 - 1, 1), b"traindata", b""),
-    "as many numbers": lambda: matrix(1, (1, 1), b"traindata", matrix(6, (2**31 - 1, 88), b"", element(9, b""))),
-    "a negative size": lambda: matrix(1, (1, 1), b"traindata", matrix(6, (-1, -8), b"", element(9, bytes(64)))),
-    "a bomb": bomb,
-    "an element that ends after the file": lambda: struct.pack("<II", 14, 2**31) + bytes(8),
-    "nothing": lambda: b"",
-}
-READ = """
-import resource, sys
-from pathlib import Path
-from rtx.tasks.rolls import read_mat
-for path in sys.argv[1:]:
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    try:
-        read_mat(Path(path))
-    except ValueError as error:
-        print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024, error)
-"""
-
-
-@pytest.mark.slow
-def test_a_mat_file_reserves_no_more_memory_than_it_needs(tmp_path) -> None:
-    """In a process of its own: with scipy, one of these files ended the process, and one took 16 GB."""
-    for number, make in enumerate(MATS.values()):
-        (tmp_path / f"{number}.mat").write_bytes(HEADER + make())
-    paths = sorted(tmp_path.glob("*.mat"))
-    command = [sys.executable, "-c", READ, *paths]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2])
-    assert done.returncode == 0, done.stderr
-    for name, path, line in zip(MATS, paths, done.stdout.splitlines(), strict=True):
-        megabytes, _, message = line.partition(" ")
-        assert int(megabytes) < 400 and message.startswith(str(path)), (name, line)
-
-
-def test_a_changed_mat_file_is_read_or_refused(real_data, tmp_path) -> None:
-    path = tmp_path / "changed.mat"
-    for changed in flips((real_data / "poly_music" / "JSB_Chorales.mat").read_bytes(), 20):
-        path.write_bytes(changed)
-        try:
-            assert set(read_mat(path)) == {"train", "validation", "test"}  # the change may be in a comment
-        except ValueError as error:
-            assert str(error).startswith(str(path))

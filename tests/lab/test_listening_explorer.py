@@ -6,7 +6,7 @@ import torch
 
 import rtx
 from rtx.lab import explore
-from rtx.tasks.sound import held_notes
+from rtx.tasks.rolls import held_notes
 
 DRAWN = (np.random.default_rng(0).random((9, 88)) < 0.1).astype(np.float32)
 

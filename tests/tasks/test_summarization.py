@@ -69,7 +69,7 @@ def test_the_commonest_summary_line_is_what_docstrings_are_measured_against():
     assert times > 3
     pairs = [texts(task, example) for example in task.split("test")]
     expected = rouge(pairs, [commonest] * len(pairs))["ROUGE-1"]  # which line, and how good, differs between Pythons
-    assert task.trivial() == pytest.approx(expected, rel=1e-3) and 0 < expected < 12
+    assert task.baseline() == pytest.approx(expected, rel=1e-3) and 0 < expected < 12
 
 
 def test_rouge_is_the_mean_f1_of_the_package():
@@ -113,4 +113,4 @@ def test_gigaword_has_the_published_test_set_and_one_name_for_rare_words(real_da
         "commodity prices , dealers said .",
         "australian stocks close down #.# percent",
     )
-    assert 18 < task.trivial() < 24
+    assert 18 < task.baseline() < 24

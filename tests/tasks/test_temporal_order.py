@@ -64,7 +64,7 @@ def test_a_perfect_answer_is_100_percent_and_the_commonest_class_the_trivial_one
     assert batch.inputs.shape == (1000, 33, 8) and batch.targets.shape == (1000,)
     assert task.score(torch.eye(4)[batch.targets], batch) == 100
     constants = [task.score(torch.eye(4)[[answer] * 1000], batch) for answer in range(4)]
-    assert sum(constants) == pytest.approx(100) and task.trivial() == pytest.approx(max(constants))
+    assert sum(constants) == pytest.approx(100) and task.baseline() == pytest.approx(max(constants))
     uniform = task.loss(torch.zeros(1000, 4), batch)
     torch.testing.assert_close(uniform.total / uniform.count, torch.tensor(4.0).log())
 

@@ -117,10 +117,10 @@ def test_the_trivial_answer_is_the_mean(make):
     test, validation = (torch.cat([e.target for e in task.split(split)]) for split in ("test", "validation"))
     answer = validation.mean()
     batch = collate(task.split("test")[:1000], task.per)
-    assert task.trivial() == pytest.approx(task.score(answer.expand(1000, 1), batch))
-    assert task.trivial() == pytest.approx(float(((test - answer).abs() < 0.04).double().mean()))
+    assert task.baseline() == pytest.approx(task.score(answer.expand(1000, 1), batch))
+    assert task.baseline() == pytest.approx(float(((test - answer).abs() < 0.04).double().mean()))
     if make is add:  # the sum has the density 1 - |y - 1|
-        assert task.trivial() == pytest.approx(1 - 0.96**2, abs=0.025)
+        assert task.baseline() == pytest.approx(1 - 0.96**2, abs=0.025)
 
 
 @pytest.mark.parametrize(

@@ -184,7 +184,7 @@ def test_bleu_by_length_is_the_bleu_of_the_sources_of_that_length():
 def test_the_trivial_score_is_that_of_the_copied_source(small_dates):
     pairs = [texts(small_dates, e) for e in small_dates.split("test")]
     copied = sacrebleu.corpus_bleu([source for source, _ in pairs], [[target for _, target in pairs]]).score
-    assert small_dates.trivial() == pytest.approx(copied) and 10 < copied < 30
+    assert small_dates.baseline() == pytest.approx(copied) and 10 < copied < 30
 
 
 def test_a_tiny_model_learns_in_seconds_what_copying_cannot_do():
@@ -206,7 +206,7 @@ def test_a_tiny_model_learns_in_seconds_what_copying_cannot_do():
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
     scores = task.examine(model.eval(), "test", 50)
-    assert scores["BLEU"] > task.trivial() + 20
+    assert scores["BLEU"] > task.baseline() + 20
     written = write(model, task.texts, [source for source, _ in pairs[1300:1350]])
     assert scores["BLEU"] == sacrebleu.corpus_bleu(written, [[target for _, target in pairs[1300:1350]]]).score
 
@@ -245,7 +245,7 @@ def test_multi30k_has_the_published_counts(real_data):
         "Ein Mann in einem blauen Hemd steht auf einer Leiter und putzt ein Fenster.",
         "A man in a blue shirt is standing on a ladder cleaning a window.",
     )
-    assert 0 < task.trivial() < 1
+    assert 0 < task.baseline() < 1
     assert task.sha256().startswith("726e39b2")
 
 

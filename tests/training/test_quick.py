@@ -24,9 +24,9 @@ LONGER = {"epochs": 2, "limit": 2000}
 
 
 @cache
-def trivial_score(task, arguments):
+def baseline_score(task, arguments):
     found = task_by_name(task, **dict(arguments))
-    return found, found.trivial()
+    return found, found.baseline()
 
 
 DONE = {}  # plan → its run
@@ -34,7 +34,7 @@ DONE = {}  # plan → its run
 
 @pytest.fixture
 def run(tmp_path, record_property):
-    """Train a row; whether its test score is better than the trivial one."""
+    """Train a row; whether its test score is better than the baseline."""
 
     def once(name, row, overrides):
         plan = load_recipe(name).plan(row, scale="quick", overrides=overrides)
@@ -50,14 +50,14 @@ def run(tmp_path, record_property):
         path = train(plan, runs=tmp_path / "runs", results=tmp_path, accelerator="cpu", enable_progress_bar=False)
         result, seconds = read_result(path), time.process_time() - begin
         assert (result.recipe, result.model, result.scale) == (plan.recipe.name, plan.row, "quick")
-        task, trivial = trivial_score(plan.task, tuple(plan.task_arguments.items()))
+        task, baseline = baseline_score(plan.task, tuple(plan.task_arguments.items()))
         metric = next(iter(result.details), task.metric)
-        scores = [f"{score:.4g}" for score in (result.test, trivial)]
+        scores = [f"{score:.4g}" for score in (result.test, baseline)]
         cells = (result.data, metric, *scores, f"{seconds:.0f}")
         again = evaluate(next(tmp_path.rglob("best.safetensors")), limit=plan.settings.limit_evaluation)
         assert again[metric] == pytest.approx(result.test, rel=1e-4)  # by what its checkpoint says of itself
         higher = task.best == "max" or task.per == "pair"  # BLEU, ROUGE
-        return result, result.test > trivial if higher else result.test < trivial, cells
+        return result, result.test > baseline if higher else result.test < baseline, cells
 
     return once
 

@@ -50,7 +50,7 @@ def test_a_recipe_has_a_quick_scale_on_a_task_with_a_trivial_answer(name):
     recipe = load_recipe(name)
     for row in recipe.models:
         plan = recipe.plan(row, scale="quick")
-        assert task_by_name(plan.task, **plan.task_arguments).trivial is not None
+        assert task_by_name(plan.task, **plan.task_arguments).baseline is not None
 
 
 @pytest.mark.parametrize("scale", ["full", "cpu"])

@@ -14,9 +14,7 @@ from rtx.lab.explore.music import next_frame_logits
 from rtx.lab.explore.page import Page
 from rtx.lab.plots import COLOURS, piano_roll
 from rtx.tasks.build import SequenceModel
-from rtx.tasks.music import FRAME_SECONDS
-from rtx.tasks.rolls import LOWEST, Roll, check_roll
-from rtx.tasks.sound import held_notes
+from rtx.tasks.rolls import FRAME_SECONDS, LOWEST, Roll, check_roll, held_notes
 
 SCRIPT = Path(__file__).with_name("listening.js")
 

@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike
 from rtx.lab.explore.page import with_imports
 from rtx.lab.plots import new_figure, piano_roll, png
 from rtx.nn.validate import check_above_zero
-from rtx.tasks.music import FRAME_SECONDS
-from rtx.tasks.rolls import LOWEST, check_roll
+from rtx.tasks.rolls import FRAME_SECONDS, LOWEST, check_roll
 
 
 class Player(anywidget.AnyWidget):

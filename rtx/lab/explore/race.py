@@ -65,10 +65,10 @@ def race(
 
 
 def _targets(task: Task) -> list[float]:
-    """Scores on the way from the trivial one to perfection."""
-    trivial = task.trivial() if task.trivial is not None else 0.0
+    """Scores on the way from the baseline to perfection."""
+    baseline = task.baseline() if task.baseline is not None else 0.0
     perfect = 0.0 if task.best == "min" else 100.0 if "%" in task.metric else 1.0
-    return [float(f"{trivial + (perfect - trivial) * k / 20:.3g}") for k in range(1, 20)]
+    return [float(f"{baseline + (perfect - baseline) * k / 20:.3g}") for k in range(1, 20)]
 
 
 def _sentence(contest: Contest | None, equal: str, target: float, task: Task) -> str:

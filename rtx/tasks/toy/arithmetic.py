@@ -130,7 +130,7 @@ def _check_lengths(length: int, longest: int | None) -> int:
 def _task(name: str, draw: Callable[[Draws], list[Example]], size: int, seed: int) -> Task:
     examples = drawn_together(draw, size, seed)
 
-    def trivial() -> float:
+    def baseline() -> float:
         """The mean answer to everything; that of validation, as training may take minutes to draw."""
         mean = torch.stack([e.target for e in examples("validation")]).mean()
         return sum(abs(float(e.target) - float(mean)) < TOLERANCE for e in examples("test")) / len(examples("test"))
@@ -145,5 +145,5 @@ def _task(name: str, draw: Callable[[Draws], list[Example]], size: int, seed: in
         measured=mean_of(solved),
         metric="solved within .04 (fraction)",
         best="max",
-        trivial=trivial,
+        baseline=baseline,
     )

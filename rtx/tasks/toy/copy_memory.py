@@ -53,7 +53,7 @@ def copy_memory(
         scorer=partial(percent_correct, ALPHABET),
         metric="letters recalled (%)",
         best="max",
-        trivial=lambda: percent_commonest(letter for e in examples("test") for letter in e.target[-letters:].tolist()),
+        baseline=lambda: percent_commonest(letter for e in examples("test") for letter in e.target[-letters:].tolist()),
     )
 
 

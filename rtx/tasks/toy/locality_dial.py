@@ -77,7 +77,7 @@ def locality_dial(
         measured=mean_of(symbol_nll),
         metric="NLL per symbol (nats)",
         best="min",
-        trivial=lambda: math.log(symbols),
+        baseline=lambda: math.log(symbols),
         examine=lambda model, split, limit: (
             _examine(task, model, split, limit)
             | {"optimal, local": optimal_loss(local, symbols), "optimal, recalled": optimal_loss(long, symbols)}

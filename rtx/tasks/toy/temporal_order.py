@@ -51,7 +51,7 @@ def temporal_order(length: int = 100, size: int = 100_000, longest: int | None =
         scorer=partial(percent_correct, len(CLASSES)),
         metric="accuracy (%)",
         best="max",
-        trivial=lambda: percent_commonest(int(e.target) for e in examples("test")),
+        baseline=lambda: percent_commonest(int(e.target) for e in examples("test")),
     )
 
 
