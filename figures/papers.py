@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from torch import nn
 
 from rtx import FeedForwardAttention
-from rtx.evidence.comparable import seeds
+from rtx.evidence.selection import seeds
 from rtx.evidence.tables import cells
 from rtx.lab import reach, trace
 from rtx.lab.explore.channels import draw_channels

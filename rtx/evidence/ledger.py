@@ -1,15 +1,17 @@
-"""The ledger: one JSON file per finished run, holding its numbers, where they come from, and a checksum over these."""
+"""The ledger: one JSON file for each finished run, with its numbers and where they come from."""
 
-import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache
 from pathlib import Path
-from types import UnionType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any
 
 from rtx.training.files import file_name, write_whole
 from rtx.training.provenance import stamp
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 LEDGER = Path("results")
 LARGEST = 2**20  # bytes; a run's file has one or two thousand
@@ -17,21 +19,20 @@ LARGEST = 2**20  # bytes; a run's file has one or two thousand
 
 @dataclass(frozen=True)
 class Result:
-    """A finished run. `validation` chose the epoch; `test` was looked at once, for that epoch.
+    """A finished run. `validation` chose the epoch. `test` was measured once, with the weights of that epoch.
 
     Args:
-        recipe, model, variant, scale: what was run.
+        recipe, model, variant, scale: what was trained.
         data, data_sha256: on which data.
-        metric: the name and unit of `validation`, and of `test` unless `details` has others, of which it is the first.
+        metric: name and unit of `validation`, and of `test`; if there are `details`, `test` is the first of them.
         seed: of weights, order and dropout.
         epoch: counted from 1.
-        parameters: numbers that received a gradient.
-        seconds: of training and validation, all resumed parts together.
-        hardware, versions, commit, command: by what, and how to run it again.
-        budget: None, or what cut the run short of its recipe.
-        details: what else was measured on the test split, by name: of a translator what `test` is the first of.
-        chosen_from: if a sweep chose the settings, each combination that it tried with its validation, None where the
-            run failed.
+        parameters: how many numbers received a gradient.
+        seconds: of training and validation; all parts of a resumed run together.
+        hardware, versions, commit, command: what the run was made with, and how to repeat it.
+        budget: None for a full run, or what cut it short.
+        details: other scores of the test split, by name.
+        chosen_from: if a sweep chose the settings, each combination with its validation score (None: the run failed).
     """
 
     recipe: str
@@ -57,83 +58,63 @@ class Result:
 
 
 def variant_of(run: Result) -> str:
-    """Its variant, without the settings that were changed, such as a rate."""
+    """Return a run's variant without the settings that were changed, such as the learning rate."""
     return run.variant.split("+")[0]
 
 
 def write_result(result: Result, ledger: Path = LEDGER, ended: str | None = None) -> Path:
-    """Add a run to the ledger, under a name of its own; the file is whole or not there.
+    """Add a run to the ledger and return its file. The file is written whole or not at all.
 
-    A run that is there already stays as it is, though a sweep may add what it was chosen from.
+    A run that is in the ledger already stays as it is; only `chosen_from` is added, if it was missing.
 
     Args:
-        result: of the run.
+        result: the run.
         ledger: the folder.
-        ended: the `stamp` of when its training did, which tells it from others; now, if not given. A run that is
-            killed while it is written here, and resumed, takes the same name again.
+        ended: when the training ended, as `stamp` gives it; it identifies the run. Default: now. A run that is killed
+            here and resumed gets the same file again.
 
     Raises:
-        ValueError: if the file that is there is damaged.
-        OSError: if it cannot be written.
+        ValueError: if the run's file exists and is damaged.
+        OSError: if the file cannot be written.
     """
     folder = ledger / result.recipe
     folder.mkdir(parents=True, exist_ok=True)
     name = file_name(f"{result.model}-{result.variant}")
     path = folder / f"{name}-s{result.seed}-{ended or stamp()}.json"
-    if path.exists():  # finished before, and taken up again: what made it then is not what is here now
+    if path.exists():  # the versions and the commit of the finished run are the right ones
         before = read_result(path)
         result = replace(before, chosen_from=result.chosen_from or before.chosen_from)
-    table = asdict(result)
-    write_whole(path, (json.dumps(table | {"sha256": _sha256(table)}, indent=2) + "\n").encode())
+    write_whole(path, (json.dumps(asdict(result), indent=2) + "\n").encode())
     return path
 
 
-def _sha256(table: dict[str, Any]) -> str:
-    """Of the values, however they are laid out in a file."""
-    return hashlib.sha256(json.dumps(table, sort_keys=True).encode()).hexdigest()
-
-
 def read_results(recipe: str, ledger: Path = LEDGER) -> Iterator[Result]:
-    """Every run of a recipe, in the order of the files' names.
+    """Yield every run of a recipe, in the order of the files' names.
 
     Raises:
-        ValueError: naming the file, if one is not a run: damaged, a key missing or one too many.
+        ValueError: if a file is not a run; the message names the file.
     """
     for path in sorted((ledger / recipe).glob("*.json")):
         yield read_result(path)
 
 
 def read_result(path: Path) -> Result:
-    """One run.
+    """Return the run in a file.
 
     Raises:
-        ValueError: naming the file, if it is damaged, or a key is missing, unknown or of another type.
+        ValueError: if the file is damaged, or a key is missing or of another type; the message names the file.
+            Unknown keys are ignored, such as the checksum of older files.
     """
+    if path.stat().st_size > LARGEST:
+        raise ValueError(f"{path}: the file is too large for a run, allowed are {LARGEST} bytes")
     try:
-        if path.stat().st_size > LARGEST:
-            raise ValueError(f"it has more than {LARGEST} bytes")
-        table: Any = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:  # JSON's and UTF-8's are ValueErrors, too
-        raise ValueError(f"{path}: expected JSON, the file is damaged ({error})") from None
-    checked = table.pop("sha256", None) if isinstance(table, dict) else None
-    if checked is not None and checked != _sha256(table):
-        raise ValueError(f"{path}: the file is damaged, its checksum does not fit")
-    keys = {f.name for f in fields(Result)}
-    if not isinstance(table, dict) or set(table) | {"details", "chosen_from"} != keys:  # older runs have none
-        odd = ", ".join(sorted(keys ^ set(table))) if isinstance(table, dict) else type(table).__name__
-        raise ValueError(f"{path}: expected the keys of a run, missing or unknown: {odd}")
-    for name, kind in get_type_hints(Result).items():
-        if not _is(table.get(name, {}), kind):
-            raise ValueError(f"{path}: expected {name} to be {kind}, got {table[name]!r:.60}")
-    return Result(**table)
+        return _results().validate_json(path.read_bytes())
+    except ValueError as error:  # pydantic's ValidationError is one
+        raise ValueError(f"{path}: the file is damaged or no run: {error}") from None
 
 
-def _is(value: Any, kind: Any) -> bool:
-    """Whether a value out of JSON is of a field's type."""
-    kinds = get_args(kind) if isinstance(kind, UnionType) else (kind,)
-    plain = tuple(get_origin(one) or one for one in kinds)
-    if isinstance(value, bool):
-        return bool in plain
-    if isinstance(value, int) and abs(value) >= 2**63:  # no float holds it, or no counter comes near it
-        return False
-    return isinstance(value, (*plain, int) if float in plain else plain)
+@cache
+def _results() -> "TypeAdapter[Result]":
+    from pydantic import ConfigDict, TypeAdapter, with_config  # half a second, so only where a ledger is read
+
+    return TypeAdapter(with_config(ConfigDict(strict=True))(Result))

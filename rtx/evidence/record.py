@@ -1,4 +1,4 @@
-"""Train one model of a recipe, choose its epoch by validation, test it once, and write it to the ledger."""
+"""Train one model of a recipe, choose its epoch by validation, test it once, and write the run to the ledger."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -35,26 +35,26 @@ def train(
     chosen_from: Mapping[str, float | None] | None = None,
     **training: Any,
 ) -> Path | None:
-    """Run a plan to its end; return the ledger's new file, in the first of several processes.
+    """Carry out a plan and return the ledger's new file (None in all but the first of several processes).
 
     Args:
         plan: model, hyper-parameters and settings.
         seed: of weights, order and dropout.
-        epochs: stop after so many, if fewer than the plan's; the ledger says so.
-        resume: go on from the last checkpoint of the same run; from the beginning, if there is none.
-        command: how to run it again, for the ledger.
-        runs: folder for checkpoints and logs; all machines that train together must see it.
+        epochs: stop after so many epochs, if the plan has more; the ledger records this as the budget.
+        resume: continue from the last checkpoint of the same run, if there is one.
+        command: the command that repeats the run, for the ledger.
+        runs: folder for checkpoints and logs; all machines that train together must share it.
         results: the ledger's folder.
-        chosen_from: what a sweep tried, if one chose the plan's settings, for the ledger; see `ledger.Result`.
-        training: `every_seconds` or `every_steps`, after which a checkpoint is written inside an epoch, too;
-            `max_seconds`, after which the run saves and stops; `compiled`, to use `torch.compile`; and arguments of
-            `lightning.Trainer`, such as `devices` and `precision`.
+        chosen_from: what a sweep tried, if a sweep chose the settings; see `ledger.Result`.
+        training: `every_seconds` or `every_steps` between checkpoints inside an epoch; `max_seconds`, after which the
+            run saves and stops; `compiled` for `torch.compile`; and arguments of `lightning.Trainer`, such as
+            `devices` and `precision`.
 
     Raises:
-        ValueError: if an unfinished run is in the way, no checkpoint of it is whole, or it is another plan's; if the
-            same run is under way; if the loss or a gradient is no longer finite, or a score is NaN.
-        Stopped: if the run was stopped by a signal or its time, and can be resumed.
-        OSError: if a file cannot be written; the checkpoints before it are whole.
+        ValueError: if the folder holds an unfinished run, a damaged one or a run of another plan; if the same run is
+            being trained now; if the loss, a gradient or a score is not finite.
+        Stopped: if a signal or `max_seconds` stopped the run; it can be resumed.
+        OSError: if a file cannot be written; earlier checkpoints stay whole.
     """
     folder = run_folder(plan, seed, runs)
     with alone_in(folder):
@@ -65,16 +65,16 @@ def train(
             return None
         result = replace(_result(plan, done, seed, test, details, command), chosen_from=dict(chosen_from or {}))
         path = ledger.write_result(result, results, done.ended)
-        _save(folder / "best.safetensors", plan, done.trainee, result)  # the last: by it the run counts as finished
+        _save(folder / "best.safetensors", plan, done.trainee, result)  # last: this file marks the run as finished
     return path
 
 
 def _test(done: Fit, folder: Path) -> tuple[float, Scores]:
-    """The test score, and whatever else the task measures of what the model writes.
+    """Return the test score, and the scores of what the model writes if the task has such scores.
 
     Raises:
         ValueError: if the score is not finite.
-        Stopped: at Ctrl-C; what was trained is saved in the folder.
+        Stopped: at Ctrl-C; the trained weights are saved in the folder.
     """
     details: Scores = {}
     with quiet(), interruptible(folder):
@@ -89,7 +89,7 @@ def _test(done: Fit, folder: Path) -> tuple[float, Scores]:
 
 
 def _examined(done: Fit, examine: Callable[..., Scores]) -> Scores:
-    """What a task measures itself, on the device and in the precision of the training, which `fit` has left again."""
+    """Return what a task measures itself, on the device and in the precision of the training."""
     trainer, trainee = done.trainer, done.trainee
     trainee.to(trainer.strategy.root_device)
     try:
@@ -134,25 +134,25 @@ def _save(path: Path, plan: Plan, trainee: Trainee, result: ledger.Result) -> No
 
 
 def _as_run(command: str, trainer: lightning.Trainer) -> str:
-    """With the number of devices that `auto` found, if several: each takes a batch of its own."""
+    """Return the command with the number of devices that `auto` found: each device takes a batch of its own."""
     if trainer.num_devices == 1 or not command or "--devices" in command.split():
         return command
     return f"{command} --devices {trainer.num_devices}"
 
 
 def _commit(commits: Sequence[str | None]) -> str | None:
-    """The last one that trained it; not clean, if any was not."""
+    """Return the commit that trained last; it counts as dirty if any commit that trained was dirty."""
     last, dirty = commits[-1], any((one or "").endswith("-dirty") for one in commits)
     return f"{last}-dirty" if last and dirty and not last.endswith("-dirty") else last
 
 
 def _whole_epochs(trainer: lightning.Trainer) -> int:
-    """Without the one that time ended within."""
+    """Return the number of complete epochs."""
     return trainer.global_step // math.ceil(trainer.num_training_batches / trainer.accumulate_grad_batches)
 
 
 def _cut(plan: Plan, run: Fit) -> str | None:
-    """What cut the run short of its recipe: seconds, epochs or sequences. An early stop, the recipe's own, does not."""
+    """Return what cut the run short: seconds, epochs or sequences. The recipe's own early stop does not."""
     asked = plan.recipe.plan(plan.row, plan.variant.split("+")[0], scale=plan.scale).settings
     given, done, reasons = plan.settings, run.trainer.current_epoch, []
     epochs = max(asked.epochs, given.epochs)

@@ -1,4 +1,4 @@
-"""A recipe's table: the paper's number beside ours, read from the ledger and from nowhere else."""
+"""A recipe's table: the paper's number beside ours. All of our numbers come from the ledger."""
 
 import math
 import re
@@ -35,10 +35,10 @@ HEADER = Row._fields
 
 
 def cells(recipe: Recipe, ledger: Path = LEDGER) -> dict[str, list[list[Result]]]:
-    """Each row's runs, those that differ in nothing but their seeds together, in the order of these.
+    """Return the runs of each row in groups; the runs of a group differ only in their seeds and are sorted by seed.
 
-    They share variant, scale, budget, metric, data, size, precision and number of processes; where seconds are the
-    budget, the hardware, too. Of a seed that was run twice the newest counts.
+    A group shares variant, scale, budget, metric, data, size, precision and number of processes. Where seconds are the
+    budget, it shares the hardware, too. If a seed was run twice, the newest run counts.
 
     Raises:
         ValueError: if a file of the ledger is damaged.
@@ -51,14 +51,14 @@ def cells(recipe: Recipe, ledger: Path = LEDGER) -> dict[str, list[list[Result]]
 
 
 def _shared(result: Result) -> tuple[str | int | None, ...]:
-    """What runs of one line have in common, the model first."""
+    """Return what the runs of a group have in common, the model first."""
     how = (result.scale, result.variant, result.budget, machine(result))
     processes = (_precision(result.command), _processes(result.hardware))
     return (result.model, *how, *processes, result.metric, result.data_sha256, result.parameters)
 
 
 def machine(result: Result) -> str | None:
-    """The hardware where seconds are the budget, as another does more in them; else nothing hangs on it."""
+    """Return the hardware if seconds are the budget, because other hardware gets more done; otherwise None."""
     return result.hardware if "seconds" in result.variant else None
 
 
@@ -68,24 +68,24 @@ def _precision(command: str) -> str | None:
 
 
 def _processes(hardware: str) -> int:
-    """How many share a step, each with a batch of its own."""
+    """Return how many processes share a step; each has a batch of its own."""
     found = re.match(r"(\d+) × ", hardware)
     return int(found[1]) if found else 1
 
 
 def _by_seed(runs: Sequence[Result]) -> list[Result]:
-    """One run per seed, the last, in the order of the seeds."""
+    """Return the newest run of each seed, in the order of the seeds."""
     newest = {run.seed: run for run in runs}
     return [newest[seed] for seed in sorted(newest)]
 
 
 def rows(recipe: Recipe, ledger: Path = LEDGER, variant: str | None = None) -> list[Row]:
-    """One line per group of `cells`; seeds are averaged. "not run" where the ledger has nothing.
+    """Return a line for each group of `cells`, averaged over seeds; "not run" if the ledger has no run of a row.
 
     Args:
         recipe: the table.
         ledger: the folder.
-        variant: only runs of this one, whatever else was set; of all if not given.
+        variant: use only runs of this variant; the default is all variants.
 
     Raises:
         ValueError: if the recipe has no such variant, or a file of the ledger is damaged.
@@ -100,16 +100,16 @@ def rows(recipe: Recipe, ledger: Path = LEDGER, variant: str | None = None) -> l
 
 
 def printed(recipe: Recipe, model: str) -> str:
-    """The paper's number with all its digits, at least two; "-" where it has none."""
+    """Return the paper's number with all its digits, at least two decimals; "-" if it has no number."""
     paper = recipe.paper(model)
     return "-" if paper is None else max(f"{paper:.2f}", str(paper), key=len)
 
 
 def best_runs(recipe: Recipe, ledger: Path = LEDGER) -> dict[str, list[Result]]:
-    """Each row's finished runs of the recipe's default variant, full scale and budget, a seed each.
+    """Return the full runs of each row by the recipe's default variant, one run for each seed.
 
-    Of several learning rates the one that validated best: validation chooses. Models without one are left out, as are
-    runs whose validation is no finite number. Which score is better, the recipe's task says.
+    If there are several learning rates, validation chooses. Rows without a full run are left out, and so are runs whose
+    validation score is not finite.
     """
     best = max if task_by_name(recipe.task).best == "max" else min
     found: dict[str, list[Result]] = {}
@@ -122,9 +122,13 @@ def best_runs(recipe: Recipe, ledger: Path = LEDGER) -> dict[str, list[Result]]:
 
 
 def chosen(groups: Sequence[list[Result]], best: Callable[..., list[Result]]) -> list[Result]:
-    """Of groups that differ in a rate the one that validated `best`, `max` or `min`, on the seeds that two have both.
+    """Return, of groups with different learning rates, the one with the best validation score.
 
-    A rate with one lucky seed is not better than one with that seed and others.
+    Two groups are compared on the seeds that both have: otherwise a rate with one lucky seed could win.
+
+    Args:
+        groups: the runs by rate.
+        best: `max` or `min`.
     """
 
     def of_two(one: list[Result], other: list[Result]) -> list[Result]:
@@ -140,7 +144,7 @@ def _as_asked(recipe: Recipe, run: Result) -> bool:
 
 
 def row(paper: str, runs: Sequence[Result]) -> Row:
-    """The line of runs that differ in their seeds, in the order of these."""
+    """Return the line of a group of runs that differ only in their seeds."""
     first, tried = runs[0], max(len(run.chosen_from) for run in runs)
     return Row(
         model=first.model,
@@ -168,24 +172,24 @@ def _spread(values: Sequence[float]) -> str:
 
 
 def deviation(values: Sequence[float]) -> float:
-    """The standard deviation of two values or more: NaN if one is not finite, where `stdev` ends in an error."""
+    """Return the standard deviation of at least two values; NaN if one is not finite."""
     return stdev(values) if all(map(math.isfinite, values)) else math.nan
 
 
 def heading(recipe: Recipe, html: bool) -> str:
-    """What stands above a table where several follow one another: Markdown would make one of them."""
+    """Return the heading of a table, for output with several tables."""
     text = f"{recipe.title} ({recipe.source})"
     return f"<h2>{escape(text)}</h2>" if html else f"\n## {text}\n"
 
 
 def to_markdown(table: Sequence[Row]) -> str:
-    """The table as Markdown."""
+    """Return the table as Markdown."""
     lines = [HEADER, ["---"] * len(HEADER), *table]
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |" for cells in lines)
 
 
 def to_html(table: Sequence[Row]) -> str:
-    """The table as HTML."""
+    """Return the table as HTML."""
     head = "".join(f"<th>{escape(cell)}</th>" for cell in HEADER)
     body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>\n" for row in table)
     return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>"

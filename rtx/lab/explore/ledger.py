@@ -8,8 +8,8 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from rtx.evidence import tables
-from rtx.evidence.comparable import EQUAL_SIZES, is_full, unchanged
 from rtx.evidence.ledger import LEDGER, variant_of
+from rtx.evidence.selection import EQUAL_SIZES, is_full, unchanged
 from rtx.lab.explore.page import Page
 from rtx.lab.plots import COLOURS, new_figure
 from rtx.tasks import task_by_name

@@ -1,0 +1,329 @@
+"""The ledger and the table made from it."""
+
+import json
+import math
+import os
+import re
+import subprocess
+from dataclasses import asdict, fields, replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from rtx.evidence.ledger import Result, read_result, read_results, write_result
+from rtx.evidence.tables import Row, best_runs, printed, rows, to_html, to_markdown
+from rtx.training import provenance
+from rtx.training.files import LONGEST, file_name
+from rtx.training.fit import run_folder
+from rtx.training.recipe import load_recipe, recipe_names
+
+ROOT = Path(__file__).parents[2]
+KEYS = (
+    "recipe model variant scale data data_sha256 metric seed epoch validation test parameters seconds hardware "
+    "versions commit command budget details chosen_from"
+)
+
+
+def result(**changes) -> Result:
+    plain = {f.name: f.name for f in fields(Result)}
+    numbers = {"seed": 0, "epoch": 3, "validation": 2.5, "test": 2.25, "parameters": 1000, "seconds": 120.0}
+    return Result(
+        **(
+            plain
+            | {"recipe": "tiny", "model": "gru", "versions": {}, "budget": None, "scale": "full"}
+            | {"details": {}, "chosen_from": {}}
+            | numbers
+            | changes
+        )
+    )
+
+
+def test_a_run_comes_back_as_it_was_written(tmp_path):
+    path = write_result(result(), tmp_path)
+    assert path.parent == tmp_path / "tiny"
+    assert list(json.loads(path.read_text())) == KEYS.split()
+    assert read_result(path) == result()
+
+
+def test_the_commit_is_the_packages_own_and_of_no_repository_around_it(tmp_path, monkeypatch):
+    def git(*arguments):
+        named = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+        done = subprocess.run(["git", *named, *arguments], cwd=tmp_path, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    package = tmp_path / ".venv" / "rtx"
+    (package / "training").mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (tmp_path / ".gitignore").write_text(".venv\n")
+    monkeypatch.setattr(provenance, "PACKAGE", package)
+    git("init", "-q")
+    git("add", ".gitignore")
+    git("commit", "-q", "-m", "theirs")
+    assert provenance.commit() is None
+    git("add", "--force", ".venv")
+    git("commit", "-q", "-m", "ours")
+    head = git("rev-parse", "HEAD")
+    os.utime(package / "__init__.py", (0, 0))  # touched, and the same: git would note that down
+    index = tmp_path / ".git" / "index"
+    before = index.read_bytes()
+    assert provenance.commit() == head and index.read_bytes() == before  # else a commit that is made meanwhile fails
+    (tmp_path / ".gitignore").write_text("nothing\n")  # theirs
+    (package / "training" / "new.py").touch()  # which no commit knows
+    assert provenance.commit() == head
+    (package / "__init__.py").write_text("changed = True\n")
+    assert provenance.commit() == f"{head}-dirty"
+
+
+def test_a_run_that_is_written_again_stays_what_it_was(tmp_path):
+    """One that has ended can be taken up again: by other code, or by a sweep that chose it."""
+    path = write_result(result(commit="a-dirty"), tmp_path, ended="then")
+    assert write_result(result(commit="b", test=9.0, chosen_from={"learning_rate=1": 2.0}), tmp_path, "then") == path
+    assert write_result(result(commit="c"), tmp_path, "then") == path
+    assert read_result(path) == result(commit="a-dirty", chosen_from={"learning_rate=1": 2.0})
+
+
+def test_the_hardware_has_its_threads():
+    before = torch.get_num_threads()
+    try:
+        for threads, told in ((1, ", 1 thread"), (2, ", 2 threads")):
+            torch.set_num_threads(threads)
+            assert provenance.hardware(torch.device("cpu")).endswith(told)
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_runs_never_overwrite_each_other(tmp_path):
+    for _ in range(20):
+        write_result(result(), tmp_path)
+    assert len(list(read_results("tiny", tmp_path))) == 20
+    assert list(tmp_path.rglob("*.partial")) == []
+
+
+@pytest.mark.parametrize("value", ["/home/me/my.txt", "../" * 200, "C:\\a?", "ä" * 300, "\0"])
+def test_a_run_has_one_folder_and_one_file_whatever_its_settings_hold(recipe, tmp_path, value):
+    plan = recipe.plan("gru")
+    folders = [run_folder(replace(plan, variant=f"plain+path={path}"), 0, tmp_path) for path in (value, f"{value}_")]
+    assert len({*folders}) == 2
+    for folder in folders:
+        folder.mkdir(parents=True)
+        assert folder.parent == tmp_path / "tiny"
+    path = write_result(result(variant=f"plain+path={value}"), tmp_path / "results")
+    assert path.parent == tmp_path / "results" / "tiny" and read_result(path).variant == f"plain+path={value}"
+
+
+@pytest.mark.parametrize(
+    "text", ["gru-adam+learning_rate=0.002", "lstm-same-seconds+seconds=150", "ö" * (LONGEST // 2)]
+)
+def test_what_a_file_name_can_hold_stays_as_it_is(text):
+    assert file_name(text) == text
+
+
+NO_RUNS = [
+    "",
+    "{",
+    "[]",
+    '{"recipe": "tiny"}',
+    json.dumps(asdict(result()) | {"seed": 10**400}),
+    "[" * 100_000,
+]
+
+
+@pytest.mark.parametrize("text", NO_RUNS)
+def test_a_damaged_file_is_named(tmp_path, text):
+    path = write_result(result(), tmp_path)
+    path.write_text(text)
+    with pytest.raises(ValueError, match=re.escape(str(path))):
+        list(read_results("tiny", tmp_path))
+
+
+def test_the_table_averages_seeds_and_says_what_was_not_run(recipe, tmp_path):
+    write_result(result(test=2.0), tmp_path)
+    write_result(result(test=3.0, seed=1), tmp_path)
+    write_result(result(test=9.0, variant="other", budget="1 of 4 epochs"), tmp_path)
+    table = rows(recipe, tmp_path)
+    assert [(row.model, row.paper, row.ours) for row in table] == [
+        ("r-transformer", "0.50", "not run"),
+        ("gru", "-", "9.000"),
+        ("gru", "-", f"2.500 ± {math.sqrt(0.5):.3f}"),
+    ]
+    assert table[1].budget == "1 of 4 epochs, 2 min" and table[2].budget == "full, 2 min"
+    assert table[2].seeds == "0, 1"
+
+
+def test_a_table_of_one_variant_has_its_runs_whatever_was_set(recipe, tmp_path):
+    for number, variant in enumerate(("plain", "plain+learning_rate=0.1", "plainer")):
+        write_result(result(test=float(number), variant=variant), tmp_path)
+    assert [(row.variant, row.ours) for row in rows(recipe, tmp_path, "plain")] == [
+        ("", "not run"),
+        ("plain", "0.000"),
+        ("plain+learning_rate=0.1", "1.000"),
+    ]
+    with pytest.raises(ValueError, match=r"variant: 'plainer' is unknown, allowed are .*did you mean 'plain'"):
+        rows(recipe, tmp_path, "plainer")
+
+
+def test_a_run_of_less_than_a_minute_says_its_seconds(recipe, tmp_path):
+    for seed, seconds in enumerate((14.4, 25.2)):
+        write_result(result(seed=seed, seconds=seconds), tmp_path)
+    assert [row.budget for row in rows(recipe, tmp_path) if row.seeds] == ["full, 20 s"]
+
+
+def test_each_cell_of_a_line_is_of_its_runs(recipe, tmp_path):
+    shared = {"scale": "quick", "parameters": 12_345}
+    write_result(result(validation=1.0, seconds=60.0, chosen_from={"a": 1.0, "b": None}, **shared), tmp_path)
+    write_result(result(seed=1, epoch=4, validation=3.0, test=3.25, seconds=300.0, **shared), tmp_path)
+    assert rows(recipe, tmp_path)[1] == Row(
+        model="gru",
+        paper="-",
+        ours=f"2.750 ± {math.sqrt(0.5):.3f}",
+        variant="variant, quick",
+        seeds="0, 1",
+        epoch="3, 4",
+        validation=f"2.000 ± {math.sqrt(2):.3f}, best of 2",
+        budget="full, 3 min",
+        parameters="12,345",
+        hardware="hardware",
+    )
+
+
+def test_runs_of_another_precision_or_on_more_devices_have_a_line_of_their_own(recipe, tmp_path):
+    several = [("", "4 × GPU"), (" --devices 1 --nodes 2", "2 × GPU")]
+    same = [("", "GPU"), (" --devices 1", "GPU"), (" --epochs 4", "other GPU")]
+    for number, (more, hardware) in enumerate([(" --precision bf16-mixed", "GPU"), *several, *same]):
+        run = result(command=f"rtx train tiny gru{more}", hardware=hardware, test=float(number))
+        write_result(run, tmp_path, ended=str(number))
+    lines = sorted(line.ours for line in rows(recipe, tmp_path) if line.seeds)
+    assert lines == ["0.000", "1.000", "2.000", "5.000"]  # of the same, the newest
+
+
+def test_the_papers_number_keeps_its_digits():
+    assert printed(load_recipe("ffa-variable"), "add-attention") == "0.999"
+    assert printed(load_recipe("mnist"), "r-transformer") == "99.10"
+
+
+def test_seeds_of_two_machines_stand_together_unless_seconds_were_the_budget(recipe, tmp_path):
+    for seed, hardware in enumerate(("one", "other", "one")):
+        for variant in ("paper", "same-seconds"):
+            write_result(result(seed=seed, hardware=hardware, variant=variant), tmp_path)
+    lines = {(line.variant, line.seeds, line.hardware) for line in rows(recipe, tmp_path) if line.seeds}
+    assert lines == {
+        ("paper", "0, 1, 2", "one; other"),
+        ("same-seconds", "0, 2", "one"),
+        ("same-seconds", "1", "other"),
+    }
+
+
+@pytest.mark.parametrize("change", [{"metric": "bits"}, {"data_sha256": "other"}, {"parameters": 1001}])
+def test_runs_on_other_data_or_of_another_size_have_a_line_of_their_own(recipe, tmp_path, change):
+    write_result(result(test=2.0), tmp_path)
+    write_result(result(test=3.0, seed=1, **change), tmp_path)
+    assert sorted(row.ours for row in rows(recipe, tmp_path) if row.model == "gru") == ["2.000", "3.000"]
+
+
+def test_a_seed_counts_once_by_its_newest_run_and_epochs_stand_in_the_order_of_seeds(recipe, tmp_path):
+    for ended, changes in [
+        ("1", {"seed": 10, "epoch": 30, "test": 4.0}),
+        ("2", {"seed": 2, "epoch": 20, "test": 9.0}),
+        ("3", {"seed": 2, "epoch": 21, "test": 2.0}),
+    ]:
+        write_result(result(**changes), tmp_path, ended)
+    line = rows(recipe, tmp_path)[1]
+    assert (line.seeds, line.epoch, line.ours) == ("2, 10", "21, 30", f"3.000 ± {math.sqrt(2):.3f}")
+
+
+def test_a_run_whose_validation_is_no_number_is_never_the_best(recipe, tmp_path):
+    for seed, validation in enumerate([math.nan, 3.0, -math.inf, 2.0]):
+        write_result(result(variant=recipe.default_variant, validation=validation, seed=seed), tmp_path)
+    assert [run.validation for run in best_runs(recipe, tmp_path)["gru"]] == [3.0, 2.0]
+
+
+@pytest.mark.parametrize(("bad", "shown"), [(math.nan, "nan ± nan"), (math.inf, "inf ± nan")])
+def test_a_line_with_a_score_that_is_no_number_is_printed_all_the_same(recipe, tmp_path, bad, shown):
+    write_result(result(validation=bad, test=bad), tmp_path)
+    write_result(result(seed=1), tmp_path)
+    (line,) = (row for row in rows(recipe, tmp_path) if row.seeds)
+    assert (line.ours, line.validation) == (shown, shown)
+
+
+def test_a_rows_best_runs_are_all_seeds_of_the_rate_that_validated_best(recipe, tmp_path):
+    own = recipe.default_variant
+    for validation, changes in [
+        (3.0, {"variant": own}),
+        (1.0, {"variant": own, "seed": 1}),
+        (2.0, {"variant": f"{own}+learning_rate=0.1", "seed": 1}),
+        (1.5, {"variant": f"{own}+learning_rate=0.1"}),
+        (1.0, {"variant": f"{own}+d_model=9"}),
+        (1.0, {"variant": f"{own}+d_model=9+learning_rate=0.1"}),
+        (1.0, {"variant": own, "budget": "1 of 4 epochs"}),
+        (1.0, {"variant": own, "scale": "cpu"}),
+    ]:
+        write_result(result(validation=validation, **changes), tmp_path)
+    found = {model: [run.validation for run in runs] for model, runs in best_runs(recipe, tmp_path).items()}
+    assert found == {"gru": [1.5, 2.0]}
+
+
+def test_where_higher_is_better_the_best_rate_is_the_one_that_validated_highest(tmp_path):
+    recipe = load_recipe("mnist")
+    for validation, rate in ((97.0, ""), (98.0, "+learning_rate=0.1"), (96.0, "+learning_rate=0.2")):
+        own = {"recipe": "mnist", "variant": recipe.default_variant + rate}
+        write_result(result(validation=validation, **own), tmp_path)
+    assert [run.validation for run in best_runs(recipe, tmp_path)["gru"]] == [98.0]
+
+
+def test_a_cell_of_a_markdown_table_may_hold_what_parts_cells(recipe, tmp_path):
+    write_result(result(variant="plain+path=a|b"), tmp_path)
+    assert "| plain+path=a\\|b |" in to_markdown(rows(recipe, tmp_path))
+
+
+def test_the_table_prints_as_markdown_and_html(recipe, tmp_path):
+    write_result(result(hardware="<&>"), tmp_path)
+    table = rows(recipe, tmp_path)
+    assert to_markdown(table).splitlines()[2].startswith("| r-transformer | 0.50 | not run |")
+    assert "<td>&lt;&amp;&gt;</td>" in to_html(table)
+
+
+@pytest.mark.parametrize("name", recipe_names())
+def test_every_run_in_the_projects_ledger_is_whole_and_of_a_known_plan(name):
+    recipe = load_recipe(name)
+    for found in read_results(name, ROOT / "results"):
+        assert found.recipe == name and found.model in recipe.models
+        assert found.variant.split("+")[0] in recipe.variants
+        assert found.command.startswith(f"rtx train {name} {found.model}")
+        assert math.isfinite(found.test) and math.isfinite(found.validation)
+        assert re.fullmatch("[0-9a-f]{40}", found.commit or ""), "a run of a clean commit"
+
+
+@pytest.mark.parametrize(
+    ("readme", "names"),
+    [("README.md", [("nottingham", "adam")]), ("results/README.md", [(name, "") for name in recipe_names()])],
+)
+def test_the_readmes_tables_are_the_ledgers(readme, names):
+    text = (ROOT / readme).read_text(encoding="utf-8")
+    printed = re.findall(r"<!-- table: (\S+)(?: --variant (\S+))? -->\n(.*?)\n<!-- end -->", text, re.DOTALL)
+    assert sorted((name, variant) for name, variant, _ in printed) == sorted(names)
+    for name, variant, table in printed:
+        expected = to_markdown(rows(load_recipe(name), ROOT / "results", variant or None))
+        assert table == expected, "`make tables` writes it anew"
+
+
+def test_each_table_of_the_ledger_has_its_recipes_title_and_source():
+    text = (ROOT / "results/README.md").read_text(encoding="utf-8")
+    for name in recipe_names():
+        recipe = load_recipe(name)
+        source = recipe.source[0].upper() + recipe.source[1:]
+        assert f"## {recipe.title}\n\n{source}; the recipe `{name}`.\n\n<!-- table: {name} -->" in text
+
+
+def test_an_older_file_with_a_checksum_is_read(tmp_path):
+    path = tmp_path / "old.json"
+    path.write_text(json.dumps(asdict(result()) | {"sha256": "0"}))
+    assert read_result(path) == result()
+
+
+@pytest.mark.parametrize("change", [{"test": "<b>"}, {"seed": 0.5}, {"seed": True}, {"versions": []}, {"budget": 1}])
+def test_a_value_of_another_type_is_refused(tmp_path, change):
+    path = tmp_path / "odd.json"
+    path.write_text(json.dumps(asdict(result()) | change))
+    with pytest.raises(ValueError, match=rf"(?s)odd\.json.*{next(iter(change))}"):
+        read_result(path)

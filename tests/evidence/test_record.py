@@ -1,0 +1,659 @@
+"""Whole training runs on a tiny task: chosen by validation, resumed exactly, refused where they do not fit."""
+
+import csv
+import math
+import re
+import signal
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import ClassVar
+
+import lightning
+import pytest
+import rich
+import torch
+from lightning.pytorch.callbacks import Callback
+from run_tiny import InLastValidation
+from tiny_recipe import TASKS as TINY_TASKS
+from tiny_recipe import tiny_text_recipe
+from torch.nn.modules.module import register_module_forward_pre_hook
+
+from rtx.evidence import ledger
+from rtx.evidence.ledger import read_result
+from rtx.evidence.record import _as_run, train
+from rtx.nn import implementation
+from rtx.tasks import TASKS, Example, build, task_by_name
+from rtx.tasks.task import collate
+from rtx.training.alone import alone_in
+from rtx.training.batches import evaluation_batches
+from rtx.training.checkpoint import load_checkpoint
+from rtx.training.evaluate import evaluate
+from rtx.training.fit import fit, new_trainee, run_folder
+from rtx.training.recipe import load_recipe
+from rtx.training.states import CannotGoOn
+from rtx.training.survival import Stopped, Survival
+
+CPU = {"accelerator": "cpu", "enable_progress_bar": False}
+
+
+@pytest.fixture
+def run(tmp_path):
+    def start(plan, name="a", **options):
+        return train(plan, runs=tmp_path / name, results=tmp_path / "results", **(CPU | options))
+
+    return start
+
+
+def checkpoint(tmp_path, plan, name="a", seed=0):
+    return tmp_path / name / "tiny" / f"{plan.model}-{plan.variant}-s{seed}" / "best.safetensors"
+
+
+def test_a_run_ends_in_the_ledger_with_the_score_of_the_epoch_that_validation_chose(recipe, tiny_task, run, tmp_path):
+    plan = recipe.plan("r-transformer")
+    result = read_result(run(plan, command="rtx train tiny r-transformer"))
+    network = load_checkpoint(checkpoint(tmp_path, plan))
+    for split, recorded in (("validation", result.validation), ("test", result.test)):
+        batch = collate(tiny_task.split(split), tiny_task.per)
+        score = tiny_task.score(tiny_task.predict(network, batch), batch)
+        assert score == pytest.approx(recorded, rel=1e-5)
+        assert evaluate(checkpoint(tmp_path, plan), split) == {"squared error": pytest.approx(recorded, rel=1e-5)}
+    log = (tmp_path / "a/tiny/r-transformer-plain-s0/log/version_0/metrics.csv").read_text().splitlines()
+    column = log[0].split(",").index("validation")
+    epochs = [float(cell) for line in log[1:] if (cell := line.split(",")[column])]
+    assert len(epochs) == 4
+    assert result.validation == pytest.approx(min(epochs)) and epochs[result.epoch - 1] == min(epochs)
+    assert result.parameters == sum(p.numel() for p in network.parameters())
+    assert result.budget is None and result.command == "rtx train tiny r-transformer"
+
+
+def test_training_beats_predicting_zero(recipe, tiny_task, run):
+    zero = torch.cat([e.target for e in tiny_task.split("test")]).square().mean()
+    assert read_result(run(recipe.plan("gru", overrides={"epochs": 40}))).test < 0.5 * zero
+
+
+def test_the_same_seed_gives_the_same_run_and_another_seed_another(recipe, run):
+    plan = recipe.plan("r-transformer")
+    first, again, other = (read_result(run(plan, name, seed=s)) for name, s in (("a", 0), ("b", 0), ("c", 1)))
+    assert first.test == again.test != other.test
+
+
+def test_a_resumed_run_ends_where_the_undisturbed_one_does(recipe, run, tmp_path):
+    plan = recipe.plan("r-transformer")
+    whole = read_result(run(plan, "whole"))
+    part = read_result(run(plan, "parts", epochs=2))
+    assert part.budget == "2 of 4 epochs"
+    resumed = read_result(run(plan, "parts", resume=True))
+    assert (resumed.test, resumed.validation, resumed.epoch) == (whole.test, whole.validation, whole.epoch)
+    assert resumed.budget is None
+    a, b = (load_checkpoint(checkpoint(tmp_path, plan, name)).state_dict() for name in ("whole", "parts"))
+    assert all(torch.equal(a[k], b[k]) for k in a)
+
+
+def test_a_run_is_never_longer_than_its_recipe(recipe, run, tmp_path):
+    plan = recipe.plan("gru")
+    assert read_result(run(plan, epochs=99)).budget is None
+    last = torch.load(checkpoint(tmp_path, plan).with_name("last.ckpt"), weights_only=True)
+    assert last["epoch"] == 4  # epochs done
+
+
+@pytest.mark.parametrize("best", ["min", "max"])
+def test_of_epochs_that_validate_equally_the_first_is_chosen(recipe, tiny_task, run, monkeypatch, best):
+    monkeypatch.setitem(TASKS, "tiny", lambda: replace(tiny_task, best=best))
+    plan = recipe.plan("gru", overrides={"optimizer": "sgd", "learning_rate": 1e-30})  # nothing is learned
+    assert read_result(run(plan)).epoch == 1
+
+
+def test_parameters_without_a_gradient_are_not_counted(recipe):
+    class Unused(Callback):
+        def setup(self, trainer, pl_module, stage):
+            pl_module.model.unused = torch.nn.Linear(3, 3)
+
+    trainee = new_trainee(recipe.plan("gru"), 0)
+    live = sum(p.numel() for p in trainee.model.parameters())
+    quiet = {"logger": False, "enable_checkpointing": False, "enable_model_summary": False, **CPU}
+    lightning.Trainer(max_epochs=1, callbacks=[Unused()], **quiet).fit(trainee)
+    assert trainee.live_parameters == live < sum(p.numel() for p in trainee.model.parameters())
+
+
+@pytest.mark.parametrize(
+    ("schedule", "rates"),
+    [
+        ({"anneal": 0.5, "anneal_every": 1}, [1.0, 0.5, 0.25, 0.125]),
+        ({"anneal": 0.5, "patience": 1}, [1.0, 1.0, 1.0, 0.5]),  # epoch 0 sets the mark, 1 is patience, 2 anneals
+        ({}, [1.0, 1.0, 1.0, 1.0]),
+    ],
+)
+def test_the_rate_is_annealed_by_epochs_or_on_a_plateau(recipe, tiny_task, monkeypatch, run, schedule, rates):
+    class Rates(Callback):
+        seen: ClassVar[list[float]] = []
+
+        def on_train_epoch_start(self, trainer, pl_module):
+            self.seen.append(trainer.optimizers[0].param_groups[0]["lr"] / 1e-6)
+
+    Rates.seen = []
+    # a rate so small that validation stays where it is
+    plan = recipe.plan("gru", overrides={"optimizer": "sgd", "learning_rate": 1e-6, **schedule})
+    run(plan, callbacks=[Rates()])
+    assert Rates.seen == pytest.approx(rates)
+
+
+def test_clipping_acts_after_the_backward_pass(recipe, run, tmp_path):
+    """One SGD step of rate 1 with clip 0.1 moves the parameters by 0.1, whatever the gradient."""
+    moved = {}
+    for clip in (0.1, None):
+        clipped = {"clip": clip} if clip else {}
+        settings = {"optimizer": "sgd", "learning_rate": 1.0, "batch_size": 16, "epochs": 1, **clipped}
+        plan = recipe.plan("gru", overrides=settings)
+        run(plan, str(clip))
+        after = load_checkpoint(checkpoint(tmp_path, plan, str(clip))).state_dict()
+        lightning.seed_everything(0, verbose=False)
+        before = build("tiny", "gru", d_model=8).state_dict()
+        moved[clip] = torch.cat([(after[k] - before[k]).flatten() for k in after]).norm().item()
+    assert moved[0.1] == pytest.approx(0.1, rel=1e-3)
+    assert moved[None] > 0.2
+
+
+def test_fewer_seconds_than_the_recipe_asks_for_are_said(recipe, run):
+    asked = replace(recipe, variants=recipe.variants | {"plain": recipe.variants["plain"] | {"seconds": 60}})
+    cut = asked.plan("gru", overrides={"seconds": 0.5, "epochs": 100_000})
+    assert read_result(run(cut, "a")).budget == "0.5 of 60 seconds"
+    assert read_result(run(asked.plan("gru", overrides={"seconds": 60}), "b")).budget is None
+    # ended by its epochs, long before its seconds
+    assert read_result(run(asked.plan("gru", overrides={"seconds": 50}), "c")).budget is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "budget"),
+    [
+        ({"epochs": 1}, "1 of 4 epochs"),
+        ({"limit": 4}, "4 sequences"),
+        ({"limit": 4, "epochs": 1}, "1 of 4 epochs, 4 sequences"),
+    ],
+)
+def test_a_setting_that_cuts_the_recipe_short_is_said(recipe, run, changes, budget):
+    assert read_result(run(recipe.plan("gru", overrides=changes))).budget == budget
+
+
+@pytest.mark.parametrize("limit", [16, 1000])
+def test_a_limit_beyond_the_data_cuts_nothing(recipe, run, limit):  # of 16 sequences
+    assert read_result(run(recipe.plan("gru", overrides={"limit": limit}))).budget is None
+
+
+@pytest.mark.parametrize("seconds", [0.001, 1.5])
+def test_a_run_of_so_many_seconds_is_validated_where_it_ends_and_not_cut(recipe, run, seconds):
+    result = read_result(run(recipe.plan("gru", overrides={"epochs": 100_000, "seconds": seconds})))
+    assert seconds - 0.05 <= result.seconds < 60 and result.epoch >= 1  # the ledger's seconds have one digit
+    if seconds < 1:  # else it comes further than the recipe's four
+        assert re.fullmatch(r"0\.001 seconds, [01] of 4 epochs", result.budget)
+
+
+def test_an_epoch_that_time_ended_within_is_not_done(recipe, run):
+    plan = recipe.plan("gru", overrides={"seconds": 0.001, "batch_size": 1})
+    assert read_result(run(plan)).budget == "0.001 seconds, 0 of 4 epochs"
+
+
+def test_a_run_that_stops_when_it_is_good_enough_does_not_lose_its_patience_over_a_resume(recipe, run, tmp_path):
+    plan = recipe.plan("gru", overrides={"stop_at": 1e-30, "learning_rate": 1e-12})  # never, and nothing is learned
+    run(plan, epochs=1)
+    assert read_result(run(plan, resume=True)).budget is None
+    last = torch.load(checkpoint(tmp_path, plan).with_name("last.ckpt"), weights_only=True)
+    assert last["epoch"] == 4  # epochs done
+
+
+def test_a_run_does_not_go_on_with_other_data(recipe, tiny_task, run, monkeypatch):
+    monkeypatch.setitem(TASKS, "tiny", lambda: replace(tiny_task, sha256=lambda: "a" * 64))
+    run(recipe.plan("gru"), epochs=1)
+    monkeypatch.setitem(TASKS, "tiny", lambda: replace(tiny_task, sha256=lambda: "b" * 64))
+    with pytest.raises(
+        ValueError, match="resume: expected the data of the run, with checksum aaa.*, got others, with b"
+    ):
+        run(recipe.plan("gru"), resume=True)
+
+
+@pytest.mark.parametrize(("best", "epochs"), [("min", 5), ("max", 3)])
+def test_a_run_ends_after_so_many_epochs_without_a_better_score(
+    recipe, tiny_task, run, monkeypatch, tmp_path, best, epochs
+):
+    """It learns, so the error falls in each epoch: who wants it low goes on, who wants it high has had the best."""
+    monkeypatch.setitem(TASKS, "tiny", lambda: replace(tiny_task, best=best))
+    plan = recipe.plan("gru", overrides={"epochs": 5, "stop_after": 2})
+    run(plan)
+    last = torch.load(checkpoint(tmp_path, plan).with_name("last.ckpt"), weights_only=True)
+    assert last["epoch"] == epochs  # epochs done
+
+
+def test_early_stopping_is_not_a_cut(recipe, run):
+    plan = recipe.plan("gru", overrides={"epochs": 50, "learning_rate": 3.0, "stop_after": 1})
+    assert read_result(run(plan)).budget is None
+
+
+def test_nor_is_it_in_the_last_epoch_that_was_allowed(recipe, run):
+    """The sweeps of long sums are given few epochs, and one of their runs was content in its last."""
+    plan = recipe.plan("gru", overrides={"stop_at": 1e9})  # content with anything
+    assert read_result(run(plan, epochs=1)).budget is None
+    assert read_result(run(plan, epochs=1, resume=True)).budget is None
+
+
+def test_averaging_waits_for_a_lower_score_where_the_highest_is_best(recipe, tiny_task, monkeypatch, tmp_path):
+    monkeypatch.setitem(TASKS, "tiny", lambda: replace(tiny_task, best="max"))
+    plan = recipe.plan("gru", overrides={"optimizer": "nt-asgd", "learning_rate": 0.1, "patience": 1})
+    trainee = fit(plan, 0, tmp_path, **CPU).trainee  # it learns, so the error, here the score, falls from the start
+    assert trainee.trigger.fired and trainee.trigger.losses == sorted(trainee.trigger.losses)
+
+
+def test_a_run_is_resumed_from_its_last_epoch_not_its_best(recipe, tiny_task, run, monkeypatch, tmp_path):
+    # learning lowers the error; if the highest counts as best, the first epoch is
+    monkeypatch.setitem(TASKS, "tiny", lambda: replace(tiny_task, best="max"))
+    plan = recipe.plan("gru")
+    assert read_result(run(plan, epochs=3)).epoch == 1
+    last = torch.load(checkpoint(tmp_path, plan).with_name("last.ckpt"), weights_only=True)
+    assert last["epoch"] == 3  # epochs done
+    assert read_result(run(plan, resume=True)).epoch == 1
+
+
+def test_resuming_a_run_without_a_checkpoint_starts_it_and_says_so(recipe, run, caplog):
+    plan = recipe.plan("gru")
+    fresh = read_result(run(plan, "a"))
+    assert "no checkpoint" not in caplog.text
+    resumed = read_result(run(plan, "b", resume=True))
+    assert "there is no checkpoint in" in caplog.text and "starts from its beginning" in caplog.text
+    assert resumed.test == fresh.test
+
+
+def test_an_unfinished_run_is_not_overwritten(recipe, run, tmp_path):
+    plan = recipe.plan("gru")
+    run(plan)
+    checkpoint(tmp_path, plan).unlink()
+    with pytest.raises(ValueError, match="holds an unfinished run: go on with --resume"):
+        run(plan)
+
+
+def test_a_model_too_large_for_the_machine_is_refused_in_a_sentence(recipe, run):
+    with pytest.raises(ValueError, match="gru: cannot be built"):
+        run(recipe.plan("gru", overrides={"d_model": 10**8}))
+
+
+class Interrupted(Callback):
+    """Types Ctrl-C, or sends another signal."""
+
+    def __init__(self, where, number=signal.SIGINT):
+        setattr(self, where, lambda *_, **__: signal.raise_signal(number))
+
+
+@pytest.fixture
+def not_deaf():
+    """A process that a shell put in the background without job control was born deaf to Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("not_deaf")
+@pytest.mark.parametrize("where", ["setup", "on_test_start"])
+def test_an_interrupt_outside_of_training_stops_the_run_so_that_it_can_go_on(recipe, run, where):
+    plan, heard = recipe.plan("gru"), signal.getsignal(signal.SIGINT)
+    with pytest.raises(Stopped, match="what there is of the run is in .*gru-plain-s0") as stop:
+        run(plan, callbacks=[Interrupted(where)])
+    assert stop.value.code == 130 and signal.getsignal(signal.SIGINT) is heard
+    assert score(run(plan, resume=True)) == score(run(plan, "b"))
+
+
+def test_a_run_that_is_ended_while_it_is_tested_says_so_and_can_go_on(recipe, run, monkeypatch):
+    monkeypatch.setattr("rtx.training.batches.AT_ONCE", 4)  # Lightning looks between batches
+    with pytest.raises(Stopped, match="what there is of the run is in .*gru-plain-s0") as stop:
+        run(recipe.plan("gru"), callbacks=[Interrupted("on_test_batch_start", signal.SIGTERM)])
+    assert stop.value.code == 143
+    assert score(run(recipe.plan("gru"), resume=True)) == score(run(recipe.plan("gru"), "b"))
+
+
+def test_a_signal_after_the_training_stops_the_run_before_its_test(recipe, run):
+    plan = recipe.plan("gru")
+    with pytest.raises(Stopped, match="stopped at the end of training") as stop:
+        run(plan, callbacks=[Interrupted("on_train_end", signal.SIGTERM)])
+    assert stop.value.code == 143
+    assert read_result(run(plan, resume=True)).budget is None
+
+
+def test_a_run_holds_its_folder_until_the_ledger_has_it(recipe, run, tmp_path, monkeypatch):
+    def write(*arguments):
+        with pytest.raises(CannotGoOn, match="under way"), alone_in(run_folder(plan, 0, tmp_path / "a")):
+            pass
+        return write_result(*arguments)
+
+    plan, write_result = recipe.plan("gru"), ledger.write_result
+    monkeypatch.setattr(ledger, "write_result", write)
+    assert run(plan).exists()
+
+
+def test_a_run_that_could_not_be_entered_is_not_begun_afresh(recipe, run, monkeypatch):
+    def full(*_):
+        raise OSError("No space left on device")
+
+    plan = recipe.plan("gru")
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="No space left"):
+        patch.setattr(ledger, "write_result", full)
+        run(plan)
+    with pytest.raises(ValueError, match="holds an unfinished run: go on with --resume"):
+        run(plan)
+    assert run(plan, resume=True).exists()
+
+
+def test_a_signal_in_the_last_validation_stops_the_run_before_its_test(recipe, run):
+    with pytest.raises(Stopped, match=r"stopped at the end of training, saved .*last\.ckpt") as stop:
+        run(recipe.plan("gru"), callbacks=[InLastValidation()])
+    assert stop.value.code == 143
+    assert score(run(recipe.plan("gru"), resume=True)) == score(run(recipe.plan("gru"), "b"))
+
+
+def test_a_time_that_is_over_in_the_last_validation_stops_the_run_before_its_test(recipe, run):
+    class Late(Callback):
+        def on_validation_start(self, trainer, *_):
+            if trainer.current_epoch == trainer.max_epochs - 1:
+                next(one for one in trainer.callbacks if isinstance(one, Survival)).stop_at = 0.0
+
+    with pytest.raises(Stopped, match=r"stopped at the end of training, saved .*last\.ckpt") as stop:
+        run(recipe.plan("gru"), callbacks=[Late()], max_seconds=3600)
+    assert stop.value.code == 124
+    assert score(run(recipe.plan("gru"), resume=True, max_seconds=0)) == score(run(recipe.plan("gru"), "b"))
+
+
+@pytest.mark.usefixtures("not_deaf")
+def test_an_interrupt_while_a_task_measures_stops_the_run_so_that_it_can_go_on(recipe, tiny_task, run, monkeypatch):
+    def examine(model, split, limit):
+        heard.append(split)
+        if len(heard) == 1:
+            raise KeyboardInterrupt
+        return {"squared error": 1.0}
+
+    heard: list[str] = []
+    monkeypatch.setitem(TASKS, "tiny", lambda: replace(tiny_task, examine=examine))
+    with pytest.raises(Stopped, match="what there is of the run is in .*gru-plain-s0") as stop:
+        run(recipe.plan("gru"))
+    assert stop.value.code == 130
+    assert read_result(run(recipe.plan("gru"), resume=True)).details == {"squared error": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("precision", "autocast", "weights"),
+    [
+        ("32-true", False, torch.float32),
+        ("bf16-mixed", True, torch.float32),
+        ("bf16-true", False, torch.bfloat16),
+    ],
+)
+def test_a_task_measures_as_the_training_computed(recipe, tiny_task, run, monkeypatch, precision, autocast, weights):
+    def examine(model, split, limit):
+        x = next(model.parameters())
+        seen.append((x.dtype, str(x.device), torch.is_autocast_enabled("cpu"), model.training, torch.is_grad_enabled()))
+        read.append((split, limit))
+        return {"squared error": 1.0}
+
+    seen: list[tuple[object, ...]] = []
+    read: list[tuple[str, int | None]] = []
+    monkeypatch.setitem(TASKS, "tiny", lambda: replace(tiny_task, examine=examine))
+    run(recipe.plan("gru", overrides={"limit_evaluation": 5}), precision=precision)
+    assert seen == [(weights, "cpu", autocast, False, False)] and read == [("test", 5)]
+
+
+def score(path):
+    found = read_result(path)
+    return found.epoch, found.validation, found.test
+
+
+@pytest.mark.parametrize("epochs", [0, -1, 1.5, True])
+def test_a_number_of_epochs_that_is_none_is_refused(recipe, run, epochs):
+    with pytest.raises(ValueError, match=f"^epochs: expected a whole number of at least 1, got {epochs}$"):
+        run(recipe.plan("gru"), epochs=epochs, max_seconds=0.0)  # where it is not, that ends it
+
+
+@pytest.mark.parametrize("seed", [99999999999999999999, -1, 0.5])
+def test_a_seed_that_is_none_is_refused_by_its_name(recipe, run, seed):
+    with pytest.raises(ValueError, match=f"^seed: expected a whole number from 0 to 4294967295, got {seed}$"):
+        run(recipe.plan("gru"), seed=seed)
+
+
+@pytest.mark.parametrize("sizes", [{"d_model": -3}, {"d_model": "abc"}, {"heads": 7}])
+def test_a_model_that_cannot_be_built_leaves_no_folder(recipe, run, tmp_path, sizes):
+    plan = recipe.plan("r-transformer", overrides=sizes)
+    with pytest.raises(ValueError, match="d_model: expected|heads: expected"):
+        run(plan)
+    assert [*(tmp_path / "a" / "tiny").iterdir()] == []
+
+
+def test_the_checkpoint_of_another_model_is_refused_and_left_alone(recipe, run, tmp_path):
+    plan = recipe.plan("gru")
+    run(plan, epochs=2)
+    last = checkpoint(tmp_path, plan).with_name("last.ckpt")
+    before = last.read_bytes()
+    wider = replace(plan, hyperparameters={"d_model": 16})
+    with pytest.raises(ValueError, match="resume: expected the checkpoint of .*'d_model': 16.*got one of"):
+        run(wider, resume=True)
+    assert last.read_bytes() == before
+
+
+def test_the_epoch_that_a_run_was_stopped_in_counts(recipe, run):
+    class Stop(Callback):
+        def on_train_batch_start(self, trainer, pl_module, batch, batch_idx):
+            if (trainer.current_epoch, batch_idx) == (1, 1):
+                survival = next(one for one in trainer.callbacks if isinstance(one, Survival))
+                survival.stop_at = 0.0
+
+    plan = recipe.plan("gru", overrides={"epochs": 4})
+    with pytest.raises(Stopped, match="of epoch 2"):
+        run(plan, callbacks=[Stop()])
+    with pytest.raises(ValueError, match="^epochs: expected at least 2, as the run had so many, got 1; --runs "):
+        run(plan, epochs=1, resume=True)
+    assert read_result(run(plan, epochs=2, resume=True)).budget == "2 of 4 epochs"
+
+
+def test_a_plain_trainers_checkpoint_goes_on_as_well(recipe, tmp_path):
+    plan, path = recipe.plan("gru"), tmp_path / "plain.ckpt"
+    quiet = {"logger": False, "enable_checkpointing": False, "enable_model_summary": False, **CPU}
+    first = lightning.Trainer(max_epochs=1, **quiet)
+    first.fit(new_trainee(plan, 0))
+    first.save_checkpoint(path)
+    again = lightning.Trainer(max_epochs=2, **quiet)
+    again.fit(new_trainee(plan, 0), ckpt_path=path, weights_only=False)
+    assert again.current_epoch == 2 and again.global_step == 2 * first.global_step
+
+
+def test_a_run_cannot_go_on_to_fewer_epochs_or_in_another_precision(recipe, run, tmp_path):
+    plan = recipe.plan("gru", overrides={"epochs": 5})
+    run(plan, epochs=4)
+    last = checkpoint(tmp_path, plan).with_name("last.ckpt")
+    before = last.read_bytes()
+    with pytest.raises(ValueError, match="^epochs: expected at least 4, as the run had so many, got 3; --runs "):
+        run(plan, epochs=3, resume=True)
+    with pytest.raises(ValueError, match="^precision: expected the run's, 32-true, got bf16-mixed; --runs "):
+        run(plan, resume=True, precision="bf16-mixed")
+    assert last.read_bytes() == before
+    assert read_result(run(plan, epochs=4, resume=True)).budget == "4 of 5 epochs"
+    assert read_result(run(plan, resume=True)).budget is None
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_nan_in_the_data_stops_the_run_and_writes_nothing(recipe, tiny_task, run, monkeypatch, tmp_path, bad):
+    def broken(split):
+        return [Example(torch.full_like(e.inputs, bad), e.target) for e in tiny_task.split(split)]
+
+    monkeypatch.setitem(TASKS, "tiny", lambda: replace(tiny_task, examples=broken))
+    with pytest.raises(ValueError, match=r"inputs: expected finite numbers, got 24 NaN or infinite, the first at \(0,"):
+        run(recipe.plan("gru"))
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_loss_that_explodes_stops_the_run_with_its_step_and_rate(recipe, run):
+    plan = recipe.plan("r-transformer", "pre", {"optimizer": "sgd", "learning_rate": 1e30})
+    with pytest.raises(ValueError, match=r"loss: became (nan|inf) at step \d+, learning rate 1e\+30"):
+        run(plan)
+
+
+def test_predictions_that_are_nan_end_the_run_where_they_would_count_as_wrong_answers(run, tmp_path):
+    """The last update's weights are finite, what they predict is not: no later step would show it."""
+    settings = {"optimizer": "sgd", "learning_rate": 1e30, "limit": 32, "epochs": 1}
+    plan = load_recipe("mnist").plan("tcn", overrides=settings, scale="quick")
+    with pytest.raises(ValueError, match="validation: predictions became nan after step 1, expected numbers"):
+        run(plan)
+    assert not (tmp_path / "results").exists()
+
+
+def test_predictions_that_are_nan_in_the_first_of_several_batches_end_the_run(run, monkeypatch, tmp_path):
+    digits = task_by_name("digits")
+
+    def broken(split):
+        first, *others = digits.split(split)
+        return [Example(first.inputs * (math.nan if split == "validation" else 1.0), first.target), *others]
+
+    monkeypatch.setitem(TASKS, "digits", lambda: replace(digits, examples=broken))
+    plan = load_recipe("mnist").plan("gru", overrides={"limit": 32, "epochs": 1}, scale="quick")
+    assert len(evaluation_batches(task_by_name("digits"), "validation", False, None)) > 1
+    with pytest.raises(ValueError, match="validation: predictions became nan after step 1, expected numbers"):
+        run(plan)
+    assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.parametrize(
+    ("split", "message"),
+    [
+        ("validation", r"validation: became nan at epoch 1, step 4, expected a number; .*last.ckpt is from before"),
+        ("test", r"test: became nan with the weights of epoch \d, expected a finite number"),
+    ],
+)
+def test_a_score_that_is_nan_in_one_batch_ends_the_run_without_a_result(
+    recipe, tiny_task, run, monkeypatch, tmp_path, split, message
+):
+    def broken(asked):
+        first, *others = tiny_task.split(asked)
+        return [Example(first.inputs, first.target.clone().fill_(float("nan"))) if asked == split else first, *others]
+
+    monkeypatch.setitem(TASKS, "tiny", lambda: replace(tiny_task, examples=broken))
+    with pytest.raises(ValueError, match=message):
+        run(recipe.plan("gru"))
+    assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+@pytest.mark.parametrize("limit", [16, 12])  # 12: the last update has one batch of 4, or one of 4 out of 8
+def test_accumulated_batches_are_one_larger_batch(recipe, run, tmp_path, reduction, limit):
+    """Where all batches score equally many frames."""
+    common = {"optimizer": "sgd", "learning_rate": 0.01, "reduction": reduction, "limit": limit}
+    large = recipe.plan("gru", overrides=common | {"batch_size": 8})
+    small = recipe.plan("gru", overrides=common | {"batch_size": 4, "accumulate": 2})
+    results = [read_result(run(plan)) for plan in (large, small)]
+    assert results[0].validation == pytest.approx(results[1].validation, rel=1e-6)
+    weights = [load_checkpoint(checkpoint(tmp_path, plan)).state_dict() for plan in (large, small)]
+    for key in weights[0]:
+        torch.testing.assert_close(weights[0][key], weights[1][key], rtol=1e-5, atol=1e-6)
+
+
+def test_bfloat16_trains_float32_weights(recipe, run, tmp_path):
+    plan = recipe.plan("r-transformer")
+    with implementation("fused"):  # the C++ attention is for float32 only, and draws other dropout masks
+        full, half = read_result(run(plan, "full")), read_result(run(plan, "half", precision="bf16-mixed"))
+    assert half.test == pytest.approx(full.test, rel=0.1) and half.test != full.test
+    network = load_checkpoint(checkpoint(tmp_path, plan, "half"))
+    assert {p.dtype for p in network.parameters()} == {torch.float32}
+
+
+@pytest.mark.filterwarnings("ignore:.*fp16 is not supported on CPU")
+def test_a_precision_that_the_device_has_not_is_refused_and_not_replaced(recipe, run, tmp_path):
+    with pytest.raises(ValueError, match="^precision: there is no 16-mixed on this cpu; bf16-mixed is what comes"):
+        run(recipe.plan("r-transformer"), precision="16")
+    with pytest.raises(ValueError, match="^precision: 'bf17-mixed' is unknown, .*; did you mean 'bf16-mixed'"):
+        run(recipe.plan("r-transformer"), precision="bf17-mixed")
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_command_says_how_many_devices_auto_found():
+    several, one = SimpleNamespace(num_devices=4), SimpleNamespace(num_devices=1)
+    assert _as_run("rtx train tiny gru", several) == "rtx train tiny gru --devices 4"
+    assert _as_run("rtx train tiny gru --devices 4", several) == "rtx train tiny gru --devices 4"
+    assert _as_run("rtx train tiny gru", one) == "rtx train tiny gru" and _as_run("", several) == ""
+
+
+@pytest.mark.parametrize("precision", ["bf16-true", "64-true"])
+def test_scores_are_summed_in_float32_whatever_the_model_computes_in(monkeypatch, tmp_path, precision):
+    """In bfloat16 a sum of batches would stop growing after a few hundred."""
+    monkeypatch.setitem(TASKS, "tiny-text", TINY_TASKS["tiny-text"])
+    summed = []
+
+    class Watch(Callback):
+        def on_test_batch_end(self, trainer, pl_module, *_):
+            summed.append(pl_module.test.mean_value.dtype)
+
+    plan = tiny_text_recipe().plan("lstm")
+    train(plan, runs=tmp_path, results=tmp_path, precision=precision, callbacks=[Watch()], **CPU)
+    assert set(summed) == {torch.float32}
+
+
+def test_a_run_that_other_code_began_is_not_of_a_clean_commit(recipe, run, monkeypatch):
+    plan = recipe.plan("gru")
+    for commit, epochs in (("a-dirty", 2), ("b", 3), ("c", 4)):
+        monkeypatch.setattr("rtx.training.fit.commit", lambda found=commit: found)
+        path = run(plan, epochs=epochs, resume=epochs > 2)
+    assert read_result(path).commit == "c-dirty"
+
+
+def test_without_a_compiler_a_run_goes_on_and_says_so(recipe, run, caplog):
+    from torch._inductor import config
+
+    plan = recipe.plan("gru")
+    with config.patch({"cpp.cxx": (None, "/no/compiler")}):
+        compiled = read_result(run(plan, "a", compiled=True))
+    assert compiled.test == read_result(run(plan, "b")).test
+    assert "--compile: this machine has no working compiler" in caplog.text and "goes on without" in caplog.text
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("compiler")
+def test_a_compiled_run_gets_the_same_numbers(recipe, run, tmp_path, caplog):
+    torch._dynamo.reset()
+    plan = recipe.plan("gru")
+    compiled, plain = read_result(run(plan, "a", compiled=True)), read_result(run(plan, "b"))
+    assert compiled.test == pytest.approx(plain.test, rel=1e-4)
+    assert "--compile" not in caplog.text
+    assert torch._dynamo.utils.counters["frames"]["ok"] > 0
+    load_checkpoint(checkpoint(tmp_path, plan, "a"))  # its names are those of an uncompiled model
+
+
+def test_cudnn_rounds_nothing_of_a_run_nor_of_its_evaluation(recipe, run, tmp_path):
+    seen, plan = [], recipe.plan("gru", overrides={"epochs": 1})
+    hook = register_module_forward_pre_hook(lambda *_: seen.append(torch.backends.cudnn.allow_tf32))
+    try:
+        run(plan)
+        calls = len(seen)
+        evaluate(checkpoint(tmp_path, plan))
+    finally:
+        hook.remove()
+    assert 0 < calls < len(seen) and not any(seen) and torch.backends.cudnn.allow_tf32
+
+
+def test_the_logs_hold_every_epochs_validation_also_of_a_resumed_run(recipe, run, tmp_path):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    plan = recipe.plan("gru")
+    run(plan, epochs=2)
+    run(plan, resume=True)
+    logs = checkpoint(tmp_path, plan).parent
+    seen = EventAccumulator(str(logs / "tensorboard")).Reload().Scalars("validation")
+    seen.sort(key=lambda event: event.step)  # files of one second are read in the order of their names
+    table = []
+    for part in ("version_0", "version_1"):
+        rows = list(csv.DictReader((logs / "log" / part / "metrics.csv").open()))
+        table += [float(row["validation"]) for row in rows if row["validation"]]
+    assert len(table) == 4
+    assert [event.value for event in seen] == pytest.approx(table)
+    assert [event.step for event in seen] == [3, 7, 11, 15]
+
+
+def test_a_bar_shows_epoch_loss_metric_speed_and_time_left(recipe, run, capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "160")
+    rich.reconfigure(force_terminal=True, width=160)
+    try:
+        run(recipe.plan("gru", overrides={"epochs": 3}), enable_progress_bar=True)
+    finally:
+        rich.reconfigure()
+    shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", capsys.readouterr().out)
+    last = [line for line in shown.replace("\r", "\n").splitlines() if "train_loss" in line][-1]
+    assert re.search(r"Epoch 2/2 .* 4/4 .* \d+\.\d+it/s train_loss: \d.*validation: \d.*left: 0:00:00", last), last
