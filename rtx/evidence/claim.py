@@ -1,0 +1,69 @@
+"""The papers' claims. Each file in `claims/` has those of one paper."""
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from rtx.evidence.ledger import LEDGER
+from rtx.evidence.questions import QUESTIONS, ask
+from rtx.evidence.verdict import Finding, judge
+
+FOLDER = Path(__file__).with_name("claims")
+PAPERS = ("r_transformer", "mc_rnn", "ff_attention")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim, in our words.
+
+    Args:
+        name: identifies it.
+        paper: one of `PAPERS`.
+        text: the claim.
+        source: where the paper says it, or "ours" for a question that the paper leaves open.
+        question: one of `rtx.evidence.questions.QUESTIONS`.
+        what: arguments of the question: recipe, model, others and so on.
+        settled_by: what would settle the claim.
+    """
+
+    name: str
+    paper: str
+    text: str
+    source: str
+    question: str
+    what: dict[str, Any]
+    settled_by: str
+
+
+@cache
+def claims() -> tuple[Claim, ...]:
+    """Return all claims, paper by paper."""
+    return tuple(claim for paper in PAPERS for claim in _read(paper))
+
+
+def _read(paper: str) -> list[Claim]:
+    table = tomllib.loads((FOLDER / f"{paper}.toml").read_text(encoding="utf-8"))
+    plain = ("name", "text", "source", "question", "settled_by")
+    found = []
+    for entry in table["claims"]:
+        what = {key: value for key, value in entry.items() if key not in plain}
+        found.append(Claim(paper=paper, what=what, **{key: entry[key] for key in plain}))
+        assert entry["question"] in QUESTIONS, entry
+    return found
+
+
+def judged(results: str | Path = LEDGER) -> list[tuple[Claim, Finding]]:
+    """Return every claim with its verdict by the ledger in a folder.
+
+    Raises:
+        ValueError: if a file of the ledger is damaged.
+    """
+    folder = Path(results).absolute()
+    found: list[tuple[Claim, Finding]] = []
+    for paper in PAPERS:
+        of_paper = [claim for claim in claims() if claim.paper == paper]
+        looks = [ask(claim.question, folder, **claim.what) for claim in of_paper]
+        found += zip(of_paper, judge(looks), strict=True)
+    return found

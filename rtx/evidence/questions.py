@@ -1,0 +1,254 @@
+"""What a claim asks of the ledger: one function for each kind of question. `verdict` judges the answers."""
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from rtx.evidence.counted import beyond_path_bound, order_blind
+from rtx.evidence.ledger import Result, variant_of
+from rtx.evidence.selection import (
+    budget,
+    counts,
+    cut_at,
+    had_epochs,
+    is_full,
+    is_solved,
+    mean_validation,
+    of_chosen_rates,
+    of_each_rate,
+    of_variant,
+    rates,
+    renamed,
+    scores,
+    seeds,
+    spread,
+    under_one_budget,
+    with_detail,
+)
+from rtx.evidence.tables import cells
+from rtx.evidence.verdict import SEEDS, Comparison, Count, Look, Pair
+from rtx.tasks import task_by_name
+from rtx.training.recipe import Recipe, load_recipe
+
+NOT_RUN = Look("not run")
+BOUNDS: dict[str, Callable[[], float]] = {"order blind": order_blind}
+PATHS = {"longest": max, "shortest": min}
+
+
+def ahead(
+    results: Path,
+    recipe: str,
+    model: str,
+    others: Sequence[str],
+    variant: str | None = None,
+    detail: str | None = None,
+    own: Mapping[str, str] | None = None,
+    margin: float = 0.0,
+) -> Look:
+    """Is a model ahead of each of the others, under one variant, scale and budget?
+
+    Args:
+        results: the ledger's folder.
+        recipe, model, others: the rows to compare.
+        variant: the variant to compare; without it, any that does not make the models equal in something.
+        detail: the detail to compare instead of the test score.
+        own: the variant of a row, if it is not the recipe's.
+        margin: how far ahead the model must be.
+    """
+    loaded = load_recipe(recipe)
+    task, own = task_by_name(loaded.task), own or {}
+    groups = {}
+    for row, runs in cells(loaded, results).items():
+        named = renamed(of_variant(loaded, row, runs, variant), own.get(row, ""), loaded.default_variant)
+        groups[row] = with_detail([group for group in named if counts(group[0], variant)], detail)
+    found = under_one_budget(groups, [model, *others], max if task.best == "max" else min)
+    rest = {other: found.get(other, []) for other in others}
+    return _compared(found.get(model, []), rest, task.test_best == "max", margin, variant)
+
+
+def needs(results: Path, recipe: str, model: str, changes: Sequence[str]) -> Look:
+    """Is a model ahead of itself with each of these settings, such as "heads=0"?"""
+    loaded = load_recipe(recipe)
+    groups = {runs[0].variant: runs for runs in cells(loaded, results)[model] if is_full(runs[0])}
+    rest = {change: groups.get(f"{loaded.default_variant}+{change}", []) for change in changes}
+    highest = task_by_name(loaded.task).test_best == "max"
+    return _compared(groups.get(loaded.default_variant, []), rest, highest)
+
+
+def not_needed(results: Path, recipe: str, model: str, others: Sequence[str]) -> Look:
+    """Is none of the others, which have a part more, ahead of the model?"""
+    look = ahead(results, recipe, model, others)
+    if not isinstance(look.evidence, Comparison):
+        return look
+    return Look(look.sentence, Comparison((), look.evidence.behind, look.evidence.leads))
+
+
+def bound(results: Path, recipe: str, model: str, bound: float | str, sense: str) -> Look:
+    """Is the test score of every seed at least (">=") or at most ("<=") a bound: a number, or a key of `BOUNDS`?
+
+    The recipe's own variant counts first, then full runs, then most seeds, then the best validation.
+    """
+    loaded, limit = load_recipe(recipe), BOUNDS[bound]() if isinstance(bound, str) else bound
+    sign = 1 if task_by_name(loaded.task).best == "max" else -1
+
+    def is_own(group: list[Result]) -> bool:
+        return variant_of(group[0]) == loaded.default_variant
+
+    groups = [group for group in cells(loaded, results)[model] if counts(group[0], None)]
+    if not groups:
+        return NOT_RUN
+    runs = max(groups, key=lambda one: (is_own(one), is_full(one[0]), len(one), sign * mean_validation(one)))
+    true = [run.test >= limit if sense == ">=" else run.test <= limit for run in runs]
+    whose = model if is_own(runs) else f"{model} of the variant “{variant_of(runs[0])}”"
+    said = f"{whose} {spread(runs, 3)}, bound {limit:g} ({budget(runs[0])}, {seeds(runs)})"
+    if runs[0].budget is not None and all(true) == (sense == "<="):  # more training may lead above the bound
+        return Look(f"{said}: the training was cut short", Count((), False))
+    return Look(said, Count(true, is_full(runs[0]) and is_own(runs)))
+
+
+def solves(results: Path, recipe: str, model: str, variant: str | None = None) -> Look:
+    """Does a model solve a toy problem within the paper's number of epochs?
+
+    The paper gives the best of several rates. So the claim can fail only with the best rate of each seed, and after as
+    many epochs as the paper's. With any single rate it can hold, because the best rate needs no more epochs.
+    """
+    loaded = load_recipe(recipe)
+    paper = loaded.paper_epochs(model)
+    by_rate, best = _toy_runs(loaded, results, model, variant)
+    looks = [_in_time(runs, paper) for runs in [best, *by_rate] if runs]
+
+    def tells(look: Look) -> tuple[bool, bool]:
+        assert isinstance(look.evidence, Count)
+        true = look.evidence.confirmed
+        return look.evidence.conclusive and len(true) >= SEEDS and all(true), bool(true)
+
+    return max(looks, key=tells, default=NOT_RUN)
+
+
+def sooner(results: Path, recipe: str, model: str, others: Sequence[str], variant: str | None = None) -> Look:
+    """Does a model solve a toy problem in fewer epochs than another, each with its best rate?
+
+    A run that was cut before it solved the problem could have solved it in the next epoch, or never. Each test takes
+    whichever of the two is worse for what it would show.
+    """
+    loaded, (other,) = load_recipe(recipe), others
+    mine, theirs = (_toy_runs(loaded, results, row, variant)[1] for row in (model, other))
+    if not (mine and theirs):
+        return NOT_RUN
+    leads = [lead for lead in (_before(*pair) for pair in product(mine, theirs)) if lead is not None]
+    pairs = [
+        Pair([_earliness(run, cut_solves=not first) for run in mine], [_earliness(run, first) for run in theirs])
+        for first in (True, False)
+    ]
+    # a model that did not compare its rates may be sooner with another one: it cannot be shown to be behind
+    show_ahead, show_behind = (all(run.chosen_from for run in runs) for runs in (theirs, mine))
+    said = "; ".join(f"{runs[0].model} epoch {_epochs(runs)}" for runs in (mine, theirs))
+    said += f" ({seeds(mine, theirs)}{_cuts([*mine, *theirs])})"
+    return Look(said, Comparison(pairs[:1] if show_ahead else (), pairs[1:] if show_behind else (), leads))
+
+
+def counted(_: Path, path: str) -> Look:
+    """Is a path of MC-RNN never longer than its bound? Arithmetic settles this, whatever the ledger holds."""
+    beyond = beyond_path_bound(PATHS[path])
+    worst = max(beyond, key=lambda name: beyond[name])
+    true = beyond[worst] <= 0
+    return Look(f"steps more than the bound, at {worst}: {beyond[worst]:g}", Count([true] * SEEDS, True))
+
+
+def timed(results: Path, case: str, ratio: str) -> Look:
+    """What did `make bench` measure? A time on one thread of a CPU does not settle a claim about parallel hardware."""
+    path = results.parent / "benchmarks" / "results" / "cpu.json"
+    if not path.exists():
+        return Look("not measured")
+    measured = json.loads(path.read_text())
+    found = next(target["value"] for target in measured["cases"][case]["targets"] if target["text"] == ratio)
+    return Look(f"{ratio}: {found:.1f} times the time on one thread ({measured['hardware']})", Count((), False))
+
+
+QUESTIONS: dict[str, Callable[..., Look]] = {
+    "ahead": ahead,
+    "needs": needs,
+    "not_needed": not_needed,
+    "bound": bound,
+    "solves": solves,
+    "sooner": sooner,
+    "counted": counted,
+    "timed": timed,
+}
+
+
+def ask(question: str, results: Path, **what: Any) -> Look:
+    """Ask the ledger one of `QUESTIONS`."""
+    return QUESTIONS[question](results, **what)
+
+
+def _compared(
+    mine: list[Result],
+    rest: dict[str, list[Result]],
+    highest: bool,
+    margin: float = 0.0,
+    variant: str | None = None,
+) -> Look:
+    """Compare runs with those of each other row. Only full runs can settle the claim."""
+    run = {other: runs for other, runs in rest.items() if runs}
+    if not (mine and run):
+        return NOT_RUN
+    own = [score - margin for score in scores(mine, highest)]
+    full = [runs for runs in run.values() if is_full(mine[0]) and is_full(runs[0])]
+    pairs = [Pair(own, scores(runs, highest)) for runs in full]
+    leads = [_mean(own) > _mean(scores(runs, highest)) for runs in run.values()]
+    named = {mine[0].model: mine} | run
+    said = "; ".join(f"{name} {spread(runs)}" for name, runs in named.items())
+    how = [*([mine[0].variant] if variant else []), budget(mine[0]), seeds(mine, *run.values())]
+    how += [rates(mine, *run.values())]
+    missing = [other for other in rest if other not in run]
+    how += [f"not run: {', '.join(missing)}"] if missing else []
+    return Look(f"{said} ({', '.join(how)})", Comparison(pairs if len(pairs) == len(rest) else (), pairs, leads))
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values) if all(map(math.isfinite, values)) else -math.inf
+
+
+def _toy_runs(recipe: Recipe, results: Path, row: str, variant: str | None) -> tuple[list[list[Result]], list[Result]]:
+    """Return a row's runs at full scale: by each rate, and by the rate that was chosen for each seed."""
+    wanted = variant or recipe.default_variant
+    full = [group for group in cells(recipe, results)[row] if group[0].scale == "full" and counts(group[0], wanted)]
+    chosen, by_rate = of_chosen_rates(full), of_each_rate(full)
+    return by_rate, chosen if all(run.chosen_from for run in chosen) else of_chosen_rates(by_rate)
+
+
+def _in_time(runs: list[Result], paper: int | None) -> Look:
+    solved = [run for run in runs if is_solved(run)]
+    variants = ", ".join(dict.fromkeys(run.variant for run in runs))
+    said = f"solved after epoch {_epochs(runs)}, in the paper {paper} ({variants}, {seeds(runs)}{_cuts(runs)})"
+    told = [run for run in runs if run in solved or had_epochs(run, paper)]
+    soon = [run in solved and run.epoch <= (paper or run.epoch) for run in told]
+    return Look(said, Count(soon, told == runs and (all(soon) or all(run.chosen_from for run in runs))))
+
+
+def _before(one: Result, other: Result) -> bool | None:
+    """Return whether one run solved its problem before another; None if a run was cut too early to tell."""
+    if _earliness(one, False) > _earliness(other, True):
+        return True
+    return False if is_solved(other) and _earliness(one, True) <= _earliness(other, False) else None
+
+
+def _earliness(run: Result, cut_solves: bool) -> float:
+    """Return minus the epoch in which a run solved its problem; a cut run solves it in its next epoch, or never."""
+    if is_solved(run):
+        return -run.epoch
+    return -(cut_at(run) or 0) - 1 if cut_solves and not is_full(run) else -math.inf
+
+
+def _epochs(runs: Sequence[Result]) -> str:
+    return ", ".join(str(run.epoch) if is_solved(run) else "never" for run in runs)
+
+
+def _cuts(runs: Sequence[Result]) -> str:
+    """Return, in words, what cut runs short."""
+    cuts = dict.fromkeys(run.budget for run in runs if run.budget)
+    return "".join(f", cut at {cut}" for cut in cuts)

@@ -1,0 +1,168 @@
+"""Which runs of the ledger may be compared with each other, and how their scores are written."""
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from statistics import mean
+
+from rtx.evidence.ledger import Result, variant_of
+from rtx.evidence.tables import chosen, deviation, machine
+from rtx.training.recipe import Recipe
+
+EQUAL_SIZES = ("same-parameters", "same-flops")
+"""Variants that make models equal in size."""
+TRAINING = ("learning_rate", "epochs", "seconds")
+"""Settings that change neither the model nor its data."""
+
+
+def unchanged(run: Result) -> bool:
+    """Return whether a run has the model and the data of its row: only settings in `TRAINING` were changed."""
+    return set(re.findall(r"\+(\w+)=", run.variant)) <= set(TRAINING)
+
+
+def is_full(run: Result) -> bool:
+    """Return whether a run had the recipe's full size and all its training."""
+    return run.scale == "full" and run.budget is None
+
+
+def had_epochs(run: Result, least: int | None) -> bool:
+    """Return whether a run had all its training, or at least so many epochs of it."""
+    cut = cut_at(run)
+    return is_full(run) or (cut is not None and least is not None and cut >= least)
+
+
+def cut_at(run: Result) -> int | None:
+    """Return the number of epochs after which a run was stopped; None if nothing, or something else, stopped it."""
+    cut = re.fullmatch(r"(\d+) of \d+ epochs", run.budget or "")
+    return int(cut[1]) if cut else None
+
+
+def is_solved(run: Result) -> bool:
+    """Return whether a toy problem is solved: all of a thousand sequences, of the validation or of the test split."""
+    return max(run.validation, run.test) >= 0.9995
+
+
+def counts(run: Result, variant: str | None) -> bool:
+    """Return whether a run is of a variant; without one, of any variant that does not make the models equal."""
+    wanted = variant_of(run) == variant if variant else not run.variant.startswith("same-")
+    other_sizes = variant in EQUAL_SIZES and run.scale != "full"  # a smaller scale has sizes of its own
+    return wanted and not other_sizes and unchanged(run)
+
+
+def of_variant(recipe: Recipe, row: str, groups: list[list[Result]], variant: str | None) -> list[list[Result]]:
+    """Return a row's runs; where a variant does not change the row, its runs get the name of that variant."""
+    own = recipe.default_variant
+    if variant is None or replace(recipe.plan(row, variant), variant=own) != recipe.plan(row):
+        return groups
+    return renamed(groups, own, variant)
+
+
+def renamed(groups: list[list[Result]], old: str, new: str) -> list[list[Result]]:
+    """Return the runs, with the name of one variant replaced by another."""
+
+    def one(run: Result) -> Result:
+        return replace(run, variant=run.variant.replace(old, new, 1)) if variant_of(run) == old else run
+
+    return [[one(run) for run in runs] for runs in groups]
+
+
+def of_chosen_rates(groups: Sequence[list[Result]]) -> list[Result]:
+    """Return one run for each seed: the runs whose rate a sweep chose, if at least three seeds have one.
+
+    Otherwise the rate with most seeds; of several such rates the one with the best validation, then the quickest.
+    """
+    swept = {run.seed: run for group in groups for run in group if run.chosen_from}
+    if len(swept) >= 3:
+        return [swept[seed] for seed in sorted(swept)]
+    return max(groups, key=lambda one: (len(one), mean_validation(one), -mean(run.epoch for run in one)), default=[])
+
+
+def of_each_rate(groups: Sequence[list[Result]]) -> list[list[Result]]:
+    """Return the runs by their rate: of each seed the longest, because a shorter run is only its beginning."""
+    found: dict[str, dict[int, Result]] = {}
+    for run in sorted((run for group in groups for run in group), key=lambda run: (is_full(run), cut_at(run) or 0)):
+        found.setdefault(run.variant, {})[run.seed] = run
+    return [[of_rate[seed] for seed in sorted(of_rate)] for of_rate in found.values()]
+
+
+def with_detail(groups: list[list[Result]], detail: str | None) -> list[list[Result]]:
+    """Return the runs with a detail as their test score; runs that did not measure it are left out."""
+    if detail is None:
+        return groups
+    measured = [runs for runs in groups if all(detail in run.details for run in runs)]
+    return [[replace(run, test=run.details[detail]) for run in runs] for runs in measured]
+
+
+def under_one_budget(
+    found: dict[str, list[list[Result]]], rows: Sequence[str], best: Callable[..., list[Result]]
+) -> dict[str, list[Result]]:
+    """Return for each row its runs under the variant, scale and budget that the first row and most others share.
+
+    Where seconds are the budget, they share the machine, too. If several budgets have as many rows, full runs come
+    first, then runs with all their training, then most seeds. Of several rates, `tables.chosen` takes one.
+    """
+    groups: dict[tuple[str, str, str, str], dict[str, list[Result]]] = {}
+    for row in rows:
+        for runs in found[row]:
+            first = runs[0]
+            shared = groups.setdefault((variant_of(first), first.scale, first.budget or "", machine(first) or ""), {})
+            shared[row] = chosen([*([shared[row]] if row in shared else []), runs], best)
+
+    def order(shared: dict[str, list[Result]]) -> tuple[bool, int, bool, bool, int]:
+        run = next(iter(shared.values()))[0]
+        return rows[0] in shared, len(shared), is_full(run), run.budget is None, min(map(len, shared.values()))
+
+    shared_by_most = max(groups.values(), key=order, default={})
+    return {row: _with_rates(runs, found[row]) for row, runs in shared_by_most.items()}
+
+
+def _with_rates(runs: list[Result], lines: Sequence[list[Result]]) -> list[Result]:
+    """Return the runs with the rates that they were chosen from: those of their row under the same budget."""
+
+    def way(run: Result) -> tuple[str, str, str | None]:
+        return variant_of(run), run.scale, run.budget
+
+    tried: dict[str, float | None] = {
+        line[0].variant: mean_validation(line) for line in lines if way(line[0]) == way(runs[0])
+    }
+    return [replace(run, chosen_from=run.chosen_from or tried) for run in runs] if len(tried) > 1 else runs
+
+
+def scores(runs: Sequence[Result], highest: bool) -> list[float]:
+    """Return the test scores, larger is better; a run that diverged has minus infinity."""
+    signed = [run.test if highest else -run.test for run in runs]
+    return [score if math.isfinite(score) else -math.inf for score in signed]
+
+
+def mean_validation(runs: Sequence[Result]) -> float:
+    """Return the mean of the validation scores."""
+    return mean(run.validation for run in runs)
+
+
+def spread(runs: Sequence[Result], digits: int = 2) -> str:
+    """Return mean ± standard deviation of the test scores; of one run its score."""
+    tests = [run.test for run in runs]
+    middle = f"{mean(tests):.{digits}f}"
+    return f"{middle} ± {deviation(tests):.{digits}f}" if len(tests) > 1 else middle
+
+
+def rates(*groups: Sequence[Result]) -> str:
+    """Return, in words, for which rows validation chose the learning rate among several."""
+    swept = [
+        runs[0].model for runs in groups if any(run.chosen_from or "+learning_rate=" in run.variant for run in runs)
+    ]
+    if len(swept) == len(groups):
+        return "best of several rates"
+    return f"best of several rates for {', '.join(dict.fromkeys(swept))}" if swept else "one rate"
+
+
+def budget(run: Result) -> str:
+    """Return, in words, how much training a run had."""
+    return "full budget" if is_full(run) else ", ".join(filter(None, (f"scale {run.scale}", run.budget)))
+
+
+def seeds(*groups: Sequence[Result]) -> str:
+    """Return how many seeds the groups have, in words: the fewest and the most."""
+    fewest, most = min(map(len, groups)), max(map(len, groups))
+    return f"{fewest} to {most} seeds" if fewest < most else f"{most} seed{'s' if most > 1 else ''}"

@@ -1,0 +1,181 @@
+"""How a claim gets its verdict. This page decides, and nothing else does.
+
+**A claim about one model** ("it solves the problem within three epochs") holds if every seed confirms it, and fails if
+no seed does. We ask for at least three seeds. This is a count of repetitions and not a test.
+
+**A claim that one model is ahead of another** needs a test, because scores differ between seeds even when two models
+are equally good. We use a permutation test. If the models were equally good, each way to deal the scores out to the
+two models would be equally likely. The p-value is the share of deals that are at least as good for the first model as
+the real one. We double p, because a claim can be refuted as well as confirmed. A model is ahead of several others if it
+is ahead of each, so the largest p counts. One model that is ahead of it refutes the claim; because any of them may be
+the one, the smallest p counts, times their number.
+
+**Many claims.** Some of many comparisons look clear by chance. Holm's correction over all comparisons of a paper keeps
+the chance of even one wrong verdict below 5 %.
+
+**What three seeds can show.** Six scores can be dealt to two models in 20 ways. If all three scores of one model are
+better than all three of the other, p is 2/20 = 0.1. So three seeds of each model never settle a comparison. Such a
+claim stays open, and we only say what its runs suggest. Four seeds of each (p = 2/70 = 0.03) can settle one claim
+alone, and six seeds of each (p = 2/924 = 0.002) can settle one of 23. A comparison with too few seeds for any outcome
+to be significant is not tested, and does not count in the correction (Tarone, Biometrics 46, 1990).
+
+**"Not needed".** A test cannot show that two models are equally good. A claim that a part is not needed can fail or
+stay open, but it cannot hold.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import comb
+from typing import NamedTuple
+
+import numpy as np
+
+LEVEL = 0.05
+SEEDS = 3
+"""The fewest seeds for a claim about one model."""
+MOST_DEALS = 20_000
+"""Up to eight seeds of each model, every deal is tried. Beyond that, this many are drawn."""
+
+
+class Pair(NamedTuple):
+    """Scores of two models, one for each seed; larger is better. A run that diverged has minus infinity."""
+
+    mine: Sequence[float]
+    theirs: Sequence[float]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What a claim compares.
+
+    Args:
+        ahead: the pairs that must each show the first model ahead; empty if the claim cannot hold.
+        behind: the pairs of which any one may show the first model behind.
+        leads: for each other model, whether the mean of the first is the better one.
+    """
+
+    ahead: Sequence[Pair]
+    behind: Sequence[Pair]
+    leads: Sequence[bool]
+
+
+@dataclass(frozen=True)
+class Count:
+    """Whether each seed of one model confirms a claim, and whether such runs can settle it."""
+
+    confirmed: Sequence[bool]
+    conclusive: bool
+
+
+@dataclass(frozen=True)
+class Look:
+    """What the ledger says of a claim: a sentence with the numbers, and what the verdict is made of (None: no runs)."""
+
+    sentence: str
+    evidence: Comparison | Count | None = None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A verdict.
+
+    Args:
+        verdict: "holds", "fails" or "open".
+        sentence: the numbers.
+        suggests: of an open claim what its runs suggest: "for", "against", "both ways", or "" without runs.
+        p: the corrected p-value of a comparison; None if it was not tested.
+    """
+
+    verdict: str
+    sentence: str
+    suggests: str = ""
+    p: float | None = None
+
+
+def judge(looks: Sequence[Look]) -> list[Finding]:
+    """Return the verdicts on the claims of one paper."""
+    tests = {at: _test(look.evidence) for at, look in enumerate(looks) if isinstance(look.evidence, Comparison)}
+    p_values = _corrected({at: test for at, test in tests.items() if test is not None})
+    return [_finding(look, p_values.get(at), tests.get(at)) for at, look in enumerate(looks)]
+
+
+class _Test(NamedTuple):
+    p: float
+    smallest: float  # the p-value of the clearest outcome that so many seeds can have
+    ahead: bool
+
+
+def _finding(look: Look, p: float | None, test: _Test | None) -> Finding:
+    if look.evidence is None:
+        return Finding("open", look.sentence)
+    if isinstance(look.evidence, Count):
+        true = look.evidence.confirmed
+        if look.evidence.conclusive and len(true) >= SEEDS and all(true) == any(true):
+            return Finding("holds" if all(true) else "fails", look.sentence)
+        return Finding("open", look.sentence, _suggests(true))
+    if p is None:
+        why = "only full runs are tested" if test is None else "too few seeds for a test"
+        return Finding("open", f"{look.sentence}: {why}", _suggests(look.evidence.leads))
+    assert test is not None
+    sentence = f"{look.sentence}: p = {p:.2g}"
+    if p <= LEVEL:
+        return Finding("holds" if test.ahead else "fails", sentence, p=p)
+    return Finding("open", sentence, _suggests(look.evidence.leads), p)
+
+
+def _suggests(true: Sequence[bool]) -> str:
+    if not true:
+        return ""
+    return "for" if all(true) else "both ways" if any(true) else "against"
+
+
+def _test(comparison: Comparison) -> _Test | None:
+    """Return the two-sided p-value of a comparison; None if there is nothing to test."""
+    if not (comparison.ahead or comparison.behind):
+        return None
+    others = max(1, len(comparison.behind))
+    ahead = max((permutation_p(*pair) for pair in comparison.ahead), default=1.0)
+    behind = others * min((permutation_p(*pair[::-1]) for pair in comparison.behind), default=1.0)
+    least_ahead = max((_smallest_p(pair) for pair in comparison.ahead), default=1.0)
+    least_behind = others * min((_smallest_p(pair) for pair in comparison.behind), default=1.0)
+    return _Test(min(1.0, 2 * min(ahead, behind)), 2 * min(least_ahead, least_behind), ahead < behind)
+
+
+def permutation_p(mine: Sequence[float], theirs: Sequence[float]) -> float:
+    """Return the chance of ranks as good as `mine` if both models were equally good: a one-sided permutation test.
+
+    Ranks, because a run that diverged, or that solved no problem, has no finite score.
+    """
+    from scipy.stats import permutation_test, rankdata
+
+    if min(len(mine), len(theirs)) < 2:  # one run says nothing about the spread
+        return 1.0
+    ranks = rankdata([*mine, *theirs])
+    first, second = ranks[: len(mine)], ranks[len(mine) :]
+    found = permutation_test(
+        (first, second), _difference, vectorized=True, n_resamples=MOST_DEALS, alternative="greater", rng=0
+    )
+    return float(found.pvalue)
+
+
+def _difference(one: np.ndarray, other: np.ndarray, axis: int) -> np.ndarray:
+    return one.mean(axis=axis) - other.mean(axis=axis)
+
+
+def _smallest_p(pair: Pair) -> float:
+    if min(map(len, pair)) < 2:
+        return 1.0
+    return 1 / comb(len(pair.mine) + len(pair.theirs), len(pair.mine))
+
+
+def _corrected(tests: dict[int, _Test]) -> dict[int, float]:
+    """Return Holm's p-values of the tests that could be significant in this family; Tarone (1990) finds these."""
+    size = 1
+    while sum(test.smallest <= LEVEL / size for test in tests.values()) > size:
+        size += 1
+    tested = {at: test.p for at, test in tests.items() if test.smallest <= LEVEL / size}
+    found, highest = {}, 0.0
+    for place, at in enumerate(sorted(tested, key=lambda at: tested[at])):
+        highest = max(highest, min(1.0, (len(tested) - place) * tested[at]))
+        found[at] = highest
+    return found

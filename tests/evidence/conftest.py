@@ -1,0 +1,40 @@
+"""A ledger of a test's own, and the tiny recipe."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from rtx.evidence.ledger import read_results, write_result
+from rtx.evidence.questions import ask
+from rtx.evidence.verdict import Finding, judge
+
+sys.path.append(str(Path(__file__).parents[1] / "training"))  # tiny_recipe
+
+RESULTS = Path(__file__).parents[2] / "results"
+
+
+@pytest.fixture
+def put(tmp_path) -> Callable[..., None]:
+    """Return a function that adds a run to the ledger in `tmp_path`."""
+    like = next(run for run in read_results("nottingham", RESULTS) if run.variant == "adam")
+
+    def add(model, test, seed=0, **changes):
+        ended = f"{model}{seed}{len(list(tmp_path.glob('*/*')))}"
+        write_result(replace(like, model=model, test=test, seed=seed, **changes), tmp_path, ended)
+
+    return add
+
+
+@pytest.fixture
+def find(tmp_path) -> Callable[..., Finding]:
+    """Return a function that judges one question by the ledger in `tmp_path`, as the only claim of its paper."""
+
+    def found(question, recipe, model, others=None, **what):
+        what |= {"others": others} if others else {}
+        (finding,) = judge([ask(question, tmp_path, recipe=recipe, model=model, **what)])
+        return finding
+
+    return found
