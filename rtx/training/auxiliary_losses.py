@@ -3,12 +3,16 @@
 Al-Rfou et al. (2019), Character-Level Language Modeling with Deeper Self-Attention.
 """
 
+from typing import cast
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from rtx.models import CharacterTransformer, LanguageModel
 from rtx.nn.validate import check_at_least_zero, check_positive, check_tokens, is_number
+from rtx.tasks.task import Batch
 
 
 class AuxiliaryLosses(nn.Module):
@@ -49,6 +53,12 @@ class AuxiliaryLosses(nn.Module):
         farther = [nn.Linear(d_model, (targets - 1) * vocabulary)] if targets > 1 else []
         self.classifiers = nn.ModuleList([*below, *farther])
 
+    @classmethod
+    def beside(cls, model: LanguageModel, targets: int) -> "AuxiliaryLosses":
+        """Return the losses for a character Transformer. They use the model's own decoder for its last layer."""
+        layers = len(cast(CharacterTransformer, model.backbone).blocks)
+        return cls(model.backbone.d_model, layers, model.vocabulary, targets, decoder=model.decoder)
+
     def counting(self, progress: float) -> list[int]:
         """Return the layers, from 0, whose predictions count when the share `progress` of the training is done."""
         if not (is_number(progress) and 0 <= progress <= 1):
@@ -83,6 +93,16 @@ class AuxiliaryLosses(nn.Module):
             mean = (nll * known).sum((0, 1)) / known.sum((0, 1)).clamp(min=1)
             losses.append((mean * weights).sum())
         return torch.stack(losses).sum()
+
+    def of_batch(self, model: LanguageModel, batch: Batch, progress: float) -> Float[Tensor, ""]:
+        """Return the loss of a batch of windows of a text, over all positions, also those that are only context."""
+        hidden = cast(CharacterTransformer, model.backbone).hidden(model.embed(batch.inputs))
+        ends = batch.lengths[:, None]
+        # (B, T + targets): each window's text and the symbol after it; -1 where the text after that is not known
+        tokens = F.pad(batch.inputs, (0, self.targets))
+        tokens = tokens.masked_fill(torch.arange(tokens.shape[1], device=tokens.device) >= ends, -1)
+        tokens = tokens.scatter(1, ends, batch.targets.gather(1, ends - 1))
+        return cast(Tensor, self(hidden, tokens, progress))
 
     def _predict(self, at: int, h: Tensor) -> Float[Tensor, "B T predictions"]:
         """Return the predictions of layer `at` for all targets side by side."""

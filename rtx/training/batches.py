@@ -1,4 +1,4 @@
-"""The batches that a model is trained on and scored by."""
+"""The batches that a model is trained on and scored on."""
 
 from collections.abc import Callable
 
@@ -13,36 +13,37 @@ AT_ONCE = 32
 
 
 def training_batches(task: Task, settings: Settings, seed: int, skip: int = 0) -> DataLoader[Batch]:
-    """The training split, in the order of the settings.
+    """Return the batches of the training split.
 
     Args:
         task: whose examples.
-        settings: size of a batch, order, and how many examples at most.
+        settings: the size of a batch, the order, and a limit on the number of examples.
         seed: of the order.
-        skip: so many batches of the first epoch are left out: those that a resumed run has had.
+        skip: number of batches to leave out of the first epoch, because a resumed run has already seen them.
     """
     batches = loader(task, "train", settings.batch_size, seed, settings.batching, settings.limit)
     batches.batch_sampler.skip(skip)  # type: ignore[union-attr]
     return batches
 
 
-def examination(task: Task, carry: bool) -> Callable[[nn.Module, Split, int | None], Scores] | None:
-    """What a task measures of a model besides its metric, if anything; a text's is of models that carry their state.
+def examination(task: Task, stateful: bool) -> Callable[[nn.Module, Split, int | None], Scores] | None:
+    """Return the task's own test if it has one.
 
-    Another's windows are validated each by itself, and so they are tested.
+    The test of a text carries a model's state along the text. A model that was validated window by window is also
+    tested window by window, by its metric alone.
     """
-    return None if task.per == "token" and not carry else task.examine
+    return None if task.per == "token" and not stateful else task.examine
 
 
-def evaluation_batches(task: Task, split: str, carry: bool, limit: int | None) -> DataLoader[Batch]:
-    """Sequences of about the same length together, whatever the batches of training; scores are sums over all.
+def evaluation_batches(task: Task, split: str, stateful: bool, limit: int | None) -> DataLoader[Batch]:
+    """Return the batches of a split for scoring. Scores are sums, so sequences of similar length are put together.
 
     Args:
         task: whose examples.
         split: "train", "validation" or "test".
-        carry: one piece of a text after the other, so that a state can be carried.
-        limit: the first so many examples only; None: all.
+        stateful: read the pieces of a text in order, one per batch, so that a state can be carried along.
+        limit: use only the first so many examples; None: all.
     """
-    if carry:
+    if stateful:
         return loader(task, split, 1, order="stream", limit=limit)
     return loader(task, split, AT_ONCE, order="by length", limit=limit)

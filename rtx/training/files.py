@@ -1,4 +1,4 @@
-"""Files that are whole or not there, and folders that can hold them."""
+"""Write files in one step, and check the folders and names that they get."""
 
 import hashlib
 import os
@@ -6,50 +6,46 @@ import re
 from pathlib import Path
 from tempfile import TemporaryFile
 
-LONGEST = 180  # bytes of a name; most systems end at 255, and seed, time and ending follow
-NOT_IN_NAMES = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|\ud800-\udfff]')  # one of the systems cannot hold it
+LONGEST = 180  # bytes of a name: most systems allow 255, and seed, time and ending are added to it
+NOT_IN_NAMES = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|\ud800-\udfff]')  # at least one system forbids these
 
 
 def write_whole(path: Path, content: bytes | memoryview) -> None:
-    """Write a file in one step: whenever this is cut short, what stood there before still stands there, whole.
+    """Replace a file in one step. If the process is killed meanwhile, the former file is still there and whole.
 
     Raises:
-        OSError: if it cannot be written, as on a full disk; nothing is left of it.
+        OSError: if it cannot be written, for example on a full disk. No part of it is left.
     """
     partial = path.with_name(path.name + ".partial")
     try:
         with partial.open("wb") as file:
             file.write(content)
             file.flush()
-            os.fsync(file.fileno())  # else the new name may outlive a loss of power, and what it names not
+            os.fsync(file.fileno())  # otherwise a power cut could leave the new name with an empty file
         os.replace(partial, path)
     except OSError as error:
         partial.unlink(missing_ok=True)
         raise OSError(f"{path} could not be written ({error.strerror})") from error
-    if os.name == "posix":  # elsewhere a folder cannot be opened
-        folder = os.open(path.parent, os.O_RDONLY)
-        os.fsync(folder)
-        os.close(folder)
 
 
 def check_writable(name: str, folder: Path) -> None:
-    """Check, before hours of work, that a folder can be written; it is made if it is not there.
+    """Make a folder if needed and check that files can be written there, before hours of work.
 
     Raises:
-        ValueError: naming `name` and the folder, otherwise.
+        ValueError: otherwise, with `name` and the folder.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with TemporaryFile(dir=folder):  # rights alone do not tell: a disk may be read-only
+        with TemporaryFile(dir=folder):  # permissions alone are not enough: the disk may be read-only
             pass
     except OSError as error:
         raise ValueError(f"{name}: expected a folder that can be written, got {folder} ({error.strerror})") from None
 
 
 def file_name(text: str) -> str:
-    """A text as a part of a file's name: itself, where a name can hold it.
+    """Return a text as a part of a file name: unchanged if possible.
 
-    Else with "_" for what no name can hold, cut where it is too long, and with a checksum: two texts never share one.
+    Otherwise forbidden characters become "_", a long text is cut, and a checksum keeps different texts apart.
     """
     name = NOT_IN_NAMES.sub("_", text)
     if name == text and len(text.encode()) <= LONGEST:

@@ -1,4 +1,4 @@
-"""Checkpoints as huggingface_hub has models: a folder, `save_pretrained` and `from_pretrained`."""
+"""Checkpoints as models of huggingface_hub: a folder, `save_pretrained` and `from_pretrained`."""
 
 import json
 from pathlib import Path
@@ -10,26 +10,18 @@ from torch import Tensor, nn
 from rtx.training.checkpoint import load_checkpoint, read_card, save_checkpoint
 from rtx.training.files import write_whole
 
+OPTIONS = ("revision", "cache_dir", "force_download", "local_files_only", "token")
 
-class Pretrained(
-    nn.Module,
-    ModelHubMixin,
-    library_name="rtx",
-    license="mit",
-    tags=["rtx"],
-):
-    """A network with its card, which a folder holds whole: `model.safetensors`, and the card again as `config.json`.
 
-    `Pretrained.of(checkpoint).save_pretrained(folder)` makes the folder of a run's `best.safetensors`;
-    `Pretrained.from_pretrained(folder)` reads it, without the net. What a checkpoint cannot do, this cannot either:
-    no code is run, damage is found.
+class Pretrained(nn.Module, ModelHubMixin, library_name="rtx", license="mit", tags=["rtx"]):
+    """A network with its card. A folder holds both as `model.safetensors`, and the card once more as `config.json`.
+
+    `Pretrained.of(checkpoint).save_pretrained(folder)` writes the folder for a run's `best.safetensors`.
+    `Pretrained.from_pretrained(folder)` reads the folder without a network connection.
 
     Args:
         network: made by `rtx.build(task, model, **hyperparameters)`.
-        card: these three by their names, and what else is to be said of it: recipe, data, metric, scores.
-
-    Raises:
-        ValueError: if the card lacks one of the three.
+        card: task, model and hyperparameters, and other facts such as recipe, data, metric and scores.
     """
 
     def __init__(self, network: nn.Module, card: dict[str, Any]) -> None:
@@ -40,15 +32,11 @@ class Pretrained(
 
     @classmethod
     def of(cls, checkpoint: str | Path) -> Self:
-        """The network of a checkpoint, with its card, ready to predict.
-
-        Raises:
-            ValueError: as `load_checkpoint`.
-        """
+        """Return the network and the card of a checkpoint, in evaluation mode."""
         return cls(load_checkpoint(checkpoint), read_card(checkpoint)).eval()
 
     def forward(self, *inputs: Tensor) -> Tensor:
-        """What the network makes of them."""
+        """Return what the network predicts."""
         predictions: Tensor = self.network(*inputs)
         return predictions
 
@@ -58,27 +46,8 @@ class Pretrained(
         write_whole(save_directory / constants.CONFIG_NAME, card.encode())
 
     @classmethod
-    def _from_pretrained(
-        cls,
-        *,
-        model_id: str,
-        revision: str | None,
-        cache_dir: Any,
-        force_download: bool,
-        local_files_only: bool,
-        token: Any,
-        **_: Any,
-    ) -> Self:
+    def _from_pretrained(cls, *, model_id: str, **options: Any) -> Self:
         if Path(model_id).is_dir():
             return cls.of(Path(model_id) / constants.SAFETENSORS_SINGLE_FILE)
-        return cls.of(
-            hf_hub_download(
-                model_id,
-                constants.SAFETENSORS_SINGLE_FILE,
-                revision=revision,
-                cache_dir=cache_dir,
-                force_download=force_download,
-                local_files_only=local_files_only,
-                token=token,
-            )
-        )
+        download = {name: options[name] for name in OPTIONS}
+        return cls.of(hf_hub_download(model_id, constants.SAFETENSORS_SINGLE_FILE, **download))

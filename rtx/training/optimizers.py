@@ -1,4 +1,4 @@
-"""The optimisers and schedules that settings name, all of torch."""
+"""The optimisers and schedules that the settings name. All are torch's."""
 
 from collections.abc import Callable, Iterable
 from typing import Literal
@@ -14,14 +14,14 @@ MAKERS: dict[str, Callable[..., Optimizer]] = {"sgd": SGD, "adam": Adam, "nt-asg
 
 
 def make_optimizer(settings: Settings, parameters: Iterable[nn.Parameter]) -> Optimizer:
-    """The optimiser of that name, at the rate at the start."""
+    """Return the optimiser, with the learning rate for the start."""
     return MAKERS[settings.optimizer](parameters, lr=settings.learning_rate, weight_decay=settings.weight_decay)
 
 
 def make_schedule(
     settings: Settings, optimizer: Optimizer, best: Literal["min", "max"]
 ) -> StepLR | ReduceLROnPlateau | None:
-    """What anneals the rate, every so many epochs or when validation stops improving; None where it is constant."""
+    """Return what anneals the rate, every few epochs or when validation stops improving; None: the rate is constant."""
     if settings.anneal is None:
         return None
     if settings.anneal_every is not None:

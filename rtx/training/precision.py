@@ -1,4 +1,4 @@
-"""The precision in which a run computes: its one name, and float32 that is not rounded to tf32 by cuDNN."""
+"""The precision of a run: its one name, and float32 that cuDNN does not round to tf32."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,27 +12,23 @@ PRECISIONS = ("32-true", "bf16-mixed", "16-mixed", "bf16-true", "16-true", "64-t
 
 
 def parse_precision(precision: str) -> str:
-    """The one name of a precision, so that a run has one name and one line in its table.
-
-    Raises:
-        ValueError: if there is none of this name.
-    """
+    """Return the one name of a precision, so that equal runs have equal names in the ledger."""
     return check_choice("precision", SHORT.get(precision, precision), PRECISIONS)
 
 
 def check_taken(asked: str, taken: str, device: str) -> None:
-    """Refuse what Lightning would replace with a warning: the ledger would name another precision than the run's.
+    """Check that Lightning took the precision that was asked for. It only warns, and the ledger would be wrong.
 
     Raises:
-        ValueError: if it took another.
+        ValueError: if it took another precision.
     """
     if taken != asked:
-        raise ValueError(f"precision: there is no {asked} on this {device}; {taken} is what comes nearest")
+        raise ValueError(f"precision: {asked} does not exist on this {device}; the nearest is {taken}")
 
 
 @contextmanager
 def float32_cudnn() -> Iterator[None]:
-    """Keep float32 in cuDNN inside the `with` block, if torch keeps it in matrix products.
+    """Keep float32 in cuDNN inside the block, if torch keeps it in matrix products.
 
     On a GPU, torch by default rounds the factors of recurrent layers and convolutions to tf32, but not those of
     products. An LSTM would then be computed less exactly, and faster, than the models that it is compared with.
@@ -40,7 +36,7 @@ def float32_cudnn() -> Iterator[None]:
     cudnn = torch.backends.cudnn
     try:
         rounds = cudnn.allow_tf32 and torch.get_float32_matmul_precision() == "highest"
-    except RuntimeError:  # torch does not answer if the user has set a precision for a device or a kind of layer
+    except RuntimeError:  # the user has set a precision for one kind of layer
         rounds = False
     if rounds:
         cudnn.allow_tf32 = False

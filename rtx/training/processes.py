@@ -1,4 +1,4 @@
-"""What several processes that train one model must agree on, or keep each for itself."""
+"""What several processes that train one model must agree on, and what each keeps for itself."""
 
 import os
 from typing import Any
@@ -10,48 +10,46 @@ from torch import Tensor
 
 from rtx.training.states import CannotGoOn
 
-# how torchrun, Lightning, SLURM and MPI tell a process which of several it is, before they have met
+# variables by which torchrun, Lightning, SLURM and MPI number the processes, before these are connected
 RANKS = ("RANK", "GROUP_RANK", "LOCAL_RANK", "NODE_RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK")
 
 
 def first() -> bool:
-    """Whether this is the first of the processes that will train together, or the only one."""
+    """Return whether this is the first of the processes that will train together, or the only one."""
     return all(os.environ.get(name, "0") == "0" for name in RANKS)
 
 
-def together() -> bool:
-    """Whether this process trains with others."""
-    return dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1
+def count() -> int:
+    """Return the number of processes that train together."""
+    return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
 
 
 def of_all(value: Any) -> list[Any]:
-    """The values of all processes, in their order; of the only one, if it is alone."""
-    if not together():
-        return [value]
-    found = [None] * dist.get_world_size()
-    dist.all_gather_object(found, value)
+    """Return the values of all processes in order."""
+    found = [value] * count()
+    if len(found) > 1:
+        dist.all_gather_object(found, value)
     return found
 
 
 def mine(values: list[Any]) -> Any:
-    """What `of_all` found in this process.
+    """Return this process's value of those that `of_all` returned.
 
     Raises:
-        CannotGoOn: if there were more processes then, or fewer.
+        CannotGoOn: if the number of processes was different then.
     """
-    processes = dist.get_world_size() if together() else 1
-    if len(values) != processes:
-        raise CannotGoOn(f"resume: expected {len(values)} processes, as the run had before, got {processes}")
-    return values[dist.get_rank() if together() else 0]
+    if len(values) != count():
+        raise CannotGoOn(f"resume: expected {len(values)} processes, as the run had before, got {count()}")
+    return values[dist.get_rank() if len(values) > 1 else 0]
 
 
 def highest(trainer: Trainer, value: int) -> int:
-    """The highest of all processes' values."""
-    if not together():
+    """Return the highest of all processes' values."""
+    if count() == 1:
         return value
     return int(trainer.strategy.reduce(torch.tensor(value, device=trainer.strategy.root_device), reduce_op="max"))
 
 
 def total(trainer: Trainer, values: Tensor) -> Tensor:
-    """The sum of all processes' values; no gradient flows through it."""
-    return trainer.strategy.reduce(values.detach().clone(), reduce_op="sum") if together() else values.detach()
+    """Return the sum of all processes' values, without a gradient."""
+    return trainer.strategy.reduce(values.detach().clone(), reduce_op="sum") if count() > 1 else values.detach()

@@ -1,4 +1,4 @@
-"""Seeds, and the state of every random number generator that a training step may draw from, as plain values."""
+"""Seeds, and the state of every random number generator that a training step may use, as plain values."""
 
 import random
 from typing import Any
@@ -8,7 +8,7 @@ import torch
 
 from rtx.nn.validate import is_whole
 
-LARGEST_SEED = 2**32 - 1  # NumPy's generator takes no larger one
+LARGEST_SEED = 2**32 - 1  # the largest that NumPy's generator takes
 
 
 def check_seed(name: str, seed: int) -> int:
@@ -22,13 +22,13 @@ def check_seed(name: str, seed: int) -> int:
     return int(seed)
 
 
-def of_process(seed: int, rank: int) -> int:
-    """The seed of one of several processes, the run's own in the first."""
+def seed_of_process(seed: int, rank: int) -> int:
+    """Return the seed for one of several processes. The first process has the run's own seed."""
     return (seed + 1_000_003 * rank) % (LARGEST_SEED + 1)
 
 
 def random_state(device: torch.device) -> dict[str, Any]:
-    """The states of Python's, NumPy's and torch's generators, and of torch's on `device`, if that has its own."""
+    """Return the states of the generators of Python, NumPy and torch, also of torch's generator on a GPU."""
     name, keys, *rest = np.random.get_state(legacy=True)
     found: dict[str, Any] = {"python": random.getstate(), "torch": torch.get_rng_state()}
     found["numpy"] = (name, torch.tensor(np.asarray(keys, np.int64)), *rest)
@@ -38,10 +38,10 @@ def random_state(device: torch.device) -> dict[str, Any]:
 
 
 def set_random_state(state: dict[str, Any], device: torch.device) -> None:
-    """Put every generator where `random_state` found it; that of a device, if it was found on such a one."""
+    """Set every generator to the state that `random_state` returned."""
     random.setstate(state["python"])
     name, keys, *rest = state["numpy"]
     np.random.set_state((name, keys.numpy().astype(np.uint32), *rest))
     torch.set_rng_state(state["torch"])
-    if device.type != "cpu" and "device" in state:
+    if device.type != "cpu" and "device" in state:  # a run may move from a CPU to a GPU
         torch.get_device_module(device).set_rng_state(state["device"], device)

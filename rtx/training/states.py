@@ -1,26 +1,22 @@
-"""The state of a run in training, as a file: never code, damage is found, the newest two are kept."""
+"""The state of a run in training, as a file with a checksum. Loading a file never runs code."""
 
 import hashlib
 import io
-import logging
-import os
 from pathlib import Path
 from typing import Any
 
 import torch
-from lightning.fabric.plugins import CheckpointIO
+from lightning.pytorch.plugins.io import TorchCheckpointIO
 
-from rtx.nn.streaming import map_state
 from rtx.training.files import write_whole
 
-log = logging.getLogger(__name__)
 DIGEST = hashlib.sha256().digest_size
 
 
 class CannotGoOn(ValueError):
-    """A run cannot be taken up as it is asked for: its checkpoint is another's, or damaged, or another process has it.
+    """A run cannot be resumed as asked: its checkpoint is damaged or of another run, or another process has the run.
 
-    It says nothing against the run.
+    The run itself has not failed.
     """
 
 
@@ -29,12 +25,10 @@ class Exploded(ValueError):
 
 
 def save_state(path: Path, state: dict[str, Any]) -> None:
-    """Write tensors and plain values as `torch.save` does, and their SHA-256 behind, which `torch.load` skips.
-
-    torch alone would not do: of a tensor whose bits have changed on the disk, it loads the wrong numbers.
+    """Write tensors and plain values as `torch.save` does, with their SHA-256 at the end, which `torch.load` ignores.
 
     Raises:
-        OSError: if it cannot be written; what stood there before still does.
+        OSError: if the file cannot be written. The former file stays.
     """
     buffer = io.BytesIO()
     torch.save(state, buffer)
@@ -48,98 +42,51 @@ def load_state(path: Path) -> dict[str, Any]:
     """Read what `save_state` wrote, on the CPU.
 
     Raises:
-        ValueError: if a byte of it is missing or has changed.
-        OSError: if it cannot be read.
+        CannotGoOn: if a byte is missing or has changed. `torch.load` alone would read wrong numbers.
     """
     content = memoryview(path.read_bytes())
     whole, digest = content[:-DIGEST], bytes(content[-DIGEST:])
     if hashlib.sha256(whole).digest() != digest:
-        raise ValueError(f"{path}: the checkpoint is damaged, its checksum does not fit")
+        raise CannotGoOn(
+            f"{path}: the checkpoint is damaged, its checksum does not match; remove {path.parent} and train again"
+        )
     return torch.load(io.BytesIO(whole), map_location="cpu", weights_only=True)
 
 
-def previous(path: Path) -> Path:
-    """Where the checkpoint before the one at `path` is kept."""
-    return path.with_name("previous" + path.suffix)
-
-
-class Checkpoints(CheckpointIO):
-    """How Lightning's trainer reads and writes checkpoints here: the newest and the one before are kept."""
+class Checkpoints(TorchCheckpointIO):
+    """How Lightning's trainer reads and writes the checkpoints of a run: with `save_state` and `load_state`."""
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any = None) -> None:
-        """Write the newest checkpoint; the one that was becomes the one before.
-
-        Raises:
-            OSError: if it cannot be written; both that were there still are.
-        """
-        path = Path(path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        new = path.with_name("new" + path.suffix)
-        save_state(new, checkpoint)
-        if path.exists():
-            os.replace(path, previous(path))
-        os.replace(new, path)
+        """Write a checkpoint; see `save_state`."""
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        save_state(Path(path), checkpoint)
 
     def load_checkpoint(
         self, path: str | Path, map_location: Any = None, weights_only: bool | None = None
     ) -> dict[str, Any]:
-        """Read the newest checkpoint; if it is damaged, say so and read the one before.
-
-        Raises:
-            CannotGoOn: if none is whole.
-        """
-        path, faults = Path(path), []
-        for one in (path, previous(path)):
-            if not one.exists():
-                continue
-            try:
-                state = load_state(one)
-            except (ValueError, OSError) as error:
-                faults.append(str(error))
-                continue
-            if faults:
-                log.warning("%s; going on from the one before, %s", faults[0], one)
-            return state
-        raise CannotGoOn(
-            f"resume: no checkpoint is left to go on from ({'; '.join(faults) or path}); "
-            f"remove {path.parent} and start again without --resume"
-        )
-
-    def remove_checkpoint(self, path: str | Path) -> None:
-        """Delete a checkpoint."""
-        Path(path).unlink(missing_ok=True)
+        """Read a checkpoint; see `load_state`."""
+        return load_state(Path(path))
 
 
 def refuse_another(checkpoint: dict[str, Any], card: dict[str, Any], precision: str, epochs: int | None) -> None:
-    """Only the run that a checkpoint is of may go on from it.
+    """Check that a checkpoint is of the run that is to be resumed.
 
     Args:
         checkpoint: what `rtx.training.module.Trainee` has saved.
-        card: what is trained.
-        precision: in which it is computed.
-        epochs: how many it is to have in all; None: as many as it takes.
+        card: what is trained, on which data.
+        precision: the precision of the run.
+        epochs: the number of epochs that the run should have in all; None: as many as it takes.
 
     Raises:
-        CannotGoOn: if it was another model's, or its hyper-parameters were others; if it computed in another precision,
-            on other data, or for more epochs than it is to have.
+        CannotGoOn: if the card or the precision differs, or if the run already had more epochs.
     """
-    saved, data = checkpoint["rtx"], card.get("data_sha256")
-    trained = saved["card"].setdefault("data_sha256", data)  # older ones do not say
-    if trained != data and {**saved["card"], "data_sha256": data} == card:
-        raise CannotGoOn(f"resume: expected the data of the run, with checksum {trained}, got others, with {data}")
-    if saved["card"] != card:
-        raise CannotGoOn(f"resume: expected the checkpoint of {card}, got one of {saved['card']}")
-    if saved.get("precision", precision) != precision:  # older ones do not say
-        raise CannotGoOn(
-            f"precision: expected the run's, {saved['precision']}, got {precision}; --runs keeps two apart"
-        )
-    had = checkpoint["epoch"] + (checkpoint.get("batches", 0) > 0)  # or has begun
+    saved, now = checkpoint["rtx"], card | {"precision": precision}
+    then = {"data_sha256": card.get("data_sha256")} | saved["card"]  # older checkpoints lack this, and the precision
+    then |= {"precision": saved.get("precision", precision)}
+    changed = sorted(key for key in now.keys() | then.keys() if now.get(key) != then.get(key))
+    if changed:
+        old, new = ({key: one.get(key) for key in changed} for one in (then, now))
+        raise CannotGoOn(f"resume: expected what the run began with, {old}, got {new}; or use other --runs")
+    had = checkpoint["epoch"] + (checkpoint.get("batches", 0) > 0)  # an epoch that has begun counts
     if epochs is not None and had > epochs:
-        raise CannotGoOn(
-            f"epochs: expected at least {had}, as the run had so many, got {epochs}; --runs keeps two apart"
-        )
-
-
-def to_device(state: Any, device: torch.device | str) -> Any:
-    """A model's state on a device."""
-    return map_state(lambda tensor: tensor.to(device), state)
+        raise CannotGoOn(f"epochs: expected at least {had}, as the run has had, got {epochs}; or use other --runs")

@@ -1,7 +1,8 @@
-"""Checkpoints from which a run goes on as if nothing had happened, and the ways to stop one.
+"""Checkpoints from which a run continues as if it had never stopped, and the ways to stop a run.
 
-A checkpoint is the state just before a batch whose predecessors have all led to an update. Lightning's own callback
-saves in the middle of its loops instead: random states, a plateau's schedule and the place inside an epoch get lost.
+A checkpoint is the state just before a batch, when all batches before it have led to an update. Lightning's own
+`ModelCheckpoint` saves in the middle of its loops. Then random states, the plateau schedule and the place inside an
+epoch are lost.
 """
 
 import logging
@@ -9,6 +10,8 @@ import math
 import signal
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,10 +19,10 @@ import torch
 from lightning import LightningModule, Trainer
 from lightning.pytorch.callbacks import Callback
 
-from rtx.training.processes import highest, mine, of_all, together
+from rtx.training.processes import highest, mine, of_all
 from rtx.training.provenance import stamp
 from rtx.training.randomness import random_state, set_random_state
-from rtx.training.states import Exploded, previous, save_state
+from rtx.training.states import Exploded, save_state
 
 log = logging.getLogger(__name__)
 GO_ON, SAVE, STOP = range(3)
@@ -27,11 +30,11 @@ TIMEOUT = 124  # exit code of coreutils' `timeout`
 
 
 class Stopped(Exception):
-    """A run was stopped, by a signal or its time, and can be resumed.
+    """A run was stopped by a signal or by its time limit, and can be resumed.
 
     Args:
-        message: where it stands.
-        code: what the process should exit with: 128 + the signal, as shells have it, or 124 for the time.
+        message: where the run is.
+        code: exit code for the process: 128 + the signal's number, as in shells, or 124 for the time limit.
     """
 
     def __init__(self, message: str, code: int) -> None:
@@ -40,15 +43,15 @@ class Stopped(Exception):
 
 
 class Survival(Callback):
-    """Writes `last.ckpt` while it trains, `best.ckpt` when validation is the best so far; stops when asked to.
+    """Writes `last.ckpt` during training and `best.ckpt` at the best validation; stops the run when asked to.
 
     Args:
         folder: where it writes.
         best: whether the lowest ("min") or the highest ("max") validation is best.
-        resume: go on from what is in the folder; else that is removed.
-        every_seconds: between two checkpoints; there is also one at the start of each epoch.
-        every_steps: or so many updates, if given.
-        max_seconds: after so long, the run saves and stops.
+        resume: continue from the checkpoint in the folder. Otherwise the checkpoint is removed.
+        every_seconds: time between two checkpoints. There is also one at the start of each epoch.
+        every_steps: number of updates between two checkpoints.
+        max_seconds: time after which the run saves and stops.
     """
 
     def __init__(
@@ -64,11 +67,11 @@ class Survival(Callback):
         self.every_seconds, self.every_steps = every_seconds, every_steps or math.inf
         self.stop_at = math.inf if max_seconds is None else time.monotonic() + max_seconds
         self.epoch, self.score = 0, math.nan  # of the best validation
-        self.ended: str | None = None  # when training came to its own end
+        self.ended: str | None = None  # when training was complete
         self.stopped_early = False
-        self.random: dict[str, Any] | None = None  # of the run before, until the first batch
-        self.asked: int | None = None  # the signal that came
-        self.told = False
+        self.random: dict[str, Any] | None = None  # of the checkpoint, until the first batch
+        self.training = False
+        self.asked: int | None = None  # the signal that asked the training to stop
         self.saved_at, self.saved_step = 0.0, 0
 
     @property
@@ -77,38 +80,40 @@ class Survival(Callback):
         return self.folder / "last.ckpt"
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
-        """A run that starts afresh must never go on from another's checkpoint."""
+        """Remove the checkpoints of a former run, so that a new run never continues from them."""
         if stage == "fit" and not self.resume and trainer.is_global_zero:
-            for path in (self.last, previous(self.last), self.folder / "best.ckpt", self.folder / "best.safetensors"):
-                path.unlink(missing_ok=True)
+            for name in ("last.ckpt", "best.ckpt", "best.safetensors"):
+                (self.folder / name).unlink(missing_ok=True)
 
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """A run that ended early does not go on."""
+        """End at once if the resumed run had already ended early."""
         trainer.should_stop = trainer.should_stop or self.stopped_early
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Listen to signals; Lightning, which gives them back at the end, has put its own handlers here before."""
+        """Handle signals from here on instead of Lightning, which restores the former handlers at the end."""
         self.saved_at, self.saved_step, self.ended = time.monotonic(), trainer.global_step, None
-        if threading.current_thread() is threading.main_thread():  # others get no signals
-            signal.signal(signal.SIGINT, self._on_signal)
-            signal.signal(signal.SIGTERM, self._on_signal)
+        self.training = True
+        if threading.current_thread() is threading.main_thread():  # Python handles signals only there
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, self._on_signal)
 
     def _on_signal(self, number: int, frame: object) -> None:
-        if self.asked is not None:
-            raise Stopped(f"stopped at once; the run goes on from {self.last}", 128 + number)
+        if not self.training or self.asked is not None:
+            raise Stopped(f"stopped at once; the last checkpoint is {self.last}", 128 + number)
         self.asked = number
+        log.warning("stopping before the next update, or after a validation in progress; ask again to stop at once")
 
     def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int) -> None:
-        """Save if it is time, or if the run is to stop.
+        """Save if it is time, or if the run should stop.
 
         Raises:
-            Stopped: if it is.
-            ValueError: if the weights are no longer finite.
+            Stopped: if the run should stop.
+            Exploded: if the weights are no longer finite.
         """
         resumed, self.random = self.random, None
         if resumed is not None:
             set_random_state(resumed, pl_module.device)
-            trainer.fit_loop.restarting = False  # else Lightning leaves out the plateau's step after this epoch
+            trainer.fit_loop.restarting = False  # otherwise Lightning skips the plateau schedule after this epoch
         if batch_idx % trainer.accumulate_grad_batches:
             return
         wish = highest(trainer, self._wish(trainer, batch_idx))
@@ -116,10 +121,10 @@ class Survival(Callback):
             self._save(trainer, pl_module)
         if wish == STOP:
             where = f"stopped before batch {batch_idx + 1} of epoch {trainer.current_epoch + 1}, saved {self.last}"
-            raise Stopped(where, self._code() or TIMEOUT)  # another process's time may be over first
+            raise Stopped(where, self._code() or TIMEOUT)  # or the time of another process is over
 
     def _code(self) -> int:
-        """What to exit with, if this process was asked to stop or its time is over; else 0."""
+        """Return the exit code if this process was asked to stop or its time is over, otherwise 0."""
         if self.asked is not None:
             return 128 + self.asked
         return TIMEOUT if time.monotonic() >= self.stop_at else 0
@@ -139,19 +144,11 @@ class Survival(Callback):
         self.saved_at, self.saved_step = time.monotonic(), trainer.global_step
 
     def kept(self) -> str:
-        """Which checkpoint there is, in words."""
-        if not self.last.exists():
-            return "there is no checkpoint yet"
-        return f"{self.last} is from before, and --resume goes on from there"
-
-    def on_validation_batch_start(self, *_: Any) -> None:
-        """Inside a validation there is no place to go on from."""
-        if self.asked is not None and not self.told:
-            self.told = True
-            log.warning("stopping when this validation has ended; asked again, at once")
+        """Return a sentence about the last checkpoint, for an error message."""
+        return f"--resume continues from {self.last}" if self.last.exists() else "there is no checkpoint yet"
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Keep the weights of the best epoch, as they were validated.
+        """Keep the weights that were validated if they are the best so far.
 
         Raises:
             Exploded: if the score is NaN.
@@ -168,50 +165,41 @@ class Survival(Callback):
                     save_state(self.folder / "best.ckpt", {"epoch": self.epoch, "score": score, "model": weights})
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Save once more, so that only the test is repeated if that is cut short.
+        """Save once more. If the test is interrupted, only the test is repeated.
 
         Raises:
-            Stopped: if a signal came, or the time was over, after the last batch had begun, as in the last validation.
+            Stopped: if a signal came or the time was over in the last epoch.
         """
-        self.ended = stamp()
-        self.stopped_early = trainer.should_stop
+        self.ended, self.stopped_early = stamp(), trainer.should_stop
         self._save(trainer, pl_module)
+        self.training = False
         if code := highest(trainer, self._code()):
             raise Stopped(f"stopped at the end of training, saved {self.last}", code)
 
-    def stop_late(self) -> None:
-        """For after the training.
-
-        Raises:
-            Stopped: if a signal came after `on_train_end`, and before Lightning gave the handlers back.
-        """
-        if self.asked is not None and not together():  # the others of several would wait for this one in the test
-            raise Stopped(f"stopped at the end of training, saved {self.last}", 128 + self.asked)
-
     def state_dict(self) -> dict[str, Any]:
-        """What a resumed run needs to know of this one's past."""
+        """Return what a resumed run needs to know about this callback."""
         return {"epoch": self.epoch, "score": self.score, "ended": self.ended, "stopped_early": self.stopped_early}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take it up."""
+        """Restore what `state_dict` returned."""
         self.epoch, self.score = state_dict["epoch"], state_dict["score"]
         self.ended, self.stopped_early = state_dict["ended"], state_dict["stopped_early"]
 
     def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
-        """Add the random states of all processes; put Lightning's counters between two batches."""
+        """Add the random states of all processes, and set Lightning's counters between two batches."""
         checkpoint["random"] = of_all(random_state(pl_module.device))
         checkpoint["batches"] = 0 if self.ended else between_batches(checkpoint["loops"]["fit_loop"])
 
     def on_load_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
-        """Take up this process's random states, and the place in the epoch."""
+        """Restore this process's random states and the place in the epoch."""
         self.random, pl_module.batches_done = mine(checkpoint["random"]), checkpoint["batches"]
 
 
 def between_batches(loops: dict[str, Any]) -> int:
-    """Turn Lightning's counters as they are when a batch has begun into those of just before it; return its number.
+    """Change Lightning's counters, when a batch has begun, to those just before it; return the batch's number.
 
     At the start of an epoch these are the counters of a run that has finished the epoch before. Inside an epoch they
-    are as Lightning has them behind a batch, which it counts as completed only when it goes on.
+    are Lightning's counters after a batch, which it counts as completed only when it continues.
     """
     batches, epochs = loops["epoch_loop.batch_progress"], loops["epoch_progress"]
     first = batches["current"]["ready"] == 1
@@ -224,3 +212,24 @@ def between_batches(loops: dict[str, Any]) -> int:
         for counter in (epochs["total"], epochs["current"]):
             counter["ready"] = counter["started"] = counter["completed"]
     return int(batches["current"]["ready"])
+
+
+@contextmanager
+def interruptible(folder: Path) -> Iterator[None]:
+    """Raise `Stopped` at Ctrl-C or SIGTERM inside the block, for the work before and after training.
+
+    Lightning would exit with 1 at Ctrl-C, and with 0 at SIGTERM, as if the run were finished.
+    """
+
+    def stop(number: int, frame: object) -> None:
+        raise Stopped(f"stopped outside of training; the files of the run are in {folder}", 128 + number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

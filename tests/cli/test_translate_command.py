@@ -139,7 +139,7 @@ def test_evaluate_refuses_other_data_and_a_model_that_predicts_nan(tmp_path):
     path, network = tmp_path / "digits.safetensors", rtx.build("digits", "gru", d_model=4)
     trained, here = "0123456789ab" + 52 * "0", task_by_name("digits").sha256()
     save_checkpoint(path, network, "digits", "gru", {"d_model": 4}, data_sha256=trained)
-    with pytest.raises(ValueError, match=rf"data of digits with checksum 0123456789ab, those here have {here[:12]};"):
+    with pytest.raises(ValueError, match=rf"digits.*0123456789ab.*{here[:12]}"):
         evaluate(path)
     torch.nn.init.constant_(next(network.parameters()), float("nan"))
     save_checkpoint(path, network, "digits", "gru", {"d_model": 4}, data_sha256=here)

@@ -1,4 +1,4 @@
-"""The batches of a run: all that is asked for, each sequence once, in an order of the seed's and the epoch's own."""
+"""The batches of a run: each sequence once, in an order that depends on the seed and the epoch."""
 
 import torch
 
@@ -9,7 +9,7 @@ from rtx.training.settings import Settings
 
 
 def numbers(split: str) -> list[Example]:
-    """22 sequences; each number of one is the sequence's own."""
+    """Return 22 sequences; all numbers of a sequence are its index."""
     return [Example(torch.full((1 + i % 5, 1), float(i)), torch.zeros(1 + i % 5, 1)) for i in range(22)]
 
 
@@ -34,30 +34,30 @@ def together(batches: list[list[int]]) -> list[int]:
     return sorted(i for batch in batches for i in batch)
 
 
-def test_an_epoch_has_each_sequence_once_and_the_rest_in_a_smaller_batch():
+def test_an_epoch_has_each_sequence_once_and_the_last_batch_is_smaller():
     batches = training()
     assert [len(batch) for batch in batches] == [4, 4, 4, 4, 4, 2]
     assert together(batches) == list(range(22))
 
 
-def test_the_order_is_the_seeds_and_the_epochs_and_comes_again():
+def test_the_order_depends_on_seed_and_epoch_only():
     assert training(3, 2) == training(3, 2)
     orders = [training(seed, epoch) for seed in (0, 1) for epoch in (0, 1)]
     assert all(one != other for i, one in enumerate(orders) for other in orders[:i])
 
 
-def test_what_is_learned_is_limited_to_the_first_sequences():
+def test_a_limit_keeps_the_first_sequences():
     assert together(training(limit=10)) == list(range(10))
     assert together(training(limit=99)) == list(range(22))
 
 
-def test_sequences_stand_together_as_the_settings_say():
+def test_the_settings_choose_which_sequences_share_a_batch():
     lengths = [{1 + i % 5 for i in batch} for batch in training(batching="bucketed")]
     assert sum(map(len, lengths)) <= 5 + len(lengths) - 1  # sorted by length, and then cut
     assert training(batching="as it is")[0] == [0, 1, 2, 3]
 
 
-def test_a_resumed_run_leaves_out_what_it_has_had_of_its_first_epoch_only():
+def test_a_resumed_run_skips_batches_of_its_first_epoch_only():
     loader = training_batches(TASK, Settings(1, 4, "sgd", 0.1), 5, skip=4)
     assert len(loader) == 6
     assert seen(loader) == training(5)[4:]

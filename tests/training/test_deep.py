@@ -14,7 +14,7 @@ from rtx.evidence.ledger import read_result
 from rtx.evidence.record import train
 from rtx.tasks import TASKS
 from rtx.tasks.task import IGNORED, Batch
-from rtx.training.deep import auxiliary_loss, auxiliary_losses
+from rtx.training.auxiliary_losses import AuxiliaryLosses
 from rtx.training.evaluate import evaluate
 from rtx.training.fit import fit, new_trainee
 from rtx.training.recipe import load_recipe
@@ -44,7 +44,7 @@ def ragged() -> Batch:
 
 def test_every_position_of_every_layer_predicts_the_symbols_that_follow_it_in_the_window():
     model, batch = characters(), ragged()
-    losses = auxiliary_losses(model, 2).double()
+    losses = AuxiliaryLosses.beside(model, 2).double()
     texts = [[0, 1, 2, 3, 0, 3], [2, 1, 0, 3]]  # inputs, and what is behind the last of them
     hidden = model.backbone.hidden(model.embed(batch.inputs))
     total = 0.0
@@ -58,7 +58,7 @@ def test_every_position_of_every_layer_predicts_the_symbols_that_follow_it_in_th
                         logits = losses.classifiers[layer](h[b, t])[-4:]
                     each.append(-F.log_softmax(logits, -1)[text[t + ahead]])
             total = total + sum(each) / len(each) * (1.0 if ahead == 1 else 0.5)
-    torch.testing.assert_close(auxiliary_loss(model, losses, batch, 0.0), total, rtol=0, atol=1e-10)
+    torch.testing.assert_close(losses.of_batch(model, batch, 0.0), total, rtol=0, atol=1e-10)
 
 
 def test_a_sliding_segment_gives_the_logits_of_the_segment_that_ends_there():
@@ -106,20 +106,19 @@ def test_accumulated_batches_count_as_one_update_of_the_plan(tmp_path):
     torch.testing.assert_close(*found, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("setting", [{"auxiliary": 2}, {"slide": True}])
-def test_other_models_have_neither(setting, tmp_path):
-    plan = tiny_text_recipe().plan("lstm", overrides=DEEP | {"auxiliary": 0, "slide": False} | setting)
-    with pytest.raises(ValueError, match=f"{next(iter(setting))}: expected a character-transformer, got RNN"):
-        train(plan, runs=tmp_path, results=tmp_path, **CPU)
-
-
 @pytest.mark.parametrize(
-    ("recipe", "model", "found"),
-    [(tiny_text_recipe(), "character-transformer", "CharacterTransformer"), (tiny_recipe(), "gru", "SequenceModel")],
+    ("recipe", "model", "setting", "found"),
+    [
+        (tiny_text_recipe(), "lstm", {"auxiliary": 2}, "RNN"),
+        (tiny_text_recipe(), "lstm", {"slide": True}, "RNN"),
+        (tiny_text_recipe(), "character-transformer", {"carry": True}, "CharacterTransformer"),
+        (tiny_recipe(), "gru", {"carry": True}, "SequenceModel"),
+        (tiny_text_recipe(), "transformer-xl", {"ar": 1.0}, "TransformerXL"),
+    ],
 )
-def test_a_model_that_carries_no_state_is_refused_before_its_run_is_begun(recipe, model, found, tmp_path):
-    plan = recipe.plan(model, overrides={"batching": "columns", "carry": True})
-    with pytest.raises(ValueError, match=f"^carry: expected .* got {found}$"):
+def test_a_setting_that_a_model_does_not_have_is_refused_before_the_run_begins(recipe, model, setting, found, tmp_path):
+    plan = recipe.plan(model, overrides={"batching": "columns", "carry": False} | setting)
+    with pytest.raises(ValueError, match=f"^{next(iter(setting))}\\b.* {found}$"):
         train(plan, runs=tmp_path, results=tmp_path, **CPU)
     assert not list(tmp_path.rglob("*.ckpt"))
 

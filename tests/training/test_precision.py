@@ -1,15 +1,37 @@
-"""Recurrent layers and convolutions of cuDNN compute in float32 if torch's matrix products do."""
+"""The names of precisions, and float32 in cuDNN."""
 
 import pytest
 import torch
 
-from rtx.training.precision import float32_cudnn
+from rtx.training.precision import PRECISIONS, check_taken, float32_cudnn, parse_precision
 
 cudnn = torch.backends.cudnn
 
 
+@pytest.mark.parametrize(
+    ("typed", "name"),
+    [
+        ("32", "32-true"),
+        ("16", "16-mixed"),
+        ("bf16", "bf16-mixed"),
+        ("64", "64-true"),
+        *((name, name) for name in PRECISIONS),
+    ],
+)
+def test_a_precision_has_one_name(typed, name):
+    assert parse_precision(typed) == name
+
+
+def test_an_unknown_precision_and_one_that_lightning_replaced_are_refused():
+    with pytest.raises(ValueError, match="^precision: .*bf16-mixd"):
+        parse_precision("bf16-mixd")
+    check_taken("bf16-mixed", "bf16-mixed", "cpu")
+    with pytest.raises(ValueError, match="^precision: 16-mixed .* cpu.*bf16-mixed"):
+        check_taken("16-mixed", "bf16-mixed", "cpu")
+
+
 def test_cudnn_does_not_round_to_tf32_inside_the_block():
-    """By default torch rounds in cuDNN but not in products."""
+    """By default torch rounds in cuDNN but not in matrix products."""
     assert cudnn.allow_tf32
     with pytest.raises(ZeroDivisionError), float32_cudnn():
         with float32_cudnn():
@@ -28,7 +50,6 @@ def test_cudnn_may_round_if_products_may():
         torch.set_float32_matmul_precision("highest")
 
 
-@pytest.mark.skipif(not hasattr(cudnn, "rnn"), reason="torch has these settings from 2.9 on")
 def test_a_users_setting_for_one_kind_of_layer_stays():
     before, cudnn.rnn.fp32_precision = cudnn.rnn.fp32_precision, "ieee"
     try:
