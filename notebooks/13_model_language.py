@@ -29,7 +29,7 @@
 # | --- | --- | --- |
 # | characters, Table 3 (bits per character) | sections 1 to 5 | task `ptb-char`, recipe `ptb-char` |
 # | words, Table 4 (perplexity) | sections 7 and 8 | task `ptb-word`, recipe `ptb-word` |
-# | windows: 80 read and 320 scored; 40 and 40 for words (its code) | section 5 | `rtx.tasks.windows` |
+# | windows: 80 read and 320 scored; 40 and 40 for words (its code) | section 5 | `rtx.tasks.text.windows` |
 # | tied embeddings, dropout | section 7 | `LanguageModel` |
 #
 # The Penn Treebank must be fetched (`rtx data fetch ptb-char`). Here we read a text that every Python has on board: its own
@@ -43,7 +43,7 @@ import torch
 import rtx
 from rtx.lab import checks, explore, plots
 from rtx.tasks import task_by_name
-from rtx.tasks.windows import windows
+from rtx.tasks.text import windows
 
 plots.style()
 torch.set_num_threads(1)

@@ -17,7 +17,7 @@ from rtx.tasks.registry import task_by_name
 from rtx.tasks.task import Per, Task
 
 FROM_TASK = ("inputs", "outputs", "backbone", "vocabulary", "source_vocabulary", "target_vocabulary")
-"""Arguments that `build` finds itself."""
+"""Arguments that `build` sets itself."""
 
 
 class SequenceModel(nn.Module):
@@ -27,7 +27,7 @@ class SequenceModel(nn.Module):
         backbone: any `Backbone`.
         inputs: F, numbers per step.
         outputs: K, numbers per prediction.
-        per: "step" predicts at every step; "sequence" once, from the state at the last real step.
+        per: "step" predicts at every step; "sequence" predicts once, from the state at the last real step.
     """
 
     backbone: Backbone
@@ -46,54 +46,47 @@ class SequenceModel(nn.Module):
 
         Args:
             x: sequences, padded at their end.
-            lengths: real steps of each; all T by default. What stands behind them is not read.
-
-        Raises:
-            ValueError: if `x` is not (B, T, F), or a length is not in 1 … T.
+            lengths: real steps of each sequence; all T by default. The padding is not read.
         """
         check_sequence("x", x, self.inputs, like=self.embedding.weight)
         if lengths is not None:
             B, T, _ = x.shape
             check_lengths("lengths", lengths, B, T)
             lengths = lengths.to(x.device)
-            # a causal backbone gives it no weight, but nothing times NaN is NaN
+            # a causal backbone gives the padding no weight, but NaN times 0 is NaN
             x = x.masked_fill(~real_positions(lengths, T)[..., None], 0.0)
         hidden = self.backbone(self.embedding(x))
         return self.head(hidden if self.per == "step" else last_step(hidden, lengths))
 
     def step(self, x: Float[Tensor, "B F"], state: State | None = None) -> tuple[Float[Tensor, "B K"], State]:
-        """One step of each stream, and the backbone's state; for "sequence", what is predicted if it ends here.
-
-        Raises:
-            ValueError: if `x` is not (B, F), or `state` is another model's or batch's.
-        """
+        """Read one step of each stream. For "sequence" the prediction is the one for a sequence that ends here."""
         check_step("x", x, self.inputs, like=self.embedding.weight)
         hidden, state = self.backbone.step(self.embedding(x), state)
         return self.head(hidden), state
 
 
 def last_step(hidden: Float[Tensor, "B T D"], lengths: Int[Tensor, " B"] | None = None) -> Float[Tensor, "B D"]:
-    """The state at each sequence's last real step; the lengths are checked already."""
+    """Return the state at each sequence's last real step."""
     if lengths is None:
         return hidden[:, -1]
     return hidden.gather(1, (lengths.long() - 1)[:, None, None].expand(-1, 1, hidden.shape[2])).squeeze(1)
 
 
 def build(task: str | Task, model: str, **hyperparameters: Any) -> nn.Module:
-    """A model for a task: (inputs, lengths) → predictions, tokens → logits, or (source, target, lengths) → logits.
+    """Make a model for a task: (inputs, lengths) → predictions, tokens → logits, or (source, target, lengths) → logits.
 
-    For numbers it is a `SequenceModel` around the named backbone, or one of `WHOLE`, which read and predict by
-    themselves; for a text a `LanguageModel` around the backbone; for pairs of sentences one of `TRANSLATORS`.
+    For numbers it is a `SequenceModel` around the named backbone, or one of `WHOLE`, which read and predict without
+    other layers. For a text it is a `LanguageModel` around the backbone, for pairs of sentences one of `TRANSLATORS`.
 
     Args:
         task: a name (see `rtx list`) or a `Task`.
         model: a name (see `rtx list`).
-        hyperparameters: the model's own arguments, such as `d_model=32, layers=2`; for a text also those of
+        hyperparameters: the model's own arguments, such as `d_model=32, layers=2`. For a text also those of
             `LanguageModel`, such as `tied`.
 
     Raises:
         ValueError: if a name or a hyper-parameter is unknown (the nearest is suggested), missing or out of range, or
-            if the task asks for another kind of model.
+            if the task needs another kind of model.
     """
     if not isinstance(task, Task):
         task = task_by_name(task)
@@ -114,26 +107,22 @@ def build(task: str | Task, model: str, **hyperparameters: Any) -> nn.Module:
 
 
 def models_for(per: Per) -> dict[str, Callable[..., nn.Module]]:
-    """The models that can make such predictions, by name."""
+    """Return the models that can make such predictions, by name."""
     if per == "pair":
         return TRANSLATORS
     return {**MODELS, **WHOLE} if per == "sequence" else {**MODELS}
 
 
 def hyperparameter_names(model: str, per: Per = "sequence", recurrent: str = "lstm") -> dict[str, inspect.Parameter]:
-    """The arguments that a recipe may give a model, by name; those fixed by its name or by the task are left out.
+    """Return the arguments that a recipe may give a model, by name.
 
     Args:
         model: its name.
-        per: what it shall predict; a language model has arguments of its own.
-        recurrent: what RNNSearch is built over, whose arguments it takes, too.
-
-    Raises:
-        ValueError: if there is no such model.
+        per: what it predicts; a language model has arguments of its own.
+        recurrent: the model inside RNNSearch, which also takes that model's arguments.
     """
     models = models_for(per)
-    factory = models[check_choice("model", model, models)]
-    found = _arguments(factory)
+    found = _arguments(models[check_choice("model", model, models)])
     if per == "token":
         found |= _arguments(LanguageModel)
     if model == "rnnsearch":
@@ -142,10 +131,10 @@ def hyperparameter_names(model: str, per: Per = "sequence", recurrent: str = "ls
 
 
 def check_arguments(model: str, hyperparameters: dict[str, Any], per: Per = "sequence") -> None:
-    """Check names, and that none without a default is missing.
+    """Refuse hyper-parameters that the model does not have, and the lack of one without a default.
 
     Raises:
-        ValueError: otherwise.
+        ValueError: naming them.
     """
     known = hyperparameter_names(model, per, hyperparameters.get("recurrent", "lstm"))
     for name in hyperparameters:
@@ -162,11 +151,7 @@ def _arguments(factory: Callable[..., nn.Module]) -> dict[str, inspect.Parameter
 
 
 def parameters(model: str) -> int:
-    """The numbers that training moves in a model of its paper's size, embeddings and head of a backbone not counted.
-
-    Raises:
-        ValueError: if the name is unknown.
-    """
+    """Return the number of parameters of a model of its paper's size, without the embedding and head of a backbone."""
     with torch.device("meta"):  # no memory, whatever the size
         card = CARDS[check_choice("model", model, CARDS)]
         made: nn.Module = card.make(**card.sizes)

@@ -1,4 +1,4 @@
-"""A text's perplexity read as one stream, by the model alone and with the continuous cache behind it.
+"""A text's perplexity when it is read as one stream, by the model alone and together with the continuous cache.
 
 Grave, Joulin & Usunier (2017); Xu et al. (2019), MC-RNN, §4.3.
 """
@@ -12,8 +12,8 @@ from torch import Tensor
 
 from rtx.models import LanguageModel
 from rtx.nn.validate import check_at_least_zero, check_fraction, check_positive
-from rtx.tasks.task import Example, Scores, Split, collate
-from rtx.tasks.windows import perplexity, tokens_measured
+from rtx.tasks.losses import perplexity, tokens_measured
+from rtx.tasks.task import Example, Scores, Split, collate, where_it_is, widened
 
 
 class Cached(NamedTuple):
@@ -52,8 +52,7 @@ def cache_pointer(
     """
     check_positive("window", window), check_fraction("mix", mix)
     check_at_least_zero("theta", theta)
-    # in half precision the probabilities would not sum to 1
-    hidden, logits = (x.to(torch.promote_types(x.dtype, torch.float32)) for x in (hidden, logits))
+    hidden, logits = widened(hidden), widened(logits)  # in half precision the probabilities would not sum to 1
     (B, T, D), V = hidden.shape, logits.shape[-1]
     before = Cached(hidden.new_zeros(B, 0, D), words.new_zeros(B, 0)) if past is None else past
     keys, values = torch.cat([before.hidden, hidden], 1), torch.cat([before.words, words], 1)
@@ -74,25 +73,24 @@ def cache_pointer(
 def examine_stream(
     examples: Callable[[Split], Sequence[Example]], model: LanguageModel, split: Split, limit: int | None = None
 ) -> Scores:
-    """The perplexity of a split that is read in order, the state carried; and the one with a cache of words.
+    """Return the perplexity of a split that is read in order, and the perplexity with a cache of words.
 
-    A model that carries no state reads each piece by itself, and has no cache.
+    A model that is not stateful reads each piece separately, and has no cache.
 
     Args:
         examples: split → pieces that follow one another.
         model: a language model.
         split: which split.
-        limit: the first so many pieces only.
+        limit: only the first pieces.
     """
     pieces = examples(split)
     plain, cached = perplexity(), perplexity()
-    device = next(model.parameters()).device
     stateful = model.backbone.stateful
     state: Any = None
     past: Cached | None = None
     for i in range(len(pieces) if limit is None else min(limit, len(pieces))):
         batch = collate([pieces[i]], "token")
-        inputs, targets = batch.inputs.to(device), batch.targets.to(device)
+        inputs, targets, _ = where_it_is(model, batch)
         if not stateful:
             plain.update(*tokens_measured(model(inputs).float().cpu(), batch))
             continue

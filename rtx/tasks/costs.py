@@ -1,4 +1,4 @@
-"""What a model costs, whatever the machine: its multiply-adds."""
+"""What a model costs on any machine: its multiply-adds."""
 
 from typing import Any
 
@@ -18,17 +18,14 @@ ATTENTIONS = (MultiHeadAttention, LocalAttention, SegmentMemory)
 
 
 def multiply_adds(task: str | Task, model: str, steps: int, **hyperparameters: Any) -> int:
-    """The multiply-adds of the matrix products and convolutions in a forward pass over one sequence.
+    """Return the multiply-adds of the matrix products and convolutions in a forward pass over one sequence.
 
-    Torch counts them. An attention's products of two tensors count half: the other half is masked (for Transformer-XL,
-    which has a memory, less). An embedding of tokens costs none.
+    torch counts them. Products of two tensors in an attention count half, because the other half is masked (less is
+    masked in Transformer-XL, which has a memory). An embedding of tokens costs nothing.
 
     Args:
         task, model, hyperparameters: as `rtx.build` takes them, of a model with a backbone.
         steps: T, the sequence's length.
-
-    Raises:
-        ValueError: as `rtx.build`, if the model has no backbone, or if `steps` is below 1.
     """
     task = task_by_name(task) if isinstance(task, str) else task
     with torch.device("meta"):  # shapes without numbers
@@ -44,7 +41,7 @@ def multiply_adds(task: str | Task, model: str, steps: int, **hyperparameters: A
     counts, whole = counter.get_flop_counts(), type(backbone).__name__
     places = [name for name, module in backbone.named_modules() if isinstance(module, ATTENTIONS)]
     masked = sum(counts.get(f"{whole}.{place}", {}).get(torch.ops.aten.bmm, 0) for place in places)
-    inside = (sum(counts["Global"].values()) - masked) // 2 + masked // 4  # torch counts both, multiply and add
+    inside = (sum(counts["Global"].values()) - masked) // 2 + masked // 4  # torch counts multiply and add separately
     read = 0 if task.per == "token" else steps * task.inputs
     predictions = 1 if task.per == "sequence" else steps
     return inside + width * (read + predictions * task.outputs)

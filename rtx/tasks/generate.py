@@ -1,4 +1,4 @@
-"""Continue a tune or a text: what comes next is drawn from what a model predicts from all before it."""
+"""Continue a tune or a text: the next part is drawn from what a model predicts from all before it."""
 
 from collections.abc import Iterator
 from itertools import chain, pairwise
@@ -19,21 +19,17 @@ from rtx.tasks.vocabulary import Vocabulary
 def continue_roll(
     model: SequenceModel, roll: Float[Tensor, "T K"], frames: int, temperature: float = 1.0, seed: int = 0
 ) -> Float[Tensor, "T+{frames} K"]:
-    """The piano roll with `frames` new frames behind it.
+    """Return the piano roll with `frames` new frames after it.
 
-    The notes of a frame are drawn independently of each other, as the model's loss takes them to be. The tune is a
-    stream: each frame takes one step of the model.
+    The notes of a frame are drawn independently of each other, as in the model's loss. Each frame takes one step of the
+    model.
 
     Args:
         model: predicts the logits of the next frame at every step.
-        roll: 0 and 1, what has sounded so far; one frame at least.
+        roll: 0 and 1, what has sounded so far; at least one frame.
         frames: how many to add.
-        temperature: divides the logits: below 1 likely notes become likelier, above 1 everything goes.
+        temperature: divides the logits. Below 1 likely notes become likelier, above 1 the draws become more random.
         seed: of the draws. Models that differ in their last bits may in time draw different notes.
-
-    Raises:
-        ValueError: if `roll` is not a (time, notes) sequence for this model, an argument is out of range, or the
-            model's logits are not finite.
     """
     check_positive("frames", frames)
     check_above_zero("temperature", temperature)
@@ -66,27 +62,24 @@ def continue_text(
     top_p: float = 1.0,
     seed: int = 0,
 ) -> Iterator[str]:
-    """What comes after the prompt, piece by piece as it is drawn: a character or a word each.
+    """Yield what comes after the prompt, a character or a word at a time.
 
-    The same draws as `LanguageModel.generate`, one step of the stream each.
+    The draws are those of `LanguageModel.generate`; each takes one step of the model.
 
     Args:
         model: predicts the next token.
-        vocabulary: how it reads and writes.
-        prompt: the text so far; the model begins where a text begins if it is empty.
+        vocabulary: how the model reads and writes.
+        prompt: the text so far; if it is empty, the model begins at the start of a text.
         tokens: how many to add.
         temperature, top_k, top_p: as in `rtx.nn.sampling.sample_token`.
         seed: of the draws.
-
-    Raises:
-        ValueError: if the vocabulary is another model's, lacks a symbol of the prompt, or an argument is out of range.
     """
     check_positive("tokens", tokens)
     if vocabulary.size != model.vocabulary:
         raise ValueError(f"vocabulary: expected the model's {model.vocabulary} symbols, got {vocabulary.size}")
     read = vocabulary.encode(prompt) or [vocabulary.start]
     drawn = _draw(model, read, tokens, temperature, top_k, top_p, seeded_generator(seed))
-    # the token before says whether a blank parts the two
+    # the token before decides whether a blank is between the two
     both = pairwise(chain(read[-1:], drawn))
     return (vocabulary.decode(two)[len(vocabulary.decode(two[:1])) :] for two in both)
 

@@ -1,4 +1,4 @@
-"""Handwritten digits read one pixel at a time: the class is told after the last pixel.
+"""Handwritten digits read one pixel at a time. The class is predicted after the last pixel.
 
 Digits: the 8 × 8 images bundled with scikit-learn. MNIST: LeCun, Cortes & Burges, 28 × 28, normalised as in
 the published code of TCN and R-Transformer (Section 4.1); permuted MNIST: Le, Jaitly & Hinton (2015).
@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 
 from rtx.nn.validate import check_flag, is_whole
 from rtx.tasks import data
-from rtx.tasks.classification import percent_commonest, percent_correct, summed_cross_entropy
-from rtx.tasks.task import Example, Examples, Split, Task
+from rtx.tasks.losses import class_cross_entropy, percent_commonest, percent_correct
+from rtx.tasks.task import SPLITS, Example, Examples, Split, Task
 
 Bytes = NDArray[np.uint8]
 
-SEED = 0  # of the splits and of the permutation, which every run shares
+SEED = 0  # of the splits and of the permutation, which all runs share
+HELD_OUT = 5000  # of MNIST's training images, for validation
 MNIST_MEAN, MNIST_STD = 0.1307, 0.3081
 
 
@@ -37,9 +38,6 @@ def digits(permuted: bool = False) -> Task:
 
     Args:
         permuted: as for `mnist`.
-
-    Raises:
-        ValueError: if `permuted` is not true or false.
     """
     check_flag("permuted", permuted)
 
@@ -62,34 +60,29 @@ def digits(permuted: bool = False) -> Task:
 def mnist(permuted: bool = False, side: int = 28) -> Task:
     """MNIST: 784 pixels, normalised by mean 0.1307 and standard deviation 0.3081; the standard test images.
 
-    The standard set has no validation images: 5,000 of the 60,000 training images, drawn once with a fixed
-    seed, are held out for it.
+    The standard set has no validation images. So 5,000 of the 60,000 training images, drawn once with a fixed seed, are
+    held out for it.
 
     Args:
         permuted: whether the pixels of every image are read in one random order, drawn with a fixed seed.
-        side: pixels along an edge, a divisor of 28: smaller images, each pixel the mean of a square, are shorter
-            sequences; normalised by the same numbers.
-
-    Raises:
-        ValueError: if `side` does not divide 28, or `permuted` is not true or false.
+        side: pixels along an edge, a divisor of 28. Each pixel of a smaller image is the mean of a square, so the
+            sequences are shorter. They are normalised by the same numbers.
     """
     check_flag("permuted", permuted)
     if not (is_whole(side) and side > 0 and 28 % side == 0):
         raise ValueError(f"side: expected a divisor of 28, such as 14, got {side!r}")
 
+    def read_part(paths: dict[str, Path], part: str) -> Images:
+        images = read_idx(paths[f"{part}-images-idx3-ubyte.gz"])
+        pixels = shrunk(images.reshape(len(images), -1), side)
+        labels = read_idx(paths[f"{part}-labels-idx1-ubyte.gz"])
+        return Images(pixels[:, permutation(pixels.shape[1])] if permuted else pixels, labels)
+
     def read() -> Mapping[Split, Images]:
         paths = data.fetch("mnist")
-        train, test = (
-            read_mnist(paths[f"{part}-images-idx3-ubyte.gz"], paths[f"{part}-labels-idx1-ubyte.gz"])
-            for part in ("train", "t10k")
-        )
-        if side != 28:
-            train, test = (Images(shrunk(part.pixels, side), part.labels) for part in (train, test))
-        if permuted:
-            order = permutation(train.pixels.shape[1])
-            train, test = (Images(part.pixels[:, order], part.labels) for part in (train, test))
+        train, test = read_part(paths, "train"), read_part(paths, "t10k")
         shuffled = np.random.default_rng(SEED).permutation(len(train.labels))
-        held_out, kept = np.sort(shuffled[:5000]), np.sort(shuffled[5000:])
+        held_out, kept = np.sort(shuffled[:HELD_OUT]), np.sort(shuffled[HELD_OUT:])
         return {
             "train": Images(train.pixels[kept], train.labels[kept]),
             "validation": Images(train.pixels[held_out], train.labels[held_out]),
@@ -101,21 +94,21 @@ def mnist(permuted: bool = False, side: int = 28) -> Task:
 
 
 def shrunk(pixels: Bytes, side: int) -> Bytes:
-    """Square images (N, T) with `side` pixels along an edge, (N, side²): each the mean of a square, rounded."""
+    """Shrink square images (N, T) to (N, side²). Each new pixel is the mean of a square, rounded."""
     edge = math.isqrt(pixels.shape[1])
     squares = pixels.reshape(-1, side, edge // side, side, edge // side)
     return np.rint(squares.mean((2, 4))).astype(np.uint8).reshape(-1, side * side)
 
 
 def permutation(pixels: int) -> NDArray[np.int64]:
-    """The fixed order in which permuted images are read."""
+    """Return the fixed order in which permuted images are read."""
     return np.random.default_rng(SEED).permutation(pixels)
 
 
 def stratified_split(labels: Bytes) -> dict[Split, NDArray[np.int64]]:
-    """Indices of each split: a tenth of every class for test, a tenth for validation, the rest to train."""
+    """Return the indices of each split: a tenth of every class for test, a tenth for validation, the rest to train."""
     rng = np.random.default_rng(SEED)
-    parts: dict[Split, list[NDArray[np.int64]]] = {"train": [], "validation": [], "test": []}
+    parts: dict[Split, list[NDArray[np.int64]]] = {split: [] for split in SPLITS}
     for label in np.unique(labels):
         members = rng.permutation(np.flatnonzero(labels == label))
         tenth = round(len(members) / 10)
@@ -124,38 +117,12 @@ def stratified_split(labels: Bytes) -> dict[Split, NDArray[np.int64]]:
     return {split: np.sort(np.concatenate(part)) for split, part in parts.items()}
 
 
-def read_mnist(images: Path, labels: Path) -> Images:
-    """The images (N, 784) and labels (N,) of two gzipped idx files.
-
-    Raises:
-        ValueError: if a file is no such file or is cut short, or their counts disagree.
-    """
-    pixels, classes = read_idx(images, 3), read_idx(labels, 1)
-    if len(pixels) != len(classes):
-        raise ValueError(f"{labels}: holds {len(classes)} labels, but {images} holds {len(pixels)} images")
-    return Images(pixels.reshape(len(pixels), -1), classes)
-
-
-def read_idx(path: Path, dimensions: int) -> Bytes:
-    """The array in a gzipped idx file of unsigned bytes.
-
-    Raises:
-        ValueError: if it is not gzipped, cut short, or of another type, dimension or size than it should be.
-    """
+def read_idx(path: Path) -> Bytes:
+    """Return the array in an idx file of unsigned bytes, the format of MNIST."""
     content = data.unpacked(path)
-    magic = bytes((0, 0, 8, dimensions))  # 8: unsigned bytes
-    header = 4 + 4 * dimensions
-    if content[:4] != magic or len(content) < header:
-        raise ValueError(
-            f"{path}: expected an idx file of {dimensions} dimensions, starting with {magic.hex(' ')}, "
-            f"got {content[:4].hex(' ')}"
-        )
+    dimensions = content[3]
     shape = np.frombuffer(content, ">u4", dimensions, offset=4).astype(int)
-    if len(content) != header + shape.prod():
-        raise ValueError(
-            f"{path}: expected {' × '.join(map(str, shape))} bytes by its header, got {len(content) - header}"
-        )
-    return np.frombuffer(content, np.uint8, offset=header).reshape(shape)
+    return np.frombuffer(content, np.uint8, offset=4 + 4 * dimensions).reshape(shape)
 
 
 def _example(images: Images, mean: float, scale: float, index: int) -> Example:
@@ -164,13 +131,9 @@ def _example(images: Images, mean: float, scale: float, index: int) -> Example:
 
 
 def _task(
-    name: str,
-    read: Callable[[], Mapping[Split, Images]],
-    sha256: Callable[[], str],
-    mean: float,
-    scale: float,
+    name: str, read: Callable[[], Mapping[Split, Images]], sha256: Callable[[], str], mean: float, scale: float
 ) -> Task:
-    splits = cache(read)  # read when a split is first asked for, and once
+    splits = cache(read)  # reads once, when a split is first needed
 
     def examples(split: Split) -> Sequence[Example]:
         images = splits()[split]
@@ -182,7 +145,7 @@ def _task(
         outputs=10,
         per="sequence",
         examples=examples,
-        loss=summed_cross_entropy,
+        loss=class_cross_entropy,
         measured=lambda predictions, batch: (predictions, batch.targets),
         scorer=percent_correct,
         metric="accuracy (%)",

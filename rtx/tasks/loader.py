@@ -15,25 +15,27 @@ POOL = 100  # batches whose sequences are sorted by length together
 
 
 class BatchOrder(Sampler[list[int]]):
-    """Which sequences stand together in a batch, and in which order batches come.
+    """Which sequences are in a batch together, and in which order the batches come.
 
-    An epoch's order depends on the seed and the epoch's number alone, so a resumed run goes on as the undisturbed one
-    would. Where several processes train together, each takes every so-manieth batch; all have as many.
+    An epoch's order depends only on the seed and the epoch's number, so a resumed run continues as the undisturbed run
+    would. If n processes train together, each takes every n-th batch, and all have the same number of batches.
+
+    The orders are:
+
+    - "shuffled".
+    - "fresh": other sequences in each epoch, as many as there are `lengths`.
+    - "bucketed": shuffled, but sequences of about the same length are together, so there is little padding.
+    - "columns": one long text is cut into `batch_size` columns, and a batch has the next piece of each column. So a
+      state can be kept from batch to batch.
+    - "stream": such a text piece by piece. Each process has a part of it, and nothing is left out.
+    - "as it is".
+    - "by length": the longest first, which gives the least padding. It is for splits whose order has no meaning.
 
     Args:
-        lengths: of the sequences; only "bucketed" and "by length" look at them.
-        batch_size: sequences per batch and process.
-        order: "shuffled"; "fresh", other sequences in each epoch, as many as there are `lengths`; "bucketed" shuffles
-            too, but puts sequences of about the same length together, so that there is little padding; "columns" cuts
-            one long text into `batch_size` columns, and gives a piece of each, one below the other, so that a state can
-            be carried from batch to batch; "stream", such a text piece by piece, a stretch of it for each process and
-            nothing left out; "as it is"; "by length", the longest first, which has least padding, for
-            splits whose order says nothing.
+        lengths: of the sequences; only "bucketed" and "by length" use them.
+        batch_size: sequences per batch and process; 1 for "stream".
+        order: see above.
         seed: of the order.
-
-    Raises:
-        ValueError: if the batch size is below 1, larger than "columns" can be cut into, or other than 1 for "stream";
-            if there are fewer batches than processes.
     """
 
     def __init__(self, lengths: list[int], batch_size: int, order: str = "shuffled", seed: int = 0) -> None:
@@ -46,31 +48,26 @@ class BatchOrder(Sampler[list[int]]):
         if order == "stream" and batch_size != 1:
             raise ValueError(f"batch_size: expected 1 for a stream, got {batch_size}")
         if order in ("columns", "stream") and len(lengths) < batch_size * self.processes:
-            each = f" for each of {self.processes} processes" if self.processes > 1 else ""
-            raise ValueError(
-                f"batch_size: expected at most the {len(lengths)} pieces of the text, got {batch_size}{each}"
-            )
+            allowed = f"at most {len(lengths)} pieces of the text for all {self.processes} processes"
+            raise ValueError(f"batch_size: expected {allowed}, got {batch_size}")
         if self.processes > 1 and (batches := len(self._whole())) < self.processes:  # one would wait for ever
-            raise ValueError(
-                f"devices: expected a batch for each of the {self.processes} processes, got {batches}, "
-                f"of {len(lengths)} sequences"
-            )
+            raise ValueError(f"devices: expected a batch for each of {self.processes} processes, got {batches}")
 
     @property
     def sampler(self) -> "BatchOrder":
-        """What a trainer tells the epoch."""
+        """Itself: Lightning calls `set_epoch` of it."""
         return self
 
     def set_epoch(self, epoch: int) -> None:
-        """The epoch whose order comes next."""
+        """Set the epoch whose order comes next."""
         self.epoch = epoch
 
     def skip(self, batches: int) -> None:
-        """Leave out so many batches of the epoch that comes next: a resumed run has had them. They still count."""
+        """Leave out the first batches of the next epoch, because a resumed run has had them. They still count."""
         self.skipped = batches
 
     def __len__(self) -> int:
-        """Batches of this process."""
+        """The number of batches of this process."""
         return len(self._batches())
 
     def __iter__(self) -> Iterator[list[int]]:
@@ -78,7 +75,7 @@ class BatchOrder(Sampler[list[int]]):
         yield from batches
 
     def _batches(self) -> list[list[int]]:
-        """Those of this process."""
+        """The batches of this process."""
         if self.order == "columns":
             rows, first = len(self.lengths) // (self.batch_size * self.processes), self.rank * self.batch_size
             return [[row + rows * (first + column) for column in range(self.batch_size)] for row in range(rows)]
@@ -86,12 +83,12 @@ class BatchOrder(Sampler[list[int]]):
             first, end = (len(self.lengths) * rank // self.processes for rank in (self.rank, self.rank + 1))
             return [[i] for i in range(first, end)]
         whole = self._whole()
-        if self.order not in UNSHUFFLED:  # all have as many
+        if self.order not in UNSHUFFLED:
             whole = whole[: len(whole) - len(whole) % self.processes]
         return whole[self.rank :: self.processes]
 
     def _whole(self) -> list[list[int]]:
-        """Those of all processes, one after the other; of a text, its pieces."""
+        """The batches of all processes together; for a text, its pieces."""
         size = self.batch_size
         if self.order in ("columns", "stream"):
             return [[i] for i in range(len(self.lengths))]
@@ -99,7 +96,7 @@ class BatchOrder(Sampler[list[int]]):
             order = list(range(len(self.lengths)))
             if self.order == "by length":
                 order.sort(key=self.lengths.__getitem__, reverse=True)
-            size = min(size, max(1, len(order) // self.processes))  # so that each process has something
+            size = min(size, max(1, len(order) // self.processes))  # so that each process has a batch
             return [order[i : i + size] for i in range(0, len(order), size)]
         draws = torch.Generator().manual_seed(self.seed * 1_000_003 + self.epoch)
         order = torch.randperm(len(self.lengths), generator=draws).tolist()
@@ -121,21 +118,18 @@ class BatchOrder(Sampler[list[int]]):
 def loader(
     task: Task, split: str, batch_size: int, seed: int = 0, order: str | None = None, limit: int | None = None
 ) -> DataLoader[Batch]:
-    """Batches of a split; training is in another order each epoch, the others keep theirs.
+    """Return the batches of a split. Training batches are in another order in each epoch.
 
-    Lightning tells it the epoch; a loop of one's own does so by `batch_sampler.set_epoch`, else all are epoch 0.
+    Lightning sets the epoch. In your own loop, call `batch_sampler.set_epoch`; otherwise every epoch is epoch 0.
 
     Args:
         task: whose examples to read.
         split: "train", "validation" or "test".
-        batch_size: sequences per batch (per process, where several train together).
+        batch_size: sequences per batch (per process, if several train together).
         seed: of the order.
-        order: one of `ORDERS`; if not given, "shuffled" for training, "as it is" else. "fresh" is for sequences that
-            are drawn, such as those of `add`.
-        limit: the first so many sequences only; of "fresh" ones, so many in each epoch.
-
-    Raises:
-        ValueError: if the split or the order is unknown, or not to be had, or a size is below 1.
+        order: one of `ORDERS`; by default "shuffled" for training and "as it is" otherwise. "fresh" is only for
+            sequences that are drawn, such as those of `add`.
+        limit: only the first sequences; for "fresh", the number in each epoch.
     """
     examples = task.split(split)
     order = order or ("shuffled" if split == "train" else "as it is")
@@ -148,6 +142,6 @@ def loader(
     look = order in ("bucketed", "by length")
     lengths = [len(examples[i].inputs) for i in range(size)] if look else [0] * size
     batches = BatchOrder(lengths, batch_size, order, seed)
-    own = torch.Generator().manual_seed(seed)  # else beginning an epoch would draw from the one that dropout draws from
+    own = torch.Generator().manual_seed(seed)  # otherwise each epoch would draw from the generator that dropout uses
     together = partial(collate, per=task.per)
     return DataLoader(examples, batch_sampler=batches, collate_fn=together, generator=own)  # type: ignore[arg-type]

@@ -1,6 +1,6 @@
 """What translation and headlines share: pairs of sentences, the perplexity of the second, and texts a model writes.
 
-A source is its sub-words and the end token; a target stands between the begin and the end token.
+A source is its sub-words and the end token. A target is between the begin and the end token.
 """
 
 import hashlib
@@ -15,17 +15,16 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
 from rtx.nn.validate import check_choice, check_positive
-from rtx.tasks.classification import scored_cross_entropy
 from rtx.tasks.data import unpacked
+from rtx.tasks.losses import perplexity, scored_cross_entropy, summed_cross_entropy
 from rtx.tasks.subwords import BEGIN, END, PAD, Subwords, one_blank
 from rtx.tasks.task import IGNORED, SPLITS, Batch, Example, Scores, Split, Sum, Task, Text, mean_of, widened
-from rtx.tasks.windows import perplexity, summed_cross_entropy
 
 Pair = tuple[str, str]
 """A source sentence and its target sentence."""
 
 AT_ONCE = 32  # sentences in a batch of a search
-STEP = 8  # sentences are searched together whose tokens are as many, up to the next multiple of it
+STEP = 8  # sentences are searched together if their numbers of tokens round up to the same multiple of it
 
 
 def pair_task(
@@ -39,21 +38,18 @@ def pair_task(
     sha256: Callable[[], str | None] | None = None,
     note: str = "",
 ) -> Task:
-    """Predict the next token of a target sentence, given the source and the target so far; then write whole targets.
+    """Return a task: predict the next token of a target sentence, given the source and the target so far.
 
     Args:
         name: the task's name.
-        read: split → its pairs.
+        read: returns split → its pairs.
         texts: how source and target are read and written.
-        scores: (pairs, a text written for each source) → named scores, the first of them the one that counts.
-        first_guess: what needs no model: a text for each source; the source itself if not given.
+        scores: (pairs, a text written for each source) → named scores; the first of them is the test score.
+        first_guess: the baseline, an answer to a source without a model; by default the source itself.
         beam: width of the search.
-        longest: tokens that a model may write; if not given, as `write`.
-        sha256: checksum of the data; that of the pairs themselves if not given.
-        note: what a reader of the metric must know, such as a training set that is not the whole one.
-
-    Raises:
-        ValueError: if `beam` or `longest` is below 1, or `beam` wider than there are tokens.
+        longest: tokens that a model may write; by default as `write`.
+        sha256: checksum of the data; by default that of the pairs.
+        note: what a reader of the metric must know, such as that the training set is not complete.
     """
     _check_search(beam, longest, texts[1])
     read = cache(read)
@@ -94,10 +90,10 @@ def pair_task(
 
 
 def target_cross_entropy(predictions: Tensor, batch: Batch) -> Sum:
-    """Cross-entropy in nats of (B, T - 1, V) logits, summed over the real tokens behind the begin token."""
+    """Cross-entropy in nats of (B, T - 1, V) logits, summed over the real tokens after the begin token."""
     following = batch.targets[:, 1:]
     real = following != IGNORED
-    if not real.is_cpu:  # a GPU would have to be asked how many there are
+    if not real.is_cpu:  # the CPU would have to wait for the GPU's count
         return Sum(scored_cross_entropy(predictions, following, real), real.sum())
     return Sum(summed_cross_entropy(widened(predictions[real]), following[real]), real.sum())
 
@@ -106,20 +102,18 @@ def target_cross_entropy(predictions: Tensor, batch: Batch) -> Sum:
 def write(
     model: nn.Module, texts: Sequence[Text], sources: Sequence[str], beam: int = 5, longest: int | None = None
 ) -> list[str]:
-    """What a model writes for each source, in their order: the best that a beam search finds, by its mean token.
+    """Return what a model writes for each source: the best text of a beam search, by its mean log-probability.
 
-    Sentences of about the same length are searched together; what is written for one does not depend on the others. A
-    source without tokens gets an empty text. Call `eval()` first.
+    Sources of about the same length are searched together; the result for one does not depend on the others. A source
+    without tokens gets an empty text. Call `eval()` first.
 
     Args:
         model: one of `rtx.models.TRANSLATORS`.
         texts: how it reads sources, and how it writes targets.
         sources: texts.
-        beam: width of the search, 1 is greedy.
-        longest: tokens that a text may have; if not given 2 S + 10, S the source's tokens, up to the next `STEP`.
-
-    Raises:
-        ValueError: if `beam` or `longest` is below 1, or `beam` wider than the target's vocabulary.
+        beam: width of the search; 1 is greedy.
+        longest: tokens that a text may have; by default 2 S + 10. S is the number of the source's tokens, rounded up to
+            a multiple of `STEP`.
     """
     reader, writer = texts
     _check_search(beam, longest, writer)
@@ -156,25 +150,20 @@ def _search(model: nn.Module, sources: Sequence[list[int]], beam: int, longest: 
 
 
 def read_pairs(source: Path, target: Path) -> list[Pair]:
-    """The lines of two files, the translation of a line in the same line of the other file.
+    """Return the lines of two files. The translation of a line is in the same line of the other file.
 
     Raises:
-        ValueError: naming file and line, if the files differ in their number of lines, or as `read_lines`.
+        ValueError: naming file and line, if the numbers of lines differ, or a line is empty or not UTF-8.
     """
-    sources, targets = read_lines(source), read_lines(target)
+    sources, targets = _lines(source), _lines(target)
     if len(sources) != len(targets):
         raise ValueError(f"{target}: expected as many lines as {source}, {len(sources)}, got {len(targets)}")
     return list(zip(sources, targets, strict=True))
 
 
-def read_lines(path: Path) -> list[str]:
-    """The lines of a text file in UTF-8, gzipped or not, with one blank between words.
-
-    Raises:
-        ValueError: naming file and line, if one is empty or not UTF-8, or if the file is empty or cut short.
-    """
-    content = unpacked(path)
-    lines = content.removesuffix(b"\n").split(b"\n")  # str.splitlines would also split at rare characters within a line
+def _lines(path: Path) -> list[str]:
+    # str.splitlines would also split at rare characters within a line
+    lines = unpacked(path).removesuffix(b"\n").split(b"\n")
     return [_line(path, number, line) for number, line in enumerate(lines, 1)]
 
 
@@ -189,7 +178,7 @@ def _line(path: Path, number: int, line: bytes) -> str:
 
 
 def sha256_of_pairs(splits: Mapping[Split, Sequence[Pair]]) -> str:
-    """SHA-256 over all pairs of all splits, for data that come from no file of ours."""
+    """Return the SHA-256 of all pairs of all splits."""
     digest = hashlib.sha256()
     for split in SPLITS:
         digest.update("".join(f"{split}\t{source}\t{target}\n" for source, target in splits[split]).encode())

@@ -41,11 +41,7 @@ TASKS: dict[str, Callable[..., Task]] = {
 
 
 def task_by_name(name: str, **arguments: Any) -> Task:
-    """The task of that name.
-
-    Args:
-        name: one of `TASKS`.
-        arguments: the task's own, such as `length=100`; its defaults where not given.
+    """Return the task of that name. `arguments` are the task's own, such as `length=100`.
 
     Raises:
         ValueError: if the name or an argument is unknown (the nearest is suggested), or an argument is out of range.
@@ -57,11 +53,7 @@ def task_by_name(name: str, **arguments: Any) -> Task:
 
 
 def task_arguments(name: str) -> dict[str, inspect.Parameter]:
-    """The arguments that a task takes, by name, but for those that its name has fixed.
-
-    Raises:
-        ValueError: if there is no such task; the nearest name is suggested.
-    """
+    """Return the arguments that a task takes, by name, without those that its name has fixed."""
     make = TASKS[check_choice("task", name, TASKS)]
     fixed = getattr(make, "keywords", {})
     return {k: p for k, p in inspect.signature(make).parameters.items() if k not in fixed}

@@ -14,31 +14,27 @@ import numpy as np
 
 from rtx.nn.validate import check_positive
 from rtx.tasks import data
+from rtx.tasks.vocabulary import check_range
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 SPECIAL = ("<pad>", "<s>", "</s>", "<unk>")
 PAD, BEGIN, END, UNKNOWN = range(len(SPECIAL))
-"""Tokens that stand for no text: padding, begin and end of a sentence, a character that training text lacks."""
+"""Tokens that are not text: padding, begin and end of a sentence, a character that the training text does not have."""
 
 
 class Subwords:
-    """Reads and writes sub-words; they are learned when they are first needed, once, and then kept in the cache.
+    """Reads and writes sub-words. They are learned when they are first needed, and then kept in the cache.
 
-    The pieces are of characters, so a character that the training text lacks is `UNKNOWN`. No piece crosses a blank.
-    Blanks next to one another are read as one, those at the ends as none; so is "▁", which stands for a blank in the
-    pieces. What looks like a special token in a text is text.
+    No piece crosses a blank. Several blanks are read as one, and blanks at the ends are dropped. The same holds for
+    "▁", which means a blank in the pieces. A special token in a text, such as "</s>", is read as plain characters.
 
     Args:
-        size: tokens there are, the special ones included.
+        size: the number of tokens, with the special ones.
         lines: reads the training text.
         name: of that text, for errors.
-        punctuation: whether each punctuation mark is apart, as raw text needs; tokenised text has them apart already.
-
-    Raises:
-        ValueError: if `size` is below 1; when they are learned, if it is too small for the text's characters, or larger
-            than what there is to learn.
+        punctuation: whether to separate punctuation marks, as raw text needs. Tokenised text has separate marks.
     """
 
     def __init__(
@@ -48,44 +44,32 @@ class Subwords:
         self.name, self.punctuation = name, punctuation
 
     def encode(self, text: str) -> list[int]:
-        """The tokens of a text, without begin and end."""
+        """Return the tokens of a text, without begin and end."""
         return self.encode_all([text])[0]
 
     def encode_all(self, texts: Sequence[str]) -> list[list[int]]:
-        """The tokens of each of many texts: faster than one by one."""
+        """Return the tokens of each of many texts. This is faster than one by one."""
         return [found.ids for found in self._tokenizer.encode_batch_fast(list(map(_as_read, texts)))]
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """The text of tokens; padding, begin and end are left out, an unknown character is "<unk>".
-
-        Raises:
-            ValueError: if there is no such token.
-        """
-        for token in tokens:
-            if not 0 <= token < self.size:
-                raise ValueError(f"tokens: expected numbers from 0 to {self.size - 1}, got {token}")
+        """Return the text of tokens, without padding, begin and end. An unknown character becomes "<unk>"."""
+        check_range(tokens, self.size)
         pieces = (self._tokenizer.id_to_token(token) or "" for token in tokens if token not in (PAD, BEGIN, END))
         return _as_read("".join(pieces))
 
     def to_json(self) -> dict[str, Any]:
-        """All that `from_json` needs, in plain values."""
+        """Return all that `from_json` needs, in plain values."""
         return {"kind": "subwords", "name": self.name, "tokenizer": json.loads(self._tokenizer.to_str())}
 
     @classmethod
     def from_json(cls, table: dict[str, Any]) -> "Subwords":
-        """What `to_json` was called on, without its training text.
-
-        Raises:
-            ValueError: if the table is no such thing.
-        """
+        """Return the sub-words that `to_json` was called on, without their training text."""
         from tokenizers import Tokenizer
 
         try:
             tokenizer = Tokenizer.from_str(json.dumps(table["tokenizer"]))
-        except Exception as error:  # tokenizers raises plain Exception; KeyError
-            raise ValueError(
-                f"texts: expected the sub-words of a checkpoint, damaged or another kind ({error})"
-            ) from None
+        except Exception as error:  # tokenizers raises plain Exception
+            raise ValueError(f"texts: expected the sub-words of a checkpoint, got damaged ones ({error})") from None
         made = cls(tokenizer.get_vocab_size(), tuple, table.get("name", "text"))
         made._tokenizer = _as_text(tokenizer)
         return made
@@ -111,14 +95,14 @@ class Subwords:
         trainer = trainers.BpeTrainer(vocab_size=self.size, special_tokens=list(SPECIAL), show_progress=False)
         learned.train_from_iterator(lines, trainer)
         if (found := learned.get_vocab_size()) != self.size:
-            # it keeps every character, whatever the size
+            # the trainer keeps every character, whatever the size
             bound = "at least {}, its special tokens and characters" if found > self.size else "at most {}, all it has"
             raise ValueError(f"vocabulary of {self.name}: expected {bound.format(found)}, got {self.size}")
         return learned.to_str().encode()
 
 
 def one_blank(text: str) -> str:
-    """The text with one blank where there are several, and none at its ends."""
+    """Return the text with one blank where there are several, and none at its ends."""
     return " ".join(text.split())
 
 

@@ -1,7 +1,7 @@
-"""Headlines: the first sentence of a piece of news, or the body of a docstring, in a line.
+"""Headlines: a piece of news by its first sentence, or a docstring by its body.
 
-Gigaword: Rush, Chopra & Weston (2015), as MC-RNN (Xu et al., 2019), Section 4.2, has it. ROUGE: Lin (2004), by the
-package rouge-score.
+Gigaword: Rush, Chopra & Weston (2015), as in MC-RNN (Xu et al., 2019), Section 4.2. ROUGE: Lin (2004), by the package
+rouge-score.
 """
 
 import ast
@@ -22,41 +22,37 @@ from rtx.tasks.subwords import Subwords, one_blank
 from rtx.tasks.task import Scores, Split, Task
 
 UNKNOWN = "UNK"
-"""What stands for a rare word in Gigaword's test files."""
+"""A rare word in Gigaword's test files."""
 
 ROUGE = {"ROUGE-1": "rouge1", "ROUGE-2": "rouge2", "ROUGE-L": "rougeL"}
-LEAD = 8  # words; as many as Gigaword's headlines have, in the median
+LEAD = 8  # words: the median length of Gigaword's headlines
 BODY = 25  # words that are read of a docstring's body
 LONGEST = 40  # tokens that a headline may have
 LEFT_OUT = frozenset({"site-packages", "dist-packages", "test", "tests", "idlelib", "lib2to3", "turtledemo"})
+GIGAWORD: dict[Split, tuple[str, str]] = {
+    "train": ("train.article.first10000.txt", "train.title.first10000.txt"),
+    "validation": ("valid.article.filter.first1000.txt", "valid.title.filter.first1000.txt"),
+    "test": ("input.txt", "task1_ref0.txt"),
+}
 
 
 def gigaword(vocabulary: int = 8_000, beam: int = 10) -> Task:
     """Gigaword, first sentence to headline: lower case, digits are #, rare words are unknown.
 
-    Training is on the first 10,000 of 3,803,957 pairs, validation on the first 1,000 of 189,651; the 1,951 pairs of the
-    test set are complete. A rare word is `<unk>` in the files of training and validation and UNK in those of the test;
-    here it is UNK in all. It is a word like others: one that is written where the headline has one counts, as it does
-    for ROUGE's own script, and "UNK written (%)" says how many there are.
+    Training uses the first 10,000 of 3,803,957 pairs, validation the first 1,000 of 189,651. The 1,951 pairs of the
+    test set are complete. A rare word is `<unk>` in the files of training and validation and UNK in those of the test.
+    Here it is UNK in all. ROUGE counts it like any other word, as ROUGE's own script does. "UNK written (%)" is its
+    share of the words that a model writes.
 
     Args:
-        vocabulary: sub-words of sources and headlines together, the language being one. The paper's 30,000 are words,
-            of all pairs.
-        beam: width of the search, the paper's 10.
-
-    Raises:
-        ValueError: if an argument is out of range.
+        vocabulary: sub-words of sources and headlines together. The paper's 30,000 are words, from all pairs.
+        beam: width of the search; 10 in the paper.
     """
 
     def read() -> Mapping[Split, list[Pair]]:
         paths = data.fetch("gigaword")
-        names: dict[Split, tuple[str, str]] = {
-            "train": ("train.article.first10000.txt", "train.title.first10000.txt"),
-            "validation": ("valid.article.filter.first1000.txt", "valid.title.filter.first1000.txt"),
-            "test": ("input.txt", "task1_ref0.txt"),
-        }
-        pairs = {split: read_pairs(*(paths[name] for name in names[split])) for split in names}
-        return {split: [(_named(a), _named(b)) for a, b in pairs[split]] for split in names}
+        pairs = {split: read_pairs(*(paths[name] for name in names)) for split, names in GIGAWORD.items()}
+        return {split: [(_named(a), _named(b)) for a, b in pairs[split]] for split in pairs}
 
     return _task("gigaword", read, vocabulary, beam, "gigaword", "training on 10,000 of 3,803,957 pairs", lead)
 
@@ -64,19 +60,16 @@ def gigaword(vocabulary: int = 8_000, beam: int = 10) -> Task:
 def docstrings(vocabulary: int = 1_500, beam: int = 5) -> Task:
     """Docstrings of the running Python's standard library: the first 25 words of the body to the summary line.
 
-    They differ a little between Python versions. Each body is in one pair only; in an order that is random, yet the
-    same for everyone with that version, 10 % of the pairs test, and 10 % validate. The first call parses the library
-    (some seconds), later ones read the cache.
+    They differ a little between Python versions. Each body is in one pair only. The order is random, but the same for
+    everyone with that version: 10 % of the pairs test, and 10 % validate. The first call parses the library (some
+    seconds). Later calls read the cache.
 
-    What needs no model is the commonest summary line here: two thousand pairs teach a small model more than that, but
-    not to beat the body's first words, which are in the scores beside it.
+    The baseline is the commonest summary line. A small model learns more than that from two thousand pairs, but not
+    enough to beat the body's first words, whose score is given too.
 
     Args:
         vocabulary: sub-words of bodies and summary lines together.
         beam: width of the search.
-
-    Raises:
-        ValueError: if an argument is out of range.
     """
 
     def read() -> Mapping[Split, list[Pair]]:
@@ -91,9 +84,9 @@ def docstrings(vocabulary: int = 1_500, beam: int = 5) -> Task:
 
 
 def rouge(pairs: Sequence[Pair], written: Sequence[str]) -> Scores:
-    """ROUGE-1, -2 and -L, each the mean of the texts' F1, in percent.
+    """Return ROUGE-1, -2 and -L, each the mean of the texts' F1, in percent.
 
-    Words are stemmed, and whole texts count: F1 needs no cap, as the recall of earlier work did.
+    Words are stemmed, and whole texts count. Earlier work used recall, which needs a cap on the length; F1 does not.
 
     Args:
         pairs: sources and references.
@@ -114,18 +107,18 @@ def rouge(pairs: Sequence[Pair], written: Sequence[str]) -> Scores:
 
 
 def lead(source: str) -> str:
-    """The first words of a source, as many as headlines have."""
+    """Return the first words of a source, as many as headlines have."""
     return " ".join(source.split()[:LEAD])
 
 
 def parse_docstrings(code: bytes) -> Iterator[Pair]:
-    """Body and summary line of each docstring of a file that has both; none if it is no Python.
+    """Yield body and summary line of each docstring of a Python file that has both. The body is cut after 25 words.
 
-    The body is cut after 25 words. Blank lines are what parts the two, so a summary of several lines is none.
+    A blank line must separate the two, so a summary of several lines does not count.
     """
     try:
         tree = ast.parse(code)
-    except (SyntaxError, ValueError):  # files of the library's that are meant to be wrong
+    except (SyntaxError, ValueError):  # some files of the library are wrong on purpose
         return
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
@@ -165,14 +158,6 @@ def _task(
     def commonest() -> str:
         return Counter(headline for _, headline in read()["train"]).most_common(1)[0][0]
 
-    return pair_task(
-        name,
-        read,
-        (both, both),
-        rouge,
-        guess or (lambda _: commonest()),
-        beam,
-        LONGEST,
-        partial(data.sha256, data_set) if data_set else None,
-        note,
-    )
+    first_guess = guess or (lambda _: commonest())
+    sha256 = partial(data.sha256, data_set) if data_set else None
+    return pair_task(name, read, (both, both), rouge, first_guess, beam, LONGEST, sha256, note)

@@ -18,25 +18,24 @@ if TYPE_CHECKING:
 Split = Literal["train", "validation", "test"]
 SPLITS: tuple[Split, ...] = ("train", "validation", "test")
 
-
 Per = Literal["step", "sequence", "token", "pair"]
-"""What a model predicts: something at each step of a sequence of vectors, or one thing for it; the next token of a text
-at each of its tokens; or the next token of a target sentence, given a source sentence."""
+"""What a model predicts: something at each step of a sequence of vectors; one thing for the whole sequence; the next
+token of a text at each of its tokens; or the next token of a target sentence, given a source sentence."""
 
 IGNORED = -100
-"""The target of a token that is not scored, as torch's cross-entropy has it: context, padding."""
+"""The target of a token that is not scored (context, padding). torch's cross-entropy ignores it."""
 
 Scores = dict[str, float | str]
-"""Scores by name, and by what they were measured."""
+"""Scores by name, and how they were measured."""
 
 
 class Example(NamedTuple):
-    """One sequence and what is to be predicted of it.
+    """One sequence and its target.
 
     Args:
-        inputs: (T, F) numbers; for "token" and "pair" (T,) whole numbers, a text or a source sentence.
-        target: (T, K) for "step", (K,) or () for "sequence"; for "token" (T,), the tokens after each, `IGNORED`
-            where they are not scored; for "pair" the target sentence from its begin to its end token.
+        inputs: (T, F) numbers. For "token" and "pair" (T,) whole numbers: a text or a source sentence.
+        target: (T, K) for "step", (K,) or () for "sequence". For "token" (T,): the token after each one, or `IGNORED`.
+            For "pair" the target sentence from its begin to its end token.
     """
 
     inputs: Tensor
@@ -44,9 +43,9 @@ class Example(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Sequences padded at their end to the longest: inputs with 0, targets with 0 or, if tokens, `IGNORED`.
+    """Sequences padded at their end to the longest: inputs with 0, targets with 0 or, if they are tokens, `IGNORED`.
 
-    `lengths` (B,) are those of the inputs.
+    `lengths` (B,) are the real steps of the inputs.
     """
 
     inputs: Tensor
@@ -56,7 +55,7 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True)
 class Sum:
-    """A sum over what is scored (frames, sequences) and how many there were: sums of batches add up."""
+    """A sum over what is scored (frames, sequences) and their count. Sums of batches can be added."""
 
     total: Tensor
     count: Tensor
@@ -64,31 +63,31 @@ class Sum:
 
 @runtime_checkable
 class Text(Protocol):
-    """Reads and writes a kind of tokens."""
+    """Reads and writes one kind of tokens."""
 
     @property
     def size(self) -> int:
-        """How many different tokens there are."""
+        """The number of different tokens."""
 
     def encode(self, text: str) -> list[int]:
-        """The tokens of a text."""
+        """Return the tokens of a text."""
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """The text of tokens."""
+        """Return the text of tokens."""
 
     def to_json(self) -> dict[str, Any]:
-        """Itself in plain values, its `kind` among them, for a checkpoint."""
+        """Return itself as plain values for a checkpoint. One of them is its `kind`."""
 
 
 def mean_metric() -> "Metric":
-    """torchmetrics' mean of values, each with its weight; NaN as soon as one of them is."""
+    """Return torchmetrics' weighted mean. The mean is NaN as soon as one value is."""
     from torchmetrics import MeanMetric  # takes a second to import
 
-    return MeanMetric(nan_strategy=math.nan)  # NaN stands in for NaN: "warn" leaves it out, "disable" all weights
+    return MeanMetric(nan_strategy=math.nan)  # replaces NaN by NaN; "warn" leaves NaN out, "disable" leaves out weights
 
 
 def mean_of(total: "Callable[[Tensor, Batch], Sum]") -> "Callable[[Tensor, Batch], tuple[Tensor, ...]]":
-    """What `mean_metric` takes, from a sum over a batch: the mean, and how many it is of."""
+    """Turn a sum over a batch into what `mean_metric` takes: the mean, and its weight."""
 
     def measured(predictions: Tensor, batch: Batch) -> tuple[Tensor, ...]:
         found = total(predictions, batch)
@@ -103,23 +102,22 @@ class Task:
 
     Args:
         name: as on the command line.
-        inputs: F, numbers per step; for "token" and "pair" the tokens there are in what is read.
-        outputs: K, numbers per prediction; the tokens there are in what is predicted.
+        inputs: F, numbers per step. For "token" and "pair" the number of different tokens that are read.
+        outputs: K, numbers per prediction, or the number of different tokens that are predicted.
         per: what is predicted; see `Per`.
-        examples: split → its examples; reads or makes the data when called.
-        loss: (predictions, batch) → summed loss; padding is left out.
-        measured: (predictions, batch) → what the scorer's `update` takes; padding is left out.
+        examples: split → its examples. Reads or makes the data when called.
+        loss: (predictions, batch) → summed loss. Padding is left out.
+        measured: (predictions, batch) → what the scorer's `update` takes. Padding is left out.
         metric: the metric's name with its unit.
         best: whether the lowest ("min") or the highest ("max") score is best.
-        scorer: makes the metric, torchmetrics' own; the mean of values and weights if not given.
-        sha256: checksum of the data; None where the task makes its own.
+        scorer: makes the metric of torchmetrics; by default a weighted mean.
+        sha256: checksum of the data; None if the task makes its own.
         baseline: the score on the test split of an answer without a model: the commonest class, the frequency of each
             token, a copy of the source.
         examine: (model, split, limit) → named scores of what the model writes for the first `limit` examples (None:
-            for all), the first of them the one that `test` means; None where that is `metric`. What validation
-            chooses by stays `metric`.
-        texts: how its tokens are read and written: of a text, or of source and target.
-        sparse: for "token", `predict` decodes only what is scored: (N, V) logits, in the order of rows and columns.
+            all). The first score is the test score; None if that is `metric`. Validation always uses `metric`.
+        texts: how its tokens are read and written: of the text, or of source and target.
+        sparse: for "token": `predict` returns (N, V) logits of the scored tokens only, row by row.
         frame_seconds: how long a step lasts when music is played; None for other tasks.
     """
 
@@ -142,11 +140,11 @@ class Task:
 
     @property
     def test_best(self) -> Literal["min", "max"]:
-        """Whether the lowest or the highest test score is best: of written sentences it is BLEU or ROUGE."""
+        """Whether the lowest or the highest test score is best. Written sentences are scored by BLEU or ROUGE."""
         return "max" if self.per == "pair" else self.best
 
     def predict(self, model: nn.Module, batch: Batch) -> Tensor:
-        """What the model says of a batch: a target sentence is predicted from its tokens so far."""
+        """Return the model's predictions for a batch. A target sentence is predicted from its tokens so far."""
         if self.per == "token":
             return model(batch.inputs, batch.targets != IGNORED) if self.sparse else model(batch.inputs)
         if self.per == "pair":
@@ -154,44 +152,37 @@ class Task:
         return model(batch.inputs, batch.lengths)
 
     def score(self, predictions: Tensor, batch: Batch) -> float:
-        """The metric of one batch."""
+        """Return the metric of one batch."""
         metric = self.scorer()
         metric.update(*self.measured(predictions, batch))
         return float(metric.compute())
 
     def split(self, name: str) -> Sequence[Example]:
-        """The examples of "train", "validation" or "test".
-
-        Raises:
-            ValueError: if there is no such split.
-        """
+        """Return the examples of "train", "validation" or "test"."""
         check_choice("split", name, SPLITS)
         return self.examples(name)  # type: ignore[arg-type]
 
 
 def where_it_is(model: nn.Module, batch: Batch) -> Batch:
-    """The batch on the device of the model's parameters."""
+    """Return the batch on the device of the model's parameters."""
     device = next(model.parameters()).device
     return Batch(*(part.to(device) for part in batch))
 
 
 def collate(examples: Sequence[Example], per: Per) -> Batch:
-    """Pad examples to one `Batch`; `per` says whether targets have a time axis to pad, too, and with what.
+    """Pad examples to one `Batch`. `per` decides whether targets have a time axis, and how it is padded.
 
     Raises:
-        ValueError: if there is none, or one has no steps.
+        ValueError: if there is no example, or one has no steps.
     """
     lengths = torch.tensor([len(e.inputs) for e in examples])
     if not len(lengths) or lengths.min() < 1:
         raise ValueError(f"examples: expected sequences of at least one step, got lengths {lengths.tolist()}")
-    targets = [e.target for e in examples]
-    return Batch(
-        pad_sequence([e.inputs for e in examples], batch_first=True),
-        torch.stack(targets)
-        if per == "sequence"
-        else pad_sequence(targets, batch_first=True, padding_value=0 if per == "step" else IGNORED),
-        lengths,
-    )
+    inputs, targets = pad_sequence([e.inputs for e in examples], batch_first=True), [e.target for e in examples]
+    if per == "sequence":
+        return Batch(inputs, torch.stack(targets), lengths)
+    filled = pad_sequence(targets, batch_first=True, padding_value=0 if per == "step" else IGNORED)
+    return Batch(inputs, filled, lengths)
 
 
 def real_steps(batch: Batch) -> Tensor:
@@ -200,20 +191,20 @@ def real_steps(batch: Batch) -> Tensor:
 
 
 def sequence_count(batch: Batch) -> Tensor:
-    """How many sequences the batch holds, as a scalar on its device."""
+    """Return the number of sequences in the batch, as a scalar on its device."""
     return batch.lengths.new_full((), len(batch.lengths))
 
 
 def widened(x: Tensor) -> Tensor:
-    """`x` in at least float32: a sum of many half-precision terms would lose the small ones."""
+    """Return `x` in at least float32. A sum of many terms in half precision would lose the small ones."""
     return x.to(torch.promote_types(x.dtype, torch.float32))
 
 
 class Examples(Sequence[Example]):
-    """`size` examples, each made by `make(index)` when it is asked for, so that small raw data stay small.
+    """`size` examples. Each is made by `make(index)` when it is needed, so raw data that are small stay small.
 
-    A loader asks for a batch of them, which `make_many(indices)`, if given, makes faster. Where they are `endless`,
-    both also make examples of indices beyond `size`.
+    `make_many(indices)`, if given, makes a batch for a loader faster. If the examples are `endless`, both functions
+    also make examples of indices beyond `size`.
     """
 
     def __init__(
@@ -227,7 +218,7 @@ class Examples(Sequence[Example]):
         self._make_many = make_many or (lambda indices: [make(i) for i in indices])
 
     def __getitems__(self, indices: list[int]) -> list[Example]:
-        """What torch's `DataLoader` asks for."""
+        """Return a batch of examples: torch's `DataLoader` calls this."""
         return self._make_many(indices)
 
     def __len__(self) -> int:

@@ -1,7 +1,7 @@
-"""Texts: the next character or word is predicted.
+"""Texts: predict the next character or word.
 
 Penn Treebank: Mikolov's preparation; windows as in Bai et al. (2018) and Wang et al. (2019), R-Transformer, Section
-4.3. The Python reference manual: the text that the standard library ships for `help()`. Or a file of one's own.
+4.3. The Python reference manual: the text that the standard library ships for `help()`. Or a file of your own.
 """
 
 import hashlib
@@ -11,20 +11,21 @@ from functools import cache, partial
 from pathlib import Path
 
 import torch
+from jaxtyping import Int
 from torch import Tensor
 
-from rtx.nn.validate import check_choice
+from rtx.nn.validate import check_choice, check_count, check_positive
 from rtx.tasks import data
 from rtx.tasks.cache_pointer import examine_stream
-from rtx.tasks.task import Example, Split, Task
+from rtx.tasks.losses import bits, perplexity, token_nll, tokens_measured, unigram_nll
+from rtx.tasks.task import IGNORED, Example, Examples, Split, Task
 from rtx.tasks.vocabulary import CUTS, END, UNKNOWN, Vocabulary, common, vocabulary
-from rtx.tasks.windows import bits, perplexity, token_nll, tokens_measured, unigram_nll, windows
 
 Parts = Mapping[Split, Sequence[str]]
 """Split → its characters, as one str, or its words."""
 
 FILES: dict[Split, str] = {"train": "train", "validation": "valid", "test": "test"}
-LEAST = 20  # tokens that a text must have: its validation and test sides are a twentieth each
+LEAST = 20  # symbols that a text must have: validation and test have a twentieth each
 
 FORMS = {"unmarked": 49, "mikolov": 50, "eos": 49}
 """The three texts that papers call "PTB characters", and how many different symbols each has."""
@@ -34,58 +35,46 @@ def characters(path: str | Path | None = None, context: int = 80, scored: int = 
     """The characters of a text, split 90/5/5 % by position.
 
     Args:
-        path: a text file in UTF-8; the Python reference manual if not given.
-        context: characters that each window reads before those that it predicts from; 0 for a model that carries its
-            state.
+        path: a text file in UTF-8; by default the Python reference manual.
+        context: characters that each window reads before those that it predicts from. 0 for a stateful model.
         scored: characters that each window predicts.
 
     Raises:
-        ValueError: if the file is no UTF-8, empty or too short, or a number is out of range.
-        OSError: if it cannot be read.
+        ValueError: if the file is empty, too short or not UTF-8.
     """
     text = manual() if path is None else read_file(path)
     parts = split(text, str(path))
-    symbols = common(parts["train"], always=[UNKNOWN])
-    return _task(
-        _name("characters", path), lambda: parts, vocabulary("characters", symbols), context, scored, _sha256(text)
-    )
+    return _own("characters", path, text, parts, common(parts["train"], always=[UNKNOWN]), context, scored)
 
 
 def words(path: str | Path | None = None, context: int = 40, scored: int = 40, least: int = 2) -> Task:
-    """The words and marks of a text, and the ends of its lines; split 90/5/5 % by position.
+    """The words and punctuation marks of a text, and the ends of its lines; split 90/5/5 % by position.
 
     Args:
-        path: a text file in UTF-8; the Python reference manual if not given.
+        path: a text file in UTF-8; by default the Python reference manual.
         context: words that each window reads before those that it predicts from.
         scored: words that each window predicts.
-        least: words rarer than this on the training side are <unk>.
+        least: words that are rarer on the training side become <unk>.
 
     Raises:
-        ValueError: as `characters`, or if no word is that common.
-        OSError: if the file cannot be read.
+        ValueError: if the file is empty, too short or not UTF-8, or no word is that common.
     """
     text = manual() if path is None else read_file(path)
     lines = "\n".join(line for line in text.splitlines() if line.strip())
     parts = split(CUTS["words and marks"](lines), str(path))
-    symbols = common(parts["train"], least, always=[UNKNOWN, END])
-    return _task(
-        _name("words", path), lambda: parts, vocabulary("words and marks", symbols), context, scored, _sha256(text)
-    )
+    return _own("words", path, text, parts, common(parts["train"], least, always=[UNKNOWN, END]), context, scored)
 
 
 def ptb_char(form: str = "unmarked", context: int = 80, scored: int = 320) -> Task:
-    """Penn Treebank, characters. Bits per character differ between the three texts of that name.
+    """Penn Treebank, characters. Three texts have this name, and their bits per character differ.
 
     Args:
-        form: "unmarked", the word files without their newlines: 5,059,550/396,412/446,184 characters, the counts that
-            the paper gives; "mikolov", his own character files, 5,017,482/393,042/442,423 with newlines; "eos", the
-            word files with <eos> spelt out at each line's end, 5,269,890/413,262/464,989: what the published code
-            loads, whose sure characters lower the bits.
+        form: "unmarked" is the word files without newlines: 5,059,550/396,412/446,184 characters, the paper's counts.
+            "mikolov" is his own character files with newlines: 5,017,482/393,042/442,423. "eos" is the word files with
+            <eos> spelt out at each line's end: 5,269,890/413,262/464,989. The published code loads this one. Its
+            <eos> is easy to predict, which lowers the bits.
         context: characters that each window reads before those that it predicts from.
         scored: characters that each window predicts.
-
-    Raises:
-        ValueError: if an argument is out of range.
     """
     size = FORMS[check_choice("form", form, FORMS)]
     name, files = ("ptb-char", "ptb.char") if form == "mikolov" else ("ptb-word", "ptb")
@@ -107,21 +96,40 @@ def ptb_word(context: int = 40, scored: int = 40) -> Task:
     Args:
         context: words that each window reads before those that it predicts from.
         scored: words that each window predicts.
-
-    Raises:
-        ValueError: if a number is out of range.
     """
     parts = cache(lambda: {part: CUTS["words"](text) for part, text in _ptb("ptb-word", "ptb").items()})
     known = Vocabulary("words", lambda: common(parts()["train"]), 10_000)
     return _task("ptb-word", parts, known, context, scored, partial(data.sha256, "ptb-word"))
 
 
-def split(symbols: Sequence[str], name: str = "text") -> Parts:
-    """A text's first nine tenths to train, the next twentieth for validation, the last for test.
+def windows(tokens: Int[Tensor, " N"], start: int, context: int, scored: int) -> Examples:
+    """Cut a long text into windows, so that each token is predicted exactly once.
 
-    Raises:
-        ValueError: if it has fewer than 20 symbols.
+    Window w predicts the tokens w·s … (w+1)·s - 1, each from the one before it. It begins to read c tokens further
+    back, or at the text's start. So the first tokens have less context; the published code of TCN and R-Transformer
+    never scores those.
+
+    Args:
+        tokens: the text.
+        start: the token that is read before the first.
+        context: c; 0 for a stateful model.
+        scored: s.
     """
+    check_positive("scored", scored), check_count("context", context)
+    before = torch.cat([tokens.new_tensor([start]), tokens[:-1]])
+
+    def window(index: int) -> Example:
+        first = index * scored
+        begin, end = max(0, first - context), min(first + scored, len(tokens))
+        target = tokens[begin:end].clone()
+        target[: first - begin] = IGNORED
+        return Example(before[begin:end], target)
+
+    return Examples(math.ceil(len(tokens) / scored), window)
+
+
+def split(symbols: Sequence[str], name: str = "text") -> Parts:
+    """Split a text: the first nine tenths to train, the next twentieth for validation, the last for test."""
     if len(symbols) < LEAST:
         raise ValueError(f"{name}: expected at least {LEAST} symbols, got {len(symbols)}")
     first, second = len(symbols) * 18 // 20, len(symbols) * 19 // 20
@@ -129,23 +137,20 @@ def split(symbols: Sequence[str], name: str = "text") -> Parts:
 
 
 def read_file(path: str | Path) -> str:
-    """The text of a file, its lines ended by "\\n".
+    """Return the text of a file, with lines that end in "\\n".
 
     Raises:
-        ValueError: if it is empty, or not UTF-8; which line and byte are named. If `path` is none.
-        OSError: if it cannot be read.
+        ValueError: if it is empty, or not UTF-8; the error names line and byte.
     """
-    if not isinstance(path, str | Path):  # as a name of digits alone is, behind --set
-        raise ValueError(f"path: expected a file's name, got {path!r}; with ./ before it, it is one")
+    if not isinstance(path, str | Path):  # --set path=123 gives a number
+        raise ValueError(f"path: expected a file's name, got {path!r}; write ./ before it")
     content = Path(path).read_bytes()
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise ValueError(
-            f"{path}: expected text in UTF-8, got byte 0x{content[error.start]:02x} in line {line}, byte "
-            f"{error.start + 1} of the file ({error.reason}); save it as UTF-8"
-        ) from None
+        place = f"byte 0x{content[error.start]:02x} in line {line}, byte {error.start + 1} of the file"
+        raise ValueError(f"{path}: expected text in UTF-8, got {place} ({error.reason}); save it as UTF-8") from None
     if not text.strip():
         raise ValueError(f"{path}: expected a text, the file is empty")
     return text.replace("\r\n", "\n").replace("\r", "\n")
@@ -153,41 +158,30 @@ def read_file(path: str | Path) -> str:
 
 @cache
 def manual() -> str:
-    """The Python reference manual's topics, one after the other; it differs a little from version to version."""
+    """The Python reference manual's topics, one after the other. They differ a little between Python versions."""
     from pydoc_data.topics import topics
 
     return "\n".join(topics[name] for name in sorted(topics))
 
 
-def _name(kind: str, path: str | Path | None) -> str:
-    return kind if path is None else f"{kind}:{Path(path).name}"
-
-
-def _sha256(text: str) -> Callable[[], str]:
-    return lambda: hashlib.sha256(text.encode()).hexdigest()
-
-
 def _ptb(name: str, files: str) -> dict[Split, str]:
     paths = data.fetch(name)
-    return {part: _unpacked(paths[f"{files}.{file}.txt"]) for part, file in FILES.items()}
+    return {part: data.unpacked(paths[f"{files}.{file}.txt"]).decode("ascii") for part, file in FILES.items()}
 
 
-def _unpacked(path: Path) -> str:
-    try:
-        return data.unpacked(path).decode("ascii")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path}: expected a text in ASCII ({error})") from error
+def _own(
+    kind: str, path: str | Path | None, text: str, parts: Parts, symbols: list[str], context: int, scored: int
+) -> Task:
+    """The task of a text of one's own, or of the manual."""
+    name = kind if path is None else f"{kind}:{Path(path).name}"
+    known = vocabulary("characters" if kind == "characters" else "words and marks", symbols)
+    return _task(name, lambda: parts, known, context, scored, lambda: hashlib.sha256(text.encode()).hexdigest())
 
 
 def _task(
-    name: str,
-    parts: Callable[[], Parts],
-    known: Vocabulary,
-    context: int,
-    scored: int,
-    sha256: Callable[[], str],
+    name: str, parts: Callable[[], Parts], known: Vocabulary, context: int, scored: int, sha256: Callable[[], str]
 ) -> Task:
-    windows(torch.zeros(1, dtype=torch.long), 0, context, scored)  # refuses bad numbers now, not when data are read
+    windows(torch.zeros(1, dtype=torch.long), 0, context, scored)  # refuses wrong numbers before any data are read
 
     @cache
     def tokens(part: Split) -> Tensor:
@@ -216,6 +210,6 @@ def _task(
         sha256=sha256,
         baseline=baseline,
         texts=(known,),
-        sparse=context > 0,  # without a context all are scored
+        sparse=context > 0,  # without a context all tokens are scored
         examine=None if context or by_bits else partial(examine_stream, examples),
     )

@@ -1,4 +1,4 @@
-"""Translation from German to English: Multi30k's captions, IWSLT 2014's talks, and dates that need no download.
+"""Translation from German to English: captions (Multi30k), talks (IWSLT 2014), and dates that need no download.
 
 MC-RNN (Xu et al., 2019), Section 4.1, translates IWSLT 2014. Multi30k: Elliott et al. (2016), task 1. BLEU: Papineni et
 al. (2002), by sacrebleu (Post, 2018).
@@ -20,29 +20,28 @@ from rtx.tasks.task import Scores, Split, Task
 from rtx.tasks.toy.drawn import check_seed
 
 LENGTHS = (0, 20, 40, 61)
-"""Where the groups of source lengths end, in words. Of Figure 4's groups the paper's text names 40 and 61."""
+"""Where the groups of source lengths end, in words. The paper's text names 40 and 61, of the groups in Figure 4."""
 
 MULTI30K_TESTS = ("test_2016_flickr", "test_2017_flickr", "test_2017_mscoco", "test_2018_flickr")
-FIRST_DAY, DAYS = datetime.date(1950, 1, 1), 36_524  # to 2049, but its last day: a year's last two digits tell the year
-HELD_OUT = 500  # pairs that validate, and that test
-SKELETON = "yMMMEd"  # a way between full and medium, with the weekday in short
+FIRST_DAY, DAYS = datetime.date(1950, 1, 1), 36_524  # to 30 December 2049, so the last two digits name the year
+HELD_OUT = 500  # pairs for validation, and for test
+SKELETON = "yMMMEd"  # a style between full and medium, with the weekday in short
+WAYS = tuple(product(("full", "long", "medium", "short", SKELETON), ("", "medium", "short")))
+"""A style or skeleton of the date and a style of the time of day, or none: names of Unicode's locale data (CLDR)."""
 
 
 def iwslt14(split: str = "fairseq", vocabulary: int = 25_000, beam: int = 5) -> Task:
     """IWSLT 2014, German to English: tokenised by Moses, lower case.
 
-    Training is on a subset, 49,774 of fairseq's 160,239 pairs: the whole training set is not in these files. The
-    6,750 pairs of the test set are complete. BLEU is of the tokens as they stand in the files, escapes and all
-    (sacrebleu, tokenize="none"): so are published numbers, but those are after training on all pairs.
+    Training uses a subset, 49,774 of fairseq's 160,239 pairs, because these files do not have the whole training set.
+    The 6,750 pairs of the test set are complete. BLEU is computed on the tokens of the files, with their escapes
+    (sacrebleu, tokenize="none"). Published numbers are computed so too, but after training on all pairs.
 
     Args:
         split: "fairseq" validates on its 7,283 pairs, "mixer" on the 6,969 of Ranzato et al. (2016), whom the paper
             follows. The test set is the same.
-        vocabulary: sub-words of each language, "about 25k" in the paper. Ours: the languages have each their own.
-        beam: width of the search, the paper's 5.
-
-    Raises:
-        ValueError: if an argument is out of range.
+        vocabulary: sub-words of each language; "about 25k" in the paper. Separate vocabularies are our choice.
+        beam: width of the search; 5 in the paper.
     """
     valid = {"fairseq": "valid", "mixer": "mixer.valid"}[check_choice("split", split, ("fairseq", "mixer"))]
     names: dict[Split, str] = {"train": "train.subset", "validation": valid, "test": "test"}
@@ -56,12 +55,9 @@ def multi30k(test: str = "test_2016_flickr", vocabulary: int = 8_000, beam: int 
     """Multi30k, German to English: 29,000/1,014/1,000 captions of photographs, raw text, case kept.
 
     Args:
-        test: the test set, one of `MULTI30K_TESTS`; the first is customary.
+        test: the test set, one of `MULTI30K_TESTS`; most papers use the first.
         vocabulary: sub-words of each language.
         beam: width of the search.
-
-    Raises:
-        ValueError: if an argument is out of range.
     """
     check_choice("test", test, MULTI30K_TESTS)
     names: dict[Split, str] = {"train": "train", "validation": "val", "test": test}
@@ -69,19 +65,16 @@ def multi30k(test: str = "test_2016_flickr", vocabulary: int = 8_000, beam: int 
 
 
 def dates(size: int = 5_000, vocabulary: int = 250, beam: int = 5, seed: int = 0) -> Task:
-    """Dates and times, German to English, each in one of 15 ways of Babel's locale data. Nothing to download.
+    """Dates and times, German to English, each in one of 15 styles of Babel's locale data. Nothing to download.
 
-    A date is in one pair only, so no date of validation or test is in training. The ways differ a little between
+    A date is in one pair only, so no date of validation or test is in training. The styles differ a little between
     versions of Babel.
 
     Args:
-        size: training pairs, at most 35,524; 500 more validate, and 500 test.
+        size: training pairs, at most 35,524. Validation and test have 500 more each.
         vocabulary: sub-words of each language.
         beam: width of the search.
-        seed: of the dates, the times and the ways.
-
-    Raises:
-        ValueError: if an argument is out of range.
+        seed: of the dates, the times and the styles.
     """
     check_seed(seed)
     if check_positive("size", size) > DAYS - 2 * HELD_OUT:
@@ -97,12 +90,8 @@ def dates(size: int = 5_000, vocabulary: int = 250, beam: int = 5, seed: int = 0
     return _task("dates", read, bleu, vocabulary, beam)
 
 
-WAYS = tuple(product(("full", "long", "medium", "short", SKELETON), ("", "medium", "short")))
-"""A style or skeleton of the date and a style of the time of day, or none: names of Unicode's locale data (CLDR)."""
-
-
 def date_pair(day: int, minute: int, way: int) -> Pair:
-    """A date and perhaps a time of day, in German and in English.
+    """Return a date and perhaps a time of day, in German and in English.
 
     Args:
         day: counted from 1 January 1950.
@@ -130,12 +119,12 @@ def _written(when: datetime.datetime, way: int, language: str) -> str:
 
 
 def bleu(pairs: Sequence[Pair], written: Sequence[str], tokenize: str = "13a") -> Scores:
-    """BLEU of the corpus and of its sources of each length, with case, and sacrebleu's signature.
+    """Return BLEU of the corpus and of its sources of each length, with case, and sacrebleu's signature.
 
     Args:
         pairs: sources and references.
         written: a text for each source.
-        tokenize: sacrebleu's name; "13a" is its own for raw text, "none" is for text that is tokenised.
+        tokenize: sacrebleu's name. "13a" is its default for raw text; "none" is for tokenised text.
     """
     from sacrebleu.metrics import BLEU
 

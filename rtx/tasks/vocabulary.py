@@ -11,7 +11,7 @@ from rtx.nn.validate import check_choice, check_positive
 
 UNKNOWN = "<unk>"
 END = "<eos>"
-"""What stands for a line's end among words, as in Mikolov's preparation of the Penn Treebank."""
+"""The end of a line among words, as in Mikolov's preparation of the Penn Treebank."""
 
 MARKS = re.compile(rf"{UNKNOWN}|{END}|\w+|[^\w\s]")
 
@@ -25,7 +25,7 @@ CUTS: dict[str, Callable[[str], Sequence[str]]] = {
     "words": lambda text: _lines_ended(text).split(),
     "words and marks": lambda text: MARKS.findall(_lines_ended(text)),
 }
-"""How a text is cut: into its characters; at its blanks, as a prepared text is; or into words and single marks."""
+"""How a text is cut: into its characters; at its blanks, if it is prepared for that; or into words and single marks."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ class Vocabulary:
 
     Args:
         unit: one of `CUTS`.
-        read: gives the symbols in the order of their numbers; called when they are first needed.
-        size: how many they are.
+        read: returns the symbols in the order of their numbers. Called when they are first needed.
+        size: the number of symbols.
     """
 
     unit: str
@@ -44,11 +44,7 @@ class Vocabulary:
 
     @cached_property
     def symbols(self) -> tuple[str, ...]:
-        """The symbols, in the order of their numbers.
-
-        Raises:
-            ValueError: if they are not `size` different ones.
-        """
+        """The symbols, in the order of their numbers."""
         found = tuple(self.read())
         if len(set(found)) != self.size or len(found) != self.size:
             raise ValueError(f"vocabulary: expected {self.size} different symbols, got {len(set(found))}")
@@ -61,23 +57,19 @@ class Vocabulary:
 
     @property
     def start(self) -> int:
-        """The token that is read before a text's first: what ends a line, or parts words, where there is one."""
+        """The token that is read before a text's first: the end of a line or a blank, if the vocabulary has one."""
         return self.numbers[next(s for s in (END, "\n", " ", *self.symbols) if s in self.numbers)]
 
     def encode(self, text: str) -> list[int]:
-        """The tokens of a text; a symbol without a number becomes <unk>.
+        """Return the tokens of a text. A symbol without a number becomes <unk>.
 
         Raises:
-            ValueError: if there is no <unk> either.
+            ValueError: if <unk> has no number either.
         """
         return self.numbered(CUTS[self.unit](text))
 
     def numbered(self, symbols: Iterable[str]) -> list[int]:
-        """The tokens of a text that is cut already.
-
-        Raises:
-            ValueError: as `encode`.
-        """
+        """Return the tokens of a text that is already cut, as `encode` does."""
         numbers, unknown = self.numbers, self.numbers.get(UNKNOWN)
         if unknown is not None:
             return [numbers.get(symbol, unknown) for symbol in symbols]
@@ -87,56 +79,45 @@ class Vocabulary:
             raise ValueError(f"text: {error} is none of the {self.size} {self.unit} of the training side") from None
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """The text of tokens: words with blanks between them, lines where they ended.
-
-        Raises:
-            ValueError: if a token is not from 0 to size - 1.
-        """
-        wrong = [token for token in tokens if not 0 <= token < self.size]
-        if wrong:
-            raise ValueError(f"tokens: expected numbers from 0 to {self.size - 1}, got {wrong[0]}")
+        """Return the text of tokens: words with blanks between them, and lines where they ended."""
+        check_range(tokens, self.size)
         found = [self.symbols[token] for token in tokens]
         if self.unit == "characters":
             return "".join(found)
         return re.sub(rf" ?{END} ?", "\n", " ".join(found))
 
     def to_json(self) -> dict[str, Any]:
-        """All that `from_json` needs, in plain values."""
+        """Return all that `from_json` needs, in plain values."""
         return {"kind": "vocabulary", "unit": self.unit, "symbols": list(self.symbols)}
 
     @classmethod
     def from_json(cls, table: dict[str, Any]) -> "Vocabulary":
-        """What `to_json` was called on.
-
-        Raises:
-            ValueError: if the table is no such thing.
-        """
+        """Return the vocabulary that `to_json` was called on."""
         if not isinstance(table.get("symbols"), list) or table.get("unit") not in CUTS:
             raise ValueError(f"texts: expected the unit and symbols of a vocabulary, got {sorted(table)}")
         return vocabulary(table["unit"], table["symbols"])
 
 
 def vocabulary(unit: str, symbols: Sequence[str]) -> Vocabulary:
-    """The vocabulary of these symbols.
-
-    Raises:
-        ValueError: if the unit is unknown, or there is no symbol.
-    """
+    """Return the vocabulary of these symbols."""
     if not symbols:
         raise ValueError("vocabulary: expected at least one symbol, got none")
     return Vocabulary(check_choice("unit", unit, CUTS), lambda: symbols, len(symbols))
 
 
+def check_range(tokens: Sequence[int], size: int) -> None:
+    """Refuse tokens that are not from 0 to size - 1."""
+    if wrong := [token for token in tokens if not 0 <= token < size]:
+        raise ValueError(f"tokens: expected numbers from 0 to {size - 1}, got {wrong[0]}")
+
+
 def common(symbols: Iterable[str], least: int = 1, always: Sequence[str] = ()) -> list[str]:
-    """The different symbols, commonest first, those equally common by their code points.
+    """Return the different symbols, commonest first. Equally common ones are ordered by their code points.
 
     Args:
         symbols: of the training side.
         least: a rarer symbol is left out.
-        always: symbols that are in even so, at the end if they do not occur.
-
-    Raises:
-        ValueError: if no symbol occurs `least` times.
+        always: symbols that are always in, at the end if they do not occur.
     """
     check_positive("least", least)
     counts = Counter(symbols)

@@ -132,7 +132,7 @@ def test_examine_leaves_out_a_kind_that_has_no_symbol():
     assert found[task.metric] == found["recalled" if recall else "local"]
 
 
-def test_the_trivial_answer_is_any_symbol_and_counting_them_helps_little():
+def test_the_baseline_is_any_symbol_and_counting_them_helps_little():
     task = locality_dial()
     examples = task.split("test")[:500]
     batch = collate(examples, task.per)

@@ -12,7 +12,7 @@ from rtx.tasks import task_by_name
 from rtx.tasks.loader import BatchOrder, loader
 from rtx.tasks.task import collate
 from rtx.tasks.toy import add, draw_marks, multiply
-from rtx.tasks.toy.keyed import Draws, keys
+from rtx.tasks.toy.drawn import Draws, keys
 
 TARGETS = {
     "add": (lambda **kw: add(**kw), lambda a, b: a + b),
@@ -112,7 +112,7 @@ def test_a_perfect_prediction_solves_a_padded_batch():
 
 
 @pytest.mark.parametrize("make", [add, multiply])
-def test_the_trivial_answer_is_the_mean(make):
+def test_the_baseline_is_the_mean(make):
     task = make()
     test, validation = (torch.cat([e.target for e in task.split(split)]) for split in ("test", "validation"))
     answer = validation.mean()

@@ -1,4 +1,4 @@
-"""Addition and multiplication over long sequences: two marked numbers among much noise.
+"""Addition and multiplication over long sequences: two marked numbers among many others.
 
 Raffel & Ellis (2015), Section 2, after Hochreiter & Schmidhuber (1997).
 """
@@ -13,12 +13,10 @@ from torch import Tensor
 
 from rtx.nn.validate import check_choice, check_flag, check_positive
 from rtx.tasks.task import Batch, Example, Sum, Task, mean_of, sequence_count, widened
-from rtx.tasks.toy.drawn import check_longest, drawn_together
-from rtx.tasks.toy.keyed import Draws
+from rtx.tasks.toy.drawn import Draws, check_longest, drawn_together
 
 TOLERANCE = 0.04  # a sequence is solved if its |error| is smaller
-SHORTEST = 20  # from here on the first ten steps lie before the midpoint
-CONVENTIONS = ("paper", "code")
+SHORTEST = 20  # from this length on, the first ten steps lie before the midpoint
 
 
 def add(
@@ -33,46 +31,28 @@ def add(
 
     Args:
         length: T0, the shortest sequence; at least 20.
-        convention: "paper" draws the noise from U[0, 1], the target is the sum; "code" (the authors') draws
-            it from U[-1, 1], the target is 0.5 + sum/4, so that the tolerance is 0.16 in the sum.
-        size: training sequences. The authors' code draws new ones for each of the 1,000 batches of 100 of an epoch, the
-            paper does not say; here they are `size` fixed sequences, by default as many as an epoch of the paper has,
-            or, in the order "fresh" of `rtx.tasks.loader`, others in each epoch.
+        convention: "paper" draws the numbers from U[0, 1], and the target is the sum. "code" (the authors') draws them
+            from U[-1, 1], and the target is 0.5 + sum/4. So its tolerance is 0.16 in the sum.
+        size: training sequences. An epoch of the paper has 1,000 batches of 100. The authors' code draws new sequences
+            in each epoch; the paper does not say. Here they are fixed, unless the loader's order is "fresh".
         longest: the longest sequence; by default 1.1 · length.
         seed: of all sequences.
-        read_padding: give each sequence zeros up to `longest` that count as steps, as in the authors' code, whose model
-            is not told where a sequence ends. The paper's Eq. 1 and 2 take the mean over the sequence's own steps.
-
-    Raises:
-        ValueError: if an argument is out of range.
+        read_padding: give each sequence zeros up to `longest` that count as steps. The authors' code does this: its
+            model does not know where a sequence ends. The paper's Eq. 1 and 2 use the sequence's own steps.
     """
-    check_choice("convention", convention, CONVENTIONS)
-    longest = _check_lengths(length, longest)
+    check_choice("convention", convention, ("paper", "code"))
     low, combine = (0, lambda a, b: a + b) if convention == "paper" else (-1, lambda a, b: 0.5 + (a + b) / 4)
-    padded = check_flag("read_padding", read_padding)
-    return _task("add", partial(draw_sequences, length, longest, low, combine, padded), size, seed)
+    return _task("add", length, longest, low, combine, size, seed, read_padding)
 
 
 def multiply(
-    length: int = 50,
-    size: int = 100_000,
-    longest: int | None = None,
-    seed: int = 0,
-    read_padding: bool = False,
+    length: int = 50, size: int = 100_000, longest: int | None = None, seed: int = 0, read_padding: bool = False
 ) -> Task:
-    """Multiply the two marked numbers; the noise is U[0, 1], in the paper and in the authors' code.
+    """Multiply the two marked numbers. The numbers are from U[0, 1], in the paper and in the authors' code.
 
-    Args:
-        length: T0, the shortest sequence; at least 20.
-        size: training sequences, as in `add`.
-        longest, seed, read_padding: as in `add`.
-
-    Raises:
-        ValueError: if an argument is out of range.
+    The arguments are those of `add`.
     """
-    longest = _check_lengths(length, longest)
-    padded = check_flag("read_padding", read_padding)
-    return _task("multiply", partial(draw_sequences, length, longest, 0, lambda a, b: a * b, padded), size, seed)
+    return _task("multiply", length, longest, 0, lambda a, b: a * b, size, seed, read_padding)
 
 
 def squared_error(predictions: Tensor, batch: Batch) -> Sum:
@@ -81,21 +61,16 @@ def squared_error(predictions: Tensor, batch: Batch) -> Sum:
 
 
 def solved(predictions: Tensor, batch: Batch) -> Sum:
-    """How many of the (B, 1) predictions have an |error| below 0.04."""
+    """Number of the (B, 1) predictions that have an |error| below 0.04."""
     return Sum(((widened(predictions) - batch.targets).abs() < TOLERANCE).float().sum(), sequence_count(batch))
 
 
 def draw_sequences(
-    shortest: int,
-    longest: int,
-    low: float,
-    combine: Callable[[Tensor, Tensor], Tensor],
-    padded: bool,
-    draws: Draws,
+    shortest: int, longest: int, low: float, combine: Callable[[Tensor, Tensor], Tensor], padded: bool, draws: Draws
 ) -> list[Example]:
-    """Noise from U[low, 1) and mask, together (T, 2), T from U{shortest … longest}; and the target (1,).
+    """Return numbers from U[low, 1) and a mask, together (T, 2), T from U{shortest … longest}, and the target (1,).
 
-    Padded ones have zeros behind that, up to `longest`.
+    If `padded`, zeros follow up to `longest`.
     """
     steps = draws.integers(shortest, longest + 1)
     first, second = draw_marks(draws, steps)
@@ -112,26 +87,32 @@ def draw_sequences(
 
 
 def draw_marks(draws: Draws, steps: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Two different steps: one of the first ten, one before the midpoint; never step 0, which holds a -1."""
-    before_midpoint = (steps + 1) // 2  # as many steps t ≥ 0 have t < steps / 2
+    """Return two different steps: one of the first ten, one before the midpoint. Step 0 has a -1 and is not marked."""
+    before_midpoint = (steps + 1) // 2  # the number of steps t ≥ 0 with t < steps / 2
     first = draws.integers(1, 10)
     second = draws.integers(1, before_midpoint - 1)
-    return first, second + (second >= first)  # uniform over the steps 1 … before_midpoint - 1 but `first`
+    return first, second + (second >= first)  # uniform over the steps 1 … before_midpoint - 1 without `first`
 
 
-def _check_lengths(length: int, longest: int | None) -> int:
+def _task(
+    name: str,
+    length: int,
+    longest: int | None,
+    low: float,
+    combine: Callable[[Tensor, Tensor], Tensor],
+    size: int,
+    seed: int,
+    padded: bool,
+) -> Task:
     if check_positive("length", length) < SHORTEST:
-        raise ValueError(
-            f"length: expected at least {SHORTEST}, so that the first ten steps lie before the midpoint, got {length}"
-        )
-    return check_longest(length, longest, length * 11 // 10)
-
-
-def _task(name: str, draw: Callable[[Draws], list[Example]], size: int, seed: int) -> Task:
-    examples = drawn_together(draw, size, seed)
+        why = "so that the first ten steps lie before the midpoint"
+        raise ValueError(f"length: expected at least {SHORTEST}, {why}, got {length}")
+    longest = check_longest(length, longest, length * 11 // 10)
+    check_flag("read_padding", padded)
+    examples = drawn_together(partial(draw_sequences, length, longest, low, combine, padded), size, seed)
 
     def baseline() -> float:
-        """The mean answer to everything; that of validation, as training may take minutes to draw."""
+        """The mean target as the only answer. It is the mean of validation: to draw the training set takes minutes."""
         mean = torch.stack([e.target for e in examples("validation")]).mean()
         return sum(abs(float(e.target) - float(mean)) < TOLERANCE for e in examples("test")) / len(examples("test"))
 

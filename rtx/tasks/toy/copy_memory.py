@@ -1,4 +1,4 @@
-"""The copy memory task: ten symbols, a long silence, and then the ten symbols again.
+"""The copy memory task: ten symbols, a long silence, and then the same ten symbols again.
 
 Hochreiter & Schmidhuber (1997); Arjovsky, Shah & Bengio (2016); Bai, Kolter & Koltun (2018).
 """
@@ -11,33 +11,30 @@ import torch
 from torch import Tensor
 
 from rtx.nn.validate import check_positive
-from rtx.tasks.classification import percent_commonest, percent_correct, scored_cross_entropy
+from rtx.tasks.losses import percent_commonest, percent_correct, scored_cross_entropy
 from rtx.tasks.task import Batch, Example, Sum, Task, real_steps
 from rtx.tasks.toy.drawn import check_longest, drawn
 
-BLANK, LETTERS, SIGNAL = 0, 8, 9  # letters are 1 … 8; the signal, 9, says when to recall
+BLANK, LETTERS, SIGNAL = 0, 8, 9  # letters are 1 … 8; after the signal, 9, they are recalled
 ALPHABET = 10
 
 
 def copy_memory(
     length: int = 100, letters: int = 10, size: int = 10_000, longest: int | None = None, seed: int = 0
 ) -> Task:
-    """Ten letters are read; after T steps they are to be told, one a step.
+    """Read ten letters, and recall them after T steps, one a step.
 
     A sequence has T + 20 steps: ten of eight letters, T - 1 blanks, eleven signals. The target is a blank at every step
-    but the last ten, where it is the letters in their order. The loss is over all steps; the metric is over the ten
-    alone. Without memory the best answers are blanks, then any letter: 10 ln 8 / (T + 20) nats a step.
-    Symbols are one-hot, which is ours where Bai et al. give the symbol's number as one input.
+    but the last ten, where it is the letters in their order. The loss counts all steps; the metric counts the last ten.
+    The best answer without memory has a loss of 10 ln 8 / (T + 20) nats a step: blanks, then any letter.
+    Our symbols are one-hot. Bai et al. give the symbol's number as one input.
 
     Args:
-        length: T, the steps between the letters and their recall; a letter is told T + 10 steps after it was read.
-        letters: how many are to be kept in mind, ten in all papers.
+        length: T. A letter is recalled T + 10 steps after it was read.
+        letters: how many to remember, ten in all papers.
         size: training sequences, fixed.
-        longest: T is drawn from U{length … longest} for each sequence; by default it is `length` for all.
+        longest: T is drawn from U{length … longest} for each sequence; by default it is always `length`.
         seed: of all sequences.
-
-    Raises:
-        ValueError: if an argument is out of range.
     """
     longest = check_longest(check_positive("length", length), longest, length)
     check_positive("letters", letters)
@@ -53,7 +50,7 @@ def copy_memory(
         scorer=partial(percent_correct, ALPHABET),
         metric="letters recalled (%)",
         best="max",
-        baseline=lambda: percent_commonest(letter for e in examples("test") for letter in e.target[-letters:].tolist()),
+        baseline=lambda: percent_commonest(n for e in examples("test") for n in e.target[-letters:].tolist()),
     )
 
 
@@ -63,14 +60,14 @@ def step_cross_entropy(predictions: Tensor, batch: Batch) -> Sum:
 
 
 def recalled(predictions: Tensor, batch: Batch, letters: int = 10) -> tuple[Tensor, Tensor]:
-    """Logits and targets of each sequence's last real steps, where its letters are recalled."""
+    """Return logits and targets of each sequence's last real steps, where its letters are recalled."""
     steps = torch.arange(batch.inputs.shape[1], device=batch.lengths.device)
     recall = real_steps(batch) & (steps >= batch.lengths[:, None] - letters)
     return predictions[recall], batch.targets[recall]
 
 
 def draw_sequence(rng: np.random.Generator, shortest: int, longest: int, letters: int = 10) -> Example:
-    """One-hot symbols (T + 20, 10), T from U{shortest … longest}; and the symbols (T + 20,) to be told."""
+    """Return one-hot symbols (T + 20, 10), T from U{shortest … longest}, and their targets (T + 20,)."""
     blanks = int(rng.integers(shortest, longest, endpoint=True))
     kept: Any = rng.integers(1, LETTERS, size=letters, endpoint=True)
     symbols = np.full(blanks + 2 * letters, BLANK)

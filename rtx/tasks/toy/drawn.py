@@ -1,44 +1,44 @@
-"""Sequences drawn on demand: each depends on its seed, split and index alone, so that none need be kept."""
+"""Sequences drawn on demand. Each depends only on its seed, split and index, so none has to be stored.
+
+Long sequences are drawn one by one, each with a generator of NumPy. For short ones that generator takes longer to set
+up than the model takes to learn from the sequence. So they are drawn many at a time by SplitMix64, which needs no
+set-up: a number is a mix of a key and a place. Steele, Lea & Flood (2014), Fast Splittable Pseudorandom Number
+Generators.
+"""
 
 from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rtx.nn.validate import check_positive, is_whole
 from rtx.tasks.task import SPLITS, Example, Examples, Split
-from rtx.tasks.toy.keyed import Draws, keys
 
-LARGEST_SEED = 2**63 - 1  # the largest that NumPy's whole numbers hold
+LARGEST_SEED = 2**63 - 1  # the largest whole number of NumPy
 HELD_OUT = 1000  # sequences of validation and of test, as in Raffel & Ellis (2015)
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+PLACE = np.uint64(0xD1342543DE82EF95)  # odd, so that no two places of a sequence have the same product
+
+Words = NDArray[np.uint64]
 
 
 def drawn(draw: Callable[[np.random.Generator], Example], size: int, seed: int) -> Callable[[Split], Sequence[Example]]:
-    """Split → its sequences: `size` to train, 1,000 to validate, 1,000 to test.
-
-    Raises:
-        ValueError: if `size` is below 1, or `seed` no whole number from 0 to `LARGEST_SEED`.
-    """
-    check_seed(seed)
-    sizes: dict[Split, int] = {"train": check_positive("size", size), "validation": HELD_OUT, "test": HELD_OUT}
+    """Return split → its sequences: `size` to train, 1,000 to validate, 1,000 to test."""
+    sizes = _sizes(size, seed)
 
     def make(split: Split, index: int) -> Example:
-        # numpy cuts a seed into words of 32 bits and adds zeros: the upper one has a place of its own
+        # NumPy cuts a seed into words of 32 bits, so the upper word has a place of its own
         return draw(np.random.default_rng((seed % 2**32, SPLITS.index(split), index, seed >> 32)))
 
     return lambda split: Examples(sizes[split], partial(make, split), endless=True)
 
 
 def drawn_together(
-    draw: Callable[[Draws], list[Example]], size: int, seed: int
+    draw: Callable[["Draws"], list[Example]], size: int, seed: int
 ) -> Callable[[Split], Sequence[Example]]:
-    """The same, a batch of sequences at a time, for those that are learned from faster than drawn one by one.
-
-    Raises:
-        ValueError: as `drawn`.
-    """
-    check_seed(seed)
-    sizes: dict[Split, int] = {"train": check_positive("size", size), "validation": HELD_OUT, "test": HELD_OUT}
+    """Return the same as `drawn`, but draw a batch of sequences at a time."""
+    sizes = _sizes(size, seed)
 
     def make_many(split: Split, indices: list[int]) -> list[Example]:
         return draw(Draws(keys(seed, SPLITS.index(split), np.array(indices))))
@@ -50,23 +50,57 @@ def drawn_together(
     return examples
 
 
-def check_seed(seed: int) -> int:
-    """Return `seed` if it is a whole number from 0 to `LARGEST_SEED`.
+def _sizes(size: int, seed: int) -> dict[Split, int]:
+    check_seed(seed)
+    return {"train": check_positive("size", size), "validation": HELD_OUT, "test": HELD_OUT}
 
-    Raises:
-        ValueError: otherwise.
-    """
+
+def mix(z: Words) -> Words:
+    """Apply SplitMix64's last step, "variant 13" of Stafford: every bit of a word changes every other."""
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+def keys(*parts: int | NDArray[np.int64]) -> Words:
+    """Return one key for each combination of whole numbers, such as a seed, a split and an index."""
+    key = np.zeros(1, np.uint64)
+    for part in parts:
+        key = mix(key + GOLDEN + np.asarray(part, np.int64).astype(np.uint64))
+    return key
+
+
+class Draws:
+    """Random numbers for N sequences at once. `key` (N,) has one key for each sequence."""
+
+    def __init__(self, key: Words) -> None:
+        self.key = key
+        self.taken = 0  # words of each sequence's second stream, which gives the single numbers
+
+    def integers(self, low: int | NDArray[np.int64], high: int | NDArray[np.int64]) -> NDArray[np.int64]:
+        """(N,) whole numbers, uniform over low … high - 1. The bounds may be (N,), too."""
+        self.taken += 1
+        words = mix(mix(self.key + GOLDEN) + np.uint64(int(GOLDEN) * self.taken % 2**64))
+        share = (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
+        return (low + np.floor(share * (np.asarray(high) - low))).astype(np.int64)
+
+    def uniform(self, lengths: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return `lengths` numbers of U[0, 1) for each sequence, one sequence after the other."""
+        ends = np.cumsum(lengths)
+        place = np.arange(ends[-1]) - np.repeat(ends - lengths, lengths)
+        words = mix(np.repeat(self.key, lengths) + PLACE * place.astype(np.uint64))
+        return (words >> np.uint64(40)).astype(np.float32) * np.float32(2.0**-24)
+
+
+def check_seed(seed: int) -> int:
+    """Return `seed`; refuse one that is not a whole number from 0 to `LARGEST_SEED`."""
     if not is_whole(seed) or not 0 <= seed <= LARGEST_SEED:
         raise ValueError(f"seed: expected a whole number from 0 to {LARGEST_SEED}, got {seed!r}")
     return int(seed)
 
 
 def check_longest(length: int, longest: int | None, default: int) -> int:
-    """The longest length: `longest`, or `default` where it is None.
-
-    Raises:
-        ValueError: if it is below `length`.
-    """
+    """Return the longest length: `longest`, or `default` if it is None. Refuse one below `length`."""
     if longest is None:
         return default
     if check_positive("longest", longest) < length:

@@ -1,7 +1,7 @@
-"""The locality dial: a text half of whose symbols follow from the few before, half from what stood at its beginning.
+"""The locality dial: half of a text's symbols follow from the few before, half from what came at its beginning.
 
-It is ours. R-Transformer's claim is that local structure wants one tool, a recurrent network in a window, and long
-recall another, attention. Here each has a strength to turn, and the best possible loss is known.
+The task is ours. R-Transformer's claim is that local structure needs one tool, a recurrent network in a window, and
+long recall needs another, attention. Here each has a strength that you can turn, and the best possible loss is known.
 """
 
 import math
@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from rtx.nn.validate import check_positive, is_number
-from rtx.tasks.classification import scored_cross_entropy
+from rtx.tasks.losses import scored_cross_entropy
 from rtx.tasks.task import IGNORED, Batch, Example, Scores, Split, Sum, Task, collate, mean_of, real_steps
 from rtx.tasks.toy.drawn import check_longest, check_seed, drawn
 
-RULE = 3  # beside the numbers 0, 1, 2 of the splits
+RULE = 3  # the rule's number among the seeds; the splits have 0, 1, 2
 LARGEST_RULE = 1_000_000
 BATCH = 100
 
@@ -32,41 +32,38 @@ def locality_dial(
     longest: int | None = None,
     seed: int = 0,
 ) -> Task:
-    """Predict the next symbol, told each time whether it follows from the last few or from the book at the beginning.
+    """Predict the next symbol. A flag says whether it follows from the last few symbols or from the sequence's book.
 
-    A sequence begins with its book: V steps, each a symbol and its partner, a permutation drawn for this sequence. Then
-    T steps of text. The input is the symbol (one-hot, V), the partner (one-hot, V; 0 in the text), and a flag: 1 if the
-    next symbol is a recall, 0 if it is local; a coin decides. A recall is the partner of the last symbol, a local one
-    is what a fixed rule says of the last k-1 symbols, whose oldest counts: fewer tell nothing. With the probability of
-    its strength a symbol is the one that follows so, else any, each as likely.
+    A sequence begins with its book: V steps, each with a symbol and its partner, from a permutation drawn for this
+    sequence. Then come T steps of text. The input is the symbol (one-hot, V), the partner (one-hot, V; 0 in the text),
+    and a flag: 1 if the next symbol is a recall, 0 if it is local, with equal probability. A recalled symbol is the
+    partner of the last symbol. A local symbol follows from the last k-1 symbols by a fixed rule, and the oldest of them
+    matters. With the probability of its strength a symbol is the one that follows so; otherwise it is any symbol.
 
-    So a model that knows rule and book has a loss of `optimal_loss(local)` at the local and `optimal_loss(long)` at the
-    recalled symbols, their mean in all; one that looks back too little has ln V where it would have to. `examine` gives
-    both, and leaves out a kind that has no symbol. The first k-1 symbols are not scored.
+    So a model that knows rule and book has the loss `optimal_loss(local)` at local symbols and `optimal_loss(long)` at
+    recalled ones. A model that does not look back far enough has ln V. `examine` gives both losses, and leaves out a
+    kind that has no symbol. The first k-1 symbols are not scored.
 
     Args:
         length: T, the shortest text; at least `gram`.
         local: strength of the rule, from 0 to 1.
         long: strength of the recall, from 0 to 1.
-        symbols: V; a book takes log2 V! bits to remember.
+        symbols: V; to remember a book takes log2 V! bits.
         gram: k of the k-gram rule, at least 2.
         size: training sequences, fixed.
         longest: the longest text; by default all have `length`.
         seed: of the rule and of all sequences.
-
-    Raises:
-        ValueError: if an argument is out of range.
     """
-    _check_sizes(length, symbols, gram)
-    _check_strengths(local=local, long=long)
+    for name, number, least in (("symbols", symbols, 2), ("gram", gram, 2), ("length", length, gram)):
+        if check_positive(name, number) < least:
+            raise ValueError(f"{name}: expected at least {least}, got {number}")
+    for name, strength in (("local", local), ("long", long)):
+        if not (is_number(strength) and 0 <= strength <= 1):
+            raise ValueError(f"{name}: expected a strength from 0 to 1, got {strength!r}")
     longest = check_longest(length, longest, length)
-    draw = partial(
-        draw_sequence,
-        shortest=length,
-        longest=longest,
-        rule=draw_rule(np.random.default_rng((check_seed(seed), RULE)), symbols, gram),
-        strengths=(local, long),
-    )
+    rule = draw_rule(np.random.default_rng((check_seed(seed), RULE)), symbols, gram)
+    draw = partial(draw_sequence, shortest=length, longest=longest, rule=rule, strengths=(local, long))
+    best = {"optimal, local": optimal_loss(local, symbols), "optimal, recalled": optimal_loss(long, symbols)}
     task = Task(
         name="locality-dial",
         inputs=2 * symbols + 1,
@@ -78,28 +75,13 @@ def locality_dial(
         metric="NLL per symbol (nats)",
         best="min",
         baseline=lambda: math.log(symbols),
-        examine=lambda model, split, limit: (
-            _examine(task, model, split, limit)
-            | {"optimal, local": optimal_loss(local, symbols), "optimal, recalled": optimal_loss(long, symbols)}
-        ),
+        examine=lambda model, split, limit: _examine(task, model, split, limit) | best,
     )
     return task
 
 
-def _check_sizes(length: int, symbols: int, gram: int) -> None:
-    for name, number, least in (("symbols", symbols, 2), ("gram", gram, 2), ("length", length, gram)):
-        if check_positive(name, number) < least:
-            raise ValueError(f"{name}: expected at least {least}, got {number}")
-
-
-def _check_strengths(**strengths: float) -> None:
-    for name, strength in strengths.items():
-        if not (is_number(strength) and 0 <= strength <= 1):
-            raise ValueError(f"{name}: expected a strength from 0 to 1, got {strength!r}")
-
-
 def optimal_loss(strength: float, symbols: int = 8) -> float:
-    """The entropy in nats of a symbol that follows with this probability, and is any of them else."""
+    """Return the entropy in nats of a symbol that follows with this probability and is otherwise any symbol."""
     other = (1 - strength) / symbols
     right = strength + other
     return -sum(p * math.log(p) for p in (right, *[other] * (symbols - 1)) if p > 0)
@@ -114,7 +96,7 @@ def symbol_nll(predictions: Tensor, batch: Batch, recall: bool | None = None) ->
 
 
 def draw_rule(rng: np.random.Generator, symbols: int, gram: int) -> NDArray[np.int64]:
-    """The next symbol by the last k-1, oldest first: a permutation of the oldest for any of the others.
+    """Return the next symbol by the last k-1, oldest first: a permutation of the oldest for any values of the others.
 
     Raises:
         ValueError: if there are too many cases.
@@ -129,7 +111,7 @@ def draw_rule(rng: np.random.Generator, symbols: int, gram: int) -> NDArray[np.i
 def draw_sequence(
     rng: np.random.Generator, shortest: int, longest: int, rule: NDArray[np.int64], strengths: tuple[float, float]
 ) -> Example:
-    """Book and text (V + T, 2V + 1), T from U{shortest … longest}; and the next symbols (V + T,)."""
+    """Return book and text (V + T, 2V + 1), T from U{shortest … longest}, and the next symbols (V + T,)."""
     symbols, context = rule.shape[0], rule.ndim
     steps = int(rng.integers(shortest, longest, endpoint=True))
     keys, partners = rng.permutation(symbols), rng.permutation(symbols)
@@ -152,7 +134,7 @@ def _examine(task: Task, model: nn.Module, split: Split, limit: int | None) -> S
     sums = {name: [0.0, 0.0] for name in kinds}
     for start in range(0, len(examples), BATCH):
         inputs, targets, lengths = collate(examples[start : start + BATCH], task.per)
-        batch = Batch(inputs.to(like), targets.to(like.device), lengths.to(like.device))  # ones and zeros in any dtype
+        batch = Batch(inputs.to(like), targets.to(like.device), lengths.to(like.device))
         predictions = task.predict(model, batch)
         for name, recall in kinds.items():
             found = symbol_nll(predictions, batch, recall)

@@ -1,7 +1,7 @@
-"""The two-symbol temporal order problem: which two symbols stood among the distractors, and in which order?
+"""The two-symbol temporal order problem: which two symbols were among the distractors, and in which order?
 
 Hochreiter & Schmidhuber (1997), Experiment 6a; Raffel & Ellis (2015), Section 3. A model that does not know the order
-of its inputs tells XX from YY, and both from the mixed ones, but not XY from YX: three in four are the most it can do.
+of its inputs cannot tell XY from YX. It can tell the other classes, so its accuracy is at most 75 %.
 """
 
 from functools import partial
@@ -10,10 +10,9 @@ import numpy as np
 import torch
 
 from rtx.nn.validate import check_positive
-from rtx.tasks.classification import percent_commonest, percent_correct, summed_cross_entropy
+from rtx.tasks.losses import class_cross_entropy, percent_commonest, percent_correct
 from rtx.tasks.task import Example, Task
-from rtx.tasks.toy.drawn import check_longest, drawn_together
-from rtx.tasks.toy.keyed import Draws
+from rtx.tasks.toy.drawn import Draws, check_longest, drawn_together
 
 SYMBOLS = "abcdXYEB"  # four distractors, the two that count, the one at the beginning and the one at the end
 CLASSES = ("XX", "XY", "YX", "YY")
@@ -23,18 +22,15 @@ SHORTEST = 10
 def temporal_order(length: int = 100, size: int = 100_000, longest: int | None = None, seed: int = 0) -> Task:
     """Classify sequences by two symbols in them: XX, XY, YX or YY.
 
-    A sequence of T symbols, one-hot, begins with E and ends with B. The first symbol that counts stands after 1/10 to
-    2/10 of its steps, the second after 5/10 to 6/10: at T = 100 where the paper has them; for other lengths in
-    proportion, which is ours. All others are drawn from a, b, c, d.
+    A sequence of T one-hot symbols begins with E and ends with B. The first symbol that counts comes after 1/10 to 2/10
+    of the steps, the second after 5/10 to 6/10. At T = 100 these are the paper's places; for other lengths the
+    proportions are ours. All other symbols are drawn from a, b, c, d.
 
     Args:
         length: the shortest sequence; at least 10.
         size: training sequences, fixed.
         longest: the longest sequence; by default 1.1 · length.
         seed: of all sequences.
-
-    Raises:
-        ValueError: if an argument is out of range.
     """
     if check_positive("length", length) < SHORTEST:
         raise ValueError(f"length: expected at least {SHORTEST}, a step for every tenth, got {length}")
@@ -46,7 +42,7 @@ def temporal_order(length: int = 100, size: int = 100_000, longest: int | None =
         outputs=len(CLASSES),
         per="sequence",
         examples=examples,
-        loss=summed_cross_entropy,
+        loss=class_cross_entropy,
         measured=lambda predictions, batch: (predictions, batch.targets),
         scorer=partial(percent_correct, len(CLASSES)),
         metric="accuracy (%)",
@@ -56,7 +52,7 @@ def temporal_order(length: int = 100, size: int = 100_000, longest: int | None =
 
 
 def draw_sequences(draws: Draws, shortest: int, longest: int) -> list[Example]:
-    """One-hot symbols (T, 8), T from U{shortest … longest}; and the class, an index into `CLASSES`."""
+    """Return one-hot symbols (T, 8), T from U{shortest … longest}, and the class, an index into `CLASSES`."""
     steps = draws.integers(shortest, longest + 1)
     ends = np.cumsum(steps)
     begins = ends - steps

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rtx.tasks.toy.keyed import GOLDEN, Draws, keys, mix
+from rtx.tasks.toy.drawn import GOLDEN, Draws, keys, mix
 
 N = 20_000
 

@@ -1,0 +1,99 @@
+"""Losses and metrics that several tasks share: of classes and of tokens."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from rtx.tasks.task import IGNORED, Batch, Sum, mean_metric, mean_of, sequence_count, widened
+
+if TYPE_CHECKING:
+    from torchmetrics import Metric
+
+TOGETHER = 640_000  # logits whose loss is computed at a time
+
+
+def class_cross_entropy(predictions: Tensor, batch: Batch) -> Sum:
+    """Cross-entropy in nats of (B, K) logits, summed over sequences."""
+    return Sum(cross_entropy(widened(predictions), batch.targets, reduction="sum"), sequence_count(batch))
+
+
+def scored_cross_entropy(predictions: Tensor, targets: Tensor, scored: Tensor) -> Tensor:
+    """Cross-entropy in nats of (B, T, K) logits, summed over the scored steps (B, T)."""
+    if scored.is_cpu:
+        return cross_entropy(widened(predictions[scored]), targets[scored], reduction="sum")
+    # to leave out rows, the CPU would have to wait until the GPU has counted the others
+    logits, targets = torch.where(scored[..., None], predictions, 0), targets.where(scored, IGNORED)
+    return cross_entropy(widened(logits).flatten(0, 1), targets.flatten(), ignore_index=IGNORED, reduction="sum")
+
+
+def percent_correct(classes: int = 10) -> "Metric":
+    """Return torchmetrics' accuracy, in percent."""
+    from torchmetrics.classification import MulticlassAccuracy
+
+    return 100 * MulticlassAccuracy(num_classes=classes, average="micro")
+
+
+def percent_commonest(labels: Iterable[int]) -> float:
+    """Return the share of the commonest label, in percent: the best accuracy of always the same answer."""
+    counts = Counter(labels)
+    return 100 * max(counts.values()) / counts.total()
+
+
+def token_nll(predictions: Tensor, batch: Batch) -> Sum:
+    """-log p of each scored token in nats, summed. p is the softmax of (B, T, V) logits, or of (N, V) scored ones."""
+    scored = batch.targets != IGNORED
+    if predictions.ndim == 2:
+        logits, targets = predictions, batch.targets[scored]
+    else:
+        if not (scored.is_cpu and scored.all()):  # the CPU would have to wait for a GPU's answer
+            predictions = torch.where(scored[..., None], predictions, 0)
+        logits, targets = predictions.flatten(0, 1), batch.targets.flatten()
+    return Sum(summed_cross_entropy(widened(logits), targets), scored.sum())
+
+
+def summed_cross_entropy(logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"]) -> Float[Tensor, ""]:
+    """The sum of -log softmax(logits)[target] over the rows that are not `IGNORED`, in nats.
+
+    A few rows at a time: with 10,000 words torch's intermediate arrays are large, and small parts stay in the cache.
+    """
+    rows = max(1, TOGETHER // logits.shape[1])
+    pairs = zip(logits.split(rows), targets.split(rows), strict=True)
+    return torch.stack([cross_entropy(*pair, ignore_index=IGNORED, reduction="sum") for pair in pairs]).sum()
+
+
+tokens_measured = mean_of(token_nll)
+"""What `perplexity` and `bits` take, from the same logits."""
+
+
+def perplexity() -> "Metric":
+    """Return the metric exp(mean -log p) of the scored tokens.
+
+    torchmetrics' own takes the logarithm of a softmax, which is infinite if a token costs more than 103 nats.
+    """
+    from torchmetrics.metric import CompositionalMetric
+
+    return CompositionalMetric(_exp, mean_metric(), None)
+
+
+def bits() -> "Metric":
+    """Return the metric bits per token: the binary logarithm of the perplexity."""
+    from torchmetrics.metric import CompositionalMetric
+
+    return CompositionalMetric(torch.div, mean_metric(), math.log(2))
+
+
+def _exp(nats: Tensor) -> Tensor:
+    """In float64, which holds e to the power of 709, and on the CPU, because not every device has float64."""
+    return nats.cpu().double().exp()
+
+
+def unigram_nll(train: Int[Tensor, " N"], test: Int[Tensor, " M"], vocabulary: int) -> float:
+    """Return the mean -log p in nats of `test` by each token's frequency in `train`, with one added to every count."""
+    counts = torch.bincount(train, minlength=vocabulary).double() + 1
+    return float((counts.sum().log() - counts.log())[test].mean())
