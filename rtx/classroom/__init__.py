@@ -1,7 +1,6 @@
 """The notebooks in a class: folders for students, and grades for what they hand in."""
 
-from rtx.classroom.exercises import Exercise, chosen_notebooks, exercises_of
 from rtx.classroom.grading import Grade, grade_folder, to_csv
 from rtx.classroom.handout import make_handout
 
-__all__ = ["Exercise", "Grade", "chosen_notebooks", "exercises_of", "grade_folder", "make_handout", "to_csv"]
+__all__ = ["Grade", "grade_folder", "make_handout", "to_csv"]

@@ -1,75 +1,95 @@
-"""Taking rights from a process that is about to run a student's code.
+"""Take away the rights of a process before it runs a student's code.
 
-On Linux, Landlock (5.13 and newer) is how a process gives up rights without being root: it then cannot write, remove
-or rename any file outside its scratch folder, trace another process, nor, where the kernel can, open TCP connections
-(6.7) or send signals. Its children have no more rights than it has. Limits of time and file size hold on any Unix, that
-of memory not on macOS.
+Linux has two tools for this that need no administrator. Landlock limits the files that a process may open. Seccomp,
+through the library libseccomp, refuses system calls. The limits of time and of files work on macOS, too.
 """
 
 import ctypes
-import math
+import errno
 import os
 import resource
-import signal
 import struct
 import sys
 from contextlib import suppress
 from pathlib import Path
 
-WRITE_FILE, TRUNCATE = 1 << 1, 1 << 14
-# remove folders and files; make devices, folders, files, sockets, pipes, links; from the 2nd version on, move
-WRITE = WRITE_FILE | sum(1 << bit for bit in range(4, 13))
-MOVE, TCP, SCOPES = 1 << 13, 0b11, 0b11
-CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446  # system calls, with the same numbers on every processor
+LINUX = sys.platform == "linux"
+CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446  # Landlock's system calls have these numbers on all processors
 BENEATH, VERSION, NO_NEW_PRIVILEGES = 1, 1, 38
-MEMORY = 8 << 30  # bytes of address space; torch alone takes a good one
-FILE = 50 << 20  # bytes
+READ, READ_OR_WRITE = 0b1101, 0b110  # rights: execute, read and list what is in a folder; read and write one file
+SECOND = 0b11  # what Landlock can refuse besides: TCP from version 4 on, signals to other processes from 6 on
+MEMORY = 2 << 30  # bytes beyond what rtx itself uses
+ALLOW, REFUSE = 0x7FFF0000, 0x00050000  # libseccomp's answers to a system call
+# processes and signals, the network and shared memory, limits, and what Landlock leaves of files
+REFUSED = """
+    fork vfork clone execve execveat setsid setpgid ptrace process_vm_readv process_vm_writev unshare setns mount bpf
+    kill tkill tgkill rt_sigqueueinfo rt_tgsigqueueinfo pidfd_send_signal
+    socket socketpair io_uring_setup shmget msgget semget mq_open memfd_create
+    setrlimit prlimit64 setpriority ioprio_set sched_setaffinity sched_setscheduler sched_setattr
+    chmod fchmod fchmodat fchmodat2 chown fchown lchown fchownat utime utimes futimesat utimensat
+    setxattr lsetxattr fsetxattr removexattr lremovexattr fremovexattr
+"""
 
 
-def limit(seconds: int) -> None:
-    """Bound the time from now on, the memory and the files of this process and of those that it starts."""
-    signal.alarm(seconds)  # by the clock, for whoever sleeps; a student's code could undo this, and not the next
-    time = math.ceil(seconds + sum(resource.getrusage(resource.RUSAGE_SELF)[:2]))  # of the processor
-    for kind, most in ((resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_FSIZE, FILE), (resource.RLIMIT_CPU, time)):
-        hard = resource.getrlimit(kind)[1]
-        with suppress(ValueError):  # macOS takes no bound on addresses below what it has mapped: hundreds of GB
-            resource.setrlimit(kind, (most, most) if hard == resource.RLIM_INFINITY else (min(most, hard), hard))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+def confine(seconds: int) -> None:
+    """Take away from this process, until it ends, all rights that the system can take away."""
+    limits = {resource.RLIMIT_CPU: seconds, resource.RLIMIT_NOFILE: 256, resource.RLIMIT_CORE: 0}
+    limits |= {resource.RLIMIT_FSIZE: 0, resource.RLIMIT_NPROC: 0}
+    if LINUX:
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        limits[resource.RLIMIT_AS] = pages * os.sysconf("SC_PAGE_SIZE") + MEMORY
+    for kind, most in limits.items():
+        with suppress(ValueError):  # where the machine's own limit is lower
+            resource.setrlimit(kind, (most, most))
+    if version := _landlock_version():
+        _landlock(version)
+    if library := _libseccomp():
+        _seccomp(library)
 
 
-def confine(folder: Path) -> bool:
-    """Let this process write in `folder` only, for good; False where the system has no such thing."""
-    if not can_confine():
-        return False
-    version = _call(CREATE_RULESET, None, 0, VERSION)
-    files = WRITE | (MOVE if version >= 2 else 0) | (TRUNCATE if version >= 3 else 0)
-    rights = struct.pack("QQQ", files, TCP if version >= 4 else 0, SCOPES if version >= 6 else 0)
-    rights = rights[: 24 if version >= 6 else 16 if version >= 4 else 8]
-    ruleset = _call(CREATE_RULESET, rights, len(rights), 0)
-    _allow(ruleset, folder, files)
-    _allow(ruleset, Path(os.devnull), files & (WRITE_FILE | TRUNCATE))
-    _libc().prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0)
-    _call(RESTRICT_SELF, ruleset, 0)
-    return True
+def unprotected() -> list[str]:
+    """Return what a student's code could reach on this system."""
+    files = [] if _landlock_version() else ["files, because this system has no Landlock"]
+    return files + ([] if _libseccomp() else ["the network and other processes, because libseccomp is not installed"])
 
 
-def can_confine() -> bool:
-    """Whether this system has Landlock."""
-    return sys.platform == "linux" and _libc().syscall(CREATE_RULESET, None, 0, VERSION) >= 1
+def _landlock_version() -> int:
+    return max(0, ctypes.CDLL(None).syscall(CREATE_RULESET, None, 0, VERSION)) if LINUX else 0
 
 
-def _allow(ruleset: int, path: Path, rights: int) -> None:
-    place = os.open(path, os.O_PATH)
-    _call(ADD_RULE, ruleset, BENEATH, struct.pack("=Qi", rights, place), 0)
-    os.close(place)
+def _landlock(version: int) -> None:
+    """Let the process read Python and its packages, and write to nothing but the null device."""
+    call = ctypes.CDLL(None, use_errno=True).syscall
+    files = (1 << 13 + sum(version >= newer for newer in (2, 3, 5))) - 1  # every right that this version knows
+    rights = struct.pack("QQQ", files, SECOND, SECOND)[: 8 if version < 4 else 16 if version < 6 else 24]
+    ruleset = call(CREATE_RULESET, rights, len(rights), 0)
+    loaded = [getattr(module, "__path__", []) for name, module in list(sys.modules.items()) if "." not in name]
+    packages = {str(path) for paths in loaded for path in paths}
+    places = dict.fromkeys(packages | {sys.prefix, sys.base_prefix, "/usr", "/lib", "/lib64", "/etc"}, READ)
+    for path, allowed in {**places, os.devnull: READ_OR_WRITE}.items():
+        with suppress(FileNotFoundError, NotADirectoryError):
+            place = os.open(path, os.O_PATH)
+            call(ADD_RULE, ruleset, BENEATH, struct.pack("=Qi", allowed, place), 0)
+            os.close(place)
+    ctypes.CDLL(None).prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0)
+    if call(RESTRICT_SELF, ruleset, 0):
+        raise OSError(ctypes.get_errno(), "Landlock could not limit the files")
 
 
-def _libc() -> ctypes.CDLL:
-    return ctypes.CDLL(None, use_errno=True)
+def _libseccomp() -> ctypes.CDLL | None:
+    with suppress(OSError):
+        return ctypes.CDLL("libseccomp.so.2")
+    return None
 
 
-def _call(number: int, *arguments: object) -> int:
-    result = _libc().syscall(number, *arguments)
-    if result < 0:
-        raise OSError(ctypes.get_errno(), f"Landlock's system call {number} failed")
-    return int(result)
+def _seccomp(library: ctypes.CDLL) -> None:
+    """Refuse system calls by their names, and give up the rights of an administrator."""
+    ctypes.CDLL(None).capset(struct.pack("Ii", 0x20080522, 0), bytes(24))
+    library.seccomp_init.restype = ctypes.c_void_p
+    rules = ctypes.c_void_p(library.seccomp_init(ALLOW))
+    answers = {"clone3": errno.ENOSYS} | dict.fromkeys(REFUSED.split(), errno.EPERM)  # libc tries clone after clone3
+    for name, answer in answers.items():
+        number = library.seccomp_syscall_resolve_name(name.encode())  # negative where the processor has no such call
+        library.seccomp_rule_add(rules, REFUSE | answer, number, 0)
+    if library.seccomp_load(rules):
+        raise OSError("libseccomp could not refuse system calls")

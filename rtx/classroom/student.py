@@ -1,100 +1,107 @@
-"""The process that runs a student's code: it answers the cases of checks, and judges nothing.
-
-    python -P -m rtx.classroom.student SECONDS < request > answers
-
-The request is JSON: for each exercise its check, its function and the cells that the function needs. A line of JSON
-is written before each exercise and after it. What the student's code could do to this process, it can do to its own
-answers only: whether they are right is found out elsewhere.
-"""
+"""Run a student's code in a process without rights. It answers the cases of a check; the grader judges the answers."""
 
 import json
 import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from types import ModuleType
-from typing import Any, TextIO
+from multiprocessing.connection import Connection
+from typing import Any
+from unittest.mock import MagicMock
 
+import numpy as np
+import torch
+from torch import Tensor
+
+import rtx.lab
+from rtx.classroom.confine import confine
+from rtx.lab import checks
 from rtx.lab.checks.check import attempt, is_stub
 
-CHECKS = "rtx.lab.checks"
+LARGEST = 50_000_000  # bytes of all answers
 
 
-def main() -> None:
-    """Read the request, give up all rights that are not needed, and answer."""
-    request = json.load(sys.stdin)
-    lines = os.fdopen(os.dup(1), "w")
-    with open(os.devnull, "r+b") as nowhere:
-        for stream in (0, 1, 2):  # a student prints, and reads, as much as they like
-            os.dup2(nowhere.fileno(), stream)
-    cases = _cases([each["check"] for each in request])
-    from rtx.classroom.answers import encode
-    from rtx.classroom.confine import confine, limit
+def serve(grader: Connection) -> None:
+    """Run exercises for the grader. torch and rtx are imported once, here."""
+    import rtx.lab.explore
+    import rtx.lab.plots  # noqa: F401
 
-    limit(int(sys.argv[1]))
-    confine(Path.cwd())
-    for number, each in enumerate(request):
-        _say(lines, number, {"begins": True})
-        _say(lines, number, _answer(each, cases[each["check"]], encode))
+    while True:
+        grader.send(run(*grader.recv()))
 
 
-def _cases(names: Sequence[str]) -> dict[str, list[tuple[Any, ...]]]:
-    """The cases of checks, which are then hidden, as they hold solutions."""
-    from rtx.lab import checks, explore, plots  # noqa: F401  (all but the checks: their import is not the student's time)
+def run(check: str, cells: Sequence[str], seconds: int) -> tuple[bytes, int]:
+    """Run one exercise in a process of its own; return what it wrote, and its exit code."""
+    reading, writing = os.pipe()
+    process = os.fork()
+    if not process:
+        _student(check, cells, seconds, writing)
+    os.close(writing)
+    signal.signal(signal.SIGALRM, lambda *_: os.kill(process, signal.SIGKILL))
+    signal.alarm(seconds)
+    with os.fdopen(reading, "rb") as pipe:
+        said = pipe.read(LARGEST)  # until the process ends, because it can start no other
+    signal.alarm(0)
+    os.kill(process, signal.SIGKILL)
+    return said, os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
 
-    cases = {name: list(getattr(checks, name).cases()) for name in names}
-    for name in [name for name in sys.modules if name.startswith(CHECKS)]:
+
+def _student(check: str, cells: Sequence[str], seconds: int, pipe: int) -> None:
+    """Give up all rights, write the answers and end. No other file stays open."""
+    try:
+        for stream in (0, 1, 2):
+            os.dup2(os.open(os.devnull, os.O_RDWR), stream)
+        os.closerange(3, pipe)
+        os.closerange(pipe + 1, 1 << 16)
+        confine(seconds)
+        os.write(pipe, json.dumps(answer(check, cells)).encode())
+    finally:
+        os._exit(0)
+
+
+def answer(check: str, cells: Sequence[str]) -> dict[str, Any]:
+    """Return the answers of the function that the last cell checks, at the moment of its check; or an error.
+
+    All checks are replaced: one records the answers, the others do nothing, and no solution can be imported.
+    """
+    cases, found = getattr(checks, check).cases(), list[dict[str, Any]]()
+    for name in [name for name in sys.modules if name.startswith(checks.__name__)]:
         del sys.modules[name]
-    hidden = ModuleType(CHECKS)
-    vars(hidden)["__getattr__"] = _no_check
-    sys.modules[CHECKS] = hidden
-    vars(sys.modules["rtx.lab"])["checks"] = hidden
-    return cases
-
-
-def _no_check(name: str) -> Callable[..., None]:
-    if name.startswith("__"):
-        raise AttributeError(name)
-    return _nothing
-
-
-def _nothing(*_: object, **__: object) -> None:
-    """Takes anything and shows nothing."""
-
-
-def _answer(exercise: dict[str, Any], cases: Sequence[tuple[Any, ...]], encode: Callable[[Any], Any]) -> dict[str, Any]:
-    """The function's answers to the cases, or the error on the way to them."""
-    names: dict[str, Any] = {"__name__": "__main__", "display": _nothing}  # which every notebook has
-    failed = None
-    for code in exercise["cells"]:
+    record = {check: lambda mine: found.append(_answers(mine, cases))}
+    sys.modules[checks.__name__] = rtx.lab.checks = MagicMock(**record)
+    torch.set_num_threads = MagicMock()  # the process may not start threads
+    names = {"__name__": "__main__", "display": MagicMock()}
+    failed = f"the notebook does not call checks.{check}"
+    for code in cells:
         try:
             exec(compile(code, "cell", "exec"), names)
-        except BaseException as error:  # sys.exit, too
-            failed = failed or f"a cell that it needs raised {_told(error)}"
-    mine = names.get(exercise["function"])
-    if not callable(mine):
-        return {"error": failed or f"there is no function {exercise['function']}"}
-    tried: list[tuple[Any, int | None]] = []
+        except BaseException as error:  # also sys.exit()
+            failed = f"a cell raised {type(error).__name__}: {error}"
+    return found[-1] if found else {"error": failed}
+
+
+def _answers(mine: Callable[..., Any], cases: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
+    """Return the function's answers to the cases as JSON, or the error and its case."""
+    answers, changes = [], []
     try:
         for case in cases:
-            tried.append(attempt(mine, case))
-        changed = next((place for _, place in tried if place), None)
-        return {"answers": [encode(answer) for answer, _ in tried], "changed": changed, "stub": is_stub(mine)}
+            value, changed = attempt(mine, case)
+            answers.append(json.dumps(value, default=encode))
+            changes.append(changed)
+        return {"answers": answers, "changed": next(filter(None, changes), None), "stub": is_stub(mine)}
     except BaseException as error:
-        return {"error": f"your code raised {_told(error)}", "case": len(tried)}
+        return {"error": f"your code raised {type(error).__name__}: {error}", "case": len(answers)}
 
 
-def _told(error: BaseException) -> str:
-    try:
-        return f"{type(error).__name__}: {error}"
-    except BaseException:  # an exception of the student's own, whose text raises another
-        return "an exception"
+def encode(value: Any) -> Any:
+    """Return a tensor or an array as what JSON can hold, and `...` as None."""
+    if isinstance(value, Tensor | np.ndarray | np.generic):
+        return {"shape": list(value.shape), "numbers": value.flatten().tolist()}
+    if value is Ellipsis:
+        return None
+    raise TypeError(f"an answer of type {type(value).__name__} is not allowed")
 
 
-def _say(lines: TextIO, number: int, what: dict[str, Any]) -> None:
-    lines.write(json.dumps({"exercise": number} | what) + "\n")
-    lines.flush()
-
-
-if __name__ == "__main__":
-    main()
+def decode(value: dict[str, Any]) -> Tensor:
+    """Return the tensor that `encode` was given."""
+    return torch.from_numpy(np.array(value["numbers"]).reshape(value["shape"]))

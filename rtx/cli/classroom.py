@@ -11,7 +11,7 @@ from rtx.training.files import write_whole
 class_app = typer.Typer(no_args_is_help=True, help="A class: notebooks for students, and grades for them.")
 
 Notebooks = Annotated[Path, typer.Option(help="The folder of rtx's own notebooks.")]
-Only = Annotated[list[str] | None, typer.Option(help="How a notebook's name begins, as 02; may be given again.")]
+Only = Annotated[list[str] | None, typer.Option(help="How a notebook's name begins, such as 02. Repeat it for more.")]
 
 
 @class_app.command("make", epilog="Example: rtx class make handout --only 02 --only 03")
@@ -21,46 +21,43 @@ def make(
     only: Only = None,
 ) -> None:
     """Write a folder of notebooks for students: without solutions, with the checks."""
-    from rtx.classroom.handout import make_handout
+    from rtx.classroom import make_handout
 
     written = make_handout(folder, notebooks, only or ())
     typer.echo(f"{len(written)} notebooks in {folder}")
 
 
-@class_app.command("grade", epilog="Example: rtx class grade returned --csv grades.csv --only 02")
+@class_app.command("grade", epilog="Example: rtx class grade returned.zip --csv grades.csv --only 02")
 def grade(
-    folder: Annotated[Path, typer.Argument(help="A student's folder, or one with a folder for each student.")],
+    folder: Annotated[Path, typer.Argument(help="A folder with a folder for each student, or a platform's zip file.")],
     csv: Annotated[Path, typer.Option(help="The file to write: a line for each student and exercise.")],
     notebooks: Notebooks = Path("notebooks"),
     only: Only = None,
-    seconds: Annotated[int, typer.Option(help="How long the exercises of a notebook may take.")] = 60,
+    seconds: Annotated[int, typer.Option(help="How long one exercise may take.")] = 20,
 ) -> None:
-    """Grade folders that were handed in, by the checks of this rtx and not by the students' copies of them.
+    """Grade what students hand in by the checks of this rtx. Their code runs in a process without rights.
 
-    Their code runs on this machine, each notebook in a process that may write nowhere but in a scratch folder.
+    docs/teaching.md says what this process cannot do, and when you need a container.
     """
-    from rtx.classroom.confine import can_confine
-    from rtx.classroom.grading import RESULTS, Grade, grade_folder, to_csv
+    from rtx.classroom.confine import unprotected
+    from rtx.classroom.grading import PASSED, Grade, grade_folder, to_csv
 
     if csv.is_dir() or not csv.resolve().parent.is_dir():
         raise ValueError(f"csv: expected a file in a folder that exists, got {str(csv)!r}")
-    if not can_confine():
-        typer.echo(
-            "rtx: this system has no Landlock, so that a student's code may write files: use a container", err=True
-        )
+    for reached in unprotected():
+        typer.echo(f"rtx: a student's code can reach {reached}. Grade in a container.", err=True)
     grades: list[Grade] = []
+    target = csv.with_name(f"unfinished-{csv.name}")  # if this stops early, an older file of grades stays
     try:
         for each in grade_folder(folder, notebooks, only or (), seconds):
             grades.append(each)
-            if each.result != RESULTS[True]:
+            if each.result != PASSED:
                 typer.echo(f"{each.student}  {each.notebook}  {each.exercise}: {each.result}  {each.message}")
-    except BaseException:  # Ctrl-C, too; a former file of grades stays
+        target = csv
+    finally:
         if grades:
-            so_far = csv.with_name(f"unfinished-{csv.name}")
-            write_whole(so_far, to_csv(grades))
-            typer.echo(f"rtx: stopped; the grades so far are in {so_far}", err=True)
-        raise
-    write_whole(csv, to_csv(grades))  # after the last student's process has ended
-    passed = Counter(each.student for each in grades if each.result == RESULTS[True])
-    for student in dict.fromkeys(each.student for each in grades):
-        typer.echo(f"{student}: {passed[student]} of {sum(each.student == student for each in grades)} passed")
+            write_whole(target, to_csv(grades))
+            typer.echo(f"grades in {target}", err=True)
+    passed = Counter(each.student for each in grades if each.result == PASSED)
+    for student, asked in Counter(each.student for each in grades).items():
+        typer.echo(f"{student}: {passed[student]} of {asked} passed")

@@ -17,7 +17,6 @@ from rich.console import Console
 from rich.markup import render
 from typer.main import get_command
 
-from rtx.classroom import Grade, to_csv
 from rtx.cli import app, main
 from rtx.cli.sweep import _print as print_sweep
 from rtx.cli.train import Scale, as_typed
@@ -207,26 +206,6 @@ def test_what_a_run_computes_by_stands_in_its_command_and_reaches_the_training(r
     assert named == places | made_by | together
     assert rtx(*words[:3], *elsewhere[-4:]).returncode == 0
     assert calls[1][1]["command"] == "rtx train ffa-add attention-50 --seed 0"
-
-
-def test_a_class_is_graded_into_a_file_and_each_students_passed_exercises_are_counted(rtx, tmp_path, monkeypatch):
-    results = {"ann": ["passed", "failed", "passed"], "bob": ["missing", "not attempted", "failed"]}
-    grades = [
-        Grade(name, "02_slide_a_window", f"f{i}", result, "" if result == "passed" else "why")
-        for name in results
-        for i, result in enumerate(results[name])
-    ]
-    asked = []
-    monkeypatch.setattr("rtx.classroom.grading.grade_folder", lambda *given: asked.append(given) or iter(grades))
-    places = [str(tmp_path / "class"), "--csv", str(tmp_path / "grades.csv"), "--notebooks", str(tmp_path / "own")]
-    done = rtx("class", "grade", *places, "--only", "02", "--only", "03", "--seconds", "9")
-    assert done.returncode == 0 and asked == [(tmp_path / "class", tmp_path / "own", ["02", "03"], 9)]
-    assert (tmp_path / "grades.csv").read_bytes() == to_csv(grades)
-    told = [f"{one.student}  02_slide_a_window  {one.exercise}: {one.result}  why" for one in grades if one.message]
-    assert done.stdout.splitlines() == [*told, "ann: 2 of 3 passed", "bob: 0 of 3 passed"]
-    done = rtx("class", "grade", *places[:2], str(tmp_path / "none" / "grades.csv"))
-    assert done.returncode == 2 and done.stderr.startswith("rtx: csv: expected a file in a folder that exists, got ")
-    assert len(asked) == 1
 
 
 def test_table_prints_markdown_from_the_ledger_alone(rtx, tmp_path):

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import conv1d, cross_entropy, pad, scaled_dot_product_attention
 
-from rtx.classroom.exercises import CHECKED
+from rtx.classroom.notebooks import CHECKED
 from rtx.lab import checks
 from rtx.lab.checks import Check, Verdict
 

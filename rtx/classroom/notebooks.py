@@ -1,0 +1,68 @@
+"""Read notebooks: which exercises the project's own have, and which cells of a student's notebook an exercise needs."""
+
+import dis
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from types import CodeType
+
+CHECKED = re.compile(r"^checks\.(\w+)\((\w+)\)$", re.MULTILINE)
+COMMAND = re.compile(r"^(\s*)[%!]+\w.*", re.MULTILINE)  # of IPython
+LARGEST = 20_000_000  # bytes of a notebook
+
+
+def chosen_notebooks(folder: Path, only: Sequence[str] = ()) -> list[Path]:
+    """Return the project's own notebooks in `folder`; with `only`, those whose names begin with one of its texts."""
+    found = {start: list(folder.glob(f"{start}*_*.ipynb")) for start in only or ["[0-9][0-9]"]}
+    for start, paths in found.items():
+        if not paths:
+            raise ValueError(f"notebooks: expected names such as 02_….ipynb in {str(folder)!r}, got none for {start!r}")
+    return sorted({path for paths in found.values() for path in paths})
+
+
+def exercises_of(notebook: Path) -> list[tuple[str, str]]:
+    """Return the check and the function of each exercise in one of the project's own notebooks."""
+    return CHECKED.findall("\n".join(code_cells(notebook)))
+
+
+def code_cells(notebook: Path) -> list[str]:
+    """Return the sources of a notebook's code cells; raise ValueError if the file is no notebook, or is too large."""
+    if (size := notebook.stat().st_size) > LARGEST:
+        raise ValueError(f"the notebook has {size:,} bytes; at most {LARGEST:,} are allowed")
+    try:
+        cells = json.loads(notebook.read_bytes())["cells"]
+        return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ValueError(f"the file is not a notebook of format 4 ({type(error).__name__})") from None
+
+
+def needed_cells(cells: Sequence[str], check: str) -> list[str]:
+    """Return the last cell that calls a check, and before it the cells that define the names it reads.
+
+    Later cells are left out, so that they cannot replace the function. The search follows names: it misses a cell that
+    only changes an object of another cell. Lines with commands of IPython do nothing.
+    """
+    codes = [COMMAND.sub(r"\1pass", cell) for cell in cells]
+    last = max((place for place, code in enumerate(codes) if f"checks.{check}(" in code), default=-1)
+    compiled = [_compiled(code) for code in codes[: last + 1]]
+    binds = [_names(code, "STORE") for code in compiled]
+    chosen, more = set[int](), set(range(last, last + 1)) - {-1}
+    while more:
+        chosen |= more
+        reads = set().union(*(_names(compiled[place], "LOAD") for place in chosen))
+        more = {at for at in range(last) if binds[at] & reads or "import *" in codes[at]} - chosen
+    return [codes[place] for place in sorted(chosen)]
+
+
+def _compiled(code: str) -> CodeType:
+    try:
+        return compile(code, "cell", "exec")
+    except (SyntaxError, ValueError, MemoryError, RecursionError):  # a null byte, or a thousand brackets
+        return compile("", "cell", "exec")
+
+
+def _names(code: CodeType, does: str) -> set[str]:
+    """Return the global names that a cell reads ("LOAD") or binds ("STORE"), in its functions and classes, too."""
+    own = {step.argval for step in dis.get_instructions(code) if step.opname in (f"{does}_NAME", f"{does}_GLOBAL")}
+    return own.union(*(_names(each, does) for each in code.co_consts if isinstance(each, CodeType)))

@@ -1,0 +1,308 @@
+"""What students may hand in: each notebook gets its own grade, and none harms the machine or another grade."""
+
+import csv
+import io
+import json
+import os
+import re
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from textwrap import indent
+
+import pytest
+
+from rtx.classroom import Grade, grade_folder, grading, to_csv
+from rtx.classroom.confine import unprotected
+from rtx.classroom.handed_in import handed_in
+from rtx.classroom.notebooks import chosen_notebooks, exercises_of, needed_cells
+from rtx.cli import classroom
+
+OWN = Path(__file__).parents[2] / "notebooks"
+WINDOW = "02_slide_a_window.ipynb"
+STUB = "def stacked_reach(layers, window): ...\n"
+RIGHT = "def stacked_reach(layers, window):\n    return layers * (window - 1) + 1\n"
+WRONG = RIGHT.replace("+ 1", "+ 2")
+CHECK = "checks.stacked_reach(stacked_reach)\n"
+PATCH = """
+import torch
+from unittest.mock import MagicMock
+torch.allclose = torch.isclose = torch.equal = torch.testing.assert_close = MagicMock()
+"""
+FORGE = """
+import os
+def stacked_reach(layers, window):
+    for file in range(256):
+        try: os.write(file, b'{"answers": ["4"], "result": "passed"}')
+        except OSError: pass
+    os._exit(0)
+"""
+# name → cells, the result, and what the message must name
+HANDED_IN: dict[str, tuple[list[str], str, str]] = {
+    "right": ([RIGHT + CHECK], "passed", ""),
+    "stub": ([STUB + CHECK], "not attempted", ""),
+    "array": (["import numpy as np\n" + RIGHT.replace("return ", "return np.int64(1) * ") + CHECK], "passed", ""),
+    "set": (["def stacked_reach(layers, window): return {1}\n" + CHECK], "failed", "TypeError"),
+    "no return": (["def stacked_reach(layers, window):\n    found = layers\n" + CHECK], "failed", "return"),
+    "error": ([RIGHT.replace("+ 1", "/ 0") + CHECK], "failed", "ZeroDivisionError"),
+    "no Python": (["def stacked_reach(:\n" + CHECK], "failed", "SyntaxError"),
+    "no check": ([RIGHT], "failed", "checks.stacked_reach"),
+    "other cells": (["def one(): return 1", "while True: pass", RIGHT.replace("+ 1", "+ one()") + CHECK], "passed", ""),
+    "commands": (
+        ["%matplotlib inline\n!ls", "display(1)\n" + RIGHT + "%time stacked_reach(1, 2)\n" + CHECK],
+        "passed",
+        "",
+    ),
+    # the function counts that the last check got, at that moment
+    "second try": ([WRONG + CHECK, RIGHT + CHECK], "passed", ""),
+    "later right": ([WRONG + CHECK, RIGHT], "failed", "expected 4, got 5"),
+    "later wrong": ([RIGHT + CHECK, WRONG], "passed", ""),
+    "later in the cell": ([WRONG + CHECK + RIGHT], "failed", "expected 4, got 5"),
+    # what a student's code does to its own process decides nothing
+    "prints": (["import io, sys\nsys.stdout = io.StringIO()\nprint('passed')\n" + RIGHT + CHECK], "passed", ""),
+    "patches": ([PATCH + WRONG + CHECK], "failed", "expected 4, got 5"),
+    "replaces the check": (["checks.stacked_reach = print\n" + WRONG + CHECK], "failed", "checks.stacked_reach"),
+    "forges": ([FORGE + CHECK], "failed", "cannot be read"),
+    "exits": (["import sys\ndef stacked_reach(layers, window): sys.exit()\n" + CHECK], "failed", "SystemExit"),
+    "dies": (["import os\ndef stacked_reach(layers, window): os._exit(3)\n" + CHECK], "failed", "exit code 3"),
+    "loops": (["def stacked_reach(layers, window):\n    while True: pass\n" + CHECK], "failed", "3 seconds"),
+    "sleeps": (["import time\ndef stacked_reach(layers, window): time.sleep(99)\n" + CHECK], "failed", "3 seconds"),
+    "memory": (["def stacked_reach(layers, window): return len(bytes(3 << 30))\n" + CHECK], "failed", "MemoryError"),
+}
+
+# a right function that first tries something: if that succeeds, the answer is wrong
+ATTACK = """
+import ctypes, os, resource, signal, socket, subprocess, threading
+def stacked_reach(layers, window):
+    try:
+{}
+    except (PermissionError, RuntimeError, ValueError):
+        return layers * (window - 1) + 1
+    return -1
+"""
+ATTACKS = {
+    "writes": "open({target!r}, 'w')",
+    "appends": "open({target!r}, 'a')",
+    "truncates": "os.truncate({target!r}, 0)",
+    "removes": "os.remove({target!r})",
+    "renames": "os.rename({target!r}, {target!r} + '2')",
+    "links": "os.symlink('/', {target!r} + '2')",
+    "makes a folder": "os.mkdir({target!r} + '2')",
+    "changes rights": "os.chmod({target!r}, 0)",
+    "changes times": "os.utime({target!r})",
+    "fills the disk": "open('/tmp/rtx-full', 'wb')",
+    "fills shared memory": "open('/dev/shm/rtx-full', 'wb')",
+    "reads a neighbour": "open({neighbour!r})",
+    "connects": "socket.create_connection(('127.0.0.1', 9), 1)",
+    "sends": "socket.socket(socket.AF_INET, socket.SOCK_DGRAM)",
+    "calls a local service": "socket.socket(socket.AF_UNIX)",
+    "forks": "os.fork() or os._exit(0)",
+    "starts a program": "subprocess.run(['true'])",
+    "starts a thread": "threading.Thread(target=print).start()",
+    "kills its parent": "os.kill(os.getppid(), signal.SIGKILL)",
+    "limits its parent": "resource.prlimit(os.getppid(), resource.RLIMIT_CPU, (0, 0))",
+    "raises its limits": "resource.setrlimit(resource.RLIMIT_AS, (-1, -1))",
+    "allocates elsewhere": "if ctypes.CDLL(None).shmget(0, 1 << 20, 0o600) < 0: raise PermissionError",
+}
+
+
+def hand_in(place: Path, *cells: str, name: str = WINDOW) -> Path:
+    place.mkdir(parents=True, exist_ok=True)
+    code = [{"cell_type": "code", "source": cell} for cell in ("from rtx.lab import checks", *cells)]
+    (place / name).write_text(json.dumps({"cells": code}))
+    return place / name
+
+
+def solve(source: Path, place: Path) -> None:
+    """Write one of the project's own notebooks with the solutions in the place of the stubs."""
+    notebook = json.loads(source.read_text())
+    text = "\n".join("".join(cell["source"]) for cell in notebook["cells"])
+    solutions = {
+        re.findall(r"^def (\w+)\(", code, re.MULTILINE)[-1]: code
+        for code in re.findall(r"<summary>Solution</summary>\s*```python\n(.*?)```", text, re.DOTALL)
+    }
+    stub = re.compile(r"^def (\w+)\((?:(?!^checks\.).)*(?=^checks\.)", re.DOTALL | re.MULTILINE)
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            cell["source"] = stub.sub(lambda found: solutions[found[1]] + "\n", "".join(cell["source"]))
+    place.mkdir(exist_ok=True)
+    (place / source.name).write_text(json.dumps(notebook))
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Grade]]:
+    """Each student's grades by exercise. All are graded at once, because the start takes longest."""
+    folder = tmp_path_factory.mktemp("returned")
+    target = folder / "grades.csv"
+    target.write_text("as it was\n")
+    was = os.stat(target)
+    for name, (cells, *_) in HANDED_IN.items():
+        hand_in(folder / "class" / name, *cells)
+    own = {"target": str(target), "neighbour": str(folder / "class" / "right" / WINDOW)}
+    for name, body in ATTACKS.items():
+        hand_in(folder / "class" / name, ATTACK.format(indent(body.format(**own), "        ")) + CHECK)
+    for source in chosen_notebooks(OWN):
+        solve(source, folder / "class" / "solutions")
+    hand_in(folder / "class" / "twice", name=f"{WINDOW} (1).ipynb")
+    hand_in(folder / "class" / "twice", name=f"{WINDOW} (2).ipynb")
+    hand_in(folder / "class" / "junk").write_text('{"cells": [')
+    with hand_in(folder / "class" / "huge").open("ab") as file:
+        file.truncate(30_000_000)
+    hand_in(folder / "class" / "__MACOSX", RIGHT + CHECK)
+    for name in ("absent", ".git"):
+        (folder / "class" / name).mkdir()
+    (folder / "class" / "link").mkdir()
+    (folder / "class" / "link" / WINDOW).symlink_to(OWN / WINDOW)
+    found: dict[str, dict[str, Grade]] = {}
+    for each in grade_folder(folder / "class", OWN, seconds=3):
+        found.setdefault(each.student, {})[each.exercise] = each
+    now = os.stat(target)
+    assert target.read_text() == "as it was\n" and (was.st_mode, was.st_mtime) == (now.st_mode, now.st_mtime)
+    assert sorted(os.listdir(folder)) == ["class", "grades.csv"]
+    assert list(found) == sorted([*HANDED_IN, *ATTACKS, "solutions", "twice", "junk", "huge", "absent", "link"])
+    return found
+
+
+@pytest.mark.parametrize("name", HANDED_IN)
+def test_a_notebook_gets_its_own_grade(graded: dict[str, dict[str, Grade]], name: str) -> None:
+    _, result, named = HANDED_IN[name]
+    grade = graded[name]["stacked_reach"]
+    assert grade.result == result and named in grade.message, grade
+
+
+@pytest.mark.skipif(bool(unprotected()), reason="rtx class grade says so on this system")
+@pytest.mark.parametrize("name", ATTACKS)
+def test_an_attack_is_refused(graded: dict[str, dict[str, Grade]], name: str) -> None:
+    assert graded[name]["stacked_reach"].result == "passed", graded[name]["stacked_reach"]
+
+
+def test_all_solutions_pass_in_the_process_without_rights(graded: dict[str, dict[str, Grade]]) -> None:
+    asked = [function for source in chosen_notebooks(OWN) for _, function in exercises_of(source)]
+    assert [each.exercise for each in graded["solutions"].values()] == asked and len(asked) >= 34
+    assert [each for each in graded["solutions"].values() if each.result != "passed"] == []
+
+
+def test_a_file_that_is_no_notebook_of_the_student_has_no_answers(graded: dict[str, dict[str, Grade]]) -> None:
+    results = {name: graded[name]["windows"].result for name in ("absent", "link", "twice", "junk", "huge")}
+    assert results == dict(absent="missing", link="missing", twice="missing", junk="failed", huge="failed")
+    assert "30,000" in graded["huge"]["windows"].message and "2 " in graded["twice"]["windows"].message
+
+
+def test_a_function_needs_the_cells_of_the_names_it_reads() -> None:
+    cells = [
+        "import torch",
+        "later = slow()",
+        "from math import *",
+        "def helper(y):\n    return [torch.tensor(z.later) for z in y]",
+        "def start():\n    global STEP\n    STEP = 1",
+        "def mine(x):\n    return (\n        STEP\n        % helper(x)\n    )\nchecks.mine(mine)",
+        "STEP = 2",
+    ]
+    assert needed_cells(cells, "mine") == [cells[0], *cells[2:6]]
+    assert needed_cells(cells, "other") == []
+    assert needed_cells(["(" * 1000, "\0", "checks.mine(1)"], "mine") == ["checks.mine(1)"]
+
+
+# What platforms export
+
+
+def names_in(place: Path) -> dict[str, list[str]]:
+    with handed_in(place) as students:
+        return {name: [path.name for path in paths] for name, paths in students.items()}
+
+
+def archive(place: Path, *names: str) -> Path:
+    with zipfile.ZipFile(place, "w", zipfile.ZIP_DEFLATED) as made:
+        for name in names:
+            made.writestr(name, "" if name.endswith("/") else '{"cells": []}')
+    return place
+
+
+@pytest.mark.parametrize(
+    ("inside", "expected"),
+    [
+        (["Lovelace Ada_12_assignsubmission_file_/a.ipynb", "Zoë_3_assignsubmission_file_/n/b.ipynb"],
+         {"Lovelace Ada 12": ["a.ipynb"], "Zoë 3": ["b.ipynb"]}),
+        (["lovelaceada_12_7_a.ipynb", "zoe_LATE_3_8_b-1.ipynb", "zoe_3_9_c.ipynb"],
+         {"lovelaceada 12": ["lovelaceada_12_7_a.ipynb"], "zoe 3": ["zoe_3_9_c.ipynb", "zoe_LATE_3_8_b-1.ipynb"]}),
+        (["ann/notebooks/a.ipynb", "ann/notebooks/.ipynb_checkpoints/a.ipynb", "bob/", "__MACOSX/ann/a.ipynb", "c.txt"],
+         {"ann": ["a.ipynb"], "bob": []}),
+        (["notebooks/a.ipynb", "results/x/"], {"class": ["a.ipynb"]}),
+        (["a.ipynb", "b.ipynb"], {"class": ["a.ipynb", "b.ipynb"]}),
+    ],
+    ids=["Moodle", "Canvas", "folders", "one student's hand-out", "one student's notebooks"],
+)  # fmt: skip
+def test_students_of_an_archive(tmp_path: Path, inside: list[str], expected: dict[str, list[str]]) -> None:
+    assert names_in(archive(tmp_path / "class.zip", *inside)) == expected
+
+
+def test_unsafe_and_empty_archives_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rtx.classroom.handed_in.LARGEST", 1000)
+    monkeypatch.setattr("rtx.classroom.handed_in.MOST", 5)
+    damaged = archive(tmp_path / "damaged.zip", "ann/a.ipynb")
+    damaged.write_bytes(damaged.read_bytes().replace(b"ann/a.ipynb", b"xnn/a.ipynb", 1))
+    with zipfile.ZipFile(tmp_path / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as made:
+        made.writestr("ann/a.ipynb", " " * 1001)
+    archive(tmp_path / "outside.zip", "ann/../../../a.ipynb")
+    archive(tmp_path / "many.zip", *(f"{number}/a.ipynb" for number in range(6)))
+    archive(tmp_path / "empty.zip", "a.txt")
+    for place in ("damaged.zip", "bomb.zip", "outside.zip", "many.zip", "empty.zip", "absent"):
+        with pytest.raises(ValueError, match=f"^folder: .*{place}"):
+            names_in(tmp_path / place)
+
+
+# The file of grades
+
+
+def test_grades_are_csv_without_formulas() -> None:
+    names = ["=1+1", "+1", "-1", "@SUM(A1)", "＝1", "Zoë"]
+    made = to_csv([Grade(name, "02", "windows", "failed", 'said "no", twice') for name in names])
+    head, *rows = csv.reader(io.StringIO(made.decode("utf-8-sig")))
+    assert made.startswith(b"\xef\xbb\xbf") and head == ["student", "notebook", "exercise", "result", "message"]
+    assert [row[0] for row in rows] == [*(f"'{name}" for name in names[:-1]), "Zoë"]
+    assert {tuple(row[1:]) for row in rows} == {("02", "windows", "failed", 'said "no", twice')}
+
+
+def test_names_and_messages_fit_one_printable_line() -> None:
+    assert grading._one_line("an\nn\x1b[2J\u202eJ\udcf8rgen") == "an n [2J J\ufffdrgen"
+    assert len(grading._one_line("x" * 1000)) == 300
+
+
+def test_the_command_writes_grades_and_counts_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def two(*given: object) -> Iterator[Grade]:
+        asked.append(given)
+        yield Grade("ann", "02", "windows", "passed", "")
+        yield Grade("ann", "02", "stacked_reach", "failed", "why")
+
+    def stopped(*given: object) -> Iterator[Grade]:
+        yield from two(*given)
+        raise KeyboardInterrupt
+
+    asked: list[object] = []
+    whole = tmp_path / "grades.csv"
+    monkeypatch.setattr(grading, "grade_folder", two)
+    classroom.grade(tmp_path, whole, OWN, ["02"], 9)
+    assert asked == [(tmp_path, OWN, ["02"], 9)] and whole.read_bytes() == to_csv(list(two()))
+    said = capsys.readouterr().out.splitlines()
+    assert said == ["ann  02  stacked_reach: failed  why", "ann: 1 of 2 passed"]
+    whole.write_text("of last week")
+    monkeypatch.setattr(grading, "grade_folder", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        classroom.grade(tmp_path, whole, OWN)
+    assert (
+        whole.read_text() == "of last week" and b"ann,02,windows" in (tmp_path / "unfinished-grades.csv").read_bytes()
+    )
+
+
+def test_bad_arguments_are_named_and_leave_no_file(tmp_path: Path) -> None:
+    for call, named in [
+        (lambda: classroom.grade(tmp_path, tmp_path / "none" / "grades.csv", OWN), "csv"),
+        (lambda: classroom.grade(tmp_path, tmp_path / "grades.csv", OWN), "folder"),
+        (lambda: classroom.grade(tmp_path, tmp_path / "grades.csv", tmp_path), "notebooks"),
+        (lambda: classroom.grade(tmp_path, tmp_path / "grades.csv", OWN, seconds=0), "seconds"),
+    ]:
+        with pytest.raises(ValueError, match=f"^{named}: "):
+            call()
+    assert not any(tmp_path.iterdir())

@@ -1,0 +1,75 @@
+"""What students get: notebooks without solutions that work where they are unpacked."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+from unittest.mock import MagicMock
+
+import matplotlib.pyplot as plt
+import pytest
+
+from rtx.classroom import make_handout
+from rtx.classroom.notebooks import chosen_notebooks, code_cells, exercises_of, needed_cells
+from rtx.lab import checks
+from rtx.lab.checks import Check
+
+OWN = Path(__file__).parents[2] / "notebooks"
+
+
+@pytest.fixture(scope="module")
+def handout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("class") / "hand out"
+    assert len(make_handout(folder, OWN)) == len(chosen_notebooks(OWN))
+    return folder / "notebooks"
+
+
+@pytest.mark.parametrize("source", chosen_notebooks(OWN), ids=lambda path: path.stem)
+def test_solutions_and_outputs_go_and_stubs_hints_and_links_stay(handout: Path, source: Path) -> None:
+    before, after = (json.loads(path.read_text()) for path in (source, handout / source.name))
+    assert code_cells(source) == code_cells(handout / source.name) and "widgets" not in after["metadata"]
+    assert [cell["outputs"] for cell in after["cells"] if cell.get("outputs")] == []
+    was, text = (
+        "\n".join("".join(cell["source"]) for cell in one["cells"] if cell["cell_type"] == "markdown")
+        for one in (before, after)
+    )
+    assert was.count("<summary>Solution") == len(exercises_of(source)) and "Solution" not in text
+    assert text.count("<summary>Hint") == was.count("<summary>Hint")
+    links = re.findall(r"\]\(([^):#]+)\)", text)
+    assert links and [link for link in links if not (handout / link).exists()] == []
+
+
+@pytest.mark.parametrize("source", chosen_notebooks(OWN), ids=lambda path: path.stem)
+def test_cells_that_read_files_find_them_beside_the_handout(
+    handout: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(handout)
+    cells = code_cells(handout / source.name)
+    for place in [place for place, cell in enumerate(cells) if '"../' in cell or "RESULTS" in cell]:
+        names: dict[str, Any] = {"display": MagicMock(), "checks": MagicMock()}
+        for code in needed_cells([*cells[:place], cells[place] + "\n'checks.here('"], "here"):
+            exec(code, names)
+    plt.close("all")
+
+
+def test_a_link_to_a_notebook_that_is_not_handed_out_becomes_text(tmp_path: Path) -> None:
+    make_handout(tmp_path, OWN, ["02", "03"])
+    text = (tmp_path / "notebooks" / "02_slide_a_window.ipynb").read_text()
+    assert "Frame the problem" in text and "[Frame the problem](" not in text
+    assert "[Attend to the past](03_attend_to_the_past.ipynb)" in text
+
+
+def test_every_check_is_an_exercise_of_one_notebook() -> None:
+    asked = [check for source in chosen_notebooks(OWN) for check, _ in exercises_of(source)]
+    assert sorted(asked) == sorted(name for name, value in vars(checks).items() if isinstance(value, Check))
+
+
+def test_a_full_folder_or_missing_notebooks_are_refused(tmp_path: Path) -> None:
+    for folder, notebooks, only, part in [
+        (OWN, OWN, [], "folder"),
+        (tmp_path / "a", tmp_path, [], str(tmp_path)),
+        (tmp_path / "a", OWN, ["99"], "'99'"),
+    ]:
+        with pytest.raises(ValueError, match=re.escape(part)):
+            make_handout(folder, notebooks, only)
+    assert list(tmp_path.iterdir()) == []
