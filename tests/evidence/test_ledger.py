@@ -124,7 +124,6 @@ NO_RUNS = [
     "{",
     "[]",
     '{"recipe": "tiny"}',
-    json.dumps(asdict(result()) | {"seed": 10**400}),
     "[" * 100_000,
 ]
 

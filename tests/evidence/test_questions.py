@@ -2,9 +2,9 @@
 
 from itertools import product
 from math import inf, nan
+from pathlib import Path
 
 import pytest
-from conftest import RESULTS
 
 from rtx.evidence.claim import claims, judged
 from rtx.evidence.counted import order_blind
@@ -14,6 +14,7 @@ from rtx.tasks import task_by_name
 from rtx.tasks.toy.temporal_order import CLASSES
 from rtx.training.recipe import load_recipe
 
+RESULTS = Path(__file__).parents[2] / "results"
 SOLVED = {"recipe": "ffa-add", "variant": "sloped+learning_rate=0.01", "validation": 1.0, "epoch": 1}
 TWO_RATES = {"variant": "sloped", "chosen_from": {"learning_rate=0.001": 1.0, "learning_rate=0.01": 1.0}}
 MULTIPLY = {"recipe": "ffa-multiply"}
