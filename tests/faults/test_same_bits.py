@@ -35,6 +35,6 @@ def digest(folder: Path, seed: int) -> bytes:
 
 @pytest.mark.slow
 def test_the_same_seed_gives_the_same_bits_twice(tmp_path) -> None:
-    """Another seed gives another run: tests/training/test_run.py."""
+    """Another seed gives another run: tests/evidence/test_record.py."""
     first, second = digest(tmp_path / "a", 5), digest(tmp_path / "b", 5)
     assert first == second and len(first) > 1000
