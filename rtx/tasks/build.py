@@ -131,11 +131,7 @@ def hyperparameter_names(model: str, per: Per = "sequence", recurrent: str = "ls
 
 
 def check_arguments(model: str, hyperparameters: dict[str, Any], per: Per = "sequence") -> None:
-    """Refuse hyper-parameters that the model does not have, and the lack of one without a default.
-
-    Raises:
-        ValueError: naming them.
-    """
+    """Refuse hyper-parameters that the model does not have, and the lack of one without a default."""
     known = hyperparameter_names(model, per, hyperparameters.get("recurrent", "lstm"))
     for name in hyperparameters:
         check_choice(f"hyper-parameter of {model}", name, known)

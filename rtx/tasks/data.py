@@ -10,7 +10,7 @@ import logging
 import os
 import tomllib
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -37,7 +37,7 @@ class File(NamedTuple):
 
     path: str
     sha256: str
-    addresses: tuple[str, ...]
+    addresses: Sequence[str]
     by_hand: str = ""
 
     @property
@@ -47,27 +47,21 @@ class File(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A file, its place, and the checksum of what is there. Both are None if the file is missing."""
+    """A file, whether it is there with the published checksum, and where."""
 
     file: File
-    path: Path | None = None
-    sha256: str | None = None
-
-    @property
-    def state(self) -> Literal["verified", "corrupt", "missing"]:
-        """Whether the file is there with the published checksum."""
-        if self.path is None:
-            return "missing"
-        return "verified" if self.sha256 == self.file.sha256 else "corrupt"
-
-
-def _files(folder: str, sha256: dict[str, str], addresses: Sequence[str] = (), by_hand: str = "") -> Iterator[File]:
-    for name, checksum in sha256.items():
-        yield File(f"{folder}/{name}", checksum, tuple(address + name for address in addresses), by_hand)
+    state: Literal["verified", "corrupt", "missing"]
+    path: Path | None
 
 
 TABLE = tomllib.loads((resources.files("rtx.tasks") / "datasets.toml").read_text(encoding="utf-8"))
-DATASETS: dict[str, tuple[File, ...]] = {name: tuple(_files(**entry)) for name, entry in TABLE.items()}
+DATASETS: dict[str, tuple[File, ...]] = {
+    name: tuple(
+        File(f"{of['folder']}/{file}", sha256, [at + file for at in of.get("addresses", ())], of.get("by_hand", ""))
+        for file, sha256 in of["sha256"].items()
+    )
+    for name, of in TABLE.items()
+}
 """The files of each data set."""
 
 
@@ -78,15 +72,20 @@ def fetch(name: str) -> dict[str, Path]:
         ValueError: if RTX_DATA is not a folder, or a file in it has another checksum.
         FileNotFoundError: if a file is missing and no address serves it.
     """
-    return {found.file.name: _verified(found) for found in check(name)}
+    own, paths = _own_folder(), {}
+    for file, state, path in check(name):
+        if path and state == "corrupt" and own and path.is_relative_to(own):  # nothing is written there
+            removed = ", or remove it to have it downloaded" if file.addresses else ""
+            raise ValueError(f"{path}: expected SHA-256 {file.sha256}, got another; replace the file{removed}")
+        paths[file.name] = path if path and state == "verified" else _download(file)
+    return paths
 
 
 def check(name: str) -> list[Found]:
     """Return what is there of a data set, where, and whether it is right. Nothing is downloaded."""
     check_choice("dataset", name, DATASETS)
-    own, cache = _own_folder(), cache_folder()
-    own_first = [Found(file) if own is None else _look(file, own) for file in DATASETS[name]]
-    return [found if found.path else _look(found.file, cache) for found in own_first]
+    folders = [folder for folder in (_own_folder(), cache_folder()) if folder]
+    return [_look(file, folders) for file in DATASETS[name]]
 
 
 def sha256(name: str) -> str:
@@ -96,16 +95,22 @@ def sha256(name: str) -> str:
 
 
 def unpacked(path: Path) -> bytes:
-    """Return the content of a file; one whose name ends in .gz is unpacked.
-
-    Raises:
-        ValueError: naming the file, if it should be gzipped but is not, or is cut short.
-    """
+    """Return the content of a file; one whose name ends in .gz is unpacked. A damaged one is a ValueError."""
     content = path.read_bytes()
     try:
         return gzip.decompress(content) if path.suffix == ".gz" else content
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise ValueError(f"{path}: corrupt or truncated gzip file ({error})") from error
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a file in UTF-8, unpacked if its name ends in .gz. Other text is a ValueError."""
+    content = unpacked(path)
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        place = f"{path}, line {content.count(bytes([10]), 0, error.start) + 1}"
+        raise ValueError(f"{place}: expected UTF-8, got the byte 0x{content[error.start]:02x}; save as UTF-8") from None
 
 
 def sha256_of_arrays(*arrays: NDArray[np.generic]) -> str:
@@ -117,11 +122,7 @@ def sha256_of_arrays(*arrays: NDArray[np.generic]) -> str:
 
 
 def cache_folder() -> Path:
-    """Return the folder for downloads and computed files: RTX_CACHE, or pooch's cache folder for this user.
-
-    Raises:
-        ValueError: if the home folder in its name does not exist, as in a container whose user has none.
-    """
+    """Return the folder for downloads and computed files: RTX_CACHE, or pooch's cache folder for this user."""
     import pooch
 
     try:
@@ -143,8 +144,7 @@ def cached_arrays(name: str, make: Callable[[], Arrays]) -> Arrays:
         pass
     except Exception as error:  # numpy and zipfile raise many kinds for a damaged file
         log.warning("%s: cannot be read (%s), so it is computed again", path, error)
-    arrays = make()
-    partial = path.with_name(f".{os.getpid()}-{path.name}")
+    arrays, partial = make(), path.with_name(f".{os.getpid()}-{path.name}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with partial.open("wb") as file:
@@ -165,26 +165,16 @@ def _own_folder() -> Path | None:
     return Path(chosen).expanduser().resolve() if chosen else None
 
 
-def _look(file: File, folder: Path) -> Found:
-    plain, packed = folder / file.path, folder / f"{file.path}.gz"
+def _look(file: File, folders: Sequence[Path]) -> Found:
+    places = (folder / f"{file.path}{packed}" for folder in folders for packed in ("", ".gz"))
+    path = next((place for place in places if place.is_file()), None)
+    if path is None:
+        return Found(file, "missing", None)
     try:
-        if plain.is_file():
-            return Found(file, plain, hashlib.sha256(plain.read_bytes()).hexdigest())
-        return Found(file, packed, hashlib.sha256(unpacked(packed)).hexdigest()) if packed.is_file() else Found(file)
+        content = path.read_bytes() if path.name == file.name else unpacked(path)
     except ValueError:  # not gzip
-        return Found(file, packed)
-
-
-def _verified(found: Found) -> Path:
-    own = _own_folder()
-    if found.path and found.state == "verified":
-        return found.path
-    if found.path and own and found.path.is_relative_to(own):  # RTX_DATA is the user's: nothing is written there
-        raise ValueError(
-            f"{found.path}: corrupt or truncated, its SHA-256 is {found.sha256}, expected {found.file.sha256}; "
-            "replace the file, or remove it to have it downloaded"
-        )
-    return _download(found.file)
+        return Found(file, "corrupt", path)
+    return Found(file, "verified" if hashlib.sha256(content).hexdigest() == file.sha256 else "corrupt", path)
 
 
 def _download(file: File) -> Path:

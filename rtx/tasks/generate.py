@@ -1,6 +1,7 @@
 """Continue a tune or a text: the next part is drawn from what a model predicts from all before it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import chain, pairwise
 
 import torch
@@ -15,14 +16,12 @@ from rtx.tasks.build import SequenceModel
 from rtx.tasks.vocabulary import Vocabulary
 
 
-@torch.no_grad()
 def continue_roll(
     model: SequenceModel, roll: Float[Tensor, "T K"], frames: int, temperature: float = 1.0, seed: int = 0
 ) -> Float[Tensor, "T+{frames} K"]:
     """Return the piano roll with `frames` new frames after it.
 
-    The notes of a frame are drawn independently of each other, as in the model's loss. Each frame takes one step of the
-    model.
+    The notes of a frame are drawn independently of each other, as in the model's loss.
 
     Args:
         model: predicts the logits of the next frame at every step.
@@ -38,18 +37,12 @@ def continue_roll(
     check_sequence("roll", roll[None], model.inputs, like=next(model.parameters()))
     check_finite("roll", roll)
     draws = seeded_generator(seed)
-    found: list[Tensor] = []
-    with evaluating(model):
-        state = None
-        for frame in roll:
-            logits, state = model.step(frame[None], state)
-        for left in range(frames, 0, -1):
-            check_finite("logits of the model", logits)
-            p = torch.sigmoid(logits[0].float() / temperature).cpu()
-            found.append((torch.rand(p.shape, generator=draws) < p).to(roll))
-            if left > 1:
-                logits, state = model.step(found[-1][None], state)
-    return torch.cat([roll, torch.stack(found)])
+
+    def drawn(logits: Tensor) -> Tensor:
+        p = torch.sigmoid(logits.float() / temperature).cpu()
+        return (torch.rand(p.shape, generator=draws) < p).to(roll)
+
+    return torch.cat([roll, *_continued(model, roll[:, None], frames, drawn)])
 
 
 def continue_text(
@@ -62,9 +55,7 @@ def continue_text(
     top_p: float = 1.0,
     seed: int = 0,
 ) -> Iterator[str]:
-    """Yield what comes after the prompt, a character or a word at a time.
-
-    The draws are those of `LanguageModel.generate`; each takes one step of the model.
+    """Yield what comes after the prompt, a character or a word at a time. The draws are those of `model.generate`.
 
     Args:
         model: predicts the next token.
@@ -78,30 +69,27 @@ def continue_text(
     if vocabulary.size != model.vocabulary:
         raise ValueError(f"vocabulary: expected the model's {model.vocabulary} symbols, got {vocabulary.size}")
     read = vocabulary.encode(prompt) or [vocabulary.start]
-    drawn = _draw(model, read, tokens, temperature, top_k, top_p, seeded_generator(seed))
+    draws = seeded_generator(seed)
+    draw = partial(sample_token, temperature=temperature, top_k=top_k, top_p=top_p, generator=draws)
+    start = torch.tensor(read, device=model.embedding.weight.device)[:, None]
+    drawn = map(int, _continued(model, start, tokens, draw))
     # the token before decides whether a blank is between the two
     both = pairwise(chain(read[-1:], drawn))
     return (vocabulary.decode(two)[len(vocabulary.decode(two[:1])) :] for two in both)
 
 
 @torch.no_grad()
-def _draw(
-    model: LanguageModel,
-    read: list[int],
-    tokens: int,
-    temperature: float,
-    top_k: int | None,
-    top_p: float,
-    draws: torch.Generator,
-) -> Iterator[int]:
-    device = model.embedding.weight.device
+def _continued(
+    model: SequenceModel | LanguageModel, start: Tensor, steps: int, draw: Callable[[Tensor], Tensor]
+) -> Iterator[Tensor]:
+    """Yield `steps` draws, each from the logits after all before it; the model reads one position at a time."""
     with evaluating(model):
         state = None
-        for token in torch.tensor(read, device=device)[:, None]:
-            logits, state = model.step(token, state)
-        for left in range(tokens, 0, -1):
+        for position in start:
+            logits, state = model.step(position, state)
+        for left in range(steps, 0, -1):
             check_finite("logits of the model", logits)
-            found = sample_token(logits, temperature, top_k, top_p, draws)
-            yield int(found)
+            found = draw(logits)
+            yield found
             if left > 1:
                 logits, state = model.step(found, state)

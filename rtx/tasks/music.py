@@ -20,18 +20,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from rtx.nn.validate import check_choice
 from rtx.tasks import data
-from rtx.tasks.rolls import (
-    FRAME_SECONDS,
-    LOWEST,
-    NOTES,
-    QUARTER_SECONDS,
-    Note,
-    Roll,
-    check_roll,
-    marginal_nll,
-    read_mat,
-    roll_of,
-)
+from rtx.tasks.rolls import FRAME_SECONDS, LOWEST, NOTES, Note, Roll, check_roll, marginal_nll, read_mat, roll_of
 from rtx.tasks.task import SPLITS, Batch, Example, Examples, Split, Sum, Task, mean_of, real_steps, widened
 
 FRAMES_PER_QUARTER = 2  # of `chorales`
@@ -44,7 +33,7 @@ def nottingham() -> Task:
 
 def jsb() -> Task:
     """JSB: 229/76/77 of Bach's chorales, a frame per quarter note. Its pieces and frames differ from `chorales`."""
-    return _published("jsb", QUARTER_SECONDS)
+    return _published("jsb", 2 * FRAME_SECONDS)
 
 
 def piano() -> Task:
@@ -87,9 +76,6 @@ def piano_roll_task(
         read: returns split → rolls (frames, 88) of 0 and 1, at least two frames each. Called once, when first needed.
         sha256: checksum of the data.
         frame_seconds: how long a frame lasts when a roll is played.
-
-    Raises:
-        ValueError: from `split`, if a roll has another shape, or holds anything but 0 and 1.
     """
 
     @cache
@@ -173,11 +159,7 @@ def import_music21() -> ModuleType:
 
 
 def score_to_roll(score: Any) -> Roll:
-    """Return the notes of a music21 score that sound at each eighth note. Silence before and after is cut off.
-
-    Raises:
-        ValueError: if the score has no note, or one outside the 88 keys.
-    """
+    """Return the notes of a music21 score that sound at each eighth note. Silence before and after is cut off."""
 
     def frame(quarters: float) -> int:
         return math.ceil(quarters * FRAMES_PER_QUARTER)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
 from rtx.nn.validate import check_choice, check_positive
-from rtx.tasks.data import unpacked
+from rtx.tasks import data
 from rtx.tasks.losses import perplexity, scored_cross_entropy, summed_cross_entropy
 from rtx.tasks.subwords import BEGIN, END, PAD, Subwords, one_blank
 from rtx.tasks.task import IGNORED, SPLITS, Batch, Example, Scores, Split, Sum, Task, Text, mean_of, widened
@@ -30,51 +30,62 @@ STEP = 8  # sentences are searched together if their numbers of tokens round up 
 def pair_task(
     name: str,
     read: Callable[[], Mapping[Split, Sequence[Pair]]],
-    texts: tuple[Subwords, Subwords],
     scores: Callable[[Sequence[Pair], Sequence[str]], Scores],
+    vocabulary: int,
+    sides: tuple[str, ...] = ("source", "target"),
+    tokenised: bool = False,
     first_guess: Callable[[str], str] = str,
     beam: int = 5,
     longest: int | None = None,
-    sha256: Callable[[], str | None] | None = None,
+    data_set: str | None = None,
     note: str = "",
 ) -> Task:
     """Return a task: predict the next token of a target sentence, given the source and the target so far.
 
     Args:
         name: the task's name.
-        read: returns split → its pairs.
-        texts: how source and target are read and written.
+        read: returns split → its pairs. Called once, when first needed.
         scores: (pairs, a text written for each source) → named scores; the first of them is the test score.
+        vocabulary: sub-words of source and target, each; learned from the training pairs.
+        sides: names of source and target in errors. If there is no name, both share one vocabulary.
+        tokenised: whether punctuation marks are separate already.
         first_guess: the baseline, an answer to a source without a model; by default the source itself.
         beam: width of the search.
         longest: tokens that a model may write; by default as `write`.
-        sha256: checksum of the data; by default that of the pairs.
+        data_set: where the pairs are from, in datasets.toml; by default the checksum is that of the pairs.
         note: what a reader of the metric must know, such as that the training set is not complete.
     """
-    _check_search(beam, longest, texts[1])
     read = cache(read)
+
+    def learned(label: str, side: slice) -> Subwords:
+        lines = lambda: [text for pair in read()["train"] for text in pair[side]]  # noqa: E731
+        return Subwords(vocabulary, lines, label, not tokenised)
+
+    texts = [learned(f"{name}, {side}", slice(i, i + 1)) for i, side in enumerate(sides)]
+    source, target = texts or 2 * [learned(name, slice(2))]
+    _check_search(beam, longest, target)
 
     @cache
     def tokens(split: Split) -> Sequence[Example]:
         pairs = read()[check_choice("split", split, SPLITS)]  # type: ignore[index]
-        sides = (text.encode_all(side) for text, side in zip(texts, zip(*pairs, strict=True), strict=True))
+        both = (text.encode_all(side) for text, side in zip((source, target), zip(*pairs, strict=True), strict=True))
         return [
-            Example(torch.tensor([*source, END]), torch.tensor([BEGIN, *target, END]))
-            for source, target in zip(*sides, strict=True)
+            Example(torch.tensor([*read, END]), torch.tensor([BEGIN, *written, END]))
+            for read, written in zip(*both, strict=True)
         ]
 
     def examine(model: nn.Module, split: Split, limit: int | None) -> Scores:
         pairs = read()[split][:limit]
-        return scores(pairs, write(model, texts, [source for source, _ in pairs], beam, longest))
+        return scores(pairs, write(model, (source, target), [sentence for sentence, _ in pairs], beam, longest))
 
     def baseline() -> float:
         pairs = read()["test"]
-        return float(next(iter(scores(pairs, [first_guess(source) for source, _ in pairs]).values())))
+        return float(next(iter(scores(pairs, [first_guess(sentence) for sentence, _ in pairs]).values())))
 
     return Task(
         name=name,
-        inputs=texts[0].size,
-        outputs=texts[1].size,
+        inputs=source.size,
+        outputs=target.size,
         per="pair",
         examples=tokens,
         loss=target_cross_entropy,
@@ -82,10 +93,10 @@ def pair_task(
         scorer=perplexity,
         metric="perplexity per token" + (f" ({note})" if note else ""),
         best="min",
-        sha256=sha256 or (lambda: sha256_of_pairs(read())),
+        sha256=lambda: data.sha256(data_set) if data_set else sha256_of_pairs(read()),
         baseline=baseline,
         examine=examine,
-        texts=texts,
+        texts=(source, target),
     )
 
 
@@ -163,18 +174,10 @@ def read_pairs(source: Path, target: Path) -> list[Pair]:
 
 def _lines(path: Path) -> list[str]:
     # str.splitlines would also split at rare characters within a line
-    lines = unpacked(path).removesuffix(b"\n").split(b"\n")
-    return [_line(path, number, line) for number, line in enumerate(lines, 1)]
-
-
-def _line(path: Path, number: int, line: bytes) -> str:
-    try:
-        text = one_blank(line.decode())
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path}, line {number}: expected UTF-8, got the byte {line[error.start]:#x}") from None
-    if not text:
-        raise ValueError(f"{path}, line {number}: expected a sentence, the line is empty")
-    return text
+    lines = [one_blank(line) for line in data.read_text(path).removesuffix("\n").split("\n")]
+    if "" in lines:
+        raise ValueError(f"{path}, line {lines.index('') + 1}: expected a sentence, the line is empty")
+    return lines
 
 
 def sha256_of_pairs(splits: Mapping[Split, Sequence[Pair]]) -> str:

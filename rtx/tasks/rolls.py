@@ -29,11 +29,7 @@ class Note(NamedTuple):
 
 
 def check_roll(name: str, roll: ArrayLike) -> Roll:
-    """Return `roll` as uint8.
-
-    Raises:
-        ValueError: unless it is a (frames, 88) array of 0 and 1 with at least two frames.
-    """
+    """Return `roll` as uint8; refuse all but a (frames, 88) array of 0 and 1 with at least two frames."""
     roll = np.asarray(roll)
     if roll.ndim != 2 or roll.shape[1] != NOTES:
         raise ValueError(f"{name}: expected a piano roll (frames, {NOTES}), got shape {roll.shape}")
@@ -59,8 +55,7 @@ def held_notes(roll: ArrayLike) -> list[Note]:
 def roll_of(notes: Iterable[Note], name: str = "notes") -> Roll:
     """Return the piano roll of notes. Silence before the first note is cut off, and so are notes without a frame.
 
-    Raises:
-        ValueError: if no note is left, or one is not among the 88 keys.
+    An empty roll and a note outside the 88 keys are refused.
     """
     heard = [note for note in notes if note.start < note.end]
     if not heard:
@@ -77,21 +72,13 @@ def roll_of(notes: Iterable[Note], name: str = "notes") -> Roll:
 
 
 def check_size(path: Path) -> None:
-    """Refuse a file of more than 16 MB: it is no file of music.
-
-    Raises:
-        ValueError: if it is larger.
-    """
+    """Refuse a file of more than 16 MB."""
     if (size := path.stat().st_size) > LARGEST:
         raise ValueError(f"{path}: expected at most {LARGEST} bytes, got {size}")
 
 
 def read_mat(path: Path) -> dict[Split, list[Roll]]:
-    """Return the rolls of a MATLAB file in the layout of Boulanger-Lewandowski, by split.
-
-    Raises:
-        ValueError: unless it holds cell arrays traindata, validdata and testdata of (frames, 88) matrices.
-    """
+    """Return the rolls of a MATLAB file in the layout of Boulanger-Lewandowski, by split."""
     from scipy.io import loadmat
 
     check_size(path)

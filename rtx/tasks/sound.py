@@ -26,9 +26,6 @@ def read_midi(path: Path, frame_seconds: float = FRAME_SECONDS) -> Roll:
 
     A frame is the same part of a quarter note in every file, whatever its tempo. `frame_seconds` is its length at 100
     quarter notes a minute.
-
-    Raises:
-        ValueError: if it is not a MIDI file, is too large, has no notes, or has a note outside the 88 keys.
     """
     from pretty_midi import PrettyMIDI
 

@@ -8,8 +8,8 @@ import ast
 import platform
 import sysconfig
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from statistics import fmean
@@ -18,7 +18,7 @@ import numpy as np
 
 from rtx.tasks import data
 from rtx.tasks.pairs import Pair, pair_task, read_pairs
-from rtx.tasks.subwords import Subwords, one_blank
+from rtx.tasks.subwords import one_blank
 from rtx.tasks.task import Scores, Split, Task
 
 UNKNOWN = "UNK"
@@ -54,7 +54,19 @@ def gigaword(vocabulary: int = 8_000, beam: int = 10) -> Task:
         pairs = {split: read_pairs(*(paths[name] for name in names)) for split, names in GIGAWORD.items()}
         return {split: [(_named(a), _named(b)) for a, b in pairs[split]] for split in pairs}
 
-    return _task("gigaword", read, vocabulary, beam, "gigaword", "training on 10,000 of 3,803,957 pairs", lead)
+    return pair_task(
+        "gigaword",
+        read,
+        rouge,
+        vocabulary,
+        sides=(),
+        tokenised=True,
+        first_guess=lead,
+        beam=beam,
+        longest=LONGEST,
+        data_set="gigaword",
+        note="training on 10,000 of 3,803,957 pairs",
+    )
 
 
 def docstrings(vocabulary: int = 1_500, beam: int = 5) -> Task:
@@ -72,6 +84,7 @@ def docstrings(vocabulary: int = 1_500, beam: int = 5) -> Task:
         beam: width of the search.
     """
 
+    @cache
     def read() -> Mapping[Split, list[Pair]]:
         key = f"docstrings-v1-python-{platform.python_version()}"  # v1: raise it when parsing changes
         stored = data.cached_arrays(key, _library_docstrings)["text"].tobytes().decode()
@@ -80,7 +93,12 @@ def docstrings(vocabulary: int = 1_500, beam: int = 5) -> Task:
         tenth = len(pairs) // 10
         return {"test": pairs[:tenth], "validation": pairs[tenth : 2 * tenth], "train": pairs[2 * tenth :]}
 
-    return _task("docstrings", read, vocabulary, beam)
+    @cache
+    def commonest() -> str:
+        return Counter(summary for _, summary in read()["train"]).most_common(1)[0][0]
+
+    guess = lambda _: commonest()  # noqa: E731
+    return pair_task("docstrings", read, rouge, vocabulary, (), first_guess=guess, beam=beam, longest=LONGEST)
 
 
 def rouge(pairs: Sequence[Pair], written: Sequence[str]) -> Scores:
@@ -140,24 +158,3 @@ def _library_docstrings() -> data.Arrays:
 
 def _named(text: str) -> str:
     return " ".join(UNKNOWN if word == "<unk>" else word for word in text.split())
-
-
-def _task(
-    name: str,
-    read: Callable[[], Mapping[Split, Sequence[Pair]]],
-    vocabulary: int,
-    beam: int,
-    data_set: str | None = None,
-    note: str = "",
-    guess: Callable[[str], str] | None = None,
-) -> Task:
-    read = cache(read)
-    both = Subwords(vocabulary, lambda: [text for pair in read()["train"] for text in pair], name, data_set is None)
-
-    @cache
-    def commonest() -> str:
-        return Counter(headline for _, headline in read()["train"]).most_common(1)[0][0]
-
-    first_guess = guess or (lambda _: commonest())
-    sha256 = partial(data.sha256, data_set) if data_set else None
-    return pair_task(name, read, (both, both), rouge, first_guess, beam, LONGEST, sha256, note)

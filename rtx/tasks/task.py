@@ -170,11 +170,7 @@ def where_it_is(model: nn.Module, batch: Batch) -> Batch:
 
 
 def collate(examples: Sequence[Example], per: Per) -> Batch:
-    """Pad examples to one `Batch`. `per` decides whether targets have a time axis, and how it is padded.
-
-    Raises:
-        ValueError: if there is no example, or one has no steps.
-    """
+    """Pad examples to one `Batch`. `per` decides whether targets have a time axis, and how it is padded."""
     lengths = torch.tensor([len(e.inputs) for e in examples])
     if not len(lengths) or lengths.min() < 1:
         raise ValueError(f"examples: expected sequences of at least one step, got lengths {lengths.tolist()}")

@@ -38,9 +38,6 @@ def characters(path: str | Path | None = None, context: int = 80, scored: int = 
         path: a text file in UTF-8; by default the Python reference manual.
         context: characters that each window reads before those that it predicts from. 0 for a stateful model.
         scored: characters that each window predicts.
-
-    Raises:
-        ValueError: if the file is empty, too short or not UTF-8.
     """
     text = manual() if path is None else read_file(path)
     parts = split(text, str(path))
@@ -51,13 +48,8 @@ def words(path: str | Path | None = None, context: int = 40, scored: int = 40, l
     """The words and punctuation marks of a text, and the ends of its lines; split 90/5/5 % by position.
 
     Args:
-        path: a text file in UTF-8; by default the Python reference manual.
-        context: words that each window reads before those that it predicts from.
-        scored: words that each window predicts.
+        path, context, scored: as in `characters`.
         least: words that are rarer on the training side become <unk>.
-
-    Raises:
-        ValueError: if the file is empty, too short or not UTF-8, or no word is that common.
     """
     text = manual() if path is None else read_file(path)
     lines = "\n".join(line for line in text.splitlines() if line.strip())
@@ -73,8 +65,7 @@ def ptb_char(form: str = "unmarked", context: int = 80, scored: int = 320) -> Ta
             "mikolov" is his own character files with newlines: 5,017,482/393,042/442,423. "eos" is the word files with
             <eos> spelt out at each line's end: 5,269,890/413,262/464,989. The published code loads this one. Its
             <eos> is easy to predict, which lowers the bits.
-        context: characters that each window reads before those that it predicts from.
-        scored: characters that each window predicts.
+        context, scored: as in `characters`.
     """
     size = FORMS[check_choice("form", form, FORMS)]
     name, files = ("ptb-char", "ptb.char") if form == "mikolov" else ("ptb-word", "ptb")
@@ -91,12 +82,7 @@ def ptb_char(form: str = "unmarked", context: int = 80, scored: int = 320) -> Ta
 
 
 def ptb_word(context: int = 40, scored: int = 40) -> Task:
-    """Penn Treebank, words: 929,589/73,760/82,430 with <eos> at each line's end, a vocabulary of 10,000.
-
-    Args:
-        context: words that each window reads before those that it predicts from.
-        scored: words that each window predicts.
-    """
+    """Penn Treebank, words: 929,589/73,760/82,430 with <eos> at each line's end, a vocabulary of 10,000."""
     parts = cache(lambda: {part: CUTS["words"](text) for part, text in _ptb("ptb-word", "ptb").items()})
     known = Vocabulary("words", lambda: common(parts()["train"]), 10_000)
     return _task("ptb-word", parts, known, context, scored, partial(data.sha256, "ptb-word"))
@@ -137,20 +123,10 @@ def split(symbols: Sequence[str], name: str = "text") -> Parts:
 
 
 def read_file(path: str | Path) -> str:
-    """Return the text of a file, with lines that end in "\\n".
-
-    Raises:
-        ValueError: if it is empty, or not UTF-8; the error names line and byte.
-    """
+    """Return the text of a file, with lines that end in "\\n"."""
     if not isinstance(path, str | Path):  # --set path=123 gives a number
         raise ValueError(f"path: expected a file's name, got {path!r}; write ./ before it")
-    content = Path(path).read_bytes()
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        place = f"byte 0x{content[error.start]:02x} in line {line}, byte {error.start + 1} of the file"
-        raise ValueError(f"{path}: expected text in UTF-8, got {place} ({error.reason}); save it as UTF-8") from None
+    text = data.read_text(Path(path))
     if not text.strip():
         raise ValueError(f"{path}: expected a text, the file is empty")
     return text.replace("\r\n", "\n").replace("\r", "\n")
@@ -166,7 +142,7 @@ def manual() -> str:
 
 def _ptb(name: str, files: str) -> dict[Split, str]:
     paths = data.fetch(name)
-    return {part: data.unpacked(paths[f"{files}.{file}.txt"]).decode("ascii") for part, file in FILES.items()}
+    return {part: data.read_text(paths[f"{files}.{file}.txt"]) for part, file in FILES.items()}
 
 
 def _own(

@@ -6,8 +6,8 @@ al. (2002), by sacrebleu (Post, 2018).
 
 import datetime
 import math
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
+from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import pairwise, product
 
 import numpy as np
@@ -15,10 +15,11 @@ import numpy as np
 from rtx.nn.validate import check_choice, check_positive
 from rtx.tasks import data
 from rtx.tasks.pairs import Pair, pair_task, read_pairs
-from rtx.tasks.subwords import Subwords, one_blank
+from rtx.tasks.subwords import one_blank
 from rtx.tasks.task import Scores, Split, Task
 from rtx.tasks.toy.drawn import check_seed
 
+LANGUAGES = ("German", "English")
 LENGTHS = (0, 20, 40, 61)
 """Where the groups of source lengths end, in words. The paper's text names 40 and 61, of the groups in Figure 4."""
 
@@ -45,10 +46,17 @@ def iwslt14(split: str = "fairseq", vocabulary: int = 25_000, beam: int = 5) -> 
     """
     valid = {"fairseq": "valid", "mixer": "mixer.valid"}[check_choice("split", split, ("fairseq", "mixer"))]
     names: dict[Split, str] = {"train": "train.subset", "validation": valid, "test": "test"}
-    task_name = "iwslt14" if split == "fairseq" else "iwslt14-mixer"
-    score = partial(bleu, tokenize="none")
-    note = "training on 49,774 of 160,239 pairs"
-    return _task(task_name, partial(_files, "iwslt14", names), score, vocabulary, beam, "iwslt14", note)
+    return pair_task(
+        "iwslt14" if split == "fairseq" else "iwslt14-mixer",
+        partial(_files, "iwslt14", names),
+        partial(bleu, tokenize="none"),
+        vocabulary,
+        LANGUAGES,
+        tokenised=True,
+        beam=beam,
+        data_set="iwslt14",
+        note="training on 49,774 of 160,239 pairs",
+    )
 
 
 def multi30k(test: str = "test_2016_flickr", vocabulary: int = 8_000, beam: int = 5) -> Task:
@@ -61,7 +69,8 @@ def multi30k(test: str = "test_2016_flickr", vocabulary: int = 8_000, beam: int 
     """
     check_choice("test", test, MULTI30K_TESTS)
     names: dict[Split, str] = {"train": "train", "validation": "val", "test": test}
-    return _task("multi30k", partial(_files, "multi30k", names), bleu, vocabulary, beam, "multi30k")
+    read = partial(_files, "multi30k", names)
+    return pair_task("multi30k", read, bleu, vocabulary, LANGUAGES, beam=beam, data_set="multi30k")
 
 
 def dates(size: int = 5_000, vocabulary: int = 250, beam: int = 5, seed: int = 0) -> Task:
@@ -87,7 +96,7 @@ def dates(size: int = 5_000, vocabulary: int = 250, beam: int = 5, seed: int = 0
         held = 2 * HELD_OUT  # the first ones, whatever the size
         return {"validation": pairs[:HELD_OUT], "test": pairs[HELD_OUT:held], "train": pairs[held:]}
 
-    return _task("dates", read, bleu, vocabulary, beam)
+    return pair_task("dates", read, bleu, vocabulary, LANGUAGES, beam=beam)
 
 
 def date_pair(day: int, minute: int, way: int) -> Pair:
@@ -146,23 +155,3 @@ def _files(data_set: str, names: Mapping[Split, str]) -> dict[Split, list[Pair]]
     paths = data.fetch(data_set)
     end = ".gz" if data_set == "multi30k" else ""  # as they are published
     return {split: read_pairs(paths[f"{name}.de{end}"], paths[f"{name}.en{end}"]) for split, name in names.items()}
-
-
-def _task(
-    name: str,
-    read: Callable[[], Mapping[Split, Sequence[Pair]]],
-    scores: Callable[[Sequence[Pair], Sequence[str]], Scores],
-    vocabulary: int,
-    beam: int,
-    data_set: str | None = None,
-    note: str = "",
-) -> Task:
-    read = cache(read)
-
-    def side(which: int, language: str) -> Subwords:
-        lines = lambda: [pair[which] for pair in read()["train"]]  # noqa: E731
-        return Subwords(vocabulary, lines, f"{name}, {language}", punctuation=data_set != "iwslt14")
-
-    sha256 = partial(data.sha256, data_set) if data_set else None
-    texts = side(0, "German"), side(1, "English")
-    return pair_task(name, read, texts, scores, beam=beam, sha256=sha256, note=note)

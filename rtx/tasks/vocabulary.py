@@ -61,11 +61,7 @@ class Vocabulary:
         return self.numbers[next(s for s in (END, "\n", " ", *self.symbols) if s in self.numbers)]
 
     def encode(self, text: str) -> list[int]:
-        """Return the tokens of a text. A symbol without a number becomes <unk>.
-
-        Raises:
-            ValueError: if <unk> has no number either.
-        """
+        """Return the tokens of a text. A symbol without a number becomes <unk>; it is refused if <unk> has none."""
         return self.numbered(CUTS[self.unit](text))
 
     def numbered(self, symbols: Iterable[str]) -> list[int]:

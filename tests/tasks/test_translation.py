@@ -82,9 +82,7 @@ def test_a_source_ends_and_a_target_begins_and_ends(small_dates):
 def test_the_validation_side_is_never_seen_by_the_subwords(monkeypatch, tmp_path):
     monkeypatch.setenv("RTX_CACHE", str(tmp_path))
     splits = {"train": TEXTS, "validation": [("ein Hund %", "a % dog")], "test": [("ein Hund €", "a € dog")]}
-    lines = [[pair[side] for pair in TEXTS] for side in (0, 1)]
-    subwords = tuple(Subwords(30, lambda side=side: lines[side]) for side in (0, 1))
-    task = pair_task("tiny", lambda: splits, subwords, bleu)
+    task = pair_task("tiny", lambda: splits, bleu, 30)
     for split in ("validation", "test"):
         assert UNKNOWN in task.split(split)[0].inputs and UNKNOWN in task.split(split)[0].target
     assert not any(UNKNOWN in e.inputs or UNKNOWN in e.target for e in task.split("train"))
@@ -191,8 +189,7 @@ def test_a_tiny_model_learns_in_seconds_what_copying_cannot_do():
     way = WAYS.index(("full", ""))
     pairs = [date_pair(25 * day, 0, way) for day in torch.randperm(1400, generator=seeded()).tolist()]
     splits = {"train": pairs[:1200], "validation": pairs[1200:1300], "test": pairs[1300:]}
-    sides = tuple(Subwords(120, lambda side=side: [pair[side] for pair in splits["train"]]) for side in (0, 1))
-    task = pair_task("full dates", lambda: splits, sides, bleu)
+    task = pair_task("full dates", lambda: splits, bleu, 120)
     torch.manual_seed(0)
     model = rtx.build(task, "rnnsearch", recurrent="gru", d_model=48)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)

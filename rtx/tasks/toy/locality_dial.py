@@ -96,11 +96,7 @@ def symbol_nll(predictions: Tensor, batch: Batch, recall: bool | None = None) ->
 
 
 def draw_rule(rng: np.random.Generator, symbols: int, gram: int) -> NDArray[np.int64]:
-    """Return the next symbol by the last k-1, oldest first: a permutation of the oldest for any values of the others.
-
-    Raises:
-        ValueError: if there are too many cases.
-    """
+    """Return the next symbol by the last k-1, oldest first. For fixed others it is a permutation of the oldest."""
     if symbols ** (gram - 1) > LARGEST_RULE:
         raise ValueError(f"gram: expected symbols^(gram - 1) of at most {LARGEST_RULE:,}, got {symbols}^{gram - 1}")
     others = symbols ** (gram - 2)
