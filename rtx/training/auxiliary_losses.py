@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from rtx.models import CharacterTransformer, LanguageModel
-from rtx.nn.validate import check_at_least_zero, check_positive, check_tokens, is_number
+from rtx.nn.validate import check_at_least_zero, check_positive
 from rtx.tasks.task import Batch
 
 
@@ -61,8 +61,6 @@ class AuxiliaryLosses(nn.Module):
 
     def counting(self, progress: float) -> list[int]:
         """Return the layers, from 0, whose predictions count when the share `progress` of the training is done."""
-        if not (is_number(progress) and 0 <= progress <= 1):
-            raise ValueError(f"progress: expected a number from 0 to 1, got {progress!r}")
         n = self.layers
         return [at for at in range(n) if at == n - 1 or progress < (at + 1) / (2 * n)]
 
@@ -77,14 +75,12 @@ class AuxiliaryLosses(nn.Module):
                 S = T + targets. A negative token is unknown and is not predicted.
             progress: share of the training that is done, from 0 to 1.
         """
-        counting = self.counting(progress)
-        self._check(hidden, tokens)
         # (B, T, targets): position t predicts tokens t + 1 … t + targets
         wanted = tokens[:, 1:].unfold(1, self.targets, 1)
         weights = torch.tensor([1.0] + [self.extra] * (self.targets - 1), device=tokens.device)
         # distributed training waits for a gradient of every parameter, also of layers that no longer count
         losses = [0.0 * p.sum() for p in self.classifiers.parameters()]
-        for at in counting:
+        for at in self.counting(progress):
             logits = self._predict(at, hidden[at]).unflatten(-1, (self.targets, self.vocabulary))
             # a sum over many positions can exceed the largest half-precision number
             logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
@@ -108,14 +104,3 @@ class AuxiliaryLosses(nn.Module):
         """Return the predictions of layer `at` for all targets side by side."""
         own = [f(h) for f in self.classifiers[at:][:1]]
         return torch.cat([self.decoder(h), *own] if at == self.layers - 1 else own, -1)
-
-    def _check(self, hidden: list[Tensor], tokens: Tensor) -> None:
-        if len(hidden) != self.layers:
-            raise ValueError(f"hidden: expected the outputs of {self.layers} layers, got {len(hidden)}")
-        check_tokens("tokens", tokens.clamp(min=0), self.vocabulary, 2)
-        B, T, _ = hidden[-1].shape
-        if tokens.shape != (B, T + self.targets):
-            raise ValueError(
-                f"tokens: expected ({B}, {T} + {self.targets}), the text and the targets after it, "
-                f"got {tuple(tokens.shape)}"
-            )

@@ -19,7 +19,7 @@ from rtx.tasks import build, task_by_name
 from rtx.training.compiling import compile_model
 from rtx.training.files import file_name
 from rtx.training.module import Trainee
-from rtx.training.precision import check_taken, parse_precision
+from rtx.training.precision import parse_precision
 from rtx.training.progress import loggers, progress_bar
 from rtx.training.provenance import commit
 from rtx.training.randomness import check_seed
@@ -122,7 +122,9 @@ def _lightning_trainer(
         precision=(precision := parse_precision(precision)),  # type: ignore[arg-type]
         **more,
     )
-    check_taken(precision, trainer.precision, trainer.strategy.root_device.type)
+    if trainer.precision != precision:  # Lightning only warns, and the ledger would name the wrong precision
+        device = trainer.strategy.root_device.type
+        raise ValueError(f"precision: {precision} does not exist on this {device}; the nearest is {trainer.precision}")
     return trainer
 
 

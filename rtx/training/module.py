@@ -18,10 +18,9 @@ from rtx.tasks.task import IGNORED, Batch, Sum, Task
 from rtx.training import processes
 from rtx.training.activations import activation_penalty, watch_activations
 from rtx.training.auxiliary_losses import AuxiliaryLosses
-from rtx.training.averaging import Trigger, averaged
 from rtx.training.batches import evaluation_batches, training_batches
 from rtx.training.language import check_model, start_epoch
-from rtx.training.optimizers import make_optimizer, make_schedule
+from rtx.training.optimizers import Trigger, averaged, make_optimizer, make_schedule
 from rtx.training.randomness import seed_of_process
 from rtx.training.settings import Settings
 from rtx.training.states import Exploded, refuse_another
@@ -108,11 +107,7 @@ class Trainee(lightning.LightningModule):
         return f"step {self.global_step}, learning rate {rate:g}, last gradient norm {norm}"
 
     def configure_gradient_clipping(self, *_: Any, **__: Any) -> None:
-        """Clip the gradient of an update.
-
-        Raises:
-            Exploded: if the gradient is not finite. The weights have not changed yet.
-        """
+        """Clip the gradient of an update. If it is not finite, raise `Exploded` before the weights change."""
         norm = torch.nn.utils.get_total_norm([p.grad for p in self.parameters() if p.grad is not None])
         if not torch.isfinite(norm) and getattr(self.trainer.precision_plugin, "scaler", None) is None:
             raise Exploded(f"gradient norm: became {norm.item()} at {self._place()}")
@@ -166,11 +161,7 @@ class Trainee(lightning.LightningModule):
         return averaged(self.trigger.optimizer) if self.trigger and self.trigger.fired else nullcontext()
 
     def on_validation_epoch_end(self) -> None:
-        """Tell the trigger of averaged SGD how good the weights are.
-
-        Raises:
-            Exploded: if a prediction was NaN.
-        """
+        """Check the predictions, and tell the trigger of averaged SGD how good the weights are."""
         self._check_predictions("validation")
         if self.trigger:
             score = float(self.validation.compute())
@@ -181,14 +172,11 @@ class Trainee(lightning.LightningModule):
         self._score("test", self.test, batch, sliding=self.settings.slide)
 
     def on_test_epoch_end(self) -> None:
-        """Check the predictions: in an accuracy, NaN would only look like a wrong answer.
-
-        Raises:
-            Exploded: if a prediction was NaN.
-        """
+        """Check the predictions."""
         self._check_predictions("test")
 
     def _check_predictions(self, split: str) -> None:
+        """Raise `Exploded` if a prediction was NaN. In an accuracy it would only look like a wrong answer."""
         if processes.total(self.trainer, self.wrong):  # so that all processes stop together
             raise Exploded(f"{split}: predictions became nan after step {self.global_step}, expected numbers")
 
@@ -232,11 +220,7 @@ class Trainee(lightning.LightningModule):
         }
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Continue a run.
-
-        Raises:
-            CannotGoOn: see `refuse_another`.
-        """
+        """Continue a run, if the checkpoint is of the same run."""
         refuse_another(checkpoint, self.card, self.trainer.precision, self.trainer.max_epochs)
         saved = checkpoint["rtx"]
         self.commits = [*(one for one in saved.get("commits", []) if one not in self.commits), *self.commits]

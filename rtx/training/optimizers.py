@@ -1,21 +1,27 @@
-"""The optimisers and schedules that the settings name. All are torch's."""
+"""The optimisers and schedules that the settings name: torch's SGD and Adam, and NT-ASGD.
 
-from collections.abc import Callable, Iterable
+NT-ASGD is plain SGD until validation stops improving. From then on the weights are averaged over all updates. Merity,
+Keskar & Socher (2018), Regularizing and Optimizing LSTM Language Models, Algorithm 1.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Literal
 
+import torch
 from torch import nn
 from torch.optim import SGD, Adam, Optimizer
 from torch.optim.lr_scheduler import ReduceLROnPlateau, StepLR
 
-from rtx.training.averaging import non_monotonic_asgd
+from rtx.nn.validate import check_positive
 from rtx.training.settings import Settings
-
-MAKERS: dict[str, Callable[..., Optimizer]] = {"sgd": SGD, "adam": Adam, "nt-asgd": non_monotonic_asgd}
+from rtx.training.states import Exploded
 
 
 def make_optimizer(settings: Settings, parameters: Iterable[nn.Parameter]) -> Optimizer:
     """Return the optimiser, with the learning rate for the start."""
-    return MAKERS[settings.optimizer](parameters, lr=settings.learning_rate, weight_decay=settings.weight_decay)
+    makers: dict[str, Callable[..., Optimizer]] = {"sgd": SGD, "adam": Adam, "nt-asgd": non_monotonic_asgd}
+    return makers[settings.optimizer](parameters, lr=settings.learning_rate, weight_decay=settings.weight_decay)
 
 
 def make_schedule(
@@ -27,3 +33,69 @@ def make_schedule(
     if settings.anneal_every is not None:
         return StepLR(optimizer, settings.anneal_every, settings.anneal)
     return ReduceLROnPlateau(optimizer, best, factor=settings.anneal, patience=settings.patience)
+
+
+def non_monotonic_asgd(parameters: Iterable[nn.Parameter], lr: float, weight_decay: float = 0.0) -> torch.optim.ASGD:
+    """Return torch's averaged SGD with a constant rate. It is plain SGD until a `Trigger` starts the averaging.
+
+    Args:
+        parameters: what is trained.
+        lr: the learning rate.
+        weight_decay: share of each weight subtracted per step, times the rate.
+    """
+    optimizer = torch.optim.ASGD(parameters, lr, lambd=0.0, t0=float("inf"), weight_decay=weight_decay)
+    for group in optimizer.param_groups:  # otherwise torch copies two numbers per weight from a GPU at each step
+        group["capturable"] = all(p.is_cuda for p in group["params"])
+    return optimizer
+
+
+class Trigger:
+    """Starts the averaging when a validation loss is worse than the best of those before the last `patience`.
+
+    Args:
+        optimizer: made by `non_monotonic_asgd`.
+        patience: n, the non-monotone interval; 5 in the paper.
+        losses: the validation losses so far. New losses are added to this list.
+    """
+
+    def __init__(self, optimizer: torch.optim.ASGD, patience: int = 5, losses: list[float] | None = None) -> None:
+        self.optimizer, self.patience = optimizer, check_positive("patience", patience)
+        self.losses = [] if losses is None else losses
+
+    @property
+    def fired(self) -> bool:
+        """Whether weights are being averaged."""
+        return self.optimizer.param_groups[0]["t0"] < float("inf")
+
+    def observe(self, loss: float) -> bool:
+        """Take a validation loss; return whether weights are averaged from now on.
+
+        Raises:
+            Exploded: if the loss is not finite.
+        """
+        if not abs(loss) < float("inf"):
+            raise Exploded(f"loss: expected a finite number, got {loss!r}")
+        # Algorithm 1: t > n and v > min of the losses except the last n
+        if not self.fired and len(self.losses) > self.patience and loss > min(self.losses[: -self.patience]):
+            for group in self.optimizer.param_groups:
+                # torch computes a step's share in the average one step ahead; a frozen parameter has made no step
+                steps = [float(one["step"]) for p in group["params"] if (one := self.optimizer.state.get(p))]
+                group["t0"] = max(steps, default=0.0) - 1
+        self.losses.append(loss)
+        return self.fired
+
+
+@contextmanager
+def averaged(optimizer: torch.optim.ASGD) -> Iterator[None]:
+    """Give the model the averaged weights inside the block, for validation or for saving."""
+    parameters = [p for group in optimizer.param_groups for p in group["params"] if "ax" in optimizer.state[p]]
+    last = [p.detach().clone() for p in parameters]
+    try:
+        with torch.no_grad():
+            for parameter in parameters:
+                parameter.copy_(optimizer.state[parameter]["ax"])
+        yield
+    finally:
+        with torch.no_grad():
+            for parameter, value in zip(parameters, last, strict=True):
+                parameter.copy_(value)

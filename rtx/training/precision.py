@@ -16,16 +16,6 @@ def parse_precision(precision: str) -> str:
     return check_choice("precision", SHORT.get(precision, precision), PRECISIONS)
 
 
-def check_taken(asked: str, taken: str, device: str) -> None:
-    """Check that Lightning took the precision that was asked for. It only warns, and the ledger would be wrong.
-
-    Raises:
-        ValueError: if it took another precision.
-    """
-    if taken != asked:
-        raise ValueError(f"precision: {asked} does not exist on this {device}; the nearest is {taken}")
-
-
 @contextmanager
 def float32_cudnn() -> Iterator[None]:
     """Keep float32 in cuDNN inside the block, if torch keeps it in matrix products.

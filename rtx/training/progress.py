@@ -1,4 +1,4 @@
-"""What one sees of a run while it goes on: a bar in a terminal or a notebook, and logs to plot later."""
+"""What a user sees of a run in progress: a bar in a terminal or a notebook, and logs to plot later."""
 
 import sys
 import time
@@ -12,14 +12,14 @@ from lightning.pytorch.loggers import CSVLogger, Logger, TensorBoardLogger
 
 
 class TimeLeft(ProgressBar):
-    """Adds to a bar of the epoch, behind loss and metric, how long the whole run will go on if no epoch is left out."""
+    """Adds to the bar of an epoch the time until the end of the whole run, if it does not stop early."""
 
-    began: tuple[float, float] | None = None  # when this process did, and how many epochs were done then
+    began: tuple[float, float] | None = None  # when this process started, and the epochs that were done then
 
     def get_metrics(self, trainer: Trainer, pl_module: LightningModule) -> dict[str, Any]:
-        """The names and values at the end of the bar."""
+        """Return the names and values at the end of the bar."""
         shown = super().get_metrics(trainer, pl_module)
-        shown.pop("v_num", None)  # of the log's folder
+        shown.pop("v_num", None)  # the number of the log's folder
         done = trainer.current_epoch + (trainer.fit_loop.batch_idx + 1) / trainer.num_training_batches
         if self.began is None:
             self.began = time.monotonic(), done
@@ -31,22 +31,22 @@ class TimeLeft(ProgressBar):
 
 
 class TerminalBar(TimeLeft, RichProgressBar):
-    """In a terminal."""
+    """The bar in a terminal."""
 
 
 class NotebookBar(TimeLeft, TQDMProgressBar):
-    """In a notebook."""
+    """The bar in a notebook."""
 
 
 def progress_bar() -> ProgressBar:
-    """The bar for where this runs."""
+    """Return the bar for the place where this runs."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     return NotebookBar() if shell is not None and hasattr(shell, "kernel") else TerminalBar()
 
 
 def loggers(folder: Path) -> list[Logger]:
-    """A table of numbers for each part of a run, and curves of all its parts for `tensorboard --logdir`."""
-    folder = folder.absolute()  # else they would take a "~" for the home, where nothing else of the run is
+    """Return two logs: a table of numbers for each start of a run, and curves for `tensorboard --logdir`."""
+    folder = folder.absolute()  # otherwise the loggers would take a "~" in it for the home folder
     return [
         CSVLogger(folder, name="log"),
         TensorBoardLogger(folder, name="", version="tensorboard", default_hp_metric=False),

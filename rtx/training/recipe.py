@@ -1,8 +1,8 @@
-"""Recipes: one TOML file per table of the papers, with each model's hyper-parameters, number and variants."""
+"""Recipes: one TOML file per table of the papers, with the settings, sizes and printed number of each model."""
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import MISSING, asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from importlib import resources
 from inspect import Parameter
 from typing import Any
@@ -18,19 +18,20 @@ NOT_OF_THE_MODEL = ("paper", "paper_epochs", "model", "task", "task_arguments")
 
 @dataclass(frozen=True)
 class Recipe:
-    """One table of a paper: its task, each row's model and printed number, the variants and scales of training.
+    """One table of a paper: its task, the model and the printed number of each row, and ways to train.
 
-    A row is named as its model, unless it says which one `model` is; the rest of it are the model's arguments, but for
+    A row has the name of its model, unless it gives another name as `model`. Its other entries are arguments of the
+    model, except for these:
 
-    - `paper`, the number that the paper prints, and `paper_epochs`, after how many epochs, where it prints that;
-    - `task`, where it is not the recipe's, and `task_arguments`, such as its `length`.
+    - `paper`: the number that the paper prints; `paper_epochs`: the epochs that it trained for, if it prints them;
+    - `task`: another task than the recipe's; `task_arguments`: arguments of the task, such as `length`.
 
-    A variant is a way to train, `like` another but for what it says itself: its `model` or `rows` stand for the whole
-    of the other's. It may name another `task`. A scale changes the task, the settings and the sizes of a variant:
-    "full" nothing, "cpu" for an hour or so on a core, "quick" for a minute on data that need no download. Both may hold
-    settings, `task_arguments.…`, arguments `model.…` for every row whose model has them, and `rows.<row>.…` for one
-    row. `sweep` holds, by setting or argument, the values that the paper chose from by validation; a variant or a
-    scale has its own where these are none for its optimiser.
+    A variant is a way to train. With `like` it takes over another variant; its own `model` and `rows` replace the whole
+    tables of the other. A scale changes the task, the settings and the sizes of every variant. "full" changes nothing,
+    "cpu" takes about an hour on one core, and "quick" takes a minute and needs no download. Variants and scales may
+    hold `task`, settings, `task_arguments.…`, `model.…` for every row whose model has the argument, and `rows.<row>.…`
+    for one row. `sweep` holds the values that the paper chose from by validation, by setting or argument. A variant or
+    a scale may have its own.
     """
 
     name: str
@@ -44,22 +45,16 @@ class Recipe:
     sweep: dict[str, list[Any]] = field(default_factory=dict)
 
     def paper(self, row: str) -> float | None:
-        """The number that the paper prints in a row; None where it has none."""
+        """Return the number that the paper prints in a row, if there is one."""
         return self._row(row).get("paper")
 
     def paper_epochs(self, row: str) -> int | None:
-        """The epochs that the paper trained a row for, where its table prints them."""
+        """Return the epochs that the paper trained a row for, if its table prints them."""
         return self._row(row).get("paper_epochs")
 
     def sweep_values(self, variant: str | None = None, scale: str = "full") -> dict[str, list[Any]]:
-        """What to choose from by validation: the scale's own values, else the variant's, else the recipe's.
-
-        Raises:
-            ValueError: for an unknown variant or scale.
-        """
-        variant = check_choice("variant", self.default_variant if variant is None else variant, self.variants)
-        check_choice("scale", scale, ["full", *self.scales])
-        own = self.variants[variant].get("sweep", self.sweep)
+        """Return what to choose from by validation: the scale's own values, or the variant's, or the recipe's."""
+        own = self.variants[self._variant(variant, scale)].get("sweep", self.sweep)
         return dict(self.scales.get(scale, {}).get("sweep", own))
 
     def plan(
@@ -69,31 +64,29 @@ class Recipe:
         overrides: Mapping[str, Any] | None = None,
         scale: str = "full",
     ) -> "Plan":
-        """What to train, and how: a row's hyper-parameters and settings, after variant, scale and `overrides`.
+        """Return what to train, and how: a row's arguments and settings after variant, scale and `overrides`.
 
         Raises:
             ValueError: for an unknown row, variant, scale or key (the nearest is suggested), or a bad value.
         """
-        variant = check_choice("variant", self.default_variant if variant is None else variant, self.variants)
-        check_choice("scale", scale, ["full", *self.scales])
-        given = dict(overrides or {})
+        variant, given = self._variant(variant, scale), dict(overrides or {})
         parts = self._parts(row, variant, scale, given.get("recurrent"))
         for key in given:
             check_choice("key", key, [*parts.of_model, *parts.of_task, *(f.name for f in fields(Settings))])
-        told = parts.changed_by(given, variant)
-        for key, value in told.items():
+        changes = parts.changes(given)
+        for key, value in changes.items():
             parts.place(key)[key] = value
         settings, arguments = Settings(**parts.settings), parts.task_arguments
-        if settings.carry and "context" in parts.of_task:  # what came before is in the state
+        if settings.carry and "context" in parts.of_task:  # the state holds what came before
             if given.get("context", 0) != 0:
                 raise ValueError(f"context: expected 0 where a text is carried, got {given['context']!r}")
             arguments["context"] = 0
-        # one and the same run has one name: what a row has anyway is no change
-        name = variant + "".join(f"+{as_setting(key, value)}" for key, value in sorted(told.items()))
+        # equal runs have equal names: a value that the row has anyway is not part of the name
+        name = variant + "".join(f"+{as_setting(key, value)}" for key, value in sorted(changes.items()))
         return Plan(self, row, parts.model, parts.task, name, scale, parts.hyperparameters, settings, arguments)
 
     def _parts(self, row: str, variant: str, scale: str, recurrent: str | None) -> "_Parts":
-        """What a row's printed line, a variant and a scale say, each over what was said before it."""
+        """Put a row, a variant and a scale together. Each overrides what comes before it."""
         printed = self._row(row)
         layers = dict(self.variants[variant]), dict(self.scales.get(scale, {}))
         task = own_task = printed.get("task", self.task)
@@ -105,18 +98,23 @@ class Recipe:
         kind = hyperparameters.get("recurrent", "lstm") if recurrent is None else recurrent
         of_model = hyperparameter_names(model, task_by_name(task).per, kind)
         arguments = dict(printed.get("task_arguments", {}))
-        for layer in layers:  # each may change every row whose model has the argument
+        for layer in layers:
             hyperparameters |= {k: v for k, v in layer.pop("model", {}).items() if k in of_model}
-            hyperparameters |= self._of_rows(layer.pop("rows", {})).get(row, {})
+            rows = layer.pop("rows", {})
+            for name in rows:
+                check_choice("rows", name, self.models)
+            hyperparameters |= rows.get(row, {})
             arguments |= layer.pop("task_arguments", {})
-        if task != own_task:  # the other task's arguments may be none of this one's
+        if task != own_task:  # the other task may have other arguments
             arguments = {k: v for k, v in arguments.items() if k in of_task}
-        return _Parts(model, task, hyperparameters, layers[0] | layers[1], arguments, of_model, of_task)
+        settings = layers[0] | layers[1]
+        for key in settings:
+            check_choice(f"setting of the variant {variant}", key, [one.name for one in fields(Settings)])
+        return _Parts(model, task, hyperparameters, settings, arguments, of_model, of_task)
 
-    def _of_rows(self, rows: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-        for row in rows:
-            check_choice("rows", row, self.models)
-        return rows
+    def _variant(self, variant: str | None, scale: str) -> str:
+        check_choice("scale", scale, ["full", *self.scales])
+        return check_choice("variant", self.default_variant if variant is None else variant, self.variants)
 
     def _row(self, row: str) -> dict[str, Any]:
         return self.models[check_choice("model", row, self.models)]
@@ -124,7 +122,7 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Plan:
-    """One row of a recipe with everything decided but the seed."""
+    """One row of a recipe with everything decided except the seed."""
 
     recipe: Recipe
     row: str
@@ -139,7 +137,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class _Parts:
-    """What is said of a run before overrides, each key in one of three places; which keys its model and task know."""
+    """The values of a run before overrides, in three groups, and the names that its model and its task know."""
 
     model: str
     task: str
@@ -150,41 +148,28 @@ class _Parts:
     of_task: dict[str, Parameter]
 
     def place(self, key: str) -> dict[str, Any]:
-        """Where a key belongs: to the model, to the task or to the training."""
+        """Return the group that a key belongs to."""
         if key in self.of_model:
             return self.hyperparameters
         return self.task_arguments if key in self.of_task else self.settings
 
-    def changed_by(self, given: Mapping[str, Any], variant: str) -> dict[str, Any]:
-        """Those of the given values that the run has not anyway, be it by default."""
-        own = {key: one.default for key, one in (self.of_task | self.of_model).items() if one.default is not one.empty}
-        own |= asdict(_settings(self.settings, variant)) | self.task_arguments | self.hyperparameters
-        return {key: value for key, value in given.items() if key not in own or not _same(own[key], value)}
-
-
-def _settings(table: Mapping[str, Any], variant: str) -> Settings:
-    for key in table:
-        check_choice(f"a setting of the variant {variant}", key, [one.name for one in fields(Settings)])
-    for one in fields(Settings):
-        if one.default is MISSING and one.name not in table:
-            raise ValueError(f"variant {variant}: expected a value of {one.name}, got none")
-    return Settings(**table)
-
-
-def _same(own: Any, given: Any) -> bool:
-    """Whether a value is the one that a row has anyway; 1 is none of true."""
-    return own == given and isinstance(own, bool) == isinstance(given, bool)
+    def changes(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the given values that differ from what the run has anyway, also by default."""
+        own = asdict(Settings(**self.settings))
+        own |= {key: one.default for key, one in (self.of_task | self.of_model).items()}
+        own |= self.task_arguments | self.hyperparameters
+        return {key: value for key, value in given.items() if as_setting(key, own[key]) != as_setting(key, value)}
 
 
 def as_setting(key: str, value: Any) -> str:
-    """`key=value` as it is typed after `--set`: true and false as in TOML, 1.0 as 1, for a run has one name."""
+    """Return `key=value` as it is typed after `--set`, with true and false as in TOML, and 1.0 as 1."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         value = int(value)
     return f"{key}={str(value).lower() if isinstance(value, bool) else value}"
 
 
 def parse_setting(text: str) -> tuple[str, Any]:
-    """`key=value`, the value read as TOML reads it (numbers, true, lists), else as text; true and false in any case.
+    """Return key and value of `key=value`. The value is read as TOML (numbers, true, lists), otherwise as text.
 
     Raises:
         ValueError: if there is no `=`.
@@ -192,7 +177,7 @@ def parse_setting(text: str) -> tuple[str, Any]:
     key, equals, value = text.partition("=")
     if not equals or not key or not value:
         raise ValueError(f"--set: expected key=value, got {text!r}")
-    if value.strip().lower() in ("true", "false"):  # TOML knows neither True, as Python writes it, nor TRUE
+    if value.strip().lower() in ("true", "false"):  # TOML does not know True, as Python writes it
         return key, value.strip().lower() == "true"
     try:
         return key, tomllib.loads(f"value = {value}")["value"]
@@ -201,22 +186,18 @@ def parse_setting(text: str) -> tuple[str, Any]:
 
 
 def as_typed_together(point: Mapping[str, Any]) -> str:
-    """Several settings, as `as_setting` has each, with a blank between them."""
+    """Return several settings, each as `as_setting` writes it, with a space between them."""
     return " ".join(as_setting(key, value) for key, value in point.items())
 
 
 def recipe_names() -> list[str]:
-    """Every recipe that ships with the package."""
+    """Return the names of the recipes in the package."""
     folder = resources.files("rtx.training") / "recipes"
     return sorted(f.name.removesuffix(".toml") for f in folder.iterdir() if f.name.endswith(".toml"))
 
 
 def load_recipe(name: str) -> Recipe:
-    """Read a recipe.
-
-    Raises:
-        ValueError: if there is none of that name; the nearest is suggested.
-    """
+    """Read a recipe of the package."""
     check_choice("recipe", name, recipe_names())
     text = (resources.files("rtx.training") / "recipes" / f"{name}.toml").read_text(encoding="utf-8")
     table = tomllib.loads(text)
@@ -226,7 +207,7 @@ def load_recipe(name: str) -> Recipe:
 
 
 def _resolved(variants: dict[str, dict[str, Any]], name: str) -> dict[str, Any]:
-    """A variant with what it takes over from the one that it is like."""
+    """Return a variant together with what it takes over from the variant that it is `like`."""
     own = dict(variants[name])
     other = own.pop("like", None)
     return own if other is None else _resolved(variants, check_choice("like", other, variants)) | own

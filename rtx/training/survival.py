@@ -10,7 +10,7 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
@@ -93,9 +93,7 @@ class Survival(Callback):
         """Handle signals from here on instead of Lightning, which restores the former handlers at the end."""
         self.saved_at, self.saved_step, self.ended = time.monotonic(), trainer.global_step, None
         self.training = True
-        if threading.current_thread() is threading.main_thread():  # Python handles signals only there
-            for number in (signal.SIGINT, signal.SIGTERM):
-                signal.signal(number, self._on_signal)
+        handle_signals(self._on_signal)
 
     def _on_signal(self, number: int, frame: object) -> None:
         if not self.training or self.asked is not None:
@@ -148,11 +146,7 @@ class Survival(Callback):
         return f"--resume continues from {self.last}" if self.last.exists() else "there is no checkpoint yet"
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Keep the weights that were validated if they are the best so far.
-
-        Raises:
-            Exploded: if the score is NaN.
-        """
+        """Keep the weights that were validated if they are the best so far."""
         score = float(trainer.callback_metrics["validation"])
         if math.isnan(score):
             where = f"epoch {trainer.current_epoch + 1}, step {trainer.global_step}"
@@ -224,12 +218,16 @@ def interruptible(folder: Path) -> Iterator[None]:
     def stop(number: int, frame: object) -> None:
         raise Stopped(f"stopped outside of training; the files of the run are in {folder}", 128 + number)
 
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = handle_signals(stop)
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def handle_signals(handler: Callable[[int, Any], None]) -> dict[int, Any]:
+    """Set a handler for Ctrl-C and SIGTERM; return the former handlers. Other threads than the first get no signals."""
+    if threading.current_thread() is not threading.main_thread():
+        return {}
+    return {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}

@@ -168,19 +168,6 @@ def test_parameters_with_a_classifier_for_each_layer_and_target_are_the_publishe
     assert round((256 * 512 + count(transformer, loss)) / 1e6) == published
 
 
-def test_what_does_not_fit_the_losses_is_refused():
-    loss, (hidden, tokens) = losses(), example()
-    for bad, message in [
-        ((hidden[:3], tokens), "^hidden: .*4.*3"),
-        ((hidden, tokens[:, 1:]), r"^tokens: .*\(3, 7\)"),
-        ((hidden, tokens + 1), "^tokens: .*5"),
-        ((hidden, tokens, "a"), "^progress: .*'a'"),
-        ((hidden, tokens, 1.1), "^progress: .*1.1"),
-    ]:
-        with pytest.raises(ValueError, match=message):
-            loss(*bad)
-
-
 def test_bad_windows_and_states_of_another_segment_are_refused():
     x = inputs(6)
     with pytest.raises(ValueError, match="^windows: .*0"):

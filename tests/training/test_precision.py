@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from rtx.training.precision import PRECISIONS, check_taken, float32_cudnn, parse_precision
+from rtx.training.precision import PRECISIONS, float32_cudnn, parse_precision
 
 cudnn = torch.backends.cudnn
 
@@ -22,12 +22,9 @@ def test_a_precision_has_one_name(typed, name):
     assert parse_precision(typed) == name
 
 
-def test_an_unknown_precision_and_one_that_lightning_replaced_are_refused():
+def test_an_unknown_precision_is_refused():
     with pytest.raises(ValueError, match="^precision: .*bf16-mixd"):
         parse_precision("bf16-mixd")
-    check_taken("bf16-mixed", "bf16-mixed", "cpu")
-    with pytest.raises(ValueError, match="^precision: 16-mixed .* cpu.*bf16-mixed"):
-        check_taken("16-mixed", "bf16-mixed", "cpu")
 
 
 def test_cudnn_does_not_round_to_tf32_inside_the_block():
