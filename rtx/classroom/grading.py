@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 from unittest.mock import patch
 
-from rtx.classroom.handed_in import handed_in
+from rtx.classroom.handed_in import Notebook, handed_in
 from rtx.classroom.notebooks import chosen_notebooks, code_cells, exercises_of, needed_cells
 from rtx.classroom.student import decode, serve
 from rtx.lab import checks
@@ -50,7 +50,8 @@ def grade_folder(folder: Path, notebooks: Path, only: Sequence[str] = (), second
     if seconds < 1:
         raise ValueError(f"seconds: expected 1 or more, got {seconds}")
     exercises = [(source.stem, *each) for source in chosen_notebooks(notebooks, only) for each in exercises_of(source)]
-    with handed_in(folder) as students, _server() as server:
+    students = handed_in(folder)
+    with _server() as server:
         for student, files in students.items():
             for notebook, check, function in exercises:
                 result, message = _grade(files, notebook, check, seconds, server)
@@ -81,10 +82,11 @@ def _server() -> Iterator[Connection]:
     try:
         yield ours
     finally:
-        server.terminate()
+        ours.close()  # which ends the server
+        server.join()
 
 
-def _grade(files: Sequence[Path], notebook: str, check: str, seconds: int, server: Connection) -> tuple[str, str]:
+def _grade(files: Sequence[Notebook], notebook: str, check: str, seconds: int, server: Connection) -> tuple[str, str]:
     """Return the result and the message of one exercise."""
     like = [path for path in files if notebook in path.stem]  # a browser adds " (1)", Canvas adds the student
     found = [path for path in like if path.stem == notebook] or like
@@ -92,7 +94,7 @@ def _grade(files: Sequence[Path], notebook: str, check: str, seconds: int, serve
         return MISSING, f"there are {len(found)} notebooks of this name"
     try:
         server.send((check, needed_cells(code_cells(found[0]), check), seconds))
-    except (ValueError, OSError) as error:
+    except ValueError as error:
         return FAILED, str(error)
     said, code = server.recv()
     if code in (-signal.SIGKILL, -signal.SIGXCPU):

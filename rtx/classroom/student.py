@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any
 from unittest.mock import MagicMock
@@ -26,8 +27,9 @@ def serve(grader: Connection) -> None:
     import rtx.lab.explore
     import rtx.lab.plots  # noqa: F401
 
-    while True:
-        grader.send(run(*grader.recv()))
+    with suppress(EOFError, KeyboardInterrupt):  # when the grader ends
+        while True:
+            grader.send(run(*grader.recv()))
 
 
 def run(check: str, cells: Sequence[str], seconds: int) -> tuple[bytes, int]:
@@ -39,11 +41,14 @@ def run(check: str, cells: Sequence[str], seconds: int) -> tuple[bytes, int]:
     os.close(writing)
     signal.signal(signal.SIGALRM, lambda *_: os.kill(process, signal.SIGKILL))
     signal.alarm(seconds)
-    with os.fdopen(reading, "rb") as pipe:
-        said = pipe.read(LARGEST)  # until the process ends, because it can start no other
-    signal.alarm(0)
-    os.kill(process, signal.SIGKILL)
-    return said, os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+    try:
+        with os.fdopen(reading, "rb") as pipe:
+            said = pipe.read(LARGEST)  # until the process ends, because it can start no other
+    finally:
+        signal.alarm(0)
+        os.kill(process, signal.SIGKILL)
+        code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+    return said, code
 
 
 def _student(check: str, cells: Sequence[str], seconds: int, pipe: int) -> None:
