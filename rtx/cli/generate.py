@@ -12,8 +12,7 @@ from rtx.models import LanguageModel
 from rtx.nn.validate import check_choice
 from rtx.tasks import SequenceModel, Task, task_by_name
 from rtx.tasks.generate import continue_roll, continue_text
-from rtx.tasks.rolls import FRAME_SECONDS, NOTES
-from rtx.tasks.sound import read_midi, write_midi, write_wav
+from rtx.tasks.rolls import FRAME_SECONDS, NOTES, read_midi, write_midi, write_wav
 from rtx.tasks.vocabulary import Vocabulary
 from rtx.training.checkpoint import load_checkpoint, load_texts, read_card
 from rtx.training.randomness import LARGEST_SEED

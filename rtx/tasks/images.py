@@ -6,7 +6,7 @@ the published code of TCN and R-Transformer (Section 4.1); permuted MNIST: Le, J
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -125,11 +125,6 @@ def read_idx(path: Path) -> Bytes:
     return np.frombuffer(content, np.uint8, offset=4 + 4 * dimensions).reshape(shape)
 
 
-def _example(images: Images, mean: float, scale: float, index: int) -> Example:
-    pixels = torch.from_numpy(images.pixels[index].astype(np.float32))
-    return Example(((pixels - mean) / scale)[:, None], torch.tensor(int(images.labels[index])))
-
-
 def _task(
     name: str, read: Callable[[], Mapping[Split, Images]], sha256: Callable[[], str], mean: float, scale: float
 ) -> Task:
@@ -137,7 +132,12 @@ def _task(
 
     def examples(split: Split) -> Sequence[Example]:
         images = splits()[split]
-        return Examples(len(images.labels), partial(_example, images, mean, scale))
+
+        def example(index: int) -> Example:
+            pixels = torch.from_numpy(images.pixels[index].astype(np.float32))
+            return Example(((pixels - mean) / scale)[:, None], torch.tensor(int(images.labels[index])))
+
+        return Examples(len(images.labels), example)
 
     return Task(
         name=name,

@@ -7,7 +7,7 @@ the installed music21.
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache, partial
+from functools import cache
 from importlib.metadata import version
 from types import ModuleType
 from typing import Any
@@ -89,7 +89,12 @@ def piano_roll_task(
 
     def examples(split: Split) -> Sequence[Example]:
         check_choice("split", split, rolls())
-        return Examples(len(rolls()[split]), partial(_next_frames, rolls()[split]))
+
+        def next_frames(index: int) -> Example:
+            frames = torch.from_numpy(rolls()[split][index]).float()
+            return Example(frames[:-1], frames[1:])
+
+        return Examples(len(rolls()[split]), next_frames)
 
     return Task(
         name=name,
@@ -124,11 +129,6 @@ def _published(name: str, frame_seconds: float = FRAME_SECONDS) -> Task:
         return read_mat(path)
 
     return piano_roll_task(name, read, lambda: data.sha256(name), frame_seconds)
-
-
-def _next_frames(rolls: Sequence[Roll], index: int) -> Example:
-    frames = torch.from_numpy(rolls[index]).float()
-    return Example(frames[:-1], frames[1:])
 
 
 def _chorales() -> list[Roll]:

@@ -50,9 +50,12 @@ def gigaword(vocabulary: int = 8_000, beam: int = 10) -> Task:
     """
 
     def read() -> Mapping[Split, list[Pair]]:
+        def named(text: str) -> str:
+            return " ".join(UNKNOWN if word == "<unk>" else word for word in text.split())
+
         paths = data.fetch("gigaword")
         pairs = {split: read_pairs(*(paths[name] for name in names)) for split, names in GIGAWORD.items()}
-        return {split: [(_named(a), _named(b)) for a, b in pairs[split]] for split in pairs}
+        return {split: [(named(a), named(b)) for a, b in pairs[split]] for split in pairs}
 
     return pair_task(
         "gigaword",
@@ -154,7 +157,3 @@ def _library_docstrings() -> data.Arrays:
             pairs.setdefault(body, summary)
     lines = "\n".join(f"{body}\t{summary}" for body, summary in sorted(pairs.items()))
     return {"text": np.frombuffer(lines.encode(), np.uint8)}
-
-
-def _named(text: str) -> str:
-    return " ".join(UNKNOWN if word == "<unk>" else word for word in text.split())

@@ -15,8 +15,7 @@ from typer.testing import CliRunner
 import rtx
 from rtx.cli.generate import generate
 from rtx.tasks.generate import continue_text
-from rtx.tasks.rolls import Note, held_notes, roll_of
-from rtx.tasks.sound import RATE, read_midi, sound, write_midi, write_wav
+from rtx.tasks.rolls import RATE, Note, held_notes, read_midi, roll_of, sound, write_midi, write_wav
 from rtx.tasks.text import characters, words
 from rtx.tasks.vocabulary import vocabulary
 from rtx.training.checkpoint import load_checkpoint, save_checkpoint

@@ -4,12 +4,12 @@ import pytest
 import torch
 
 import rtx
-from rtx.models import MODELS, WHOLE, FeedForwardAttention
+from rtx.models import FeedForwardAttention
 from rtx.tasks import SequenceModel
 from rtx.tasks.build import hyperparameter_names, last_step
 
 
-def test_a_backbone_stands_between_an_embedding_and_a_head():
+def test_a_backbone_is_between_an_embedding_and_a_head():
     model = rtx.build("nottingham", "gru", d_model=6)
     assert isinstance(model, SequenceModel)
     assert (model.embedding.in_features, model.embedding.out_features, model.head.out_features) == (88, 6, 88)
@@ -18,7 +18,7 @@ def test_a_backbone_stands_between_an_embedding_and_a_head():
 
 
 @pytest.mark.parametrize("task", ["add", "multiply"])
-def test_a_whole_model_stands_alone_at_the_papers_size(task):
+def test_a_whole_model_has_the_papers_size(task):
     model = rtx.build(task, "feed-forward-attention")
     assert isinstance(model, FeedForwardAttention)
     assert sum(p.numel() for p in model.parameters()) == 10_602
@@ -41,10 +41,6 @@ def test_a_model_with_one_prediction_per_sequence_is_refused_for_a_task_per_step
 def test_hyperparameters_are_the_arguments_that_neither_name_nor_task_has_fixed():
     assert [*hyperparameter_names("gru")] == ["d_model", "layers", "dropout"]
     assert [*hyperparameter_names("feed-forward-attention")] == ["d_hidden", "pooling", "leak"]
-
-
-def test_no_two_models_share_a_name():
-    assert not MODELS.keys() & WHOLE.keys()
 
 
 @pytest.mark.parametrize(
@@ -74,7 +70,7 @@ def test_a_last_step_is_found_by_whole_numbers_of_any_size(dtype):
 
 @pytest.mark.parametrize("task", ["add", "nottingham"])
 @pytest.mark.parametrize("name", ["transformer", "r-transformer", "tcn"])
-def test_what_stands_in_the_padding_is_not_read_and_gets_no_gradient(task, name):
+def test_padding_is_not_read_and_gets_no_gradient(task, name):
     torch.manual_seed(0)
     sizes = {"d_model": 8, "layers": 2, "heads": 2, "window": 3}
     model = rtx.build(task, name, **{k: v for k, v in sizes.items() if k in hyperparameter_names(name)}).double()

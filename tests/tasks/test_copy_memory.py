@@ -63,26 +63,3 @@ def test_lengths_vary_when_asked_and_padding_is_neither_lost_on_nor_scored():
     recalled = sum(int((e.target[-10:] == 3).sum()) for e in examples)
     threes = torch.eye(10)[torch.full(batch.targets.shape, 3)]
     assert task.score(threes, batch) == pytest.approx(100 * recalled / 2000)
-
-
-def test_the_seed_decides_and_nothing_else():
-    one, again, other = (copy_memory(size=size, seed=seed) for size, seed in ((9, 1), (99, 1), (9, 2)))
-    assert torch.equal(one.split("train")[8].inputs, again.split("train")[8].inputs)
-    assert not torch.equal(one.split("train")[8].inputs, other.split("train")[8].inputs)
-    assert not torch.equal(one.split("train")[8].inputs, one.split("test")[8].inputs)
-    large = copy_memory(seed=2**32 + 1)
-    assert not torch.equal(large.split("train")[0].inputs, one.split("validation")[0].inputs)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"length": 0}, "length: expected a whole number of at least 1, got 0"),
-        ({"length": 20, "longest": 19}, "longest: expected at least length = 20, got 19"),
-        ({"size": 1.5}, "size: expected a whole number of at least 1, got 1.5"),
-        ({"seed": -1}, "seed: expected a whole number from 0 to 9223372036854775807, got -1"),
-    ],
-)
-def test_bad_arguments_are_named(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        copy_memory(**arguments)

@@ -1,9 +1,11 @@
-"""Random numbers by key: uniform, unrelated between keys and places, and SplitMix64's own."""
+"""Drawn sequences: each depends on seed, split and index only; SplitMix64's numbers are uniform and unrelated."""
 
 import numpy as np
 import pytest
+import torch
 from scipy import stats
 
+from rtx.tasks import task_by_name
 from rtx.tasks.toy.drawn import GOLDEN, Draws, keys, mix
 
 N = 20_000
@@ -47,3 +49,17 @@ def test_whole_numbers_reach_every_value_alike_and_are_unrelated_to_the_noise():
 def test_keys_differ_in_every_part():
     found = {int(key) for seed in range(20) for split in range(3) for key in keys(seed, split, np.arange(50))}
     assert len(found) == 20 * 3 * 50
+
+
+@pytest.mark.parametrize("name", ["add", "multiply", "temporal-order", "copy-memory", "locality-dial"])
+def test_a_sequence_depends_on_seed_split_and_index_only(name):
+    def train(seed: int = 3, size: int = 50):
+        return task_by_name(name, seed=seed, size=size).split("train")
+
+    examples = train()
+    same = [train(size=99)[17], *examples.__getitems__([17]), examples[17 - 50]]
+    assert all(torch.equal(e.inputs, examples[17].inputs) and torch.equal(e.target, examples[17].target) for e in same)
+    held_out = task_by_name(name, seed=3).split("test")
+    others = [train(4)[17], train(3 + 2**32)[17], held_out[17], examples[18]]
+    assert all(not torch.equal(e.inputs, examples[17].inputs) for e in others)
+    assert (len(examples), len(held_out)) == (50, 1000)

@@ -104,7 +104,7 @@ def test_the_seed_decides_and_the_callers_random_numbers_stay() -> None:
     assert torch.equal(torch.get_rng_state(), before)
 
 
-def test_behind_the_last_frame_the_model_takes_no_step() -> None:
+def test_after_the_last_frame_the_model_takes_no_step() -> None:
     backbone = Transformer(8, 1, 2, position="learned", max_length=5)  # has no position for one
     assert continue_roll(SequenceModel(backbone, NOTES, NOTES, "step"), ROLL, 4).shape == (6, NOTES)
 

@@ -101,19 +101,6 @@ def test_small_mnist_has_the_same_labels_and_the_same_mean(real_data):
         assert float(small[index].inputs.mean()) == pytest.approx(float(whole[index].inputs.mean()), abs=0.01)
 
 
-@pytest.mark.parametrize("side", [0, 3, 28.0, 56, "14", True])
-def test_a_side_that_does_not_divide_28_is_refused(side):
-    with pytest.raises(ValueError, match=f"side: expected a divisor of 28, such as 14, got {side!r}"):
-        mnist(side=side)
-
-
-@pytest.mark.parametrize("make", [mnist, digits])
-@pytest.mark.parametrize("permuted", ["no", 1, None])
-def test_what_is_neither_true_nor_false_does_not_permute(make, permuted):
-    with pytest.raises(ValueError, match=f"permuted: expected true or false, got {permuted!r}"):
-        make(permuted=permuted)
-
-
 def test_permuted_mnist_reads_the_same_pixels_in_one_fixed_order(real_data):
     plain, permuted, again = mnist(), mnist(permuted=True), mnist(permuted=True)
     order = permutation(784)

@@ -45,7 +45,7 @@ def test_common_words_are_one_piece_and_rare_ones_several(subwords):
     assert subwords.encode("the, the") == subwords.encode("  the,\tthe ") == subwords.encode("▁the,▁▁the▁")
 
 
-def test_marks_stand_alone_where_they_are_to():
+def test_punctuation_marks_are_separate_if_asked():
     def pieces(punctuation: bool) -> int:
         return len(Subwords(120, lambda: ["low."] * 9 + LINES, punctuation=punctuation).encode("low."))
 
@@ -75,7 +75,7 @@ def test_a_copy_from_json_is_the_same_without_the_training_text(subwords):
         Subwords.from_json({"kind": "subwords"})
 
 
-def test_they_are_learned_once_for_a_text_and_settings_and_always_alike(cache):
+def test_subwords_are_learned_once_and_always_the_same(cache):
     for _ in range(2):
         Subwords(110, lambda: LINES).encode("a")
         assert len([*cache.rglob("*.npz")]) == 1

@@ -62,7 +62,7 @@ def test_docstrings_of_the_library_are_in_one_split_only_and_the_same_every_time
     assert task.texts[0] is task.texts[1] and task.inputs == task.outputs == 1500
 
 
-def test_the_commonest_summary_line_is_what_docstrings_are_measured_against():
+def test_the_baseline_of_docstrings_is_the_commonest_summary_line():
     task = docstrings()
     lines = Counter(texts(task, example)[1] for example in task.split("train"))
     (commonest, times), *_ = lines.most_common(1)

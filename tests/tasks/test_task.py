@@ -10,7 +10,7 @@ from rtx.tasks.loader import BatchOrder
 from rtx.tasks.losses import class_cross_entropy, percent_correct
 from rtx.tasks.music import frame_nll
 from rtx.tasks.task import Example, Examples, collate, mean_metric, real_steps
-from rtx.tasks.toy import add, solved, squared_error
+from rtx.tasks.toy import solved, squared_error
 from rtx.training.batches import evaluation_batches
 
 
@@ -37,14 +37,9 @@ def test_batches_are_padded_at_the_end_and_know_their_lengths():
 
 
 @pytest.mark.parametrize("examples", [[], [Example(torch.zeros(0, 2), torch.zeros(1))]])
-def test_no_sequence_and_no_step_are_refused(examples):
+def test_an_empty_batch_and_an_empty_sequence_are_refused(examples):
     with pytest.raises(ValueError, match="examples: expected sequences of at least one step"):
         collate(examples, "sequence")
-
-
-def test_an_unknown_split_suggests_the_nearest():
-    with pytest.raises(ValueError, match="did you mean 'validation'"):
-        add().split("valid")
 
 
 def music_batch(seed: int = 0):
@@ -198,7 +193,7 @@ def test_each_process_has_a_batch_and_together_they_have_all_that_is_scored(
 @pytest.mark.parametrize(
     ("sequences", "size", "order"), [(3, 32, "by length"), (1, 4, "shuffled"), (12, 4, "bucketed")]
 )
-def test_fewer_batches_than_processes_are_refused_as_one_would_wait_for_ever(sequences, size, order, together):
+def test_fewer_batches_than_processes_are_refused_because_one_would_wait_for_ever(sequences, size, order, together):
     together(0, 4)
     with pytest.raises(ValueError, match=r"devices: .* 4 processes, got [13]$"):
         BatchOrder([3] * sequences, size, order)
@@ -223,8 +218,3 @@ def test_the_columns_of_several_processes_are_those_of_one_with_all_their_batche
         together(rank, 3)
         found.append(list(BatchOrder([3] * 26, 2, "columns")))
     assert [[*one, *two, *three] for one, two, three in zip(*found, strict=True)] == alone
-
-
-def test_a_stream_has_one_piece_in_a_batch():
-    with pytest.raises(ValueError, match="^batch_size: expected 1 .*, got 2$"):
-        BatchOrder([5, 5, 5], 2, "stream")

@@ -8,7 +8,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtx.tasks import task_by_name
 from rtx.tasks.loader import BatchOrder, loader
 from rtx.tasks.task import collate
 from rtx.tasks.toy import add, draw_marks, multiply
@@ -91,17 +90,6 @@ def test_sizes_are_the_papers():
     assert task.sha256() is None
 
 
-def test_sequences_depend_on_seed_split_and_index_alone():
-    train = add(seed=3).split("train")
-    for again in (train, add(seed=3, size=50).split("train")):
-        torch.testing.assert_close(again[17].inputs, train[17].inputs, rtol=0, atol=0)
-        assert again[17].target == train[17].target
-    for alone, together in zip([train[i] for i in (5, 17, 2)], train.__getitems__([5, 17, 2]), strict=True):
-        assert torch.equal(alone.inputs, together.inputs) and torch.equal(alone.target, together.target)
-    others = [add(seed=4).split("train")[17], add(seed=3).split("test")[17], train[18]]
-    assert len({float(e.target) for e in (train[17], *others)}) == 4
-
-
 def test_a_perfect_prediction_solves_a_padded_batch():
     task = multiply()
     batch = collate(task.split("test")[:100], task.per)
@@ -121,29 +109,6 @@ def test_the_baseline_is_the_mean(make):
     assert task.baseline() == pytest.approx(float(((test - answer).abs() < 0.04).double().mean()))
     if make is add:  # the sum has the density 1 - |y - 1|
         assert task.baseline() == pytest.approx(1 - 0.96**2, abs=0.025)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"length": 19}, "length: expected at least 20, .*first ten steps.*, got 19"),
-        ({"length": 50.0}, "length: expected a whole number of at least 1, got 50.0"),
-        ({"longest": 49}, "longest: expected at least length = 50, got 49"),
-        ({"size": 0}, "size: expected a whole number of at least 1, got 0"),
-        ({"seed": -1}, "seed: expected a whole number from 0 to 9223372036854775807, got -1"),
-        ({"seed": 2**63}, "seed: expected a whole number from 0 to 9223372036854775807, got 9223372036854775808"),
-        ({"read_padding": "no"}, "read_padding: expected true or false, got 'no'"),
-    ],
-)
-@pytest.mark.parametrize("make", [add, multiply])
-def test_bad_arguments_are_named(make, arguments, message):
-    with pytest.raises(ValueError, match=message):
-        make(**arguments)
-
-
-def test_an_unknown_convention_suggests_the_nearest():
-    with pytest.raises(ValueError, match=r"convention: 'papre' is unknown, .*did you mean 'paper'"):
-        add(convention="papre")
 
 
 def test_fresh_sequences_are_others_in_each_epoch_and_the_same_in_each_run():
@@ -173,8 +138,3 @@ def test_several_processes_share_fresh_sequences(monkeypatch):
         taken.append([i for batch in order for i in batch])
     assert len(taken[0]) == len(taken[1]) == 9
     assert set(taken[0]).isdisjoint(taken[1]) and {*taken[0], *taken[1]} <= set(range(40, 60))
-
-
-def test_only_what_is_drawn_can_be_fresh():
-    with pytest.raises(ValueError, match="order: 'fresh' is for sequences that are drawn, digits has 1439"):
-        loader(task_by_name("digits"), "train", 8, order="fresh")

@@ -2,7 +2,6 @@
 
 import gzip
 import math
-import re
 
 import pytest
 import sacrebleu
@@ -11,7 +10,6 @@ import torch
 import rtx
 from rtx.nn.search import Hypotheses
 from rtx.tasks import task_by_name
-from rtx.tasks.loader import loader
 from rtx.tasks.pairs import pair_task, read_pairs, target_cross_entropy, write
 from rtx.tasks.subwords import BEGIN, END, UNKNOWN, Subwords
 from rtx.tasks.task import IGNORED, SPLITS, collate
@@ -62,16 +60,6 @@ def test_dates_are_the_same_every_time_and_in_one_split_only(small_dates):
     assert [texts(larger, e) for e in larger.split("test")] == pairs["test"]
 
 
-def test_no_date_is_in_two_pairs():
-    seen: list[int] = []
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(
-            "rtx.tasks.translation.date_pair", lambda day, minute, way: (seen.append(day), (f"{day} b", "c"))[1]
-        )
-        dates(size=600).sha256()
-    assert len(seen) == len({*seen}) == 1600
-
-
 def test_a_source_ends_and_a_target_begins_and_ends(small_dates):
     for example in small_dates.split("test")[:20]:
         assert example.inputs[-1] == END and (example.inputs[:-1] > UNKNOWN).all()
@@ -108,13 +96,6 @@ def test_the_loss_is_the_cross_entropy_of_what_follows_each_token(small_dates):
     assert small_dates.score(logits, batch) == pytest.approx(math.exp(expected / count), rel=1e-4)
 
 
-def test_a_token_that_is_next_to_impossible_leaves_the_perplexity_finite(small_dates):
-    batch = collate(small_dates.split("train")[:1], "pair")
-    logits = torch.zeros(1, batch.targets.shape[1] - 1, 250)
-    logits[:, :, int(batch.targets[0, 1]) - 1] = 150.0
-    assert small_dates.score(logits, batch) == pytest.approx(math.exp(150), rel=1e-4)
-
-
 @pytest.mark.parametrize("rubbish", [float("nan"), 1e9])
 def test_padding_reaches_neither_loss_nor_gradient(small_dates, rubbish):
     batch = collate(small_dates.split("train")[:5], "pair")
@@ -128,7 +109,7 @@ def test_padding_reaches_neither_loss_nor_gradient(small_dates, rubbish):
     assert (logits.grad[padding] == 0).all() and (logits.grad[~padding] != 0).all()
 
 
-def test_what_stands_in_the_padding_of_a_batch_does_not_matter(small_dates):
+def test_padding_has_no_effect_on_predictions(small_dates):
     torch.manual_seed(0)
     model = rtx.build(small_dates, "rnnsearch", d_model=8).double()
     batch = collate(small_dates.split("train")[:5], "pair")
@@ -157,15 +138,9 @@ def test_bleu_is_sacrebleus_of_the_texts():
     assert "tok:none" in bleu(TEXTS, written, "none")["signature"]
 
 
-def test_raw_text_has_its_marks_set_apart_and_tokenised_text_is_left_as_it_is():
+def test_only_raw_text_has_its_punctuation_separated():
     apart = {task.name: [text.punctuation for text in task.texts] for task in (iwslt14(), multi30k(), dates())}
     assert apart == {"iwslt14": [False, False], "multi30k": [True, True], "dates": [True, True]}
-
-
-def test_times_are_drawn_from_the_whole_day(small_dates):
-    sources = [texts(small_dates, example)[0] for example in small_dates.split("test")]
-    hours = [int(hour) for source in sources for hour in re.findall(r"(\d\d):\d\d", source)]
-    assert {min(hours), max(hours)} == {0, 23}
 
 
 def test_bleu_by_length_is_the_bleu_of_the_sources_of_that_length():
@@ -179,33 +154,19 @@ def test_bleu_by_length_is_the_bleu_of_the_sources_of_that_length():
     assert {*bleu(pairs[:2], written[:2])} == {"BLEU", names[0], "signature"}
 
 
-def test_the_trivial_score_is_that_of_the_copied_source(small_dates):
+def test_the_baseline_is_the_score_of_the_copied_source(small_dates):
     pairs = [texts(small_dates, e) for e in small_dates.split("test")]
     copied = sacrebleu.corpus_bleu([source for source, _ in pairs], [[target for _, target in pairs]]).score
     assert small_dates.baseline() == pytest.approx(copied) and 10 < copied < 30
 
 
-def test_a_tiny_model_learns_in_seconds_what_copying_cannot_do():
-    way = WAYS.index(("full", ""))
-    pairs = [date_pair(25 * day, 0, way) for day in torch.randperm(1400, generator=seeded()).tolist()]
-    splits = {"train": pairs[:1200], "validation": pairs[1200:1300], "test": pairs[1300:]}
-    task = pair_task("full dates", lambda: splits, bleu, 120)
-    torch.manual_seed(0)
-    model = rtx.build(task, "rnnsearch", recurrent="gru", d_model=48)
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
-    batches = loader(task, "train", 16, order="bucketed")
-    for epoch in range(2):
-        batches.batch_sampler.set_epoch(epoch)
-        for batch in batches:
-            loss = task.loss(task.predict(model, batch), batch)
-            optimizer.zero_grad()
-            (loss.total / loss.count).backward()
-            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-            optimizer.step()
-    scores = task.examine(model.eval(), "test", 50)
-    assert scores["BLEU"] > task.baseline() + 20
-    written = write(model, task.texts, [source for source, _ in pairs[1300:1350]])
-    assert scores["BLEU"] == sacrebleu.corpus_bleu(written, [[target for _, target in pairs[1300:1350]]]).score
+def test_the_test_score_is_the_bleu_of_what_a_model_writes(small_dates, monkeypatch):
+    pairs = [texts(small_dates, e) for e in small_dates.split("test")[:20]]
+    written = [target if i % 3 else source for i, (source, target) in enumerate(pairs)]
+    monkeypatch.setattr("rtx.tasks.pairs.write", lambda model, texts, sources, *how: written[: len(sources)])
+    scores = small_dates.examine(torch.nn.Identity(), "test", 20)
+    expected = sacrebleu.corpus_bleu(written, [[target for _, target in pairs]]).score
+    assert next(iter(scores)) == "BLEU" and 20 < scores["BLEU"] == expected < 99
 
 
 def test_texts_are_written_in_the_order_of_their_sources(small_dates):
@@ -218,20 +179,13 @@ def test_texts_are_written_in_the_order_of_their_sources(small_dates):
     assert len(set(together)) > 3
 
 
-@pytest.mark.parametrize(
-    ("how", "message"),
-    [
-        ({"beam": 0}, "^beam: expected a whole number of at least 1, got 0"),
-        ({"beam": 1000}, "^beam: expected at most the [0-9]+ tokens, got 1000"),
-        ({"longest": 0}, "^longest: expected a whole number of at least 1, got 0"),
-        ({"longest": 2.5}, "^longest: expected a whole number of at least 1, got 2.5"),
-    ],
-)
+@pytest.mark.parametrize("wrong", [{"beam": 0}, {"beam": 1000}, {"longest": 0}, {"longest": 2.5}])
 @pytest.mark.parametrize("sources", [["1. Mai 2001"], []])
-def test_a_search_that_cannot_be_is_refused_by_the_name_it_was_given(small_dates, how, message, sources):
+def test_a_wrong_width_or_length_of_a_search_is_refused(small_dates, wrong, sources):
     model = rtx.build(small_dates, "rnnsearch", d_model=8).eval()
-    with pytest.raises(ValueError, match=message):
-        write(model, small_dates.texts, sources, **how)
+    ((name, value),) = wrong.items()
+    with pytest.raises(ValueError, match=f"^{name}: .* got {value}"):
+        write(model, small_dates.texts, sources, **wrong)
 
 
 def test_multi30k_has_the_published_counts(real_data):
@@ -267,7 +221,7 @@ def test_iwslt14_has_the_counts_of_its_split_and_says_that_training_is_a_part(re
         (b"a\nb\n", "d\ne\n".encode("utf-16"), "b.en, line 1: expected UTF-8, got the byte 0xff"),
     ],
 )
-def test_files_that_are_no_pairs_are_refused_by_file_and_line(tmp_path, source, target, message):
+def test_a_wrong_pair_is_refused_with_file_and_line(tmp_path, source, target, message):
     (tmp_path / "a.de").write_bytes(source)
     (tmp_path / "b.en").write_bytes(target)
     with pytest.raises(ValueError, match=message):
@@ -283,28 +237,7 @@ def test_lines_end_at_newlines_alone_and_files_may_be_gzipped(tmp_path):
         read_pairs(tmp_path / "a.gz", tmp_path / "b")
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: iwslt14(split="mixr"), "split: 'mixr' is unknown, .*did you mean 'mixer'"),
-        (lambda: multi30k(test="test_2016_flick"), "did you mean 'test_2016_flickr'"),
-        (lambda: multi30k(vocabulary=0), "vocabulary: expected a whole number of at least 1, got 0"),
-        (lambda: dates(size=40_000), "size: expected at most 35524, as each date is in one pair, got 40000"),
-        (lambda: dates(seed=1.5), "seed: expected a whole number from 0 to 9223372036854775807, got 1.5"),
-        (lambda: dates(seed=None), "seed: expected a whole number from 0 to 9223372036854775807, got None"),
-        (lambda: dates(beam=0), "beam: expected a whole number of at least 1, got 0"),
-        (lambda: multi30k(beam="5"), "beam: expected a whole number of at least 1, got '5'"),
-        (lambda: dates(beam=251), "beam: expected at most the 250 tokens, got 251"),
-        (lambda: dates(vocabulary=20).split("test"), "vocabulary of dates, German: expected at least"),
-        (lambda: dates().split("tset"), "split: 'tset' is unknown, .*did you mean 'test'"),
-    ],
-)
-def test_bad_arguments_are_named(make, message):
-    with pytest.raises(ValueError, match=message):
-        make()
-
-
-def test_what_is_written_may_have_twice_the_tokens_of_its_source_and_ten_more(small_dates):
+def test_a_written_text_may_have_twice_the_tokens_of_its_source_plus_ten(small_dates):
     class Asked(torch.nn.Linear):
         def translate(self, source, lengths, *, length, **how):
             asked.append((int(lengths[0]), length))
