@@ -344,6 +344,15 @@ def test_a_run_that_was_cut_could_have_solved_it_in_the_next_epoch(put, find, bu
     assert (race(find).verdict, race(find).suggests) == (verdict, suggests)
 
 
+def test_a_run_that_was_cut_is_no_evidence_for_its_model(put, find):
+    for seed in range(4):
+        cut = {"epoch": 1, "validation": 0.6, "budget": "1 of 100 epochs"}
+        put("attention-50", 0.6, seed, **SOLVED | TWO_RATES | cut)
+        put("mean-50", 1.0, seed, **SOLVED | TWO_RATES | {"epoch": 3})
+    assert race(find).verdict == "open"
+    assert find("sooner", "ffa-add", "mean-50", ["attention-50"]).verdict == "open"
+
+
 @pytest.mark.parametrize("late", ["attention-50", "mean-50"])
 def test_a_model_that_compared_no_rates_cannot_be_shown_to_be_later(put, find, late):
     for row in ("attention-50", "mean-50"):

@@ -57,6 +57,7 @@ def test_holms_correction_counts_the_comparisons_that_could_be_significant():
     assert verdicts(four, three, three) == ["holds", "open", "open"]
     assert verdicts(four, four) == ["open", "open"]
     six = look([*map(float, range(6, 12))], [*map(float, range(6))])
+    assert verdicts(six, *[four] * 30) == ["holds"] + ["open"] * 30  # no four seeds could be significant among 30
     assert verdicts(*[six] * 23) == ["holds"] * 23
     assert verdicts(*[six] * 24) == ["open"] * 24  # 24 x 2/924 is above 5 %
     (first, second) = judge([six, look([0.0, 2.0, 4.0, 6.0, 8.0, 10.0], [1.0, 3.0, 5.0, 7.0, 9.0, 11.0])])
