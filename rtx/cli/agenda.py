@@ -1,31 +1,112 @@
-"""`rtx ledger fill`: an agenda's runs, one after the other, of which each ends in the ledger."""
+"""`rtx ledger fill`: make the runs that a TOML file lists and the ledger lacks."""
 
+import hashlib
+import re
 import shlex
-import signal
-import subprocess
-import sys
+import tomllib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
-from types import FrameType
-from typing import Annotated
+from typing import Annotated, Any
 
 import torch
 import typer
 
-from rtx.cli.entries import Entry, read_agenda
-from rtx.cli.train import Epochs, HowMuch, MaxTime, Results, Runs, Scale, format_time, parse_time
+from rtx.cli.train import Epochs, HowMuch, MaxTime, Results, Runs, Scale, as_typed, format_time, parse_time
 from rtx.evidence.ledger import LEDGER, Result, read_results
-from rtx.training.clock import countdown
+from rtx.nn.validate import check_flag
+from rtx.training.randomness import check_seed
+from rtx.training.recipe import as_setting, as_typed_together, load_recipe
+from rtx.training.timing import countdown
 
-TIMEOUT = 124  # what a run ends with that saved because its time was over
-# Windows lacks the last
-STOP = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
-STOPPED = (TIMEOUT, 128 + signal.SIGINT, 128 + signal.SIGTERM)  # somebody may have asked the run itself
-MARGIN = 20.0  # seconds that a process takes to begin, and to save
+STOPPED = (124, 130, 143)  # exit codes: the time is over, Ctrl-C, SIGTERM
+NOT_COMPARED = r""" --(set|variant) ('[^']*'|"[^"]*"|\S)+| --devices 1(?!\S)| --test$"""
 
 Agenda = Annotated[Path, typer.Argument(help=r"A TOML file of [\[runs]], such as results/full-size.toml.")]
 Show = Annotated[bool, typer.Option("--show", help="Only print the commands, and which the ledger has.")]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One run of the list.
+
+    Args:
+        recipe: whose table it belongs to.
+        command: what makes it.
+        variants: those that the ledger's run may have. A sweep chooses one of several.
+        points: the settings of each point of a sweep, as the ledger has them.
+    """
+
+    recipe: str
+    command: str
+    variants: list[str]
+    points: list[str]
+
+    def is_same(self, command: str, variants: list[str], points: list[str]) -> bool:
+        """Whether a command makes this run, in whatever order its settings were typed."""
+        typed = [re.sub(NOT_COMPARED, "", one).split()[2:] for one in (command, self.command)]
+        return typed[0] == typed[1] and set(variants) <= set(self.variants) and set(points) == set(self.points)
+
+    def is_made_by(self, run: Result) -> bool:
+        """Whether a run of the ledger is this one. The ledger has the run that a sweep chose."""
+        return self.is_same(run.command, [run.variant], [*run.chosen_from])
+
+
+def read_agenda(path: Path, scale: Scale = Scale.full, epochs: int | None = None) -> list[Entry]:
+    """Return the runs of a list in its order: all seeds of a model, then the next model.
+
+    Raises:
+        ValueError: naming the file, if it is not such a list, or names a run twice.
+        OSError: if it cannot be read.
+    """
+    entries: list[Entry] = []
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        if set(table) != {"runs"}:
+            raise ValueError(f"expected [[runs]] and nothing else, got {', '.join(table) or 'nothing'}")
+        for entry in (entry for group in table["runs"] for entry in _entries(scale, epochs, **group)):
+            if any(one.is_same(entry.command, entry.variants, entry.points) for one in entries):
+                raise ValueError(f"expected each run once, got twice: {entry.command}")
+            entries.append(entry)
+    except (AttributeError, TypeError, ValueError) as error:  # the first two: an unknown key, or another type
+        raise ValueError(f"{path}: {error}") from None
+    return entries
+
+
+def _entries(
+    scale: Scale,
+    epochs: int | None,
+    *,
+    recipe: str,
+    models: list[str],
+    variant: str | None = None,
+    seeds: list[int] = [0],  # noqa: B006
+    set: dict[str, list[Any]] = {},  # noqa: B006
+    sweep: bool = False,
+) -> Iterator[Entry]:
+    """One table of the file: each model with each seed and each combination of the values in `set`.
+
+    With `sweep`, validation chooses among the values of the recipe.
+    """
+    for name, values in (("models", models), ("seeds", seeds), *set.items()):
+        if not isinstance(values, list) or not values:
+            raise ValueError(f"{name}: expected a list with something in it, got {values!r}")
+    loaded = load_recipe(recipe)
+    if check_flag("sweep", sweep):
+        if set or not loaded.sweep_values(variant, scale.value):
+            raise ValueError(f"sweep: expected values in the recipe {recipe}, and none beside them")
+        set = loaded.sweep_values(variant, scale.value)
+    points = [dict(zip(set, point, strict=True)) for point in product(*set.values())]
+    for model, seed in product(models, seeds):
+        row = (recipe, model, variant, scale, check_seed("seeds", seed), epochs)
+        variants = [loaded.plan(model, variant, point, scale.value).variant for point in points]
+        if sweep:
+            command = as_typed(*row, []).replace("rtx train", "rtx sweep", 1) + " --test"
+            yield Entry(recipe, command, variants, [*map(as_typed_together, points)])
+            continue
+        for point, made in zip(points, variants, strict=True):
+            yield Entry(recipe, as_typed(*row, [as_setting(*one) for one in point.items()]), [made], [])
 
 
 def fill(
@@ -37,99 +118,62 @@ def fill(
     runs: Runs = Path("runs"),
     results: Results = LEDGER,
 ) -> None:
-    """Make an agenda's runs that the ledger lacks, in order; one that was begun goes on.
+    """Make the listed runs that the ledger lacks, in order; a run that was begun goes on.
 
-    Each is a process of its own; those that fail are named at the end. One at a time for a folder --runs.
+    A run that fails does not stop the others: its command is printed at the end.
 
     With --max-time the same command, given again and again, comes to the end in pieces.
 
     A sweep counts as made when the ledger has a run of any of its points.
     """
-    entries, seconds = read_agenda(agenda, scale, epochs), parse_time(max_time)
-    ledger: dict[str, list[Result]] = {one.recipe: [*read_results(one.recipe, results)] for one in entries}
-    missing = [one for one in entries if not any(map(one.is_made_by, ledger[one.recipe]))]
+    entries, left = read_agenda(agenda, scale, epochs), countdown(parse_time(max_time))
+
+    def missing() -> list[str]:
+        ledger = {recipe: [*read_results(recipe, results)] for recipe in {one.recipe for one in entries}}
+        return [one.command for one in entries if not any(map(one.is_made_by, ledger[one.recipe]))]
+
+    lacking = missing()
     if show:
         for entry in entries:
-            typer.echo(f"{'    ' if entry in missing else 'done'}  {entry}")
+            typer.echo(f"{'    ' if entry.command in lacking else 'done'}  {entry.command.removeprefix('rtx ')}")
         return
-    typer.echo(f"the ledger has {len(entries) - len(missing)} of {len(entries)} runs")
-    failed, code = _make(missing, seconds, runs, results)
-    for entry in failed:
-        typer.echo(f"failed  {entry}", err=True)
-    if code:
-        typer.echo(f"rtx: stopped; go on with: {shlex.join(['rtx', *sys.argv[1:]])}", err=True)
-    if code or failed:
-        raise typer.Exit(code or 1)
+    typer.echo(f"the ledger has {len(entries) - len(lacking)} of {len(entries)} runs")
+    from rtx.training.states import Exploded  # Lightning and Optuna take seconds to import: only here
+    from rtx.training.study import Point, SharedStudy
+
+    codes: dict[str, int] = {}
+
+    def make(point: Point) -> tuple[float, dict[str, Any]]:
+        command = point["run"]
+        typer.echo(command)
+        codes[command] = code = _run(command, left(), runs, results)
+        if code in STOPPED:
+            raise typer.Exit(code)
+        if code:
+            raise Exploded(f"exit code {code}")
+        return 0.0, {}
+
+    commands = [entry.command for entry in entries]
+    name = "fill " + hashlib.sha256("\n".join([*commands, str(results)]).encode()).hexdigest()
+    shared = SharedStudy(runs / "fill.db", None, name, {"run": commands})
+    shared.run(lambda: [{"run": command} for command in missing() if command not in codes], make)
+    failed = [command for command, code in codes.items() if code]
+    for command in failed:
+        typer.echo(f"failed  {command.removeprefix('rtx ')}", err=True)
+    if failed:
+        raise typer.Exit(1)
 
 
-def _make(entries: list[Entry], seconds: float | None, runs: Path, results: Path) -> tuple[list[Entry], int]:
-    """Those that failed, and the exit code of a stop, 0 if there was none."""
-    failed: list[Entry] = []
-    left = countdown(seconds)
-    with Keeper.listening() as keeper:
-        for entry in entries:
-            most = left()
-            if keeper.asked or (most is not None and most < MARGIN + 1):
-                return failed, keeper.code
-            typer.echo(f"rtx {entry}")
-            code = keeper.wait_for(_command(entry, None if most is None else most - MARGIN, runs, results))
-            if keeper.asked or code in STOPPED:
-                return failed, keeper.code if keeper.asked else code
-            if code:
-                failed.append(entry)
-    return failed, 0
+def _run(command: str, seconds: float | None, runs: Path, results: Path) -> int:
+    """Run one `rtx` command in this process, and return its exit code."""
+    from rtx.cli.commands import app
 
-
-def _command(entry: Entry, seconds: float | None, runs: Path, results: Path) -> list[str]:
-    """What makes the run, in a process of its own."""
-    words = [*entry.words, "--runs", str(runs), "--results", str(results)]
-    words += ["--resume"] if entry.words[0] == "train" else []  # a sweep always does
-    if entry.words[0] == "train" and torch.cuda.device_count() > 1:
-        words += ["--devices", "1"]  # as a sweep has it: each further device would add a batch of its own
+    words = [*shlex.split(command)[1:], "--runs", str(runs), "--results", str(results)]
+    if words[0] == "train":  # a sweep always resumes, on one device
+        words += ["--resume", *(["--devices", "1"] if torch.cuda.device_count() > 1 else [])]
     words += ["--max-time", format_time(seconds)] if seconds is not None else []
-    # -P: what lies in the folder where it is called is not what is imported
-    return [sys.executable, "-P", "-c", "from rtx.cli import main; main()", *words]
-
-
-class Keeper:
-    """Waits for one run at a time; asked to stop, it asks the run to, and waits until that has saved.
-
-    A run has a process group of its own, so that it is asked once, and by the keeper, whether a signal was meant for
-    one process or for a group. Ctrl-C is handed on each time: the second stops a run at once.
-    """
-
-    def __init__(self) -> None:
-        self.asked: list[int] = []
-        self.run: subprocess.Popen[bytes] | None = None
-
-    @classmethod
-    @contextmanager
-    def listening(cls) -> Iterator["Keeper"]:
-        """Signals are the keeper's as long as this lasts."""
-        keeper = cls()
-        before = {number: signal.signal(number, keeper._note) for number in STOP}
-        try:
-            yield keeper
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-
-    @property
-    def code(self) -> int:
-        """What to end with."""
-        return 128 + self.asked[0] if self.asked else TIMEOUT
-
-    def wait_for(self, command: list[str]) -> int:
-        """The exit code of a process."""
-        with subprocess.Popen(command, process_group=0) as self.run:
-            if self.asked:  # while it was made
-                self.run.terminate()
-            code = self.run.wait()
-        self.run = None
-        return code
-
-    def _note(self, number: int, _: FrameType | None) -> None:
-        again = number in self.asked and number != signal.SIGINT
-        self.asked.append(number)
-        if self.run is not None and not again:
-            self.run.send_signal(signal.SIGINT if number == signal.SIGINT else signal.SIGTERM)
+    try:
+        return typer.main.get_command(app).main(words, standalone_mode=False) or 0
+    except Exception as error:
+        typer.echo(f"rtx: {error}", err=True)
+        return 2

@@ -1,5 +1,6 @@
 """`rtx sweep`."""
 
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,30 +10,14 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from rtx.cli.train import (
-    Epochs,
-    HowMuch,
-    MaxTime,
-    Precision,
-    RecipeName,
-    Results,
-    RowName,
-    Runs,
-    SaveEvery,
-    Scale,
-    Seed,
-    Variant,
-    as_typed,
-    how_to_go_on,
-    on_terminal,
-    parse_time,
-)
+from rtx.cli import train as options
+from rtx.cli.train import Scale, as_typed, how_to_go_on, on_terminal, parse_time
 from rtx.evidence.ledger import LEDGER
 from rtx.tasks import task_by_name
-from rtx.training.clock import countdown
 from rtx.training.files import check_writable
 from rtx.training.precision import parse_precision
 from rtx.training.recipe import as_setting, load_recipe, parse_setting
+from rtx.training.timing import countdown
 
 if TYPE_CHECKING:
     from optuna import Study
@@ -42,42 +27,44 @@ if TYPE_CHECKING:
 Values = Annotated[list[str] | None, typer.Option("--set", help="key=a,b,c, or key=a for all; may be repeated.")]
 Show = Annotated[bool, typer.Option("--show", help="Only print what has been run.")]
 Test = Annotated[bool, typer.Option("--test", help="At the end, test the best, once, and add it to the ledger.")]
+Storage = Annotated[str | None, typer.Option(help="postgresql://user@host/database, for machines that share a sweep.")]
 
 
 def sweep_(
-    recipe: RecipeName,
-    model: RowName,
+    recipe: options.RecipeName,
+    model: options.RowName,
     set_: Values = None,
-    variant: Variant = None,
-    scale: HowMuch = Scale.full,
-    seed: Seed = 0,
-    epochs: Epochs = None,
+    variant: options.Variant = None,
+    scale: options.HowMuch = Scale.full,
+    seed: options.Seed = 0,
+    epochs: options.Epochs = None,
     show: Show = False,
     test: Test = False,
-    precision: Precision = "32-true",
-    max_time: MaxTime = None,
-    save_every: SaveEvery = 5.0,
-    runs: Runs = Path("runs"),
-    results: Results = LEDGER,
+    precision: options.Precision = "32-true",
+    max_time: options.MaxTime = None,
+    save_every: options.SaveEvery = 5.0,
+    runs: options.Runs = Path("runs"),
+    results: options.Results = LEDGER,
+    storage: Storage = None,
 ) -> None:
     """Train a model with every combination of some settings, and choose by validation; the test split is not read.
 
-    By default over the recipe's values: the paper's, where it prints them.
+    By default, the values are the recipe's: those of the paper, where the paper prints them.
 
-    The same command in other terminals, or on machines that see the folder --runs, shares the work: a device each.
+    The same command in other terminals shares the work, with one device each. Machines share it by --storage.
 
-    Stopped or killed, it goes on where it was. Of runs that failed by themselves, as by a large rate, none is chosen.
+    After a stop or a crash, the same command goes on. A run whose loss exploded is never chosen.
     """
     from rtx.training.survival import Stopped  # Lightning and Optuna take seconds to import: only here
-    from rtx.training.sweep import Sweep, finished, plot, settled
+    from rtx.training.sweep import Sweep, finished
 
     precision = parse_precision(precision)
     loaded, left = load_recipe(recipe), countdown(parse_time(max_time))
     values = loaded.sweep_values(variant, scale.value) | dict(map(parse_values, set_ or []))
-    sweep = Sweep(loaded, model, values, variant, scale.value, seed, epochs, runs, precision)
+    sweep = Sweep(loaded, model, values, variant, scale.value, seed, epochs, runs, precision, storage)
     metric = task_by_name(sweep.plan({}).task).metric
     if show:
-        _print(sweep.study() if sweep.folder.exists() else None, metric)
+        _print(sweep.open().study if storage or sweep.folder.exists() else None, metric)
         return
     if test:
         check_writable("results", results)
@@ -85,30 +72,24 @@ def sweep_(
     how: dict[str, Any] = {"devices": 1, "enable_progress_bar": on_terminal(), "every_seconds": 60 * save_every}
     try:
         study = sweep.run(left(), **how)
+        _print(study, metric)
+        if finished(study):
+            typer.echo(f"wrote {_plot(study, sweep.folder / 'sweep.png', metric)}")
+        if test:
+            typer.echo(f"wrote {_test_best(sweep, study, results, max_seconds=left(), **how)}")
     except Stopped as stop:
-        how_to_go_on(stop, resume=True)  # always: nothing else would
-    _print(study, metric)
-    if finished(study):
-        plot(study, sweep.folder / "sweep.png", metric)
-        typer.echo(f"wrote {sweep.folder / 'sweep.png'}")
-    if not test:
-        return
-    if not (finished(study) and settled(study, sweep.grid)):
-        why = "others still run" if finished(study) else "no run has come to its end"
-        typer.echo(f"rtx: not tested: {why}", err=True)
-        raise typer.Exit(1)
-    try:
-        path = _test_best(sweep, study, results, max_seconds=left(), **how)
-    except Stopped as stop:
-        how_to_go_on(stop, resume=True)
-    typer.echo(f"wrote {path}")
+        how_to_go_on(stop, resume=True)  # the same command always goes on
 
 
 def _test_best(sweep: "Sweep", study: "Study", results: Path, **how: Any) -> Path | None:
-    """The ledger's new file: of the chosen run, which is at its end, under the command that makes it alone."""
+    """Test the chosen run. The ledger's new file has the command that makes this run alone."""
     from rtx.evidence.record import train
     from rtx.training.sweep import finished, tried
 
+    if sweep.left(study) or not finished(study):
+        why = "other processes still run" if sweep.left(study) else "no run came to its end"
+        typer.echo(f"rtx: not tested: {why}", err=True)
+        raise typer.Exit(1)
     best, precision = finished(study)[0].params, sweep.precision
     settings = [as_setting(key, value) for key, value in best.items()]
     more = ["--precision", precision] if precision != "32-true" else []
@@ -134,7 +115,7 @@ def _print(study: "Study | None", metric: str) -> None:
     from rtx.training.sweep import finished
 
     trials = study.get_trials() if study else []
-    shown = [t for t in trials if t.state.name != "FAIL" or "error" in t.user_attrs]
+    shown = [t for t in trials if t.params and (t.state.name != "FAIL" or "error" in t.user_attrs)]
     if not (study and shown):
         Console().print("nothing has been run")
         return
@@ -149,3 +130,15 @@ def _print(study: "Study | None", metric: str) -> None:
         cells = (*(str(trial.params[key]) for key in keys), str(trial.user_attrs.get("epoch", "")), score)
         drawn.add_row(*map(escape, cells))
     Console().print(drawn)
+
+
+def _plot(study: "Study", path: Path, metric: str) -> Path:
+    """Draw every run's validation over each of the settings."""
+    import numpy as np
+    from optuna.visualization.matplotlib import plot_slice
+
+    with warnings.catch_warnings(action="ignore"):
+        axes = plot_slice(study, target_name=f"validation, {metric}")
+    path.parent.mkdir(parents=True, exist_ok=True)  # of a sweep on a server
+    np.ravel(axes)[0].figure.savefig(path, dpi=150)
+    return path

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-sys.path += [str(Path(__file__).parents[1] / "training"), str(Path(__file__).parents[1] / "models")]
+sys.path += [str(Path(__file__).parents[1] / name) for name in ("training", "models", "evidence")]
 
 
 @pytest.fixture(scope="session")

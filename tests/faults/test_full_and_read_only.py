@@ -1,6 +1,6 @@
 """A full disk and a read-only folder: one error, and the files that were there stay.
 
-The disk is a tmpfs of 300 kB, in a mount namespace of its own. A run that meets one: tests/training/test_survival.py.
+The disk is a tmpfs of 600 kB, in a mount namespace of its own. A run that meets one: tests/training/test_survival.py.
 """
 
 import os
@@ -15,10 +15,10 @@ BEFORE = """
 import json, sys
 from pathlib import Path
 import numpy as np, torch
-sys.path += ["tests/training"]
+sys.path += ["tests/evidence"]
 from rtx.tasks import data
 from rtx.training.files import write_whole
-from rtx.training.journal import Journal
+from rtx.training.study import SharedStudy
 from rtx.evidence.ledger import read_result, write_result
 from rtx.training.states import Checkpoints, load_state
 from test_ledger import result
@@ -37,8 +37,11 @@ import os
 Checkpoints().save_checkpoint(state | {"number": 1}, disk / "last.ckpt")
 write_whole(disk / "page.html", b"old")
 first = write_result(result(), disk)
-journal = Journal(disk / "journal.log")
-journal.append_logs([{"number": 1}])
+shared = SharedStudy(disk / "sweep.db", None, "one", {"rate": [1, 2]})
+left = [{"rate": 1}]
+def score(point):
+    left.clear()
+    return 0.5, {"epoch": 1}
 fd = os.open(disk / "filler", os.O_WRONLY | os.O_CREAT)
 try:
     while True:
@@ -49,22 +52,33 @@ errors = [
     error_of(lambda: Checkpoints().save_checkpoint(state | {"number": 2}, disk / "last.ckpt")),
     error_of(lambda: write_whole(disk / "page.html", b"new" * 5000)),
     error_of(lambda: write_result(result(), disk)),
-    error_of(lambda: journal.append_logs([{"number": 2, "text": "x" * 9000}])),
+    error_of(lambda: shared.run(lambda: left, score)),
 ]
 arrays = data.cached_arrays("squares", lambda: {"squares": np.arange(9)})
+os.close(fd)
 os.unlink(disk / "filler")
-journal.append_logs([{"number": 3}])
+left = [{"rate": 1}]
+shared.run(lambda: left, score)
 print(json.dumps({
     "errors": errors,
     "checkpoint": load_state(disk / "last.ckpt")["number"],
     "page": (disk / "page.html").read_text(),
     "results": [read_result(path) == read_result(first) for path in disk.rglob("*.json")],
-    "journal": [log["number"] for log in Journal(disk / "journal.log").read_logs(0)],
+    "sweep": [trial.value for trial in shared.study.trials if trial.state.is_finished()],
     "arrays": arrays["squares"].tolist(),
     "partial": [str(path) for path in disk.rglob("*partial*")],
 }))
 """
 READ_ONLY = """
+import contextlib, io
+from rtx.cli import main
+sys.argv = ["rtx", "train", "ffa-add", "attention-50", "--scale", "quick", "--runs", str(disk / "runs")]
+said, code = io.StringIO(), 0
+with contextlib.redirect_stderr(said):
+    try:
+        main()
+    except SystemExit as end:
+        code = end.code
 print(json.dumps({
     "errors": [
         error_of(lambda: Checkpoints().save_checkpoint(state | {"number": 2}, disk / "last.ckpt")),
@@ -73,6 +87,7 @@ print(json.dumps({
     ],
     "page": (disk / "page.html").read_text(),
     "arrays": data.cached_arrays("squares", lambda: {"squares": np.arange(9)})["squares"].tolist(),
+    "command": [code, said.getvalue()],
 }))
 """
 
@@ -107,11 +122,12 @@ def disk(tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 def test_a_full_disk(disk: Path) -> None:
-    found = on(disk, 'mount -t tmpfs -o size=300k tmpfs "$2"', FULL)
-    assert all("No space left on device" in error for error in found["errors"]), found["errors"]
+    found = on(disk, 'mount -t tmpfs -o size=600k tmpfs "$2"', FULL)
+    *errors, sweep = found["errors"]
+    assert all("No space left on device" in error for error in errors) and "sweep.db" in sweep, found["errors"]
     assert "new.ckpt" in found["errors"][0] and "page.html" in found["errors"][1]
     assert (found["checkpoint"], found["page"], found["results"]) == (1, "old", [True])
-    assert found["journal"] == [1, 3] and found["arrays"] == list(range(9)) and found["partial"] == []
+    assert found["sweep"] == [0.5] and found["arrays"] == list(range(9)) and found["partial"] == []
 
 
 @pytest.mark.slow
@@ -120,17 +136,6 @@ def test_a_folder_that_cannot_be_written(disk: Path) -> None:
     found = on(disk, 'mount --bind "$2" "$2" && mount -o remount,ro,bind "$2"', READ_ONLY)
     assert all("Read-only file system" in error for error in found["errors"]), found["errors"]
     assert found["page"] == "old" and found["arrays"] == list(range(9))
-
-
-@pytest.mark.slow
-def test_the_command_reports_a_read_only_folder_in_one_line(disk: Path) -> None:
-    code = """
-import subprocess
-words = ["train", "ffa-add", "attention-50", "--scale", "quick", "--runs", str(disk / "runs")]
-command = [sys.executable, "-c", "import rtx.cli; rtx.cli.main()"]
-done = subprocess.run([*command, *words], capture_output=True, text=True)
-print(json.dumps({"code": done.returncode, "said": done.stderr}))
-"""
-    found = on(disk, 'mount --bind "$2" "$2" && mount -o remount,ro,bind "$2"', code)
-    assert found["code"] == 2 and len(found["said"].splitlines()) == 1, found["said"]
-    assert found["said"].startswith("rtx: ") and "Read-only file system" in found["said"] and "runs" in found["said"]
+    code, said = found["command"]
+    assert code == 2 and len(said.splitlines()) == 1, said
+    assert said.startswith("rtx: ") and "Read-only file system" in said and "runs" in said

@@ -1,6 +1,6 @@
 """Killed at any moment: every file under its final name is whole, and only the work since the last one is lost.
 
-Whole runs that are killed and resumed, bit for bit, are in tests/training/test_survival.py and test_sweep.py.
+Whole runs that are killed and resumed, bit for bit, are in tests/training/test_survival.py and test_shared_sweep.py.
 """
 
 import hashlib
@@ -20,7 +20,6 @@ from test_ledger import result
 from rtx.evidence.ledger import read_result, write_result
 from rtx.tasks import data
 from rtx.training.files import write_whole
-from rtx.training.journal import Journal, lock_of
 from rtx.training.states import Checkpoints
 
 CONTENT = b"a tune in eighty-eight columns\n" * 20_000
@@ -143,36 +142,3 @@ def test_what_is_computed_once(killed, tmp_path, monkeypatch) -> None:
             assert (data.cached_arrays(name, dict)["squares"] == number).all()  # not made anew
     for path in (tmp_path / "computed").glob("squares*.npz"):
         assert "squares" in data.cached_arrays(path.stem, dict)
-
-
-def test_a_sweeps_journal_cut_short_anywhere_can_be_read_and_goes_on(tmp_path) -> None:
-    path = tmp_path / "journal.log"
-    Journal(path).append_logs([{"number": 1}, {"number": 2, "text": "long enough to be cut"}])
-    whole = path.read_bytes()
-    for keep in range(len(whole)):
-        path.write_bytes(whole[:keep])
-        Journal(path).append_logs([{"number": 3}])
-        kept = whole[:keep].count(b"\n")
-        assert [log["number"] for log in Journal(path).read_logs(0)] == [*[1, 2][:kept], 3]
-
-
-def hold(pipe: Any, path: Path) -> None:
-    lock_of(path).acquire()
-    pipe.send(0)
-    threading.Event().wait()
-
-
-@pytest.mark.parametrize("place", ["here", "moved"])
-def test_a_lock_whose_holder_was_killed_is_freed(killed, tmp_path, monkeypatch, place) -> None:
-    (tmp_path / "here").mkdir()
-    list(killed(hold, tmp_path / "here" / "claim", times=1))
-    (tmp_path / "here").rename(tmp_path / place)  # or another machine's name for the same folder
-    monkeypatch.chdir(tmp_path / place)  # where runs/ is a relative path
-    lock = lock_of(Path("claim"))
-    lock.grace_period = 1  # seconds; 30 otherwise
-    held: list[bool] = []
-    taken = threading.Thread(target=lambda: held.append(lock.acquire()), daemon=True)
-    taken.start()
-    taken.join(20)
-    assert held == [True]
-    lock.release()

@@ -1,6 +1,5 @@
-"""Eight processes at once: each run of a sweep is taken once, and a ledger loses no result."""
+"""Eight processes at once: a ledger loses no result, and no run is begun twice."""
 
-import json
 import re
 import time
 from collections import Counter
@@ -9,7 +8,6 @@ from typing import Any
 
 import pytest
 import torch
-from run_tiny import main
 from test_ledger import result
 from tiny_recipe import TASKS as TINY
 from tiny_recipe import tiny_recipe
@@ -20,7 +18,6 @@ from rtx.evidence.record import train
 from rtx.tasks import TASKS
 from rtx.training.alone import alone_in
 from rtx.training.fit import run_folder
-from rtx.training.sweep import Sweep, finished
 
 CPU = {"accelerator": "cpu", "enable_progress_bar": False}
 EIGHT = range(8)
@@ -98,25 +95,6 @@ def test_the_same_run_is_not_begun_twice_and_a_killed_one_is_not_in_the_way(proc
     first.kill()
     first.join()
     assert train(plan, epochs=1, **where, **CPU).exists()
-
-
-VALUES = {"learning_rate": [1e-4, 1e-3, 1e-2, 1e-1], "d_model": [2, 4, 6, 8]}
-
-
-def sweep_one(gate: Any, number: int, folder: Path) -> None:
-    torch.set_num_threads(1)
-    words = [word for key, values in VALUES.items() for word in ("--set", f"{key}={','.join(map(str, values))}")]
-    gate.wait()
-    main(["sweep", "tiny", "gru", "--epochs", "1", *words, "--runs", str(folder), "--results", str(folder / "results")])
-
-
-@pytest.mark.slow
-def test_eight_sweeps_take_each_run_once(processes, tmp_path, monkeypatch) -> None:
-    together(processes, sweep_one, tmp_path)
-    monkeypatch.setitem(TASKS, "tiny", TINY["tiny"])
-    study = Sweep(tiny_recipe(), "gru", VALUES, epochs=1, runs=tmp_path).study()
-    points = Counter(json.dumps(trial.params, sort_keys=True) for trial in study.trials)
-    assert len(finished(study)) == 16 and len(points) == 16 and set(points.values()) == {1}
 
 
 @pytest.mark.parametrize("name", ["RANK", "NODE_RANK", "SLURM_PROCID"])

@@ -1,0 +1,135 @@
+"""Processes share a sweep, in a folder or on a PostgreSQL server; one of them is killed in the middle of a run."""
+
+import json
+import multiprocessing
+import os
+import re
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import sqlalchemy
+import torch
+from postgres import postgres
+from run_tiny import main
+from test_survival import Beat, drain
+
+from rtx.training import study
+from rtx.training.sweep import Sweep
+
+VALUES = {"learning_rate": [1e-4, 1e-3, 1e-2, 1e-1]}
+NUMBERS = [*range(24)]
+COMMAND = ["sweep", "tiny", "gru", "--set", "learning_rate=1e-4,1e-3,1e-2,1e-1"]
+
+
+@pytest.fixture(params=["folder", "server"])
+def storage(request: pytest.FixtureRequest) -> Iterator[str | None]:
+    if request.param == "folder":
+        yield None
+        return
+    with postgres() as server:
+        yield server
+
+
+def words(folder: Path, storage: str | None) -> list[str]:
+    places = ["--runs", str(folder / "runs"), "--results", str(folder / "results")]
+    return [*COMMAND, *places, *(["--storage", storage] if storage else [])]
+
+
+def share(folder: Path, storage: str | None, pipe) -> None:
+    torch.set_num_threads(1)
+    study.HEARTBEAT = 1
+    main(words(folder, storage), Beat(pipe, hold=10))
+
+
+def wait_for_heartbeats(server: str) -> None:
+    """Make all heartbeats an hour old, and wait until the one process that is alive has sent its next one."""
+    engine = sqlalchemy.create_engine(server.replace("://", "+pg8000://"), poolclass=sqlalchemy.NullPool)
+    count = "SELECT count(*) FROM trial_heartbeats WHERE heartbeat > (SELECT max(heartbeat) FROM old_heartbeats)"
+    with engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE trial_heartbeats SET heartbeat = heartbeat - INTERVAL '1 hour'")
+        connection.exec_driver_sql("CREATE TABLE old_heartbeats AS SELECT heartbeat FROM trial_heartbeats")
+    deadline, fresh = time.monotonic() + 60, 0
+    while not fresh and time.monotonic() < deadline:
+        time.sleep(0.2)
+        with engine.begin() as connection:
+            fresh = connection.exec_driver_sql(count).scalar()
+    assert fresh == 1
+
+
+def take_all(gate, path: Path, server: str | None) -> None:
+    shared = study.SharedStudy(path, server, "numbers", {"number": NUMBERS})
+    gate.wait()
+    left = lambda: [{"number": n} for n in NUMBERS if n not in {t.value for t in shared.study.trials}]  # noqa: E731
+    shared.run(left, lambda point: (float(point["number"]), {"process": os.getpid()}))
+
+
+@pytest.mark.slow
+def test_of_many_processes_at_once_each_point_is_taken_by_one(tmp_path, storage):
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["rtx.training.sweep", "rtx.cli"])
+    gate = context.Barrier(4)
+    children = [context.Process(target=take_all, args=(gate, tmp_path / "study.db", storage)) for _ in range(4)]
+    for child in children:
+        child.start()
+    for child in children:
+        child.join(200)
+    assert [child.exitcode for child in children] == [0] * 4
+    trials = study.SharedStudy(tmp_path / "study.db", storage, "numbers", {"number": NUMBERS}).study.trials
+    assert sorted(trial.value for trial in trials) == NUMBERS
+    assert len({trial.user_attrs["process"] for trial in trials}) > 1
+    assert {path.name for path in tmp_path.iterdir()} <= {"study.db", "study.lock"}  # no lock of a trial is left
+
+
+@pytest.mark.slow
+def test_each_run_ends_once_though_one_of_two_processes_is_killed(tmp_path, storage, recipe, capsys):
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["rtx.training.sweep", "rtx.cli"])
+    workers = []
+    for _ in range(2):
+        ours, theirs = context.Pipe()
+        child = context.Process(target=share, args=(tmp_path, storage, theirs))
+        child.start()
+        theirs.close()
+        workers.append((child, ours))
+    for _, pipe in workers:  # until both are in the middle of a run, where they wait
+        for _ in range(10):
+            pipe.recv_bytes()
+    (killed, _), (waiting, pipe) = workers
+    os.kill(killed.pid, 9)
+    killed.join()
+    if storage:
+        wait_for_heartbeats(storage)
+
+    with pytest.raises(SystemExit) as early:  # takes all runs but one, also the killed process's
+        main([*words(tmp_path, storage), "--test"])
+    sweep = Sweep(recipe, "gru", VALUES, runs=tmp_path / "runs", storage=storage)
+    assert early.value.code == 1 and len(sweep.left(sweep.open().study)) == 1
+    pipe.send_bytes(b"go on")
+    drain(pipe)
+    waiting.join(60)
+    assert waiting.exitcode == 0
+    trials = sweep.open().study.trials
+    ended = Counter(json.dumps(trial.params) for trial in trials if trial.state.name == "COMPLETE")
+    assert ended == {json.dumps(point): 1 for point in sweep.grid}
+    assert Counter(trial.state.name for trial in trials) == {"COMPLETE": 4, "FAIL": 1}  # the killed one
+
+    capsys.readouterr()
+    main([*words(tmp_path, storage), "--test"])
+    shown = capsys.readouterr().out
+    scores = [float(line.split()[-1]) for line in shown.splitlines() if re.match(r" *(0\.\d+|1e)", line)]
+    assert len(scores) == 4 and scores == sorted(scores)
+    (path,) = (tmp_path / "results").rglob("*.json")
+    assert json.loads(path.read_text())["validation"] == pytest.approx(scores[0], abs=1e-4)
+    (picture,) = tmp_path.rglob("sweep.png")
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("storage", "error"), [("postgresql://rtx@127.0.0.1:9/none", OSError), ("mysql://host/none", ValueError)]
+)
+def test_a_server_that_cannot_be_used_is_one_error(tmp_path, recipe, storage, error):
+    with pytest.raises(error, match="storage: "):
+        Sweep(recipe, "gru", VALUES, runs=tmp_path, storage=storage).run()
