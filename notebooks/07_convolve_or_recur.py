@@ -371,8 +371,8 @@ for name, (short, long) in right.items():
 # every symbol follows either from a fixed *rule* over the last two, or from the *book*: the partner of the last one. A
 # flag tells which; a coin decides. The dials say how often rule and book are obeyed: at 0 never, at 1 always.
 #
-# Four models with about 39,000 parameters each learn it from 300 updates, in advance: `python -m rtx.lab.dial` ran them,
-# three seeds each, and kept their losses. The best possible loss is known, so count from there.
+# Four models with about 39,000 parameters each learn it from 300 updates. The script `studies/locality_dial.py` has trained
+# them in advance, with three seeds each, and stored their losses. The best possible loss is known, so we count from there.
 #
 # **Predict.** Rule alone, book alone, both: who is near the best in each?
 #

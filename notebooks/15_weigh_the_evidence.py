@@ -26,7 +26,7 @@
 # | Tables 1-4 (Wang et al. 2019), 2-5 (Xu et al. 2019), 1 (Raffel & Ellis 2015) | sections 2 and 5 | `rtx table`, `explore.ledger` |
 # | the learning rate, chosen by validation | section 3 | `rtx sweep` |
 # | one number a cell, no spread | sections 4 and 5 | `--seed`, `rtx.evidence.claim` |
-# | Nottingham, 2.37 (Wang et al. 2019, Table 2) | section 6 | `rtx.lab.repeats` |
+# | Nottingham, 2.37 (Wang et al. 2019, Table 2) | section 6 | `studies/nottingham_repeats.py` |
 # | misprints, and code that differs | section 7 | `rtx.lab.errata` |
 
 # %%
@@ -411,9 +411,9 @@ def kinds(tune, w):
 print(*kinds("abcdabcdabce", w=2), sep=", ")
 
 # %% [markdown]
-# With real frames this is `rtx.lab.repeats.kinds`, with $w = 6$, R-Transformer's window. Of the frames of Nottingham's test
-# split half go on as before; 2 % stand at a tune's beginning, before a whole passage, and are not shown below. Models of
-# the ledger were measured on each kind, R-Transformer also without one of its parts.
+# The script `studies/nottingham_repeats.py` does the same with real frames, with $w = 6$, the R-Transformer's window. Half of the
+# frames of Nottingham's test split go on as before. 2 % are at a tune's beginning, before the first whole passage; they are not
+# shown below. The script measured models of the ledger on each kind, the R-Transformer also without one of its parts.
 #
 # **Predict.** A model loses 3.4 nats on a new frame. What could it lose on one that goes on as before, if it used that? Which
 # part does it need, LocalRNN or attention? And what happens where the tune goes on otherwise?
@@ -427,15 +427,15 @@ print(*kinds("abcdabcdabce", w=2), sep=", ")
 # </details>
 
 # %%
-from rtx.lab import repeats
+import json
 
-told, measured = repeats.stored()  # by `python -m rtx.lab.repeats`, two seeds each; the TCN's better rate stands last
+study = json.loads(Path("../studies/nottingham_repeats.json").read_text())  # two seeds each
 PARTS = {"adam+heads=0": "… no attention", "adam+local_layers=0": "… no LocalRNN"}
-means = repeats.means(measured)
-nll = {PARTS.get(variant, model): of_kind for (model, variant), of_kind in means.items()}
-frames = told["frames"]["nottingham"]
+# the TCN's better rate comes last and replaces the other
+nll = {PARTS.get(one["variant"], one["model"]): one["nll"] for one in study["means"]}
+frames = study["conditions"]["frames"]["nottingham"]
 fig, axes = plt.subplots(1, 3, figsize=(7, 2.5), sharex=True, sharey=True, layout="constrained")
-for ax, kind in zip(axes, repeats.KINDS):
+for ax, kind in zip(axes, ("new", "as before", "otherwise")):
     colours = [plots.COLOURS[0 if name == "r-transformer" else 7] for name in nll]
     ax.barh(list(nll), [of_kind[kind] for of_kind in nll.values()], color=colours)
     ax.set(title=f"{kind}: {frames[kind] / sum(frames.values()):.0%}", xlabel="nats per frame")

@@ -1,16 +1,15 @@
-"""The locality dial's sweep: which model learns what, by the strengths of local rules and of long recall.
+"""The locality dial: train small models on the task at given strengths of the rule and of the recall, and compare them.
 
-`python -m rtx.lab.dial` runs what is missing in `dial.json`, the sweep that ships with the package, and adds it; cut
-short, it goes on where it was. It is ours: sizes, training and budget are no paper's, and nothing is tuned.
+`dial.json` holds the runs of `studies/locality_dial.py`. The sizes, the training and its length are ours; no paper has
+them, and nothing is tuned.
 """
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
-from itertools import islice, product
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -22,22 +21,18 @@ from rtx.lab.learning import learn
 from rtx.lab.seeded import seeded
 from rtx.nn.mode import evaluating
 from rtx.tasks.build import build
-from rtx.tasks.costs import multiply_adds
 from rtx.tasks.registry import task_by_name
 from rtx.tasks.task import Batch, Task, collate
 from rtx.tasks.toy.locality_dial import optimal_loss, symbol_nll
-from rtx.training.files import write_whole
-from rtx.training.provenance import commit, hardware, versions
 
 STRENGTHS = (0.0, 0.25, 0.5, 0.75, 1.0)
-"""Of the rule and of the recall; a sweep may hold some of them only."""
+"""Strengths of the rule and of the recall that the explorer offers."""
 STORED, SEEDS = (0.0, 0.5, 1.0), (0, 1, 2)
-"""What `dial.json` holds: these strengths of both, and these seeds, of the task and of the weights. With more of them
-here the command adds what is missing."""
+"""Strengths of both, and seeds of the task and the weights, that are in `dial.json`."""
 SYMBOLS, LENGTH, SEQUENCES, TEST = 5, 30, 4000, 500
-SWEEP = Path(__file__).with_name("dial.json")
+RUNS = Path(__file__).with_name("dial.json")
 UPDATES, EVERY, BATCH, RATE = 300, 50, 32, 0.005
-LEAD = 0.01  # nats; who is ahead by less has not won
+LEAD = 0.01  # nats; with a smaller lead nobody wins
 
 ENTRANTS: Entrants = {
     "R-Transformer": {"model": "r-transformer", "d_model": 32, "layers": 2, "heads": 4, "window": 4, "cell": "gru"},
@@ -45,7 +40,7 @@ ENTRANTS: Entrants = {
     "GRU": {"model": "gru", "d_model": 32, "layers": 1},
     "TCN": {"model": "tcn", "d_model": 32, "layers": 4, "kernel": 3},
 }
-"""The `d_model` of all but the first is changed until they have about as many parameters as that."""
+"""The `d_model` of the others is changed until they have about as many parameters as the R-Transformer."""
 
 Cell = tuple[float, float]
 """Strengths of the rule and of the recall."""
@@ -53,12 +48,12 @@ Cell = tuple[float, float]
 
 @dataclass(frozen=True)
 class Run:
-    """One training, tested every `EVERY` updates, from before the first.
+    """One training, tested every `EVERY` updates, the first time before the first update.
 
     Args:
-        model, local, long, seed: what was trained on what.
-        after_local, after_recalled: nats per symbol above the best that can be had, of the two kinds of symbols.
-        seconds: of processor time.
+        model, local, long, seed: which model was trained on which task.
+        after_local, after_recalled: nats per symbol above the best possible loss, for the two kinds of symbols.
+        seconds: processor time.
     """
 
     model: str
@@ -70,23 +65,23 @@ class Run:
     seconds: float
 
     def excess(self) -> list[float]:
-        """Nats above the best there is, both kinds of symbols counting the same."""
+        """Return the nats above the best possible loss, with equal weight for both kinds of symbols."""
         return [(a + b) / 2 for a, b in zip(self.after_local, self.after_recalled, strict=True)]
 
 
 @cache
 def dial_task(cell: Cell, seed: int) -> Task:
-    """The task at these strengths, drawn once; its rule and all sequences differ between seeds."""
+    """Return the task at these strengths. Each seed has its own rule and sequences."""
     local, long = cell
     task = task_by_name(
         "locality-dial", length=LENGTH, local=local, long=long, symbols=SYMBOLS, size=SEQUENCES, seed=seed
     )
-    held = cache(lambda split: list(task.split(split)[: SEQUENCES if split == "train" else TEST]))
-    return replace(task, examples=held)
+    drawn = cache(lambda split: list(task.split(split)[: SEQUENCES if split == "train" else TEST]))
+    return replace(task, examples=drawn)
 
 
 def sized(entrants: Entrants) -> dict[str, dict[str, Any]]:
-    """The entrants as they are trained, all with about as many parameters as R-Transformer has."""
+    """Return the models with the `d_model` that gives each about as many parameters as the R-Transformer has."""
     task = dial_task((1, 1), 0)
     goal = count(task, ENTRANTS["R-Transformer"])
     return {name: matched(task, arguments, goal) for name, arguments in entrants.items()}
@@ -95,7 +90,7 @@ def sized(entrants: Entrants) -> dict[str, dict[str, Any]]:
 def train(
     name: str, arguments: Mapping[str, Any], cell: Cell, seed: int, breathe: Callable[[], object] = lambda: None
 ) -> Run:
-    """One run, of about ten seconds; `breathe` is called after every update."""
+    """Train one model for about ten seconds. `breathe` is called after every update."""
     began, task = time.thread_time(), dial_task(cell, seed)
     with seeded(seed):
         model = build(task, **arguments)
@@ -111,7 +106,7 @@ def train(
 
 
 def above_best(predictions: Tensor, batch: Batch, cell: Cell) -> tuple[float, float]:
-    """Nats per local and per recalled symbol above the best that can be had at these strengths."""
+    """Return the nats per local and per recalled symbol above the best possible loss at these strengths."""
     local, recalled = (symbol_nll(predictions, batch, recall) for recall in (False, True))
     return (
         float(local.total / local.count) - optimal_loss(cell[0], SYMBOLS),
@@ -120,7 +115,7 @@ def above_best(predictions: Tensor, batch: Batch, cell: Cell) -> tuple[float, fl
 
 
 def by_model(runs: Sequence[Run], cell: Cell) -> dict[str, list[Run]]:
-    """The runs of a cell by model, of those seeds only that all models have there which have any."""
+    """Return the runs of a cell by model. Only seeds that all models of the cell have are compared."""
     found: dict[str, dict[int, Run]] = {}
     for run in runs:
         if (run.local, run.long) == cell:
@@ -130,10 +125,10 @@ def by_model(runs: Sequence[Run], cell: Cell) -> dict[str, list[Run]]:
 
 
 def winner(runs: Mapping[str, Sequence[Run]], at: int) -> tuple[str, float] | None:
-    """Who was best after `at` times `EVERY` updates, and by how many nats the next one's mean is above its own.
+    """Return the best model after `at` times `EVERY` updates, and the lead of its mean over the second best.
 
-    None is a draw: the means are less than `LEAD` apart, or some seed of another model is as good as one of the best. A
-    model alone wins nothing.
+    Return None if nobody wins: there is one model only, the lead is below `LEAD`, or a seed of another model is as good
+    as one of the best model's.
     """
     if len(runs) < 2:
         return None
@@ -146,54 +141,7 @@ def winner(runs: Mapping[str, Sequence[Run]], at: int) -> tuple[str, float] | No
     return (first, ahead) if ahead >= LEAD else None
 
 
-def stored() -> tuple[dict[str, Any], list[Run]]:
-    """What ships with the package: under what conditions it was measured, and the runs."""
-    return read(SWEEP)
-
-
-def read(path: Path) -> tuple[dict[str, Any], list[Run]]:
-    """A sweep's conditions and runs."""
+def stored(path: Path = RUNS) -> tuple[dict[str, Any], list[Run]]:
+    """Return the stored conditions and runs."""
     table = json.loads(path.read_text(encoding="utf-8"))
     return table["conditions"], [Run(**run) for run in table["runs"]]
-
-
-def conditions() -> dict[str, Any]:
-    """Where a sweep's numbers come from."""
-    task, made = dial_task((1, 1), 0), sized(ENTRANTS)
-    return {
-        "command": "python -m rtx.lab.dial",
-        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
-        "budget": f"{UPDATES} updates of {BATCH} sequences, tested every {EVERY} on {TEST} sequences",
-        "learning_rate": RATE,
-        "task": {"symbols": SYMBOLS, "length": LENGTH, "size": SEQUENCES},
-        "models": made,
-        "parameters": {name: count(task, one) for name, one in made.items()},
-        "multiply_adds": {name: multiply_adds(task, steps=SYMBOLS + LENGTH, **one) for name, one in made.items()},
-        "hardware": hardware(torch.device("cpu")),
-        "versions": versions(),
-        "commit": commit(),
-    }
-
-
-def missing(runs: Sequence[Run]) -> Iterator[tuple[str, Cell, int]]:
-    """What the stored sweep lacks, all of a seed before the next."""
-    done = {(run.model, run.local, run.long, run.seed) for run in runs}
-    for seed, cell, name in product(SEEDS, product(STORED, STORED), ENTRANTS):
-        if (name, *cell, seed) not in done:
-            yield name, cell, seed
-
-
-def main(path: Path = SWEEP) -> None:
-    """Run what is missing; the file is written after every run. A sweep under other conditions: remove the file."""
-    torch.set_num_threads(1)
-    told, runs = read(path) if path.exists() else (conditions(), [])
-    made = sized(ENTRANTS)
-    for name, cell, seed in list(missing(runs)):
-        runs.append(train(name, made[name], cell, seed))
-        lines = ",\n".join(f"    {json.dumps(asdict(run))}" for run in runs)  # a line each
-        head = json.dumps({"conditions": told}, indent=2).removesuffix("\n}")
-        write_whole(path, f'{head},\n  "runs": [\n{lines}\n  ]\n}}\n'.encode())
-
-
-if __name__ == "__main__":
-    main()

@@ -1,9 +1,9 @@
-"""The stored sweep of the locality dial is what its code would measure; the explorer shows it and adds to it."""
+"""The locality dial: the explorer shows the stored runs and adds to them."""
 
-import json
 import math
+import sys
+from collections.abc import Iterator
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,60 +23,36 @@ pytestmark = pytest.mark.usefixtures("nothing_is_left")
 
 
 def run(model: str, excess: float, cell: dial.Cell = (1.0, 1.0), seed: int = 0) -> Run:
-    """A run whose score is the same at all times."""
+    """Return a run with the same score at all times."""
     return Run(model, *cell, seed, [excess - 0.1] * 7, [excess + 0.1] * 7, 1.0)
 
 
-def test_the_stored_conditions_are_those_of_the_code() -> None:
-    told, now = dial.stored()[0], dial.conditions()
-    for key in ("command", "budget", "learning_rate", "task", "models", "parameters", "multiply_adds"):
-        assert told[key] == now[key], key
-    assert "-dirty" not in told["commit"]
-    assert max(told["parameters"].values()) < 1.05 * min(told["parameters"].values())
-
-
-def test_the_stored_sweep_is_whole() -> None:
-    _, runs = dial.stored()
-    assert list(dial.missing(runs)) == []
-    assert len(runs) == len(STORED) ** 2 * len(ENTRANTS) * len(dial.SEEDS)
-    for one in runs:
-        assert len(one.after_local) == len(one.after_recalled) == UPDATES // EVERY + 1
-        assert min(one.after_local + one.after_recalled) > -0.02  # nobody is better than the best
-    (dropped,) = dial.missing(runs[:5] + runs[6:])
-    assert dropped == (runs[5].model, (runs[5].local, runs[5].long), runs[5].seed)
-
-
-def test_what_knows_nothing_lacks_all_that_can_be_known() -> None:
+def test_a_model_that_knows_nothing_is_above_the_best_by_all_that_can_be_known() -> None:
     for cell in ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0)):
         task = dial.dial_task(cell, 0)
         batch = collate(task.split("test")[:20], task.per)
         even = torch.zeros(*batch.targets.shape, dial.SYMBOLS)
-        known = [strength * math.log(dial.SYMBOLS) for strength in cell]  # of a strength of 1 all, of 0 nothing
+        known = [strength * math.log(dial.SYMBOLS) for strength in cell]  # all at a strength of 1, nothing at 0
         assert dial.above_best(even, batch, cell) == pytest.approx(known, abs=1e-5)
-
-
-def test_what_knows_the_book_lacks_the_rule() -> None:
-    task = dial.dial_task((1.0, 1.0), 0)
-    batch = collate(task.split("test")[:20], task.per)
     told = 50 * torch.nn.functional.one_hot(batch.targets.clamp(min=0), dial.SYMBOLS).float()
-    told[batch.inputs[..., -1] == 0] = 0  # what is no recall
+    told[batch.inputs[..., -1] == 0] = 0  # it knows the recalled symbols only
     assert dial.above_best(told, batch, (1.0, 1.0)) == pytest.approx([math.log(dial.SYMBOLS), 0], abs=1e-5)
 
 
-def test_seeds_differ_in_the_task_and_a_task_is_drawn_once() -> None:
+def test_each_seed_has_its_own_task_which_is_drawn_once() -> None:
     first, second = (dial.dial_task((1.0, 1.0), seed).split("train") for seed in (0, 1))
     assert not torch.equal(first[0].inputs, second[0].inputs)
     assert len(first) == dial.SEQUENCES and dial.dial_task((1.0, 1.0), 0).split("train") is first
 
 
-def test_who_wins_wins_with_every_seed() -> None:
+def test_a_winner_is_best_with_every_seed() -> None:
     runs = [run("a", 0.2), run("a", 0.3, seed=1), run("b", 0.4), run("b", 0.6, seed=1)]
     name, ahead = dial.winner(dial.by_model(runs, (1.0, 1.0)), 3) or ("nobody", 0)
     assert (name, ahead) == ("a", pytest.approx(0.25))
     assert dial.winner(dial.by_model([*runs, run("c", 0.29), run("c", 0.9, seed=1)], (1.0, 1.0)), 3) is None
     assert dial.winner(dial.by_model(runs[:2], (1.0, 1.0)), 3) is None
-    assert dial.winner({"a": [run("a", 0.2)], "b": [run("b", 0.209)]}, 3) is None  # too near
-    alone = dial.by_model([*runs, run("a", 0.0, seed=2)], (1.0, 1.0))  # of a seed that "b" has not
+    assert dial.winner({"a": [run("a", 0.2)], "b": [run("b", 0.209)]}, 3) is None  # too small a lead
+    alone = dial.by_model([*runs, run("a", 0.0, seed=2)], (1.0, 1.0))  # "b" does not have this seed
     assert [one.seed for one in alone["a"]] == [0, 1] and dial.winner(alone, 0) == (name, ahead)
     assert dial.by_model([run("a", 0.2), run("b", 0.1, seed=1)], (1.0, 1.0)) == {}
 
@@ -106,7 +82,20 @@ def test_the_map_and_the_curves_follow_the_controls() -> None:
     assert "not trained yet, press “train”" in explorer.set(local=EMPTY)
 
 
+@pytest.fixture
+def brief(monkeypatch) -> Iterator[None]:
+    """Train with fewer updates on fewer sequences."""
+    for module in (dial, sys.modules[_Picture.__module__]):
+        monkeypatch.setattr(module, "UPDATES", 2 * EVERY)
+    monkeypatch.setattr(dial, "SEQUENCES", 400)
+    monkeypatch.setattr(dial, "TEST", 50)
+    dial.dial_task.cache_clear()
+    yield
+    dial.dial_task.cache_clear()
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("brief")
 def test_a_cell_is_trained_and_filled_in_and_a_control_pauses_it() -> None:
     explorer = explore.dial(MINE, local=EMPTY)
     explorer.train.value = True
@@ -127,20 +116,6 @@ def test_a_cell_is_trained_and_filled_in_and_a_control_pauses_it() -> None:
         "one seed each: mine 0." in explorer.text and "update" not in explorer.text.split(". ")[0].split(", after")[0]
     )
     assert explorer.run().text.count("2 seeds each") == 1  # the next seed
-
-
-@pytest.mark.slow
-def test_a_sweep_goes_on_where_it_was_cut_short_and_finds_the_same(tmp_path: Path) -> None:
-    table = json.loads(dial.SWEEP.read_text(encoding="utf-8"))
-    cut = next(i for i, one in enumerate(table["runs"]) if (one["model"], one["local"], one["long"]) == ("GRU", 1, 0))
-    before = table["runs"].pop(cut)
-    path = tmp_path / "dial.json"
-    path.write_text(json.dumps(table))
-    dial.main(path)
-    told, runs = dial.read(path)
-    assert told == table["conditions"] and [vars(one) for one in runs[:-1]] == table["runs"]
-    assert runs[-1].after_local == pytest.approx(before["after_local"], abs=0.05)
-    assert (runs[-1].model, runs[-1].local, runs[-1].long) == ("GRU", 1, 0)
 
 
 def test_wrong_arguments_are_refused() -> None:

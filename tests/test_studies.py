@@ -1,0 +1,135 @@
+"""The studies: what they count and measure, and their stored results."""
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from rtx import build
+from rtx.evidence.ledger import read_results
+from rtx.lab import dial
+from rtx.tasks import task_by_name
+from rtx.tasks.task import Example
+from rtx.training.checkpoint import save_checkpoint
+from studies import locality_dial
+from studies.nottingham_repeats import CORPORA, KINDS, STORED, WINDOW, count_kinds, kinds, main, means, nll_by_kind
+
+ROOT = Path(__file__).parents[1]
+REPEATS = json.loads(STORED.read_text(encoding="utf-8"))
+SHORT = {"n": "new", "s": "as before", "o": "otherwise", "b": "beginning"}
+
+
+def tune(letters: str) -> Example:
+    """Return a frame for each letter except the last; the target is the next letter."""
+    notes = torch.eye(26)[[ord(letter) - ord("a") for letter in letters]]
+    return Example(notes[:-1], notes[1:])
+
+
+@pytest.mark.parametrize(
+    ("letters", "window", "expected"),
+    [
+        ("abcabcabd", 1, "nnnsssso"),  # after the last b comes d, not c
+        ("abcabcabd", 3, "bbnnnsso"),
+        ("abcabdabc", 2, "bnnnonno"),  # what followed the last time counts
+        ("aaaa", 2, "bns"),
+        ("abcd", 9, "bbb"),
+    ],
+)
+def test_a_passage_continues_as_before_if_the_same_follows_as_the_last_time(letters, window, expected):
+    one = tune(letters)
+    assert [KINDS[kind] for kind in kinds(one.inputs, one.target, window)] == [SHORT[short] for short in expected]
+
+
+class Copy(nn.Module):
+    """Is sure that a letter is followed by what followed it the last time; gives equal odds after a new letter."""
+
+    def forward(self, frames, lengths):
+        logits, last = torch.zeros_like(frames), {}
+        letters = frames[0].argmax(-1).tolist()
+        for t, letter in enumerate(letters):
+            if t:
+                last[letters[t - 1]] = frames[0, t]
+            if letter in last:
+                logits[0, t] = 40 * last[letter] - 20
+        return logits
+
+
+def test_a_model_that_copies_loses_nothing_on_frames_as_before_and_most_on_others():
+    tunes = [tune("abcabcabd"), tune("abab")]
+    assert count_kinds(tunes, 1) == {"new": 5, "as before": 5, "otherwise": 1, "beginning": 0}
+    nll = nll_by_kind(Copy(), tunes, 1)
+    assert nll["new"] == pytest.approx(26 * math.log(2))
+    assert nll["as before"] < 1e-5 and nll["otherwise"] == pytest.approx(40)
+    assert math.isnan(nll["beginning"])
+
+
+def test_the_stored_means_are_of_runs_that_add_up_to_the_ledgers_scores():
+    frames = REPEATS["conditions"]["frames"]["nottingham"]
+    ledger = {(run.model, run.variant, run.seed): run.test for run in read_results("nottingham", ROOT / "results")}
+    assert len(REPEATS["runs"]) >= 8 and REPEATS["means"] == means(REPEATS["runs"])
+    for run in REPEATS["runs"]:
+        whole = sum(frames[kind] * run["nll"][kind] for kind in KINDS) / sum(frames.values())
+        assert whole == pytest.approx(ledger[run["model"], run["variant"], run["seed"]], abs=1e-3)
+
+
+def test_the_readme_has_the_stored_numbers():
+    nll = {(one["model"], one["variant"]): one["nll"]["as before"] for one in REPEATS["means"]}
+    mine = nll.pop(("r-transformer", "adam"))
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"{mine:.2f}" in readme and f"{min(nll.values()):.2f}" in readme
+
+
+@pytest.mark.slow
+def test_checkpoints_are_measured_if_they_have_the_score_that_they_name(real_data, tmp_path):
+    task, path = task_by_name("nottingham"), tmp_path / "repeats.json"
+    network, name = build(task, "rnn", d_model=4), tmp_path / "a.safetensors"
+    tunes = task.split("test")
+    count, nll = count_kinds(tunes), nll_by_kind(network, tunes)
+    test = sum(count[kind] * nll[kind] for kind in KINDS) / sum(count.values())
+    save_checkpoint(name, network, task.name, "rnn", {"d_model": 4}, test=test, variant="adam", seed=3)
+    main([str(name)], path)
+    found = json.loads(path.read_text())
+    (run,), (by,) = found["runs"], found["conditions"].pop("by")
+    assert (run["model"], run["seed"], by["command"].split()[-1]) == ("rnn", 3, str(name))
+    assert run["nll"] == pytest.approx(nll, abs=1e-4)
+    stored = {key: value for key, value in REPEATS["conditions"].items() if key != "by"}
+    assert found["conditions"] == stored and stored["window"] == WINDOW and [*stored["frames"]] == [*CORPORA]
+    save_checkpoint(name, network, task.name, "rnn", {"d_model": 4}, test=1.0, variant="adam", seed=3)
+    with pytest.raises(ValueError, match=r"a\.safetensors: .*1\.0"):
+        main([str(name)], path)
+
+
+def test_the_dials_stored_conditions_are_those_of_the_code():
+    told, now = dial.stored()[0], locality_dial.conditions()
+    for key in ("budget", "learning_rate", "task", "models", "parameters", "multiply_adds"):
+        assert told[key] == now[key], key
+    assert "-dirty" not in told["commit"]
+    assert max(told["parameters"].values()) < 1.05 * min(told["parameters"].values())
+
+
+def test_the_dials_stored_sweep_is_complete():
+    _, runs = dial.stored()
+    assert list(locality_dial.missing(runs)) == []
+    assert len(runs) == len(dial.STORED) ** 2 * len(dial.ENTRANTS) * len(dial.SEEDS)
+    for one in runs:
+        assert len(one.after_local) == len(one.after_recalled) == dial.UPDATES // dial.EVERY + 1
+        assert min(one.after_local + one.after_recalled) > -0.02  # no model is better than the best possible
+    (dropped,) = locality_dial.missing(runs[:5] + runs[6:])
+    assert dropped == (runs[5].model, (runs[5].local, runs[5].long), runs[5].seed)
+
+
+@pytest.mark.slow
+def test_an_interrupted_sweep_continues_and_finds_the_same(tmp_path):
+    table = json.loads(dial.RUNS.read_text(encoding="utf-8"))
+    cut = next(i for i, one in enumerate(table["runs"]) if (one["model"], one["local"], one["long"]) == ("GRU", 1, 0))
+    before = table["runs"].pop(cut)
+    path = tmp_path / "dial.json"
+    path.write_text(json.dumps(table))
+    locality_dial.main(path)
+    told, runs = dial.stored(path)
+    assert told == table["conditions"] and [vars(one) for one in runs[:-1]] == table["runs"]
+    assert runs[-1].after_local == pytest.approx(before["after_local"], abs=0.05)
+    assert (runs[-1].model, runs[-1].local, runs[-1].long) == ("GRU", 1, 0)
