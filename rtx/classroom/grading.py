@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 from unittest.mock import patch
 
-from rtx.classroom.handed_in import Notebook, handed_in
-from rtx.classroom.notebooks import chosen_notebooks, code_cells, exercises_of, needed_cells
+from rtx.classroom.notebooks import Notebook, chosen_notebooks, code_cells, exercises_of, handed_in, needed_cells
 from rtx.classroom.student import decode, serve
 from rtx.lab import checks
 
@@ -39,13 +38,10 @@ class Grade(NamedTuple):
 
 
 def grade_folder(folder: Path, notebooks: Path, only: Sequence[str] = (), seconds: int = 20) -> Iterator[Grade]:
-    """Grade every exercise of every student, one after the other.
+    """Grade every exercise of every student, one after the other; `handed_in` says what `folder` may hold.
 
-    Args:
-        folder: a folder or a zip file; `handed_in` says what it may hold.
-        notebooks: the folder of the project's own notebooks, which say what the exercises are.
-        only: the first letters of the notebooks to grade; all notebooks by default.
-        seconds: how long one exercise may take.
+    The project's own notebooks say what the exercises are; with `only`, those whose names begin with one of its texts.
+    One exercise may take some seconds. Bad arguments raise ValueError.
     """
     if seconds < 1:
         raise ValueError(f"seconds: expected 1 or more, got {seconds}")

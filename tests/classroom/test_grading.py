@@ -13,15 +13,14 @@ import pytest
 
 from rtx.classroom import Grade, grade_folder, grading, to_csv
 from rtx.classroom.confine import unprotected
-from rtx.classroom.handed_in import handed_in
-from rtx.classroom.notebooks import chosen_notebooks, code_cells, exercises_of, needed_cells
+from rtx.classroom.notebooks import chosen_notebooks, code_cells, exercises_of, handed_in, needed_cells
 from rtx.cli import classroom
 
 OWN = Path(__file__).parents[2] / "notebooks"
 WINDOW = "02_slide_a_window.ipynb"
-STUB = "def stacked_reach(layers, window): ...\n"
-RIGHT = "def stacked_reach(layers, window):\n    return layers * (window - 1) + 1\n"
-WRONG = RIGHT.replace("+ 1", "+ 2")
+HEAD = "def stacked_reach(layers, window): "
+RIGHT = HEAD + "return layers * (window - 1) + 1\n"
+WRONG = HEAD + "return 5\n"
 CHECK = "checks.stacked_reach(stacked_reach)\n"
 PATCH = """
 import torch
@@ -32,41 +31,38 @@ FORGE = """
 import os
 def stacked_reach(layers, window):
     for file in range(256):
-        try: os.write(file, b'{"answers": ["4"], "result": "passed"}')
+        try: os.write(file, b'{"result": "passed", "answers": ["5", "5", "5", "5"], "changed": null, "stub": false}')
         except OSError: pass
     os._exit(0)
 """
-# name → cells, the result, and what the message must name
-HANDED_IN: dict[str, tuple[list[str], str, str]] = {
-    "right": ([RIGHT + CHECK], "passed", ""),
-    "stub": ([STUB + CHECK], "not attempted", ""),
-    "array": (["import numpy as np\n" + RIGHT.replace("return ", "return np.int64(1) * ") + CHECK], "passed", ""),
-    "set": (["def stacked_reach(layers, window): return {1}\n" + CHECK], "failed", "TypeError"),
-    "no return": (["def stacked_reach(layers, window):\n    found = layers\n" + CHECK], "failed", "return"),
-    "error": ([RIGHT.replace("+ 1", "/ 0") + CHECK], "failed", "ZeroDivisionError"),
-    "no Python": (["def stacked_reach(:\n" + CHECK], "failed", "SyntaxError"),
-    "no check": ([RIGHT], "failed", "checks.stacked_reach"),
-    "other cells": (["def one(): return 1", "while True: pass", RIGHT.replace("+ 1", "+ one()") + CHECK], "passed", ""),
-    "commands": (
-        ["%matplotlib inline\n!ls", "display(1)\n" + RIGHT + "%time stacked_reach(1, 2)\n" + CHECK],
-        "passed",
-        "",
-    ),
+SECONDS = 5
+# name → the result, what the message must name, and the cells
+HANDED_IN = {
+    "right": ("passed", "", RIGHT + CHECK),
+    "stub": ("not attempted", "", HEAD + "...\n" + CHECK),
+    "array": ("passed", "", "import numpy as np", RIGHT.replace("return", "return np.int64(1) *") + CHECK),
+    "set": ("failed", "TypeError", HEAD + "return {1}\n" + CHECK),
+    "no return": ("failed", "return", HEAD + "found = layers\n" + CHECK),
+    "error": ("failed", "ZeroDivisionError", HEAD + "return 1 / 0\n" + CHECK),
+    "no Python": ("failed", "SyntaxError", "def stacked_reach(:\n" + CHECK),
+    "no check": ("failed", "checks.stacked_reach", RIGHT),
+    "other cells": ("passed", "", "one = 1", "while True: pass", RIGHT.replace("+ 1", "+ one") + CHECK),
+    "commands": ("passed", "", "%matplotlib inline\n!ls", "display(1)\n" + RIGHT + "%time stacked_reach(1)\n" + CHECK),
     # the function counts that the last check got, at that moment
-    "second try": ([WRONG + CHECK, RIGHT + CHECK], "passed", ""),
-    "later right": ([WRONG + CHECK, RIGHT], "failed", "expected 4, got 5"),
-    "later wrong": ([RIGHT + CHECK, WRONG], "passed", ""),
-    "later in the cell": ([WRONG + CHECK + RIGHT], "failed", "expected 4, got 5"),
+    "second try": ("passed", "", WRONG + CHECK, RIGHT + CHECK),
+    "later right": ("failed", "5", WRONG + CHECK, RIGHT),
+    "later wrong": ("passed", "", RIGHT + CHECK, WRONG),
+    "later in the cell": ("failed", "5", WRONG + CHECK + RIGHT),
     # what a student's code does to its own process decides nothing
-    "prints": (["import io, sys\nsys.stdout = io.StringIO()\nprint('passed')\n" + RIGHT + CHECK], "passed", ""),
-    "patches": ([PATCH + WRONG + CHECK], "failed", "expected 4, got 5"),
-    "replaces the check": (["checks.stacked_reach = print\n" + WRONG + CHECK], "failed", "checks.stacked_reach"),
-    "forges": ([FORGE + CHECK], "failed", "cannot be read"),
-    "exits": (["import sys\ndef stacked_reach(layers, window): sys.exit()\n" + CHECK], "failed", "SystemExit"),
-    "dies": (["import os\ndef stacked_reach(layers, window): os._exit(3)\n" + CHECK], "failed", "exit code 3"),
-    "loops": (["def stacked_reach(layers, window):\n    while True: pass\n" + CHECK], "failed", "3 seconds"),
-    "sleeps": (["import time\ndef stacked_reach(layers, window): time.sleep(99)\n" + CHECK], "failed", "3 seconds"),
-    "memory": (["def stacked_reach(layers, window): return len(bytes(3 << 30))\n" + CHECK], "failed", "MemoryError"),
+    "prints": ("passed", "", "import io, sys\nsys.stdout = io.StringIO()\nprint('passed')\n" + RIGHT + CHECK),
+    "patches": ("failed", "5", PATCH + WRONG + CHECK),
+    "replaces the check": ("failed", "checks.stacked_reach", "checks.stacked_reach = print\n" + WRONG + CHECK),
+    "forges": ("failed", "5", FORGE + CHECK),
+    "exits": ("failed", "SystemExit", HEAD + "raise SystemExit\n" + CHECK),
+    "dies": ("failed", "3", "import os\n" + HEAD + "os._exit(3)\n" + CHECK),
+    "loops": ("failed", str(SECONDS), HEAD + "\n    while True: pass\n" + CHECK),
+    "sleeps": ("failed", str(SECONDS), "import time\n" + HEAD + "time.sleep(99)\n" + CHECK),
+    "memory": ("failed", "MemoryError", HEAD + "return len(bytes(3 << 30))\n" + CHECK),
 }
 
 # a function that raises the names of the attacks that are not refused
@@ -142,12 +138,13 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Grad
     target = folder / "grades.csv"
     target.write_text("as it was\n")
     was = os.stat(target)
-    for name, (cells, *_) in HANDED_IN.items():
+    for name, (_, _, *cells) in HANDED_IN.items():
         hand_in(folder / "class" / name, *cells)
     neighbour = str(folder / "class" / "right" / WINDOW)
     hand_in(folder / "class" / "attacks", ATTACK.format(target=str(target), neighbour=neighbour) + CHECK)
     for source in chosen_notebooks(OWN):
         solve(source, folder / "class" / "solutions")
+    hand_in(folder / "class" / "renamed", RIGHT + CHECK, name="ada_12_7_02_slide_a_window-1.ipynb")
     hand_in(folder / "class" / "twice", name=f"{WINDOW} (1).ipynb")
     hand_in(folder / "class" / "twice", name=f"{WINDOW} (2).ipynb")
     hand_in(folder / "class" / "junk").write_text('{"cells": [')
@@ -159,18 +156,20 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Grad
     (folder / "class" / "link").mkdir()
     (folder / "class" / "link" / WINDOW).symlink_to(OWN / WINDOW)
     found: dict[str, dict[str, Grade]] = {}
-    for each in grade_folder(folder / "class", OWN, seconds=3):
+    for each in grade_folder(folder / "class", OWN, seconds=SECONDS):
         found.setdefault(each.student, {})[each.exercise] = each
     now = os.stat(target)
     assert target.read_text() == "as it was\n" and (was.st_mode, was.st_mtime) == (now.st_mode, now.st_mtime)
     assert sorted(os.listdir(folder)) == ["class", "grades.csv"]
-    assert list(found) == sorted([*HANDED_IN, "attacks", "solutions", "twice", "junk", "huge", "absent", "link"])
+    assert list(found) == sorted(
+        [*HANDED_IN, "attacks", "solutions", "renamed", "twice", "junk", "huge", "absent", "link"]
+    )
     return found
 
 
 @pytest.mark.parametrize("name", HANDED_IN)
 def test_a_notebook_gets_its_own_grade(graded: dict[str, dict[str, Grade]], name: str) -> None:
-    _, result, named = HANDED_IN[name]
+    result, named, *_ = HANDED_IN[name]
     grade = graded[name]["stacked_reach"]
     assert grade.result == result and named in grade.message, grade
 
@@ -189,6 +188,7 @@ def test_all_solutions_pass_in_the_process_without_rights(graded: dict[str, dict
 def test_a_file_that_is_no_notebook_of_the_student_has_no_answers(graded: dict[str, dict[str, Grade]]) -> None:
     results = {name: graded[name]["windows"].result for name in ("absent", "link", "twice", "junk", "huge")}
     assert results == dict(absent="missing", link="missing", twice="missing", junk="failed", huge="failed")
+    assert graded["renamed"]["stacked_reach"].result == "passed"
     assert "20,000,000" in graded["huge"]["windows"].message and "2 " in graded["twice"]["windows"].message
 
 
@@ -270,32 +270,25 @@ def test_names_and_messages_fit_one_printable_line() -> None:
     assert len(grading._one_line("x" * 1000)) == 300
 
 
-def test_the_command_writes_grades_and_counts_them(
+def test_the_command_writes_and_counts_grades_and_keeps_the_old_file_when_it_stops(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def two(*given: object) -> Iterator[Grade]:
-        asked.append(given)
+    def grades(*given: object) -> Iterator[Grade]:
         yield Grade("ann", "02", "windows", "passed", "")
-        yield Grade("ann", "02", "stacked_reach", "failed", "why")
+        yield Grade("ann", "02", "stacked_reach", "failed", str(given[2:]))
+        if given[3] == 1:
+            raise KeyboardInterrupt
 
-    def stopped(*given: object) -> Iterator[Grade]:
-        yield from two(*given)
-        raise KeyboardInterrupt
-
-    asked: list[object] = []
-    whole = tmp_path / "grades.csv"
-    monkeypatch.setattr(grading, "grade_folder", two)
+    monkeypatch.setattr(grading, "grade_folder", grades)
+    whole, unfinished = tmp_path / "grades.csv", tmp_path / "unfinished-grades.csv"
     classroom.grade(tmp_path, whole, OWN, ["02"], 9)
-    assert asked == [(tmp_path, OWN, ["02"], 9)] and whole.read_bytes() == to_csv(list(two()))
-    said = capsys.readouterr().out.splitlines()
-    assert said == ["ann  02  stacked_reach: failed  why", "ann: 1 of 2 passed"]
+    assert whole.read_bytes() == to_csv(list(grades(tmp_path, OWN, ["02"], 9))) and not unfinished.exists()
+    said = capsys.readouterr().out
+    assert "stacked_reach" in said and "windows" not in said and "1 of 2" in said
     whole.write_text("of last week")
-    monkeypatch.setattr(grading, "grade_folder", stopped)
     with pytest.raises(KeyboardInterrupt):
-        classroom.grade(tmp_path, whole, OWN)
-    assert (
-        whole.read_text() == "of last week" and b"ann,02,windows" in (tmp_path / "unfinished-grades.csv").read_bytes()
-    )
+        classroom.grade(tmp_path, whole, OWN, seconds=1)
+    assert whole.read_text() == "of last week" and b"ann,02,windows" in unfinished.read_bytes()
 
 
 def test_bad_arguments_are_named_and_leave_no_file(tmp_path: Path) -> None:
