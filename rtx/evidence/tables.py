@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 from rtx.evidence.ledger import LEDGER, Result, read_results, variant_of
 from rtx.nn.validate import check_choice
-from rtx.tasks import task_by_name
 from rtx.training.recipe import Recipe
 
 
@@ -105,22 +104,6 @@ def printed(recipe: Recipe, model: str) -> str:
     return "-" if paper is None else max(f"{paper:.2f}", str(paper), key=len)
 
 
-def best_runs(recipe: Recipe, ledger: Path = LEDGER) -> dict[str, list[Result]]:
-    """Return the full runs of each row by the recipe's default variant, one run for each seed.
-
-    If there are several learning rates, validation chooses. Rows without a full run are left out, and so are runs whose
-    validation score is not finite.
-    """
-    best = max if task_by_name(recipe.task).best == "max" else min
-    found: dict[str, list[Result]] = {}
-    for model, groups in cells(recipe, ledger).items():
-        finite = ([run for run in group if math.isfinite(run.validation)] for group in groups)
-        asked = [runs for runs in finite if runs and _as_asked(recipe, runs[0])]
-        if asked:
-            found[model] = chosen(asked, best)
-    return found
-
-
 def chosen(groups: Sequence[list[Result]], best: Callable[..., list[Result]]) -> list[Result]:
     """Return, of groups with different learning rates, the one with the best validation score.
 
@@ -136,11 +119,6 @@ def chosen(groups: Sequence[list[Result]], best: Callable[..., list[Result]]) ->
         return best((one, other), key=lambda runs: mean(r.validation for r in runs if r.seed in both or not both))
 
     return reduce(of_two, groups)
-
-
-def _as_asked(recipe: Recipe, run: Result) -> bool:
-    variant = re.sub(r"\+learning_rate=[^+]*$", "", run.variant)
-    return (variant, run.scale, run.budget) == (recipe.default_variant, "full", None)
 
 
 def row(paper: str, runs: Sequence[Result]) -> Row:

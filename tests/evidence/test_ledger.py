@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from rtx.evidence.ledger import Result, read_result, read_results, write_result
-from rtx.evidence.tables import Row, best_runs, printed, rows, to_html, to_markdown
+from rtx.evidence.tables import Row, printed, rows, to_html, to_markdown
 from rtx.training import provenance
 from rtx.training.files import LONGEST, file_name
 from rtx.training.fit import run_folder
@@ -231,43 +231,12 @@ def test_a_seed_counts_once_by_its_newest_run_and_epochs_stand_in_the_order_of_s
     assert (line.seeds, line.epoch, line.ours) == ("2, 10", "21, 30", f"3.000 ± {math.sqrt(2):.3f}")
 
 
-def test_a_run_whose_validation_is_no_number_is_never_the_best(recipe, tmp_path):
-    for seed, validation in enumerate([math.nan, 3.0, -math.inf, 2.0]):
-        write_result(result(variant=recipe.default_variant, validation=validation, seed=seed), tmp_path)
-    assert [run.validation for run in best_runs(recipe, tmp_path)["gru"]] == [3.0, 2.0]
-
-
 @pytest.mark.parametrize(("bad", "shown"), [(math.nan, "nan ± nan"), (math.inf, "inf ± nan")])
 def test_a_line_with_a_score_that_is_no_number_is_printed_all_the_same(recipe, tmp_path, bad, shown):
     write_result(result(validation=bad, test=bad), tmp_path)
     write_result(result(seed=1), tmp_path)
     (line,) = (row for row in rows(recipe, tmp_path) if row.seeds)
     assert (line.ours, line.validation) == (shown, shown)
-
-
-def test_a_rows_best_runs_are_all_seeds_of_the_rate_that_validated_best(recipe, tmp_path):
-    own = recipe.default_variant
-    for validation, changes in [
-        (3.0, {"variant": own}),
-        (1.0, {"variant": own, "seed": 1}),
-        (2.0, {"variant": f"{own}+learning_rate=0.1", "seed": 1}),
-        (1.5, {"variant": f"{own}+learning_rate=0.1"}),
-        (1.0, {"variant": f"{own}+d_model=9"}),
-        (1.0, {"variant": f"{own}+d_model=9+learning_rate=0.1"}),
-        (1.0, {"variant": own, "budget": "1 of 4 epochs"}),
-        (1.0, {"variant": own, "scale": "cpu"}),
-    ]:
-        write_result(result(validation=validation, **changes), tmp_path)
-    found = {model: [run.validation for run in runs] for model, runs in best_runs(recipe, tmp_path).items()}
-    assert found == {"gru": [1.5, 2.0]}
-
-
-def test_where_higher_is_better_the_best_rate_is_the_one_that_validated_highest(tmp_path):
-    recipe = load_recipe("mnist")
-    for validation, rate in ((97.0, ""), (98.0, "+learning_rate=0.1"), (96.0, "+learning_rate=0.2")):
-        own = {"recipe": "mnist", "variant": recipe.default_variant + rate}
-        write_result(result(validation=validation, **own), tmp_path)
-    assert [run.validation for run in best_runs(recipe, tmp_path)["gru"]] == [98.0]
 
 
 def test_a_cell_of_a_markdown_table_may_hold_what_parts_cells(recipe, tmp_path):
