@@ -20,14 +20,12 @@ def recipes_or_all() -> list[tuple[str, str]]:
 
 def rows(context: typer.Context) -> list[str]:
     """The rows of the recipe that was typed before; none if it is no recipe."""
-    recipe = _typed(context)
-    return [*recipe.models] if recipe else []
+    return [*recipe.models] if (recipe := _typed(context)) else []
 
 
 def variants(context: typer.Context) -> list[str]:
     """Its variants."""
-    recipe = _typed(context)
-    return [*recipe.variants] if recipe else []
+    return [*recipe.variants] if (recipe := _typed(context)) else []
 
 
 def datasets() -> list[str]:
@@ -36,7 +34,6 @@ def datasets() -> list[str]:
 
 
 def _typed(context: typer.Context) -> Recipe | None:
-    name = context.params.get("recipe")
-    if name is None and context.args:  # behind an option that waits for its value, words are no parameters yet
-        name = context.args[0]
+    # behind an option that waits for its value, words are not parameters yet
+    name = context.params.get("recipe") or next(iter(context.args), None)
     return load_recipe(name) if name in recipe_names() else None

@@ -38,13 +38,27 @@ def generate(
     """Go on with a text, printed as it is made, or with a tune, written as MIDI and sound."""
     network = load_checkpoint(checkpoint).float().to(chosen_device(device))
     if isinstance(network, LanguageModel):
-        _generate_text(network, checkpoint, prompt, tokens, temperature, top_k, top_p, seed, out)
-    elif isinstance(network, SequenceModel) and network.per == "step" and network.inputs == NOTES:
-        if top_k is not None or top_p != 1:
-            raise ValueError("top_k, top_p: choose among tokens, but the notes of a frame are drawn one by one")
-        _generate_music(network, checkpoint, prompt, tokens, temperature, seed, out)
-    else:
+        if out:
+            raise ValueError(f"out: is for music; a text goes to the terminal, or where `> {out[0]}` leads it")
+        (vocabulary,) = load_texts(checkpoint) or task_by_name(_task(checkpoint)).texts
+        assert isinstance(vocabulary, Vocabulary)
+        pieces = continue_text(network, vocabulary, prompt, tokens, temperature, top_k, top_p, seed)
+        first = next(pieces)  # checks the arguments, before anything is printed
+        for piece in chain((prompt, first), pieces, ("\n",)):
+            typer.echo(piece, nl=False)
+        return
+    if not (isinstance(network, SequenceModel) and network.per == "step" and network.inputs == NOTES):
         raise ValueError(f"{checkpoint}: expected a model of a text or of music, got one of {_task(checkpoint)}")
+    if top_k is not None or top_p != 1:
+        raise ValueError("top_k, top_p: choose among tokens, but the notes of a frame are drawn one by one")
+    paths = [_checked(path) for path in out or [Path("tune.mid"), Path("tune.wav")]]
+    task = task_by_name(_task(checkpoint))
+    frame_seconds = task.frame_seconds or FRAME_SECONDS
+    start = _start(task, prompt, frame_seconds).to(next(network.parameters()).device)
+    roll = continue_roll(network, start, tokens, temperature, seed).cpu().numpy()
+    for path in paths:
+        WRITERS[path.suffix](path, roll, frame_seconds)
+        typer.echo(f"wrote {path}")
 
 
 def chosen_device(name: str | None) -> torch.device:
@@ -57,49 +71,12 @@ def chosen_device(name: str | None) -> torch.device:
     return torch.device(allowed[-1] if name is None else check_choice("device", name, allowed))
 
 
-def _generate_text(
-    network: LanguageModel,
-    checkpoint: Path,
-    prompt: str,
-    tokens: int,
-    temperature: float,
-    top_k: int | None,
-    top_p: float,
-    seed: int,
-    out: list[Path] | None,
-) -> None:
-    if out:
-        raise ValueError(f"out: is for music; a text goes to the terminal, or where `> {out[0]}` leads it")
-    (vocabulary,) = load_texts(checkpoint) or task_by_name(_task(checkpoint)).texts
-    assert isinstance(vocabulary, Vocabulary)
-    pieces = continue_text(network, vocabulary, prompt, tokens, temperature, top_k, top_p, seed)
-    first = next(pieces)  # before anything is printed: it looks at the arguments
-    for piece in chain((prompt, first), pieces, ("\n",)):
-        typer.echo(piece, nl=False)
-
-
-def _generate_music(
-    network: SequenceModel,
-    checkpoint: Path,
-    prompt: str,
-    frames: int,
-    temperature: float,
-    seed: int,
-    out: list[Path] | None,
-) -> None:
-    paths = out or [Path("tune.mid"), Path("tune.wav")]
-    for path in paths:
-        if path.suffix not in WRITERS:
-            raise ValueError(f"out: expected a file that ends in {' or '.join(WRITERS)}, got {path}")
-        if path.is_dir() or not path.resolve().parent.is_dir():  # before any of them is written
-            raise ValueError(f"out: expected a file in a folder that exists, got {path}")
-    task = task_by_name(_task(checkpoint))
-    frame_seconds = task.frame_seconds or FRAME_SECONDS
-    start = _start(task, prompt, frame_seconds)
-    roll = continue_roll(network, start.to(next(network.parameters()).device), frames, temperature, seed)
-    for path in paths:
-        WRITERS[path.suffix](path, roll.cpu().numpy(), frame_seconds)
-        typer.echo(f"wrote {path}")
+def _checked(path: Path) -> Path:
+    if path.suffix not in WRITERS:
+        raise ValueError(f"out: expected a file that ends in {' or '.join(WRITERS)}, got {path}")
+    if path.is_dir() or not path.resolve().parent.is_dir():
+        raise ValueError(f"out: expected a file in a folder that exists, got {path}")
+    return path
 
 
 def _start(task: Task, prompt: str, frame_seconds: float) -> Tensor:

@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from rtx.cli.agenda import fill
 from rtx.cli.completion import ALL, recipes_or_all, variants
+from rtx.cli.fill import fill
 from rtx.evidence import tables
 from rtx.evidence.audit import audit
 from rtx.evidence.ledger import LEDGER

@@ -11,7 +11,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from rtx.cli import train as options
-from rtx.cli.train import Scale, as_typed, how_to_go_on, on_terminal, parse_time
+from rtx.cli.train import Scale, how_to_go_on, on_terminal, parse_time
+from rtx.evidence.agenda import as_typed
 from rtx.evidence.ledger import LEDGER
 from rtx.tasks import task_by_name
 from rtx.training.files import check_writable
@@ -93,8 +94,8 @@ def _test_best(sweep: "Sweep", study: "Study", results: Path, **how: Any) -> Pat
     best, precision = finished(study)[0].params, sweep.precision
     settings = [as_setting(key, value) for key, value in best.items()]
     more = ["--precision", precision] if precision != "32-true" else []
-    row = (sweep.recipe.name, sweep.row, sweep.variant, Scale(sweep.scale))
-    command = as_typed(*row, sweep.seed, sweep.epochs, settings, *more)
+    row = (sweep.recipe.name, sweep.row, sweep.variant, sweep.scale)
+    command = as_typed(*row, sweep.seed, sweep.epochs, settings, more)
     how |= {"precision": precision, "chosen_from": tried(study)}
     return train(sweep.plan(best), sweep.seed, sweep.epochs, True, command, sweep.runs, results, **how)
 
@@ -114,31 +115,27 @@ def parse_values(text: str) -> tuple[str, list[Any]]:
 def _print(study: "Study | None", metric: str) -> None:
     from rtx.training.sweep import finished
 
-    trials = study.get_trials() if study else []
-    shown = [t for t in trials if t.params and (t.state.name != "FAIL" or "error" in t.user_attrs)]
-    if not (study and shown):
+    trials = [t for t in study.get_trials() if t.params] if study else []
+    order = {trial.number: place for place, trial in enumerate(finished(study))} if study else {}
+    shown = [t for t in trials if t.state.name != "FAIL" or "error" in t.user_attrs]
+    if not shown:
         Console().print("nothing has been run")
         return
-    order = [trial.number for trial in finished(study)]
-    shown.sort(key=lambda t: order.index(t.number) if t.number in order else len(order))
-    drawn = Table(box=SIMPLE_HEAD, padding=(0, 1), show_edge=False)
-    keys = list(shown[0].params)
-    for name in (*keys, "epoch", f"validation, {metric}"):
-        drawn.add_column(name)
-    for trial in shown:
+    drawn = Table(*shown[0].params, "epoch", f"validation, {metric}", box=SIMPLE_HEAD, padding=(0, 1), show_edge=False)
+    for trial in sorted(shown, key=lambda t: order.get(t.number, len(order))):
         score = f"{trial.value:.4f}" if trial.value is not None else trial.user_attrs.get("error", "running")
-        cells = (*(str(trial.params[key]) for key in keys), str(trial.user_attrs.get("epoch", "")), score)
+        cells = (*map(str, trial.params.values()), str(trial.user_attrs.get("epoch", "")), score)
         drawn.add_row(*map(escape, cells))
     Console().print(drawn)
 
 
 def _plot(study: "Study", path: Path, metric: str) -> Path:
     """Draw every run's validation over each of the settings."""
-    import numpy as np
+    from matplotlib.pyplot import gcf
     from optuna.visualization.matplotlib import plot_slice
 
     with warnings.catch_warnings(action="ignore"):
-        axes = plot_slice(study, target_name=f"validation, {metric}")
+        plot_slice(study, target_name=f"validation, {metric}")
     path.parent.mkdir(parents=True, exist_ok=True)  # of a sweep on a server
-    np.ravel(axes)[0].figure.savefig(path, dpi=150)
+    gcf().savefig(path, dpi=150)
     return path

@@ -6,11 +6,12 @@ import shlex
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
 from rtx.cli.completion import recipes, rows, variants
+from rtx.evidence.agenda import as_typed
 from rtx.evidence.ledger import LEDGER
 from rtx.training.files import check_writable
 from rtx.training.precision import parse_precision
@@ -41,7 +42,7 @@ Seed = Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Of weights, or
 Epochs = Annotated[int | None, typer.Option(min=1, help="Stop early; the ledger says so.")]
 Set = Annotated[list[str] | None, typer.Option("--set", help="key=value; may be repeated.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on from the run's last checkpoint, if it has one.")]
-Devices = Annotated[str, typer.Option(help="On each machine, as Lightning's: a number, or auto.")]
+Devices = Annotated[int | None, typer.Option(min=1, help="On each machine; all if not given.")]
 Nodes = Annotated[int, typer.Option(min=1, help="Machines that train together, each started with this command.")]
 Precision = Annotated[str, typer.Option(help="As Lightning's: 32-true, bf16-mixed, …")]
 Compile = Annotated[bool, typer.Option("--compile", help="Compile the model: slower to begin, then faster.")]
@@ -61,7 +62,7 @@ def train_(
     epochs: Epochs = None,
     set_: Set = None,
     resume: Resume = False,
-    devices: Devices = "auto",
+    devices: Devices = None,
     nodes: Nodes = 1,
     precision: Precision = "32-true",
     compile: Compile = False,
@@ -74,62 +75,27 @@ def train_(
 
     Ctrl-C saves and stops (exit code 130): the same command goes on with --resume, and ends where it would have.
     """
-    max_seconds, per_machine = parse_time(max_time), parse_devices(devices)
-    precision = parse_precision(precision)
     plan = load_recipe(recipe).plan(model, variant, dict(map(parse_setting, set_ or [])), scale.value)
-    more = ["--devices", devices] if devices != "auto" else []  # each takes a batch: together they take a larger
-    more += ["--nodes", str(nodes)] if nodes > 1 else []
-    more += ["--precision", precision] if precision != "32-true" else []
-    more += ["--compile"] if compile else []
+    made_by: dict[str, Any] = {"devices": devices or "auto", "nodes": nodes, "precision": parse_precision(precision)}
+    usual = {"devices": "auto", "nodes": 1, "precision": "32-true"}
+    more = [word for key, value in made_by.items() if value != usual[key] for word in (f"--{key}", str(value))]
+    command = as_typed(recipe, model, variant, scale, seed, epochs, set_ or [], [*more, *["--compile"] * compile])
+    how = {"num_nodes": made_by.pop("nodes"), "compiled": compile, "enable_progress_bar": on_terminal()}
+    how |= {"every_seconds": 60 * save_every, "max_seconds": parse_time(max_time)} | made_by
 
-    from rtx.evidence.record import train
-    from rtx.training.processes import first  # Lightning takes seconds to import: only here
+    from rtx.evidence.record import train  # Lightning takes seconds to import: only here
+    from rtx.training.processes import first
     from rtx.training.survival import Stopped
 
     if first():  # of several processes, the first writes
         check_writable("results", results)
         check_writable("runs", runs)
     try:
-        path = train(
-            plan,
-            seed,
-            epochs,
-            resume,
-            command=as_typed(recipe, model, variant, scale, seed, epochs, set_ or [], *more),
-            runs=runs,
-            results=results,
-            every_seconds=60 * save_every,
-            max_seconds=max_seconds,
-            compiled=compile,
-            devices=per_machine,
-            num_nodes=nodes,
-            precision=precision,
-            enable_progress_bar=on_terminal(),
-        )
+        path = train(plan, seed, epochs, resume, command, runs, results, **how)
     except Stopped as stop:
         how_to_go_on(stop, resume)
     if path:
         typer.echo(f"wrote {path}")
-
-
-def as_typed(
-    recipe: str,
-    model: str,
-    variant: str | None,
-    scale: Scale,
-    seed: int,
-    epochs: int | None,
-    settings: list[str],
-    *more: str,
-) -> str:
-    """The run as it would be typed again; where it was stored and whether it was resumed do not change its numbers."""
-    words = ["rtx", "train", recipe, model]
-    words += ["--variant", variant] if variant else []
-    words += ["--scale", scale.value] if scale is not Scale.full else []
-    words += ["--seed", str(seed)]
-    words += ["--epochs", str(epochs)] if epochs else []
-    words += [word for setting in settings for word in ("--set", setting)]
-    return shlex.join([*words, *more])
 
 
 def how_to_go_on(stop: "Stopped", resume: bool) -> NoReturn:
@@ -150,17 +116,6 @@ def how_to_go_on(stop: "Stopped", resume: bool) -> NoReturn:
 def on_terminal() -> bool:
     """Whether somebody looks on: standard output is there, and a terminal."""
     return sys.stdout is not None and sys.stdout.isatty()
-
-
-def parse_devices(text: str) -> int | str:
-    """How many devices, or "auto".
-
-    Raises:
-        ValueError: if it is neither.
-    """
-    if text != "auto" and not (text.isdecimal() and int(text) >= 1):
-        raise ValueError(f"--devices: expected a number of at least 1, or auto, got {text!r}")
-    return text if text == "auto" else int(text)
 
 
 def parse_time(text: str | None) -> float | None:

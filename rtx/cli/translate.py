@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, BinaryIO
 
 import typer
-from torch import nn
 
 from rtx.cli.generate import Device, chosen_device
 from rtx.models import TRANSLATORS
@@ -30,28 +29,12 @@ def translate_(
     network = load_checkpoint(checkpoint).float().to(chosen_device(device))
     if (name := read_card(checkpoint)["model"]) not in TRANSLATORS:
         raise ValueError(f"{checkpoint}: expected a model of {' or '.join(TRANSLATORS)}, got one of {name}")
-    if sys.stdin is None:
-        raise ValueError("standard input: expected lines, it is closed")
-    if sys.stdout is None:
-        raise ValueError("standard output: expected a place for the lines, it is closed")
-    lines = read_stream(sys.stdin.buffer)
-    for written in translate_lines(network, checkpoint, lines, beam, longest, block):
-        typer.echo(written)
-
-
-def translate_lines(
-    network: nn.Module, checkpoint: Path, lines: Iterator[str], beam: int, longest: int | None, block: int
-) -> Iterator[str]:
-    """A line for each line, in their order: `block` of them are read, then written.
-
-    Raises:
-        ValueError: if the checkpoint holds no texts, or the beam is wider than its vocabulary.
-    """
-    texts = load_texts(checkpoint)
-    if len(texts) != 2:
+    if len(texts := load_texts(checkpoint)) != 2:
         raise ValueError(f"{checkpoint}: expected how it reads and how it writes text, got {len(texts)} texts")
-    while read := list(islice(lines, block)):
-        yield from write(network, texts, read, beam, longest)
+    lines = read_stream(sys.stdin.buffer)
+    while read := [*islice(lines, block)]:
+        for written in write(network, texts, read, beam, longest):
+            typer.echo(written)
 
 
 def read_stream(stream: BinaryIO) -> Iterator[str]:

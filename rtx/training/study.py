@@ -18,6 +18,7 @@ from filelock import FileLock
 from optuna.exceptions import StorageInternalError
 from optuna.storages import RDBStorage
 from optuna.storages._heartbeat import get_heartbeat_thread
+from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -38,7 +39,7 @@ class SharedStudy:
         server: address of a PostgreSQL database, to use instead of the file.
         name: of the study; a database may hold several.
         values: the choices of each parameter.
-        direction: "minimize" or "maximize".
+        direction: whether small or large values are better.
 
     Raises:
         ValueError: if `server` is not an address of PostgreSQL.
@@ -46,7 +47,12 @@ class SharedStudy:
     """
 
     def __init__(
-        self, path: Path, server: str | None, name: str, values: dict[str, list[Any]], direction: str = "minimize"
+        self,
+        path: Path,
+        server: str | None,
+        name: str,
+        values: dict[str, list[Any]],
+        direction: StudyDirection = StudyDirection.MINIMIZE,
     ) -> None:
         if server is not None and not server.startswith("postgresql://"):
             raise ValueError(f"storage: expected postgresql://user@host/database, got {server!r}")
@@ -119,13 +125,15 @@ class SharedStudy:
             alive.enter_context(lock_folder(self._lock(trial.number)))
         else:
             self._storage.record_heartbeat(trial._trial_id)
-            alive.enter_context(get_heartbeat_thread(trial._trial_id, self._storage))
+            heartbeat = get_heartbeat_thread(trial._trial_id, self._storage)
+            heartbeat.start()
+            alive.callback(heartbeat.join)
         for name, choices in self.values.items():
             trial.suggest_categorical(name, choices)
         return trial
 
     def _run(self, trial: optuna.Trial, work: Callable[[Point], tuple[float, dict[str, Any]]]) -> None:
-        state, value, notes = TrialState.FAIL, None, {}
+        state, value, notes = TrialState.FAIL, None, dict[str, Any]()
         try:
             value, notes = work(trial.params)
             state = TrialState.COMPLETE

@@ -73,7 +73,8 @@ class Sweep:
         task = task_by_name(plan.task, **plan.task_arguments)
         what = json.dumps([self.values, self.epochs, self.precision, task.sha256()])
         name = f"{self.recipe.name}/{self.folder.name}/{hashlib.sha256(what.encode()).hexdigest()[:12]}"
-        return SharedStudy(self.folder / "sweep.db", self.storage, name, self.values, f"{task.best}imize")
+        direction = StudyDirection.MAXIMIZE if task.best == "max" else StudyDirection.MINIMIZE
+        return SharedStudy(self.folder / "sweep.db", self.storage, name, self.values, direction)
 
     def left(self, study: optuna.Study) -> list[Point]:
         """The points that have no result yet."""

@@ -19,7 +19,7 @@ from typer.main import get_command
 
 from rtx.cli import app, main
 from rtx.cli.sweep import _print as print_sweep
-from rtx.cli.train import Scale, as_typed
+from rtx.evidence.agenda import as_typed
 from rtx.models import CARDS, MODELS, TRANSLATORS, WHOLE
 from rtx.tasks.build import hyperparameter_names, models_for
 from rtx.tasks.registry import TASKS, task_arguments, task_by_name

@@ -125,7 +125,7 @@ def test_a_full_disk(disk: Path) -> None:
     found = on(disk, 'mount -t tmpfs -o size=600k tmpfs "$2"', FULL)
     *errors, sweep = found["errors"]
     assert all("No space left on device" in error for error in errors) and "sweep.db" in sweep, found["errors"]
-    assert "new.ckpt" in found["errors"][0] and "page.html" in found["errors"][1]
+    assert "last.ckpt" in found["errors"][0] and "page.html" in found["errors"][1]
     assert (found["checkpoint"], found["page"], found["results"]) == (1, "old", [True])
     assert found["sweep"] == [0.5] and found["arrays"] == list(range(9)) and found["partial"] == []
 
