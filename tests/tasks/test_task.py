@@ -2,14 +2,15 @@
 
 from itertools import pairwise
 
+import numpy as np
 import pytest
 import torch
 
 from rtx.tasks import task_by_name
 from rtx.tasks.loader import BatchOrder
 from rtx.tasks.losses import class_cross_entropy, percent_correct
-from rtx.tasks.music import frame_nll
-from rtx.tasks.task import Example, Examples, collate, mean_metric, real_steps
+from rtx.tasks.music import frame_nll, piano_roll_task
+from rtx.tasks.task import IGNORED, Example, Examples, collate, mean_metric, real_steps
 from rtx.tasks.toy import solved, squared_error
 from rtx.training.batches import evaluation_batches
 
@@ -49,30 +50,35 @@ def music_batch(seed: int = 0):
     return batch, torch.randn(3, 9, 88, generator=generator)
 
 
-def test_frame_nll_is_the_sum_over_each_sequence_alone():
-    batch, logits = music_batch()
-    whole = frame_nll(logits, batch)
-    alone = [
-        frame_nll(
-            logits[i : i + 1, :length],
-            collate([Example(batch.inputs[i, :length], batch.targets[i, :length])], "step"),
-        )
-        for i, length in enumerate(batch.lengths.tolist())
-    ]
-    torch.testing.assert_close(whole.total, sum(s.total for s in alone))
-    assert whole.count == sum(s.count for s in alone) == 17
+PADDED = {
+    "music": piano_roll_task("music", lambda: {"test": [np.eye(frames, 88) for frames in (4, 10, 6)]}),
+    "copy-memory": task_by_name("copy-memory", length=3, longest=9),
+    "locality-dial": task_by_name("locality-dial", length=3, longest=9),
+    "characters": task_by_name("characters", context=4, scored=8),
+    "dates": task_by_name("dates", size=600),
+}
 
 
 @pytest.mark.parametrize("rubbish", [float("nan"), float("inf"), 1e9])
-def test_padding_reaches_neither_loss_nor_gradient(rubbish):
-    batch, logits = music_batch()
-    clean = frame_nll(logits, batch).total
-    dirty = logits.masked_fill(~real_steps(batch)[..., None], rubbish).requires_grad_()
-    spoilt = batch._replace(targets=batch.targets.masked_fill(~real_steps(batch)[..., None], rubbish))
-    loss = frame_nll(dirty, spoilt).total
-    loss.backward()
-    assert loss == clean
-    assert (dirty.grad[~real_steps(batch)] == 0).all() and (dirty.grad[real_steps(batch)] != 0).all()
+@pytest.mark.parametrize("name", PADDED)
+def test_padding_reaches_neither_loss_nor_gradient(name, rubbish):
+    task = PADDED[name]
+    batch = collate(task.split("test")[:5], task.per)
+    padding = {"pair": batch.targets[:, 1:] == IGNORED, "token": batch.targets == IGNORED}.get(
+        task.per, ~real_steps(batch)
+    )
+    assert padding.any()
+    logits = torch.randn(*padding.shape, task.outputs)
+    spoilt = logits.masked_fill(padding[..., None], rubbish).requires_grad_()
+    loss = task.loss(spoilt, batch)
+    loss.total.backward()
+    assert (spoilt.grad[padding] == 0).all() and spoilt.grad[~padding].any()
+    torch.testing.assert_close(loss.total, task.loss(logits, batch).total)
+    each = [collate([example], task.per) for example in task.split("test")[:5]]
+    sizes = [one.targets.shape[1] - (task.per == "pair") for one in each]
+    alone = [task.loss(logits[i : i + 1, :size], one) for i, (size, one) in enumerate(zip(sizes, each, strict=True))]
+    torch.testing.assert_close(loss.total, sum(one.total for one in alone))
+    assert loss.count == sum(one.count for one in alone)
 
 
 def test_frame_nll_is_the_bernoulli_likelihood_and_stays_finite_for_sure_logits():

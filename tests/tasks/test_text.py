@@ -159,15 +159,6 @@ def test_a_token_that_is_next_to_impossible_costs_what_the_loss_says(cost):
         assert float(scorer.compute()) == pytest.approx(expected, rel=1e-4)
 
 
-def test_context_and_padding_reach_neither_loss_nor_gradient():
-    logits, batch = random_batch()
-    spoilt = logits.masked_fill((batch.targets == IGNORED)[..., None], float("nan")).requires_grad_()
-    loss = token_nll(spoilt, batch).total
-    loss.backward()
-    assert loss == token_nll(logits, batch).total
-    assert (spoilt.grad[batch.targets == IGNORED] == 0).all()
-
-
 def test_the_unigram_baseline_is_the_smoothed_frequency():
     train, test = torch.tensor([0, 0, 0, 1]), torch.tensor([0, 2])
     assert unigram_nll(train, test, 3) == pytest.approx(-(math.log(4 / 7) + math.log(1 / 7)) / 2)
