@@ -12,10 +12,10 @@ import torch
 from rtx.evidence import ledger
 from rtx.nn.mode import evaluating
 from rtx.tasks.task import Scores
-from rtx.training.alone import alone_in
 from rtx.training.batches import examination
 from rtx.training.checkpoint import save_checkpoint
 from rtx.training.fit import Fit, fit, interruptible, quiet, run_folder
+from rtx.training.lock import lock_folder
 from rtx.training.module import Trainee
 from rtx.training.precision import float32_cudnn
 from rtx.training.provenance import hardware, versions
@@ -57,7 +57,7 @@ def train(
         OSError: if a file cannot be written; earlier checkpoints stay whole.
     """
     folder = run_folder(plan, seed, runs)
-    with alone_in(folder):
+    with lock_folder(folder):
         with float32_cudnn():
             done = fit(plan, seed, folder, epochs, resume, **training)
             test, details = _test(done, folder)

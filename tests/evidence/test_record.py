@@ -24,11 +24,11 @@ from rtx.evidence.record import _as_run, train
 from rtx.nn import implementation
 from rtx.tasks import TASKS, Example, build, task_by_name
 from rtx.tasks.task import collate
-from rtx.training.alone import alone_in
 from rtx.training.batches import evaluation_batches
 from rtx.training.checkpoint import load_checkpoint
 from rtx.training.evaluate import evaluate
 from rtx.training.fit import fit, new_trainee, run_folder
+from rtx.training.lock import lock_folder
 from rtx.training.recipe import load_recipe
 from rtx.training.states import CannotGoOn
 from rtx.training.survival import Stopped, Survival
@@ -309,7 +309,7 @@ def test_a_signal_after_the_training_stops_the_run_before_its_test(recipe, run):
 
 def test_a_run_holds_its_folder_until_the_ledger_has_it(recipe, run, tmp_path, monkeypatch):
     def write(*arguments):
-        with pytest.raises(CannotGoOn, match="gru-plain-s0"), alone_in(run_folder(plan, 0, tmp_path / "a")):
+        with pytest.raises(CannotGoOn, match="gru-plain-s0"), lock_folder(run_folder(plan, 0, tmp_path / "a")):
             pass
         return write_result(*arguments)
 

@@ -16,8 +16,8 @@ from rtx.evidence import ledger
 from rtx.evidence.ledger import read_result, write_result
 from rtx.evidence.record import train
 from rtx.tasks import TASKS
-from rtx.training.alone import alone_in
 from rtx.training.fit import run_folder
+from rtx.training.lock import lock_folder
 
 CPU = {"accelerator": "cpu", "enable_progress_bar": False}
 EIGHT = range(8)
@@ -76,7 +76,7 @@ def test_eight_runs_are_recorded_once_each(processes, tmp_path) -> None:
 
 
 def hold(pipe: Any, folder: Path) -> None:
-    with alone_in(folder):
+    with lock_folder(folder):
         pipe.send("held")
         time.sleep(600)
 
@@ -99,9 +99,9 @@ def test_the_same_run_is_not_begun_twice_and_a_killed_one_is_not_in_the_way(proc
 
 @pytest.mark.parametrize("name", ["RANK", "NODE_RANK", "SLURM_PROCID"])
 def test_of_several_processes_of_one_run_the_first_holds_its_folder(name, tmp_path, monkeypatch) -> None:
-    with alone_in(tmp_path), pytest.raises(ValueError, match=re.escape(str(tmp_path))), alone_in(tmp_path):
+    with lock_folder(tmp_path), pytest.raises(ValueError, match=re.escape(str(tmp_path))), lock_folder(tmp_path):
         pass
-    with alone_in(tmp_path):
+    with lock_folder(tmp_path):
         monkeypatch.setenv(name, "1")
-        with alone_in(tmp_path):
+        with lock_folder(tmp_path):
             assert (tmp_path / ".lock").exists()
