@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from rtx.cli.classroom import class_app
 from rtx.cli.completion import datasets
@@ -27,23 +27,17 @@ app.add_typer(ledger_app, name="ledger")
 app.add_typer(class_app, name="class")
 console = Console()
 
-DataName = Annotated[str, typer.Argument(help="A data set: `rtx list data` names them.", autocompletion=datasets)]
+DataName = Annotated[str, typer.Argument(help="A data set; see `rtx list data`.", autocompletion=datasets)]
 
 
-class Kind(StrEnum):
-    """What there is to list."""
-
-    models = "models"
-    tasks = "tasks"
-    recipes = "recipes"
-    data = "data"
+Kind = StrEnum("Kind", ["models", "tasks", "recipes", "data"])
 
 
 @app.command("list", epilog="Example: rtx list models")
 def list_(
-    kind: Annotated[Kind | None, typer.Argument(help="Only these; models with their data sheets.")] = None,
+    kind: Annotated[Kind | None, typer.Argument(help="Print only these. Models have data sheets.")] = None,
 ) -> None:
-    """List models, tasks, recipes and data by the names that other commands take."""
+    """List the names of models, tasks, recipes and data."""
     if kind is Kind.models:
         console.print(_model_sheet())
         return
@@ -58,11 +52,8 @@ def list_(
 
 
 def _model_sheet() -> Table:
-    drawn = Table(box=SIMPLE_HEAD, padding=(0, 1), show_edge=False)
-    drawn.add_column("model", no_wrap=True)
-    drawn.add_column("paper, and a size it used")
-    drawn.add_column("parameters", justify="right")
-    drawn.add_column("receptive field")
+    head = (Column("model", no_wrap=True), "paper, and a size it used", Column("parameters", justify="right"))
+    drawn = Table(*head, "receptive field", box=SIMPLE_HEAD, padding=(0, 1), show_edge=False)
     for name, card in CARDS.items():
         field = card.receptive_field(**card.sizes)
         size = ", ".join(f"{key} {value}" for key, value in card.sizes.items())
@@ -73,14 +64,14 @@ def _model_sheet() -> Table:
 
 @data_app.command(epilog="Example: rtx data fetch nottingham")
 def fetch(name: DataName) -> None:
-    """Download a data set (or find it under $RTX_DATA), verify its checksums, and say where it is."""
+    """Download a data set (or find it under $RTX_DATA), verify its checksums, and print where it is."""
     for path in data.fetch(name).values():
         typer.echo(str(path))
 
 
 @data_app.command(epilog="Example: rtx data check mnist")
 def check(name: DataName) -> None:
-    """Say which files of a data set are there and whether their checksums are right; exit with 1 if not all are."""
+    """Print which files of a data set are there and whether their checksums are right. Exit with 1 if not all are."""
     found = data.check(name)
     for one in found:
         typer.echo(f"{one.state}  {one.path or one.file.name}")
@@ -96,7 +87,7 @@ app.command("table", epilog="Example: rtx table nottingham --format markdown")(t
 
 
 def main() -> None:
-    """Run the command; bad input ends it with one line and exit code 2."""
+    """Run the command. Bad input ends it with one line and exit code 2."""
     try:
         app()
     except (ValueError, OSError) as error:

@@ -1,4 +1,4 @@
-"""`rtx generate`: a trained model goes on with a text, on the terminal, or with a tune, as MIDI and sound."""
+"""`rtx generate`: a trained model continues a text on the terminal, or a tune as MIDI and sound."""
 
 from itertools import chain
 from pathlib import Path
@@ -18,28 +18,26 @@ from rtx.training.checkpoint import load_checkpoint, load_texts, read_card
 from rtx.training.randomness import LARGEST_SEED
 
 READ = 16  # frames of a tune that are read before it is continued
-Device = Annotated[str | None, typer.Option(help="cpu or cuda; a CUDA device, if there is one.")]
+Device = Annotated[str | None, typer.Option(help="cpu or cuda. Default: cuda, if there is such a device.")]
 WRITERS = {".mid": write_midi, ".wav": write_wav}
 
 
 def generate(
     checkpoint: Annotated[Path, typer.Argument(help="best.safetensors of a run.")],
-    prompt: Annotated[
-        str, typer.Option(help="Text to go on with; of music, a MIDI file or the number of a tune of the test split.")
-    ] = "",
+    prompt: Annotated[str, typer.Option(help="A text. For music, a MIDI file or the number of a test tune.")] = "",
     tokens: Annotated[int, typer.Option(min=1, help="Characters, words or frames to add.")] = 400,
-    temperature: Annotated[float, typer.Option(min=0, help="Below 1 the likely becomes likelier.")] = 1.0,
-    top_k: Annotated[int | None, typer.Option(min=1, help="Of a text: draw from the k likeliest only.")] = None,
-    top_p: Annotated[float, typer.Option(help="Of a text: draw from the likeliest with this share only.")] = 1.0,
-    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Of the draws.")] = 0,
+    temperature: Annotated[float, typer.Option(min=0, help="Below 1, likely tokens become likelier.")] = 1.0,
+    top_k: Annotated[int | None, typer.Option(min=1, help="For a text: draw only from the k likeliest tokens.")] = None,
+    top_p: Annotated[float, typer.Option(help="For a text: draw only from the likeliest, with this share.")] = 1.0,
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="The seed of the draws.")] = 0,
     device: Device = None,
-    out: Annotated[list[Path] | None, typer.Option(help="Of music: a .mid or .wav file; may be repeated.")] = None,
+    out: Annotated[list[Path] | None, typer.Option(help="For music: a .mid or .wav file; may be repeated.")] = None,
 ) -> None:
-    """Go on with a text, printed as it is made, or with a tune, written as MIDI and sound."""
+    """Continue a text, printed as it is made, or a tune, written as MIDI and sound."""
     network = load_checkpoint(checkpoint).float().to(chosen_device(device))
     if isinstance(network, LanguageModel):
         if out:
-            raise ValueError(f"out: is for music; a text goes to the terminal, or where `> {out[0]}` leads it")
+            raise ValueError(f"out: expected none for a text, got {out[0]}; redirect the output with `> {out[0]}`")
         (vocabulary,) = load_texts(checkpoint) or task_by_name(_task(checkpoint)).texts
         assert isinstance(vocabulary, Vocabulary)
         pieces = continue_text(network, vocabulary, prompt, tokens, temperature, top_k, top_p, seed)
@@ -50,7 +48,7 @@ def generate(
     if not (isinstance(network, SequenceModel) and network.per == "step" and network.inputs == NOTES):
         raise ValueError(f"{checkpoint}: expected a model of a text or of music, got one of {_task(checkpoint)}")
     if top_k is not None or top_p != 1:
-        raise ValueError("top_k, top_p: choose among tokens, but the notes of a frame are drawn one by one")
+        raise ValueError("top_k, top_p: expected none for music, because each note of a frame is drawn by itself")
     paths = [_checked(path) for path in out or [Path("tune.mid"), Path("tune.wav")]]
     task = task_by_name(_task(checkpoint))
     frame_seconds = task.frame_seconds or FRAME_SECONDS
@@ -62,11 +60,7 @@ def generate(
 
 
 def chosen_device(name: str | None) -> torch.device:
-    """The device of that name; without one a CUDA device, where there is any.
-
-    Raises:
-        ValueError: if there is none of that name here.
-    """
+    """Return the device of that name. Without a name, return a CUDA device if there is one."""
     allowed = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
     return torch.device(allowed[-1] if name is None else check_choice("device", name, allowed))
 

@@ -1,4 +1,4 @@
-"""`rtx table` and `rtx ledger`: the papers' tables with our numbers, and whether these hold."""
+"""`rtx table` and `rtx ledger`: the papers' tables with our numbers, and checks of these numbers."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -17,32 +17,28 @@ from rtx.evidence.audit import audit
 from rtx.evidence.ledger import LEDGER
 from rtx.training.recipe import Recipe, load_recipe, recipe_names
 
-IN_TWO = {"validation": "vali-\ndation", "parameters": "para-\nmeters"}  # heads wider than their numbers
+IN_TWO = {"validation": "vali-\ndation", "parameters": "para-\nmeters"}  # these heads are wider than their numbers
 
 console = Console()
 ledger_app = typer.Typer(no_args_is_help=True, help="The finished runs.")
+ledger_app.command("fill", epilog="Example: rtx ledger fill results/full-size.toml --max-time 00:09:30")(fill)
 
 
-class Format(StrEnum):
-    """How a table is printed."""
-
-    terminal = "terminal"
-    markdown = "markdown"
-    html = "html"
+Format = StrEnum("Format", ["terminal", "markdown", "html"])
 
 
 def table_(
     recipe: Annotated[str, typer.Argument(help='A recipe; "all" prints every table.', autocompletion=recipes_or_all)],
     variant: Annotated[
-        str | None, typer.Option(help="Only this way to train, whatever else was set.", autocompletion=variants)
+        str | None, typer.Option(help="Print only the runs of this variant.", autocompletion=variants)
     ] = None,
     format: Annotated[Format, typer.Option(help="How to print it.")] = Format.terminal,
     results: Annotated[Path, typer.Option(help="The ledger's folder.")] = LEDGER,
 ) -> None:
     """Print a paper's table with our numbers beside the paper's."""
     if variant is not None and recipe == ALL:
-        raise ValueError(f"variant: expected one recipe, whose it is, got {recipe}")
-    if results != LEDGER:  # without one of its own, the papers' numbers are there to be read
+        raise ValueError(f"variant: expected the one recipe that has it, got {recipe}")
+    if results != LEDGER:  # without our numbers, a table still has the papers'
         check_ledger(results)
     loaded = [load_recipe(name) for name in (recipe_names() if recipe == ALL else [recipe])]
     found = {one.name: tables.rows(one, results, variant) for one in loaded}
@@ -60,7 +56,7 @@ def table_(
 
 @ledger_app.command("check", epilog="Example: rtx ledger check")
 def check(results: Annotated[Path, typer.Option(help="The ledger's folder.")] = LEDGER) -> None:
-    """Check every run: whole, of a commit in the history, on the data of today, with its command."""
+    """Check that every run is whole, and has a commit of the history, today's data, and its own command."""
     check_ledger(results)
     faults = audit(results)
     for fault in faults:
@@ -70,15 +66,8 @@ def check(results: Annotated[Path, typer.Option(help="The ledger's folder.")] = 
         raise typer.Exit(1)
 
 
-ledger_app.command("fill", epilog="Example: rtx ledger fill results/full-size.toml --max-time 00:09:30")(fill)
-
-
 def check_ledger(results: Path) -> None:
-    """Check that the folder is there.
-
-    Raises:
-        ValueError: if not.
-    """
+    """Check that the folder is there."""
     if not results.is_dir():
         raise ValueError(f"results: expected the ledger's folder, found none at {results}")
 
@@ -91,7 +80,7 @@ def _print(recipe: Recipe, rows: list[tables.Row], format: Format) -> None:
     for name in tables.HEADER[:-1]:
         drawn.add_column(IN_TWO.get(name, name), no_wrap=name in ("model", "parameters"), min_width=4, overflow="fold")
     for row in rows:
-        broken = row._replace(variant=row.variant.replace("+", " +"))  # a narrow terminal breaks it there
+        broken = row._replace(variant=row.variant.replace("+", " +"))  # a narrow terminal can break the line there
         drawn.add_row(*map(escape, broken[:-1]))
     console.print(drawn)
     # below the table: a processor's name would take half the width of a terminal

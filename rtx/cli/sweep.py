@@ -52,9 +52,9 @@ def sweep_(
 
     By default, the values are the recipe's: those of the paper, where the paper prints them.
 
-    The same command in other terminals shares the work, with one device each. Machines share it by --storage.
+    Other terminals share the work if they run this command, with one device each. Machines share it by --storage.
 
-    After a stop or a crash, the same command goes on. A run whose loss exploded is never chosen.
+    After a stop or a crash, give this command again. A run whose loss exploded is never chosen.
     """
     from rtx.training.survival import Stopped  # Lightning and Optuna take seconds to import: only here
     from rtx.training.sweep import Sweep, finished
@@ -101,11 +101,7 @@ def _test_best(sweep: "Sweep", study: "Study", results: Path, **how: Any) -> Pat
 
 
 def parse_values(text: str) -> tuple[str, list[Any]]:
-    """`key=a,b,c`: a list of what `parse_setting` reads, also of one.
-
-    Raises:
-        ValueError: if there is no `=`.
-    """
+    """`key=a,b,c`: a list of what `parse_setting` reads, also of one."""
     key, value = parse_setting(text)
     if isinstance(value, list):
         return key, value

@@ -22,34 +22,25 @@ if TYPE_CHECKING:
     from rtx.training.survival import Stopped
 
 
-class Scale(StrEnum):
-    """How much of a recipe is run."""
-
-    quick = "quick"
-    cpu = "cpu"
-    full = "full"
-
-
-RecipeName = Annotated[
-    str, typer.Argument(help="A table of a paper: `rtx list recipes` names them.", autocompletion=recipes)
-]
-RowName = Annotated[str, typer.Argument(help="One of its rows: `rtx table RECIPE` shows them.", autocompletion=rows)]
+Scale = StrEnum("Scale", ["quick", "cpu", "full"])
+RecipeName = Annotated[str, typer.Argument(help="A paper's table; see `rtx list recipes`.", autocompletion=recipes)]
+RowName = Annotated[str, typer.Argument(help="A row of the table; see `rtx table RECIPE`.", autocompletion=rows)]
 Variant = Annotated[
-    str | None, typer.Option(help="One of the recipe's variants; its default if not given.", autocompletion=variants)
+    str | None, typer.Option(help="A variant of the recipe. Default: the recipe's own.", autocompletion=variants)
 ]
 HowMuch = Annotated[Scale, typer.Option(help="quick: a minute; cpu: an hour or so on one core; full: the paper's.")]
-Seed = Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Of weights, order and dropout.")]
-Epochs = Annotated[int | None, typer.Option(min=1, help="Stop early; the ledger says so.")]
+Seed = Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="The seed of weights, order and dropout.")]
+Epochs = Annotated[int | None, typer.Option(min=1, help="Train for fewer epochs; the ledger records it.")]
 Set = Annotated[list[str] | None, typer.Option("--set", help="key=value; may be repeated.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on from the run's last checkpoint, if it has one.")]
-Devices = Annotated[int | None, typer.Option(min=1, help="On each machine; all if not given.")]
+Devices = Annotated[int | None, typer.Option(min=1, help="The number of devices on each machine. Default: all.")]
 Nodes = Annotated[int, typer.Option(min=1, help="Machines that train together, each started with this command.")]
-Precision = Annotated[str, typer.Option(help="As Lightning's: 32-true, bf16-mixed, …")]
-Compile = Annotated[bool, typer.Option("--compile", help="Compile the model: slower to begin, then faster.")]
-MaxTime = Annotated[str | None, typer.Option(metavar="HH:MM:SS", help="Save and stop after so long (exit code 124).")]
+Precision = Annotated[str, typer.Option(help="A precision of Lightning, such as 32-true or bf16-mixed.")]
+Compile = Annotated[bool, typer.Option("--compile", help="Compile the model: it starts later and trains faster.")]
+MaxTime = Annotated[str | None, typer.Option(metavar="HH:MM:SS", help="Save and stop after this time (exit code 124).")]
 SaveEvery = Annotated[float, typer.Option(min=0.01, help="Minutes between checkpoints inside an epoch.")]
 HOME = {"callback": lambda folder: Path(os.path.expanduser(folder))}  # a shell leaves the ~ of --runs=~/runs
-Runs = Annotated[Path, typer.Option(help="Folder for checkpoints and logs; all machines must see it.", **HOME)]
+Runs = Annotated[Path, typer.Option(help="Folder for checkpoints and logs. All machines need it.", **HOME)]
 Results = Annotated[Path, typer.Option(help="The ledger's folder.", **HOME)]
 
 
@@ -73,7 +64,7 @@ def train_(
 ) -> None:
     """Train a model of a recipe, choose its epoch by validation, test it once, and add it to the ledger.
 
-    Ctrl-C saves and stops (exit code 130): the same command goes on with --resume, and ends where it would have.
+    Ctrl-C saves and stops (exit code 130). The same command with --resume goes on, and gives the same result.
     """
     plan = load_recipe(recipe).plan(model, variant, dict(map(parse_setting, set_ or [])), scale.value)
     made_by: dict[str, Any] = {"devices": devices or "auto", "nodes": nodes, "precision": parse_precision(precision)}
@@ -99,12 +90,7 @@ def train_(
 
 
 def how_to_go_on(stop: "Stopped", resume: bool) -> NoReturn:
-    """Say with which command a stopped run goes on, in the first of several processes, and end this one.
-
-    Args:
-        stop: why.
-        resume: whether the command is the same again; else it takes --resume.
-    """
+    """Print the command that goes on, which is this one with --resume, and end the process."""
     from lightning.fabric.utilities import rank_zero
 
     again = [*sys.argv[1:], *([] if resume else ["--resume"])]
@@ -119,11 +105,7 @@ def on_terminal() -> bool:
 
 
 def parse_time(text: str | None) -> float | None:
-    """Seconds in `HH:MM:SS`; None for None.
-
-    Raises:
-        ValueError: if it is written in another way.
-    """
+    """Return the seconds in `HH:MM:SS`; None for None."""
     if text is None:
         return None
     found = re.fullmatch(r"(\d+):([0-5]\d):([0-5]\d)", text)

@@ -1,4 +1,4 @@
-"""`rtx translate` and `rtx evaluate`: a trained model writes, and is scored again."""
+"""`rtx translate` and `rtx evaluate`."""
 
 import sys
 from collections.abc import Iterator
@@ -20,12 +20,12 @@ def translate_(
     checkpoint: Checkpoint,
     beam: Annotated[int, typer.Option(min=1, help="Width of the search; 1 is greedy.")] = 5,
     longest: Annotated[
-        int | None, typer.Option(min=1, help="Tokens a line may become; if not given twice the source's and 10.")
+        int | None, typer.Option(min=1, help="Most tokens. Default: twice the source's, and 10.")
     ] = None,
-    block: Annotated[int, typer.Option(min=1, help="Lines that are read before they are written.")] = AT_ONCE,
+    block: Annotated[int, typer.Option(min=1, help="The number of lines that are read at once.")] = AT_ONCE,
     device: Device = None,
 ) -> None:
-    """Translate or summarise standard input, line by line; needs nothing but the checkpoint."""
+    """Translate or summarise standard input, line by line. The checkpoint is all that this needs."""
     network = load_checkpoint(checkpoint).float().to(chosen_device(device))
     if (name := read_card(checkpoint)["model"]) not in TRANSLATORS:
         raise ValueError(f"{checkpoint}: expected a model of {' or '.join(TRANSLATORS)}, got one of {name}")
@@ -38,11 +38,7 @@ def translate_(
 
 
 def read_stream(stream: BinaryIO) -> Iterator[str]:
-    """The lines of a stream in UTF-8, without the byte order mark that some programs put before the first.
-
-    Raises:
-        ValueError: naming the line, if one is not UTF-8.
-    """
+    """Yield the lines of a stream in UTF-8, without the byte order mark that some programs write first."""
     for number, line in enumerate(stream, 1):
         try:
             yield line.decode("utf-8-sig" if number == 1 else "utf-8").removesuffix("\n")
@@ -53,7 +49,7 @@ def read_stream(stream: BinaryIO) -> Iterator[str]:
 def evaluate_(
     checkpoint: Checkpoint,
     split: Annotated[str, typer.Option(help="train, validation or test.")] = "test",
-    limit: Annotated[int | None, typer.Option(min=1, help="The first so many examples only.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Score only so many examples, the first ones.")] = None,
     device: Device = None,
 ) -> None:
     """Score a checkpoint on a split of its task."""

@@ -12,8 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 from rtx.cli import app
-from rtx.evidence.agenda import read_agenda
 from rtx.cli.train import Scale
+from rtx.evidence.agenda import read_agenda
 from rtx.evidence.ledger import read_results, write_result
 from rtx.training.states import load_state
 
