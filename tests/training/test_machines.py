@@ -1,8 +1,9 @@
-"""Several processes train as one: the same losses, one ledger entry, stopped and resumed together."""
+"""Several processes train one model: the same losses, one ledger entry, stopped and resumed together."""
 
 import json
 import multiprocessing
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -26,26 +27,26 @@ def places(folder: Path) -> list[str]:
 
 @pytest.mark.slow
 def test_two_processes_get_the_losses_of_one_with_the_same_global_batch(tmp_path):
-    """Of sequences that differ in length, so that the two have not the same number of frames."""
+    """The sequences differ in length, so the two processes do not have the same number of frames."""
     one, two = tmp_path / "one", tmp_path / "two"
-    words = ["train", "ragged", "gru", "--set"]
+    words = ["train", "ragged", "gru", "--epochs", "2", "--set"]
+    main([*words, "batch_size=8", *places(one)], Losses(tmp_path / "losses"))
+    two.mkdir()
     torchrun = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", str(free_port())]
-    for folder, launcher, batch in ((one, [], ["batch_size=8"]), (two, torchrun, ["batch_size=4", "--devices", "2"])):
-        folder.mkdir()
-        line = [sys.executable, *launcher, SCRIPT, folder / "losses", *words, *batch, *places(folder)]
-        subprocess.run(line, check=True, env=ENVIRONMENT, capture_output=True, timeout=300)
-    ours = json.loads((one / "losses.0").read_text())
-    assert len(ours) == 4 * (2 + 1)
+    line = [sys.executable, *torchrun, SCRIPT, two / "losses", *words, "batch_size=4", "--devices", "2", *places(two)]
+    subprocess.run(line, check=True, env=ENVIRONMENT, capture_output=True, timeout=300)
+    ours = json.loads((tmp_path / "losses.0").read_text())
+    assert len(ours) == 2 * (2 + 1)
     for rank in (0, 1):
         assert json.loads((two / f"losses.{rank}").read_text()) == pytest.approx(ours, rel=1e-5)
     results = [json.loads(path.read_text()) for path in tmp_path.rglob("results/ragged/*.json")]
-    assert len(results) == 2  # one of each: only the first process writes
+    assert len(results) == 2  # one of each run: only the first process writes
     assert results[0]["test"] == pytest.approx(results[1]["test"], rel=1e-5)
     assert sum(found["hardware"].startswith("2 × ") for found in results) == 1
 
 
 def member(rank: int, port: int, words: list[str], folder: Path, pipe, hold: int | None) -> None:
-    """One of two machines, each with one process, as torchrun starts them."""
+    """Run one of two machines with one process each, as torchrun starts them."""
     os.environ |= {"RANK": str(rank), "GROUP_RANK": str(rank), "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1"}
     os.environ |= {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
     os.environ |= {"TORCHELASTIC_RUN_ID": "tiny"}
@@ -73,23 +74,14 @@ def join(started) -> list[int]:
             child.join(60)
     finally:
         for child, _ in started:
-            child.kill()  # one that hangs would keep this process from ending
+            child.kill()  # a process that hangs would keep this one from ending
     return [child.exitcode for child, _ in started]
 
 
 @pytest.mark.slow
 def test_a_sum_over_two_machines_is_the_sum_over_all(tmp_path):
-    words = [
-        "train",
-        "ragged",
-        "gru",
-        "--set",
-        "reduction=sum",
-        "--set",
-        "optimizer=sgd",
-        "--set",
-        "learning_rate=0.001",
-    ]
+    settings = ("reduction=sum", "optimizer=sgd", "learning_rate=0.001")
+    words = ["train", "ragged", "gru", *(word for setting in settings for word in ("--set", setting))]
     assert join(start_two(tmp_path / "two", *words, "--set", "batch_size=4")) == [0, 0]
     main([*words, "--set", "batch_size=8", *places(tmp_path)], Losses(tmp_path / "losses"))
     ours, theirs = (json.loads((folder / "losses.0").read_text()) for folder in (tmp_path, tmp_path / "two"))
@@ -98,12 +90,12 @@ def test_a_sum_over_two_machines_is_the_sum_over_all(tmp_path):
 
 
 @pytest.mark.slow
-def test_two_machines_resumed_end_where_the_undisturbed_ones_do(tmp_path):
-    """With dropout, which each draws for itself; asked to stop, one of them stops both at the same batch."""
-    words = ("train", "tiny", "r-transformer", "--set", "epochs=24", "--set", "batch_size=2")
+def test_two_machines_are_resumed_and_end_with_the_bits_of_an_uninterrupted_run(tmp_path):
+    """Each draws its own dropout. If one machine is asked to stop, both stop at the same batch."""
+    words = ("train", "tiny", "r-transformer", "--set", "epochs=10", "--set", "batch_size=2")
     assert join(start_two(tmp_path / "whole", *words)) == [0, 0]
-    started = start_two(tmp_path / "parts", *words, hold=40)
-    for _ in range(40):
+    started = start_two(tmp_path / "parts", *words, hold=18)
+    for _ in range(18):
         started[1][1].recv_bytes()
     os.kill(started[1][0].pid, signal.SIGTERM)
     started[1][1].send_bytes(b"go on")
@@ -111,10 +103,10 @@ def test_two_machines_resumed_end_where_the_undisturbed_ones_do(tmp_path):
     assert codes[1] == 128 + signal.SIGTERM and codes[0] != 0
     (last,) = (tmp_path / "parts").rglob("last.ckpt")
     state = load_state(last)
-    assert 0 < state["epoch"] < 24 and len(state["random"]) == 2
+    assert 0 < state["epoch"] < 10 and len(state["random"]) == 2
     assert not torch.equal(*(each["torch"] for each in state["random"]))
     said = [(tmp_path / "parts" / f"errors.{rank}").read_text() for rank in (0, 1)]
-    assert "rtx: stopped before batch" in said[0] and "rtx: stopped" not in said[1]  # said once
+    assert "rtx: stopped before batch" in said[0] and "rtx: stopped" not in said[1]  # only one says it
     assert join(start_two(tmp_path / "parts", *words, "--resume")) == [0, 0]
     assert_same(numbers(tmp_path / "whole"), numbers(tmp_path / "parts"))
 
@@ -126,4 +118,4 @@ def test_a_run_is_resumed_by_as_many_processes_as_began_it(tmp_path, capsys):
     with pytest.raises(SystemExit) as end:
         main([*words, "--resume", *places(tmp_path)], Losses(tmp_path / "losses"))
     assert end.value.code == 2
-    assert "resume: expected 2 processes, as the run had before, got 1" in capsys.readouterr().err
+    assert re.search("resume: .*2 .*1", capsys.readouterr().err)

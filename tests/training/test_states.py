@@ -8,11 +8,9 @@ import pytest
 import torch
 from lightning.pytorch.callbacks import Callback
 from test_survival import assert_same, numbers
-from tiny_recipe import TASKS as TINY
 from tiny_recipe import tiny_text_recipe
 
 from rtx.evidence.record import train
-from rtx.tasks import TASKS
 from rtx.training.fit import new_trainee
 from rtx.training.randomness import LARGEST_SEED, check_seed, random_state, seed_of_process, set_random_state
 from rtx.training.states import CannotGoOn, Exploded, load_state, save_state
@@ -153,17 +151,24 @@ def test_a_fresh_run_removes_the_checkpoints_of_a_finished_one(recipe, run, tmp_
     assert [path for path in tmp_path.rglob("*") if path.suffix in (".ckpt", ".safetensors")] == []
 
 
-@pytest.mark.parametrize("model", ["lstm", "transformer-xl"])
-def test_the_state_carried_along_a_text_is_resumed(run, tmp_path, model, monkeypatch):
-    for name, task in TINY.items():
-        monkeypatch.setitem(TASKS, name, task)
-    plan = tiny_text_recipe().plan(model)
+@pytest.mark.usefixtures("tiny_tasks")
+@pytest.mark.parametrize(
+    ("model", "settings"),
+    [
+        ("lstm", {}),
+        ("transformer-xl", {"anneal": 0.5}),
+        ("hm-rnn", {}),  # its slope follows the epoch
+        ("character-transformer", {"batching": "shuffled", "carry": False, "auxiliary": 2}),  # layers retire
+    ],
+)
+def test_what_a_model_carries_from_batch_to_batch_is_resumed(run, tmp_path, model, settings):
+    plan = tiny_text_recipe().plan(model, overrides=settings)
     run(plan, "whole")
     spoil = Sabotage(18, lambda parameter: parameter.data.fill_(float("nan")))  # batch 3 of epoch 3
     with pytest.raises(Exploded, match="^loss: .*nan"):
         run(plan, "spoilt", callbacks=[spoil], every_steps=1)
     (last,) = (tmp_path / "spoilt").rglob("last.ckpt")
-    assert load_state(last)["rtx"]["states"] != [None]
+    assert (load_state(last)["rtx"]["states"] != [None]) is plan.settings.carry
     run(plan, "spoilt", resume=True)
     assert_same(numbers(tmp_path / "whole"), numbers(tmp_path / "spoilt"))
 

@@ -1,4 +1,4 @@
-"""Runs that are killed go on, and end bit for bit where the undisturbed run ends."""
+"""A killed run is resumed and ends with the same bits as an uninterrupted run. So does a run that was asked to stop."""
 
 import json
 import multiprocessing
@@ -17,6 +17,7 @@ import pytest
 import torch
 from lightning.pytorch.callbacks import Callback
 from run_tiny import main
+from safetensors.torch import load_file
 from tiny_recipe import TASKS as TINY
 from tiny_recipe import tiny_recipe, tiny_text_recipe
 
@@ -35,29 +36,23 @@ PLANS = {
         overrides={"epochs": 14, "batch_size": 2, "accumulate": 2, "anneal": 0.5, "patience": 1, "stop_after": 5},
     ),
     "lstm": lambda: tiny_text_recipe().plan("lstm", overrides={"epochs": 6}),
-    "transformer-xl": lambda: tiny_text_recipe().plan("transformer-xl", overrides={"epochs": 3, "anneal": 0.5}),
-    "hm-rnn": lambda: tiny_text_recipe().plan("hm-rnn", overrides={"epochs": 3}),  # its slope follows the epoch
-    "character-transformer": lambda: tiny_text_recipe().plan(
-        "character-transformer",
-        overrides={"epochs": 8, "batching": "shuffled", "carry": False, "auxiliary": 2, "slide": True},
-    ),
 }
 
 
 class Beat(Callback):
-    """Tells the parent of every batch, of every split; having told of `hold`, waits for a word, once.
+    """Sends a byte to the parent at every batch, of every split. At number `hold` it waits for an answer, once.
 
-    Else a parent that is kept waiting for a processor comes too late: the run has ended.
+    Otherwise a parent that waits for a processor could come too late, after the end of the run.
     """
 
     def __init__(self, pipe, hold: int | None = None) -> None:
-        self.pipe, self.hold, self.told = pipe, hold, 0
+        self.pipe, self.hold, self.sent = pipe, hold, 0
 
     def on_train_batch_start(self, *_) -> None:
         self.pipe.send_bytes(b"b")
-        self.told += 1
-        if self.told == self.hold:
-            while not self.pipe.poll(0.1):  # a signal that comes just before a read would be heard after it
+        self.sent += 1
+        if self.sent == self.hold:
+            while not self.pipe.poll(0.1):  # a signal just before a read would be handled after it
                 pass
             self.pipe.recv_bytes()
 
@@ -65,7 +60,7 @@ class Beat(Callback):
 
 
 def live(name: str, folder: Path, pipe, hold: int | None) -> None:
-    """One life of a run; it takes up where the last one ended."""
+    """Train until the end or a kill; continue where the last process was killed."""
     torch.set_num_threads(1)
     TASKS.update(TINY)
     train(
@@ -81,7 +76,7 @@ def live(name: str, folder: Path, pipe, hold: int | None) -> None:
 
 @pytest.fixture(scope="module")
 def processes():
-    context = multiprocessing.get_context("forkserver")  # real processes, but torch and Lightning are loaded once
+    context = multiprocessing.get_context("forkserver")  # real processes, which load torch and Lightning only once
     context.set_forkserver_preload(["rtx.evidence.record"])
     return context
 
@@ -102,7 +97,7 @@ def finish(processes, name: str, folder: Path) -> None:
 
 
 def drain(pipe) -> None:
-    """Hear a process to its end; one that is silent for minutes hangs."""
+    """Read what a process sends until it ends; fail if it sends nothing for minutes."""
     with suppress(EOFError):
         while pipe.poll(200):
             pipe.recv_bytes()
@@ -110,22 +105,22 @@ def drain(pipe) -> None:
 
 
 def numbers(folder: Path) -> dict:
-    """What a finished run left, but for times."""
+    """Return what a finished run left, without times."""
     (path,) = (folder / "results").rglob("*.json")
     result = json.loads(path.read_text())
     (last,) = folder.rglob("last.ckpt")
     state = load_state(last)
-    kept = {key: state[key] for key in ("epoch", "global_step", "optimizer_states", "lr_schedulers", "random", "rtx")}
-    kept["state_dict"] = state["state_dict"]
+    del state["rtx"]["commits"]  # a commit may be made meanwhile
+    keys = ("epoch", "global_step", "optimizer_states", "lr_schedulers", "random", "rtx", "state_dict")
     return {
         "ledger": {key: result[key] for key in ("test", "validation", "epoch", "parameters", "budget")},
-        "best": last.with_name("best.safetensors").read_bytes(),
-        "last": kept,
+        "best": load_file(last.with_name("best.safetensors")),
+        "last": {key: state[key] for key in keys},
     }
 
 
 def assert_same(a, b) -> None:
-    """Equal to the last bit, whatever they are made of."""
+    """Compare two nested structures bit by bit."""
     assert type(a) is type(b)
     if isinstance(a, dict):
         assert a.keys() == b.keys()
@@ -142,10 +137,8 @@ def assert_same(a, b) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "kills"), [("sums", 10), ("lstm", 5), ("transformer-xl", 3), ("hm-rnn", 3), ("character-transformer", 3)]
-)
-def test_a_run_killed_again_and_again_ends_bit_for_bit_where_the_undisturbed_one_does(processes, tmp_path, name, kills):
+@pytest.mark.parametrize(("name", "kills"), [("sums", 6), ("lstm", 3)])
+def test_a_run_killed_again_and_again_ends_with_the_bits_of_an_uninterrupted_run(processes, tmp_path, name, kills):
     finish(processes, name, tmp_path / "whole")
     draws = random.Random(0)
     for _ in range(kills):
@@ -162,9 +155,9 @@ def test_a_run_killed_again_and_again_ends_bit_for_bit_where_the_undisturbed_one
 
 
 def command(words: list[str], errors: Path, limit: int | None, pipe, hold: int | None) -> None:
-    """The `rtx` command on the tiny recipe; from the tenth batch on, no file may be larger than `limit`.
+    """Run the `rtx` command on the tiny recipe; from the tenth batch on, no file may be larger than `limit`.
 
-    By the run's clock a batch takes a tenth of a second, whatever it takes here.
+    On the run's clock, a batch takes a tenth of a second.
     """
     clock = SimpleNamespace(now=0.0)
     survival.time = SimpleNamespace(monotonic=lambda: clock.now)
@@ -181,24 +174,19 @@ def command(words: list[str], errors: Path, limit: int | None, pipe, hold: int |
     main(words, Limit(pipe, hold))
 
 
-@pytest.mark.parametrize(("text", "seconds"), [(None, None), ("00:00:05", 5), ("36:30:01", 131_401)])
-def test_times_are_read(text, seconds):
-    assert parse_time(text) == seconds
-
-
-@pytest.mark.parametrize(("seconds", "text"), [(0.9, "00:00:00"), (3599.9, "00:59:59"), (100_000.6, "27:46:40")])
-def test_times_are_written_as_they_are_read(seconds, text):
-    assert format_time(seconds) == text
-    assert parse_time(text) == int(seconds)
+@pytest.mark.parametrize(("text", "seconds"), [("00:00:05", 5), ("00:59:59", 3599), ("36:30:01", 131_401)])
+def test_times_are_read_and_written(text, seconds):
+    assert parse_time(text) == seconds and format_time(seconds + 0.9) == text
+    assert parse_time(None) is None
 
 
 @pytest.mark.parametrize("text", ["5", "1:2:3", "00:60:00", "1 hour", "-1:00:00"])
 def test_other_times_are_refused(text):
-    with pytest.raises(ValueError, match="--max-time: expected HH:MM:SS, such as 01:30:00, got"):
+    with pytest.raises(ValueError, match=f"^--max-time: .*{text}"):
         parse_time(text)
 
 
-def test_the_time_between_two_checkpoints_is_typed_in_minutes(tmp_path):
+def test_save_every_is_in_minutes(tmp_path):
     seen = []
 
     class Asked(Callback):
@@ -221,7 +209,7 @@ def type_command(processes, folder: Path, *words: str, limit: int | None = None,
 
 
 @pytest.mark.slow
-def test_a_signal_or_the_time_saves_and_says_how_to_go_on(processes, tmp_path):
+def test_a_signal_or_the_time_limit_saves_and_says_how_to_continue(processes, tmp_path):
     steps = [0]
     for number in (signal.SIGINT, signal.SIGTERM, None):
         time_left = [] if number else ["--max-time", "00:00:01"]
@@ -240,7 +228,7 @@ def test_a_signal_or_the_time_saves_and_says_how_to_go_on(processes, tmp_path):
     stops = [line for line in said if line.startswith("rtx: stopped before batch")]
     assert len(stops) == 3
     for line in stops:
-        assert re.search(r"of epoch \d+, saved \S*last.ckpt; go on with: rtx train tiny gru .*--resume", line)
+        assert re.search(r"epoch \d+.*last\.ckpt.*: rtx train tiny gru .*--resume", line)
     assert [*(tmp_path / "results").rglob("*")] == []
 
 
@@ -251,31 +239,25 @@ def test_asked_twice_a_run_stops_at_once_and_keeps_its_last_checkpoint(processes
         pipe.recv_bytes()
     for number in (signal.SIGINT, signal.SIGTERM):  # two of one kind may arrive as one
         os.kill(child.pid, number)
-    child.join(60)  # in the midst of a batch, for no word is sent to go on
+    child.join(60)  # in the middle of a batch: no answer is sent
     assert child.exitcode == 128 + signal.SIGTERM
-    assert "rtx: stopped at once; the run goes on from" in (tmp_path / "errors").read_text()
+    assert "rtx: stopped at once" in (tmp_path / "errors").read_text()
     (last,) = tmp_path.rglob("last.ckpt")
     assert load_state(last)["global_step"] > 0
 
 
 @pytest.mark.slow
-def test_on_a_full_disk_a_run_stops_with_one_sentence_and_can_go_on(processes, tmp_path):
-    whole, full = tmp_path / "whole", tmp_path / "full"
-    for folder, limit in ((whole, None), (full, 2000)):
-        folder.mkdir()
-        child, pipe = type_command(processes, folder, limit=limit)
-        drain(pipe)
-        child.join(60)
-        assert child.exitcode == (2 if limit else 0)
-    said = (full / "errors").read_text().splitlines()
-    assert len(said) == 1
-    kept = r"\S*last\.ckpt is from before, and --resume goes on from there"
-    assert re.fullmatch(rf"rtx: \S*best\.ckpt could not be written \(File too large\); {kept}", said[0])
-    assert [path for path in full.rglob("*") if "partial" in path.name or "new" in path.name] == []
-    (last,) = full.rglob("last.ckpt")
+def test_on_a_full_disk_a_run_stops_with_one_line_and_can_be_resumed(processes, tmp_path):
+    child, pipe = type_command(processes, tmp_path, limit=2000)
+    drain(pipe)
+    child.join(60)
+    assert child.exitcode == 2
+    (said,) = (tmp_path / "errors").read_text().splitlines()
+    assert re.search(r"^rtx: \S*best\.ckpt .*File too large.*--resume.*last\.ckpt", said)
+    assert [path for path in tmp_path.rglob("*") if "partial" in path.name] == []
+    (last,) = tmp_path.rglob("last.ckpt")
     assert load_state(last)["global_step"] == 8  # two epochs
-    child, pipe = type_command(processes, full, "--resume")
+    child, pipe = type_command(processes, tmp_path, "--resume")
     drain(pipe)
     child.join(60)
     assert child.exitcode == 0
-    assert_same(numbers(whole), numbers(full))
