@@ -42,11 +42,9 @@ class SequenceModel(nn.Module):
         self.head = nn.Linear(width, outputs)
 
     def forward(self, x: Float[Tensor, "B T F"], lengths: Int[Tensor, " B"] | None = None) -> Float[Tensor, "B ... K"]:
-        """Predict from `x`: (B, T, K) for "step", (B, K) for "sequence".
+        """Predict from sequences that are padded at their end: (B, T, K) for "step", (B, K) for "sequence".
 
-        Args:
-            x: sequences, padded at their end.
-            lengths: real steps of each sequence; all T by default. The padding is not read.
+        `lengths` are their real steps, by default all T. The padding is not read.
         """
         check_sequence("x", x, self.inputs, like=self.embedding.weight)
         if lengths is not None:
@@ -116,10 +114,8 @@ def models_for(per: Per) -> dict[str, Callable[..., nn.Module]]:
 def hyperparameter_names(model: str, per: Per = "sequence", recurrent: str = "lstm") -> dict[str, inspect.Parameter]:
     """Return the arguments that a recipe may give a model, by name.
 
-    Args:
-        model: its name.
-        per: what it predicts; a language model has arguments of its own.
-        recurrent: the model inside RNNSearch, which also takes that model's arguments.
+    They depend on `per`, because a language model has arguments of its own. RNNSearch also takes those of `recurrent`,
+    the model inside it.
     """
     models = models_for(per)
     found = _arguments(models[check_choice("model", model, models)])

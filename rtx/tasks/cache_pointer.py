@@ -75,13 +75,8 @@ def examine_stream(
 ) -> Scores:
     """Return the perplexity of a split that is read in order, and the perplexity with a cache of words.
 
-    A model that is not stateful reads each piece separately, and has no cache.
-
-    Args:
-        examples: split → pieces that follow one another.
-        model: a language model.
-        split: which split.
-        limit: only the first pieces.
+    A model that is not stateful reads each piece separately, and has no cache. `examples` has the pieces of each split
+    in their order; only the first `limit` are read.
     """
     pieces = examples(split)
     plain, cached = perplexity(), perplexity()

@@ -23,9 +23,7 @@ def multiply_adds(task: str | Task, model: str, steps: int, **hyperparameters: A
     torch counts them. Products of two tensors in an attention count half, because the other half is masked (less is
     masked in Transformer-XL, which has a memory). An embedding of tokens costs nothing.
 
-    Args:
-        task, model, hyperparameters: as `rtx.build` takes them, of a model with a backbone.
-        steps: T, the sequence's length.
+    `steps` is the sequence's length. The other arguments are those of `rtx.build`, for a model with a backbone.
     """
     task = task_by_name(task) if isinstance(task, str) else task
     with torch.device("meta"):  # shapes without numbers

@@ -36,8 +36,7 @@ class Images(NamedTuple):
 def digits(permuted: bool = False) -> Task:
     """Scikit-learn's digits: 64 pixels scaled to [0, 1]; about 80/10/10 % of each class per split.
 
-    Args:
-        permuted: as for `mnist`.
+    `permuted` is as for `mnist`.
     """
     check_flag("permuted", permuted)
 
@@ -133,11 +132,12 @@ def _task(
     def examples(split: Split) -> Sequence[Example]:
         images = splits()[split]
 
-        def example(index: int) -> Example:
-            pixels = torch.from_numpy(images.pixels[index].astype(np.float32))
-            return Example(((pixels - mean) / scale)[:, None], torch.tensor(int(images.labels[index])))
+        def make(indices: list[int]) -> list[Example]:
+            pixels = (torch.from_numpy(images.pixels[indices].astype(np.float32)) - mean) / scale
+            labels = torch.from_numpy(images.labels[indices].astype(np.int64))
+            return [Example(row[:, None], label) for row, label in zip(pixels, labels, strict=True)]
 
-        return Examples(len(images.labels), example)
+        return Examples(len(images.labels), make)
 
     return Task(
         name=name,

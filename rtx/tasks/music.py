@@ -90,9 +90,9 @@ def piano_roll_task(
     def examples(split: Split) -> Sequence[Example]:
         check_choice("split", split, rolls())
 
-        def next_frames(index: int) -> Example:
-            frames = torch.from_numpy(rolls()[split][index]).float()
-            return Example(frames[:-1], frames[1:])
+        def next_frames(indices: list[int]) -> list[Example]:
+            found = (torch.from_numpy(rolls()[split][index]).float() for index in indices)
+            return [Example(frames[:-1], frames[1:]) for frames in found]
 
         return Examples(len(rolls()[split]), next_frames)
 

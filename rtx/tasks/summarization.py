@@ -108,10 +108,7 @@ def rouge(pairs: Sequence[Pair], written: Sequence[str]) -> Scores:
     """Return ROUGE-1, -2 and -L, each the mean of the texts' F1, in percent.
 
     Words are stemmed, and whole texts count. Earlier work used recall, which needs a cap on the length; F1 does not.
-
-    Args:
-        pairs: sources and references.
-        written: a text for each source.
+    `pairs` are sources and references, and `written` has a text for each source.
     """
     from rouge_score.rouge_scorer import RougeScorer
 

@@ -197,25 +197,17 @@ def widened(x: Tensor) -> Tensor:
 
 
 class Examples(Sequence[Example]):
-    """`size` examples. Each is made by `make(index)` when it is needed, so raw data that are small stay small.
+    """`size` examples. `make(indices)` makes those that are needed, so raw data that are small stay small.
 
-    `make_many(indices)`, if given, makes a batch for a loader faster. If the examples are `endless`, both functions
-    also make examples of indices beyond `size`.
+    If the examples are `endless`, `make` also makes examples of indices beyond `size`.
     """
 
-    def __init__(
-        self,
-        size: int,
-        make: Callable[[int], Example],
-        make_many: Callable[[list[int]], list[Example]] | None = None,
-        endless: bool = False,
-    ) -> None:
+    def __init__(self, size: int, make: Callable[[list[int]], list[Example]], endless: bool = False) -> None:
         self._size, self._make, self.endless = size, make, endless
-        self._make_many = make_many or (lambda indices: [make(i) for i in indices])
 
     def __getitems__(self, indices: list[int]) -> list[Example]:
         """Return a batch of examples: torch's `DataLoader` calls this."""
-        return self._make_many(indices)
+        return self._make(indices)
 
     def __len__(self) -> int:
         return self._size
@@ -226,5 +218,5 @@ class Examples(Sequence[Example]):
     def __getitem__(self, index: slice) -> Sequence[Example]: ...
     def __getitem__(self, index: int | slice) -> Example | Sequence[Example]:
         if isinstance(index, slice):
-            return [self._make(i) for i in range(*index.indices(self._size))]
-        return self._make(range(self._size)[index])  # counts from the end, and raises IndexError outside
+            return self._make(list(range(*index.indices(self._size))))
+        return self._make([range(self._size)[index]])[0]  # counts from the end, and raises IndexError outside

@@ -102,10 +102,7 @@ def dates(size: int = 5_000, vocabulary: int = 250, beam: int = 5, seed: int = 0
 def date_pair(day: int, minute: int, way: int) -> Pair:
     """Return a date and perhaps a time of day, in German and in English.
 
-    Args:
-        day: counted from 1 January 1950.
-        minute: of the day.
-        way: index into `WAYS`.
+    `day` counts from 1 January 1950, `minute` is a minute of the day, and `way` is an index into `WAYS`.
     """
     when = datetime.datetime.combine(FIRST_DAY, datetime.time(), datetime.UTC)
     when += datetime.timedelta(days=day, minutes=minute)
@@ -130,10 +127,8 @@ def _written(when: datetime.datetime, way: int, language: str) -> str:
 def bleu(pairs: Sequence[Pair], written: Sequence[str], tokenize: str = "13a") -> Scores:
     """Return BLEU of the corpus and of its sources of each length, with case, and sacrebleu's signature.
 
-    Args:
-        pairs: sources and references.
-        written: a text for each source.
-        tokenize: sacrebleu's name. "13a" is its default for raw text; "none" is for tokenised text.
+    `pairs` are sources and references, and `written` has a text for each source. `tokenize` is sacrebleu's name: "13a"
+    is its default for raw text; "none" is for tokenised text.
     """
     from sacrebleu.metrics import BLEU
 

@@ -110,10 +110,8 @@ def check_range(tokens: Sequence[int], size: int) -> None:
 def common(symbols: Iterable[str], least: int = 1, always: Sequence[str] = ()) -> list[str]:
     """Return the different symbols, commonest first. Equally common ones are ordered by their code points.
 
-    Args:
-        symbols: of the training side.
-        least: a rarer symbol is left out.
-        always: symbols that are always in, at the end if they do not occur.
+    Symbols that occur fewer than `least` times are left out. Those in `always` are kept; at the end if they are not in
+    the text.
     """
     check_positive("least", least)
     counts = Counter(symbols)

@@ -16,7 +16,9 @@ from rtx.training.batches import evaluation_batches
 
 
 def numbers(size: int) -> Examples:
-    return Examples(size, lambda i: Example(torch.full((i + 1, 2), float(i)), torch.tensor([float(i)])))
+    return Examples(
+        size, lambda many: [Example(torch.full((i + 1, 2), float(i)), torch.tensor([float(i)])) for i in many]
+    )
 
 
 def test_examples_are_a_sequence():

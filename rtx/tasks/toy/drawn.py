@@ -25,34 +25,27 @@ Words = NDArray[np.uint64]
 
 def drawn(draw: Callable[[np.random.Generator], Example], size: int, seed: int) -> Callable[[Split], Sequence[Example]]:
     """Return split → its sequences: `size` to train, 1,000 to validate, 1,000 to test."""
-    sizes = _sizes(size, seed)
 
     def make(split: Split, index: int) -> Example:
         # NumPy cuts a seed into words of 32 bits, so the upper word has a place of its own
         return draw(np.random.default_rng((seed % 2**32, SPLITS.index(split), index, seed >> 32)))
 
-    return lambda split: Examples(sizes[split], partial(make, split), endless=True)
+    return _splits(lambda split, indices: [make(split, index) for index in indices], size, seed)
 
 
 def drawn_together(
     draw: Callable[["Draws"], list[Example]], size: int, seed: int
 ) -> Callable[[Split], Sequence[Example]]:
     """Return the same as `drawn`, but draw a batch of sequences at a time."""
-    sizes = _sizes(size, seed)
-
-    def make_many(split: Split, indices: list[int]) -> list[Example]:
-        return draw(Draws(keys(seed, SPLITS.index(split), np.array(indices))))
-
-    def examples(split: Split) -> Sequence[Example]:
-        many = partial(make_many, split)
-        return Examples(sizes[split], lambda index: many([index])[0], many, endless=True)
-
-    return examples
+    return _splits(lambda split, i: draw(Draws(keys(seed, SPLITS.index(split), np.array(i)))), size, seed)
 
 
-def _sizes(size: int, seed: int) -> dict[Split, int]:
+def _splits(
+    make: Callable[[Split, list[int]], list[Example]], size: int, seed: int
+) -> Callable[[Split], Sequence[Example]]:
     check_seed(seed)
-    return {"train": check_positive("size", size), "validation": HELD_OUT, "test": HELD_OUT}
+    sizes = {"train": check_positive("size", size), "validation": HELD_OUT, "test": HELD_OUT}
+    return lambda split: Examples(sizes[split], partial(make, split), endless=True)
 
 
 def mix(z: Words) -> Words:
