@@ -15,8 +15,6 @@ from pathlib import Path
 
 import torch
 
-import rtx
-
 LINUX = sys.platform == "linux"
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446  # Landlock's system calls have these numbers on all processors
 BENEATH, VERSION, NO_NEW_PRIVILEGES = 1, 1, 38
@@ -67,7 +65,7 @@ def _landlock(version: int) -> None:
     files = (1 << 13 + sum(version >= newer for newer in (2, 3, 5))) - 1  # every right that this version knows
     rights = struct.pack("QQQ", files, SECOND, SECOND)[: 8 if version < 4 else 16 if version < 6 else 24]
     ruleset = call(CREATE_RULESET, rights, len(rights), 0)
-    packages = [*rtx.__path__, str(Path(torch.__file__).parents[1])]
+    packages = [str(Path(file).parents[1]) for file in (__file__, torch.__file__)]
     places = dict.fromkeys([*packages, sys.prefix, sys.base_prefix, "/usr", "/lib", "/lib64", "/etc"], READ)
     for path, allowed in {**places, os.devnull: READ_OR_WRITE}.items():
         with suppress(FileNotFoundError, NotADirectoryError):

@@ -112,7 +112,6 @@ def _judge(name: str, text: str | bytes) -> tuple[str, str]:
 
 
 def _one_line(text: str) -> str:
-    """Return a text that any terminal can print, on one line and without control characters."""
-    readable = text.encode(errors="surrogateescape").decode(errors="replace")
-    line = " ".join("".join(letter if letter.isprintable() else " " for letter in readable).split())
+    """Return a text as one line that any terminal can print: without control characters and halves of characters."""
+    line = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
     return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
