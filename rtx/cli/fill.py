@@ -41,8 +41,8 @@ def fill(
     commands = [entry.command for entry in entries]
 
     def missing() -> list[str]:
-        ledger = {recipe: [*read_results(recipe, results)] for recipe in {one.recipe for one in entries}}
-        return [one.command for one in entries if not any(map(one.is_made_by, ledger[one.recipe]))]
+        ledger = {recipe: [*read_results(recipe, results)] for recipe in {one.row[0] for one in entries}}
+        return [one.command for one in entries if not any(map(one.is_made_by, ledger[one.row[0]]))]
 
     lacking = missing()
     if show:

@@ -1,10 +1,10 @@
-"""Commands of runs: as the ledger records them, and as a TOML file lists the runs that the ledger should have."""
+"""Commands that repeat a run, and lists of runs that the ledger should have."""
 
 import re
 import shlex
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,7 @@ from rtx.nn.validate import check_flag
 from rtx.training.randomness import check_seed
 from rtx.training.recipe import as_setting, as_typed_together, load_recipe
 
-# what a run's variant says, too; what a sweep adds; and one device, which makes the same run
-NOT_COMPARED = r""" --(set|variant) ('[^']*'|"[^"]*"|\S)+| --test$| --devices 1(?!\S)"""
+OPTIONS = re.compile(r"--(epochs|precision|devices) (\S+)")  # what a result has in its command only
 
 
 def as_typed(
@@ -40,48 +39,46 @@ def as_typed(
 
 @dataclass(frozen=True)
 class Entry:
-    """One run of the list.
+    """One run of a list, or one sweep.
 
     Args:
-        recipe: whose table it belongs to.
-        command: what makes it.
-        variants: those that the ledger's run may have. A sweep chooses one of several.
-        points: the settings of each point of a sweep, as the ledger has them.
+        row: recipe, model, scale and seed.
+        command: the command that makes it.
+        variants: the variants that the ledger's run may have; a sweep chooses one of several.
+        points: the settings of each point of a sweep, as the ledger writes them.
     """
 
-    recipe: str
-    command: str
-    variants: list[str]
-    points: list[str]
-
-    def is_same(self, command: str, variants: list[str], points: list[str]) -> bool:
-        """Whether a command makes this run, in whatever order its settings were typed."""
-        typed = [re.sub(NOT_COMPARED, "", one).split()[2:] for one in (command, self.command)]
-        return typed[0] == typed[1] and set(variants) <= set(self.variants) and set(points) == set(self.points)
+    row: tuple[str, str, str, int]
+    command: str = field(compare=False)
+    variants: tuple[str, ...]
+    points: frozenset[str] = frozenset()
 
     def is_made_by(self, run: Result) -> bool:
-        """Whether a run of the ledger is this one. The ledger has the run that a sweep chose."""
-        return self.is_same(run.command, [run.variant], [*run.chosen_from])
+        """Return whether a run of the ledger is this one. Of a sweep, the ledger has the run that it chose."""
+        same_row = self.row == (run.recipe, run.model, run.scale, run.seed) and run.variant in self.variants
+        return same_row and self.points == set(run.chosen_from) and _options(run.command) == _options(self.command)
+
+
+def _options(command: str) -> set[tuple[str, str]]:
+    return {*OPTIONS.findall(command)} - {("devices", "1")}  # one device is the default
 
 
 def read_agenda(path: Path, scale: str = "full", epochs: int | None = None) -> list[Entry]:
     """Return the runs of a list in its order: all seeds of a model, then the next model.
 
     Raises:
-        ValueError: naming the file, if it is not such a list, or names a run twice.
+        ValueError: if the file is not such a list, or names a run twice; the message names the file.
         OSError: if it cannot be read.
     """
-    entries: list[Entry] = []
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
         if set(table) != {"runs"}:
             raise ValueError(f"expected [[runs]] and nothing else, got {', '.join(table) or 'nothing'}")
-        for entry in (entry for group in table["runs"] for entry in _entries(scale, epochs, **group)):
-            if any(one.is_same(entry.command, entry.variants, entry.points) for one in entries):
-                raise ValueError(f"expected each run once, got twice: {entry.command}")
-            entries.append(entry)
+        entries = [entry for group in table["runs"] for entry in _entries(scale, epochs, **group)]
     except (AttributeError, TypeError, ValueError) as error:  # the first two: an unknown key, or another type
         raise ValueError(f"{path}: {error}") from None
+    if twice := [entry.command for at, entry in enumerate(entries) if entry in entries[:at]]:
+        raise ValueError(f"{path}: expected each run once, got twice: {twice[0]}")
     return entries
 
 
@@ -96,27 +93,25 @@ def _entries(
     set: dict[str, list[Any]] | None = None,
     sweep: bool = False,
 ) -> Iterator[Entry]:
-    """One table of the file: each model with each seed and each combination of the values in `set`.
+    """Yield the runs of one table of the file: each model with each seed and each combination of the values in `set`.
 
     With `sweep`, validation chooses among the values of the recipe.
     """
-    seeds, values = [0] if seeds is None else seeds, set or {}
+    loaded, seeds, values = load_recipe(recipe), [0] if seeds is None else seeds, set or {}
     for name, some in (("models", models), ("seeds", seeds), *values.items()):
         if not isinstance(some, list) or not some:
-            raise ValueError(f"{name}: expected a list with something in it, got {some!r}")
-    loaded = load_recipe(recipe)
+            raise ValueError(f"{name}: expected a list with at least one value, got {some!r}")
     if check_flag("sweep", sweep):
         if values or not loaded.sweep_values(variant, scale):
             raise ValueError(f"sweep: expected values in the recipe {recipe}, and none in the list")
         values = loaded.sweep_values(variant, scale)
     points = [dict(zip(values, point, strict=True)) for point in product(*values.values())]
     for model, seed in product(models, seeds):
-        row = (recipe, model, variant, scale, check_seed("seeds", seed), epochs)
+        row, how = (recipe, model, scale, check_seed("seeds", seed)), (recipe, model, variant, scale, seed, epochs)
         variants = [loaded.plan(model, variant, point, scale).variant for point in points]
         if sweep:
-            command = as_typed(*row, [], ["--test"]).replace("rtx train", "rtx sweep", 1)
-            yield Entry(recipe, command, variants, [*map(as_typed_together, points)])
+            command = as_typed(*how, [], ["--test"]).replace("rtx train", "rtx sweep", 1)
+            yield Entry(row, command, tuple(variants), frozenset(map(as_typed_together, points)))
             continue
         for point, made in zip(points, variants, strict=True):
-            settings = [as_setting(key, value) for key, value in point.items()]
-            yield Entry(recipe, as_typed(*row, settings, []), [made], [])
+            yield Entry(row, as_typed(*how, [as_setting(*pair) for pair in point.items()], []), (made,))
