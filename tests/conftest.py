@@ -1,8 +1,10 @@
 """Fixtures for every test."""
 
+import multiprocessing
 import os
 import shutil
 import zlib
+from multiprocessing.context import ForkServerContext
 from pathlib import Path
 
 import hypothesis
@@ -50,6 +52,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     terminalreporter.section("rows, trained at their quick scale")
     for row in (ROW, *rows):
         terminalreporter.line("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+@pytest.fixture(scope="session")
+def processes() -> ForkServerContext:
+    """Return a way to start real processes that load torch, Lightning and TensorBoard only once."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["rtx.evidence.record", "rtx.training.sweep", "rtx.cli", "torch.utils.tensorboard", "pytest"])
+    return context
 
 
 @pytest.fixture

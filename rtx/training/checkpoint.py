@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -72,13 +73,15 @@ def load_checkpoint(path: str | Path, model: str | None = None) -> nn.Module:
     if model is not None and card["model"] != model:
         raise ValueError(f"{path}: expected a checkpoint of {model}, got one of {card['model']}")
     try:
-        network = build(_task(card), card["model"], **card["hyperparameters"])
-        own = _tensors(network)
-        if odd := {k: v.shape for k, v in own.items()}.items() ^ {k: v.shape for k, v in tensors.items()}.items():
+        make = partial(build, _task(card), card["model"], **card["hyperparameters"])
+        with torch.device("meta"):  # sizes that a file only claims must not take memory
+            expected = {k: v.shape for k, v in _tensors(make()).items()}
+        if odd := expected.items() ^ {k: v.shape for k, v in tensors.items()}.items():
             raise ValueError(f"missing, unknown or of another shape: {sorted({name for name, _ in odd})}")
+        network = make()
     except (ValueError, TypeError, RuntimeError) as error:  # torch raises its own errors for impossible sizes
         raise ValueError(f"{path}: its tensors do not fit {card['model']} ({error})") from None
-    for name, tensor in own.items():
+    for name, tensor in _tensors(network).items():
         if tensor.is_floating_point():
             tensor.data = tensor.data.to(tensors[name].dtype)  # in place, so tied tensors stay one tensor
     network.load_state_dict(tensors, strict=False)  # the file has tied tensors under one of their names only

@@ -1,6 +1,5 @@
 """What the tests of faults share: processes that start quickly and are really killed, and the tiny recipes."""
 
-import multiprocessing
 import os
 import random
 import sys
@@ -13,14 +12,6 @@ from typing import Any
 import pytest
 
 sys.path += [str(Path(__file__).parents[1] / name) for name in ("training", "models", "evidence")]
-
-
-@pytest.fixture(scope="session")
-def processes() -> ForkServerContext:
-    """Real processes, for which torch and Lightning are loaded once."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["rtx.evidence.record"])
-    return context
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Several processes train one model: the same losses, one ledger entry, stopped and resumed together."""
 
 import json
-import multiprocessing
 import os
 import re
 import signal
@@ -54,13 +53,12 @@ def member(rank: int, port: int, words: list[str], folder: Path, pipe, hold: int
     main([*words, "--devices", "1", "--nodes", "2", *places(folder)], Losses(folder / "losses"), Beat(pipe, hold))
 
 
-def start_two(folder: Path, *words: str, hold: int | None = None):
+def start_two(processes, folder: Path, *words: str, hold: int | None = None):
     folder.mkdir(exist_ok=True)
-    context, port, started = multiprocessing.get_context("forkserver"), free_port(), []
-    context.set_forkserver_preload(["rtx.evidence.record"])
+    port, started = free_port(), []
     for rank in (0, 1):
-        ours, theirs = context.Pipe()
-        child = context.Process(target=member, args=(rank, port, words, folder, theirs, hold if rank else None))
+        ours, theirs = processes.Pipe()
+        child = processes.Process(target=member, args=(rank, port, words, folder, theirs, hold if rank else None))
         child.start()
         theirs.close()
         started.append((child, ours))
@@ -79,10 +77,10 @@ def join(started) -> list[int]:
 
 
 @pytest.mark.slow
-def test_a_sum_over_two_machines_is_the_sum_over_all(tmp_path):
+def test_a_sum_over_two_machines_is_the_sum_over_all(processes, tmp_path):
     settings = ("reduction=sum", "optimizer=sgd", "learning_rate=0.001")
     words = ["train", "ragged", "gru", *(word for setting in settings for word in ("--set", setting))]
-    assert join(start_two(tmp_path / "two", *words, "--set", "batch_size=4")) == [0, 0]
+    assert join(start_two(processes, tmp_path / "two", *words, "--set", "batch_size=4")) == [0, 0]
     main([*words, "--set", "batch_size=8", *places(tmp_path)], Losses(tmp_path / "losses"))
     ours, theirs = (json.loads((folder / "losses.0").read_text()) for folder in (tmp_path, tmp_path / "two"))
     assert theirs == pytest.approx(ours, rel=1e-5)
@@ -90,11 +88,11 @@ def test_a_sum_over_two_machines_is_the_sum_over_all(tmp_path):
 
 
 @pytest.mark.slow
-def test_two_machines_are_resumed_and_end_with_the_bits_of_an_uninterrupted_run(tmp_path):
+def test_two_machines_are_resumed_and_end_with_the_bits_of_an_uninterrupted_run(processes, tmp_path):
     """Each draws its own dropout. If one machine is asked to stop, both stop at the same batch."""
     words = ("train", "tiny", "r-transformer", "--set", "epochs=10", "--set", "batch_size=2")
-    assert join(start_two(tmp_path / "whole", *words)) == [0, 0]
-    started = start_two(tmp_path / "parts", *words, hold=18)
+    assert join(start_two(processes, tmp_path / "whole", *words)) == [0, 0]
+    started = start_two(processes, tmp_path / "parts", *words, hold=18)
     for _ in range(18):
         started[1][1].recv_bytes()
     os.kill(started[1][0].pid, signal.SIGTERM)
@@ -107,14 +105,14 @@ def test_two_machines_are_resumed_and_end_with_the_bits_of_an_uninterrupted_run(
     assert not torch.equal(*(each["torch"] for each in state["random"]))
     said = [(tmp_path / "parts" / f"errors.{rank}").read_text() for rank in (0, 1)]
     assert "rtx: stopped before batch" in said[0] and "rtx: stopped" not in said[1]  # only one says it
-    assert join(start_two(tmp_path / "parts", *words, "--resume")) == [0, 0]
+    assert join(start_two(processes, tmp_path / "parts", *words, "--resume")) == [0, 0]
     assert_same(numbers(tmp_path / "whole"), numbers(tmp_path / "parts"))
 
 
 @pytest.mark.slow
-def test_a_run_is_resumed_by_as_many_processes_as_began_it(tmp_path, capsys):
+def test_a_run_is_resumed_by_as_many_processes_as_began_it(processes, tmp_path, capsys):
     words = ("train", "tiny", "gru")
-    assert join(start_two(tmp_path, *words, "--epochs", "1")) == [0, 0]
+    assert join(start_two(processes, tmp_path, *words, "--epochs", "1")) == [0, 0]
     with pytest.raises(SystemExit) as end:
         main([*words, "--resume", *places(tmp_path)], Losses(tmp_path / "losses"))
     assert end.value.code == 2

@@ -1,7 +1,6 @@
 """A killed run is resumed and ends with the same bits as an uninterrupted run. So does a run that was asked to stop."""
 
 import json
-import multiprocessing
 import os
 import random
 import re
@@ -72,13 +71,6 @@ def live(name: str, folder: Path, pipe, hold: int | None) -> None:
         callbacks=[Beat(pipe, hold)],
         **CPU,
     )
-
-
-@pytest.fixture(scope="module")
-def processes():
-    context = multiprocessing.get_context("forkserver")  # real processes, which load torch and Lightning only once
-    context.set_forkserver_preload(["rtx.evidence.record"])
-    return context
 
 
 def start(processes, name: str, folder: Path, hold: int | None = None):
