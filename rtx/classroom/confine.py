@@ -1,7 +1,7 @@
 """Take away the rights of a process before it runs a student's code.
 
 Linux has two tools for this that need no administrator. Landlock limits the files that a process may open. Seccomp,
-through the library libseccomp, refuses system calls. The limits of time and of files work on macOS, too.
+through the library libseccomp, refuses system calls. The limits of time and of files exist on macOS, too.
 """
 
 import ctypes
@@ -28,7 +28,7 @@ REFUSED = """
     kill tkill tgkill rt_sigqueueinfo rt_tgsigqueueinfo pidfd_send_signal
     socket socketpair io_uring_setup shmget msgget semget mq_open memfd_create
     setrlimit prlimit64 setpriority ioprio_set sched_setaffinity sched_setscheduler sched_setattr
-    chmod fchmod fchmodat fchmodat2 chown fchown lchown fchownat utime utimes futimesat utimensat
+    chmod fchmod fchmodat chown fchown lchown fchownat utime utimes futimesat utimensat
     setxattr lsetxattr fsetxattr removexattr lremovexattr fremovexattr
 """
 
@@ -60,7 +60,7 @@ def _landlock_version() -> int:
 
 
 def _landlock(version: int) -> None:
-    """Let the process read Python and its packages, and write to nothing but the null device."""
+    """Let the process read Python and its packages, and write only to the null device."""
     call = ctypes.CDLL(None, use_errno=True).syscall
     files = (1 << 13 + sum(version >= newer for newer in (2, 3, 5))) - 1  # every right that this version knows
     rights = struct.pack("QQQ", files, SECOND, SECOND)[: 8 if version < 4 else 16 if version < 6 else 24]
@@ -88,9 +88,10 @@ def _seccomp(library: ctypes.CDLL) -> None:
     ctypes.CDLL(None).capset(struct.pack("Ii", 0x20080522, 0), bytes(24))
     library.seccomp_init.restype = ctypes.c_void_p
     rules = ctypes.c_void_p(library.seccomp_init(ALLOW))
-    answers = {"clone3": errno.ENOSYS} | dict.fromkeys(REFUSED.split(), errno.EPERM)  # libc tries clone after clone3
-    for name, answer in answers.items():
-        number = library.seccomp_syscall_resolve_name(name.encode())  # negative where the processor has no such call
-        library.seccomp_rule_add(rules, REFUSE | answer, number, 0)
+    numbers = [library.seccomp_syscall_resolve_name(name.encode()) for name in ("clone3", *REFUSED.split())]
+    # libc uses older calls where clone3, or a call that is newer than Linux 5.16, does not exist
+    absent = dict.fromkeys([numbers[0], *range(450, 512)], errno.ENOSYS)
+    for number, answer in {**dict.fromkeys(numbers, errno.EPERM), **absent}.items():
+        library.seccomp_rule_add(rules, REFUSE | answer, number, 0)  # a negative number is unknown to this processor
     if library.seccomp_load(rules):
         raise OSError("libseccomp could not refuse system calls")

@@ -68,7 +68,10 @@ HANDED_IN = {
 # a function that raises the names of the attacks that are not refused
 ATTACK = """
 import ctypes, os, resource, signal, socket, subprocess, threading
-TARGET, NEIGHBOUR = {target!r}, {neighbour!r}
+TARGET, NEIGHBOUR, LIBC = {target!r}, {neighbour!r}, ctypes.CDLL(None)
+def succeed(result):
+    if result < 0:
+        raise PermissionError
 ATTACKS = {{
     "write": lambda: open(TARGET, "w"),
     "append": lambda: open(TARGET, "a"),
@@ -81,8 +84,8 @@ ATTACKS = {{
     "change times": lambda: os.utime(TARGET),
     "fill the disk": lambda: open("/tmp/rtx-full", "wb"),
     "fill shared memory": lambda: open("/dev/shm/rtx-full", "wb"),
-    "fill System V's memory": lambda: ctypes.pythonapi.PyErr_SetFromErrno(ctypes.py_object(OSError))
-    if ctypes.PyDLL(None).shmget(0, 1 << 20, 0o600) < 0 else None,
+    "fill System V's memory": lambda: succeed(LIBC.shmget(0, 1 << 20, 0o600)),
+    "change rights by a new system call": lambda: succeed(LIBC.syscall(452, -100, TARGET.encode(), 0, 0)),
     "read a neighbour": lambda: open(NEIGHBOUR),
     "read the teacher's files": lambda: os.listdir(os.path.dirname(TARGET)),
     "connect": lambda: socket.create_connection(("127.0.0.1", 9), 1),
@@ -292,11 +295,14 @@ def test_the_command_writes_and_counts_grades_and_keeps_the_old_file_when_it_sto
 
 
 def test_bad_arguments_are_named_and_leave_no_file(tmp_path: Path) -> None:
+    csv = tmp_path / "grades.csv"
     for call, named in [
         (lambda: classroom.grade(tmp_path, tmp_path / "none" / "grades.csv", OWN), "csv"),
-        (lambda: classroom.grade(tmp_path, tmp_path / "grades.csv", OWN), "folder"),
-        (lambda: classroom.grade(tmp_path, tmp_path / "grades.csv", tmp_path), "notebooks"),
-        (lambda: classroom.grade(tmp_path, tmp_path / "grades.csv", OWN, seconds=0), "seconds"),
+        (lambda: classroom.grade(tmp_path, csv, OWN), "folder"),
+        (lambda: classroom.grade(tmp_path, csv, tmp_path), "notebooks"),
+        (lambda: classroom.grade(tmp_path, csv, OWN, seconds=0), "seconds"),
+        (lambda: classroom.make(tmp_path / "a", OWN, ["99"]), "notebooks"),
+        (lambda: classroom.make(OWN, OWN), "folder"),
     ]:
         with pytest.raises(ValueError, match=f"^{named}: "):
             call()

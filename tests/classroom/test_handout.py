@@ -63,14 +63,3 @@ def test_a_link_to_a_notebook_that_is_not_handed_out_becomes_text(tmp_path: Path
 def test_every_check_is_an_exercise_of_one_notebook() -> None:
     asked = [check for source in chosen_notebooks(OWN) for check, _ in exercises_of(source)]
     assert sorted(asked) == sorted(name for name, value in vars(checks).items() if isinstance(value, Check))
-
-
-def test_a_full_folder_or_missing_notebooks_are_refused(tmp_path: Path) -> None:
-    for folder, notebooks, only, part in [
-        (OWN, OWN, [], "folder"),
-        (tmp_path / "a", tmp_path, [], str(tmp_path)),
-        (tmp_path / "a", OWN, ["99"], "'99'"),
-    ]:
-        with pytest.raises(ValueError, match=re.escape(part)):
-            make_handout(folder, notebooks, only)
-    assert list(tmp_path.iterdir()) == []
