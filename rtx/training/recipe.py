@@ -27,11 +27,11 @@ class Recipe:
     - `task`: another task than the recipe's; `task_arguments`: arguments of the task, such as `length`.
 
     A variant is a way to train. With `like` it takes over another variant; its own `model` and `rows` replace the whole
-    tables of the other. A scale changes the task, the settings and the sizes of every variant. "full" changes nothing,
-    "cpu" takes about an hour on one core, and "quick" takes a minute and needs no download. Variants and scales may
-    hold `task`, settings, `task_arguments.…`, `model.…` for every row whose model has the argument, and `rows.<row>.…`
-    for one row. `sweep` holds the values that the paper chose from by validation, by setting or argument. A variant or
-    a scale may have its own.
+    tables of the other. A scale changes the task, the settings and the sizes of every variant. "full" changes nothing.
+    "cpu" takes about an hour on one core. "quick" takes a minute and needs no download. Variants and scales may hold
+    `task`, settings, `task_arguments.…`, `model.…` for every row whose model has the argument, and `rows.<row>.…` for
+    one row. `sweep` holds the values that the paper chose from by validation, by setting or argument. A variant or a
+    scale may have its own.
     """
 
     name: str

@@ -26,7 +26,7 @@ RECIPES = {
 
 
 class Losses(Callback):
-    """Writes down each step's loss, each epoch's validation and the test."""
+    """Records the loss of each step and the validation of each epoch, and writes them at the test."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.seen = path, []
@@ -42,7 +42,7 @@ class Losses(Callback):
 
 
 class InLastValidation(Callback):
-    """Sends SIGTERM once, when there is no batch of training to come."""
+    """Sends SIGTERM once, in the last validation."""
 
     def __init__(self) -> None:
         self.sent = False

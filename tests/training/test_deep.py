@@ -1,4 +1,4 @@
-"""The character Transformer in training and test: its auxiliary losses, its sliding segment; HM-RNN's slope."""
+"""The character Transformer in training and test: auxiliary losses and the sliding segment. HM-RNN's slope."""
 
 import math
 from dataclasses import replace
@@ -36,7 +36,7 @@ def characters() -> torch.nn.Module:
 
 
 def ragged() -> Batch:
-    """Windows of 5 and 3 tokens, of which the last two are scored."""
+    """Return windows of 5 and 3 tokens; the last two tokens of each are scored."""
     inputs = torch.tensor([[0, 1, 2, 3, 0], [2, 1, 0, 0, 0]])
     nothing = [IGNORED] * 3
     return Batch(inputs, torch.tensor([[*nothing, 0, 3], [IGNORED, 0, 3, IGNORED, IGNORED]]), torch.tensor([5, 3]))
@@ -45,7 +45,7 @@ def ragged() -> Batch:
 def test_every_position_of_every_layer_predicts_the_symbols_that_follow_it_in_the_window():
     model, batch = characters(), ragged()
     losses = AuxiliaryLosses.beside(model, 2).double()
-    texts = [[0, 1, 2, 3, 0, 3], [2, 1, 0, 3]]  # inputs, and what is behind the last of them
+    texts = [[0, 1, 2, 3, 0, 3], [2, 1, 0, 3]]  # the inputs, and the token after them
     hidden = model.backbone.hidden(model.embed(batch.inputs))
     total = 0.0
     for layer, h in enumerate(hidden):
@@ -67,7 +67,7 @@ def test_a_sliding_segment_gives_the_logits_of_the_segment_that_ends_there():
     torch.testing.assert_close(model.slide(inputs), torch.stack(ends, 1), rtol=0, atol=1e-10)
 
 
-def test_a_run_with_auxiliary_losses_is_tested_sliding_and_its_checkpoint_again_so(tmp_path):
+def test_a_run_with_slide_and_the_evaluation_of_its_checkpoint_use_the_sliding_segment(tmp_path):
     plan = tiny_text_recipe().plan("character-transformer", overrides=DEEP | {"learning_rate": 0.05})
     result = read_result(train(plan, runs=tmp_path, results=tmp_path, **CPU))
     checkpoint = next(tmp_path.rglob("best.safetensors"))
@@ -85,8 +85,8 @@ def test_training_moves_the_classifiers_beside_the_model(tmp_path):
         assert not torch.equal(old.weight, new.weight)
 
 
-def test_a_run_that_is_extended_learns_what_one_in_a_piece_does(tmp_path):
-    """Which layers count is decided by the plan's epochs, not by how many of them are asked for today."""
+def test_an_extended_run_learns_the_same_as_an_uninterrupted_one(tmp_path):
+    """The epochs of the plan decide which layers count, not the epochs of this start."""
     plan = tiny_text_recipe().plan("character-transformer", overrides=DEEP | {"epochs": 4})
     whole = fit(plan, 0, tmp_path / "whole", **CPU)
     fit(plan, 0, tmp_path / "in two", epochs=1, **CPU)
@@ -95,7 +95,7 @@ def test_a_run_that_is_extended_learns_what_one_in_a_piece_does(tmp_path):
 
 
 def test_accumulated_batches_count_as_one_update_of_the_plan(tmp_path):
-    """The losses of a layer retire after a share of the updates, not of the batches."""
+    """A layer stops counting after a share of the updates, not of the batches."""
     plain = DEEP | {"epochs": 4, "optimizer": "sgd", "learning_rate": 0.1}
     recipe = tiny_text_recipe()
     row = {"character-transformer": recipe.models["character-transformer"] | {"dropout": 0.0}}

@@ -1,4 +1,4 @@
-"""A killed run is resumed and ends with the same bits as an uninterrupted run. So does a run that was asked to stop."""
+"""A killed run is resumed and ends with the same bits as an uninterrupted run. A stopped run does, too."""
 
 import json
 import os

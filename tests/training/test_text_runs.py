@@ -30,7 +30,7 @@ STORY = "the cat sat on the mat.\nthe dog sat on the cat.\n" * 30
 
 @pytest.fixture
 def story(tmp_path, monkeypatch):
-    """A task of a short text, under the name "words"."""
+    """Register a task of a short text under the name "words"."""
     path = tmp_path / "story.txt"
     path.write_text(STORY, encoding="utf-8")
     monkeypatch.setitem(TASKS, "words", partial(words, path))
@@ -56,7 +56,7 @@ def test_a_run_with_averaged_sgd_keeps_the_averaged_weights(story, tmp_path):
     done = fit(plan, 0, tmp_path / "run", **CPU)
     trigger = done.trainee.trigger
     assert trigger is not None and len(trigger.losses) == 8 and trigger.fired
-    assert done.epoch > 4, "the best epoch is one of the averaged"
+    assert done.epoch > 4  # one of the averaged epochs
     metric = done.trainee.task.scorer()
     network, state = done.trainee.model.eval(), None
     for batch in loader(done.trainee.task, "validation", 1, order="columns"):
@@ -90,7 +90,7 @@ def test_activation_penalties_change_the_gradient_but_not_the_logged_loss(story)
 
     plain, network = gradient()
     penalised, _ = gradient(ar=2.0, tar=1.0)
-    raw = network.backbone(network.embed(batch.inputs))  # without dropout the output is the raw one
+    raw = network.backbone(network.embed(batch.inputs))  # without dropout the output is the raw output
     (expected,) = torch.autograd.grad(activation_penalty(raw, raw), network.backbone.networks[0].weight_hh_l0)
     torch.testing.assert_close(penalised - plain, expected)
 

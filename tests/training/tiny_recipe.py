@@ -1,4 +1,4 @@
-"""A real but tiny recipe, on data made on the spot: running sums, and a text that repeats itself with faults."""
+"""Tiny recipes on generated data: running sums, and a text that repeats itself with random errors."""
 
 import torch
 
@@ -10,7 +10,7 @@ SEEDS = {"train": 0, "validation": 1, "test": 2}
 
 
 def running_sum(split: str) -> list[Example]:
-    """16 sequences of 6 numbers; the target of a step is the sum so far."""
+    """Return 16 sequences of 6 numbers; the target of a step is the sum so far."""
     generator = torch.Generator().manual_seed(SEEDS[split])
     x = torch.randn(16, 6, 1, generator=generator)
     return [Example(a, b) for a, b in zip(x, x.cumsum(1), strict=True)]
@@ -26,7 +26,7 @@ def tiny() -> Task:
 
 
 def ragged_sum(split: str) -> list[Example]:
-    """The same, of 2 to 6 numbers each."""
+    """Return running sums of sequences with 2 to 6 numbers."""
     return [Example(x[: 2 + i % 5], y[: 2 + i % 5]) for i, (x, y) in enumerate(running_sum(split))]
 
 
@@ -40,7 +40,7 @@ def ragged() -> Task:
 
 
 def faulty_text(split: str) -> list[Example]:
-    """One text of 16 pieces of 5 tokens: 0 1 2 3 0 1 …, every eighth token or so another."""
+    """Return a text in 16 pieces. It repeats 0 1 2 3, with about one random token in eight."""
     generator = torch.Generator().manual_seed(SEEDS[split])
     text = torch.arange(16 * 5 + 1) % 4
     faults = torch.rand(len(text), generator=generator) < 0.125
