@@ -20,8 +20,8 @@ def test_a_plateau_schedule_needs_a_factor_below_one(anneal):
     assert settings(anneal=anneal, anneal_every=2).anneal == anneal
 
 
-# SGD and AdamW move by the rate times decay times weight. But Adam adds the decay to the gradient, as in the papers. Its
-# first step is the rate, whatever the size of the gradient.
+# SGD and AdamW move by the rate times decay times weight. But Adam adds the decay to the gradient, as in the papers.
+# Its first step is the rate, whatever the size of the gradient.
 @pytest.mark.parametrize(("name", "decayed"), [("sgd", 1.95), ("nt-asgd", 1.95), ("adam", 1.9)])
 def test_weights_decay_without_a_gradient(name, decayed):
     weight = nn.Parameter(torch.tensor([2.0]))
