@@ -9,6 +9,7 @@ import sqlite3
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -58,14 +59,17 @@ class SharedStudy:
             raise ValueError(f"storage: expected postgresql://user@host/database, got {server!r}")
         self.path, self.server, self.values = path, server, values
         optuna.logging.set_verbosity(optuna.logging.WARNING)
-        url = "sqlite:///file" if server is None else server.replace("://", "+pg8000://", 1)
-        options: dict[str, Any] = {"poolclass": sqlalchemy.NullPool}  # no connection stays open during a run
-        if server is None:  # a path in the URL would need escapes
+        options: dict[str, Any]
+        if server is None:
             path.parent.mkdir(parents=True, exist_ok=True)
-            options["creator"] = lambda: sqlite3.connect(path, timeout=60, check_same_thread=False)
-        else:  # Optuna compares heartbeats without their time zone
-            options["connect_args"] = {"startup_params": {"TimeZone": "UTC"}}
-        self._engine, beat = sqlalchemy.create_engine(url, **options), HEARTBEAT if server else None
+            connect = partial(sqlite3.connect, path, timeout=60, check_same_thread=False)
+            options = {"creator": connect, "poolclass": sqlalchemy.NullPool}
+            url, beat = "sqlite:///", None  # a path in the URL would need escapes
+        else:
+            utc = {"TimeZone": "UTC"}  # Optuna compares heartbeats without their time zones
+            options = {"connect_args": {"startup_params": utc}, "pool_pre_ping": True}
+            url, beat = server.replace("://", "+pg8000://", 1), HEARTBEAT
+        self._engine = sqlalchemy.create_engine(url, **options)
         with self.alone():
             self._storage = RDBStorage(url, options, heartbeat_interval=beat, grace_period=GRACE_PERIOD)
             self.study = optuna.create_study(

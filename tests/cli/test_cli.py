@@ -3,8 +3,6 @@
 import json
 import re
 import shlex
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import fields
 from html import escape
@@ -55,12 +53,6 @@ def rtx(monkeypatch, capsys) -> Callable[..., Done]:
     return run
 
 
-def test_the_installed_command_is_this_one():
-    command = Path(sys.executable).with_name("rtx")
-    done = subprocess.run([command, "table", "nottinghm"], capture_output=True, text=True)
-    assert done.returncode == 2 and "did you mean 'nottingham'?" in done.stderr
-
-
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_every_command_has_help(rtx, words):
     done = rtx(*words, "--help")
@@ -102,6 +94,8 @@ def test_list_names_models_tasks_and_recipes(rtx):
     out = rtx("list").stdout
     for word in ("r-transformer", "transformer", "gru", "add", "mnist", "chorales", "nottingham"):
         assert re.search(rf"\b{word}\b", out)
+    only = rtx("list", "recipes").stdout
+    assert only.split()[0] == "recipes" and "tasks" not in only
 
 
 def test_list_models_prints_each_with_paper_parameters_and_reach(rtx):
@@ -110,11 +104,6 @@ def test_list_models_prints_each_with_paper_parameters_and_reach(rtx):
         assert re.search(rf"^ *{name} +{re.escape(CARDS[name].paper[:5])}", out, re.MULTILINE), name
     assert re.search(r"feed-forward-attention +Raffel .* 10,602 +whole past", out)
     assert re.search(r"tcn +Bai, .* 902,400 +121 steps", out)  # 8 convolutions of 150 x 150 x 5, gains and biases
-
-
-def test_list_of_one_kind_names_no_other(rtx):
-    assert rtx("list", "recipes").stdout.split()[0] == "recipes"
-    assert "tasks" not in rtx("list", "recipes").stdout
 
 
 @pytest.mark.parametrize(
@@ -292,7 +281,7 @@ def test_a_sweep_without_a_run_that_ended_tests_nothing_and_says_so(rtx, tmp_pat
 
 
 @pytest.mark.slow
-def test_folders_in_the_home_are_found_behind_an_equals_sign(rtx, tmp_path, monkeypatch):
+def test_train_writes_its_folders_in_the_home_and_one_file_with_its_command(rtx, tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)
     sizes = ["--scale", "quick", "--epochs", "1", "--set", "limit=20"]
@@ -300,6 +289,11 @@ def test_folders_in_the_home_are_found_behind_an_equals_sign(rtx, tmp_path, monk
     assert done.returncode == 0, done.stderr
     assert [*tmp_path.iterdir()] == [tmp_path / "home"]
     assert {path.name for path in (tmp_path / "home").iterdir()} == {"runs", "results"}
+    (path,) = (tmp_path / "home" / "results" / "ffa-add").iterdir()
+    found = json.loads(path.read_text())
+    assert "~/results" not in done.stdout and path.name in done.stdout
+    assert found["command"] == "rtx train ffa-add attention-50 --scale quick --seed 0 --epochs 1 --set limit=20"
+    assert found["budget"].startswith("1 of ")
 
 
 def test_train_and_sweep_need_no_standard_output(rtx, tmp_path, monkeypatch):
@@ -310,18 +304,3 @@ def test_train_and_sweep_need_no_standard_output(rtx, tmp_path, monkeypatch):
         done = rtx(verb, "ffa-add", "attention-50", *sizes, *more, *places)
         assert done.returncode == 0, done.stderr
     assert len([*(tmp_path / "results").rglob("*.json")]) == 2
-
-
-@pytest.mark.slow
-def test_train_writes_one_file_that_says_how_to_run_it_again(rtx, real_data, tmp_path):
-    words = ["train", "nottingham", "gru", "--epochs", "1", "--set", "d_model=4", "--set", "batch_size=64"]
-    places = ["--runs", str(tmp_path / "runs"), "--results", str(tmp_path / "results")]
-    done = rtx(*words, *places)
-    assert done.returncode == 0, done.stderr
-    (path,) = (tmp_path / "results" / "nottingham").iterdir()
-    assert str(path) in done.stdout
-    found = json.loads(path.read_text())
-    assert found["command"] == "rtx train nottingham gru --seed 0 --epochs 1 --set d_model=4 --set batch_size=64"
-    assert found["budget"] == "1 of 15 epochs" and found["data_sha256"].startswith("d154f7ca")
-    assert 0 < found["test"] < 70  # 88 fair coins cost 61 nats
-    assert Path(tmp_path / "runs/nottingham").is_dir()

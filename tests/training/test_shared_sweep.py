@@ -1,7 +1,6 @@
 """Processes share a sweep, in a folder or on a PostgreSQL server; one of them is killed in the middle of a run."""
 
 import json
-import multiprocessing
 import os
 import re
 import time
@@ -20,7 +19,7 @@ from rtx.training import study
 from rtx.training.sweep import Sweep
 
 VALUES = {"learning_rate": [1e-4, 1e-3, 1e-2, 1e-1]}
-NUMBERS = [*range(24)]
+NUMBERS = [*range(12)]
 COMMAND = ["sweep", "tiny", "gru", "--set", "learning_rate=1e-4,1e-3,1e-2,1e-1"]
 
 
@@ -67,16 +66,14 @@ def take_all(gate, path: Path, server: str | None) -> None:
 
 
 @pytest.mark.slow
-def test_of_many_processes_at_once_each_point_is_taken_by_one(tmp_path, storage):
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["rtx.training.sweep", "rtx.cli"])
-    gate = context.Barrier(4)
-    children = [context.Process(target=take_all, args=(gate, tmp_path / "study.db", storage)) for _ in range(4)]
+def test_of_many_processes_at_once_each_point_is_taken_by_one(tmp_path, storage, processes):
+    gate = processes.Barrier(3)
+    children = [processes.Process(target=take_all, args=(gate, tmp_path / "study.db", storage)) for _ in range(3)]
     for child in children:
         child.start()
     for child in children:
         child.join(200)
-    assert [child.exitcode for child in children] == [0] * 4
+    assert [child.exitcode for child in children] == [0] * 3
     trials = study.SharedStudy(tmp_path / "study.db", storage, "numbers", {"number": NUMBERS}).study.trials
     assert sorted(trial.value for trial in trials) == NUMBERS
     assert len({trial.user_attrs["process"] for trial in trials}) > 1
@@ -84,13 +81,11 @@ def test_of_many_processes_at_once_each_point_is_taken_by_one(tmp_path, storage)
 
 
 @pytest.mark.slow
-def test_each_run_ends_once_though_one_of_two_processes_is_killed(tmp_path, storage, recipe, capsys):
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["rtx.training.sweep", "rtx.cli"])
+def test_each_run_ends_once_though_one_of_two_processes_is_killed(tmp_path, storage, processes, recipe, capsys):
     workers = []
     for _ in range(2):
-        ours, theirs = context.Pipe()
-        child = context.Process(target=share, args=(tmp_path, storage, theirs))
+        ours, theirs = processes.Pipe()
+        child = processes.Process(target=share, args=(tmp_path, storage, theirs))
         child.start()
         theirs.close()
         workers.append((child, ours))
