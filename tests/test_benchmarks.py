@@ -1,7 +1,6 @@
 """The benchmark: its peers are the same functions as ours, its measures measure, its table and figure read its file."""
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -52,10 +51,9 @@ def gradients(model: nn.Module) -> dict[str, torch.Tensor]:
 # The peers
 
 
-@pytest.mark.parametrize("norm", ["pre", "post"])
 @pytest.mark.parametrize(
-    ("task", "cell", "window", "local_layers"),
-    [("digits", "gru", 7, 2), ("nottingham", "rnn", 1, 1), ("characters", "gru", 4, 1), ("characters", "lstm", 9, 1)],
+    ("task", "cell", "window", "local_layers", "norm"),
+    [("digits", "gru", 7, 2, "pre"), ("nottingham", "rnn", 1, 1, "post"), ("characters", "lstm", 9, 1, "post")],
 )
 def test_the_published_code_is_the_same_function(
     task: str, cell: str, window: int, local_layers: int, norm: str
@@ -93,7 +91,7 @@ def test_plain_feed_forward_attention_is_the_same_function() -> None:
 def test_weights_of_another_function_are_refused() -> None:
     task = task_by_name("digits")
     ours = rtx.build(task, "gru", d_model=12)
-    with pytest.raises(ValueError, match="ours: expected the same function"):
+    with pytest.raises(ValueError, match="ours: "):
         published_twin(task, SIZES | {"window": 3}, ours)
 
 
@@ -140,43 +138,27 @@ def counted(model: nn.Module, x: torch.Tensor) -> float:
     return counter.get_total_flops() / 2
 
 
-@pytest.mark.parametrize(("cell", "window", "local_layers"), [("gru", 7, 2), ("lstm", 9, 1), ("rnn", 1, 1)])
-def test_the_formula_of_r_transformer_is_what_torch_counts(cell: str, window: int, local_layers: int) -> None:
-    sizes = SIZES | {"cell": cell, "window": window, "local_layers": local_layers}
-    model = rtx.RTransformer(**sizes)  # type: ignore[arg-type]
-    assert counting.r_transformer(sizes, 10, causal=False) == counted(model, torch.randn(1, 10, 12))
-
-
-def test_the_formula_of_the_transformer_is_what_torch_counts() -> None:
-    encoder = CausalEncoder(12, 2, 3, 0.0)
-    assert counting.transformer(SIZES, 10, causal=False) == counted(encoder, torch.randn(1, 10, 12))
-
-
-def test_a_causal_query_meets_its_past_and_itself() -> None:
+def test_the_formulas_of_the_models_are_what_torch_counts() -> None:
+    x = torch.randn(1, 10, 12)
+    for cell, window, local_layers in (("gru", 7, 2), ("lstm", 9, 1), ("rnn", 1, 1)):
+        sizes = SIZES | {"cell": cell, "window": window, "local_layers": local_layers}
+        assert counting.r_transformer(sizes, 10, causal=False) == counted(rtx.RTransformer(**sizes), x)  # type: ignore[arg-type]
+    assert counting.transformer(SIZES, 10, causal=False) == counted(CausalEncoder(12, 2, 3, 0.0), x)
+    assert counting.lstm(12, 10) == counted(rtx.RNN(12, cell="lstm"), x)
+    assert counting.mc_rnn(12, 10, 4) == counted(rtx.MCRNN(12, block=4), x)
     saved = counting.attention(12, 10, causal=False) - counting.attention(12, 10)
-    assert saved == 2 * 12 * sum(range(10))  # position t has t keys behind it, here 9 … 0
+    assert saved == 2 * 12 * sum(range(10))  # a causal query has 9 … 0 keys behind it
 
 
-def test_the_formulas_of_the_layers_are_what_torch_counts() -> None:
-    assert counting.lstm(12, 10) == counted(rtx.RNN(12, cell="lstm"), torch.randn(1, 10, 12))
-    assert counting.mc_rnn(12, 10, 4) == counted(rtx.MCRNN(12, block=4), torch.randn(1, 10, 12))
-
-
-@pytest.mark.parametrize("name", ["digits", "nottingham", "characters"])
-def test_the_formula_of_what_stands_around_is_what_torch_counts(name: str) -> None:
-    task, sizes = task_by_name(name), SIZES | {"window": 3}
-    model, batch = rtx.build(task, "r-transformer", **sizes), random_batch(task_by_name(name), 1, 10, 10)
+@pytest.mark.parametrize(("name", "cell"), [("digits", "gru"), ("nottingham", "lstm"), ("characters", "gru")])
+def test_the_formulas_of_embedding_and_head_and_of_the_published_code_are_what_torch_counts(
+    name: str, cell: str
+) -> None:
+    task, sizes = task_by_name(name), SIZES | {"cell": cell, "window": 3}
+    model, batch = rtx.build(task, "r-transformer", **sizes), random_batch(task, 1, 10, 10)
     around = counting.around(12, task.inputs, task.outputs, task.per, 10, 10)
     assert counting.r_transformer(sizes, 10, causal=False) + around == counted(model, batch.inputs)
-
-
-@pytest.mark.parametrize("cell", ["gru", "lstm"])
-@pytest.mark.parametrize("name", ["digits", "nottingham", "characters"])
-def test_the_published_codes_multiply_adds_are_counted(name: str, cell: str) -> None:
-    task, sizes = task_by_name(name), SIZES | {"cell": cell, "window": 3}
     published = published_twin(task, sizes, rtx.build(task, "r-transformer", **sizes))
-    batch = random_batch(task, 1, 10, 10)
-    around = counting.around(12, task.inputs, task.outputs, task.per, 10, 10)
     assert counting.published(sizes, 10) + around == counted(published, batch.inputs)
 
 
@@ -210,16 +192,6 @@ def test_peak_memory_is_what_is_held_at_once() -> None:
     assert peak_memory(run) == pytest.approx(8, abs=0.01)
 
 
-def test_an_error_while_memory_is_measured_is_seen(capfd: pytest.CaptureFixture[str]) -> None:
-    def fail() -> None:
-        raise RuntimeError("here")
-
-    with pytest.raises(RuntimeError, match="here"):
-        peak_memory(fail)
-    os.write(2, b"still heard")
-    assert "still heard" in capfd.readouterr().err
-
-
 def test_contenders_run_in_turn_and_the_first_run_does_not_count() -> None:
     seen: list[str] = []
 
@@ -230,16 +202,9 @@ def test_contenders_run_in_turn_and_the_first_run_does_not_count() -> None:
     timings = interleaved(list(runs()), rounds=3, seconds=0)  # type: ignore[arg-type]
     assert "".join(seen) == "abc" + "abc" + "cba" + "abc"
     assert all(len(t.wall) == len(t.processor) == 3 for t in timings)
-
-
-def test_a_run_may_time_itself() -> None:
-    (timing,) = interleaved([lambda: 12.5], rounds=2, seconds=0)
+    (timing,) = interleaved([lambda: 12.5], rounds=2, seconds=0)  # a run may time itself
     assert timing.processor == timing.wall == [12.5, 12.5] and timing.first == 0.0125
-
-
-def test_a_ratio_is_the_median_of_the_rounds() -> None:
-    # the second round was disturbed for both, the third for one
-    assert paired_ratio([2, 20, 2], [1, 10, 8]) == 2
+    assert paired_ratio([2, 20, 2], [1, 10, 8]) == 2  # the median of the rounds: two of them were disturbed
 
 
 def test_a_contender_runs_in_float32_that_cudnn_does_not_round() -> None:
@@ -249,14 +214,6 @@ def test_a_contender_runs_in_float32_that_cudnn_does_not_round() -> None:
 
 
 # The table and the figure
-
-
-@pytest.mark.parametrize(
-    ("value", "bound", "sense", "verdict"),
-    [(4.5, 4.5, ">=", "met"), (4.4, 4.5, ">=", "not met"), (1.6, 1.5, "<=", "not met"), (1, None, ">=", "")],
-)
-def test_a_verdict(value: float, bound: float | None, sense: str, verdict: str) -> None:
-    assert report.verdict({"value": value, "bound": bound, "sense": sense}) == verdict
 
 
 def test_targets_are_ratios_differences_and_values_and_need_their_contenders() -> None:
@@ -305,15 +262,13 @@ def test_a_run_of_a_part_leaves_the_committed_result_alone(
     assert "LocalRNN" in capsys.readouterr().out and RESULT.read_bytes() == before
 
 
-def test_the_benchmark_is_a_command() -> None:
-    helped = subprocess.run([sys.executable, "-m", "benchmarks", "--help"], cwd=ROOT, capture_output=True, text=True)
-    assert helped.returncode == 0 and all(flag in helped.stdout for flag in ("--quick", "--only", "--threads"))
-
-
 @pytest.mark.parametrize(
     ("flags", "message"),
-    [(["--only", "mnits"], "only: "), (["--device", "tpu"], "device: "), (["--show", "pyproject.toml"], "pyproject")]
-    + [(["--quick", "--only", "import", "--out", out], "out: ") for out in ("nowhere/cpu.json", "rtx")],
+    [
+        (["--only", "mnits"], "only: "),
+        (["--show", "pyproject.toml"], "pyproject"),
+        (["--out", "nowhere/a.json"], "out: "),
+    ],
 )
 def test_bad_input_is_one_line(
     flags: list[str], message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -117,7 +117,7 @@ def test_the_sdist_holds_what_it_takes_to_test_it(packages: Path) -> None:
 def test_the_wheel_installs_and_works_elsewhere(packages: Path, tmp_path: Path) -> None:
     (wheel,) = packages.glob("*.whl")
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
-    installed = run(*pip, "--target", tmp_path / "site", wheel, cwd=tmp_path)
+    installed = run(*pip, "--no-compile", "--target", tmp_path / "site", wheel, cwd=tmp_path)
     assert installed.returncode == 0, installed.stderr
     code = "import rtx, torch; print(rtx.__file__, rtx.RTransformer(8, 1, 2, 3)(torch.ones(1, 5, 8)).shape)"
     ran = run(sys.executable, "-c", code, cwd=tmp_path, PYTHONPATH=str(tmp_path / "site"))
@@ -149,7 +149,7 @@ def test_make_help_lists_every_target_a_line_each() -> None:
     assert all(len(line.split()) > 3 for line in lines)
 
 
-@pytest.mark.parametrize("target", ["lab", "test", "quick"])
+@pytest.mark.parametrize("target", ["lab", "quick"])
 def test_make_installs_once_and_again_when_asked_for_other_packages(checkout: Path, target: str) -> None:
     def installs() -> bool:
         done = run("make", "--dry-run", target, cwd=checkout)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "browser"))
-from test_explorers import EXPLORERS, LIVE, SETUP  # type: ignore[import-not-found]
+from explorer_cells import EXPLORERS, LIVE, SETUP  # type: ignore[import-not-found]
 
 ALSO = ["explore.errata()"]
 MOST = 9  # values of a control

@@ -15,8 +15,9 @@ from urllib.request import urlopen
 
 import nbformat
 import pytest
-from notebook_page import LOOPBACK, Notebook
-from playwright.sync_api import Browser, expect, sync_playwright
+from drawn import KEEP_TEXTS
+from notebook_page import LOOPBACK, Notebook, written
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 from private import private_environment
 
 # Five seconds by default, which a busy machine may take for anything; what is so already is not waited for.
@@ -71,6 +72,19 @@ def browser(chromium: str) -> Iterator[Browser]:
         yield playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_OPTIONS + root)
 
 
+@pytest.fixture
+def tab(browser: Browser) -> Iterator[Page]:
+    """A tab for pages that are opened as files: they may not fail, and may ask no server for anything."""
+    tab = browser.new_page(viewport={"width": 940, "height": 700})
+    faults, asked = [], set()
+    tab.on("pageerror", lambda error: faults.append(str(error)))
+    tab.on("request", lambda request: asked.add(request.url.split(":")[0]))
+    tab.add_init_script(KEEP_TEXTS)
+    yield tab
+    tab.close()
+    assert faults == [] and asked <= {"file", "blob", "data", "about"}
+
+
 def read_whole_json(path: Path) -> dict[str, str] | None:
     """What a file holds, or None: it is not there, or its writer has not come to the end."""
     try:
@@ -123,3 +137,15 @@ def open_notebook(lab: Lab, browser: Browser) -> Iterator[Callable[[Path], Noteb
     page = browser.new_page(viewport={"width": 1280, "height": 1000})
     yield lambda notebook: Notebook(page, lab.add(notebook))
     page.close()
+
+
+@pytest.fixture
+def open_cells(open_notebook: Callable[[Path], Notebook], tmp_path: Path) -> Callable[..., Notebook]:
+    """A function that opens a notebook of these cells in JupyterLab and runs it."""
+
+    def opened(*cells: str) -> Notebook:
+        notebook = open_notebook(written(cells, tmp_path))
+        notebook.run_all()
+        return notebook
+
+    return opened

@@ -1,8 +1,10 @@
 """A notebook open in JupyterLab in a browser: run it, read its outputs, move its sliders."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from urllib.parse import urlsplit
 
+import nbformat
 from playwright.sync_api import Locator, Page, expect
 
 LOOPBACK = "127.0.0.1"
@@ -28,6 +30,14 @@ FINISHED = f"""() => {{
         && (failed || code.every(cell => cell.executionCount !== null));
 }}"""
 SCROLL = "index => window.jupyterapp.shell.currentWidget.content.scrollToItem(index, 'start')"
+
+
+def written(cells: Iterable[str], folder: Path) -> Path:
+    """Write a notebook of these code cells into a folder."""
+    page = nbformat.v4.new_notebook(metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}})
+    page.cells = [nbformat.v4.new_code_cell(one) for one in cells]
+    nbformat.write(page, folder / "cells.ipynb")
+    return folder / "cells.ipynb"
 
 
 class Notebook:
@@ -72,12 +82,6 @@ class Notebook:
         cell = self.page.locator(f'.jp-Cell[data-windowed-list-index="{index}"] .jp-Cell-outputArea')
         expect(cell.locator(".jupyter-widgets, canvas").first).to_be_visible(timeout=30_000)
         return cell
-
-    def explorer(self) -> tuple[Locator, Locator]:
-        """The first of them."""
-        for found in self.explorers():
-            return found
-        raise AssertionError("no cell has a slider and a picture")
 
     def press(self, slider: Locator) -> None:
         """Move `slider` by a step of the keyboard, back if it stands at its end."""

@@ -4,9 +4,8 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import nbformat
 import pytest
-from notebook_page import Notebook
+from notebook_page import Notebook, written
 from playwright.sync_api import Browser, Locator, Page, expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -29,13 +28,8 @@ COUNT = "() => window.jupyterapp.shell.currentWidget.content.model.cells.length"
 @pytest.fixture(scope="module")
 def shown(lab, browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[int], Locator]]:  # type: ignore[no-untyped-def]
     """A function that scrolls to the output of a cell."""
-    path = tmp_path_factory.mktemp("access") / "access.ipynb"
-    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
-    nbformat.write(
-        nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(one) for one in CELLS], metadata=kernel), path
-    )
     page = browser.new_page(viewport={"width": 1280, "height": 1000})
-    notebook = Notebook(page, lab.add(path))
+    notebook = Notebook(page, lab.add(written(CELLS, tmp_path_factory.mktemp("access"))))
     notebook.run_all()
     assert notebook.errors() == []
     yield notebook.output
@@ -59,17 +53,17 @@ def test_a_choice_is_moved_by_its_arrows(shown: Callable[[int], Locator]) -> Non
     expect(output.locator("img")).not_to_have_attribute("src", str(picture), timeout=30_000)
 
 
-@pytest.mark.parametrize("cell", [REACH, TRAINING, LISTENING, PLAYER])
-def test_letters_are_no_commands(shown: Callable[[int], Locator], cell: int) -> None:
-    output = shown(cell)
-    control = output.locator("[role=slider], button").first
-    before = output.page.evaluate(COUNT)
-    control.focus()
-    for key in ("b", "a", "x"):
-        control.press(key)
-    output.page.wait_for_timeout(300)
-    assert output.page.evaluate(COUNT) == before
-    expect(control).to_be_focused()
+def test_letters_are_no_commands(shown: Callable[[int], Locator]) -> None:
+    for cell in (REACH, TRAINING, LISTENING, PLAYER):
+        output = shown(cell)
+        control = output.locator("[role=slider], button").first
+        before = output.page.evaluate(COUNT)
+        control.focus()
+        for key in ("b", "a", "x"):
+            control.press(key)
+        output.page.wait_for_timeout(300)
+        assert output.page.evaluate(COUNT) == before
+        expect(control).to_be_focused()
 
 
 def test_each_control_has_a_name_and_its_value(shown: Callable[[int], Locator]) -> None:

@@ -117,13 +117,6 @@ def test_the_address_that_is_printed_is_one_to_open() -> None:
     assert first_page("0.0.0.0", 80) == f"http://{socket.gethostname()}:80/voila/render/index.ipynb"
 
 
-def test_a_port_that_is_taken_is_refused(tmp_path: Path) -> None:
-    with socket.create_server((LOOPBACK, 0)) as taken:
-        command = [sys.executable, str(SERVE), "--port", str(taken.getsockname()[1])]
-        ended = subprocess.run(command, env=private_environment(tmp_path), capture_output=True, text=True, timeout=300)
-    assert ended.returncode == 1 and "no available port could be found" in ended.stderr
-
-
 def test_no_template_names_another_server(tmp_path: Path) -> None:
     pages = stage(tmp_path / "app")
     assert len(list(pages.glob("*.ipynb"))) == 7

@@ -1,28 +1,20 @@
 """The attention explorer in a browser: sentence and colours are those of the weights, moved by mouse and keyboard."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
 import matplotlib as mpl
 import pytest
 import torch
-from playwright.sync_api import Browser, Page, expect
+from drawn import ORANGE, blues, colours, contrast, faded
+from playwright.sync_api import Page, expect
 from torch import Tensor, nn
 
 from rtx.lab import explore
 
 pytestmark = pytest.mark.browser
 
-WRITTEN = """window.written = [];
-const { fillText } = CanvasRenderingContext2D.prototype;
-CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
-    window.written.push(String(text));
-    fillText.call(this, text, ...place);
-};"""
-PIXEL = """(canvas, [x, y]) => [...canvas.getContext('2d').getImageData(x, y, 1, 1).data]"""
 MAP, SMALL = 280, 86  # pixels: the large map, which begins at 20, 20; from a small one to the next
-WHITE, BLUE, DEEP = (255, 255, 255), (158, 202, 225), (8, 81, 156)  # a token's colours: of nothing, half way, of all
 
 
 class Looks(nn.Module):
@@ -40,17 +32,9 @@ class Looks(nn.Module):
 
 
 @pytest.fixture
-def page(browser: Browser, tmp_path: Path) -> Iterator[Page]:
-    page = browser.new_page(viewport={"width": 900, "height": 700})
-    faults, requests = [], []
-    page.on("pageerror", lambda error: faults.append(str(error)))
-    page.on("request", lambda request: requests.append(request.url))
-    page.add_init_script(WRITTEN)
-    file = explore.attention(Looks(), torch.zeros(1, 4, 1), [*"wxyz"]).save(tmp_path / "a.html")
-    page.goto(file.as_uri())
-    yield page
-    assert (faults, requests) == ([], [file.as_uri()])
-    page.close()
+def page(tab: Page, tmp_path: Path) -> Page:
+    tab.goto(explore.attention(Looks(), torch.zeros(1, 4, 1), [*"wxyz"]).save(tmp_path / "a.html").as_uri())
+    return tab
 
 
 def test_the_sentence_follows_keyboard_and_mouse(page: Page) -> None:
@@ -69,15 +53,12 @@ def test_the_sentence_follows_keyboard_and_mouse(page: Page) -> None:
     expect(sentence).to_contain_text("position 3 “y” looks most at 3 “y” (75 %)")
     maps.hover(position={"x": 20 + 280 * 3 / 8, "y": 20 + 280 * 7 / 8})
     expect(page.get_by_text("layer 1, head 2: 4 “z” gives 25 % to 2 “x”")).to_be_visible()
-
-
-def test_tokens_are_as_dark_as_their_weights(page: Page) -> None:
-    tokens = page.get_by_role("img", name="tokens")
-    page.get_by_role("slider", name="head").press("End")
-    expect(page.locator("[aria-live=polite]")).to_contain_text("head 2")
-    corner = "canvas => [2, 19, 36].map(x => canvas.getContext('2d').getImageData(x, 2, 1, 1).data[0])"
-    unseen, little, _ = tokens.evaluate(corner)  # red is less, the stronger the blue
-    assert unseen == 255 and 8 < little < 255
+    page.get_by_role("slider", name="position").press("Home")
+    for head in (2, 1):  # a small map is a head to choose
+        maps.click(position={"x": 20 + MAP + 60 + SMALL * (head - 1) + 40, "y": 60})
+        expect(sentence).to_contain_text(f"Layer 1, head {head}: position 1 “w”")
+    maps.hover(position={"x": 20 + MAP + 60 + SMALL + 70, "y": 20 + 70})
+    expect(page.get_by_text("layer 1, head 2: 4 “z” gives 75 % to 4 “z”")).to_be_visible()
 
 
 def test_colours_and_their_legends_are_the_weights(page: Page) -> None:
@@ -88,44 +69,22 @@ def test_colours_and_their_legends_are_the_weights(page: Page) -> None:
     written = page.evaluate("window.written")
     assert "75 %, the row's largest, by its square root" in written
     assert "1  weight, by its square root" in written
-    _, x, _, z = (tokens.evaluate(PIXEL, [left + 2, 2])[:3] for left in (0, 17, 34, 51))
-    share = 2 * (0.25 / 0.75) ** 0.5 - 1  # from half way to the end
-    assert x == pytest.approx([a + share * (b - a) for a, b in zip(BLUE, DEEP, strict=True)], abs=2)
-    assert z == pytest.approx(DEEP, abs=1)
+    shown = colours(tokens, [(left + 2, 2) for left in (0, 17, 34, 51)])
+    for colour, share in zip(shown, (0, (0.25 / 0.75) ** 0.5, 0, 1), strict=True):
+        assert colour == pytest.approx(blues(share), abs=2)
     weights = [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0.25, 0.75, 0], [0, 0.25, 0, 0.75]]  # of head 2
     for t, s in ((0, 0), (2, 1), (2, 2), (3, 1), (1, 3)):
-        seen = maps.evaluate(PIXEL, [20 + MAP * (2 * s + 1) / 8, 20 + MAP * (2 * t + 1) / 8])
-        wanted = [255 * part for part in mpl.colormaps["viridis"](weights[t][s] ** 0.5)] if weights[t][s] else [0] * 4
-        assert seen == pytest.approx(wanted, abs=5)
+        (seen,) = colours(maps, [(20 + MAP * (2 * s + 1) / 8, 20 + MAP * (2 * t + 1) / 8)])
+        wanted = mpl.colormaps["viridis"](weights[t][s] ** 0.5)[:3] if weights[t][s] else [0] * 3
+        assert seen == pytest.approx([255 * part for part in wanted], abs=5)
     page.get_by_role("slider", name="position").press("Home")
     expect(sentence).to_contain_text("position 1 “w”")
     assert "100 %, the row's largest, by its square root" in page.evaluate("window.written.slice(-30)")
 
 
-def test_a_small_map_is_a_head_to_choose(page: Page) -> None:
-    maps, sentence = page.get_by_role("img", name="maps of weights"), page.locator("[aria-live=polite]")
-    page.get_by_role("slider", name="position").press("Home")
-    for head in (2, 1):
-        maps.click(position={"x": 20 + MAP + 60 + SMALL * (head - 1) + 40, "y": 60})
-        expect(sentence).to_contain_text(f"Layer 1, head {head}: position 1 “w”")
-    maps.hover(position={"x": 20 + MAP + 60 + SMALL + 70, "y": 20 + 70})
-    expect(page.get_by_text("layer 1, head 2: 4 “z” gives 75 % to 4 “z”")).to_be_visible()
-
-
-class Counts(nn.Module):
-    """Two layers, of one head and of two; both look at the first of three positions."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.layers = nn.ModuleList([Counted(1), Counted(2)])
-
-    def forward(self, x: Tensor) -> Tensor:
-        for layer in self.layers:
-            x = layer(x)
-        return x
-
-
 class Counted(nn.Module):
+    """A layer of some heads that look at the first of three positions."""
+
     def __init__(self, heads: int) -> None:
         super().__init__()
         self.heads = heads
@@ -139,11 +98,9 @@ class Counted(nn.Module):
         return x
 
 
-def test_a_layer_of_fewer_heads_shows_its_last_and_what_prints_nothing_has_a_sign(
-    browser: Browser, tmp_path: Path
-) -> None:
-    page = browser.new_page()
-    page.goto(explore.attention(Counts(), torch.zeros(1, 3, 1), [" ", "\n", ""]).save(tmp_path / "a.html").as_uri())
+def test_a_layer_of_fewer_heads_shows_its_last_and_what_prints_nothing_has_a_sign(page: Page, tmp_path: Path) -> None:
+    shown = explore.attention(nn.Sequential(Counted(1), Counted(2)), torch.zeros(1, 3, 1), [" ", "\n", ""])
+    page.goto(shown.save(tmp_path / "a.html").as_uri())
     sentence, heads = page.locator("[aria-live=polite]"), page.get_by_role("slider", name="head")
     heads.press("End")
     expect(sentence).to_contain_text("Layer 2, head 2: position 3 “·” looks most at 1 “␣” (100 %). ")
@@ -152,15 +109,14 @@ def test_a_layer_of_fewer_heads_shows_its_last_and_what_prints_nothing_has_a_sig
     expect(heads).to_have_attribute("max", "0")
     page.get_by_role("slider", name="position").press("ArrowLeft")
     expect(sentence).to_contain_text("position 2 “⏎”")
-    page.close()
 
 
 def test_the_positions_row_is_boxed_in_the_map(page: Page) -> None:
     maps = page.get_by_role("img", name="maps of weights")
-    tops = [[20 + MAP * 5 / 8, 20 + MAP * t / 4] for t in range(1, 4)]  # in a column without weights, under each row
+    tops = [(20 + MAP * 5 / 8, 20 + MAP * t / 4) for t in range(1, 4)]  # in a column without weights, under each row
 
     def boxed() -> list[bool]:
-        return [maps.evaluate(PIXEL, top)[:3] == pytest.approx([222, 143, 5], abs=12) for top in tops]
+        return [colour == pytest.approx(ORANGE, abs=12) for colour in colours(maps, tops)]
 
     assert boxed() == [False, False, True]
     page.get_by_role("slider", name="position").press("ArrowLeft")
@@ -171,13 +127,9 @@ def test_the_positions_row_is_boxed_in_the_map(page: Page) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_what_is_not_seen_is_paler_and_still_read(page: Page, scheme: Literal["light", "dark"]) -> None:
     page.emulate_media(color_scheme=scheme)
-    noted = WRITTEN.replace("String(text)", "`${text} ${this.fillStyle} ${this.globalAlpha}`")
-    page.evaluate(f"() => {{ {noted} }}")
+    page.evaluate("() => { window.styles = []; }")
     page.get_by_role("slider", name="position").press("Home")
     expect(page.locator("[aria-live=polite]")).to_contain_text("position 1 “w” looks most at 1 “w” (100 %)")
-    _, ink, strength = page.evaluate("window.written.findLast(text => text.startsWith('z '))").split()
-    assert float(strength) < 1  # a sign of its own
+    unseen = page.evaluate("window.styles.findLast(text => text.startsWith('z '))")
     paper = 255 if scheme == "light" else 24
-    grey = (float(strength) * int(ink[1:3], 16) + (1 - float(strength)) * paper) / 255
-    low, high = sorted(((one + 0.055) / 1.055) ** 2.4 for one in (grey, paper / 255))  # luminances, WCAG 2.2
-    assert (high + 0.05) / (low + 0.05) >= 4.5
+    assert float(unseen.split()[-1]) < 1 and contrast(faded(unseen, paper), [paper] * 3) >= 4.5

@@ -1,13 +1,13 @@
 """Pages on a telephone, or enlarged: nothing is cut off or on top of another; a wide picture is moved sideways."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from playwright.sync_api import Browser, expect
 from playwright.sync_api import Page as Tab
+from playwright.sync_api import expect
 from torch import Tensor, nn
 
 from rtx.lab import explore
@@ -59,16 +59,6 @@ MAKERS: dict[str, Callable[[], Page]] = {
 }
 
 
-@pytest.fixture
-def tab(browser: Browser) -> Iterator[Tab]:
-    tab, faults = browser.new_page(), []
-    tab.on("pageerror", lambda error: faults.append(str(error)))
-    tab.add_init_script(PLACES)
-    yield tab
-    tab.close()
-    assert faults == []
-
-
 def apart(texts: list[tuple[float, float, float, str]], width: float) -> None:
     """Level texts stand within the canvas, and none on another."""
     for left, right, _, text in texts:
@@ -79,24 +69,25 @@ def apart(texts: list[tuple[float, float, float, str]], width: float) -> None:
             assert not on, f"{text!r} stands on {other!r} at {left:.0f}, {y:.0f}"
 
 
-@pytest.mark.parametrize("width", [180, 360, 1200])
 @pytest.mark.parametrize("name", MAKERS)
-def test_texts_stand_apart_and_within_the_picture(tab: Tab, tmp_path: Path, name: str, width: int) -> None:
-    tab.set_viewport_size({"width": width, "height": 800})
-    tab.goto(MAKERS[name]().save(tmp_path / "a.html").as_uri())
-    expect(tab.locator("[aria-live=polite]")).not_to_be_empty()
-    choice = tab.get_by_role("combobox")
-    for i in range(choice.locator("option").count() if name in ("debugger", "positions") else 1):
-        if name in ("debugger", "positions"):
-            choice.select_option(index=i)
-        for slider in tab.get_by_role("slider").all():
-            for key in ("Home", "End"):
-                slider.press(key)
-                for canvas in tab.locator("canvas").all():
-                    texts = canvas.evaluate("canvas => window.places.get(canvas)")
-                    apart(texts, canvas.evaluate("canvas => canvas.width"))
-    if width >= 360:
-        assert tab.evaluate("document.documentElement.scrollWidth") <= width
+def test_texts_stand_apart_and_within_the_picture(tab: Tab, tmp_path: Path, name: str) -> None:
+    tab.add_init_script(PLACES)
+    address, choices = MAKERS[name]().save(tmp_path / "a.html").as_uri(), tab.get_by_role("combobox")
+    for width in (180, 360, 1200):
+        tab.set_viewport_size({"width": width, "height": 800})
+        tab.goto(address)
+        expect(tab.locator("[aria-live=polite]")).not_to_be_empty()
+        for i in range(choices.locator("option").count() if name in ("debugger", "positions") else 1):
+            if name in ("debugger", "positions"):
+                choices.select_option(index=i)
+            for slider in tab.get_by_role("slider").all():
+                for key in ("Home", "End"):
+                    slider.press(key)
+                    for canvas in tab.locator("canvas").all():
+                        texts = canvas.evaluate("canvas => window.places.get(canvas)")
+                        apart(texts, canvas.evaluate("canvas => canvas.width"))
+        if width >= 360:
+            assert tab.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_a_picture_that_is_wider_than_the_page_is_moved_by_the_keyboard(tab: Tab, tmp_path: Path) -> None:

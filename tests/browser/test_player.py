@@ -1,12 +1,11 @@
 """The player in a browser: its button plays the roll's notes at their times, and stops them."""
 
 import base64
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from rtx.lab.explore import Player
 
@@ -54,76 +53,62 @@ COLOURS = """canvas => {
 WHITE, NOTE, CURSOR = "255,255,255", "1,115,178", "222,143,5"
 
 
-@pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    page = browser.new_page()
-    yield page
-    page.close()
-
-
-def show(page: Page, roll: np.ndarray = ROLL, frame_seconds: float = 0.5) -> Locator:
+def show(tab: Page, roll: np.ndarray = ROLL, frame_seconds: float = 0.5) -> Locator:
     """The player on an empty page; its button."""
     player = Player(roll, "two notes", frame_seconds)
     state: dict[str, Any] = {name: getattr(player, name) for name in ("title", "frame_seconds", "lowest")}
     state["notes"] = base64.b64encode(player.notes).decode()
-    page.evaluate(SHOW, [base64.b64encode(str(player._esm).encode()).decode(), state])
-    return page.get_by_role("button")
+    tab.evaluate(SHOW, [base64.b64encode(str(player._esm).encode()).decode(), state])
+    return tab.get_by_role("button")
 
 
-def test_the_roll_is_drawn_and_described(page: Page) -> None:
-    button = show(page)
+def test_the_roll_is_drawn_and_described(tab: Page) -> None:
+    button = show(tab)
     expect(button).to_have_accessible_name("Play two notes")
-    expect(page.get_by_role("img", name="Piano roll of two notes: 4 frames, 3 notes")).to_be_visible()
-    colours = page.locator("canvas").evaluate(COLOURS)
+    expect(tab.get_by_role("img", name="Piano roll of two notes: 4 frames, 3 notes")).to_be_visible()
+    colours = tab.locator("canvas").evaluate(COLOURS)
     # five cells of 4 × 9 (E4 to C4, and two keys around) sound, less the gaps between notes
     assert 0.10 < colours[NOTE] / sum(colours.values()) < 5 / 36
     assert colours[WHITE] > colours[NOTE] and CURSOR not in colours
 
 
-def test_the_keyboard_plays_and_stops(page: Page) -> None:
-    button = show(page, frame_seconds=60)  # it would not end by itself
-    page.keyboard.press("Tab")
+def test_the_keyboard_plays_and_stops(tab: Page) -> None:
+    button = show(tab, frame_seconds=60)  # it would not end by itself
+    tab.keyboard.press("Tab")
     expect(button).to_be_focused()
-    page.keyboard.press("Enter")
+    tab.keyboard.press("Enter")
     expect(button).to_have_accessible_name("Stop two notes")
-    page.wait_for_function("made.contexts[0].state === 'running' && made.contexts[0].currentTime > 0.3")
-    expect(page.get_by_text("of 240.0 s")).not_to_have_text("0.0 of 240.0 s")
-    assert page.locator("canvas").evaluate(COLOURS)[CURSOR] > 0
-    page.keyboard.press("Space")
+    tab.wait_for_function("made.contexts[0].state === 'running' && made.contexts[0].currentTime > 0.3")
+    expect(tab.get_by_text("of 240.0 s")).not_to_have_text("0.0 of 240.0 s")
+    assert tab.locator("canvas").evaluate(COLOURS)[CURSOR] > 0
+    tab.keyboard.press("Space")
     expect(button).to_have_accessible_name("Play two notes")
-    expect(page.get_by_text("0.0 of 240.0 s")).to_be_visible()
-    page.wait_for_function("made.contexts[0].state === 'closed'")
+    expect(tab.get_by_text("0.0 of 240.0 s")).to_be_visible()
+    tab.wait_for_function("made.contexts[0].state === 'closed'")
 
 
-def test_every_note_has_its_pitch_and_its_time(page: Page) -> None:
-    show(page).click()
-    tones = page.evaluate("made.tones")
+def test_every_note_has_its_pitch_and_its_time_and_a_player_that_is_removed_falls_silent(tab: Page) -> None:
+    show(tab).click()
+    tones = tab.evaluate("made.tones")
     zero = tones[0]["start"]
     heard = [(round(t["frequency"], 1), round(t["start"] - zero, 3), round(t["stop"] - t["start"], 2)) for t in tones]
     # frequency, start and length in seconds; a tone dies away for 0.15 s
     assert heard == [(261.6, 0.0, 1.65), (329.6, 0.5, 0.65), (329.6, 1.5, 0.65)]
+    tab.evaluate("window.remove()")
+    tab.wait_for_function("made.contexts[0].state === 'closed'")
 
 
-def test_it_stops_at_the_end_and_plays_again(page: Page) -> None:
-    button = show(page, frame_seconds=0.05)
+def test_it_stops_at_the_end_and_plays_again(tab: Page) -> None:
+    button = show(tab, frame_seconds=0.05)
     for plays in (1, 2):
         button.click()
-        page.wait_for_function(f"made.labels.length === {2 * plays}")
-        assert page.evaluate("made.labels") == ["Stop two notes", "Play two notes"] * plays
-    assert page.evaluate("made.contexts.length") == 2
+        tab.wait_for_function(f"made.labels.length === {2 * plays}")
+        assert tab.evaluate("made.labels") == ["Stop two notes", "Play two notes"] * plays
+    assert tab.evaluate("made.contexts.length") == 2
 
 
-def test_a_player_that_is_taken_off_the_page_falls_silent(page: Page) -> None:
-    show(page, frame_seconds=60).click()  # it would not end by itself
-    page.evaluate("window.remove()")
-    page.wait_for_function("made.contexts[0].state !== 'running'")
-    assert page.evaluate("made.contexts[0].state") == "closed"
-
-
-def test_a_silent_roll_is_shown_and_played(page: Page) -> None:
-    errors: list[str] = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    button = show(page, np.zeros((4, 88), np.uint8), frame_seconds=0.05)
+def test_a_silent_roll_is_shown_and_played(tab: Page) -> None:
+    button = show(tab, np.zeros((4, 88), np.uint8), frame_seconds=0.05)
     button.click()
     expect(button).to_have_accessible_name("Play two notes", timeout=20_000)
-    assert errors == [] and page.evaluate("made.tones") == []
+    assert tab.evaluate("made.tones") == []

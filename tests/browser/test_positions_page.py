@@ -1,11 +1,10 @@
 """The position lab's own arithmetic, in a browser, against loops in Python; its controls by keyboard and mouse."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from rtx.lab import explore
 from rtx.nn.reference import sinusoidal_positions, transformer_xl_terms
@@ -18,30 +17,15 @@ XL = {name: torch.tensor(part, dtype=torch.double) for name, part in SHOWN.data[
 SHAW = {name: torch.tensor(part, dtype=torch.double) for name, part in SHOWN.data["shaw"].items()}
 
 
-DRAWN = """window.drawn = [];
-const { fillText } = CanvasRenderingContext2D.prototype;
-CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
-    window.drawn.push(String(text));
-    fillText.call(this, text, ...place);
-};"""
-
-
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return SHOWN.save(tmp_path_factory.mktemp("page") / "a.html")
 
 
 @pytest.fixture
-def page(browser: Browser, saved: Path) -> Iterator[Page]:
-    page = browser.new_page(viewport={"width": 940, "height": 700})
-    faults, requests = [], []
-    page.on("pageerror", lambda error: faults.append(str(error)))
-    page.on("request", lambda request: requests.append(request.url))
-    page.add_init_script(DRAWN)
-    page.goto(saved.as_uri())
-    yield page
-    assert (faults, requests) == ([], [saved.as_uri()])
-    page.close()
+def page(tab: Page, saved: Path) -> Page:
+    tab.goto(saved.as_uri())
+    return tab
 
 
 def choose(page: Page, encoding: str) -> None:
@@ -96,25 +80,21 @@ def test_transformer_xls_terms_are_switched_on_and_off(page: Page) -> None:
     expect(sentence).to_have_text("All terms are off: query 5 gives each of its 5 keys the same weight.")
     assert value(page, 4, 2) == 0
     assert page.locator(".point").inner_text().endswith(": 0.000")
-    assert "-0.00" not in page.evaluate("window.drawn.join()")
+    assert "-0.00" not in page.evaluate("window.written.join()")
 
 
-@pytest.mark.parametrize(("key", "ticks"), [
-    ("Home", ["0.00", "0.25", "0.50", "0.75", "1.00"]),  # one key has all
-    ("End", ["0.000", "0.025", "0.050", "0.075", "0.100"]),
-])  # fmt: skip
-def test_the_bars_stand_on_an_axis_with_numbers(page: Page, key: str, ticks: list[str]) -> None:
+def test_the_bars_stand_on_an_axis_with_numbers(page: Page) -> None:
     choose(page, "Transformer-XL")
-    page.get_by_role("slider", name="position").press("Home" if key == "End" else "End")  # so that it moves
-    page.evaluate("() => { window.drawn = []; }")
-    page.get_by_role("slider", name="position").press(key)
-    drawn = page.evaluate("window.drawn.filter(text => /^-?[0-9.]+$/.test(text))")
-    assert drawn == [*ticks, "1", "8", "16", "24", "32"]
+    for key, ticks in (("Home", "0.00 0.25 0.50 0.75 1.00"), ("End", "0.000 0.025 0.050 0.075 0.100")):
+        page.evaluate("() => { window.written = []; }")
+        page.get_by_role("slider", name="position").press(key)
+        drawn = page.evaluate("window.written.filter(text => /^-?[0-9.]+$/.test(text))")
+        assert drawn == [*ticks.split(), "1", "8", "16", "24", "32"]
 
 
 def test_the_legend_and_the_largest_share_are_those_of_the_scores(page: Page) -> None:
-    assert "blue -1.00, orange 1.00" in page.evaluate("window.drawn")
-    assert "row 32" in page.evaluate("window.drawn")
+    assert "blue -1.00, orange 1.00" in page.evaluate("window.written")
+    assert "row 32" in page.evaluate("window.written")
     sizes = [
         abs(float(SHAW["queries"][t] @ SHAW["vectors"][16 - min(t - s, k)])) / 32**0.5
         for t in range(T)
@@ -122,7 +102,7 @@ def test_the_legend_and_the_largest_share_are_those_of_the_scores(page: Page) ->
         for k in range(1, 17)
     ]
     choose(page, "Shaw's distances")
-    assert f"blue -{max(sizes):.2f}, orange {max(sizes):.2f}" in page.evaluate("window.drawn")
+    assert f"blue -{max(sizes):.2f}, orange {max(sizes):.2f}" in page.evaluate("window.written")
     choose(page, "Transformer-XL")
     page.get_by_role("slider", name="position").press("ArrowLeft")
     expect(page.locator("[aria-live=polite]")).to_contain_text("(a) + (b) + (c) + (d)")
@@ -130,6 +110,6 @@ def test_the_legend_and_the_largest_share_are_those_of_the_scores(page: Page) ->
         float(sum(transformer_xl_terms(XL["queries"][30], XL["keys"][s], XL["weight"], XL["u"], XL["v"], 30 - s)))
         for s in range(31)
     ]
-    told = page.evaluate("window.drawn.findLast(text => text.startsWith('softmax'))")
+    told = page.evaluate("window.written.findLast(text => text.startsWith('softmax'))")
     assert told.startswith("softmax of row 31: largest ")
     assert float(told.split("largest ")[1]) == pytest.approx(float(torch.tensor(row).softmax(0).max()), abs=2e-3)

@@ -60,28 +60,14 @@ def test_the_causal_mask_may_have_each_of_torchs_forms(mask: torch.Tensor | None
     [
         ({}, "^mask: .*RTransformer.*None"),
         ({"mask": torch.zeros(6, 6).bool()}, r"^mask: .*\(6, 6\).*RTransformer"),
-        ({"mask": CAUSAL.T}, "^mask: "),
         ({"mask": torch.ones(5, 5).triu(1).bool(), "is_causal": True}, r"^mask: .*\(6, 6\).*\(5, 5\)"),
-        ({"mask": CAUSAL.numpy()}, "^mask: .*ndarray"),
-        ({"mask": CAUSAL.long()}, "^mask: .*torch.int64"),
-        ({"src": [[1.0]], "is_causal": True}, "^src: .*list"),
-        ({"src": torch.randn(8), "is_causal": True}, r"^x: .*\(8,\)"),
-        ({"is_causal": True, "src_key_padding_mask": [6, 4]}, "^src_key_padding_mask: .*list"),
         ({"is_causal": True, "src_key_padding_mask": CAUSAL}, r"^src_key_padding_mask: .*\(2, 6\).*\(6, 6\)"),
-        ({"is_causal": True, "src_key_padding_mask": torch.ones(2, 6).bool()}, "^src_key_padding_mask: "),
         (
             {"is_causal": True, "src_key_padding_mask": torch.tensor([[True] + [False] * 5] * 2)},
             "^src_key_padding_mask: ",  # padding before a real position
         ),
     ],
 )
-@pytest.mark.parametrize("batch_first", [False, True])
-def test_bad_input_is_refused(batch_first: bool, arguments: dict[str, object], message: str) -> None:
-    x = torch.randn(2, 6, 8)
+def test_bad_input_is_refused(arguments: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        ours(batch_first=batch_first)(**{"src": x if batch_first else x.transpose(0, 1)} | arguments)
-
-
-def test_batch_first_must_be_true_or_false() -> None:
-    with pytest.raises(ValueError, match="^batch_first: .*'yes'"):
-        CausalEncoder(RTransformer(WIDTH, 1, 2, 3), batch_first="yes")  # type: ignore[arg-type]
+        ours(batch_first=True)(torch.randn(2, 6, 8), **arguments)

@@ -3,7 +3,6 @@
 from email.message import Message
 
 import licences
-import pytest
 
 
 def test_every_needed_package_has_an_allowed_licence() -> None:
@@ -20,15 +19,7 @@ def test_a_long_licence_is_read_to_its_end() -> None:
     assert not licences.allowed(licences.licence(Package))
 
 
-@pytest.mark.parametrize(
-    "text", ["MIT", "BSD 3-Clause License", "Apache-2.0", "MPL-2.0 AND MIT", "GPL-3.0 OR MIT", "BSD License, GPL"]
-)
-def test_a_permissive_licence_is_allowed(text: str) -> None:
-    assert licences.allowed(text)
-
-
-@pytest.mark.parametrize(
-    "text", ["GPL-3.0", "GNU General Public License v3", "Proprietary", "none is named", "MIT AND LGPL-3.0"]
-)
-def test_another_licence_is_refused(text: str) -> None:
-    assert not licences.allowed(text)
+def test_permissive_licences_are_allowed_and_others_refused() -> None:
+    good = ["MIT", "BSD 3-Clause License", "Apache-2.0", "MPL-2.0 AND MIT", "GPL-3.0 OR MIT", "BSD License, GPL"]
+    bad = ["GPL-3.0", "GNU General Public License v3", "Proprietary", "none is named", "MIT AND LGPL-3.0"]
+    assert all(map(licences.allowed, good)) and not any(map(licences.allowed, bad))

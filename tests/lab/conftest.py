@@ -1,11 +1,15 @@
-"""What tests of work in the background share."""
+"""What tests of work in the background share; the cells of tests/browser can be imported."""
 
+import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from rtx.lab import background
+
+sys.path.append(str(Path(__file__).parents[1] / "browser"))
 
 
 @pytest.fixture

@@ -78,27 +78,22 @@ class Far(Tensor):
 
 
 class Mine(nn.Module):
+    """A reader's own module: it joins by its `introspect`."""
+
     def introspect(self, x: Tensor) -> dict[str, Tensor]:
-        return {"weights": torch.eye(x.shape[1])[None, None]}
+        return {"weights": torch.tensor([[1.0, 0.0], [1.0, 1e-20]])[None, None]}
 
     def forward(self, x: Tensor) -> Tensor:
         return x
 
 
-def test_a_module_of_ones_own_joins_by_its_introspect() -> None:
-    page = explore.attention(Mine(), torch.zeros(1, 3, 1))
-    assert page.data["layers"][0]["name"] == "model"
-    assert (unpacked(page.data["layers"][0]["roots"])[0] == np.eye(3)).all()
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((rtx.RNN(4, 1), torch.randn(1, 5, 4)), "model: expected one whose bricks give attention weights, got none"),
-        ((rtx.Transformer(4, 1, 2), torch.randn(2, 5, 4)), "x: expected one sequence, a batch of 1, got 2"),
-        ((Mine(), torch.randn(1, 5, 4), [*"abcd"]), "labels: expected one for each of 5 positions, got 4"),
-        ((Mine(), torch.randn(1, 5, 4), None, [*"abcd"]), "queries: expected one for each of 5 positions, got 4"),
-        ((rtx.Transformer(4, 9, 4), torch.randn(1, 200, 4)), "data: expected at most 2,000,000 characters, got "),
+        ((rtx.RNN(4, 1), torch.randn(1, 5, 4)), "model: "),
+        ((rtx.Transformer(4, 1, 2), torch.randn(2, 5, 4)), "x: .*, got 2"),
+        ((rtx.Transformer(4, 1, 2), torch.randn(1, 5, 4), [*"abcd"]), "labels: .* 5 .*, got 4"),
+        ((rtx.Transformer(4, 1, 2), torch.randn(1, 5, 4), None, [*"abcd"]), "queries: .* 5 .*, got 4"),
     ],
 )
 def test_what_cannot_be_shown_is_refused(arguments: tuple[Any, ...], message: str) -> None:
@@ -106,13 +101,8 @@ def test_what_cannot_be_shown_is_refused(arguments: tuple[Any, ...], message: st
         explore.attention(*arguments)
 
 
-class Faint(Mine):
-    def introspect(self, x: Tensor) -> dict[str, Tensor]:
-        return {"weights": torch.tensor([[1.0, 0.0], [1.0, 1e-20]])[None, None]}
-
-
-def test_a_small_weight_is_told_from_none() -> None:
-    page = explore.attention(Faint(), torch.zeros(1, 2, 1))
+def test_a_small_weight_differs_from_none() -> None:
+    page = explore.attention(Mine(), torch.zeros(1, 2, 1))
     (seen, none), (_, faint) = unpacked(page.data["layers"][0]["roots"])[0]
     assert (seen, none) == (1, 0) and 0 < faint < 1e-4
 
@@ -127,11 +117,6 @@ def test_the_still_figure_shows_the_last_layers_first_head() -> None:
     heights = [segment[1][1] for segment in row.collections[0].get_segments()]
     assert heights == pytest.approx(weights[0, 0, -1].tolist())
     assert [label.get_text() for label in row.get_xticklabels()] == [*"abcdefg"]
-
-
-def test_a_label_with_dollars_is_no_formula() -> None:
-    row = explore.attention(rtx.Transformer(8, 1, 1), torch.randn(1, 3, 8), ["a", "$5-$10", "$$"]).still.axes[1]
-    assert not any(label.get_parse_math() for label in row.get_xticklabels())
 
 
 @pytest.mark.parametrize("words", ["the internationalisation of extraordinary circumstances", f"a b c {'d' * 200} e f"])

@@ -17,7 +17,6 @@ import torch
 from torch import Tensor
 from torch.nn.functional import conv1d, cross_entropy, pad, scaled_dot_product_attention
 
-from rtx.classroom.notebooks import CHECKED
 from rtx.lab import checks
 from rtx.lab.checks import Check, Verdict
 
@@ -31,11 +30,6 @@ double = Check(
     bugs={"squared, not doubled": lambda x: x**2},
     praise="doubled",
 )
-
-
-@pytest.fixture(params=CHECKS)
-def check(request: pytest.FixtureRequest) -> Check:
-    return CHECKS[request.param]
 
 
 def test_every_check_is_exported() -> None:
@@ -53,28 +47,28 @@ def nothing(*_: Any) -> None:
     pass
 
 
-@pytest.mark.parametrize("stub", [dots, nothing, lambda *_: None, lambda *_: ...])
-def test_a_stub_is_not_attempted(check: Check, stub: Callable[..., Any]) -> None:
-    assert repr(check(stub)) == "… not attempted yet"
-
-
 def begun(*_: Any) -> None:
     _last, _state, _written = 0, 0, []  # type: ignore[var-annotated]
     ...
 
 
-def test_a_stub_may_begin_with_what_is_given() -> None:
-    assert repr(double(begun)) == "… not attempted yet"
+@pytest.mark.parametrize("stub", [dots, nothing, begun, lambda *_: None, lambda *_: ...])
+def test_a_stub_is_not_attempted(stub: Callable[..., Any]) -> None:
+    assert double(stub).passed is None
 
 
-def test_every_stub_of_every_notebook_is_not_attempted() -> None:
+def test_every_stub_of_every_notebook_is_not_attempted_and_has_the_words_of_its_check() -> None:
     tried = []
     for notebook in NOTEBOOKS:
         for cell in re.split(r"^# %%.*$", notebook.read_text(), flags=re.MULTILINE):
             if found := re.search(r"^checks\.(\w+)\((\w+)\)$", cell, re.MULTILINE):
                 names: dict[str, Any] = {}
                 exec(cell.replace(found[0], ""), names)
-                assert repr(CHECKS[found[1]](names[found[2]])) == "… not attempted yet", found[0]
+                check, stub = CHECKS[found[1]], names[found[2]]
+                assert check(stub).passed is None, found[0]
+                words = list(signature(stub).parameters)
+                assert words == list(signature(check.solution).parameters)[: len(words)], found[0]
+                assert len(words) == len(check.cases()[0]), found[0]
                 tried.append(found[1])
     assert sorted(tried) == sorted(CHECKS)
 
@@ -83,10 +77,11 @@ def test_an_answer_without_return_is_told_so() -> None:
     def forgotten(x: torch.Tensor) -> None:
         2 * x
 
-    assert repr(double(forgotten)) == "✗ not yet: your function returns nothing: is `return` missing?"
+    assert "`return`" in double(forgotten).message
 
 
-def test_the_solution_passes_and_is_told_what_it_shows(check: Check) -> None:
+@pytest.mark.parametrize("check", CHECKS.values(), ids=CHECKS)
+def test_the_solution_passes_and_the_reader_learns_what_it_shows(check: Check) -> None:
     assert check(check.solution) == Verdict(True, check.praise)
     assert check.praise and check.bugs
 
@@ -96,31 +91,21 @@ def test_a_classic_bug_is_named(check: Check, bug: str) -> None:
     assert check(check.bugs[bug]) == Verdict(False, bug)
 
 
-def test_an_error_in_the_answer_is_reported() -> None:
-    assert (
-        repr(double(lambda x: 2 * x if x.any() else 1 / 0))
-        == "✗ not yet: on case 2 (x of shape (2,)) your code raised ZeroDivisionError: division by zero"
+def test_an_error_in_the_answer_is_reported_after_what_is_wrong_before_it() -> None:
+    assert "case 2 (x of shape (2,)) your code raised ZeroDivisionError: division by zero" in repr(
+        double(lambda x: 2 * x if x.any() else 1 / 0)
     )
+    assert "case 1 (x of shape (2,)), at [0], expected 2, got 1" in repr(double(lambda x: x if x.any() else 1 / 0))
 
-
-def test_what_is_wrong_before_an_error_is_told_first() -> None:
     def wraps(x: Tensor, w: Tensor, d: int) -> Tensor:  # on the last case, an index lies beyond the start
         return torch.stack([sum(w[i] * x[t - d * i] for i in range(len(w))) for t in range(len(x))])  # type: ignore[misc]
 
-    told = checks.dilated_convolution(wraps)
-    assert told == Verdict(False, "before the start stand zeros; a negative index in Python counts from the end")
-    assert (
-        repr(double(lambda x: x if x.any() else 1 / 0))
-        == "✗ not yet: on case 1 (x of shape (2,)), at [0], expected 2, got 1"
-    )
+    assert "negative index" in checks.dilated_convolution(wraps).message
 
 
-def test_a_right_answer_may_be_a_list() -> None:
-    assert repr(double(lambda x: (2 * x).tolist())) == "✓ right: doubled"
-
-
-def test_a_right_answer_may_be_a_flipped_array() -> None:
-    assert repr(double(lambda x: np.flip(2 * x.numpy()[::-1]))) == "✓ right: doubled"  # torch takes no negative strides
+def test_a_right_answer_may_be_a_list_or_a_flipped_array() -> None:
+    assert double(lambda x: (2 * x).tolist()).passed
+    assert double(lambda x: np.flip(2 * x.numpy()[::-1])).passed  # torch takes no negative strides
 
 
 def doubled_in_place(x: Tensor) -> Tensor:
@@ -129,12 +114,9 @@ def doubled_in_place(x: Tensor) -> Tensor:
 
 
 def test_an_answer_that_changes_its_arguments_is_told_so() -> None:
-    told = "✗ not yet: it changes its first argument, the caller's own: work on a copy"
-    assert repr(double(doubled_in_place)) == told
-    assert repr(double(lambda x: doubled_in_place(x) + 1)) == told  # whatever else is wrong
-    assert repr(double(lambda x: doubled_in_place(x.clone()))) == "✓ right: doubled"
-    step = Check(cases=double.cases, solution=double.solution, may_change=True)
-    assert step(doubled_in_place).passed
+    for answer in (doubled_in_place, lambda x: doubled_in_place(x) + 1):  # whatever else is wrong
+        assert "changes its first argument" in double(answer).message
+    assert double(lambda x: doubled_in_place(x.clone())).passed
 
 
 def test_what_an_answer_does_to_a_case_does_not_reach_the_next() -> None:
@@ -144,18 +126,6 @@ def test_what_an_answer_does_to_a_case_does_not_reach_the_next() -> None:
     assert x.tolist() == [1, 2]
 
 
-def test_an_optimisers_step_in_place_is_a_step() -> None:
-    def step(w: Tensor, loss: Callable[[Tensor], Tensor], rate: float, clip: float) -> Tensor:
-        descent = torch.optim.SGD([w], lr=rate)
-        descent.zero_grad()
-        loss(w).backward()
-        torch.nn.utils.clip_grad_norm_(w, clip)
-        descent.step()
-        return w
-
-    assert CHECKS["clipped_step"](step).passed
-
-
 def test_sorted_runs_are_no_other_runs_afterwards() -> None:
     def sorting(validation: list[float], test: list[float]) -> float:
         validation.sort()
@@ -163,46 +133,23 @@ def test_sorted_runs_are_no_other_runs_afterwards() -> None:
         return test[0]
 
     assert not CHECKS["reported"](sorting).passed
-    assert CHECKS["reported"](lambda validation, test: min(test)).passed is False
     assert CHECKS["reported"](CHECKS["reported"].solution).passed
 
 
-@pytest.mark.parametrize(
-    ("answer", "message"),
-    [
-        (lambda a, b: 0.1 * 3, "on case 1 (a = 1, b = 2.5) expected 3.5, got 0.3"),
-        (lambda a, b: a + b if a == 1 else 0, "on case 2 (a = 2, b = 2.5) expected 4.5, got 0"),
-    ],
-)
-def test_of_plain_numbers_the_case_is_shown(answer: Callable[..., Any], message: str) -> None:
-    assert Check(cases=lambda: [(1, 2.5), (2, 2.5)], solution=lambda a, b: a + b)(answer).message == message
+def test_a_case_of_plain_numbers_is_shown() -> None:
+    add = Check(cases=lambda: [(1, 2.5), (2, 2.5)], solution=lambda a, b: a + b)
+    assert add(lambda a, b: a + b if a == 1 else 0).message == "on case 2 (a = 2, b = 2.5) expected 4.5, got 0"
 
 
-@pytest.mark.parametrize(("kind", "name"), [(torch.tensor, "a tensor"), (np.array, "an array")])
-def test_many_numbers_where_one_was_asked_for_are_told_by_their_shape(kind: Callable[..., Any], name: str) -> None:
+def test_many_numbers_in_place_of_one_are_reported_by_their_shape() -> None:
     one = Check(cases=lambda: [(1,)], solution=lambda a: True)
-    told = one(lambda a: kind([[True] * 9] * 8)).message
-    assert told == f"on case 1 (a = 1) expected True, got {name} of shape (8, 9)"
-    assert one(lambda a: torch.tensor(0.5)).message == "on case 1 (a = 1) expected True, got tensor(0.5000)"
-
-
-def test_a_case_is_told_in_the_words_of_its_exercise() -> None:
-    stubs = [
-        (name, re.search(rf"^def {mine}\((.*)\):$", path.read_text(encoding="utf-8"), re.MULTILINE))
-        for path in NOTEBOOKS
-        for name, mine in CHECKED.findall(path.read_text(encoding="utf-8"))
-    ]
-    assert len(stubs) == len(CHECKS)
-    for name, stub in stubs:
-        assert stub is not None, name
-        words = re.findall(r"(\w+)(?:: [^,]*)?(?:, |$)", stub[1])
-        assert words == list(signature(CHECKS[name].solution).parameters)[: len(words)], name
-        assert len(words) == len(CHECKS[name].cases()[0]), name
+    for kind, name in ((torch.tensor, "a tensor"), (np.array, "an array")):
+        assert f"got {name} of shape (8, 9)" in one(lambda a, kind=kind: kind([[True] * 9] * 8)).message
 
 
 def test_a_share_is_no_truth_value() -> None:
     larger = Check(cases=lambda: [(torch.tensor([0.0, 0.4, 0.6]),)], solution=lambda p: p > 0.3)
-    assert larger(lambda p: p).message == "on case 1 (p of shape (3,)), at [1], expected 1, got 0.4"
+    assert larger(lambda p: p).passed is False
 
 
 @pytest.mark.parametrize(
@@ -210,12 +157,9 @@ def test_a_share_is_no_truth_value() -> None:
     [
         (lambda x: (2 * x)[None], "on case 1 (x of shape (2,)) expected shape (2,), got (1, 2)"),
         (lambda x: "doubled", "on case 1 (x of shape (2,)) expected a tensor, got str"),
-        (lambda x: x + 5, "on case 1 (x of shape (2,)), at [0], expected 2, got 6"),
         (lambda x: 2 * x + (x == 0), "on case 2 (x of shape (2,)), at [0], expected 0, got 1"),
         (lambda x: torch.stack([2 * x[0], 3 * x[1]]), "on case 1 (x of shape (2,)), at [1], expected 4, got 6"),
         (lambda x: 2.0004 * x, "on case 1 (x of shape (2,)), at [0], expected 2, got 2.00040007"),
-        (lambda x: (2 * x + 1).tolist(), "on case 1 (x of shape (2,)), at [0], expected 2, got 3"),
-        (lambda x: x**2, "squared, not doubled"),
     ],
 )
 def test_a_wrong_answer_is_told_how_it_differs(answer: Callable[..., Any], message: str) -> None:
@@ -259,6 +203,14 @@ def by_logsumexp(scores_a: Tensor, values_a: Tensor, scores_b: Tensor, values_b:
     return share * (scores_a.softmax(1) @ values_a) + (1 - share) * (scores_b.softmax(1) @ values_b)
 
 
+def step_by_an_optimiser(w: Tensor, loss: Callable[[Tensor], Tensor], rate: float, clip: float) -> Tensor:
+    descent = torch.optim.SGD([w], lr=rate)
+    loss(w).backward()
+    torch.nn.utils.clip_grad_norm_(w, clip)
+    descent.step()
+    return w
+
+
 def nucleus_in_a_loop(p: Tensor, share: float) -> list[bool]:
     kept, total = [False] * len(p), 0.0
     for token in sorted(range(len(p)), key=lambda token: -p[token].item()):
@@ -280,6 +232,7 @@ def nucleus_in_a_loop(p: Tensor, share: float) -> list[bool]:
         ("source_weights", exponentials),
         ("softmax_in_halves", by_logsumexp),
         ("nucleus", nucleus_in_a_loop),
+        ("clipped_step", step_by_an_optimiser),
         ("join_channels", lambda e, h: torch.einsum("btc,btch->bth", e.softmax(2), h)),
         ("attention_pool", lambda h, e: (e.softmax(1)[:, None] @ h)[:, 0]),
         ("reported", lambda validation, test: min(zip(validation, test, strict=True))[1]),
@@ -385,13 +338,11 @@ def spreads(a: list[float], b: list[float]) -> float:
         ("spreads_apart", lambda a, b: (mean(b) - mean(a)) / spreads(a, b)),
         ("spreads_apart", lambda a, b: max(mean(b) - mean(a), 0) / spreads(a, b)),
         ("spreads_apart", lambda a, b: abs(median(a) - median(b)) / spreads(a, b)),
-        ("spreads_apart", lambda a, b: abs(max(a) - max(b)) / spreads(a, b)),
+        ("reported", lambda validation, test: min(test)),
         ("clipped_step", step_to(lambda g, rate, clip: rate * g * min(1.0, 1.0 / float(g.norm())))),
         ("clipped_step", step_to(lambda g, rate, clip: 0.1 * g * min(1.0, clip / float(g.norm())))),
         ("clipped_step", step_to(lambda g, rate, clip: rate * g * min(clip, clip / float(g.norm())))),
-        ("source_weights", masked_with(-20)),
         ("source_weights", masked_with(-100)),
-        ("causal_attention", attention_masked_with(-20)),
         ("causal_attention", attention_masked_with(-100)),
         ("windows", windows_by_slices),
         ("softmax_in_halves", less_the_second_halfs),
@@ -408,28 +359,23 @@ def test_an_answer_that_is_right_by_chance_does_not_pass(name: str, answer: Call
 @pytest.mark.parametrize(
     ("name", "answer", "message"),
     [
-        (
-            "is_causal",
-            lambda moved: bool((moved[:-1, -1] == 0).all()),
-            "on case 6 (moved of shape (6, 6)) expected False, got True",
-        ),
-        ("notices_order", lambda model, x: True, "on case 1 (x of shape (4, 9, 8)) expected False, got True"),
+        ("is_causal", lambda moved: bool((moved[:-1, -1] == 0).all()), "on case 6 (moved of shape (6, 6))"),
         (
             "notices_order",
             lambda model, x: not torch.allclose(model(x)[:, -1], model(x[:, [1, 0, 2, 3]])[:, -1], atol=1e-5),
-            "positions were lost: behind the two that change places all others stay",
+            "positions were lost",
         ),
         (
             "notices_order",
             lambda model, x: not torch.allclose(model(x)[:, -1], model(x[..., [1, 0, *range(2, 8)]])[:, -1], atol=1e-5),
-            "sequences or numbers changed places: positions are counted by the second axis",
+            "sequences or numbers changed places",
         ),
         (
             "notices_order",
             lambda model, x: (
                 not torch.allclose(model(x)[-1], model(x[:, [1, 0, *range(2, x.shape[1])]])[-1], atol=1e-5)
             ),
-            "this is the last sequence: the first axis counts sequences, the last position is [:, -1]",
+            "this is the last sequence",
         ),
         ("cache_bytes", lambda T, L, D: 2 * L * T * D * 2, "this is half of it: keys and values, and 4 bytes"),
         ("clipped_step", step_to(lambda g, rate, clip: rate * g), "this step's gradient is not clipped"),
@@ -438,11 +384,7 @@ def test_an_answer_that_is_right_by_chance_does_not_pass(name: str, answer: Call
         ("bigram_bits", bigram_over(symbols), "the last symbol of the training text"),
         ("nucleus", nucleus_below, "the token that crosses the line"),
         ("bigram_bits", bigram_over_symbols, "divided by all symbols"),
-        (
-            "nucleus",
-            nucleus_below_or_first,
-            "the token that crosses the line belongs to the nucleus wherever it stands",
-        ),
+        ("nucleus", nucleus_below_or_first, "the token that crosses the line"),
         ("nucleus", sorted_twice, "put back"),
         ("greedy_translation", told, "teacher forcing at test time"),
         ("greedy_translation", partial(told, stops=True), "teacher forcing at test time"),

@@ -11,9 +11,15 @@ import pytest
 from rtx.evidence.ledger import read_results, write_result
 from rtx.evidence.tables import rows
 from rtx.lab import explore
+from rtx.lab.explore import Page
 from rtx.training.recipe import load_recipe, recipe_names
 
 RESULTS = Path(__file__).parents[2] / "results"
+
+
+@pytest.fixture(scope="module")
+def page() -> Page:
+    return explore.ledger("nottingham", RESULTS)
 
 
 def cells_of(table: dict[str, Any], row: dict[str, Any]) -> list[dict[str, Any]]:
@@ -21,8 +27,7 @@ def cells_of(table: dict[str, Any], row: dict[str, Any]) -> list[dict[str, Any]]
     return [dict(zip(table["columns"], json.loads(text), strict=True)) for text in row["cells"]]
 
 
-def test_every_table_has_the_lines_that_the_command_prints():
-    page = explore.ledger("nottingham", RESULTS)
+def test_every_table_has_the_lines_that_the_command_prints(page):
     assert sorted(page.data) == sorted(recipe_names())
     for name, table in page.data.items():
         lines = [
@@ -34,13 +39,13 @@ def test_every_table_has_the_lines_that_the_command_prints():
         assert lines == [(r.model, r.paper, r.ours, r.budget, r.hardware) for r in rows(load_recipe(name), RESULTS)]
 
 
-def test_a_run_brings_its_command_and_a_missing_one_says_how_to_run_it():
-    table = explore.ledger("nottingham", RESULTS).data["nottingham"]
+def test_a_run_brings_its_command_and_a_missing_one_says_how_to_run_it(page):
+    table = page.data["nottingham"]
     row = {one["model"]: one for one in table["rows"]}
     assert cells_of(table, row["gru"])[0]["command"] == "rtx train nottingham gru --seed 0"
     assert row["rnn"]["command"] == "rtx train nottingham rnn"
     assert (table["metric"].split()[0], table["best"]) == ("NLL", "lowest")
-    translated = explore.ledger("multi30k", RESULTS).data["multi30k"]
+    translated = page.data["multi30k"]
     assert (translated["metric"], translated["best"]) == ("BLEU", "highest")
 
 

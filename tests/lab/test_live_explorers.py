@@ -12,10 +12,8 @@ from rtx.lab import explore
 from rtx.lab.background import Background
 from rtx.lab.contest import EQUAL, PROBE, Contest, count, matched
 from rtx.lab.explore.race import _Picture as RacePicture
-from rtx.lab.explore.race import _sentence as race_sentence
 from rtx.lab.explore.toy import ToyRun
 from rtx.lab.explore.toy import _Picture as ToyPicture
-from rtx.lab.explore.toy import _sentence as toy_sentence
 from rtx.tasks import task_by_name
 from rtx.tasks.costs import multiply_adds
 from rtx.tasks.loader import loader
@@ -85,14 +83,8 @@ def test_a_pause_that_is_taken_back_at_once_begins_nothing_anew() -> None:
     for value in (False, True, False, True):
         explorer.train.value = value
     assert explorer.current is work
-
-
-def test_an_explorer_made_again_ends_the_one_before() -> None:
-    explorer = explore.toy(length=400)
-    explorer.train.value = True
-    until(lambda: "After" in explorer.text)
-    explore.toy()
-    assert not explorer.current.alive
+    explore.toy()  # an explorer that is made again ends the one before
+    assert not work.alive
 
 
 def test_the_numbers_of_matched_models_are_near() -> None:
@@ -109,13 +101,8 @@ def test_the_numbers_of_matched_models_are_near() -> None:
         assert {**made, "d_model": entrant["d_model"]} == entrant
 
 
-def test_a_model_without_attention_is_matched_too() -> None:
-    without = {"model": "r-transformer", "d_model": 4, "layers": 1, "heads": 0, "window": 3}
-    assert matched(DIGITS, without, count(DIGITS, {**without, "d_model": 16})) == {**without, "d_model": 16}
-
-
 @pytest.mark.parametrize("equal", EQUAL)
-def test_all_spend_the_same(equal: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_models_spend_the_same(equal: str, monkeypatch: pytest.MonkeyPatch) -> None:
     ticks = count_up(0, 0.02)  # by this clock an update takes 0.02 s
     monkeypatch.setattr("rtx.lab.contest.time", SimpleNamespace(perf_counter=lambda: next(ticks)))
     contest = finished(Contest(DIGITS, SMALL, equal, updates=6, seconds=0.2, seeds=2, turns=3))
@@ -136,38 +123,29 @@ def test_all_spend_the_same(equal: str, monkeypatch: pytest.MonkeyPatch) -> None
         assert contest.budget == pytest.approx(mine)
 
 
-def test_the_same_seed_is_the_same_race() -> None:
+def test_the_same_seed_is_the_same_race_and_scores_are_of_the_validation_split() -> None:
     torch.manual_seed(5)
-    first = finished(Contest(DIGITS, SMALL, "parameters", updates=4, seeds=1, turns=2))
+    first = finished(Contest(DIGITS, SMALL, "parameters", updates=2, seeds=1, turns=2))
     torch.manual_seed(6)
-    second = finished(Contest(DIGITS, SMALL, "parameters", updates=4, seeds=1, turns=2))
+    second = finished(Contest(DIGITS, SMALL, "parameters", updates=2, seeds=1, turns=2))
     assert [first.band(name) for name in SMALL] == [second.band(name) for name in SMALL]
-
-
-def test_a_racer_is_scored_on_the_first_of_the_validation_split() -> None:
-    contest = finished(Contest(DIGITS, SMALL, "parameters", updates=1, seeds=1, turns=1))
     probe = next(iter(loader(DIGITS, "validation", PROBE)))
     torch.manual_seed(0)
     model = build(DIGITS, **SMALL["gru"]).eval()
-    assert contest.racers["gru"][0].scores[0] == pytest.approx(DIGITS.score(DIGITS.predict(model, probe), probe))
-
-
-def test_the_target_is_reached_where_the_median_is_as_good() -> None:
-    contest = Contest(DIGITS, SMALL, "parameters", updates=4, seeds=1, turns=2)
-    finished(contest)
-    racer = contest.racers["gru"][0]
+    racer = first.racers["gru"][0]
+    assert racer.scores[0] == pytest.approx(DIGITS.score(DIGITS.predict(model, probe), probe))
     racer.spent, racer.scores = [0, 2, 4], [10.0, 55.0, 50.0]
-    assert contest.spent_to("gru", 50) == 2 and contest.spent_to("gru", 10) == 0 and contest.spent_to("gru", 56) is None
+    assert [first.spent_to("gru", target) for target in (10, 50, 56)] == [0, 2, None]  # the first that is as good
 
 
 def test_the_race_follows_its_controls() -> None:
-    explorer = explore.race("digits", SMALL, "parameters", updates=8, seeds=2, turns=4)
+    explorer = explore.race("digits", SMALL, "parameters", updates=4, seeds=1, turns=4)
     before = explorer.picture.value
     explorer.run()
     assert explorer.picture.value != before
     assert "gru (" in explorer.text and "parameters)" in explorer.text
     lines = explorer.figure.axes[0].lines
-    assert [list(line.get_xdata()) for line in lines[:2]] == [[0, 2, 4, 6, 8]] * 2
+    assert [list(line.get_xdata()) for line in lines[:2]] == [[0, 1, 2, 3, 4]] * 2
     explorer.set(target=explorer.controls["target"].options[0])
     assert "at " in explorer.text or "not yet" in explorer.text
     assert "finished" in explorer.status.value
@@ -220,45 +198,6 @@ def test_the_toys_rows_stand_at_their_updates_and_its_marks_at_the_marked_steps(
     assert list(picture.marks.get_xdata()) == [2, 5]
 
 
-def test_a_run_that_is_scored_while_it_is_drawn_is_drawn() -> None:
-    class Growing(list[float]):
-        def __len__(self) -> int:  # another thread adds a score whenever it is asked how many there are
-            found = super().__len__()
-            self.append(0.9)
-            return found
-
-    before = SimpleNamespace(solved=Growing([0.1, 0.4]), shares=[], marked=torch.zeros(5))
-    picture = ToyPicture()
-    picture.show(None, [before], 50)  # type: ignore[list-item]
-    (grey,) = picture.solved.lines
-    assert list(grey.get_ydata())[:2] == [0.1, 0.4]
-
-
-def test_many_updates_are_written_out() -> None:
-    contest = finished(Contest(DIGITS, SMALL, "parameters", updates=4, seeds=1, turns=2))
-    racer = contest.racers["gru"][0]
-    racer.spent, racer.scores = [0, 2000, 4000], [10.0, 55.0, 60.0]
-    assert "parameters) at 2,000" in race_sentence(contest, "parameters", 50.0, DIGITS)  # not 2e+03
-
-
-def test_one_unsolved_sequence_is_not_rounded_away() -> None:
-    run = SimpleNamespace(solved=[0.998], shares=[torch.ones(50)], marked=torch.arange(50) < 2)
-    assert "99.8% of 500 test sequences are solved" in toy_sentence(run)  # type: ignore[arg-type]
-
-
-def test_the_marked_steps_are_held_against_an_even_share() -> None:
-    shares = torch.cat([torch.full((2,), 10.0), torch.full((48,), 0.625)])
-    run = SimpleNamespace(solved=[0.5], shares=[shares], marked=torch.arange(50) < 2)
-    assert toy_sentence(run).endswith("have 40.0% of the attention; even would be 4.0%.")  # type: ignore[arg-type]
-
-
-def test_lower_is_better_where_the_task_says_so() -> None:
-    task = task_by_name("characters", context=8, scored=24)
-    explorer = explore.race(task, SMALL, updates=4, seeds=1, turns=2)
-    options = explorer.controls["target"].options
-    assert options == tuple(sorted(options, reverse=True)) and options[-1] < 0.5
-
-
 @pytest.mark.parametrize(("task", "perfect"), [("digits", 100), ("add", 1)])
 def test_targets_lead_from_what_needs_no_model_to_what_is_perfect(task: str, perfect: float) -> None:
     targets = explore.race(task, {"gru": SMALL["gru"]}).controls["target"].options
@@ -266,26 +205,13 @@ def test_targets_lead_from_what_needs_no_model_to_what_is_perfect(task: str, per
     assert 0.9 * perfect < targets[-1] < perfect
 
 
-def test_wrong_arguments_are_refused() -> None:
-    with pytest.raises(ValueError, match="length: expected one of 50, 100, 200, 400, got 51"):
+def test_a_race_without_a_budget_a_model_or_a_size_is_refused() -> None:
+    with pytest.raises(ValueError, match="length: .* 51"):
         explore.toy(length=51)
-    with pytest.raises(ValueError, match="task: 'copy' is unknown"):
-        explore.toy(task="copy")
-    with pytest.raises(ValueError, match="entrants: expected one to 10, got 0"):
+    with pytest.raises(ValueError, match="entrants: .* 0"):
         explore.race("digits", {})
-    with pytest.raises(ValueError, match="updates: expected a whole number"):
-        explore.race("digits", SMALL, updates=0)
-    with pytest.raises(ValueError, match="seconds: expected a finite number above 0, got -1"):
-        explore.race("digits", SMALL, seconds=-1)
-    with pytest.raises(ValueError, match="seconds: expected a finite number above 0, got nan"):
-        Contest(DIGITS, SMALL, seconds=float("nan"))
-    with pytest.raises(ValueError, match="learning_rate: expected a finite number above 0, got 0"):
-        explore.race("digits", SMALL, learning_rate=0)
-    with pytest.raises(ValueError, match="batch_size: expected a whole number of at least 1, got 0"):
-        explore.race("digits", SMALL, batch_size=0)
-    with pytest.raises(ValueError, match="for a task of no pairs"):
-        Contest(task_by_name("dates", size=100), SMALL)
-    with pytest.raises(ValueError, match="entrants: expected a d_model to change"):
+    for name, value in {"updates": 0, "seconds": -1, "learning_rate": 0, "batch_size": 0}.items():
+        with pytest.raises(ValueError, match=f"{name}: .* {value}"):
+            explore.race("digits", SMALL, **{name: value})  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="entrants: .*d_model"):
         matched(DIGITS, {"model": "gru"}, 100)
-    with pytest.raises(ValueError, match="gru has fewer than"):
-        matched(DIGITS, SMALL["gru"], 10**12)

@@ -20,7 +20,7 @@ from matplotlib.text import Text
 from rtx.lab.explore import Explorer, Page
 from rtx.lab.explore.page import MOST, packed
 from rtx.lab.explore.saving import svg
-from rtx.lab.plots import freeze, heat_map, new_figure, png, quick_png, small_png
+from rtx.lab.plots import freeze, heat_map, new_figure, png, small_png
 
 SCRIPT = """\
 import {
@@ -52,10 +52,9 @@ def test_data_become_json_of_four_digits(script: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ({"x": [1.0, float("nan")]}, "data: expected finite numbers, got nan"),
-        ({"x": torch.tensor(float("inf"))}, "data: expected finite numbers, got inf"),
-        ({"x": {1, 2}}, "data: expected dicts, lists, text, numbers, arrays or tensors, got set"),
-        ({"x": "a" * MOST}, "data: expected at most 2,000,000 characters, got 2,000,00"),
+        ({"x": torch.tensor(float("inf"))}, "data: .* inf"),
+        ({"x": {1, 2}}, "data: .* set"),
+        ({"x": "a" * MOST}, "data: .* 2,000,00"),
     ],
 )
 def test_data_that_cannot_be_shown_are_refused(script: Path, data: dict[str, Any], message: str) -> None:
@@ -71,29 +70,20 @@ def test_packed_numbers_come_back(script: Path) -> None:
     assert found["shape"] == [5, 7]
     assert back.reshape(5, 7) == pytest.approx(values.numpy(), abs=1e-4)
     assert (packed(torch.ones(3))["low"], packed(torch.ones(3))["steps"]) == (1.0, base64.b64encode(bytes(6)).decode())
-    with pytest.raises(ValueError, match="values: expected finite numbers"):
-        packed(torch.tensor([1.0, float("nan")]))
 
 
 def test_the_module_is_whole(script: Path) -> None:
     esm = make(script)._esm
     assert "import " not in esm and esm.count("export ") == 1
     assert "return ({ row }) => `row ${row}`" in esm and "function slider(" in esm
-    script.write_text(SCRIPT + "// </script>")
-    with pytest.raises(ValueError, match="script: expected none that writes </script, .* got piece.js"):
-        make(script)
 
 
-def test_controls_are_moved_from_code(script: Path) -> None:
+def test_a_page_is_moved_from_code_and_a_notebook_gets_view_picture_and_caption(script: Path) -> None:
     page = make(script)
     page.set(row=2)
     assert page.state == {"row": 2, "word": "a<b"}
-    with pytest.raises(ValueError, match="state: expected one of row, word, got 'column'"):
+    with pytest.raises(ValueError, match="state: .* row, word, got 'column'"):
         page.set(column=1)
-
-
-def test_a_notebook_gets_the_live_view_a_picture_and_the_caption(script: Path) -> None:
-    page = make(script)
     bundle, _ = page._repr_mimebundle_()
     assert bundle["application/vnd.jupyter.widget-view+json"]["model_id"] == page.model_id
     assert base64.b64decode(bundle["image/png"]) == small_png(page.still)
@@ -123,13 +113,13 @@ def shown(request: pytest.FixtureRequest, script: Path) -> Page | Explorer:
     return Explorer(figure, update, "move it", height=IntSlider(2, 1, 4))
 
 
-@pytest.mark.parametrize("context", ["paper", "notebook", "talk"])
+@pytest.mark.parametrize("context", ["paper", "talk"])
 def test_a_picture_is_the_same_however_often_it_is_drawn(context: str) -> None:
     with mpl.rc_context(sns.plotting_context(context)):
         figure, [ax] = new_figure(3, 2)
         heat_map(ax, torch.eye(3), "position s", "position t", label="weight")
         for draw in (png, small_png, svg):
-            assert len({draw(figure) for _ in range(3)}) == 1
+            assert draw(figure) == draw(figure)
 
 
 def test_fewer_colours_are_hardly_others() -> None:
@@ -154,25 +144,15 @@ def test_a_settled_layout_stays_with_its_title_and_labels() -> None:
     assert np.allclose([text.get_window_extent().bounds for text in texts], loose, atol=1)  # pixels
 
 
-def test_what_is_pressed_lightly_is_the_same_picture() -> None:
-    figure, [ax] = new_figure(3, 2)
-    ax.plot([0, 1], [0, 1])
-    one, other = (plt.imread(BytesIO(draw(figure)))[..., :3] for draw in (png, quick_png))
-    assert np.array_equal(one, other)
-
-
 def test_pictures_are_saved_as_png_and_svg(shown: Page | Explorer, tmp_path: Path) -> None:
     figure = shown.still if isinstance(shown, Page) else shown.figure
     assert shown.save(tmp_path / "a.png").read_bytes() == png(figure)
     first, second = (shown.save(str(tmp_path / name)).read_bytes() for name in ("a.svg", "b.svg"))
     assert ElementTree.fromstring(first).tag == "{http://www.w3.org/2000/svg}svg"
     assert first == second
-
-
-def test_other_endings_are_refused(shown: Page | Explorer, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"path: expected an ending of .png, .svg, .html, got 'a.pdf'"):
+    with pytest.raises(ValueError, match="path: .*'a.pdf'"):
         shown.save(tmp_path / "a.pdf")
-    assert list(tmp_path.glob("a.*")) == []
+    assert not (tmp_path / "a.pdf").exists()
 
 
 def test_an_explorer_is_saved_as_a_page_with_its_sentence(tmp_path: Path) -> None:

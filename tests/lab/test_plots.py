@@ -76,13 +76,9 @@ def test_a_curve_has_its_name_at_its_end_in_its_colour() -> None:
     first, second = (to_rgb(line.get_color()) for line in ax.lines)
     assert ends == {"up": ((3, 4), first), "down": ((2, 1), second)} and first != second
     assert [line.get_xydata().tolist() for line in ax.lines] == [[[1, 1], [2, 2], [3, 4]], [[1, 3], [2, 1]]]
-
-
-def test_a_curve_of_what_was_measured_every_so_often_stands_at_these_steps() -> None:
     _, [ax] = new_figure()
     curves(ax, {"loss": [3, 2, 1]}, "training step", "loss", every=50)
     assert [line.get_xydata().tolist() for line in ax.lines] == [[[50, 3], [100, 2], [150, 1]]]
-    assert [name.xy for name in ax.texts] == [(150, 1)]  # type: ignore[attr-defined]
 
 
 def test_more_curves_than_colours_are_all_drawn() -> None:
@@ -97,7 +93,7 @@ def labelled(axis: Axis) -> list[float]:
     return [place for place in axis.get_ticklocs() if low <= place <= high]
 
 
-@pytest.mark.parametrize("length", [1, 2, 3, 4, 12, 20])
+@pytest.mark.parametrize("length", [1, 3, 20])
 def test_positions_and_frames_are_whole_numbers(length: int) -> None:
     x = torch.randn(1, max(2, length), 8)
     window, mine = explore.window(x[0, :length]).figure.axes, explore.reach(LocalRNN(8, 3), x[:, :length])

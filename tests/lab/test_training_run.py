@@ -1,6 +1,5 @@
 """A run beside the notebook gives the numbers of `rtx train`, leaves the notebook's draws alone, can be looked into."""
 
-import math
 import threading
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,7 +10,7 @@ import torch
 from rtx import build
 from rtx.lab import background, trace
 from rtx.lab.choice import BUNDLED, Choice, rows
-from rtx.lab.learning import History, learn
+from rtx.lab.learning import learn
 from rtx.lab.look import look
 from rtx.lab.training_run import TrainingRun
 from rtx.tasks import task_by_name
@@ -82,14 +81,6 @@ def test_a_stopped_run_leaves_no_thread_and_keeps_its_model() -> None:
     assert run.model is not None and [t for t in threading.enumerate() if t.name.startswith("rtx")] == []
 
 
-def test_a_diverging_run_ends_in_a_sentence() -> None:
-    run = TrainingRun(Choice("ffa-add", "attention-50", overrides={"learning_rate": 1e30, "size": 500}).plan())
-    run.background.start()
-    run.background.wait()
-    assert run.background.state == "failed"
-    assert run.background.error.startswith("loss: became nan at step 1, learning rate 1e+30")
-
-
 def test_the_probe_is_scored_as_validation_is() -> None:
     overrides = {**SHORT, "limit_evaluation": 32}
     run = trained(Choice("mnist", "gru", overrides=overrides))
@@ -107,13 +98,6 @@ def test_the_probe_goes_where_the_model_is() -> None:
     run.probe = Batch(torch.zeros(1, 2, 1), torch.zeros(1), torch.tensor([2]))
     run.score_probe()
     assert [device.type for device in read] == ["meta"] * 3 and run.history.probes == [(0, 0.5)]
-
-
-def test_history_adds_up_seconds() -> None:
-    history = History()
-    history.add(3.0, 0.5)
-    history.add(2.0, 0.25)
-    assert (history.losses, history.seconds) == ([3.0, 2.0], [0.5, 0.75])
 
 
 def test_batches_that_are_learned_go_where_the_model_is(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,29 +133,10 @@ def test_learning_by_hand_gives_the_same_losses() -> None:
             found.append(loss.item())
     theirs = learn(task, model(), 0.01, 100, clip=0.1, seed=4)
     assert [next(theirs) for _ in range(6)] == pytest.approx(found, rel=1e-4)
-
-
-def test_a_loss_that_is_no_number_is_told() -> None:
-    task = task_by_name("add", length=20, size=300)
-    steps = learn(task, build(task, "feed-forward-attention", leak="coded"), 1e30)
-    with pytest.raises(ValueError, match="loss: became .* in epoch 1; try a lower learning_rate"):
-        for _ in range(5):
-            next(steps)
-
-
-@pytest.mark.parametrize(
-    ("rate", "clip", "message"),
-    [
-        (0.01, -1.0, "clip: expected a finite number above 0, got -1.0"),  # it would lead uphill
-        (0.01, 0, "clip: expected a finite number above 0, got 0"),
-        (math.inf, 1.0, "learning_rate: expected a finite number above 0, got inf"),
-        (-0.01, None, "learning_rate: expected a finite number above 0, got -0.01"),
-    ],
-)
-def test_a_rate_and_a_limit_must_be_above_zero(rate: float, clip: float | None, message: str) -> None:
-    task = task_by_name("add", length=20, size=300)
-    with pytest.raises(ValueError, match=message):
-        next(learn(task, build(task, "feed-forward-attention"), rate, clip=clip))
+    with pytest.raises(ValueError, match="loss: became .* learning_rate"):
+        list(learn(task, model(), 1e30))
+    with pytest.raises(ValueError, match="clip: .* -1"):  # it would lead uphill
+        next(learn(task, model(), 0.01, clip=-1.0))
 
 
 @pytest.mark.parametrize("name", BUNDLED)
@@ -199,22 +164,8 @@ def test_what_is_seen_of_a_transformer_is_its_last_attention() -> None:
     torch.testing.assert_close(seen.values, (heads[-1][0, 0] + heads[-1][0, 1]) / 2)
 
 
-def test_what_is_seen_of_a_long_sequence_is_its_first_hundred_steps() -> None:
-    task = task_by_name("add", length=200, size=100)
-    seen = look(task, build(task, "gru", d_model=8), next(iter(loader(task, "validation", 2))))
-    assert seen.values.shape == (8, 100)
-
-
 def test_an_alignment_has_a_row_for_each_token_that_is_predicted() -> None:
     task = task_by_name("dates", size=600)
     batch = next(iter(loader(task, "validation", 2)))
     seen = look(task, build(task, "rnnsearch", d_model=8), batch)
     assert seen.values.shape == (int((batch.targets[0] != IGNORED).sum()) - 1, int(batch.lengths[0]))
-
-
-def test_what_cannot_be_looked_into_is_told() -> None:
-    task = task_by_name("digits")
-    batch = next(iter(loader(task, "validation", 2)))
-    with pytest.raises(ValueError, match="model: expected attention, channels or a backbone to look at, found none"):
-        look(task, torch.nn.Linear(1, 10), batch)
-    background.end()

@@ -1,0 +1,32 @@
+"""Every explorer that has sliders, as the cells of a notebook."""
+
+SETUP = """\
+import torch, rtx
+from rtx.lab import explore
+from rtx.models import rnnsearch
+from rtx.tasks import task_by_name
+from rtx.tasks.vocabulary import vocabulary
+
+torch.manual_seed(0)
+torch.set_num_threads(1)
+dates = task_by_name("dates", size=300, vocabulary=120)
+translator = rnnsearch(dates.inputs, dates.outputs, d_model=8, layers=1, bidirectional=False)
+letters = vocabulary("characters", list("abcdefgh"))
+text = rtx.LanguageModel(rtx.RNN(8), letters.size)
+torch.nn.init.normal_(text.embedding.weight, std=3)
+tune = torch.zeros(9, 88)
+tune[::2, 40] = 1"""
+EXPLORERS = [
+    "explore.beam(translator, dates.texts, '8. März 1987', width=2)",
+    "explore.block()",
+    "explore.cost()",
+    "explore.digits(rtx.build('digits', 'gru', d_model=8, layers=1), task_by_name('digits').split('test')[:4])",
+    "explore.pooling(rtx.FeedForwardAttention(), task_by_name('add', length=20, size=100).split('test')[:5])",
+    "explore.prediction(rtx.build(task_by_name('chorales'), 'gru', d_model=8, layers=1), tune)",
+    "explore.reach()",
+    "explore.sampling(text, letters, 'abc', tokens=12)",
+    "explore.window(torch.randn(9, 5))",
+    "explore.xray(rtx.RNN(4, 2), torch.randn(1, 8, 4))",
+]
+# Slow enough that a fast machine, too, has to pause them.
+LIVE = ["explore.toy(400, learning_rate=0.0003)", "explore.race(seconds=60.0)", "explore.dial(local=0.25)"]
