@@ -34,27 +34,11 @@ def together(batches: list[list[int]]) -> list[int]:
     return sorted(i for batch in batches for i in batch)
 
 
-def test_an_epoch_has_each_sequence_once_and_the_last_batch_is_smaller():
-    batches = training()
-    assert [len(batch) for batch in batches] == [4, 4, 4, 4, 4, 2]
-    assert together(batches) == list(range(22))
-
-
-def test_the_order_depends_on_seed_and_epoch_only():
-    assert training(3, 2) == training(3, 2)
-    orders = [training(seed, epoch) for seed in (0, 1) for epoch in (0, 1)]
-    assert all(one != other for i, one in enumerate(orders) for other in orders[:i])
-
-
-def test_a_limit_keeps_the_first_sequences():
-    assert together(training(limit=10)) == list(range(10))
-    assert together(training(limit=99)) == list(range(22))
-
-
-def test_the_settings_choose_which_sequences_share_a_batch():
-    lengths = [{1 + i % 5 for i in batch} for batch in training(batching="bucketed")]
-    assert sum(map(len, lengths)) <= 5 + len(lengths) - 1  # sorted by length, and then cut
+def test_the_settings_choose_size_order_and_limit():
+    assert [len(batch) for batch in training()] == [4, 4, 4, 4, 4, 2] and together(training()) == list(range(22))
+    assert training(3, 2) == training(3, 2) != training(3, 1) != training(0, 1)
     assert training(batching="as it is")[0] == [0, 1, 2, 3]
+    assert together(training(limit=10)) == list(range(10)) and together(training(limit=99)) == list(range(22))
 
 
 def test_a_resumed_run_skips_batches_of_its_first_epoch_only():

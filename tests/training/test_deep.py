@@ -1,32 +1,25 @@
 """The character Transformer in training and test: auxiliary losses and the sliding segment. HM-RNN's slope."""
 
-import math
 from dataclasses import replace
 
 import pytest
 import torch
-from tiny_recipe import TASKS as TINY
 from tiny_recipe import tiny_recipe, tiny_text_recipe
 from torch.nn import functional as F
 
 import rtx
 from rtx.evidence.ledger import read_result
 from rtx.evidence.record import train
-from rtx.tasks import TASKS
 from rtx.tasks.task import IGNORED, Batch
 from rtx.training.auxiliary_losses import AuxiliaryLosses
 from rtx.training.evaluate import evaluate
-from rtx.training.fit import fit, new_trainee
-from rtx.training.recipe import load_recipe
+from rtx.training.fit import fit
 
 CPU = {"accelerator": "cpu", "enable_progress_bar": False}
 DEEP = {"epochs": 2, "batching": "shuffled", "carry": False, "auxiliary": 2, "slide": True}
 
 
-@pytest.fixture(autouse=True)
-def tiny_tasks(monkeypatch):
-    for name, task in TINY.items():
-        monkeypatch.setitem(TASKS, name, task)
+pytestmark = pytest.mark.usefixtures("tiny_tasks")
 
 
 def characters() -> torch.nn.Module:
@@ -61,12 +54,6 @@ def test_every_position_of_every_layer_predicts_the_symbols_that_follow_it_in_th
     torch.testing.assert_close(losses.of_batch(model, batch, 0.0), total, rtol=0, atol=1e-10)
 
 
-def test_a_sliding_segment_gives_the_logits_of_the_segment_that_ends_there():
-    model, inputs = characters(), ragged().inputs
-    ends = [model(inputs[:, max(0, t - 2) : t + 1])[:, -1] for t in range(5)]
-    torch.testing.assert_close(model.slide(inputs), torch.stack(ends, 1), rtol=0, atol=1e-10)
-
-
 def test_a_run_with_slide_and_the_evaluation_of_its_checkpoint_use_the_sliding_segment(tmp_path):
     plan = tiny_text_recipe().plan("character-transformer", overrides=DEEP | {"learning_rate": 0.05})
     result = read_result(train(plan, runs=tmp_path, results=tmp_path, **CPU))
@@ -75,14 +62,6 @@ def test_a_run_with_slide_and_the_evaluation_of_its_checkpoint_use_the_sliding_s
     apart = tiny_text_recipe().plan("character-transformer", overrides=DEEP | {"learning_rate": 0.05, "slide": False})
     other = read_result(train(apart, runs=tmp_path / "apart", results=tmp_path / "apart", **CPU))
     assert result.validation == other.validation and result.test != other.test
-
-
-def test_training_moves_the_classifiers_beside_the_model(tmp_path):
-    plan = tiny_text_recipe().plan("character-transformer", overrides=DEEP | {"epochs": 1})
-    before, after = new_trainee(plan, 0), fit(plan, 0, tmp_path, **CPU).trainee
-    assert after.auxiliary.decoder is after.model.decoder
-    for old, new in zip(before.auxiliary.classifiers, after.auxiliary.classifiers, strict=True):
-        assert not torch.equal(old.weight, new.weight)
 
 
 def test_an_extended_run_learns_the_same_as_an_uninterrupted_one(tmp_path):
@@ -127,10 +106,3 @@ def test_the_slope_of_the_boundaries_follows_the_epoch(tmp_path):
     plan = tiny_text_recipe().plan("hm-rnn", overrides={"epochs": 4})
     model = fit(plan, 0, tmp_path, **CPU).trainee.model
     assert model.backbone.slope == pytest.approx(1 + 0.04 * 3)
-
-
-def test_what_is_carried_needs_no_context():
-    recipe = load_recipe("memory")
-    assert recipe.plan("xl", "carried", scale="quick").task_arguments["context"] == 0
-    assert recipe.plan("xl", scale="quick").task_arguments["context"] == 32
-    assert math.isclose(recipe.plan("segments", "auxiliary").settings.learning_rate, 5e-4)

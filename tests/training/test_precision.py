@@ -38,15 +38,6 @@ def test_cudnn_does_not_round_to_tf32_inside_the_block():
     assert cudnn.allow_tf32
 
 
-def test_cudnn_may_round_if_products_may():
-    torch.set_float32_matmul_precision("high")
-    try:
-        with float32_cudnn():
-            assert cudnn.allow_tf32
-    finally:
-        torch.set_float32_matmul_precision("highest")
-
-
 def test_a_users_setting_for_one_kind_of_layer_stays():
     before, cudnn.rnn.fp32_precision = cudnn.rnn.fp32_precision, "ieee"
     try:

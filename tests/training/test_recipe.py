@@ -7,7 +7,6 @@ import pytest
 import torch
 
 import rtx
-from rtx.models import CARDS
 from rtx.tasks import task_by_name
 from rtx.tasks.build import hyperparameter_names
 from rtx.tasks.costs import multiply_adds
@@ -138,15 +137,6 @@ def test_feed_forward_attention_is_table_1(operation, attention, mean):
     assert recipe.sweep == {"learning_rate": [3e-4, 1e-3, 3e-3, 1e-2]}
 
 
-def test_variable_lengths_are_those_of_section_2_3():
-    recipe = load_recipe("ffa-variable")
-    printed = {"add-attention": 0.999, "add-mean": 0.774, "multiply-attention": 0.994, "multiply-mean": 0.555}
-    assert {row: recipe.paper(row) for row in recipe.models} == printed
-    for row in recipe.models:
-        plan = recipe.plan(row)
-        assert plan.task == row.split("-")[0] and plan.task_arguments == {"length": 50, "longest": 10_000}
-
-
 def test_the_recipes_hold_the_numbers_that_the_papers_print():
     printed = {
         "jsb": {"tcn": 8.10, "rnn": 8.91, "gru": 8.43, "lstm": 8.45},
@@ -155,6 +145,8 @@ def test_the_recipes_hold_the_numbers_that_the_papers_print():
         "muse": {},
         "nottingham": {"r-transformer": 2.37, "transformer": 3.34, "tcn": 3.07, "rnn": 4.05, "gru": 3.46, "lstm": 3.29},
     }
+    rows = ("add-attention", "add-mean", "multiply-attention", "multiply-mean")
+    printed["ffa-variable"] = dict(zip(rows, [0.999, 0.774, 0.994, 0.555], strict=True))
     rows = ("rnn", "gru", "lstm", "tcn", "transformer", "transformer-xl", "r-transformer")
     printed["ptb-char"] = dict(zip(rows, [1.48, 1.37, 1.36, 1.31, 1.34, None, 1.24], strict=True))
     printed["ptb-word"] = dict(zip(rows, [114.50, 92.48, 78.93, 88.68, 122.37, 83.38, 84.38], strict=True))
@@ -175,11 +167,6 @@ def test_nottingham_has_the_papers_sizes():
     assert recipe.plan("r-transformer", "official").hyperparameters["norm"] == "pre"
     assert recipe.plan("r-transformer", "official").settings.clip is None
     assert recipe.plan("gru", "official").hyperparameters == recipe.plan("gru", "paper").hyperparameters
-
-
-@pytest.mark.parametrize("name", ["translation", "multi30k", "headlines"])
-def test_the_order_of_ho_rnn_is_that_of_its_card(name):
-    assert load_recipe(name).models["ho-rnn"]["order"] == CARDS["ho-rnn"].sizes["order"]
 
 
 def test_overrides_reach_model_and_settings_and_are_named_in_the_variant(recipe):
@@ -235,14 +222,10 @@ def test_a_value_that_a_row_has_anyway_is_no_change(recipe):
         (("gru", None, {"batch_size": 1.5}), "batch_size", "1.5"),
         (("gru", None, {"learning_rate": "fast"}), "learning_rate", "fast"),
         (("gru", None, {"learning_rate": float("nan")}), "learning_rate", "nan"),
-        (("gru", None, {"learning_rate": float("inf")}), "learning_rate", "inf"),
         (("gru", None, {"learning_rate": True}), "learning_rate", "True"),
-        (("gru", None, {"anneal": float("inf")}), "anneal", "inf"),
         (("gru", None, {"weight_decay": -0.1}), "weight_decay", "-0.1"),
         (("gru", None, {"ar": float("nan")}), "ar", "nan"),
-        (("gru", None, {"tar": "much"}), "tar", "much"),
         (("gru", None, {"slide": "no"}), "slide", "no"),
-        (("gru", None, {"slide": 0}), "slide", "0"),
         (("gru", None, {"carry": True}), "carry", "shuffled"),
         (("gru", None, {"optimizer": "adamw"}), "optimizer", "adamw"),
     ],
@@ -285,13 +268,6 @@ def test_task_arguments_come_from_row_variant_scale_and_overrides_in_this_order(
 def test_an_unknown_recipe_is_refused_with_the_nearest_name():
     with pytest.raises(ValueError, match="^recipe: 'notingham'.*'nottingham'"):
         load_recipe("notingham")
-
-
-@pytest.mark.parametrize("variant", ["paper", "paper-eos"])
-def test_the_characters_as_the_authors_code_loads_them_are_a_variant(variant):
-    recipe = load_recipe("ptb-char")
-    assert recipe.plan("tcn", variant).task == variant.replace("paper", "ptb-char")
-    assert recipe.plan("tcn", variant, scale="quick").task == "characters"
 
 
 def test_the_models_of_texts_have_the_papers_sizes(real_data):

@@ -67,28 +67,15 @@ def tiny_recipe() -> Recipe:
         default_variant="plain",
         variants={"plain": base, "pre": base | {"model": {"norm": "pre"}}},
         models={
-            "r-transformer": {
-                "paper": 0.5,
-                "d_model": 8,
-                "layers": 1,
-                "heads": 2,
-                "window": 3,
-                "dropout": 0.1,
-            },
+            "r-transformer": {"paper": 0.5, "d_model": 8, "layers": 1, "heads": 2, "window": 3, "dropout": 0.1},
             "gru": {"d_model": 8},
         },
     )
 
 
 def tiny_text_recipe() -> Recipe:
-    base = {
-        "epochs": 4,
-        "batch_size": 2,
-        "optimizer": "adam",
-        "learning_rate": 1e-2,
-        "batching": "columns",
-        "carry": True,
-    }
+    base = {"epochs": 4, "batch_size": 2, "optimizer": "adam", "learning_rate": 1e-2}
+    base |= {"batching": "columns", "carry": True}
     small = {"d_model": 8, "layers": 2, "dropout": 0.2}
     return Recipe(
         name="tiny-text",
