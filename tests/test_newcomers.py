@@ -49,11 +49,6 @@ def attempt(folder: Path, lacking: str = "", **variables: str) -> str:
     return obstacle
 
 
-def test_the_first_example_has_five_lines() -> None:
-    first, *_ = re.findall(r"^```python\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
-    assert len(first.splitlines()) == 5
-
-
 @pytest.mark.slow
 def test_with_a_home_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").touch()  # nothing can be made below a file, not even by root

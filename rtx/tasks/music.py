@@ -83,9 +83,7 @@ def piano_roll_task(
         given = read()
         for split in given:
             check_choice("split", split, SPLITS)
-        return {
-            split: [check_roll(f"{name}, {split}[{i}]", roll) for i, roll in enumerate(given[split])] for split in given
-        }
+        return {split: [check_roll(f"{name}, {split}[{i}]", r) for i, r in enumerate(given[split])] for split in given}
 
     def examples(split: Split) -> Sequence[Example]:
         check_choice("split", split, rolls())

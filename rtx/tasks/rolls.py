@@ -84,7 +84,7 @@ def check_size(path: Path) -> None:
 
 
 def read_mat(path: Path) -> dict[Split, list[Roll]]:
-    """Return the rolls of a MATLAB file in the layout of Boulanger-Lewandowski, by split."""
+    """Return the matrices of a MATLAB file in the layout of Boulanger-Lewandowski, by split."""
     from scipy.io import loadmat
 
     check_size(path)
@@ -94,10 +94,7 @@ def read_mat(path: Path) -> dict[Split, list[Roll]]:
         raise ValueError(f"{path}: expected a MATLAB file of version 5 to 7 ({error})") from error
     if missing := [key for key in KEYS.values() if key not in cells or cells[key].dtype != object]:
         raise ValueError(f"{path}: expected cell arrays {', '.join(KEYS.values())}, missing {', '.join(missing)}")
-    return {
-        split: [check_roll(f"{path}, {key}[{i}]", roll) for i, roll in enumerate(cells[key].ravel())]
-        for split, key in KEYS.items()
-    }
+    return {split: list(cells[key].ravel()) for split, key in KEYS.items()}
 
 
 def write_midi(path: Path, roll: ArrayLike, frame_seconds: float = FRAME_SECONDS) -> None:

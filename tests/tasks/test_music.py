@@ -186,9 +186,7 @@ def test_a_mat_file_of_another_layout_is_named(tmp_path, monkeypatch):
         savemat(path, three | first)
         with pytest.raises(ValueError, match=rf"mine\.mat: .*missing {named}$"):
             read_mat(path)
-    savemat(path, three | {"traindata": cells(roll(), roll()[:, :80])})
-    with pytest.raises(ValueError, match=r"mine\.mat, traindata\[1\]: expected a piano roll"):
-        read_mat(path)
+    savemat(path, three | {"traindata": cells(roll())})
     whole = path.read_bytes()
     for content in (b"", whole[:100], whole[:200], b"no such file" * 100):
         path.write_bytes(content)
