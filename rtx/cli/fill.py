@@ -21,6 +21,7 @@ Show = Annotated[bool, typer.Option("--show", help="Only print the commands, and
 
 
 def fill(
+    context: typer.Context,
     agenda: Agenda,
     scale: HowMuch = Scale.full,
     epochs: Epochs = None,
@@ -50,7 +51,8 @@ def fill(
             typer.echo(f"{'    ' if command in lacking else 'done'}  {command.removeprefix('rtx ')}")
         return
     typer.echo(f"the ledger has {len(commands) - len(lacking)} of {len(commands)} runs")
-    failed = _make(commands, missing, lambda command: _run(command, left(), runs, results), runs / "fill.db")
+    places = ["--runs", str(runs), "--results", str(results)]
+    failed = _make(commands, missing, lambda command: _run(context, command, left(), places), runs / "fill.db")
     for command in failed:
         typer.echo(f"failed  {command.removeprefix('rtx ')}", err=True)
     if failed:
@@ -79,16 +81,14 @@ def _make(commands: list[str], missing: Callable[[], list[str]], run: Callable[[
     return [command for command, code in codes.items() if code]
 
 
-def _run(command: str, seconds: float | None, runs: Path, results: Path) -> int:
+def _run(context: typer.Context, command: str, seconds: float | None, places: list[str]) -> int:
     """Run one `rtx` command in this process, and return its exit code."""
-    from rtx.cli.commands import app
-
-    words = [*shlex.split(command)[1:], "--runs", str(runs), "--results", str(results)]
+    words = [*shlex.split(command)[1:], *places]
     if words[0] == "train":  # a sweep always resumes, on one device
         words += ["--resume", *(["--devices", "1"] if torch.cuda.device_count() > 1 else [])]
     words += ["--max-time", format_time(seconds)] if seconds is not None else []
     try:
-        return typer.main.get_command(app).main(words, standalone_mode=False) or 0
+        return context.find_root().command.main(words, standalone_mode=False) or 0
     except typer.Abort:  # Ctrl-C before or after the training
         return 130
     except Exception as error:
