@@ -1,24 +1,21 @@
 """A private JupyterLab and a headless Chromium, so that tests use a notebook as a reader does."""
 
-import json
 import os
+import secrets
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.error import URLError
-from urllib.request import urlopen
 
 import nbformat
 import pytest
 from drawn import KEEP_TEXTS
 from notebook_page import LOOPBACK, Notebook, written
 from playwright.sync_api import Browser, Page, expect, sync_playwright
-from private import private_environment
+from ports import free_port
+from private import private_environment, wait_for
 
 # Five seconds by default, which a busy machine may take for anything; what is so already is not waited for.
 expect.set_options(timeout=60_000)
@@ -85,28 +82,6 @@ def tab(browser: Browser) -> Iterator[Page]:
     assert faults == [] and asked <= {"file", "blob", "data", "about"}
 
 
-def read_whole_json(path: Path) -> dict[str, str] | None:
-    """What a file holds, or None: it is not there, or its writer has not come to the end."""
-    try:
-        return json.loads(path.read_text())
-    except (FileNotFoundError, json.JSONDecodeError):
-        return None
-
-
-def wait_for_server(server: subprocess.Popen[bytes], runtime: Path, log: Path) -> tuple[str, str]:
-    """Address and token, as the server itself writes them down, once it answers."""
-    information = runtime / f"jpserver-{server.pid}.json"
-    for _ in range(1500):  # five minutes
-        if server.poll() is not None:
-            break
-        if running := read_whole_json(information):
-            with suppress(URLError):  # it writes the file before it listens
-                urlopen(f"{running['url']}api/status?token={running['token']}", timeout=60).close()
-                return running["url"], running["token"]
-        time.sleep(0.2)
-    raise RuntimeError(f"JupyterLab did not start:\n{log.read_text()}")
-
-
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """A JupyterLab of its own on loopback, with a token, serving a folder laid out as the repository."""
@@ -116,8 +91,8 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     for folder in ("results", "figures"):
         (root / folder).symlink_to(REPOSITORY / folder)
     options = [f"--ip={LOOPBACK}", "--no-browser", "--allow-root", "--expose-app-in-browser"]
-    # a port of the system's choice: of two servers that begin together, both would find 8888 free, and one have it
-    options += ["--ServerApp.port=0", f"--ServerApp.root_dir={root}"]
+    port, token = free_port(), secrets.token_hex()
+    options += [f"--ServerApp.port={port}", f"--IdentityProvider.token={token}", f"--ServerApp.root_dir={root}"]
     options += [f"--LabApp.app_settings_dir={REPOSITORY}/tools/jupyterlab"]
     environment = private_environment(home)
     with log.open("wb") as stream:
@@ -125,7 +100,9 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
             [sys.executable, "-m", "jupyterlab", *options], env=environment, stdout=stream, stderr=stream
         )
     try:
-        yield Lab(root, *wait_for_server(server, Path(environment["JUPYTER_RUNTIME_DIR"]), log))
+        address = f"http://{LOOPBACK}:{port}/"
+        wait_for(server, f"{address}api/status?token={token}", log)
+        yield Lab(root, address, token)
     finally:
         server.terminate()
         server.wait(60)

@@ -20,7 +20,8 @@ EXPLORERS = [
     "explore.beam(translator, dates.texts, '8. März 1987', width=2)",
     "explore.block()",
     "explore.cost()",
-    "explore.digits(rtx.build('digits', 'gru', d_model=8, layers=1), task_by_name('digits').split('test')[:4])",
+    "explore.digits({name: rtx.build('digits', name, d_model=8, layers=1) for name in ('gru', 'tcn')},"
+    " task_by_name('digits').split('test')[:4])",
     "explore.pooling(rtx.FeedForwardAttention(), task_by_name('add', length=20, size=100).split('test')[:5])",
     "explore.prediction(rtx.build(task_by_name('chorales'), 'gru', d_model=8, layers=1), tune)",
     "explore.reach()",

@@ -1,12 +1,10 @@
 """Explorers in JupyterLab for whoever uses the keyboard, hears the page, or has a narrow one."""
 
-import os
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 from notebook_page import Notebook, written
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -34,11 +32,6 @@ def shown(lab, browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> It
     assert notebook.errors() == []
     yield notebook.output
     page.close()
-
-
-def looked_at(page: Page, name: str) -> None:
-    if folder := os.environ.get("RTX_SCREENSHOTS"):  # to look at
-        page.screenshot(path=Path(folder) / f"{name}.png")
 
 
 def test_a_choice_is_moved_by_its_arrows(shown: Callable[[int], Locator]) -> None:
@@ -95,7 +88,6 @@ def test_a_picture_has_room_and_controls_keep_their_width(shown: Callable[[int],
         expect(output.locator("img")).to_be_visible()
         area = output.locator(".jp-OutputArea-output").first
         assert area.evaluate("area => area.scrollWidth - area.clientWidth") <= 0, cell
-        looked_at(page, f"wide_{cell}")
     tops = {
         slider.locator("xpath=ancestor::*[contains(@class, 'widget-inline-hbox')]").evaluate("one => one.offsetTop")
         for slider in shown(TOY).get_by_role("slider").all()
@@ -104,6 +96,5 @@ def test_a_picture_has_room_and_controls_keep_their_width(shown: Callable[[int],
     page.set_viewport_size({"width": 700, "height": 1000})
     for cell in (TOY, DIGITS):
         tracks = shown(cell).locator(".noUi-target").evaluate_all("all => all.map(one => one.offsetWidth)")
-        looked_at(page, f"narrow_{cell}")
         assert min(tracks) > 60, tracks
     page.set_viewport_size({"width": 1280, "height": 1000})

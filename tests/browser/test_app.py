@@ -8,9 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from urllib.error import URLError
 from urllib.parse import urlsplit
-from urllib.request import urlopen
 
 import psutil
 import pytest
@@ -18,7 +16,7 @@ from notebook_page import LOOPBACK
 from playwright.sync_api import Browser, expect
 from playwright.sync_api import Page as Tab
 from ports import free_port
-from private import private_environment
+from private import private_environment, wait_for
 from serve_app import first_page, stage
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -36,13 +34,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, subp
         command = [sys.executable, str(SERVE), "--port", str(port), "--idle", "20"]
         server = subprocess.Popen(command, env=private_environment(home), stdout=log, stderr=log)
     try:
-        for _ in range(1500):  # five minutes
-            try:
-                urlopen(f"http://{LOOPBACK}:{port}/voila/static/voila.js", timeout=60).close()
-                break
-            except (URLError, ConnectionError):
-                assert server.poll() is None, (home / "log").read_text()
-                time.sleep(0.2)
+        wait_for(server, f"http://{LOOPBACK}:{port}/voila/static/voila.js", home / "log")
         yield f"http://{LOOPBACK}:{port}/voila/render", server
     finally:
         started = psutil.Process(server.pid).children(recursive=True)

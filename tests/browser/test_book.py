@@ -86,7 +86,7 @@ def test_every_page_comes_to_life_without_a_server(site: Path, tab: Tab) -> None
     assert alive >= 7
 
 
-def test_a_page_is_moved_and_its_picture_follows(site: Path, tab: Tab) -> None:
+def test_a_page_is_moved_and_its_equations_are_drawn_by_the_site_itself(site: Path, tab: Tab) -> None:
     tab.goto((site / "notebooks/02_slide_a_window.html").as_uri(), wait_until="domcontentloaded", timeout=120_000)
     debugger = tab.locator("script.rtx-living + div")
     slider, canvas = debugger.get_by_role("slider", name="step in the window"), debugger.locator("canvas").last
@@ -96,10 +96,6 @@ def test_a_page_is_moved_and_its_picture_follows(site: Path, tab: Tab) -> None:
     slider.press("ArrowRight")
     expect(sentence).to_contain_text("Step 2 of 4")
     assert canvas.evaluate(PIXELS) != before
-
-
-def test_equations_are_drawn_by_the_site_itself(site: Path, tab: Tab) -> None:
-    tab.goto((site / "notebooks/02_slide_a_window.html").as_uri(), wait_until="domcontentloaded", timeout=120_000)
     tab.wait_for_function("window.MathJax?.isReady", timeout=30_000)
     tab.wait_for_function("() => new Promise(done => MathJax.Hub.Queue(() => done(true)))", timeout=60_000)
     written, drawn = tab.locator("script[type^='math/tex']"), tab.locator(".math .MathJax .math")

@@ -99,17 +99,6 @@ def test_paths_are_those_of_the_graph_and_a_counterexample_is_found(tab: Tab, tm
         expect(sentence).to_contain_text(f"The channels need {lengths}.")
 
 
-def test_between_the_layers_that_there_are_slider_and_picture_name_the_same(tab: Tab, tmp_path: Path) -> None:
-    layers = [MultiChannelRNN(4, block=n) for n in (2, 6)]
-    tab.goto(explore.paths(layers).save(tmp_path / "a.html").as_uri())
-    sentence, block = tab.locator("[aria-live=polite]"), tab.get_by_role("slider", name="block")
-    block.press("Home")
-    for n in (2, 2, 2, 6, 6):  # halfway, the smaller one
-        expect(sentence).to_contain_text(f"n = {n}, channel 1:")
-        expect(block).to_have_attribute("aria-valuetext", str(n))
-        block.press("ArrowRight")
-
-
 def test_a_circle_has_the_number_of_eq_1_and_the_blue_of_its_weight(tab: Tab, tmp_path: Path) -> None:
     torch.manual_seed(0)
     model = LanguageModel(MCRNN(6, cell="gru", block=4), WORDS.size)

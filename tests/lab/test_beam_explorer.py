@@ -9,8 +9,6 @@ from torch import nn
 from rtx.lab import explore
 from rtx.lab.beam_tree import places, search
 from rtx.lab.explore import Explorer
-from rtx.lab.explore.words import Words
-from rtx.lab.plots import new_figure
 from rtx.models import EncoderDecoder, rnnsearch
 from rtx.tasks import task_by_name
 from rtx.tasks.subwords import BEGIN, END
@@ -126,18 +124,6 @@ def test_every_node_has_its_word_in_one_artist(explorer: Explorer) -> None:
     for ((left, y), (right, end)), (x, height) in zip(level, words.get_offsets(), strict=True):
         assert y == end == height and left < x < right
     assert words.get_facecolors().tolist() == lines.get_colors().tolist() and not tree.texts
-
-
-def test_words_are_as_wide_as_text_and_stand_on_the_middle_of_their_place() -> None:
-    figure, [ax] = new_figure(4, 3)
-    words = Words(ax, size=20)
-    ax.set(xlim=(0, 1), ylim=(0, 1))
-    words.write(["März", "$5", " "], [(0.5, 0.5), (0.2, 0.2), (0.8, 0.8)], ["black"] * 3)
-    text = ax.text(0.5, 0.5, "März", fontsize=20, ha="center")
-    figure.draw_without_rendering()
-    outline = words.get_transform().transform_path(words.get_paths()[0]).get_extents()
-    assert outline.width == pytest.approx(text.get_window_extent().width, rel=0.08)
-    assert outline.x0 + outline.x1 == pytest.approx(0, abs=0.1 * outline.width) and outline.y0 > 0
 
 
 def test_tokens_of_a_long_sentence_stand_beside_one_another() -> None:

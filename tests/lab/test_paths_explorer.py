@@ -89,12 +89,6 @@ def test_weights_of_zero_leave_no_gradient_and_no_nan() -> None:
     assert bool((shares[:, 0] == 1).all()) and 0 < shares[:, 1:].max() < 1e-30
 
 
-def test_paths_start_at_the_end_of_a_block_with_all_distances_behind_it() -> None:
-    for n in range(2, 9):
-        t = step_of(n, FARTHEST)
-        assert reference.block_start(t, 1, n, "equation") == t - (n - 1) and t > FARTHEST
-
-
 def test_the_still_figure_draws_every_channel_and_the_papers_bound(page: Page) -> None:
     left, right = page.still.axes
     lines = {line.get_label(): list(line.get_ydata()) for line in left.lines}
