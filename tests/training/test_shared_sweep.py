@@ -68,7 +68,9 @@ def take_all(gate, path: Path, server: str | None) -> None:
 @pytest.mark.slow
 def test_of_many_processes_at_once_each_point_is_taken_by_one(tmp_path, storage, processes):
     gate = processes.Barrier(3)
-    children = [processes.Process(target=take_all, args=(gate, tmp_path / "study.db", storage)) for _ in range(3)]
+    children = [
+        processes.Process(target=take_all, args=(gate, tmp_path / "study.db", storage), daemon=True) for _ in range(3)
+    ]
     for child in children:
         child.start()
     for child in children:
@@ -85,7 +87,7 @@ def test_each_run_ends_once_though_one_of_two_processes_is_killed(tmp_path, stor
     workers = []
     for _ in range(2):
         ours, theirs = processes.Pipe()
-        child = processes.Process(target=share, args=(tmp_path, storage, theirs))
+        child = processes.Process(target=share, args=(tmp_path, storage, theirs), daemon=True)
         child.start()
         theirs.close()
         workers.append((child, ours))
