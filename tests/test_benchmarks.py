@@ -88,13 +88,6 @@ def test_plain_feed_forward_attention_is_the_same_function() -> None:
         torch.testing.assert_close(plain(x, given), ours(x, given), rtol=1e-10, atol=1e-10)
 
 
-def test_weights_of_another_function_are_refused() -> None:
-    task = task_by_name("digits")
-    ours = rtx.build(task, "gru", d_model=12)
-    with pytest.raises(ValueError, match="ours: "):
-        published_twin(task, SIZES | {"window": 3}, ours)
-
-
 def test_torchs_encoder_is_causal() -> None:
     torch.manual_seed(0)
     encoder = CausalEncoder(12, 2, 3, 0.0).eval()

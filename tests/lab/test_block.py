@@ -7,7 +7,7 @@ from torch import nn
 from rtx import RTransformer
 from rtx.lab import explore
 from rtx.lab.explore import Explorer
-from rtx.lab.explore.block import sizes, stack
+from rtx.lab.explore.block import stack
 from rtx.nn import FeedForward, LocalRNN, MultiHeadAttention
 
 ALL = {"norm": "post", "sublayers": "all sublayers", "depth": 2}
@@ -49,13 +49,6 @@ def test_size_stays_at_one_after_post_norm_and_grows_under_pre_norm(explorer: Ex
     title = explorer.figure.axes[0].get_title
     assert title("left") + title("center") == "pre-norm, all sublayers, L = 8"
     assert len(line.get_ydata()) == 9 and line.get_ydata()[-1] > 1.2
-
-
-def test_sizes_are_the_root_mean_square_of_each_blocks_output() -> None:
-    doubled = nn.Sequential(*(nn.Linear(2, 2, bias=False) for _ in range(2)))
-    for linear in doubled:
-        linear.load_state_dict({"weight": 2 * torch.eye(2)})
-    assert sizes(doubled, torch.tensor([[[3.0, 4.0]]])) == pytest.approx([12.5**0.5 * 2**i for i in range(3)])
 
 
 def test_data_and_sublayers_of_ones_own() -> None:

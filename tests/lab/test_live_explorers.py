@@ -155,13 +155,6 @@ def test_the_race_follows_its_controls() -> None:
     assert "gru (" in explorer.text and "finished" in explorer.status.value
 
 
-def test_the_races_axis_reaches_as_far_as_its_lines() -> None:
-    explorer = explore.race("digits", SMALL, "seconds", seconds=0.05, seeds=1, turns=2).run()
-    ax = explorer.figure.axes[0]
-    furthest = max(line.get_xdata()[-1] for line in ax.lines[:2])
-    assert furthest > 0.05 and ax.get_xlim()[1] == furthest  # the last update goes beyond the budget
-
-
 def test_the_race_draws_the_median_seed_and_a_band_from_the_worst_to_the_best() -> None:
     contest = Contest(DIGITS, SMALL, "parameters", updates=4, seeds=3, turns=2)
     for name, scores in (("gru", ([10, 50, 60], [10, 20, 90], [10, 40, 70])), ("attention", ([5, 6, 7],) * 3)):

@@ -97,19 +97,3 @@ def test_a_brick_called_twice_is_shown_twice():
     found = trace(torch.nn.Sequential(layer, layer), torch.randn(1, 4, 8))
     assert sorted(found) == ["0.weights", "0.weights.2"]
     assert not torch.equal(found["0.weights"], found["0.weights.2"])
-
-
-def test_a_brick_inside_a_brick_that_is_looked_into_is_not_shown_twice():
-    class Outer(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.local = LocalRNN(4, 2)
-
-        def forward(self, x):
-            return self.local(x)
-
-        def introspect(self, x):
-            return {"last": self.local(x)[:, -1]}
-
-    found = trace(Outer(), torch.randn(1, 3, 4))
-    assert sorted(found) == ["last", "local.states"]
