@@ -119,7 +119,7 @@ def score(recipe: str, model: str, variant: str, scale: str = "full", detail: st
 
 
 def test_tables_in_notebooks_are_what_the_ledger_says() -> None:
-    asked = {path: re.findall(r"table\.rows\(recipe\.load_recipe\(\"(.+?)\"", path.read_text()) for path in SOURCES}
+    asked = {path: re.findall(r"tables\.rows\(recipe\.load_recipe\(\"(.+?)\"", path.read_text()) for path in SOURCES}
     tables = [(path, name) for path, names in asked.items() for name in names]
     assert {name for _, name in tables} == {"nottingham", "ptb-word", "multi30k"}
     for path, name in tables:
