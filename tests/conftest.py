@@ -58,7 +58,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def processes() -> ForkServerContext:
     """Return a way to start real processes that load torch, Lightning and TensorBoard only once."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["rtx.evidence.record", "rtx.training.sweep", "rtx.cli", "torch.utils.tensorboard", "pytest"])
+    context.set_forkserver_preload(
+        ["rtx.evidence.record", "rtx.training.sweep", "rtx.cli", "torch.utils.tensorboard", "pytest"]
+    )
     return context
 
 
