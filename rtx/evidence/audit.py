@@ -11,7 +11,6 @@ from typing import Any
 from rtx.evidence.ledger import LEDGER, Result, read_result, variant_of
 from rtx.tasks import task_by_name
 from rtx.training.provenance import git
-from rtx.training.rebuild import check_sizes
 from rtx.training.recipe import load_recipe, parse_setting, recipe_names
 
 
@@ -99,14 +98,13 @@ def _data(result: Result, words: list[str]) -> Iterator[str]:
 
 
 def _overrides(words: list[str]) -> dict[str, Any]:
-    """Return what a command sets. Anybody may have written the file, so sizes and paths are checked first.
+    """Return what a command sets.
 
     Raises:
-        ValueError: if a setting is not `key=value`, is too large, or is a path to something that is not a file.
+        ValueError: if a setting is not `key=value`, or is a path to something that is not a file.
     """
     given = _values(words, "--set")
     overrides = dict(map(parse_setting, given if words[1:2] == ["train"] else []))  # a sweep has lists
-    check_sizes("--set", overrides)
     if "path" in overrides and not Path(str(overrides["path"])).is_file():
         raise ValueError(f"path: expected a file, found none at {overrides['path']}")
     return overrides
