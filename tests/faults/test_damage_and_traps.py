@@ -1,6 +1,6 @@
 """Damaged and hostile files: one error names the file, nothing in it is used or run, and its sizes reserve no memory.
 
-tests/training/test_checkpoint.py, test_states.py and test_ledger.py change bits of checkpoints and results.
+The tests of checkpoints (tests/training) and of the ledger (tests/evidence) damage single files.
 tests/tasks/test_data.py has archives and downloads.
 """
 

@@ -204,6 +204,7 @@ def by_logsumexp(scores_a: Tensor, values_a: Tensor, scores_b: Tensor, values_b:
 
 def step_by_an_optimiser(w: Tensor, loss: Callable[[Tensor], Tensor], rate: float, clip: float) -> Tensor:
     descent = torch.optim.SGD([w], lr=rate)
+    descent.zero_grad()
     loss(w).backward()
     torch.nn.utils.clip_grad_norm_(w, clip)
     descent.step()
