@@ -113,6 +113,7 @@ def open_notebook(lab: Lab, browser: Browser) -> Iterator[Callable[[Path], Noteb
     """A function that opens a copy of a notebook in JupyterLab."""
     page = browser.new_page(viewport={"width": 1280, "height": 1000})
     yield lambda notebook: Notebook(page, lab.add(notebook))
+    page.evaluate("() => window.jupyterapp.serviceManager.sessions.shutdownAll()")  # its kernel ends with the test
     page.close()
 
 
