@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
-import torch
 import typer
 
 from rtx.cli.train import Epochs, HowMuch, MaxTime, Results, Runs, Scale, format_time, parse_time
@@ -84,8 +83,7 @@ def _make(commands: list[str], missing: Callable[[], list[str]], run: Callable[[
 def _run(context: typer.Context, command: str, seconds: float | None, places: list[str]) -> int:
     """Run one `rtx` command in this process, and return its exit code."""
     words = [*shlex.split(command)[1:], *places]
-    if words[0] == "train":  # a sweep always resumes, on one device
-        words += ["--resume", *(["--devices", "1"] if torch.cuda.device_count() > 1 else [])]
+    words += ["--resume"] if words[0] == "train" else []  # a sweep always resumes
     words += ["--max-time", format_time(seconds)] if seconds is not None else []
     try:
         return context.find_root().command.main(words, standalone_mode=False) or 0

@@ -70,7 +70,7 @@ def sweep_(
     if test:
         check_writable("results", results)
     check_writable("runs", runs)
-    how: dict[str, Any] = {"devices": 1, "enable_progress_bar": on_terminal(), "every_seconds": 60 * save_every}
+    how: dict[str, Any] = {"enable_progress_bar": on_terminal(), "every_seconds": 60 * save_every}
     try:
         study = sweep.run(left(), **how)
         _print(study, metric)

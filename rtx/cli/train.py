@@ -33,14 +33,12 @@ Seed = Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="The seed of we
 Epochs = Annotated[int | None, typer.Option(min=1, help="Train for fewer epochs; the ledger records it.")]
 Set = Annotated[list[str] | None, typer.Option("--set", help="key=value; may be repeated.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on from the run's last checkpoint, if it has one.")]
-Devices = Annotated[int | None, typer.Option(min=1, help="The number of devices on each machine. Default: all.")]
-Nodes = Annotated[int, typer.Option(min=1, help="Machines that train together, each started with this command.")]
 Precision = Annotated[str, typer.Option(help="A precision of Lightning, such as 32-true or bf16-mixed.")]
 Compile = Annotated[bool, typer.Option("--compile", help="Compile the model: it starts later and trains faster.")]
 MaxTime = Annotated[str | None, typer.Option(metavar="HH:MM:SS", help="Save and stop after this time (exit code 124).")]
 SaveEvery = Annotated[float, typer.Option(min=0.01, help="Minutes between checkpoints inside an epoch.")]
 HOME = {"callback": lambda folder: Path(os.path.expanduser(folder))}  # a shell leaves the ~ of --runs=~/runs
-Runs = Annotated[Path, typer.Option(help="Folder for checkpoints and logs. All machines need it.", **HOME)]
+Runs = Annotated[Path, typer.Option(help="Folder for checkpoints and logs.", **HOME)]
 Results = Annotated[Path, typer.Option(help="The ledger's folder.", **HOME)]
 
 
@@ -53,8 +51,6 @@ def train_(
     epochs: Epochs = None,
     set_: Set = None,
     resume: Resume = False,
-    devices: Devices = None,
-    nodes: Nodes = 1,
     precision: Precision = "32-true",
     compile: Compile = False,
     max_time: MaxTime = None,
@@ -67,35 +63,27 @@ def train_(
     Ctrl-C saves and stops (exit code 130). The same command with --resume goes on, and gives the same result.
     """
     plan = load_recipe(recipe).plan(model, variant, dict(map(parse_setting, set_ or [])), scale.value)
-    made_by: dict[str, Any] = {"devices": devices or "auto", "nodes": nodes, "precision": parse_precision(precision)}
-    usual = {"devices": "auto", "nodes": 1, "precision": "32-true"}
-    more = [word for key, value in made_by.items() if value != usual[key] for word in (f"--{key}", str(value))]
+    more = ["--precision", precision] if (precision := parse_precision(precision)) != "32-true" else []
     command = as_typed(recipe, model, variant, scale, seed, epochs, set_ or [], [*more, *["--compile"] * compile])
-    how = {"num_nodes": made_by.pop("nodes"), "compiled": compile, "enable_progress_bar": on_terminal()}
-    how |= {"every_seconds": 60 * save_every, "max_seconds": parse_time(max_time)} | made_by
+    how: dict[str, Any] = {"compiled": compile, "precision": precision, "enable_progress_bar": on_terminal()}
+    how |= {"every_seconds": 60 * save_every, "max_seconds": parse_time(max_time)}
 
     from rtx.evidence.record import train  # Lightning takes seconds to import: only here
-    from rtx.training.processes import first
     from rtx.training.survival import Stopped
 
-    if first():  # of several processes, the first writes
-        check_writable("results", results)
-        check_writable("runs", runs)
+    check_writable("results", results)
+    check_writable("runs", runs)
     try:
         path = train(plan, seed, epochs, resume, command, runs, results, **how)
     except Stopped as stop:
         how_to_go_on(stop, resume)
-    if path:
-        typer.echo(f"wrote {path}")
+    typer.echo(f"wrote {path}")
 
 
 def how_to_go_on(stop: "Stopped", resume: bool) -> NoReturn:
     """Print the command that goes on, which is this one with --resume, and end the process."""
-    from lightning.fabric.utilities import rank_zero
-
     again = [*sys.argv[1:], *([] if resume else ["--resume"])]
-    if rank_zero.rank_zero_only.rank == 0:  # type: ignore[attr-defined]
-        typer.echo(f"rtx: {stop}; go on with: {shlex.join(['rtx', *again])}", err=True)
+    typer.echo(f"rtx: {stop}; go on with: {shlex.join(['rtx', *again])}", err=True)
     raise typer.Exit(stop.code)
 
 

@@ -14,7 +14,7 @@ from rtx.nn.validate import check_flag
 from rtx.training.randomness import check_seed
 from rtx.training.recipe import as_setting, as_typed_together, load_recipe
 
-OPTIONS = re.compile(r"--(epochs|precision|devices) (\S+)")  # what a result has in its command only
+OPTIONS = re.compile(r"--(epochs|precision) (\S+)")  # what a result has in its command only
 
 
 def as_typed(
@@ -55,12 +55,9 @@ class Entry:
 
     def is_made_by(self, run: Result) -> bool:
         """Return whether a run of the ledger is this one. Of a sweep, the ledger has the run that it chose."""
+        options = [{*OPTIONS.findall(command)} for command in (run.command, self.command)]
         same_row = self.row == (run.recipe, run.model, run.scale, run.seed) and run.variant in self.variants
-        return same_row and self.points == set(run.chosen_from) and _options(run.command) == _options(self.command)
-
-
-def _options(command: str) -> set[tuple[str, str]]:
-    return {*OPTIONS.findall(command)} - {("devices", "1")}  # one device is the default
+        return same_row and self.points == set(run.chosen_from) and options[0] == options[1]
 
 
 def read_agenda(path: Path, scale: str = "full", epochs: int | None = None) -> list[Entry]:

@@ -34,8 +34,8 @@ def train(
     results: Path = ledger.LEDGER,
     chosen_from: Mapping[str, float | None] | None = None,
     **training: Any,
-) -> Path | None:
-    """Carry out a plan and return the ledger's new file (None in all but the first of several processes).
+) -> Path:
+    """Carry out a plan and return the ledger's new file.
 
     Args:
         plan: model, hyper-parameters and settings.
@@ -43,12 +43,12 @@ def train(
         epochs: stop after so many epochs, if the plan has more; the ledger records this as the budget.
         resume: continue from the last checkpoint of the same run, if there is one.
         command: the command that repeats the run, for the ledger.
-        runs: folder for checkpoints and logs; all machines that train together must share it.
+        runs: folder for checkpoints and logs.
         results: the ledger's folder.
         chosen_from: what a sweep tried, if a sweep chose the settings; see `ledger.Result`.
         training: `every_seconds` or `every_steps` between checkpoints inside an epoch; `max_seconds`, after which the
             run saves and stops; `compiled` for `torch.compile`; and arguments of `lightning.Trainer`, such as
-            `devices` and `precision`.
+            `accelerator` and `precision`.
 
     Raises:
         ValueError: if the folder holds an unfinished run, a damaged one or a run of another plan; if the same run is
@@ -61,8 +61,6 @@ def train(
         with float32_cudnn():
             done = fit(plan, seed, folder, epochs, resume, **training)
             test, details = _test(done, folder)
-        if not done.trainer.is_global_zero:
-            return None
         result = replace(_result(plan, done, seed, test, details, command), chosen_from=dict(chosen_from or {}))
         path = ledger.write_result(result, results, done.ended)
         _save(folder / "best.safetensors", plan, done.trainee, result)  # last: this file marks the run as finished
@@ -101,7 +99,6 @@ def _examined(done: Fit, examine: Callable[..., Scores]) -> Scores:
 
 def _result(plan: Plan, run: Fit, seed: int, test: float, details: Scores, command: str) -> ledger.Result:
     trainer, task = run.trainer, run.trainee.task
-    several = f"{trainer.world_size} × " if trainer.world_size > 1 else ""
     return ledger.Result(
         recipe=plan.recipe.name,
         model=plan.row,
@@ -116,10 +113,10 @@ def _result(plan: Plan, run: Fit, seed: int, test: float, details: Scores, comma
         test=test,
         parameters=run.trainee.live_parameters,
         seconds=round(run.seconds, 1),
-        hardware=several + hardware(trainer.strategy.root_device),
+        hardware=hardware(trainer.strategy.root_device),
         versions=versions(),
         commit=_commit(run.trainee.commits),
-        command=_as_run(command, trainer),
+        command=command,
         budget=_cut(plan, run),
         details=details,
     )
@@ -131,13 +128,6 @@ def _save(path: Path, plan: Plan, trainee: Trainee, result: ledger.Result) -> No
     facts |= {"task_arguments": plan.task_arguments, "carry": plan.settings.carry, "slide": plan.settings.slide}
     texts = [text.to_json() for text in trainee.task.texts]
     save_checkpoint(path, trainee.model, plan.task, plan.model, plan.hyperparameters, texts=texts, **facts)
-
-
-def _as_run(command: str, trainer: lightning.Trainer) -> str:
-    """Return the command with the number of devices that `auto` found: each device takes a batch of its own."""
-    if trainer.num_devices == 1 or not command or "--devices" in command.split():
-        return command
-    return f"{command} --devices {trainer.num_devices}"
 
 
 def _commit(commits: Sequence[str | None]) -> str | None:

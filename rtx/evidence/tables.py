@@ -1,7 +1,6 @@
 """A recipe's table: the paper's number beside ours. All of our numbers come from the ledger."""
 
 import math
-import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import reduce
@@ -36,8 +35,8 @@ HEADER = Row._fields
 def cells(recipe: Recipe, ledger: Path = LEDGER) -> dict[str, list[list[Result]]]:
     """Return the runs of each row in groups; the runs of a group differ only in their seeds and are sorted by seed.
 
-    A group shares variant, scale, budget, metric, data, size, precision and number of processes. Where seconds are the
-    budget, it shares the hardware, too. If a seed was run twice, the newest run counts.
+    A group shares variant, scale, budget, metric, data, size and precision. Where seconds are the budget, it
+    shares the hardware, too. If a seed was run twice, the newest run counts.
 
     Raises:
         ValueError: if a file of the ledger is damaged.
@@ -51,9 +50,8 @@ def cells(recipe: Recipe, ledger: Path = LEDGER) -> dict[str, list[list[Result]]
 
 def _shared(result: Result) -> tuple[str | int | None, ...]:
     """Return what the runs of a group have in common, the model first."""
-    how = (result.scale, result.variant, result.budget, machine(result))
-    processes = (_precision(result.command), _processes(result.hardware))
-    return (result.model, *how, *processes, result.metric, result.data_sha256, result.parameters)
+    how = (result.scale, result.variant, result.budget, machine(result), _precision(result.command))
+    return (result.model, *how, result.metric, result.data_sha256, result.parameters)
 
 
 def machine(result: Result) -> str | None:
@@ -64,12 +62,6 @@ def machine(result: Result) -> str | None:
 def _precision(command: str) -> str | None:
     words = command.split()
     return words[words.index("--precision") + 1] if "--precision" in words else None
-
-
-def _processes(hardware: str) -> int:
-    """Return how many processes share a step; each has a batch of its own."""
-    found = re.match(r"(\d+) × ", hardware)
-    return int(found[1]) if found else 1
 
 
 def _by_seed(runs: Sequence[Result]) -> list[Result]:

@@ -76,7 +76,7 @@ class TrainingRun:
         kernels = random_state(torch.device("cpu"))
         with TemporaryDirectory(prefix="rtx-") as folder:
             watcher = _watcher(self, background, kernels)
-            fit(self.plan, self.seed, Path(folder), callbacks=[watcher], devices=1, enable_progress_bar=False)
+            fit(self.plan, self.seed, Path(folder), callbacks=[watcher], enable_progress_bar=False)
 
 
 def _watcher(run: TrainingRun, background: Background, kernels: dict[str, Any]) -> Any:

@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 from functools import partial
 
-import torch.distributed
+import torch
 from torch.utils.data import DataLoader, Sampler
 
 from rtx.nn.validate import check_choice, check_positive
 from rtx.tasks.task import Batch, Task, collate
 
 ORDERS = ("shuffled", "fresh", "bucketed", "columns", "stream", "as it is", "by length")
-UNSHUFFLED = ("as it is", "by length")
+UNSHUFFLED = ("stream", "as it is", "by length")
 POOL = 100  # batches whose sequences are sorted by length together
 
 
@@ -18,7 +18,7 @@ class BatchOrder(Sampler[list[int]]):
     """Which sequences are in a batch together, and in which order the batches come.
 
     An epoch's order depends only on the seed and the epoch's number, so a resumed run continues as the undisturbed run
-    would. If n processes train together, each takes every n-th batch, and all have the same number of batches.
+    would.
 
     The orders are:
 
@@ -27,13 +27,13 @@ class BatchOrder(Sampler[list[int]]):
     - "bucketed": shuffled, but sequences of about the same length are together, so there is little padding.
     - "columns": one long text is cut into `batch_size` columns, and a batch has the next piece of each column. So a
       state can be kept from batch to batch.
-    - "stream": such a text piece by piece. Each process has a part of it, and nothing is left out.
+    - "stream": such a text piece by piece.
     - "as it is".
     - "by length": the longest first, which gives the least padding. It is for splits whose order has no meaning.
 
     Args:
         lengths: of the sequences; only "bucketed" and "by length" use them.
-        batch_size: sequences per batch and process; 1 for "stream".
+        batch_size: sequences per batch; 1 for "stream".
         order: see above.
         seed: of the order.
     """
@@ -42,16 +42,10 @@ class BatchOrder(Sampler[list[int]]):
         self.lengths, self.batch_size = lengths, check_positive("batch_size", batch_size)
         self.order, self.seed, self.epoch = check_choice("order", order, ORDERS), seed, 0
         self.skipped = 0
-        together = torch.distributed.is_available() and torch.distributed.is_initialized()
-        self.processes = torch.distributed.get_world_size() if together else 1
-        self.rank = torch.distributed.get_rank() if together else 0
         if order == "stream" and batch_size != 1:
             raise ValueError(f"batch_size: expected 1 for a stream, got {batch_size}")
-        if order in ("columns", "stream") and len(lengths) < batch_size * self.processes:
-            allowed = f"at most {len(lengths)} pieces of the text for all {self.processes} processes"
-            raise ValueError(f"batch_size: expected {allowed}, got {batch_size}")
-        if self.processes > 1 and (batches := len(self._whole())) < self.processes:  # one would wait for ever
-            raise ValueError(f"devices: expected a batch for each of {self.processes} processes, got {batches}")
+        if order in ("columns", "stream") and len(lengths) < batch_size:
+            raise ValueError(f"batch_size: expected at most {len(lengths)} pieces of the text, got {batch_size}")
 
     @property
     def sampler(self) -> "BatchOrder":
@@ -67,7 +61,7 @@ class BatchOrder(Sampler[list[int]]):
         self.skipped = batches
 
     def __len__(self) -> int:
-        """The number of batches of this process."""
+        """The number of batches."""
         return len(self._batches())
 
     def __iter__(self) -> Iterator[list[int]]:
@@ -75,28 +69,14 @@ class BatchOrder(Sampler[list[int]]):
         yield from batches
 
     def _batches(self) -> list[list[int]]:
-        """The batches of this process."""
-        if self.order == "columns":
-            rows, first = len(self.lengths) // (self.batch_size * self.processes), self.rank * self.batch_size
-            return [[row + rows * (first + column) for column in range(self.batch_size)] for row in range(rows)]
-        if self.order == "stream":
-            first, end = (len(self.lengths) * rank // self.processes for rank in (self.rank, self.rank + 1))
-            return [[i] for i in range(first, end)]
-        whole = self._whole()
-        if self.order not in UNSHUFFLED:
-            whole = whole[: len(whole) - len(whole) % self.processes]
-        return whole[self.rank :: self.processes]
-
-    def _whole(self) -> list[list[int]]:
-        """The batches of all processes together; for a text, its pieces."""
         size = self.batch_size
-        if self.order in ("columns", "stream"):
-            return [[i] for i in range(len(self.lengths))]
+        if self.order == "columns":
+            rows = len(self.lengths) // size
+            return [[row + rows * column for column in range(size)] for row in range(rows)]
         if self.order in UNSHUFFLED:
             order = list(range(len(self.lengths)))
             if self.order == "by length":
                 order.sort(key=self.lengths.__getitem__, reverse=True)
-            size = min(size, max(1, len(order) // self.processes))  # so that each process has a batch
             return [order[i : i + size] for i in range(0, len(order), size)]
         draws = torch.Generator().manual_seed(self.seed * 1_000_003 + self.epoch)
         order = torch.randperm(len(self.lengths), generator=draws).tolist()
@@ -125,7 +105,7 @@ def loader(
     Args:
         task: whose examples to read.
         split: "train", "validation" or "test".
-        batch_size: sequences per batch (per process, if several train together).
+        batch_size: sequences per batch.
         seed: of the order.
         order: one of `ORDERS`; by default "shuffled" for training and "as it is" otherwise. "fresh" is only for
             sequences that are drawn, such as those of `add`.

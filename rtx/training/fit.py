@@ -1,4 +1,4 @@
-"""Train one model of a recipe, on one device or many, and find the weights with the best validation."""
+"""Train one model of a recipe on one device, and find the weights with the best validation."""
 
 import logging
 import sys
@@ -111,7 +111,7 @@ def _lightning_trainer(
     trainer = lightning.Trainer(
         max_epochs=epochs,
         accumulate_grad_batches=accumulate,
-        use_distributed_sampler=False,  # `BatchOrder` divides the batches among the processes
+        devices=1,
         callbacks=callbacks,
         logger=loggers(folder),
         enable_checkpointing=False,  # `Survival` writes the checkpoints

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from rtx.training.processes import first
 from rtx.training.states import CannotGoOn
 
 
@@ -23,16 +22,12 @@ def is_locked(folder: Path) -> bool:
 def lock_folder(folder: Path) -> Iterator[None]:
     """Make a folder and lock it for one run. If the folder is empty at the end, it is removed.
 
-    The lock is freed when the process ends, also if it is killed. Of several processes that train together, only the
-    first takes the lock.
+    The lock is freed when the process ends, also if it is killed.
 
     Raises:
         CannotGoOn: if another run holds the lock.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    if not first():
-        yield
-        return
     lock = FileLock(folder / ".lock", blocking=False)
     try:
         lock.acquire()

@@ -15,13 +15,11 @@ from rtx.models import LanguageModel
 from rtx.nn.streaming import State, detach, map_state
 from rtx.nn.validate import check_finite
 from rtx.tasks.task import IGNORED, Batch, Sum, Task
-from rtx.training import processes
 from rtx.training.activations import activation_penalty, watch_activations
 from rtx.training.auxiliary_losses import AuxiliaryLosses
 from rtx.training.batches import evaluation_batches, training_batches
 from rtx.training.language import check_model, start_epoch
 from rtx.training.optimizers import Trigger, averaged, make_optimizer, make_schedule
-from rtx.training.randomness import seed_of_process
 from rtx.training.settings import Settings
 from rtx.training.states import Exploded, refuse_another
 
@@ -65,10 +63,10 @@ class Trainee(lightning.LightningModule):
             watch_activations(cast(LanguageModel, model).backbone, self._penalise)
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
-        """Return the loss of a batch, weighted so that processes and accumulated batches add up to one large batch.
+        """Return the loss of a batch, weighted so that accumulated batches add up to one large batch.
 
-        A "sum" is the sum over all. A "mean" is the mean over all frames in the batches of all processes; for
-        accumulated batches it is the mean of their means.
+        A "sum" is the sum over all frames. A "mean" is the mean over them; for accumulated batches it is the mean of
+        their means.
 
         Raises:
             ValueError: if the data hold NaN.
@@ -76,21 +74,15 @@ class Trainee(lightning.LightningModule):
         """
         check_finite("inputs", batch.inputs)
         loss = self.loss(batch)
-        everyones, count = processes.total(self.trainer, torch.stack([loss.total, loss.count.to(loss.total)]))
-        if not torch.isfinite(everyones):
-            raise Exploded(f"loss: became {(everyones / count).item()} at {self._place()}")
-        self.log("train_loss", everyones / count, prog_bar=True, batch_size=len(batch.lengths))
-        return self._objective(loss, count, batch_idx)
-
-    def _objective(self, loss: Sum, count: Tensor, batch_idx: int) -> Tensor:
-        """Return what is differentiated. `count` is the number of frames in the batches of all processes."""
-        # Lightning takes the mean over the processes' gradients, and over `together` batches
-        summed = (loss.total + self.penalty * loss.count) * self.trainer.world_size
-        together = self.settings.accumulate
+        mean = loss.total.detach() / loss.count
+        if not torch.isfinite(mean):
+            raise Exploded(f"loss: became {mean.item()} at {self._place()}")
+        self.log("train_loss", mean, prog_bar=True, batch_size=len(batch.lengths))
+        summed, together = loss.total + self.penalty * loss.count, self.settings.accumulate
         if self.settings.reduction == "sum":
-            return summed * together
+            return summed * together  # Lightning takes the mean over `together` batches
         first = batch_idx - batch_idx % together
-        return summed / count * (together / min(together, self.trainer.num_training_batches - first))
+        return summed / loss.count * (together / min(together, self.trainer.num_training_batches - first))
 
     def loss(self, batch: Batch) -> Sum:
         """Return the loss of a batch, with the auxiliary losses."""
@@ -126,11 +118,7 @@ class Trainee(lightning.LightningModule):
         return logits
 
     def on_train_start(self) -> None:
-        """Give each process its own dropout; all processes start with the same weights."""
-        if self.global_rank:
-            lightning.seed_everything(seed_of_process(self.seed, self.global_rank), verbose=False)
-        if self.trainer.world_size > 1:
-            self.test_dataloader()  # fails now, not after the training, if a process would get no batch
+        """Set the epoch in the model."""
         start_epoch(self.model, self.current_epoch)  # a resumed run may begin inside an epoch
 
     def on_train_epoch_start(self) -> None:
@@ -177,7 +165,7 @@ class Trainee(lightning.LightningModule):
 
     def _check_predictions(self, split: str) -> None:
         """Raise `Exploded` if a prediction was NaN. In an accuracy it would only look like a wrong answer."""
-        if processes.total(self.trainer, self.wrong):  # so that all processes stop together
+        if self.wrong:
             raise Exploded(f"{split}: predictions became nan after step {self.global_step}, expected numbers")
 
     def _score(self, split: str, metric: Metric, batch: Batch, sliding: bool = False) -> None:
@@ -214,7 +202,7 @@ class Trainee(lightning.LightningModule):
             "card": self.card,
             "precision": self.trainer.precision,
             "commits": self.commits,
-            "states": processes.of_all(map_state(Tensor.cpu, self.state)),
+            "states": [map_state(Tensor.cpu, self.state)],
             "live": self.live_parameters,
             "observed": self.observed,
         }
@@ -226,5 +214,5 @@ class Trainee(lightning.LightningModule):
         self.commits = [*(one for one in saved.get("commits", []) if one not in self.commits), *self.commits]
         self.live_parameters = saved["live"]
         device = self.trainer.strategy.root_device  # Lightning moves the model to this device only later
-        self.state = map_state(lambda tensor: tensor.to(device), processes.mine(saved["states"]))
+        self.state = map_state(lambda tensor: tensor.to(device), saved["states"][0])
         self.observed[:] = saved["observed"]

@@ -22,11 +22,6 @@ def check_seed(name: str, seed: int) -> int:
     return int(seed)
 
 
-def seed_of_process(seed: int, rank: int) -> int:
-    """Return the seed for one of several processes. The first process has the run's own seed."""
-    return (seed + 1_000_003 * rank) % (LARGEST_SEED + 1)
-
-
 def random_state(device: torch.device) -> dict[str, Any]:
     """Return the states of the generators of Python, NumPy and torch, also of torch's generator on a GPU."""
     name, keys, *rest = np.random.get_state(legacy=True)

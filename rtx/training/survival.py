@@ -19,7 +19,6 @@ import torch
 from lightning import LightningModule, Trainer
 from lightning.pytorch.callbacks import Callback
 
-from rtx.training.processes import highest, mine, of_all
 from rtx.training.provenance import stamp
 from rtx.training.randomness import random_state, set_random_state
 from rtx.training.states import Exploded, save_state
@@ -81,7 +80,7 @@ class Survival(Callback):
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         """Remove the checkpoints of a former run, so that a new run never continues from them."""
-        if stage == "fit" and not self.resume and trainer.is_global_zero:
+        if stage == "fit" and not self.resume:
             for name in ("last.ckpt", "best.ckpt", "best.safetensors"):
                 (self.folder / name).unlink(missing_ok=True)
 
@@ -114,15 +113,15 @@ class Survival(Callback):
             trainer.fit_loop.restarting = False  # otherwise Lightning skips the plateau schedule after this epoch
         if batch_idx % trainer.accumulate_grad_batches:
             return
-        wish = highest(trainer, self._wish(trainer, batch_idx))
+        wish = self._wish(trainer, batch_idx)
         if wish == STOP or (wish == SAVE and resumed is None):
             self._save(trainer, pl_module)
         if wish == STOP:
             where = f"stopped before batch {batch_idx + 1} of epoch {trainer.current_epoch + 1}, saved {self.last}"
-            raise Stopped(where, self._code() or TIMEOUT)  # or the time of another process is over
+            raise Stopped(where, self._code())
 
     def _code(self) -> int:
-        """Return the exit code if this process was asked to stop or its time is over, otherwise 0."""
+        """Return the exit code if the run was asked to stop or its time is over, otherwise 0."""
         if self.asked is not None:
             return 128 + self.asked
         return TIMEOUT if time.monotonic() >= self.stop_at else 0
@@ -153,10 +152,9 @@ class Survival(Callback):
             raise Exploded(f"validation: became nan at {where}, expected a number; {self.kept()}")
         if math.isnan(self.score) or (score < self.score if self.mode == "min" else score > self.score):
             self.epoch, self.score = trainer.current_epoch, score
-            if trainer.is_global_zero:
-                with pl_module.as_validated():  # type: ignore[operator]
-                    weights = pl_module.model.state_dict()  # type: ignore[union-attr]
-                    save_state(self.folder / "best.ckpt", {"epoch": self.epoch, "score": score, "model": weights})
+            with pl_module.as_validated():  # type: ignore[operator]
+                weights = pl_module.model.state_dict()  # type: ignore[union-attr]
+                save_state(self.folder / "best.ckpt", {"epoch": self.epoch, "score": score, "model": weights})
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Save once more. If the test is interrupted, only the test is repeated.
@@ -167,7 +165,7 @@ class Survival(Callback):
         self.ended, self.stopped_early = stamp(), trainer.should_stop
         self._save(trainer, pl_module)
         self.training = False
-        if code := highest(trainer, self._code()):
+        if code := self._code():
             raise Stopped(f"stopped at the end of training, saved {self.last}", code)
 
     def state_dict(self) -> dict[str, Any]:
@@ -180,13 +178,13 @@ class Survival(Callback):
         self.ended, self.stopped_early = state_dict["ended"], state_dict["stopped_early"]
 
     def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
-        """Add the random states of all processes, and set Lightning's counters between two batches."""
-        checkpoint["random"] = of_all(random_state(pl_module.device))
+        """Add the random states, and set Lightning's counters between two batches."""
+        checkpoint["random"] = [random_state(pl_module.device)]  # a list, as in older checkpoints
         checkpoint["batches"] = 0 if self.ended else between_batches(checkpoint["loops"]["fit_loop"])
 
     def on_load_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
-        """Restore this process's random states and the place in the epoch."""
-        self.random, pl_module.batches_done = mine(checkpoint["random"]), checkpoint["batches"]
+        """Restore the random states and the place in the epoch."""
+        self.random, pl_module.batches_done = checkpoint["random"][0], checkpoint["batches"]
 
 
 def between_batches(loops: dict[str, Any]) -> int:
