@@ -91,8 +91,6 @@ def test_a_run_that_was_not_chosen_from_the_grid_stands_for_no_sweep(fill, tmp_p
         ("--variant sloped --seed 0 --set limit=40 --set learning_rate=0.0001", True),
         ("--seed 0 --epochs 3 --set limit=40 --set learning_rate=0.0001", False),
         ("--seed 0 --set limit=40 --set learning_rate=0.0001 --precision bf16-mixed", False),
-        ("--seed 0 --set limit=40 --set learning_rate=0.0001 --devices 1", True),
-        ("--seed 0 --set limit=40 --set learning_rate=0.0001 --devices 12", False),
     ],
 )
 def test_a_run_is_known_however_it_was_typed(fill, tmp_path, typed, done):
@@ -102,14 +100,6 @@ def test_a_run_is_known_however_it_was_typed(fill, tmp_path, typed, done):
     write_result(replace(like, command=typed, **made), tmp_path / "results")
     (line,) = fill(f"{TINY}set.learning_rate = [1e-4]\n", "--show")[1]
     assert line.startswith("done") == done
-
-
-@pytest.mark.parametrize(("devices", "told"), [(0, False), (1, False), (2, True)])
-def test_where_there_are_several_devices_a_run_takes_one(fill, monkeypatch, devices, told):
-    asked = []
-    monkeypatch.setattr("torch.cuda.device_count", lambda: devices)
-    monkeypatch.setattr("rtx.evidence.record.train", lambda *_, **how: asked.append(how["devices"]))
-    assert fill(TINY)[0] == 0 and asked == [1 if told else "auto"]
 
 
 @pytest.mark.slow

@@ -176,16 +176,16 @@ def test_what_a_run_computes_by_stands_in_its_command_and_reaches_the_training(r
     monkeypatch.setattr("rtx.evidence.record.train", lambda *given, **named: calls.append((*given[1:], named)))
     words = ["train", "ffa-add", "attention-50", "--variant", "fresh", "--scale", "quick", "--seed", "3"]
     words += ["--epochs", "2", "--set", "d_hidden=8"]
-    how = ["--devices", "2", "--nodes", "3", "--precision", "bf16-mixed", "--compile"]
+    how = ["--precision", "bf16-mixed", "--compile"]
     elsewhere = ["--resume", "--max-time", "00:01:00", "--runs", f"{tmp_path}/a", "--results", f"{tmp_path}/b"]
     done = rtx(*words, *how, *elsewhere)
     ((*given, named),) = calls
     command = shlex.join(["rtx", *words, *how])
     assert done.returncode == 0 and given == [3, 2, True, command, tmp_path / "a", tmp_path / "b"]
-    made_by = {"devices": 2, "num_nodes": 3, "precision": "bf16-mixed", "compiled": True}
+    made_by = {"precision": "bf16-mixed", "compiled": True}
     assert named == made_by | {"max_seconds": 60, "every_seconds": 300, "enable_progress_bar": False}
     assert rtx(*words[:3], *elsewhere[-4:]).returncode == 0
-    assert calls[1][3] == "rtx train ffa-add attention-50 --seed 0" and calls[1][-1]["devices"] == "auto"
+    assert calls[1][3] == "rtx train ffa-add attention-50 --seed 0"
 
 
 def test_table_prints_markdown_from_the_ledger_alone(rtx, tmp_path):

@@ -3,7 +3,6 @@
 import csv
 import signal
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import ClassVar
 
 import lightning
@@ -16,7 +15,7 @@ from tiny_recipe import tiny_text_recipe
 
 from rtx.evidence import ledger
 from rtx.evidence.ledger import read_result
-from rtx.evidence.record import _as_run, train
+from rtx.evidence.record import train
 from rtx.nn import implementation
 from rtx.tasks import TASKS, Example, build
 from rtx.tasks.task import collate
@@ -449,13 +448,6 @@ def test_a_precision_that_the_device_has_not_is_refused_and_not_replaced(recipe,
     with pytest.raises(ValueError, match="^precision: 'bf17-mixed' is unknown, .*; did you mean 'bf16-mixed'"):
         run(recipe.plan("r-transformer"), precision="bf17-mixed")
     assert not (tmp_path / "results").exists()
-
-
-def test_a_command_says_how_many_devices_auto_found():
-    several, one = SimpleNamespace(num_devices=4), SimpleNamespace(num_devices=1)
-    assert _as_run("rtx train tiny gru", several) == "rtx train tiny gru --devices 4"
-    assert _as_run("rtx train tiny gru --devices 4", several) == "rtx train tiny gru --devices 4"
-    assert _as_run("rtx train tiny gru", one) == "rtx train tiny gru" and _as_run("", several) == ""
 
 
 @pytest.mark.parametrize("precision", ["bf16-true", "64-true"])

@@ -1,6 +1,5 @@
 """Eight processes at once: a ledger loses no result, and no run is begun twice."""
 
-import re
 import time
 from collections import Counter
 from pathlib import Path
@@ -95,13 +94,3 @@ def test_the_same_run_is_not_begun_twice_and_a_killed_one_is_not_in_the_way(proc
     first.kill()
     first.join()
     assert train(plan, epochs=1, **where, **CPU).exists()
-
-
-@pytest.mark.parametrize("name", ["RANK", "NODE_RANK", "SLURM_PROCID"])
-def test_of_several_processes_of_one_run_the_first_holds_its_folder(name, tmp_path, monkeypatch) -> None:
-    with lock_folder(tmp_path), pytest.raises(ValueError, match=re.escape(str(tmp_path))), lock_folder(tmp_path):
-        pass
-    with lock_folder(tmp_path):
-        monkeypatch.setenv(name, "1")
-        with lock_folder(tmp_path):
-            assert (tmp_path / ".lock").exists()

@@ -52,7 +52,7 @@ def test_the_code_trains_the_same(choice: Choice, tmp_path, capsys: pytest.Captu
     run: dict = {}
     exec(choice.code().replace("lightning.Trainer(", "lightning.Trainer(enable_progress_bar=False, "), run)
     plan = choice.plan()
-    theirs = fit(plan, choice.seed, tmp_path, devices=1, enable_progress_bar=False)
+    theirs = fit(plan, choice.seed, tmp_path, enable_progress_bar=False)
     assert run["settings"] == plan.settings
     assert run["trainer"].global_step == theirs.trainer.global_step
     for mine, its in zip(run["model"].parameters(), theirs.trainee.model.parameters(), strict=True):

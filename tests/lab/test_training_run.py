@@ -34,7 +34,7 @@ def test_the_numbers_are_those_of_rtx_train(tmp_path: Path) -> None:
     from rtx.training.fit import fit
 
     run = trained(DROPPED)
-    done = fit(DROPPED.plan(), DROPPED.seed, tmp_path, devices=1, enable_progress_bar=False)
+    done = fit(DROPPED.plan(), DROPPED.seed, tmp_path, enable_progress_bar=False)
     best = max if run.task.best == "max" else min
     assert best(score for _, score in run.history.validations) == done.validation
     for mine, theirs in zip(run.model.state_dict().values(), done.trainee.model.state_dict().values(), strict=True):

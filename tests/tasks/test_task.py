@@ -12,7 +12,6 @@ from rtx.tasks.losses import class_cross_entropy, percent_correct
 from rtx.tasks.music import frame_nll, piano_roll_task
 from rtx.tasks.task import IGNORED, Example, Examples, collate, mean_metric, real_steps
 from rtx.tasks.toy import solved, squared_error
-from rtx.training.batches import evaluation_batches
 
 
 def numbers(size: int) -> Examples:
@@ -155,74 +154,10 @@ def test_batches_by_length_hold_every_sequence_once_with_the_least_padding():
     assert padding == 3
 
 
-@pytest.fixture
-def together(monkeypatch):
-    """Return a function that acts as process `rank` of several that train together."""
-
-    def act(rank: int, processes: int) -> None:
-        monkeypatch.setattr("torch.distributed.is_initialized", lambda: True)
-        monkeypatch.setattr("torch.distributed.get_world_size", lambda: processes)
-        monkeypatch.setattr("torch.distributed.get_rank", lambda: rank)
-
-    return act
-
-
-@pytest.mark.parametrize(("pieces", "size", "order"), [(10, 8, "columns"), (1, 1, "stream")])
-def test_a_text_that_is_too_short_for_all_processes_is_refused(pieces, size, order, together):
-    together(0, 2)
-    with pytest.raises(ValueError, match=f"^batch_size: .* {pieces} .*2 processes, got {size}$"):
-        BatchOrder([3] * pieces, size, order)
-
-
-@pytest.mark.parametrize(
-    ("sequences", "size", "order", "processes"),
-    [
-        (12, 32, "by length", 8),
-        (5, 32, "as it is", 4),
-        (4, 2, "by length", 3),
-        (9, 3, "shuffled", 3),
-        (5, 4, "fresh", 2),
-    ],
-)
-def test_each_process_has_a_batch_and_together_they_have_all_that_is_scored(
-    sequences, size, order, processes, together
-):
-    found = []
-    for rank in range(processes):
-        together(rank, processes)
-        found.append(list(BatchOrder([3] * sequences, size, order)))
-    assert all(found)
-    if order in ("as it is", "by length"):
-        assert sorted(i for batches in found for batch in batches for i in batch) == list(range(sequences))
-    else:
-        assert len({len(batches) for batches in found}) == 1
-
-
-@pytest.mark.parametrize(
-    ("sequences", "size", "order"), [(3, 32, "by length"), (1, 4, "shuffled"), (12, 4, "bucketed")]
-)
-def test_fewer_batches_than_processes_are_refused_because_one_would_wait_for_ever(sequences, size, order, together):
-    together(0, 4)
-    with pytest.raises(ValueError, match=r"devices: .* 4 processes, got [13]$"):
-        BatchOrder([3] * sequences, size, order)
-
-
-@pytest.mark.parametrize("processes", [2, 3])
-def test_a_stateful_models_text_is_scored_whole_and_in_one_piece_by_each_process(processes, together):
-    task = task_by_name("characters", context=0, scored=50)
-    scored = []
-    for rank in range(processes):
-        together(rank, processes)
-        scored += evaluation_batches(task, "test", True, limit=8).batch_sampler
-    assert scored == [[i] for i in range(8)]
-
-
-def test_the_columns_of_several_processes_are_those_of_one_with_all_their_batches(together):
-    """Of 26 pieces, in six columns of four; the last two are left out."""
-    alone = list(BatchOrder([3] * 26, 6, "columns"))
-    assert alone[:2] == [[0, 4, 8, 12, 16, 20], [1, 5, 9, 13, 17, 21]] and len(alone) == 4
-    found = []
-    for rank in range(3):
-        together(rank, 3)
-        found.append(list(BatchOrder([3] * 26, 2, "columns")))
-    assert [[*one, *two, *three] for one, two, three in zip(*found, strict=True)] == alone
+def test_columns_are_consecutive_pieces_and_a_text_that_is_too_short_is_refused():
+    """26 pieces make six columns of four; the last two are left out."""
+    batches = list(BatchOrder([3] * 26, 6, "columns"))
+    assert batches[:2] == [[0, 4, 8, 12, 16, 20], [1, 5, 9, 13, 17, 21]] and len(batches) == 4
+    assert list(BatchOrder([3] * 3, 1, "stream")) == [[0], [1], [2]]
+    with pytest.raises(ValueError, match="^batch_size: .*10.* got 11$"):
+        BatchOrder([3] * 10, 11, "columns")

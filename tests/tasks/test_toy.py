@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtx.tasks.loader import BatchOrder, loader
+from rtx.tasks.loader import loader
 from rtx.tasks.task import collate
 from rtx.tasks.toy import add, draw_marks, multiply
 from rtx.tasks.toy.drawn import Draws, keys
@@ -125,16 +125,3 @@ def test_fresh_sequences_are_others_in_each_epoch_and_the_same_in_each_run():
     assert first.isdisjoint(second) and first.isdisjoint(third) and second.isdisjoint(third)
     assert marks(epoch(1)) == second and marks(epoch(1, limit=16)).isdisjoint(marks(epoch(0, limit=16)))
     assert first == marks([e.inputs[e.inputs[:, 1] != 0].flatten() for e in add(size=40).split("train")])
-
-
-def test_several_processes_share_fresh_sequences(monkeypatch):
-    monkeypatch.setattr("torch.distributed.is_initialized", lambda: True)
-    monkeypatch.setattr("torch.distributed.get_world_size", lambda: 2)
-    taken = []
-    for rank in range(2):
-        monkeypatch.setattr("torch.distributed.get_rank", lambda rank=rank: rank)
-        order = BatchOrder([0] * 20, 3, "fresh")
-        order.set_epoch(2)
-        taken.append([i for batch in order for i in batch])
-    assert len(taken[0]) == len(taken[1]) == 9
-    assert set(taken[0]).isdisjoint(taken[1]) and {*taken[0], *taken[1]} <= set(range(40, 60))

@@ -12,7 +12,7 @@ from tiny_recipe import tiny_text_recipe
 
 from rtx.evidence.record import train
 from rtx.training.fit import new_trainee
-from rtx.training.randomness import LARGEST_SEED, check_seed, random_state, seed_of_process, set_random_state
+from rtx.training.randomness import random_state, set_random_state
 from rtx.training.states import CannotGoOn, Exploded, load_state, save_state
 
 STATE = {"weights": torch.randn(100), "model": (torch.randn(2, 3), 4, ((torch.randn(2, 1), None),)), "text": "a"}
@@ -156,10 +156,3 @@ def test_what_a_model_carries_from_batch_to_batch_is_resumed(run, tmp_path, mode
     assert (load_state(last)["rtx"]["states"] != [None]) is plan.settings.carry
     run(plan, "spoilt", resume=True)
     assert_same(numbers(tmp_path / "whole"), numbers(tmp_path / "spoilt"))
-
-
-def test_every_process_has_a_seed_of_its_own_that_all_generators_take():
-    for seed in (0, 7, LARGEST_SEED):
-        seeds = [seed_of_process(seed, rank) for rank in range(64)]
-        assert seeds[0] == seed and len(set(seeds)) == 64
-        assert [check_seed("seed", one) for one in seeds] == seeds
