@@ -66,7 +66,7 @@ def solved(predictions: Tensor, batch: Batch) -> Sum:
 
 
 def draw_sequences(
-    shortest: int, longest: int, low: float, combine: Callable[[Tensor, Tensor], Tensor], padded: bool, draws: Draws
+    shortest: int, longest: int, low: int, combine: Callable[[Tensor, Tensor], Tensor], padded: bool, draws: Draws
 ) -> list[Example]:
     """Return numbers from U[low, 1) and a mask, together (T, 2), T from U{shortest … longest}, and the target (1,).
 
@@ -98,7 +98,7 @@ def _task(
     name: str,
     length: int,
     longest: int | None,
-    low: float,
+    low: int,
     combine: Callable[[Tensor, Tensor], Tensor],
     size: int,
     seed: int,
