@@ -84,12 +84,14 @@ def test_activation_penalties_change_the_gradient_but_not_the_logged_loss(story)
         network = rtx.build(task, "awd-lstm", d_model=8, layers=2)
         trainee = Trainee(task, network, Settings(1, 4, "sgd", 1.0, **settings))
         trainee.trainer = lightning.Trainer(logger=False, enable_checkpointing=False, **CPU)
-        loss = task.loss(trainee._predict(batch), batch)
-        trainee._objective(loss, loss.count, 0).backward()
-        return network.backbone.networks[0].weight_hh_l0.grad, network
+        logged = []
+        trainee.log = lambda name, value, **_: logged.append(value)
+        trainee.training_step(batch, 0).backward()
+        return network.backbone.networks[0].weight_hh_l0.grad, network, logged
 
-    plain, network = gradient()
-    penalised, _ = gradient(ar=2.0, tar=1.0)
+    plain, network, logged = gradient()
+    penalised, _, logged_with_penalty = gradient(ar=2.0, tar=1.0)
+    assert logged == logged_with_penalty
     raw = network.backbone(network.embed(batch.inputs))  # without dropout the output is the raw output
     (expected,) = torch.autograd.grad(activation_penalty(raw, raw), network.backbone.networks[0].weight_hh_l0)
     torch.testing.assert_close(penalised - plain, expected)
