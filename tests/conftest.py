@@ -6,6 +6,7 @@ import shutil
 import zlib
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -62,6 +63,26 @@ def processes() -> ForkServerContext:
         ["rtx.evidence.record", "rtx.training.sweep", "rtx.cli", "torch.utils.tensorboard", "pytest"]
     )
     return context
+
+
+@pytest.fixture
+def tiny_task(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Register the tiny task and return it."""
+    from tiny_recipe import tiny  # imports rtx, so only for the tests that use it
+
+    from rtx.tasks import TASKS
+
+    task = tiny()
+    monkeypatch.setitem(TASKS, "tiny", lambda: task)
+    return task
+
+
+@pytest.fixture
+def recipe(tiny_task: Any) -> Any:
+    """Return the recipe of the tiny task."""
+    from tiny_recipe import tiny_recipe
+
+    return tiny_recipe()
 
 
 @pytest.fixture

@@ -1,17 +1,14 @@
-"""A ledger of a test's own, and the tiny recipe."""
+"""A ledger of a test's own."""
 
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tiny_recipe import tiny, tiny_recipe
 
 from rtx.evidence.ledger import read_results, write_result
 from rtx.evidence.questions import ask
 from rtx.evidence.verdict import Finding, judge
-from rtx.tasks import TASKS, Task
-from rtx.training.recipe import Recipe
 
 RESULTS = Path(__file__).parents[2] / "results"
 
@@ -38,17 +35,3 @@ def find(tmp_path) -> Callable[..., Finding]:
         return finding
 
     return found
-
-
-@pytest.fixture
-def tiny_task(monkeypatch) -> Task:
-    """Register the tiny task and return it."""
-    task = tiny()
-    monkeypatch.setitem(TASKS, "tiny", lambda: task)
-    return task
-
-
-@pytest.fixture
-def recipe(tiny_task) -> Recipe:
-    """Return the recipe of the tiny task."""
-    return tiny_recipe()

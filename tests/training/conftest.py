@@ -1,25 +1,11 @@
-"""The tiny recipe, registered for a test."""
+"""The tiny tasks, registered for a test."""
 
 from functools import cache
 
 import pytest
 from tiny_recipe import TASKS as TINY
-from tiny_recipe import tiny, tiny_recipe
 
-from rtx.tasks import TASKS, Task, task_by_name
-from rtx.training.recipe import Recipe
-
-
-@pytest.fixture
-def tiny_task(monkeypatch) -> Task:
-    task = tiny()
-    monkeypatch.setitem(TASKS, "tiny", lambda: task)
-    return task
-
-
-@pytest.fixture
-def recipe(tiny_task) -> Recipe:
-    return tiny_recipe()
+from rtx.tasks import TASKS, task_by_name
 
 
 @pytest.fixture
