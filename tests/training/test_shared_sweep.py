@@ -60,9 +60,19 @@ def wait_for_heartbeats(server: str) -> None:
 
 def take_all(gate, path: Path, server: str | None) -> None:
     shared = study.SharedStudy(path, server, "numbers", {"number": NUMBERS})
-    gate.wait()
-    left = lambda: [{"number": n} for n in NUMBERS if n not in {t.value for t in shared.study.trials}]  # noqa: E731
-    shared.run(left, lambda point: (float(point["number"]), {"process": os.getpid()}))
+    first = True
+
+    def left() -> list[study.Point]:
+        return [{"number": n} for n in NUMBERS if n not in {trial.value for trial in shared.study.trials}]
+
+    def work(point: study.Point) -> tuple[float, dict[str, int]]:
+        nonlocal first
+        if first:  # each process holds a point before any of them ends one
+            gate.wait(120)
+            first = False
+        return float(point["number"]), {"process": os.getpid()}
+
+    shared.run(left, work)
 
 
 @pytest.mark.slow
@@ -78,7 +88,7 @@ def test_of_many_processes_at_once_each_point_is_taken_by_one(tmp_path, storage,
     assert [child.exitcode for child in children] == [0] * 3
     trials = study.SharedStudy(tmp_path / "study.db", storage, "numbers", {"number": NUMBERS}).study.trials
     assert sorted(trial.value for trial in trials) == NUMBERS
-    assert len({trial.user_attrs["process"] for trial in trials}) > 1
+    assert len({trial.user_attrs["process"] for trial in trials}) == 3
     assert {path.name for path in tmp_path.iterdir()} <= {"study.db", "study.lock"}  # no lock of a trial is left
 
 
