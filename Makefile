@@ -16,7 +16,7 @@ NBVAL = --nbval --nbval-current-env --nbval-cell-timeout=300 --nbval-sanitize-wi
 LAB = --ip=127.0.0.1 --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb \
 	--LabApp.app_settings_dir=tools/jupyterlab $(shell [ "$$(id -u)" != 0 ] || echo --allow-root)
 
-.PHONY: help lab test quick soak book app rehearsal notebooks figures tables bench lint licences audit lock clean
+.PHONY: help lab test quick soak book rehearsal notebooks figures tables bench lint licences audit lock clean
 
 help: ## list the targets, a line each
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
@@ -35,9 +35,6 @@ soak: $(VENV)/test-installed ## run the tests of faults that take hours, on one 
 
 book: $(VENV)/class-installed ## build the notebooks as a static site in build/book, which needs no kernel and no network
 	@$(PY) tools/build_book.py build/book
-
-app: $(VENV)/class-installed ## serve explorers as web pages, each visitor with a kernel; address=0.0.0.0 for the network
-	@$(PY) tools/serve_app.py $(if $(address),--address $(address)) $(if $(port),--port $(port))
 
 rehearsal: $(VENV)/test-installed ## train every row of every recipe at its quick scale; about half an hour
 	@$(PYTEST) --dist load --rehearse tests/training/test_quick.py
