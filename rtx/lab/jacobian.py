@@ -1,100 +1,187 @@
-"""`reach` and `xray`: which input moves which output of a module, by exact derivatives."""
+"""`reach` and `xray`: which input changes which output of a module.
+
+There are two ways to find out, and each misses something. Derivatives are exact, but they are zero behind `detach()`,
+`round()` or `argmax`. A changed input shows such a path too, but a very weak dependency can vanish in rounding.
+"""
 
 from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from rtx.lab.counted import counted
 from rtx.nn.mode import evaluating
 from rtx.nn.validate import check_finite, check_module, check_sequence, check_tensor
 
+MAGNITUDES = (1e-3, 1.0, 100.0)  # a small change shows a smooth path, a large one a rounded path
+
 
 class XRay(NamedTuple):
-    """What a module's derivatives say about it.
+    """Which outputs of a module depend on which inputs.
 
     Args:
-        reach: how much output t moves when input s moves, (T, T), row t, column s.
-        leaks: (output, input) pairs, counted from 0, where the input is later: the module sees the future.
-        span: the widest distance over which an output looks back, its own position included.
-        window: the effective window: how many of the last inputs make up 95 % of what moves the last output.
+        reach: derivatives: how much output t changes with input s, (T, T), row t, column s.
+        changed: experiment: whether output t was different after input s was changed.
+        leaks: (output, input) pairs, counted from 0, where the input is later and one of the two tables shows it.
+        span: the largest distance over which an output depends on an input, counted with its own position.
+        window: the effective window: how many of the last inputs have 95 % of the derivatives of the last output.
     """
 
     reach: Float[Tensor, "T T"]
+    changed: Bool[Tensor, "T T"]
     leaks: list[tuple[int, int]]
     span: int
     window: int
 
     @property
+    def hidden(self) -> list[tuple[int, int]]:
+        """The leaks that derivatives do not show."""
+        return [pair for pair in self.leaks if self.reach[pair] == 0]
+
+    @property
+    def strongest(self) -> tuple[int, int]:
+        """The leak with the largest derivative."""
+        return max(self.leaks, key=lambda pair: self.reach[pair].item())
+
+    @property
+    def found_by(self) -> str:
+        """A sentence on which of the two ways found the leaks."""
+        unchanged = sum(not self.changed[pair] for pair in self.leaks)
+        if self.hidden:
+            number = "none" if len(self.hidden) == len(self.leaks) else len(self.leaks) - len(self.hidden)
+            return f"Changed inputs show it; derivatives show {number} of them, for example because of detach()."
+        return "Derivatives show it" + (", and so do changed inputs." if not unchanged else "; changed inputs do not.")
+
+    @property
     def verdict(self) -> str:
-        """The same in one sentence, with positions counted from 1, as in the pictures."""
-        T = len(self.reach)
-        if self.leaks:
-            t, s = max(self.leaks, key=lambda pair: self.reach[pair].item())
-            places = counted(len(self.leaks), "place")
-            seen = f"Sees the future in {places}: output {t + 1} depends on input {s + 1}, most of all"
-        else:
-            seen = "Causal: no output depends on a later input"
-        back = f"an output looks back over {self.span} of {counted(T, 'position')}"
-        return f"{seen}; {back}, 95 % of it within the last {self.window}."
+        """The result in words, with positions counted from 1, as in the pictures."""
+        back = f"An output looks back over {self.span} of {counted(len(self.reach), 'position')}"
+        back += f", and 95 % of its derivative is within the last {self.window}."
+        if not self.leaks:
+            return f"Causal: no output depends on a later input. {back}"
+        t, s = self.strongest
+        seen = f"Sees the future in {counted(len(self.leaks), 'place')}: output {t + 1} depends on input {s + 1}"
+        return f"{seen}{', most of all' if len(self.leaks) > 1 else ''}. {self.found_by} {back}"
 
 
 def xray(module: nn.Module, x: Float[Tensor, "1 T D"]) -> XRay:
-    """Look through any module that maps (1, T, D) to (1, T, …), also one of your own, in evaluation mode.
+    """Find out which inputs each output of a module depends on, in evaluation mode, by derivatives and by experiment.
 
-    Meant for short sequences: it takes a backward pass per output number. Where a module returns a tuple, as torch's
-    recurrent layers do (with `batch_first=True`), its first part is meant.
+    Meant for short sequences: it takes a backward pass for each output number and three forward passes for each
+    position. If a module returns a tuple, as torch's recurrent layers do, its first part is used.
+
+    Args:
+        module: maps (1, T, D) to (1, T, …). If it has `batch_first=False`, it is given (T, 1, D).
+        x: one sequence, with the batch first.
 
     Raises:
-        ValueError: as `reach`.
+        ValueError: as `reach` and `changed`.
     """
-    moved = reach(module, x)
-    back = moved.tril().nonzero()
-    leaks = [(int(t), int(s)) for t, s in moved.triu(1).nonzero()]
+    moved, differs = reach(module, x), changed(module, x)
+    depends = (moved > 0) | differs
+    leaks = [(int(t), int(s)) for t, s in depends.triu(1).nonzero()]
+    back = depends.tril().nonzero()
     span = int((back[:, 0] - back[:, 1]).max()) + 1 if len(back) else 0
-    from_last = moved[-1].flip(0).cumsum(0)  # what the last 1, 2, … inputs have to say
+    from_last = moved[-1].flip(0).cumsum(0)  # the derivatives of the last 1, 2, … inputs, added up
     window = int((from_last < 0.95 * from_last[-1]).sum()) + 1 if from_last[-1] > 0 else 0
-    return XRay(moved, leaks, span, window)
+    return XRay(moved, differs, leaks, span, window)
 
 
 def reach(model: nn.Module, x: Float[Tensor, "1 T D"]) -> Float[Tensor, "T T"]:
-    """How much each output moves when each input moves: the Frobenius norm of ∂y_t / ∂x_s at row t, column s.
+    """Return how much each output changes with each input: the Frobenius norm of ∂y_t / ∂x_s at row t, column s.
 
-    Exact, by one backward pass per output number. A causal model's upper right is zero. Where a model stops
-    gradients, as Transformer-XL does at its memory, what lies behind moves the output all the same, unseen here.
+    Exact, by one backward pass for each output number. The upper right of a causal model is zero. A derivative does
+    not see what a module detaches from the graph, for example the memory of Transformer-XL; `changed` does.
 
     Raises:
         ValueError: if `model` is no module, `x` is not one sequence of floating-point numbers, the output is no tensor
-            or has another number of positions, or a derivative is NaN or infinite, as where a softmax has nothing to
-            attend to.
+            or has another number of positions, or a derivative is NaN or infinite.
     """
+    _check(model, x)
+    x = x.detach().requires_grad_()
+    # cuDNN's recurrent networks have no backward pass in evaluation mode
+    with torch.enable_grad(), evaluating(model), torch.backends.cudnn.flags(enabled=False):
+        y = _output(model, x)
+    if not y.requires_grad:  # nothing that is differentiable leads from x to y
+        return x.new_zeros(x.shape[1], x.shape[1])
+    moved = torch.stack([_derivatives(output, x) for output in y[0]])
+    check_finite("derivatives of the model, (output, input)", moved)
+    return moved
+
+
+@torch.no_grad()
+def changed(model: nn.Module, x: Float[Tensor, "1 T D"]) -> Bool[Tensor, "T T"]:
+    """Return whether output t (row) has any other bit after input s (column) was changed.
+
+    Each input is changed by noise of three magnitudes, one after the other. Random numbers that the model draws are
+    the same in each call.
+
+    Raises:
+        ValueError: if the arguments are not those of `reach`, or if two calls with the same input give two outputs.
+    """
+    _check(model, x)
+    T = x.shape[1]
+    noise = torch.randn(x.shape, generator=torch.Generator().manual_seed(0)).to(x)
+    with evaluating(model):
+        before = _seeded_output(model, x)
+        if _differs(before, _seeded_output(model, x)).any():
+            raise ValueError("model: expected equal outputs for equal inputs, got different ones in two calls")
+        table = torch.zeros(T, T, dtype=torch.bool)
+        for s in range(T):
+            for magnitude in MAGNITUDES:
+                other = x.clone()
+                other[:, s] += magnitude * noise[:, s]
+                table[:, s] |= _differs(before, _seeded_output(model, other)).cpu()
+    return table
+
+
+def first_part(output: Any) -> Any:
+    """Return a module's output, or the first part of a tuple, as torch's recurrent layers return it."""
+    return output[0] if isinstance(output, tuple) and output else output
+
+
+def _check(model: nn.Module, x: Tensor) -> None:
     check_module("model", model)
     check_tensor("x", x)
     if x.ndim != 3 or len(x) != 1:
         raise ValueError(f"x: expected one sequence (1, time, width), got {tuple(x.shape)}")
     check_sequence("x", x, x.shape[-1])
-    x = x.detach().requires_grad_()
-    # cuDNN's recurrent networks have no backward pass in evaluation mode
-    with torch.enable_grad(), evaluating(model), torch.backends.cudnn.flags(enabled=False):
-        y = model(x.clone())  # a copy, which a module may change in place
-    y = first_part(y)
+
+
+def _output(model: nn.Module, x: Float[Tensor, "1 T D"]) -> Tensor:
+    """The model's output with the batch first. The model gets a copy of x, which it may change in place."""
+    time_first = _batch_first(model) is False
+    y = first_part(model(x.transpose(0, 1).clone() if time_first else x.clone()))
+    if isinstance(y, Tensor) and y.ndim >= 2 and time_first:
+        y = y.transpose(0, 1)
     if not isinstance(y, Tensor) or y.shape[:2] != x.shape[:2]:
         found = tuple(y.shape) if isinstance(y, Tensor) else type(y).__name__
         raise ValueError(f"model: expected an output (1, {x.shape[1]}, …) for this x, got {found}")
-    if not y.requires_grad:  # nothing that is differentiable leads from x to y
-        return x.new_zeros(x.shape[1], x.shape[1])
-    moved = torch.stack([_moved_by(output, x) for output in y[0]])
-    check_finite("derivatives of the model, (output, input)", moved)
-    return moved
+    return y
 
 
-def first_part(output: Any) -> Any:
-    """A module's output; of several in a tuple, as torch's recurrent layers give them, the first."""
-    return output[0] if isinstance(output, tuple) and output else output
+def _batch_first(model: nn.Module) -> bool | None:
+    """The layout that torch's recurrent and Transformer layers name; None if a module does not name one."""
+    if isinstance(model, nn.TransformerEncoder):
+        return _batch_first(model.layers[0])
+    if isinstance(model, nn.TransformerEncoderLayer):
+        return model.self_attn.batch_first
+    return getattr(model, "batch_first", None)
 
 
-def _moved_by(output: Tensor, x: Tensor) -> Float[Tensor, " T"]:
+def _seeded_output(model: nn.Module, x: Float[Tensor, "1 T D"]) -> Tensor:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        return _output(model, x)
+
+
+def _differs(one: Tensor, other: Tensor) -> Bool[Tensor, " T"]:
+    same = (one == other) | (one.isnan() & other.isnan())
+    return ~same[0].flatten(1).all(1) if same.ndim > 2 else ~same[0]
+
+
+def _derivatives(output: Tensor, x: Tensor) -> Float[Tensor, " T"]:
     rows = [torch.autograd.grad(n, x, retain_graph=True, allow_unused=True)[0] for n in output.flatten()]
     gradients = torch.stack([torch.zeros_like(x) if row is None else row for row in rows])  # (K, 1, T, D)
     return gradients.square().sum((0, 1, 3)).sqrt()

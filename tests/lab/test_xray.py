@@ -82,10 +82,56 @@ class Applies(torch.nn.Module):
         return self.function(x)
 
 
-@pytest.mark.parametrize("function", [torch.zeros_like, torch.detach, lambda x: x.argmax(-1)])
-def test_what_no_derivative_leads_through_has_no_reach(function):
+@pytest.mark.parametrize(
+    ("function", "span"), [(torch.zeros_like, 0), (torch.detach, 1), (lambda x: x.argmax(-1), 1), (torch.round, 1)]
+)
+def test_a_changed_input_shows_paths_without_a_derivative(function, span):
     found = xray(Applies(function), torch.randn(1, 4, 3))
-    assert (found.reach == 0).all() and (found.span, found.window, found.leaks) == (0, 0, [])
+    assert (found.reach == 0).all() and (found.span, found.window, found.leaks) == (span, 0, [])
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x - x.mean(1, keepdim=True).detach(),
+        lambda x: x + x.flip(1).round(),
+        lambda x: x / x.abs().amax(1, keepdim=True).detach(),
+        lambda x: x + x.argmax(1, keepdim=True),
+    ],
+)
+def test_a_leak_without_a_derivative_is_found_and_named_as_such(function):
+    found = xray(Applies(function), torch.randn(1, 5, 3, generator=torch.Generator().manual_seed(0)))
+    assert found.leaks and found.hidden == found.leaks and "derivatives show none" in found.verdict
+
+
+def test_a_leak_too_weak_to_change_a_bit_is_found_by_its_derivative():
+    ahead = xray(Applies(lambda x: x + 1e-12 * x.flip(1)), torch.ones(1, 5, 3))
+    assert ahead.leaks == [(0, 4), (1, 3)]
+    assert not ahead.changed.triu(1).any() and ahead.hidden == []
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        torch.nn.GRU(6, 6),
+        torch.nn.LSTM(6, 6, 2),
+        torch.nn.TransformerEncoderLayer(6, 2, 8),
+        torch.nn.TransformerEncoder(torch.nn.TransformerEncoderLayer(6, 2, 8), 2, enable_nested_tensor=False),
+    ],
+)
+def test_torchs_layers_that_have_time_first_are_read_along_time(module):
+    T = 5
+    found = xray(module, torch.randn(1, T, 6))
+    assert found.span == T  # along the batch each output would depend on its own position only
+    assert len(found.leaks) == (0 if isinstance(module, torch.nn.RNNBase) else T * (T - 1) // 2)
+
+
+def test_a_module_that_draws_random_numbers_is_measured_and_one_that_remembers_is_refused():
+    assert xray(Applies(lambda x: x + torch.rand_like(x)), torch.randn(1, 4, 3)).span == 1
+    calls = []
+    counting = Applies(lambda x: x + (calls.append(1) or len(calls)))
+    with pytest.raises(ValueError, match="model: "):
+        xray(counting, torch.randn(1, 4, 3))
 
 
 def test_the_effective_window_makes_up_95_percent():

@@ -58,9 +58,19 @@ def test_a_causal_module_is_acquitted() -> None:
     assert not any("leaks" in label for label in options(explorer).values())
 
 
+def test_a_part_that_detaches_what_it_takes_from_the_future_is_found() -> None:
+    class Centred(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return x - x.mean(1, keepdim=True).detach()
+
+    explorer = explore.xray(nn.Sequential(nn.Linear(D, D), Centred(), nn.Tanh()), X)
+    assert explorer.text.endswith(": 1.") and options(explorer)["1"] == "1 (leaks)"
+    assert "Causal" in explorer.set(part="0")
+
+
 def test_the_attention_without_its_mask_is_found() -> None:
     explorer = explore.xray(Mixed(masked=False), X)
-    assert explorer.text.startswith(f"The whole module. {T * (T - 1) // 2} pairs see the future: output ")
+    assert explorer.text.startswith(f"The whole module. {T * (T - 1) // 2} pairs see the future. ")
     assert explorer.text.endswith(": attention.")
     assert options(explorer)["attention"] == "attention (leaks)" and options(explorer)["output"] == "output"
     assert "Causal" in explorer.set(part="recurrent")
@@ -72,7 +82,7 @@ def test_a_convolution_padded_on_both_sides_is_found_where_time_stands_last() ->
         x = torch.randn(1, T, width, generator=torch.Generator().manual_seed(0))
         explorer = explore.xray(nn.Sequential(nn.Linear(width, width), _Turned(conv)), x)
         assert explorer.text.endswith(": 1.part.")
-        assert explorer.set(part="1.part").startswith(f"1.part. {T - 1} pairs see the future: output ")
+        assert explorer.set(part="1.part").startswith(f"1.part. {T - 1} pairs see the future. ")
 
 
 class _Turned(nn.Module):

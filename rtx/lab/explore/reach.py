@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from rtx.lab.counted import counted
 from rtx.lab.explore.explorer import Explorer
-from rtx.lab.jacobian import first_part
+from rtx.lab.jacobian import changed, first_part
 from rtx.lab.plots import freeze, new_figure, reach_map
 from rtx.lab.seeded import seeded
 from rtx.models import RNN, RTransformer, Transformer
@@ -74,7 +74,8 @@ def reach(mine: nn.Module | None = None, x: Float[Tensor, "1 T D"] | None = None
         show_shares(image, moved)
         settings = [model, *([f"L = {layers}"] * (model != "mine")), *([f"M = {window}"] * (model in WINDOWED))]
         ax.set_title(", ".join(settings), y=1)
-        return sentence(moved)
+        leaks = own is not None and model == "mine" and bool(changed(*own).triu(1).any())
+        return sentence(moved, leaks)
 
     names = [*BACKBONES, *(["mine"] if own else [])]
     choice = widgets.Dropdown(options=names, value="mine" if own else "R-Transformer", description="model")
@@ -148,15 +149,20 @@ def show_shares(image: AxesImage, moved: Float[Tensor, "T T"]) -> None:
     image.set_extent((0.5, end, end, 0.5))
 
 
-def sentence(moved: Float[Tensor, "T T"]) -> str:
-    """What a reach table says about the last output and about the future."""
+def sentence(moved: Float[Tensor, "T T"], leaks: bool = False) -> str:
+    """Say what a reach table shows of the last output and of the future.
+
+    Args:
+        moved: the table.
+        leaks: whether an experiment showed that an output depends on a later input.
+    """
     T = len(moved)
     far = T // 2  # "far" is more than half a sequence back
     last = 100 * shares(moved)[-1]
     inputs = f"Output {T} is moved by {int((last > 0).sum())} of {counted(T, 'input')}"
     own, back = f"{last[-1]:.1f} %", f"{last[: T - 1 - far].sum():.1f} %"
     parts = f"its own makes up {own} of it, those more than {counted(far, 'step')} back {back}"
-    seen = "No output sees the future" if bool((moved.triu(1) == 0).all()) else "Some outputs see the future"
+    seen = "Some outputs see the future" if leaks or bool(moved.triu(1).any()) else "No output sees the future"
     return f"{inputs}: {parts}. {seen}."
 
 

@@ -1,6 +1,6 @@
 """Causality X-ray of any module: which outputs see the future, and which of its parts lets them.
 
-Reads exact derivatives, as `rtx.lab.xray` does for the whole.
+Uses derivatives and changed inputs, as `rtx.lab.xray` does for the whole module.
 """
 
 from collections.abc import Callable
@@ -174,9 +174,9 @@ def told(seen: XRay) -> str:
     if not seen.leaks:
         span = counted(seen.span, "position")
         return f"Causal: no output depends on a later input; an output looks back over {span} at most."
-    t, s = max(seen.leaks, key=lambda pair: seen.reach[pair].item())
+    t, s = seen.strongest
     pairs = "1 pair sees" if len(seen.leaks) == 1 else f"{len(seen.leaks)} pairs see"
-    return f"{pairs} the future: output {t + 1} depends on input {s + 1}, most of all."
+    return f"{pairs} the future. For example, output {t + 1} depends on input {s + 1}. {seen.found_by}"
 
 
 class _Picture:
