@@ -1,4 +1,4 @@
-"""A real kernel that trains is interrupted, restarted, killed: the thread ends, and no process is left."""
+"""A real kernel is interrupted, restarted and killed while it trains; in another one a cell is run again and again."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -33,13 +33,15 @@ def kernel() -> Iterator[tuple[KernelManager, Callable[[str], str]]]:
     manager.start_kernel(extra_arguments=["--HistoryManager.enabled=False"])
     clients: list[Any] = []
 
-    def run(code: str, until: str = "") -> str:
+    def run(code: str, until: str = "", cell: str | None = None) -> str:
         if not clients:
             clients.append(manager.client())
             clients[0].start_channels()
             clients[0].wait_for_ready(timeout=120)
-        request = clients[0].execute(code, stop_on_error=False)  # else the cell behind an interrupted one is left out
-        return answer(clients[0], request, until)
+        message = clients[0].session.msg("execute_request", {"code": code, "silent": False, "stop_on_error": False})
+        message["metadata"] = {"cellId": cell}  # as JupyterLab sends it
+        clients[0].shell_channel.send(message)
+        return answer(clients[0], message["header"]["msg_id"], until)
 
     def forget() -> None:  # or the old client would reconnect under the new one's identity, which is then refused
         clients.pop().stop_channels()
@@ -99,3 +101,24 @@ def test_restarted_and_killed_while_it_trains_it_leaves_no_process(kernel) -> No
     family = [after, *after.children(recursive=True)]
     manager.shutdown_kernel(now=True)
     assert not any(one.is_running() and one.status() != psutil.STATUS_ZOMBIE for one in family)
+
+
+COUNT = """
+import gc
+from ipywidgets.widgets.widget import _instances
+from rtx.lab import explore
+gc.collect()
+print(len(_instances), sum(issubclass(type(one), explore.Explorer) for one in gc.get_objects()))
+"""
+
+
+def test_a_cell_that_is_run_again_frees_its_earlier_explorers(kernel) -> None:
+    _, run = kernel
+    counts = []
+    for _ in range(3):
+        run("kept = explore.cost(); explore.positions(); explore.reach()" if counts else COUNT, cell="a")
+        counts.append([int(number) for number in run(COUNT).split()])
+    (none, _), (once, alive), again = counts
+    assert once > none and alive == 2 and again == [once, alive]
+    run("explore.cost()", cell="b")  # the explorers of another cell stay
+    assert int(run(COUNT).split()[1]) == 3

@@ -10,6 +10,7 @@ import ipywidgets as widgets
 from matplotlib.figure import Figure
 
 from rtx.lab.explore.access import Access, status
+from rtx.lab.explore.cells import free_earlier
 from rtx.lab.explore.moving import move
 from rtx.lab.explore.saving import html_page, save
 from rtx.lab.inline import smaller
@@ -54,11 +55,13 @@ class Explorer:
                 control.max, control.disabled = control.min + 1, True
             control.style.description_width = "initial"
             if control.layout.width is None:
-                control.layout = widgets.Layout(**CONTROL)
+                for name, value in CONTROL.items():
+                    setattr(control.layout, name, value)
             control.observe(self._redraw, "value")
         hint = widgets.HTML(f"<i>Try: {escape(caption)}</i>")
         row = widgets.HBox(list(controls.values()), layout=widgets.Layout(flex_flow="row wrap"))
         self.widget = widgets.VBox([row, self.picture, self.sentence, hint, Access()])
+        free_earlier(self, self.widget)
         self._redraw()
         self.picture.value = smaller(self.picture.value)  # the one that a notebook keeps with its widgets
 

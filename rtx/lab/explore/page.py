@@ -14,6 +14,7 @@ import traitlets
 from matplotlib.figure import Figure
 from torch import Tensor
 
+from rtx.lab.explore.cells import free_earlier
 from rtx.lab.explore.saving import html_page, save
 from rtx.lab.plots import small_png
 
@@ -57,6 +58,7 @@ class Page(anywidget.AnyWidget):
         if size > MOST:
             raise ValueError(f"data: expected at most {MOST:,} characters, got {size:,}: show a shorter piece")
         super().__init__(data=data, state=state, caption=caption)
+        free_earlier(self, self)
 
     def set(self, **state: Any) -> None:
         """Move controls from code, as a reader would.

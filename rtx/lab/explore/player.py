@@ -9,6 +9,7 @@ import numpy as np
 import traitlets
 from numpy.typing import ArrayLike
 
+from rtx.lab.explore.cells import free_earlier
 from rtx.lab.explore.page import with_imports
 from rtx.lab.plots import new_figure, piano_roll, png
 from rtx.nn.validate import check_above_zero
@@ -41,6 +42,7 @@ class Player(anywidget.AnyWidget):
         self.roll = check_roll("roll", roll)
         bits = np.packbits(self.roll, axis=1).tobytes()
         super().__init__(notes=bits, title=title, frame_seconds=frame_seconds)
+        free_earlier(self, self)
 
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         live, facts = super()._repr_mimebundle_() or ({}, {})

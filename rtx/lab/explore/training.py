@@ -11,6 +11,7 @@ import ipywidgets as widgets
 from rtx.lab import background
 from rtx.lab.choice import Choice, offered, rows
 from rtx.lab.explore.access import Access, status
+from rtx.lab.explore.cells import free_earlier
 from rtx.lab.explore.explorer import picture_layout
 from rtx.lab.explore.saving import html_page, save
 from rtx.lab.explore.training_picture import TrainingPicture
@@ -69,6 +70,7 @@ class TrainingLab:
         top = widgets.HBox([self.task, self.model, self.seed])
         hint = widgets.HTML(f"<i>Try: {escape(TRY)}</i>")
         self.widget = widgets.VBox([top, self.form, buttons, self.status, self.image, self.table, hint, Access()])
+        free_earlier(self, self.widget)
         self.show()
 
     @property
