@@ -144,6 +144,14 @@ def test_a_settled_layout_stays_with_its_title_and_labels() -> None:
     assert np.allclose([text.get_window_extent().bounds for text in texts], loose, atol=1)  # pixels
 
 
+@pytest.mark.filterwarnings("ignore:Glyph")
+def test_control_characters_in_a_label_leave_the_svg_valid() -> None:
+    figure, [ax] = new_figure()
+    ax.set(title="one\x1b[31m\x00two", xlabel="\x0c\ufffe")
+    texts = [element.text for element in ElementTree.fromstring(svg(figure)).iter("{http://www.w3.org/2000/svg}text")]
+    assert "one\ufffd[31m\ufffdtwo" in texts and "\ufffd\ufffd" in texts
+
+
 def test_pictures_are_saved_as_png_and_svg(shown: Page | Explorer, tmp_path: Path) -> None:
     figure = shown.still if isinstance(shown, Page) else shown.figure
     assert shown.save(tmp_path / "a.png").read_bytes() == png(figure)

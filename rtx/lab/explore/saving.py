@@ -1,5 +1,6 @@
 """Saving what is seen: a figure as PNG or SVG, anything as a stand-alone HTML page."""
 
+import re
 from collections.abc import Callable
 from html import escape
 from io import BytesIO
@@ -11,6 +12,7 @@ from matplotlib.figure import Figure
 from rtx.lab.plots import png, start_layout_afresh
 from rtx.training.files import write_whole
 
+CONTROL_CHARACTERS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # XML allows none of them
 PAGE = """<!doctype html>
 <html lang="en">
 <head>
@@ -56,7 +58,7 @@ def svg(figure: Figure) -> bytes:
     buffer = BytesIO()
     with mpl.rc_context({"svg.hashsalt": "rtx", "svg.fonttype": "none"}):
         figure.savefig(buffer, format="svg", metadata={"Date": None})
-    return buffer.getvalue()
+    return CONTROL_CHARACTERS.sub("\N{REPLACEMENT CHARACTER}", buffer.getvalue().decode()).encode()
 
 
 def html_page(title: str, body: str) -> str:
