@@ -7,19 +7,20 @@ examination: the solutions are public.
 import csv
 import io
 import json
-import multiprocessing
 import os
 import signal
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import astuple
-from multiprocessing.connection import Connection
+from multiprocessing import get_context
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from unittest.mock import patch
 
+import torch
+
 from rtx.classroom.notebooks import Notebook, chosen_notebooks, code_cells, exercises_of, handed_in, needed_cells
-from rtx.classroom.student import decode, serve
+from rtx.classroom.student import run
 from rtx.lab import checks
 
 PASSED, FAILED, NOT_ATTEMPTED, MISSING = "passed", "failed", "not attempted", "missing"
@@ -40,17 +41,22 @@ class Grade(NamedTuple):
 def grade_folder(folder: Path, notebooks: Path, only: Sequence[str] = (), seconds: int = 20) -> Iterator[Grade]:
     """Grade every exercise of every student, one after the other; `handed_in` says what `folder` may hold.
 
-    The project's own notebooks say what the exercises are; with `only`, those whose names begin with one of its texts.
-    One exercise may take some seconds. Bad arguments raise ValueError.
+    The project's own notebooks say what the exercises are. One exercise may take `seconds`.
     """
-    if seconds < 1:
-        raise ValueError(f"seconds: expected 1 or more, got {seconds}")
     exercises = [(source.stem, *each) for source in chosen_notebooks(notebooks, only) for each in exercises_of(source)]
     students = handed_in(folder)
-    with _server() as server:
+    # one process imports torch once, and copies itself for each exercise; Ctrl-C ends only this process
+    server = ProcessPoolExecutor(1, get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_IGN))
+    with patch.dict(os.environ, ONE_THREAD, MPLBACKEND="agg", CUDA_VISIBLE_DEVICES=""), server:
         for student, files in students.items():
             for notebook, check, function in exercises:
-                result, message = _grade(files, notebook, check, seconds, server)
+                try:
+                    cells = needed_cells(code_cells(_one_of(files, notebook)), check)
+                    result, message = _judge(check, server.submit(run, check, cells, seconds).result())
+                except FileNotFoundError as error:
+                    result, message = MISSING, str(error)
+                except Exception as error:  # whatever a student wrote must not end the grading of a class
+                    result, message = FAILED, f"{type(error).__name__}: {error}"
                 yield Grade(_one_line(student), notebook, function, result, _one_line(message))
 
 
@@ -66,49 +72,25 @@ def to_csv(grades: Sequence[Grade]) -> bytes:
     return text.getvalue().encode("utf-8-sig")
 
 
-@contextmanager
-def _server() -> Iterator[Connection]:
-    """Start the process that runs students' code, and yield the connection to it."""
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe()
-    server = context.Process(target=serve, args=(theirs,), daemon=True)
-    with patch.dict(os.environ, ONE_THREAD, MPLBACKEND="agg", CUDA_VISIBLE_DEVICES=""):
-        server.start()
-    theirs.close()
-    try:
-        yield ours
-    finally:
-        ours.close()  # which ends the server
-        server.join()
-
-
-def _grade(files: Sequence[Notebook], notebook: str, check: str, seconds: int, server: Connection) -> tuple[str, str]:
-    """Return the result and the message of one exercise."""
+def _one_of(files: Sequence[Notebook], notebook: str) -> Notebook:
     like = [path for path in files if notebook in path.stem]  # a browser adds " (1)", Canvas adds the student
     found = [path for path in like if path.stem == notebook] or like
     if len(found) != 1:
-        return MISSING, f"there are {len(found)} notebooks of this name"
-    try:
-        server.send((check, needed_cells(code_cells(found[0]), check), seconds))
-    except ValueError as error:
-        return FAILED, str(error)
-    said, code = server.recv()
-    if code in (-signal.SIGKILL, -signal.SIGXCPU):
-        return FAILED, f"the exercise took more than {seconds} seconds: is there an endless loop?"
-    try:
-        return _judge(check, said or json.dumps({"error": f"your code ended Python, with exit code {code}"}))
-    except Exception as error:  # whatever a student's process wrote must not end the grading of a class
-        return FAILED, f"the answers cannot be read: {type(error).__name__}"
+        raise FileNotFoundError(f"there are {len(found)} notebooks of this name")
+    return found[0]
 
 
-def _judge(name: str, text: str | bytes) -> tuple[str, str]:
-    """Judge answers by the project's own check."""
-    check, said = getattr(checks, name), json.loads(text)
-    if "answers" not in said:
-        return FAILED, f"{check.where(said['case'])} {said['error']}" if "case" in said else str(said["error"])
-    answers = [json.loads(answer, object_hook=decode) for answer in said["answers"]]
-    passed, message = astuple(check.judge(answers, said["changed"], said["stub"]))
+def _judge(name: str, said: bytes) -> tuple[str, str]:
+    """Judge what a student's process wrote by the project's own check; return the result and the message."""
+    found = json.loads(said, object_hook=_tensor)
+    if "error" in found:
+        return FAILED, str(found["error"])
+    passed, message = astuple(getattr(checks, name).judge(found["answers"], found["changed"], found["stub"]))
     return {True: PASSED, False: FAILED, None: NOT_ATTEMPTED}[passed], "" if passed else message
+
+
+def _tensor(table: dict[str, Any]) -> Any:
+    return torch.tensor(table["numbers"]).reshape(table["shape"]) if "numbers" in table else table
 
 
 def _one_line(text: str) -> str:

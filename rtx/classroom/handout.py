@@ -14,9 +14,8 @@ READ = re.compile(r'"\.\./([\w./-]+)"')  # a file or a folder that a cell reads
 README = """\
 # Notebooks with exercises
 
-Open this folder in JupyterLab, where rtx is installed, and work through the notebooks. In each exercise you write a
-function. The line `checks.…` below the function says whether it is right, or what is wrong with it. Keep this line:
-the last check of an exercise counts. Hand in the notebooks, with their names as they are.
+Open this folder in JupyterLab, where rtx is installed. In each exercise you write a function. The line `checks.…` below
+it says whether it is right. Keep this line: the last check of an exercise counts. Keep the names of the notebooks.
 """
 
 
@@ -30,7 +29,9 @@ def make_handout(folder: Path, notebooks: Path, only: Sequence[str] = ()) -> lis
         text = _for_students(source, {each.name for each in sources})
         (folder / "notebooks" / source.name).write_text(text, encoding="utf-8")
     for name in {name for source in sources for name in READ.findall("\n".join(code_cells(source)))}:
-        _copy(notebooks.parent / name, folder / name)
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        copy = shutil.copytree if (notebooks.parent / name).is_dir() else shutil.copyfile
+        copy(notebooks.parent / name, folder / name)
     (folder / "README.md").write_text(README, encoding="utf-8")
     return [folder / "notebooks" / source.name for source in sources]
 
@@ -46,8 +47,3 @@ def _for_students(source: Path, given: Set[str]) -> str:
             cell["source"] = LINK.sub(lambda link: link[0] if link[2] in given else link[1], text)
     notebook["metadata"].pop("widgets", None)
     return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
-
-
-def _copy(source: Path, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    (shutil.copytree if source.is_dir() else shutil.copyfile)(source, target)

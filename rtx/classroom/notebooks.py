@@ -20,11 +20,10 @@ Notebook = Path | zipfile.Path
 
 def chosen_notebooks(folder: Path, only: Sequence[str] = ()) -> list[Path]:
     """Return the project's own notebooks in `folder`; with `only`, those whose names begin with one of its texts."""
-    found = {start: list(folder.glob(f"{start}*_*.ipynb")) for start in only or ["[0-9][0-9]"]}
-    for start, paths in found.items():
-        if not paths:
-            raise ValueError(f"notebooks: expected names such as 02_….ipynb in {str(folder)!r}, got none for {start!r}")
-    return sorted({path for paths in found.values() for path in paths})
+    found = {start: {*folder.glob(f"{start}*_*.ipynb")} for start in only or ["[0-9][0-9]"]}
+    for start in (start for start, paths in found.items() if not paths):
+        raise ValueError(f"notebooks: expected names such as 02_….ipynb in {str(folder)!r}, got none for {start!r}")
+    return sorted(set[Path]().union(*found.values()))
 
 
 def handed_in(place: Path) -> dict[str, list[Notebook]]:
@@ -79,8 +78,7 @@ def code_cells(notebook: Notebook) -> list[str]:
 def needed_cells(cells: Sequence[str], check: str) -> list[str]:
     """Return the last cell that calls a check, and before it the cells that define the names it reads.
 
-    Later cells are left out, so that they cannot replace the function. The search follows names: it misses a cell that
-    only changes an object of another cell. Lines with commands of IPython do nothing.
+    The search follows names: it misses a cell that only changes an object of another cell.
     """
     codes = [COMMAND.sub(r"\1pass", cell) for cell in cells]
     last = max((place for place, code in enumerate(codes) if f"checks.{check}(" in code), default=-1)

@@ -3,37 +3,22 @@
 import json
 import os
 import signal
-import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from multiprocessing.connection import Connection
 from typing import Any
 from unittest.mock import MagicMock
 
-import numpy as np
 import torch
-from torch import Tensor
 
-import rtx.lab
+import rtx.lab.explore  # noqa: F401  # notebooks use it; once imported, it is there in every copy of this process
 from rtx.classroom.confine import confine
 from rtx.lab import checks
-from rtx.lab.checks.check import attempt, is_stub
+from rtx.lab.checks.check import Check, attempt, is_stub
 
 LARGEST = 50_000_000  # bytes of all answers
 
 
-def serve(grader: Connection) -> None:
-    """Run exercises for the grader. torch and rtx are imported once, here."""
-    import rtx.lab.explore
-    import rtx.lab.plots  # noqa: F401
-
-    with suppress(EOFError, KeyboardInterrupt):  # when the grader ends
-        while True:
-            grader.send(run(*grader.recv()))
-
-
-def run(check: str, cells: Sequence[str], seconds: int) -> tuple[bytes, int]:
-    """Run one exercise in a process of its own; return what it wrote, and its exit code."""
+def run(check: str, cells: Sequence[str], seconds: int) -> bytes:
+    """Run one exercise in a process of its own and return what it wrote."""
     reading, writing = os.pipe()
     process = os.fork()
     if not process:
@@ -41,14 +26,16 @@ def run(check: str, cells: Sequence[str], seconds: int) -> tuple[bytes, int]:
     os.close(writing)
     signal.signal(signal.SIGALRM, lambda *_: os.kill(process, signal.SIGKILL))
     signal.alarm(seconds)
-    try:
-        with os.fdopen(reading, "rb") as pipe:
-            said = pipe.read(LARGEST)  # until the process ends, because it can start no other
-    finally:
-        signal.alarm(0)
-        os.kill(process, signal.SIGKILL)
-        code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
-    return said, code
+    with os.fdopen(reading, "rb") as pipe:
+        said = pipe.read(LARGEST)  # until the process ends, because it can start no other
+    signal.alarm(0)
+    os.kill(process, signal.SIGKILL)
+    code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+    if code in (-signal.SIGKILL, -signal.SIGXCPU):
+        raise TimeoutError(f"the exercise took more than {seconds} seconds; is there an endless loop?")
+    if code or not said:
+        raise ChildProcessError(f"the code ended Python, with exit code {code}")
+    return said
 
 
 def _student(check: str, cells: Sequence[str], seconds: int, pipe: int) -> None:
@@ -64,19 +51,15 @@ def _student(check: str, cells: Sequence[str], seconds: int, pipe: int) -> None:
         os._exit(0)
 
 
-def answer(check: str, cells: Sequence[str]) -> dict[str, Any]:
-    """Return the answers of the function that the last cell checks, at the moment of its check; or an error.
-
-    All checks are replaced: one records the answers, the others do nothing, and no solution can be imported.
-    """
-    cases, found = getattr(checks, check).cases(), list[dict[str, Any]]()
-    for name in [name for name in sys.modules if name.startswith(checks.__name__)]:
-        del sys.modules[name]
-    record = {check: lambda mine: found.append(_answers(mine, cases))}
-    sys.modules[checks.__name__] = rtx.lab.checks = MagicMock(**record)
+def answer(name: str, cells: Sequence[str]) -> dict[str, Any]:
+    """Return the answers of the function that the last cell checks, at the moment of its check; or an error."""
+    check: Check = getattr(checks, name)
+    cases, found = check.cases(), list[dict[str, Any]]()
+    # every check is replaced: this one records answers, the others do nothing
+    Check.__call__ = lambda self, mine: found.append(_answers(self, mine, cases)) if self is check else None  # type: ignore
     torch.set_num_threads = MagicMock()  # the process may not start threads
     names = {"__name__": "__main__", "display": MagicMock()}
-    failed = f"the notebook does not call checks.{check}"
+    failed = f"the notebook does not call checks.{name}"
     for code in cells:
         try:
             exec(compile(code, "cell", "exec"), names)
@@ -85,28 +68,18 @@ def answer(check: str, cells: Sequence[str]) -> dict[str, Any]:
     return found[-1] if found else {"error": failed}
 
 
-def _answers(mine: Callable[..., Any], cases: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
-    """Return the function's answers to the cases as JSON, or the error and its case."""
+def _answers(check: Check, mine: Callable[..., Any], cases: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
+    """Return the function's answers to the cases as numbers and lists, or the error that it raised."""
     answers, changes = [], []
     try:
         for case in cases:
             value, changed = attempt(mine, case)
-            answers.append(json.dumps(value, default=encode))
+            answers.append(json.loads(json.dumps(value, default=_plain)))
             changes.append(changed)
         return {"answers": answers, "changed": next(filter(None, changes), None), "stub": is_stub(mine)}
     except BaseException as error:
-        return {"error": f"your code raised {type(error).__name__}: {error}", "case": len(answers)}
+        return {"error": f"{check.where(len(answers))} your code raised {type(error).__name__}: {error}"}
 
 
-def encode(value: Any) -> Any:
-    """Return a tensor or an array as what JSON can hold, and `...` as None."""
-    if isinstance(value, Tensor | np.ndarray | np.generic):
-        return {"shape": list(value.shape), "numbers": value.flatten().tolist()}
-    if value is Ellipsis:
-        return None
-    raise TypeError(f"an answer of type {type(value).__name__} is not allowed")
-
-
-def decode(value: dict[str, Any]) -> Tensor:
-    """Return the tensor that `encode` was given."""
-    return torch.from_numpy(np.array(value["numbers"]).reshape(value["shape"]))
+def _plain(tensor: Any) -> dict[str, list[Any]]:
+    return {"shape": [*tensor.shape], "numbers": tensor.flatten().tolist()}

@@ -227,14 +227,10 @@ def test_a_cache_that_cannot_be_used_costs_only_time(cache, caplog, monkeypatch)
 
 
 @pytest.mark.parametrize("look", [data.fetch, data.check])
-@pytest.mark.parametrize(
-    ("name", "folder"),
-    [("RTX_DATA", "/nowhere"), ("RTX_DATA", "~nobody-of-that-name/x"), ("RTX_CACHE", "~nobody-of-that-name/x")],
-)
-def test_a_folder_that_does_not_exist_is_named(look, name, folder, offer, monkeypatch):
+def test_a_folder_that_does_not_exist_is_named(look, offer, monkeypatch):
     offer()
-    monkeypatch.setenv(name, folder)
-    with pytest.raises(ValueError, match=f"^{name}: "):
+    monkeypatch.setenv("RTX_DATA", "/nowhere")
+    with pytest.raises(ValueError, match="^RTX_DATA: .*/nowhere"):
         look("tune")
 
 

@@ -111,12 +111,6 @@ def test_a_vocabulary_comes_back_from_plain_values():
     assert again.symbols == known.symbols and again.encode("the dog cat") == [0, 2, 1]
 
 
-@pytest.mark.parametrize("table", [{}, {"unit": "words"}, {"unit": "letters", "symbols": ["a"]}])
-def test_a_damaged_vocabulary_is_refused(table):
-    with pytest.raises(ValueError, match="texts: expected the unit and symbols of a vocabulary"):
-        Vocabulary.from_json(table)
-
-
 def test_symbols_and_tokens_that_are_not_there_are_refused():
     known = vocabulary("characters", "abc")
     with pytest.raises(ValueError, match="text: 'd' is none of the 3 characters of the training side"):
