@@ -1,7 +1,6 @@
 """Take away the rights of a process before it runs a student's code.
 
-Linux has two tools for this that need no administrator. Landlock limits the files that a process may open. Seccomp,
-through the library libseccomp, refuses system calls. The limits of time and of files exist on macOS, too.
+Landlock limits the files that a process may open. Seccomp, by the library libseccomp, refuses system calls.
 """
 
 import ctypes
@@ -86,8 +85,7 @@ def _seccomp(library: ctypes.CDLL) -> None:
     library.seccomp_init.restype = ctypes.c_void_p
     rules = ctypes.c_void_p(library.seccomp_init(ALLOW))
     numbers = [library.seccomp_syscall_resolve_name(name.encode()) for name in ("clone3", *REFUSED.split())]
-    # libc uses older calls where clone3, or a call that is newer than Linux 5.16, does not exist
-    absent = dict.fromkeys([numbers[0], *range(450, 512)], errno.ENOSYS)
+    absent = dict.fromkeys([numbers[0], *range(450, 512)], errno.ENOSYS)  # libc uses older calls where these are absent
     for number, answer in {**dict.fromkeys(numbers, errno.EPERM), **absent}.items():
         library.seccomp_rule_add(rules, REFUSE | answer, number, 0)  # a negative number is unknown to this processor
     if library.seccomp_load(rules):

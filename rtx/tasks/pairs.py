@@ -42,17 +42,12 @@ def pair_task(
 ) -> Task:
     """Return a task: predict the next token of a target sentence, given the source and the target so far.
 
-    Args:
-        name: the task's name.
-        read: returns split → its pairs. Called once, when first needed.
-        scores: (pairs, a text written for each source) → named scores; the first of them is the test score.
-        vocabulary: sub-words of source and target, each, or together if they are `shared`; from the training pairs.
-        shared: whether source and target have one vocabulary.
-        tokenised: whether punctuation marks are separate already.
-        first_guess: the baseline, an answer to a source without a model; by default the source itself.
-        beam, longest: as in `write`.
-        data_set: where the pairs are from, in datasets.toml; by default the checksum is that of the pairs.
-        note: what a reader of the metric must know, such as " (training on a part)".
+    `read` returns split → its pairs; it is called once, when first needed. `scores` takes pairs and a text written for
+    each source, and returns named scores; the first of them is the test score. The `vocabulary` sub-words of each side,
+    or of both if they are `shared`, are learned from the training pairs. `tokenised` text has separate punctuation
+    marks. `first_guess` answers a source without a model, for the baseline. `beam` and `longest` are as in `write`.
+    Without a `data_set` of datasets.toml, the checksum is that of the pairs. A `note` on the data is added to the
+    metric's name.
     """
     read = cache(read)
 
@@ -62,20 +57,24 @@ def pair_task(
     texts = 2 * (learned(0, 1),) if shared else (learned(0), learned(1))
     _check_search(beam, longest, texts[1])
 
-    def baseline() -> float:
-        pairs = read()["test"]
-        return float(next(iter(scores(pairs, [first_guess(sentence) for sentence, _ in pairs]).values())))
+    @cache
+    def examples(split: Split) -> Sequence[Example]:
+        return pair_examples(read()[check_choice("split", split, SPLITS)], *texts)  # type: ignore[index]
 
     def examine(model: nn.Module, split: Split, limit: int | None) -> Scores:
         pairs = read()[split][:limit]
-        return scores(pairs, write(model, texts, [sentence for sentence, _ in pairs], beam, longest))
+        return scores(pairs, write(model, texts, [source for source, _ in pairs], beam, longest))
+
+    def baseline() -> float:
+        pairs = read()["test"]
+        return float(next(iter(scores(pairs, [first_guess(source) for source, _ in pairs]).values())))
 
     return Task(
         name=name,
         inputs=vocabulary,
         outputs=vocabulary,
         per="pair",
-        examples=cache(lambda split: pair_examples(read()[check_choice("split", split, SPLITS)], *texts)),
+        examples=examples,
         loss=target_cross_entropy,
         measured=mean_of(target_cross_entropy),
         scorer=perplexity,
