@@ -24,7 +24,6 @@ from rtx.lab.checks.check import Check, attempt, is_stub
 
 PASSED, FAILED, NOT_ATTEMPTED, MISSING = "passed", "failed", "not attempted", "missing"
 LONGEST = 300  # characters of a message
-LARGEST = 50_000_000  # bytes of all answers
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")  # so that it may fork
 
 
@@ -104,7 +103,7 @@ def run(check: str, cells: Sequence[str], seconds: int) -> bytes:
     signal.signal(signal.SIGALRM, lambda *_: os.kill(process, signal.SIGKILL))
     signal.alarm(seconds)
     with os.fdopen(reading, "rb") as pipe:
-        said = pipe.read(LARGEST)  # until the process ends, because it can start no other
+        said = pipe.read(50_000_000)  # until the process ends, because it can start no other
     signal.alarm(0)
     os.kill(process, signal.SIGKILL)
     code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])

@@ -5,7 +5,7 @@ import json
 import re
 import shutil
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from pathlib import Path
 from types import CodeType
 
@@ -16,10 +16,10 @@ LARGEST = 20_000_000  # bytes of a notebook
 PLATFORM = re.compile(r"([^_/]+)_(?:LATE_)?(\d+)_(?:assignsubmission_|\d+_)")
 HIDDEN = re.compile(r"(^|/)(\.|__MACOSX/)")  # what systems add
 SOLUTION = re.compile(r"<details>\s*<summary>Solution</summary>.*?</details>\n?", re.DOTALL)
+LINK = re.compile(r"\[([^\]]+)\]\((\d\d_\w+\.ipynb)(?:#[^)]*)?\)")  # to another notebook
 READ = re.compile(r'"\.\./([\w./-]+)"')  # a file or a folder that a cell reads
-README = """\
-Open this folder in JupyterLab, where rtx is installed. In each exercise you write a function. The line `checks.…` below
-it says whether it is right. Keep this line: the last check of an exercise counts. Keep the names of the notebooks.
+README = """Open this folder in JupyterLab, where rtx is installed. In each exercise you write a function.
+The line `checks.…` below it says whether it is right. Keep this line, and the names of the notebooks.
 """
 
 Notebook = Path | zipfile.Path
@@ -39,7 +39,8 @@ def make_handout(folder: Path, notebooks: Path, only: Sequence[str] = ()) -> lis
     folder.mkdir(parents=True)
     (folder / "notebooks").mkdir()
     for source in sources:
-        (folder / "notebooks" / source.name).write_text(_for_students(source), encoding="utf-8")
+        text = _for_students(source, {each.name for each in sources})
+        (folder / "notebooks" / source.name).write_text(text, encoding="utf-8")
     for name in {name for source in sources for name in READ.findall("\n".join(code_cells(source)))}:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         copy = shutil.copytree if (notebooks.parent / name).is_dir() else shutil.copyfile
@@ -48,14 +49,15 @@ def make_handout(folder: Path, notebooks: Path, only: Sequence[str] = ()) -> lis
     return [folder / "notebooks" / source.name for source in sources]
 
 
-def _for_students(source: Path) -> str:
-    """Return a notebook without solutions, outputs and widgets."""
+def _for_students(source: Path, given: Set[str]) -> str:
+    """Return a notebook without solutions, outputs and widgets. A link to a notebook that is not given becomes text."""
     notebook = json.loads(source.read_text(encoding="utf-8"))
     for cell in notebook["cells"]:
         if cell["cell_type"] == "code":
             cell["outputs"], cell["execution_count"] = [], None
         else:
-            cell["source"] = SOLUTION.sub("", "".join(cell["source"]))
+            text = SOLUTION.sub("", "".join(cell["source"]))
+            cell["source"] = LINK.sub(lambda link: link[0] if link[2] in given else link[1], text)
     notebook["metadata"].pop("widgets", None)
     return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
 

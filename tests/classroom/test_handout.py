@@ -58,6 +58,13 @@ def test_a_folder_that_is_there_is_refused(tmp_path: Path) -> None:
         make_handout(tmp_path, OWN, ["02"])
 
 
+def test_a_link_to_a_notebook_that_is_not_handed_out_becomes_text(tmp_path: Path) -> None:
+    make_handout(tmp_path / "out", OWN, ["02", "03"])
+    text = (tmp_path / "out" / "notebooks" / "02_slide_a_window.ipynb").read_text()
+    assert "Frame the problem" in text and "[Frame the problem](" not in text
+    assert "[Attend to the past](03_attend_to_the_past.ipynb)" in text
+
+
 def test_every_check_is_an_exercise_of_one_notebook() -> None:
     asked = [check for source in chosen_notebooks(OWN) for check, _ in exercises_of(source)]
     assert sorted(asked) == sorted(name for name, value in vars(checks).items() if isinstance(value, Check))
