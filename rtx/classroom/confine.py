@@ -1,7 +1,6 @@
 """Take away the rights of a process before it runs a student's code.
 
-Linux has two tools for this that need no administrator. Landlock limits the files that a process may open. Seccomp,
-through the library libseccomp, refuses system calls. The limits of time and of files exist on macOS, too.
+Landlock limits the files that a process may open. Seccomp, by the library libseccomp, refuses system calls.
 """
 
 import ctypes
@@ -19,7 +18,6 @@ LINUX = sys.platform == "linux"
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446  # Landlock's system calls have these numbers on all processors
 BENEATH, VERSION, NO_NEW_PRIVILEGES = 1, 1, 38
 READ, READ_OR_WRITE = 0b1101, 0b110  # rights: execute, read and list what is in a folder; read and write one file
-SECOND = 0b11  # what Landlock can refuse besides: TCP from version 4 on, signals to other processes from 6 on
 MEMORY = 2 << 30  # bytes beyond what rtx itself uses
 ALLOW, REFUSE = 0x7FFF0000, 0x00050000  # libseccomp's answers to a system call
 # processes and signals, the network and shared memory, limits, and what Landlock leaves of files
@@ -35,8 +33,8 @@ REFUSED = """
 
 def confine(seconds: int) -> None:
     """Take away from this process, until it ends, all rights that the system can take away."""
-    limits = {resource.RLIMIT_CPU: seconds, resource.RLIMIT_NOFILE: 256, resource.RLIMIT_CORE: 0}
-    limits |= {resource.RLIMIT_FSIZE: 0, resource.RLIMIT_NPROC: 0}
+    limits = dict.fromkeys((resource.RLIMIT_CORE, resource.RLIMIT_FSIZE, resource.RLIMIT_NPROC), 0)
+    limits |= {resource.RLIMIT_CPU: seconds, resource.RLIMIT_NOFILE: 256}
     if LINUX:
         pages = int(Path("/proc/self/statm").read_text().split()[0])
         limits[resource.RLIMIT_AS] = pages * os.sysconf("SC_PAGE_SIZE") + MEMORY
@@ -49,10 +47,9 @@ def confine(seconds: int) -> None:
         _seccomp(library)
 
 
-def unprotected() -> list[str]:
-    """Return what a student's code could reach on this system."""
-    files = [] if _landlock_version() else ["files, because this system has no Landlock"]
-    return files + ([] if _libseccomp() else ["the network and other processes, because libseccomp is not installed"])
+def can_confine() -> bool:
+    """Return whether this system can keep a process from files, the network and other processes."""
+    return bool(_landlock_version() and _libseccomp())
 
 
 def _landlock_version() -> int:
@@ -63,8 +60,7 @@ def _landlock(version: int) -> None:
     """Let the process read Python and its packages, and write only to the null device."""
     call = ctypes.CDLL(None, use_errno=True).syscall
     files = (1 << 13 + sum(version >= newer for newer in (2, 3, 5))) - 1  # every right that this version knows
-    rights = struct.pack("QQQ", files, SECOND, SECOND)[: 8 if version < 4 else 16 if version < 6 else 24]
-    ruleset = call(CREATE_RULESET, rights, len(rights), 0)
+    ruleset = call(CREATE_RULESET, struct.pack("Q", files), 8, 0)
     packages = [str(Path(file).parents[1]) for file in (__file__, torch.__file__)]
     places = dict.fromkeys([*packages, sys.prefix, sys.base_prefix, "/usr", "/lib", "/lib64", "/etc"], READ)
     for path, allowed in {**places, os.devnull: READ_OR_WRITE}.items():
@@ -89,8 +85,7 @@ def _seccomp(library: ctypes.CDLL) -> None:
     library.seccomp_init.restype = ctypes.c_void_p
     rules = ctypes.c_void_p(library.seccomp_init(ALLOW))
     numbers = [library.seccomp_syscall_resolve_name(name.encode()) for name in ("clone3", *REFUSED.split())]
-    # libc uses older calls where clone3, or a call that is newer than Linux 5.16, does not exist
-    absent = dict.fromkeys([numbers[0], *range(450, 512)], errno.ENOSYS)
+    absent = dict.fromkeys([numbers[0], *range(450, 512)], errno.ENOSYS)  # libc uses older calls where these are absent
     for number, answer in {**dict.fromkeys(numbers, errno.EPERM), **absent}.items():
         library.seccomp_rule_add(rules, REFUSE | answer, number, 0)  # a negative number is unknown to this processor
     if library.seccomp_load(rules):

@@ -1,26 +1,26 @@
-"""Grade what students hand in: their functions answer in a process without rights, and the checks judge here.
-
-A student's copy of a check decides nothing, and a notebook's outputs decide nothing. This grades exercises and is no
-examination: the solutions are public.
-"""
+"""Grade what students hand in: their functions answer in a process without rights, and the checks judge here."""
 
 import csv
 import io
 import json
-import multiprocessing
 import os
 import signal
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
 from dataclasses import astuple
-from multiprocessing.connection import Connection
+from multiprocessing import get_context
 from pathlib import Path
-from typing import NamedTuple
-from unittest.mock import patch
+from textwrap import shorten
+from typing import Any, NamedTuple
+from unittest.mock import MagicMock, patch
 
+import torch
+
+import rtx.lab.explore  # noqa: F401  # notebooks use it; once imported, it is there in every copy of this process
+from rtx.classroom.confine import confine
 from rtx.classroom.notebooks import Notebook, chosen_notebooks, code_cells, exercises_of, handed_in, needed_cells
-from rtx.classroom.student import decode, serve
 from rtx.lab import checks
+from rtx.lab.checks.check import Check, attempt, is_stub
 
 PASSED, FAILED, NOT_ATTEMPTED, MISSING = "passed", "failed", "not attempted", "missing"
 LONGEST = 300  # characters of a message
@@ -40,78 +40,126 @@ class Grade(NamedTuple):
 def grade_folder(folder: Path, notebooks: Path, only: Sequence[str] = (), seconds: int = 20) -> Iterator[Grade]:
     """Grade every exercise of every student, one after the other; `handed_in` says what `folder` may hold.
 
-    The project's own notebooks say what the exercises are; with `only`, those whose names begin with one of its texts.
-    One exercise may take some seconds. Bad arguments raise ValueError.
+    The project's own notebooks say what the exercises are. One exercise may take `seconds`.
     """
-    if seconds < 1:
-        raise ValueError(f"seconds: expected 1 or more, got {seconds}")
     exercises = [(source.stem, *each) for source in chosen_notebooks(notebooks, only) for each in exercises_of(source)]
     students = handed_in(folder)
-    with _server() as server:
+    # this process imports torch once and copies itself for each exercise; it leaves Ctrl-C to the grader
+    server = ProcessPoolExecutor(1, get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_IGN))
+    with patch.dict(os.environ, ONE_THREAD, MPLBACKEND="agg", CUDA_VISIBLE_DEVICES=""), server:
         for student, files in students.items():
             for notebook, check, function in exercises:
-                result, message = _grade(files, notebook, check, seconds, server)
+                try:
+                    cells = needed_cells(code_cells(_one_of(files, notebook)), check)
+                    result, message = _judge(check, server.submit(run, check, cells, seconds).result())
+                except FileNotFoundError as error:
+                    result, message = MISSING, str(error)
+                except BrokenExecutor:  # the machine's memory is over, which is no fault of this student
+                    raise
+                except Exception as error:  # whatever a student wrote must not end the grading of a class
+                    result, message = FAILED, f"{type(error).__name__}: {error}"
                 yield Grade(_one_line(student), notebook, function, result, _one_line(message))
 
 
 def to_csv(grades: Sequence[Grade]) -> bytes:
-    """Return grades as CSV, a line each. An apostrophe precedes what a spreadsheet takes for a formula.
-
-    The file begins with a byte order mark: without it, Excel does not read UTF-8 and misspells names.
-    """
+    """Return grades as CSV, a line each. An apostrophe precedes what a spreadsheet takes for a formula."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(Grade._fields)
     writer.writerows([f"'{cell}" if cell.startswith(tuple("=+-@＝＋－＠")) else cell for cell in one] for one in grades)
-    return text.getvalue().encode("utf-8-sig")
+    return text.getvalue().encode("utf-8-sig")  # a byte order mark tells Excel that this is UTF-8
 
 
-@contextmanager
-def _server() -> Iterator[Connection]:
-    """Start the process that runs students' code, and yield the connection to it."""
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe()
-    server = context.Process(target=serve, args=(theirs,), daemon=True)
-    with patch.dict(os.environ, ONE_THREAD, MPLBACKEND="agg", CUDA_VISIBLE_DEVICES=""):
-        server.start()
-    theirs.close()
-    try:
-        yield ours
-    finally:
-        ours.close()  # which ends the server
-        server.join()
-
-
-def _grade(files: Sequence[Notebook], notebook: str, check: str, seconds: int, server: Connection) -> tuple[str, str]:
-    """Return the result and the message of one exercise."""
+def _one_of(files: Sequence[Notebook], notebook: str) -> Notebook:
     like = [path for path in files if notebook in path.stem]  # a browser adds " (1)", Canvas adds the student
     found = [path for path in like if path.stem == notebook] or like
     if len(found) != 1:
-        return MISSING, f"there are {len(found)} notebooks of this name"
-    try:
-        server.send((check, needed_cells(code_cells(found[0]), check), seconds))
-    except ValueError as error:
-        return FAILED, str(error)
-    said, code = server.recv()
-    if code in (-signal.SIGKILL, -signal.SIGXCPU):
-        return FAILED, f"the exercise took more than {seconds} seconds: is there an endless loop?"
-    try:
-        return _judge(check, said or json.dumps({"error": f"your code ended Python, with exit code {code}"}))
-    except Exception as error:  # whatever a student's process wrote must not end the grading of a class
-        return FAILED, f"the answers cannot be read: {type(error).__name__}"
-
-
-def _judge(name: str, text: str | bytes) -> tuple[str, str]:
-    """Judge answers by the project's own check."""
-    check, said = getattr(checks, name), json.loads(text)
-    if "answers" not in said:
-        return FAILED, f"{check.where(said['case'])} {said['error']}" if "case" in said else str(said["error"])
-    answers = [json.loads(answer, object_hook=decode) for answer in said["answers"]]
-    passed, message = astuple(check.judge(answers, said["changed"], said["stub"]))
-    return {True: PASSED, False: FAILED, None: NOT_ATTEMPTED}[passed], "" if passed else message
+        raise FileNotFoundError(f"there are {len(found)} notebooks of this name")
+    return found[0]
 
 
 def _one_line(text: str) -> str:
     """Return a text as one line that any terminal can print: without control characters and halves of characters."""
-    line = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
-    return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
+    line = "".join(letter if letter.isprintable() else " " for letter in text)
+    return shorten(line, LONGEST, placeholder="…")
+
+
+def _judge(name: str, said: bytes) -> tuple[str, str]:
+    """Judge what a student's process wrote by the project's own check; return the result and the message."""
+    found = json.loads(said, object_hook=_tensor)
+    if "error" in found:
+        return FAILED, str(found["error"])
+    passed, message = astuple(getattr(checks, name).judge(found["answers"], found["changed"], found["stub"]))
+    return {True: PASSED, False: FAILED, None: NOT_ATTEMPTED}[passed], "" if passed else message
+
+
+def run(check: str, cells: Sequence[str], seconds: int) -> bytes:
+    """Run one exercise in a process of its own and return what it wrote."""
+    reading, writing = os.pipe()
+    process = os.fork()
+    if not process:
+        _student(check, cells, seconds, writing)
+    os.close(writing)
+    signal.signal(signal.SIGALRM, lambda *_: os.kill(process, signal.SIGKILL))
+    signal.alarm(seconds)
+    with os.fdopen(reading, "rb") as pipe:
+        said = pipe.read(50_000_000)  # until the process ends, because it can start no other
+    signal.alarm(0)
+    os.kill(process, signal.SIGKILL)
+    code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+    if code in (-signal.SIGKILL, -signal.SIGXCPU):
+        raise TimeoutError(f"the exercise took more than {seconds} seconds; is there an endless loop?")
+    if code or not said:
+        raise ChildProcessError(f"the code ended Python, with exit code {code}")
+    return said
+
+
+def _student(check: str, cells: Sequence[str], seconds: int, pipe: int) -> None:
+    """Give up all rights, write the answers and end. No other file stays open."""
+    try:
+        for stream in (0, 1, 2):
+            os.dup2(os.open(os.devnull, os.O_RDWR), stream)
+        os.closerange(3, pipe)
+        os.closerange(pipe + 1, 1 << 16)
+        confine(seconds)
+        os.write(pipe, json.dumps(answer(check, cells)).encode())
+    finally:
+        os._exit(0)
+
+
+def answer(name: str, cells: Sequence[str]) -> dict[str, Any]:
+    """Return the answers of the function that the last cell checks, at the moment of its check; or an error."""
+    check: Check = getattr(checks, name)
+    cases, found = check.cases(), list[dict[str, Any]]()
+    # every check is replaced: this one records answers, the others do nothing
+    Check.__call__ = lambda self, mine: found.append(_answers(self, mine, cases)) if self is check else None  # type: ignore
+    torch.set_num_threads = MagicMock()  # the process may not start threads
+    names = {"__name__": "__main__", "display": MagicMock()}
+    failed = f"the notebook does not call checks.{name}"
+    for code in cells:
+        try:
+            exec(compile(code, "cell", "exec"), names)
+        except BaseException as error:  # also sys.exit()
+            failed = f"a cell raised {type(error).__name__}: {error}"
+    return found[-1] if found else {"error": failed}
+
+
+def _answers(check: Check, mine: Callable[..., Any], cases: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
+    """Return the function's answers to the cases as numbers and lists, or the error that it raised."""
+    answers, changes = [], []
+    try:
+        for case in cases:
+            value, changed = attempt(mine, case)
+            answers.append(json.loads(json.dumps(value, default=_plain)))
+            changes.append(changed)
+        return {"answers": answers, "changed": next(filter(None, changes), None), "stub": is_stub(mine)}
+    except BaseException as error:
+        return {"error": f"{check.where(len(answers))} your code raised {type(error).__name__}: {error}"}
+
+
+def _plain(tensor: Any) -> dict[str, list[Any]]:
+    return {"shape": [*tensor.shape], "numbers": tensor.flatten().tolist()}
+
+
+def _tensor(table: dict[str, Any]) -> Any:
+    return torch.tensor(table["numbers"]).reshape(table["shape"]) if "numbers" in table else table

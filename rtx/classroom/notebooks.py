@@ -1,10 +1,11 @@
-"""Find what students hand in, read the exercises of the project's own notebooks, and choose the cells to run."""
+"""Write the notebooks of students, find what they hand in, and choose the cells to run."""
 
 import dis
 import json
 import re
+import shutil
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from pathlib import Path
 from types import CodeType
 
@@ -14,17 +15,51 @@ LARGEST = 20_000_000  # bytes of a notebook
 # Moodle: "Lovelace Ada_12345_assignsubmission_file_/a.ipynb"; Canvas: "lovelaceada_12345_67890_a.ipynb"
 PLATFORM = re.compile(r"([^_/]+)_(?:LATE_)?(\d+)_(?:assignsubmission_|\d+_)")
 HIDDEN = re.compile(r"(^|/)(\.|__MACOSX/)")  # what systems add
+SOLUTION = re.compile(r"<details>\s*<summary>Solution</summary>.*?</details>\n?", re.DOTALL)
+LINK = re.compile(r"\[([^\]]+)\]\((\d\d_\w+\.ipynb)(?:#[^)]*)?\)")  # to another notebook
+READ = re.compile(r'"\.\./([\w./-]+)"')  # a file or a folder that a cell reads
+README = """Open this folder in JupyterLab, where rtx is installed. In each exercise you write a function.
+The line `checks.…` below it says whether it is right. Keep this line, and the names of the notebooks.
+"""
 
 Notebook = Path | zipfile.Path
 
 
 def chosen_notebooks(folder: Path, only: Sequence[str] = ()) -> list[Path]:
     """Return the project's own notebooks in `folder`; with `only`, those whose names begin with one of its texts."""
-    found = {start: list(folder.glob(f"{start}*_*.ipynb")) for start in only or ["[0-9][0-9]"]}
-    for start, paths in found.items():
-        if not paths:
-            raise ValueError(f"notebooks: expected names such as 02_….ipynb in {str(folder)!r}, got none for {start!r}")
-    return sorted({path for paths in found.values() for path in paths})
+    found = {path for start in only or ["[0-9][0-9]"] for path in folder.glob(f"{start}*_*.ipynb")}
+    if not found:
+        raise ValueError(f"notebooks: expected names such as 02_….ipynb in {str(folder)!r}, got none for {only}")
+    return sorted(found)
+
+
+def make_handout(folder: Path, notebooks: Path, only: Sequence[str] = ()) -> list[Path]:
+    """Write the students' notebooks, and the files that they read, into a new folder; return the notebooks."""
+    sources = chosen_notebooks(notebooks, only)
+    folder.mkdir(parents=True)
+    (folder / "notebooks").mkdir()
+    for source in sources:
+        text = _for_students(source, {each.name for each in sources})
+        (folder / "notebooks" / source.name).write_text(text, encoding="utf-8")
+    for name in {name for source in sources for name in READ.findall("\n".join(code_cells(source)))}:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        copy = shutil.copytree if (notebooks.parent / name).is_dir() else shutil.copyfile
+        copy(notebooks.parent / name, folder / name)
+    (folder / "README.md").write_text(README, encoding="utf-8")
+    return [folder / "notebooks" / source.name for source in sources]
+
+
+def _for_students(source: Path, given: Set[str]) -> str:
+    """Return a notebook without solutions, outputs and widgets. A link to a notebook that is not given becomes text."""
+    notebook = json.loads(source.read_text(encoding="utf-8"))
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            cell["outputs"], cell["execution_count"] = [], None
+        else:
+            text = SOLUTION.sub("", "".join(cell["source"]))
+            cell["source"] = LINK.sub(lambda link: link[0] if link[2] in given else link[1], text)
+    notebook["metadata"].pop("widgets", None)
+    return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
 
 
 def handed_in(place: Path) -> dict[str, list[Notebook]]:
@@ -32,30 +67,26 @@ def handed_in(place: Path) -> dict[str, list[Notebook]]:
 
     `place` is a folder or a zip file, with a folder for each student, a platform's files, or one student's notebooks.
     """
-    files = {name: file for name, file in _files(place).items() if not HIDDEN.search(name)}
-    notebooks = {name: file for name, file in files.items() if name.endswith(".ipynb")}
-    if not notebooks:
+    found: dict[str, list[Notebook]] = {}
+    for name, file in _files(place).items():
+        is_notebook = name.endswith(".ipynb")
+        if HIDDEN.search(name) or not (is_notebook or "/" in name):  # a student's folder may be empty
+            continue
+        platform, folder = PLATFORM.match(name), name.split("/")[0] if "/" in name else place.resolve().stem
+        notebooks = found.setdefault(f"{platform[1]} {platform[2]}" if platform else folder, [])
+        notebooks += [file] * is_notebook
+    if not any(found.values()):
         raise ValueError(f"folder: expected a folder or a zip file with notebooks, got {str(place)!r}")
-    if any(name.startswith("notebooks/") or ("/" not in name and not PLATFORM.match(name)) for name in notebooks):
-        return {place.resolve().stem: list(notebooks.values())}
-    found: dict[str, list[Notebook]] = {_student(name): [] for name in files if "/" in name}
-    for name, file in notebooks.items():
-        found.setdefault(_student(name), []).append(file)
     return dict(sorted(found.items()))
 
 
 def _files(place: Path) -> dict[str, Notebook]:
-    """Return all files and folders by their names below `place`. The name of a folder ends with a slash."""
+    """Return all folders and notebooks by their names below `place`. The name of a folder ends with a slash."""
     if zipfile.is_zipfile(place):
         archive = zipfile.ZipFile(place)
         return {name: zipfile.Path(archive, name) for name in sorted(archive.namelist())}
     inside = [path for path in sorted(place.rglob("*")) if path.resolve().is_relative_to(place.resolve())]
     return {path.relative_to(place).as_posix() + "/" * path.is_dir(): path for path in inside}
-
-
-def _student(name: str) -> str:
-    platform = PLATFORM.match(name)
-    return f"{platform[1]} {platform[2]}" if platform else name.split("/")[0]
 
 
 def exercises_of(notebook: Path) -> list[tuple[str, str]]:
@@ -79,8 +110,7 @@ def code_cells(notebook: Notebook) -> list[str]:
 def needed_cells(cells: Sequence[str], check: str) -> list[str]:
     """Return the last cell that calls a check, and before it the cells that define the names it reads.
 
-    Later cells are left out, so that they cannot replace the function. The search follows names: it misses a cell that
-    only changes an object of another cell. Lines with commands of IPython do nothing.
+    The search follows names: it misses a cell that only changes an object of another cell.
     """
     codes = [COMMAND.sub(r"\1pass", cell) for cell in cells]
     last = max((place for place, code in enumerate(codes) if f"checks.{check}(" in code), default=-1)

@@ -33,31 +33,28 @@ def grade(
     csv: Annotated[Path, typer.Option(help="The file to write: a line for each student and exercise.")],
     notebooks: Notebooks = Path("notebooks"),
     only: Only = None,
-    seconds: Annotated[int, typer.Option(help="How long one exercise may take.")] = 20,
+    seconds: Annotated[int, typer.Option(min=1, help="How long one exercise may take.")] = 20,
 ) -> None:
     """Grade what students hand in by the checks of this rtx. Their code runs in a process without rights.
 
     docs/teaching.md says what this process cannot do, and when you need a container.
     """
-    from rtx.classroom.confine import unprotected
+    from rtx.classroom.confine import can_confine
     from rtx.classroom.grading import PASSED, Grade, grade_folder, to_csv
 
     if csv.is_dir() or not csv.resolve().parent.is_dir():
         raise ValueError(f"csv: expected a file in a folder that exists, got {str(csv)!r}")
-    for reached in unprotected():
-        typer.echo(f"rtx: a student's code can reach {reached}. Grade in a container.", err=True)
+    if not can_confine():
+        typer.echo(
+            "rtx: without Landlock and libseccomp, a student's code has your rights. Grade in a container.", err=True
+        )
     grades: list[Grade] = []
-    target = csv.with_name(f"unfinished-{csv.name}")  # if this stops early, an older file of grades stays
-    try:
-        for each in grade_folder(folder, notebooks, only or (), seconds):
-            grades.append(each)
-            if each.result != PASSED:
-                typer.echo(f"{each.student}  {each.notebook}  {each.exercise}: {each.result}  {each.message}")
-        target = csv
-    finally:
-        if grades:
-            write_whole(target, to_csv(grades))
-            typer.echo(f"grades in {target}", err=True)
+    for each in grade_folder(folder, notebooks, only or (), seconds):
+        grades.append(each)
+        if each.result != PASSED:
+            typer.echo(f"{each.student}  {each.notebook}  {each.exercise}: {each.result}  {each.message}")
+    write_whole(csv, to_csv(grades))
+    typer.echo(f"grades in {csv}", err=True)
     passed = Counter(each.student for each in grades if each.result == PASSED)
     for student, asked in Counter(each.student for each in grades).items():
         typer.echo(f"{student}: {passed[student]} of {asked} passed")

@@ -23,11 +23,8 @@ FROM_TASK = ("inputs", "outputs", "backbone", "vocabulary", "source_vocabulary",
 class SequenceModel(nn.Module):
     """A backbone with a linear layer before it and one after it.
 
-    Args:
-        backbone: any `Backbone`.
-        inputs: F, numbers per step.
-        outputs: K, numbers per prediction.
-        per: "step" predicts at every step; "sequence" predicts once, from the state at the last real step.
+    `inputs` is F, numbers per step, and `outputs` is K, numbers per prediction. "step" predicts at every step.
+    "sequence" predicts once, from the state at the last real step.
     """
 
     backbone: Backbone
@@ -76,11 +73,8 @@ def build(task: str | Task, model: str, **hyperparameters: Any) -> nn.Module:
     For numbers it is a `SequenceModel` around the named backbone, or one of `WHOLE`, which read and predict without
     other layers. For a text it is a `LanguageModel` around the backbone, for pairs of sentences one of `TRANSLATORS`.
 
-    Args:
-        task: a name (see `rtx list`) or a `Task`.
-        model: a name (see `rtx list`).
-        hyperparameters: the model's own arguments, such as `d_model=32, layers=2`. For a text also those of
-            `LanguageModel`, such as `tied`.
+    Names are those of `rtx list`. `hyperparameters` are the model's own arguments, such as `d_model=32, layers=2`. For
+    a text they are also those of `LanguageModel`, such as `tied`.
 
     Raises:
         ValueError: if a name or a hyper-parameter is unknown (the nearest is suggested), missing or out of range, or

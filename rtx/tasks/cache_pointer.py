@@ -38,17 +38,9 @@ def cache_pointer(
     cache after the piece before. Grave et al. (2017), Eq. 2-4, computed in float32 at least. The defaults are those of
     Merity et al.'s code on PTB. Their code starts to mix when the cache is full; here this starts at the second word.
 
-    Args:
-        hidden: the state h_t that predicted each word.
-        words: the words x_{t+1} that came, which are the targets. A word is in the cache from the next step on.
-        logits: the model's own prediction at each step.
-        past: the cache after the piece before; None at the start.
-        window: number of steps in the cache.
-        theta: θ, the weight of similarity.
-        mix: λ, the cache's share of the probability.
-
-    Returns:
-        The log-probabilities and the next cache.
+    `hidden` are the states h_t that predicted each word, and `words` the words x_{t+1} that came. A word is in the
+    cache from the next step on. `past` is the cache after the piece before. The cache has `window` steps, `theta` is θ,
+    the weight of similarity, and `mix` is λ, the cache's share. The second result is the next cache.
     """
     check_positive("window", window), check_fraction("mix", mix)
     check_at_least_zero("theta", theta)
@@ -78,13 +70,12 @@ def examine_stream(
     A model that is not stateful reads each piece separately, and has no cache. `examples` has the pieces of each split
     in their order; only the first `limit` are read.
     """
-    pieces = examples(split)
     plain, cached = perplexity(), perplexity()
     stateful = model.backbone.stateful
     state: Any = None
     past: Cached | None = None
-    for i in range(len(pieces) if limit is None else min(limit, len(pieces))):
-        batch = collate([pieces[i]], "token")
+    for piece in examples(split)[:limit]:
+        batch = collate([piece], "token")
         inputs, targets, _ = where_it_is(model, batch)
         if not stateful:
             plain.update(*tokens_measured(model(inputs).float().cpu(), batch))

@@ -13,6 +13,7 @@ import zlib
 from collections.abc import Callable, Sequence
 from importlib import resources
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -26,19 +27,12 @@ Arrays = dict[str, NDArray[Any]]
 
 
 class File(NamedTuple):
-    """A published file.
+    """A published file. A data folder may also hold it packed by gzip, with ".gz" after its name."""
 
-    Args:
-        path: its place in a data folder. A folder may also hold the file packed by gzip, with ".gz" after its name.
-        sha256: its checksum, before it is packed.
-        addresses: URLs that serve it.
-        by_hand: how to get it if no address serves it.
-    """
-
-    path: str
-    sha256: str
-    addresses: Sequence[str]
-    by_hand: str = ""
+    path: str  # in a data folder
+    sha256: str  # before it is packed
+    addresses: Sequence[str]  # URLs that serve it
+    by_hand: str = ""  # how to get it if no address serves it
 
     @property
     def name(self) -> str:
@@ -51,7 +45,7 @@ class Found(NamedTuple):
 
     file: File
     state: Literal["verified", "corrupt", "missing"]
-    path: Path | None
+    path: Path | None = None
 
 
 TABLE = tomllib.loads((resources.files("rtx.tasks") / "datasets.toml").read_text(encoding="utf-8"))
@@ -72,11 +66,10 @@ def fetch(name: str) -> dict[str, Path]:
         ValueError: if RTX_DATA is not a folder, or a file in it has another checksum.
         FileNotFoundError: if a file is missing and no address serves it.
     """
-    own, paths = _own_folder(), {}
+    paths = {}
     for file, state, path in check(name):
-        if path and state == "corrupt" and own and path.is_relative_to(own):  # nothing is written there
-            removed = ", or remove it to have it downloaded" if file.addresses else ""
-            raise ValueError(f"{path}: expected SHA-256 {file.sha256}, got another; replace the file{removed}")
+        if path and state == "corrupt" and not path.is_relative_to(cache_folder()):  # nothing is written there
+            raise ValueError(f"{path}: expected SHA-256 {file.sha256}, got another; replace or remove the file")
         paths[file.name] = path if path and state == "verified" else _download(file)
     return paths
 
@@ -125,10 +118,7 @@ def cache_folder() -> Path:
     """Return the folder for downloads and computed files: RTX_CACHE, or pooch's cache folder for this user."""
     import pooch
 
-    try:
-        return Path(os.environ.get("RTX_CACHE") or pooch.os_cache("rtx")).expanduser().resolve()
-    except RuntimeError as error:
-        raise ValueError(f"RTX_CACHE: expected a folder to keep data in ({error}); set it to a full path") from None
+    return Path(os.path.expanduser(os.environ.get("RTX_CACHE") or pooch.os_cache("rtx"))).resolve()
 
 
 def cached_arrays(name: str, make: Callable[[], Arrays]) -> Arrays:
@@ -144,37 +134,35 @@ def cached_arrays(name: str, make: Callable[[], Arrays]) -> Arrays:
         pass
     except Exception as error:  # numpy and zipfile raise many kinds for a damaged file
         log.warning("%s: cannot be read (%s), so it is computed again", path, error)
-    arrays, partial = make(), path.with_name(f".{os.getpid()}-{path.name}")
+    arrays = make()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with partial.open("wb") as file:
-            np.savez(file, **arrays)  # type: ignore[arg-type]  # numpy reads it as allow_pickle
-        os.replace(partial, path)
+        with TemporaryDirectory(dir=path.parent) as folder:  # so that the file is whole, or not there
+            np.savez(partial := Path(folder, path.name), **arrays)  # type: ignore[arg-type]
+            partial.replace(path)
     except OSError as error:
         log.warning("%s: cannot be written (%s), so it is computed again next time", path, error.strerror)
-    finally:
-        if os.path.exists(partial):
-            partial.unlink()
     return arrays
 
 
 def _own_folder() -> Path | None:
-    chosen = os.environ.get("RTX_DATA")
-    if chosen and not os.path.isdir(os.path.expanduser(chosen)):
+    chosen = os.path.expanduser(os.environ.get("RTX_DATA", ""))
+    if chosen and not os.path.isdir(chosen):
         raise ValueError(f"RTX_DATA: expected an existing folder, got {chosen!r}")
-    return Path(chosen).expanduser().resolve() if chosen else None
+    return Path(chosen).resolve() if chosen else None
 
 
 def _look(file: File, folders: Sequence[Path]) -> Found:
     places = (folder / f"{file.path}{packed}" for folder in folders for packed in ("", ".gz"))
     path = next((place for place in places if place.is_file()), None)
     if path is None:
-        return Found(file, "missing", None)
+        return Found(file, "missing")
     try:
         content = path.read_bytes() if path.name == file.name else unpacked(path)
+        right = hashlib.sha256(content).hexdigest() == file.sha256
     except ValueError:  # not gzip
-        return Found(file, "corrupt", path)
-    return Found(file, "verified" if hashlib.sha256(content).hexdigest() == file.sha256 else "corrupt", path)
+        right = False
+    return Found(file, "verified" if right else "corrupt", path)
 
 
 def _download(file: File) -> Path:
@@ -187,10 +175,9 @@ def _download(file: File) -> Path:
         try:
             return Path(pooch.retrieve(address, f"sha256:{file.sha256}", fname=path.name, path=path.parent))
         except (RequestException, ValueError) as error:  # no answer, or another checksum
-            failures.append(f"  {address}\n    {type(error).__name__}: {error}\n")
-    tried = "no address served it:\n" + "".join(failures) if failures else f"no address serves it. {file.by_hand}\n"
+            failures.append(f"{address}: {error}")
     raise FileNotFoundError(
-        f"{file.name}: it is missing, and {tried}Get it by other means and put it at "
-        f"{(_own_folder() or cache_folder()) / file.path} (or there packed by gzip, with .gz after its name; RTX_DATA "
-        f"may name another folder); its SHA-256 before packing is {file.sha256}"
+        "\n  ".join([f"{file.name} is missing. {file.by_hand or 'No address served it:'}", *failures])
+        + f"\nPut it at {(_own_folder() or cache_folder()) / file.path} (or there packed by gzip, with .gz after its "
+        f"name; RTX_DATA may name another folder). Its SHA-256 before packing is {file.sha256}"
     )

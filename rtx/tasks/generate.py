@@ -23,12 +23,8 @@ def continue_roll(
 
     The notes of a frame are drawn independently of each other, as in the model's loss.
 
-    Args:
-        model: predicts the logits of the next frame at every step.
-        roll: 0 and 1, what has sounded so far; at least one frame.
-        frames: how many to add.
-        temperature: divides the logits. Below 1 likely notes become likelier, above 1 the draws become more random.
-        seed: of the draws. Models that differ in their last bits may in time draw different notes.
+    `roll` holds 0 and 1, what has sounded so far. `temperature` divides the logits: below 1 likely notes become
+    likelier. Models that differ in their last bits may in time draw different notes.
     """
     check_positive("frames", frames)
     check_above_zero("temperature", temperature)
@@ -57,13 +53,8 @@ def continue_text(
 ) -> Iterator[str]:
     """Yield what comes after the prompt, a character or a word at a time. The draws are those of `model.generate`.
 
-    Args:
-        model: predicts the next token.
-        vocabulary: how the model reads and writes.
-        prompt: the text so far; if it is empty, the model begins at the start of a text.
-        tokens: how many to add.
-        temperature, top_k, top_p: as in `rtx.nn.sampling.sample_token`.
-        seed: of the draws.
+    With an empty prompt, the model begins at the start of a text. `temperature`, `top_k` and `top_p` are as in
+    `rtx.nn.sampling.sample_token`.
     """
     check_positive("tokens", tokens)
     if vocabulary.size != model.vocabulary:

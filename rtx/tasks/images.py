@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from rtx.nn.validate import check_flag, is_whole
 from rtx.tasks import data
-from rtx.tasks.losses import class_cross_entropy, percent_commonest, percent_correct
+from rtx.tasks.losses import classification
 from rtx.tasks.task import SPLITS, Example, Examples, Split, Task
 
 Bytes = NDArray[np.uint8]
@@ -34,10 +34,7 @@ class Images(NamedTuple):
 
 
 def digits(permuted: bool = False) -> Task:
-    """Scikit-learn's digits: 64 pixels scaled to [0, 1]; about 80/10/10 % of each class per split.
-
-    `permuted` is as for `mnist`.
-    """
+    """Scikit-learn's digits: 64 pixels scaled to [0, 1]; about 80/10/10 % of each class per split."""
     check_flag("permuted", permuted)
 
     @cache
@@ -139,17 +136,4 @@ def _task(
 
         return Examples(len(images.labels), make)
 
-    return Task(
-        name=name,
-        inputs=1,
-        outputs=10,
-        per="sequence",
-        examples=examples,
-        loss=class_cross_entropy,
-        measured=lambda predictions, batch: (predictions, batch.targets),
-        scorer=percent_correct,
-        metric="accuracy (%)",
-        best="max",
-        sha256=sha256,
-        baseline=lambda: percent_commonest(splits()["test"].labels.tolist()),
-    )
+    return classification(name, 1, 10, examples, sha256)

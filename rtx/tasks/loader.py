@@ -20,8 +20,6 @@ class BatchOrder(Sampler[list[int]]):
     An epoch's order depends only on the seed and the epoch's number, so a resumed run continues as the undisturbed run
     would.
 
-    The orders are:
-
     - "shuffled".
     - "fresh": other sequences in each epoch, as many as there are `lengths`.
     - "bucketed": shuffled, but sequences of about the same length are together, so there is little padding.
@@ -31,11 +29,7 @@ class BatchOrder(Sampler[list[int]]):
     - "as it is".
     - "by length": the longest first, which gives the least padding. It is for splits whose order has no meaning.
 
-    Args:
-        lengths: of the sequences; only "bucketed" and "by length" use them.
-        batch_size: sequences per batch; 1 for "stream".
-        order: see above.
-        seed: of the order.
+    Only "bucketed" and "by length" use the `lengths` of the sequences.
     """
 
     def __init__(self, lengths: list[int], batch_size: int, order: str = "shuffled", seed: int = 0) -> None:
@@ -102,14 +96,9 @@ def loader(
 
     Lightning sets the epoch. In your own loop, call `batch_sampler.set_epoch`; otherwise every epoch is epoch 0.
 
-    Args:
-        task: whose examples to read.
-        split: "train", "validation" or "test".
-        batch_size: sequences per batch.
-        seed: of the order.
-        order: one of `ORDERS`; by default "shuffled" for training and "as it is" otherwise. "fresh" is only for
-            sequences that are drawn, such as those of `add`.
-        limit: only the first sequences; for "fresh", the number in each epoch.
+    `order` is one of `ORDERS`; by default "shuffled" for training and "as it is" otherwise. "fresh" is only for
+    sequences that are drawn, such as those of `add`. With a `limit` only the first sequences are used; for "fresh" it
+    is the number of sequences in each epoch.
     """
     examples = task.split(split)
     order = order or ("shuffled" if split == "train" else "as it is")

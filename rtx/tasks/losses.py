@@ -2,7 +2,8 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
@@ -10,10 +11,13 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from rtx.tasks.task import IGNORED, Batch, Sum, mean_metric, mean_of, sequence_count, widened
+from rtx.tasks.task import IGNORED, Batch, Example, Split, Sum, Task, mean_metric, mean_of, sequence_count, widened
 
 if TYPE_CHECKING:
     from torchmetrics import Metric
+
+Splits = Callable[[Split], Sequence[Example]]
+Checksum = Callable[[], str | None]
 
 TOGETHER = 640_000  # logits whose loss is computed at a time
 
@@ -23,13 +27,13 @@ def class_cross_entropy(predictions: Tensor, batch: Batch) -> Sum:
     return Sum(cross_entropy(widened(predictions), batch.targets, reduction="sum"), sequence_count(batch))
 
 
-def scored_cross_entropy(predictions: Tensor, targets: Tensor, scored: Tensor) -> Tensor:
-    """Cross-entropy in nats of (B, T, K) logits, summed over the scored steps (B, T)."""
-    if scored.is_cpu:
-        return cross_entropy(widened(predictions[scored]), targets[scored], reduction="sum")
-    # to leave out rows, the CPU would have to wait until the GPU has counted the others
-    logits, targets = torch.where(scored[..., None], predictions, 0), targets.where(scored, IGNORED)
-    return cross_entropy(widened(logits).flatten(0, 1), targets.flatten(), ignore_index=IGNORED, reduction="sum")
+def scored_cross_entropy(predictions: Tensor, targets: Tensor, scored: Tensor) -> Sum:
+    """Cross-entropy in nats of (B, T, K) logits, summed over the scored positions (B, T), whose number is the count."""
+    if not scored.is_cpu:  # to leave out rows, the CPU would have to wait until the GPU has counted the others
+        predictions, targets = torch.where(scored[..., None], predictions, 0), targets.where(scored, IGNORED)
+    elif not scored.all():
+        predictions, targets = predictions[scored], targets[scored]
+    return Sum(summed_cross_entropy(widened(predictions).flatten(0, -2), targets.flatten()), scored.sum())
 
 
 def percent_correct(classes: int = 10) -> "Metric":
@@ -45,16 +49,30 @@ def percent_commonest(labels: Iterable[int]) -> float:
     return 100 * max(counts.values()) / counts.total()
 
 
+def classification(name: str, inputs: int, classes: int, examples: Splits, sha256: Checksum = lambda: None) -> Task:
+    """Return a task with one class per sequence."""
+    return Task(
+        name=name,
+        inputs=inputs,
+        outputs=classes,
+        per="sequence",
+        examples=examples,
+        loss=class_cross_entropy,
+        measured=lambda predictions, batch: (predictions, batch.targets),
+        scorer=partial(percent_correct, classes),
+        metric="accuracy (%)",
+        best="max",
+        sha256=sha256,
+        baseline=lambda: percent_commonest(int(example.target) for example in examples("test")),
+    )
+
+
 def token_nll(predictions: Tensor, batch: Batch) -> Sum:
     """-log p of each scored token in nats, summed. p is the softmax of (B, T, V) logits, or of (N, V) scored ones."""
     scored = batch.targets != IGNORED
     if predictions.ndim == 2:
-        logits, targets = predictions, batch.targets[scored]
-    else:
-        if not (scored.is_cpu and scored.all()):  # the CPU would have to wait for a GPU's answer
-            predictions = torch.where(scored[..., None], predictions, 0)
-        logits, targets = predictions.flatten(0, 1), batch.targets.flatten()
-    return Sum(summed_cross_entropy(widened(logits), targets), scored.sum())
+        return Sum(summed_cross_entropy(widened(predictions), batch.targets[scored]), scored.sum())
+    return scored_cross_entropy(predictions, batch.targets, scored)
 
 
 def summed_cross_entropy(logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"]) -> Float[Tensor, ""]:

@@ -26,24 +26,19 @@ from rtx.tasks.task import SPLITS, Batch, Example, Examples, Split, Sum, Task, m
 FRAMES_PER_QUARTER = 2  # of `chorales`
 
 
-def nottingham() -> Task:
-    """Nottingham: 694/173/170 folk tunes with chords. Every frame but the first is predicted."""
-    return _published("nottingham")
+def published(name: str) -> Task:
+    """Return one of the published sets. Every frame but the first of a piece is predicted.
 
+    nottingham: 694/173/170 folk tunes with chords. jsb: 229/76/77 of Bach's chorales, a frame per quarter note; its
+    pieces and frames differ from `chorales`. piano: Piano-midi.de, 87/12/25 pieces. muse: MuseData, 524/135/124 pieces
+    for orchestra and piano.
+    """
 
-def jsb() -> Task:
-    """JSB: 229/76/77 of Bach's chorales, a frame per quarter note. Its pieces and frames differ from `chorales`."""
-    return _published("jsb", 2 * FRAME_SECONDS)
+    def read() -> dict[Split, list[Roll]]:
+        (path,) = data.fetch(name).values()
+        return read_mat(path)
 
-
-def piano() -> Task:
-    """Piano-midi.de: 87/12/25 pieces of classical piano music."""
-    return _published("piano")
-
-
-def muse() -> Task:
-    """MuseData: 524/135/124 pieces for orchestra and piano."""
-    return _published("muse")
+    return piano_roll_task(name, read, lambda: data.sha256(name), (2 if name == "jsb" else 1) * FRAME_SECONDS)
 
 
 def chorales() -> Task:
@@ -71,11 +66,8 @@ def piano_roll_task(
 ) -> Task:
     """Return a task that predicts the next frame of piano rolls.
 
-    Args:
-        name: the task's name.
-        read: returns split → rolls (frames, 88) of 0 and 1, at least two frames each. Called once, when first needed.
-        sha256: checksum of the data.
-        frame_seconds: how long a frame lasts when a roll is played.
+    `read` returns split → rolls (frames, 88) of 0 and 1, at least two frames each. It is called once, when first
+    needed. `frame_seconds` is how long a frame lasts when a roll is played.
     """
 
     @cache
@@ -119,14 +111,6 @@ def frame_nll(predictions: Tensor, batch: Batch) -> Sum:
     logits, notes = widened(torch.where(real, predictions, 0)), torch.where(real, batch.targets, 0)
     total = binary_cross_entropy_with_logits(logits, notes, weight=real.to(logits), reduction="sum")
     return Sum(total, batch.lengths.sum())
-
-
-def _published(name: str, frame_seconds: float = FRAME_SECONDS) -> Task:
-    def read() -> dict[Split, list[Roll]]:
-        (path,) = data.fetch(name).values()
-        return read_mat(path)
-
-    return piano_roll_task(name, read, lambda: data.sha256(name), frame_seconds)
 
 
 def _chorales() -> list[Roll]:

@@ -16,9 +16,9 @@ from torch.nn.utils.rnn import pad_sequence
 
 from rtx.nn.validate import check_choice, check_positive
 from rtx.tasks import data
-from rtx.tasks.losses import perplexity, scored_cross_entropy, summed_cross_entropy
+from rtx.tasks.losses import perplexity, scored_cross_entropy
 from rtx.tasks.subwords import BEGIN, END, PAD, Subwords, one_blank
-from rtx.tasks.task import IGNORED, SPLITS, Batch, Example, Scores, Split, Sum, Task, Text, mean_of, widened
+from rtx.tasks.task import IGNORED, SPLITS, Batch, Example, Scores, Split, Sum, Task, Text, mean_of
 
 Pair = tuple[str, str]
 """A source sentence and its target sentence."""
@@ -32,7 +32,7 @@ def pair_task(
     read: Callable[[], Mapping[Split, Sequence[Pair]]],
     scores: Callable[[Sequence[Pair], Sequence[str]], Scores],
     vocabulary: int,
-    sides: tuple[str, ...] = ("source", "target"),
+    shared: bool = False,
     tokenised: bool = False,
     first_guess: Callable[[str], str] = str,
     beam: int = 5,
@@ -42,71 +42,62 @@ def pair_task(
 ) -> Task:
     """Return a task: predict the next token of a target sentence, given the source and the target so far.
 
-    Args:
-        name: the task's name.
-        read: returns split → its pairs. Called once, when first needed.
-        scores: (pairs, a text written for each source) → named scores; the first of them is the test score.
-        vocabulary: sub-words of source and target, each; learned from the training pairs.
-        sides: names of source and target in errors. If there is no name, both share one vocabulary.
-        tokenised: whether punctuation marks are separate already.
-        first_guess: the baseline, an answer to a source without a model; by default the source itself.
-        beam: width of the search.
-        longest: tokens that a model may write; by default as `write`.
-        data_set: where the pairs are from, in datasets.toml; by default the checksum is that of the pairs.
-        note: what a reader of the metric must know, such as that the training set is not complete.
+    `read` returns split → its pairs; it is called once, when first needed. `scores` takes pairs and a text written for
+    each source, and returns named scores; the first of them is the test score. The `vocabulary` sub-words of each side,
+    or of both if they are `shared`, are learned from the training pairs. `tokenised` text has separate punctuation
+    marks. `first_guess` answers a source without a model, for the baseline. `beam` and `longest` are as in `write`.
+    Without a `data_set` of datasets.toml, the checksum is that of the pairs. A `note` on the data is added to the
+    metric's name.
     """
     read = cache(read)
 
-    def learned(label: str, side: slice) -> Subwords:
-        lines = lambda: [text for pair in read()["train"] for text in pair[side]]  # noqa: E731
-        return Subwords(vocabulary, lines, label, not tokenised)
+    def learned(*sides: int) -> Subwords:
+        return Subwords(vocabulary, lambda: [pair[i] for pair in read()["train"] for i in sides], not tokenised)
 
-    texts = [learned(f"{name}, {side}", slice(i, i + 1)) for i, side in enumerate(sides)]
-    source, target = texts or 2 * [learned(name, slice(2))]
-    _check_search(beam, longest, target)
+    texts = 2 * (learned(0, 1),) if shared else (learned(0), learned(1))
+    _check_search(beam, longest, texts[1])
 
     @cache
-    def tokens(split: Split) -> Sequence[Example]:
-        pairs = read()[check_choice("split", split, SPLITS)]  # type: ignore[index]
-        both = (text.encode_all(side) for text, side in zip((source, target), zip(*pairs, strict=True), strict=True))
-        return [
-            Example(torch.tensor([*read, END]), torch.tensor([BEGIN, *written, END]))
-            for read, written in zip(*both, strict=True)
-        ]
+    def examples(split: Split) -> Sequence[Example]:
+        return pair_examples(read()[check_choice("split", split, SPLITS)], *texts)  # type: ignore[index]
 
     def examine(model: nn.Module, split: Split, limit: int | None) -> Scores:
         pairs = read()[split][:limit]
-        return scores(pairs, write(model, (source, target), [sentence for sentence, _ in pairs], beam, longest))
+        return scores(pairs, write(model, texts, [source for source, _ in pairs], beam, longest))
 
     def baseline() -> float:
         pairs = read()["test"]
-        return float(next(iter(scores(pairs, [first_guess(sentence) for sentence, _ in pairs]).values())))
+        return float(next(iter(scores(pairs, [first_guess(source) for source, _ in pairs]).values())))
 
     return Task(
         name=name,
-        inputs=source.size,
-        outputs=target.size,
+        inputs=vocabulary,
+        outputs=vocabulary,
         per="pair",
-        examples=tokens,
+        examples=examples,
         loss=target_cross_entropy,
         measured=mean_of(target_cross_entropy),
         scorer=perplexity,
-        metric="perplexity per token" + (f" ({note})" if note else ""),
+        metric=f"perplexity per token{note}",
         best="min",
         sha256=lambda: data.sha256(data_set) if data_set else sha256_of_pairs(read()),
         baseline=baseline,
         examine=examine,
-        texts=(source, target),
+        texts=texts,
     )
+
+
+def pair_examples(pairs: Sequence[Pair], source: Subwords, target: Subwords) -> Sequence[Example]:
+    """Return the tokens of pairs: sources with the end token, targets between the begin and the end token."""
+    read, written = source.encode_all([a for a, _ in pairs]), target.encode_all([b for _, b in pairs])
+    both = zip(read, written, strict=True)
+    return [Example(torch.tensor([*a, END]), torch.tensor([BEGIN, *b, END])) for a, b in both]
 
 
 def target_cross_entropy(predictions: Tensor, batch: Batch) -> Sum:
     """Cross-entropy in nats of (B, T - 1, V) logits, summed over the real tokens after the begin token."""
     following = batch.targets[:, 1:]
-    real = following != IGNORED
-    if not real.is_cpu:  # the CPU would have to wait for the GPU's count
-        return Sum(scored_cross_entropy(predictions, following, real), real.sum())
-    return Sum(summed_cross_entropy(widened(predictions[real]), following[real]), real.sum())
+    return scored_cross_entropy(predictions, following, following != IGNORED)
 
 
 @torch.no_grad()
@@ -118,13 +109,9 @@ def write(
     Sources of about the same length are searched together; the result for one does not depend on the others. A source
     without tokens gets an empty text. Call `eval()` first.
 
-    Args:
-        model: one of `rtx.models.TRANSLATORS`.
-        texts: how it reads sources, and how it writes targets.
-        sources: texts.
-        beam: width of the search; 1 is greedy.
-        longest: tokens that a text may have; by default 2 S + 10. S is the number of the source's tokens, rounded up to
-            a multiple of `STEP`.
+    `texts` are how the model, one of `rtx.models.TRANSLATORS`, reads sources and writes targets. A `beam` of 1 is
+    greedy. A text may have `longest` tokens, by default 2 S + 10. S is the number of the source's tokens, rounded up to
+    a multiple of `STEP`.
     """
     reader, writer = texts
     _check_search(beam, longest, writer)

@@ -19,7 +19,6 @@ NOTES = 88  # the keys of a piano
 LOWEST = 21  # MIDI number of the first key, A0
 QUARTER_SECONDS = 0.6  # 100 quarter notes a minute
 FRAME_SECONDS = QUARTER_SECONDS / 2  # a frame of most data sets is an eighth note
-LARGEST = 2**24  # bytes of a file; the largest one of the data sets has 0.9 million
 RATE = 44_100  # samples per second
 OVERTONES = (1.0, 0.5, 0.25, 0.125)  # loudness of the multiples of a note's frequency
 PEAK = 0.8  # of the loudest sample that a file can hold
@@ -77,17 +76,10 @@ def roll_of(notes: Iterable[Note], name: str = "notes") -> Roll:
     return roll
 
 
-def check_size(path: Path) -> None:
-    """Refuse a file of more than 16 MB."""
-    if (size := path.stat().st_size) > LARGEST:
-        raise ValueError(f"{path}: expected at most {LARGEST} bytes, got {size}")
-
-
 def read_mat(path: Path) -> dict[Split, list[Roll]]:
     """Return the matrices of a MATLAB file in the layout of Boulanger-Lewandowski, by split."""
     from scipy.io import loadmat
 
-    check_size(path)
     try:
         cells = loadmat(path)
     except Exception as error:  # scipy raises many kinds for a damaged file
@@ -110,7 +102,6 @@ def read_midi(path: Path, frame_seconds: float = FRAME_SECONDS) -> Roll:
     """
     from pretty_midi import PrettyMIDI
 
-    check_size(path)
     try:
         midi = PrettyMIDI(str(path))
     except Exception as error:  # mido raises many kinds for a damaged file

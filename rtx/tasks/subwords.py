@@ -33,15 +33,11 @@ class Subwords:
     Args:
         size: the number of tokens, with the special ones.
         lines: reads the training text.
-        name: of that text, for errors.
         punctuation: whether to separate punctuation marks, as raw text needs. Tokenised text has separate marks.
     """
 
-    def __init__(
-        self, size: int, lines: Callable[[], Iterable[str]], name: str = "text", punctuation: bool = True
-    ) -> None:
-        self.size, self.lines = check_positive("vocabulary", size), lines
-        self.name, self.punctuation = name, punctuation
+    def __init__(self, size: int, lines: Callable[[], Iterable[str]], punctuation: bool = True) -> None:
+        self.size, self.lines, self.punctuation = check_positive("vocabulary", size), lines, punctuation
 
     def encode(self, text: str) -> list[int]:
         """Return the tokens of a text, without begin and end."""
@@ -59,18 +55,15 @@ class Subwords:
 
     def to_json(self) -> dict[str, Any]:
         """Return all that `from_json` needs, in plain values."""
-        return {"kind": "subwords", "name": self.name, "tokenizer": json.loads(self._tokenizer.to_str())}
+        return {"kind": "subwords", "tokenizer": json.loads(self._tokenizer.to_str())}
 
     @classmethod
     def from_json(cls, table: dict[str, Any]) -> "Subwords":
         """Return the sub-words that `to_json` was called on, without their training text."""
         from tokenizers import Tokenizer
 
-        try:
-            tokenizer = Tokenizer.from_str(json.dumps(table["tokenizer"]))
-        except Exception as error:  # tokenizers raises plain Exception
-            raise ValueError(f"texts: expected the sub-words of a checkpoint, got damaged ones ({error})") from None
-        made = cls(tokenizer.get_vocab_size(), tuple, table.get("name", "text"))
+        tokenizer = Tokenizer.from_str(json.dumps(table["tokenizer"]))
+        made = cls(tokenizer.get_vocab_size(), tuple)
         made._tokenizer = _as_text(tokenizer)
         return made
 
@@ -81,9 +74,8 @@ class Subwords:
         lines = [_as_read(line) for line in self.lines()]
         settings = [version("tokenizers"), self.size, self.punctuation]
         digest = hashlib.sha256("\n".join([json.dumps(settings), *lines]).encode()).hexdigest()
-        stored = data.cached_arrays(
-            f"subwords-{digest[:32]}", lambda: {"json": np.frombuffer(self._learn(lines), np.uint8)}
-        )
+        learn = lambda: {"json": np.frombuffer(self._learn(lines), np.uint8)}  # noqa: E731
+        stored = data.cached_arrays(f"subwords-{digest[:32]}", learn)
         return _as_text(Tokenizer.from_str(stored["json"].tobytes().decode()))
 
     def _learn(self, lines: list[str]) -> bytes:
@@ -95,9 +87,8 @@ class Subwords:
         trainer = trainers.BpeTrainer(vocab_size=self.size, special_tokens=list(SPECIAL), show_progress=False)
         learned.train_from_iterator(lines, trainer)
         if (found := learned.get_vocab_size()) != self.size:
-            # the trainer keeps every character, whatever the size
-            bound = "at least {}, its special tokens and characters" if found > self.size else "at most {}, all it has"
-            raise ValueError(f"vocabulary of {self.name}: expected {bound.format(found)}, got {self.size}")
+            bound = "at least" if found > self.size else "at most"  # the trainer keeps every character
+            raise ValueError(f"vocabulary: expected {bound} {found} sub-words of the training text, got {self.size}")
         return learned.to_str().encode()
 
 

@@ -62,13 +62,13 @@ def gigaword(vocabulary: int = 8_000, beam: int = 10) -> Task:
         read,
         rouge,
         vocabulary,
-        sides=(),
+        shared=True,
         tokenised=True,
         first_guess=lead,
         beam=beam,
         longest=LONGEST,
         data_set="gigaword",
-        note="training on 10,000 of 3,803,957 pairs",
+        note=" (training on 10,000 of 3,803,957 pairs)",
     )
 
 
@@ -96,12 +96,12 @@ def docstrings(vocabulary: int = 1_500, beam: int = 5) -> Task:
         tenth = len(pairs) // 10
         return {"test": pairs[:tenth], "validation": pairs[tenth : 2 * tenth], "train": pairs[2 * tenth :]}
 
-    @cache
-    def commonest() -> str:
+    def commonest(_: str) -> str:
         return Counter(summary for _, summary in read()["train"]).most_common(1)[0][0]
 
-    guess = lambda _: commonest()  # noqa: E731
-    return pair_task("docstrings", read, rouge, vocabulary, (), first_guess=guess, beam=beam, longest=LONGEST)
+    return pair_task(
+        "docstrings", read, rouge, vocabulary, True, first_guess=cache(commonest), beam=beam, longest=LONGEST
+    )
 
 
 def rouge(pairs: Sequence[Pair], written: Sequence[str]) -> Scores:

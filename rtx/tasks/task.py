@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, overload, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -11,6 +11,8 @@ from torch.nn.utils.rnn import pad_sequence
 
 from rtx.nn.padding import real_positions
 from rtx.nn.validate import check_choice
+from rtx.tasks.subwords import Subwords
+from rtx.tasks.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from torchmetrics import Metric
@@ -32,10 +34,9 @@ Scores = dict[str, float | str]
 class Example(NamedTuple):
     """One sequence and its target.
 
-    Args:
-        inputs: (T, F) numbers. For "token" and "pair" (T,) whole numbers: a text or a source sentence.
-        target: (T, K) for "step", (K,) or () for "sequence". For "token" (T,): the token after each one, or `IGNORED`.
-            For "pair" the target sentence from its begin to its end token.
+    Inputs are (T, F) numbers; for "token" and "pair" they are (T,) tokens of a text or of a source sentence. The target
+    is (T, K) for "step" and (K,) or () for "sequence". For "token" it is (T,): the token after each one, or `IGNORED`.
+    For "pair" it is the target sentence from its begin to its end token.
     """
 
     inputs: Tensor
@@ -61,22 +62,8 @@ class Sum:
     count: Tensor
 
 
-@runtime_checkable
-class Text(Protocol):
-    """Reads and writes one kind of tokens."""
-
-    @property
-    def size(self) -> int:
-        """The number of different tokens."""
-
-    def encode(self, text: str) -> list[int]:
-        """Return the tokens of a text."""
-
-    def decode(self, tokens: Sequence[int]) -> str:
-        """Return the text of tokens."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return itself as plain values for a checkpoint. One of them is its `kind`."""
+Text = Vocabulary | Subwords
+"""Reads and writes one kind of tokens."""
 
 
 def mean_metric() -> "Metric":
@@ -98,45 +85,28 @@ def mean_of(total: "Callable[[Tensor, Batch], Sum]") -> "Callable[[Tensor, Batch
 
 @dataclass(frozen=True)
 class Task:
-    """An experiment of the papers.
+    """An experiment of the papers. Its loss and its metric leave out padding."""
 
-    Args:
-        name: as on the command line.
-        inputs: F, numbers per step. For "token" and "pair" the number of different tokens that are read.
-        outputs: K, numbers per prediction, or the number of different tokens that are predicted.
-        per: what is predicted; see `Per`.
-        examples: split → its examples. Reads or makes the data when called.
-        loss: (predictions, batch) → summed loss. Padding is left out.
-        measured: (predictions, batch) → what the scorer's `update` takes. Padding is left out.
-        metric: the metric's name with its unit.
-        best: whether the lowest ("min") or the highest ("max") score is best.
-        scorer: makes the metric of torchmetrics; by default a weighted mean.
-        sha256: checksum of the data; None if the task makes its own.
-        baseline: the score on the test split of an answer without a model: the commonest class, the frequency of each
-            token, a copy of the source.
-        examine: (model, split, limit) → named scores of what the model writes for the first `limit` examples (None:
-            all). The first score is the test score; None if that is `metric`. Validation always uses `metric`.
-        texts: how its tokens are read and written: of the text, or of source and target.
-        sparse: for "token": `predict` returns (N, V) logits of the scored tokens only, row by row.
-        frame_seconds: how long a step lasts when music is played; None for other tasks.
-    """
-
-    name: str
-    inputs: int
-    outputs: int
+    name: str  # as on the command line
+    inputs: int  # F, numbers per step; for "token" and "pair" the number of different tokens that are read
+    outputs: int  # K, numbers per prediction, or the number of different tokens that are predicted
     per: Per
-    examples: Callable[[Split], Sequence[Example]]
-    loss: Callable[[Tensor, Batch], Sum]
-    measured: Callable[[Tensor, Batch], tuple[Tensor, ...]]
-    metric: str
-    best: Literal["min", "max"]
-    scorer: Callable[[], "Metric"] = mean_metric
-    sha256: Callable[[], str | None] = lambda: None
-    baseline: Callable[[], float] | None = None
+    examples: Callable[[Split], Sequence[Example]]  # reads or makes the data when called
+    loss: Callable[[Tensor, Batch], Sum]  # (predictions, batch) → summed loss
+    measured: Callable[[Tensor, Batch], tuple[Tensor, ...]]  # (predictions, batch) → what the scorer's `update` takes
+    metric: str  # its name with its unit
+    best: Literal["min", "max"]  # whether the lowest or the highest score is best
+    scorer: Callable[[], "Metric"] = mean_metric  # makes the metric of torchmetrics
+    sha256: Callable[[], str | None] = lambda: None  # checksum of the data; None if the task draws its own
+    baseline: Callable[[], float] | None = None  # test score without a model, such as that of the commonest class
     examine: "Callable[[nn.Module, Split, int | None], Scores] | None" = None
-    texts: "tuple[Text, ...]" = ()
-    sparse: bool = False
-    frame_seconds: float | None = None
+    """(model, split, limit) → named scores of what the model writes for the first `limit` examples (None: all).
+
+    The first score is the test score; None if that is `metric`. Validation always uses `metric`.
+    """
+    texts: tuple[Text, ...] = ()  # how its tokens are read and written: of the text, or of source and target
+    sparse: bool = False  # for "token": `predict` returns (N, V) logits of the scored tokens only, row by row
+    frame_seconds: float | None = None  # how long a step lasts when music is played; None for other tasks
 
     @property
     def test_best(self) -> Literal["min", "max"]:
@@ -212,11 +182,7 @@ class Examples(Sequence[Example]):
     def __len__(self) -> int:
         return self._size
 
-    @overload
-    def __getitem__(self, index: int) -> Example: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Example]: ...
-    def __getitem__(self, index: int | slice) -> Example | Sequence[Example]:
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return self._make(list(range(*index.indices(self._size))))
         return self._make([range(self._size)[index]])[0]  # counts from the end, and raises IndexError outside

@@ -34,10 +34,8 @@ FORMS = {"unmarked": 49, "mikolov": 50, "eos": 49}
 def characters(path: str | Path | None = None, context: int = 80, scored: int = 320) -> Task:
     """The characters of a text, split 90/5/5 % by position.
 
-    Args:
-        path: a text file in UTF-8; by default the Python reference manual.
-        context: characters that each window reads before those that it predicts from. 0 for a stateful model.
-        scored: characters that each window predicts.
+    `path` is a text file in UTF-8; by default the Python reference manual. Each window predicts `scored` characters,
+    and reads `context` characters before those that it predicts from. A stateful model needs no context.
     """
     text = manual() if path is None else read_file(path)
     parts = split(text, str(path))
@@ -45,11 +43,9 @@ def characters(path: str | Path | None = None, context: int = 80, scored: int = 
 
 
 def words(path: str | Path | None = None, context: int = 40, scored: int = 40, least: int = 2) -> Task:
-    """The words and punctuation marks of a text, and the ends of its lines; split 90/5/5 % by position.
+    """The words and punctuation marks of a text, and the ends of its lines, as `characters` has characters.
 
-    Args:
-        path, context, scored: as in `characters`.
-        least: words that are rarer on the training side become <unk>.
+    Words that occur fewer than `least` times on the training side become <unk>.
     """
     text = manual() if path is None else read_file(path)
     lines = "\n".join(line for line in text.splitlines() if line.strip())
@@ -60,12 +56,10 @@ def words(path: str | Path | None = None, context: int = 40, scored: int = 40, l
 def ptb_char(form: str = "unmarked", context: int = 80, scored: int = 320) -> Task:
     """Penn Treebank, characters. Three texts have this name, and their bits per character differ.
 
-    Args:
-        form: "unmarked" is the word files without newlines: 5,059,550/396,412/446,184 characters, the paper's counts.
-            "mikolov" is his own character files with newlines: 5,017,482/393,042/442,423. "eos" is the word files with
-            <eos> spelt out at each line's end: 5,269,890/413,262/464,989. The published code loads this one. Its
-            <eos> is easy to predict, which lowers the bits.
-        context, scored: as in `characters`.
+    "unmarked" is the word files without newlines: 5,059,550/396,412/446,184 characters, the paper's counts. "mikolov"
+    is his own character files with newlines: 5,017,482/393,042/442,423. "eos" is the word files with <eos> spelt out at
+    each line's end: 5,269,890/413,262/464,989. The published code loads this one. Its <eos> is easy to predict, which
+    lowers the bits.
     """
     size = FORMS[check_choice("form", form, FORMS)]
     name, files = ("ptb-char", "ptb.char") if form == "mikolov" else ("ptb-word", "ptb")
@@ -119,9 +113,7 @@ def split(symbols: Sequence[str], name: str = "text") -> Parts:
 
 def read_file(path: str | Path) -> str:
     """Return the text of a file, with lines that end in "\\n"."""
-    if not isinstance(path, str | Path):  # --set path=123 gives a number
-        raise ValueError(f"path: expected a file's name, got {path!r}; write ./ before it")
-    text = data.read_text(Path(path))
+    text = data.read_text(Path(str(path)))  # --set path=1984 gives a number
     if not text.strip():
         raise ValueError(f"{path}: expected a text, the file is empty")
     return text.replace("\r\n", "\n").replace("\r", "\n")
@@ -144,7 +136,7 @@ def _own(
     kind: str, path: str | Path | None, text: str, parts: Parts, symbols: list[str], context: int, scored: int
 ) -> Task:
     """The task of a text of one's own, or of the manual."""
-    name = kind if path is None else f"{kind}:{Path(path).name}"
+    name = kind if path is None else f"{kind}:{Path(str(path)).name}"
     known = vocabulary("characters" if kind == "characters" else "words and marks", symbols)
     return _task(name, lambda: parts, known, context, scored, lambda: hashlib.sha256(text.encode()).hexdigest())
 

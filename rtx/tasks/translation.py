@@ -19,7 +19,6 @@ from rtx.tasks.subwords import one_blank
 from rtx.tasks.task import Scores, Split, Task
 from rtx.tasks.toy.drawn import check_seed
 
-LANGUAGES = ("German", "English")
 LENGTHS = (0, 20, 40, 61)
 """Where the groups of source lengths end, in words. The paper's text names 40 and 61, of the groups in Figure 4."""
 
@@ -51,26 +50,22 @@ def iwslt14(split: str = "fairseq", vocabulary: int = 25_000, beam: int = 5) -> 
         partial(_files, "iwslt14", names),
         partial(bleu, tokenize="none"),
         vocabulary,
-        LANGUAGES,
         tokenised=True,
         beam=beam,
         data_set="iwslt14",
-        note="training on 49,774 of 160,239 pairs",
+        note=" (training on 49,774 of 160,239 pairs)",
     )
 
 
 def multi30k(test: str = "test_2016_flickr", vocabulary: int = 8_000, beam: int = 5) -> Task:
     """Multi30k, German to English: 29,000/1,014/1,000 captions of photographs, raw text, case kept.
 
-    Args:
-        test: the test set, one of `MULTI30K_TESTS`; most papers use the first.
-        vocabulary: sub-words of each language.
-        beam: width of the search.
+    `test` is one of `MULTI30K_TESTS`; most papers use the first. Each language has `vocabulary` sub-words.
     """
     check_choice("test", test, MULTI30K_TESTS)
     names: dict[Split, str] = {"train": "train", "validation": "val", "test": test}
     read = partial(_files, "multi30k", names)
-    return pair_task("multi30k", read, bleu, vocabulary, LANGUAGES, beam=beam, data_set="multi30k")
+    return pair_task("multi30k", read, bleu, vocabulary, beam=beam, data_set="multi30k")
 
 
 def dates(size: int = 5_000, vocabulary: int = 250, beam: int = 5, seed: int = 0) -> Task:
@@ -96,7 +91,7 @@ def dates(size: int = 5_000, vocabulary: int = 250, beam: int = 5, seed: int = 0
         held = 2 * HELD_OUT  # the first ones, whatever the size
         return {"validation": pairs[:HELD_OUT], "test": pairs[HELD_OUT:held], "train": pairs[held:]}
 
-    return pair_task("dates", read, bleu, vocabulary, LANGUAGES, beam=beam)
+    return pair_task("dates", read, bleu, vocabulary, beam=beam)
 
 
 def date_pair(day: int, minute: int, way: int) -> Pair:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from rtx.classroom import Grade, grade_folder, grading, to_csv
-from rtx.classroom.confine import unprotected
+from rtx.classroom.confine import can_confine
 from rtx.classroom.notebooks import chosen_notebooks, code_cells, exercises_of, handed_in, needed_cells
 from rtx.cli import classroom
 
@@ -41,7 +41,7 @@ HANDED_IN = {
     "right": ("passed", "", RIGHT + CHECK),
     "stub": ("not attempted", "", HEAD + "...\n" + CHECK),
     "array": ("passed", "", "import numpy as np", RIGHT.replace("return", "return np.int64(1) *") + CHECK),
-    "set": ("failed", "TypeError", HEAD + "return {1}\n" + CHECK),
+    "set": ("failed", "set", HEAD + "return {1}\n" + CHECK),
     "no return": ("failed", "return", HEAD + "found = layers\n" + CHECK),
     "error": ("failed", "ZeroDivisionError", HEAD + "return 1 / 0\n" + CHECK),
     "no Python": ("failed", "SyntaxError", "def stacked_reach(:\n" + CHECK),
@@ -177,7 +177,7 @@ def test_a_notebook_gets_its_own_grade(graded: dict[str, dict[str, Grade]], name
     assert grade.result == result and named in grade.message, grade
 
 
-@pytest.mark.skipif(bool(unprotected()), reason="rtx class grade says so on this system")
+@pytest.mark.skipif(not can_confine(), reason="rtx class grade says so on this system")
 def test_attacks_are_refused(graded: dict[str, dict[str, Grade]]) -> None:
     assert graded["attacks"]["stacked_reach"].result == "passed", graded["attacks"]["stacked_reach"]
 
@@ -233,10 +233,9 @@ def archive(place: Path, *names: str) -> Path:
          {"lovelaceada 12": ["lovelaceada_12_7_a.ipynb"], "zoe 3": ["zoe_3_9_c.ipynb", "zoe_LATE_3_8_b-1.ipynb"]}),
         (["ann/notebooks/a.ipynb", "ann/notebooks/.ipynb_checkpoints/a.ipynb", "bob/", "__MACOSX/ann/a.ipynb", "c.txt"],
          {"ann": ["a.ipynb"], "bob": []}),
-        (["notebooks/a.ipynb", "results/x/"], {"class": ["a.ipynb"]}),
         (["a.ipynb", "b.ipynb"], {"class": ["a.ipynb", "b.ipynb"]}),
     ],
-    ids=["Moodle", "Canvas", "folders", "one student's hand-out", "one student's notebooks"],
+    ids=["Moodle", "Canvas", "folders", "one student's notebooks"],
 )  # fmt: skip
 def test_students_of_an_archive(tmp_path: Path, inside: list[str], expected: dict[str, list[str]]) -> None:
     assert names_in(archive(tmp_path / "class.zip", *inside)) == expected
@@ -270,10 +269,10 @@ def test_grades_are_csv_without_formulas() -> None:
 
 def test_names_and_messages_fit_one_printable_line() -> None:
     assert grading._one_line("an\nn\x1b[2J\u202eJ\udcf8r\ud800gen") == "an n [2J J r gen"
-    assert len(grading._one_line("x" * 1000)) == 300
+    assert len(grading._one_line("x " * 1000)) <= 300
 
 
-def test_the_command_writes_and_counts_grades_and_keeps_the_old_file_when_it_stops(
+def test_the_command_counts_grades_and_keeps_an_old_file_when_it_stops(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def grades(*given: object) -> Iterator[Grade]:
@@ -283,15 +282,15 @@ def test_the_command_writes_and_counts_grades_and_keeps_the_old_file_when_it_sto
             raise KeyboardInterrupt
 
     monkeypatch.setattr(grading, "grade_folder", grades)
-    whole, unfinished = tmp_path / "grades.csv", tmp_path / "unfinished-grades.csv"
-    classroom.grade(tmp_path, whole, OWN, ["02"], 9)
-    assert whole.read_bytes() == to_csv(list(grades(tmp_path, OWN, ["02"], 9))) and not unfinished.exists()
+    csv = tmp_path / "grades.csv"
+    classroom.grade(tmp_path, csv, OWN, ["02"], 9)
+    assert csv.read_bytes() == to_csv(list(grades(tmp_path, OWN, ["02"], 9)))
     said = capsys.readouterr().out
     assert "stacked_reach" in said and "windows" not in said and "1 of 2" in said
-    whole.write_text("of last week")
+    csv.write_text("of last week")
     with pytest.raises(KeyboardInterrupt):
-        classroom.grade(tmp_path, whole, OWN, seconds=1)
-    assert whole.read_text() == "of last week" and b"ann,02,windows" in unfinished.read_bytes()
+        classroom.grade(tmp_path, csv, OWN, seconds=1)
+    assert csv.read_text() == "of last week"
 
 
 def test_bad_arguments_are_named_and_leave_no_file(tmp_path: Path) -> None:
@@ -300,9 +299,7 @@ def test_bad_arguments_are_named_and_leave_no_file(tmp_path: Path) -> None:
         (lambda: classroom.grade(tmp_path, tmp_path / "none" / "grades.csv", OWN), "csv"),
         (lambda: classroom.grade(tmp_path, csv, OWN), "folder"),
         (lambda: classroom.grade(tmp_path, csv, tmp_path), "notebooks"),
-        (lambda: classroom.grade(tmp_path, csv, OWN, seconds=0), "seconds"),
         (lambda: classroom.make(tmp_path / "a", OWN, ["99"]), "notebooks"),
-        (lambda: classroom.make(OWN, OWN), "folder"),
     ]:
         with pytest.raises(ValueError, match=f"^{named}: "):
             call()

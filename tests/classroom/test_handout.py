@@ -53,9 +53,14 @@ def test_cells_that_read_files_find_them_beside_the_handout(
     plt.close("all")
 
 
+def test_a_folder_that_is_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FileExistsError, match=tmp_path.name):
+        make_handout(tmp_path, OWN, ["02"])
+
+
 def test_a_link_to_a_notebook_that_is_not_handed_out_becomes_text(tmp_path: Path) -> None:
-    make_handout(tmp_path, OWN, ["02", "03"])
-    text = (tmp_path / "notebooks" / "02_slide_a_window.ipynb").read_text()
+    make_handout(tmp_path / "out", OWN, ["02", "03"])
+    text = (tmp_path / "out" / "notebooks" / "02_slide_a_window.ipynb").read_text()
     assert "Frame the problem" in text and "[Frame the problem](" not in text
     assert "[Attend to the past](03_attend_to_the_past.ipynb)" in text
 

@@ -26,12 +26,6 @@ def test_a_whole_model_has_the_papers_size(task):
     assert model(torch.rand(3, 7, 2), torch.tensor([7, 1, 2])).shape == (3, 1)
 
 
-def test_a_whole_model_takes_the_widths_of_the_task():
-    model = rtx.build("digits", "feed-forward-attention", d_hidden=4, leak="coded")
-    assert model(torch.rand(2, 64, 1)).shape == (2, 10)
-    assert model.leak == "coded"
-
-
 def test_a_model_with_one_prediction_per_sequence_is_refused_for_a_task_per_step():
     message = "model: feed-forward-attention makes one prediction per sequence, but nottingham needs one per step"
     with pytest.raises(ValueError, match=message):
@@ -83,12 +77,6 @@ def test_padding_is_not_read_and_gets_no_gradient(task, name):
     found, there = torch.autograd.grad(y.sum(), x)[0][1], torch.autograd.grad(expected.sum(), alone)[0][0]
     torch.testing.assert_close(found[:4], there, rtol=0, atol=1e-12)
     assert not found[4:].any()
-
-
-@pytest.mark.parametrize("task", ["nottingham", "digits"])
-def test_lengths_need_not_be_on_the_models_device(task):
-    model = rtx.build(task, "gru", d_model=4).to("meta")
-    assert model(torch.zeros(2, 5, model.inputs, device="meta"), torch.tensor([5, 3])).is_meta
 
 
 def test_lengths_that_do_not_fit_are_refused_whatever_is_predicted():

@@ -162,12 +162,6 @@ def test_a_corrupt_file_in_the_cache_is_fetched_anew(server, offer, cache):
     assert data.fetch("tune")["tune"].read_bytes() == CONTENT
 
 
-@pytest.mark.parametrize("look", [data.fetch, data.check, data.sha256])
-def test_an_unknown_data_set_suggests_the_nearest(look):
-    with pytest.raises(ValueError, match="did you mean 'nottingham'"):
-        look("notingham")
-
-
 FILES = {"nottingham": 1, "jsb": 1, "piano": 1, "muse": 1, "mnist": 4}
 FILES |= {"ptb-word": 3, "ptb-char": 3, "multi30k": 12, "iwslt14": 8, "gigaword": 6}
 
@@ -227,26 +221,11 @@ def test_a_cache_that_cannot_be_used_costs_only_time(cache, caplog, monkeypatch)
 
 
 @pytest.mark.parametrize("look", [data.fetch, data.check])
-@pytest.mark.parametrize(
-    ("name", "folder"),
-    [("RTX_DATA", "/nowhere"), ("RTX_DATA", "~nobody-of-that-name/x"), ("RTX_CACHE", "~nobody-of-that-name/x")],
-)
-def test_a_folder_that_does_not_exist_is_named(look, name, folder, offer, monkeypatch):
+def test_a_folder_that_does_not_exist_is_named(look, offer, monkeypatch):
     offer()
-    monkeypatch.setenv(name, folder)
-    with pytest.raises(ValueError, match=f"^{name}: "):
+    monkeypatch.setenv("RTX_DATA", "/nowhere")
+    with pytest.raises(ValueError, match="^RTX_DATA: .*/nowhere"):
         look("tune")
-
-
-def test_a_computation_that_fails_leaves_nothing(cache):
-    def fail() -> data.Arrays:
-        raise RuntimeError("stopped half-way")
-
-    with pytest.raises(RuntimeError, match="half-way"):
-        data.cached_arrays("numbers", fail)
-    with pytest.raises(Exception, match="pickle"):  # half-way through its writing
-        data.cached_arrays("numbers", lambda: {"numbers": np.ones(3), "bad": np.array([lambda: 0])})
-    assert files_in(cache) == []
 
 
 def test_the_hash_of_arrays_tells_shape_type_and_content_apart():

@@ -4,23 +4,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from rtx.models import CausalModel, RTransformer, Transformer
+from rtx.models import CausalModel, RTransformer
 from rtx.nn.mode import evaluating
 from rtx.tasks import SequenceModel
 from rtx.tasks.generate import continue_roll
 
 NOTES = 5
 ROLL = torch.tensor([[1.0, 0, 0, 1, 0], [0, 1, 0, 1, 0]])
-
-
-class First(CausalModel):
-    """Gives its first input at every step."""
-
-    d_model = NOTES
-
-    def step(self, x: Tensor, state: tuple[Tensor, ...] | None = None) -> tuple[Tensor, tuple[Tensor, ...]]:
-        state = state or (x,)
-        return state[0], state
 
 
 class Same(CausalModel):
@@ -68,11 +58,6 @@ def test_each_frame_is_drawn_from_the_one_before() -> None:
     assert torch.equal(tune[2:], tune[1:-1].roll(1, dims=1))
 
 
-def test_the_whole_past_is_read() -> None:
-    model = linear_model(200 * torch.eye(NOTES), torch.full((NOTES,), -100.0), First())
-    assert torch.equal(continue_roll(model, ROLL, 4)[2:], ROLL[:1].expand(4, -1))
-
-
 def test_the_stream_draws_what_rereading_everything_draws() -> None:
     model, tune = small_model().double().eval(), ROLL.double()
     draws = torch.Generator().manual_seed(5)
@@ -104,11 +89,6 @@ def test_the_seed_decides_and_the_callers_random_numbers_stay() -> None:
     assert torch.equal(torch.get_rng_state(), before)
 
 
-def test_after_the_last_frame_the_model_takes_no_step() -> None:
-    backbone = Transformer(8, 1, 2, position="learned", max_length=5)  # has no position for one
-    assert continue_roll(SequenceModel(backbone, NOTES, NOTES, "step"), ROLL, 4).shape == (6, NOTES)
-
-
 def test_dropout_is_off_while_drawing_and_every_module_keeps_its_mode() -> None:
     model = small_model(dropout=0.5).train()
     model.head.eval()
@@ -122,24 +102,14 @@ def test_dropout_is_off_while_drawing_and_every_module_keeps_its_mode() -> None:
     assert model.training and model.backbone.training and not model.head.training
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
-def test_other_precisions_are_kept(dtype: torch.dtype) -> None:
-    assert continue_roll(small_model().to(dtype), ROLL.to(dtype), 3).dtype == dtype
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"frames": 0}, "frames: expected a whole number of at least 1, got 0"),
         ({"temperature": 0.0}, "temperature: expected a finite number above 0, got 0.0"),
-        ({"temperature": "a"}, "temperature: expected a finite number above 0, got 'a'"),
-        ({"temperature": float("nan")}, "temperature: expected a finite number above 0, got nan"),
         ({"seed": None}, "seed: expected a whole number of at most 64 bits, got None"),
         ({"roll": ROLL[None]}, r"roll: expected one sequence \(time, 5\), got \(1, 2, 5\)"),
         ({"roll": ROLL[:, :4]}, r"roll: expected shape \(batch, time, 5\), got \(1, 2, 4\)"),
-        ({"roll": ROLL[:0]}, "roll: expected at least one sequence of at least one step"),
-        ({"roll": ROLL.long()}, "roll: expected floating-point numbers, got torch.int64"),
-        ({"roll": ROLL.double()}, "roll: is torch.float64, but the model is torch.float32"),
         ({"roll": ROLL / 0}, "roll: expected finite numbers"),
         ({"model": constant_model(torch.full((NOTES,), torch.nan))}, "logits of the model: expected finite"),
     ],

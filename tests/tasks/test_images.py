@@ -8,8 +8,6 @@ import torch
 from sklearn.datasets import load_digits
 
 from rtx.tasks.images import digits, mnist, permutation, read_idx, shrunk, stratified_split
-from rtx.tasks.registry import task_by_name
-from rtx.tasks.task import collate
 
 # how many images of 0 … 9 the published training and test files hold
 TRAIN = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
@@ -36,15 +34,6 @@ def test_digits_are_split_by_class_and_none_is_lost():
         assert np.abs(counts / np.bincount(whole.target) - share).max() < 0.01
 
 
-def test_digits_keep_their_labels():
-    whole = load_digits()
-    by_pixels = {
-        (row / 16).astype(np.float32).tobytes(): label for row, label in zip(whole.data, whole.target, strict=True)
-    }
-    for example in digits().split("test"):
-        assert by_pixels[example.inputs.numpy().tobytes()] == example.target
-
-
 def test_the_split_is_a_fixed_partition():
     labels = np.repeat(np.arange(10), 37).astype(np.uint8)
     parts = stratified_split(labels)
@@ -52,16 +41,6 @@ def test_the_split_is_a_fixed_partition():
     for split, part in stratified_split(labels).items():
         np.testing.assert_array_equal(part, parts[split])
     assert digits().sha256() == digits().sha256() and len(digits().sha256()) == 64
-
-
-def test_a_step_is_a_pixel_and_a_target_a_class():
-    task = digits()
-    batch = collate(task.split("validation")[:4], task.per)
-    assert batch.inputs.shape == (4, 64, 1) and batch.inputs.dtype == torch.float32
-    assert batch.targets.shape == (4,) and batch.targets.dtype == torch.int64
-    assert batch.lengths.tolist() == [64] * 4
-    perfect = torch.nn.functional.one_hot(batch.targets, task.outputs).float()
-    assert task.score(perfect, batch) == 100
 
 
 def test_mnist_has_the_standard_test_set_and_validation_comes_from_training(real_data):
@@ -91,14 +70,6 @@ def test_a_smaller_image_holds_the_mean_of_each_square():
     # rows 0 1 2 3 / 4 5 6 7 / …: the mean of 0, 1, 4 and 5 is 2.5, which rounds to the even number
     np.testing.assert_array_equal(shrunk(images, 2), [[2, 4, 10, 12], [18, 20, 26, 28]])
     np.testing.assert_array_equal(shrunk(images, 4), images)
-
-
-def test_small_mnist_has_the_same_labels_and_the_same_mean(real_data):
-    whole, small = mnist().split("test"), task_by_name("mnist-14").split("test")
-    assert (len(small), small[0].inputs.shape) == (10_000, (196, 1))
-    for index in (0, 17, 9_999):
-        assert small[index].target == whole[index].target
-        assert float(small[index].inputs.mean()) == pytest.approx(float(whole[index].inputs.mean()), abs=0.01)
 
 
 def test_permuted_mnist_reads_the_same_pixels_in_one_fixed_order(real_data):

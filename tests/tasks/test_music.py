@@ -8,15 +8,16 @@ from music21 import chord, note, stream
 from nbclient import NotebookClient
 from scipy.io import savemat
 
-from rtx.tasks.music import chorales, distinct, jsb, muse, nottingham, piano, piano_roll_task, score_to_roll
+from rtx.tasks import task_by_name
+from rtx.tasks.music import chorales, distinct, piano_roll_task, score_to_roll
 from rtx.tasks.rolls import LOWEST, NOTES, marginal_nll, read_mat
 from rtx.tasks.task import SPLITS, collate
 
 PUBLISHED = {  # tunes and frames of training, validation and test
-    nottingham: [(694, 176_561), (173, 45_513), (170, 44_463)],
-    jsb: [(229, 13_807), (76, 4_602), (77, 4_725)],
-    piano: [(87, 75_911), (12, 8_540), (25, 19_036)],
-    muse: [(524, 245_202), (135, 82_755), (124, 64_339)],
+    "nottingham": [(694, 176_561), (173, 45_513), (170, 44_463)],
+    "jsb": [(229, 13_807), (76, 4_602), (77, 4_725)],
+    "piano": [(87, 75_911), (12, 8_540), (25, 19_036)],
+    "muse": [(524, 245_202), (135, 82_755), (124, 64_339)],
 }
 
 
@@ -24,11 +25,11 @@ def roll(frames: int = 4) -> np.ndarray:
     return np.eye(frames, NOTES, dtype=np.uint8)
 
 
-@pytest.mark.parametrize("make", PUBLISHED, ids=lambda make: make.__name__)
-def test_each_set_has_the_published_pieces_and_frames(make, real_data):
-    task = make()
-    assert task.name == make.__name__ and len(task.sha256()) == 64
-    for split, (pieces, frames) in zip(SPLITS, PUBLISHED[make], strict=True):
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_each_set_has_the_published_pieces_and_frames(name, real_data):
+    task = task_by_name(name)
+    assert task.name == name and len(task.sha256()) == 64
+    for split, (pieces, frames) in zip(SPLITS, PUBLISHED[name], strict=True):
         examples = task.split(split)
         assert len(examples) == pieces
         assert sum(len(e.inputs) + 1 for e in examples) == frames  # the last frame is not an input
@@ -36,16 +37,16 @@ def test_each_set_has_the_published_pieces_and_frames(make, real_data):
 
 def test_every_frame_but_the_first_is_predicted_from_those_before(real_data):
     cells = read_mat(real_data / "poly_music" / "Nottingham.mat")
-    examples = nottingham().split("validation")
+    examples = task_by_name("nottingham").split("validation")
     for i in (0, 7, -1):
         frames = torch.from_numpy(cells["validation"][i]).float()
         torch.testing.assert_close(examples[i].inputs, frames[:-1])
         torch.testing.assert_close(examples[i].target, frames[1:])
-    assert nottingham().sha256().startswith("d154f7ca")
+    assert task_by_name("nottingham").sha256().startswith("d154f7ca")
 
 
 def test_nottinghams_baseline_is_the_loss_of_the_frequencies_of_notes(real_data):
-    task = nottingham()
+    task = task_by_name("nottingham")
     p = torch.cat([e.target for e in task.split("train")]).mean(0).double().clamp(1e-6, 1 - 1e-6)
     test = task.split("test")
     total = count = 0.0
@@ -84,20 +85,6 @@ def test_chorales_are_split_by_piece_and_no_piece_is_in_two_splits():
     keys = [up_to_transposition(piece) for split in SPLITS for piece in pieces[split]]
     assert len(set(keys)) == sum(sizes)
     assert all(piece[0].any() and piece[-1].any() for split in SPLITS for piece in pieces[split])
-
-
-def test_chorales_sound_like_four_voices():
-    frames = torch.cat([e.target for e in chorales().split("train")])
-    assert frames.sum(1).median() == 4
-    pitches = frames.sum(0).nonzero().flatten() + LOWEST
-    assert pitches.min() >= 30 and pitches.max() <= 90
-
-
-def test_the_same_chorales_every_time():
-    one, two = chorales(), chorales()
-    assert one.sha256() == two.sha256() and len(one.sha256()) == 64
-    for a, b in zip(one.split("test"), two.split("test"), strict=True):
-        torch.testing.assert_close(a.inputs, b.inputs, rtol=0, atol=0)
 
 
 def test_a_score_becomes_a_frame_per_eighth_note():
@@ -180,7 +167,7 @@ def test_a_mat_file_is_read_as_written(tmp_path):
     np.testing.assert_array_equal(read["train"][1], roll(5))
 
 
-def test_a_mat_file_of_another_layout_is_named(tmp_path, monkeypatch):
+def test_a_mat_file_of_another_layout_is_named(tmp_path):
     path, three = tmp_path / "mine.mat", {"validdata": cells(roll()), "testdata": cells(roll())}
     for first, named in [({}, "traindata"), ({"traindata": roll()}, "traindata")]:
         savemat(path, three | first)
@@ -192,9 +179,6 @@ def test_a_mat_file_of_another_layout_is_named(tmp_path, monkeypatch):
         path.write_bytes(content)
         with pytest.raises(ValueError, match=r"mine\.mat: "):
             read_mat(path)
-    monkeypatch.setattr("rtx.tasks.rolls.LARGEST", 1000)
-    with pytest.raises(ValueError, match=r"mine\.mat: expected at most 1000 bytes, got 1200"):
-        read_mat(path)
 
 
 @pytest.mark.slow

@@ -71,8 +71,6 @@ def test_a_copy_from_json_is_the_same_without_the_training_text(subwords):
     assert copy.encode(text) == subwords.encode(text) and copy.size == subwords.size == 130
     assert copy.decode(copy.encode(text)) == subwords.decode(subwords.encode(text))
     assert copy.to_json() == table
-    with pytest.raises(ValueError, match="texts: expected the sub-words of a checkpoint"):
-        Subwords.from_json({"kind": "subwords"})
 
 
 def test_subwords_are_learned_once_and_always_the_same(cache):
@@ -98,11 +96,9 @@ def test_nothing_is_read_before_it_is_needed():
 
 def test_sizes_that_the_text_cannot_give_are_refused():
     characters = len({*"".join(LINES)} - {" "}) + 1  # a blank is ▁
-    least = f"vocabulary of notes: expected at least {characters + 4}, its special tokens and characters, got 50"
-    with pytest.raises(ValueError, match=least):
-        Subwords(50, lambda: LINES, "notes").encode("a")
-    with pytest.raises(ValueError, match=r"vocabulary of notes: expected at most \d+, all it has, got 9000"):
-        Subwords(9000, lambda: LINES, "notes").encode("a")
+    for size, bound in ((50, characters + 4), (9000, r"\d+")):
+        with pytest.raises(ValueError, match=f"^vocabulary: .* {bound} .* got {size}$"):
+            Subwords(size, lambda: LINES).encode("a")
     with pytest.raises(ValueError, match="vocabulary: expected a whole number of at least 1, got 0"):
         Subwords(0, lambda: LINES)
     with pytest.raises(ValueError, match="tokens: expected numbers from 0 to 109, got 110"):

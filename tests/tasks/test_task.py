@@ -120,15 +120,6 @@ def test_sequence_losses_and_scores_are_the_textbook_ones():
     torch.testing.assert_close(correct.compute(), torch.tensor(200 / 3))
 
 
-def test_the_mean_of_values_weighs_them_and_is_nan_if_one_of_them_is():
-    metric = mean_metric()
-    for value, weight in ((1.0, 3), (5.0, 1)):
-        metric.update(torch.tensor(value), torch.tensor(weight))
-    assert metric.compute() == 2
-    metric.update(torch.tensor(float("nan")), torch.tensor(2))
-    assert metric.compute().isnan()
-
-
 def test_buckets_hold_sequences_of_about_the_same_length_and_come_in_any_order():
     lengths = torch.randint(1, 200, (1000,), generator=torch.Generator().manual_seed(0)).tolist()
 
@@ -161,3 +152,12 @@ def test_columns_are_consecutive_pieces_and_a_text_that_is_too_short_is_refused(
     assert list(BatchOrder([3] * 3, 1, "stream")) == [[0], [1], [2]]
     with pytest.raises(ValueError, match="^batch_size: .*10.* got 11$"):
         BatchOrder([3] * 10, 11, "columns")
+
+
+def test_the_mean_of_values_weighs_them_and_is_nan_if_one_of_them_is():
+    metric = mean_metric()
+    for value, weight in ((1.0, 3), (5.0, 1)):
+        metric.update(torch.tensor(value), torch.tensor(weight))
+    assert metric.compute() == 2
+    metric.update(torch.tensor(float("nan")), torch.tensor(2))
+    assert metric.compute().isnan()

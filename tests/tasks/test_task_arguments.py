@@ -42,7 +42,6 @@ WRONG = [
     ("words", {"context": -1}, "context: .* 0, got -1"),
     ("words", {"scored": 0}, "scored: .* 1, got 0"),
     ("words", {"paht": "x"}, "argument of words: 'paht' .* 'path'"),
-    ("characters", {"path": 1984}, "path: .* got 1984"),
     ("ptb-char", {"form": "tcn"}, "form: 'tcn' .* unmarked, mikolov, eos"),
     ("notingham", {}, "task: 'notingham' .* 'nottingham'"),
 ]

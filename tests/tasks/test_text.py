@@ -14,7 +14,7 @@ from rtx.tasks.loader import loader
 from rtx.tasks.losses import bits, perplexity, token_nll, tokens_measured, unigram_nll
 from rtx.tasks.task import IGNORED, SPLITS, Batch, Text, collate
 from rtx.tasks.text import characters, ptb_char, ptb_word, windows, words
-from rtx.tasks.vocabulary import END, UNKNOWN, Vocabulary, common, vocabulary
+from rtx.tasks.vocabulary import END, UNKNOWN, Vocabulary, vocabulary
 
 STORY = "the cat sat on the mat.\nthe dog sat on the cat.\n" * 40
 
@@ -86,11 +86,6 @@ def test_a_text_starts_with_the_end_of_a_line_or_a_blank(symbols, start):
     assert symbols[vocabulary("words", symbols).start] == start
 
 
-def test_symbols_are_ordered_by_count_then_by_code_point():
-    assert common("banana bread", 2) == ["a", "b", "n"]
-    assert common("ba", always=["<unk>", "a"]) == ["a", "b", "<unk>"]
-
-
 @given(st.text(st.sampled_from("ab\n .,<é"), max_size=30))
 def test_characters_come_back_as_they_were(text):
     known = vocabulary("characters", list("ab\n .,<é"))
@@ -109,12 +104,6 @@ def test_a_vocabulary_comes_back_from_plain_values():
     known = vocabulary("words", ["the", "cat", "<unk>"])
     again = Vocabulary.from_json(known.to_json())
     assert again.symbols == known.symbols and again.encode("the dog cat") == [0, 2, 1]
-
-
-@pytest.mark.parametrize("table", [{}, {"unit": "words"}, {"unit": "letters", "symbols": ["a"]}])
-def test_a_damaged_vocabulary_is_refused(table):
-    with pytest.raises(ValueError, match="texts: expected the unit and symbols of a vocabulary"):
-        Vocabulary.from_json(table)
 
 
 def test_symbols_and_tokens_that_are_not_there_are_refused():
@@ -151,14 +140,6 @@ def test_perplexity_is_exp_of_the_mean_loss_and_bits_are_its_logarithm():
         assert float(scorer.compute()) == pytest.approx(float(expected), rel=1e-5)
 
 
-@pytest.mark.parametrize("cost", [150.0, 600.0])
-def test_a_token_that_is_next_to_impossible_costs_what_the_loss_says(cost):
-    logits, batch = torch.tensor([[[cost, 0.0]]]), Batch(*torch.tensor([[[0]], [[1]], [[1]]]))
-    for scorer, expected in ((perplexity(), math.exp(cost)), (bits(), cost / math.log(2))):
-        scorer.update(*tokens_measured(logits, batch))
-        assert float(scorer.compute()) == pytest.approx(expected, rel=1e-4)
-
-
 def test_the_unigram_baseline_is_the_smoothed_frequency():
     train, test = torch.tensor([0, 0, 0, 1]), torch.tensor([0, 2])
     assert unigram_nll(train, test, 3) == pytest.approx(-(math.log(4 / 7) + math.log(1 / 7)) / 2)
@@ -186,12 +167,6 @@ def test_a_text_read_in_pieces_with_a_state_is_the_text_read_at_once(story, mode
         found.append(logits)
     inputs = torch.cat([example.inputs for example in task.split("test")])
     torch.testing.assert_close(torch.cat(found, 1), network(inputs[None]), atol=1e-10, rtol=0)
-
-
-def test_columns_go_on_where_the_batch_before_ended(story):
-    task = words(story, context=0, scored=7)
-    first, second = list(loader(task, "train", 4, order="columns"))[:2]
-    assert second.inputs[:, 0].tolist() == first.targets[:, -1].tolist()
 
 
 def test_a_stream_is_examined_with_and_without_the_cache(story):
@@ -288,3 +263,11 @@ def test_decoding_what_is_scored_gives_the_loss_and_the_score_of_decoding_all():
     torch.testing.assert_close(task.loss(some, batch).total, task.loss(all_of_them, batch).total)
     assert task.loss(some, batch).count == task.loss(all_of_them, batch).count == 28
     assert task.score(some, batch) == pytest.approx(task.score(all_of_them, batch))
+
+
+@pytest.mark.parametrize("cost", [150.0, 600.0])
+def test_a_token_that_is_next_to_impossible_costs_what_the_loss_says(cost):
+    logits, batch = torch.tensor([[[cost, 0.0]]]), Batch(*torch.tensor([[[0]], [[1]], [[1]]]))
+    for scorer, expected in ((perplexity(), math.exp(cost)), (bits(), cost / math.log(2))):
+        scorer.update(*tokens_measured(logits, batch))
+        assert float(scorer.compute()) == pytest.approx(expected, rel=1e-4)

@@ -65,12 +65,6 @@ def test_lengths_reach_both_ends_and_noise_fills_its_interval():
     assert noise.mean() == pytest.approx(0, abs=0.01) and noise.std() == pytest.approx(3**-0.5, abs=0.01)
 
 
-def test_the_longest_length_can_be_chosen():
-    lengths = {len(e.inputs) for e in multiply(length=20, longest=30).split("test")}
-    assert lengths == set(range(20, 31))
-    assert {len(e.inputs) for e in add(length=25, longest=25).split("test")} == {25}
-
-
 @pytest.mark.parametrize("make", [add, partial(add, convention="code"), multiply])
 def test_where_padding_is_read_the_same_sequences_have_zeros_up_to_the_longest(make):
     own, padded = (make(length=40, longest=60, read_padding=read).split("test") for read in (False, True))
@@ -81,13 +75,6 @@ def test_where_padding_is_read_the_same_sequences_have_zeros_up_to_the_longest(m
         assert torch.equal(long.inputs[:T], short.inputs) and not long.inputs[T:].any()
     batch = collate(padded[:50], "sequence")
     assert batch.lengths.tolist() == [60] * 50  # all are steps to the model
-
-
-def test_sizes_are_the_papers():
-    task = add()
-    assert [len(task.split(s)) for s in ("train", "validation", "test")] == [100_000, 1000, 1000]
-    assert len(add(size=7).split("train")) == 7
-    assert task.sha256() is None
 
 
 def test_a_perfect_prediction_solves_a_padded_batch():

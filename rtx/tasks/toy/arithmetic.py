@@ -3,6 +3,7 @@
 Raffel & Ellis (2015), Section 2, after Hochreiter & Schmidhuber (1997).
 """
 
+import operator
 from collections.abc import Callable
 from functools import partial
 
@@ -17,6 +18,8 @@ from rtx.tasks.toy.drawn import Draws, check_longest, drawn_together
 
 TOLERANCE = 0.04  # a sequence is solved if its |error| is smaller
 SHORTEST = 20  # from this length on, the first ten steps lie before the midpoint
+
+Combine = Callable[[Tensor, Tensor], Tensor]
 
 
 def add(
@@ -40,19 +43,16 @@ def add(
         read_padding: give each sequence zeros up to `longest` that count as steps. The authors' code does this: its
             model does not know where a sequence ends. The paper's Eq. 1 and 2 use the sequence's own steps.
     """
-    check_choice("convention", convention, ("paper", "code"))
-    low, combine = (0, lambda a, b: a + b) if convention == "paper" else (-1, lambda a, b: 0.5 + (a + b) / 4)
-    return _task("add", length, longest, low, combine, size, seed, read_padding)
+    if check_choice("convention", convention, ("paper", "code")) == "paper":
+        return _task("add", 0, operator.add, length, size, longest, seed, read_padding)
+    return _task("add", -1, lambda a, b: 0.5 + (a + b) / 4, length, size, longest, seed, read_padding)
 
 
 def multiply(
     length: int = 50, size: int = 100_000, longest: int | None = None, seed: int = 0, read_padding: bool = False
 ) -> Task:
-    """Multiply the two marked numbers. The numbers are from U[0, 1], in the paper and in the authors' code.
-
-    The arguments are those of `add`.
-    """
-    return _task("multiply", length, longest, 0, lambda a, b: a * b, size, seed, read_padding)
+    """Multiply the two marked numbers, from U[0, 1] in the paper and in the authors' code. Arguments as in `add`."""
+    return _task("multiply", 0, operator.mul, length, size, longest, seed, read_padding)
 
 
 def squared_error(predictions: Tensor, batch: Batch) -> Sum:
@@ -66,7 +66,7 @@ def solved(predictions: Tensor, batch: Batch) -> Sum:
 
 
 def draw_sequences(
-    shortest: int, longest: int, low: int, combine: Callable[[Tensor, Tensor], Tensor], padded: bool, draws: Draws
+    shortest: int, longest: int, low: int, combine: Combine, padded: bool, draws: Draws
 ) -> list[Example]:
     """Return numbers from U[low, 1) and a mask, together (T, 2), T from U{shortest … longest}, and the target (1,).
 
@@ -95,18 +95,10 @@ def draw_marks(draws: Draws, steps: NDArray[np.int64]) -> tuple[NDArray[np.int64
 
 
 def _task(
-    name: str,
-    length: int,
-    longest: int | None,
-    low: int,
-    combine: Callable[[Tensor, Tensor], Tensor],
-    size: int,
-    seed: int,
-    padded: bool,
+    name: str, low: int, combine: Combine, length: int, size: int, longest: int | None, seed: int, padded: bool
 ) -> Task:
     if check_positive("length", length) < SHORTEST:
-        why = "so that the first ten steps lie before the midpoint"
-        raise ValueError(f"length: expected at least {SHORTEST}, {why}, got {length}")
+        raise ValueError(f"length: expected at least {SHORTEST}, got {length}")
     longest = check_longest(length, longest, length * 11 // 10)
     check_flag("read_padding", padded)
     examples = drawn_together(partial(draw_sequences, length, longest, low, combine, padded), size, seed)

@@ -56,7 +56,7 @@ def copy_memory(
 
 def step_cross_entropy(predictions: Tensor, batch: Batch) -> Sum:
     """Cross-entropy in nats of (B, T, 10) logits, summed over real steps."""
-    return Sum(scored_cross_entropy(predictions, batch.targets, real_steps(batch)), batch.lengths.sum())
+    return scored_cross_entropy(predictions, batch.targets, real_steps(batch))
 
 
 def recalled(predictions: Tensor, batch: Batch, letters: int = 10) -> tuple[Tensor, Tensor]:

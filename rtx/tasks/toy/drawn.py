@@ -26,26 +26,26 @@ Words = NDArray[np.uint64]
 def drawn(draw: Callable[[np.random.Generator], Example], size: int, seed: int) -> Callable[[Split], Sequence[Example]]:
     """Return split → its sequences: `size` to train, 1,000 to validate, 1,000 to test."""
 
-    def make(split: Split, index: int) -> Example:
+    def make(split: int, indices: list[int]) -> list[Example]:
         # NumPy cuts a seed into words of 32 bits, so the upper word has a place of its own
-        return draw(np.random.default_rng((seed % 2**32, SPLITS.index(split), index, seed >> 32)))
+        return [draw(np.random.default_rng((seed % 2**32, split, index, seed >> 32))) for index in indices]
 
-    return _splits(lambda split, indices: [make(split, index) for index in indices], size, seed)
+    return _splits(make, size, seed)
 
 
 def drawn_together(
     draw: Callable[["Draws"], list[Example]], size: int, seed: int
 ) -> Callable[[Split], Sequence[Example]]:
     """Return the same as `drawn`, but draw a batch of sequences at a time."""
-    return _splits(lambda split, i: draw(Draws(keys(seed, SPLITS.index(split), np.array(i)))), size, seed)
+    return _splits(lambda split, indices: draw(Draws(keys(seed, split, np.array(indices)))), size, seed)
 
 
 def _splits(
-    make: Callable[[Split, list[int]], list[Example]], size: int, seed: int
+    make: Callable[[int, list[int]], list[Example]], size: int, seed: int
 ) -> Callable[[Split], Sequence[Example]]:
     check_seed(seed)
     sizes = {"train": check_positive("size", size), "validation": HELD_OUT, "test": HELD_OUT}
-    return lambda split: Examples(sizes[split], partial(make, split), endless=True)
+    return lambda split: Examples(sizes[split], partial(make, SPLITS.index(split)), endless=True)
 
 
 def mix(z: Words) -> Words:

@@ -5,6 +5,7 @@ long recall needs another, attention. Here each has a strength that you can turn
 """
 
 import math
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -14,12 +15,25 @@ from torch import Tensor, nn
 
 from rtx.nn.validate import check_positive, is_number
 from rtx.tasks.losses import scored_cross_entropy
-from rtx.tasks.task import IGNORED, Batch, Example, Scores, Split, Sum, Task, collate, mean_of, real_steps
+from rtx.tasks.task import (
+    IGNORED,
+    Batch,
+    Example,
+    Scores,
+    Sum,
+    Task,
+    collate,
+    mean_metric,
+    mean_of,
+    real_steps,
+    where_it_is,
+)
 from rtx.tasks.toy.drawn import check_longest, check_seed, drawn
 
 RULE = 3  # the rule's number among the seeds; the splits have 0, 1, 2
 LARGEST_RULE = 1_000_000
 BATCH = 100
+METRIC = "NLL per symbol (nats)"
 
 
 def locality_dial(
@@ -38,21 +52,11 @@ def locality_dial(
     sequence. Then come T steps of text. The input is the symbol (one-hot, V), the partner (one-hot, V; 0 in the text),
     and a flag: 1 if the next symbol is a recall, 0 if it is local, with equal probability. A recalled symbol is the
     partner of the last symbol. A local symbol follows from the last k-1 symbols by a fixed rule, and the oldest of them
-    matters. With the probability of its strength a symbol is the one that follows so; otherwise it is any symbol.
+    matters. With the probability of its strength, `local` or `long`, a symbol follows so; otherwise it is any symbol.
 
-    So a model that knows rule and book has the loss `optimal_loss(local)` at local symbols and `optimal_loss(long)` at
-    recalled ones. A model that does not look back far enough has ln V. `examine` gives both losses, and leaves out a
-    kind that has no symbol. The first k-1 symbols are not scored.
-
-    Args:
-        length: T, the shortest text; at least `gram`.
-        local: strength of the rule, from 0 to 1.
-        long: strength of the recall, from 0 to 1.
-        symbols: V; to remember a book takes log2 V! bits.
-        gram: k of the k-gram rule, at least 2.
-        size: training sequences, fixed.
-        longest: the longest text; by default all have `length`.
-        seed: of the rule and of all sequences.
+    A model that knows rule and book has the loss `optimal_loss(local)` at local symbols and `optimal_loss(long)` at
+    recalled ones. A model that does not look back far enough has ln V. `examine` gives both losses. The first k-1
+    symbols are not scored. `symbols` is V, `gram` is k, and T is from `length` to `longest` (default: `length`).
     """
     for name, number, least in (("symbols", symbols, 2), ("gram", gram, 2), ("length", length, gram)):
         if check_positive(name, number) < least:
@@ -64,20 +68,19 @@ def locality_dial(
     rule = draw_rule(np.random.default_rng((check_seed(seed), RULE)), symbols, gram)
     draw = partial(draw_sequence, shortest=length, longest=longest, rule=rule, strengths=(local, long))
     best = {"optimal, local": optimal_loss(local, symbols), "optimal, recalled": optimal_loss(long, symbols)}
-    task = Task(
+    return Task(
         name="locality-dial",
         inputs=2 * symbols + 1,
         outputs=symbols,
         per="step",
-        examples=drawn(draw, size, seed),
+        examples=(examples := drawn(draw, size, seed)),
         loss=symbol_nll,
         measured=mean_of(symbol_nll),
-        metric="NLL per symbol (nats)",
+        metric=METRIC,
         best="min",
         baseline=lambda: math.log(symbols),
-        examine=lambda model, split, limit: _examine(task, model, split, limit) | best,
+        examine=lambda model, split, limit: losses_by_kind(model, examples(split)[:limit]) | best,
     )
-    return task
 
 
 def optimal_loss(strength: float, symbols: int = 8) -> float:
@@ -92,7 +95,7 @@ def symbol_nll(predictions: Tensor, batch: Batch, recall: bool | None = None) ->
     scored = real_steps(batch) & (batch.targets != IGNORED)
     if recall is not None:
         scored &= (batch.inputs[..., -1] == 1) == recall
-    return Sum(scored_cross_entropy(predictions, batch.targets, scored), scored.sum())
+    return scored_cross_entropy(predictions, batch.targets, scored)
 
 
 def draw_rule(rng: np.random.Generator, symbols: int, gram: int) -> NDArray[np.int64]:
@@ -123,17 +126,15 @@ def draw_sequence(
     return Example(torch.from_numpy(inputs), torch.from_numpy(target))
 
 
-def _examine(task: Task, model: nn.Module, split: Split, limit: int | None) -> Scores:
-    examples = task.split(split)[:limit]
-    like = next(model.parameters())
-    kinds = {task.metric: None, "local": False, "recalled": True}
-    sums = {name: [0.0, 0.0] for name in kinds}
+def losses_by_kind(model: nn.Module, examples: Sequence[Example]) -> Scores:
+    """Return the mean loss of a model at all scored symbols, at local ones, and at recalled ones, if there are any."""
+    kinds = {METRIC: None, "local": False, "recalled": True}
+    means = {name: mean_metric() for name in kinds}
+    dtype = next(model.parameters()).dtype
     for start in range(0, len(examples), BATCH):
-        inputs, targets, lengths = collate(examples[start : start + BATCH], task.per)
-        batch = Batch(inputs.to(like), targets.to(like.device), lengths.to(like.device))
-        predictions = task.predict(model, batch)
+        batch = where_it_is(model, collate(examples[start : start + BATCH], "step"))
+        predictions = model(batch.inputs.to(dtype), batch.lengths)
         for name, recall in kinds.items():
-            found = symbol_nll(predictions, batch, recall)
-            sums[name][0] += float(found.total)
-            sums[name][1] += float(found.count)
-    return {name: total / count for name, (total, count) in sums.items() if count}
+            if (found := symbol_nll(predictions, batch, recall)).count:
+                means[name].update(found.total.cpu() / found.count.cpu(), found.count.cpu())
+    return {name: float(mean.compute()) for name, mean in means.items() if mean.update_called}

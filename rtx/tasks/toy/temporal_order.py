@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from rtx.nn.validate import check_positive
-from rtx.tasks.losses import class_cross_entropy, percent_commonest, percent_correct
+from rtx.tasks.losses import classification
 from rtx.tasks.task import Example, Task
 from rtx.tasks.toy.drawn import Draws, check_longest, drawn_together
 
@@ -36,19 +36,7 @@ def temporal_order(length: int = 100, size: int = 100_000, longest: int | None =
         raise ValueError(f"length: expected at least {SHORTEST}, a step for every tenth, got {length}")
     longest = check_longest(length, longest, length * 11 // 10)
     examples = drawn_together(partial(draw_sequences, shortest=length, longest=longest), size, seed)
-    return Task(
-        name="temporal-order",
-        inputs=len(SYMBOLS),
-        outputs=len(CLASSES),
-        per="sequence",
-        examples=examples,
-        loss=class_cross_entropy,
-        measured=lambda predictions, batch: (predictions, batch.targets),
-        scorer=partial(percent_correct, len(CLASSES)),
-        metric="accuracy (%)",
-        best="max",
-        baseline=lambda: percent_commonest(int(e.target) for e in examples("test")),
-    )
+    return classification("temporal-order", len(SYMBOLS), len(CLASSES), examples)
 
 
 def draw_sequences(draws: Draws, shortest: int, longest: int) -> list[Example]:
