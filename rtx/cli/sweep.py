@@ -16,7 +16,7 @@ from rtx.evidence.agenda import as_typed
 from rtx.evidence.ledger import LEDGER
 from rtx.tasks import task_by_name
 from rtx.training.files import check_writable
-from rtx.training.precision import parse_precision
+from rtx.training.precision import check_precision
 from rtx.training.recipe import as_setting, load_recipe, parse_setting
 from rtx.training.timing import countdown
 
@@ -59,7 +59,7 @@ def sweep_(
     from rtx.training.survival import Stopped  # Lightning and Optuna take seconds to import: only here
     from rtx.training.sweep import Sweep, finished
 
-    precision = parse_precision(precision)
+    precision = check_precision(precision)
     loaded, left = load_recipe(recipe), countdown(parse_time(max_time))
     values = loaded.sweep_values(variant, scale.value) | dict(map(parse_values, set_ or []))
     sweep = Sweep(loaded, model, values, variant, scale.value, seed, epochs, runs, precision, storage)

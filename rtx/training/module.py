@@ -47,7 +47,7 @@ class Trainee(lightning.LightningModule):
         check_model(model, settings)
         self.task, self.model, self.settings, self.seed, self.card = task, model, settings, seed, card or {}
         self.validation, self.test = task.scorer(), task.scorer()
-        self.commits: list[str | None] = []  # of the code, one for each time that the run was started
+        self.commit: str | None = None  # of the code
         self.live_parameters = 0
         self.gradient_norm: Tensor | None = None  # of the last update, before clipping
         self.batches_done = 0  # of the epoch that a resumed run continues
@@ -55,7 +55,6 @@ class Trainee(lightning.LightningModule):
         self.trigger: Trigger | None = None
         self.observed: list[float] = []  # the trigger's validation losses
         self.penalty: Tensor | float = 0.0
-        self.wrong = torch.zeros(())  # batches of an evaluation with a NaN in the predictions
         self.auxiliary: AuxiliaryLosses | None = None
         if settings.auxiliary:
             self.auxiliary = AuxiliaryLosses.beside(cast(LanguageModel, model), settings.auxiliary)
@@ -128,7 +127,7 @@ class Trainee(lightning.LightningModule):
 
     def on_validation_epoch_start(self) -> None:
         """Read a text from its beginning, and sum its score in float32, also if the model computes in bfloat16."""
-        self.state, self.wrong = None, torch.zeros((), device=self.device)
+        self.state = None
         for metric in (self.validation, self.test):
             metric.set_dtype(torch.float32)
 
@@ -149,8 +148,7 @@ class Trainee(lightning.LightningModule):
         return averaged(self.trigger.optimizer) if self.trigger and self.trigger.fired else nullcontext()
 
     def on_validation_epoch_end(self) -> None:
-        """Check the predictions, and tell the trigger of averaged SGD how good the weights are."""
-        self._check_predictions("validation")
+        """Tell the trigger of averaged SGD how good the weights are."""
         if self.trigger:
             score = float(self.validation.compute())
             self.trigger.observe(score if self.task.best == "min" else -score)
@@ -159,18 +157,10 @@ class Trainee(lightning.LightningModule):
         """Score a batch of the test split."""
         self._score("test", self.test, batch, sliding=self.settings.slide)
 
-    def on_test_epoch_end(self) -> None:
-        """Check the predictions."""
-        self._check_predictions("test")
-
-    def _check_predictions(self, split: str) -> None:
-        """Raise `Exploded` if a prediction was NaN. In an accuracy it would only look like a wrong answer."""
-        if self.wrong:
-            raise Exploded(f"{split}: predictions became nan after step {self.global_step}, expected numbers")
-
     def _score(self, split: str, metric: Metric, batch: Batch, sliding: bool = False) -> None:
         predictions = cast(LanguageModel, self.model).slide(batch.inputs) if sliding else self._predict(batch)
-        self.wrong += predictions.isnan().any()
+        if predictions.isnan().any():  # in an accuracy NaN would only look like a wrong answer
+            raise Exploded(f"{split}: predictions became nan after step {self.global_step}, expected numbers")
         metric.update(*self.task.measured(predictions, batch))
         self.log(split, metric, on_epoch=True, prog_bar=True, batch_size=len(batch.lengths))
 
@@ -201,7 +191,7 @@ class Trainee(lightning.LightningModule):
         checkpoint["rtx"] = {
             "card": self.card,
             "precision": self.trainer.precision,
-            "commits": self.commits,
+            "commits": [self.commit],
             "states": [map_state(Tensor.cpu, self.state)],
             "live": self.live_parameters,
             "observed": self.observed,
@@ -211,7 +201,8 @@ class Trainee(lightning.LightningModule):
         """Continue a run, if the checkpoint is of the same run."""
         refuse_another(checkpoint, self.card, self.trainer.precision, self.trainer.max_epochs)
         saved = checkpoint["rtx"]
-        self.commits = [*(one for one in saved.get("commits", []) if one not in self.commits), *self.commits]
+        if self.commit and any(str(one).endswith("-dirty") for one in saved.get("commits", [])):
+            self.commit = f"{self.commit.removesuffix('-dirty')}-dirty"  # a part of the run was not made by a commit
         self.live_parameters = saved["live"]
         device = self.trainer.strategy.root_device  # Lightning moves the model to this device only later
         self.state = map_state(lambda tensor: tensor.to(device), saved["states"][0])
