@@ -4,8 +4,8 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
-from statistics import mean
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 from rtx.evidence.counted import beyond_path_bound, order_blind

@@ -33,10 +33,10 @@ def watch_activations(backbone: Backbone, take: Callable[[Tensor, Tensor], objec
     """Call `take(raw, dropped)` with the activations of each training step, for `activation_penalty`.
 
     Args:
-        backbone: must offer the auxiliary loss "activations", as AWD-LSTM and MC-RNN do.
+        backbone: must have `recurrent_activations`, as AWD-LSTM and MC-RNN do.
         take: receives the last layer's output before and after dropout.
     """
-    if "activations" not in backbone.auxiliary_losses:
+    if not backbone.recurrent_activations:
         given = type(backbone).__name__
         raise ValueError(f"ar, tar: expected a model with recurrent activations, awd-lstm or mc-rnn, got {given}")
 
