@@ -54,11 +54,7 @@ def _read(paper: str) -> list[Claim]:
 
 
 def judged(results: str | Path = LEDGER) -> list[tuple[Claim, Finding]]:
-    """Return every claim with its verdict by the ledger in a folder.
-
-    Raises:
-        ValueError: if a file of the ledger is damaged.
-    """
+    """Return every claim with its verdict by the ledger in a folder."""
     folder = Path(results).absolute()
     found: list[tuple[Claim, Finding]] = []
     for paper in PAPERS:

@@ -68,12 +68,7 @@ def train(
 
 
 def _test(done: Fit, folder: Path) -> tuple[float, Scores]:
-    """Return the test score, and the scores of what the model writes if the task has such scores.
-
-    Raises:
-        ValueError: if the score is not finite.
-        Stopped: at Ctrl-C; the trained weights are saved in the folder.
-    """
+    """Return the test score, and the scores of what the model writes if the task has such scores."""
     details: Scores = {}
     with quiet(), interruptible(folder):
         if examine := examination(done.trainee.task, done.trainee.settings.carry):

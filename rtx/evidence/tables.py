@@ -37,9 +37,6 @@ def cells(recipe: Recipe, ledger: Path = LEDGER) -> dict[str, list[list[Result]]
 
     A group shares variant, scale, budget, metric, data, size and precision. Where seconds are the budget, it
     shares the hardware, too. If a seed was run twice, the newest run counts.
-
-    Raises:
-        ValueError: if a file of the ledger is damaged.
     """
     runs = defaultdict(list)
     for result in read_results(recipe.name, ledger):
@@ -72,9 +69,6 @@ def rows(recipe: Recipe, ledger: Path = LEDGER, variant: str | None = None) -> l
         recipe: the table.
         ledger: the folder.
         variant: use only runs of this variant; the default is all variants.
-
-    Raises:
-        ValueError: if the recipe has no such variant, or a file of the ledger is damaged.
     """
     if variant is not None:
         check_choice("variant", variant, recipe.variants)

@@ -70,14 +70,7 @@ def fit(
     callbacks: Sequence[Callback] = (),
     **trainer: Any,
 ) -> Fit:
-    """Train to the end. The arguments are those of `rtx.evidence.record.train`.
-
-    Raises:
-        ValueError: if an argument or the plan is wrong, or an unfinished run is in the folder.
-        CannotGoOn: if the checkpoint is damaged, or of another run.
-        Stopped: if the run was stopped, and can be resumed.
-        OSError: if a file cannot be read or written, for example on a full disk. The last checkpoint stays whole.
-    """
+    """Train to the end. The arguments and the errors are those of `rtx.evidence.record.train`."""
     if epochs is not None:
         check_positive("epochs", epochs)
     settings, resume = plan.settings, found_to_resume(folder, resume)
@@ -147,11 +140,7 @@ def found_to_resume(folder: Path, resume: bool) -> bool:
 
 
 def new_trainee(plan: Plan, seed: int) -> Trainee:
-    """Return the model before training. Set the seed of all generators.
-
-    Raises:
-        ValueError: if the seed is not allowed, or the model cannot be built.
-    """
+    """Return the model before training. Set the seed of all generators."""
     lightning.seed_everything(check_seed("seed", seed), workers=True, verbose=False)
     task = task_by_name(plan.task, **plan.task_arguments)
     model = build(task, plan.model, **plan.hyperparameters)

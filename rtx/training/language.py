@@ -7,11 +7,7 @@ from rtx.training.settings import Settings
 
 
 def check_model(model: nn.Module, settings: Settings) -> None:
-    """Check that a model can be trained with the settings `slide`, `carry`, `ar` and `tar`.
-
-    Raises:
-        ValueError: otherwise, with the setting and the model's class.
-    """
+    """Check that a model can be trained with the settings `slide`, `carry`, `ar` and `tar`."""
     backbone = model.backbone if isinstance(model, LanguageModel) else None
     for name, asked, able, example in (
         ("slide", settings.slide, backbone and backbone.separate_segments, "character-transformer"),

@@ -61,10 +61,6 @@ class Trainee(lightning.LightningModule):
 
         A "sum" is the sum over all frames. A "mean" is the mean over them; for accumulated batches it is the mean of
         their means.
-
-        Raises:
-            ValueError: if the data hold NaN.
-            Exploded: if the loss is no longer finite.
         """
         check_finite("inputs", batch.inputs)
         loss = self.task.loss(self._predict(batch), batch)

@@ -75,7 +75,7 @@ class Recipe:
         of_task, values = of_run.of_task, of_run.values
         for key in given:
             check_choice("key", key, [*of_run.of_model, *of_task, *SETTINGS])
-        before = of_run.defaults() | values
+        before = {key: one.default for key, one in (SETTINGS | of_task | of_run.of_model).items()} | values
         # equal runs have equal names: a value that the row has anyway is not part of the name
         changes = {key: value for key, value in given.items() if as_setting(key, before[key]) != as_setting(key, value)}
         name = variant + "".join(f"+{as_setting(key, value)}" for key, value in sorted(changes.items()))
@@ -147,10 +147,6 @@ class _OfRun(NamedTuple):
     values: dict[str, Any]  # no name is shared by models, tasks and settings
     of_model: dict[str, Parameter]
     of_task: dict[str, Parameter]
-
-    def defaults(self) -> dict[str, Any]:
-        """Return the values that models, tasks and settings have by default."""
-        return {key: one.default for key, one in (SETTINGS | self.of_task | self.of_model).items()}
 
 
 def as_setting(key: str, value: Any) -> str:

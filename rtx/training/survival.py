@@ -92,12 +92,7 @@ class Survival(Callback):
         log.warning("stopping before the next update, or after a validation in progress; ask again to stop at once")
 
     def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int) -> None:
-        """Save if it is time, or if the run should stop.
-
-        Raises:
-            Stopped: if the run should stop.
-            Exploded: if the weights are no longer finite.
-        """
+        """Save if it is time, or if the run should stop."""
         resumed, self.random = self.random, None
         if resumed is not None:
             set_random_state(resumed, pl_module.device)
@@ -141,11 +136,7 @@ class Survival(Callback):
                 save_state(self.folder / "best.ckpt", {"epoch": self.epoch, "score": score, "model": weights})
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Save once more. If the test is interrupted, only the test is repeated.
-
-        Raises:
-            Stopped: if a signal came or the time was over in the last epoch.
-        """
+        """Save once more. If the test is interrupted, only the test is repeated."""
         self.ended, self.stopped_early = stamp(), trainer.should_stop
         self._save(trainer, pl_module)
         self.training = False
