@@ -1,6 +1,7 @@
 """`rtx sweep`."""
 
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,9 +15,8 @@ from rtx.cli import train as options
 from rtx.cli.train import Scale, how_to_go_on, on_terminal, parse_time
 from rtx.evidence.agenda import as_typed
 from rtx.evidence.ledger import LEDGER
-from rtx.tasks import task_by_name
 from rtx.training.files import check_writable
-from rtx.training.precision import parse_precision
+from rtx.training.precision import check_precision
 from rtx.training.recipe import as_setting, load_recipe, parse_setting
 from rtx.training.timing import countdown
 
@@ -57,29 +57,35 @@ def sweep_(
     After a stop or a crash, give this command again. A run whose loss exploded is never chosen.
     """
     from rtx.training.survival import Stopped  # Lightning and Optuna take seconds to import: only here
-    from rtx.training.sweep import Sweep, finished
+    from rtx.training.sweep import Sweep
 
-    precision = parse_precision(precision)
+    precision = check_precision(precision)
     loaded, left = load_recipe(recipe), countdown(parse_time(max_time))
     values = loaded.sweep_values(variant, scale.value) | dict(map(parse_values, set_ or []))
     sweep = Sweep(loaded, model, values, variant, scale.value, seed, epochs, runs, precision, storage)
-    metric = task_by_name(sweep.plan({}).task).metric
     if show:
-        _print(sweep.open().study if storage or sweep.folder.exists() else None, metric)
+        _print(sweep.open().study if storage or sweep.folder.exists() else None, sweep.task.metric)
         return
-    if test:
-        check_writable("results", results)
-    check_writable("runs", runs)
-    how: dict[str, Any] = {"enable_progress_bar": on_terminal(), "every_seconds": 60 * save_every}
     try:
-        study = sweep.run(left(), **how)
-        _print(study, metric)
-        if finished(study):
-            typer.echo(f"wrote {_plot(study, sweep.folder / 'sweep.png', metric)}")
-        if test:
-            typer.echo(f"wrote {_test_best(sweep, study, results, max_seconds=left(), **how)}")
+        _run(sweep, left, results if test else None, 60 * save_every)
     except Stopped as stop:
         how_to_go_on(stop, resume=True)  # the same command always goes on
+
+
+def _run(sweep: "Sweep", left: Callable[[], float | None], results: Path | None, every_seconds: float) -> None:
+    """Run the sweep, print and plot its runs, and test the best run if there is a folder for the result."""
+    from rtx.training.sweep import finished
+
+    check_writable("runs", sweep.runs)
+    if results is not None:
+        check_writable("results", results)
+    how: dict[str, Any] = {"enable_progress_bar": on_terminal(), "every_seconds": every_seconds}
+    study, metric = sweep.run(left(), **how), sweep.task.metric
+    _print(study, metric)
+    if finished(study):
+        typer.echo(f"wrote {_plot(study, sweep.folder / 'sweep.png', metric)}")
+    if results is not None:
+        typer.echo(f"wrote {_test_best(sweep, study, results, max_seconds=left(), **how)}")
 
 
 def _test_best(sweep: "Sweep", study: "Study", results: Path, **how: Any) -> Path | None:

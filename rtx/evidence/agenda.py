@@ -1,6 +1,5 @@
 """Commands that repeat a run, and lists of runs that the ledger should have."""
 
-import re
 import shlex
 import tomllib
 from collections.abc import Iterator
@@ -9,12 +8,10 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from rtx.evidence.ledger import Result
+from rtx.evidence.ledger import Result, option
 from rtx.nn.validate import check_flag
 from rtx.training.randomness import check_seed
 from rtx.training.recipe import as_setting, as_typed_together, load_recipe
-
-OPTIONS = re.compile(r"--(epochs|precision) (\S+)")  # what a result has in its command only
 
 
 def as_typed(
@@ -55,9 +52,10 @@ class Entry:
 
     def is_made_by(self, run: Result) -> bool:
         """Return whether a run of the ledger is this one. Of a sweep, the ledger has the run that it chose."""
-        options = [{*OPTIONS.findall(command)} for command in (run.command, self.command)]
         same_row = self.row == (run.recipe, run.model, run.scale, run.seed) and run.variant in self.variants
-        return same_row and self.points == set(run.chosen_from) and options[0] == options[1]
+        only_typed = ("--epochs", "--precision")  # what a result has in its command only
+        same_options = all(option(run.command, flag) == option(self.command, flag) for flag in only_typed)
+        return same_row and same_options and self.points == set(run.chosen_from)
 
 
 def read_agenda(path: Path, scale: str = "full", epochs: int | None = None) -> list[Entry]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rtx.evidence.ledger import LEDGER
-from rtx.evidence.questions import QUESTIONS, ask
+from rtx.evidence.questions import ask
 from rtx.evidence.verdict import Finding, judge
 
 FOLDER = Path(__file__).with_name("claims")
@@ -48,18 +48,13 @@ def _read(paper: str) -> list[Claim]:
     plain = ("name", "text", "source", "question", "settled_by")
     found = []
     for entry in table["claims"]:
-        what = {key: value for key, value in entry.items() if key not in plain}
-        found.append(Claim(paper=paper, what=what, **{key: entry[key] for key in plain}))
-        assert entry["question"] in QUESTIONS, entry
+        named = {key: entry.pop(key) for key in plain}
+        found.append(Claim(paper=paper, what=entry, **named))
     return found
 
 
 def judged(results: str | Path = LEDGER) -> list[tuple[Claim, Finding]]:
-    """Return every claim with its verdict by the ledger in a folder.
-
-    Raises:
-        ValueError: if a file of the ledger is damaged.
-    """
+    """Return every claim with its verdict by the ledger in a folder."""
     folder = Path(results).absolute()
     found: list[tuple[Claim, Finding]] = []
     for paper in PAPERS:

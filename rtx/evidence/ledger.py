@@ -1,9 +1,11 @@
 """The ledger: one JSON file for each finished run, with its numbers and where they come from."""
 
 import json
+import shlex
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,6 +62,15 @@ class Result:
 def variant_of(run: Result) -> str:
     """Return a run's variant without the settings that were changed, such as the learning rate."""
     return run.variant.split("+")[0]
+
+
+def option(command: str, flag: str) -> list[str]:
+    """Return the values that a command gives to a flag.
+
+    Raises:
+        ValueError: if the command cannot be read, because a quotation mark is missing.
+    """
+    return [value for word, value in pairwise(shlex.split(command)) if word == flag]
 
 
 def write_result(result: Result, ledger: Path = LEDGER, ended: str | None = None) -> Path:

@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 from rtx.evidence.counted import beyond_path_bound, order_blind
@@ -24,12 +25,11 @@ from rtx.evidence.selection import (
     renamed,
     scores,
     seeds,
-    spread,
     under_one_budget,
     with_detail,
 )
-from rtx.evidence.tables import cells
-from rtx.evidence.verdict import SEEDS, Comparison, Count, Look, Pair
+from rtx.evidence.tables import cells, spread
+from rtx.evidence.verdict import SEEDS, Comparison, Count, Look, Pair, judge
 from rtx.tasks import task_by_name
 from rtx.training.recipe import Recipe, load_recipe
 
@@ -103,7 +103,7 @@ def bound(results: Path, recipe: str, model: str, bound: float | str, sense: str
     runs = max(groups, key=lambda one: (is_own(one), is_full(one[0]), len(one), sign * mean_validation(one)))
     true = [run.test >= limit if sense == ">=" else run.test <= limit for run in runs]
     whose = model if is_own(runs) else f"{model} of the variant “{variant_of(runs[0])}”"
-    said = f"{whose} {spread(runs, 3)}, bound {limit:g} ({budget(runs[0])}, {seeds(runs)})"
+    said = f"{whose} {spread([run.test for run in runs], 3)}, bound {limit:g} ({budget(runs[0])}, {seeds(runs)})"
     if runs[0].budget is not None and all(true) == (sense == "<="):  # more training may lead above the bound
         return Look(f"{said}: the training was cut short", Count((), False))
     return Look(said, Count(true, is_full(runs[0]) and is_own(runs)))
@@ -119,13 +119,12 @@ def solves(results: Path, recipe: str, model: str, variant: str | None = None) -
     paper = loaded.paper_epochs(model)
     by_rate, best = _toy_runs(loaded, results, model, variant)
     looks = [_in_time(runs, paper) for runs in [best, *by_rate] if runs]
+    return max(looks, key=_says_most, default=NOT_RUN)
 
-    def tells(look: Look) -> tuple[bool, bool]:
-        assert isinstance(look.evidence, Count)
-        true = look.evidence.confirmed
-        return look.evidence.conclusive and len(true) >= SEEDS and all(true), bool(true)
 
-    return max(looks, key=tells, default=NOT_RUN)
+def _says_most(look: Look) -> tuple[bool, bool]:
+    (finding,) = judge([look])
+    return finding.verdict == "holds", finding.verdict != "open" or finding.suggests != ""
 
 
 def sooner(results: Path, recipe: str, model: str, others: Sequence[str], variant: str | None = None) -> Look:
@@ -168,16 +167,8 @@ def timed(results: Path, case: str, ratio: str) -> Look:
     return Look(f"{ratio}: {found:.1f} times the time on one thread ({measured['hardware']})", Count((), False))
 
 
-QUESTIONS: dict[str, Callable[..., Look]] = {
-    "ahead": ahead,
-    "needs": needs,
-    "not_needed": not_needed,
-    "bound": bound,
-    "solves": solves,
-    "sooner": sooner,
-    "counted": counted,
-    "timed": timed,
-}
+ALL: tuple[Callable[..., Look], ...] = (ahead, needs, not_needed, bound, solves, sooner, counted, timed)
+QUESTIONS = {question.__name__: question for question in ALL}
 
 
 def ask(question: str, results: Path, **what: Any) -> Look:
@@ -199,18 +190,14 @@ def _compared(
     own = [score - margin for score in scores(mine, highest)]
     full = [runs for runs in run.values() if is_full(mine[0]) and is_full(runs[0])]
     pairs = [Pair(own, scores(runs, highest)) for runs in full]
-    leads = [_mean(own) > _mean(scores(runs, highest)) for runs in run.values()]
+    leads = [mean(own) > mean(scores(runs, highest)) for runs in run.values()]
     named = {mine[0].model: mine} | run
-    said = "; ".join(f"{name} {spread(runs)}" for name, runs in named.items())
+    said = "; ".join(f"{name} {spread([one.test for one in runs], 2)}" for name, runs in named.items())
     how = [*([mine[0].variant] if variant else []), budget(mine[0]), seeds(mine, *run.values())]
     how += [rates(mine, *run.values())]
     missing = [other for other in rest if other not in run]
     how += [f"not run: {', '.join(missing)}"] if missing else []
     return Look(f"{said} ({', '.join(how)})", Comparison(pairs if len(pairs) == len(rest) else (), pairs, leads))
-
-
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values) if all(map(math.isfinite, values)) else -math.inf
 
 
 def _toy_runs(recipe: Recipe, results: Path, row: str, variant: str | None) -> tuple[list[list[Result]], list[Result]]:

@@ -1,7 +1,7 @@
 """Train one model of a recipe, choose its epoch by validation, test it once, and write the run to the ledger."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -46,9 +46,9 @@ def train(
         runs: folder for checkpoints and logs.
         results: the ledger's folder.
         chosen_from: what a sweep tried, if a sweep chose the settings; see `ledger.Result`.
-        training: `every_seconds` or `every_steps` between checkpoints inside an epoch; `max_seconds`, after which the
-            run saves and stops; `compiled` for `torch.compile`; and arguments of `lightning.Trainer`, such as
-            `accelerator` and `precision`.
+        training: `every_seconds` between checkpoints inside an epoch; `max_seconds`, after which the run saves and
+            stops; `compiled` for `torch.compile`; and arguments of `lightning.Trainer`, such as `accelerator` and
+            `precision`.
 
     Raises:
         ValueError: if the folder holds an unfinished run, a damaged one or a run of another plan; if the same run is
@@ -68,12 +68,7 @@ def train(
 
 
 def _test(done: Fit, folder: Path) -> tuple[float, Scores]:
-    """Return the test score, and the scores of what the model writes if the task has such scores.
-
-    Raises:
-        ValueError: if the score is not finite.
-        Stopped: at Ctrl-C; the trained weights are saved in the folder.
-    """
+    """Return the test score, and the scores of what the model writes if the task has such scores."""
     details: Scores = {}
     with quiet(), interruptible(folder):
         if examine := examination(done.trainee.task, done.trainee.settings.carry):
@@ -115,7 +110,7 @@ def _result(plan: Plan, run: Fit, seed: int, test: float, details: Scores, comma
         seconds=round(run.seconds, 1),
         hardware=hardware(trainer.strategy.root_device),
         versions=versions(),
-        commit=_commit(run.trainee.commits),
+        commit=run.trainee.commit,
         command=command,
         budget=_cut(plan, run),
         details=details,
@@ -128,12 +123,6 @@ def _save(path: Path, plan: Plan, trainee: Trainee, result: ledger.Result) -> No
     facts |= {"task_arguments": plan.task_arguments, "carry": plan.settings.carry, "slide": plan.settings.slide}
     texts = [text.to_json() for text in trainee.task.texts]
     save_checkpoint(path, trainee.model, plan.task, plan.model, plan.hyperparameters, texts=texts, **facts)
-
-
-def _commit(commits: Sequence[str | None]) -> str | None:
-    """Return the commit that trained last; it counts as dirty if any commit that trained was dirty."""
-    last, dirty = commits[-1], any((one or "").endswith("-dirty") for one in commits)
-    return f"{last}-dirty" if last and dirty and not last.endswith("-dirty") else last
 
 
 def _whole_epochs(trainer: lightning.Trainer) -> int:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from statistics import mean
 
 from rtx.evidence.ledger import Result, variant_of
-from rtx.evidence.tables import chosen, deviation, machine
+from rtx.evidence.tables import chosen, machine
 from rtx.training.recipe import Recipe
 
 EQUAL_SIZES = ("same-parameters", "same-flops")
@@ -140,18 +140,9 @@ def mean_validation(runs: Sequence[Result]) -> float:
     return mean(run.validation for run in runs)
 
 
-def spread(runs: Sequence[Result], digits: int = 2) -> str:
-    """Return mean ± standard deviation of the test scores; of one run its score."""
-    tests = [run.test for run in runs]
-    middle = f"{mean(tests):.{digits}f}"
-    return f"{middle} ± {deviation(tests):.{digits}f}" if len(tests) > 1 else middle
-
-
 def rates(*groups: Sequence[Result]) -> str:
     """Return, in words, for which rows validation chose the learning rate among several."""
-    swept = [
-        runs[0].model for runs in groups if any(run.chosen_from or "+learning_rate=" in run.variant for run in runs)
-    ]
+    swept = [runs[0].model for runs in groups if any(r.chosen_from or "+learning_rate=" in r.variant for r in runs)]
     if len(swept) == len(groups):
         return "best of several rates"
     return f"best of several rates for {', '.join(dict.fromkeys(swept))}" if swept else "one rate"

@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import NamedTuple
 
-from rtx.evidence.ledger import LEDGER, Result, read_results, variant_of
+from rtx.evidence.ledger import LEDGER, Result, option, read_results, variant_of
 from rtx.nn.validate import check_choice
 from rtx.training.recipe import Recipe
 
@@ -37,9 +37,6 @@ def cells(recipe: Recipe, ledger: Path = LEDGER) -> dict[str, list[list[Result]]
 
     A group shares variant, scale, budget, metric, data, size and precision. Where seconds are the budget, it
     shares the hardware, too. If a seed was run twice, the newest run counts.
-
-    Raises:
-        ValueError: if a file of the ledger is damaged.
     """
     runs = defaultdict(list)
     for result in read_results(recipe.name, ledger):
@@ -50,18 +47,13 @@ def cells(recipe: Recipe, ledger: Path = LEDGER) -> dict[str, list[list[Result]]
 
 def _shared(result: Result) -> tuple[str | int | None, ...]:
     """Return what the runs of a group have in common, the model first."""
-    how = (result.scale, result.variant, result.budget, machine(result), _precision(result.command))
+    how = (result.scale, result.variant, result.budget, machine(result), *option(result.command, "--precision"))
     return (result.model, *how, result.metric, result.data_sha256, result.parameters)
 
 
 def machine(result: Result) -> str | None:
     """Return the hardware if seconds are the budget, because other hardware gets more done; otherwise None."""
     return result.hardware if "seconds" in result.variant else None
-
-
-def _precision(command: str) -> str | None:
-    words = command.split()
-    return words[words.index("--precision") + 1] if "--precision" in words else None
 
 
 def _by_seed(runs: Sequence[Result]) -> list[Result]:
@@ -77,9 +69,6 @@ def rows(recipe: Recipe, ledger: Path = LEDGER, variant: str | None = None) -> l
         recipe: the table.
         ledger: the folder.
         variant: use only runs of this variant; the default is all variants.
-
-    Raises:
-        ValueError: if the recipe has no such variant, or a file of the ledger is damaged.
     """
     if variant is not None:
         check_choice("variant", variant, recipe.variants)
@@ -119,11 +108,11 @@ def row(paper: str, runs: Sequence[Result]) -> Row:
     return Row(
         model=first.model,
         paper=paper,
-        ours=_spread([r.test for r in runs]),
+        ours=spread([r.test for r in runs], 3),
         variant=first.variant if first.scale == "full" else f"{first.variant}, {first.scale}",
         seeds=", ".join(str(r.seed) for r in runs),
         epoch=", ".join(str(r.epoch) for r in runs),
-        validation=_spread([r.validation for r in runs]) + (f", best of {tried}" if tried else ""),
+        validation=spread([r.validation for r in runs], 3) + (f", best of {tried}" if tried else ""),
         budget=f"{first.budget or 'full'}, {_duration(mean(r.seconds for r in runs))}",
         parameters=f"{first.parameters:,}",
         hardware="; ".join(dict.fromkeys(r.hardware for r in runs)),
@@ -134,16 +123,13 @@ def _duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 60 else f"{seconds / 60:.0f} min"
 
 
-def _spread(values: Sequence[float]) -> str:
-    middle = f"{mean(values):.3f}"
+def spread(values: Sequence[float], digits: int) -> str:
+    """Return mean ± standard deviation, which is NaN if a value is not finite; of one value only this value."""
+    middle = f"{mean(values):.{digits}f}"
     if len(values) < 2:
         return middle
-    return f"{middle} ± {deviation(values):.3f}"
-
-
-def deviation(values: Sequence[float]) -> float:
-    """Return the standard deviation of at least two values; NaN if one is not finite."""
-    return stdev(values) if all(map(math.isfinite, values)) else math.nan
+    deviation = stdev(values) if all(map(math.isfinite, values)) else math.nan
+    return f"{middle} ± {deviation:.{digits}f}"
 
 
 def heading(recipe: Recipe, html: bool) -> str:

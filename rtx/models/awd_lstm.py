@@ -39,7 +39,7 @@ class AWDLSTM(CausalModel):
     """
 
     stateful = True
-    auxiliary_losses = ("activations",)
+    recurrent_activations = True
 
     def __init__(
         self,

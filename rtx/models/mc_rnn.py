@@ -42,7 +42,7 @@ class MCRNN(CausalModel):
     """
 
     stateful = True
-    auxiliary_losses = ("activations",)
+    recurrent_activations = True
 
     def __init__(
         self,

@@ -33,12 +33,9 @@ def watch_activations(backbone: Backbone, take: Callable[[Tensor, Tensor], objec
     """Call `take(raw, dropped)` with the activations of each training step, for `activation_penalty`.
 
     Args:
-        backbone: must offer the auxiliary loss "activations", as AWD-LSTM and MC-RNN do.
+        backbone: has `recurrent_activations`, as AWD-LSTM and MC-RNN do; `check_model` asks for them.
         take: receives the last layer's output before and after dropout.
     """
-    if "activations" not in backbone.auxiliary_losses:
-        given = type(backbone).__name__
-        raise ValueError(f"ar, tar: expected a model with recurrent activations, awd-lstm or mc-rnn, got {given}")
 
     def hook(dropout: nn.Module, raw: tuple[Tensor, ...], dropped: Tensor) -> None:
         if dropout.training:

@@ -58,20 +58,13 @@ def read_card(path: str | Path) -> dict[str, Any]:
     return _read(path)[0]
 
 
-def load_checkpoint(path: str | Path, model: str | None = None) -> nn.Module:
+def load_checkpoint(path: str | Path) -> nn.Module:
     """Return the trained network on the CPU, in evaluation mode and in the precision it was saved in.
 
-    Args:
-        path: a file that `save_checkpoint` wrote.
-        model: the model that the file should hold; any by default.
-
     Raises:
-        ValueError: if the file is missing, damaged, not a checkpoint of rtx, or holds another model; if its tensors
-            do not fit its card.
+        ValueError: if the file is missing, damaged or not a checkpoint of rtx, or its tensors do not fit its card.
     """
     card, tensors = _read(path)
-    if model is not None and card["model"] != model:
-        raise ValueError(f"{path}: expected a checkpoint of {model}, got one of {card['model']}")
     try:
         make = partial(build, _task(card), card["model"], **card["hyperparameters"])
         with torch.device("meta"):  # sizes that a file only claims must not take memory

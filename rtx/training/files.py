@@ -29,11 +29,7 @@ def write_whole(path: Path, content: bytes | memoryview) -> None:
 
 
 def check_writable(name: str, folder: Path) -> None:
-    """Make a folder if needed and check that files can be written there, before hours of work.
-
-    Raises:
-        ValueError: otherwise, with `name` and the folder.
-    """
+    """Make a folder if needed and check that files can be written there, before hours of work."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with TemporaryFile(dir=folder):  # permissions alone are not enough: the disk may be read-only

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import lightning
 from lightning.pytorch.callbacks import Callback, EarlyStopping, Timer
+from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger
 from lightning.pytorch.plugins.environments import SLURMEnvironment
 
 from rtx.nn.validate import check_positive
@@ -19,8 +20,7 @@ from rtx.tasks import build, task_by_name
 from rtx.training.compiling import compile_model
 from rtx.training.files import file_name
 from rtx.training.module import Trainee
-from rtx.training.precision import parse_precision
-from rtx.training.progress import loggers, progress_bar
+from rtx.training.precision import check_precision
 from rtx.training.provenance import commit
 from rtx.training.randomness import check_seed
 from rtx.training.recipe import Plan
@@ -65,33 +65,25 @@ def fit(
     epochs: int | None = None,
     resume: bool = False,
     every_seconds: float = 300,
-    every_steps: int | None = None,
     max_seconds: float | None = None,
     compiled: bool = False,
     callbacks: Sequence[Callback] = (),
     **trainer: Any,
 ) -> Fit:
-    """Train to the end. The arguments are those of `rtx.evidence.record.train`.
-
-    Raises:
-        ValueError: if an argument or the plan is wrong, or an unfinished run is in the folder.
-        CannotGoOn: if the checkpoint is damaged, or of another run.
-        Stopped: if the run was stopped, and can be resumed.
-        OSError: if a file cannot be read or written, for example on a full disk. The last checkpoint stays whole.
-    """
+    """Train to the end. The arguments and the errors are those of `rtx.evidence.record.train`."""
     if epochs is not None:
         check_positive("epochs", epochs)
     settings, resume = plan.settings, found_to_resume(folder, resume)
     trainee = new_trainee(plan, seed)
-    trainee.commits = [commit()]
-    survival = Survival(folder, trainee.task.best, resume, every_seconds, every_steps, max_seconds)
+    trainee.commit = commit()
+    survival = Survival(folder, trainee.task.best, resume, every_seconds, max_seconds)
     timer = Timer(None if settings.seconds is None else timedelta(seconds=settings.seconds), verbose=False)
     epochs = settings.epochs if epochs is None else min(epochs, settings.epochs)
     ours = [survival, timer, *_early_stopping(trainee)]
     with quiet(), interruptible(folder):
         fitted = _lightning_trainer(folder, epochs, settings.accumulate, [*ours, *callbacks], **trainer)
         if compiled:
-            compile_model(trainee.model, fitted.strategy.root_device)
+            compile_model(trainee.model)
         try:
             fitted.fit(trainee, ckpt_path=survival.last if resume else None, weights_only=True)
         except OSError as error:
@@ -104,8 +96,8 @@ def fit(
 def _lightning_trainer(
     folder: Path, epochs: int, accumulate: int, callbacks: list[Callback], precision: str = "32-true", **more: Any
 ) -> lightning.Trainer:
-    if more.get("enable_progress_bar", True):
-        callbacks = [*callbacks, progress_bar()]
+    folder = folder.absolute()  # otherwise the loggers would take a "~" in it for the home folder
+    curves = TensorBoardLogger(folder, name="", version="tensorboard", default_hp_metric=False)
     # without Lightning's own way to save and requeue a SLURM job, which would interfere with `Survival`
     slurm = [SLURMEnvironment(auto_requeue=False)] if SLURMEnvironment.detect() else []
     trainer = lightning.Trainer(
@@ -113,13 +105,13 @@ def _lightning_trainer(
         accumulate_grad_batches=accumulate,
         devices=1,
         callbacks=callbacks,
-        logger=loggers(folder),
+        logger=[CSVLogger(folder, name="log"), curves],
         enable_checkpointing=False,  # `Survival` writes the checkpoints
         plugins=[Checkpoints(), *slurm],
         num_sanity_val_steps=0,
         log_every_n_steps=50,
         enable_model_summary=False,
-        precision=(precision := parse_precision(precision)),  # type: ignore[arg-type]
+        precision=(precision := check_precision(precision)),  # type: ignore[arg-type]
         **more,
     )
     if trainer.precision != precision:  # Lightning only warns, and the ledger would name the wrong precision
@@ -148,11 +140,7 @@ def found_to_resume(folder: Path, resume: bool) -> bool:
 
 
 def new_trainee(plan: Plan, seed: int) -> Trainee:
-    """Return the model before training. Set the seed of all generators.
-
-    Raises:
-        ValueError: if the seed is not allowed, or the model cannot be built.
-    """
+    """Return the model before training. Set the seed of all generators."""
     lightning.seed_everything(check_seed("seed", seed), workers=True, verbose=False)
     task = task_by_name(plan.task, **plan.task_arguments)
     model = build(task, plan.model, **plan.hyperparameters)

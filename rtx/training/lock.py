@@ -12,10 +12,10 @@ from rtx.training.states import CannotGoOn
 def is_locked(folder: Path) -> bool:
     """Return whether a run holds a folder's lock."""
     try:
-        with FileLock(folder / ".lock", blocking=False):
+        with lock_folder(folder):
             return False
-    except (Timeout, FileNotFoundError) as error:  # not found: no run has begun there
-        return isinstance(error, Timeout)
+    except CannotGoOn:
+        return True
 
 
 @contextmanager

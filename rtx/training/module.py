@@ -1,7 +1,6 @@
 """The thin layer between a task, a model and Lightning's Trainer."""
 
 from contextlib import AbstractContextManager, nullcontext
-from math import ceil
 from typing import Any, cast
 
 import lightning
@@ -14,9 +13,8 @@ from torchmetrics import Metric
 from rtx.models import LanguageModel
 from rtx.nn.streaming import State, detach, map_state
 from rtx.nn.validate import check_finite
-from rtx.tasks.task import IGNORED, Batch, Sum, Task
+from rtx.tasks.task import Batch, Task
 from rtx.training.activations import activation_penalty, watch_activations
-from rtx.training.auxiliary_losses import AuxiliaryLosses
 from rtx.training.batches import evaluation_batches, training_batches
 from rtx.training.language import check_model, start_epoch
 from rtx.training.optimizers import Trigger, averaged, make_optimizer, make_schedule
@@ -47,7 +45,7 @@ class Trainee(lightning.LightningModule):
         check_model(model, settings)
         self.task, self.model, self.settings, self.seed, self.card = task, model, settings, seed, card or {}
         self.validation, self.test = task.scorer(), task.scorer()
-        self.commits: list[str | None] = []  # of the code, one for each time that the run was started
+        self.commit: str | None = None  # of the code
         self.live_parameters = 0
         self.gradient_norm: Tensor | None = None  # of the last update, before clipping
         self.batches_done = 0  # of the epoch that a resumed run continues
@@ -55,10 +53,6 @@ class Trainee(lightning.LightningModule):
         self.trigger: Trigger | None = None
         self.observed: list[float] = []  # the trigger's validation losses
         self.penalty: Tensor | float = 0.0
-        self.wrong = torch.zeros(())  # batches of an evaluation with a NaN in the predictions
-        self.auxiliary: AuxiliaryLosses | None = None
-        if settings.auxiliary:
-            self.auxiliary = AuxiliaryLosses.beside(cast(LanguageModel, model), settings.auxiliary)
         if settings.ar or settings.tar:
             watch_activations(cast(LanguageModel, model).backbone, self._penalise)
 
@@ -67,13 +61,9 @@ class Trainee(lightning.LightningModule):
 
         A "sum" is the sum over all frames. A "mean" is the mean over them; for accumulated batches it is the mean of
         their means.
-
-        Raises:
-            ValueError: if the data hold NaN.
-            Exploded: if the loss is no longer finite.
         """
         check_finite("inputs", batch.inputs)
-        loss = self.loss(batch)
+        loss = self.task.loss(self._predict(batch), batch)
         mean = loss.total.detach() / loss.count
         if not torch.isfinite(mean):
             raise Exploded(f"loss: became {mean.item()} at {self._place()}")
@@ -83,15 +73,6 @@ class Trainee(lightning.LightningModule):
             return summed * together  # Lightning takes the mean over `together` batches
         first = batch_idx - batch_idx % together
         return summed / loss.count * (together / min(together, self.trainer.num_training_batches - first))
-
-    def loss(self, batch: Batch) -> Sum:
-        """Return the loss of a batch, with the auxiliary losses."""
-        if self.auxiliary is None:
-            return self.task.loss(self._predict(batch), batch)
-        updates = ceil(self.trainer.num_training_batches / self.settings.accumulate) * self.settings.epochs
-        progress = min(1.0, self.global_step / updates)  # of the plan: this run may stop early and continue later
-        count = (batch.targets != IGNORED).sum()
-        return Sum(self.auxiliary.of_batch(cast(LanguageModel, self.model), batch, progress) * count, count)
 
     def _place(self) -> str:
         rate = self.trainer.optimizers[0].param_groups[0]["lr"]
@@ -128,7 +109,7 @@ class Trainee(lightning.LightningModule):
 
     def on_validation_epoch_start(self) -> None:
         """Read a text from its beginning, and sum its score in float32, also if the model computes in bfloat16."""
-        self.state, self.wrong = None, torch.zeros((), device=self.device)
+        self.state = None
         for metric in (self.validation, self.test):
             metric.set_dtype(torch.float32)
 
@@ -149,8 +130,7 @@ class Trainee(lightning.LightningModule):
         return averaged(self.trigger.optimizer) if self.trigger and self.trigger.fired else nullcontext()
 
     def on_validation_epoch_end(self) -> None:
-        """Check the predictions, and tell the trigger of averaged SGD how good the weights are."""
-        self._check_predictions("validation")
+        """Tell the trigger of averaged SGD how good the weights are."""
         if self.trigger:
             score = float(self.validation.compute())
             self.trigger.observe(score if self.task.best == "min" else -score)
@@ -159,18 +139,10 @@ class Trainee(lightning.LightningModule):
         """Score a batch of the test split."""
         self._score("test", self.test, batch, sliding=self.settings.slide)
 
-    def on_test_epoch_end(self) -> None:
-        """Check the predictions."""
-        self._check_predictions("test")
-
-    def _check_predictions(self, split: str) -> None:
-        """Raise `Exploded` if a prediction was NaN. In an accuracy it would only look like a wrong answer."""
-        if self.wrong:
-            raise Exploded(f"{split}: predictions became nan after step {self.global_step}, expected numbers")
-
     def _score(self, split: str, metric: Metric, batch: Batch, sliding: bool = False) -> None:
         predictions = cast(LanguageModel, self.model).slide(batch.inputs) if sliding else self._predict(batch)
-        self.wrong += predictions.isnan().any()
+        if predictions.isnan().any():  # in an accuracy NaN would only look like a wrong answer
+            raise Exploded(f"{split}: predictions became nan after step {self.global_step}, expected numbers")
         metric.update(*self.task.measured(predictions, batch))
         self.log(split, metric, on_epoch=True, prog_bar=True, batch_size=len(batch.lengths))
 
@@ -201,7 +173,7 @@ class Trainee(lightning.LightningModule):
         checkpoint["rtx"] = {
             "card": self.card,
             "precision": self.trainer.precision,
-            "commits": self.commits,
+            "commits": [self.commit],
             "states": [map_state(Tensor.cpu, self.state)],
             "live": self.live_parameters,
             "observed": self.observed,
@@ -211,7 +183,8 @@ class Trainee(lightning.LightningModule):
         """Continue a run, if the checkpoint is of the same run."""
         refuse_another(checkpoint, self.card, self.trainer.precision, self.trainer.max_epochs)
         saved = checkpoint["rtx"]
-        self.commits = [*(one for one in saved.get("commits", []) if one not in self.commits), *self.commits]
+        if self.commit and any(str(one).endswith("-dirty") for one in saved.get("commits", [])):
+            self.commit = f"{self.commit.removesuffix('-dirty')}-dirty"  # a part of the run was not made by a commit
         self.live_parameters = saved["live"]
         device = self.trainer.strategy.root_device  # Lightning moves the model to this device only later
         self.state = map_state(lambda tensor: tensor.to(device), saved["states"][0])

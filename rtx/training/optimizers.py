@@ -15,7 +15,6 @@ from torch.optim.lr_scheduler import ReduceLROnPlateau, StepLR
 
 from rtx.nn.validate import check_positive
 from rtx.training.settings import Settings
-from rtx.training.states import Exploded
 
 
 def make_optimizer(settings: Settings, parameters: Iterable[nn.Parameter]) -> Optimizer:
@@ -68,13 +67,7 @@ class Trigger:
         return self.optimizer.param_groups[0]["t0"] < float("inf")
 
     def observe(self, loss: float) -> bool:
-        """Take a validation loss; return whether weights are averaged from now on.
-
-        Raises:
-            Exploded: if the loss is not finite.
-        """
-        if not abs(loss) < float("inf"):
-            raise Exploded(f"loss: expected a finite number, got {loss!r}")
+        """Take a validation loss; return whether weights are averaged from now on."""
         # Algorithm 1: t > n and v > min of the losses except the last n
         if not self.fired and len(self.losses) > self.patience and loss > min(self.losses[: -self.patience]):
             for group in self.optimizer.param_groups:

@@ -1,4 +1,4 @@
-"""The precision of a run: its one name, and float32 that cuDNN does not round to tf32."""
+"""The precision of a run: its name, and float32 that cuDNN does not round to tf32."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,13 +7,12 @@ import torch
 
 from rtx.nn.validate import check_choice
 
-SHORT = {"64": "64-true", "32": "32-true", "16": "16-mixed", "bf16": "bf16-mixed"}  # Lightning's older names
 PRECISIONS = ("32-true", "bf16-mixed", "16-mixed", "bf16-true", "16-true", "64-true")
 
 
-def parse_precision(precision: str) -> str:
-    """Return the one name of a precision, so that equal runs have equal names in the ledger."""
-    return check_choice("precision", SHORT.get(precision, precision), PRECISIONS)
+def check_precision(precision: str) -> str:
+    """Return the name of a precision if it is known. Lightning's short names are not, so each has one name."""
+    return check_choice("precision", precision, PRECISIONS)
 
 
 @contextmanager

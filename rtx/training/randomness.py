@@ -12,11 +12,7 @@ LARGEST_SEED = 2**32 - 1  # the largest that NumPy's generator takes
 
 
 def check_seed(name: str, seed: int) -> int:
-    """Return `seed` if every generator takes it.
-
-    Raises:
-        ValueError: otherwise.
-    """
+    """Return `seed` if every generator takes it."""
     if not is_whole(seed) or not 0 <= seed <= LARGEST_SEED:
         raise ValueError(f"{name}: expected a whole number from 0 to {LARGEST_SEED}, got {seed!r}")
     return int(seed)

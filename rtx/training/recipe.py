@@ -2,10 +2,10 @@
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from importlib import resources
 from inspect import Parameter
-from typing import Any
+from typing import Any, NamedTuple
 
 from rtx.nn.validate import check_choice
 from rtx.tasks import task_by_name
@@ -13,6 +13,7 @@ from rtx.tasks.build import hyperparameter_names
 from rtx.tasks.registry import task_arguments
 from rtx.training.settings import Settings
 
+SETTINGS = {one.name: one for one in fields(Settings)}
 NOT_OF_THE_MODEL = ("paper", "paper_epochs", "model", "task", "task_arguments")
 
 
@@ -70,22 +71,25 @@ class Recipe:
             ValueError: for an unknown row, variant, scale or key (the nearest is suggested), or a bad value.
         """
         variant, given = self._variant(variant, scale), dict(overrides or {})
-        parts = self._parts(row, variant, scale, given.get("recurrent"))
+        of_run = self._of_run(row, variant, scale, given.get("recurrent"))
+        of_task, values = of_run.of_task, of_run.values
         for key in given:
-            check_choice("key", key, [*parts.of_model, *parts.of_task, *(f.name for f in fields(Settings))])
-        changes = parts.changes(given)
-        for key, value in changes.items():
-            parts.place(key)[key] = value
-        settings, arguments = Settings(**parts.settings), parts.task_arguments
-        if settings.carry and "context" in parts.of_task:  # the state holds what came before
+            check_choice("key", key, [*of_run.of_model, *of_task, *SETTINGS])
+        before = {key: one.default for key, one in (SETTINGS | of_task | of_run.of_model).items()} | values
+        # equal runs have equal names: a value that the row has anyway is not part of the name
+        changes = {key: value for key, value in given.items() if as_setting(key, before[key]) != as_setting(key, value)}
+        name = variant + "".join(f"+{as_setting(key, value)}" for key, value in sorted(changes.items()))
+        values |= changes
+        if values.get("carry") and "context" in of_task:  # the state holds what came before
             if given.get("context", 0) != 0:
                 raise ValueError(f"context: expected 0 where a text is carried, got {given['context']!r}")
-            arguments["context"] = 0
-        # equal runs have equal names: a value that the row has anyway is not part of the name
-        name = variant + "".join(f"+{as_setting(key, value)}" for key, value in sorted(changes.items()))
-        return Plan(self, row, parts.model, parts.task, name, scale, parts.hyperparameters, settings, arguments)
+            values["context"] = 0
+        settings = Settings(**{key: value for key, value in values.items() if key in SETTINGS})
+        arguments = {key: value for key, value in values.items() if key in of_task}
+        sizes = {key: value for key, value in values.items() if key not in of_task and key not in SETTINGS}
+        return Plan(self, row, of_run.model, of_run.task, name, scale, sizes, settings, arguments)
 
-    def _parts(self, row: str, variant: str, scale: str, recurrent: str | None) -> "_Parts":
+    def _of_run(self, row: str, variant: str, scale: str, recurrent: str | None) -> "_OfRun":
         """Put a row, a variant and a scale together. Each overrides what comes before it."""
         printed = self._row(row)
         layers = dict(self.variants[variant]), dict(self.scales.get(scale, {}))
@@ -94,23 +98,23 @@ class Recipe:
             task = layer.pop("task", task)
             layer.pop("sweep", None)
         model, of_task = printed.get("model", row), task_arguments(task)
-        hyperparameters = {k: v for k, v in printed.items() if k not in NOT_OF_THE_MODEL}
-        kind = hyperparameters.get("recurrent", "lstm") if recurrent is None else recurrent
+        values = {k: v for k, v in printed.items() if k not in NOT_OF_THE_MODEL}
+        kind = values.get("recurrent", "lstm") if recurrent is None else recurrent
         of_model = hyperparameter_names(model, task_by_name(task).per, kind)
         arguments = dict(printed.get("task_arguments", {}))
         for layer in layers:
-            hyperparameters |= {k: v for k, v in layer.pop("model", {}).items() if k in of_model}
+            values |= {k: v for k, v in layer.pop("model", {}).items() if k in of_model}
             rows = layer.pop("rows", {})
             for name in rows:
                 check_choice("rows", name, self.models)
-            hyperparameters |= rows.get(row, {})
+            values |= rows.get(row, {})
             arguments |= layer.pop("task_arguments", {})
         if task != own_task:  # the other task may have other arguments
             arguments = {k: v for k, v in arguments.items() if k in of_task}
         settings = layers[0] | layers[1]
         for key in settings:
-            check_choice(f"setting of the variant {variant}", key, [one.name for one in fields(Settings)])
-        return _Parts(model, task, hyperparameters, settings, arguments, of_model, of_task)
+            check_choice(f"setting of the variant {variant}", key, SETTINGS)
+        return _OfRun(model, task, values | arguments | settings, of_model, of_task)
 
     def _variant(self, variant: str | None, scale: str) -> str:
         check_choice("scale", scale, ["full", *self.scales])
@@ -135,30 +139,14 @@ class Plan:
     task_arguments: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class _Parts:
-    """The values of a run before overrides, in three groups, and the names that its model and its task know."""
+class _OfRun(NamedTuple):
+    """The values of a run before overrides, and the names that its model and its task know."""
 
     model: str
     task: str
-    hyperparameters: dict[str, Any]
-    settings: dict[str, Any]
-    task_arguments: dict[str, Any]
+    values: dict[str, Any]  # no name is shared by models, tasks and settings
     of_model: dict[str, Parameter]
     of_task: dict[str, Parameter]
-
-    def place(self, key: str) -> dict[str, Any]:
-        """Return the group that a key belongs to."""
-        if key in self.of_model:
-            return self.hyperparameters
-        return self.task_arguments if key in self.of_task else self.settings
-
-    def changes(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the given values that differ from what the run has anyway, also by default."""
-        own = asdict(Settings(**self.settings))
-        own |= {key: one.default for key, one in (self.of_task | self.of_model).items()}
-        own |= self.task_arguments | self.hyperparameters
-        return {key: value for key, value in given.items() if as_setting(key, own[key]) != as_setting(key, value)}
 
 
 def as_setting(key: str, value: Any) -> str:

@@ -78,11 +78,7 @@ class SharedStudy:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Let one process at a time change the study. SQLite alone would let two processes take the same trial.
-
-        Raises:
-            OSError: if the database cannot be read or written.
-        """
+        """Let one process at a time change the study. SQLite alone would let two processes take the same trial."""
         try:
             with ExitStack() as held, warnings.catch_warnings(action="ignore"):
                 if self.server is None:

@@ -24,7 +24,6 @@ from rtx.training.randomness import random_state, set_random_state
 from rtx.training.states import Exploded, save_state
 
 log = logging.getLogger(__name__)
-GO_ON, SAVE, STOP = range(3)
 TIMEOUT = 124  # exit code of coreutils' `timeout`
 
 
@@ -49,7 +48,6 @@ class Survival(Callback):
         best: whether the lowest ("min") or the highest ("max") validation is best.
         resume: continue from the checkpoint in the folder. Otherwise the checkpoint is removed.
         every_seconds: time between two checkpoints. There is also one at the start of each epoch.
-        every_steps: number of updates between two checkpoints.
         max_seconds: time after which the run saves and stops.
     """
 
@@ -59,11 +57,9 @@ class Survival(Callback):
         best: Literal["min", "max"],
         resume: bool = False,
         every_seconds: float = 300,
-        every_steps: int | None = None,
         max_seconds: float | None = None,
     ) -> None:
-        self.folder, self.mode, self.resume = folder, best, resume
-        self.every_seconds, self.every_steps = every_seconds, every_steps or math.inf
+        self.folder, self.mode, self.resume, self.every_seconds = folder, best, resume, every_seconds
         self.stop_at = math.inf if max_seconds is None else time.monotonic() + max_seconds
         self.epoch, self.score = 0, math.nan  # of the best validation
         self.ended: str | None = None  # when training was complete
@@ -71,12 +67,8 @@ class Survival(Callback):
         self.random: dict[str, Any] | None = None  # of the checkpoint, until the first batch
         self.training = False
         self.asked: int | None = None  # the signal that asked the training to stop
-        self.saved_at, self.saved_step = 0.0, 0
-
-    @property
-    def last(self) -> Path:
-        """The newest checkpoint."""
-        return self.folder / "last.ckpt"
+        self.saved_at = 0.0
+        self.last = folder / "last.ckpt"
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         """Remove the checkpoints of a former run, so that a new run never continues from them."""
@@ -90,8 +82,7 @@ class Survival(Callback):
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Handle signals from here on instead of Lightning, which restores the former handlers at the end."""
-        self.saved_at, self.saved_step, self.ended = time.monotonic(), trainer.global_step, None
-        self.training = True
+        self.saved_at, self.ended, self.training = time.monotonic(), None, True
         handle_signals(self._on_signal)
 
     def _on_signal(self, number: int, frame: object) -> None:
@@ -101,24 +92,19 @@ class Survival(Callback):
         log.warning("stopping before the next update, or after a validation in progress; ask again to stop at once")
 
     def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int) -> None:
-        """Save if it is time, or if the run should stop.
-
-        Raises:
-            Stopped: if the run should stop.
-            Exploded: if the weights are no longer finite.
-        """
+        """Save if it is time, or if the run should stop."""
         resumed, self.random = self.random, None
         if resumed is not None:
             set_random_state(resumed, pl_module.device)
             trainer.fit_loop.restarting = False  # otherwise Lightning skips the plateau schedule after this epoch
         if batch_idx % trainer.accumulate_grad_batches:
             return
-        wish = self._wish(trainer, batch_idx)
-        if wish == STOP or (wish == SAVE and resumed is None):
+        code, late = self._code(), time.monotonic() - self.saved_at >= self.every_seconds
+        if code or (resumed is None and (late or batch_idx == 0)):
             self._save(trainer, pl_module)
-        if wish == STOP:
+        if code:
             where = f"stopped before batch {batch_idx + 1} of epoch {trainer.current_epoch + 1}, saved {self.last}"
-            raise Stopped(where, self._code())
+            raise Stopped(where, code)
 
     def _code(self) -> int:
         """Return the exit code if the run was asked to stop or its time is over, otherwise 0."""
@@ -126,19 +112,12 @@ class Survival(Callback):
             return 128 + self.asked
         return TIMEOUT if time.monotonic() >= self.stop_at else 0
 
-    def _wish(self, trainer: Trainer, batch: int) -> int:
-        if self._code():
-            return STOP
-        now = time.monotonic()
-        late = now - self.saved_at >= self.every_seconds or trainer.global_step - self.saved_step >= self.every_steps
-        return SAVE if late or batch == 0 else GO_ON
-
     def _save(self, trainer: Trainer, module: LightningModule) -> None:
         for name, parameter in module.named_parameters():
             if not torch.isfinite(parameter).all():
                 raise Exploded(f"{name}: became NaN or infinite before step {trainer.global_step}; {self.kept()}")
         trainer.save_checkpoint(self.last)
-        self.saved_at, self.saved_step = time.monotonic(), trainer.global_step
+        self.saved_at = time.monotonic()
 
     def kept(self) -> str:
         """Return a sentence about the last checkpoint, for an error message."""
@@ -157,11 +136,7 @@ class Survival(Callback):
                 save_state(self.folder / "best.ckpt", {"epoch": self.epoch, "score": score, "model": weights})
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Save once more. If the test is interrupted, only the test is repeated.
-
-        Raises:
-            Stopped: if a signal came or the time was over in the last epoch.
-        """
+        """Save once more. If the test is interrupted, only the test is repeated."""
         self.ended, self.stopped_early = stamp(), trainer.should_stop
         self._save(trainer, pl_module)
         self.training = False
@@ -174,8 +149,7 @@ class Survival(Callback):
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Restore what `state_dict` returned."""
-        self.epoch, self.score = state_dict["epoch"], state_dict["score"]
-        self.ended, self.stopped_early = state_dict["ended"], state_dict["stopped_early"]
+        vars(self).update(state_dict)
 
     def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
         """Add the random states, and set Lightning's counters between two batches."""

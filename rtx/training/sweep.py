@@ -12,7 +12,7 @@ import optuna
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from rtx.tasks import build, task_by_name
+from rtx.tasks import Task, build, task_by_name
 from rtx.training.fit import fit, has_checkpoint, run_folder
 from rtx.training.lock import lock_folder
 from rtx.training.recipe import Plan, Recipe, as_typed_together
@@ -48,9 +48,14 @@ class Sweep:
     def __post_init__(self) -> None:
         if not self.values or not all(self.values.values()):
             raise ValueError(f"sweep: recipe {self.recipe.name} names no values to choose from; --set key=a,b does")
-        errors = [error for point in self.grid if (error := self._error(point))]
-        if len(errors) == len(self.grid):
-            raise errors[0]
+        errors = []
+        for point in self.grid:
+            try:
+                self.plan(point)
+                return
+            except ValueError as error:
+                errors.append(error)
+        raise errors[0]
 
     @property
     def grid(self) -> list[Point]:
@@ -63,14 +68,19 @@ class Sweep:
         base = run_folder(self.plan({}), self.seed, self.runs)
         return base.with_name(f"sweep-{base.name}")
 
+    @property
+    def task(self) -> Task:
+        """What the runs learn."""
+        plan = self.plan({})
+        return task_by_name(plan.task, **plan.task_arguments)
+
     def plan(self, point: Point) -> Plan:
         """The run at a point of the grid."""
         return self.recipe.plan(self.row, self.variant, point, self.scale)
 
     def open(self) -> SharedStudy:
         """Optuna's record of the runs. Another grid, and other data, have another study in the same database."""
-        plan = self.plan({})
-        task = task_by_name(plan.task, **plan.task_arguments)
+        task = self.task
         what = json.dumps([self.values, self.epochs, self.precision, task.sha256()])
         name = f"{self.recipe.name}/{self.folder.name}/{hashlib.sha256(what.encode()).hexdigest()[:12]}"
         direction = StudyDirection.MAXIMIZE if task.best == "max" else StudyDirection.MINIMIZE
@@ -116,13 +126,6 @@ class Sweep:
         except ValueError as error:
             raise optuna.TrialPruned(str(error)) from error
         return plan
-
-    def _error(self, point: Point) -> ValueError | None:
-        try:
-            self.plan(point)
-        except ValueError as error:
-            return error
-        return None
 
 
 def ended(study: optuna.Study) -> list[FrozenTrial]:

@@ -10,7 +10,7 @@ from playwright.sync_api import Page as Tab
 from playwright.sync_api import expect
 
 from rtx import MCRNN, LanguageModel
-from rtx.evidence.paths import path_length
+from rtx.evidence.counted import path_length
 from rtx.lab import explore
 from rtx.lab.explore.channels import channel_weights
 from rtx.lab.explore.paths import step_of

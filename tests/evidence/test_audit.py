@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -10,13 +9,15 @@ from pathlib import Path
 import pytest
 
 from rtx.evidence import audit as audits
+from rtx.evidence.agenda import as_typed
 from rtx.evidence.audit import audit, is_in_history
 from rtx.tasks import task_by_name
 from rtx.training import provenance
 from rtx.training.recipe import load_recipe, parse_setting
 
 ROOT = Path(__file__).parents[2]
-SET = "rtx train nottingham gru --seed 0 --set "
+RUN = "rtx train nottingham gru --seed 0"
+SET = f"{RUN} --set "
 
 
 def test_the_ledger_has_no_fault():
@@ -35,42 +36,37 @@ def damaged(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "fault"),
+    ("change", "named"),
     [
-        ({"commit": None}, "it was not made by a commit: None"),
-        ({"commit": "a" * 40 + "-dirty"}, "it was not made by a commit: aaa"),
-        ({"data_sha256": "0"}, "its data has the checksum 0, today's data has "),
-        ({"model": "lstm"}, "its command makes another row: rtx train nottingham gru"),
-        ({"model": "perceptron"}, "no recipe has a row 'perceptron' of 'nottingham'"),
-        ({"command": "python train.py"}, "its command is not `rtx train` or `rtx sweep`: python train.py"),
-        ({"command": "rtx train 'nottingham"}, "its command cannot be read (No closing quotation): rtx train 'nott"),
-        ({"command": "rtx sweep mnist gru --set d_model=3,4"}, "its command makes another row: rtx sweep mnist gru"),
-        ({"command": SET + "d_modl=3"}, "its data cannot be found: key: 'd_modl' is unknown"),
-        ({"command": SET + "d_model"}, "its data cannot be found: --set: expected key=value, got 'd_model'"),
-        (
-            {"scale": "huge", "command": SET[:-6] + " --scale huge"},
-            "its data cannot be found: scale: 'huge' is unknown, allowed are full",
-        ),
-        ({"test": float("nan")}, "a score is not finite"),
-        ({"validation": float("inf")}, "a score is not finite"),
-        ({"epoch": 0}, "a score is not finite, or the epoch is below 1"),
-        ({"seed": 7}, "its command has --seed 0, but the file says 7"),
-        ({"scale": "quick"}, "its command has --scale full, but the file says quick"),
-        ({"variant": "same-parameters"}, "its command has --variant adam, but the file says same-parameters"),
-        ({"variant": "adam+window=3"}, "its command makes the variant adam, not adam+window=3"),
-        ({"command": SET[:-6] + " --seed 7"}, "its command has --seed twice: rtx train nottingham gru"),
-        ({"command": "rtx train nottingham gru --seed=7"}, "its command has --seed 7, but the file says 0"),
-        ({"command": SET[:-6] + " --set=window=3"}, "its data cannot be found: key: 'window' is unknown"),
-        ({"epoch": 99}, "its epoch is 99, but its command trains for 15"),
-        ({"command": SET[:-6] + " --epochs 1", "epoch": 2}, "its epoch is 2, but its command trains for 1"),
+        ({"commit": None}, "None"),
+        ({"commit": "a" * 40 + "-dirty"}, "aaa-dirty"),
+        ({"data_sha256": "0"}, "checksum 0,"),
+        ({"model": "lstm"}, "rtx train nottingham gru"),
+        ({"model": "perceptron"}, "'perceptron'"),
+        ({"command": "python train.py"}, "python train.py"),
+        ({"command": "rtx train 'nottingham"}, "rtx train 'nottingham"),
+        ({"command": SET + "d_modl=3"}, "'d_modl'"),
+        ({"command": SET + "d_model"}, "'d_model'"),
+        ({"command": SET + "window=3"}, "'window'"),
+        ({"scale": "huge", "command": RUN + " --scale huge"}, "'huge'"),
+        ({"test": float("nan")}, "not finite"),
+        ({"validation": float("inf")}, "not finite"),
+        ({"epoch": 0}, "epoch"),
+        ({"seed": 7}, "--seed 0, but the file says 7"),
+        ({"scale": "quick"}, "--scale full, but the file says quick"),
+        ({"variant": "same-parameters"}, "--variant adam, but the file says same-parameters"),
+        ({"variant": "adam+window=3"}, "adam+window=3"),
+        ({"command": RUN + " --seed 7"}, "--seed 0 and 7"),
+        ({"epoch": 99}, "99"),
+        ({"command": RUN + " --epochs 1", "epoch": 2}, "trains for 1"),
     ],
 )
-def test_each_fault_is_named_with_its_file(damaged, change, fault):
+def test_each_fault_is_named_with_its_file(damaged, change, named):
     path, content = damaged
     assert audit(path.parents[1]) == []
     path.write_text(json.dumps(content | change))
     found, *_ = audit(path.parents[1])
-    assert found.startswith(f"{path}: {fault}")
+    assert found.startswith(f"{path}: ") and named in found
 
 
 def test_a_commit_that_is_nobodys_is_named(damaged, monkeypatch):
@@ -85,18 +81,10 @@ def of_settings(damaged):
     path, content = damaged
 
     def write(recipe, row, data_sha256, *settings):
-        words = [
-            "rtx",
-            "train",
-            recipe,
-            row,
-            "--scale",
-            "quick",
-            *(word for one in settings for word in ("--set", one)),
-        ]
+        command = as_typed(recipe, row, None, "quick", 0, None, settings, [])
         variant = load_recipe(recipe).plan(row, None, dict(map(parse_setting, settings)), "quick").variant
         made = {"recipe": recipe, "model": row, "variant": variant, "scale": "quick", "epoch": 1}
-        made |= {"data_sha256": data_sha256, "command": shlex.join(words)}
+        made |= {"data_sha256": data_sha256, "command": command}
         path.unlink()
         folder = path.parents[1] / recipe
         folder.mkdir()
@@ -116,7 +104,7 @@ def test_data_of_another_size_or_text_are_told_from_other_data(of_settings, tmp_
     assert f"its data has the checksum {of_text}, today's data has " in fault
     story.unlink()
     (fault,) = audit(tmp_path)
-    assert fault.endswith(f"its data cannot be found: path: expected a file, found none at {story}")
+    assert "path: " in fault and str(story) in fault
 
 
 @pytest.mark.parametrize("setting", ["size=200", "vocabulary=120"])

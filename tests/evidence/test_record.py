@@ -60,11 +60,6 @@ def test_a_run_ends_in_the_ledger_with_the_score_of_the_epoch_that_validation_ch
     assert result.budget is None and result.command == "rtx train tiny r-transformer"
 
 
-def test_training_beats_predicting_zero(recipe, tiny_task, run):
-    zero = torch.cat([e.target for e in tiny_task.split("test")]).square().mean()
-    assert read_result(run(recipe.plan("gru", overrides={"epochs": 40}))).test < 0.5 * zero
-
-
 def test_the_same_seed_gives_the_same_run_and_another_seed_another(recipe, run):
     plan = recipe.plan("r-transformer")
     first, again, other = (read_result(run(plan, name, seed=s)) for name, s in (("a", 0), ("b", 0), ("c", 1)))
@@ -186,16 +181,6 @@ def test_a_run_ends_after_so_many_epochs_without_a_better_score(
     run(plan)
     last = torch.load(checkpoint(tmp_path, plan).with_name("last.ckpt"), weights_only=True)
     assert last["epoch"] == epochs  # epochs done
-
-
-def test_a_run_is_resumed_from_its_last_epoch_not_its_best(recipe, tiny_task, run, monkeypatch, tmp_path):
-    # learning lowers the error; if the highest counts as best, the first epoch is
-    monkeypatch.setitem(TASKS, "tiny", lambda: replace(tiny_task, best="max"))
-    plan = recipe.plan("gru")
-    assert read_result(run(plan, epochs=3)).epoch == 1
-    last = torch.load(checkpoint(tmp_path, plan).with_name("last.ckpt"), weights_only=True)
-    assert last["epoch"] == 3  # epochs done
-    assert read_result(run(plan, resume=True)).epoch == 1
 
 
 def test_an_unfinished_run_is_not_overwritten(recipe, run, tmp_path):
@@ -444,7 +429,7 @@ def test_bfloat16_trains_float32_weights(recipe, run, tmp_path):
 @pytest.mark.filterwarnings("ignore:.*fp16 is not supported on CPU")
 def test_a_precision_that_the_device_has_not_is_refused_and_not_replaced(recipe, run, tmp_path):
     with pytest.raises(ValueError, match="^precision: 16-mixed .*cpu.*bf16-mixed"):
-        run(recipe.plan("r-transformer"), precision="16")
+        run(recipe.plan("r-transformer"), precision="16-mixed")
     with pytest.raises(ValueError, match="^precision: 'bf17-mixed' is unknown, .*; did you mean 'bf16-mixed'"):
         run(recipe.plan("r-transformer"), precision="bf17-mixed")
     assert not (tmp_path / "results").exists()
@@ -477,10 +462,11 @@ def test_without_a_compiler_a_run_goes_on_and_says_so(recipe, run, caplog):
     from torch._inductor import config
 
     plan = recipe.plan("gru")
+    torch._dynamo.reset()
     with config.patch({"cpp.cxx": (None, "/no/compiler")}):
         compiled = read_result(run(plan, "a", compiled=True))
     assert compiled.test == read_result(run(plan, "b")).test
-    assert "--compile: " in caplog.text
+    assert "/no/compiler" in caplog.text
 
 
 @pytest.mark.slow
@@ -490,7 +476,7 @@ def test_a_compiled_run_gets_the_same_numbers(recipe, run, tmp_path, caplog):
     plan = recipe.plan("gru")
     compiled, plain = read_result(run(plan, "a", compiled=True)), read_result(run(plan, "b"))
     assert compiled.test == pytest.approx(plain.test, rel=1e-4)
-    assert "--compile" not in caplog.text
+    assert "compiler" not in caplog.text
     assert torch._dynamo.utils.counters["frames"]["ok"] > 0
     load_checkpoint(checkpoint(tmp_path, plan, "a"))  # its names are those of an uncompiled model
 

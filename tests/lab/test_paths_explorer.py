@@ -7,7 +7,7 @@ from statistics import geometric_mean
 import pytest
 import torch
 
-from rtx.evidence.paths import path_length
+from rtx.evidence.counted import path_length
 from rtx.lab import explore, reach
 from rtx.lab.explore import Page
 from rtx.lab.explore.paths import SEEDS, WIDTH, gradient_shares, step_of, untrained

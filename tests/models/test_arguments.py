@@ -25,7 +25,6 @@ from rtx.models import (
     TransformerXL,
 )
 from rtx.nn.convolution import CausalConv
-from rtx.training.auxiliary_losses import AuxiliaryLosses
 
 COUNTS, RATES = [-1, 1.0, True], [1.0, -0.1, "0.1"]
 r_transformer = partial(RTransformer, d_model=8, layers=2, heads=2, window=3)
@@ -61,7 +60,6 @@ BAD = [
     (partial(Seq2Seq, 9, 7, RNN(8), RNN(8)), {"dropout": RATES}),
     (translator, {"source_vocabulary": [0], "target_vocabulary": [0], "d_model": [0], "layers": [0], "heads": [3]}),
     (translator, {"window": [0], "cell": ["gruu"], "norm": ["before"], "dropout": RATES}),
-    (partial(AuxiliaryLosses, 8, 4, vocabulary=5), {"vocabulary": [0], "extra": [-1, "a"], "targets": [0]}),
 ]
 
 

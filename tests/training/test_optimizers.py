@@ -6,7 +6,6 @@ from torch import nn
 
 from rtx.training.optimizers import Trigger, averaged, make_optimizer, make_schedule, non_monotonic_asgd
 from rtx.training.settings import Settings
-from rtx.training.states import Exploded
 
 
 def settings(**changes) -> Settings:
@@ -100,8 +99,6 @@ def test_it_fires_at_a_loss_worse_than_the_best_before_the_last_n(losses, patien
     trigger = Trigger(optimizer, patience)
     fired = [trigger.observe(float(value)) for value in losses]
     assert fired == [fires_at is not None and i >= fires_at for i in range(len(losses))]
-    with pytest.raises(Exploded, match="^loss: .*nan"):
-        trigger.observe(float("nan"))
 
 
 def test_the_average_survives_a_checkpoint():

@@ -1,30 +1,11 @@
-"""The names of precisions, and float32 in cuDNN."""
+"""Float32 in cuDNN."""
 
 import pytest
 import torch
 
-from rtx.training.precision import PRECISIONS, float32_cudnn, parse_precision
+from rtx.training.precision import float32_cudnn
 
 cudnn = torch.backends.cudnn
-
-
-@pytest.mark.parametrize(
-    ("typed", "name"),
-    [
-        ("32", "32-true"),
-        ("16", "16-mixed"),
-        ("bf16", "bf16-mixed"),
-        ("64", "64-true"),
-        *((name, name) for name in PRECISIONS),
-    ],
-)
-def test_a_precision_has_one_name(typed, name):
-    assert parse_precision(typed) == name
-
-
-def test_an_unknown_precision_is_refused():
-    with pytest.raises(ValueError, match="^precision: .*bf16-mixd"):
-        parse_precision("bf16-mixd")
 
 
 def test_cudnn_does_not_round_to_tf32_inside_the_block():

@@ -265,11 +265,6 @@ def test_task_arguments_come_from_row_variant_scale_and_overrides_in_this_order(
         recipe.plan("a", overrides={"lenght": 7})
 
 
-def test_an_unknown_recipe_is_refused_with_the_nearest_name():
-    with pytest.raises(ValueError, match="^recipe: 'notingham'.*'nottingham'"):
-        load_recipe("notingham")
-
-
 def test_the_models_of_texts_have_the_papers_sizes(real_data):
     expected = {
         ("ptb-word", "r-transformer"): 2.3,
@@ -290,4 +285,4 @@ def test_rows_of_the_memory_recipe_differ_in_memory_alone():
         assert plans["xl"] | {"memory": 0} == plans["xl-no-memory"] | {"memory": 0} == plans["xl-no-memory"]
         assert plans["xl-long"]["memory"] == 4 * plans["xl"]["memory"] == 4 * plans["xl"]["segment"]
         assert plans["segments"]["segment"] == plans["xl"]["segment"]
-    assert recipe.plan("segments", "auxiliary").settings.learning_rate == 5e-4
+    assert recipe.plan("segments", "sliding").settings.learning_rate == 5e-4

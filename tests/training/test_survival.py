@@ -66,7 +66,7 @@ def live(name: str, folder: Path, pipe, hold: int | None) -> None:
         resume=True,
         runs=folder,
         results=folder / "results",
-        every_steps=1,
+        every_seconds=0,
         callbacks=[Beat(pipe, hold)],
         **CPU,
     )

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from rtx.evidence.paths import path_length
+from rtx.evidence.counted import path_length
 from rtx.lab.explore.page import Page
 from rtx.lab.plots import COLOURS, whole_numbers
 from rtx.lab.seeded import seeded
