@@ -15,6 +15,7 @@ import rtx
 from rtx.lab import reach, trace
 from rtx.models import MODELS, RECURRENT, EncoderDecoder, FeedForwardAttention, LanguageModel, rnnsearch
 from rtx.nn import FeedForward, LocalRNN, MultiHeadAttention, Residual, causal_mask, reference, sinusoidal_positions
+from rtx.training.auxiliary_losses import AuxiliaryLosses
 from rtx.nn.streaming import select
 from rtx.tasks.build import hyperparameter_names, last_step
 from rtx.tasks.cache_pointer import cache_pointer
@@ -56,7 +57,8 @@ for window in (None, 3):
     model(tokens, tokens), model.align(tokens, tokens), trace(model, tokens, tokens)
     model.translate(tokens, torch.tensor([3, 7]), begin=1, end=2, length=4, width=3)
 characters = MODELS["character-transformer"](8, 2, 2, 4)
-characters.slide(x)
+losses = AuxiliaryLosses(LanguageModel(characters, 11), 2)
+characters.slide(x), losses(characters.hidden(x), torch.randint(0, 11, (2, 9)), 0.3)
 cache_pointer(x, tokens, torch.randn(2, 7, 11)), activation_penalty(x, x)
 try:
     sinusoidal_positions("seven", 8)

@@ -39,7 +39,7 @@ class AWDLSTM(CausalModel):
     """
 
     stateful = True
-    recurrent_activations = True
+    auxiliary_losses = ("activations",)
 
     def __init__(
         self,

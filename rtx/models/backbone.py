@@ -20,13 +20,14 @@ class Backbone(Protocol):
         stateful: whether the state has a fixed size, so that a text of any length can be read piece by piece.
         separate_segments: whether the model sees nothing beyond the start of its segment. Then `slide` gives every
             position a whole segment.
-        recurrent_activations: whether its recurrent activations can be penalised (see `rtx.training.activations`).
+        auxiliary_losses: which losses the model offers beside its own: "layers" (see `CharacterTransformer.hidden`),
+            "activations" (see `rtx.training.activations`).
     """
 
     d_model: int
     stateful: bool
     separate_segments: bool
-    recurrent_activations: bool
+    auxiliary_losses: tuple[str, ...]
 
     def forward(self, x: Float[Tensor, "B T D"], state: State | None = None) -> Float[Tensor, "B T D"]:
         """Return the outputs for `x`. If a state is given, `x` continues the sequence that led to this state."""
@@ -58,7 +59,7 @@ class CausalModel(nn.Module):
     d_model: int
     stateful = False
     separate_segments = False
-    recurrent_activations = False
+    auxiliary_losses: tuple[str, ...] = ()
 
     def forward(self, x: Float[Tensor, "B T D"], state: State | None = None) -> Float[Tensor, "B T D"]:
         """Return the outputs for `x`. If a state is given, `x` continues the sequence that led to this state."""

@@ -3,6 +3,8 @@
 Al-Rfou et al. (2019), Character-Level Language Modeling with Deeper Self-Attention.
 """
 
+from collections.abc import Iterator
+
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -21,8 +23,8 @@ class CharacterTransformer(CausalModel):
     without this problem, as the paper does, but computes a whole segment for each position.
 
     At the paper's size (d_model 512, segment 512) 12 layers have 40,949,760 parameters and 64 layers 218,398,720. With
-    an embedding of 256 symbols and the paper's classifiers for two symbols at each layer there are 44.2 M and 235.3 M.
-    The paper says 44 M and 235 M. We train without the losses of these classifiers.
+    an embedding of 256 symbols and the classifiers of `rtx.training.auxiliary_losses` there are 44.2 M and 235.3 M.
+    The paper says 44 M and 235 M.
 
     Args:
         d_model: D, width of every layer.
@@ -34,6 +36,7 @@ class CharacterTransformer(CausalModel):
     """
 
     separate_segments = True
+    auxiliary_losses = ("layers",)
 
     def __init__(
         self, d_model: int, layers: int, heads: int, segment: int = 512, dropout: float = 0.0, norm: str = "post"
@@ -54,8 +57,11 @@ class CharacterTransformer(CausalModel):
         """Return the outputs for `x`, which continues the sequence that led to the state, if there is one."""
         if state is not None:
             return super().forward(x, state)
-        # (B · C, S, D) as (B, T, D)
-        return self._top(self._segments(x)).unflatten(0, (x.shape[0], -1)).flatten(1, 2)[:, : x.shape[1]]
+        return self._whole(self._top(self._segments(x)), x)
+
+    def hidden(self, x: Float[Tensor, "B T D"]) -> list[Float[Tensor, "B T D"]]:
+        """Return the outputs of all layers, from bottom to top, for the auxiliary losses."""
+        return [self._whole(h, x) for h in self._layers(self._segments(x))]
 
     def slide(self, x: Float[Tensor, "B T D"], windows: int = 64) -> Float[Tensor, "B T D"]:
         """Slide the segment by one position at a time: output t is the last of the segment x_{t-S+1} … x_t.
@@ -93,11 +99,21 @@ class CharacterTransformer(CausalModel):
         S = min(self.segment, x.shape[1])
         return F.pad(x, (0, 0, 0, -x.shape[1] % S)).unflatten(1, (-1, S)).flatten(0, 1)
 
-    def _top(self, x: Tensor) -> Tensor:
-        """Return the output of the last layer."""
+    @staticmethod
+    def _whole(segments: Tensor, x: Tensor) -> Tensor:
+        """Return (B · C, S, D) as (B, T, D)."""
+        return segments.unflatten(0, (x.shape[0], -1)).flatten(1, 2)[:, : x.shape[1]]
+
+    def _layers(self, x: Tensor) -> Iterator[Tensor]:
         x = self.dropout(x)
         for positions, block in zip(self.positions, self.blocks, strict=True):
             x = block(x + positions[: x.shape[1]])
+            yield x
+
+    def _top(self, x: Tensor) -> Tensor:
+        """Return the output of the last layer, without keeping those below."""
+        for y in self._layers(x):
+            x = y
         return x
 
     def _checked(self, state: State | None) -> tuple[int, State]:

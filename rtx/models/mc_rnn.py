@@ -42,7 +42,7 @@ class MCRNN(CausalModel):
     """
 
     stateful = True
-    recurrent_activations = True
+    auxiliary_losses = ("activations",)
 
     def __init__(
         self,

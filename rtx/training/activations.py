@@ -33,7 +33,7 @@ def watch_activations(backbone: Backbone, take: Callable[[Tensor, Tensor], objec
     """Call `take(raw, dropped)` with the activations of each training step, for `activation_penalty`.
 
     Args:
-        backbone: has `recurrent_activations`, as AWD-LSTM and MC-RNN do; `check_model` asks for them.
+        backbone: offers the loss "activations", as AWD-LSTM and MC-RNN do; `check_model` asks for it.
         take: receives the last layer's output before and after dropout.
     """
 

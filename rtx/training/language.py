@@ -1,4 +1,4 @@
-"""What the settings of texts need from a model: a carried state, a sliding segment, activations."""
+"""What the settings of texts need from a model: a carried state, a sliding segment, auxiliary losses."""
 
 from torch import nn
 
@@ -7,12 +7,14 @@ from rtx.training.settings import Settings
 
 
 def check_model(model: nn.Module, settings: Settings) -> None:
-    """Check that a model can be trained with the settings `slide`, `carry`, `ar` and `tar`."""
+    """Check that a model can be trained with the settings `auxiliary`, `slide`, `carry`, `ar` and `tar`."""
     backbone = model.backbone if isinstance(model, LanguageModel) else None
+    offered = () if backbone is None else backbone.auxiliary_losses
     for name, asked, able, example in (
+        ("auxiliary", settings.auxiliary, "layers" in offered, "character-transformer"),
         ("slide", settings.slide, backbone and backbone.separate_segments, "character-transformer"),
         ("carry", settings.carry, backbone and backbone.stateful, "lstm"),
-        ("ar, tar", settings.ar or settings.tar, backbone and backbone.recurrent_activations, "awd-lstm"),
+        ("ar, tar", settings.ar or settings.tar, "activations" in offered, "awd-lstm"),
     ):
         if asked and not able:
             given = type(model if backbone is None else backbone).__name__

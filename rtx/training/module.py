@@ -1,6 +1,7 @@
 """The thin layer between a task, a model and Lightning's Trainer."""
 
 from contextlib import AbstractContextManager, nullcontext
+from math import ceil
 from typing import Any, cast
 
 import lightning
@@ -13,8 +14,9 @@ from torchmetrics import Metric
 from rtx.models import LanguageModel
 from rtx.nn.streaming import State, detach, map_state
 from rtx.nn.validate import check_finite
-from rtx.tasks.task import Batch, Task
+from rtx.tasks.task import IGNORED, Batch, Sum, Task
 from rtx.training.activations import activation_penalty, watch_activations
+from rtx.training.auxiliary_losses import AuxiliaryLosses
 from rtx.training.batches import evaluation_batches, training_batches
 from rtx.training.language import check_model, start_epoch
 from rtx.training.optimizers import Trigger, averaged, make_optimizer, make_schedule
@@ -53,6 +55,9 @@ class Trainee(lightning.LightningModule):
         self.trigger: Trigger | None = None
         self.observed: list[float] = []  # the trigger's validation losses
         self.penalty: Tensor | float = 0.0
+        self.auxiliary: AuxiliaryLosses | None = None
+        if settings.auxiliary:
+            self.auxiliary = AuxiliaryLosses(cast(LanguageModel, model), settings.auxiliary)
         if settings.ar or settings.tar:
             watch_activations(cast(LanguageModel, model).backbone, self._penalise)
 
@@ -63,7 +68,7 @@ class Trainee(lightning.LightningModule):
         their means.
         """
         check_finite("inputs", batch.inputs)
-        loss = self.task.loss(self._predict(batch), batch)
+        loss = self.loss(batch)
         mean = loss.total.detach() / loss.count
         if not torch.isfinite(mean):
             raise Exploded(f"loss: became {mean.item()} at {self._place()}")
@@ -73,6 +78,15 @@ class Trainee(lightning.LightningModule):
             return summed * together  # Lightning takes the mean over `together` batches
         first = batch_idx - batch_idx % together
         return summed / loss.count * (together / min(together, self.trainer.num_training_batches - first))
+
+    def loss(self, batch: Batch) -> Sum:
+        """Return the loss of a batch, with the auxiliary losses."""
+        if self.auxiliary is None:
+            return self.task.loss(self._predict(batch), batch)
+        updates = ceil(self.trainer.num_training_batches / self.settings.accumulate) * self.settings.epochs
+        progress = min(1.0, self.global_step / updates)  # of the plan: this run may stop early and continue later
+        count = (batch.targets != IGNORED).sum()
+        return Sum(self.auxiliary.of_batch(cast(LanguageModel, self.model), batch, progress) * count, count)
 
     def _place(self) -> str:
         rate = self.trainer.optimizers[0].param_groups[0]["lr"]

@@ -34,6 +34,8 @@ class Settings:
         accumulate: batches per update.
         weight_decay: the optimiser's.
         ar, tar: weights of activation regularisation, α and β of `rtx.training.activations.activation_penalty`.
+        auxiliary: symbols ahead that every layer of a character Transformer learns to predict at every position, see
+            `rtx.training.auxiliary_losses`; 0: no auxiliary losses.
         slide: test a character Transformer with a segment that slides by one symbol.
         seconds: training ends after so many; None: only after its epochs.
         limit: train on the first so many sequences only, or with batching "fresh" on so many in each epoch; None: all.
@@ -57,6 +59,7 @@ class Settings:
     weight_decay: float = 0.0
     ar: float = 0.0
     tar: float = 0.0
+    auxiliary: int = 0
     slide: bool = False
     seconds: float | None = None
     limit: int | None = None
@@ -74,6 +77,8 @@ class Settings:
             for name in names:
                 if getattr(self, name) is not None:
                     check(name, getattr(self, name))
+        if self.auxiliary != 0:
+            check_positive("auxiliary", self.auxiliary)
         if self.carry and self.batching != "columns":
             raise ValueError(f"carry: expected batching 'columns', which keeps a text in order, got {self.batching!r}")
         if self.anneal is not None and self.anneal >= 1 and self.anneal_every is None:

@@ -83,7 +83,6 @@ def refuse_another(checkpoint: dict[str, Any], card: dict[str, Any], precision: 
     saved, now = checkpoint["rtx"], card | {"precision": precision}
     then = {"data_sha256": card.get("data_sha256")} | saved["card"]  # older checkpoints lack this, and the precision
     then |= {"precision": saved.get("precision", precision)}
-    then.pop("auxiliary", None)  # a setting of former versions
     changed = sorted(key for key in now.keys() | then.keys() if now.get(key) != then.get(key))
     if changed:
         old, new = ({key: one.get(key) for key in changed} for one in (then, now))

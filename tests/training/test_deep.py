@@ -1,18 +1,57 @@
-"""The character Transformer in training and test: the sliding segment. HM-RNN's slope."""
+"""The character Transformer in training and test: auxiliary losses and the sliding segment. HM-RNN's slope."""
+
+from dataclasses import replace
 
 import pytest
+import torch
 from tiny_recipe import tiny_recipe, tiny_text_recipe
+from torch.nn import functional as F
 
+import rtx
 from rtx.evidence.ledger import read_result
 from rtx.evidence.record import train
+from rtx.tasks.task import IGNORED, Batch
+from rtx.training.auxiliary_losses import AuxiliaryLosses
 from rtx.training.evaluate import evaluate
 from rtx.training.fit import fit
 
 CPU = {"accelerator": "cpu", "enable_progress_bar": False}
-DEEP = {"epochs": 2, "batching": "shuffled", "carry": False, "slide": True}
+DEEP = {"epochs": 2, "batching": "shuffled", "carry": False, "auxiliary": 2, "slide": True}
 
 
 pytestmark = pytest.mark.usefixtures("tiny_tasks")
+
+
+def characters() -> torch.nn.Module:
+    torch.manual_seed(0)
+    model = rtx.build("tiny-text", "character-transformer", d_model=8, layers=2, heads=2, segment=3)
+    return model.double().eval()
+
+
+def ragged() -> Batch:
+    """Return windows of 5 and 3 tokens; the last two tokens of each are scored."""
+    inputs = torch.tensor([[0, 1, 2, 3, 0], [2, 1, 0, 0, 0]])
+    nothing = [IGNORED] * 3
+    return Batch(inputs, torch.tensor([[*nothing, 0, 3], [IGNORED, 0, 3, IGNORED, IGNORED]]), torch.tensor([5, 3]))
+
+
+def test_every_position_of_every_layer_predicts_the_symbols_that_follow_it_in_the_window():
+    model, batch = characters(), ragged()
+    losses = AuxiliaryLosses(model, 2).double()
+    texts = [[0, 1, 2, 3, 0, 3], [2, 1, 0, 3]]  # the inputs, and the token after them
+    hidden = model.backbone.hidden(model.embed(batch.inputs))
+    total = 0.0
+    for layer, h in enumerate(hidden):
+        for ahead in (1, 2):
+            each = []
+            for b, text in enumerate(texts):
+                for t in range(len(text) - ahead):
+                    logits = model.decoder(h[b, t]) if layer == 1 else losses.classifiers[0](h[b, t])[:4]
+                    if ahead == 2:
+                        logits = losses.classifiers[layer](h[b, t])[-4:]
+                    each.append(-F.log_softmax(logits, -1)[text[t + ahead]])
+            total = total + sum(each) / len(each) * (1.0 if ahead == 1 else 0.5)
+    torch.testing.assert_close(losses.of_batch(model, batch, 0.0), total, rtol=0, atol=1e-10)
 
 
 def test_a_run_with_slide_and_the_evaluation_of_its_checkpoint_use_the_sliding_segment(tmp_path):
@@ -25,9 +64,31 @@ def test_a_run_with_slide_and_the_evaluation_of_its_checkpoint_use_the_sliding_s
     assert result.validation == other.validation and result.test != other.test
 
 
+def test_an_extended_run_learns_the_same_as_an_uninterrupted_one(tmp_path):
+    """The epochs of the plan decide which layers count, not the epochs of this start."""
+    plan = tiny_text_recipe().plan("character-transformer", overrides=DEEP | {"epochs": 4})
+    whole = fit(plan, 0, tmp_path / "whole", **CPU)
+    fit(plan, 0, tmp_path / "in two", epochs=1, **CPU)
+    extended = fit(plan, 0, tmp_path / "in two", resume=True, **CPU)
+    assert extended.validation == whole.validation
+
+
+def test_accumulated_batches_count_as_one_update_of_the_plan(tmp_path):
+    """A layer stops counting after a share of the updates, not of the batches."""
+    plain = DEEP | {"epochs": 4, "optimizer": "sgd", "learning_rate": 0.1}
+    recipe = tiny_text_recipe()
+    row = {"character-transformer": recipe.models["character-transformer"] | {"dropout": 0.0}}
+    found = []
+    for name, sizes in (("one", {"batch_size": 8}), ("two", {"batch_size": 4, "accumulate": 2})):
+        plan = replace(recipe, models=row).plan("character-transformer", overrides=plain | sizes)
+        found.append(fit(plan, 0, tmp_path / name, **CPU).trainee.model.state_dict())
+    torch.testing.assert_close(*found, rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("recipe", "model", "setting", "found"),
     [
+        (tiny_text_recipe(), "lstm", {"auxiliary": 2}, "RNN"),
         (tiny_text_recipe(), "lstm", {"slide": True}, "RNN"),
         (tiny_text_recipe(), "character-transformer", {"carry": True}, "CharacterTransformer"),
         (tiny_recipe(), "gru", {"carry": True}, "SequenceModel"),

@@ -285,4 +285,4 @@ def test_rows_of_the_memory_recipe_differ_in_memory_alone():
         assert plans["xl"] | {"memory": 0} == plans["xl-no-memory"] | {"memory": 0} == plans["xl-no-memory"]
         assert plans["xl-long"]["memory"] == 4 * plans["xl"]["memory"] == 4 * plans["xl"]["segment"]
         assert plans["segments"]["segment"] == plans["xl"]["segment"]
-    assert recipe.plan("segments", "sliding").settings.learning_rate == 5e-4
+    assert recipe.plan("segments", "auxiliary").settings.learning_rate == 5e-4

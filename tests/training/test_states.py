@@ -143,6 +143,7 @@ def test_a_fresh_run_removes_the_checkpoints_of_a_finished_one(recipe, run, tmp_
         ("lstm", {}),
         ("transformer-xl", {"anneal": 0.5}),
         ("hm-rnn", {}),  # its slope follows the epoch
+        ("character-transformer", {"batching": "shuffled", "carry": False, "auxiliary": 2}),  # layers retire
     ],
 )
 def test_what_a_model_carries_from_batch_to_batch_is_resumed(run, tmp_path, model, settings):
