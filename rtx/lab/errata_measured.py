@@ -6,7 +6,7 @@ from torch.nn import functional as F
 
 from rtx.lab.evidence import Erratum, Evidence
 from rtx.models import FeedForwardAttention, RTransformer
-from rtx.nn import LocalRNN
+from rtx.nn import LocalRNN, MultiHeadAttention
 from rtx.nn.relative import RelativeAttention
 from rtx.tasks import task_by_name
 from rtx.tasks.toy.arithmetic import TOLERANCE
@@ -50,6 +50,18 @@ def padding() -> Evidence:
     bars = {f"state {t + 1}": round(100 * moved[t].item(), 3) for t in range(8)}  # less is float32's rounding
     first = bool((moved[: window - 1] > 1e-3).all() and (moved[window - 1 :] < 1e-5).all())
     return Evidence(bars, "difference (% of the state's norm)", f"The first M - 1 states differ, no other: {first}.")
+
+
+def copy_within_blocks(model: RTransformer) -> None:
+    """Start as the authors' code does: in each block W_q, W_k, W_v and W_o are equal, and so are all LocalRNNs."""
+    for block in model.blocks:
+        locals_ = [part for part in block.modules() if isinstance(part, LocalRNN)]
+        copies: list[tuple[nn.Module, nn.Module]] = [(locals_[0], other) for other in locals_[1:]]
+        for part in block.modules():
+            if isinstance(part, MultiHeadAttention):
+                copies += [(part.query, other) for other in (part.key, part.value, part.output)]
+        for first, other in copies:
+            other.load_state_dict(first.state_dict())
 
 
 def rectifier() -> Evidence:
