@@ -473,9 +473,8 @@ explore.errata()
 #
 # Clipping that never clips, the leak, the mean's divisor, the three corpora and the pads change numbers. So may the equal
 # copies and the epsilon, which change where training starts. Dead modules change the number of parameters that is reported.
-# Where a block starts only exchanges the names of channels, from n = 4 on: they
-# share all parameters, so no score moves. The bound, the survey's remark, the unequal sizes and the "similar trends" change
-# what one believes.
+# Where a block starts only exchanges the names of channels, from n = 4 on: they share all parameters, so no score moves. The
+# bound, the survey's remark, the unequal sizes and the "similar trends" change what one believes.
 #
 # </details>
 

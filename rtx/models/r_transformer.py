@@ -22,7 +22,8 @@ class RTransformer(CausalModel):
     Each of these is in a `Residual`. There are no position embeddings by default. At the paper's sizes the model has
     0.20 M parameters on MNIST, 1.42 M on Nottingham, 14.2 M on characters and 2.3 M on words. These numbers include the
     input and output layers. The authors' code has 4 D more parameters in each block, because its attention projections
-    have biases. Eq. 4 and 6 have no biases.
+    have biases. Eq. 4 and 6 have no biases. It also starts W_q, W_k, W_v and W_o of a block as equal copies, and so its
+    LocalRNNs; here all weights are drawn separately. `docs/original-code.md` lists all differences.
 
     Args:
         d_model: D, width of every layer.
