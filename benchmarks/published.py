@@ -2,8 +2,8 @@
 
 The R-Transformer after the authors' code: every window gathered into a batch of B · T short sequences for torch's own
 recurrent network, the (T, T) attention weights masked, normalised and dropped as tensors, every position of a text
-decoded. Left out are modules that are never called, and a LayerNorm written in Python, with another epsilon. Feed-forward
-attention in plain operations on the states of all steps.
+decoded. Left out are modules that are never called, and a LayerNorm written in Python, with another epsilon.
+Feed-forward attention in plain operations on the states of all steps.
 """
 
 import math
