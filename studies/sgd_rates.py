@@ -9,11 +9,12 @@ import math
 from datetime import UTC, datetime
 from itertools import islice, product
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 
 from rtx.lab.errata_measured import copy_within_blocks
+from rtx.models import RTransformer
 from rtx.tasks.loader import loader
 from rtx.training.files import write_whole
 from rtx.training.fit import new_trainee
@@ -29,7 +30,7 @@ def tunes_until_not_finite(rate: float, start: str, seed: int, tunes: int = TUNE
     trainee = new_trainee(load_recipe("nottingham").plan("r-transformer", "official"), seed)
     task, model = trainee.task, trainee.model
     if start == "copies":
-        copy_within_blocks(model.backbone)
+        copy_within_blocks(cast(RTransformer, model.backbone))
     optimizer = torch.optim.SGD(model.parameters(), rate)
     for number, batch in enumerate(islice(loader(task, "train", 1, seed), tunes), 1):
         optimizer.zero_grad()
@@ -64,7 +65,9 @@ def main(path: Path = STORED) -> None:
         }
         for rate, start in product(RATES, STARTS)
     ]
-    write_whole(path, (json.dumps({"conditions": conditions(), "runs": runs}, indent=2) + "\n").encode())
+    lines = ",\n".join(f"    {json.dumps(run)}" for run in runs)  # one line per run
+    head = json.dumps({"conditions": conditions()}, indent=2).removesuffix("\n}")
+    write_whole(path, f'{head},\n  "runs": [\n{lines}\n  ]\n}}\n'.encode())
 
 
 if __name__ == "__main__":
