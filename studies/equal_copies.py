@@ -10,14 +10,12 @@ from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from statistics import mean
-from typing import Any, cast
+from typing import Any
 
 import torch
 
-from rtx.lab.errata_measured import copy_within_blocks
 from rtx.lab.learning import learn
 from rtx.lab.seeded import seeded
-from rtx.models import RTransformer
 from rtx.nn.mode import evaluating
 from rtx.tasks import build, task_by_name
 from rtx.tasks.task import collate
@@ -56,9 +54,8 @@ def scores(case: Case, start: str, seed: int) -> list[float]:
     """Train one model. Return its score on the test split after every `case.every` updates."""
     task = task_by_name(case.task)
     with seeded(seed):
-        model = build(task, "r-transformer", norm=case.norm, local_layers=case.local_layers, **case.sizes)
-    if start == "copies":
-        copy_within_blocks(cast(RTransformer, model.backbone))
+        arguments = {"norm": case.norm, "local_layers": case.local_layers, "init": start}
+        model = build(task, "r-transformer", **arguments, **case.sizes)
     steps, test = learn(task, model, case.learning_rate, case.batch_size, seed=seed), task.split("test")
     batch, found = collate(test[: len(test)], task.per), []
     for _ in range(case.updates // case.every):

@@ -9,12 +9,10 @@ import math
 from datetime import UTC, datetime
 from itertools import islice, product
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import torch
 
-from rtx.lab.errata_measured import copy_within_blocks
-from rtx.models import RTransformer
 from rtx.tasks.loader import loader
 from rtx.training.files import write_whole
 from rtx.training.fit import new_trainee
@@ -27,10 +25,8 @@ STORED = Path(__file__).with_suffix(".json")
 
 def tunes_until_not_finite(rate: float, start: str, seed: int, tunes: int = TUNES) -> int | None:
     """Return the first tune whose loss is not finite, counted from 1; None if all are finite."""
-    trainee = new_trainee(load_recipe("nottingham").plan("r-transformer", "official"), seed)
+    trainee = new_trainee(load_recipe("nottingham").plan("r-transformer", "official", {"init": start}), seed)
     task, model = trainee.task, trainee.model
-    if start == "copies":
-        copy_within_blocks(cast(RTransformer, model.backbone))
     optimizer = torch.optim.SGD(model.parameters(), rate)
     for number, batch in enumerate(islice(loader(task, "train", 1, seed), tunes), 1):
         optimizer.zero_grad()

@@ -52,32 +52,18 @@ def padding() -> Evidence:
     return Evidence(bars, "difference (% of the state's norm)", f"The first M - 1 states differ, no other: {first}.")
 
 
-def copy_within_blocks(model: RTransformer) -> None:
-    """Start as the authors' code does: in each block W_q, W_k, W_v and W_o are equal, and so are all LocalRNNs."""
-    for block in model.blocks:
-        locals_ = [part for part in block.modules() if isinstance(part, LocalRNN)]
-        copies: list[tuple[nn.Module, nn.Module]] = [(locals_[0], other) for other in locals_[1:]]
-        for part in block.modules():
-            if isinstance(part, MultiHeadAttention):
-                copies += [(part.query, other) for other in (part.key, part.value, part.output)]
-        for first, other in copies:
-            other.load_state_dict(first.state_dict())
-
-
 def equal_copies() -> Evidence:
     """How many times an equal share of the attention a position gives itself, before training, at two sizes."""
     bars = {}
     for name, (D, heads) in {"MNIST": (32, 2), "music": (160, 4)}.items():
-        torch.manual_seed(0)
-        model = RTransformer(D, layers=8, heads=heads, window=3)
-        x, steps = F.layer_norm(torch.randn(4, 100, D), (D,)), torch.arange(1, 101)
-        attentions = [part for part in model.modules() if isinstance(part, MultiHeadAttention)]
-        for start in ("drawn separately", "equal copies"):
-            if start == "equal copies":
-                copy_within_blocks(model)
+        for init, label in (("separate", "drawn separately"), ("copies", "equal copies")):
+            torch.manual_seed(0)
+            model = RTransformer(D, layers=8, heads=heads, window=3, init=init)
+            x, steps = F.layer_norm(torch.randn(4, 100, D), (D,)), torch.arange(1, 101)
+            attentions = [part for part in model.modules() if isinstance(part, MultiHeadAttention)]
             with torch.no_grad():
                 own = torch.stack([one.weights(x).diagonal(dim1=-2, dim2=-1) for one in attentions])
-            bars[f"{name}, {start}"] = float((own * steps)[..., 20:].mean())
+            bars[f"{name}, {label}"] = float((own * steps)[..., 20:].mean())
     separate, copied = bars["MNIST, drawn separately"], bars["MNIST, equal copies"]
     verdict = f"With copies a position prefers itself from the start: {0.8 < separate < 1.2 and copied > 3}."
     return Evidence(bars, "attention to oneself (1: an equal share)", verdict)

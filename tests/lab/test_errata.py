@@ -4,12 +4,11 @@ import math
 import random
 
 import pytest
-import torch
 
 from rtx.lab import explore
 from rtx.lab.errata import errata
 from rtx.lab.errata_counted import dead_parameters, path_bound, three_forms, trigram_bits
-from rtx.lab.errata_measured import CLIP, clip_meter, copy_within_blocks, epsilon, padding
+from rtx.lab.errata_measured import CLIP, clip_meter, epsilon, padding
 from rtx.lab.evidence import Erratum, Evidence
 from rtx.models import RTransformer
 from rtx.training.recipe import load_recipe
@@ -33,19 +32,6 @@ def test_the_gradient_is_at_the_limit_only_if_it_is_clipped_after_backward():
 def test_pads_move_the_first_states_of_a_window_of_five_and_no_others():
     bars = list(padding().bars.values())
     assert min(bars[:4]) > 0.1 and bars[4:] == [0.0] * 4  # what rounding leaves is shown as nothing
-
-
-def test_copies_are_equal_in_a_block_and_different_between_blocks():
-    model = RTransformer(8, 2, 2, 3, local_layers=2)
-    copy_within_blocks(model)
-    first, second = ([part.sublayer for part in block] for block in model.blocks)
-    for name, weight in first[0].state_dict().items():
-        assert torch.equal(weight, first[1].state_dict()[name])
-        assert not torch.equal(weight, second[0].state_dict()[name])
-    query, key, value, output = first[2].parameters()
-    assert torch.equal(query, key) and torch.equal(query, value) and torch.equal(query, output)
-    assert not torch.equal(query, second[2].query.weight)
-    copy_within_blocks(RTransformer(8, 1, heads=0, window=3, local_layers=0))  # has nothing to copy
 
 
 def test_the_coded_norm_divides_by_the_unbiased_deviation():
