@@ -86,8 +86,9 @@ def main(path: Path = STORED) -> None:
         "versions": versions(),
         "commit": commit(),
     }
-    table = {"conditions": conditions, "cases": [compare(case) for case in CASES]}
-    write_whole(path, (json.dumps(table, indent=2) + "\n").encode())
+    lines = ",\n".join(f"    {json.dumps(compare(case))}" for case in CASES)  # one line per case
+    head = json.dumps({"conditions": conditions}, indent=2).removesuffix("\n}")
+    write_whole(path, f'{head},\n  "cases": [\n{lines}\n  ]\n}}\n'.encode())
 
 
 if __name__ == "__main__":
