@@ -53,6 +53,7 @@ def conditions() -> dict[str, Any]:
 def main(path: Path = STORED) -> None:
     """Train all and write the result."""
     torch.set_num_threads(1)
+    told = conditions()
     runs = [
         {
             "learning_rate": rate,
@@ -62,7 +63,7 @@ def main(path: Path = STORED) -> None:
         for rate, start in product(RATES, STARTS)
     ]
     lines = ",\n".join(f"    {json.dumps(run)}" for run in runs)  # one line per run
-    head = json.dumps({"conditions": conditions()}, indent=2).removesuffix("\n}")
+    head = json.dumps({"conditions": told}, indent=2).removesuffix("\n}")
     write_whole(path, f'{head},\n  "runs": [\n{lines}\n  ]\n}}\n'.encode())
 
 
