@@ -1,9 +1,9 @@
-"""The models as published code computes them: the other side of every ratio.
+"""The models as published code computes them, rebuilt: the other side of every ratio.
 
 The R-Transformer after the authors' code: every window gathered into a batch of B · T short sequences for torch's own
-recurrent network, the (T, T) attention weights masked, normalised and dropped as tensors, every position decoded. Left
-out is what cost that code time without changing the function: modules that get no gradient, and a LayerNorm written in
-Python. Feed-forward attention in plain operations on the states of all steps.
+recurrent network, the (T, T) attention weights masked, normalised and dropped as tensors, every position of a text
+decoded. Left out are modules that are never called, and a LayerNorm written in Python, with another epsilon.
+Feed-forward attention in plain operations on the states of all steps.
 """
 
 import math

@@ -359,7 +359,10 @@ for name, model in {"LocalRNN": arms["all sublayers"], "sinusoids": sinusoids}.i
 #
 # $$\text{post:} \quad \text{LayerNorm}(x + f(x)) \qquad\qquad \text{pre:} \quad x + f(\text{LayerNorm}(x))$$
 #
-# Paper and code are two different models. In `rtx` both are there, as `norm="post"`, the default, and `norm="pre"`.
+# Paper and code are two different models. In `rtx` both are there, as `norm="post"`, the default, and `norm="pre"`. The
+# code's weights also start differently: in a block, $W_q$, $W_k$, $W_v$ and $W_o$ are equal copies of one matrix, and two
+# LocalRNNs are copies of one. So a position prefers itself at first. `rtx` draws every weight separately, unless you
+# build a model with `init="copies"`. [docs/original-code.md](../docs/original-code.md) lists what else differs.
 
 # %%
 def naive_pre_block(x, local_rnn, attention, feed_forward, norms):

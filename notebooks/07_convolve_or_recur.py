@@ -360,7 +360,7 @@ for name, (short, long) in right.items():
 #
 # So "convolve or recur" has no answer without a task. Bai et al. found the TCN ahead on most of theirs, and say of words that
 # a tuned LSTM beats it there; in R-Transformer's Table 4, copied from them, it is 78.93 against 88.68 in perplexity. Sizes differ,
-# too: on MNIST the paper's R-Transformer has three times the parameters of its TCN (204k against 67k), on words the TCN has more than
+# too: on MNIST the paper's R-Transformer has three times the parameters of its TCN (204k that learn, against 67k), on words the TCN has more than
 # six times R-Transformer's (14.7M against 2.3M). `rtx train copy-memory` runs such a comparison;
 # [15 weigh the evidence](15_weigh_the_evidence.ipynb) has what was run: one seed of each, most of them cut short.
 #

@@ -172,21 +172,21 @@ for name, (_, solved) in found.items():
 
 # %% [markdown]
 # Both learn it in seconds. The mean has one more thing to find out: what is left in its context is the marked sum *over
-# $T$*, and $T$ is 50 to 55. The authors' code makes that easier than Eq. 2 does. It fills each sequence up to 55 steps with
-# zeros, and counts these, too.
+# $T$*, and $T$ is 50 to 55. The authors' code makes that easier than Eq. 2 does. It fills each sequence up to 56 steps with
+# zeros, and counts these, too. (Why 56? It rounds 1.1 · 50 up, which is 55.00000000000001 in floating point.)
 #
 # **Predict.** What does that change, after an epoch?
 #
 # <details><summary>Answer</summary>
 #
-# The mean is now the sum over 55, the same factor for all: a straight line reads it off. By Eq. 2 no line can, and the two
+# The mean is now the sum over 56, the same factor for all: a straight line reads it off. By Eq. 2 no line can, and the two
 # layers behind the mean have to learn a division.
 #
 # </details>
 
 # %%
 filled = task_by_name("add", length=50, size=20_000, read_padding=True)
-divided = {"by its own length": found["mean"][1], "by 55": train(filled, "mean")[1]}
+divided = {"by its own length": found["mean"][1], "by 56": train(filled, "mean")[1]}
 fig, ax = plt.subplots(figsize=(6, 2.8))
 plots.curves(ax, divided, "epoch of 20,000 sequences", "share solved")
 ax.set(ylim=(0, 1.02), xlim=(0.9, 5.2), xticks=range(1, 5), title="a sum divided by the same number is learnt sooner")

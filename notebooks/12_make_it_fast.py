@@ -11,8 +11,9 @@
 #
 # **Where does the time of a model go, and how much of it was never needed?**
 #
-# The papers' models are small, yet their published code takes hours on a laptop. Here you find out why, and make it
-# faster in four steps that change no result: *hoist, fuse, block, recompute*. A fifth step changes only the language.
+# The papers' models are small, yet computed in the way of R-Transformer's published code they take hours on a laptop. (That
+# code itself needs CUDA, so we rebuild its way here.) You find out why, and make it faster in four steps that change no
+# result: *hoist, fuse, block, recompute*. A fifth step changes only the language.
 #
 # - **You will** measure a training step, take the windows apart, write a gradient by hand, and cut a softmax in two.
 # - **You learn** to count before you measure, to measure in turns, and what a backward pass has to keep.
@@ -339,7 +340,7 @@ print("what rtx chooses by itself is within a tenth of the faster one, or ahead:
 #
 # ## 7. What it adds up to
 #
-# `make bench` runs whole training steps at the papers' sizes, and compares them with the published code and with torch's own
+# `make bench` runs whole training steps at the papers' sizes, and compares them with the published way and with torch's own
 # Transformer, TCN and LSTM. This is its committed result; `benchmarks/README.md` says how to read it.
 
 # %%

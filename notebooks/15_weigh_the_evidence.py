@@ -298,7 +298,7 @@ HTML(f"{style}<table class='claims'><thead><tr>{head}</tr></thead><tbody>{body}<
 # **Adding** looked like a failure at first. With attention, sums of 50 to 1,000 steps took two to eight epochs instead of
 # one. The tolerance of the authors' code does not explain this (`add-attention-50-official`), and neither do new sequences
 # in each epoch (`add-attention-50-fresh`). The cause is the zero padding at the end of each sequence. Eq. 2 divides by the
-# length of the sequence, 50 to 55 steps. The authors' code counts the padding too and always divides by 55
+# length of the sequence, 50 to 55 steps. The authors' code counts the padding too and always divides by 56
 # ([09](09_add_and_multiply.ipynb), section 3). With the padding counted, attention and the mean are done after one epoch at
 # 50, 100 and 500 steps, as printed (`add-attention-50-padded` and its neighbours). Longer sequences and products do not
 # all follow.
@@ -471,10 +471,10 @@ explore.errata()
 #
 # <details><summary>Answer</summary>
 #
-# Clipping that never clips, the leak, the mean's divisor, the three corpora and the pads change numbers. Dead modules change
-# the number of parameters that is reported. Where a block starts only exchanges the names of channels, from n = 4 on: they
-# share all parameters, so no score moves. The bound, the survey's remark, the unequal sizes and the "similar trends" change
-# what one believes.
+# Clipping that never clips, the leak, the mean's divisor, the three corpora and the pads change numbers. So may the equal
+# copies and the epsilon, which change where training starts. Dead modules change the number of parameters that is reported.
+# Where a block starts only exchanges the names of channels, from n = 4 on: they share all parameters, so no score moves. The
+# bound, the survey's remark, the unequal sizes and the "similar trends" change what one believes.
 #
 # </details>
 

@@ -14,7 +14,7 @@ from rtx.lab import dial
 from rtx.tasks import task_by_name
 from rtx.tasks.task import Example
 from rtx.training.checkpoint import save_checkpoint
-from studies import locality_dial
+from studies import equal_copies, locality_dial, original_code, sgd_rates
 from studies.nottingham_repeats import CORPORA, KINDS, STORED, WINDOW, count_kinds, kinds, main, means, nll_by_kind
 
 ROOT = Path(__file__).parents[1]
@@ -119,6 +119,58 @@ def test_the_dials_stored_sweep_is_complete():
         assert min(one.after_local + one.after_recalled) > -0.02  # no model is better than the best possible
     (dropped,) = locality_dial.missing(runs[:5] + runs[6:])
     assert dropped == (runs[5].model, (runs[5].local, runs[5].long), runs[5].seed)
+
+
+def test_the_stored_numbers_of_the_original_code_are_those_of_the_code():
+    told, now = json.loads(original_code.STORED.read_text(encoding="utf-8")), original_code.numbers()
+    assert told.keys() == now.keys() and told.pop("steps of sums") == now.pop("steps of sums")
+    for name, numbers in told.items():
+        assert now[name] == pytest.approx(numbers, abs=0.05), name
+
+
+def test_windows_score_all_but_the_context_of_a_column_and_its_first_token():
+    assert original_code.never_scored(1000, columns=1, context=4, scored=8) == 5
+    assert original_code.never_scored(1003, columns=10, context=4, scored=8) == 10 * 5 + 3  # and what no column holds
+
+
+def test_a_case_of_copies_has_the_gain_of_its_last_scores(monkeypatch):
+    gains = iter([[50.0, 60.0], [50.0, 61.0], [50.0, 58.0], [50.0, 58.5]])  # two seeds apart, then two of copies
+    monkeypatch.setattr(equal_copies, "scores", lambda *_: next(gains))
+    case = equal_copies.Case("digits", "pre", 1, {}, 0.1, 4, 2, 1, (0, 1))
+    assert equal_copies.compare(case)["gain_of_copies"] == {"by_seed": [-2, -2.5], "mean": -2.25}
+
+
+def test_the_stored_cases_of_copies_are_those_of_the_code():
+    table = json.loads(equal_copies.STORED.read_text(encoding="utf-8"))
+    assert "-dirty" not in table["conditions"]["commit"]
+    for case, stored in zip(equal_copies.CASES, table["cases"], strict=True):
+        assert (case.task, case.norm, list(case.seeds)) == (stored["task"], stored["norm"], stored["seeds"])
+        for start in equal_copies.STARTS:
+            assert len(stored["scores"][start]) == len(case.seeds)
+            assert {len(one) for one in stored["scores"][start]} == {case.updates // case.every}
+
+
+@pytest.mark.slow
+def test_one_model_learns_from_separate_and_from_copied_weights():
+    case = equal_copies.Case("digits", "pre", 2, equal_copies.DIGITS, 5e-3, 4, 2, 1, (0,))
+    first, second = (equal_copies.scores(case, start, 0) for start in equal_copies.STARTS)
+    assert len(first) == len(second) == 2 and min(first + second) >= 0
+
+
+def test_the_readme_says_how_many_seeds_stay_finite():
+    runs = json.loads(sgd_rates.STORED.read_text(encoding="utf-8"))["runs"]
+    finite = {(run["learning_rate"], run["start"]): run["not_finite_at_tune"].count(None) for run in runs}
+    assert {len(run["not_finite_at_tune"]) for run in runs} == {len(sgd_rates.SEEDS)}
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    assert f"{finite[5e-5, 'separate']} of 16 seeds" in readme and f"({finite[5e-5, 'copies']} from" in readme
+    last = max(max(run["not_finite_at_tune"]) for run in runs if run["learning_rate"] == 5e-4)
+    assert f"diverges at 5e-4 within {last} tunes" in readme
+
+
+@pytest.mark.slow
+def test_a_rate_that_is_far_too_large_is_seen_at_the_second_tune(real_data):
+    assert sgd_rates.tunes_until_not_finite(1e30, "copies", 0) == 2
+    assert sgd_rates.tunes_until_not_finite(5e-6, "separate", 0, tunes=2) is None
 
 
 @pytest.mark.slow

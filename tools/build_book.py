@@ -25,7 +25,8 @@ from nbformat import NotebookNode
 ROOT = Path(__file__).parents[1]
 STATE = "application/vnd.jupyter.widget-state+json"
 VIEW = "application/vnd.jupyter.widget-view+json"
-TEXTS = ["README.md", "docs/teaching.md", "CONTRIBUTING.md", "CHANGELOG.md", "benchmarks/README.md"]
+TEXTS = ["README.md", "docs/teaching.md", "docs/original-code.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+TEXTS += ["benchmarks/README.md"]
 # it has no `python -m`, and the script of its own is on nobody's PATH
 JUPYTER_BOOK = "from jupyter_book.cli.main import main; main()"
 LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^)\s]+)\)")

@@ -14,6 +14,7 @@ from rtx.nn.streaming import State, split, step_through
 from rtx.nn.validate import check_choice, check_count, check_positive
 
 POSITIONS = ("none", "sinusoidal")
+STARTS = ("separate", "copies")
 
 
 class RTransformer(CausalModel):
@@ -22,7 +23,7 @@ class RTransformer(CausalModel):
     Each of these is in a `Residual`. There are no position embeddings by default. At the paper's sizes the model has
     0.20 M parameters on MNIST, 1.42 M on Nottingham, 14.2 M on characters and 2.3 M on words. These numbers include the
     input and output layers. The authors' code has 4 D more parameters in each block, because its attention projections
-    have biases. Eq. 4 and 6 have no biases.
+    have biases. Eq. 4 and 6 have no biases. `docs/original-code.md` lists all differences.
 
     Args:
         d_model: D, width of every layer.
@@ -36,6 +37,8 @@ class RTransformer(CausalModel):
         norm: "post" is Eq. 8. "pre" is the order of the authors' code, x + sublayer(LayerNorm(x)).
         position: "none", as in the paper, or "sinusoidal", which adds sines and cosines of the position to the input.
             `step` finds the position from the number of stored keys, so "sinusoidal" needs heads > 0.
+        init: "separate" draws every weight. "copies" starts as the authors' code does: in a block W_q, W_k, W_v and W_o
+            are equal, and so are all LocalRNNs. A position then prefers itself. After that they learn on their own.
     """
 
     def __init__(
@@ -49,6 +52,7 @@ class RTransformer(CausalModel):
         dropout: float = 0.0,
         norm: str = "post",
         position: str = "none",
+        init: str = "separate",
     ) -> None:
         super().__init__()
         check_positive("layers", layers), check_count("local_layers", local_layers), check_count("heads", heads)
@@ -70,6 +74,9 @@ class RTransformer(CausalModel):
 
         self.d_model = check_positive("d_model", d_model)
         self.blocks = nn.Sequential(*(block() for _ in range(layers)))
+        if check_choice("init", init, STARTS) == "copies":
+            for made in self.blocks:
+                _start_equal(made)
 
     def forward(self, x: Float[Tensor, "B T D"], state: State | None = None) -> Float[Tensor, "B T D"]:
         """Return the outputs for `x`. If a state is given, `x` continues the sequence that led to this state."""
@@ -86,6 +93,16 @@ class RTransformer(CausalModel):
         if self.positions:
             x = x + sinusoidal_positions(1, self.d_model, x, keys_so_far(before[self.local_layers]))
         return step_through(sublayers, x, before)
+
+
+def _start_equal(block: nn.Module) -> None:
+    """Give all LocalRNNs of a block the weights of the first, and all projections of its attention those of W_q."""
+    parts = list(block.modules())
+    local = [part for part in parts if isinstance(part, LocalRNN)]
+    projections = [linear for part in parts if isinstance(part, MultiHeadAttention) for linear in part.children()]
+    for kind in (local, projections):
+        for part in kind[1:]:
+            part.load_state_dict(kind[0].state_dict())
 
 
 def receptive_field(layers: int, heads: int, window: int, local_layers: int = 1, **others: object) -> int | None:

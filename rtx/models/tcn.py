@@ -58,7 +58,7 @@ class TCN(CausalModel):
     after embeddings of 100; here all widths are D.
 
     Weights start as in torch's `Conv1d`. The authors draw theirs from N(0, .01), but they write them into the product
-    g v / ||v||, which the next forward pass computes anew.
+    g v / ||v||, which the next forward pass computes anew. Only their 1×1 convolution keeps them.
 
     Args:
         d_model: D, width of every layer.

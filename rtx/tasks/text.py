@@ -87,8 +87,8 @@ def windows(tokens: Int[Tensor, " N"], start: int, context: int, scored: int) ->
 
     Window w predicts the tokens w·s … (w+1)·s - 1, each from the one before it. It begins to read c tokens further
     back, or at the text's start. So the first tokens have less context; the published code of TCN and R-Transformer
-    never scores those. c is `context` (0 for a stateful model), s is `scored`, and `start` is read before the first
-    token.
+    never scores the first c + 1 tokens of a text (of words: of each of ten columns). c is `context` (0 for a stateful
+    model), s is `scored`, and `start` is read before the first token.
     """
     check_positive("scored", scored), check_count("context", context)
     before = torch.cat([tokens.new_tensor([start]), tokens[:-1]])

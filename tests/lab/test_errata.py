@@ -8,7 +8,7 @@ import pytest
 from rtx.lab import explore
 from rtx.lab.errata import errata
 from rtx.lab.errata_counted import dead_parameters, path_bound, three_forms, trigram_bits
-from rtx.lab.errata_measured import CLIP, clip_meter, padding
+from rtx.lab.errata_measured import CLIP, clip_meter, epsilon, padding
 from rtx.lab.evidence import Erratum, Evidence
 from rtx.models import RTransformer
 from rtx.training.recipe import load_recipe
@@ -32,6 +32,10 @@ def test_the_gradient_is_at_the_limit_only_if_it_is_clipped_after_backward():
 def test_pads_move_the_first_states_of_a_window_of_five_and_no_others():
     bars = list(padding().bars.values())
     assert min(bars[:4]) > 0.1 and bars[4:] == [0.0] * 4  # what rounding leaves is shown as nothing
+
+
+def test_the_coded_norm_divides_by_the_unbiased_deviation():
+    assert epsilon().bars["std + 1e-6, as coded"] == pytest.approx((127 / 128) ** 0.5, abs=1e-3)
 
 
 def test_of_the_modules_that_nobody_calls_each_size_has_the_share_of_its_own_cell():

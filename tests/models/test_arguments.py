@@ -32,7 +32,14 @@ translator = partial(EncoderDecoder, source_vocabulary=9, target_vocabulary=7, d
 BAD = [
     (
         r_transformer,
-        {"heads": [*COUNTS, 3], "local_layers": COUNTS, "window": [0], "position": ["sines"], "norm": ["no"]},
+        {
+            "heads": [*COUNTS, 3],
+            "local_layers": COUNTS,
+            "window": [0],
+            "position": ["sines"],
+            "norm": ["no"],
+            "init": ["equal"],
+        },
     ),
     (partial(r_transformer, local_layers=0), {"window": [-3], "cell": ["gruu"]}),  # also what is not used
     (partial(r_transformer, heads=0), {"position": ["sinusoidal"]}),  # a step counts the keys of the attention

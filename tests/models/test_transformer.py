@@ -67,6 +67,19 @@ def test_a_block_has_its_local_rnns_below_the_attention(sizes, sublayers):
         assert [type(residual.sublayer).__name__ for residual in block] == sublayers
 
 
+def test_copies_are_equal_in_a_block_and_different_between_blocks():
+    model = RTransformer(8, 2, 2, 3, local_layers=2, init="copies")
+    first, second = ([part.sublayer for part in block] for block in model.blocks)
+    for name, weight in first[0].state_dict().items():
+        assert torch.equal(weight, first[1].state_dict()[name])
+        assert not torch.equal(weight, second[0].state_dict()[name])
+    query, key, value, output = first[2].parameters()
+    assert torch.equal(query, key) and torch.equal(query, value) and torch.equal(query, output)
+    assert not torch.equal(query, second[2].query.weight)
+    assert len({id(p) for p in model.parameters()}) == len([*RTransformer(8, 2, 2, 3, local_layers=2).parameters()])
+    RTransformer(8, 1, heads=0, window=3, local_layers=0, init="copies")  # there is nothing to copy
+
+
 @pytest.mark.parametrize(
     ("task", "sizes", "published"),
     [

@@ -67,14 +67,25 @@ def test_lengths_reach_both_ends_and_noise_fills_its_interval():
 
 @pytest.mark.parametrize("make", [add, partial(add, convention="code"), multiply])
 def test_where_padding_is_read_the_same_sequences_have_zeros_up_to_the_longest(make):
-    own, padded = (make(length=40, longest=60, read_padding=read).split("test") for read in (False, True))
-    assert len({len(e.inputs) for e in own}) == 21
+    own = make(length=40, longest=59).split("test")
+    padded = make(length=40, longest=60, read_padding=True).split("test")
+    assert len({len(e.inputs) for e in own}) == 20
     for short, long in zip(own, padded, strict=True):
         T = len(short.inputs)
         assert long.inputs.shape == (60, 2) and long.target == short.target
         assert torch.equal(long.inputs[:T], short.inputs) and not long.inputs[T:].any()
     batch = collate(padded[:50], "sequence")
     assert batch.lengths.tolist() == [60] * 50  # all are steps to the model
+
+
+@pytest.mark.parametrize(("length", "padded"), [(50, 56), (100, 111), (500, 550), (1000, 1100)])
+def test_read_padding_has_the_lengths_of_the_authors_code(length, padded):
+    sequences = [e.inputs for e in multiply(length=length, read_padding=True).split("test")]
+    ends = {int((x[:, 1] == -1).nonzero().max()) + 1 for x in sequences}
+    assert {len(x) for x in sequences} == {padded}
+    assert min(ends) == length and length < max(ends) <= padded - 1
+    (same,) = {len(e.inputs) for e in add(length=25, longest=25, read_padding=True).split("test")}
+    assert same == 25
 
 
 def test_a_perfect_prediction_solves_a_padded_batch():

@@ -3,6 +3,7 @@
 Raffel & Ellis (2015), Section 2, after Hochreiter & Schmidhuber (1997).
 """
 
+import math
 import operator
 from collections.abc import Callable
 from functools import partial
@@ -38,10 +39,13 @@ def add(
             from U[-1, 1], and the target is 0.5 + sum/4. So its tolerance is 0.16 in the sum.
         size: training sequences. An epoch of the paper has 1,000 batches of 100. The authors' code draws new sequences
             in each epoch; the paper does not say. Here they are fixed, unless the loader's order is "fresh".
-        longest: the longest sequence; by default 1.1 · length.
+        longest: the longest sequence; by default 1.1 · length, rounded down.
         seed: of all sequences.
-        read_padding: give each sequence zeros up to `longest` that count as steps. The authors' code does this: its
-            model does not know where a sequence ends. The paper's Eq. 1 and 2 use the sequence's own steps.
+        read_padding: give each sequence zeros that count as steps, as the authors' code does: its model does not know
+            where a sequence ends. The paper's Eq. 1 and 2 use the sequence's own steps. As in that code, `longest` is
+            then 1.1 · length rounded up (56 for 50, because 1.1 · 50 is above 55 in floating point), and all sequences
+            are at least one step shorter. In that code the second mark lies before half of the padded length; here it
+            lies before the midpoint of the sequence, as in the paper.
     """
     if check_choice("convention", convention, ("paper", "code")) == "paper":
         return _task("add", 0, operator.add, length, size, longest, seed, read_padding)
@@ -70,9 +74,9 @@ def draw_sequences(
 ) -> list[Example]:
     """Return numbers from U[low, 1) and a mask, together (T, 2), T from U{shortest … longest}, and the target (1,).
 
-    If `padded`, zeros follow up to `longest`.
+    If `padded`, zeros follow up to `longest`, at least one if the lengths differ.
     """
-    steps = draws.integers(shortest, longest + 1)
+    steps = draws.integers(shortest, longest + (not padded or longest == shortest))
     first, second = draw_marks(draws, steps)
     given = np.full_like(steps, longest) if padded else steps
     begins = np.cumsum(given) - given
@@ -99,8 +103,8 @@ def _task(
 ) -> Task:
     if check_positive("length", length) < SHORTEST:
         raise ValueError(f"length: expected at least {SHORTEST}, got {length}")
-    longest = check_longest(length, longest, length * 11 // 10)
     check_flag("read_padding", padded)
+    longest = check_longest(length, longest, math.ceil(1.1 * length) if padded else length * 11 // 10)
     examples = drawn_together(partial(draw_sequences, length, longest, low, combine, padded), size, seed)
 
     def baseline() -> float:
