@@ -17,6 +17,7 @@ from torch.nn import functional as F
 
 from rtx.models.backbone import Card, CausalModel
 from rtx.nn.dropout import LockedDropout
+from rtx.nn.ops.conditions import replaced
 from rtx.nn.recurrent import run_network
 from rtx.nn.streaming import State, check_state, read_through
 from rtx.nn.validate import check_fraction, check_positive
@@ -84,7 +85,8 @@ def _with_weight_dropout(
     """Return `network(x, state)` with each recurrent weight hidden with probability p."""
     w, u, *biases = network.all_weights[0]
     dropped = F.dropout(u, p)
-    if torch.compiler.is_compiling():  # it keeps torch's networks as they are, but would unroll a function
+    # torch.compile keeps torch's networks as they are, but would unroll a function
+    if torch.compiler.is_compiling() or replaced(network, kind=nn.LSTM):
         found: tuple[Tensor, tuple[Tensor, Tensor]] = functional_call(network, {"weight_hh_l0": dropped}, (x, state))
         return found
     zeros = x.new_zeros(1, len(x), network.hidden_size)

@@ -8,7 +8,6 @@ from typing import Any
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from rtx.models.backbone import Backbone, check_backbone
 from rtx.nn.dropout import drop_words
@@ -94,8 +93,8 @@ class LanguageModel(nn.Module):
 
     def embed(self, tokens: Int[Tensor, "..."]) -> Float[Tensor, "... D"]:
         """Return the vectors of the tokens, with dropout in training."""
-        table = drop_words(self.embedding.weight, self.embedding_dropout, self.training)
-        return self.dropout(F.embedding(tokens, table))
+        x = self.embedding(tokens)
+        return self.dropout(drop_words(x, tokens, self.vocabulary, self.embedding_dropout, self.training))
 
     @torch.no_grad()
     def generate(
@@ -137,5 +136,5 @@ class LanguageModel(nn.Module):
 
 def _tie(model: LanguageModel, *_: object) -> None:
     """Share the embedding table with the output layer, also after `load_state_dict(assign=True)`."""
-    if model.tied:
+    if model.tied and type(model.embedding) is nn.Embedding and type(model.decoder) is nn.Linear:
         model.decoder.weight = model.embedding.weight

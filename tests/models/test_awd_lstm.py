@@ -82,12 +82,14 @@ def test_locked_dropout_has_one_mask_for_all_steps_and_another_for_each_sequence
     assert len({tuple(row.tolist()) for row in y[:, 0]}) == 64
 
 
-def test_a_dropped_word_is_zero_as_a_whole():
+def test_a_dropped_word_is_zero_as_a_whole_and_wherever_it_occurs():
     torch.manual_seed(0)
-    rows = drop_words(torch.ones(1000, 3), 0.25, training=True)
-    assert torch.equal(rows, rows[:, :1].expand(-1, 3))
+    tokens = torch.arange(1000).repeat(2)
+    rows = drop_words(torch.ones(2000, 3), tokens, 1000, 0.25, training=True)
+    assert torch.equal(rows, rows[:, :1].expand(-1, 3)) and torch.equal(rows[:1000], rows[1000:])
     assert 0.2 < (rows[:, 0] == 0).float().mean() < 0.3
-    assert torch.equal(drop_words(torch.ones(4, 3), 0.25, training=False), torch.ones(4, 3))
+    x = torch.ones(4, 3)
+    assert drop_words(x, tokens[:4], 1000, 0.25, training=False) is x
 
 
 def test_the_penalty_is_the_size_after_dropout_and_the_change_before_it():

@@ -1,8 +1,11 @@
 """When an implementation cannot be used: each function returns the reason, or None if there is no obstacle."""
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 from torch.autograd import forward_ad
+from torch.nn.modules.module import _has_any_global_hook
 
 from rtx.nn.ops import build
 
@@ -41,7 +44,7 @@ def no_native_code(x: Tensor, *others: object) -> str | None:
     if dtype != torch.float32:
         return f"it is written for float32, and {'autocast uses' if autocast else 'x is'} {dtype}"
     for one in (x, *others):
-        if isinstance(one, Tensor) and one.is_floating_point():
+        if isinstance(one, Tensor):
             if one.dtype != torch.float32:
                 return f"it is written for float32, and one argument is {one.dtype}"
             if one.device.type != "cpu":
@@ -52,3 +55,33 @@ def no_native_code(x: Tensor, *others: object) -> str | None:
     if reason is None and torch._C._len_torch_dispatch_stack():
         reason = "a torch dispatch mode cannot see operations in C++"
     return reason or build.obstacle()
+
+
+def other_sizes(**expected: tuple[Tensor, Sequence[int | None]]) -> str | None:
+    """Why code that reads memory, or divides by sizes, cannot be used: a tensor has other sizes, or one is 0.
+
+    The arguments are tensors by name, each with its shape. None allows any size.
+    """
+    for name, (tensor, shape) in expected.items():
+        sizes = zip(tensor.shape, shape, strict=False)
+        if tensor.ndim != len(shape) or not all(size and wanted in (None, size) for size, wanted in sizes):
+            allowed = tuple("any" if size is None else size for size in shape)
+            return f"it needs {name} with sizes {allowed}, none of them 0, and this is {tuple(tensor.shape)}"
+    return None
+
+
+def replaced(*layers: nn.Module | None, kind: type[nn.Module] = nn.Linear) -> bool:
+    """Whether calling one of the layers can do more than its weight says, so that it must be called.
+
+    This is so if it is not exactly of this kind (but a LoRA or quantised layer, for example), and if it has hooks.
+    """
+    return _has_any_global_hook() or any(
+        type(layer) is not kind
+        or "forward" in vars(layer)
+        or layer._forward_hooks
+        or layer._forward_pre_hooks
+        or layer._backward_hooks
+        or layer._backward_pre_hooks
+        for layer in layers
+        if layer is not None
+    )
