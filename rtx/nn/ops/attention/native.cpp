@@ -33,11 +33,12 @@ static void pack(const float *from, int64_t stride, int64_t length, int64_t widt
   }
 }
 
-// Copy them as columns, (K, `columns`).
-static void pack_columns(const float *from, int64_t stride, int64_t length, int64_t width, float *to, int64_t columns) {
+// Copy them as columns, (K, `columns`), times `scale`.
+static void pack_columns(const float *from, int64_t stride, int64_t length, int64_t width, float *to, int64_t columns,
+                         float scale) {
   std::memset(to, 0, sizeof(float) * width * columns);
   for (int64_t t = 0; t < length; t++)
-    for (int64_t k = 0; k < width; k++) to[k * columns + t] = from[t * stride + k];
+    for (int64_t k = 0; k < width; k++) to[k * columns + t] = from[t * stride + k] * scale;
 }
 
 // sums[r] += the products of row r of `rows` with the LANES columns from s on of `columns`, (K, S).
@@ -99,8 +100,8 @@ struct Workspace {
   int64_t backward(int64_t K) const { return 2 * S * K + 3 * S * C + 2 * QUERIES * S; }
 };
 
-// Eq. (5) for a block: weights[r, s] = exp((<q, k> - top) / sqrt(K)) after dropout, and 1 / their sum before it. The
-// difference comes first: the backward pass must find the same numbers, however the compiler joins operations.
+// Eq. (5) for a block: weights[r, s] = exp(score - top) after dropout, and 1 / their sum before it. The keys are already
+// divided by sqrt(K).
 static void weigh(const Shape &shape, const Block &block, const float *keys, float *weights, int64_t S, float *tops,
                   float *shares) {
   Floats top[QUERIES], total[QUERIES] = {};
@@ -121,9 +122,8 @@ static void weigh(const Shape &shape, const Block &block, const float *keys, flo
     if (empty) tops[r] = 0;
     for (int64_t s = 0; s < block.seen; s += 2 * LANES) {
       float *at = weights + r * S + s;
-      const Floats none{}, x = (load(at) - tops[r]) * shape.scale, y = (load(at + LANES) - tops[r]) * shape.scale;
-      const Floats here = from_key(s) <= float(block.start + r) ? exp(x) : none;
-      const Floats there = from_key(s + LANES) <= float(block.start + r) ? exp(y) : none;
+      const Floats none{}, here = from_key(s) <= float(block.start + r) ? exp(load(at) - tops[r]) : none;
+      const Floats there = from_key(s + LANES) <= float(block.start + r) ? exp(load(at + LANES) - tops[r]) : none;
       total[r] += here + there;
       const Masks alive = draw(block.keys[r], int(s / (2 * LANES)), shape.zeros);
       store(at, here * alive.first);
@@ -145,7 +145,7 @@ static void weigh_back(const Shape &shape, const Block &block, const float *cons
     for (int r = 0; r < QUERIES; r++) {
       const Masks alive = draw(block.keys[r], int(s / (2 * LANES)), shape.zeros);
       const Floats none{}, kept = rescale * (s % (2 * LANES) ? alive.second : alive.first);
-      Floats weight = exp((scores[r] - tops[r]) * shape.scale) * shares[r];
+      Floats weight = exp(scores[r] - tops[r]) * shares[r];
       if (s + LANES > block.start) weight = from_key(s) <= float(block.start + r) ? weight : none;
       if (r >= block.count) weight = none;
       store(weights + r * S + s, weight * kept);
@@ -170,7 +170,7 @@ void attention_forward(Shape shape, const float *q, const float *k, const float 
   share(shape.batch * shape.heads, shape.threads, [&](int64_t head, int worker) {
     const int64_t b = head / shape.heads, h = head % shape.heads;
     float *keys = workspace + worker * space.forward(K), *values = keys + S * K, *weights = values + S * C;
-    pack_columns(k + b * shape.k.batch + h * shape.k.head, shape.k.time, T, K, keys, S);
+    pack_columns(k + b * shape.k.batch + h * shape.k.head, shape.k.time, T, K, keys, S, shape.scale);
     pack(v + b * shape.v.batch + h * shape.v.head, shape.v.time, T, K, values, C);
     for (int64_t start = 0; start < T; start += QUERIES) {
       const Block block(shape, head, start, q + b * shape.q.batch + h * shape.q.head);
@@ -204,8 +204,8 @@ void attention_backward(Shape shape, const float *q, const float *k, const float
     float *key_columns = workspace + worker * space.backward(K), *value_columns = key_columns + S * K;
     float *keys = value_columns + S * K, *d_keys = keys + S * C, *d_values = d_keys + S * C;
     float *weights = d_values + S * C, *d_scores = weights + QUERIES * S;
-    pack_columns(k_head, shape.k.time, T, K, key_columns, S);
-    pack_columns(v_head, shape.v.time, T, K, value_columns, S);
+    pack_columns(k_head, shape.k.time, T, K, key_columns, S, shape.scale);
+    pack_columns(v_head, shape.v.time, T, K, value_columns, S, 1);
     pack(k_head, shape.k.time, T, K, keys, C);
     std::memset(d_keys, 0, sizeof(float) * 2 * S * C);
     for (int64_t start = 0; start < T; start += QUERIES) {

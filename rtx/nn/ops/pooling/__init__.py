@@ -7,10 +7,10 @@ implementations use this and never store the states of all steps.
 
 from typing import Any
 
-from torch import Tensor
+from torch import Tensor, int32, int64
 
 from rtx.nn import reference
-from rtx.nn.ops.conditions import no_native_code, not_on_cpu, other_sizes
+from rtx.nn.ops.conditions import no_custom_gradient, no_native_code, not_on_cpu, other_sizes
 from rtx.nn.ops.dispatch import Implementation, Operation
 from rtx.nn.ops.pooling.fused import fused_pooling
 from rtx.nn.ops.pooling.native import native_pooling
@@ -22,9 +22,9 @@ def _not_native(x: Tensor, lengths: Tensor, weight: Tensor, *more: Any) -> str |
 
 
 def _not_fused(x: Tensor, lengths: Tensor, weight: Tensor, bias: Tensor, *more: Any) -> str | None:
-    reason = not_on_cpu(x, weight, bias, *more) or not_on_cpu(lengths)
-    if reason:
-        return reason
+    reason = not_on_cpu(x, weight, bias, *more) or no_custom_gradient(lengths)
+    if reason or lengths.device != x.device or lengths.dtype not in (int32, int64):
+        return reason or f"it needs lengths of int32 or int64 on the CPU, and these are {lengths.dtype}"
     D, F, (score, shift, _) = weight.shape[:1], x.shape[-1:], more
     sizes = {
         "x": (x, (None, None, *F)),
