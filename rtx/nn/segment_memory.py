@@ -25,7 +25,7 @@ class SegmentMemory(nn.Module):
     `step` computes the others when it needs them.
 
     Args:
-        attention: the attention to use.
+        attention: the attention to use. Its layers are called, but its `forward` is not, so its own hooks do not fire.
         segment: number of positions in a segment.
         memory: number of positions before the segment that are visible; 0 for none.
     """
