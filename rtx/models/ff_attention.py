@@ -33,12 +33,7 @@ class FeedForwardAttention(nn.Module):
     """
 
     def __init__(
-        self,
-        inputs: int = 2,
-        outputs: int = 1,
-        d_hidden: int = 100,
-        pooling: str = "attention",
-        leak: str = "printed",
+        self, inputs: int = 2, outputs: int = 1, d_hidden: int = 100, pooling: str = "attention", leak: str = "printed"
     ) -> None:
         super().__init__()
         self.inputs, D = check_positive("inputs", inputs), check_positive("d_hidden", d_hidden)

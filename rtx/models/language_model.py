@@ -68,9 +68,8 @@ class LanguageModel(nn.Module):
         if where is not None:
             check_tensor("where", where)
             if where.dtype != torch.bool or where.shape != tokens.shape:
-                raise ValueError(
-                    f"where: expected bool of shape {tuple(tokens.shape)}, got {where.dtype} {tuple(where.shape)}"
-                )
+                given = f"{where.dtype} {tuple(where.shape)}"
+                raise ValueError(f"where: expected bool of shape {tuple(tokens.shape)}, got {given}")
         hidden = self.backbone(self.embed(tokens))
         return self.decoder(hidden if where is None else hidden[where])
 

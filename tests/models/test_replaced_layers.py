@@ -126,8 +126,3 @@ def test_a_layer_counts_as_replaced_if_calling_it_can_do_more_than_its_weight():
             ],
         )
     )
-    hook = nn.modules.module.register_module_forward_hook(*nothing)
-    try:
-        assert replaced(nn.Linear(2, 2))
-    finally:
-        hook.remove()

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 from torch.autograd import forward_ad
-from torch.nn.modules.module import _has_any_global_hook
 
 from rtx.nn.ops import build
 
@@ -77,8 +76,9 @@ def replaced(*layers: nn.Module | None, kind: type[nn.Module] = nn.Linear) -> bo
     """Whether calling one of the layers can do more than its weight says, so that it must be called.
 
     This is so if it is not exactly of this kind (but a LoRA or quantised layer, for example), and if it has hooks.
+    Hooks of all modules at once do not count: torch's counter of operations has such hooks, and must see the fast way.
     """
-    return _has_any_global_hook() or any(
+    return any(
         type(layer) is not kind
         or "forward" in vars(layer)
         or layer._forward_hooks
