@@ -31,7 +31,7 @@ def causal_mask(queries: int, keys: int | None = None, device: torch.device | No
     return torch.ones(queries, S, dtype=torch.bool, device=device).tril(S - queries)
 
 
-def masked_softmax(scores: Float[Tensor, "*rows S"], mask: Bool[Tensor, "*rows S"]) -> Float[Tensor, "*rows S"]:
+def masked_softmax(scores: Float[Tensor, "*rows S"], mask: Bool[Tensor, "*shown S"]) -> Float[Tensor, "*rows S"]:
     """Return the softmax over the positions that each row may see, and zeros elsewhere."""
     # -inf, because a large negative number such as -1e9 does not fit in every dtype
     return scores.masked_fill(~mask, -math.inf).softmax(-1).masked_fill(~mask, 0.0)
@@ -39,7 +39,7 @@ def masked_softmax(scores: Float[Tensor, "*rows S"], mask: Bool[Tensor, "*rows S
 
 def contain(
     k: Float[Tensor, "B H S K"], v: Float[Tensor, "B H S K"], mask: Bool[Tensor, "*heads T S"] | None
-) -> tuple[Float[Tensor, "B H S K"], Float[Tensor, "B H S K"], Bool[Tensor, "B 1 T 1"]]:
+) -> tuple[Float[Tensor, "B H S K"], Float[Tensor, "B H S K"], Bool[Tensor, "B _ T 1"]]:
     """Return keys and values with zeros where a position is not finite, and True for the queries that may see one.
 
     Without a mask, attention is causal with T = S.

@@ -107,23 +107,13 @@ def _powers(scores: Tensor, top: Tensor, diagonal: Tensor, past: Tensor) -> Tens
     return scores
 
 
-def _attend_backward(
-    masks: Masks,
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    d_out: Tensor,
-    tops: Tensor,
-    dots: Tensor,
-    d_q: Tensor,
-    d_k: Tensor,
-    d_v: Tensor,
-) -> None:
+def _attend_backward(masks: Masks, *heads: Tensor) -> None:
     """Fill the gradients of a group of heads.
 
     With weights P, mask M and A = P ∘ M / (1 - dropout): dV = Aᵀ dO, and dS = A ∘ dO Vᵀ - P ∘ <dO, O>. Here P is not
     yet divided by its sums, but dO and <dO, O> are.
     """
+    q, k, v, d_out, tops, dots, d_q, d_k, d_v = heads
     for t, past, _ in _blocks(q):
         weights = torch.bmm(q[:, t], k[:, : t.stop].mT)  # (G, Q, S)
         weights = _powers(weights, tops[:, t], weights[..., t], past)
