@@ -1,10 +1,11 @@
-"""What is hidden from a query changes nothing, whatever it holds, and a query that may see nothing gets zeros."""
+"""Hidden positions change nothing, queries that may see nothing get zeros, and which derivatives all attention has."""
 
 import math
 
 import pytest
 import torch
 from comparison import NATIVE, stream
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from rtx.nn import MultiHeadAttention, RelativeAttention, causal_mask, implementation
 from rtx.nn.additive_attention import AdditiveAttention
@@ -101,3 +102,28 @@ def test_an_empty_sequence_has_the_context_zero(impl, scored):
         c = pooling(x, torch.tensor(lengths), weight, torch.randn(5), *scorer, "coded", impl=impl)
         assert [bool(row.any()) for row in c] == [n > 0 for n in lengths]
         assert all(g.isfinite().all() for g in torch.autograd.grad(c.sum(), [x, weight]))
+
+
+LAYERS = {
+    "causal": lambda x: MultiHeadAttention(8, 2)(x),
+    "masked": lambda x: MultiHeadAttention(8, 2)(x, causal_mask(T)),
+    "one step": lambda x: MultiHeadAttention(8, 2).step(x[:, 0])[0],
+    "source": lambda x: (layer := CrossAttention(8, 2))(x, layer.encode(x, torch.ones(2, T, dtype=torch.bool))),
+    "local": lambda x: LocalAttention(8, 2, 3)(x),
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_second_derivative_that_torchs_fast_function_lacks_names_the_way_out(name):
+    def second() -> torch.Tensor:
+        torch.manual_seed(0)
+        x = torch.randn(2, T, 8, requires_grad=True)
+        (first,) = torch.autograd.grad(LAYERS[name](x).square().sum(), x, create_graph=True)
+        return torch.autograd.grad(first.square().sum(), x)[0]
+
+    with pytest.raises(RuntimeError, match=r'implementation\("torch"\)'):
+        second()
+    with implementation("torch"):
+        found = second()
+    with sdpa_kernel(SDPBackend.MATH):
+        torch.testing.assert_close(second(), found)

@@ -34,9 +34,8 @@ def _not_fused(x: Tensor, lengths: Tensor, weight: Tensor, bias: Tensor, *more: 
     }
     scorer = {} if score is None else {"score": (score, (1, *D)), "shift": (shift, (1,))}
     reason = other_sizes(**sizes, **scorer)
-    if reason is None and int(lengths.max()) > x.shape[1]:
-        return f"it needs lengths up to {x.shape[1]}, and one is {int(lengths.max())}"
-    return reason
+    longest = 0 if reason else max(lengths.tolist())
+    return f"it needs lengths up to {x.shape[1]}, and one is {longest}" if longest > x.shape[1] else reason
 
 
 pooling = Operation(
