@@ -108,7 +108,7 @@ class MultiHeadAttention(Heads):
         if mask is None and q.shape[-2] == 1:  # nothing is hidden from the last position
             return self._attend(q, k, v, None, dropout)
         k, v, spoilt = contain(k, v, mask)
-        return self._attend(q, k, v, mask, dropout).masked_fill(spoilt, math.nan)
+        return torch.where(spoilt, math.nan, self._attend(q, k, v, mask, dropout))
 
     def _attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float) -> Tensor:
         T, before = q.shape[-2], k.shape[-2] - q.shape[-2]

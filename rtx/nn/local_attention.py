@@ -87,7 +87,7 @@ class LocalAttention(nn.Module):
         k, v, spoilt = (k, v, None) if mask is None else contain(k, v, mask)
         k, v = k.expand(-1, self.heads, -1, -1), v.expand(-1, self.heads, -1, -1)
         y: Tensor = masked_attention(q, k, v, mask, self.dropout if self.training else 0.0)
-        return y if spoilt is None else y.masked_fill(spoilt, math.nan)
+        return y if spoilt is None else torch.where(spoilt, math.nan, y)
 
     def _join(self, heads: Tensor) -> Tensor:
         return self.output(heads.transpose(1, 2).flatten(2))
