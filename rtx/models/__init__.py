@@ -15,6 +15,7 @@ from rtx.models.r_transformer import RTransformer
 from rtx.models.registry import CARDS, MODELS, RECURRENT, TRANSLATORS, WHOLE, rnnsearch
 from rtx.models.rnn import RNN
 from rtx.models.seq2seq import Seq2Seq
+from rtx.models.size import parameter_bytes
 from rtx.models.tcn import TCN
 from rtx.models.transformer import Transformer
 from rtx.models.transformer_xl import TransformerXL
@@ -44,5 +45,6 @@ __all__ = [
     "Seq2Seq",
     "Transformer",
     "TransformerXL",
+    "parameter_bytes",
     "rnnsearch",
 ]

@@ -6,7 +6,7 @@ the continuous cache in `rtx.tasks.cache_pointer`. Tied weights and embedding dr
 """
 
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise, repeat
 from typing import cast
 
 import torch
@@ -17,6 +17,7 @@ from torch.nn import functional as F
 
 from rtx.models.backbone import Card, CausalModel
 from rtx.nn.dropout import LockedDropout
+from rtx.nn.ops.conditions import replaced
 from rtx.nn.recurrent import run_network
 from rtx.nn.streaming import State, check_state, read_through
 from rtx.nn.validate import check_fraction, check_positive
@@ -54,7 +55,7 @@ class AWDLSTM(CausalModel):
         super().__init__()
         self.d_model = d_model = check_positive("d_model", d_model)
         hidden = check_positive("d_hidden", d_model if d_hidden is None else d_hidden)
-        widths = [d_model, *[hidden] * (check_positive("layers", layers) - 1), d_model]
+        widths = chain([d_model], repeat(hidden, check_positive("layers", layers) - 1), [d_model])
         self.networks = nn.ModuleList(nn.LSTM(a, b, batch_first=True) for a, b in pairwise(widths))
         self.dropout_input = LockedDropout(check_fraction("dropout_input", dropout_input))
         self.dropout_hidden = LockedDropout(check_fraction("dropout_hidden", dropout_hidden))
@@ -84,7 +85,8 @@ def _with_weight_dropout(
     """Return `network(x, state)` with each recurrent weight hidden with probability p."""
     w, u, *biases = network.all_weights[0]
     dropped = F.dropout(u, p)
-    if torch.compiler.is_compiling():  # it keeps torch's networks as they are, but would unroll a function
+    # torch.compile keeps torch's networks as they are, but would unroll a function
+    if torch.compiler.is_compiling() or replaced(network, kind=nn.LSTM):
         found: tuple[Tensor, tuple[Tensor, Tensor]] = functional_call(network, {"weight_hh_l0": dropped}, (x, state))
         return found
     zeros = x.new_zeros(1, len(x), network.hidden_size)

@@ -4,9 +4,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from rtx.nn.search import Hypotheses, beam_search
 from rtx.nn.streaming import State
 from rtx.nn.validate import check_sequence, check_step
 
@@ -99,6 +100,25 @@ class CausalModel(nn.Module):
         check_step("x", x, self.d_model, like=next(self.parameters(), None))
 
 
+class Translator(nn.Module):
+    """A model from a source to a target sentence, with a `start` and a `step` that returns the next token's logits."""
+
+    target_vocabulary: int
+    start: Callable[..., State]
+    step: Callable[..., tuple[Tensor, State]]
+
+    @torch.no_grad()
+    def translate(
+        self, source: Int[Tensor, "B S"], source_lengths: Int[Tensor, " B"] | None = None, **how: Any
+    ) -> Hypotheses:
+        """Search for the target with a beam. Call `eval()` first, otherwise dropout stays on.
+
+        `how` are `begin`, `end`, `length`, and optionally `width` and `alpha`, as for `rtx.nn.search.beam_search`.
+        """
+        state = self.start(source, source_lengths)
+        return beam_search(self.step, state, len(source), self.target_vocabulary, device=source.device, **how)
+
+
 def check_backbone(name: str, module: object, width: int | None = None) -> int:
     """Return the width D of a backbone.
 
@@ -108,10 +128,8 @@ def check_backbone(name: str, module: object, width: int | None = None) -> int:
         width: D, if the module must have the same width as another one.
     """
     if not isinstance(module, Backbone):
-        raise ValueError(
-            f"{name}: expected a backbone, such as RTransformer or a subclass of rtx.models.CausalModel with a "
-            f"d_model, got {type(module).__name__}"
-        )
+        allowed = "a backbone, such as RTransformer or a subclass of rtx.models.CausalModel with a d_model"
+        raise ValueError(f"{name}: expected {allowed}, got {type(module).__name__}")
     if width is not None and module.d_model != width:
         raise ValueError(f"{name}: expected the encoder's d_model = {width}, got {module.d_model}")
     return module.d_model

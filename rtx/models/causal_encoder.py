@@ -66,18 +66,15 @@ class CausalEncoder(nn.Module):
     def _padding(self, mask: Tensor | None, x: Tensor) -> Tensor | None:
         if mask is None:
             return None
-        padding = _hidden("src_key_padding_mask", mask)
+        name = "src_key_padding_mask"
+        padding = _hidden(name, mask)
         padding = padding[None] if padding.ndim == 1 else padding
         if padding.shape != x.shape[:2]:
-            raise ValueError(f"src_key_padding_mask: expected {tuple(x.shape[:2])}, got {tuple(mask.shape)}")
+            raise ValueError(f"{name}: expected {tuple(x.shape[:2])}, got {tuple(mask.shape)}")
         if bool(padding.all(1).any()):
-            raise ValueError(
-                "src_key_padding_mask: expected a real position in each sequence, got one that is all padding"
-            )
+            raise ValueError(f"{name}: expected a real position in each sequence, got one that is all padding")
         if bool((padding[:, :-1] & ~padding[:, 1:]).any()):
-            raise ValueError(
-                "src_key_padding_mask: expected padding at the end of a sequence, got some before a real position"
-            )
+            raise ValueError(f"{name}: expected padding at the end of a sequence, got some before a real position")
         return padding
 
 

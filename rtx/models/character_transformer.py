@@ -123,10 +123,8 @@ class CharacterTransformer(CausalModel):
         count, *before = parts(state) or (None,)
         if not isinstance(count, int) or not 0 <= count < self.segment or len(before) != layers:
             given = count if isinstance(count, int) else type(count).__name__
-            raise ValueError(
-                f"state: expected a position in a segment of {self.segment} and the states of {layers} layers, "
-                f"got {given} and {len(before)} parts"
-            )
+            expected = f"a position in a segment of {self.segment} and the states of {layers} layers"
+            raise ValueError(f"state: expected {expected}, got {given} and {len(before)} parts")
         return count, tuple(before)
 
 

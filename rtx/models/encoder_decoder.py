@@ -5,18 +5,16 @@ Vaswani et al. (2017), Attention Is All You Need, §3. The R-Transformer of this
 """
 
 import math
-from typing import Any, cast
+from typing import cast
 
-import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from rtx.models.backbone import Card
+from rtx.models.backbone import Card, Translator
 from rtx.nn import FeedForward, LocalRNN, MultiHeadAttention, Residual, sinusoidal_positions
 from rtx.nn.cross_attention import CrossAttention
 from rtx.nn.padding import check_target, read_source, real_positions
 from rtx.nn.recurrent import CELLS
-from rtx.nn.search import Hypotheses, beam_search
 from rtx.nn.streaming import State, check_state, parts, step_through
 from rtx.nn.validate import check_choice, check_fraction, check_positive, check_tokens
 
@@ -69,7 +67,7 @@ class Block(nn.Module):
         return cast(CrossAttention, self.cross.sublayer)
 
 
-class EncoderDecoder(nn.Module):
+class EncoderDecoder(Translator):
     """Maps a source sentence and the target so far to the logits of the target's next token.
 
     In the encoder every position attends to every real position. In the decoder a position attends to itself and the
@@ -127,10 +125,7 @@ class EncoderDecoder(nn.Module):
         self.dropout = nn.Dropout(check_fraction("dropout", dropout))
 
     def forward(
-        self,
-        source: Int[Tensor, "B S"],
-        target: Int[Tensor, "B T"],
-        source_lengths: Int[Tensor, " B"] | None = None,
+        self, source: Int[Tensor, "B S"], target: Int[Tensor, "B T"], source_lengths: Int[Tensor, " B"] | None = None
     ) -> Float[Tensor, "B T V"]:
         """Return the logits of the token after each token of the target, given the source and the target up to there.
 
@@ -147,10 +142,7 @@ class EncoderDecoder(nn.Module):
         return self.output(self.decoder_norm(x))
 
     def align(
-        self,
-        source: Int[Tensor, "B S"],
-        target: Int[Tensor, "B T"],
-        source_lengths: Int[Tensor, " B"] | None = None,
+        self, source: Int[Tensor, "B S"], target: Int[Tensor, "B T"], source_lengths: Int[Tensor, " B"] | None = None
     ) -> Float[Tensor, "B T S"]:
         """Return where the decoder looks to predict the token after each token: the mean over the last block's heads.
 
@@ -180,17 +172,6 @@ class EncoderDecoder(nn.Module):
         x = self._embed(self.target_embedding, tokens[:, None], read).squeeze(1)
         x, after = step_through(self.decoder, x, blocks)
         return self.output(self.decoder_norm(x)), (read + 1, after)
-
-    @torch.no_grad()
-    def translate(
-        self, source: Int[Tensor, "B S"], source_lengths: Int[Tensor, " B"] | None = None, **how: Any
-    ) -> Hypotheses:
-        """Search for the target with a beam. Call `eval()` first, otherwise dropout stays on.
-
-        `how` are `begin`, `end`, `length`, and optionally `width` and `alpha`, as for `rtx.nn.search.beam_search`.
-        """
-        state = self.start(source, source_lengths)
-        return beam_search(self.step, state, len(source), self.target_vocabulary, device=source.device, **how)
 
     def _encode(self, source: Tensor, source_lengths: Tensor | None) -> Source:
         source, lengths = read_source(source, source_lengths, self.source_vocabulary)

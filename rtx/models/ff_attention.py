@@ -8,8 +8,10 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from rtx.models.backbone import Card
+from rtx.nn.masks import masked_softmax
+from rtx.nn.ops.conditions import replaced
 from rtx.nn.ops.pooling import pooling
-from rtx.nn.ops.pooling.torch import LEAKS, scores, shares, states
+from rtx.nn.ops.pooling.torch import LEAKS
 from rtx.nn.padding import real_positions
 from rtx.nn.streaming import State, check_state
 from rtx.nn.validate import check_choice, check_lengths, check_positive, check_sequence, check_step
@@ -31,12 +33,7 @@ class FeedForwardAttention(nn.Module):
     """
 
     def __init__(
-        self,
-        inputs: int = 2,
-        outputs: int = 1,
-        d_hidden: int = 100,
-        pooling: str = "attention",
-        leak: str = "printed",
+        self, inputs: int = 2, outputs: int = 1, d_hidden: int = 100, pooling: str = "attention", leak: str = "printed"
     ) -> None:
         super().__init__()
         self.inputs, D = check_positive("inputs", inputs), check_positive("d_hidden", d_hidden)
@@ -55,7 +52,11 @@ class FeedForwardAttention(nn.Module):
             lengths: number of real steps of each sequence; by default T.
         """
         # Eq. (1) or (2): c = Σ α_t h_t
-        c = pooling(x, self._checked(x, lengths), self.hidden.weight, self.hidden.bias, *self._scorer(), self.leak)
+        if replaced(self.hidden, self.score):
+            h, shares = self.introspect(x, lengths).values()
+            return self._read_out((shares[:, None] @ h).squeeze(1))
+        scorer = (None, None) if self.score is None else (self.score.weight, self.score.bias)
+        c = pooling(x, self._checked(x, lengths), self.hidden.weight, self.hidden.bias, *scorer, self.leak)
         return self._read_out(c)
 
     def step(self, x: Float[Tensor, "B F"], state: State | None = None) -> tuple[Float[Tensor, "B K"], State]:
@@ -64,9 +65,9 @@ class FeedForwardAttention(nn.Module):
         The state is Σ exp(e_t) h_t, (B, D), and Σ exp(e_t), (B, 1), in float32 at least, so that a long sum stays
         exact. Scores are between -1 and 1, so their exponentials need no running maximum.
         """
-        check_step("x", x, self.inputs, like=self.hidden.weight)
+        check_step("x", x, self.inputs, like=next(self.parameters()))
         h = LEAKS[self.leak](self.hidden(x))
-        mass = scores(h, *self._scorer()).exp()[:, None]  # (B, 1)
+        mass = self._scores(h).exp()[:, None]  # (B, 1)
         wide = torch.promote_types(h.dtype, torch.float32)
         sums = (mass * h).to(wide), mass.to(wide)
         if state is not None:
@@ -81,20 +82,20 @@ class FeedForwardAttention(nn.Module):
     def introspect(self, x: Float[Tensor, "B T F"], lengths: Int[Tensor, " B"] | None = None) -> dict[str, Tensor]:
         """Return "states", h (B, T, D), and "attention", their shares in the context (B, T)."""
         real = real_positions(self._checked(x, lengths), x.shape[1])
-        h = states(x, real, self.hidden.weight, self.hidden.bias, self.leak)
-        return {"states": h, "attention": shares(h, real, *self._scorer())}
+        h = LEAKS[self.leak](self.hidden(torch.where(real[..., None], x, 0)))
+        return {"states": h, "attention": masked_softmax(self._scores(h), real).to(h.dtype)}
 
     def _checked(self, x: Tensor, lengths: Tensor | None) -> Int[Tensor, " B"]:
-        check_sequence("x", x, self.inputs, like=self.hidden.weight)
+        check_sequence("x", x, self.inputs, like=next(self.parameters()))
         B, T, _ = x.shape
         if lengths is None:
             return torch.full((B,), T, device=x.device)
         check_lengths("lengths", lengths, B, T)
         return lengths.to(x.device)
 
-    def _scorer(self) -> tuple[Tensor | None, Tensor | None]:
-        """Return w_hc and b_hc, or None for the mean."""
-        return (None, None) if self.score is None else (self.score.weight, self.score.bias)
+    def _scores(self, h: Float[Tensor, "*B D"]) -> Float[Tensor, "*B"]:
+        """Return a(h_t), or zeros for the mean."""
+        return h.new_zeros(h.shape[:-1]) if self.score is None else torch.tanh(self.score(h)).squeeze(-1)
 
     def _read_out(self, c: Tensor) -> Tensor:
         # s = LReLU(W_cs c + b_cs), y = LReLU(W_sy s + b_sy)

@@ -3,6 +3,7 @@
 De et al. (2024), Griffin: Mixing Gated Linear Recurrences with Local Attention for Efficient Language Models, §2.
 """
 
+from functools import partial
 from typing import cast
 
 from jaxtyping import Float
@@ -18,6 +19,7 @@ from rtx.nn.validate import check_fraction, check_positive
 
 EXPANSION = 3  # hidden width of the gated network, in widths of the model
 CONVOLVED = 4  # positions that the convolution before the recurrence reads
+NORM = partial(nn.RMSNorm, eps=1e-6)
 
 
 class RecurrentBlock(nn.Module):
@@ -78,7 +80,7 @@ class GriffinBlock(nn.Module):
     def __init__(self, d_model: int, mixing: nn.Module, dropout: float) -> None:
         super().__init__()
         self.mixing, self.forward_network = mixing, GatedFeedForward(d_model)
-        self.mixing_norm, self.forward_norm = _norm(d_model), _norm(d_model)
+        self.mixing_norm, self.forward_norm = NORM(d_model), NORM(d_model)
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
@@ -121,7 +123,7 @@ class Griffin(CausalModel):
 
         self.d_model = check_positive("d_model", d_model)
         self.blocks = nn.Sequential(*(GriffinBlock(d_model, mixing(i), dropout) for i in range(layers)))
-        self.norm = _norm(d_model)
+        self.norm = NORM(d_model)
 
     def forward(self, x: Float[Tensor, "B T D"], state: State | None = None) -> Float[Tensor, "B T D"]:
         """Return the outputs for `x`. If a state is given, `x` continues the sequence that led to this state."""
@@ -135,10 +137,6 @@ class Griffin(CausalModel):
         self.check_one(x)
         y, state = step_through(self.blocks, x, state)
         return self.norm(y), state
-
-
-def _norm(d_model: int) -> nn.RMSNorm:
-    return nn.RMSNorm(d_model, eps=1e-6)
 
 
 CARD = Card(

@@ -79,9 +79,8 @@ class HigherOrderRNN(nn.Module):
         products = torch.einsum("bnd,gnd->bng", past, w)
         if self.pooling == "max":
             return products.amax(1)
-        r = torch.sigmoid(
-            from_gate.unflatten(1, (self.order, -1)) + torch.einsum("bnd,ned->bne", past, self.gate_state)
-        )
+        from_past = torch.einsum("bnd,ned->bne", past, self.gate_state)
+        r = torch.sigmoid(from_gate.unflatten(1, (self.order, -1)) + from_past)
         return (products.unflatten(2, (-1, self.d_model)) * r[:, :, None]).sum(1).flatten(1)
 
     def _zeros(self, x: Tensor) -> State:

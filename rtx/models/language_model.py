@@ -8,7 +8,6 @@ from typing import Any
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from rtx.models.backbone import Backbone, check_backbone
 from rtx.nn.dropout import drop_words
@@ -69,9 +68,8 @@ class LanguageModel(nn.Module):
         if where is not None:
             check_tensor("where", where)
             if where.dtype != torch.bool or where.shape != tokens.shape:
-                raise ValueError(
-                    f"where: expected bool of shape {tuple(tokens.shape)}, got {where.dtype} {tuple(where.shape)}"
-                )
+                given = f"{where.dtype} {tuple(where.shape)}"
+                raise ValueError(f"where: expected bool of shape {tuple(tokens.shape)}, got {given}")
         hidden = self.backbone(self.embed(tokens))
         return self.decoder(hidden if where is None else hidden[where])
 
@@ -94,8 +92,8 @@ class LanguageModel(nn.Module):
 
     def embed(self, tokens: Int[Tensor, "..."]) -> Float[Tensor, "... D"]:
         """Return the vectors of the tokens, with dropout in training."""
-        table = drop_words(self.embedding.weight, self.embedding_dropout, self.training)
-        return self.dropout(F.embedding(tokens, table))
+        x = self.embedding(tokens)
+        return self.dropout(drop_words(x, tokens, self.vocabulary, self.embedding_dropout, self.training))
 
     @torch.no_grad()
     def generate(
@@ -137,5 +135,5 @@ class LanguageModel(nn.Module):
 
 def _tie(model: LanguageModel, *_: object) -> None:
     """Share the embedding table with the output layer, also after `load_state_dict(assign=True)`."""
-    if model.tied:
+    if model.tied and type(model.embedding) is nn.Embedding and type(model.decoder) is nn.Linear:
         model.decoder.weight = model.embedding.weight

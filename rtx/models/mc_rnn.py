@@ -3,7 +3,7 @@
 Xu et al. (2019), Modeling Local Dependence in Natural Language with Multi-Channel Recurrent Neural Networks.
 """
 
-from itertools import pairwise
+from itertools import chain, pairwise, repeat
 
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -65,7 +65,7 @@ class MCRNN(CausalModel):
         super().__init__()
         self.d_model = check_positive("d_model", d_model)
         hidden = check_positive("d_hidden", d_model if d_hidden is None else d_hidden)
-        widths = [d_model, *[hidden] * (check_positive("layers", layers) - 1), d_model]
+        widths = chain([d_model], repeat(hidden, check_positive("layers", layers) - 1), [d_model])
         switches = (start, phase, cell_state, mapping, mapping_start)
         options = (block, cell, *switches, weight_dropout, weight_dropout_on)
         self.layers = nn.ModuleList(MultiChannelRNN(below, own, *options) for below, own in pairwise(widths))

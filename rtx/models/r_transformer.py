@@ -57,9 +57,7 @@ class RTransformer(CausalModel):
         super().__init__()
         check_positive("layers", layers), check_count("local_layers", local_layers), check_count("heads", heads)
         if check_choice("position", position, POSITIONS) != "none" and not heads:
-            raise ValueError(
-                f"position: {position!r} needs heads > 0, because `step` counts the stored keys; got heads = 0"
-            )
+            raise ValueError(f"position: {position!r} needs heads > 0: a step counts the stored keys. Got heads = 0")
         check_positive("window", window), check_choice("cell", cell, CELLS)  # even if local_layers is 0
         self.positions, self.local_layers = position == "sinusoidal", local_layers
 

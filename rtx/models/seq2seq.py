@@ -4,21 +4,18 @@ Bahdanau, Cho & Bengio (2015), Neural Machine Translation by Jointly Learning to
 MC-RNN, use it for translation and summarisation.
 """
 
-from typing import Any
-
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from rtx.models.backbone import Backbone, check_backbone
+from rtx.models.backbone import Backbone, Translator, check_backbone
 from rtx.nn.additive_attention import AdditiveAttention
 from rtx.nn.padding import check_target, read_source, real_positions, reverse
-from rtx.nn.search import Hypotheses, beam_search
 from rtx.nn.streaming import State, check_state, parts
 from rtx.nn.validate import check_fraction, check_positive, check_tokens
 
 
-class Seq2Seq(nn.Module):
+class Seq2Seq(Translator):
     """Maps a source sentence and the target so far to the logits of the target's next token.
 
     The paper's GRUs may be any recurrent backbones. Therefore three details differ from the paper. A backbone starts
@@ -59,10 +56,8 @@ class Seq2Seq(nn.Module):
         check_backbone("decoder", decoder, D)
         if backward is not None:
             check_backbone("backward", backward, D)
-        self.source_embedding, self.target_embedding = (
-            nn.Embedding(source_vocabulary, D),
-            nn.Embedding(target_vocabulary, D),
-        )
+        self.source_embedding = nn.Embedding(source_vocabulary, D)
+        self.target_embedding = nn.Embedding(target_vocabulary, D)
         self.encoder, self.backward_encoder, self.decoder = encoder, backward, decoder
         self.join = None if backward is None else nn.Linear(2 * D, D)
         self.first_query = nn.Linear(D, D)
@@ -72,10 +67,7 @@ class Seq2Seq(nn.Module):
         self.dropout = nn.Dropout(check_fraction("dropout", dropout))
 
     def forward(
-        self,
-        source: Int[Tensor, "B S"],
-        target: Int[Tensor, "B T"],
-        source_lengths: Int[Tensor, " B"] | None = None,
+        self, source: Int[Tensor, "B S"], target: Int[Tensor, "B T"], source_lengths: Int[Tensor, " B"] | None = None
     ) -> Float[Tensor, "B T V"]:
         """Return the logits of the token after each token of the target, given the source and the target up to there.
 
@@ -88,10 +80,7 @@ class Seq2Seq(nn.Module):
         return logits
 
     def align(
-        self,
-        source: Int[Tensor, "B S"],
-        target: Int[Tensor, "B T"],
-        source_lengths: Int[Tensor, " B"] | None = None,
+        self, source: Int[Tensor, "B S"], target: Int[Tensor, "B T"], source_lengths: Int[Tensor, " B"] | None = None
     ) -> Float[Tensor, "B T S"]:
         """Return the weights of Eq. 6: row i shows where the decoder looked to predict the token after target[:, i].
 
@@ -121,17 +110,6 @@ class Seq2Seq(nn.Module):
         y = self.dropout(self.target_embedding(tokens))
         s, c, _, state = self._advance(y, state)
         return self._read_out(s, c, y), state
-
-    @torch.no_grad()
-    def translate(
-        self, source: Int[Tensor, "B S"], source_lengths: Int[Tensor, " B"] | None = None, **how: Any
-    ) -> Hypotheses:
-        """Search for the target with a beam. Call `eval()` first, otherwise dropout stays on.
-
-        `how` are `begin`, `end`, `length`, and optionally `width` and `alpha`, as for `rtx.nn.search.beam_search`.
-        """
-        state = self.start(source, source_lengths)
-        return beam_search(self.step, state, len(source), self.target_vocabulary, device=source.device, **how)
 
     def _teach(self, source: Tensor, target: Tensor, source_lengths: Tensor | None) -> tuple[Tensor, Tensor]:
         """Return logits (B, T, V) and weights (B, T, S) for a given target. The output layers run once, at the end."""

@@ -4,12 +4,11 @@ Bahdanau, Cho & Bengio (2015), Neural Machine Translation by Jointly Learning to
 its appendix, which gives the network.
 """
 
-import math
-
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from rtx.nn.masks import masked_softmax
 from rtx.nn.streaming import State, check_state
 from rtx.nn.validate import check_positive
 
@@ -36,6 +35,7 @@ class AdditiveAttention(nn.Module):
 
         The keys do not depend on the query, so they are computed once for a sentence, as the appendix suggests.
         """
+        annotations = annotations.masked_fill(~real[..., None], 0.0)  # see `rtx.nn.masks`
         return annotations, self.key(annotations), real
 
     def forward(self, query: Float[Tensor, "B D"], encoded: State) -> tuple[Float[Tensor, "B D"], Float[Tensor, "B S"]]:
@@ -46,7 +46,7 @@ class AdditiveAttention(nn.Module):
         # e_ij = v^T tanh(W s_{i-1} + U h_j)
         energies = self.energy(torch.tanh(self.query(query)[:, None] + keys)).squeeze(-1)
         # Eq. (6)
-        weights = energies.masked_fill(~real, -math.inf).softmax(-1)
+        weights = masked_softmax(energies, real)
         # Eq. (5): c_i = Σ_j α_ij h_j
         return torch.einsum("bs,bsd->bd", weights.to(annotations.dtype), annotations), weights
 

@@ -10,7 +10,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from rtx.nn.ops.attention import causal_attention
+from rtx.nn.masks import causal_mask, contain, masked_softmax
+from rtx.nn.ops.attention import causal_attention, masked_attention
 from rtx.nn.streaming import State, check_state
 from rtx.nn.validate import check_divides, check_fraction, check_positive, check_tensor
 
@@ -71,11 +72,11 @@ class MultiHeadAttention(Heads):
         Args:
             x: the sequence.
             mask: True where a query (row) may attend to a key (column). The shape is (T, T), or (B, 1, T, T) if the
-                sequences have different masks. Each row needs at least one True.
+                sequences have different masks. A query that may see nothing mixes nothing: see `rtx.nn.masks`.
         """
         q, k, v = self._project(x)
         self._check_mask(mask, q, k)
-        return self.join(self._attend(q, k, v, mask))
+        return self.join(self.attend(q, k, v, mask))
 
     def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
         """Read one position of a stream. The state has the keys and values so far, (B, H, T, K) each."""
@@ -83,7 +84,7 @@ class MultiHeadAttention(Heads):
         if state is not None:
             check_state(state, *[(len(x), self.heads, None, k.shape[-1])] * 2)
             k, v = torch.cat([state[0], k], 2), torch.cat([state[1], v], 2)
-        return self.join(self._attend(q, k, v)).squeeze(1), (k, v)
+        return self.join(self.attend(q, k, v)).squeeze(1), (k, v)
 
     def weights(
         self, x: Float[Tensor, "B T D"], mask: Bool[Tensor, "*shared T T"] | None = None
@@ -91,7 +92,7 @@ class MultiHeadAttention(Heads):
         """Return the attention weights of `forward`, without dropout. Each row sums to 1."""
         q, k, _ = self._project(x)
         self._check_mask(mask, q, k)
-        return self.masked_softmax(q, k, mask)
+        return self.softmax(q, k, mask)
 
     def introspect(self, x: Tensor, mask: Tensor | None = None) -> dict[str, Float[Tensor, "B H T T"]]:
         """Return "weights", the attention weights."""
@@ -101,35 +102,32 @@ class MultiHeadAttention(Heads):
         # Eq. (6), all heads in one product
         return self.split(self.query(x)), self.split(self.key(x)), self.split(self.value(x))
 
-    def _attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Let T queries attend to S keys. The queries are at the last T of the S positions."""
-        dropout, (T, S) = self.dropout if self.training else 0.0, (q.shape[-2], k.shape[-2])
-        if self.own_scores:
-            return self._attend_explicitly(q, k, v, mask, dropout)
-        if mask is None and 1 < T == S:
-            return causal_attention(q, k, v, dropout)
-        if mask is None and T > 1:
-            mask = causal_mask(T, S, q.device)
-        return F.scaled_dot_product_attention(q, k, v, mask, dropout)
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Float[Tensor, "B H T K"]:
+        """Let T queries attend to S keys. Without a mask, the queries are at the last of the S positions."""
+        dropout = self.dropout if self.training else 0.0
+        if mask is None and q.shape[-2] == 1:  # nothing is hidden from the last position
+            return self._attend(q, k, v, None, dropout)
+        k, v, spoilt = contain(k, v, mask)
+        return torch.where(spoilt, math.nan, self._attend(q, k, v, mask, dropout))
 
-    def _attend_explicitly(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float) -> Tensor:
-        """Attend with the scores of `scores`. Without a mask, attention is causal and computed in blocks of queries."""
+    def _attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float) -> Tensor:
         T, before = q.shape[-2], k.shape[-2] - q.shape[-2]
+        if not self.own_scores:
+            causal = mask is None and T > 1
+            return causal_attention(q, k, v, dropout) if causal else masked_attention(q, k, v, mask, dropout)
         if mask is not None or T <= BLOCK:
-            return self.gather(F.dropout(self.masked_softmax(q, k, mask), dropout), v)
+            return self.gather(F.dropout(self.softmax(q, k, mask), dropout), v)
         found = []
         for start in range(0, T, BLOCK):
             block = q[..., start : start + BLOCK, :]
             end = before + start + block.shape[-2]  # this block does not see later keys
-            found.append(self._attend_explicitly(block, k[..., :end, :], v[..., :end, :], None, dropout))
+            found.append(self._attend(block, k[..., :end, :], v[..., :end, :], None, dropout))
         return torch.cat(found, -2)
 
-    def masked_softmax(self, q: Tensor, k: Tensor, mask: Tensor | None) -> Float[Tensor, "B H T S"]:
-        """Return the attention weights of queries and keys; the mask is causal by default."""
-        if mask is None:
-            mask = causal_mask(q.shape[-2], k.shape[-2], q.device)
-        # Eq. (5). Masked scores are -inf, because a large negative number such as -1e9 does not fit in every dtype.
-        return self.scores(q, k).masked_fill(~mask, -math.inf).softmax(-1)
+    def softmax(self, q: Tensor, k: Tensor, mask: Tensor | None) -> Float[Tensor, "B H T S"]:
+        """Return the attention weights of queries and keys, Eq. (5); the mask is causal by default."""
+        mask = causal_mask(q.shape[-2], k.shape[-2], q.device) if mask is None else mask
+        return masked_softmax(self.scores(q, k), mask)
 
     @staticmethod
     def _check_mask(mask: Tensor | None, q: Tensor, k: Tensor) -> None:
@@ -145,21 +143,6 @@ class MultiHeadAttention(Heads):
         if not fits:
             allowed = f"bool of shape ({T}, {S}) or ({B}, 1, {T}, {S}) on {q.device}"
             raise ValueError(f"mask: expected {allowed}, got {mask.dtype} of {tuple(mask.shape)} on {mask.device}")
-
-
-def causal_mask(queries: int, keys: int | None = None, device: torch.device | None = None) -> Bool[Tensor, "T S"]:
-    """Return a mask (T, S) that is True where the key is not later than the query.
-
-    Args:
-        queries: T. The queries belong to the last T of the S positions.
-        keys: S, at least T; by default T.
-        device: where the mask is created.
-    """
-    check_positive("queries", queries)
-    S = queries if keys is None else check_positive("keys", keys)
-    if not torch.jit.is_tracing() and queries > S:  # a trace would keep the result as a constant
-        raise ValueError(f"keys: expected at least {queries}, one for each query, got {S}")
-    return torch.ones(queries, S, dtype=torch.bool, device=device).tril(S - queries)
 
 
 def keys_so_far(state: State | None) -> int:

@@ -40,6 +40,10 @@ class FeedForward(nn.Module):
 class Residual(nn.Module):
     """A sublayer with a residual connection around it and a LayerNorm.
 
+    The LayerNorm is torch's, which adds 1e-5 to the variance. The R-Transformer's code divides by D - 1 in the variance
+    and adds 1e-6 to its root. This matters for small inputs: at D = 160 and a standard deviation of 0.0106, a
+    normalised vector has 0.958 of the length √D here, and 0.997 there.
+
     Args:
         sublayer: maps (B, T, D) to (B, T, D). It may take further arguments, such as a mask.
         d_model: D.

@@ -5,9 +5,10 @@ Vaswani et al. (2017), Attention Is All You Need, §3.2.3, "encoder-decoder atte
 
 from jaxtyping import Bool, Float
 from torch import Tensor
-from torch.nn import functional as F
 
 from rtx.nn.attention import Heads
+from rtx.nn.masks import masked_softmax
+from rtx.nn.ops.attention import masked_attention
 from rtx.nn.streaming import State, check_state
 
 
@@ -24,6 +25,7 @@ class CrossAttention(Heads):
 
     def encode(self, source: Float[Tensor, "B S D"], real: Bool[Tensor, "B S"]) -> State:
         """Return the source's keys and values, (B, H, S, K) each, and `real`: True where a position is not padding."""
+        source = source.masked_fill(~real[..., None], 0.0)  # see `rtx.nn.masks`
         return self.split(self.key(source)), self.split(self.value(source)), real
 
     def forward(self, x: Float[Tensor, "B T D"], encoded: State) -> Float[Tensor, "B T D"]:
@@ -35,8 +37,7 @@ class CrossAttention(Heads):
         """
         keys, values, mask = self._source(x, encoded)
         dropout = self.dropout if self.training else 0.0
-        heads = F.scaled_dot_product_attention(self.split(self.query(x)), keys, values, mask, dropout)
-        return self.join(heads)
+        return self.join(masked_attention(self.split(self.query(x)), keys, values, mask, dropout))
 
     def step(self, x: Float[Tensor, "B D"], state: State) -> tuple[Float[Tensor, "B D"], State]:
         """Read one position of the target. The state is what `encode` returned; it does not change."""
@@ -47,7 +48,7 @@ class CrossAttention(Heads):
         keys, _, mask = self._source(x, encoded)
         q = self.split(self.query(x))
         scores = q @ keys.transpose(-2, -1) / q.shape[-1] ** 0.5
-        return scores.masked_fill(~mask, float("-inf")).softmax(-1)
+        return masked_softmax(scores, mask)
 
     def introspect(self, x: Float[Tensor, "B T D"], encoded: State) -> dict[str, Tensor]:
         """Return "weights", (B, H, T, S)."""

@@ -4,7 +4,7 @@ Gal & Ghahramani (2016), variational dropout; Merity, Keskar & Socher (2018), §
 """
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -33,8 +33,8 @@ class LockedDropout(nn.Module):
         return f"p={self.p}"
 
 
-def drop_words(table: Float[Tensor, "V D"], p: float, training: bool) -> Float[Tensor, "V D"]:
-    """Set each row of an embedding table to zero with probability `p`: this hides a word wherever it occurs."""
-    if not training or not p:
-        return table
-    return table * F.dropout(torch.ones_like(table[:, :1]), p)
+def drop_words(
+    x: Float[Tensor, "*batch D"], tokens: Int[Tensor, "*batch"], vocabulary: int, p: float, training: bool
+) -> Float[Tensor, "*batch D"]:
+    """Set the vectors of a word to zero with probability `p`, wherever the word occurs."""
+    return x * F.dropout(x.new_ones(vocabulary, 1), p)[tokens] if training and p else x

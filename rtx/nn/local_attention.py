@@ -11,6 +11,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from rtx.nn.masks import contain, masked_softmax
+from rtx.nn.ops.attention import masked_attention
 from rtx.nn.position import rotate
 from rtx.nn.streaming import State, check_state
 from rtx.nn.validate import check_fraction, check_positive
@@ -69,7 +71,7 @@ class LocalAttention(nn.Module):
         """Return the attention weights of `forward`, without dropout. They are zero outside the window."""
         q, k, _ = self._project(x)
         scores = rotate(q) @ rotate(k).transpose(-2, -1) / math.sqrt(q.shape[-1])
-        return scores.masked_fill(~self._visible(x.shape[1], x.shape[1], x.device), -math.inf).softmax(-1)
+        return masked_softmax(scores, self._visible(x.shape[1], x.shape[1], x.device))
 
     def introspect(self, x: Float[Tensor, "B T D"]) -> dict[str, Tensor]:
         """Return "attention", the attention weights, (B, H, T, T)."""
@@ -82,8 +84,10 @@ class LocalAttention(nn.Module):
 
     def _attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
         """Attend with all H heads of queries to the one head of keys and values."""
+        k, v, spoilt = (k, v, None) if mask is None else contain(k, v, mask)
         k, v = k.expand(-1, self.heads, -1, -1), v.expand(-1, self.heads, -1, -1)
-        return F.scaled_dot_product_attention(q, k, v, mask, self.dropout if self.training else 0.0)
+        y: Tensor = masked_attention(q, k, v, mask, self.dropout if self.training else 0.0)
+        return y if spoilt is None else torch.where(spoilt, math.nan, y)
 
     def _join(self, heads: Tensor) -> Tensor:
         return self.output(heads.transpose(1, 2).flatten(2))

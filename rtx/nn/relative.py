@@ -13,6 +13,7 @@ from torch.nn import functional as F
 
 from rtx.nn.attention import MultiHeadAttention
 from rtx.nn.initial import uniform_parameter
+from rtx.nn.ops.conditions import replaced
 from rtx.nn.position import sinusoidal_positions
 from rtx.nn.validate import check_positive
 
@@ -100,11 +101,12 @@ class XLAttention(MultiHeadAttention):
 
     def _by_distance(self, q: Tensor, keys: int) -> Tensor:
         """Return the product of each query with W_{k,R} R of its distance from each key, (B, H, T, S)."""
-        distances = sinusoidal_positions(keys, self.d_model, q).flip(0).T  # (D, S), the largest distance first
-        weight = self.distance.weight.unflatten(0, (self.heads, -1))  # (H, K, D)
-        # Multiply the smaller pair first: in a step there is one query, and projecting all distances would cost more.
-        few = q.shape[-2] < q.shape[-1]
-        return relative_shift((q @ weight) @ distances if few else q @ (weight @ distances))
+        distances = sinusoidal_positions(keys, self.d_model, q).flip(0)  # (S, D), the largest distance first
+        # In a step there is one query: multiplying it by W_{k,R} costs less than projecting all distances.
+        if q.shape[-2] < q.shape[-1] and not replaced(self.distance):
+            weight = self.distance.weight.unflatten(0, (self.heads, -1))  # (H, K, D)
+            return relative_shift((q @ weight) @ distances.T)
+        return relative_shift(q @ self.distance(distances).unflatten(-1, (self.heads, -1)).permute(1, 2, 0))
 
 
 def relative_shift(scores: Float[Tensor, "*heads T S"]) -> Float[Tensor, "*heads T S"]:

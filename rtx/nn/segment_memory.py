@@ -25,7 +25,7 @@ class SegmentMemory(nn.Module):
     `step` computes the others when it needs them.
 
     Args:
-        attention: the attention to use.
+        attention: the attention to use. Its layers are called, but its `forward` is not, so its own hooks do not fire.
         segment: number of positions in a segment.
         memory: number of positions before the segment that are visible; 0 for none.
     """
@@ -44,7 +44,7 @@ class SegmentMemory(nn.Module):
         """
         past, _, _, count = self._checked(state, x)
         queries, context, mask = self._segments(x, past, count)
-        y = self._attend(*self._heads(queries, context), mask)  # (B · C, S, D)
+        y = self.attention.join(self.attention.attend(*self._heads(queries, context), mask))  # (B · C, S, D)
         return y.unflatten(0, (x.shape[0], -1)).flatten(1, 2)[:, count : count + x.shape[1]]
 
     def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
@@ -54,7 +54,8 @@ class SegmentMemory(nn.Module):
         inputs = torch.cat([past, present], 1)
         q, k, v = self._heads(present, inputs[:, keys.shape[2] :])
         keys, values = torch.cat([keys, k], 2), torch.cat([values, v], 2)
-        return self._attend(q, keys, values).squeeze(1), self._kept(inputs, keys, values, count + 1)
+        y = self.attention.join(self.attention.attend(q, keys, values)).squeeze(1)
+        return y, self._kept(inputs, keys, values, count + 1)
 
     def after(self, x: Float[Tensor, "B T D"], state: State | None = None) -> State:
         """Return the state after `x`, from the state before it."""
@@ -70,7 +71,7 @@ class SegmentMemory(nn.Module):
         past, _, _, count = self._checked(state, x)
         queries, context, mask = self._segments(x, past, count)
         q, k, _ = self._heads(queries, context)
-        found = self.attention.terms(q, k) | {"weights": self.attention.masked_softmax(q, k, mask)}
+        found = self.attention.terms(q, k) | {"weights": self.attention.softmax(q, k, mask)}
         padded = context.shape[1] - queries.shape[1] - (past.shape[1] - count)  # columns before the first real one
         rows, columns = slice(count, count + x.shape[1]), slice(padded, padded + past.shape[1] + x.shape[1])
         return {name: _on_one_axis(part * mask, x.shape[0])[:, :, rows, columns] for name, part in found.items()}
@@ -96,10 +97,6 @@ class SegmentMemory(nn.Module):
     def _heads(self, queries: Tensor, context: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         layer = self.attention
         return layer.split(layer.query(queries)), layer.split(layer.key(context)), layer.split(layer.value(context))
-
-    def _attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
-        weights = F.dropout(self.attention.masked_softmax(q, k, mask), self.attention.dropout, self.training)
-        return self.attention.join(self.attention.gather(weights, v))
 
     def _kept(self, inputs: Tensor, keys: Tensor, values: Tensor, count: int) -> State:
         """Return the state of a segment with `count` positions. A full segment becomes the memory of the next one."""

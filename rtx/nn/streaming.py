@@ -17,7 +17,11 @@ State = tuple[Any, ...]
 
 
 class Streaming(Protocol):
-    """A module that can read one position at a time."""
+    """A module that can read one position at a time.
+
+    A step does not call `forward`. So the hooks of a module that has a `step` do not fire there, but those of the
+    linear layers inside do.
+    """
 
     def step(self, x: Float[Tensor, "B D"], state: Any = None) -> tuple[Float[Tensor, "B D"], Any]:
         """Read one position; return its output and the next state."""

@@ -33,8 +33,8 @@ def _whole_number(name: str, value: int, least: int) -> int:
 def check_divides(name: str, value: int, width: int) -> int:
     """Return `value` if it is a whole number that divides `width`."""
     if width % check_positive(name, value):
-        divisors = [n for n in range(1, width + 1) if width % n == 0]
-        raise ValueError(f"{name}: expected a divisor of {width}, one of {divisors}, got {value}")
+        divisors = [n for n in range(1, min(width, 1000) + 1) if width % n == 0]
+        raise ValueError(f"{name}: expected a divisor of {width}, such as one of {divisors}, got {value}")
     return int(value)
 
 

@@ -4,7 +4,7 @@ Grave, Joulin & Usunier (2017); Xu et al. (2019), MC-RNN, §4.3.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -15,12 +15,11 @@ from rtx.nn.validate import check_at_least_zero, check_fraction, check_positive
 from rtx.tasks.losses import perplexity, tokens_measured
 from rtx.tasks.task import Example, Scores, Split, collate, where_it_is, widened
 
+Cached = tuple[Float[Tensor, "B S D"], Int[Tensor, "B S"]]
+"""The last steps of a text: the model's states, and the word that came after each.
 
-class Cached(NamedTuple):
-    """The last steps of a text: the model's states, and the word that came after each."""
-
-    hidden: Float[Tensor, "B S D"]
-    words: Int[Tensor, "B S"]
+It is a plain tuple, like every state, so that `torch.load(weights_only=True)` reads it.
+"""
 
 
 def cache_pointer(
@@ -46,8 +45,8 @@ def cache_pointer(
     check_at_least_zero("theta", theta)
     hidden, logits = widened(hidden), widened(logits)  # in half precision the probabilities would not sum to 1
     (B, T, D), V = hidden.shape, logits.shape[-1]
-    before = Cached(hidden.new_zeros(B, 0, D), words.new_zeros(B, 0)) if past is None else past
-    keys, values = torch.cat([before.hidden, hidden], 1), torch.cat([before.words, words], 1)
+    before = (hidden.new_zeros(B, 0, D), words.new_zeros(B, 0)) if past is None else past
+    keys, values = torch.cat([before[0], hidden], 1), torch.cat([before[1], words], 1)
     S = keys.shape[1]
     age = torch.arange(S - T, S, device=hidden.device)[:, None] - torch.arange(S, device=hidden.device)
     seen = (age > 0) & (age <= window)  # (T, S)
@@ -58,7 +57,7 @@ def cache_pointer(
     share = mix * seen.any(-1)[:, None].to(logits.dtype)
     # added as logarithms, because a very small probability would become 0
     mixed = torch.logaddexp(torch.log1p(-share) + logits.log_softmax(-1), (share * p_cache).log())
-    return mixed, Cached(keys[:, -window:], values[:, -window:])
+    return mixed, (keys[:, -window:], values[:, -window:])
 
 
 @torch.no_grad()

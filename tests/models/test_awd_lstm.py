@@ -1,5 +1,6 @@
 """AWD-LSTM: each part of its regularisation, and the cache pointer, against their definitions."""
 
+import io
 import math
 
 import pytest
@@ -8,7 +9,7 @@ from torch.nn import functional as F
 
 from rtx.models import AWDLSTM, MCRNN
 from rtx.nn.dropout import LockedDropout, drop_words
-from rtx.tasks.cache_pointer import Cached, cache_pointer
+from rtx.tasks.cache_pointer import cache_pointer
 from rtx.training.activations import activation_penalty, watch_activations
 
 
@@ -77,12 +78,14 @@ def test_locked_dropout_has_one_mask_for_all_steps_and_another_for_each_sequence
     assert len({tuple(row.tolist()) for row in y[:, 0]}) == 64
 
 
-def test_a_dropped_word_is_zero_as_a_whole():
+def test_a_dropped_word_is_zero_as_a_whole_and_wherever_it_occurs():
     torch.manual_seed(0)
-    rows = drop_words(torch.ones(1000, 3), 0.25, training=True)
-    assert torch.equal(rows, rows[:, :1].expand(-1, 3))
+    tokens = torch.arange(1000).repeat(2)
+    rows = drop_words(torch.ones(2000, 3), tokens, 1000, 0.25, training=True)
+    assert torch.equal(rows, rows[:, :1].expand(-1, 3)) and torch.equal(rows[:1000], rows[1000:])
     assert 0.2 < (rows[:, 0] == 0).float().mean() < 0.3
-    assert torch.equal(drop_words(torch.ones(4, 3), 0.25, training=False), torch.ones(4, 3))
+    x = torch.ones(4, 3)
+    assert drop_words(x, tokens[:4], 1000, 0.25, training=False) is x
 
 
 def test_the_penalty_is_the_size_after_dropout_and_the_change_before_it():
@@ -117,13 +120,16 @@ def test_the_cache_pointer_equals_its_definition_at_once_and_in_pieces(window):
     expected = torch.stack([pointer_as_loops(*row, **settings) for row in zip(hidden, words, logits, strict=True)])
     whole, past = cache_pointer(hidden, words, logits, **settings)
     torch.testing.assert_close(whole, expected, rtol=0, atol=1e-10)
-    assert past.words.shape == (2, min(window, 11))
+    assert past[1].shape == (2, min(window, 11))
     pieces, past = [], None
     for piece in (slice(0, 1), slice(1, 6), slice(6, 11)):
         found, past = cache_pointer(hidden[:, piece], words[:, piece], logits[:, piece], past, **settings)
         pieces.append(found)
     torch.testing.assert_close(torch.cat(pieces, 1), expected, rtol=0, atol=1e-10)
-    assert isinstance(past, Cached)
+    buffer = io.BytesIO()
+    torch.save(past, buffer)
+    buffer.seek(0)
+    assert all(map(torch.equal, torch.load(buffer, weights_only=True), past))
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
@@ -132,7 +138,7 @@ def test_the_cache_pointer_computes_in_single_precision_at_least(dtype):
     hidden, logits, words = torch.randn(2, 40, 8).to(dtype), torch.randn(2, 40, 50).to(dtype), torch.arange(80) % 50
     found, past = cache_pointer(hidden, words.view(2, 40), logits)
     wide = torch.promote_types(dtype, torch.float32)
-    assert found.dtype == past.hidden.dtype == wide
+    assert found.dtype == past[0].dtype == wide
     torch.testing.assert_close(found.exp().sum(-1), torch.ones(2, 40, dtype=wide), rtol=0, atol=1e-5)
 
 

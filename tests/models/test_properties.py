@@ -5,7 +5,7 @@ import io
 import numpy as np
 import pytest
 import torch
-from oracles import skip_without_lstm_under_autocast
+from oracles import skip_without_lstm_under_autocast, stream
 
 from rtx.lab import reach
 from rtx.models import MODELS, Backbone
@@ -30,6 +30,17 @@ def test_no_output_depends_on_the_future(small_model):
     jacobian = reach(model, torch.randn(1, 9, 8, dtype=torch.float64))
     assert jacobian.triu(1).max() == 0
     assert (jacobian.diagonal() > 0).all()
+
+
+@torch.no_grad()
+def test_a_nan_is_in_the_outputs_that_depend_on_it_at_once_and_step_by_step(small_model):
+    model, x = small_model().eval(), torch.randn(2, 9, 8)
+    expected = model(x)
+    x[:, 5, 3] = torch.nan
+    y = model(x)
+    spoilt = y.isnan().any(-1)
+    assert spoilt[:, 5].all() and torch.equal(spoilt, stream(model, x)[0].isnan().any(-1))
+    torch.testing.assert_close(y[:, :5], expected[:, :5], rtol=0, atol=1e-6)
 
 
 def test_sequences_of_a_batch_are_independent(small_model):

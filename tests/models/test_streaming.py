@@ -1,11 +1,13 @@
 """Every backbone step by step and in pieces: the outputs of the whole sequence, the cost of a step, and bad states."""
 
+import io
+
 import pytest
 import torch
 from oracles import assert_same, gradients, stream
 from torch.utils.flop_counter import FlopCounterMode
 
-from rtx.models import MODELS, CausalModel
+from rtx.models import MODELS, CausalModel, EncoderDecoder, rnnsearch
 from rtx.nn.streaming import State, detach, map_state, select
 
 
@@ -59,6 +61,37 @@ def test_rows_of_a_state_can_be_reordered_and_repeated(small_model):
     model, x, rows = small_model().double().eval(), double(3, 9, 8), torch.tensor([2, 0, 0, 1])
     y, _ = stream(model, x[rows, 6:], select(model.read(x[:, :6])[1], rows))
     torch.testing.assert_close(y, model(x)[rows, 6:], rtol=0, atol=1e-10)
+
+
+def reloaded(state: State) -> State:
+    """Return the state after it was saved and loaded without executing code."""
+    buffer = io.BytesIO()
+    torch.save(state, buffer)
+    buffer.seek(0)
+    found: State = torch.load(buffer, weights_only=True)
+    return found
+
+
+@pytest.mark.parametrize("steps", [1, 4, 7])  # a segment ends after 4
+@torch.no_grad()
+def test_a_state_can_be_saved_and_loaded_without_executing_code(small_model, steps):
+    model, x = small_model().eval(), torch.randn(2, 9, 8)
+    for state in (model.read(x[:, :steps])[1], stream(model, x[:, :steps])[1]):
+        assert torch.equal(model.read(x[:, steps:], reloaded(state))[0], model.read(x[:, steps:], state)[0])
+
+
+@pytest.mark.parametrize("make", [
+    lambda: rnnsearch(5, 5, "lstm", d_model=8), lambda: EncoderDecoder(5, 5, 8, 1, 2, window=2),
+])  # fmt: skip
+@torch.no_grad()
+def test_the_state_of_a_translator_can_be_saved_and_loaded_without_executing_code(make):
+    model, tokens = make().eval(), torch.tensor([[1, 2, 3], [3, 2, 1]])
+    state = model.start(tokens)
+    for token in tokens.unbind(1):
+        expected, after = model.step(token, state)
+        found, state = model.step(token, reloaded(state))
+        assert torch.equal(found, expected)
+        state = after
 
 
 def flops(model: CausalModel, x: torch.Tensor, state: State | None) -> int:

@@ -94,3 +94,12 @@ def test_positions_far_out_are_exact_in_low_precision():
     far = sinusoidal_positions(20_000, 8, torch.zeros(1, dtype=torch.bfloat16))[-1]
     assert far.dtype == torch.bfloat16
     torch.testing.assert_close(far.double(), reference.sinusoidal_positions(20_000, 8)[-1], rtol=0, atol=0.01)
+
+
+def test_the_layer_norm_of_the_r_transformers_code_differs_for_small_inputs():
+    torch.manual_seed(0)
+    x = torch.randn(160, dtype=torch.float64)
+    x = 0.0106 * (x - x.mean()) / x.std(correction=0)
+    ours = Residual(torch.nn.Identity(), 160).norm.double()(x)
+    theirs = (x - x.mean()) / (x.std() + 1e-6)
+    assert [round(y.norm().item() / 160**0.5, 3) for y in (ours, theirs)] == [0.958, 0.997]

@@ -1,5 +1,6 @@
 """What all tasks share: lazy examples, padding, and losses and scores that padding never reaches."""
 
+import math
 from itertools import pairwise
 
 import numpy as np
@@ -8,9 +9,9 @@ import torch
 
 from rtx.tasks import task_by_name
 from rtx.tasks.loader import BatchOrder
-from rtx.tasks.losses import class_cross_entropy, percent_correct
+from rtx.tasks.losses import class_cross_entropy, percent_correct, summed_cross_entropy
 from rtx.tasks.music import frame_nll, piano_roll_task
-from rtx.tasks.task import IGNORED, Example, Examples, collate, mean_metric, real_steps
+from rtx.tasks.task import IGNORED, Batch, Example, Examples, collate, mean_metric, real_steps
 from rtx.tasks.toy import solved, squared_error
 
 
@@ -161,3 +162,14 @@ def test_the_mean_of_values_weighs_them_and_is_nan_if_one_of_them_is():
     assert metric.compute() == 2
     metric.update(torch.tensor(float("nan")), torch.tensor(2))
     assert metric.compute().isnan()
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e12, -1e12])
+def test_a_large_offset_of_all_logits_changes_no_loss_and_no_gradient(offset):
+    logits, targets = torch.full((4, 1000), offset, requires_grad=True), torch.tensor([0, 1, 500, 999])
+    batch = Batch(torch.zeros(4, 1, 1), targets, torch.ones(4, dtype=torch.long))
+    expected = torch.full((4, 1000), 1 / 1000)
+    expected[torch.arange(4), targets] -= 1
+    for loss in (summed_cross_entropy(logits, targets), class_cross_entropy(logits, batch).total):
+        assert loss.item() == pytest.approx(4 * math.log(1000))
+        torch.testing.assert_close(torch.autograd.grad(loss, logits)[0], expected)

@@ -8,9 +8,11 @@ import ctypes
 import logging
 import os
 import platform
+import shlex
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -22,6 +24,7 @@ SOURCES, HEADERS = sorted(HERE.glob("*/*.cpp")), sorted([*HERE.glob("*.h"), *HER
 # not -ffast-math: infinities and the order of sums must stay as written
 FLAGS = ["-std=c++17", "-O3", "-shared", "-fPIC", "-pthread", "-fno-math-errno", "-fno-trapping-math", f"-I{HERE}"]
 COMPILERS = ("c++", "g++", "clang++")
+SECONDS = 300  # the time limit of a call of the compiler
 
 
 class BuildError(RuntimeError):
@@ -40,7 +43,7 @@ def library() -> ctypes.CDLL:
         name = f"rtx-ops-{_fingerprint(compiler)}.so"
         try:
             return _load_or_compile(compiler, _cache_folder() / name)
-        except (OSError, RuntimeError) as error:  # the cache is unknown or read-only, or the library is damaged
+        except (OSError, RuntimeError) as error:  # the cache is unknown, read-only or somebody else's
             if isinstance(error, BuildError):
                 raise
             log.info("the compiled library is not kept in the cache: %s", error)
@@ -60,50 +63,73 @@ def obstacle() -> str | None:
     return None
 
 
-def find_compiler(wanted: str | None) -> str:
-    """Return the path of the C++ compiler: the wanted one, or the first of the usual names.
+def find_compiler(wanted: str | None) -> list[str]:
+    """Return the command of the C++ compiler: the wanted one, or the first of the usual names.
 
     Raises:
         BuildError: if it is not found.
     """
-    names = COMPILERS if wanted is None else (wanted,)
+    try:  # a path may have spaces, and a command may have arguments, such as "ccache g++"
+        words = [wanted or ""] if not wanted or shutil.which(wanted) else shlex.split(wanted)
+    except ValueError as error:
+        raise BuildError(f"CXX: expected a command, got {wanted!r}: {error}") from None
+    names: Sequence[str] = COMPILERS if wanted is None else words[:1]
     found = next(filter(None, map(shutil.which, names)), None)
     if found is None:
         given = "CXX is set to nothing" if wanted == "" else f"{' or '.join(names)} is not installed"
         raise BuildError(f"it needs a C++ compiler, but {given}")
-    return found
+    return [found, *words[1:]]
 
 
-def _load_or_compile(compiler: str, path: Path) -> ctypes.CDLL:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if not path.exists():
-        _compile(compiler, path)
+def _load_or_compile(compiler: list[str], path: Path) -> ctypes.CDLL:
+    """Load the library. One whose checksum is not the one in the file beside it is compiled again."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    checksum, own = path.with_suffix(".sha256"), getattr(os, "getuid", lambda: 0)()  # Windows has no owners
+    for one in (path.parent, path, checksum):
+        if one.exists() and one.stat().st_uid != own:
+            raise PermissionError(f"{one} belongs to another user")
+    if not (path.exists() and checksum.exists() and checksum.read_bytes() == sha256(path.read_bytes()).digest()):
+        if not os.access(path.parent, os.W_OK):
+            raise PermissionError(f"{path.parent} is read-only")
+        with tempfile.TemporaryDirectory(prefix="rtx-ops-") as folder:  # a process that is killed leaves no part here
+            made, copy = Path(folder) / path.name, path.with_suffix(f".{os.getpid()}")
+            _compile(compiler, made)
+            shutil.copyfile(made, copy)
+        checksum.write_bytes(sha256(copy.read_bytes()).digest())
+        os.replace(copy, path)  # other processes see a whole file or none
     return ctypes.CDLL(str(path))
 
 
-def _compile(compiler: str, path: Path) -> None:
-    """Compile to `path`, for this processor if the compiler can. Other processes see a whole file or none."""
-    log.info("compiling the C++ operations with %s, once for this machine", compiler)
-    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-        made = Path(folder) / path.name
-        for processor in (["-march=native"], ["-mcpu=native"], []):
-            command = [compiler, *FLAGS, *processor, *map(str, SOURCES), "-o", str(made)]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            if done.returncode == 0:
-                os.replace(made, path)
-                return
-    message = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[0]
-    raise BuildError(f"the C++ compiler {compiler} failed: {message}")
+def _compile(compiler: list[str], path: Path) -> None:
+    """Compile to `path`, for this processor if the compiler can."""
+    log.info("compiling the C++ operations with %s, once for this machine", shlex.join(compiler))
+    for processor in (["-march=native"], ["-mcpu=native"], []):
+        done = _run([*compiler, *FLAGS, *processor, *map(str, SOURCES), "-o", str(path)])
+        if done.returncode == 0:
+            return
+    reason = (done.stdout.strip().splitlines() or [f"exit code {done.returncode}"])[0]
+    raise BuildError(f"the C++ compiler {shlex.join(compiler)} failed: {reason}")
 
 
-def _fingerprint(compiler: str) -> str:
+def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
+    """Run a compiler, with a time limit. Its messages may have any encoding."""
+    null, pipe, joined = subprocess.DEVNULL, subprocess.PIPE, subprocess.STDOUT
+    try:
+        return subprocess.run(
+            command, stdin=null, stdout=pipe, stderr=joined, encoding="utf-8", errors="replace", timeout=SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        raise BuildError(f"the C++ compiler {shlex.join(command[:1])} took more than {SECONDS} s") from None
+
+
+def _fingerprint(compiler: list[str]) -> str:
     """A hash of all that the library depends on: sources, flags, compiler and processor."""
-    version = subprocess.run([compiler, "--version"], capture_output=True, check=False).stdout
     cpu = Path("/proc/cpuinfo")
     lines = cpu.read_text().splitlines() if cpu.exists() else []
     known = [line for line in lines if line.startswith(("flags", "Features", "model name"))][:2]
-    machine = "\n".join([platform.machine(), platform.processor(), *known, *FLAGS[:-1]]).encode()
-    parts = [*(path.read_bytes() for path in (*HEADERS, *SOURCES)), version, machine]
+    version = _run([*compiler, "--version"]).stdout
+    machine = [platform.machine(), platform.processor(), *known, *FLAGS[:-1], *compiler, version]
+    parts = [*(path.read_bytes() for path in (*HEADERS, *SOURCES)), "\n".join(machine).encode()]
     return sha256(b"\0".join(parts)).hexdigest()[:16]
 
 

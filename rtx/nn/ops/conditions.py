@@ -1,5 +1,7 @@
 """When an implementation cannot be used: each function returns the reason, or None if there is no obstacle."""
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 from torch.autograd import forward_ad
@@ -29,6 +31,9 @@ def not_on_cpu(x: Tensor, *others: object) -> str | None:
     """Why a CPU implementation with a custom gradient cannot be used for `x` and the other arguments."""
     if x.device.type != "cpu":
         return f"it runs on the CPU, and x is on {x.device}"
+    kinds = {one.dtype for one in (x, *others) if isinstance(one, Tensor)}
+    if not x.is_floating_point() or (len(kinds) > 1 and not torch.is_autocast_enabled("cpu")):
+        return f"it needs floating-point numbers of one dtype, and these are {kinds}"
     return no_custom_gradient(x, *others)
 
 
@@ -41,7 +46,7 @@ def no_native_code(x: Tensor, *others: object) -> str | None:
     if dtype != torch.float32:
         return f"it is written for float32, and {'autocast uses' if autocast else 'x is'} {dtype}"
     for one in (x, *others):
-        if isinstance(one, Tensor) and one.is_floating_point():
+        if isinstance(one, Tensor):
             if one.dtype != torch.float32:
                 return f"it is written for float32, and one argument is {one.dtype}"
             if one.device.type != "cpu":
@@ -52,3 +57,34 @@ def no_native_code(x: Tensor, *others: object) -> str | None:
     if reason is None and torch._C._len_torch_dispatch_stack():
         reason = "a torch dispatch mode cannot see operations in C++"
     return reason or build.obstacle()
+
+
+def other_sizes(**expected: tuple[Tensor, Sequence[int | None]]) -> str | None:
+    """Why code that reads memory, or divides by sizes, cannot be used: a tensor has other sizes, or one is 0.
+
+    The arguments are tensors by name, each with its shape. None allows any size.
+    """
+    for name, (tensor, shape) in expected.items():
+        sizes = zip(tensor.shape, shape, strict=False)
+        if tensor.ndim != len(shape) or not all(size and wanted in (None, size) for size, wanted in sizes):
+            allowed = tuple("any" if size is None else size for size in shape)
+            return f"it needs {name} with sizes {allowed}, none of them 0, and this is {tuple(tensor.shape)}"
+    return None
+
+
+def replaced(*layers: nn.Module | None, kind: type[nn.Module] = nn.Linear) -> bool:
+    """Whether calling one of the layers can do more than its weight says, so that it must be called.
+
+    This is so if it is not exactly of this kind (but a LoRA or quantised layer, for example), and if it has hooks.
+    Hooks of all modules at once do not count: torch's counter of operations has such hooks, and must see the fast way.
+    """
+    return any(
+        type(layer) is not kind
+        or "forward" in vars(layer)
+        or layer._forward_hooks
+        or layer._forward_pre_hooks
+        or layer._backward_hooks
+        or layer._backward_pre_hooks
+        for layer in layers
+        if layer is not None
+    )

@@ -73,8 +73,9 @@ SITUATIONS = {
 def test_only_torch_is_used_where_a_custom_gradient_cannot_be(name, situation):
     x, *rest = arguments(name)
     operation = case(name).operation
-    assert operation.choose(x, *rest) != "torch" or name == "local_rnn"  # which has no other without a compiler
-    assert situation(lambda x: operation.choose(x, *rest), x) == "torch"
+    torchs = ("torch", "sdpa")
+    assert operation.choose(x, *rest) not in torchs or name == "local_rnn"  # which has no other without a compiler
+    assert situation(lambda x: operation.choose(x, *rest), x) in torchs
 
 
 @EACH
@@ -141,6 +142,6 @@ def test_native_is_not_used_inside_a_dispatch_mode_or_autocast(name):
 def test_keys_or_values_of_another_shape_are_left_to_torch(impl):
     q, k, v = (torch.randn(1, 2, 6, 4) for _ in range(3))
     for keys, values in ((k[:, :, :3], v[:, :, :3]), (k, torch.randn(1, 2, 6, 8)), (k[:, :1], v[:, :1])):
-        assert causal_attention.choose(q, keys, values, 0.5) == "torch"
+        assert causal_attention.choose(q, keys, values, 0.5) == "sdpa"
         with pytest.raises(ValueError, match=f"^impl: causal_attention .*{impl!r}"):
             causal_attention(q, keys, values, 0.5, impl=impl)

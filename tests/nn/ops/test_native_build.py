@@ -1,8 +1,11 @@
 """The C++ library: it is compiled once, found again, and other implementations do its work if it cannot be compiled."""
 
 import os
+import shlex
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -20,26 +23,39 @@ print(causal_attention.choose(q, q, q, 0.5), build.obstacle())
 pytestmark = pytest.mark.slow
 
 
-def choose(cache: Path, compiler: str) -> str:
-    """Return, from a new process, which implementation attention runs and why the library is missing."""
+def start(cache: Path, compiler: str) -> subprocess.Popen[str]:
+    """Start a process that prints which implementation attention runs and why the library is missing."""
     variables = os.environ | {"XDG_CACHE_HOME": str(cache), "CXX": compiler}
-    done = subprocess.run([sys.executable, "-c", PROGRAM], env=variables, capture_output=True, text=True, check=True)
-    return done.stdout.strip()
+    return subprocess.Popen([sys.executable, "-c", PROGRAM], env=variables, stdout=subprocess.PIPE, text=True)
+
+
+def choose(cache: Path, compiler: str) -> str:
+    """Return what such a process prints."""
+    process = start(cache, compiler)
+    printed, _ = process.communicate()
+    assert process.returncode == 0
+    return printed.strip()
+
+
+def script(path: Path, text: str) -> Path:
+    """Write a program that takes the place of a compiler."""
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
 
 
 class Compiler:
     """A compiler that writes down each call."""
 
     def __init__(self, folder: Path) -> None:
-        self.path, self.calls = folder / "c++ with a log", folder / "calls"
-        real = build.find_compiler(os.environ.get("CXX"))
-        self.path.write_text(f'#!/bin/sh\necho "$@" >> "{self.calls}"\nexec "{real}" "$@"\n')
-        self.path.chmod(0o755)
+        self.calls = folder / "calls"
+        real = shlex.join(build.find_compiler(os.environ.get("CXX")))
+        self.path = script(folder / "c++ with a log", f'echo "$@" >> "{self.calls}"\nexec {real} "$@"')
 
-    def compiles(self, cache: Path) -> bool:
+    def compiles(self, cache: Path, command: str | None = None) -> bool:
         """Run attention in a new process; return whether that compiled the library."""
         self.calls.write_text("")
-        assert choose(cache, str(self.path)) == "native None"
+        assert choose(cache, command or str(self.path)) == "native None"
         return "-shared" in self.calls.read_text()
 
 
@@ -47,10 +63,76 @@ class Compiler:
 def test_the_library_is_compiled_once_for_all_processes(tmp_path):
     compiler, cache = Compiler(tmp_path), tmp_path / "cache"
     assert compiler.compiles(cache)
-    (library,) = (cache / "rtx" / "ops").iterdir()
+    assert len(list((cache / "rtx" / "ops").iterdir())) == 2  # the library and its checksum
     assert not compiler.compiles(cache)
-    library.write_bytes(b"damaged")
-    assert compiler.compiles(cache)  # into a folder of this process
+
+
+@pytest.fixture
+def compiled(monkeypatch) -> list[Path]:
+    """Let the library of this process take the place of a new one; return where it was put."""
+    made: list[Path] = []
+    whole = Path(build.library()._name).read_bytes()
+    monkeypatch.setattr(build, "_compile", lambda compiler, path: made.append(path) or path.write_bytes(whole))
+    return made
+
+
+@COMPILED
+def test_a_damaged_library_or_checksum_is_replaced(tmp_path, compiled):
+    path, checksum = tmp_path / "ops.so", tmp_path / "ops.sha256"
+    build._load_or_compile(["c++"], path)
+    whole = path.read_bytes()
+    middle = len(whole) // 2
+    flipped = whole[:middle] + bytes([whole[middle] ^ 255]) + whole[middle + 1 :]
+    damages = [(path, whole[:middle]), (path, b""), (path, flipped), (checksum, b"\xff"), (checksum, b"")]
+    for count, (file, content) in enumerate(damages, 2):
+        file.unlink()  # the file that this process has loaded must stay as it is
+        file.write_bytes(content)
+        build._load_or_compile(["c++"], path)
+        assert path.read_bytes() == whole and len(compiled) == count
+    build._load_or_compile(["c++"], path)
+    assert len(compiled) == count
+
+
+@COMPILED
+@pytest.mark.parametrize("file", ["ops.so", "ops.sha256", ""])
+def test_the_library_of_another_user_is_not_loaded(tmp_path, monkeypatch, compiled, file):
+    build._load_or_compile(["c++"], tmp_path / "ops.so")
+    real, foreign = Path.stat, tmp_path / file
+
+    def stat(path: Path, **options: bool) -> os.stat_result:
+        found = list(real(path, **options))
+        found[4] += path == foreign  # the owner
+        return os.stat_result(found)
+
+    monkeypatch.setattr(Path, "stat", stat)
+    with pytest.raises(PermissionError, match=str(foreign)):
+        build._load_or_compile(["c++"], tmp_path / "ops.so")
+
+
+@COMPILED
+def test_the_compiler_may_be_a_command_with_arguments(tmp_path):
+    wrapper, log = script(tmp_path / "wrapper", 'shift; exec "$@"'), Compiler(tmp_path)
+    assert log.compiles(tmp_path / "cache", f"{wrapper} -x {shlex.quote(str(log.path))}")
+    with pytest.raises(build.BuildError, match='^CXX: .*"c'):
+        build.find_compiler('"c')
+
+
+def test_a_compiler_that_hangs_has_a_time_limit(tmp_path, monkeypatch):
+    monkeypatch.setenv("CXX", str(script(tmp_path / "slow", "exec sleep 60")))
+    monkeypatch.setattr(build, "SECONDS", 0.2)
+    with pytest.raises(build.BuildError, match=r"slow .*0\.2"):
+        build.library.__wrapped__()
+
+
+def test_a_compilation_that_is_killed_leaves_nothing_in_the_cache(tmp_path):
+    began = tmp_path / "began"
+    slow = script(tmp_path / "slow", f'[ "$1" = --version ] && exit\ntouch "{began}"\nexec sleep 2')
+    process = start(tmp_path / "cache", str(slow))
+    while not began.exists():
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert list((tmp_path / "cache" / "rtx" / "ops").iterdir()) == []
 
 
 @COMPILED
@@ -66,9 +148,7 @@ def test_without_a_compiler_torch_does_the_work(tmp_path, compiler, named):
 
 
 def test_a_compiler_that_fails_leaves_no_file_and_its_first_line_is_the_reason(tmp_path):
-    broken = tmp_path / "broken c++"
-    broken.write_text("#!/bin/sh\necho 'first line' >&2\necho 'second' >&2\nexit 1\n")
-    broken.chmod(0o755)
+    broken = script(tmp_path / "broken c++", "printf 'f\\351rst line\\n' >&2\necho 'second' >&2\nexit 1")  # not UTF-8
     chosen, reason = choose(tmp_path / "cache", str(broken)).split(" ", 1)
-    assert chosen == "fused" and str(broken) in reason and reason.endswith("first line")
+    assert chosen == "fused" and "broken c++" in reason and reason.endswith("rst line")
     assert list((tmp_path / "cache" / "rtx" / "ops").iterdir()) == []

@@ -1,7 +1,7 @@
 """Causal attention with dropout in torch, a block of queries at a time, without a (T, T) tensor.
 
 Rabe & Staats (2021), Self-attention Does Not Need O(n²) Memory; Dao et al. (2022), FlashAttention. The forward pass
-stores only the logarithm of each row's sum. The backward pass computes each block again, with the same dropout.
+stores only the largest score and the sum of each row. The backward pass computes each block again, with the same mask.
 """
 
 import math
@@ -59,69 +59,71 @@ class _BlockedAttention(torch.autograd.Function):
     @staticmethod
     @without_autocast
     def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, dropout: float, seed: int) -> Tensor:
-        out, log_sums = torch.empty_like(v, memory_format=torch.contiguous_format), q.new_empty(*q.shape[:-1], 1)
+        out, rows = torch.empty_like(v, memory_format=torch.contiguous_format), q.new_empty(*q.shape[:-1], 2)
         masks = Masks(dropout, seed)
-        for heads in _groups(q / math.sqrt(q.shape[-1]), k, v, out, log_sums):
+        for heads in _groups(q / math.sqrt(q.shape[-1]), k, v, out, rows):
             _attend(masks, *heads)
-        ctx.save_for_backward(q, k, v, out, log_sums)
+        ctx.save_for_backward(q, k, v, out, rows)
         ctx.dropout, ctx.seed = dropout, seed
         return out
 
     @staticmethod
     @without_autocast
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        q, k, v, out, log_sums = ctx.saved_tensors
+        q, k, v, out, rows = ctx.saved_tensors
         first_derivatives_only("causal_attention", gradients)
-        d_out, masks, scale = gradients[0], Masks(ctx.dropout, ctx.seed), 1 / math.sqrt(q.shape[-1])
+        masks, root, (tops, sums) = Masks(ctx.dropout, ctx.seed), math.sqrt(q.shape[-1]), rows.split(1, -1)
+        d_out = gradients[0] / sums  # instead of the weights: there is less to divide
         dots = (d_out * out).sum(-1, keepdim=True)
-        # with one more column the product is already the score minus the logarithm of its row's sum
-        queries, keys = torch.cat([q * scale, -log_sums], -1), torch.cat([k, torch.ones_like(log_sums)], -1)
         d_q, d_k, d_v = (torch.zeros_like(v, memory_format=torch.contiguous_format) for _ in range(3))
-        for heads in _groups(queries, keys, v, d_out / (1 - ctx.dropout), dots, d_q, d_k, d_v):
+        for heads in _groups(q / root, k, v, d_out / (1 - ctx.dropout), tops, dots, d_q, d_k, d_v):
             _attend_backward(masks, *heads)
-        return d_q.mul_(scale), d_k, d_v, None, None
+        return d_q.div_(root), d_k, d_v, None, None
 
 
-def _attend(masks: Masks, q: Tensor, k: Tensor, v: Tensor, out: Tensor, log_sums: Tensor) -> None:
-    """Fill `out` and `log_sums` for a group of heads, (G, T, ·)."""
+def _attend(masks: Masks, q: Tensor, k: Tensor, v: Tensor, out: Tensor, rows: Tensor) -> None:
+    """Fill `out`, and in `rows` the largest score and the sum of the powers, for a group of heads, (G, T, ·)."""
     for t, past, future in _blocks(q):
         # Eq. (5) of R-Transformer, softmax(<q, k_i> / sqrt(d_k)) v. The division comes last: there is less to divide.
         scores = torch.bmm(q[:, t], k[:, : t.stop].mT)  # (G, Q, S)
         diagonal = scores[..., t]
         diagonal.masked_fill_(future, -math.inf)
         top = scores.amax(-1, keepdim=True)
-        scores.sub_(top)
-        diagonal.clamp_(min=-64.0)  # exp is slow if its result is a denormal number
-        weights = scores.exp_()
-        diagonal.mul_(past)
-        sums = weights.sum(-1, keepdim=True)
-        log_sums[:, t] = sums.log().add_(top)
+        empty = top == -math.inf  # torch returns zeros for such a row
+        weights = _powers(scores, top.masked_fill_(empty, 0.0), diagonal, past)
+        sums = weights.sum(-1, keepdim=True).masked_fill_(empty, math.inf)
+        rows[:, t] = torch.cat([top, sums], -1)
         if masks.dropout:
             weights.mul_(masks.draw(weights.shape))
         out[:, t] = torch.bmm(weights, v[:, : t.stop]).div_(sums.mul_(1 - masks.dropout))
 
 
-def _attend_backward(
-    masks: Masks, q: Tensor, k: Tensor, v: Tensor, d_out: Tensor, dots: Tensor, d_q: Tensor, d_k: Tensor, d_v: Tensor
-) -> None:
+def _powers(scores: Tensor, top: Tensor, diagonal: Tensor, past: Tensor) -> Tensor:
+    """Turn scores into exp(score - top), and into 0 in the future, which is in the diagonal square."""
+    scores.sub_(top)
+    diagonal.clamp_(min=-64.0, max=0.0)  # exp is slow if its result is a denormal number
+    scores.exp_()
+    diagonal.mul_(past)
+    return scores
+
+
+def _attend_backward(masks: Masks, *heads: Tensor) -> None:
     """Fill the gradients of a group of heads.
 
-    With weights P, mask M and A = P ∘ M / (1 - dropout): dV = Aᵀ dO, and dS = A ∘ dO Vᵀ - P ∘ <dO, O>.
+    With weights P, mask M and A = P ∘ M / (1 - dropout): dV = Aᵀ dO, and dS = A ∘ dO Vᵀ - P ∘ <dO, O>. Here P is not
+    yet divided by its sums, but dO and <dO, O> are.
     """
-    K = v.shape[-1]
+    q, k, v, d_out, tops, dots, d_q, d_k, d_v = heads
     for t, past, _ in _blocks(q):
         weights = torch.bmm(q[:, t], k[:, : t.stop].mT)  # (G, Q, S)
-        diagonal = weights[..., t]
-        diagonal.clamp_(max=0.0)
-        weights.exp_()
-        diagonal.mul_(past)
+        weights = _powers(weights, tops[:, t], weights[..., t], past)
         dropped = weights * masks.draw(weights.shape) if masks.dropout else weights
         d_block = d_out[:, t]
         d_v[:, : t.stop].baddbmm_(dropped.mT, d_block)
         d_scores = torch.bmm(d_block, v[:, : t.stop].mT)
         d_scores.mul_(dropped).addcmul_(weights, dots[:, t], value=-1)
-        d_q[:, t] = torch.bmm(d_scores, k[:, : t.stop, :K])
-        d_k[:, : t.stop].baddbmm_(d_scores.mT, q[:, t, :K])
+        d_q[:, t] = torch.bmm(d_scores, k[:, : t.stop])
+        d_k[:, : t.stop].baddbmm_(d_scores.mT, q[:, t])
 
 
 def _groups(first: Tensor, *more: Tensor) -> Iterator[tuple[Tensor, ...]]:

@@ -1,7 +1,7 @@
 // Causal attention with dropout on its weights, eight queries at a time, so that their scores fit the core's first cache.
 //
-// Dao et al. (2022), FlashAttention: the forward pass stores only the logarithm of each row's sum, and the backward pass
-// computes the weights again. The keys and values of a head are first copied into an order in which loops can read them,
+// Dao et al. (2022), FlashAttention: the forward pass stores only the largest score and the sum of each row, and the
+// backward pass computes the weights again. (The logarithm of the sum would be lost beside a large score.) The keys and values of a head are first copied into an order in which loops can read them,
 // with their widths filled up to whole vectors with zeros.
 #include "masks.h"
 
@@ -33,11 +33,12 @@ static void pack(const float *from, int64_t stride, int64_t length, int64_t widt
   }
 }
 
-// Copy them as columns, (K, `columns`).
-static void pack_columns(const float *from, int64_t stride, int64_t length, int64_t width, float *to, int64_t columns) {
+// Copy them as columns, (K, `columns`), times `scale`.
+static void pack_columns(const float *from, int64_t stride, int64_t length, int64_t width, float *to, int64_t columns,
+                         float scale) {
   std::memset(to, 0, sizeof(float) * width * columns);
   for (int64_t t = 0; t < length; t++)
-    for (int64_t k = 0; k < width; k++) to[k * columns + t] = from[t * stride + k];
+    for (int64_t k = 0; k < width; k++) to[k * columns + t] = from[t * stride + k] * scale;
 }
 
 // sums[r] += the products of row r of `rows` with the LANES columns from s on of `columns`, (K, S).
@@ -99,16 +100,17 @@ struct Workspace {
   int64_t backward(int64_t K) const { return 2 * S * K + 3 * S * C + 2 * QUERIES * S; }
 };
 
-// Eq. (5) for a block: weights[r, s] = exp(score - top) after dropout, and their sums before dropout.
+// Eq. (5) for a block: weights[r, s] = exp(score - top) after dropout, and 1 / their sum before it. The keys are already
+// divided by sqrt(K).
 static void weigh(const Shape &shape, const Block &block, const float *keys, float *weights, int64_t S, float *tops,
-                  float *sums) {
+                  float *shares) {
   Floats top[QUERIES], total[QUERIES] = {};
   for (auto &x : top) x = spread(-INFINITY);
   for (int64_t s = 0; s < block.seen; s += LANES) {
     Floats scores[QUERIES] = {};
     products(scores, block.rows, keys + s, S, shape.width);
     for (int r = 0; r < QUERIES; r++) {
-      Floats x = scores[r] * shape.scale;
+      Floats x = scores[r];
       if (s + LANES > block.start) x = from_key(s) <= float(block.start + r) ? x : spread(-INFINITY);
       top[r] = larger(top[r], x);
       store(weights + r * S + s, x);
@@ -116,6 +118,8 @@ static void weigh(const Shape &shape, const Block &block, const float *keys, flo
   }
   for (int r = 0; r < QUERIES; r++) {
     tops[r] = largest(top[r]);
+    const bool empty = tops[r] == -INFINITY;  // torch returns zeros for such a row
+    if (empty) tops[r] = 0;
     for (int64_t s = 0; s < block.seen; s += 2 * LANES) {
       float *at = weights + r * S + s;
       const Floats none{}, here = from_key(s) <= float(block.start + r) ? exp(load(at) - tops[r]) : none;
@@ -125,14 +129,14 @@ static void weigh(const Shape &shape, const Block &block, const float *keys, flo
       store(at, here * alive.first);
       store(at + LANES, there * alive.second);
     }
-    sums[r] = sum(total[r]);
+    shares[r] = empty ? 0 : 1 / sum(total[r]);
   }
 }
 
 // For the backward pass: the weights after dropout, and the gradients of the scores, (Q, S) each.
 static void weigh_back(const Shape &shape, const Block &block, const float *const *d_rows, const float *keys,
-                       const float *values, const float *log_sums, const float *dots, float *weights, float *d_scores,
-                       int64_t S) {
+                       const float *values, const float *tops, const float *shares, const float *dots, float *weights,
+                       float *d_scores, int64_t S) {
   const float rescale = 65536.0f / (65536 - shape.zeros);
   for (int64_t s = 0; s < whole(block.seen, 2 * LANES); s += LANES) {
     Floats scores[QUERIES] = {}, d_weights[QUERIES] = {};
@@ -141,7 +145,7 @@ static void weigh_back(const Shape &shape, const Block &block, const float *cons
     for (int r = 0; r < QUERIES; r++) {
       const Masks alive = draw(block.keys[r], int(s / (2 * LANES)), shape.zeros);
       const Floats none{}, kept = rescale * (s % (2 * LANES) ? alive.second : alive.first);
-      Floats weight = exp(scores[r] * shape.scale - log_sums[r]);
+      Floats weight = exp(scores[r] - tops[r]) * shares[r];
       if (s + LANES > block.start) weight = from_key(s) <= float(block.start + r) ? weight : none;
       if (r >= block.count) weight = none;
       store(weights + r * S + s, weight * kept);
@@ -158,7 +162,7 @@ int64_t attention_workspace(Shape shape, int backward) {
   return backward ? space.backward(shape.width) : space.forward(shape.width);
 }
 
-void attention_forward(Shape shape, const float *q, const float *k, const float *v, float *out, float *log_sums,
+void attention_forward(Shape shape, const float *q, const float *k, const float *v, float *out, float *rows,
                        float *workspace) {
   const Workspace space(shape);
   const int64_t S = space.S, C = space.C, T = shape.length, K = shape.width;
@@ -166,19 +170,22 @@ void attention_forward(Shape shape, const float *q, const float *k, const float 
   share(shape.batch * shape.heads, shape.threads, [&](int64_t head, int worker) {
     const int64_t b = head / shape.heads, h = head % shape.heads;
     float *keys = workspace + worker * space.forward(K), *values = keys + S * K, *weights = values + S * C;
-    pack_columns(k + b * shape.k.batch + h * shape.k.head, shape.k.time, T, K, keys, S);
+    pack_columns(k + b * shape.k.batch + h * shape.k.head, shape.k.time, T, K, keys, S, shape.scale);
     pack(v + b * shape.v.batch + h * shape.v.head, shape.v.time, T, K, values, C);
     for (int64_t start = 0; start < T; start += QUERIES) {
       const Block block(shape, head, start, q + b * shape.q.batch + h * shape.q.head);
-      float tops[QUERIES], sums[QUERIES];
-      weigh(shape, block, keys, weights, S, tops, sums);
-      for (int64_t r = 0; r < block.count; r++) log_sums[head * T + start + r] = tops[r] + std::log(sums[r]);
+      float tops[QUERIES], shares[QUERIES];
+      weigh(shape, block, keys, weights, S, tops, shares);
+      for (int64_t r = 0; r < block.count; r++) {
+        rows[2 * (head * T + start + r)] = tops[r];
+        rows[2 * (head * T + start + r) + 1] = shares[r];
+      }
       for (int64_t c = 0; c < K; c += LANES) {
         Floats found[QUERIES] = {};
         gather(found, weights, S, values + c, C, block.seen);
         float *to = out + b * shape.out.batch + h * shape.out.head + start * shape.out.time + c;
         for (int64_t r = 0; r < block.count; r++)
-          store(to + r * shape.out.time, found[r] * (rescale / sums[r]), K - c < LANES ? int(K - c) : LANES);
+          store(to + r * shape.out.time, found[r] * (rescale * shares[r]), K - c < LANES ? int(K - c) : LANES);
       }
     }
   });
@@ -186,7 +193,7 @@ void attention_forward(Shape shape, const float *q, const float *k, const float 
 
 // Fills `d_q`, `d_k` and `d_v`. `d_out` has the memory layout of `out`.
 void attention_backward(Shape shape, const float *q, const float *k, const float *v, const float *out,
-                        const float *log_sums, const float *d_out, float *d_q, float *d_k, float *d_v,
+                        const float *rows, const float *d_out, float *d_q, float *d_k, float *d_v,
                         float *workspace) {
   const Workspace space(shape);
   const int64_t S = space.S, C = space.C, T = shape.length, K = shape.width;
@@ -197,21 +204,22 @@ void attention_backward(Shape shape, const float *q, const float *k, const float
     float *key_columns = workspace + worker * space.backward(K), *value_columns = key_columns + S * K;
     float *keys = value_columns + S * K, *d_keys = keys + S * C, *d_values = d_keys + S * C;
     float *weights = d_values + S * C, *d_scores = weights + QUERIES * S;
-    pack_columns(k_head, shape.k.time, T, K, key_columns, S);
-    pack_columns(v_head, shape.v.time, T, K, value_columns, S);
+    pack_columns(k_head, shape.k.time, T, K, key_columns, S, shape.scale);
+    pack_columns(v_head, shape.v.time, T, K, value_columns, S, 1);
     pack(k_head, shape.k.time, T, K, keys, C);
     std::memset(d_keys, 0, sizeof(float) * 2 * S * C);
     for (int64_t start = 0; start < T; start += QUERIES) {
       const Block block(shape, head, start, q + b * shape.q.batch + h * shape.q.head);
       const float *d_rows[QUERIES];
-      float sums[QUERIES], dots[QUERIES] = {};
+      float tops[QUERIES], shares[QUERIES], dots[QUERIES] = {};
       for (int r = 0; r < QUERIES; r++) {
         const int64_t t = start + (r < block.count ? r : block.count - 1), row = to + t * shape.out.time;
         d_rows[r] = d_out + row;
-        sums[r] = log_sums[head * T + t];
+        tops[r] = rows[2 * (head * T + t)];
+        shares[r] = rows[2 * (head * T + t) + 1];
         for (int64_t c = 0; c < K; c++) dots[r] += d_out[row + c] * out[row + c];
       }
-      weigh_back(shape, block, d_rows, key_columns, value_columns, sums, dots, weights, d_scores, S);
+      weigh_back(shape, block, d_rows, key_columns, value_columns, tops, shares, dots, weights, d_scores, S);
       for (int64_t c = 0; c < K; c += LANES) {
         const int columns = K - c < LANES ? int(K - c) : LANES;
         Floats found[QUERIES] = {}, queries[QUERIES], d_here[QUERIES];

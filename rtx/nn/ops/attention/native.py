@@ -42,17 +42,17 @@ class _NativeAttention(torch.autograd.Function):
     @staticmethod
     @without_autocast
     def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, zeros: int, seed: int) -> Tensor:
-        out, log_sums = _empty_heads(v), q.new_empty(q.shape[:3])
+        out, rows = _empty_heads(v), q.new_empty(*q.shape[:3], 2)
         shape = _shape(q, k, v, out, zeros, seed)
-        _call("attention_forward", shape, _workspace(q, shape, 0), q, k, v, out, log_sums)
-        ctx.save_for_backward(q, k, v, out, log_sums)
+        _call("attention_forward", shape, _workspace(q, shape, 0), q, k, v, out, rows)
+        ctx.save_for_backward(q, k, v, out, rows)
         ctx.zeros, ctx.seed = zeros, seed
         return out
 
     @staticmethod
     @without_autocast
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        q, k, v, out, log_sums = ctx.saved_tensors
+        q, k, v, out, rows = ctx.saved_tensors
         first_derivatives_only("causal_attention", gradients)
         # saved-tensor hooks may return `out` with another memory layout
         out, d_out = (
@@ -60,7 +60,7 @@ class _NativeAttention(torch.autograd.Function):
         )
         d_q, d_k, d_v = (_empty_heads(v) for _ in range(3))
         shape = _shape(q, k, v, out, ctx.zeros, ctx.seed)
-        _call("attention_backward", shape, _workspace(q, shape, 1), q, k, v, out, log_sums, d_out, d_q, d_k, d_v)
+        _call("attention_backward", shape, _workspace(q, shape, 1), q, k, v, out, rows, d_out, d_q, d_k, d_v)
         return d_q, d_k, d_v, None, None
 
 

@@ -5,25 +5,44 @@ maximum: one pass adds up exp(e_t) and exp(e_t) h_t, and the backward pass compu
 implementations use this and never store the states of all steps.
 """
 
-from torch import Tensor
+from typing import Any
+
+from torch import Tensor, int32, int64
 
 from rtx.nn import reference
-from rtx.nn.ops.conditions import no_native_code, not_on_cpu
+from rtx.nn.ops.conditions import no_custom_gradient, no_native_code, not_on_cpu, other_sizes
 from rtx.nn.ops.dispatch import Implementation, Operation
 from rtx.nn.ops.pooling.fused import fused_pooling
 from rtx.nn.ops.pooling.native import native_pooling
 from rtx.nn.ops.pooling.torch import torch_pooling
 
 
-def _not_native(x: Tensor, lengths: Tensor, weight: Tensor, *more: object) -> str | None:
-    return no_native_code(x) or no_native_code(weight, *more)
+def _not_native(x: Tensor, lengths: Tensor, weight: Tensor, *more: Any) -> str | None:
+    return no_native_code(x, weight, *more) or _not_fused(x, lengths, weight, *more)
+
+
+def _not_fused(x: Tensor, lengths: Tensor, weight: Tensor, bias: Tensor, *more: Any) -> str | None:
+    reason = not_on_cpu(x, weight, bias, *more) or no_custom_gradient(lengths)
+    if reason or lengths.device != x.device or lengths.dtype not in (int32, int64):
+        return reason or f"it needs lengths of int32 or int64 on the CPU, and these are {lengths.dtype}"
+    D, F, (score, shift, _) = weight.shape[:1], x.shape[-1:], more
+    sizes = {
+        "x": (x, (None, None, *F)),
+        "weight": (weight, (*D, *F)),
+        "bias": (bias, D),
+        "lengths": (lengths, x.shape[:1]),
+    }
+    scorer = {} if score is None else {"score": (score, (1, *D)), "shift": (shift, (1,))}
+    reason = other_sizes(**sizes, **scorer)
+    longest = 0 if reason else max(lengths.tolist())
+    return f"it needs lengths up to {x.shape[1]}, and one is {longest}" if longest > x.shape[1] else reason
 
 
 pooling = Operation(
     "pooling",
     {
         "native": Implementation(native_pooling, _not_native),
-        "fused": Implementation(fused_pooling, not_on_cpu),
+        "fused": Implementation(fused_pooling, _not_fused),
         "torch": Implementation(torch_pooling),
         "reference": Implementation(reference.pooling, opt_in=True),
     },

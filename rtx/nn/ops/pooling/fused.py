@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from rtx.nn.ops.gradients import autocast_inputs, needs_torch, torch_gradients
-from rtx.nn.ops.pooling.torch import FLOOR, torch_pooling
+from rtx.nn.ops.pooling.torch import FLOOR, SMALLEST, torch_pooling
 
 ROWS = 2560  # steps of all sequences in a tile, so that their states fit a core's second-level cache
 
@@ -53,6 +53,7 @@ class _Pooling(torch.autograd.Function):
         for rows, _, tile in _tiles(x, lengths, w.dtype):
             tile_mass, tile_total = _sums(tile, layer)
             mass[rows], total[rows] = mass[rows] + tile_mass, total[rows] + tile_total
+        mass.clamp_(min=SMALLEST)  # an empty sequence has the context 0
         c = total / mass[:, None]
         ctx.save_for_backward(x, lengths, w, score, shift, c, mass)
         ctx.leak = leak
@@ -94,7 +95,7 @@ def _tiles(
     """
     order = lengths.argsort(descending=True, stable=True)
     sizes = lengths[order].tolist()
-    steps = min(ROWS, sizes[0])
+    steps = max(1, min(ROWS, sizes[0]))
     together = min(len(x), max(1, ROWS // steps))
     for rows, i in zip(order.split(together), range(0, len(x), together), strict=True):
         for start in range(0, sizes[i], steps):

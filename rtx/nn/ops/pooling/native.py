@@ -8,7 +8,7 @@ from torch import Tensor
 
 from rtx.nn.ops.build import library
 from rtx.nn.ops.gradients import needs_torch, torch_gradients, without_autocast
-from rtx.nn.ops.pooling.torch import torch_pooling
+from rtx.nn.ops.pooling.torch import SMALLEST, torch_pooling
 
 
 class Layer(ctypes.Structure):
@@ -56,6 +56,7 @@ class _NativePooling(torch.autograd.Function):
         mass, total = x.new_empty(len(x)), x.new_empty(len(x), len(weight))
         layer = _layer(x, w, score, shift, leak)
         library().pooling_forward(layer, *map(_pointer, (x, lengths, mass, total)))
+        mass.clamp_(min=SMALLEST)  # an empty sequence has the context 0
         c = total / mass[:, None]
         ctx.save_for_backward(x, lengths, weight, bias, score, shift, w, c, mass)
         ctx.leak = leak
