@@ -70,7 +70,12 @@ def option(command: str, flag: str) -> list[str]:
     Raises:
         ValueError: if the command cannot be read, because a quotation mark is missing.
     """
-    return [value for word, value in pairwise(shlex.split(command)) if word == flag]
+    return [value for word, value in pairwise(_words(command)) if word == flag]
+
+
+@cache  # a table asks for several flags of each of many commands
+def _words(command: str) -> list[str]:
+    return shlex.split(command)
 
 
 def write_result(result: Result, ledger: Path = LEDGER, ended: str | None = None) -> Path:
