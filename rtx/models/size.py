@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn.modules.module import register_module_parameter_registration_hook
 
 LIMIT = 16 * 2**30  # bytes
-MOST = 100_000  # tensors: more of them would need much memory and time even if they were empty
+MOST = 20_000  # tensors: more of them would need much memory and time even if they were empty
 
 
 def parameter_bytes(make: Callable[..., nn.Module], limit: int = LIMIT, **hyperparameters: Any) -> int:

@@ -2,13 +2,14 @@
 
 import inspect
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from rtx.models import CARDS, MODELS, RECURRENT, TRANSLATORS, WHOLE, Backbone, LanguageModel
+from rtx.models import CARDS, MODELS, RECURRENT, TRANSLATORS, WHOLE, Backbone, LanguageModel, parameter_bytes
 from rtx.models.backbone import check_backbone
 from rtx.nn.padding import real_positions
 from rtx.nn.streaming import State
@@ -78,7 +79,7 @@ def build(task: str | Task, model: str, **hyperparameters: Any) -> nn.Module:
 
     Raises:
         ValueError: if a name or a hyper-parameter is unknown (the nearest is suggested), missing or out of range, or
-            if the task needs another kind of model.
+            if the task needs another kind of model, or if the parameters would need more than 16 GiB.
     """
     if not isinstance(task, Task):
         task = task_by_name(task)
@@ -87,6 +88,13 @@ def build(task: str | Task, model: str, **hyperparameters: Any) -> nn.Module:
         raise ValueError(f"model: {model} makes one prediction per sequence, but {task.name} needs one per {task.per}")
     check_choice("model", model, models)
     check_arguments(model, hyperparameters, task.per)
+    make = partial(_make, task, model)
+    parameter_bytes(make, **hyperparameters)
+    return make(**hyperparameters)
+
+
+def _make(task: Task, model: str, **hyperparameters: Any) -> nn.Module:
+    models = models_for(task.per)
     if task.per == "pair":
         return models[model](source_vocabulary=task.inputs, target_vocabulary=task.outputs, **hyperparameters)
     if model in WHOLE:
