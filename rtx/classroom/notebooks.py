@@ -16,7 +16,7 @@ LARGEST = 20_000_000  # bytes of a notebook
 PLATFORM = re.compile(r"([^_/]+)_(?:LATE_)?(\d+)_(?:assignsubmission_|\d+_)")
 HIDDEN = re.compile(r"(^|/)(\.|__MACOSX/)")  # what systems add
 SOLUTION = re.compile(r"<details>\s*<summary>Solution</summary>.*?</details>\n?", re.DOTALL)
-LINK = re.compile(r"\[([^\]]+)\]\((\d\d_\w+\.ipynb)(?:#[^)]*)?\)")  # to another notebook
+LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^):#]+\.(?:ipynb|md))(?:#[^)]*)?\)")  # to another notebook or page
 READ = re.compile(r'"\.\./([\w./-]+)"')  # a file or a folder that a cell reads
 README = """Open this folder in JupyterLab, where rtx is installed. In each exercise you write a function.
 The line `checks.…` below it says whether it is right. Keep this line, and the names of the notebooks.
@@ -50,14 +50,14 @@ def make_handout(folder: Path, notebooks: Path, only: Sequence[str] = ()) -> lis
 
 
 def _for_students(source: Path, given: Set[str]) -> str:
-    """Return a notebook without solutions, outputs and widgets. A link to a notebook that is not given becomes text."""
+    """Return a notebook without solutions, outputs and widgets. A link to a file that is not given becomes text."""
     notebook = json.loads(source.read_text(encoding="utf-8"))
     for cell in notebook["cells"]:
         if cell["cell_type"] == "code":
             cell["outputs"], cell["execution_count"] = [], None
         else:
             text = SOLUTION.sub("", "".join(cell["source"]))
-            cell["source"] = LINK.sub(lambda link: link[0] if link[2] in given else link[1], text)
+            cell["source"] = LINK.sub(lambda link: link[0] if link[2] in {*given, "../README.md"} else link[1], text)
     notebook["metadata"].pop("widgets", None)
     return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
 

@@ -118,7 +118,10 @@ def cache_folder() -> Path:
     """Return the folder for downloads and computed files: RTX_CACHE, or pooch's cache folder for this user."""
     import pooch
 
-    return Path(os.path.expanduser(os.environ.get("RTX_CACHE") or pooch.os_cache("rtx"))).resolve()
+    try:
+        return Path(os.environ.get("RTX_CACHE") or pooch.os_cache("rtx")).expanduser().resolve()
+    except RuntimeError as error:  # a user without a home
+        raise ValueError(f"RTX_CACHE: expected the path of a folder ({error})") from error
 
 
 def cached_arrays(name: str, make: Callable[[], Arrays]) -> Arrays:

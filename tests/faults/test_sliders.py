@@ -17,7 +17,7 @@ import rtx
 from rtx.lab import explore
 from rtx.tasks import task_by_name
 
-QUICK, HOURS = 100, 7_200
+QUICK, HOURS = 60, 7_200
 ALLOWED = 24  # MB between the warm and the last reading; the allocator's own noise measured here is below 10
 EXPLORERS = {
     "window": lambda: explore.window(torch.randn(9, 5)),
