@@ -1,19 +1,20 @@
 """Piano rolls: their form and notes; MATLAB files, MIDI files and sound; and what note counts alone predict."""
 
-from collections.abc import Iterable, Sequence
+import io
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rtx.tasks import data
 from rtx.tasks.task import Split
 
-if TYPE_CHECKING:
-    from pretty_midi import PrettyMIDI
-
 Roll = NDArray[np.uint8]  # (frames, 88), 1 where a note sounds
+Samples = NDArray[np.float32]
 
 NOTES = 88  # the keys of a piano
 LOWEST = 21  # MIDI number of the first key, A0
@@ -22,7 +23,9 @@ LARGEST = 2**24  # bytes of a MIDI file; pretty_midi builds an object for each n
 FRAME_SECONDS = QUARTER_SECONDS / 2  # a frame of most data sets is an eighth note
 RATE = 44_100  # samples per second
 OVERTONES = (1.0, 0.5, 0.25, 0.125)  # loudness of the multiples of a note's frequency
-PEAK = 0.8  # of the loudest sample that a file can hold
+FADE = RATE // 10  # samples of a note's end that become silent, so that it does not click
+LONGEST = 10 * RATE  # samples of a note, which is then below the last of 16 bits
+PEAK = 0.8 * 2**15  # of a sample
 KEYS: dict[Split, str] = {"train": "traindata", "validation": "validdata", "test": "testdata"}
 
 
@@ -82,7 +85,7 @@ def read_mat(path: Path) -> dict[Split, list[Roll]]:
     from scipy.io import loadmat
 
     try:
-        cells = loadmat(path)
+        cells = loadmat(io.BytesIO(data.unpacked(path)))
     except Exception as error:  # scipy raises many kinds for a damaged file
         raise ValueError(f"{path}: expected a MATLAB file of version 5 to 7 ({error})") from error
     if missing := [key for key in KEYS.values() if key not in cells or cells[key].dtype != object]:
@@ -92,7 +95,14 @@ def read_mat(path: Path) -> dict[Split, list[Roll]]:
 
 def write_midi(path: Path, roll: ArrayLike, frame_seconds: float = FRAME_SECONDS) -> None:
     """Write a piano roll as a MIDI file, at 100 quarter notes a minute."""
-    _midi(roll, frame_seconds).write(str(path))
+    import pretty_midi
+
+    piano = pretty_midi.Instrument(program=0)
+    for key, start, end in held_notes(roll):
+        piano.notes.append(pretty_midi.Note(80, LOWEST + key, start * frame_seconds, end * frame_seconds))
+    midi = pretty_midi.PrettyMIDI(initial_tempo=60 / QUARTER_SECONDS)
+    midi.instruments.append(piano)
+    midi.write(str(path))
 
 
 def read_midi(path: Path, frame_seconds: float = FRAME_SECONDS) -> Roll:
@@ -121,30 +131,40 @@ def write_wav(path: Path, roll: ArrayLike, frame_seconds: float = FRAME_SECONDS)
     """Write a piano roll as a WAV file: mono, 16 bits, 44,100 samples a second."""
     from scipy.io import wavfile
 
-    wavfile.write(path, RATE, (sound(roll, frame_seconds) * 32767).astype("<i2"))
+    wavfile.write(path, RATE, sound(roll, frame_seconds))
 
 
-def sound(roll: ArrayLike, frame_seconds: float = FRAME_SECONDS) -> NDArray[np.float64]:
-    """Return the samples of a piano roll, from -1 to 1. Each note is a sine wave with overtones that fades."""
-    (piano,) = _midi(roll, frame_seconds).instruments
-    samples: NDArray[np.float64] = piano.synthesize(RATE, _with_overtones)
-    loudest = np.abs(samples).max()
-    return samples * (PEAK / loudest) if loudest else samples
+def sound(roll: ArrayLike, frame_seconds: float = FRAME_SECONDS) -> NDArray[np.int16]:
+    """Return the samples of a piano roll, and a second of silence. Each note is a sine wave with overtones that fades.
+
+    Each frame is made twice, first for the loudest sample: all of them in floating point would need too much memory.
+    """
+    roll, length = check_roll("roll", roll), round(RATE * frame_seconds)
+    samples, tone = np.zeros(len(roll) * length + RATE, np.int16), cache(partial(_tone, length))
+    loudest = max(float(np.abs(frame).max()) for frame in _frames(roll, length, tone))
+    for i, frame in enumerate(_frames(roll, length, tone)):
+        samples[i * length : (i + 1) * length] = frame * (PEAK / (loudest or 1))
+    return samples
 
 
-def _midi(roll: ArrayLike, frame_seconds: float) -> "PrettyMIDI":
-    import pretty_midi
+def _frames(roll: Roll, length: int, tone: Callable[[int, int], Samples]) -> Iterator[Samples]:
+    """Yield the sound of each frame of a roll, `length` samples."""
+    fade = np.minimum(1, np.arange(length, 0, -1) / min(FADE, length)).astype(np.float32)  # no click at a note's end
+    ages = np.zeros(NOTES, np.int64)  # frames since a key was struck
+    for now, after in pairwise([*roll, np.zeros(NOTES, np.uint8)]):
+        total = np.zeros(length, np.float32)
+        for key in np.flatnonzero(now & (ages * length < LONGEST)):
+            total += tone(int(key), int(ages[key])) * (1 if after[key] else fade)
+        yield total
+        ages = (ages + 1) * (now & after)
 
-    piano = pretty_midi.Instrument(program=0)
-    for key, start, end in held_notes(roll):
-        piano.notes.append(pretty_midi.Note(80, LOWEST + key, start * frame_seconds, end * frame_seconds))
-    midi = pretty_midi.PrettyMIDI(initial_tempo=60 / QUARTER_SECONDS)
-    midi.instruments.append(piano)
-    return midi
 
-
-def _with_overtones(phase: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.sum([loud * np.sin(n * phase) for n, loud in enumerate(OVERTONES, 1)], axis=0)
+def _tone(length: int, key: int, age: int) -> Samples:
+    """Return `length` samples of a key's sound, as it is `age` times as many samples after the key was struck."""
+    seconds = (np.arange(length) + age * length) / RATE
+    phase = 2 * np.pi * 440 * 2 ** ((LOWEST + key - 69) / 12) * seconds  # MIDI note 69 has 440 Hz
+    wave = np.sum([loud * np.sin(n * phase) for n, loud in enumerate(OVERTONES, 1)], axis=0)
+    return (np.exp(-seconds) * wave).astype(np.float32)
 
 
 def marginal_nll(train: Sequence[Roll], test: Sequence[Roll]) -> float:

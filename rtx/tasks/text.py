@@ -34,8 +34,9 @@ FORMS = {"unmarked": 49, "mikolov": 50, "eos": 49}
 def characters(path: str | Path | None = None, context: int = 80, scored: int = 320) -> Task:
     """The characters of a text, split 90/5/5 % by position.
 
-    `path` is a text file in UTF-8; by default the Python reference manual. Each window predicts `scored` characters,
-    and reads `context` characters before those that it predicts from. A stateful model needs no context.
+    `path` is a text file in UTF-8, or in UTF-16 with a byte-order mark; by default the Python reference manual. Each
+    window predicts `scored` characters, and reads `context` characters before those that it predicts from. A stateful
+    model needs no context.
     """
     text = manual() if path is None else read_file(path)
     parts = split(text, str(path))
@@ -48,7 +49,7 @@ def words(path: str | Path | None = None, context: int = 40, scored: int = 40, l
     Words that occur fewer than `least` times on the training side become <unk>.
     """
     text = manual() if path is None else read_file(path)
-    lines = "\n".join(line for line in text.splitlines() if line.strip())
+    lines = "\n".join(line for line in text.split("\n") if line.strip())
     parts = split(CUTS["words and marks"](lines), str(path))
     return _own("words", path, text, parts, common(parts["train"], least, always=[UNKNOWN, END]), context, scored)
 
@@ -112,11 +113,11 @@ def split(symbols: Sequence[str], name: str = "text") -> Parts:
 
 
 def read_file(path: str | Path) -> str:
-    """Return the text of a file, with lines that end in "\\n"."""
+    """Return the text of a file, which must not be empty."""
     text = data.read_text(Path(str(path)))  # --set path=1984 gives a number
     if not text.strip():
         raise ValueError(f"{path}: expected a text, the file is empty")
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+    return text
 
 
 @cache
