@@ -27,8 +27,6 @@ log = logging.getLogger(__name__)
 
 Arrays = dict[str, NDArray[Any]]
 
-GZIP = b"\x1f\x8b"  # how a packed file begins, whatever its name
-
 
 class File(NamedTuple):
     """A published file. A data folder may also hold it packed by gzip, with ".gz" after its name, or unpacked."""
@@ -58,13 +56,8 @@ TABLE = tomllib.loads((resources.files("rtx.tasks") / "datasets.toml").read_text
 DATASETS: dict[str, tuple[File, ...]] = {
     name: tuple(
         File(
-            path=f"{of['folder']}/{file}",
-            sha256=sha256,
-            addresses=[at + file for at in of.get("addresses", ())],
-            by_hand=of.get("by_hand", ""),
-            unpacked=of.get("unpacked", {}).get(file, ""),
-            also=f"{of['also']}/{file}" if "also" in of else "",
-        )
+            f"{of['folder']}/{file}", sha256, [at + file for at in of.get("addresses", ())], of.get("by_hand", "")
+        )._replace(unpacked=of.get("unpacked", {}).get(file, ""), also=f"{of.get('also', of['folder'])}/{file}")
         for file, sha256 in of["sha256"].items()
     )
     for name, of in TABLE.items()
@@ -105,7 +98,7 @@ def unpacked(path: Path) -> bytes:
     """Return the content of a file, unpacked if gzip packed it, once or twice. A damaged one is a ValueError."""
     content = path.read_bytes()
     try:
-        while content.startswith(GZIP):
+        while content.startswith(b"\x1f\x8b"):  # whatever the file's name
             content = gzip.decompress(content)
         return content
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:

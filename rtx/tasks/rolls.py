@@ -1,7 +1,7 @@
 """Piano rolls: their form and notes; MATLAB files, MIDI files and sound; and what note counts alone predict."""
 
 import io
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
@@ -14,7 +14,6 @@ from rtx.tasks import data
 from rtx.tasks.task import Split
 
 Roll = NDArray[np.uint8]  # (frames, 88), 1 where a note sounds
-Samples = NDArray[np.float32]
 
 NOTES = 88  # the keys of a piano
 LOWEST = 21  # MIDI number of the first key, A0
@@ -69,10 +68,8 @@ def roll_of(notes: Iterable[Note], name: str = "notes") -> Roll:
     heard = [note for note in notes if note.start < note.end]
     if not heard:
         raise ValueError(f"{name}: expected at least one note that sounds in a frame, got none")
-    for note in heard:
-        if not 0 <= note.key < NOTES:
-            highest = LOWEST + NOTES - 1
-            raise ValueError(f"{name}: expected MIDI notes from {LOWEST} to {highest}, got {LOWEST + note.key}")
+    if outside := [LOWEST + note.key for note in heard if not 0 <= note.key < NOTES]:
+        raise ValueError(f"{name}: expected MIDI notes from {LOWEST} to {LOWEST + NOTES - 1}, got {outside[0]}")
     first = min(note.start for note in heard)
     roll = np.zeros((max(note.end for note in heard) - first, NOTES), np.uint8)
     for key, start, end in heard:
@@ -135,32 +132,23 @@ def write_wav(path: Path, roll: ArrayLike, frame_seconds: float = FRAME_SECONDS)
 
 
 def sound(roll: ArrayLike, frame_seconds: float = FRAME_SECONDS) -> NDArray[np.int16]:
-    """Return the samples of a piano roll, and a second of silence. Each note is a sine wave with overtones that fades.
-
-    Each frame is made twice, first for the loudest sample: all of them in floating point would need too much memory.
-    """
+    """Return the samples of a piano roll and a second of silence. A note is a sine wave with overtones that fades."""
     roll, length = check_roll("roll", roll), round(RATE * frame_seconds)
     samples, tone = np.zeros(len(roll) * length + RATE, np.int16), cache(partial(_tone, length))
-    loudest = max(float(np.abs(frame).max()) for frame in _frames(roll, length, tone))
-    for i, frame in enumerate(_frames(roll, length, tone)):
-        samples[i * length : (i + 1) * length] = frame * (PEAK / (loudest or 1))
-    return samples
-
-
-def _frames(roll: Roll, length: int, tone: Callable[[int, int], Samples]) -> Iterator[Samples]:
-    """Yield the sound of each frame of a roll, `length` samples."""
-    fade = np.minimum(1, np.arange(length, 0, -1) / min(FADE, length)).astype(np.float32)  # no click at a note's end
+    quiet = PEAK / (sum(OVERTONES) * max(1, int(roll.sum(1).max())))  # so that no sum is too large for a sample
+    fade = np.minimum(1, np.arange(length, 0, -1) / FADE)  # no click at a note's end
     ages = np.zeros(NOTES, np.int64)  # frames since a key was struck
-    for now, after in pairwise([*roll, np.zeros(NOTES, np.uint8)]):
-        total = np.zeros(length, np.float32)
-        for key in np.flatnonzero(now & (ages * length < LONGEST)):
-            total += tone(int(key), int(ages[key])) * (1 if after[key] else fade)
-        yield total
+    for i, (now, after) in enumerate(pairwise([*roll, np.zeros(NOTES, np.uint8)])):
+        keys = np.flatnonzero(now & (ages * length < LONGEST))
+        notes = [tone(key, ages[key]) * (1 if after[key] else fade) for key in keys]
+        samples[i * length : (i + 1) * length] = quiet * sum(notes)
         ages = (ages + 1) * (now & after)
+    loudest = max(1, int(samples.max()), -int(samples.min()))
+    return np.multiply(samples, PEAK / loudest, out=samples, casting="unsafe")  # in place, which saves memory
 
 
-def _tone(length: int, key: int, age: int) -> Samples:
-    """Return `length` samples of a key's sound, as it is `age` times as many samples after the key was struck."""
+def _tone(length: int, key: int, age: int) -> NDArray[np.float32]:
+    """Return the samples of a key's frame that is the `age`th after the key was struck."""
     seconds = (np.arange(length) + age * length) / RATE
     phase = 2 * np.pi * 440 * 2 ** ((LOWEST + key - 69) / 12) * seconds  # MIDI note 69 has 440 Hz
     wave = np.sum([loud * np.sin(n * phase) for n, loud in enumerate(OVERTONES, 1)], axis=0)

@@ -14,12 +14,10 @@ UNKNOWN = "<unk>"
 END = "<eos>"
 """The end of a line among words, as in Mikolov's preparation of the Penn Treebank."""
 
-JOINERS = "\u200c\u200d"  # they have no width, and stay inside a word as a combining mark does
-
 
 def words_and_marks(text: str) -> list[str]:
-    """Return words and single marks. A combining mark (an accent, a vowel sign) stays with the letter before it."""
-    combining = JOINERS + "".join(c for c in sorted(set(text)) if unicodedata.category(c).startswith("M"))
+    """Return words and single marks. A combining mark or a joiner of no width stays with the letter before it."""
+    combining = "\u200c\u200d" + "".join(c for c in sorted(set(text)) if unicodedata.category(c).startswith("M"))
     symbol = rf"{UNKNOWN}|{END}|\w[\w{combining}]*|[^\w\s][{combining}]*"
     return re.findall(symbol, text.replace("\n", f" {END} "))
 
