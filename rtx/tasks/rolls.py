@@ -136,23 +136,22 @@ def sound(roll: ArrayLike, frame_seconds: float = FRAME_SECONDS) -> NDArray[np.i
     roll, length = check_roll("roll", roll), round(RATE * frame_seconds)
     samples, tone = np.zeros(len(roll) * length + RATE, np.int16), cache(partial(_tone, length))
     quiet = PEAK / (sum(OVERTONES) * max(1, int(roll.sum(1).max())))  # so that no sum is too large for a sample
-    fade = np.minimum(1, np.arange(length, 0, -1) / FADE)  # no click at a note's end
     ages = np.zeros(NOTES, np.int64)  # frames since a key was struck
     for i, (now, after) in enumerate(pairwise([*roll, np.zeros(NOTES, np.uint8)])):
         keys = np.flatnonzero(now & (ages * length < LONGEST))
-        notes = [tone(key, ages[key]) * (1 if after[key] else fade) for key in keys]
-        samples[i * length : (i + 1) * length] = quiet * sum(notes)
+        samples[i * length : (i + 1) * length] = quiet * sum(tone(key, ages[key], after[key]) for key in keys)
         ages = (ages + 1) * (now & after)
     loudest = max(1, int(samples.max()), -int(samples.min()))
     return np.multiply(samples, PEAK / loudest, out=samples, casting="unsafe")  # in place, which saves memory
 
 
-def _tone(length: int, key: int, age: int) -> NDArray[np.float32]:
-    """Return the samples of a key's frame that is the `age`th after the key was struck."""
+def _tone(length: int, key: int, age: int, goes_on: int) -> NDArray[np.float32]:
+    """Return the samples of a frame of a key that was struck `age` frames before, and sounds after it or ends."""
     seconds = (np.arange(length) + age * length) / RATE
     phase = 2 * np.pi * 440 * 2 ** ((LOWEST + key - 69) / 12) * seconds  # MIDI note 69 has 440 Hz
     wave = np.sum([loud * np.sin(n * phase) for n, loud in enumerate(OVERTONES, 1)], axis=0)
-    return (np.exp(-seconds) * wave).astype(np.float32)
+    fade = 1 if goes_on else np.minimum(1, np.arange(length, 0, -1) / FADE)  # no click at a note's end
+    return (np.exp(-seconds) * wave * fade).astype(np.float32)
 
 
 def marginal_nll(train: Sequence[Roll], test: Sequence[Roll]) -> float:
