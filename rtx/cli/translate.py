@@ -40,6 +40,8 @@ def translate_(
 def read_stream(stream: BinaryIO) -> Iterator[str]:
     """Yield the lines of a stream in UTF-8, without the byte order mark that some programs write first."""
     for number, line in enumerate(stream, 1):
+        if 0 in line:
+            raise ValueError(f"standard input, line {number}: expected UTF-8, got 0x0, which UTF-16 has")
         try:
             yield line.decode("utf-8-sig" if number == 1 else "utf-8").removesuffix("\n")
         except UnicodeDecodeError as error:

@@ -4,11 +4,13 @@ A file is looked for in the folder that the environment variable RTX_DATA names,
 pooch's cache folder for this user). If neither has it, pooch downloads it. The table of files is datasets.toml.
 """
 
+import codecs
 import gzip
 import hashlib
 import logging
 import os
 import tomllib
+import unicodedata
 import zlib
 from collections.abc import Callable, Sequence
 from importlib import resources
@@ -27,12 +29,14 @@ Arrays = dict[str, NDArray[Any]]
 
 
 class File(NamedTuple):
-    """A published file. A data folder may also hold it packed by gzip, with ".gz" after its name."""
+    """A published file. A data folder may also hold it packed by gzip, with ".gz" after its name, or unpacked."""
 
     path: str  # in a data folder
-    sha256: str  # before it is packed
+    sha256: str  # as it is published
     addresses: Sequence[str]  # URLs that serve it
     by_hand: str = ""  # how to get it if no address serves it
+    unpacked: str = ""  # the SHA-256 of its content, if it is published packed by gzip
+    also: str = ""  # another path in a data folder, where other programs keep it
 
     @property
     def name(self) -> str:
@@ -51,7 +55,9 @@ class Found(NamedTuple):
 TABLE = tomllib.loads((resources.files("rtx.tasks") / "datasets.toml").read_text(encoding="utf-8"))
 DATASETS: dict[str, tuple[File, ...]] = {
     name: tuple(
-        File(f"{of['folder']}/{file}", sha256, [at + file for at in of.get("addresses", ())], of.get("by_hand", ""))
+        File(
+            f"{of['folder']}/{file}", sha256, [at + file for at in of.get("addresses", ())], of.get("by_hand", "")
+        )._replace(unpacked=of.get("unpacked", {}).get(file, ""), also=f"{of.get('also', of['folder'])}/{file}")
         for file, sha256 in of["sha256"].items()
     )
     for name, of in TABLE.items()
@@ -69,7 +75,8 @@ def fetch(name: str) -> dict[str, Path]:
     paths = {}
     for file, state, path in check(name):
         if path and state == "corrupt" and not path.is_relative_to(cache_folder()):  # nothing is written there
-            raise ValueError(f"{path}: expected SHA-256 {file.sha256}, got another; replace or remove the file")
+            expected = file.unpacked or file.sha256
+            raise ValueError(f"{path}: expected SHA-256 {expected}, got another; replace or remove the file")
         paths[file.name] = path if path and state == "verified" else _download(file)
     return paths
 
@@ -88,22 +95,33 @@ def sha256(name: str) -> str:
 
 
 def unpacked(path: Path) -> bytes:
-    """Return the content of a file; one whose name ends in .gz is unpacked. A damaged one is a ValueError."""
+    """Return the content of a file, unpacked if gzip packed it, once or twice. A damaged one is a ValueError."""
     content = path.read_bytes()
     try:
-        return gzip.decompress(content) if path.suffix == ".gz" else content
+        while content.startswith(b"\x1f\x8b"):  # whatever the file's name
+            content = gzip.decompress(content)
+        return content
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise ValueError(f"{path}: corrupt or truncated gzip file ({error})") from error
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a file in UTF-8, unpacked if its name ends in .gz. Other text is a ValueError."""
+    """Return the text of a file in UTF-8, or in UTF-16 with a byte-order mark. Other text is a ValueError.
+
+    The text is in NFC, where an accented letter is one character if there is one. Its lines end in "\\n".
+    """
     content = unpacked(path)
+    form = "utf-16" if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8"
     try:
-        return content.decode("utf-8-sig")
+        text = content.decode(form)
+        if "\0" in text:  # UTF-16 without its mark, or no text at all
+            at = len(text.partition("\0")[0].encode(form))
+            raise UnicodeDecodeError(form, content, at, at + 1, "NUL")
     except UnicodeDecodeError as error:
-        place = f"{path}, line {content.count(bytes([10]), 0, error.start) + 1}"
-        raise ValueError(f"{place}: expected UTF-8, got the byte 0x{content[error.start]:02x}; save as UTF-8") from None
+        place = f"{path}, line {content[: error.start].decode(form, 'ignore').count(chr(10)) + 1}"
+        found = f"the byte 0x{content[error.start]:02x} at offset {error.start}"
+        raise ValueError(f"{place}: expected UTF-8, got {found}; save as UTF-8") from None
+    return unicodedata.normalize("NFC", text.removeprefix("\ufeff").replace("\r\n", "\n"))
 
 
 def sha256_of_arrays(*arrays: NDArray[np.generic]) -> str:
@@ -156,14 +174,14 @@ def _own_folder() -> Path | None:
 
 
 def _look(file: File, folders: Sequence[Path]) -> Found:
-    places = (folder / f"{file.path}{packed}" for folder in folders for packed in ("", ".gz"))
+    names = [name.removesuffix(".gz") for name in (file.path, file.also) if name]
+    places = (folder / f"{name}{packed}" for folder in folders for name in names for packed in ("", ".gz", ".gz.gz"))
     path = next((place for place in places if place.is_file()), None)
     if path is None:
         return Found(file, "missing")
     try:
-        content = path.read_bytes() if path.name == file.name else unpacked(path)
-        right = hashlib.sha256(content).hexdigest() == file.sha256
-    except ValueError:  # not gzip
+        right = hashlib.sha256(unpacked(path)).hexdigest() == (file.unpacked or file.sha256)
+    except ValueError:  # damaged
         right = False
     return Found(file, "verified" if right else "corrupt", path)
 

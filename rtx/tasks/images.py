@@ -78,12 +78,8 @@ def mnist(permuted: bool = False, side: int = 28) -> Task:
         paths = data.fetch("mnist")
         train, test = read_part(paths, "train"), read_part(paths, "t10k")
         shuffled = np.random.default_rng(SEED).permutation(len(train.labels))
-        held_out, kept = np.sort(shuffled[:HELD_OUT]), np.sort(shuffled[HELD_OUT:])
-        return {
-            "train": Images(train.pixels[kept], train.labels[kept]),
-            "validation": Images(train.pixels[held_out], train.labels[held_out]),
-            "test": test,
-        }
+        held_out, kept = (Images(*(part[np.sort(rows)] for part in train)) for rows in np.split(shuffled, [HELD_OUT]))
+        return {"train": kept, "validation": held_out, "test": test}
 
     name = ("permuted-mnist" if permuted else "mnist") + (f"-{side}" if side != 28 else "")
     return _task(name, read, lambda: data.sha256("mnist"), mean=255 * MNIST_MEAN, scale=255 * MNIST_STD)

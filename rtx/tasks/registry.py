@@ -49,7 +49,9 @@ def task_by_name(name: str, **arguments: Any) -> Task:
     known = task_arguments(name)
     for argument in arguments:
         check_choice(f"argument of {name}", argument, known)
-    return TASKS[name](**arguments)
+    task = TASKS[name](**arguments)
+    object.__setattr__(task, "again", partial(task_by_name, name, **arguments))  # of a frozen dataclass
+    return task
 
 
 def task_arguments(name: str) -> dict[str, inspect.Parameter]:

@@ -1,17 +1,17 @@
 """Piano rolls: their form and notes; MATLAB files, MIDI files and sound; and what note counts alone predict."""
 
+import io
 from collections.abc import Iterable, Sequence
+from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rtx.tasks import data
 from rtx.tasks.task import Split
-
-if TYPE_CHECKING:
-    from pretty_midi import PrettyMIDI
 
 Roll = NDArray[np.uint8]  # (frames, 88), 1 where a note sounds
 
@@ -22,7 +22,9 @@ LARGEST = 2**24  # bytes of a MIDI file; pretty_midi builds an object for each n
 FRAME_SECONDS = QUARTER_SECONDS / 2  # a frame of most data sets is an eighth note
 RATE = 44_100  # samples per second
 OVERTONES = (1.0, 0.5, 0.25, 0.125)  # loudness of the multiples of a note's frequency
-PEAK = 0.8  # of the loudest sample that a file can hold
+FADE = RATE // 10  # samples of a note's end that become silent, so that it does not click
+LONGEST = 10 * RATE  # samples of a note, which is then below the last of 16 bits
+PEAK = 0.8 * 2**15  # of a sample
 KEYS: dict[Split, str] = {"train": "traindata", "validation": "validdata", "test": "testdata"}
 
 
@@ -66,10 +68,8 @@ def roll_of(notes: Iterable[Note], name: str = "notes") -> Roll:
     heard = [note for note in notes if note.start < note.end]
     if not heard:
         raise ValueError(f"{name}: expected at least one note that sounds in a frame, got none")
-    for note in heard:
-        if not 0 <= note.key < NOTES:
-            highest = LOWEST + NOTES - 1
-            raise ValueError(f"{name}: expected MIDI notes from {LOWEST} to {highest}, got {LOWEST + note.key}")
+    if outside := [LOWEST + note.key for note in heard if not 0 <= note.key < NOTES]:
+        raise ValueError(f"{name}: expected MIDI notes from {LOWEST} to {LOWEST + NOTES - 1}, got {outside[0]}")
     first = min(note.start for note in heard)
     roll = np.zeros((max(note.end for note in heard) - first, NOTES), np.uint8)
     for key, start, end in heard:
@@ -82,7 +82,7 @@ def read_mat(path: Path) -> dict[Split, list[Roll]]:
     from scipy.io import loadmat
 
     try:
-        cells = loadmat(path)
+        cells = loadmat(io.BytesIO(data.unpacked(path)))
     except Exception as error:  # scipy raises many kinds for a damaged file
         raise ValueError(f"{path}: expected a MATLAB file of version 5 to 7 ({error})") from error
     if missing := [key for key in KEYS.values() if key not in cells or cells[key].dtype != object]:
@@ -92,7 +92,14 @@ def read_mat(path: Path) -> dict[Split, list[Roll]]:
 
 def write_midi(path: Path, roll: ArrayLike, frame_seconds: float = FRAME_SECONDS) -> None:
     """Write a piano roll as a MIDI file, at 100 quarter notes a minute."""
-    _midi(roll, frame_seconds).write(str(path))
+    import pretty_midi
+
+    piano = pretty_midi.Instrument(program=0)
+    for key, start, end in held_notes(roll):
+        piano.notes.append(pretty_midi.Note(80, LOWEST + key, start * frame_seconds, end * frame_seconds))
+    midi = pretty_midi.PrettyMIDI(initial_tempo=60 / QUARTER_SECONDS)
+    midi.instruments.append(piano)
+    midi.write(str(path))
 
 
 def read_midi(path: Path, frame_seconds: float = FRAME_SECONDS) -> Roll:
@@ -121,30 +128,30 @@ def write_wav(path: Path, roll: ArrayLike, frame_seconds: float = FRAME_SECONDS)
     """Write a piano roll as a WAV file: mono, 16 bits, 44,100 samples a second."""
     from scipy.io import wavfile
 
-    wavfile.write(path, RATE, (sound(roll, frame_seconds) * 32767).astype("<i2"))
+    wavfile.write(path, RATE, sound(roll, frame_seconds))
 
 
-def sound(roll: ArrayLike, frame_seconds: float = FRAME_SECONDS) -> NDArray[np.float64]:
-    """Return the samples of a piano roll, from -1 to 1. Each note is a sine wave with overtones that fades."""
-    (piano,) = _midi(roll, frame_seconds).instruments
-    samples: NDArray[np.float64] = piano.synthesize(RATE, _with_overtones)
-    loudest = np.abs(samples).max()
-    return samples * (PEAK / loudest) if loudest else samples
+def sound(roll: ArrayLike, frame_seconds: float = FRAME_SECONDS) -> NDArray[np.int16]:
+    """Return the samples of a piano roll and a second of silence. A note is a sine wave with overtones that fades."""
+    roll, length = check_roll("roll", roll), round(RATE * frame_seconds)
+    samples, tone = np.zeros(len(roll) * length + RATE, np.int16), cache(partial(_tone, length))
+    quiet = PEAK / (sum(OVERTONES) * max(1, int(roll.sum(1).max())))  # so that no sum is too large for a sample
+    ages = np.zeros(NOTES, np.int64)  # frames since a key was struck
+    for i, (now, after) in enumerate(pairwise([*roll, np.zeros(NOTES, np.uint8)])):
+        keys = np.flatnonzero(now & (ages * length < LONGEST))
+        samples[i * length : (i + 1) * length] = quiet * sum(tone(key, ages[key], after[key]) for key in keys)
+        ages = (ages + 1) * (now & after)
+    loudest = max(1, int(samples.max()), -int(samples.min()))
+    return np.multiply(samples, PEAK / loudest, out=samples, casting="unsafe")  # in place, which saves memory
 
 
-def _midi(roll: ArrayLike, frame_seconds: float) -> "PrettyMIDI":
-    import pretty_midi
-
-    piano = pretty_midi.Instrument(program=0)
-    for key, start, end in held_notes(roll):
-        piano.notes.append(pretty_midi.Note(80, LOWEST + key, start * frame_seconds, end * frame_seconds))
-    midi = pretty_midi.PrettyMIDI(initial_tempo=60 / QUARTER_SECONDS)
-    midi.instruments.append(piano)
-    return midi
-
-
-def _with_overtones(phase: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.sum([loud * np.sin(n * phase) for n, loud in enumerate(OVERTONES, 1)], axis=0)
+def _tone(length: int, key: int, age: int, goes_on: int) -> NDArray[np.float32]:
+    """Return the samples of a frame of a key that was struck `age` frames before, and sounds after it or ends."""
+    seconds = (np.arange(length) + age * length) / RATE
+    phase = 2 * np.pi * 440 * 2 ** ((LOWEST + key - 69) / 12) * seconds  # MIDI note 69 has 440 Hz
+    wave = np.sum([loud * np.sin(n * phase) for n, loud in enumerate(OVERTONES, 1)], axis=0)
+    fade = 1 if goes_on else np.minimum(1, np.arange(length, 0, -1) / FADE)  # no click at a note's end
+    return (np.exp(-seconds) * wave * fade).astype(np.float32)
 
 
 def marginal_nll(train: Sequence[Roll], test: Sequence[Roll]) -> float:

@@ -5,6 +5,7 @@ Sennrich, Haddow & Birch (2016), Neural Machine Translation of Rare Words with S
 
 import hashlib
 import json
+import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from importlib.metadata import version
@@ -98,7 +99,7 @@ def one_blank(text: str) -> str:
 
 
 def _as_read(text: str) -> str:
-    return one_blank(text.replace("▁", " "))
+    return one_blank(unicodedata.normalize("NFC", text).replace("▁", " "))
 
 
 def _as_text(tokenizer: "Tokenizer") -> "Tokenizer":

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import torch
@@ -83,9 +84,21 @@ def mean_of(total: "Callable[[Tensor, Batch], Sum]") -> "Callable[[Tensor, Batch
     return measured
 
 
+class Again:
+    """What is pickled as a call that makes it again, for a process that `spawn` starts."""
+
+    again: "Callable[[], Any] | None" = None
+
+    def __reduce__(self) -> "str | tuple[Any, ...]":
+        return (self.again, ()) if self.again else super().__reduce__()
+
+
 @dataclass(frozen=True)
-class Task:
-    """An experiment of the papers. Its loss and its metric leave out padding."""
+class Task(Again):
+    """An experiment of the papers. Its loss and its metric leave out padding.
+
+    A task of `task_by_name` can be pickled. The copy is made, and its data are read, by the same call.
+    """
 
     name: str  # as on the command line
     inputs: int  # F, numbers per step; for "token" and "pair" the number of different tokens that are read
@@ -130,7 +143,10 @@ class Task:
     def split(self, name: str) -> Sequence[Example]:
         """Return the examples of "train", "validation" or "test"."""
         check_choice("split", name, SPLITS)
-        return self.examples(name)  # type: ignore[arg-type]
+        examples = self.examples(name)  # type: ignore[arg-type]
+        if self.again and isinstance(examples, Examples):
+            examples.again = partial(self.split, name)
+        return examples
 
 
 def where_it_is(model: nn.Module, batch: Batch) -> Batch:
@@ -166,7 +182,7 @@ def widened(x: Tensor) -> Tensor:
     return x.to(torch.promote_types(x.dtype, torch.float32))
 
 
-class Examples(Sequence[Example]):
+class Examples(Again, Sequence[Example]):
     """`size` examples. `make(indices)` makes those that are needed, so raw data that are small stay small.
 
     If the examples are `endless`, `make` also makes examples of indices beyond `size`.

@@ -27,19 +27,22 @@ Parts = Mapping[Split, Sequence[str]]
 FILES: dict[Split, str] = {"train": "train", "validation": "valid", "test": "test"}
 LEAST = 20  # symbols that a text must have: validation and test have a twentieth each
 
-FORMS = {"unmarked": 49, "mikolov": 50, "eos": 49}
-"""The three texts that papers call "PTB characters", and how many different symbols each has."""
+FORMS = {
+    "unmarked": (49, str.maketrans({"\n": ""})),
+    "mikolov": (50, str.maketrans({" ": "", "_": " "})),  # his files have one blank after each symbol
+    "eos": (49, str.maketrans({"\n": END})),
+}
+"""The three texts that papers call "PTB characters": how many different symbols each has, and what is replaced."""
 
 
 def characters(path: str | Path | None = None, context: int = 80, scored: int = 320) -> Task:
     """The characters of a text, split 90/5/5 % by position.
 
-    `path` is a text file in UTF-8; by default the Python reference manual. Each window predicts `scored` characters,
-    and reads `context` characters before those that it predicts from. A stateful model needs no context.
+    `path` is a text file in UTF-8, or in UTF-16 with a byte-order mark; by default the Python reference manual. Each
+    window predicts `scored` characters, and reads `context` characters before those that it predicts from. A stateful
+    model needs no context.
     """
-    text = manual() if path is None else read_file(path)
-    parts = split(text, str(path))
-    return _own("characters", path, text, parts, common(parts["train"], always=[UNKNOWN]), context, scored)
+    return _own("characters", "characters", path, 1, [UNKNOWN], context, scored)
 
 
 def words(path: str | Path | None = None, context: int = 40, scored: int = 40, least: int = 2) -> Task:
@@ -47,10 +50,7 @@ def words(path: str | Path | None = None, context: int = 40, scored: int = 40, l
 
     Words that occur fewer than `least` times on the training side become <unk>.
     """
-    text = manual() if path is None else read_file(path)
-    lines = "\n".join(line for line in text.splitlines() if line.strip())
-    parts = split(CUTS["words and marks"](lines), str(path))
-    return _own("words", path, text, parts, common(parts["train"], least, always=[UNKNOWN, END]), context, scored)
+    return _own("words", "words and marks", path, least, [UNKNOWN, END], context, scored)
 
 
 def ptb_char(form: str = "unmarked", context: int = 80, scored: int = 320) -> Task:
@@ -61,15 +61,9 @@ def ptb_char(form: str = "unmarked", context: int = 80, scored: int = 320) -> Ta
     each line's end: 5,269,890/413,262/464,989. The published code loads this one. Its <eos> is easy to predict, which
     lowers the bits.
     """
-    size = FORMS[check_choice("form", form, FORMS)]
+    size, changed = FORMS[check_choice("form", form, FORMS)]
     name, files = ("ptb-char", "ptb.char") if form == "mikolov" else ("ptb-word", "ptb")
-
-    def tidy(text: str) -> str:
-        if form == "mikolov":
-            return text.replace(" ", "").replace("_", " ")  # one blank after each symbol
-        return text.replace("\n", "" if form == "unmarked" else END)
-
-    parts = cache(lambda: {part: tidy(text) for part, text in _ptb(name, files).items()})
+    parts = cache(lambda: {part: text.translate(changed) for part, text in _ptb(name, files).items()})
     known = Vocabulary("characters", lambda: common(parts()["train"]), size)
     label = "ptb-char" if form == "unmarked" else f"ptb-char-{form}"
     return _task(label, parts, known, context, scored, partial(data.sha256, name))
@@ -111,14 +105,6 @@ def split(symbols: Sequence[str], name: str = "text") -> Parts:
     return {"train": symbols[:first], "validation": symbols[first:second], "test": symbols[second:]}
 
 
-def read_file(path: str | Path) -> str:
-    """Return the text of a file, with lines that end in "\\n"."""
-    text = data.read_text(Path(str(path)))  # --set path=1984 gives a number
-    if not text.strip():
-        raise ValueError(f"{path}: expected a text, the file is empty")
-    return text.replace("\r\n", "\n").replace("\r", "\n")
-
-
 @cache
 def manual() -> str:
     """The Python reference manual's topics, one after the other. They differ a little between Python versions."""
@@ -133,11 +119,16 @@ def _ptb(name: str, files: str) -> dict[Split, str]:
 
 
 def _own(
-    kind: str, path: str | Path | None, text: str, parts: Parts, symbols: list[str], context: int, scored: int
+    kind: str, unit: str, path: str | Path | None, least: int, always: list[str], context: int, scored: int
 ) -> Task:
     """The task of a text of one's own, or of the manual."""
+    text = manual() if path is None else data.read_text(Path(str(path)))  # --set path=1984 gives a number
+    if not text.strip():
+        raise ValueError(f"{path}: expected a text, the file is empty")
+    lines = "\n".join(line for line in text.split("\n") if line.strip())
+    parts = split(text if unit == "characters" else CUTS[unit](lines), str(path))
     name = kind if path is None else f"{kind}:{Path(str(path)).name}"
-    known = vocabulary("characters" if kind == "characters" else "words and marks", symbols)
+    known = vocabulary(unit, common(parts["train"], least, always))
     return _task(name, lambda: parts, known, context, scored, lambda: hashlib.sha256(text.encode()).hexdigest())
 
 

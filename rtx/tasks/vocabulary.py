@@ -1,6 +1,7 @@
 """A vocabulary: the characters or words of a text's training side, numbered, and how a text is cut into them."""
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -13,13 +14,18 @@ UNKNOWN = "<unk>"
 END = "<eos>"
 """The end of a line among words, as in Mikolov's preparation of the Penn Treebank."""
 
-MARKS = re.compile(rf"{UNKNOWN}|{END}|\w+|[^\w\s]")
+
+def words_and_marks(text: str) -> list[str]:
+    """Return words and single marks. A combining mark or a joiner of no width stays with the letter before it."""
+    combining = "\u200c\u200d" + "".join(c for c in sorted(set(text)) if unicodedata.category(c).startswith("M"))
+    symbol = rf"{UNKNOWN}|{END}|\w[\w{combining}]*|[^\w\s][{combining}]*"
+    return re.findall(symbol, text.replace("\n", f" {END} "))
 
 
 CUTS: dict[str, Callable[[str], Sequence[str]]] = {
     "characters": lambda text: text,
     "words": lambda text: text.replace("\n", f" {END} ").split(),
-    "words and marks": lambda text: MARKS.findall(text.replace("\n", f" {END} ")),
+    "words and marks": words_and_marks,
 }
 """How a text is cut: into its characters; at its blanks, if it is prepared for that; or into words and single marks."""
 
@@ -51,8 +57,8 @@ class Vocabulary:
         return self.numbers[next(s for s in (END, "\n", " ", *self.symbols) if s in self.numbers)]
 
     def encode(self, text: str) -> list[int]:
-        """Return the tokens of a text. A symbol without a number becomes <unk>; it is refused if <unk> has none."""
-        return self.numbered(CUTS[self.unit](text))
+        """Return the tokens of a text in NFC. A symbol without a number becomes <unk>; without <unk> it is refused."""
+        return self.numbered(CUTS[self.unit](unicodedata.normalize("NFC", text)))
 
     def numbered(self, symbols: Iterable[str]) -> list[int]:
         """Return the tokens of a text that is already cut, as `encode` does."""

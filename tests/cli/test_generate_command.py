@@ -1,5 +1,7 @@
 """`rtx generate`: texts on the terminal, tunes as MIDI and sound; the same again for the same seed."""
 
+import time
+import tracemalloc
 import wave
 from pathlib import Path
 
@@ -224,19 +226,42 @@ def test_a_note_sounds_at_its_pitch_and_in_its_time(tmp_path):
     roll = np.zeros((8, 88))
     roll[2:6, 48] = 1  # A4
     for seconds in (0.3, 0.6):
-        samples = sound(roll, seconds)
+        samples = sound(roll, seconds) / 2**15
         begin, end = round(2 * seconds * RATE), round(6 * seconds * RATE)
         assert not samples[: begin - 1].any() and not samples[end + 1 :].any()
         assert np.abs(samples[begin : begin + RATE // 20]).max() > 0.1
-        assert np.abs(samples).max() == pytest.approx(0.8)
+        assert np.abs(samples).max() == pytest.approx(0.8, abs=1e-4)
     spectrum = np.abs(np.fft.rfft(samples))
     assert np.fft.rfftfreq(len(samples), 1 / RATE)[spectrum.argmax()] == pytest.approx(440, abs=1)
     write_wav(tmp_path / "a.wav", roll, seconds)
     with wave.open(str(tmp_path / "a.wav")) as file:
-        stored = np.frombuffer(file.readframes(len(samples) + 1), "<i2") / 32767
+        stored = np.frombuffer(file.readframes(len(samples) + 1), "<i2") / 2**15
         assert (file.getframerate(), file.getnchannels()) == (RATE, 1)
-    np.testing.assert_allclose(stored, samples, atol=1e-4)
+    np.testing.assert_array_equal(stored, samples)
     assert not sound(np.zeros((4, 88))).any()
+
+
+def test_notes_sound_as_pretty_midi_would_play_them():
+    roll = np.zeros((80, 88))
+    roll[:, 30], roll[5:20, 48], roll[30:40:2, 60], roll[3:9, 87] = 1, 1, 1, 1
+    piano = Instrument(0)
+    piano.notes = [MidiNote(80, 21 + key, start / 4, end / 4) for key, start, end in held_notes(roll)]
+    wave_ = lambda phase: sum(np.sin(n * phase) / 2 ** (n - 1) for n in (1, 2, 3, 4))  # noqa: E731
+    expected, found = piano.synthesize(RATE, wave_), sound(roll, 0.25)
+    expected = expected * 0.8 * 2**15 / np.abs(expected).max()
+    assert len(found) == len(expected)
+    assert np.abs(found - expected).max() < 20  # of 32,768
+
+
+def test_a_tune_of_many_frames_needs_little_time_and_memory():
+    roll = np.random.default_rng(0).random((6000, 88)) < 0.05
+    roll[:, 40] = 1  # held for half an hour
+    tracemalloc.start()
+    begin = time.process_time()
+    samples = sound(roll)
+    seconds, peak = time.process_time() - begin, tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(samples) / RATE == pytest.approx(6000 * 0.3 + 1) and peak < 300e6 and seconds < 10
 
 
 def test_what_cannot_be_generated_is_refused(command, text_model, music_model, tmp_path):

@@ -154,6 +154,25 @@ def test_a_corrupt_file_in_rtx_data_is_named_and_left_alone(name, content, serve
     assert data.unpacked(data.fetch("tune")["tune"]) == CONTENT
 
 
+@pytest.mark.parametrize(
+    "name", ["mnist/tune.gz", "mnist/tune", "mnist/tune.gz.gz", "MNIST/raw/tune", "MNIST/raw/tune.gz"]
+)
+def test_a_file_that_is_published_packed_may_be_packed_anew_or_unpacked(name, tmp_path, monkeypatch):
+    sha256 = hashlib.sha256(gzip.compress(CONTENT)).hexdigest()
+    file = data.File("mnist/tune.gz", sha256, (), unpacked=GOOD, also="MNIST/raw/tune.gz")
+    monkeypatch.setitem(data.DATASETS, "tune", (file,))
+    monkeypatch.setenv("RTX_DATA", str(tmp_path))
+    content = CONTENT
+    for level in range(name.count(".gz")):
+        content = gzip.compress(content, level + 1)
+    (tmp_path / name).parent.mkdir(parents=True)
+    (tmp_path / name).write_bytes(content)
+    assert data.unpacked(data.fetch("tune")["tune.gz"]) == CONTENT
+    (tmp_path / name).write_bytes(gzip.compress(CONTENT[1:]))
+    with pytest.raises(ValueError, match=f"{tmp_path / name}: .*{GOOD}"):
+        data.fetch("tune")
+
+
 def test_a_corrupt_file_in_the_cache_is_fetched_anew(server, offer, cache):
     offer(server.address("/good/tune"))
     (cache / "music").mkdir(parents=True)
@@ -181,6 +200,11 @@ def test_published_files_are_verified(name, real_data):
     assert [file.state for file in found] == ["verified"] * FILES[name]
     assert list(data.fetch(name).values()) == [file.path for file in found]
     assert len(data.sha256(name).split("+")) == FILES[name]
+    for file, _, path in found:
+        assert (
+            hashlib.sha256(path.read_bytes() if path.name == file.name else data.unpacked(path)).hexdigest()
+            == file.sha256
+        )
 
 
 def test_arrays_are_computed_once(cache):

@@ -1,5 +1,7 @@
 """Piano rolls: Nottingham's published counts and baseline, the chorales, and rolls that are none."""
 
+import gzip
+
 import nbformat
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from scipy.io import savemat
 
 from rtx.tasks import task_by_name
 from rtx.tasks.music import chorales, distinct, piano_roll_task, score_to_roll
-from rtx.tasks.rolls import LOWEST, NOTES, marginal_nll, read_mat
+from rtx.tasks.rolls import LOWEST, NOTES, Note, marginal_nll, read_mat, roll_of
 from rtx.tasks.task import SPLITS, collate
 
 PUBLISHED = {  # tunes and frames of training, validation and test
@@ -101,6 +103,11 @@ def test_a_score_becomes_a_frame_per_eighth_note():
 
 
 def test_a_score_without_notes_of_the_88_keys_is_refused():
+    for key in (-1, NOTES):
+        with pytest.raises(ValueError, match=f"notes: .* got {LOWEST + key}$"):
+            roll_of([Note(0, 0, 2), Note(key, 0, 2)])
+    with pytest.raises(ValueError, match="notes: .* got none$"):
+        roll_of([])
     for found, pitches in [("none", []), ("20", ["G#0"]), ("109", ["C5", "C#8"])]:
         score = stream.Score([stream.Part([note.Note(pitch, quarterLength=1) for pitch in pitches])])
         with pytest.raises(ValueError, match=f"score: .* got {found}$"):
@@ -165,6 +172,13 @@ def test_a_mat_file_is_read_as_written(tmp_path):
     read = read_mat(tmp_path / "mine.mat")
     assert [[len(r) for r in read[split]] for split in SPLITS] == [[4, 5], [2], [3]]
     np.testing.assert_array_equal(read["train"][1], roll(5))
+
+
+def test_a_packed_mat_file_is_read(tmp_path):
+    parts = {name: cells(roll()) for name in ("traindata", "validdata", "testdata")}
+    savemat(tmp_path / "mine.mat", parts)
+    (tmp_path / "mine.mat.gz").write_bytes(gzip.compress((tmp_path / "mine.mat").read_bytes()))
+    np.testing.assert_array_equal(read_mat(tmp_path / "mine.mat.gz")["test"][0], roll())
 
 
 def test_a_mat_file_of_another_layout_is_named(tmp_path):

@@ -2,6 +2,8 @@
 
 import json
 import string
+import unicodedata
+from functools import partial
 
 import pytest
 from hypothesis import given, settings
@@ -37,6 +39,14 @@ def test_a_text_of_known_characters_comes_back(subwords, text):
     tokens = subwords.encode(text)
     assert subwords.decode(tokens) == one_blank(text)
     assert all(UNKNOWN < token < subwords.size for token in tokens)
+
+
+def test_an_accent_of_its_own_is_read_as_the_accented_letter():
+    composed, apart = (unicodedata.normalize(form, "été français") for form in ("NFC", "NFD"))
+    learned = [Subwords(150, partial(list, [*LINES, text])) for text in (composed, apart)]
+    for one in learned:
+        assert one.encode(apart) == one.encode(composed) == learned[0].encode(composed)
+        assert one.decode(one.encode(apart)) == composed
 
 
 def test_common_words_are_one_piece_and_rare_ones_several(subwords):

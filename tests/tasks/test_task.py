@@ -1,13 +1,17 @@
 """What all tasks share: lazy examples, padding, and losses and scores that padding never reaches."""
 
 import math
+import pickle
+from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
 import pytest
 import torch
+from torch.utils.data import DataLoader
 
-from rtx.tasks import task_by_name
+from rtx.tasks import TASKS, task_by_name
 from rtx.tasks.loader import BatchOrder
 from rtx.tasks.losses import class_cross_entropy, percent_correct, summed_cross_entropy
 from rtx.tasks.music import frame_nll, piano_roll_task
@@ -29,6 +33,37 @@ def test_examples_are_a_sequence():
     assert [float(e.target) for e in examples[1:3]] == [1, 2]
     with pytest.raises(IndexError):
         examples[4]
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_a_task_can_be_pickled(name, monkeypatch, tmp_path):
+    monkeypatch.setenv("RTX_CACHE", str(tmp_path))
+    monkeypatch.setenv("RTX_DATA", str(tmp_path))  # nothing is read yet
+    task = task_by_name(name)
+    copy = pickle.loads(pickle.dumps(task))
+    assert (copy.name, copy.inputs, copy.outputs, copy.metric) == (task.name, task.inputs, task.outputs, task.metric)
+
+
+@pytest.mark.parametrize(("name", "arguments"), [("add", {"length": 20, "seed": 3}), ("words", {}), ("digits", {})])
+def test_a_copy_of_a_task_has_the_same_arguments_and_examples(name, arguments):
+    task = task_by_name(name, **arguments)
+    for copy in (pickle.loads(pickle.dumps(task)).split("test"), pickle.loads(pickle.dumps(task.split("test")))):
+        assert len(copy) == len(task.split("test"))
+        for one, two in zip(copy[:3], task.split("test")[:3], strict=True):
+            assert torch.equal(one.inputs, two.inputs) and torch.equal(one.target, two.target)
+
+
+def test_a_changed_task_is_not_pickled_as_the_task_that_it_was():
+    task = task_by_name("add", length=20)
+    with pytest.raises((AttributeError, pickle.PicklingError)):
+        pickle.dumps(replace(task, loss=lambda predictions, batch: task.loss(predictions, batch)))
+
+
+def test_a_spawned_worker_reads_the_examples():
+    task = task_by_name("characters", context=4, scored=8)
+    together = partial(collate, per=task.per)
+    batches = DataLoader(task.split("test"), 4, collate_fn=together, num_workers=1, multiprocessing_context="spawn")
+    assert torch.equal(next(iter(batches)).inputs, collate(task.split("test")[:4], task.per).inputs)
 
 
 def test_batches_are_padded_at_the_end_and_know_their_lengths():

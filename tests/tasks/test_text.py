@@ -1,6 +1,7 @@
 """Texts: cut, numbered, each token scored once; a stream in pieces is the text read whole; baselines; bad files."""
 
 import math
+import unicodedata
 
 import pytest
 import torch
@@ -228,9 +229,32 @@ def test_penn_treebank_can_be_planned_for_without_its_files(monkeypatch, tmp_pat
 
 def test_files_from_other_systems_read_the_same(story, tmp_path):
     other = tmp_path / "other.txt"
-    other.write_bytes(b"\xef\xbb\xbf" + STORY.replace("\n", "\r\n").encode())
-    assert characters(other).sha256() == characters(story).sha256()
+    crlf = STORY.replace("\n", "\r\n")
+    for content in (b"\xef\xbb\xbf" + crlf.encode(), crlf.encode("utf-16"), b"\xfe\xff" + crlf.encode("utf-16-be")):
+        other.write_bytes(content)
+        assert characters(other).sha256() == characters(story).sha256()
     assert characters(other).name == "characters:other.txt"
+
+
+@pytest.mark.parametrize(
+    "line", ["यह हिन्दी में है", "เด็ก ดี", "اَلْعَرَبِيَّةُ لُغَةٌ", "Tiếng Việt", "naïve cafe\u0301s", "क्\u200dष"]
+)
+def test_a_combining_mark_stays_with_its_letter_and_composed_letters_are_the_same(story, line):
+    composed = unicodedata.normalize("NFC", line)
+    for form in ("NFC", "NFD"):
+        story.write_text((unicodedata.normalize(form, line) + ".\n") * 40, encoding="utf-8")
+        (known,) = words(story).texts
+        assert {*known.symbols} == {*composed.split(), ".", END, UNKNOWN}
+        assert known.decode(known.encode(unicodedata.normalize("NFD", line))) == composed
+        (known,) = characters(story).texts
+        assert known.decode(known.encode(unicodedata.normalize("NFD", line))) == composed
+
+
+def test_only_a_newline_ends_a_line(story):
+    story.write_text("one\u2028two\x85three\x0cfour\x1cfive.\r\n" * 40, encoding="utf-8", newline="")
+    task = words(story, context=0, scored=1000)
+    tokens = [token for split in SPLITS for example in task.split(split) for token in example.target.tolist()]
+    assert task.texts[0].decode(tokens).count("\n") == 39 and len(tokens) == 40 * 7 - 1  # the last is not a word
 
 
 @pytest.mark.parametrize(
@@ -241,7 +265,12 @@ def test_files_from_other_systems_read_the_same(story, tmp_path):
         (characters, b"\xef\xbb\xbf", "the file is empty"),
         (characters, b"too short", ".* 20 symbols, got 9"),
         (words, " ".join(map(str, range(40))).encode(), ".* 2 times"),
-        (words, "erste Zeile\nzweite \xe9".encode("latin-1"), "line 2: .* 0xe9"),
+        (words, "erste Zeile\nzweite \xe9".encode("latin-1"), "line 2: .* 0xe9 at offset 19"),
+        (words, b"\xef\xbb\xbfa\nb\xe9", "line 2: .* 0xe9 at offset 6"),
+        (characters, STORY.encode("utf-16-be"), "line 1: .* 0x00 at offset 0"),
+        (words, "हिन्दी में\n".encode("utf-16-le") * 40, "line 1: .* got the byte 0x"),
+        (words, "\ufeffab\n\0".encode("utf-16-le"), "line 2: .* 0x00 at offset 8"),
+        (characters, STORY.encode("utf-16")[:-1], "line 80: .* 0x0a at offset 3840"),
     ],
 )
 def test_a_file_that_is_no_text_is_refused(tmp_path, make, content, message):

@@ -204,8 +204,8 @@ def test_iwslt14_has_the_counts_of_its_split_and_says_that_training_is_a_part(re
         (b"a\n\nc\n", b"d\ne\nf\n", "a.de, line 2: expected a sentence, the line is empty"),
         (b"a\n \t\n", b"d\ne\n", "a.de, line 2: expected a sentence, the line is empty"),
         (b"", b"d\n", "a.de, line 1: expected a sentence, the line is empty"),
-        (b"a\nb\n", "d\né\n".encode("latin-1"), "b.en, line 2: expected UTF-8, got the byte 0xe9"),
-        (b"a\nb\n", "d\ne\n".encode("utf-16"), "b.en, line 1: expected UTF-8, got the byte 0xff"),
+        (b"a\nb\n", "d\né\n".encode("latin-1"), "b.en, line 2: .* 0xe9 at offset 2"),
+        (b"a\nb\n", "d\ne\n".encode("utf-16-le"), "b.en, line 1: .* 0x00 at offset 1"),
     ],
 )
 def test_a_wrong_pair_is_refused_with_file_and_line(tmp_path, source, target, message):
@@ -216,7 +216,7 @@ def test_a_wrong_pair_is_refused_with_file_and_line(tmp_path, source, target, me
 
 
 def test_lines_end_at_newlines_alone_and_files_may_be_gzipped(tmp_path):
-    (tmp_path / "a.gz").write_bytes(gzip.compress("eins\u2028zwei \r\ndrei\x85\n".encode()))
+    (tmp_path / "a.gz").write_bytes(gzip.compress("eins\u2028zwei \r\ndrei\x85\n".encode("utf-16")))
     (tmp_path / "b").write_bytes(b"one two\nthree")
     assert read_pairs(tmp_path / "a.gz", tmp_path / "b") == [("eins zwei", "one two"), ("drei", "three")]
     (tmp_path / "a.gz").write_bytes(gzip.compress(b"a\n")[:-6])

@@ -6,14 +6,15 @@ set-up: a number is a mix of a key and a place. Steele, Lea & Flood (2014), Fast
 Generators.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rtx.nn.validate import check_positive, is_whole
-from rtx.tasks.task import SPLITS, Example, Examples, Split
+from rtx.tasks.losses import Splits
+from rtx.tasks.task import SPLITS, Example, Examples
 
 LARGEST_SEED = 2**63 - 1  # the largest whole number of NumPy
 HELD_OUT = 1000  # sequences of validation and of test, as in Raffel & Ellis (2015)
@@ -23,7 +24,7 @@ PLACE = np.uint64(0xD1342543DE82EF95)  # odd, so that no two places of a sequenc
 Words = NDArray[np.uint64]
 
 
-def drawn(draw: Callable[[np.random.Generator], Example], size: int, seed: int) -> Callable[[Split], Sequence[Example]]:
+def drawn(draw: Callable[[np.random.Generator], Example], size: int, seed: int) -> Splits:
     """Return split → its sequences: `size` to train, 1,000 to validate, 1,000 to test."""
 
     def make(split: int, indices: list[int]) -> list[Example]:
@@ -33,16 +34,12 @@ def drawn(draw: Callable[[np.random.Generator], Example], size: int, seed: int) 
     return _splits(make, size, seed)
 
 
-def drawn_together(
-    draw: Callable[["Draws"], list[Example]], size: int, seed: int
-) -> Callable[[Split], Sequence[Example]]:
+def drawn_together(draw: Callable[["Draws"], list[Example]], size: int, seed: int) -> Splits:
     """Return the same as `drawn`, but draw a batch of sequences at a time."""
     return _splits(lambda split, indices: draw(Draws(keys(seed, split, np.array(indices)))), size, seed)
 
 
-def _splits(
-    make: Callable[[int, list[int]], list[Example]], size: int, seed: int
-) -> Callable[[Split], Sequence[Example]]:
+def _splits(make: Callable[[int, list[int]], list[Example]], size: int, seed: int) -> Splits:
     check_seed(seed)
     sizes = {"train": check_positive("size", size), "validation": HELD_OUT, "test": HELD_OUT}
     return lambda split: Examples(sizes[split], partial(make, SPLITS.index(split)), endless=True)

@@ -15,19 +15,7 @@ from torch import Tensor, nn
 
 from rtx.nn.validate import check_positive, is_number
 from rtx.tasks.losses import scored_cross_entropy
-from rtx.tasks.task import (
-    IGNORED,
-    Batch,
-    Example,
-    Scores,
-    Sum,
-    Task,
-    collate,
-    mean_metric,
-    mean_of,
-    real_steps,
-    where_it_is,
-)
+from rtx.tasks.task import IGNORED, Batch, Example, Scores, Sum, Task, collate, mean_of, real_steps, where_it_is
 from rtx.tasks.toy.drawn import check_longest, check_seed, drawn
 
 RULE = 3  # the rule's number among the seeds; the splits have 0, 1, 2
@@ -129,12 +117,12 @@ def draw_sequence(
 def losses_by_kind(model: nn.Module, examples: Sequence[Example]) -> Scores:
     """Return the mean loss of a model at all scored symbols, at local ones, and at recalled ones, if there are any."""
     kinds = {METRIC: None, "local": False, "recalled": True}
-    means = {name: mean_metric() for name in kinds}
+    sums = {name: torch.zeros(2, dtype=torch.float64) for name in kinds}
     dtype = next(model.parameters()).dtype
     for start in range(0, len(examples), BATCH):
         batch = where_it_is(model, collate(examples[start : start + BATCH], "step"))
         predictions = model(batch.inputs.to(dtype), batch.lengths)
         for name, recall in kinds.items():
-            if (found := symbol_nll(predictions, batch, recall)).count:
-                means[name].update(found.total.cpu() / found.count.cpu(), found.count.cpu())
-    return {name: float(mean.compute()) for name, mean in means.items() if mean.update_called}
+            found = symbol_nll(predictions, batch, recall)
+            sums[name] += torch.stack([found.total, found.count]).cpu()
+    return {name: float(total / count) for name, (total, count) in sums.items() if count}
