@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -90,9 +90,9 @@ def read_mat(path: Path) -> dict[Split, list[Roll]]:
     return {split: list(cells[key].ravel()) for split, key in KEYS.items()}
 
 
-def write_midi(path: Path, roll: ArrayLike, frame_seconds: float = FRAME_SECONDS) -> None:
+def write_midi(file: Path | BinaryIO, roll: ArrayLike, frame_seconds: float = FRAME_SECONDS) -> None:
     """Write a piano roll as a MIDI file, at 100 quarter notes a minute."""
-    _midi(roll, frame_seconds).write(str(path))
+    _midi(roll, frame_seconds).write(file)
 
 
 def read_midi(path: Path, frame_seconds: float = FRAME_SECONDS) -> Roll:
@@ -117,11 +117,11 @@ def read_midi(path: Path, frame_seconds: float = FRAME_SECONDS) -> Roll:
     return roll_of([Note(note.pitch - LOWEST, frame(note.start), frame(note.end)) for note in played], str(path))
 
 
-def write_wav(path: Path, roll: ArrayLike, frame_seconds: float = FRAME_SECONDS) -> None:
+def write_wav(file: Path | BinaryIO, roll: ArrayLike, frame_seconds: float = FRAME_SECONDS) -> None:
     """Write a piano roll as a WAV file: mono, 16 bits, 44,100 samples a second."""
     from scipy.io import wavfile
 
-    wavfile.write(path, RATE, (sound(roll, frame_seconds) * 32767).astype("<i2"))
+    wavfile.write(file, RATE, (sound(roll, frame_seconds) * 32767).astype("<i2"))
 
 
 def sound(roll: ArrayLike, frame_seconds: float = FRAME_SECONDS) -> NDArray[np.float64]:
