@@ -6,6 +6,7 @@ Penn Treebank: Mikolov's preparation; windows as in Bai et al. (2018) and Wang e
 
 import hashlib
 import math
+import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
@@ -113,7 +114,10 @@ def split(symbols: Sequence[str], name: str = "text") -> Parts:
 
 def read_file(path: str | Path) -> str:
     """Return the text of a file, with lines that end in "\\n"."""
-    text = data.read_text(Path(str(path)))  # --set path=1984 gives a number
+    file = Path(os.path.expanduser(str(path)))  # a shell leaves the ~ of path=~/x
+    if not file.is_file():  # reading a device may never end
+        raise FileNotFoundError(f"path: expected a file, found none at {path}")
+    text = data.read_text(file)
     if not text.strip():
         raise ValueError(f"{path}: expected a text, the file is empty")
     return text.replace("\r\n", "\n").replace("\r", "\n")
