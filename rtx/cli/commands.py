@@ -1,5 +1,7 @@
 """The `rtx` command: list, data, train, sweep, evaluate, generate, translate, table, ledger, class."""
 
+import atexit
+import signal
 import sys
 from enum import StrEnum
 from errno import ENOENT
@@ -104,3 +106,5 @@ def main() -> None:
         raise SystemExit(2) from None
     except KeyboardInterrupt:  # a second one, while the first was handled
         raise SystemExit(130) from None
+    finally:
+        atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)  # the exit takes a moment, too

@@ -71,17 +71,14 @@ def option(command: str, flag: str) -> list[str]:
     """Return the values that a command gives to a flag.
 
     Raises:
-        ValueError: if the command ends inside a quotation, or in a flag that needs a value.
+        ValueError: if the command cannot be read, because a quotation mark is missing.
     """
     return [value for word, value in pairwise(_words(command)) if word == flag]
 
 
 @cache  # a table asks for several flags of each of many commands
 def _words(command: str) -> list[str]:
-    words = shlex.split(command)
-    if words and words[-1].startswith("--") and words[-1] != "--compile":
-        raise ValueError(f"command: expected a value after {words[-1]}, got {command!r}")
-    return words
+    return shlex.split(command)
 
 
 def write_result(result: Result, ledger: Path = LEDGER, ended: str | None = None) -> Path:
@@ -131,7 +128,8 @@ def read_result(path: Path) -> Result:
         raise ValueError(f"{path}: expected a file of at most {LARGEST:,} bytes, found another or none")
     try:
         result = _results().validate_json(path.read_bytes())
-        _words(result.command)
+        if (words := _words(result.command)) and words[-1].startswith("--") and words[-1] != "--compile":
+            raise ValueError(f"command: expected a value after {words[-1]}, got {result.command!r}")
         return result
     except ValueError as error:  # pydantic's ValidationError is one
         raise ValueError(f"{path}: the file is damaged or no run: {error}") from None
