@@ -1,5 +1,7 @@
 """Grade what students hand in: their functions answer in a process without rights, and the checks judge here."""
 
+import ast
+import asyncio
 import csv
 import io
 import json
@@ -38,16 +40,12 @@ class Grade(NamedTuple):
 
 
 def grade_folder(folder: Path, notebooks: Path, only: Sequence[str] = (), seconds: int = 20) -> Iterator[Grade]:
-    """Grade every exercise of every student, one after the other; `handed_in` says what `folder` may hold.
-
-    The project's own notebooks say what the exercises are. One exercise may take `seconds`.
-    """
+    """Grade the exercises of `notebooks` for every student, each in at most `seconds`. See `handed_in` for `folder`."""
     exercises = [(source.stem, *each) for source in chosen_notebooks(notebooks, only) for each in exercises_of(source)]
-    students = handed_in(folder)
     # this process imports torch once and copies itself for each exercise; it leaves Ctrl-C to the grader
     server = ProcessPoolExecutor(1, get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_IGN))
     with patch.dict(os.environ, ONE_THREAD, MPLBACKEND="agg", CUDA_VISIBLE_DEVICES=""), server:
-        for student, files in students.items():
+        for student, files in handed_in(folder).items():
             for notebook, check, function in exercises:
                 try:
                     cells = needed_cells(code_cells(_one_of(files, notebook)), check)
@@ -80,8 +78,7 @@ def _one_of(files: Sequence[Notebook], notebook: str) -> Notebook:
 
 def _one_line(text: str) -> str:
     """Return a text as one line that any terminal can print: without control characters and halves of characters."""
-    line = "".join(letter if letter.isprintable() else " " for letter in text)
-    return shorten(line, LONGEST, placeholder="…")
+    return shorten("".join(c if c.isprintable() else " " for c in text), LONGEST, placeholder="…")
 
 
 def _judge(name: str, said: bytes) -> tuple[str, str]:
@@ -121,24 +118,27 @@ def _student(check: str, cells: Sequence[str], seconds: int, pipe: int) -> None:
             os.dup2(os.open(os.devnull, os.O_RDWR), stream)
         os.closerange(3, pipe)
         os.closerange(pipe + 1, 1 << 16)
+        loop = asyncio.new_event_loop()  # for `await` in a cell; it opens sockets, which is refused below
         confine(seconds)
-        os.write(pipe, json.dumps(answer(check, cells)).encode())
+        os.write(pipe, json.dumps(answer(check, cells, loop)).encode())
     finally:
         os._exit(0)
 
 
-def answer(name: str, cells: Sequence[str]) -> dict[str, Any]:
+def answer(name: str, cells: Sequence[str], loop: asyncio.AbstractEventLoop) -> dict[str, Any]:
     """Return the answers of the function that the last cell checks, at the moment of its check; or an error."""
     check: Check = getattr(checks, name)
     cases, found = check.cases(), list[dict[str, Any]]()
     # every check is replaced: this one records answers, the others do nothing
     Check.__call__ = lambda self, mine: found.append(_answers(self, mine, cases)) if self is check else None  # type: ignore
     torch.set_num_threads = MagicMock()  # the process may not start threads
-    names = {"__name__": "__main__", "display": MagicMock()}
+    names = {"__name__": "__main__", "display": MagicMock(), "get_ipython": MagicMock()}
     failed = f"the notebook does not call checks.{name}"
     for code in cells:
         try:
-            exec(compile(code, "cell", "exec"), names)
+            waiting = eval(compile(code, "cell", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT), names)
+            if waiting is not None:  # a cell with `await`
+                loop.run_until_complete(waiting)
         except BaseException as error:  # also sys.exit()
             failed = f"a cell raised {type(error).__name__}: {error}"
     return found[-1] if found else {"error": failed}

@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 import zipfile
+from ast import PyCF_ALLOW_TOP_LEVEL_AWAIT
 from collections.abc import Sequence, Set
 from pathlib import Path
 from types import CodeType
@@ -69,7 +70,7 @@ def handed_in(place: Path) -> dict[str, list[Notebook]]:
     """
     found: dict[str, list[Notebook]] = {}
     for name, file in _files(place).items():
-        is_notebook = name.endswith(".ipynb")
+        is_notebook = name.endswith(".ipynb") and file.is_file()  # reading a pipe would never end
         if HIDDEN.search(name) or not (is_notebook or "/" in name):  # a student's folder may be empty
             continue
         platform, folder = PLATFORM.match(name), name.split("/")[0] if "/" in name else place.resolve().stem
@@ -101,8 +102,7 @@ def code_cells(notebook: Notebook) -> list[str]:
             content = file.read(LARGEST + 1)
         if len(content) > LARGEST:
             raise ValueError(f"it has more than {LARGEST:,} bytes")
-        cells = [cell for cell in json.loads(content)["cells"] if cell["cell_type"] == "code"]
-        return ["".join(cell["source"]) for cell in cells]
+        return ["".join(cell["source"]) for cell in json.loads(content)["cells"] if cell["cell_type"] == "code"]
     except Exception as error:  # a student or a damaged archive may hand in anything
         raise ValueError(f"the file is not a notebook of format 4 ({type(error).__name__}: {error})") from None
 
@@ -126,7 +126,7 @@ def needed_cells(cells: Sequence[str], check: str) -> list[str]:
 
 def _compiled(code: str) -> CodeType:
     try:
-        return compile(code, "cell", "exec")
+        return compile(code, "cell", "exec", PyCF_ALLOW_TOP_LEVEL_AWAIT)
     except (SyntaxError, ValueError, MemoryError, RecursionError):  # a null byte, or a thousand brackets
         return compile("", "cell", "exec")
 

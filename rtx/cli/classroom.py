@@ -33,7 +33,7 @@ def grade(
     csv: Annotated[Path, typer.Option(help="The file to write: a line for each student and exercise.")],
     notebooks: Notebooks = Path("notebooks"),
     only: Only = None,
-    seconds: Annotated[int, typer.Option(min=1, help="How long one exercise may take.")] = 20,
+    seconds: Annotated[int, typer.Option(min=1, max=3600, help="How long one exercise may take.")] = 20,
 ) -> None:
     """Grade what students hand in by the checks of this rtx. Their code runs in a process without rights.
 

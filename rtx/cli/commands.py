@@ -1,6 +1,11 @@
 """The `rtx` command: list, data, train, sweep, evaluate, generate, translate, table, ledger, class."""
 
+import atexit
+import signal
+import sys
 from enum import StrEnum
+from errno import ENOENT
+from io import TextIOWrapper
 from typing import Annotated
 
 import typer
@@ -15,6 +20,7 @@ from rtx.cli.ledger import ledger_app, table_
 from rtx.cli.sweep import sweep_
 from rtx.cli.train import train_
 from rtx.cli.translate import evaluate_, translate_
+from rtx.evidence.tables import printable
 from rtx.models import CARDS, MODELS, TRANSLATORS, WHOLE
 from rtx.tasks import TASKS, data
 from rtx.tasks.build import parameters
@@ -88,8 +94,17 @@ app.command("table", epilog="Example: rtx table nottingham --format markdown")(t
 
 def main() -> None:
     """Run the command. Bad input ends it with one line and exit code 2."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # not every terminal has all letters
     try:
         app()
-    except (ValueError, OSError) as error:
-        typer.echo(f"rtx: {error}", err=True)
+    except (ValueError, OSError, OverflowError, MemoryError) as error:
+        said = str(error) or type(error).__name__
+        if isinstance(error, OSError) and error.errno == ENOENT and error.filename is None:
+            said = "the current folder was removed; go to another one"
+        typer.echo(f"rtx: {printable(said)}", err=True)
         raise SystemExit(2) from None
+    except KeyboardInterrupt:  # a second one, while the first was handled
+        raise SystemExit(130) from None
+    finally:
+        atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)  # the exit takes a moment, too

@@ -1,5 +1,6 @@
 """`rtx generate`: a trained model continues a text on the terminal, or a tune as MIDI and sound."""
 
+from io import BytesIO
 from itertools import chain
 from pathlib import Path
 from typing import Annotated
@@ -15,6 +16,7 @@ from rtx.tasks.generate import continue_roll, continue_text
 from rtx.tasks.rolls import FRAME_SECONDS, NOTES, read_midi, write_midi, write_wav
 from rtx.tasks.vocabulary import Vocabulary
 from rtx.training.checkpoint import load_checkpoint, load_texts, read_card
+from rtx.training.files import write_whole
 from rtx.training.randomness import LARGEST_SEED
 
 READ = 16  # frames of a tune that are read before it is continued
@@ -55,7 +57,8 @@ def generate(
     start = _start(task, prompt, frame_seconds).to(next(network.parameters()).device)
     roll = continue_roll(network, start, tokens, temperature, seed).cpu().numpy()
     for path in paths:
-        WRITERS[path.suffix](path, roll, frame_seconds)
+        WRITERS[path.suffix](written := BytesIO(), roll, frame_seconds)
+        write_whole(path, written.getbuffer())
         typer.echo(f"wrote {path}")
 
 

@@ -38,8 +38,6 @@ def table_(
     """Print a paper's table with our numbers beside the paper's."""
     if variant is not None and recipe == ALL:
         raise ValueError(f"variant: expected the one recipe that has it, got {recipe}")
-    if results != LEDGER:  # without our numbers, a table still has the papers'
-        check_ledger(results)
     loaded = [load_recipe(name) for name in (recipe_names() if recipe == ALL else [recipe])]
     found = {one.name: tables.rows(one, results, variant) for one in loaded}
     for one in loaded:
@@ -52,24 +50,26 @@ def table_(
         runs = sum(ran for *_, ran in models)
         cells = len({(name, model) for name, model, _ in models})
         console.print(f"{filled} of {cells} rows have been run, at one scale or variant or more: {runs} cells")
+    end_if_empty(results)  # without our numbers, a table still has the papers'
 
 
 @ledger_app.command("check", epilog="Example: rtx ledger check")
 def check(results: Annotated[Path, typer.Option(help="The ledger's folder.")] = LEDGER) -> None:
     """Check that every run is whole, and has a commit of the history, today's data, and its own command."""
-    check_ledger(results)
+    end_if_empty(results)
     faults = audit(results)
     for fault in faults:
-        typer.echo(fault, err=True)
+        typer.echo(tables.printable(fault), err=True)
     typer.echo(f"{len(list(results.glob('**/*.json')))} runs, {len(faults)} faults")
     if faults:
         raise typer.Exit(1)
 
 
-def check_ledger(results: Path) -> None:
-    """Check that the folder is there."""
-    if not results.is_dir():
-        raise ValueError(f"results: expected the ledger's folder, found none at {results}")
+def end_if_empty(results: Path) -> None:
+    """End with 1 if a folder has no runs, because it may be the wrong folder."""
+    if not any(results.glob("*/*.json")):
+        typer.echo(f"rtx: no runs in {results.absolute()}; name the ledger's folder by --results", err=True)
+        raise typer.Exit(1)
 
 
 def _print(recipe: Recipe, rows: list[tables.Row], format: Format) -> None:

@@ -1,7 +1,9 @@
 """`rtx sweep`."""
 
+import os
 import warnings
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +17,8 @@ from rtx.cli import train as options
 from rtx.cli.train import Scale, how_to_go_on, on_terminal, parse_time
 from rtx.evidence.agenda import as_typed
 from rtx.evidence.ledger import LEDGER
-from rtx.training.files import check_writable
+from rtx.evidence.tables import printable
+from rtx.training.files import check_writable, write_whole
 from rtx.training.precision import check_precision
 from rtx.training.recipe import as_setting, load_recipe, parse_setting
 from rtx.training.timing import countdown
@@ -83,7 +86,10 @@ def _run(sweep: "Sweep", left: Callable[[], float | None], results: Path | None,
     study, metric = sweep.run(left(), **how), sweep.task.metric
     _print(study, metric)
     if finished(study):
-        typer.echo(f"wrote {_plot(study, sweep.folder / 'sweep.png', metric)}")
+        path = sweep.folder / "sweep.png"
+        path.parent.mkdir(parents=True, exist_ok=True)  # of a sweep on a server
+        write_whole(path, _plot(study, metric))
+        typer.echo(f"wrote {path}")
     if results is not None:
         typer.echo(f"wrote {_test_best(sweep, study, results, max_seconds=left(), **how)}")
 
@@ -107,11 +113,14 @@ def _test_best(sweep: "Sweep", study: "Study", results: Path, **how: Any) -> Pat
 
 
 def parse_values(text: str) -> tuple[str, list[Any]]:
-    """`key=a,b,c`: a list of what `parse_setting` reads, also of one."""
+    """`key=a,b,c`: a list of what `parse_setting` reads, also of one. A file counts once, whatever its names."""
     key, value = parse_setting(text)
-    if isinstance(value, list):
-        return key, value
-    return key, [parse_setting(f"{key}={part}")[1] for part in text.partition("=")[2].split(",")]
+    if not isinstance(value, list):
+        value = [parse_setting(f"{key}={part}")[1] for part in text.partition("=")[2].split(",")]
+    if key == "path":
+        files = [os.path.realpath(os.path.expanduser(str(part))) for part in value]
+        value = [part for at, part in enumerate(value) if files[at] not in files[:at]]
+    return key, value
 
 
 def _print(study: "Study | None", metric: str) -> None:
@@ -127,17 +136,16 @@ def _print(study: "Study | None", metric: str) -> None:
     for trial in sorted(shown, key=lambda t: order.get(t.number, len(order))):
         score = f"{trial.value:.4f}" if trial.value is not None else trial.user_attrs.get("error", "running")
         cells = (*map(str, trial.params.values()), str(trial.user_attrs.get("epoch", "")), score)
-        drawn.add_row(*map(escape, cells))
+        drawn.add_row(*map(escape, map(printable, cells)))
     Console().print(drawn)
 
 
-def _plot(study: "Study", path: Path, metric: str) -> Path:
-    """Draw every run's validation over each of the settings."""
+def _plot(study: "Study", metric: str) -> bytes:
+    """Return a picture of every run's validation over each of the settings."""
     from matplotlib.pyplot import gcf
     from optuna.visualization.matplotlib import plot_slice
 
     with warnings.catch_warnings(action="ignore"):
         plot_slice(study, target_name=f"validation, {metric}")
-    path.parent.mkdir(parents=True, exist_ok=True)  # of a sweep on a server
-    gcf().savefig(path, dpi=150)
-    return path
+    gcf().savefig(picture := BytesIO(), dpi=150)
+    return picture.getvalue()

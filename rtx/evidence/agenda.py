@@ -65,6 +65,8 @@ def read_agenda(path: Path, scale: str = "full", epochs: int | None = None) -> l
         ValueError: if the file is not such a list, or names a run twice; the message names the file.
         OSError: if it cannot be read.
     """
+    if not path.is_file():
+        raise ValueError(f"agenda: expected a file, found none at {path}")
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
         if set(table) != {"runs"}:

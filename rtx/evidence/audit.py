@@ -15,8 +15,8 @@ from rtx.training.recipe import Recipe, load_recipe, parse_setting
 def audit(ledger: Path = LEDGER) -> list[str]:
     """Return a sentence for each fault of each file; none if every number can be traced and measured again.
 
-    A file must be a run of a recipe's row. It must name a clean commit of this repository's history, the command that
-    repeats the run, and the data that this command would use today.
+    A file must be a run of a recipe's row. It must name a clean commit of this repository's history that has the
+    recipe, the command that repeats the run, and the data that this command would use today.
     """
     return [f"{path}: {fault}" for path in sorted(ledger.glob("**/*.json")) for fault in _faults(path)]
 
@@ -37,6 +37,8 @@ def _of_run(path: Path, result: Result) -> Iterator[str]:
         yield f"it was not made by a commit: {result.commit}"
     elif is_in_history(result.commit) is False:
         yield f"its commit is not in this repository: {result.commit}"
+    if result.recipe_file.get("in_commit") is False:
+        yield f"its recipe is not in its commit: the file had the checksum {result.recipe_file.get('sha256')}"
     recipe = load_recipe(result.recipe)
     check_choice("model", result.model, recipe.models)
     yield from _command(result, recipe)
@@ -46,7 +48,7 @@ def _of_run(path: Path, result: Result) -> Iterator[str]:
 @cache
 def is_in_history(commit: str) -> bool | None:
     """Return whether a commit is in this history; None if git cannot say (a shallow clone, no git)."""
-    if git("rev-parse", "--is-shallow-repository") != "false":
+    if git("rev-parse", "--is-shallow-repository") != "false\n":
         return None
     return git("merge-base", "--is-ancestor", commit, "HEAD") is not None
 
@@ -67,8 +69,6 @@ def _command(result: Result, recipe: Recipe) -> Iterator[str]:
 def _data(result: Result, recipe: Recipe) -> Iterator[str]:
     """Compare the data, the variant and the epochs with what the command would make today."""
     overrides = dict(map(parse_setting, option(result.command, "--set")))
-    if "path" in overrides and not Path(str(overrides["path"])).is_file():  # reading a device may never end
-        raise ValueError(f"path: expected a file, found none at {overrides['path']}")
     plan = recipe.plan(result.model, variant_of(result), overrides, result.scale)
     expected = task_by_name(plan.task, **plan.task_arguments).sha256()
     epochs = min([plan.settings.epochs, *map(int, option(result.command, "--epochs"))])

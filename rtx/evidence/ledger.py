@@ -35,6 +35,8 @@ class Result:
         budget: None for a full run, or what cut it short.
         details: other scores of the test split, by name.
         chosen_from: if a sweep chose the settings, each combination with its validation score (None: the run failed).
+        recipe_file: "sha256" of the recipe's file, and "in_commit": whether this file is in the commit (None: there is
+            no commit). Older results lack it.
     """
 
     recipe: str
@@ -57,6 +59,7 @@ class Result:
     budget: str | None
     details: dict[str, Any] = field(default_factory=dict)
     chosen_from: dict[str, float | None] = field(default_factory=dict)
+    recipe_file: dict[str, Any] = field(default_factory=dict)
 
 
 def variant_of(run: Result) -> str:
@@ -121,10 +124,13 @@ def read_result(path: Path) -> Result:
         ValueError: if the file is damaged, or a key is missing or of another type; the message names the file.
             Unknown keys are ignored, such as the checksum of older files.
     """
-    if path.stat().st_size > LARGEST:
-        raise ValueError(f"{path}: the file is too large for a run, allowed are {LARGEST} bytes")
+    if not path.is_file() or path.stat().st_size > LARGEST:  # reading a device may never end
+        raise ValueError(f"{path}: expected a file of at most {LARGEST:,} bytes, found another or none")
     try:
-        return _results().validate_json(path.read_bytes())
+        result = _results().validate_json(path.read_bytes())
+        if (words := _words(result.command)) and words[-1].startswith("--") and words[-1] != "--compile":
+            raise ValueError(f"command: expected a value after {words[-1]}, got {result.command!r}")
+        return result
     except ValueError as error:  # pydantic's ValidationError is one
         raise ValueError(f"{path}: the file is damaged or no run: {error}") from None
 

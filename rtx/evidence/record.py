@@ -1,5 +1,6 @@
 """Train one model of a recipe, choose its epoch by validation, test it once, and write the run to the ledger."""
 
+import hashlib
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -18,8 +19,8 @@ from rtx.training.fit import Fit, fit, interruptible, quiet, run_folder
 from rtx.training.lock import lock_folder
 from rtx.training.module import Trainee
 from rtx.training.precision import float32_cudnn
-from rtx.training.provenance import hardware, versions
-from rtx.training.recipe import Plan
+from rtx.training.provenance import hardware, in_commit, versions
+from rtx.training.recipe import Plan, Recipe
 
 FACTS = ("recipe", "variant", "scale", "seed", "epoch", "validation", "test", "metric", "data", "data_sha256", "commit")
 
@@ -114,7 +115,14 @@ def _result(plan: Plan, run: Fit, seed: int, test: float, details: Scores, comma
         command=command,
         budget=_cut(plan, run),
         details=details,
+        recipe_file=_recipe_file(plan.recipe, run.trainee.commit) if plan.recipe.text else {},
     )
+
+
+def _recipe_file(recipe: Recipe, commit: str | None) -> dict[str, Any]:
+    """Return the checksum of a recipe's file, and whether a commit has the file."""
+    found = in_commit(commit, f"training/recipes/{recipe.name}.toml", recipe.text)
+    return {"sha256": hashlib.sha256(recipe.text.encode()).hexdigest(), "in_commit": found}
 
 
 def _save(path: Path, plan: Plan, trainee: Trainee, result: ledger.Result) -> None:

@@ -79,6 +79,12 @@ def rows(recipe: Recipe, ledger: Path = LEDGER, variant: str | None = None) -> l
     return table
 
 
+def printable(text: str) -> str:
+    """Return a text as one line, with escapes for control characters such as those that change a terminal's colours."""
+    line = " ".join(text.splitlines())
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in line)
+
+
 def printed(recipe: Recipe, model: str) -> str:
     """Return the paper's number with all its digits, at least two decimals; "-" if it has no number."""
     paper = recipe.paper(model)
@@ -105,7 +111,7 @@ def chosen(groups: Sequence[list[Result]], best: Callable[..., list[Result]]) ->
 def row(paper: str, runs: Sequence[Result]) -> Row:
     """Return the line of a group of runs that differ only in their seeds."""
     first, tried = runs[0], max(len(run.chosen_from) for run in runs)
-    return Row(
+    line = Row(
         model=first.model,
         paper=paper,
         ours=spread([r.test for r in runs], 3),
@@ -117,6 +123,7 @@ def row(paper: str, runs: Sequence[Result]) -> Row:
         parameters=f"{first.parameters:,}",
         hardware="; ".join(dict.fromkeys(r.hardware for r in runs)),
     )
+    return Row(*map(printable, line))
 
 
 def _duration(seconds: float) -> str:

@@ -3,12 +3,13 @@
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain, pairwise
+from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from rtx.models import LanguageModel
+from rtx.models import CharacterTransformer, LanguageModel
 from rtx.nn.mode import evaluating
 from rtx.nn.sampling import sample_token, seeded_generator
 from rtx.nn.validate import check_above_zero, check_finite, check_positive, check_sequence
@@ -53,6 +54,9 @@ def continue_text(
 ) -> Iterator[str]:
     """Yield what comes after the prompt, a character or a word at a time. The draws are those of `model.generate`.
 
+    A character Transformer reads the last segment anew for each draw. `model.generate` starts new segments instead,
+    and so forgets the prompt at the end of the first segment.
+
     With an empty prompt, the model begins at the start of a text. `temperature`, `top_k` and `top_p` are as in
     `rtx.nn.sampling.sample_token`.
     """
@@ -75,12 +79,26 @@ def _continued(
 ) -> Iterator[Tensor]:
     """Yield `steps` draws, each from the logits after all before it; the model reads one position at a time."""
     with evaluating(model):
-        state = None
+        state, step = None, _step_of(model)
         for position in start:
-            logits, state = model.step(position, state)
+            logits, state = step(position, state)
         for left in range(steps, 0, -1):
             check_finite("logits of the model", logits)
             found = draw(logits)
             yield found
             if left > 1:
-                logits, state = model.step(found, state)
+                logits, state = step(found, state)
+
+
+def _step_of(model: SequenceModel | LanguageModel) -> Callable[[Tensor, Any], tuple[Tensor, Any]]:
+    """Return how a model reads one position. A character Transformer reads its last segment anew, as in `slide`."""
+    backbone = model.backbone
+    if not isinstance(backbone, CharacterTransformer):
+        return model.step
+
+    def step(position: Tensor, before: Tensor | None) -> tuple[Tensor, Tensor]:
+        seen = position[:, None] if before is None else torch.cat([before, position[:, None]], 1)
+        seen = seen[:, -backbone.segment :]
+        return model(seen)[:, -1], seen
+
+    return step

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -90,7 +90,7 @@ def read_mat(path: Path) -> dict[Split, list[Roll]]:
     return {split: list(cells[key].ravel()) for split, key in KEYS.items()}
 
 
-def write_midi(path: Path, roll: ArrayLike, frame_seconds: float = FRAME_SECONDS) -> None:
+def write_midi(file: Path | BinaryIO, roll: ArrayLike, frame_seconds: float = FRAME_SECONDS) -> None:
     """Write a piano roll as a MIDI file, at 100 quarter notes a minute."""
     import pretty_midi
 
@@ -99,7 +99,7 @@ def write_midi(path: Path, roll: ArrayLike, frame_seconds: float = FRAME_SECONDS
         piano.notes.append(pretty_midi.Note(80, LOWEST + key, start * frame_seconds, end * frame_seconds))
     midi = pretty_midi.PrettyMIDI(initial_tempo=60 / QUARTER_SECONDS)
     midi.instruments.append(piano)
-    midi.write(str(path))
+    midi.write(file)
 
 
 def read_midi(path: Path, frame_seconds: float = FRAME_SECONDS) -> Roll:
@@ -124,11 +124,11 @@ def read_midi(path: Path, frame_seconds: float = FRAME_SECONDS) -> Roll:
     return roll_of([Note(note.pitch - LOWEST, frame(note.start), frame(note.end)) for note in played], str(path))
 
 
-def write_wav(path: Path, roll: ArrayLike, frame_seconds: float = FRAME_SECONDS) -> None:
+def write_wav(file: Path | BinaryIO, roll: ArrayLike, frame_seconds: float = FRAME_SECONDS) -> None:
     """Write a piano roll as a WAV file: mono, 16 bits, 44,100 samples a second."""
     from scipy.io import wavfile
 
-    wavfile.write(path, RATE, sound(roll, frame_seconds))
+    wavfile.write(file, RATE, sound(roll, frame_seconds))
 
 
 def sound(roll: ArrayLike, frame_seconds: float = FRAME_SECONDS) -> NDArray[np.int16]:

@@ -6,6 +6,7 @@ Penn Treebank: Mikolov's preparation; windows as in Bai et al. (2018) and Wang e
 
 import hashlib
 import math
+import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
@@ -105,6 +106,17 @@ def split(symbols: Sequence[str], name: str = "text") -> Parts:
     return {"train": symbols[:first], "validation": symbols[first:second], "test": symbols[second:]}
 
 
+def read_own(path: str | Path) -> str:
+    """Return the text of a user's file."""
+    file = Path(os.path.expanduser(str(path)))  # a shell leaves the ~ of path=~/x
+    if not file.is_file():  # reading a device may never end
+        raise FileNotFoundError(f"path: expected a file, found none at {path}")
+    text = data.read_text(file)
+    if not text.strip():
+        raise ValueError(f"{path}: expected a text, the file is empty")
+    return text
+
+
 @cache
 def manual() -> str:
     """The Python reference manual's topics, one after the other. They differ a little between Python versions."""
@@ -122,9 +134,7 @@ def _own(
     kind: str, unit: str, path: str | Path | None, least: int, always: list[str], context: int, scored: int
 ) -> Task:
     """The task of a text of one's own, or of the manual."""
-    text = manual() if path is None else data.read_text(Path(str(path)))  # --set path=1984 gives a number
-    if not text.strip():
-        raise ValueError(f"{path}: expected a text, the file is empty")
+    text = manual() if path is None else read_own(path)
     lines = "\n".join(line for line in text.split("\n") if line.strip())
     parts = split(text if unit == "characters" else CUTS[unit](lines), str(path))
     name = kind if path is None else f"{kind}:{Path(str(path)).name}"

@@ -68,11 +68,11 @@ def load_checkpoint(path: str | Path) -> nn.Module:
     try:
         make = partial(build, _task(card), card["model"], **card["hyperparameters"])
         with torch.device("meta"):  # sizes that a file only claims must not take memory
-            expected = {k: v.shape for k, v in _tensors(make()).items()}
-        if odd := expected.items() ^ {k: v.shape for k, v in tensors.items()}.items():
-            raise ValueError(f"missing, unknown or of another shape: {sorted({name for name, _ in odd})}")
+            expected = {k: (v.shape, v.is_floating_point()) for k, v in _tensors(make()).items()}
+        if odd := expected.items() ^ {k: (v.shape, v.is_floating_point()) for k, v in tensors.items()}.items():
+            raise ValueError(f"missing, unknown or of another shape or type: {sorted({name for name, _ in odd})}")
         network = make()
-    except (ValueError, TypeError, RuntimeError) as error:  # torch raises its own errors for impossible sizes
+    except Exception as error:  # odd sizes make torch and Python raise many kinds
         raise ValueError(f"{path}: its tensors do not fit {card['model']} ({error})") from None
     for name, tensor in _tensors(network).items():
         if tensor.is_floating_point():
@@ -108,8 +108,8 @@ def _tensors(network: nn.Module) -> dict[str, Tensor]:
 
 
 def _read(path: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    if Path(path).is_dir():
-        raise ValueError(f"{path}: expected a checkpoint, got a folder")
+    if Path(path).exists() and not Path(path).is_file():  # reading a device may never end
+        raise ValueError(f"{path}: expected a checkpoint, got a {'folder' if Path(path).is_dir() else 'device'}")
     try:
         with safe_open(path, framework="pt") as file:
             card = json.loads(file.metadata()["rtx"])
@@ -119,9 +119,10 @@ def _read(path: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
             raise ValueError("its checksum does not match")
         if missing := [key for key in ("task", "model", "hyperparameters") if key not in card]:
             raise ValueError(f"its card has no {missing[0]}")
+        _texts(card)
     except FileNotFoundError:
         raise ValueError(f"{path}: there is no such checkpoint") from None
-    except (SafetensorError, OSError, LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+    except (SafetensorError, OSError, LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
         raise ValueError(f"{path}: expected a checkpoint of rtx, got a damaged or another file ({error})") from None
     return card, tensors
 

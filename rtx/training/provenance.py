@@ -40,16 +40,21 @@ def git(*arguments: str) -> str | None:
     """Return what git prints in the package's folder; None if it fails or is not installed."""
     quietly = os.environ | {"GIT_OPTIONAL_LOCKS": "0"}  # otherwise a commit at the same moment could fail
     try:
-        done = subprocess.run(["git", *arguments], cwd=PACKAGE, capture_output=True, text=True, env=quietly)
+        done = subprocess.run(["git", *arguments], cwd=PACKAGE, capture_output=True, encoding="utf-8", env=quietly)
     except FileNotFoundError:
         return None
-    return done.stdout.strip() if done.returncode == 0 else None
+    return done.stdout if done.returncode == 0 else None
 
 
 def commit() -> str | None:
     """Return the package's commit, with "-dirty" if tracked files differ from it; None if git does not track it."""
     if git("ls-files", "--error-unmatch", "--", "__init__.py") is None:  # a copy, maybe inside another repository
         return None
-    head = git("rev-parse", "HEAD")
+    head = (git("rev-parse", "HEAD") or "").strip() or None
     changed = git("status", "--porcelain", "--untracked-files=no", "--", ".")
     return f"{head}-dirty" if head and changed else head
+
+
+def in_commit(commit: str | None, file: str, text: str) -> bool | None:
+    """Return whether a commit has a file of the package with this text; None without a commit."""
+    return None if commit is None else git("show", f"{commit.removesuffix('-dirty')}:./{file}") == text

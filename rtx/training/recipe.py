@@ -32,7 +32,7 @@ class Recipe:
     "cpu" takes about an hour on one core. "quick" takes a minute and needs no download. Variants and scales may hold
     `task`, settings, `task_arguments.…`, `model.…` for every row whose model has the argument, and `rows.<row>.…` for
     one row. `sweep` holds the values that the paper chose from by validation, by setting or argument. A variant or a
-    scale may have its own.
+    scale may have its own. `text` is the text of the recipe's file, if there is one.
     """
 
     name: str
@@ -44,6 +44,7 @@ class Recipe:
     models: dict[str, dict[str, Any]]
     scales: dict[str, dict[str, Any]] = field(default_factory=dict)
     sweep: dict[str, list[Any]] = field(default_factory=dict)
+    text: str = field(default="", repr=False)
 
     def paper(self, row: str) -> float | None:
         """Return the number that the paper prints in a row, if there is one."""
@@ -159,18 +160,24 @@ def as_setting(key: str, value: Any) -> str:
 def parse_setting(text: str) -> tuple[str, Any]:
     """Return key and value of `key=value`. The value is read as TOML (numbers, true, lists), otherwise as text.
 
+    A path is text, also if it looks like a number.
+
     Raises:
         ValueError: if there is no `=`.
     """
     key, equals, value = text.partition("=")
     if not equals or not key or not value:
         raise ValueError(f"--set: expected key=value, got {text!r}")
+    if key == "path" and not value.startswith(("[", '"', "'")):
+        return key, value
     if value.strip().lower() in ("true", "false"):  # TOML does not know True, as Python writes it
         return key, value.strip().lower() == "true"
-    try:
-        return key, tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
+    try:  # a second line and a comment are errors in this place, so nothing of the text is lost
+        (table,) = tomllib.loads(f"table = {{value = {value}}}").values()
+        (found,) = table.values()
+    except ValueError:
         return key, value
+    return key, found
 
 
 def as_typed_together(point: Mapping[str, Any]) -> str:
@@ -191,7 +198,7 @@ def load_recipe(name: str) -> Recipe:
     table = tomllib.loads(text)
     table["variants"] = {name: _resolved(table["variants"], name) for name in table["variants"]}
     table["default_variant"] = check_choice("variant", table.pop("variant"), table["variants"])
-    return Recipe(name=name, **table)
+    return Recipe(name=name, **table, text=text)
 
 
 def _resolved(variants: dict[str, dict[str, Any]], name: str) -> dict[str, Any]:

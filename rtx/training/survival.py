@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 TIMEOUT = 124  # exit code of coreutils' `timeout`
 
 
-class Stopped(Exception):
+class Stopped(BaseException):  # as KeyboardInterrupt: logging, for example, catches and prints every Exception
     """A run was stopped by a signal or by its time limit, and can be resumed.
 
     Args:

@@ -48,6 +48,20 @@ HANDED_IN = {
     "no check": ("failed", "checks.stacked_reach", RIGHT),
     "other cells": ("passed", "", "one = 1", "while True: pass", RIGHT.replace("+ 1", "+ one") + CHECK),
     "commands": ("passed", "", "%matplotlib inline\n!ls", "display(1)\n" + RIGHT + "%time stacked_reach(1)\n" + CHECK),
+    "await": (
+        "passed",
+        "",
+        "import asyncio\nasync def one():\n    await asyncio.sleep(0.01)\n    return 1",
+        "two = await one()",
+        RIGHT.replace("+ 1", "+ two") + CHECK,
+    ),
+    "an error after await": (
+        "failed",
+        "ZeroDivisionError",
+        "async def one():\n    return 1 / 0",
+        "two = await one()\n" + RIGHT + CHECK,
+    ),
+    "get_ipython": ("passed", "", "get_ipython().run_line_magic('matplotlib', 'inline')\n" + RIGHT + CHECK),
     # the function counts that the last check got, at that moment
     "second try": ("passed", "", WRONG + CHECK, RIGHT + CHECK),
     "later right": ("failed", "5", WRONG + CHECK, RIGHT),
@@ -154,6 +168,8 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Grad
     with hand_in(folder / "class" / "huge").open("ab") as file:
         file.truncate(30_000_000)
     hand_in(folder / "class" / "__MACOSX", RIGHT + CHECK)
+    (folder / "class" / "pipe").mkdir()
+    os.mkfifo(folder / "class" / "pipe" / WINDOW)
     for name in ("absent", ".git"):
         (folder / "class" / name).mkdir()
     (folder / "class" / "link").mkdir()
@@ -165,7 +181,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Grad
     assert target.read_text() == "as it was\n" and (was.st_mode, was.st_mtime) == (now.st_mode, now.st_mtime)
     assert sorted(os.listdir(folder)) == ["class", "grades.csv"]
     assert list(found) == sorted(
-        [*HANDED_IN, "attacks", "solutions", "renamed", "twice", "junk", "huge", "absent", "link"]
+        [*HANDED_IN, "attacks", "solutions", "renamed", "twice", "junk", "huge", "absent", "link", "pipe"]
     )
     return found
 
@@ -189,8 +205,9 @@ def test_all_solutions_pass_in_the_process_without_rights(graded: dict[str, dict
 
 
 def test_a_file_that_is_no_notebook_of_the_student_has_no_answers(graded: dict[str, dict[str, Grade]]) -> None:
-    results = {name: graded[name]["windows"].result for name in ("absent", "link", "twice", "junk", "huge")}
-    assert results == dict(absent="missing", link="missing", twice="missing", junk="failed", huge="failed")
+    results = {name: graded[name]["windows"].result for name in ("absent", "link", "pipe", "twice", "junk", "huge")}
+    missing = dict.fromkeys(("absent", "link", "pipe", "twice"), "missing")
+    assert results == missing | dict(junk="failed", huge="failed")
     assert graded["renamed"]["stacked_reach"].result == "passed"
     assert "20,000,000" in graded["huge"]["windows"].message and "2 " in graded["twice"]["windows"].message
 

@@ -1,11 +1,13 @@
 """The `rtx` command as it is typed."""
 
+import hashlib
 import json
 import re
 import shlex
 from collections.abc import Callable
 from dataclasses import fields
 from html import escape
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import NamedTuple
 
@@ -122,11 +124,6 @@ def test_list_models_prints_each_with_paper_parameters_and_reach(rtx):
         (("table", "nottingham", "--variant", "adm"), "variant: 'adm' is unknown, allowed are "),
         (("table", "all", "--variant", "adam"), "got all"),
         (("data", "check", "nist"), "did you mean 'mnist'?"),
-        (("ledger", "check", "--results", "nowhere"), "results: expected the ledger's folder, found none at nowhere"),
-        (
-            ("table", "nottingham", "--results", "nowhere"),
-            "results: expected the ledger's folder, found none at nowhere",
-        ),
         (
             ("train", "ptb-word", "gru", "--scale", "quick", "--set", "tied=no"),
             "tied: expected true or false, got 'no'",
@@ -159,6 +156,11 @@ def test_a_seed_beyond_the_largest_is_named_with_it(rtx, words):
         ("a=False", ("a", False)),
         ("a=TRUE", ("a", True)),
         ("a=x=y", ("a", "x=y")),
+        ("a=3 # b", ("a", "3 # b")),
+        ("a=3\nb=4", ("a", "3\nb=4")),
+        ("a=[1, 2]", ("a", [1, 2])),
+        ("path=007", ("path", "007")),
+        ("path=1e3", ("path", "1e3")),
     ],
 )
 def test_settings_are_read_as_toml_or_text(text, expected):
@@ -193,6 +195,20 @@ def test_table_prints_markdown_from_the_ledger_alone(rtx, tmp_path):
     assert out.splitlines()[2].startswith("| r-transformer | 2.37 | not run |")
 
 
+@pytest.mark.parametrize("words", [("table", "nottingham"), ("table", "all", "--format", "html")], ids=" ".join)
+def test_a_table_without_any_run_is_no_success_and_names_the_folder(rtx, tmp_path, monkeypatch, words):
+    monkeypatch.chdir(tmp_path)
+    done = rtx(*words)
+    assert done.returncode == 1 and "not run" in done.stdout
+    assert str(tmp_path / "results") in done.stderr and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("place", ["", "nowhere"])
+def test_a_ledger_without_any_run_is_not_free_of_faults(rtx, tmp_path, place):
+    done = rtx("ledger", "check", "--results", str(tmp_path / place))
+    assert done.returncode == 1 and str(tmp_path / place) in done.stderr
+
+
 def test_table_prints_the_rows_of_one_variant(rtx):
     of_all, of_one = (rtx("table", "nottingham", *words).stdout for words in ((), ("--variant", "official")))
     assert "window=3" in of_all and "window=3" not in of_one and "official" in of_one
@@ -205,6 +221,33 @@ def test_brackets_in_a_setting_or_a_machine_are_no_markup(rtx, tmp_path):
     (tmp_path / "nottingham" / "one.json").write_text(json.dumps(facts))
     out = rtx("table", "nottingham", "--results", str(tmp_path)).stdout
     assert "+path=[old]/[/]" in out and "hardware of gru: CPU [fast]" in out
+
+
+def test_control_characters_of_a_result_do_not_reach_the_terminal(rtx, tmp_path):
+    run = next((Path(__file__).parents[2] / "results" / "nottingham").glob("gru-adam-s0-*.json"))
+    facts = json.loads(run.read_text()) | {
+        "variant": "adam\x1b[2J",
+        "hardware": "CPU\x1b]0;a\x07",
+        "commit": "\x1b[31m",
+    }
+    (tmp_path / "nottingham").mkdir()
+    (tmp_path / "nottingham" / "one.json").write_text(json.dumps(facts))
+    for words in (["table", "nottingham"], ["table", "nottingham", "--format", "markdown"], ["ledger", "check"]):
+        done = rtx(*words, "--results", str(tmp_path))
+        assert "\x1b" not in done.stdout + done.stderr and r"\x1b[" in done.stdout + done.stderr, words
+
+
+def test_letters_that_a_terminal_lacks_are_replaced(rtx, monkeypatch, tmp_path):
+    (tmp_path / "nottingham").mkdir()
+    run = next((Path(__file__).parents[2] / "results" / "nottingham").glob("gru-adam-s0-*.json"))
+    facts = json.loads(run.read_text()) | {"variant": "adam", "hardware": "CPU Ω"}
+    (tmp_path / "nottingham" / "one.json").write_text(json.dumps(facts))
+    for words in ([], ["--format", "markdown"]):
+        with TextIOWrapper(BytesIO(), "cp1252") as terminal, monkeypatch.context() as patch:
+            patch.setattr("sys.stdout", terminal)
+            assert rtx("table", "nottingham", "--results", str(tmp_path), *words).returncode == 0
+            terminal.flush()
+            assert b"CPU ?" in terminal.buffer.getvalue()
 
 
 def test_brackets_in_the_data_s_path_are_no_markup(rtx, tmp_path, monkeypatch, real_data):
@@ -271,6 +314,45 @@ def test_a_folder_that_cannot_be_written_is_refused_before_training(rtx, tmp_pat
     assert f"{tmp_path}/file/{name}" in done.stderr and not [*tmp_path.rglob("*.ckpt")]
 
 
+@pytest.mark.parametrize(
+    ("verb", "recipe", "setting", "named"),
+    [
+        ("train", "ffa-add", "d_hidden=1000000000", "d_hidden"),
+        ("train", "ffa-add", f"d_hidden=1{'0' * 30}", "d_hidden"),
+        ("train", "ffa-add", f"learning_rate=1{'0' * 400}", ""),
+        ("train", "ffa-add", "d_hidden=8\nepochs=1", "d_hidden"),
+        ("train", "ffa-add", "seconds=1e300", "seconds"),
+        ("sweep", "ffa-add", "seconds=1e300", "seconds"),
+        ("train", "ptb-char", "path=/dev/zero", "/dev/zero"),
+        ("sweep", "ptb-char", "path=/dev/zero", "/dev/zero"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_one_line_and_code_2(rtx, tmp_path, verb, recipe, setting, named):
+    row = next(iter(load_recipe(recipe).models))
+    places = ["--runs", str(tmp_path / "runs"), "--results", str(tmp_path / "results")]
+    done = rtx(verb, recipe, row, "--scale", "quick", "--set", setting, *places)
+    assert done.returncode == 2 and named in done.stderr
+    assert done.stderr.startswith("rtx: ") and done.stderr.count("\n") == 1
+
+
+def test_a_text_may_be_in_the_home_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "1_000").write_text("the cat sat on the mat. " * 20)
+    key, path = parse_setting("path=~/1_000")
+    assert key == "path" and task_by_name("characters", path=path).sha256()
+    monkeypatch.chdir(tmp_path)
+    assert task_by_name("characters", path=parse_setting("path=1_000")[1]).sha256()  # a name and no number
+
+
+def test_a_folder_that_was_removed_is_said(rtx, tmp_path, monkeypatch):
+    (gone := tmp_path / "gone").mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    done = rtx("class", "grade", "returned", "--csv", "grades.csv")
+    assert done.returncode == 2 and "folder" in done.stderr and done.stderr.count("\n") == 1
+    monkeypatch.undo()
+
+
 @pytest.mark.slow
 def test_a_sweep_without_a_run_that_ended_tests_nothing_and_says_so(rtx, tmp_path):
     values = ["--set", "learning_rate=1e30", "--set", "limit=200", "--epochs", "1"]
@@ -294,6 +376,8 @@ def test_train_writes_its_folders_in_the_home_and_one_file_with_its_command(rtx,
     assert "~/results" not in done.stdout and path.name in done.stdout
     assert found["command"] == "rtx train ffa-add attention-50 --scale quick --seed 0 --epochs 1 --set limit=20"
     assert found["budget"].startswith("1 of ")
+    file = Path(__file__).parents[2] / "rtx" / "training" / "recipes" / "ffa-add.toml"
+    assert found["recipe_file"]["sha256"] == hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 def test_train_and_sweep_need_no_standard_output(rtx, tmp_path, monkeypatch):

@@ -1,5 +1,6 @@
 """`rtx generate`: texts on the terminal, tunes as MIDI and sound; the same again for the same seed."""
 
+import errno
 import time
 import tracemalloc
 import wave
@@ -156,6 +157,18 @@ def test_a_tune_is_written_as_midi_and_as_sound(command, music_model, tmp_path):
     assert out[1].read_bytes() == before
     command(music_model, "--tokens", 12, "--out", out[1], "--seed", 1)
     assert out[1].read_bytes() != before
+
+
+@pytest.mark.parametrize("name", ["a.mid", "a.wav"])
+def test_a_full_disk_leaves_the_former_tune(command, music_model, tmp_path, monkeypatch, name):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "the disk is full")
+
+    (path := tmp_path / name).write_text("the former tune")
+    monkeypatch.setattr("os.fsync", full)
+    done = command(music_model, "--tokens", 4, "--out", path)
+    assert isinstance(done.exception, OSError) and str(path) in str(done.exception)
+    assert path.read_text() == "the former tune" and not [*tmp_path.glob("*.partial")]
 
 
 @pytest.mark.parametrize("name", ["nottingham", "jsb"])  # whose frames are an eighth note and a quarter note

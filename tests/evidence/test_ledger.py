@@ -1,9 +1,11 @@
 """The ledger and the table made from it."""
 
+import hashlib
 import json
 import math
 import os
 import re
+import signal
 import subprocess
 from dataclasses import asdict, fields, replace
 from pathlib import Path
@@ -11,9 +13,13 @@ from pathlib import Path
 import pytest
 import torch
 
+from rtx.evidence import record
+from rtx.evidence.agenda import read_agenda
 from rtx.evidence.ledger import Result, read_result, read_results, write_result
 from rtx.evidence.tables import Row, printed, rows, to_html, to_markdown
+from rtx.tasks.text import characters
 from rtx.training import provenance
+from rtx.training.checkpoint import load_checkpoint
 from rtx.training.files import LONGEST, file_name
 from rtx.training.fit import run_folder
 from rtx.training.recipe import load_recipe, recipe_names
@@ -21,7 +27,7 @@ from rtx.training.recipe import load_recipe, recipe_names
 ROOT = Path(__file__).parents[2]
 KEYS = (
     "recipe model variant scale data data_sha256 metric seed epoch validation test parameters seconds hardware "
-    "versions commit command budget details chosen_from"
+    "versions commit command budget details chosen_from recipe_file"
 )
 
 
@@ -32,7 +38,7 @@ def result(**changes) -> Result:
         **(
             plain
             | {"recipe": "tiny", "model": "gru", "versions": {}, "budget": None, "scale": "full"}
-            | {"details": {}, "chosen_from": {}}
+            | {"details": {}, "chosen_from": {}, "recipe_file": {}}
             | numbers
             | changes
         )
@@ -71,8 +77,13 @@ def test_the_commit_is_the_packages_own_and_of_no_repository_around_it(tmp_path,
     (tmp_path / ".gitignore").write_text("nothing\n")  # theirs
     (package / "training" / "new.py").touch()  # which no commit knows
     assert provenance.commit() == head
+    assert provenance.in_commit(head, "training/new.py", "") is False
+    assert provenance.in_commit(head, "__init__.py", "") is True
     (package / "__init__.py").write_text("changed = True\n")
     assert provenance.commit() == f"{head}-dirty"
+    assert provenance.in_commit(f"{head}-dirty", "__init__.py", "") is True
+    assert provenance.in_commit(f"{head}-dirty", "__init__.py", "changed = True\n") is False
+    assert provenance.in_commit(None, "__init__.py", "") is None
 
 
 def test_a_run_that_is_written_again_stays_what_it_was(tmp_path):
@@ -262,10 +273,53 @@ def test_each_table_of_the_ledger_has_its_recipes_title_and_source():
         assert f"## {recipe.title}\n\n{source}; the recipe `{name}`.\n\n<!-- table: {name} -->" in text
 
 
-def test_an_older_file_with_a_checksum_is_read(tmp_path):
+def test_an_older_file_with_a_checksum_and_without_its_recipe_is_read(tmp_path):
     path = tmp_path / "old.json"
-    path.write_text(json.dumps(asdict(result()) | {"sha256": "0"}))
+    facts = asdict(result()) | {"sha256": "0"}
+    del facts["recipe_file"]
+    path.write_text(json.dumps(facts))
     assert read_result(path) == result()
+
+
+def test_the_recipe_of_a_run_is_recorded_with_its_checksum():
+    recipe = load_recipe("ffa-add")
+    assert recipe.text and record._recipe_file(recipe, None) == {
+        "sha256": hashlib.sha256((ROOT / "rtx/training/recipes/ffa-add.toml").read_bytes()).hexdigest(),
+        "in_commit": None,
+    }
+    assert record._recipe_file(replace(recipe, text="another"), "0" * 40)["in_commit"] is False
+
+
+@pytest.mark.parametrize("command", ["rtx train tiny gru --precision", "rtx train tiny 'gru"])
+def test_a_command_that_cannot_be_given_again_is_named_with_its_file(recipe, tmp_path, command):
+    path = write_result(result(command=command), tmp_path)
+    with pytest.raises(ValueError, match=re.escape(str(path))):
+        rows(recipe, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda folder: [*read_results("", folder)],
+        lambda folder: read_agenda(folder / "a.json"),
+        lambda folder: load_checkpoint(folder / "a.json"),
+        lambda folder: characters(folder / "a.json"),
+    ],
+    ids=["ledger", "agenda", "checkpoint", "text"],
+)
+def test_a_pipe_is_not_read(tmp_path, read):
+    def late(*_):
+        raise TimeoutError
+
+    os.mkfifo(tmp_path / "a.json")
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(20)  # reading a pipe that nobody writes to would never end
+    try:
+        with pytest.raises((ValueError, FileNotFoundError), match=r"a\.json"):
+            read(tmp_path)
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
 @pytest.mark.parametrize("change", [{"test": "<b>"}, {"seed": 0.5}, {"seed": True}, {"versions": []}, {"budget": 1}])

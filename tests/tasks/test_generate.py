@@ -4,10 +4,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from rtx.models import CausalModel, RTransformer
+from rtx.models import CausalModel, CharacterTransformer, LanguageModel, RTransformer
 from rtx.nn.mode import evaluating
 from rtx.tasks import SequenceModel
-from rtx.tasks.generate import continue_roll
+from rtx.tasks.generate import continue_roll, continue_text
+from rtx.tasks.vocabulary import vocabulary
 
 NOTES = 5
 ROLL = torch.tensor([[1.0, 0, 0, 1, 0], [0, 1, 0, 1, 0]])
@@ -66,6 +67,38 @@ def test_the_stream_draws_what_rereading_everything_draws() -> None:
             p = torch.sigmoid(model(tune[None])[0, -1].float())
             tune = torch.cat([tune, (torch.rand(p.shape, generator=draws) < p).to(tune)[None]])
     assert torch.equal(continue_roll(model, ROLL.double(), 12, seed=5), tune)
+
+
+SEGMENT = 4
+
+
+def last_segments(model: torch.nn.Module, start: Tensor, steps: int, draw) -> Tensor:
+    """Read the last segment anew for each draw."""
+    with torch.no_grad():
+        for _ in range(steps):
+            start = torch.cat([start, draw(model(start[None, -SEGMENT:])[0, -1])[None]])
+    return start
+
+
+@pytest.mark.parametrize("prompt", ["a", "abc", "abcd", "abcdabc", "abcdabcd"])
+def test_a_text_model_of_segments_sees_the_last_segment_at_every_draw(prompt: str) -> None:
+    torch.manual_seed(0)
+    letters = vocabulary("characters", "abcd")
+    model = LanguageModel(CharacterTransformer(8, 2, 2, SEGMENT), letters.size).eval()
+    torch.nn.init.normal_(model.embedding.weight, std=2)  # otherwise the likeliest symbol is always the same
+    text = last_segments(model, torch.tensor(letters.encode(prompt)), 12, lambda logits: logits.argmax())
+    assert prompt + "".join(continue_text(model, letters, prompt, 12, temperature=0)) == letters.decode(text.tolist())
+
+
+def test_a_tune_model_of_segments_sees_the_last_segment_at_every_draw() -> None:
+    torch.manual_seed(0)
+    model = SequenceModel(CharacterTransformer(8, 1, 2, SEGMENT), NOTES, NOTES, "step").eval()
+    draws = torch.Generator().manual_seed(5)
+
+    def draw(logits: Tensor) -> Tensor:
+        return (torch.rand(logits.shape, generator=draws) < torch.sigmoid(logits)).float()
+
+    assert torch.equal(continue_roll(model, ROLL, 12, seed=5), last_segments(model, ROLL, 12, draw))
 
 
 @pytest.mark.parametrize("temperature", [0.5, 1.0, 3.0])

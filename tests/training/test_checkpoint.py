@@ -73,6 +73,32 @@ def test_other_sizes_are_refused(saved):
         load_checkpoint(path)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"texts": [{}]},
+        {"texts": [{"kind": "vocabulary"}]},
+        {"hyperparameters": SIZES | {"heads": 0}},
+        {"hyperparameters": SIZES | {"dropout": "much"}},
+        {"task_arguments": [1]},
+    ],
+)
+def test_a_card_of_odd_values_is_refused(saved, change):
+    path, network = saved
+    save_file(network.state_dict(), path, metadata={"rtx": json.dumps(read_card(path) | change)})
+    with pytest.raises(ValueError, match=re.escape(str(path))):
+        load_checkpoint(path)
+
+
+@pytest.mark.parametrize("odd", [torch.Tensor.int, torch.Tensor.bool, lambda x: x[None], lambda x: x[:0]])
+def test_tensors_of_another_type_or_shape_are_refused(saved, odd):
+    path, network = saved
+    tensors = {name: odd(tensor) for name, tensor in network.state_dict().items()}
+    save_file(tensors, path, metadata={"rtx": json.dumps(read_card(path))})
+    with pytest.raises(ValueError, match=rf"{re.escape(str(path))}: .*r-transformer"):
+        load_checkpoint(path)
+
+
 def test_a_missing_file_a_device_and_a_file_without_a_card_are_named(tmp_path):
     save_file({"x": torch.zeros(1)}, tmp_path / "other.safetensors")
     for path in (tmp_path / "none.safetensors", "/dev/null", tmp_path, tmp_path / "other.safetensors"):
