@@ -9,9 +9,9 @@ only ?= notebooks/*.py
 
 VENV := .venv
 PY := $(VENV)/bin/python
-# Sums depend on the number of threads. Three workers share two cores, because tests also wait for browsers and kernels. The
+# Sums depend on the number of threads, and two workers share the cores (three took longer). The
 # browser's long files are first, so that all workers end together.
-PYTEST = OMP_NUM_THREADS=1 $(PY) -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
+PYTEST = OMP_NUM_THREADS=1 $(PY) -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 NBVAL = --nbval --nbval-current-env --nbval-cell-timeout=300 --nbval-sanitize-with tools/nbval_sanitize.cfg
 # On loopback; without JupyterLab's question for news and look-up of updates; as root, only if it must.
 LAB = --ip=127.0.0.1 --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb \

@@ -73,6 +73,7 @@ def end_if_empty(results: Path) -> None:
 
 
 def _print(recipe: Recipe, rows: list[tables.Row], format: Format) -> None:
+    rows = [tables.Row(*map(tables.printable, row)) for row in rows]
     if format is not Format.terminal:
         typer.echo(tables.to_markdown(rows) if format is Format.markdown else tables.to_html(rows))
         return

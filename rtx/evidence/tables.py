@@ -111,7 +111,7 @@ def chosen(groups: Sequence[list[Result]], best: Callable[..., list[Result]]) ->
 def row(paper: str, runs: Sequence[Result]) -> Row:
     """Return the line of a group of runs that differ only in their seeds."""
     first, tried = runs[0], max(len(run.chosen_from) for run in runs)
-    line = Row(
+    return Row(
         model=first.model,
         paper=paper,
         ours=spread([r.test for r in runs], 3),
@@ -123,7 +123,6 @@ def row(paper: str, runs: Sequence[Result]) -> Row:
         parameters=f"{first.parameters:,}",
         hardware="; ".join(dict.fromkeys(r.hardware for r in runs)),
     )
-    return Row(*map(printable, line))
 
 
 def _duration(seconds: float) -> str:
