@@ -9,7 +9,7 @@ only ?= notebooks/*.py
 
 VENV := .venv
 PY := $(VENV)/bin/python
-# Sums depend on the number of threads, and two workers share the cores (three took longer). The
+# Sums depend on the number of threads, and two workers share the cores. The
 # browser's long files are first, so that all workers end together.
 PYTEST = OMP_NUM_THREADS=1 $(PY) -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 NBVAL = --nbval --nbval-current-env --nbval-cell-timeout=300 --nbval-sanitize-with tools/nbval_sanitize.cfg

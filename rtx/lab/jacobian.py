@@ -150,15 +150,22 @@ def _check(model: nn.Module, x: Tensor) -> None:
 
 
 def _output(model: nn.Module, x: Float[Tensor, "1 T D"]) -> Tensor:
-    """The model's output with the batch first. The model gets a copy of x, which it may change in place."""
-    time_first = _batch_first(model) is False
-    y = first_part(model(x.transpose(0, 1).clone() if time_first else x.clone()))
-    if isinstance(y, Tensor) and y.ndim >= 2 and time_first:
-        y = y.transpose(0, 1)
+    y = batch_first_output(model, x)
     if not isinstance(y, Tensor) or y.shape[:2] != x.shape[:2]:
         found = tuple(y.shape) if isinstance(y, Tensor) else type(y).__name__
         raise ValueError(f"model: expected an output (1, {x.shape[1]}, …) for this x, got {found}")
     return y
+
+
+def batch_first_output(model: nn.Module, x: Float[Tensor, "B T D"]) -> Any:
+    """Return the first part of a module's output with the batch first, also if the module itself has time first.
+
+    The module gets a copy of x, which it may change in place.
+    """
+    if _batch_first(model) is not False:
+        return first_part(model(x.clone()))
+    y = first_part(model(x.transpose(0, 1).clone()))
+    return y.transpose(0, 1) if isinstance(y, Tensor) and y.ndim >= 2 else y
 
 
 def _batch_first(model: nn.Module) -> bool | None:

@@ -100,8 +100,14 @@ class Applies(nn.Module):
 
 @pytest.mark.parametrize(
     "mine",
-    [nn.GRU(8, 8, batch_first=True), nn.ReLU(inplace=True), Applies(torch.zeros_like), Applies(torch.detach)],
-    ids=["a tuple", "in place", "no input", "no gradient"],
+    [
+        nn.GRU(8, 8, batch_first=True),
+        nn.GRU(8, 8),
+        nn.ReLU(inplace=True),
+        Applies(torch.zeros_like),
+        Applies(torch.detach),
+    ],
+    ids=["a tuple", "time first", "in place", "no input", "no gradient"],
 )
 def test_what_an_xray_looks_through_can_be_shown(mine: nn.Module) -> None:
     x, shown = X.clone(), explore.reach(mine, X).text

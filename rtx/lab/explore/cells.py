@@ -1,7 +1,7 @@
 """Free the explorers that a cell has made when the cell is run again.
 
-ipywidgets and IPython's list of outputs keep each widget as long as the kernel lives. A cell that is run again would
-cost 2 to 4 MB each time.
+ipywidgets and IPython's list of outputs keep each widget as long as the kernel lives. Without this, each run of a
+cell would leave its figures and widgets in memory.
 """
 
 from typing import Any

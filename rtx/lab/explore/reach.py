@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from rtx.lab.counted import counted
 from rtx.lab.explore.explorer import Explorer
-from rtx.lab.jacobian import changed, first_part
+from rtx.lab.jacobian import batch_first_output, changed
 from rtx.lab.plots import freeze, new_figure, reach_map
 from rtx.lab.seeded import seeded
 from rtx.models import RNN, RTransformer, Transformer
@@ -111,7 +111,7 @@ def reach_at_once(model: nn.Module, x: Float[Tensor, "1 T D"]) -> Float[Tensor, 
     """
     _, T, D = x.shape
     copies = x.detach().repeat(T * D, 1, 1).requires_grad_()
-    outputs = first_part(model(copies.clone()))  # which a module may change in place
+    outputs = batch_first_output(model, copies)
     if not isinstance(outputs, Tensor) or outputs.shape != copies.shape:
         after = (1, *outputs.shape[1:]) if isinstance(outputs, Tensor) else type(outputs).__name__
         raise ValueError(f"model: expected a backbone that keeps the shape {(1, T, D)}, got {after}")

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from rtx.lab.counted import counted
 from rtx.lab.explore.explorer import Explorer
 from rtx.lab.explore.reach import one_sequence, share_map, shares, show_shares
-from rtx.lab.jacobian import XRay, first_part
+from rtx.lab.jacobian import XRay, batch_first_output, first_part
 from rtx.lab.jacobian import xray as look_through
 from rtx.lab.plots import COLOURS, freeze
 from rtx.nn.mode import evaluating
@@ -103,7 +103,7 @@ def parts_of(module: nn.Module, x: Float[Tensor, "1 T D"]) -> dict[str, Part]:
     ]
     try:
         with torch.no_grad(), evaluating(module):
-            output = first_part(module(x))
+            output = batch_first_output(module, x)
     finally:
         for handle in handles:
             handle.remove()
