@@ -56,13 +56,16 @@ class Panel:
     """One part of the picture. A click in it can move a control.
 
     Args:
-        kind: what its content is. "heat": rows of numbers. "lines": a list of points [x, y] for each series. "bars":
-            numbers. "text": a text, or a list of [word, share from 0 to 1], the share as its background.
+        kind: what its content is. "heat": rows of numbers. "lines": a list of points [x, y] for each series. "stems":
+            the same, the first series as stems, others as dots. "bars": numbers for each series. "text": a text, or a
+            list of [word, share from 0 to 1], the share as its background.
         title, across, up: texts above, below and beside it.
-        names: of the series, or of the bars.
+        names: of the series.
+        places: of bars, the name of each.
         x, y: ranges [low, high] of the axes; found from all contents if not given. Of heat, y is that of its colours.
         log: whether y is logarithmic; of heat, whether its colours are.
         diverging: of heat, whether its colours have their middle at 0.
+        fit: whether y is found anew at each setting.
         sets: a control that a click sets: by the x axis, the bar or the word, and in heat by the row.
         share: its part of the picture's width.
     """
@@ -72,10 +75,12 @@ class Panel:
     across: str = ""
     up: str = ""
     names: Sequence[str] = ()
+    places: Sequence[str] = ()
     x: Sequence[float] | None = None
     y: Sequence[float] | None = None
     log: bool = False
     diverging: bool = False
+    fit: bool = False
     sets: str = ""
     share: float = 1.0
 
@@ -104,7 +109,7 @@ def record(controls: Controls, panels: dict[str, Panel], see: Callable[..., Valu
         ValueError: if there are more than 4,000 settings, or a panel has no such kind.
     """
     for panel in panels.values():
-        check_choice("kind", panel.kind, ("heat", "lines", "bars", "text"))
+        check_choice("kind", panel.kind, _DRAW)
     settings = math.prod(len(control.values) for control in controls.values())
     if not 1 <= settings <= MOST:
         raise ValueError(f"controls: expected 1 to {MOST:,} settings, got {settings:,}: offer fewer values")
@@ -189,10 +194,26 @@ def _lines(ax: Axes, panel: Panel, series: list[list[list[float]]]) -> None:
         ax.legend(frameon=False, fontsize=8)
 
 
-def _bars(ax: Axes, panel: Panel, values: list[float]) -> None:
-    names = list(panel.names) or [str(i + 1) for i in range(len(values))]
-    ax.bar(names, values, color=COLOURS[0])
+def _stems(ax: Axes, panel: Panel, series: list[list[list[float]]]) -> None:
+    for i, (name, points) in enumerate(zip(panel.names, series, strict=True)):
+        x, y = [place for place, _ in points], [value for _, value in points]
+        if i == 0:
+            ax.vlines(x, 0, y, color=COLOURS[0], label=name)
+        else:
+            ax.plot(x, y, "o", color=COLOURS[i], label=name)
+    ax.set(xlim=panel.x, ylim=panel.y)
+
+
+def _bars(ax: Axes, panel: Panel, series: list[list[float]]) -> None:
+    size = 0.8 / len(series)
+    for i, values in enumerate(series):
+        name = panel.names[i] if panel.names else None
+        ax.bar([place + i * size for place in range(len(values))], values, size, color=COLOURS[i], label=name)
+    names = panel.places or range(1, len(series[0]) + 1)
+    ax.set_xticks([place + 0.4 - size / 2 for place in range(len(series[0]))], [str(name) for name in names])
     ax.set_ylim(panel.y)
+    if len(series) > 1:
+        ax.legend(frameon=False, fontsize=8)
 
 
 def _text(ax: Axes, panel: Panel, text: str | list[list[Any]]) -> None:
@@ -201,4 +222,10 @@ def _text(ax: Axes, panel: Panel, text: str | list[list[Any]]) -> None:
     ax.set_axis_off()
 
 
-_DRAW: dict[str, Callable[..., None]] = {"heat": _heat, "lines": _lines, "bars": _bars, "text": _text}
+_DRAW: dict[str, Callable[..., None]] = {
+    "heat": _heat,
+    "lines": _lines,
+    "stems": _stems,
+    "bars": _bars,
+    "text": _text,
+}
