@@ -130,7 +130,7 @@ def bundle(script: Path, end: str | None = None, frame: bool = True) -> str:
     """An explorer's module and the files that it imports as one module, since a widget cannot load a second file.
 
     Each file becomes a function's scope, in the order in which they need one another. The whole exports what anywidget
-    asks for, `render`, and `start`, which shows the explorer without a kernel; with another `end`, that. Without `frame`,
+    asks for, `render`, and `start`, which shows the explorer without a kernel; or what `end` says. Without `frame`,
     page.js is left out, as for a worker.
 
     Raises:
