@@ -77,7 +77,7 @@ def test_channels_are_moved_by_keyboard_and_mouse(tab: Tab, tmp_path: Path) -> N
     tab.get_by_role("textbox", name="sentence").fill("")
     expect(sentence).to_have_text("Type a sentence.")
     expect(tab.get_by_role("img", name="no words")).to_be_visible()
-    expect(tab.locator(".point")).to_be_empty()
+    expect(tab.locator(".note")).to_be_empty()
     tab.get_by_role("textbox", name="sentence").fill("one two " * 20)
     expect(sentence).to_contain_text("Of 40 words only the first 24 are shown.")
 
@@ -124,7 +124,7 @@ def test_a_circle_has_the_number_of_eq_1_and_the_blue_of_its_weight(tab: Tab, tm
         (colour,) = colours(tab.locator("canvas"), [(x, y)])
         assert colour == pytest.approx(blues(share), abs=3)
         tab.locator("canvas").hover(position={"x": x, "y": y})
-        told = str(tab.locator(".point").text_content())
+        told = str(tab.locator(".note").text_content())
         assert told.startswith(f"step {t}, channel {k}: ")
         assert float(told.split("weight ")[1]) == pytest.approx(share, abs=0.006)
     tab.get_by_role("slider", name="block").press("ArrowLeft")

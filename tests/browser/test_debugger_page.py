@@ -66,7 +66,7 @@ def test_gates_are_those_of_the_equations_under_their_names(tab: Tab, tmp_path: 
             for unit in (1, 4):
                 x = LEFT + (unit - 0.5) * (width - LEFT) / 5
                 canvas.hover(position={"x": x, "y": STRIP + (place + 0.5) * ROW})
-                told = str(tab.locator(".point").text_content())
+                told = str(tab.locator(".note").text_content())
                 assert told.startswith(f"{name}, unit {unit}: ")
                 assert float(told.split(": ")[1]) == pytest.approx(float(values[unit - 1]), abs=2e-3)
         largest = f"{X.abs().max():.1f}"
@@ -106,7 +106,7 @@ def test_the_step_is_orange_at_a_pad_and_blue_at_a_position(tab: Tab, tmp_path: 
 
 def test_the_number_under_the_mouse_follows_the_keyboard(tab: Tab, tmp_path: Path) -> None:
     tab.goto(explore.debugger(X).save(tmp_path / "page.html").as_uri())
-    position, told = tab.get_by_role("slider", name="position t"), tab.locator(".point")
+    position, told = tab.get_by_role("slider", name="position t"), tab.locator(".note")
     tab.get_by_role("slider", name="step in the window").press("End")
     for key, t in (("Home", 1), ("ArrowRight", 2), ("End", 7)):
         position.press(key)

@@ -120,7 +120,7 @@ def test_costs_are_told_for_a_tune_and_under_the_mouse(tab: Tab, tmp_path: Path)
     expect(tab.locator("[aria-live=polite]")).to_have_text(
         f"one: 4 frames, real. {sum(costs) / 3:.2f} nats a frame; the dearest, frame {dearest + 2}, {max(costs):.1f}."
     )
-    canvas, point = tab.locator("canvas"), tab.locator(".point")
+    canvas, point = tab.locator("canvas"), tab.locator(".note")
     width = canvas.evaluate("canvas => canvas.clientWidth") - 30  # the keys' names stand on the left
     for frame, cost in enumerate(costs, 2):
         canvas.hover(position={"x": 30 + (frame - 0.5) * width / 4, "y": 100})

@@ -15,7 +15,9 @@ from rtx.lab.plots import new_figure
 pytestmark = pytest.mark.browser
 
 SCRIPT = """\
-import { canvas, checkbox, css, diverging, heatMap, select, slider, textInput, unpack } from "./page.js";
+import { heatMap } from "./chart.js";
+import { css, diverging } from "./colours.js";
+import { canvas, checkbox, select, slider, textInput, unpack } from "./page.js";
 
 export function show(page) {
   slider(page, "row", { max: 2 });
@@ -77,7 +79,7 @@ def test_it_follows_the_theme_and_the_width(tab: Tab, saved: Path) -> None:
 
 
 CONTRAST = """\
-import { blues, css, diverging, inkOn, viridis } from "./page.js";
+import { blues, css, diverging, inkOn, viridis } from "./colours.js";
 
 export function show() {
   const rgb = (colour) => {

@@ -36,7 +36,7 @@ def value(page: Page, t: int, s: int) -> float:
     """What the page says of row t, column s, both from 0."""
     x, y = LEFT + (s + 0.5) * SIZE / T, TOP + (t + 0.5) * SIZE / T
     page.get_by_role("img").hover(position={"x": x, "y": y})
-    said = page.locator(".point").inner_text()
+    said = page.locator(".note").inner_text()
     assert said.startswith(f"row {t + 1}, column {s + 1}: ")
     return float(said.split(": ")[1])
 
@@ -61,7 +61,7 @@ def test_shaws_scores_are_those_of_the_clipped_distance(page: Page) -> None:
         expected = float(SHAW["queries"][t] @ SHAW["vectors"][row]) / 32**0.5
         assert value(page, t, s) == pytest.approx(expected, abs=1e-3)
     page.get_by_role("img").hover(position={"x": LEFT + 200, "y": TOP + 5})  # the future
-    assert page.locator(".point").inner_text() == ""
+    assert page.locator(".note").inner_text() == ""
 
 
 def test_transformer_xls_terms_are_switched_on_and_off(page: Page) -> None:
@@ -79,7 +79,7 @@ def test_transformer_xls_terms_are_switched_on_and_off(page: Page) -> None:
     page.get_by_role("img").click(position={"x": LEFT + 100, "y": TOP + 4.5 * SIZE / T})
     expect(sentence).to_have_text("All terms are off: query 5 gives each of its 5 keys the same weight.")
     assert value(page, 4, 2) == 0
-    assert page.locator(".point").inner_text().endswith(": 0.000")
+    assert page.locator(".note").inner_text().endswith(": 0.000")
     assert "-0.00" not in page.evaluate("window.written.join()")
 
 

@@ -9,6 +9,7 @@ from rtx.lab.explore.block import block
 from rtx.lab.explore.channels import channels
 from rtx.lab.explore.cost import cost
 from rtx.lab.explore.debugger import debugger
+from rtx.lab.explore.depends import depends
 from rtx.lab.explore.dial import dial
 from rtx.lab.explore.digits import digits
 from rtx.lab.explore.errata import errata
@@ -40,6 +41,7 @@ __all__ = [
     "channels",
     "cost",
     "debugger",
+    "depends",
     "dial",
     "digits",
     "errata",

@@ -1,6 +1,8 @@
 // Where a position looks: tokens coloured by its weights, the head's whole map, and the maps of all heads.
 
-import { bitmap, blues, canvas, css, inkOn, select, slider, unpack, viridis } from "./page.js";
+import { bitmap } from "./chart.js";
+import { blues, css, inkOn, viridis } from "./colours.js";
+import { canvas, select, slider, unpack } from "./page.js";
 
 const LINE = 24, GAP = 3, MAP = 280, LEGEND = 22; // pixels: a line of tokens, space between them, the map, a legend
 const NARROWEST = 380, LETTERS = 40; // of a picture, for its legend; of a token, the rest of which is left out

@@ -1,6 +1,7 @@
 // MC-RNN's channels: a sentence, its blocks in every channel, and the weights of a layer computed here.
 // Xu et al. (2019), Eq. 1-6.
-import { blues, canvas, css, inkOn, slider, textInput, unpack } from "./page.js";
+import { blues, css, inkOn } from "./colours.js";
+import { canvas, slider, textInput, unpack } from "./page.js";
 
 const ROW = 44, TOP = 26, LEFT = 84, BELOW = 84, LEGEND = 22; // of the picture, in CSS pixels
 const APART = 18, NARROWEST = 340; // the least from token to token, and of the picture, for its legend

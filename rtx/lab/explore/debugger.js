@@ -1,6 +1,8 @@
 // The window debugger: one window of a LocalRNN, stepped cell by cell. The cells are computed here, from the weights.
 
-import { apart, canvas, checkbox, css, diverging, heatMap, inkOn, select, slider } from "./page.js";
+import { apart, heatMap } from "./chart.js";
+import { css, diverging, inkOn } from "./colours.js";
+import { canvas, checkbox, select, slider } from "./page.js";
 
 const LEFT = 92, ROW = 26, STRIP = 70, LEGEND = 24; // in CSS pixels
 const CELL = 6, NARROWEST = 380; // the least width of a position, and of the picture, for its legend

@@ -1,6 +1,7 @@
 // The listening room: tunes to look at, hear and take away; what each frame cost a model; and a blind test.
 
-import { canvas, checkbox, css, diverging, select } from "./page.js";
+import { css, diverging } from "./colours.js";
+import { canvas, checkbox, select } from "./page.js";
 import { midi, play, RELEASE } from "./sound.js";
 
 const HEIGHT = 236, STRIP = 16, LEFT = 30, BELOW = 42; // in CSS pixels; below the strip stand frames and a legend

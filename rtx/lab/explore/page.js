@@ -1,31 +1,54 @@
-// The frame of the showpieces: controls, canvases, colours, a sentence that is read aloud, light and dark.
-// A showpiece exports `show(page)`, makes its controls and canvases with `page`, and returns a function from the
-// state to a sentence. That is called whenever the state, the width or the theme changes.
+// The frame of every explorer: title, sentence, controls, pictures, presets, reset, a link to copy, light and dark.
+//
+// An explorer's file exports `show(page)`. It makes its controls and canvases with `page` and returns a function from
+// the state to one sentence on what is seen now. The frame calls that function whenever the state, the data, the width
+// or the theme changes. An explorer keeps everything that a reader can change in the state, by `page.set`, so that reset,
+// presets and links work without a line of its own.
+//
+//   page.data          what Python gave; anew each time where a kernel is at work
+//   page.weights       the bytes of a tensor file as a DataView, if Python gave one (see tensor.js)
+//   page.state         the state, by name: numbers, texts, true or false, or lists of these
+//   page.set({name})   changes the state, and draws
+//   page.kernel        whether a kernel listens; false on a static page
+//   page.dark, page.ink, page.faint    the theme, the colour of text, and of lines that stay in the background
+//   page.animate(milliseconds, draw)   calls draw(share) with shares from 0 to 1; at once where motion is unwanted
+//   page.note(text)    a second line, for what is under the pointer
 
 const STYLE = `
-.rtx-page { font: 14px/1.4 sans-serif; max-width: 900px; color: var(--rtx-ink); }
-.rtx-page .controls { display: flex; flex-wrap: wrap; gap: 6px 18px; align-items: center; margin: 4px 0 8px; }
+.rtx-page { --rtx-ink: #222; --rtx-faint: #c8c8c8; --rtx-mark: #0063a6; --rtx-press: #00000010;
+  font: 15px/1.45 system-ui, sans-serif; max-width: 900px; color: var(--rtx-ink); container-type: inline-size; }
+.rtx-page.dark { --rtx-ink: #e8e8e8; --rtx-faint: #555; --rtx-mark: #7cc4ff; --rtx-press: #ffffff18; }
+.rtx-page h3 { font: 600 17px/1.3 system-ui, sans-serif; margin: 4px 0 2px; color: inherit; }
+.rtx-page p { margin: 4px 0; color: inherit; overflow-wrap: anywhere; }
+.rtx-page .sentence { min-height: 2.9em; }
+.rtx-page .row { display: flex; flex-wrap: wrap; gap: 6px 14px; align-items: center; margin: 6px 0; }
 .rtx-page label { display: inline-flex; align-items: center; gap: 6px; max-width: 100%; }
 .rtx-page [hidden] { display: none; }
-.rtx-page select, .rtx-page input { font: inherit; }
+.rtx-page select, .rtx-page input, .rtx-page button { font: inherit; }
 .rtx-page select { min-width: 0; }
 .rtx-page input[type=text] { width: 40em; max-width: 100%; }
+.rtx-page input[type=range] { accent-color: var(--rtx-mark); min-width: 90px; }
+.rtx-page button { color: inherit; background: var(--rtx-press); border: 1px solid var(--rtx-faint); border-radius: 6px;
+  padding: 3px 10px; min-height: 28px; cursor: pointer; }
+.rtx-page button:hover, .rtx-page button[aria-pressed=true] { border-color: var(--rtx-mark); color: var(--rtx-mark); }
+.rtx-page button:disabled { opacity: 0.55; cursor: default; border-color: var(--rtx-faint); color: inherit; }
+.rtx-page :focus-visible { outline: 2px solid var(--rtx-mark); outline-offset: 2px; }
 .rtx-page .value { min-width: 2.5em; font-variant-numeric: tabular-nums; }
-.rtx-page .pictures { overflow-x: auto; }
+.rtx-page .pictures { overflow-x: auto; padding: 3px; margin: -3px; }
 .rtx-page canvas { display: block; width: 100%; }
-.rtx-page p { margin: 6px 0 0; }
-.rtx-page p, .rtx-page .value { overflow-wrap: anywhere; }
-.rtx-page .point { min-height: 1.4em; font-size: 13px; }
-.rtx-page .caption { font-style: italic; }`;
+.rtx-page canvas.held { cursor: pointer; }
+.rtx-page .note, .rtx-page .caption { font-size: 14px; }
+.rtx-page .note { min-height: 1.45em; }`;
 
-// Controls: the browser's own, so that they are moved by keyboard as everywhere, each with a label. They set
-// `state[name]` and follow it, and return their input, whose `max` or `disabled` may be set later.
-
-const make = (kind, facts = {}, ...children) => {
+/** An element with properties and children. */
+export const make = (kind, facts = {}, ...children) => {
   const element = Object.assign(document.createElement(kind), facts);
   element.append(...children);
   return element;
 };
+
+// Controls: the browser's own, so that they are moved by keyboard as everywhere, each with a label. They set
+// `state[name]` and follow it, and return their input, whose `max` or `disabled` may be set later.
 
 /** A label around its input, which is read aloud by this name and not by all its options. */
 function labelled(input, name, parts) {
@@ -33,8 +56,11 @@ function labelled(input, name, parts) {
   return make("label", {}, ...parts);
 }
 
-/** A slider of numbers; `text` turns its value into what is shown beside it. */
-export function slider(page, name, { label = name, min = 0, max, step = 1, text = String }) {
+/**
+ * A slider of numbers; `text` turns its value into what is shown beside it. With `seconds`, a button plays it: the
+ * slider goes from where it is to its end, and would take that long for its whole length.
+ */
+export function slider(page, name, { label = name, min = 0, max, step = 1, text = String, seconds = 0 }) {
   const input = make("input", { type: "range", min, max, step });
   const shown = make("span", { className: "value" });
   const put = (value) => {
@@ -43,8 +69,37 @@ export function slider(page, name, { label = name, min = 0, max, step = 1, text 
     input.setAttribute("aria-valuetext", shown.textContent);
   };
   input.oninput = () => page.set({ [name]: Number(input.value) });
-  page.control(name, put, labelled(input, label, [label, input, shown]));
+  const whole = labelled(input, label, [label, input, shown]);
+  page.control(name, put, seconds ? make("span", { className: "row" }, playButton(page, name, input, label, seconds), whole) : whole);
   return input;
+}
+
+function playButton(page, name, input, label, seconds) {
+  const button = make("button", { type: "button", textContent: "▶" });
+  let playing = 0, before = 0, place = 0;
+  const stop = () => {
+    cancelAnimationFrame(playing);
+    playing = 0;
+    button.textContent = "▶";
+    button.setAttribute("aria-label", `play ${label}`);
+  };
+  const follow = (now) => {
+    place += ((now - before) / 1000 / seconds) * (input.max - input.min);
+    before = now;
+    page.set({ [name]: Math.min(Number(input.max), Math.floor(place / input.step) * input.step) });
+    if (place >= input.max || !button.isConnected) stop();
+    else playing = requestAnimationFrame(follow);
+  };
+  button.onclick = () => {
+    if (playing) return stop();
+    place = Number(input.value) >= input.max ? Number(input.min) : Number(input.value);
+    before = performance.now();
+    button.textContent = "❚❚";
+    button.setAttribute("aria-label", `pause ${label}`);
+    playing = requestAnimationFrame(follow);
+  };
+  stop();
+  return button;
 }
 
 /** A choice among `options`, each a value or a pair of value and label. */
@@ -59,7 +114,7 @@ export function select(page, name, { label = name, options }) {
 
 /** A line of text to type. */
 export function textInput(page, name, { label = name, maxLength = 200 }) {
-  const input = make("input", { type: "text", maxLength, spellcheck: false });
+  const input = make("input", { type: "text", maxLength, spellcheck: false, autocomplete: "off" });
   input.oninput = () => page.set({ [name]: input.value });
   const put = (value) => {
     const line = value.replaceAll("\n", " "); // it would leave out a line's end and join two words
@@ -77,31 +132,63 @@ export function checkbox(page, name, { label = name }) {
   return input;
 }
 
+/** A button that does `act`, beside the controls. */
+export function button(page, text, act) {
+  const element = make("button", { type: "button", textContent: text, onclick: act });
+  page.control(null, null, element);
+  return element;
+}
+
 /**
  * A canvas as wide as the page and `height` pixels high; a page narrower than `least` scrolls it. `label` says what it
- * shows, `point(x, y)` what is at a place under the mouse, if anything. In the update, `begin()` clears it and returns
- * { pen, width, height }, in CSS pixels; `resize(height, least)` gives it other sizes first.
+ * shows, `point(x, y)` what is at a place under the pointer, if anything.
+ *
+ * A reader changes the state in the picture itself: `grab(x, y, first, event)` is called when the pointer is pressed and
+ * while it is dragged, `key(name, event)` when a key is pressed while the picture has the focus. Both return what to set,
+ * or nothing.
+ *
+ * In the update, `begin()` clears it and returns { pen, width, height }, in CSS pixels; `resize(height, least)` gives it
+ * other sizes first.
  */
-export function canvas(page, { height, least = 0, label, point = () => "" }) {
+export function canvas(page, { height, least = 0, label, point = () => "", grab, key }) {
   const element = make("canvas");
-  element.setAttribute("role", "img");
+  element.setAttribute("role", key ? "application" : "img");
   element.setAttribute("aria-label", label);
   const resize = (high, narrowest = least) => {
     [height, least] = [high, narrowest];
     Object.assign(element.style, { height: `${height}px`, minWidth: `${least}px` });
   };
   resize(height);
-  let under = null; // where the mouse is
-  const tell = () => page.point((under && point(...under)) || "");
+  let under = null; // where the pointer is
+  const tell = () => page.note((under && point(...under)) || "");
+  const change = (values) => values && page.set(values);
   page.picture(element, () => under && tell());
-  element.onpointermove = ({ offsetX, offsetY }) => {
-    under = [offsetX, offsetY];
+  element.onpointermove = (event) => {
+    under = [event.offsetX, event.offsetY];
+    if (grab && element.hasPointerCapture(event.pointerId)) change(grab(...under, false, event));
     tell();
   };
   element.onpointerleave = () => {
     under = null;
     tell();
   };
+  if (grab) {
+    element.className = "held";
+    element.style.touchAction = "pan-y";
+    element.onpointerdown = (event) => {
+      if (event.button) return;
+      element.setPointerCapture(event.pointerId);
+      change(grab(event.offsetX, event.offsetY, true, event));
+    };
+  }
+  if (key) {
+    element.tabIndex = 0;
+    element.onkeydown = (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
+      const values = key(event.key, event);
+      if (values) event.preventDefault(), change(values);
+    };
+  }
   return {
     element,
     resize,
@@ -112,7 +199,7 @@ export function canvas(page, { height, least = 0, label, point = () => "" }) {
       element.height = height * ratio;
       const pen = element.getContext("2d");
       pen.scale(ratio, ratio);
-      pen.font = "12px sans-serif";
+      pen.font = "13px system-ui, sans-serif";
       pen.fillStyle = pen.strokeStyle = page.ink;
       pen.textBaseline = "middle";
       return { pen, width, height };
@@ -120,64 +207,12 @@ export function canvas(page, { height, least = 0, label, point = () => "" }) {
   };
 }
 
-/** Which places have a number, where there is room for one every so many `pixels`, `step` pixels lie between places. */
-export const apart = (step, pixels = 24) => [1, 2, 5, 10, 20, 50, 100, 200, 500].find((one) => one * step >= pixels) ?? 1000;
-
-/** A heat map in the box { x, y, width, height }: `colour(row, column)` for each cell, the first row on top. */
-export function heatMap(pen, { x, y, width, height }, rows, columns, colour) {
-  const across = width / columns, down = height / rows;
-  for (let row = 0; row < rows; row++)
-    for (let column = 0; column < columns; column++) {
-      pen.fillStyle = colour(row, column);
-      const left = Math.floor(x + column * across), top = Math.floor(y + row * down);
-      pen.fillRect(left, top, Math.ceil(x + (column + 1) * across) - left, Math.ceil(y + (row + 1) * down) - top);
-    }
+/** The number that an arrow key, Home, End or Page Up and Down makes of `value`; undefined for other keys. */
+export function stepped(key, value, min, max, step = 1) {
+  const moves = { ArrowLeft: -step, ArrowDown: -step, ArrowRight: step, ArrowUp: step, PageDown: -10 * step, PageUp: 10 * step };
+  const to = { Home: min, End: max }[key] ?? (key in moves ? value + moves[key] : undefined);
+  return to === undefined ? undefined : Math.min(max, Math.max(min, to));
 }
-
-/** A heat map as an image of a pixel a cell, to be drawn at any size: `colour` gives [red, green, blue], or nothing. */
-export function bitmap(rows, columns, colour) {
-  const image = make("canvas", { width: columns, height: rows });
-  const pen = image.getContext("2d"), pixels = pen.createImageData(columns, rows);
-  for (let cell = 0; cell < rows * columns; cell++) {
-    const found = colour(Math.floor(cell / columns), cell % columns);
-    if (found) pixels.data.set([...found, 255], 4 * cell);
-  }
-  pen.putImageData(pixels, 0, 0);
-  return image;
-}
-
-// Colours: of numbers from 0 to 1, or -1 to 1, as [red, green, blue]. Fit for readers who confuse red and green.
-
-const VIRIDIS = [[68, 1, 84], [71, 44, 122], [59, 81, 139], [44, 113, 142], [33, 144, 141], [39, 173, 129],
-  [92, 200, 99], [170, 220, 50], [253, 231, 37]];
-const BLUES = {
-  light: [[255, 255, 255], [158, 202, 225], [8, 81, 156]],
-  dark: [[24, 24, 24], [33, 83, 133], [130, 200, 255]],
-};
-const DIVERGING = {
-  light: [[5, 80, 160], [120, 175, 215], [247, 247, 247], [240, 175, 110], [175, 80, 0]],
-  dark: [[110, 190, 255], [45, 95, 150], [38, 38, 38], [150, 90, 30], [255, 175, 80]],
-};
-const between = (colours, share) => {
-  const place = Math.min(1, Math.max(0, share)) * (colours.length - 1);
-  const i = Math.min(colours.length - 2, Math.floor(place));
-  return colours[i].map((from, k) => Math.round(from + (place - i) * (colours[i + 1][k] - from)));
-};
-export const css = (colour) => `rgb(${colour.join(" ")})`;
-/** From 0, dark violet, to 1, yellow. */
-export const viridis = (share) => between(VIRIDIS, share);
-/** From 0, the paper's colour, to 1, strong blue: for the background of words. */
-export const blues = (share, dark) => between(dark ? BLUES.dark : BLUES.light, share);
-/** From -1, blue, over 0, the paper's colour, to 1, orange. */
-export const diverging = (value, dark) => between(dark ? DIVERGING.dark : DIVERGING.light, (value + 1) / 2);
-
-/** How light a colour is, from 0 to 1: the relative luminance of WCAG 2.2. */
-function luminance(colour) {
-  const [red, green, blue] = colour.map((part) => (part > 10 ? ((part / 255 + 0.055) / 1.055) ** 2.4 : part / 255 / 12.92));
-  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
-}
-/** Black or white, whichever is read better on a colour: a contrast of 4.5 at least. */
-export const inkOn = (colour) => (luminance(colour) > 0.179 ? "#000" : "#fff");
 
 /** An array that Python's `packed` wrote: its numbers in one row, and its shape. */
 export function unpack({ shape, low, high, steps }) {
@@ -199,24 +234,80 @@ function isDark(element) {
 /** JupyterLab takes the keys of what has the focus for commands, an arrow or a letter, unless that itself says no. */
 const keepKeys = ({ target }) => (target.dataset.lmSuppressShortcuts = "true");
 
-/** Show a showpiece in `el`, as one view of `model`; returns what takes it off again. */
-export function mount(show, model, el) {
-  const controls = make("div", { className: "controls" }), pictures = make("div", { className: "pictures" });
-  const sentence = make("p"), point = make("p", { className: "point" });
-  sentence.setAttribute("aria-live", "polite");
-  const caption = make("p", { className: "caption", textContent: `Try: ${model.get("caption")}` });
-  const box = make("div", { className: "rtx-page" }, make("style", { textContent: STYLE }));
-  box.addEventListener("focusin", keepKeys);
-  box.append(controls, pictures, sentence, point, caption);
-  el.append(box);
+// The state in an address: `#position=3&text=to%20be`. Texts stand as they are, all else as JSON.
 
-  const puts = {}, drawns = [];
-  let update = () => "";
+/** What differs from the start, as the part of an address behind "#". */
+function written(state, start) {
+  const changed = Object.entries(state).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(start[name]));
+  return new URLSearchParams(changed.map(([name, value]) => [name, typeof value === "string" ? value : JSON.stringify(value)])).toString();
+}
+
+/** The state that an address holds; what is not of the kind that stands at the start is left out. */
+function read(hash, start) {
+  const found = {};
+  for (const [name, text] of new URLSearchParams(hash.replace(/^#/, ""))) {
+    if (!(name in start)) continue;
+    try {
+      const value = typeof start[name] === "string" ? text : JSON.parse(text);
+      if (typeof value === typeof start[name] && Array.isArray(value) === Array.isArray(start[name])) found[name] = value;
+    } catch {
+      // not JSON: somebody has typed the address
+    }
+  }
+  return found;
+}
+
+/** The same in Python, for a notebook, whose page has no address to send to others. */
+const asPython = (value) =>
+  Array.isArray(value) ? `[${value.map(asPython).join(", ")}]`
+    : typeof value === "boolean" ? (value ? "True" : "False")
+      : JSON.stringify(value);
+
+/** The row below the pictures: presets, reset, and a link to what is seen. */
+function footer(page, model, { address }) {
+  const said = make("span", { className: "said" });
+  said.setAttribute("role", "status");
+  const add = (text, act) => make("button", { type: "button", textContent: text, onclick: act });
+  const presets = Object.entries(model.get("presets") ?? {}).map(([text, values]) => add(text, () => page.set({ ...page.start, ...values })));
+  const link = () => `${new URL(address, location.href).href.split("#")[0]}#${written(page.state, page.start)}`;
+  const code = () => `.set(${Object.entries(page.state).map(([name, value]) => `${name}=${asPython(value)}`).join(", ")})`;
+  const copy = add(address ? "Copy link" : "Copy as Python", async () => {
+    const text = address ? link() : code();
+    try {
+      await navigator.clipboard.writeText(text);
+      said.textContent = "Copied.";
+    } catch {
+      said.textContent = text; // the browser does not allow it: to be copied by hand
+    }
+  });
+  const reset = add("Reset", () => page.set(page.start));
+  return make("div", { className: "row foot" }, ...presets, reset, copy, said);
+}
+
+/**
+ * Show an explorer in `el`, as one view of `model`; returns what takes it off again.
+ *
+ * `address` is that of the page which shows this explorer alone; where that is this very page (`own`), the state is kept
+ * in the address. `kernel` says whether Python listens to the model.
+ */
+export function mount(show, model, el, { address = "", own = false, kernel = false } = {}) {
+  const controls = make("div", { className: "row controls" }), pictures = make("div", { className: "pictures" });
+  const sentence = make("p", { className: "sentence" }), note = make("p", { className: "note" });
+  sentence.setAttribute("aria-live", "polite");
+  const box = make("div", { className: "rtx-page" }, make("style", { textContent: STYLE }));
+  box.setAttribute("role", "group");
+  box.setAttribute("aria-label", model.get("title"));
+  box.addEventListener("focusin", keepKeys);
+
+  const puts = {}, drawns = [], still = matchMedia("(prefers-reduced-motion: reduce)");
+  let update = () => "", moving = 0;
   const page = {
-    data: model.get("data"),
-    dark: false,
-    ink: "#222",
-    point: (text) => (point.textContent = text),
+    kernel,
+    start: model.get("start"),
+    weights: model.get("weights")?.byteLength ? model.get("weights") : null,
+    get data() { return model.get("data"); },
+    get state() { return model.get("state"); },
+    note: (text) => (note.textContent = text),
     /** Add a picture; `drawn` is called after each update. */
     picture(element, drawn = () => {}) {
       pictures.append(element);
@@ -227,24 +318,44 @@ export function mount(show, model, el) {
       model.save_changes();
     },
     control(name, put, element) {
-      puts[name] = put;
+      if (name) puts[name] = put;
       controls.append(element);
     },
+    animate(milliseconds, draw) {
+      cancelAnimationFrame(moving);
+      if (still.matches) return draw(1);
+      const begun = performance.now();
+      const next = (now) => {
+        const share = Math.min(1, Math.max(0, (now - begun) / milliseconds));
+        draw(share);
+        if (share < 1 && box.isConnected) moving = requestAnimationFrame(next);
+      };
+      moving = requestAnimationFrame(next);
+    },
   };
+  const title = make("h3", { textContent: model.get("title") });
+  const caption = make("p", { className: "caption", textContent: `Try: ${model.get("caption")}` });
+  box.append(title, sentence, controls, pictures, note, footer(page, model, { address }), caption);
+  el.append(box);
+
   const redraw = () => {
+    const begun = performance.now();
     page.dark = isDark(el);
     page.ink = page.dark ? "#e8e8e8" : "#222";
-    box.style.setProperty("--rtx-ink", page.ink);
-    const state = model.get("state");
-    const text = update(state);
+    page.faint = page.dark ? "#555" : "#c8c8c8";
+    box.classList.toggle("dark", page.dark);
+    const state = page.state, text = update(state);
     for (const [name, put] of Object.entries(puts)) put(state[name]);
     if (sentence.textContent !== text) sentence.textContent = text;
-    drawns.forEach((drawn) => drawn()); // what is under the mouse may be another now
+    drawns.forEach((drawn) => drawn()); // what is under the pointer may be another now
+    if (own) history.replaceState(null, "", `#${written(state, page.start)}`);
+    box.dispatchEvent(new CustomEvent("rtx-drawn", { bubbles: true, detail: performance.now() - begun }));
   };
+  if (own) model.set("state", { ...model.get("state"), ...read(location.hash, page.start) });
   update = show(page);
   redraw();
 
-  model.on("change:state", redraw);
+  for (const name of ["change:state", "change:data"]) model.on(name, redraw);
   const resized = new ResizeObserver(redraw);
   resized.observe(pictures);
   const themed = new MutationObserver(() => setTimeout(redraw, 100)); // once its colours are there
@@ -253,24 +364,30 @@ export function mount(show, model, el) {
   const scheme = matchMedia("(prefers-color-scheme: dark)");
   scheme.addEventListener("change", redraw);
   return () => {
-    model.off("change:state", redraw);
+    cancelAnimationFrame(moving);
+    for (const name of ["change:state", "change:data"]) model.off(name, redraw);
     resized.disconnect();
     themed.disconnect();
     scheme.removeEventListener("change", redraw);
   };
 }
 
-/** A model without a kernel, for a page that stands alone. */
+/** A model without a kernel, for a page that stands alone; bytes come as base64 text. */
 export function fixed(traits) {
   const listeners = [];
+  const weights = traits.weights && new DataView(Uint8Array.from(atob(traits.weights), (letter) => letter.charCodeAt(0)).buffer);
+  const values = { ...traits, weights };
   return {
-    get: (name) => traits[name],
+    get: (name) => values[name],
     set(name, value) {
-      traits[name] = value;
-      listeners.forEach((listen) => listen());
+      values[name] = value;
+      for (const [event, listen] of [...listeners]) if (event === `change:${name}`) listen();
     },
-    on: (_, listen) => listeners.push(listen),
-    off() {},
+    on: (event, listen) => listeners.push([event, listen]),
+    off(event, listen) {
+      for (let i = listeners.length - 1; i >= 0; i--)
+        if (listeners[i][0] === event && listeners[i][1] === listen) listeners.splice(i, 1);
+    },
     save_changes() {},
   };
 }

@@ -1,9 +1,10 @@
-"""The frame of the showpieces: their arithmetic runs in the page, so that they stay alive without a kernel."""
+"""The frame of every explorer: its arithmetic runs in the page, so that it is alive without a kernel."""
 
 import base64
 import json
 import math
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,47 +18,69 @@ from torch import Tensor
 from rtx.lab.explore.cells import free_earlier
 from rtx.lab.explore.saving import html_page, save
 from rtx.lab.plots import small_png
+from rtx.nn.validate import check_choice
 
-FRAME = Path(__file__).with_name("page.js")
 DIGITS = 4  # of a number in the data
 MOST = 2_000_000  # characters of data; a page in a notebook should have a tenth of that
-END = """\
-const render = ({ model, el }) => mount(show, model, el);
-const start = (traits, el) => mount(show, fixed(traits), el);
-export default { render };
-"""
+IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([^"]*)";\n', re.MULTILINE)
+EXPORT = re.compile(r"^export (?=(?:const|function|async function) (\w+))", re.MULTILINE)
 
 
 class Page(anywidget.AnyWidget):
-    """A showpiece: a script with its data, in JupyterLab, on a static page, and in a file of its own.
+    """An explorer whose arithmetic runs in the page: in JupyterLab, on a static site, and in a file of its own.
 
-    The script is an ES module that exports `show(page)`. It makes its controls and canvases with `page` and returns
-    a function from the state to the sentence on what is seen, called anew whenever the state, the width or the
-    theme changes; page.js beside this file has the rest. Controls change the `state` here, and the other way round.
+    The script is an ES module that exports `show(page)`; page.js beside this file says what it can use. What a reader
+    can change is in `state`, which follows the page, and the page follows it.
 
     Args:
-        script: the showpiece's module; it may import from "./page.js" and other files beside it.
+        script: the explorer's module; it may import from "./page.js" and other files beside it.
         data: what the script reads as `page.data`: anything of dicts, lists, text, numbers, arrays and tensors.
         still: a figure of the same, for where no script runs.
         caption: what to try.
+        title: of the explorer; by default the script's name.
+        presets: states worth a look, by the text of their button; each names only what differs from the start.
+        weights: the bytes of a safetensors file, for the script to compute with.
         state: the controls' values at the start, by name.
 
     Raises:
-        ValueError: if the data holds a number that is not finite, or is larger than 2,000,000 characters.
+        ValueError: if the data holds a number that is not finite, or is larger than 2,000,000 characters, or a preset
+            names no control.
     """
 
     data = traitlets.Any().tag(sync=True)
     state = traitlets.Dict().tag(sync=True)
+    start = traitlets.Dict().tag(sync=True)
+    presets = traitlets.Dict().tag(sync=True)
     caption = traitlets.Unicode().tag(sync=True)
+    title = traitlets.Unicode().tag(sync=True)
+    name = traitlets.Unicode().tag(sync=True)  # of the page that the site gives it
+    weights = traitlets.Bytes().tag(sync=True)
 
-    def __init__(self, script: Path, data: dict[str, Any], still: Figure, caption: str, **state: Any) -> None:
+    def __init__(
+        self,
+        script: Path,
+        data: dict[str, Any],
+        still: Figure,
+        caption: str,
+        title: str = "",
+        presets: Mapping[str, dict[str, Any]] | None = None,
+        weights: bytes = b"",
+        **state: Any,
+    ) -> None:
         self.script, self.still = script, still
-        self._esm = compose(script)  # no import between files: they would need a server
-        data = compact(data)
-        size = len(json.dumps(data))
-        if size > MOST:
-            raise ValueError(f"data: expected at most {MOST:,} characters, got {size:,}: show a shorter piece")
-        super().__init__(data=data, state=state, caption=caption)
+        self._esm = bundle(script)
+        for preset in (presets or {}).values():
+            _check_names(preset, state)
+        super().__init__(
+            data=checked(data),
+            state=state,
+            start=state,
+            presets=dict(presets or {}),
+            caption=caption,
+            title=title or script.stem,
+            name=script.stem,
+            weights=weights,
+        )
         free_earlier(self, self)
 
     def set(self, **state: Any) -> None:
@@ -66,9 +89,7 @@ class Page(anywidget.AnyWidget):
         Raises:
             ValueError: if there is no control of a name.
         """
-        for name in state:
-            if name not in self.state:
-                raise ValueError(f"state: expected one of {', '.join(self.state)}, got {name!r}")
+        _check_names(state, self.state)
         self.state = self.state | state
 
     def save(self, path: str | Path) -> Path:
@@ -80,46 +101,86 @@ class Page(anywidget.AnyWidget):
         """
         return save(path, self.still, self._html)
 
+    def living(self) -> dict[str, Any]:
+        """All that the script reads, as JSON can hold it; bytes as base64 text."""
+        names = ("data", "state", "start", "presets", "caption", "title", "name")
+        return {name: getattr(self, name) for name in names} | {"weights": base64.b64encode(self.weights).decode()}
+
     def _html(self) -> str:
-        traits = {"data": self.data, "state": self.state, "caption": self.caption}
         # a "<" could end the element: JSON may write it as an escape instead
-        start = f'start({json.dumps(traits)}, document.getElementById("page"));'.replace("<", "\\u003c")
-        return html_page(self.caption, f'<div id="page"></div>\n<script type="module">\n{self._esm}{start}\n</script>')
+        traits = json.dumps(self.living()).replace("<", "\\u003c")
+        begin = f'start({traits}, document.getElementById("page"), {{ address: location.href, own: true }});'
+        return html_page(self.title, f'<div id="page"></div>\n<script type="module">\n{self._esm}{begin}\n</script>')
 
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         live, facts = super()._repr_mimebundle_() or ({}, {})
         still = {
             "image/png": base64.b64encode(small_png(self.still)).decode(),
-            "text/plain": f"[page of {', '.join(self.state)}: {self.caption}]",
+            "text/plain": f"[explorer of {', '.join(self.state)}: {self.caption}]",
         }
         return live | still, facts | {"image/png": {"width": int(self.still.get_figwidth() * 100)}}
 
 
-def compose(script: Path) -> str:
-    """page.js and a showpiece as one module, the showpiece in a scope of its own.
+def _check_names(state: Mapping[str, Any], known: Mapping[str, Any]) -> None:
+    for name in state:
+        check_choice("state", name, known)
+
+
+def bundle(script: Path, end: str | None = None) -> str:
+    """An explorer's module and the files that it imports as one module, since a widget cannot load a second file.
+
+    Each file becomes a function's scope, in the order in which they need one another. The whole exports what anywidget
+    asks for, `render`, and `start`, which shows the explorer without a kernel.
 
     Raises:
         ValueError: if the script could not stand in an HTML page.
     """
-    frame, piece = (_without_links(with_imports(path)) for path in (FRAME, script))
-    if "</script" in piece:
+    scopes: dict[str, str] = {}
+    _add(HERE / "page.js", scopes)
+    _add(script, scopes)
+    text = "\n".join(scopes.values()) + (end or END.replace("PIECE", _scope_name(script)))
+    if "</script" in text:
         raise ValueError(f"script: expected none that writes </script, which would end it in a page, got {script.name}")
-    return f"{frame}\nconst show = (() => {{\n{piece}\nreturn show;\n}})();\n{END}"
+    return text
 
 
-def with_imports(script: Path) -> str:
-    """An ES module with the files that it imports in their place, page.js aside: a page loads no second file."""
-
-    def text(found: re.Match[str]) -> str:
-        file = script.with_name(found[1])
-        return found[0] if file.name == FRAME.name else _without_links(with_imports(file))
-
-    return re.sub(r'^import [^;]* from "\./([^"]*)";\n', text, script.read_text(encoding="utf-8"), flags=re.MULTILINE)
+HERE = Path(__file__).parent
+END = """
+const start = (traits, el, place) => $page.mount(PIECE.show, $page.fixed(traits), el, place);
+const render = ({ model, el }) => $page.mount(PIECE.show, model, el, { kernel: true });
+export default { render, start };
+"""
 
 
-def _without_links(module: str) -> str:
-    """An ES module without its imports and exports."""
-    return re.sub(r"^(import [^;]*;\n|export )", "", module, flags=re.MULTILINE)
+def _add(path: Path, scopes: dict[str, str]) -> None:
+    """Add a file after those that it imports; a file that is not beside the script is one of ours."""
+    if path.name in scopes:
+        return
+    text = path.read_text(encoding="utf-8")
+    for _, name in IMPORT.findall(text):
+        beside = path.with_name(name)
+        _add(beside if beside.exists() else HERE / name, scopes)
+    body = IMPORT.sub(lambda found: f"const {{{found[1]}}} = {_scope_name(Path(found[2]))};\n", text)
+    names = ", ".join(EXPORT.findall(body))
+    body = EXPORT.sub("", body)
+    scopes[path.name] = f"const {_scope_name(path)} = (() => {{\n{body}return {{ {names} }};\n}})();"
+
+
+def _scope_name(path: Path) -> str:
+    return f"${path.stem}"
+
+
+def checked(data: Any) -> Any:
+    """`data` as JSON can hold it.
+
+    Raises:
+        ValueError: if a number is not finite, something is none of these, or it is larger than 2,000,000 characters.
+    """
+    found = compact(data)
+    size = len(json.dumps(found))
+    if size > MOST:
+        raise ValueError(f"data: expected at most {MOST:,} characters, got {size:,}: show a shorter piece")
+    return found
 
 
 def compact(value: Any) -> Any:

@@ -51,7 +51,7 @@ function draw(canvas, { frames, notes }, lowest, frame) {
   pen.fillRect(x(frame) - 1, 0, 2, HEIGHT);
 }
 
-function render({ model, el }) {
+export function render({ model, el }) {
   const canvas = document.createElement("canvas");
   const button = document.createElement("button");
   const clock = document.createElement("span");
@@ -107,5 +107,3 @@ function render({ model, el }) {
     model.off("change:notes", load);
   };
 }
-
-export default { render };

@@ -10,7 +10,7 @@ import traitlets
 from numpy.typing import ArrayLike
 
 from rtx.lab.explore.cells import free_earlier
-from rtx.lab.explore.page import with_imports
+from rtx.lab.explore.page import bundle
 from rtx.lab.plots import new_figure, piano_roll, png
 from rtx.nn.validate import check_above_zero
 from rtx.tasks.rolls import FRAME_SECONDS, LOWEST, check_roll
@@ -31,7 +31,7 @@ class Player(anywidget.AnyWidget):
         ValueError: if `roll` is no piano roll, or a frame does not last.
     """
 
-    _esm = with_imports(Path(__file__).with_name("player.js"))
+    _esm = bundle(Path(__file__).with_name("player.js"), "\nexport default { render: $player.render };\n")
     notes = traitlets.Bytes().tag(sync=True)  # 11 bytes a frame, a bit per key, the lowest first
     title = traitlets.Unicode().tag(sync=True)
     frame_seconds = traitlets.Float().tag(sync=True)

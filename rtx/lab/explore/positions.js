@@ -1,7 +1,9 @@
 // The position lab: ways to say where a key is, as heat maps, and what a query makes of them. All is computed here; of
 // Python's come queries, keys and what was learnt: Shaw's vectors, Transformer-XL's weights and biases.
 
-import { apart, canvas, checkbox, css, diverging, heatMap, select, slider } from "./page.js";
+import { apart, heatMap } from "./chart.js";
+import { css, diverging } from "./colours.js";
+import { canvas, checkbox, select, slider } from "./page.js";
 
 const LEFT = 44, TOP = 24, SIZE = 300, NARROWEST = 620; // of the map and of the picture, in pixels
 

@@ -1,0 +1,122 @@
+// Charts on a canvas: axes, lines, legends, heat maps. A box is { x, y, width, height } in CSS pixels.
+
+import { make } from "./page.js";
+import { ticks } from "./ticks.js";
+
+/** The colours of series, in order: those of seaborn's palette "colorblind", as in the figures. */
+export const SERIES = ["#0173b2", "#de8f05", "#029e73", "#d55e00", "#cc78bc", "#ca9161", "#949494", "#56b4e9"];
+
+const short = (value) => {
+  const size = Math.abs(value);
+  return size && (size < 0.001 || size >= 100_000) ? value.toExponential(0) : String(Number(value.toPrecision(4)));
+};
+
+/**
+ * Draw axes in a box and return where values stand: x(value), y(value), and back: at(pixel) for the x axis.
+ *
+ * `x` and `y` are the ranges [low, high]; `log` makes the y axis logarithmic; `title` stands above, `across` and `up`
+ * name the axes; `xText` and `yText` write a value of an axis, `xTicks` and `yTicks` are about how many there are.
+ */
+export function axes(pen, page, box, { x, y, log = false, title = "", across = "", up = "", xText = short, yText = short, xTicks, yTicks = 4 }) {
+  const scaled = log ? Math.log10 : (value) => value;
+  const [low, high] = y.map(scaled), right = box.x + box.width, bottom = box.y + box.height;
+  const place = {
+    box,
+    x: (value) => box.x + ((value - x[0]) / (x[1] - x[0] || 1)) * box.width,
+    y: (value) => bottom - ((scaled(value) - low) / (high - low || 1)) * box.height,
+    at: (pixel) => x[0] + ((pixel - box.x) / box.width) * (x[1] - x[0]),
+  };
+  pen.save();
+  pen.lineWidth = 1;
+  pen.fillStyle = page.ink;
+  pen.strokeStyle = page.faint;
+  pen.textAlign = "right";
+  const whole = log ? ticks(low, high, yTicks).filter(Number.isInteger).map((power) => 10 ** power) : ticks(...y, yTicks);
+  for (const value of whole) {
+    stroke(pen, [box.x, place.y(value)], [right, place.y(value)]);
+    pen.fillText(yText(value), box.x - 6, place.y(value));
+  }
+  pen.textAlign = "center";
+  pen.textBaseline = "top";
+  for (const value of ticks(...x, xTicks ?? Math.max(2, box.width / 60))) pen.fillText(xText(value), place.x(value), bottom + 5);
+  pen.fillText(across, box.x + box.width / 2, bottom + 21);
+  pen.textAlign = "left";
+  pen.textBaseline = "bottom";
+  pen.fillText(up, Math.max(0, box.x - 34), box.y - 6);
+  pen.font = `600 ${pen.font}`;
+  pen.fillText(title, box.x + (up ? pen.measureText(up).width + 8 : 0), box.y - 6);
+  pen.strokeStyle = page.ink;
+  stroke(pen, [box.x, bottom], [right, bottom]);
+  pen.restore();
+  return place;
+}
+
+function stroke(pen, ...points) {
+  pen.beginPath();
+  points.forEach(([x, y], i) => pen[i ? "lineTo" : "moveTo"](x, y));
+  pen.stroke();
+}
+
+/** A line through points [x, y], given as values of the axes. Points that are no numbers leave a gap. */
+export function line(pen, place, points, { colour, width = 2, dash = [] }) {
+  pen.save();
+  Object.assign(pen, { strokeStyle: colour, lineWidth: width, lineJoin: "round" });
+  pen.setLineDash(dash);
+  pen.beginPath();
+  let open = false;
+  for (const [x, y] of points) {
+    const shown = Number.isFinite(y);
+    if (shown) pen[open ? "lineTo" : "moveTo"](place.x(x), place.y(y));
+    open = shown;
+  }
+  pen.stroke();
+  pen.restore();
+}
+
+/** A line across the box at a value of the x axis. */
+export function mark(pen, place, value, colour) {
+  pen.save();
+  Object.assign(pen, { strokeStyle: colour, lineWidth: 1.5 });
+  stroke(pen, [place.x(value), place.box.y], [place.x(value), place.box.y + place.box.height]);
+  pen.restore();
+}
+
+/** Names of series, [text, colour, dash], below one another. */
+export function legend(pen, page, x, y, entries) {
+  pen.save();
+  pen.textAlign = "left";
+  pen.textBaseline = "middle";
+  entries.forEach(([text, colour, dash = []], i) => {
+    Object.assign(pen, { strokeStyle: colour, lineWidth: 3, fillStyle: page.ink });
+    pen.setLineDash(dash);
+    stroke(pen, [x, y + 17 * i], [x + 22, y + 17 * i]);
+    pen.fillText(text, x + 28, y + 17 * i);
+  });
+  pen.restore();
+}
+
+/** A distance between labels, in places, so that they stand at least so many `pixels` apart; `step` is a place's pixels. */
+export const apart = (step, pixels = 24) => [1, 2, 5, 10, 20, 50, 100, 200, 500].find((one) => one * step >= pixels) ?? 1000;
+
+/** A heat map in a box: `colour(row, column)` for each cell, as CSS; the first row on top. */
+export function heatMap(pen, { x, y, width, height }, rows, columns, colour) {
+  const across = width / columns, down = height / rows;
+  for (let row = 0; row < rows; row++)
+    for (let column = 0; column < columns; column++) {
+      pen.fillStyle = colour(row, column);
+      const left = Math.floor(x + column * across), top = Math.floor(y + row * down);
+      pen.fillRect(left, top, Math.ceil(x + (column + 1) * across) - left, Math.ceil(y + (row + 1) * down) - top);
+    }
+}
+
+/** A heat map as an image of a pixel a cell, to be drawn at any size: `colour` gives [red, green, blue], or nothing. */
+export function bitmap(rows, columns, colour) {
+  const image = make("canvas", { width: columns, height: rows });
+  const pen = image.getContext("2d"), pixels = pen.createImageData(columns, rows);
+  for (let cell = 0; cell < rows * columns; cell++) {
+    const found = colour(Math.floor(cell / columns), cell % columns);
+    if (found) pixels.data.set([...found, 255], 4 * cell);
+  }
+  pen.putImageData(pixels, 0, 0);
+  return image;
+}

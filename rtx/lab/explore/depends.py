@@ -1,0 +1,126 @@
+"""Explorer of who depends on whom: one input is changed, and the change runs through the layers of three models.
+
+Wang et al. (2019), R-Transformer, §3 and Figure 2.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from matplotlib.figure import Figure
+from safetensors.torch import save
+from torch import Tensor, nn
+
+from rtx.lab.explore.page import Page
+from rtx.lab.jacobian import reach
+from rtx.lab.plots import freeze, reach_map
+from rtx.lab.seeded import seeded
+from rtx.models import RNN, RTransformer
+from rtx.nn import LocalRNN, Residual
+
+POSITIONS, WIDTH, WINDOW, HEADS = 24, 8, 4, 2
+MODELS = {"RNN": "rnn", "LocalRNN": "local", "R-Transformer": "blocks"}
+"""The models by the names shown, with the beginning of the names of their weights."""
+
+
+class Row(nn.Module):
+    """A model that reads a row of numbers: each becomes a vector, to which that of its position is added."""
+
+    def __init__(self, model: nn.Module, embed: nn.Linear, places: Float[Tensor, "T D"]) -> None:
+        super().__init__()
+        self.model, self.embed = model, embed
+        self.register_buffer("places", places)
+
+    def forward(self, values: Float[Tensor, "B T 1"]) -> Float[Tensor, "B T D"]:
+        """Return the model's outputs."""
+        return self.model(self.embed(values) + self.places)
+
+
+def models() -> dict[str, Row]:
+    """The three models, untrained, with the same weights at each call."""
+    with seeded(0):
+        embed, places = nn.Linear(1, WIDTH, bias=False), torch.randn(POSITIONS, WIDTH) / 2
+        nn.init.normal_(embed.weight)
+        made: tuple[nn.Module, ...] = (
+            RNN(WIDTH, layers=2, cell="rnn"),
+            nn.Sequential(*(Residual(LocalRNN(WIDTH, WINDOW), WIDTH) for _ in range(2))),
+            RTransformer(WIDTH, layers=2, heads=HEADS, window=WINDOW),
+        )
+    return {name: Row(model, embed, places).eval() for name, model in zip(MODELS, made, strict=True)}
+
+
+def depends() -> Page:
+    """Drag one of 24 inputs, and see which positions change in an RNN, in LocalRNNs and in an R-Transformer.
+
+    The state has `chosen` (the input, from 1), `value` (what it is changed to, from -1 to 1) and `off` (the layers that
+    are switched off, by name, such as "blocks.0.1").
+    """
+    made, base = models(), row()
+    weights = {"embed.weight": made["RNN"].embed.weight, "places": made["RNN"].places}
+    for name, model in made.items():
+        weights |= {f"{MODELS[name]}.{key}": value for key, value in _weights(model.model).items()}
+    data = {"base": base, "models": [{"name": name, "layers": _layers(name)} for name in MODELS]}
+    attention = [f"blocks.{block}.1" for block in range(2)]
+    local = [f"blocks.{block}.0" for block in range(2)]
+    return Page(
+        Path(__file__).with_name("depends.js"),
+        data,
+        _still(made, base),
+        "drag the first bar and count how far each model carries the change; then switch both attentions off",
+        title="Who depends on whom?",
+        presets={
+            "First input": {"chosen": 1},
+            "Without attention": {"off": attention},
+            "Without LocalRNN (a Transformer)": {"off": local},
+        },
+        weights=save({name: value.detach().contiguous() for name, value in weights.items()}),
+        chosen=6,
+        value=0.9,
+        off=[],
+    )
+
+
+def row() -> list[float]:
+    """The inputs before one is changed: 24 numbers from -1 to 1, in steps of 0.05."""
+    noise = torch.rand(POSITIONS, generator=torch.Generator().manual_seed(3))
+    return [round(float(number) * 24 - 12) / 20 for number in noise]
+
+
+def _weights(model: nn.Module) -> dict[str, Tensor]:
+    """A model's weights, by names that begin alike for all sublayers."""
+    inner = model.network if isinstance(model, RNN) else model
+    found = inner.state_dict()
+    return {name.removeprefix("blocks."): value for name, value in found.items()}
+
+
+def _layers(name: str) -> list[dict[str, Any]]:
+    """A model's layers from the input on: kind, text shown, and where their weights are."""
+    if name == "RNN":
+        return [
+            {"kind": "rnn", "name": f"rnn.{i}", "text": f"RNN {i + 1}", "prefix": "rnn.", "layer": i} for i in range(2)
+        ]
+    if name == "LocalRNN":
+        return [_sublayer("local", f"local.{i}", f"LocalRNN {i + 1}") for i in range(2)]
+    kinds = {"local": "LocalRNN", "attention": "attention", "feed-forward": "feed-forward"}
+    return [
+        _sublayer(kind, f"blocks.{block}.{i}", f"{text} {block + 1}")
+        for block in range(2)
+        for i, (kind, text) in enumerate(kinds.items())
+    ]
+
+
+def _sublayer(kind: str, name: str, text: str) -> dict[str, Any]:
+    places = {"name": name, "prefix": f"{name}.sublayer", "norm": f"{name}.norm"}
+    return {"kind": kind, "text": text, "window": WINDOW, "heads": HEADS, **places}
+
+
+def _still(made: dict[str, Row], base: list[float]) -> Figure:
+    """The same for all inputs at once, as derivatives: one table for each model."""
+    figure = Figure(figsize=(9, 3), layout="constrained")
+    for ax, (name, model) in zip(figure.subplots(1, 3, sharey=True), made.items(), strict=True):
+        table = reach(model, torch.tensor(base)[None, :, None])
+        reach_map(ax, table / table.sum(1, keepdim=True), name)
+        ax.label_outer()
+    freeze(figure)
+    return figure

@@ -1,0 +1,119 @@
+// The arithmetic of small models: numbers in rows, and the layers of rtx.nn on one sequence. A sequence of T positions
+// with D features is a matrix { rows: T, columns: D, values }, values row after row, in 64 bits.
+
+export const matrix = (rows, columns, values = new Float64Array(rows * columns)) => ({ rows, columns, values });
+
+/** A view of one row. */
+export const row = ({ columns, values }, i) => values.subarray(i * columns, (i + 1) * columns);
+
+/** The tensors of a safetensors file, by name, each with its shape and its values. `bytes` is a DataView. */
+export function readTensors(bytes) {
+  const length = Number(bytes.getBigUint64(0, true));
+  const header = JSON.parse(new TextDecoder().decode(new Uint8Array(bytes.buffer, bytes.byteOffset + 8, length)));
+  const found = {};
+  for (const [name, { dtype, shape, data_offsets: [from, to] }] of Object.entries(header)) {
+    if (name === "__metadata__") continue;
+    const size = { F16: 2, F32: 4 }[dtype], at = 8 + length + from;
+    const number = { F16: (place) => half(bytes.getUint16(place, true)), F32: (place) => bytes.getFloat32(place, true) }[dtype];
+    found[name] = { shape, values: Float64Array.from({ length: (to - from) / size }, (_, i) => number(at + i * size)) };
+  }
+  return found;
+}
+
+/** A number of 16 bits, IEEE 754. */
+function half(bits) {
+  const sign = bits >> 15 ? -1 : 1, power = (bits >> 10) & 31, rest = bits & 1023;
+  return power === 0 ? sign * rest * 2 ** -24 : sign * (1024 + rest) * 2 ** (power - 25);
+}
+
+/** x Wᵀ + b, as nn.Linear: the weight has a row for each output. */
+export function linear(x, weight, bias) {
+  const [outputs, inputs] = weight.shape, y = matrix(x.rows, outputs);
+  for (let t = 0; t < x.rows; t++)
+    for (let j = 0; j < outputs; j++) {
+      let sum = bias ? bias.values[j] : 0;
+      for (let k = 0; k < inputs; k++) sum += x.values[t * inputs + k] * weight.values[j * inputs + k];
+      y.values[t * outputs + j] = sum;
+    }
+  return y;
+}
+
+export const add = (x, y) => matrix(x.rows, x.columns, x.values.map((value, i) => value + y.values[i]));
+export const map = (x, change) => matrix(x.rows, x.columns, x.values.map(change));
+export const relu = (x) => map(x, (value) => Math.max(0, value));
+
+/** Each row with mean 0 and variance 1, then scaled and shifted, as nn.LayerNorm. */
+export function layerNorm(x, weight, bias, epsilon = 1e-5) {
+  const y = matrix(x.rows, x.columns);
+  for (let t = 0; t < x.rows; t++) {
+    const from = row(x, t), to = row(y, t);
+    const mean = from.reduce((sum, value) => sum + value, 0) / x.columns;
+    const variance = from.reduce((sum, value) => sum + (value - mean) ** 2, 0) / x.columns;
+    from.forEach((value, k) => (to[k] = ((value - mean) / Math.sqrt(variance + epsilon)) * weight.values[k] + (bias?.values[k] ?? 0)));
+  }
+  return y;
+}
+
+/** Probabilities from scores, in one row. */
+export function softmax(scores) {
+  const highest = Math.max(...scores), powers = scores.map((score) => Math.exp(score - highest));
+  const sum = powers.reduce((total, power) => total + power, 0);
+  return powers.map((power) => power / sum);
+}
+
+const sigmoid = (value) => 1 / (1 + Math.exp(-value));
+
+/** One step of a cell from a state h and what it reads, already multiplied by its weights; writes the new state. */
+const CELLS = {
+  rnn: (read, kept, h) => h.forEach((_, k) => (h[k] = Math.tanh(read[k] + kept[k]))),
+  gru(read, kept, h) {
+    const D = h.length;
+    for (let k = 0; k < D; k++) {
+      const r = sigmoid(read[k] + kept[k]), z = sigmoid(read[D + k] + kept[D + k]);
+      const n = Math.tanh(read[2 * D + k] + r * kept[2 * D + k]);
+      h[k] = (1 - z) * n + z * h[k];
+    }
+  },
+};
+
+/**
+ * A recurrent layer as nn.RNN or nn.GRU: its parameters under `prefix` in `weights`. With `window`, a LocalRNN: each
+ * position starts from nothing, `window` positions back, and reads zeros before the beginning (Wang et al. 2019, Eq. 2).
+ */
+export function recurrent(x, weights, prefix, { cell = "gru", window = 0, layer = 0 } = {}) {
+  const [read, keep] = ["ih", "hh"].map((part) => [weights[`${prefix}weight_${part}_l${layer}`], weights[`${prefix}bias_${part}_l${layer}`]]);
+  const D = keep[0].shape[1], inputs = linear(x, ...read), padding = read[1]?.values ?? new Float64Array(inputs.columns);
+  const y = matrix(x.rows, D), h = matrix(1, D), step = CELLS[cell];
+  for (let t = 0; t < x.rows; t++) {
+    if (window) h.values.fill(0);
+    for (let s = window ? t - window + 1 : t; s <= t; s++) step(s < 0 ? padding : row(inputs, s), linear(h, ...keep).values, h.values);
+    row(y, t).set(h.values);
+  }
+  return y;
+}
+
+/**
+ * What attention returns before its last projection, and its weights: for each head and position, a row of weights for
+ * that position and all before it. `off(head)` says that a head returns nothing.
+ */
+export function attend(queries, keys, values, heads, { off = () => false, bias = () => 0 } = {}) {
+  const T = queries.rows, D = queries.columns, width = D / heads, mixed = matrix(T, D), looked = [];
+  for (let head = 0; head < heads; head++) {
+    const rows = [];
+    for (let t = 0; t < T; t++) {
+      const scores = new Float64Array(t + 1);
+      for (let s = 0; s <= t; s++) {
+        let sum = 0;
+        for (let k = head * width; k < (head + 1) * width; k++) sum += queries.values[t * D + k] * keys.values[s * D + k];
+        scores[s] = sum / Math.sqrt(width) + bias(head, t, s);
+      }
+      const shares = softmax(scores);
+      rows.push(shares);
+      if (off(head)) continue;
+      for (let s = 0; s <= t; s++)
+        for (let k = head * width; k < (head + 1) * width; k++) mixed.values[t * D + k] += shares[s] * values.values[s * D + k];
+    }
+    looked.push(rows);
+  }
+  return { mixed, looked };
+}
