@@ -203,13 +203,14 @@ class Lesson:
         if "_esm" not in state:
             caption = f"This is a picture. It moves in JupyterLab: {data['text/plain'].strip('[]')}"
             return f"<figure>{still}<figcaption>{escape(caption)}</figcaption></figure>"
-        html = f"{living(state, model.get('buffers', []), self.site.module(state['_esm']))}\n{still}\n</div>"
         named = re.search(r"explore\.(\w+)\(", code)
-        if "caption" not in state or named is None:
-            return html
-        name = self.site.free_name(state.get("name") or named[1])
-        title = state.get("title") or name.replace("_", " ").replace("-", " ").capitalize()
-        explorer = Explorer(name, title, state["caption"], html, self)
+        name = state.get("name") or (named[1] if named else "")
+        if "caption" not in state or not name:
+            return living(state, model.get("buffers", []), self.site.module(state["_esm"]), "", still)
+        name = self.site.free_name(name)
+        html = living(state, model.get("buffers", []), self.site.module(state["_esm"]), name, still)
+        title = state.get("title") or name
+        explorer = Explorer(name, title[0].upper() + title[1:], state["caption"], html, self)
         self.site.explorers.append(explorer)
         return (
             f'{html}\n<p class="aside"><a href="../{explorer.address}">Open this explorer on a page of its own</a></p>'
@@ -221,12 +222,12 @@ def picture(data: dict[str, str], alt: str) -> str:
     return f'<img alt="{escape(alt)}" src="data:image/png;base64,{data["image/png"].strip()}">'
 
 
-def living(state: dict[str, Any], buffers: list[dict[str, Any]], module: str) -> str:
-    """The beginning of a living place: what living.js needs. The picture follows, which it replaces."""
+def living(state: dict[str, Any], buffers: list[dict[str, Any]], module: str, page: str, still: str) -> str:
+    """A place for living.js: the module, the traits, the name of the page of its own, and the picture to replace."""
     traits = {name: value for name, value in state.items() if not name.startswith("_")}
-    data = {"module": module, "traits": traits, "buffers": {each["path"][0]: each["data"] for each in buffers}}
+    data = {"module": module, "page": page, "traits": traits, "bytes": {one["path"][0]: one["data"] for one in buffers}}
     text = json.dumps(data).replace("<", "\\u003c")  # a "<" could end the element
-    return f'<div class="living"><script type="application/json">{text}</script>'
+    return f'<div class="living"><script type="application/json">{text}</script>\n{still}\n</div>'
 
 
 class Site:

@@ -1,5 +1,5 @@
-// Brings the explorers to life. Each place has a script element with the name of its module and its traits as JSON,
-// and a picture for where no script runs; site/build.py wrote both.
+// Brings the explorers to life. Each place has a script element with its module's name and its traits as JSON, and a
+// picture for where no script runs; site/build.py wrote both.
 
 /** A model without a kernel: its traits, and the functions that listen to them. */
 function modelOf(traits) {
@@ -23,13 +23,17 @@ function modelOf(traits) {
 const bytesOf = (text) => new DataView(Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)).buffer);
 
 async function bringToLife(place) {
-  const { module, traits, buffers } = JSON.parse(place.querySelector("script").textContent);
-  for (const [name, text] of Object.entries(buffers)) traits[name] = bytesOf(text);
+  const { module, page, traits, bytes } = JSON.parse(place.querySelector("script").textContent);
   const { default: piece } = await import(new URL(`living/${module}`, import.meta.url));
   const element = document.createElement("div");
   place.append(element); // in the page before it is drawn, because it asks for its width
-  if (piece.mount) piece.mount(traits, element, { link: place.closest("article.explorer, section.first") !== null });
-  else piece.render({ model: modelOf(traits), el: element });
+  if (piece.start) {
+    const address = new URL(`explore/${page}.html`, import.meta.url).href;
+    piece.start({ ...traits, ...bytes }, element, { address, own: place.closest(".explorer") !== null });
+  } else {
+    for (const [name, text] of Object.entries(bytes)) traits[name] = bytesOf(text);
+    piece.render({ model: modelOf(traits), el: element });
+  }
   place.querySelector("img").remove(); // it stays where anything failed
 }
 
