@@ -44,7 +44,7 @@ TEXTS = {
     "CHANGELOG.md": ("changelog.html", "Changelog"),
 }
 # Explorers for the landing page: the first one that exists is alive there, the next ones have a card.
-SHOWPIECES = ["depends", "memory", "bach", "lookup", "debugger", "attention", "channels", "positions", "ledger"]
+SHOWPIECES = ["depends", "memory", "bach", "lookup", "window", "attention", "channels", "positions", "ledger"]
 CARDS = 4
 
 
@@ -106,7 +106,7 @@ class Text:
         """Link the first place of this page where a paper is named, as in "Wang et al. (2019)"."""
         for paper, address in PAPERS.items():
             *authors, year = map(re.escape, paper.split())
-            name = r"\s+".join(authors) + rf",?\s+(\({year}\)|{year})"
+            name = r"\s+".join(authors) + rf",?\s+(\({year}\)|\(?{year})"
             if paper not in self.cited and (found := re.search(name, markdown)):
                 self.cited.add(paper)
                 markdown = f"{markdown[: found.start()]}[{found[0]}]({address}){markdown[found.end() :]}"
@@ -203,18 +203,18 @@ class Lesson:
         if "_esm" not in state:
             caption = f"This is a picture. It moves in JupyterLab: {data['text/plain'].strip('[]')}"
             return f"<figure>{still}<figcaption>{escape(caption)}</figcaption></figure>"
-        named = re.search(r"explore\.(\w+)\(", code)
-        name = state.get("name") or (named[1] if named else "")
-        if "caption" not in state or not name:
-            return living(state, model.get("buffers", []), self.site.module(state["_esm"]), "", still)
-        name = self.site.free_name(name)
-        html = living(state, model.get("buffers", []), self.site.module(state["_esm"]), name, still)
-        title = state.get("title") or name
-        explorer = Explorer(name, title[0].upper() + title[1:], state["caption"], html, self)
-        self.site.explorers.append(explorer)
-        return (
-            f'{html}\n<p class="aside"><a href="../{explorer.address}">Open this explorer on a page of its own</a></p>'
-        )
+        called = re.search(r"explore\.(\w+)\(", code)  # the name of a recording would be that of all recordings
+        name = called[1] if called else state.get("name", "")
+        page = self.site.explorer_page(name) if name and "caption" in state else ""
+        html = living(model, self.site.module(state["_esm"]), page, still)
+        if page:
+            number = page.removeprefix(name).replace("-", " ")
+            title = (state.get("title") or name) + number
+            self.site.explorers.append(Explorer(page, title[0].upper() + title[1:], state["caption"], html, self))
+            html += (
+                f'\n<p class="aside"><a href="../explore/{page}.html">Open this explorer on a page of its own</a></p>'
+            )
+        return html
 
 
 def picture(data: dict[str, str], alt: str) -> str:
@@ -222,10 +222,11 @@ def picture(data: dict[str, str], alt: str) -> str:
     return f'<img alt="{escape(alt)}" src="data:image/png;base64,{data["image/png"].strip()}">'
 
 
-def living(state: dict[str, Any], buffers: list[dict[str, Any]], module: str, page: str, still: str) -> str:
+def living(model: dict[str, Any], module: str, page: str, still: str) -> str:
     """A place for living.js: the module, the traits, the name of the page of its own, and the picture to replace."""
-    traits = {name: value for name, value in state.items() if not name.startswith("_")}
-    data = {"module": module, "page": page, "traits": traits, "bytes": {one["path"][0]: one["data"] for one in buffers}}
+    traits = {name: value for name, value in model["state"].items() if not name.startswith("_")}
+    data = {"module": module, "page": page, "traits": traits}
+    data["bytes"] = {one["path"][0]: one["data"] for one in model.get("buffers", [])}
     text = json.dumps(data).replace("<", "\\u003c")  # a "<" could end the element
     return f'<div class="living"><script type="application/json">{text}</script>\n{still}\n</div>'
 
@@ -236,19 +237,22 @@ class Site:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.explorers: list[Explorer] = []
-        notebooks = sorted((ROOT / "notebooks").glob("*.ipynb"))
-        texts = {ROOT / path: page for path, (page, _) in TEXTS.items() if (ROOT / path).is_file()}
-        self.addresses = {ROOT / "README.md": "index.html"} | texts
-        self.addresses |= {path: f"notebooks/{path.stem}.html" for path in notebooks}
+        self.notebooks = sorted((ROOT / "notebooks").glob("*.ipynb"))
+        self.texts = {ROOT / path: page for path, (page, _) in TEXTS.items() if (ROOT / path).is_file()}
+        lessons = {path: f"notebooks/{path.stem}.html" for path in self.notebooks}
+        self.addresses = {ROOT / "README.md": "index.html"} | self.texts | lessons
         self.templates = Environment(loader=FileSystemLoader(HERE / "templates"), undefined=StrictUndefined)
-        pages = list(texts.values())
-        self.templates.globals["texts"] = {page: word for page, word in TEXTS.values() if page in pages}
-        shutil.copytree(HERE / "static", folder, dirs_exist_ok=True)
+        written = self.texts.values()
+        self.templates.globals["texts"] = {page: word for page, word in TEXTS.values() if page in written}
+
+    def build(self) -> None:
+        """Write all files."""
+        shutil.copytree(HERE / "static", self.folder, dirs_exist_ok=True)
         unused = shutil.ignore_patterns("localization", "a11y", "SVG")
         mathjax = Path(jupyter_server_mathjax.__file__).with_name("static")
-        shutil.copytree(mathjax, folder / "mathjax", ignore=unused, dirs_exist_ok=True)
-        self.write_texts(texts)
-        self.write_lessons([Lesson(path, self.text(path), self) for path in notebooks])
+        shutil.copytree(mathjax, self.folder / "mathjax", ignore=unused, dirs_exist_ok=True)
+        self.write_texts()
+        self.write_lessons([Lesson(path, self.text(path), self) for path in self.notebooks])
 
     def text(self, source: Path) -> Text:
         """The page of a file, still empty."""
@@ -260,10 +264,10 @@ class Site:
         self.write(f"living/{name}", script)
         return name
 
-    def free_name(self, name: str) -> str:
-        """Return the name, with a number behind it if an earlier explorer has it."""
-        taken = sum(re.fullmatch(rf"{name}(-\d+)?", one.name) is not None for one in self.explorers)
-        return f"{name}-{taken + 1}" if taken else name
+    def explorer_page(self, name: str) -> str:
+        """Return the name of an explorer's page, with a number if an earlier lesson has the same explorer."""
+        earlier = sum(re.fullmatch(rf"{name}(-\d+)?", one.name) is not None for one in self.explorers)
+        return f"{name}-{earlier + 1}" if earlier else name
 
     def write(self, address: str, content: str) -> None:
         """Write a file of the site."""
@@ -274,12 +278,13 @@ class Site:
     def page(self, template: str, address: str, body: str = "", **facts: Any) -> None:
         """Write a page."""
         root, math = "../" * address.count("/"), 'class="math' in body
+        body = re.sub(r"(<td>[^<]*?) ± ", r"\1&nbsp;±&nbsp;", body)  # a score and its deviation stay in one line
         page = self.templates.get_template(template)
         self.write(address, page.render(address=address, root=root, body=body, math=math, **facts))
 
-    def write_texts(self, texts: dict[Path, str]) -> None:
+    def write_texts(self) -> None:
         """Write the pages from Markdown, with their pictures."""
-        for source, address in texts.items():
+        for source, address in self.texts.items():
             text = self.text(source)
             body = text.html(source.read_text(encoding="utf-8"))
             self.page("text.html", address, body, title=text.title, outline=text.outline)
@@ -307,7 +312,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Build the site into the folder that is named."""
     parser = argparse.ArgumentParser(description="Build lessons, explorers and texts as a static site.")
     parser.add_argument("folder", type=Path, help="where to write it; files of another build stay there")
-    Site(parser.parse_args(arguments).folder)
+    Site(parser.parse_args(arguments).folder).build()
 
 
 if __name__ == "__main__":

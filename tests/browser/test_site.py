@@ -1,7 +1,9 @@
 """The site in a browser, served by this machine, with nothing else to reach."""
 
+import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from functools import partial
 from html.parser import HTMLParser
@@ -10,6 +12,7 @@ from pathlib import Path
 from threading import Thread
 from urllib.parse import unquote, urlsplit
 
+import nbformat
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, expect
@@ -18,8 +21,10 @@ from playwright.sync_api import Page as Tab
 pytestmark = pytest.mark.browser
 
 ROOT = Path(__file__).parents[2]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+PAPERS: dict[str, str] = tomllib.loads((ROOT / "site/papers.toml").read_text(encoding="utf-8"))
 LESSON = "notebooks/02_slide_a_window.html"
-KINDS = ["index.html", "explore/index.html", "explore/debugger.html", "notebooks/00_start_here.html", "results.html"]
+KINDS = ["index.html", "explore/index.html", "explore/attention.html", "notebooks/00_start_here.html", "results.html"]
 # axe takes ten seconds for 400 rows that are alike
 SHORTER = "document.querySelectorAll('tbody tr:nth-child(n + 4)').forEach((row) => row.remove())"
 PIXELS = "canvas => canvas.toDataURL()"
@@ -86,7 +91,7 @@ def tab(browser: Browser, address: str) -> Iterator[Tab]:
 
 def test_every_notebook_has_a_page(pages: dict[str, Elements]) -> None:
     built = {Path(page).stem for page in pages if page.startswith("notebooks/")}
-    assert built == {path.stem for path in (ROOT / "notebooks").glob("*.ipynb")}
+    assert built == {path.stem for path in NOTEBOOKS}
 
 
 def test_every_page_has_one_title_one_heading_landmarks_and_described_pictures(pages: dict[str, Elements]) -> None:
@@ -113,8 +118,13 @@ def test_every_link_leads_somewhere(folder: Path, pages: dict[str, Elements]) ->
     assert set(pages) <= followed  # a reader can come to every page
 
 
-def test_a_lesson_links_the_paper_where_it_names_it_first(pages: dict[str, Elements]) -> None:
-    assert pages[LESSON].all("href").count("https://arxiv.org/abs/1907.05572") == 1
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_lesson_links_each_paper_once(pages: dict[str, Elements], path: Path) -> None:
+    cells = nbformat.read(path, as_version=4).cells
+    text = " ".join(" ".join(cell.source for cell in cells if cell.cell_type == "markdown").split())
+    for name, year in re.findall(r"([\w-]+ (?:et al\.|& [\w-]+)),? \(?(\d{4})", text):
+        (address,) = (link for paper, link in PAPERS.items() if paper.endswith(f"{name} {year}"))
+        assert pages[f"notebooks/{path.stem}.html"].all("href").count(address) == 1, name
 
 
 @pytest.mark.parametrize("page", KINDS)
