@@ -44,7 +44,7 @@ TEXTS = {
     "CHANGELOG.md": ("changelog.html", "Changelog"),
 }
 # Explorers for the landing page: the first one that exists is alive there, the next ones have a card.
-SHOWPIECES = ["depends", "sentence", "bach", "lookup", "bach_or_machine", "window", "attention", "channels", "positions", "ledger"]
+SHOWPIECES = ["depends", "sentence", "bach", "lookup", "bach_or_machine", "window", "attention", "channels"]
 CARDS = 4
 
 
