@@ -27,7 +27,7 @@
 # | the learning rate, chosen by validation | section 3 | `rtx sweep` |
 # | one number a cell, no spread | sections 4 and 5 | `--seed`, `rtx.evidence.claim` |
 # | Nottingham, 2.37 (Wang et al. 2019, Table 2) | section 6 | `studies/nottingham_repeats.py` |
-# | misprints, and code that differs | section 7 | `rtx.lab.errata` |
+# | misprints, and code that differs | section 7 | `studies/errata.py` |
 
 # %%
 from pathlib import Path

@@ -11,11 +11,11 @@ from typing import Any
 
 import torch
 
-from rtx.lab.errata_counted import WithDeadModules
-from rtx.lab.errata_measured import epsilon, equal_copies
 from rtx.tasks import build, task_by_name
 from rtx.training.files import write_whole
 from rtx.training.recipe import load_recipe
+from studies.errata_counted import WithDeadModules
+from studies.errata_measured import epsilon, equal_copies
 
 STORED = Path(__file__).with_suffix(".json")
 
