@@ -1,6 +1,6 @@
 """Numbers of the original code that `rtx` computes by itself; `docs/original-code.md` cites them.
 
-`python studies/original_code.py` writes `original_code.json`. It takes some seconds and needs no data. The original
+`python -m studies.original_code` writes `original_code.json`. It takes some seconds and needs no data. The original
 code is read, not run: R-Transformer's repository has no licence, and that of feed-forward attention needs Theano.
 """
 
