@@ -4,6 +4,8 @@ import rtx.lab.explore.needed  # noqa: F401  # first, as it says what to install
 
 # isort: split
 from rtx.lab.explore.attention import attention
+from rtx.lab.explore.bach import bach
+from rtx.lab.explore.bach_or_machine import bach_or_machine
 from rtx.lab.explore.beam import beam
 from rtx.lab.explore.block import block
 from rtx.lab.explore.channels import channels
@@ -15,8 +17,6 @@ from rtx.lab.explore.digits import digits
 from rtx.lab.explore.errata import errata
 from rtx.lab.explore.explorer import Explorer
 from rtx.lab.explore.ledger import ledger
-from rtx.lab.explore.listening import listening
-from rtx.lab.explore.music import prediction
 from rtx.lab.explore.page import Page
 from rtx.lab.explore.paths import paths
 from rtx.lab.explore.player import Player
@@ -36,6 +36,8 @@ __all__ = [
     "Player",
     "TrainingLab",
     "attention",
+    "bach",
+    "bach_or_machine",
     "beam",
     "block",
     "channels",
@@ -46,11 +48,9 @@ __all__ = [
     "digits",
     "errata",
     "ledger",
-    "listening",
     "paths",
     "pooling",
     "positions",
-    "prediction",
     "race",
     "reach",
     "sampling",

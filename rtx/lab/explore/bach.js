@@ -122,7 +122,7 @@ export function show(page) {
     else if (y >= place.box.y) page.set(toggled(t, key));
   };
 
-  const player = playButton(page, "", () => {
+  const player = playButton(page, () => `from frame ${page.state.frame}`, () => {
     if (table.frame("tune") !== undefined) return table.stop();
     table.start("tune", notes(), T, page.state.frame - 1);
   });
@@ -226,7 +226,7 @@ export function show(page) {
     drawRuler(pen, state);
     drawCells(pen, state);
     drawCursor(pen, page, place, table.frame("tune"));
-    player.put(table.frame("tune") !== undefined);
+    player(table.frame("tune") !== undefined);
   }
 
   function sentence({ begin, edits, local, attention }) {

@@ -18,6 +18,7 @@ from rtx.lab.plots import COLOURS, piano_roll
 from rtx.nn.mode import evaluating
 from rtx.nn.validate import check_finite
 from rtx.tasks.build import SequenceModel
+from rtx.tasks.registry import task_by_name
 from rtx.tasks.rolls import FRAME_SECONDS, LOWEST, Roll, check_roll
 
 FRAMES = 64  # of the chorale, if no tune is given
@@ -41,11 +42,11 @@ def bach(
     Raises:
         ValueError: if `roll` is no piano roll, a frame is too long, or the page cannot compute the model.
     """
-    tune = chorale(0)[:FRAMES] if roll is None else check_roll("roll", roll)
+    tune = unheard()[0][:FRAMES] if roll is None else check_roll("roll", roll)
     model = trained() if model is None else model
     start: dict[str, Any] = {
         "begin": len(tune) // 2 + 1, "seed": 1, "temperature": 0.7, "local": True, "attention": True,
-        "edits": [], "frame": 1, "note": 60, "expected": False,
+        "edits": [], "frame": max(1, len(tune) // 2 - 7), "note": 60, "expected": False,
     }  # fmt: skip
     return Page(
         Path(__file__).with_name("bach.js"),
@@ -64,12 +65,10 @@ def bach(
     )
 
 
-def chorale(index: int) -> Roll:
-    """A chorale of the test split."""
-    from rtx.tasks.music import chorales
-
-    example = chorales().split("test")[index]
-    return torch.cat([example.inputs, example.target[-1:]]).to(torch.uint8).numpy()
+def unheard() -> list[Roll]:
+    """The chorales by Bach that no model was trained on."""
+    examples = task_by_name("chorales").split("test")
+    return [torch.cat([one.inputs, one.target[-1:]]).to(torch.uint8).numpy() for one in examples]
 
 
 def trained() -> SequenceModel:

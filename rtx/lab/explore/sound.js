@@ -67,12 +67,10 @@ export function turntable({ lowest, seconds }, element, changed) {
   return { start, stop, frame };
 }
 
-/** The button that plays and stops a tune; call `put` with whether it plays. */
+/** A button that plays and stops a tune, whose name is `name()`; call what is returned with whether it plays. */
 export function playButton(page, name, press) {
   const element = button(page, "", press);
-  const put = (plays) => (element.textContent = `${plays ? "■ Stop" : "▶ Play"}${name && ` ${name}`}`);
-  put(false);
-  return { element, put };
+  return (plays) => (element.textContent = plays ? "■ Stop" : `▶ Play ${name()}`);
 }
 
 /** A button that saves a tune as a MIDI file; `tune()` gives its notes. */
