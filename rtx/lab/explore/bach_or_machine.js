@@ -4,7 +4,7 @@ import { button, canvas, checkbox } from "./page.js";
 import { bachs, drawCursor, drawNotes, drawOctaves, framesOf, held, LEFT, machines, places, range } from "./roll.js";
 import { playButton, turntable } from "./sound.js";
 
-const NAMES = ["A", "B"], PANEL = 150, GAP = 30; // pixels
+const NAMES = ["A", "B"], HIDDEN = 56, SHOWN = 150, GAP = 30; // pixels
 
 /** How often a guesser has at least `right` of `count` right. */
 export function byChance(right, count) {
@@ -17,10 +17,10 @@ export function byChance(right, count) {
 }
 
 export function show(page) {
-  const pairs = page.data.pairs.map(({ tunes, ...facts }) => ({ ...facts, tunes: tunes.map(framesOf) }));
-  let spots = [];
-  const current = () => pairs[page.state.pair], answer = () => page.state.answers[page.state.pair];
-  const picture = canvas(page, { height: 2 * (PANEL + GAP), label: "" });
+  const pairs = page.data.pairs.map(({ bach, tunes }) => ({ bach, tunes: tunes.map(framesOf) }));
+  const current = () => pairs[page.state.pair], isAnswered = () => page.state.answers.length > page.state.pair;
+  const high = () => (isAnswered() || page.state.notes ? SHOWN : HIDDEN);
+  const picture = canvas(page, { height: 2 * (HIDDEN + GAP), label: "" });
   const table = turntable(page.data, picture.element, () => draw());
   const plays = (i) => table.frame(NAMES[i]) !== undefined;
   function play(i) {
@@ -28,7 +28,7 @@ export function show(page) {
     table.start(NAMES[i], held(current().tunes[i]), current().tunes[i].length);
   }
   picture.element.className = "held";
-  picture.element.onclick = ({ offsetY }) => play(offsetY < PANEL + GAP ? 0 : 1);
+  picture.element.onclick = ({ offsetY }) => play(offsetY < high() + GAP ? 0 : 1);
 
   const players = NAMES.map((name, i) => playButton(page, () => name, () => play(i)));
   const choices = NAMES.map((name, i) => button(page, `${name} is Bach`, () => {
@@ -44,10 +44,11 @@ export function show(page) {
   checkbox(page, "notes", { label: "show the notes" });
 
   function draw() {
-    const { pen, width } = picture.begin(), { tunes, bach } = current(), done = answer() !== undefined;
-    const keys = range(tunes.flat());
+    const { tunes, bach } = current(), done = isAnswered(), keys = range(tunes.flat()), height = high();
+    picture.resize(2 * (height + GAP));
+    const { pen, width } = picture.begin();
     tunes.forEach((frames, i) => {
-      const box = { x: LEFT, y: i * (PANEL + GAP) + GAP - 4, width: width - LEFT - 2, height: PANEL };
+      const box = { x: LEFT, y: i * (height + GAP) + GAP - 4, width: width - LEFT - 2, height };
       const place = places(box, frames.length, keys), colour = i === bach ? bachs(page.dark) : machines(page.dark);
       pen.fillStyle = done ? colour : page.ink;
       pen.font = "600 14px system-ui, sans-serif";
@@ -60,7 +61,7 @@ export function show(page) {
         drawNotes(pen, place, held(frames), () => (done ? colour : page.ink));
       } else if (!plays(i)) {
         pen.textAlign = "center";
-        pen.fillText("click to listen", box.x + box.width / 2, box.y + PANEL / 2);
+        pen.fillText("▶ click to listen", box.x + box.width / 2, box.y + height / 2);
         pen.textAlign = "left";
       }
       drawCursor(pen, page, place, table.frame(NAMES[i]));
@@ -72,12 +73,12 @@ export function show(page) {
   function score(answers) {
     const right = answers.filter((one, i) => one === pairs[i].bach).length, count = answers.length;
     if (!count) return "";
-    const chance = (100 * byChance(right, count)).toPrecision(2);
+    const chance = Math.round(100 * byChance(right, count)) || "under 1";
     return ` You have ${right} of ${count} right. Somebody who only guesses has that many or more in ${chance} % of games.`;
   }
 
   return ({ pair, answers }) => {
-    const { bach, chorale } = current(), done = answers.length > pair;
+    const { bach } = current(), done = isAnswered();
     choices.forEach((one) => (one.disabled = done));
     next.hidden = !done;
     next.textContent = isLast() ? "Start again" : "Next pair";
@@ -85,7 +86,7 @@ export function show(page) {
     const labels = NAMES.map((name, i) => (done ? `${name} is ${i === bach ? "by Bach" : "by the model"}` : name));
     picture.describe(`Two tunes: ${labels.join(", ")}.`);
     const asked = `Pair ${pair + 1} of ${pairs.length}: one of the tunes is by Bach. Listen to both, then choose.`;
-    const told = `${answers[pair] === bach ? "Right" : "Wrong"}: ${NAMES[bach]} is by Bach${chorale ? `, ${chorale}` : ""}.`;
+    const told = `${answers[pair] === bach ? "Right" : "Wrong"}: ${NAMES[bach]} is by Bach.`;
     return `${done ? told : asked}${score(answers)}${done && isLast() ? " That was the last pair." : ""}`;
   };
 }
