@@ -7,10 +7,8 @@ from rtx.lab.explore.attention import attention
 from rtx.lab.explore.bach import bach
 from rtx.lab.explore.bach_or_machine import bach_or_machine
 from rtx.lab.explore.beam import beam
-from rtx.lab.explore.block import block
 from rtx.lab.explore.channels import channels
 from rtx.lab.explore.cost import cost
-from rtx.lab.explore.debugger import debugger
 from rtx.lab.explore.depends import depends
 from rtx.lab.explore.dial import dial
 from rtx.lab.explore.digits import digits
@@ -23,7 +21,6 @@ from rtx.lab.explore.player import Player
 from rtx.lab.explore.pooling import pooling
 from rtx.lab.explore.positions import positions
 from rtx.lab.explore.race import race
-from rtx.lab.explore.reach import reach
 from rtx.lab.explore.sampling import sampling
 from rtx.lab.explore.toy import toy
 from rtx.lab.explore.training import TrainingLab, training
@@ -39,10 +36,8 @@ __all__ = [
     "bach",
     "bach_or_machine",
     "beam",
-    "block",
     "channels",
     "cost",
-    "debugger",
     "depends",
     "dial",
     "digits",
@@ -52,7 +47,6 @@ __all__ = [
     "pooling",
     "positions",
     "race",
-    "reach",
     "sampling",
     "toy",
     "training",

@@ -15,9 +15,9 @@ const short = (value) => {
  * Draw axes in a box and return where values stand: x(value), y(value), and back: at(pixel) for the x axis.
  *
  * `x` and `y` are the ranges [low, high]; `log` makes the y axis logarithmic; `title` stands above, `across` and `up`
- * name the axes; `xText` and `yText` write a value of an axis, `xTicks` and `yTicks` are about how many there are.
+ * name the axes; `grid` draws a line at each value of y; `xText` and `yText` write a value of an axis, `xTicks` and `yTicks` are about how many there are.
  */
-export function axes(pen, page, box, { x, y, log = false, title = "", across = "", up = "", xText = short, yText = short, xTicks, yTicks = 4 }) {
+export function axes(pen, page, box, { x, y, log = false, title = "", across = "", up = "", grid = true, xText = short, yText = short, xTicks, yTicks = 4 }) {
   const scaled = log ? Math.log10 : (value) => value;
   const [low, high] = y.map(scaled), right = box.x + box.width, bottom = box.y + box.height;
   const place = {
@@ -33,7 +33,7 @@ export function axes(pen, page, box, { x, y, log = false, title = "", across = "
   pen.textAlign = "right";
   const whole = log ? ticks(low, high, yTicks).filter(Number.isInteger).map((power) => 10 ** power) : ticks(...y, yTicks);
   for (const value of whole) {
-    stroke(pen, [box.x, place.y(value)], [right, place.y(value)]);
+    if (grid) stroke(pen, [box.x, place.y(value)], [right, place.y(value)]);
     pen.fillText(yText(value), box.x - 6, place.y(value));
   }
   pen.textAlign = "center";

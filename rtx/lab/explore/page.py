@@ -83,7 +83,7 @@ class Page(anywidget.AnyWidget):
         )
         free_earlier(self, self)
 
-    def set(self, **state: Any) -> None:
+    def set(self, **state: Any) -> Any:
         """Move controls from code, as a reader would.
 
         Raises:
@@ -193,7 +193,7 @@ def compact(value: Any) -> Any:
         return compact(value.tolist())
     if isinstance(value, dict):
         return {str(key): compact(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple | range):
         return [compact(item) for item in value]
     if isinstance(value, float):
         if not math.isfinite(value):

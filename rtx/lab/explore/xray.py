@@ -7,25 +7,20 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
-import ipywidgets as widgets
 import torch
 from jaxtyping import Float
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 from torch import Tensor, nn
 
 from rtx.lab.counted import counted
-from rtx.lab.explore.explorer import Explorer
-from rtx.lab.explore.reach import one_sequence, share_map, shares, show_shares
+from rtx.lab.explore.recording import Panel, Pick, Recording, Slide, Values
 from rtx.lab.jacobian import XRay, batch_first_output, first_part
 from rtx.lab.jacobian import xray as look_through
-from rtx.lab.plots import COLOURS, freeze
 from rtx.nn.mode import evaluating
-from rtx.nn.validate import check_module
+from rtx.nn.validate import check_finite, check_module, check_sequence, check_tensor
 
 WHOLE = "the whole module"
 LENGTH = 12
-MOST_OUTPUTS, MOST_PARTS = 512, 40  # a backward pass each; parts to choose from
+MOST, MOST_OUTPUTS, MOST_PARTS = 2048, 512, 40  # numbers in a sequence; a backward pass each; parts to choose from
 LEAKY = "choose one part after the other: the guilty one leaks, and nothing inside it does; then move the output t"
 CAUSAL = "choose one part after the other: how far does each look back? Then move the output t"
 
@@ -37,7 +32,7 @@ class Part(NamedTuple):
     x: Float[Tensor, "1 T D"]
 
 
-def xray(module: nn.Module, x: Float[Tensor, "1 T D"] | None = None) -> Explorer:
+def xray(module: nn.Module, x: Float[Tensor, "1 T D"] | None = None) -> Recording:
     """Who sees whom in a module of your own, with controls `part` and `output`.
 
     Each part that maps a sequence to one of the same length is looked through by itself, at what it reads when the
@@ -60,21 +55,51 @@ def xray(module: nn.Module, x: Float[Tensor, "1 T D"] | None = None) -> Explorer
     leaking = {name for name in found if look(name).leaks}
     sources = sorted(leaking - {above for name in leaking for above in found if _holds(above, name)})
     T = x.shape[1]
-    picture = _Picture(T)
 
-    def update(part: str, output: int) -> str:
+    def see(part: str, output: int) -> Values:
         seen = look(part)
-        picture.show(seen, output, f"{part}: {'sees the future' if seen.leaks else 'causal'}")
-        return _sentence(part, seen, sources, left_out)
+        # what only a changed input shows has no derivative: it gets the faintest colour
+        table = torch.where(seen.changed, shares(seen.derivatives).clamp(min=1e-4), shares(seen.derivatives))
+        return _sentence(part, seen, sources, left_out), {"table": table, "row": [table[output - 1]]}
 
-    options = [(f"{name} (leaks)" if name in leaking else name, name) for name in found]
-    return Explorer(
-        picture.figure,
-        update,
+    return Recording(
+        "Who sees the future?",
         LEAKY if leaking else CAUSAL,
-        part=widgets.Dropdown(options=options, value=WHOLE, description="part", layout=widgets.Layout(width="330px")),
-        output=widgets.IntSlider(T // 2, 1, T, description="output t"),
+        {
+            "part": Pick("part", list(found), [f"{name} (leaks)" if name in leaking else name for name in found]),
+            "output": Slide("output t", range(1, T + 1)),
+        },
+        {
+            "table": Panel(
+                "heat", "share of what moves an output", "input s", "output t", y=(1e-4, 1), log=True, sets="output"
+            ),
+            "row": Panel("bars", "the inputs of output t", "input s", "share", y=(0, 1)),
+        },
+        see,
+        name="xray",
+        output=T // 2 or 1,
     )
+
+
+def one_sequence(x: Tensor) -> Float[Tensor, "1 T D"]:
+    """`x`, on the CPU, if its table can be shown.
+
+    Raises:
+        ValueError: if `x` is not one finite (1, T, D) float sequence of at most 2,048 numbers.
+    """
+    check_tensor("x", x)
+    if x.ndim != 3 or len(x) != 1:
+        raise ValueError(f"x: expected one sequence (1, time, width), got {tuple(x.shape)}")
+    check_sequence("x", x, x.shape[-1])
+    check_finite("x", x)
+    if x.numel() > MOST:
+        raise ValueError(f"x: expected at most {MOST} numbers, time × width, got {x.numel()}: take a shorter piece")
+    return x.detach().cpu()
+
+
+def shares(moved: Float[Tensor, "T T"]) -> Float[Tensor, "T T"]:
+    """Each row of a table of derivatives as shares: which part of all that moves output t comes from input s."""
+    return moved / moved.sum(1, keepdim=True).clamp(min=torch.finfo(moved.dtype).tiny)  # nothing moves it: all zero
 
 
 def parts_of(module: nn.Module, x: Float[Tensor, "1 T D"]) -> dict[str, Part]:
@@ -177,36 +202,3 @@ def told(seen: XRay) -> str:
     t, s = seen.strongest
     pairs = "1 pair sees" if len(seen.leaks) == 1 else f"{len(seen.leaks)} pairs see"
     return f"{pairs} the future. For example, output {t + 1} depends on input {s + 1}. {seen.found_by}"
-
-
-class _Picture:
-    """Left, which input moves which output; right, the row of one output, its future in orange."""
-
-    def __init__(self, length: int) -> None:
-        self.figure = Figure(figsize=(7.6, 3.3), layout="constrained")
-        # an equal aspect shifts the map
-        self.figure.set_layout_engine("constrained", rect=(0.035, 0, 0.955, 1), wspace=0.05)
-        self.map, self.row = self.figure.subplots(1, 2, width_ratios=(1, 0.9))
-        self.image = share_map(self.map, torch.ones(length, length))
-        self.frame = self.map.axhspan(0.5, 1.5, fill=False, edgecolor=COLOURS[1], linewidth=1.5, clip_on=False)
-        self.bars = self.row.bar(range(1, length + 1), [1.0] * length, linewidth=0)
-        self.now = self.row.axvline(1, color="0.4", linewidth=1, linestyle=":")
-        self.row.set(
-            ylim=(0, 1.02), yticks=[0, 0.5, 1], xlim=(0.3, length + 0.7), xlabel="input position s", ylabel="share"
-        )
-        for axis in (self.row.xaxis, self.map.xaxis, self.map.yaxis):
-            axis.set_major_locator(MaxNLocator(5, integer=True, min_n_ticks=1))  # each label takes time to draw
-        self.row.set_title(" ", fontsize=10)
-        freeze(self.figure)
-
-    def show(self, seen: XRay, output: int, title: str) -> None:
-        """The table of a part, and the row of one output in it."""
-        show_shares(self.image, seen.reach)
-        self.map.set_title(title, fontsize=10, y=1)
-        self.frame.set_y(output - 0.5)
-        self.now.set_xdata([output, output])
-        row = shares(seen.reach)[output - 1]
-        for s, (bar, share) in enumerate(zip(self.bars, row.tolist(), strict=True), 1):
-            bar.set_height(share)
-            bar.set_color(COLOURS[1] if s > output else COLOURS[0])
-        self.row.set_title(f"output {output}: past blue, future orange", fontsize=10, y=1)
