@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import rtx
 import torch
 from playwright.sync_api import Page as Tab
 from playwright.sync_api import expect
 from tones import KEEP_TONES, silent
 from torch import nn
 
+import rtx
 from rtx.lab import explore
 from rtx.lab.explore import Page
 from rtx.lab.explore.bach import frame_costs
@@ -61,7 +61,7 @@ def place(tab: Tab, frame: int, note: int) -> dict[str, float]:
     """Where a cell is; the highest note shown is three keys above the highest that sounds."""
     width = tab.locator("canvas").evaluate("canvas => canvas.clientWidth")
     high = int(np.flatnonzero(ROLL.any(0))[-1]) + 3
-    return {"x": 34 + (width - 36) * (frame - 0.5) / T, "y": 50 + 6 * (high - (note - 21) + 0.5)}
+    return {"x": 34 + (width - 42) * (frame - 0.5) / T, "y": 50 + 6 * (high - (note - 21) + 0.5)}
 
 
 def test_costs_are_those_of_torch_also_with_layers_off(tab: Tab, tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def corner(tab: Tab, frame: float) -> tuple[float, float]:
     """Where the border before a frame is held, in the window."""
     box = tab.locator("canvas").bounding_box()
     assert box
-    return box["x"] + place(tab, 1, 60)["x"] + (box["width"] - 36) * (frame - 1) / T, box["y"] + 12
+    return box["x"] + place(tab, 1, 60)["x"] + (box["width"] - 42) * (frame - 1) / T, box["y"] + 12
 
 
 def test_what_plays_follows_a_change(tab: Tab, tmp_path: Path) -> None:
@@ -139,7 +139,9 @@ def test_cells_and_frames_are_described(tab: Tab, tmp_path: Path) -> None:
     show(tab, tmp_path, **ALONE)
     probability = small_model()(torch.from_numpy(ROLL).float()[None]).sigmoid()[0, 4, 39].item()
     tab.locator("canvas").hover(position=place(tab, 6, 60))
-    expect(tab.locator(".note")).to_contain_text(f"C4: is silent. The model expected it with probability {probability:.2f}")
+    expect(tab.locator(".note")).to_contain_text(
+        f"C4: is silent. The model expected it with probability {probability:.2f}"
+    )
     tab.locator("canvas").hover(position={**place(tab, 6, 60), "y": 50 + 6 * 33 + 40})
     expect(tab.locator(".note")).to_contain_text(f"{frame_costs(small_model(), ROLL)[4]:.2f} nats")
 

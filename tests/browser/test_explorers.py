@@ -11,7 +11,8 @@ pytestmark = pytest.mark.browser
 
 # What a reader sees: the pixels of each canvas, the other pictures, and the sentence.
 SEEN = """() => [...document.querySelectorAll('.pictures canvas')].map(one => one.toDataURL()).join()
-    + document.querySelector('.pictures').innerHTML + document.querySelector('.sentence').textContent"""
+    + document.querySelector('.pictures').innerHTML.replaceAll(' data-lm-suppress-shortcuts="true"', '')
+    + document.querySelector('.sentence').textContent"""
 KEYS = ("ArrowRight", "ArrowDown", "ArrowLeft", "ArrowUp", "End", "Home", "Space")
 
 
@@ -51,7 +52,7 @@ def by_keyboard(tab: Tab) -> str:
     before = seen(tab)
     tab.locator("body").press("Tab")
     for _ in range(20):
-        for key in KEYS:
+        for key in KEYS if not tab.locator(":focus", has_text="Play").count() else ():  # what plays moves on its own
             tab.keyboard.press(key)
             if seen(tab) != before:
                 return key

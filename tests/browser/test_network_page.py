@@ -34,17 +34,15 @@ export function show(page) {
   };
 }
 """
-MODELS = {
+MODELS: dict[str, dict[str, Any]] = {
     "gru": {"d_model": 6, "layers": 2},
     "rnn": {"d_model": 5},
     "transformer": {"d_model": 6, "layers": 2, "heads": 2},
-    "relative": {"model": "transformer", "d_model": 6, "layers": 1, "heads": 2, "position": "relative", "max_distance": 4},
+    "relative": {"model": "transformer", "d_model": 6, "layers": 1, "heads": 2, "position": "relative"},
     "learned": {"model": "transformer", "d_model": 6, "layers": 1, "heads": 3, "position": "learned", "norm": "pre"},
     "r-transformer": {"d_model": 6, "layers": 2, "heads": 2, "window": 4, "norm": "pre"},
-    "waves": {
-        "model": "r-transformer", "d_model": 5, "layers": 1, "heads": 1, "window": 3, "cell": "rnn", "position": "sinusoidal",
-    },
-}  # fmt: skip
+    "waves": {"model": "r-transformer", "d_model": 5, "layers": 1, "heads": 1, "window": 3, "position": "sinusoidal"},
+}
 
 
 def computed(tab: Tab, folder: Path, model: Any, read: Any, off: Sequence[str] = ()) -> Tensor:

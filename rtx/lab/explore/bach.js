@@ -4,7 +4,7 @@
 import { axes, SERIES } from "./chart.js";
 import { load, step } from "./network.js";
 import { button, canvas, checkbox, slider, stepped } from "./page.js";
-import { bachs, drawCursor, drawNotes, drawOctaves, framesOf, held, LEFT, machines, noteName, places, range } from "./roll.js";
+import { bachs, drawCursor, drawNotes, drawOctaves, framesOf, held, LEFT, machines, noteName, places, range, RIGHT } from "./roll.js";
 import { playButton, saveButton, turntable } from "./sound.js";
 
 const RULER = 26, ARCS = 24, ROW = 6, GAP = 26, STRIP = 60, BELOW = 40; // pixels, from above
@@ -210,7 +210,7 @@ export function show(page) {
     const { state } = page, frames = seen.map(({ frame }) => frame), keys = range([...base, ...frames]);
     const high = ROW * (keys[1] - keys[0] + 1), switched = offOf(state).length > 0;
     picture.resize(RULER + ARCS + high + GAP + STRIP + BELOW);
-    const { pen, width } = picture.begin(), box = { x: LEFT, y: RULER + ARCS, width: width - LEFT - 2, height: high };
+    const { pen, width } = picture.begin(), box = { x: LEFT, y: RULER + ARCS, width: width - LEFT - RIGHT, height: high };
     place = places(box, T, keys);
     const most = Math.max(5, ...seen.flatMap(({ cost, whole }) => [cost, whole]));
     strip = axes(pen, page, { ...box, y: box.y + high + GAP, height: STRIP }, {

@@ -34,7 +34,7 @@ def bach(
     for one taken away), the cursor's `frame` and `note` (MIDI), and `expected` (whether probabilities are shown).
 
     Args:
-        roll: a tune, (frames, 88) of 0 and 1; by default the beginning of a chorale by Bach that no model was trained on.
+        roll: a tune, (frames, 88) of 0 and 1; by default a chorale that the model was not trained on.
         model: an RNN, GRU, Transformer or R-Transformer that predicts the 88 logits of the next frame. By default the
             R-Transformer that comes with the package, trained on Bach's chorales.
         frame_seconds: how long a frame lasts, at most 8: a MIDI file can hold no slower tempo.

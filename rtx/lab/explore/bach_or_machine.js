@@ -1,7 +1,7 @@
 // Bach or machine? Pairs of tunes to hear; the reader says which one Bach wrote.
 
 import { button, canvas, checkbox } from "./page.js";
-import { bachs, drawCursor, drawNotes, drawOctaves, framesOf, held, LEFT, machines, places, range } from "./roll.js";
+import { bachs, drawCursor, drawNotes, drawOctaves, framesOf, held, LEFT, machines, places, range, RIGHT } from "./roll.js";
 import { playButton, turntable } from "./sound.js";
 
 const NAMES = ["A", "B"], HIDDEN = 56, SHOWN = 150, GAP = 30; // pixels
@@ -48,7 +48,7 @@ export function show(page) {
     picture.resize(2 * (height + GAP));
     const { pen, width } = picture.begin();
     tunes.forEach((frames, i) => {
-      const box = { x: LEFT, y: i * (height + GAP) + GAP - 4, width: width - LEFT - 2, height };
+      const box = { x: LEFT, y: i * (height + GAP) + GAP - 4, width: width - LEFT - RIGHT, height };
       const place = places(box, frames.length, keys), colour = i === bach ? bachs(page.dark) : machines(page.dark);
       pen.fillStyle = done ? colour : page.ink;
       pen.font = "600 14px system-ui, sans-serif";

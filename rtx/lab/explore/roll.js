@@ -6,6 +6,7 @@ import { css } from "./colours.js";
 export const bachs = (dark) => (dark ? "#56b4e9" : "#0173b2");
 export const machines = (dark) => (dark ? "#f0a63c" : "#c26a00");
 export const LEFT = 34; // pixels for the names of octaves
+export const RIGHT = 8; // pixels for half a number below the end
 
 const NAMES = ["C", "C♯", "D", "D♯", "E", "F", "F♯", "G", "G♯", "A", "A♯", "B"];
 /** A MIDI number as a note: 60 is C4. */
