@@ -38,7 +38,10 @@ MODELS: dict[str, dict[str, Any]] = {
     "gru": {"d_model": 6, "layers": 2},
     "rnn": {"d_model": 5},
     "transformer": {"d_model": 6, "layers": 2, "heads": 2},
-    "relative": {"model": "transformer", "d_model": 6, "layers": 1, "heads": 2, "position": "relative"},
+    "relative": {
+        "model": "transformer",
+        **{"d_model": 6, "layers": 1, "heads": 2, "position": "relative", "max_distance": 4},
+    },
     "learned": {"model": "transformer", "d_model": 6, "layers": 1, "heads": 3, "position": "learned", "norm": "pre"},
     "r-transformer": {"d_model": 6, "layers": 2, "heads": 2, "window": 4, "norm": "pre"},
     "waves": {"model": "r-transformer", "d_model": 5, "layers": 1, "heads": 1, "window": 3, "position": "sinusoidal"},

@@ -4,17 +4,18 @@
 import { axes, SERIES } from "./chart.js";
 import { load, step } from "./network.js";
 import { button, canvas, checkbox, slider, stepped } from "./page.js";
-import { bachs, drawCursor, drawNotes, drawOctaves, framesOf, held, LEFT, machines, noteName, places, range, RIGHT } from "./roll.js";
+import { bachs, drawCursor, drawNotes, drawOctaves, framesOf, held, LEFT, machines, noteName, places, range } from "./roll.js";
 import { playButton, saveButton, turntable } from "./sound.js";
 
 const RULER = 26, ARCS = 24, ROW = 6, GAP = 26, STRIP = 60, BELOW = 40; // pixels, from above
-const SLICE = 8; // milliseconds to compute before what is known is drawn
+const SLICE = 6; // milliseconds to compute before what is known is drawn
 const LEAST = 4; // frames of a passage that counts as copied
 
 const probability = (logit) => 1 / (1 + Math.exp(-logit));
 
-/** What a frame costs in nats, the sum over its keys. */
-const cost = (logits, frame) => logits.reduce((sum, logit, key) => sum + Math.log1p(Math.exp(frame[key] ? -logit : logit)), 0);
+/** What a key costs in nats, and the sum over the keys of a frame. */
+const keyCost = (logit, sounds) => Math.log1p(Math.exp(sounds ? -logit : logit));
+const frameCost = (logits, frame) => logits.reduce((sum, logit, key) => sum + keyCost(logit, frame[key]), 0);
 
 /** Random numbers from 0 to 1 that belong to a seed and a frame: a change elsewhere in the tune leaves them as they are. */
 function draws(seed, frame) {
@@ -41,17 +42,18 @@ function reader(model) {
       known[t] = { ...known[t], ...found };
       if (old && found.frame.every((sounds, key) => sounds === old[key])) continue;
       known.length = t + 1;
-      Object.assign(known[t], step(model, found.frame, before?.state, off), { cost: before ? cost(before.logits, found.frame) : 0 });
+      Object.assign(known[t], step(model, found.frame, before?.state, off));
+      known[t].cost = before ? frameCost(before.logits, found.frame) : 0;
       if (performance.now() > deadline) break;
     }
     return known;
   };
 }
 
-/** Passages that the frames from `from` on have in common with earlier ones: where they are, and how long. */
-export function copies(frames, from) {
+/** Passages that are equal to earlier ones: where they are, where their source is, and how long. */
+export function copies(frames) {
   const names = frames.map(String), found = [];
-  for (let at = from; at <= names.length - LEAST; at++) {
+  for (let at = LEAST; at <= names.length - LEAST; at++) {
     let best = { length: LEAST - 1 };
     for (let source = 0; source < at; source++) {
       let length = 0;
@@ -70,16 +72,19 @@ const mean = (costs) => costs.slice(1).reduce((sum, one) => sum + one, 0) / (cos
 const span = (at, length) => `${at + 1}–${at + length}`;
 
 export function show(page) {
-  const { lowest } = page.data, base = framesOf(page.data.tune), T = base.length, model = load(page.data.network, page.weights);
+  const { lowest } = page.data, base = framesOf(page.data.tune), T = base.length, usual = range(base, 6);
+  const model = load(page.data.network, page.weights);
   const readAsSwitched = reader(model), readWhole = reader(model);
   let seen = base.map((frame) => ({ frame, drawn: frame, cost: 0, whole: 0 })); // of the last complete tune
-  let complete = false, text = "", copied = [], place, strip, playedNotes = "", borderIsHeld = false;
+  let text = "", copied = [], place, strip, played = "", later = 0, borderIsHeld = false;
 
-  const notes = (from = 0, to = T) => held(seen.slice(from, to).map(({ frame }) => frame))
+  const frames = () => seen.map(({ frame }) => frame);
+  const notes = (from = 0, to = T) => held(frames().slice(from, to))
     .map(({ key, start, end }) => ({ key, start: start + from, end: end + from }));
   const offOf = (state) => model.layers.filter(({ kind }) => state[kind] === false).map(({ name }) => name);
 
   // The state's edits are numbers: 88 t + key + 1 for a note that was added, and minus that for one taken away.
+  const cellOf = (edit) => [Math.floor((Math.abs(edit) - 1) / 88), (Math.abs(edit) - 1) % 88];
   function toggled(t, key) {
     const sounds = !seen[t].frame[key], edit = 88 * t + key + 1;
     const others = page.state.edits.filter((one) => Math.abs(one) !== edit);
@@ -89,9 +94,12 @@ export function show(page) {
   }
   function frameOf(t, logits) {
     const { begin, seed, temperature, edits } = page.state, random = draws(seed, t);
-    const drawn = t + 1 < begin || !t ? base[t] : Uint8Array.from(logits, (logit) => Number(random() < probability(logit / temperature)));
-    const frame = Uint8Array.from(drawn);
-    for (const edit of edits) if (Math.floor((Math.abs(edit) - 1) / 88) === t) frame[(Math.abs(edit) - 1) % 88] = Number(edit > 0);
+    const draw = () => Uint8Array.from(logits, (logit) => Number(random() < probability(logit / temperature)));
+    const drawn = t + 1 < begin || !t ? base[t] : draw(), frame = Uint8Array.from(drawn);
+    for (const edit of edits) {
+      const [at, key] = cellOf(edit);
+      if (at === t) frame[key] = Number(edit > 0);
+    }
     return { drawn, frame };
   }
 
@@ -135,20 +143,21 @@ export function show(page) {
   saveButton(page, page.data.name, notes);
 
   function described(x, y) {
-    const t = place.frame(x), key = place.key(y), { box } = place;
+    const t = place.frame(x), { box } = place;
     if (y < RULER) return "Drag the border: the model writes what is right of it.";
-    const copy = y < box.y && copied.find(({ at, source, length }) => [at, source].some((one) => t >= one && t < one + length));
-    if (copy) return `Frames ${span(copy.at, copy.length)} equal frames ${span(copy.source, copy.length)}.`;
     if (t < 0 || t >= T || y < box.y) return "";
-    if (y > box.y + box.height) return t ? `Frame ${t + 1} costs ${seen[t].cost.toFixed(2)} nats; with nothing switched off, ${seen[t].whole.toFixed(2)}.` : "";
-    return cellText(t, key);
+    return y > box.y + box.height ? frameText(t) : cellText(t, place.key(y));
+  }
+  function frameText(t) {
+    const { cost, whole } = seen[t];
+    return t ? `Frame ${t + 1} costs ${cost.toFixed(2)} nats; with nothing switched off, ${whole.toFixed(2)}.` : "";
   }
   function cellText(t, key) {
-    const begin = `Frame ${t + 1}, ${noteName(lowest + key)}: ${seen[t].frame[key] ? "sounds" : "is silent"}`;
-    const logit = seen[t - 1]?.logits?.[key];
-    if (logit === undefined) return `${begin}.`;
-    const nats = Math.log1p(Math.exp(seen[t].frame[key] ? -logit : logit));
-    return `${begin}. The model expected it with probability ${probability(logit).toFixed(2)}; this costs ${nats.toFixed(2)} nats.`;
+    const sounds = seen[t]?.frame[key], logit = seen[t - 1]?.logits?.[key];
+    const begin = `Frame ${t + 1}, ${noteName(lowest + key)}: ${sounds ? "sounds" : "is silent"}.`;
+    if (logit === undefined) return begin;
+    const p = probability(logit).toFixed(2), nats = keyCost(logit, sounds).toFixed(2);
+    return `${begin} The model expected the note with probability ${p}; this costs ${nats} nats.`;
   }
 
   function drawRuler(pen, { begin }) {
@@ -190,10 +199,11 @@ export function show(page) {
   function drawCells(pen, { edits, frame, note }) {
     pen.strokeStyle = page.ink;
     pen.lineWidth = 1.5;
-    const cell = (t, key, room) => pen.strokeRect(place.x(t) - room, place.y(key) - room, place.across + 2 * room - 1, place.down + 2 * room);
-    for (const edit of edits) cell(Math.floor((Math.abs(edit) - 1) / 88), (Math.abs(edit) - 1) % 88, 0);
+    const cell = ([t, key], room) =>
+      pen.strokeRect(place.x(t) - room, place.y(key) - room, place.across + 2 * room - 1, place.down + 2 * room);
+    for (const edit of edits) cell(cellOf(edit), 0);
     pen.strokeRect(place.x(frame - 1), strip.box.y, place.across, STRIP);
-    if (document.activeElement === picture.element) cell(frame - 1, note - lowest, 2);
+    if (document.activeElement === picture.element) cell([frame - 1, note - lowest], 2);
   }
   function drawStrip(pen, most, switched) {
     const bar = (cost) => Math.max(1, strip.box.y + STRIP - strip.y(cost));
@@ -207,13 +217,14 @@ export function show(page) {
   }
 
   function draw() {
-    const { state } = page, frames = seen.map(({ frame }) => frame), keys = range([...base, ...frames]);
-    const high = ROW * (keys[1] - keys[0] + 1), switched = offOf(state).length > 0;
-    picture.resize(RULER + ARCS + high + GAP + STRIP + BELOW);
-    const { pen, width } = picture.begin(), box = { x: LEFT, y: RULER + ARCS, width: width - LEFT - RIGHT, height: high };
-    place = places(box, T, keys);
+    const { state } = page, [low, high] = range(frames(), 1);
+    const keys = [Math.min(usual[0], low), Math.max(usual[1], high)];
+    const tall = ROW * (keys[1] - keys[0] + 1), switched = offOf(state).length > 0;
+    picture.resize(RULER + ARCS + tall + GAP + STRIP + BELOW);
+    const { pen, width } = picture.begin();
+    place = places({ y: RULER + ARCS, width, height: tall }, T, keys);
     const most = Math.max(5, ...seen.flatMap(({ cost, whole }) => [cost, whole]));
-    strip = axes(pen, page, { ...box, y: box.y + high + GAP, height: STRIP }, {
+    strip = axes(pen, page, { ...place.box, y: place.box.y + tall + GAP, height: STRIP }, {
       x: [0.5, T + 0.5], y: [0, most], yTicks: 3, up: "nats", across: "frame",
       title: switched ? "bars: as switched; marks: with nothing switched off" : "",
     });
@@ -230,36 +241,48 @@ export function show(page) {
   }
 
   function sentence({ begin, edits, local, attention }) {
-    const off = [local || "LocalRNN", attention || "attention"].filter((name) => name !== true);
+    const off = [local || "LocalRNN", attention || "attention"].filter((name) => name !== true).join(" and ");
     const who = begin > T ? "Bach wrote this" : `Bach wrote frames 1 to ${begin - 1}, the model the rest`;
     const changed = edits.length ? `; you changed ${edits.length} note${edits.length > 1 ? "s" : ""}` : "";
-    const costs = `A frame costs the model ${mean(seen.map((one) => one.cost)).toFixed(2)} nats on average`;
-    const whole = off.length ? ` without ${off.join(" and ")}, and ${mean(seen.map((one) => one.whole)).toFixed(2)} with nothing switched off` : "";
-    const again = copied.map(({ at, source, length }) => `${span(at, length)} (as ${span(source, length)})`);
-    return `${who}${changed}. ${costs}${whole}.${again.length ? ` Copied frames: ${again.join(", ")}.` : ""}`;
+    const nats = (name) => mean(seen.map((one) => one[name])).toFixed(2);
+    const costs = `A frame costs the model ${nats("cost")} nats on average`;
+    const whole = off ? ` without ${off}, and ${nats("whole")} with nothing switched off` : "";
+    const repeats = copied.map(({ at, source, length }) => ` Frames ${span(at, length)} repeat ${span(source, length)}.`);
+    return `${who}${changed}. ${costs}${whole}.${repeats.join("")}`;
   }
 
-  /** Compute for a while; what is not known yet stays as it was. */
-  function compute(state) {
-    const deadline = performance.now() + SLICE, off = offOf(state);
+  /** Compute for a while; what is not known yet stays as it was. Returns whether all is known. */
+  function compute() {
+    const deadline = performance.now() + SLICE, off = offOf(page.state);
     const known = readAsSwitched(T, frameOf, off, deadline);
     const whole = off.length ? readWhole(known.length, (t) => ({ frame: known[t].frame }), [], deadline) : known;
     seen = seen.map((old, t) => ({ ...old, ...known[t], whole: whole[t]?.cost ?? old.whole }));
-    complete = known.length === T && whole.length === T;
-    copied = copies(seen.map(({ frame }) => frame), state.begin - 1);
+    return known.length === T && whole.length === T;
+  }
+  /** What takes longer is computed bit by bit, so that the page answers meanwhile. */
+  function computeOn() {
+    if (compute()) page.redraw();
+    else later = setTimeout(computeOn);
+  }
+  /** A tune that plays goes on with the notes that it has now. */
+  function playOn() {
+    const now = table.frame("tune"), sounding = String(frames());
+    if (now !== undefined && sounding !== played) table.start("tune", notes(), T, now);
+    played = sounding;
   }
 
   return (state) => {
-    compute(state);
-    if (complete) text = sentence(state);
-    else setTimeout(page.redraw);
+    clearTimeout(later);
+    if (compute()) {
+      copied = copies(frames());
+      text = sentence(state);
+      playOn();
+    } else later = setTimeout(computeOn);
     onwards.textContent = `Continue from frame ${Math.max(2, state.frame)}`;
     again.disabled = state.begin > T;
-    const now = table.frame("tune"), sounding = JSON.stringify(notes());
-    if (now !== undefined && sounding !== playedNotes) table.start("tune", notes(), T, now);
-    playedNotes = sounding;
     draw();
-    picture.describe(`Piano roll. ${cellText(state.frame - 1, state.note - lowest)} Arrows move, space changes the note, c continues from here.`);
+    const help = "Arrows move, space changes the note, c continues from here.";
+    picture.describe(`Piano roll. ${cellText(state.frame - 1, state.note - lowest)} ${help}`);
     return text;
   };
 }

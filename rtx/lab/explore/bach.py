@@ -21,7 +21,7 @@ from rtx.tasks.build import SequenceModel
 from rtx.tasks.registry import task_by_name
 from rtx.tasks.rolls import FRAME_SECONDS, LOWEST, Roll, check_roll
 
-FRAMES = 64  # of the chorale, if no tune is given
+CHORALE, FRAMES = 11, 64  # the tune if none is given: a chorale of the test split whose second line repeats the first
 
 
 def bach(
@@ -42,17 +42,18 @@ def bach(
     Raises:
         ValueError: if `roll` is no piano roll, a frame is too long, or the page cannot compute the model.
     """
-    tune = unheard()[0][:FRAMES] if roll is None else check_roll("roll", roll)
+    tune = unheard()[CHORALE][:FRAMES] if roll is None else check_roll("roll", roll)
     model = trained() if model is None else model
     start: dict[str, Any] = {
-        "begin": len(tune) // 2 + 1, "seed": 1, "temperature": 0.7, "local": True, "attention": True,
-        "edits": [], "frame": max(1, len(tune) // 2 - 7), "note": 60, "expected": False,
+        "begin": 2 * len(tune) // 3 + 1, "seed": 1, "temperature": 0.7, "local": True, "attention": True,
+        "edits": [], "frame": max(1, 2 * len(tune) // 3 - 7), "note": 60, "expected": False,
     }  # fmt: skip
     return Page(
         Path(__file__).with_name("bach.js"),
         tune_data({"tune": keys(tune), "network": described(model)}, frame_seconds) | {"name": "tune"},
         _still(tune, frame_costs(model, tune)),
-        "play it; then click a note of Bach's near the border, and see what the model makes of it",
+        "play it; click notes of Bach's near the border, and see what the model makes of them; drag the border. The "
+        "higher a bar, the less the model expected the frame. Green marks a passage that repeats an earlier one",
         title="The Bach room",
         presets={
             "Bach alone": {"begin": len(tune) + 1},

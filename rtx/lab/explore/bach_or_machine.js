@@ -1,7 +1,7 @@
 // Bach or machine? Pairs of tunes to hear; the reader says which one Bach wrote.
 
 import { button, canvas, checkbox } from "./page.js";
-import { bachs, drawCursor, drawNotes, drawOctaves, framesOf, held, LEFT, machines, places, range, RIGHT } from "./roll.js";
+import { bachs, drawCursor, drawNotes, drawOctaves, framesOf, held, machines, places, range } from "./roll.js";
 import { playButton, turntable } from "./sound.js";
 
 const NAMES = ["A", "B"], HIDDEN = 56, SHOWN = 150, GAP = 30; // pixels
@@ -18,7 +18,7 @@ export function byChance(right, count) {
 
 export function show(page) {
   const pairs = page.data.pairs.map(({ bach, tunes }) => ({ bach, tunes: tunes.map(framesOf) }));
-  const current = () => pairs[page.state.pair], isAnswered = () => page.state.answers.length > page.state.pair;
+  const current = () => pairs[page.state.pair] ?? pairs[0], isAnswered = () => page.state.answers.length > page.state.pair;
   const high = () => (isAnswered() || page.state.notes ? SHOWN : HIDDEN);
   const picture = canvas(page, { height: 2 * (HIDDEN + GAP), label: "" });
   const table = turntable(page.data, picture.element, () => draw());
@@ -48,8 +48,8 @@ export function show(page) {
     picture.resize(2 * (height + GAP));
     const { pen, width } = picture.begin();
     tunes.forEach((frames, i) => {
-      const box = { x: LEFT, y: i * (height + GAP) + GAP - 4, width: width - LEFT - RIGHT, height };
-      const place = places(box, frames.length, keys), colour = i === bach ? bachs(page.dark) : machines(page.dark);
+      const place = places({ y: i * (height + GAP) + GAP - 4, width, height }, frames.length, keys), { box } = place;
+      const colour = i === bach ? bachs(page.dark) : machines(page.dark);
       pen.fillStyle = done ? colour : page.ink;
       pen.font = "600 14px system-ui, sans-serif";
       pen.fillText(done ? `${NAMES[i]}: ${i === bach ? "Bach" : "the model"}` : NAMES[i], 4, box.y - 12);

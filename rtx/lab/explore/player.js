@@ -1,7 +1,7 @@
 // A piano roll to hear: click a place, and it plays from there.
 
 import { canvas, stepped } from "./page.js";
-import { bachs, drawCursor, drawNotes, drawOctaves, framesOf, held, LEFT, places, range, RIGHT } from "./roll.js";
+import { bachs, drawCursor, drawNotes, drawOctaves, framesOf, held, LEFT, places, range } from "./roll.js";
 import { playButton, saveButton, turntable } from "./sound.js";
 
 const ROW = 6; // pixels
@@ -27,7 +27,7 @@ export function show(page) {
 
   function draw() {
     const { pen, width } = picture.begin();
-    place = places({ x: LEFT, y: 0, width: width - LEFT - RIGHT, height }, T, keys);
+    place = places({ y: 0, width, height }, T, keys);
     drawOctaves(pen, page, place);
     drawNotes(pen, place, notes, () => bachs(page.dark));
     pen.fillStyle = page.ink;

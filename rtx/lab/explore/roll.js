@@ -1,4 +1,4 @@
-// Piano rolls on a canvas. A frame is a row of 88 numbers, 1 where a key sounds; a box is { x, y, width, height }.
+// Piano rolls on a canvas. A frame is a row of 88 numbers, 1 where a key sounds.
 
 import { css } from "./colours.js";
 
@@ -6,7 +6,7 @@ import { css } from "./colours.js";
 export const bachs = (dark) => (dark ? "#56b4e9" : "#0173b2");
 export const machines = (dark) => (dark ? "#f0a63c" : "#c26a00");
 export const LEFT = 34; // pixels for the names of octaves
-export const RIGHT = 8; // pixels for half a number below the end
+const RIGHT = 8; // pixels for half a number below the end
 
 const NAMES = ["C", "C♯", "D", "D♯", "E", "F", "F♯", "G", "G♯", "A", "A♯", "B"];
 /** A MIDI number as a note: 60 is C4. */
@@ -26,14 +26,15 @@ export function held(frames) {
   return notes;
 }
 
-/** The lowest and highest key to show, with some room around those that sound. */
-export function range(frames) {
+/** The lowest and highest key to show, with `room` around those that sound. */
+export function range(frames, room = 3) {
   const used = [...Array(88).keys()].filter((key) => frames.some((frame) => frame[key]));
-  return used.length ? [Math.max(0, used[0] - 3), Math.min(87, used.at(-1) + 3)] : [20, 60];
+  return used.length ? [Math.max(0, used[0] - room), Math.min(87, used.at(-1) + room)] : [20, 60];
 }
 
-/** Where frames and keys are in a box, and back: `x` is a frame's left edge, `y` a key's upper one. */
-export function places(box, frames, [low, high]) {
+/** Where frames and keys are in a picture of that width, and back: `x` is a frame's left edge, `y` a key's upper one. */
+export function places({ y, width, height }, frames, [low, high]) {
+  const box = { x: LEFT, y, width: width - LEFT - RIGHT, height };
   const across = box.width / frames, down = box.height / (high - low + 1);
   return {
     box, across, down, low, high,
