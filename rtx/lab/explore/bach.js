@@ -105,7 +105,7 @@ export function show(page) {
 
   const picture = canvas(page, {
     height: 400,
-    least: LEFT + 7 * T,
+    least: LEFT + 5 * T,
     label: "",
     point: (x, y) => described(x, y),
     grab(x, y, first) {
@@ -261,7 +261,7 @@ export function show(page) {
   }
   /** What takes longer is computed bit by bit, so that the page answers meanwhile. */
   function computeOn() {
-    if (compute()) page.redraw();
+    if (compute()) page.draw();
     else later = setTimeout(computeOn);
   }
   /** A tune that plays goes on with the notes that it has now. */
