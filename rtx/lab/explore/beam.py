@@ -14,7 +14,6 @@ from torch import nn
 from rtx.lab.beam_tree import BeamTree, Prefix, places, search
 from rtx.lab.explore.page import Page
 from rtx.nn.mode import evaluating
-from rtx.nn.validate import check_choice
 from rtx.tasks.subwords import BEGIN, END
 from rtx.tasks.task import Text
 
@@ -39,7 +38,8 @@ def beam(model: nn.Module, texts: Sequence[Text], source: str, width: int = 3) -
         raise ValueError(
             f"texts: expected those of the model's vocabularies, got {reader.size} and {writer.size} tokens"
         )
-    check_choice("width", width, WIDTHS)
+    if width not in WIDTHS:
+        raise ValueError(f"width: expected a whole number from 1 to {max(WIDTHS)}, got {width!r}")
     tokens = reader.encode(source)
     if not tokens:
         raise ValueError(f"source: expected a sentence, got {source!r}")

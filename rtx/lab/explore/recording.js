@@ -21,9 +21,9 @@ function spans({ kind, x, y, log }, contents) {
 
 export function show(page) {
   let before = null, ranges = []; // of the data that are shown: a kernel may give others
-  for (const [name, { kind, label, values, seconds }] of Object.entries(page.data.controls)) {
+  for (const [name, { kind, label, values, texts, seconds }] of Object.entries(page.data.controls)) {
     const text = (i) => String(values[i]);
-    if (kind === "pick") select(page, name, { label, options: values });
+    if (kind === "pick") select(page, name, { label, options: values.map((value, i) => [value, texts[i] ?? String(value)]) });
     else slider(indexed(page, name, values), name, { label, max: values.length - 1, text, seconds });
   }
   let boxes = [], contents = [];

@@ -42,10 +42,12 @@ class Pick:
     Args:
         label: shown before it.
         values: texts or numbers.
+        texts: what is shown for each; by default the values.
     """
 
     label: str
     values: Sequence[Any]
+    texts: Sequence[str] = ()
 
 
 Controls = dict[str, Slide | Pick]
@@ -151,9 +153,8 @@ class Recording(Page):
         **start: Any,
     ) -> None:
         begin = {key: start.get(key, control.values[0]) for key, control in controls.items()}
-        for key, value in start.items():
-            check_choice(key, value, controls[check_choice("start", key, controls)].values)
-        self.see = see
+        self.see, self.controls = see, controls
+        self._check(start)
         data = checked(record(controls, panels, see))
         still = draw(panels, see(**begin)[1])
         super().__init__(
@@ -165,6 +166,22 @@ class Recording(Page):
     def text(self) -> str:
         """The sentence that is seen now."""
         return self.see(**self.state)[0]
+
+    def set(self, **state: Any) -> str:
+        """Move controls from code, as a reader would, and return the sentence then seen.
+
+        Raises:
+            ValueError: if there is no control of a name, or it has no such value.
+        """
+        self._check(state)
+        super().set(**state)
+        return self.text
+
+    def _check(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            values = self.controls[check_choice("state", name, self.controls)].values
+            if value not in values:
+                raise ValueError(f"{name}: {value!r} is not offered, allowed are {', '.join(map(str, values))}")
 
 
 def draw(panels: dict[str, Panel], contents: dict[str, Any]) -> Figure:
@@ -210,7 +227,9 @@ def _bars(ax: Axes, panel: Panel, series: list[list[float]]) -> None:
         name = panel.names[i] if panel.names else None
         ax.bar([place + i * size for place in range(len(values))], values, size, color=COLOURS[i], label=name)
     names = panel.places or range(1, len(series[0]) + 1)
-    ax.set_xticks([place + 0.4 - size / 2 for place in range(len(series[0]))], [str(name) for name in names])
+    ax.set_xticks(
+        [place + 0.4 - size / 2 for place in range(len(series[0]))], [str(name) for name in names], parse_math=False
+    )
     ax.set_ylim(panel.y)
     if len(series) > 1:
         ax.legend(frameon=False, fontsize=8)

@@ -59,13 +59,16 @@ def xray(module: nn.Module, x: Float[Tensor, "1 T D"] | None = None) -> Recordin
     def see(part: str, output: int) -> Values:
         seen = look(part)
         # what only a changed input shows has no derivative: it gets the faintest colour
-        table = torch.where(seen.changed, shares(seen.reach).clamp(min=1e-4), shares(seen.reach))
+        table = torch.where(seen.changed, shares(seen.derivatives).clamp(min=1e-4), shares(seen.derivatives))
         return _sentence(part, seen, sources, left_out), {"table": table, "row": [table[output - 1]]}
 
     return Recording(
         "Who sees the future?",
         LEAKY if leaking else CAUSAL,
-        {"part": Pick("part", list(found)), "output": Slide("output t", range(1, T + 1))},
+        {
+            "part": Pick("part", list(found), [f"{name} (leaks)" if name in leaking else name for name in found]),
+            "output": Slide("output t", range(1, T + 1)),
+        },
         {
             "table": Panel(
                 "heat", "share of what moves an output", "input s", "output t", y=(1e-4, 1), log=True, sets="output"
@@ -79,7 +82,7 @@ def xray(module: nn.Module, x: Float[Tensor, "1 T D"] | None = None) -> Recordin
 
 
 def one_sequence(x: Tensor) -> Float[Tensor, "1 T D"]:
-    """`x`, on the CPU, if a reach table of it can be shown.
+    """`x`, on the CPU, if its table can be shown.
 
     Raises:
         ValueError: if `x` is not one finite (1, T, D) float sequence of at most 2,048 numbers.
@@ -95,7 +98,7 @@ def one_sequence(x: Tensor) -> Float[Tensor, "1 T D"]:
 
 
 def shares(moved: Float[Tensor, "T T"]) -> Float[Tensor, "T T"]:
-    """Each row of a reach table as shares: what part of all that moves output t comes from input s."""
+    """Each row of a table of derivatives as shares: which part of all that moves output t comes from input s."""
     return moved / moved.sum(1, keepdim=True).clamp(min=torch.finfo(moved.dtype).tiny)  # nothing moves it: all zero
 
 
