@@ -27,6 +27,7 @@ EXPLORERS = {
     "digits": "explore.digits(reader, task_by_name('digits').split('test')[:4])",
     "errata": "explore.errata()",
     "ledger": "explore.ledger()",
+    "lookup": "explore.lookup()",
     "paths": "explore.paths()",
     "pooling": "explore.pooling(rtx.FeedForwardAttention(), task_by_name('add', length=20).split('test')[:5])",
     "positions": "explore.positions()",

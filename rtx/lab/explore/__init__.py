@@ -14,6 +14,7 @@ from rtx.lab.explore.errata import errata
 from rtx.lab.explore.explorer import Explorer
 from rtx.lab.explore.ledger import ledger
 from rtx.lab.explore.listening import listening
+from rtx.lab.explore.lookup import lookup
 from rtx.lab.explore.music import prediction
 from rtx.lab.explore.page import Page
 from rtx.lab.explore.paths import paths
@@ -42,6 +43,7 @@ __all__ = [
     "errata",
     "ledger",
     "listening",
+    "lookup",
     "paths",
     "pooling",
     "positions",
