@@ -46,7 +46,7 @@ def lookup(text: str = TEXT) -> Page:
 
 def attention(text: str) -> tuple[list[str], list[Tensor]]:
     """Return the tokens of a text, and the attention weights of each layer, (H, T, T)."""
-    tokens = [token for token in text if token in SYMBOLS]
+    tokens = [token for token in text.lower() if token in SYMBOLS] or list(TEXT.replace(" ", ""))
     found = trace(pretrained("lookup"), torch.tensor([[SYMBOLS.index(token) for token in tokens]]))
     return tokens, [found[f"backbone.blocks.{layer}.0.sublayer.weights"][0] for layer in range(2)]
 
@@ -59,7 +59,7 @@ def _still(text: str) -> Figure:
         Figure((9, 2.8), layout="constrained"),
     )
     for ax, (layer, head) in zip(figure.subplots(1, len(heads), sharey=True), heads, strict=True):
-        ax.imshow(layers[layer][head], vmin=0, vmax=1, cmap="viridis")
+        ax.imshow(layers[layer][head].numpy(), vmin=0, vmax=1, cmap="viridis")
         ax.set(title=f"layer {layer + 1}, head {head + 1}", xlabel="looks at")
         ax.set_xticks(range(len(tokens)), tokens, parse_math=False)
         ax.set_yticks(range(len(tokens)), tokens, parse_math=False)
