@@ -7,7 +7,7 @@ import { add, attend, layerNorm, linear, matrix, readTensors, relu, row, softmax
 
 const ARCS = 100, BOX = 32, NARROWEST = 17, WIDEST = 44; // pixels: the arcs of a layer; a token, and its smallest and largest width
 const LEAST = 0.04; // the smallest weight that is drawn
-const COLOURS = [[SERIES[0], SERIES[1]], [SERIES[2], SERIES[4]]]; // of each layer's heads
+const COLOURS = [0, 1, 2, 4].map((i) => SERIES[i]); // of a layer's heads
 const percent = (share) => `${(100 * share).toFixed(0)} %`;
 const named = ([layer, head]) => `layer ${layer + 1}, head ${head + 1}`;
 
@@ -105,7 +105,7 @@ export function show(page) {
   function headButton(layer, head) {
     const name = `${layer}.${head}`, dot = make("span", { textContent: "● " });
     const element = make("button", { type: "button" }, dot, `head ${head + 1}`);
-    dot.style.color = COLOURS[layer][head];
+    dot.style.color = COLOURS[head];
     element.setAttribute("aria-label", named([layer, head]));
     element.onclick = () => {
       const { off } = page.state;
@@ -134,9 +134,9 @@ export function show(page) {
 
   /** An arc from token t to token s, with a dot at s: above the tokens for layer 1, below them for layer 2. */
   function arc(pen, layer, head, t, s, weight, strong) {
-    const way = layer ? 1 : -1, y = ARCS + (layer ? BOX : 0) + 4 * way, shift = (head - 0.5) * Math.min(8, across / 4);
+    const way = layer ? 1 : -1, y = ARCS + (layer ? BOX : 0) + 4 * way, shift = ((head + 0.5) / heads - 0.5) * Math.min(16, 0.6 * across);
     const [from, to] = [middle(t) + shift, middle(s) + shift], high = y + way * Math.min(1.3 * ARCS - 16, 14 + 0.55 * (from - to));
-    Object.assign(pen, { strokeStyle: COLOURS[layer][head], fillStyle: COLOURS[layer][head], lineWidth: 1 + 4 * weight });
+    Object.assign(pen, { strokeStyle: COLOURS[head], fillStyle: COLOURS[head], lineWidth: 1 + 4 * weight });
     pen.globalAlpha = strong ? 0.4 + 0.6 * weight : 0.25 * weight;
     pen.beginPath();
     if (t === s) pen.arc(from, y + 7 * way, 6, 0, 2 * Math.PI);
