@@ -27,7 +27,8 @@ export function show(page) {
   const model = { ...page.data.model, weights: readTensors(page.weights) };
   return () => JSON.stringify(page.data.cases.map(({ tokens, off }) => {
     const { logits, looked } = read(model, tokens, off);
-    return { logits: [...logits.values], looked: looked.map((heads) => heads.map((rows) => rows.map((one) => [...one]))) };
+    const listed = looked.map((heads) => heads.map((rows) => rows.map((one) => [...one])));
+    return { logits: [...logits.values], looked: listed };
   }));
 }
 """

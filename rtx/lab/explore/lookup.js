@@ -30,19 +30,20 @@ export function read({ weights, layers, heads, clip }, tokens, off = []) {
 
 /** Attention with a vector for each distance up to `clip`, in keys and in values: Shaw et al. (2018), Eq. 3-5. */
 function relative(x, of, heads, clip, off) {
-  const [q, k, v] = ["query", "key", "value"].map((name) => linear(x, of(`${name}.weight`))), width = x.columns / heads;
-  const part = (y, t, head) => row(y, t).subarray(head * width, (head + 1) * width);
-  const vector = (table, t, s) => row({ columns: width, values: of(table).values }, clip + Math.max(s - t, -clip));
-  const bias = (head, t, s) => {
-    const far = vector("key_table", t, s);
-    return part(q, t, head).reduce((sum, value, i) => sum + value * far[i], 0) / Math.sqrt(width);
+  const [q, k, v] = ["query", "key", "value"].map((name) => linear(x, of(`${name}.weight`))), D = x.columns, width = D / heads;
+  const [near, given] = [of("key_table").values, of("value_table").values], rows = clip + 1; // the last row is distance 0
+  const place = (head, t, r) => (head * x.rows + t) * rows + r, far = (t, s) => clip + Math.max(s - t, -clip);
+  const scores = new Float64Array(heads * x.rows * rows), shares = new Float64Array(scores.length); // by distance
+  const each = (work) => {
+    for (let head = 0; head < heads; head++)
+      for (let t = 0; t < x.rows; t++)
+        for (let r = 0; r < rows; r++)
+          for (let i = 0; i < width; i++) work(head, place(head, t, r), t * D + head * width + i, r * width + i);
   };
-  const { mixed, looked } = attend(q, k, v, heads, { off, bias });
-  looked.forEach((rows, head) => {
-    if (off(head)) return;
-    rows.forEach((shares, t) =>
-      shares.forEach((share, s) => vector("value_table", t, s).forEach((value, i) => (part(mixed, t, head)[i] += share * value))));
-  });
+  each((_, at, i, j) => (scores[at] += (q.values[i] * near[j]) / Math.sqrt(width)));
+  const { mixed, looked } = attend(q, k, v, heads, { off, bias: (head, t, s) => scores[place(head, t, far(t, s))] });
+  looked.forEach((all, head) => all.forEach((row, t) => row.forEach((share, s) => (shares[place(head, t, far(t, s))] += share))));
+  each((head, at, i, j) => off(head) || (mixed.values[i] += shares[at] * given[j]));
   return { output: linear(mixed, of("output.weight")), looked };
 }
 
@@ -83,8 +84,8 @@ export function show(page) {
 
   textInput(page, "text", { label: "pairs and questions", maxLength: 90 });
   const buttons = Array.from({ length: layers }, (_, layer) => Array.from({ length: heads }, (_, head) => headButton(layer, head)));
-  const bar = (layer, task) => make("div", { className: "row" }, make("span", { textContent: `Layer ${layer + 1} ${task}` }), ...buttons[layer]);
-  page.picture(bar(0, "above the tokens:"));
+  const bar = (layer) => make("div", { className: "row" }, make("span", { textContent: `Layer ${layer + 1}, heads` }), ...buttons[layer]);
+  page.picture(bar(0));
   const picture = canvas(page, {
     height: 2 * ARCS + BOX,
     label: "",
@@ -100,11 +101,11 @@ export function show(page) {
     },
   });
   picture.element.addEventListener("pointerleave", () => draw(page.state, (under = -1)));
-  page.picture(bar(1, "below the tokens:"));
+  page.picture(bar(1));
 
   function headButton(layer, head) {
     const name = `${layer}.${head}`, dot = make("span", { textContent: "● " });
-    const element = make("button", { type: "button" }, dot, `head ${head + 1}`);
+    const element = make("button", { type: "button" }, dot, `${head + 1}`);
     dot.style.color = COLOURS[head];
     element.setAttribute("aria-label", named([layer, head]));
     element.onclick = () => {

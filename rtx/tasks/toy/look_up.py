@@ -1,7 +1,8 @@
 """Look-up: read pairs such as `a1b7c3`, then say which digit belongs to a letter: `b?` is 7.
 
 The task is ours. It needs two steps of attention. First, each digit must know the letter before it. Then the question
-must find the digit whose letter is the same, and copy it. Olsson et al. (2022), In-context Learning and Induction Heads.
+must find the digit whose letter is the same, and copy it. Olsson et al. (2022), In-context Learning and Induction
+Heads.
 """
 
 import string
@@ -9,6 +10,7 @@ from functools import partial
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from rtx.nn.validate import check_positive
 from rtx.tasks.losses import percent_commonest, percent_correct, token_nll
@@ -28,13 +30,15 @@ def look_up(pairs: int = 8, size: int = 50_000, seed: int = 0) -> Task:
     sequence are different, and its digits are any. Always the same digit is right in about 10 %.
 
     Args:
-        pairs: the number of pairs is drawn from U{2 … pairs}.
+        pairs: the largest number of pairs. The smallest is 2. N pairs have a probability in proportion to 1 / N²,
+            because a Transformer learns from short sequences first.
         size: training sequences, fixed.
         seed: of all sequences.
     """
     if not FEWEST <= check_positive("pairs", pairs) <= LETTERS:
         raise ValueError(f"pairs: expected {FEWEST} to {LETTERS}, got {pairs}")
-    examples = drawn(partial(draw_sequence, pairs=pairs), size, seed)
+    shares = 1.0 / np.arange(FEWEST, pairs + 1) ** 2
+    examples = drawn(partial(draw_sequence, shares=shares / shares.sum()), size, seed)
     return Task(
         name="look-up",
         inputs=len(SYMBOLS),
@@ -52,9 +56,9 @@ def look_up(pairs: int = 8, size: int = 50_000, seed: int = 0) -> Task:
     )
 
 
-def draw_sequence(rng: np.random.Generator, pairs: int) -> Example:
-    """Return the tokens (4 N,) of N pairs and N questions, N from U{2 … pairs}, and the answers at the questions."""
-    number = int(rng.integers(FEWEST, pairs, endpoint=True))
+def draw_sequence(rng: np.random.Generator, shares: NDArray[np.float64]) -> Example:
+    """Return the tokens (4 N,) of N pairs and N questions, and the answers. `shares` has a probability for each N."""
+    number = FEWEST + int(rng.choice(len(shares), p=shares))
     letters, digits = rng.permutation(LETTERS)[:number], LETTERS + rng.integers(DIGITS, size=number)
     order, mark = rng.permutation(number), np.full(number, SYMBOLS.index("?"))
     tokens = np.concatenate([np.stack([letters, digits], 1), np.stack([letters[order], mark], 1)]).ravel()
