@@ -30,6 +30,7 @@ EXPLORERS = {
     "digits": "explore.digits(reader, task_by_name('digits').split('test')[:4])",
     "errata": "explore.errata()",
     "ledger": "explore.ledger()",
+    "lookup": "explore.lookup()",
     "paths": "explore.paths()",
     "player": "explore.Player(tune, frame_seconds=0.01)",
     "pooling": "explore.pooling(rtx.FeedForwardAttention(), task_by_name('add', length=20).split('test')[:5])",

@@ -15,6 +15,7 @@ from rtx.lab.explore.digits import digits
 from rtx.lab.explore.errata import errata
 from rtx.lab.explore.explorer import Explorer
 from rtx.lab.explore.ledger import ledger
+from rtx.lab.explore.lookup import lookup
 from rtx.lab.explore.page import Page
 from rtx.lab.explore.paths import paths
 from rtx.lab.explore.player import Player
@@ -43,6 +44,7 @@ __all__ = [
     "digits",
     "errata",
     "ledger",
+    "lookup",
     "paths",
     "pooling",
     "positions",

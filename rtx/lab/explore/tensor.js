@@ -11,8 +11,8 @@ export function readTensors(bytes) {
   const length = Number(bytes.getBigUint64(0, true));
   const header = JSON.parse(new TextDecoder().decode(new Uint8Array(bytes.buffer, bytes.byteOffset + 8, length)));
   const found = {};
+  delete header.__metadata__;
   for (const [name, { dtype, shape, data_offsets: [from, to] }] of Object.entries(header)) {
-    if (name === "__metadata__") continue;
     const size = { F16: 2, F32: 4 }[dtype], at = 8 + length + from;
     const number = { F16: (place) => half(bytes.getUint16(place, true)), F32: (place) => bytes.getFloat32(place, true) }[dtype];
     found[name] = { shape, values: Float64Array.from({ length: (to - from) / size }, (_, i) => number(at + i * size)) };
