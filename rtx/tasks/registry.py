@@ -15,6 +15,7 @@ TASKS: dict[str, Callable[..., Task]] = {
     "temporal-order": toy.temporal_order,
     "copy-memory": toy.copy_memory,
     "locality-dial": toy.locality_dial,
+    "look-up": toy.look_up,
     "digits": images.digits,
     "permuted-digits": partial(images.digits, permuted=True),
     "mnist": images.mnist,

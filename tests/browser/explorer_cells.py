@@ -15,10 +15,13 @@ letters = vocabulary("characters", list("abcdefgh"))
 text = rtx.LanguageModel(rtx.RNN(8), letters.size)
 torch.nn.init.normal_(text.embedding.weight, std=3)
 reader = rtx.build("digits", "gru", d_model=8, layers=1)
+musician = rtx.build("chorales", "r-transformer", d_model=8, layers=1, heads=2, window=3)
 tune = torch.zeros(9, 88)
 tune[::2, 40] = 1"""
 EXPLORERS = {
     "attention": "explore.attention(rtx.RTransformer(8, 2, 2, 3), torch.randn(1, 9, 8))",
+    "bach": "explore.bach(tune, musician, frame_seconds=0.01)",
+    "bach_or_machine": "explore.bach_or_machine([(tune, 1 - tune)] * 2, frame_seconds=0.01)",
     "beam": "explore.beam(translator, dates.texts, '8. März 1987', width=2)",
     "channels": "explore.channels()",
     "cost": "explore.cost()",
@@ -27,7 +30,9 @@ EXPLORERS = {
     "digits": "explore.digits(reader, task_by_name('digits').split('test')[:4])",
     "errata": "explore.errata()",
     "ledger": "explore.ledger()",
+    "lookup": "explore.lookup()",
     "paths": "explore.paths()",
+    "player": "explore.Player(tune, frame_seconds=0.01)",
     "pooling": "explore.pooling(rtx.FeedForwardAttention(), task_by_name('add', length=20).split('test')[:5])",
     "positions": "explore.positions()",
     "sampling": "explore.sampling(text, letters, 'abc', tokens=12)",

@@ -36,7 +36,7 @@ CELLS = {
     "errata": "explore.errata()",
     "training": LAB,
     "page": PAGE,
-    "listening": "explore.listening({'a': tune.numpy()})",
+    "bach": "explore.bach(tune, musician)",
     "player": "explore.Player(tune.numpy())",
 }
 DARK = "() => window.jupyterapp.commands.execute('apputils:change-theme', { theme: 'JupyterLab Dark' })"
@@ -174,7 +174,7 @@ def test_a_choice_is_moved_by_its_arrows(shown: Show) -> None:
 
 
 def test_letters_are_no_commands(shown: Show) -> None:
-    for cell in ("reach", "training", "listening", "player"):
+    for cell in ("reach", "training", "bach", "player"):
         output = shown(cell)
         control = output.locator("[role=slider], button").first
         before = output.page.evaluate(COUNT)

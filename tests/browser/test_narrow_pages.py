@@ -10,6 +10,7 @@ from playwright.sync_api import Page as Tab
 from playwright.sync_api import expect
 from torch import Tensor, nn
 
+import rtx
 from rtx.lab import explore
 from rtx.lab.explore import Page
 from rtx.nn import LocalRNN
@@ -53,7 +54,9 @@ MAKERS: dict[str, Callable[[], Page]] = {
     "channels": lambda: explore.channels(text="word " * 30),
     "debugger": lambda: explore.debugger(3 * X[0, :40, :16], LocalRNN(16, 40)),
     "ledger": explore.ledger,
-    "listening": lambda: explore.listening({"a": np.eye(40, 88)}),
+    "bach": lambda: explore.bach(np.eye(40, 88), rtx.build("chorales", "gru", d_model=4)),
+    "bach_or_machine": lambda: explore.bach_or_machine([(np.eye(40, 88), np.eye(40, 88))]),
+    "player": lambda: explore.Player(np.eye(40, 88)),
     "paths": lambda: explore.paths([MultiChannelRNN(4, block=12)], farthest=60),
     "positions": lambda: explore.positions(XLAttention(128, 2), X),
 }

@@ -51,7 +51,7 @@ def test_keys_differ_in_every_part():
     assert len(found) == 20 * 3 * 50
 
 
-@pytest.mark.parametrize("name", ["add", "multiply", "temporal-order", "copy-memory", "locality-dial"])
+@pytest.mark.parametrize("name", ["add", "multiply", "temporal-order", "copy-memory", "locality-dial", "look-up"])
 def test_a_sequence_depends_on_seed_split_and_index_only(name):
     def train(seed: int = 3, size: int = 50):
         return task_by_name(name, seed=seed, size=size).split("train")

@@ -91,6 +91,7 @@ PADDED = {
     "music": piano_roll_task("music", lambda: {"test": [np.eye(frames, 88) for frames in (4, 10, 6)]}),
     "copy-memory": task_by_name("copy-memory", length=3, longest=9),
     "locality-dial": task_by_name("locality-dial", length=3, longest=9),
+    "look-up": task_by_name("look-up"),
     "characters": task_by_name("characters", context=4, scored=8),
     "dates": task_by_name("dates", size=600),
 }

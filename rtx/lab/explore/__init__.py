@@ -4,6 +4,8 @@ import rtx.lab.explore.needed  # noqa: F401  # first, as it says what to install
 
 # isort: split
 from rtx.lab.explore.attention import attention
+from rtx.lab.explore.bach import bach
+from rtx.lab.explore.bach_or_machine import bach_or_machine
 from rtx.lab.explore.beam import beam
 from rtx.lab.explore.channels import channels
 from rtx.lab.explore.cost import cost
@@ -13,8 +15,7 @@ from rtx.lab.explore.digits import digits
 from rtx.lab.explore.errata import errata
 from rtx.lab.explore.explorer import Explorer
 from rtx.lab.explore.ledger import ledger
-from rtx.lab.explore.listening import listening
-from rtx.lab.explore.music import prediction
+from rtx.lab.explore.lookup import lookup
 from rtx.lab.explore.page import Page
 from rtx.lab.explore.paths import paths
 from rtx.lab.explore.player import Player
@@ -33,6 +34,8 @@ __all__ = [
     "Player",
     "TrainingLab",
     "attention",
+    "bach",
+    "bach_or_machine",
     "beam",
     "channels",
     "cost",
@@ -41,11 +44,10 @@ __all__ = [
     "digits",
     "errata",
     "ledger",
-    "listening",
+    "lookup",
     "paths",
     "pooling",
     "positions",
-    "prediction",
     "race",
     "sampling",
     "toy",

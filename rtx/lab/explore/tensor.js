@@ -11,8 +11,8 @@ export function readTensors(bytes) {
   const length = Number(bytes.getBigUint64(0, true));
   const header = JSON.parse(new TextDecoder().decode(new Uint8Array(bytes.buffer, bytes.byteOffset + 8, length)));
   const found = {};
+  delete header.__metadata__;
   for (const [name, { dtype, shape, data_offsets: [from, to] }] of Object.entries(header)) {
-    if (name === "__metadata__") continue;
     const size = { F16: 2, F32: 4 }[dtype], at = 8 + length + from;
     const number = { F16: (place) => half(bytes.getUint16(place, true)), F32: (place) => bytes.getFloat32(place, true) }[dtype];
     found[name] = { shape, values: Float64Array.from({ length: (to - from) / size }, (_, i) => number(at + i * size)) };
@@ -28,13 +28,29 @@ function half(bits) {
 
 /** x Wᵀ + b, as nn.Linear: the weight has a row for each output. */
 export function linear(x, weight, bias) {
-  const [outputs, inputs] = weight.shape, y = matrix(x.rows, outputs);
-  for (let t = 0; t < x.rows; t++)
-    for (let j = 0; j < outputs; j++) {
-      let sum = bias ? bias.values[j] : 0;
-      for (let k = 0; k < inputs; k++) sum += x.values[t * inputs + k] * weight.values[j * inputs + k];
-      y.values[t * outputs + j] = sum;
+  const [outputs, inputs] = weight.shape, y = matrix(x.rows, outputs), from = x.values, times = weight.values, to = y.values;
+  const fours = outputs & ~3; // four sums at once: a processor need not wait for one before it adds to the next
+  for (let t = 0; t < x.rows; t++) {
+    const at = t * inputs, place = t * outputs;
+    for (let j = 0; j < fours; j += 4) {
+      const a = j * inputs, b = a + inputs, c = b + inputs, d = c + inputs;
+      let one = 0, two = 0, three = 0, four = 0;
+      for (let k = 0; k < inputs; k++) {
+        const value = from[at + k];
+        one += value * times[a + k];
+        two += value * times[b + k];
+        three += value * times[c + k];
+        four += value * times[d + k];
+      }
+      to[place + j] = one;
+      to[place + j + 1] = two;
+      to[place + j + 2] = three;
+      to[place + j + 3] = four;
     }
+    for (let j = fours; j < outputs; j++)
+      for (let k = 0; k < inputs; k++) to[place + j] += from[at + k] * times[j * inputs + k];
+    if (bias) for (let j = 0; j < outputs; j++) to[place + j] += bias.values[j];
+  }
   return y;
 }
 
@@ -64,7 +80,7 @@ export function softmax(scores) {
 const sigmoid = (value) => 1 / (1 + Math.exp(-value));
 
 /** One step of a cell from a state h and what it reads, already multiplied by its weights; writes the new state. */
-const CELLS = {
+export const CELLS = {
   rnn: (read, kept, h) => h.forEach((_, k) => (h[k] = Math.tanh(read[k] + kept[k]))),
   gru(read, kept, h) {
     const D = h.length;
@@ -93,16 +109,18 @@ export function recurrent(x, weights, prefix, { cell = "gru", window = 0, layer 
 }
 
 /**
- * What attention returns before its last projection, and its weights: for each head and position, a row of weights for
- * that position and all before it. `off(head)` says that a head returns nothing.
+ * What attention returns before its last projection, and its weights: for each head and query, a row of weights for
+ * that position and all before it. The queries are those of the last positions. `off(head)` says that a head returns
+ * nothing.
  */
 export function attend(queries, keys, values, heads, { off = () => false, bias = () => 0 } = {}) {
   const T = queries.rows, D = queries.columns, width = D / heads, mixed = matrix(T, D), looked = [];
+  const before = keys.rows - T;
   for (let head = 0; head < heads; head++) {
     const rows = [];
     for (let t = 0; t < T; t++) {
-      const scores = new Float64Array(t + 1);
-      for (let s = 0; s <= t; s++) {
+      const scores = new Float64Array(before + t + 1);
+      for (let s = 0; s < scores.length; s++) {
         let sum = 0;
         for (let k = head * width; k < (head + 1) * width; k++) sum += queries.values[t * D + k] * keys.values[s * D + k];
         scores[s] = sum / Math.sqrt(width) + bias(head, t, s);
@@ -110,7 +128,7 @@ export function attend(queries, keys, values, heads, { off = () => false, bias =
       const shares = softmax(scores);
       rows.push(shares);
       if (off(head)) continue;
-      for (let s = 0; s <= t; s++)
+      for (let s = 0; s < scores.length; s++)
         for (let k = head * width; k < (head + 1) * width; k++) mixed.values[t * D + k] += shares[s] * values.values[s * D + k];
     }
     looked.push(rows);

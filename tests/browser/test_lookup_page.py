@@ -1,0 +1,94 @@
+"""What the page of look-up computes is what torch computes; heads are switched off, and odd texts get a sentence."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from playwright.sync_api import Page as Tab
+from playwright.sync_api import expect
+
+from rtx.lab import explore, trace
+from rtx.lab.explore import Page
+from rtx.lab.plots import new_figure
+from rtx.lab.pretrained import card_of, pretrained
+from rtx.tasks.toy.look_up import SYMBOLS
+
+pytestmark = pytest.mark.browser
+TEXTS = ["k7d2x9a0m4c3d?", "a1b7b?", "q4w8e1r5t0y3u6i9r?q?i?"]
+OFF = [[], ["0.1"], ["1.0", "1.1", "0.3"]]
+HEADS = card_of("lookup")["hyperparameters"]["heads"]
+
+SCRIPT = """\
+import { read } from "./lookup.js";
+import { readTensors } from "./tensor.js";
+
+export function show(page) {
+  const model = { ...page.data.model, weights: readTensors(page.weights) };
+  return () => JSON.stringify(page.data.cases.map(({ tokens, off }) => {
+    const { logits, looked } = read(model, tokens, off);
+    const listed = looked.map((heads) => heads.map((rows) => rows.map((one) => [...one])));
+    return { logits: [...logits.values], looked: listed };
+  }));
+}
+"""
+
+
+def without(off: list[str]) -> torch.nn.Module:
+    """The model with some heads switched off: their columns of W^o are zero."""
+    model = pretrained("lookup").double()
+    for layer, head in (map(int, name.split(".")) for name in off):
+        output = model.get_submodule(f"backbone.blocks.{layer}.0.sublayer.output")
+        output.weight.data.unflatten(1, (HEADS, -1))[:, head] = 0
+    return model
+
+
+def test_logits_and_attention_agree_with_torch(tab: Tab, tmp_path: Path) -> None:
+    page, script = explore.lookup(), tmp_path / "piece.js"
+    script.write_text(SCRIPT)
+    cases = [{"tokens": [SYMBOLS.index(one) for one in text], "off": off} for text in TEXTS for off in OFF]
+    probe = Page(script, {"model": page.data, "cases": cases}, new_figure()[0], "read", weights=page.weights)
+    tab.goto(probe.save(tmp_path / "a.html").as_uri())
+    for case, found in zip(cases, json.loads(str(tab.locator(".sentence").text_content())), strict=True):
+        model, tokens = without(case["off"]), torch.tensor([case["tokens"]])
+        logits = model(tokens)[0]
+        torch.testing.assert_close(torch.tensor(found["logits"]).view_as(logits), logits.float(), rtol=1e-5, atol=1e-5)
+        looked = trace(model, tokens)
+        for layer, heads in enumerate(found["looked"]):
+            expected = looked[f"backbone.blocks.{layer}.0.sublayer.weights"][0].float()
+            for head, rows in enumerate(heads):
+                for t, row in enumerate(rows):
+                    torch.testing.assert_close(
+                        torch.tensor(row, dtype=torch.float), expected[head, t, : t + 1], rtol=1e-5, atol=1e-5
+                    )
+
+
+def test_the_answer_changes_when_its_heads_are_off(tab: Tab, tmp_path: Path) -> None:
+    tab.goto(explore.lookup("a1 b7 c3 d0 b?").save(tmp_path / "a.html").as_uri())
+    sentence = tab.locator(".sentence")
+    expect(sentence).to_contain_text("b? is 7")
+    for head in range(1, HEADS + 1):
+        tab.get_by_role("button", name=f"layer 2, head {head}").press("Enter")
+    expect(sentence).to_contain_text("right is 7")
+    tab.get_by_role("button", name="Reset").click()
+    tab.get_by_label("pairs and questions").fill("a1 b7 c3 d0 c?")
+    expect(sentence).to_contain_text("c? is 3")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "a1 b7"),
+        ("a1 b7", "a?"),
+        ("a1 b7 b", "“b”"),
+        ("a1 b7 !?", "“!”"),
+        ("a1 b7 3?", "“3”"),
+        ("a1 b? c3", "“c3”"),
+        ("a1 b7 c?", "“c”"),
+        ("a1 b7 a2 a?", "1 and 2"),
+        ("a1 a?", "has 1"),
+    ],
+)
+def test_an_odd_text_gets_a_sentence(text: str, said: str, tab: Tab, tmp_path: Path) -> None:
+    tab.goto(explore.lookup(text).save(tmp_path / "a.html").as_uri())
+    expect(tab.locator(".sentence")).to_contain_text(said)
