@@ -1,7 +1,7 @@
 // RNN, Transformer and R-Transformer, one position at a time, as `step` of rtx.models. network.py lists a model's layers.
 // A state is never changed: an explorer can keep the state of every position, and go on from any of them.
 
-import { add, attend, CELLS, layerNorm, linear, matrix, readTensors, relu, row } from "./tensor.js";
+import { add, addTo, attend, CELLS, layerNorm, linear, matrix, readTensors, relu, row } from "./tensor.js";
 
 /** The model that `described` of network.py wrote, with its weights, a DataView of a safetensors file. */
 export function load(network, bytes) {
@@ -13,18 +13,21 @@ export function load(network, bytes) {
 
 /**
  * Read one position: a row of numbers, or the number of a symbol. Returns the logits of the next one, and the state.
- * A layer whose name is in `off` adds nothing.
+ * A layer whose name is in `off` adds nothing. If nobody asks for the logits, only the state is computed, which is less
+ * than half of the work: behind the last layer that has a state, nothing is.
  */
-export function step(model, read, { place = 0, parts = [] } = {}, off = []) {
-  let x = add(embedded(model, read), positions(model, place));
+export function step(model, read, { place = 0, parts = [] } = {}, off = [], asked = true) {
+  let x = embedded(model, read);
+  if (model.positions !== "none") x = add(x, positions(model, place));
+  const last = model.layers.findLastIndex(({ kind }) => kind !== "feed-forward");
   const after = model.layers.map((layer, i) => {
-    if (off.includes(layer.name)) return parts[i];
-    const [y, part] = KINDS[layer.kind](layer, layer.norm === "pre" ? normed(model, layer, x) : x, parts[i]);
-    x = layer.norm ? add(x, y) : y;
+    if (off.includes(layer.name) || (!asked && i > last)) return parts[i];
+    const [y, part] = KINDS[layer.kind](layer, layer.norm === "pre" ? normed(model, layer, x) : x, parts[i], asked || i < last);
+    x = layer.norm ? addTo(y, x) : y; // y is of this step alone; the state of an RNN is not added to
     if (layer.norm === "post") x = normed(model, layer, x);
     return part;
   });
-  return { logits: model.head(x), state: { place: place + 1, parts: after } };
+  return { logits: asked && model.head(x), state: { place: place + 1, parts: after } };
 }
 
 const normed = ({ weights }, { name }, x) => layerNorm(x, weights[`${name}.norm.weight`], weights[`${name}.norm.bias`]);
@@ -84,18 +87,12 @@ const KINDS = {
   },
 
   /** Eq. 4-6. With tables, the positions of Shaw et al. (2018), Eq. 3-4. The state has the keys and values so far. */
-  attention({ heads, of }, x, past) {
-    const [query, key, value] = ["query", "key", "value"].map((name) => linear(x, of(`${name}.weight`)));
-    const keys = appended(past?.keys, key), values = appended(past?.values, value), width = x.columns / heads;
-    const [near, given] = [of("key_table"), of("value_table")], farthest = near && near.shape[0] - 1;
-    const at = (table, s) => row({ columns: width, values: table.values }, Math.max(0, farthest - (keys.rows - 1 - s)));
-    const dot = (head, vector) => vector.reduce((sum, number, k) => sum + number * query.values[head * width + k], 0);
-    const { mixed, looked } = attend(query, keys, values, heads, {
-      bias: (head, _, s) => (near ? dot(head, at(near, s)) / Math.sqrt(width) : 0),
-    });
-    if (given)
-      looked.forEach(([shares], head) =>
-        shares.forEach((share, s) => at(given, s).forEach((number, k) => (mixed.values[head * width + k] += share * number))));
+  attention({ heads, of }, x, past, asked) {
+    const [key, value] = ["key", "value"].map((name) => linear(x, of(`${name}.weight`)));
+    const keys = appended(past?.keys, key), values = appended(past?.values, value);
+    if (!asked) return [x, { keys, values }];
+    const tables = ["key_table", "value_table"].map(of).filter(Boolean);
+    const { mixed } = attend(linear(x, of("query.weight")), keys, values, heads, { tables });
     return [linear(mixed, of("output.weight")), { keys, values }];
   },
 
