@@ -1,7 +1,7 @@
 """Several models learn one task in turns, under equal conditions: who comes how far, and when."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import ceil
 from statistics import median
@@ -65,6 +65,7 @@ class Contest:
         seeds: how many.
         turns: how often each is scored.
         learning_rate, batch_size: of all.
+        watch: called now and then, in the thread that trains.
 
     Raises:
         ValueError: if there is no entrant, or an argument is out of its range.
@@ -81,6 +82,7 @@ class Contest:
         turns: int = 10,
         learning_rate: float = 3e-3,
         batch_size: int = 32,
+        watch: Callable[[], object] = lambda: None,
     ) -> None:
         check_choice("equal", equal, EQUAL)
         if not entrants or task.per == "pair":
@@ -92,9 +94,19 @@ class Contest:
         self._arguments = (entrants, check_positive("updates", updates), seconds, check_positive("seeds", seeds))
         self._learning = (check_above_zero("learning_rate", learning_rate), check_positive("batch_size", batch_size))
         self.budget = seconds if equal == "seconds" else float(updates)
+        self.background = Background(self._work, watch, "race")
 
-    def work(self, background: Background) -> None:
-        """Run it to its end; for a `Background`."""
+    @property
+    def done(self) -> int:
+        """The turns that all racers have had, after the first score."""
+        return max(0, min((len(one.scores) for racers in self.racers.values() for one in racers), default=0) - 1)
+
+    @property
+    def told(self) -> str:
+        """How far it is; empty before the first score."""
+        return f"turn {self.done} of {self.turns}" if self.parameters else ""
+
+    def _work(self, background: Background) -> None:
         probe = next(iter(loader(self.task, "validation", PROBE)))
         self._line_up(probe)
         for turn in range(self.turns + 1):
@@ -112,9 +124,9 @@ class Contest:
         spent = [median(racer.spent[i] for racer in racers) for i in range(done)]
         return spent, *([f(column) for column in columns] for f in (min, median, max))  # type: ignore[return-value]
 
-    def spent_to(self, name: str, target: float) -> float | None:
-        """What the median seed of a model had spent at the first turn where it was as good as that; None if never."""
-        spent, _, middle, _ = self.band(name)
+    def spent_to(self, name: str, target: float, turn: int) -> float | None:
+        """What the median seed had spent when it was first as good as that; None if it was not up to a turn."""
+        spent, _, middle, _ = (column[: turn + 1] for column in self.band(name))
         good = [s <= target if self.task.best == "min" else s >= target for s in middle]
         return next((x for x, reached in zip(spent, good, strict=True) if reached), None)
 

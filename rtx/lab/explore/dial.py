@@ -17,7 +17,7 @@ from rtx.lab import dial as sweep
 from rtx.lab.background import Background
 from rtx.lab.contest import Entrants
 from rtx.lab.dial import ENTRANTS, EVERY, STRENGTHS, UPDATES, Cell, Run
-from rtx.lab.explore.live import LiveExplorer
+from rtx.lab.explore.live_explorer import LiveExplorer
 from rtx.lab.explore.words import Words
 from rtx.lab.plots import COLOURS, freeze, new_figure
 
