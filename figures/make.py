@@ -16,8 +16,8 @@ from thumbnails import write as thumbnails
 
 from rtx.evidence.selection import counts, is_full, under_one_budget
 from rtx.evidence.tables import cells
-from rtx.lab import reach
-from rtx.lab.plots import COLOURS, new_figure, png, reach_map, style
+from rtx.lab import receptive_field
+from rtx.lab.plots import COLOURS, new_figure, png, receptive_field_map, style
 from rtx.models import MODELS, RNN, RTransformer, Transformer
 from rtx.nn.validate import check_choice
 from rtx.tasks.build import hyperparameter_names
@@ -38,8 +38,8 @@ def who_sees_whom() -> Figure:
     x = torch.randn(1, 24, 16, generator=torch.Generator().manual_seed(0))
     figure, axes = new_figure(9.6, 3.3, columns=3)
     for ax, (name, model) in zip(axes, models.items(), strict=True):
-        strength = reach(model.eval(), x)
-        image = reach_map(ax, strength / strength.max(), name)
+        strength = receptive_field(model.eval(), x)
+        image = receptive_field_map(ax, strength / strength.max(), name)
     figure.colorbar(image, ax=axes, label="|∂y_t / ∂x_s|, strongest = 1")
     return figure
 
@@ -53,8 +53,8 @@ def every_reach() -> Figure:
     figure, axes = new_figure(11, 2.3 * rows + 0.3, columns, rows)
     for i, (ax, (name, make)) in enumerate(zip(axes, MODELS.items(), strict=False)):
         torch.manual_seed(0)
-        strength = reach(make(**{k: v for k, v in sizes.items() if k in hyperparameter_names(name)}), x)
-        image = reach_map(ax, strength / strength.max(), name)
+        strength = receptive_field(make(**{k: v for k, v in sizes.items() if k in hyperparameter_names(name)}), x)
+        image = receptive_field_map(ax, strength / strength.max(), name)
         ax.set(xticks=(1, 12, 24), yticks=(1, 12, 24))
         ax.set_xlabel("input" if i + columns >= len(MODELS) else "")
         ax.set_ylabel("output" if i % columns == 0 else "")

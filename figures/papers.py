@@ -13,7 +13,7 @@ from torch import nn
 from rtx import FeedForwardAttention
 from rtx.evidence.selection import seeds
 from rtx.evidence.tables import cells
-from rtx.lab import reach, trace
+from rtx.lab import receptive_field, trace
 from rtx.lab.explore.channels import draw_channels
 from rtx.lab.learning import learn
 from rtx.lab.plots import COLOURS, new_figure
@@ -135,7 +135,7 @@ def feed_forward_attention_1() -> Figure:
 
 def _connect(ax: Axes, layer: nn.Module, row: int, colour: object, last_only: bool = False) -> None:
     """A line from input s to output t wherever the one moves the other."""
-    strength = reach(layer, torch.randn(1, STEPS, WIDTH, generator=torch.Generator().manual_seed(0)))
+    strength = receptive_field(layer, torch.randn(1, STEPS, WIDTH, generator=torch.Generator().manual_seed(0)))
     for t in range(STEPS):
         for s in (strength[t] > 0).nonzero().flatten().tolist():
             strong = not last_only or t == STEPS - 1

@@ -27,7 +27,7 @@ def pages() -> dict[str, tuple[explore.Page, str, list[str]]]:
     x = torch.randn(7, 5, generator=torch.Generator().manual_seed(0))
     return {
         "explorer_channels": (explore.channels(), "step", ["Home", *["ArrowRight"] * 7]),
-        "explorer_debugger": (explore.debugger(x, LocalRNN(5, 4, "gru")), "position t", ["ArrowRight"] * 4),
+        "explorer_window": (explore.window(x, LocalRNN(5, 4, "gru")), "position t", ["ArrowRight"] * 4),
     }
 
 

@@ -76,7 +76,7 @@ for name in ["rtx", "torch", "jaxtyping", "matplotlib", "seaborn", "ipywidgets",
 import matplotlib.pyplot as plt
 import torch
 import rtx
-from rtx.lab import checks, explore, plots, reach
+from rtx.lab import checks, explore, plots, receptive_field
 torch.set_num_threads(1)
 plots.style()
 
@@ -120,7 +120,7 @@ for name in ("rnn", "gru", "transformer", "r-transformer"):
 # where $e_{sd}$ is 1 in the $d$-th number of position $s$ and 0 elsewhere. Two loops and a nudge:
 
 # %%
-def naive_reach(model, x, epsilon=1e-5):
+def naive_receptive_field(model, x, epsilon=1e-5):
     _, T, D = x.shape
     before, total = model(x), torch.zeros(T, T).to(x)
     for s in range(T):
@@ -131,14 +131,14 @@ def naive_reach(model, x, epsilon=1e-5):
     return total.sqrt()
 
 # %% [markdown]
-# `reach` computes the derivatives exactly. The two agree:
+# `receptive_field` computes the derivatives exactly. The two agree:
 
 # %%
 _ = torch.manual_seed(0)
 model, x = rtx.RNN(D, layers=2, cell="gru").double(), torch.randn(1, T, D).double()
 with torch.no_grad():
-    nudged = naive_reach(model, x)
-torch.testing.assert_close(nudged, reach(model, x), rtol=1e-3, atol=1e-6)
+    nudged = naive_receptive_field(model, x)
+torch.testing.assert_close(nudged, receptive_field(model, x), rtol=1e-3, atol=1e-6)
 print("nudges and derivatives agree on", tuple(nudged.shape), "numbers")
 
 # %% [markdown]
@@ -154,7 +154,7 @@ models = {
     "Transformer": rtx.Transformer(D, layers=2, heads=2),
     "R-Transformer": rtx.RTransformer(D, layers=2, heads=2, window=4),
 }
-moved = {name: reach(model, x) for name, model in models.items()}
+moved = {name: receptive_field(model, x) for name, model in models.items()}
 share = {name: table / table.sum(1, keepdim=True) for name, table in moved.items()}
 
 # %% [markdown]
@@ -185,7 +185,7 @@ for name, table in moved.items():
 # %%
 fig, axes = plt.subplots(1, 3, figsize=(9.5, 3.4), sharey=True)
 for ax, (name, table) in zip(axes, share.items()):
-    image = plots.reach_map(ax, table, name, low=0.003)
+    image = plots.receptive_field_map(ax, table, name, low=0.003)
     ax.set(xticks=range(2, T + 1, 2), yticks=range(2, T + 1, 2))
     ax.label_outer()
 fig.colorbar(image, ax=axes, shrink=0.8, extend="min", label="share of what moves the output")

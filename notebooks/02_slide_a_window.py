@@ -30,7 +30,7 @@
 # | local window | $M$ | section 1 | `window=` |
 # | Eq. 2, one window | $h_t$ | section 2 | `LocalRNN(d_model, window, cell)` |
 # | Eq. 3, all windows | $h_1, \dots, h_N$ (here $T$) | section 2 | `LocalRNN.forward` |
-# | Figure 2, original and local RNN | | section 3 | `rtx.RNN`, `rtx.lab.reach` |
+# | Figure 2, original and local RNN | | section 3 | `rtx.RNN`, `rtx.lab.receptive_field` |
 # | padding by $M-1$ positions | | section 4 | zero vectors |
 # | "analogous to 1-D convolution" | | section 5 | `torch.nn.Conv1d` |
 # | discussion, cost | | section 6 | |
@@ -38,7 +38,7 @@
 # %%
 import matplotlib.pyplot as plt
 import torch
-from rtx.lab import checks, explore, plots, reach
+from rtx.lab import checks, explore, plots, receptive_field
 
 plots.style()
 torch.set_num_threads(1)
@@ -205,12 +205,12 @@ explore.window(x)
 #
 # $$r_{ts} = \left\lVert \frac{\partial h_t}{\partial x_s} \right\rVert_F$$
 #
-# `reach` computes this table for any model. The naive version takes two lines:
+# `receptive_field` computes this table for any model. The naive version takes two lines:
 
 # %%
 jacobian = torch.autograd.functional.jacobian(lambda x: local(x[None])[0], x)  # (T, D, T, D)
 naive_reach = jacobian.square().sum((1, 3)).sqrt()  # (T, T)
-banded, full = reach(local, x[None]), reach(whole, x[None])
+banded, full = receptive_field(local, x[None]), receptive_field(whole, x[None])
 torch.testing.assert_close(banded, naive_reach)
 
 # %% [markdown]
@@ -226,8 +226,8 @@ torch.testing.assert_close(banded, naive_reach)
 
 # %%
 fig, axes = plt.subplots(1, 2, figsize=(8, 3.6), sharey=True)
-plots.reach_map(axes[0], full, "RNN over the whole sequence")
-image = plots.reach_map(axes[1], banded, f"LocalRNN, M = {M}")
+plots.receptive_field_map(axes[0], full, "RNN over the whole sequence")
+image = plots.receptive_field_map(axes[1], banded, f"LocalRNN, M = {M}")
 fig.colorbar(image, ax=axes, label="reach of $x_s$ at $h_t$")
 fig.suptitle("equal weights: a triangle that fades, and a band that ends", fontsize=11)
 plt.show()
@@ -246,7 +246,7 @@ keeper = rtx.RNN(D, cell="gru")
 keeper.load_state_dict(whole.state_dict())
 with torch.no_grad():
     keeper.network.bias_hh_l0[D : 2 * D] += 3  # the gates' order: reset, update, new
-reaches = {"LocalRNN": banded, "RNN": full, "RNN, keeps more": reach(keeper, x[None])}
+reaches = {"LocalRNN": banded, "RNN": full, "RNN, keeps more": receptive_field(keeper, x[None])}
 profiles = {name: torch.stack([table.diagonal(-d).mean() for d in range(T)]) for name, table in reaches.items()}
 for name, profile in profiles.items():
     print(f"{name:16} at distance 0, 3, 4, 16:", *(f"{profile[d]:.2g}" for d in (0, 3, 4, 16)))
@@ -328,7 +328,7 @@ class CausalConv(torch.nn.Conv1d):
         return super().forward(torch.nn.functional.pad(x.mT, (self.kernel_size[0] - 1, 0))).mT
 
 conv = CausalConv(D, D, kernel_size=M)
-print("reached by the same inputs:", torch.equal(reach(conv, x[None]) > 0, banded > 0))
+print("reached by the same inputs:", torch.equal(receptive_field(conv, x[None]) > 0, banded > 0))
 
 # %% [markdown]
 # The same band. So what differs? The paper (section 3.1) says that "the convolution operation completely ignores the
@@ -388,7 +388,7 @@ for name, output in outputs.items():
 other = torch.cat(list(images[[5, 9, 2]]), dim=1).T  # another strip: 5, 9, 2
 readers = {"Conv1d": conv, "Conv1d + ReLU": torch.nn.Sequential(conv, torch.nn.ReLU()), "LocalRNN": local}
 for name, model in readers.items():
-    one, two = reach(model, x[None]), reach(model, other[None])
+    one, two = receptive_field(model, x[None]), receptive_field(model, other[None])
     change = 100 * (one - two).norm() / one.norm()
     spread = " ".join(f"{one.diagonal(-d).mean():.2f}" for d in range(M))
     print(f"{name:13} changes by {change:4.1f} %; reach at distance 0 … 3: {spread}")
@@ -493,7 +493,7 @@ checks.stacked_reach(stacked_reach)
 # %%
 for layers in (1, 2, 3):
     stack = torch.nn.Sequential(*[LocalRNN(D, M) for _ in range(layers)])
-    print(f"L = {layers}: {int((reach(stack, x[None])[-1] > 0).sum())} positions")
+    print(f"L = {layers}: {int((receptive_field(stack, x[None])[-1] > 0).sum())} positions")
 
 # %% [markdown]
 # For MNIST, the authors put two LocalRNNs of $M = 7$ into each block: 13 positions before attention comes in.

@@ -195,7 +195,7 @@ class Unmasked(MultiHeadAttention):
 fig, axes = plt.subplots(1, 2, figsize=(7.6, 3.2))
 for ax, kind in zip(axes, (MultiHeadAttention, Unmasked)):
     seen = xray(kind(8, heads=2), x)
-    image = plots.reach_map(ax, seen.reach / seen.reach.sum(1, keepdim=True), f"{kind.__name__}: {len(seen.leaks)} leaks", low=0.003)
+    image = plots.receptive_field_map(ax, seen.derivatives / seen.derivatives.sum(1, keepdim=True), f"{kind.__name__}: {len(seen.leaks)} leaks", low=0.003)
     ax.set(xticks=range(2, 13, 2), yticks=range(2, 13, 2))
     print(f"{kind.__name__}: future seen in {len(seen.leaks)} places of {12 * 11 // 2}; looks back over {seen.span}")
 fig.colorbar(image, ax=axes, shrink=0.8, label="share of what moves the output")

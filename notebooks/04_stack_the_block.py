@@ -38,7 +38,7 @@
 import matplotlib.pyplot as plt
 import torch
 import rtx
-from rtx.lab import checks, explore, plots, reach
+from rtx.lab import checks, explore, plots, receptive_field
 torch.set_num_threads(1)
 plots.style()
 
@@ -123,8 +123,8 @@ sublayers = {"LocalRNN": LocalRNN(8, window=4), "attention": MultiHeadAttention(
 sublayers["feed-forward"] = FeedForward(8)
 fig, axes = plt.subplots(1, 3, figsize=(9.5, 3.4), sharey=True)
 for ax, (name, sublayer) in zip(axes, sublayers.items()):
-    moved = reach(sublayer, sequence)
-    image = plots.reach_map(ax, moved / moved.sum(1, keepdim=True), name, low=0.003)
+    moved = receptive_field(sublayer, sequence)
+    image = plots.receptive_field_map(ax, moved / moved.sum(1, keepdim=True), name, low=0.003)
     ax.set(xticks=range(2, 17, 2), yticks=range(2, 17, 2))
     ax.label_outer()
     weights = sum(p.numel() for p in sublayer.parameters() if p.ndim == 2)

@@ -35,7 +35,7 @@ import math
 import matplotlib.pyplot as plt
 import torch
 import rtx
-from rtx.lab import checks, explore, plots, reach
+from rtx.lab import checks, explore, plots, receptive_field
 from rtx.nn import RelativeAttention, sinusoidal_positions
 from rtx.nn.relative import XLAttention
 plots.style()
@@ -169,8 +169,8 @@ def change(a, b):
     return (layer(x[:, order]) - layer(x))[0, -1].norm().item()
 
 fig, ax = plt.subplots(figsize=(4.2, 3.4))
-moved = reach(layer, x)
-image = plots.reach_map(ax, moved / moved.sum(1, keepdim=True), f"k = {clip}: the whole past is seen", low=0.003)
+moved = receptive_field(layer, x)
+image = plots.receptive_field_map(ax, moved / moved.sum(1, keepdim=True), f"k = {clip}: the whole past is seen", low=0.003)
 ax.set(xticks=range(1, T + 1), yticks=range(1, T + 1))
 fig.colorbar(image, label="share of what moves the output")
 plt.show()

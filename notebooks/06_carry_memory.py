@@ -36,7 +36,7 @@ import time
 import matplotlib.pyplot as plt
 import torch
 import rtx
-from rtx.lab import checks, explore, plots, reach
+from rtx.lab import checks, explore, plots, receptive_field
 from rtx.nn import causal_mask
 from rtx.nn.relative import XLAttention
 from rtx.nn.segment_memory import SegmentMemory
@@ -153,7 +153,7 @@ checks.next_memory(next_memory)
 #
 # </details>
 #
-# **Predict.** `rtx.lab.reach` measures by derivatives what we measured by replacing inputs. What will it say of
+# **Predict.** `rtx.lab.receptive_field` measures by derivatives what we measured by replacing inputs. What will it say of
 # output 24 of Transformer-XL?
 #
 # <details><summary>Answer</summary>
@@ -165,7 +165,7 @@ checks.next_memory(next_memory)
 # </details>
 
 # %%
-moved = reach(carried.float(), torch.randn(1, 32, 16))
+moved = receptive_field(carried.float(), torch.randn(1, 32, 16))
 print("inputs from which gradients reach output 24:", int((moved[23] > 0).sum()))
 
 # %% [markdown]

@@ -5,34 +5,96 @@ One run takes about ten seconds. To measure under other conditions, remove the f
 """
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from itertools import product
+from functools import cache
+from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from rtx.lab import dial
-from rtx.lab.contest import count
-from rtx.lab.dial import Cell, Run
+from rtx.lab.contest import Entrants, count, matched
+from rtx.lab.dial import BATCH, EVERY, UPDATES, Cell, Run
+from rtx.lab.learning import learn
+from rtx.lab.seeded import seeded
+from rtx.nn.mode import evaluating
+from rtx.tasks.build import build
 from rtx.tasks.costs import multiply_adds
+from rtx.tasks.registry import task_by_name
+from rtx.tasks.task import Batch, Task, collate
+from rtx.tasks.toy.locality_dial import optimal_loss, symbol_nll
 from rtx.training.files import write_whole
 from rtx.training.provenance import commit, hardware, versions
+
+SYMBOLS, LENGTH, SEQUENCES, TEST, RATE = 5, 30, 4000, 500, 0.005
+
+ENTRANTS: Entrants = {
+    "R-Transformer": {"model": "r-transformer", "d_model": 32, "layers": 2, "heads": 4, "window": 4, "cell": "gru"},
+    "Transformer": {"model": "transformer", "d_model": 32, "layers": 2, "heads": 4},
+    "GRU": {"model": "gru", "d_model": 32, "layers": 1},
+    "TCN": {"model": "tcn", "d_model": 32, "layers": 4, "kernel": 3},
+}
+"""The `d_model` of the others is changed until they have about as many parameters as the R-Transformer."""
+
+
+@cache
+def dial_task(cell: Cell, seed: int) -> Task:
+    """Return the task at these strengths. Each seed has its own rule and sequences."""
+    local, long = cell
+    task = task_by_name(
+        "locality-dial", length=LENGTH, local=local, long=long, symbols=SYMBOLS, size=SEQUENCES, seed=seed
+    )
+    drawn = cache(lambda split: list(task.split(split)[: SEQUENCES if split == "train" else TEST]))
+    return replace(task, examples=drawn)
+
+
+def sized(entrants: Entrants) -> dict[str, dict[str, Any]]:
+    """Return the models with the `d_model` that gives each about as many parameters as the R-Transformer has."""
+    task = dial_task((1, 1), 0)
+    goal = count(task, ENTRANTS["R-Transformer"])
+    return {name: matched(task, arguments, goal) for name, arguments in entrants.items()}
+
+
+def train(name: str, arguments: Mapping[str, Any], cell: Cell, seed: int) -> Run:
+    """Train one model for about ten seconds."""
+    began, task = time.thread_time(), dial_task(cell, seed)
+    with seeded(seed):
+        model = build(task, **arguments)
+    steps = learn(task, model, RATE, BATCH, seed=seed)
+    test, tests = collate(task.split("test")[:TEST], task.per), []
+    for update in range(0, UPDATES + 1, EVERY):
+        for _ in islice(steps, EVERY if update else 0):
+            pass
+        with torch.no_grad(), evaluating(model):
+            tests.append(above_best(task.predict(model, test), test, cell))
+    local, recalled = ([round(one[kind], 5) for one in tests] for kind in (0, 1))
+    return Run(name, *cell, seed, local, recalled, round(time.thread_time() - began, 1))
+
+
+def above_best(predictions: Tensor, batch: Batch, cell: Cell) -> tuple[float, float]:
+    """Return the nats per local and per recalled symbol above the best possible loss at these strengths."""
+    local, recalled = (symbol_nll(predictions, batch, recall) for recall in (False, True))
+    return (
+        float(local.total / local.count) - optimal_loss(cell[0], SYMBOLS),
+        float(recalled.total / recalled.count) - optimal_loss(cell[1], SYMBOLS),
+    )
 
 
 def conditions() -> dict[str, Any]:
     """Return where the numbers come from."""
-    task, made = dial.dial_task((1, 1), 0), dial.sized(dial.ENTRANTS)
-    steps = dial.SYMBOLS + dial.LENGTH
+    task, made = dial_task((1, 1), 0), sized(ENTRANTS)
+    steps = SYMBOLS + LENGTH
     return {
         "command": "python studies/locality_dial.py",
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
-        "budget": f"{dial.UPDATES} updates of {dial.BATCH} sequences, "
-        f"tested every {dial.EVERY} on {dial.TEST} sequences",
-        "learning_rate": dial.RATE,
-        "task": {"symbols": dial.SYMBOLS, "length": dial.LENGTH, "size": dial.SEQUENCES},
+        "budget": f"{UPDATES} updates of {BATCH} sequences, tested every {EVERY} on {TEST} sequences",
+        "learning_rate": RATE,
+        "task": {"symbols": SYMBOLS, "length": LENGTH, "size": SEQUENCES},
         "models": made,
         "parameters": {name: count(task, one) for name, one in made.items()},
         "multiply_adds": {name: multiply_adds(task, steps=steps, **one) for name, one in made.items()},
@@ -45,7 +107,7 @@ def conditions() -> dict[str, Any]:
 def missing(runs: Sequence[Run]) -> Iterator[tuple[str, Cell, int]]:
     """Yield model, cell and seed of the runs that are not there yet, one seed after the other."""
     done = {(run.model, run.local, run.long, run.seed) for run in runs}
-    for seed, cell, name in product(dial.SEEDS, product(dial.STORED, dial.STORED), dial.ENTRANTS):
+    for seed, cell, name in product(dial.SEEDS, product(dial.STORED, dial.STORED), ENTRANTS):
         if (name, *cell, seed) not in done:
             yield name, cell, seed
 
@@ -54,9 +116,9 @@ def main(path: Path = dial.RUNS) -> None:
     """Train what is missing. The file is written after every run."""
     torch.set_num_threads(1)
     told, runs = dial.stored(path) if path.exists() else (conditions(), [])
-    made = dial.sized(dial.ENTRANTS)
+    made = sized(ENTRANTS)
     for name, cell, seed in list(missing(runs)):
-        runs.append(dial.train(name, made[name], cell, seed))
+        runs.append(train(name, made[name], cell, seed))
         lines = ",\n".join(f"    {json.dumps(asdict(run))}" for run in runs)  # one line per run
         head = json.dumps({"conditions": told}, indent=2).removesuffix("\n}")
         write_whole(path, f'{head},\n  "runs": [\n{lines}\n  ]\n}}\n'.encode())

@@ -28,7 +28,7 @@ socket.socket.connect = socket.getaddrinfo = no_network
 
 from rtx.lab import explore
 from rtx.nn.ops import build
-explore.reach()
+explore.depends()
 print(tuple(y.shape), tuple(text.shape), build.obstacle(), sep="\\n")
 sys.argv = ["rtx", "list", "models"]
 import rtx.cli

@@ -12,7 +12,7 @@ install_import_hook("rtx", "beartype.beartype")
 
 import torch
 import rtx
-from rtx.lab import reach, trace
+from rtx.lab import receptive_field, trace
 from rtx.models import MODELS, RECURRENT, EncoderDecoder, FeedForwardAttention, LanguageModel, rnnsearch
 from rtx.nn import FeedForward, LocalRNN, MultiHeadAttention, Residual, causal_mask, reference, sinusoidal_positions
 from rtx.training.auxiliary_losses import AuxiliaryLosses
@@ -41,7 +41,7 @@ for name in MODELS:
     for task, inputs in (("add", 2), ("nottingham", 88)):
         rtx.build(task, name, **mine)(torch.randn(2, 7, inputs), torch.tensor([3, 7]))
     model = MODELS[name](**mine)
-    trace(model, x), reach(model, x[:1])
+    trace(model, x), receptive_field(model, x[:1])
     y, state = model.step(x[:, 0])
     model.step(x[:, 1], select(state, torch.tensor([1, 0])))
     text = LanguageModel(model, 11)

@@ -12,7 +12,7 @@ from rtx import build
 from rtx.evidence.ledger import read_results
 from rtx.lab import dial
 from rtx.tasks import task_by_name
-from rtx.tasks.task import Example
+from rtx.tasks.task import Example, collate
 from rtx.training.checkpoint import save_checkpoint
 from studies import equal_copies, locality_dial, original_code, sgd_rates
 from studies.nottingham_repeats import CORPORA, KINDS, STORED, WINDOW, count_kinds, kinds, main, means, nll_by_kind
@@ -102,6 +102,28 @@ def test_checkpoints_are_measured_if_they_have_the_score_that_they_name(real_dat
         main([str(name)], path)
 
 
+def test_a_model_that_knows_nothing_is_above_the_best_by_all_that_can_be_known() -> None:
+    for cell in ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0)):
+        task = locality_dial.dial_task(cell, 0)
+        batch = collate(task.split("test")[:20], task.per)
+        even = torch.zeros(*batch.targets.shape, locality_dial.SYMBOLS)
+        known = [
+            strength * math.log(locality_dial.SYMBOLS) for strength in cell
+        ]  # all at a strength of 1, nothing at 0
+        assert locality_dial.above_best(even, batch, cell) == pytest.approx(known, abs=1e-5)
+    told = 50 * torch.nn.functional.one_hot(batch.targets.clamp(min=0), locality_dial.SYMBOLS).float()
+    told[batch.inputs[..., -1] == 0] = 0  # it knows the recalled symbols only
+    assert locality_dial.above_best(told, batch, (1.0, 1.0)) == pytest.approx(
+        [math.log(locality_dial.SYMBOLS), 0], abs=1e-5
+    )
+
+
+def test_each_seed_has_its_own_task_which_is_drawn_once() -> None:
+    first, second = (locality_dial.dial_task((1.0, 1.0), seed).split("train") for seed in (0, 1))
+    assert not torch.equal(first[0].inputs, second[0].inputs)
+    assert len(first) == locality_dial.SEQUENCES and locality_dial.dial_task((1.0, 1.0), 0).split("train") is first
+
+
 def test_the_dials_stored_conditions_are_those_of_the_code():
     told, now = dial.stored()[0], locality_dial.conditions()
     for key in ("budget", "learning_rate", "task", "models", "parameters", "multiply_adds"):
@@ -113,7 +135,7 @@ def test_the_dials_stored_conditions_are_those_of_the_code():
 def test_the_dials_stored_sweep_is_complete():
     _, runs = dial.stored()
     assert list(locality_dial.missing(runs)) == []
-    assert len(runs) == len(dial.STORED) ** 2 * len(dial.ENTRANTS) * len(dial.SEEDS)
+    assert len(runs) == len(dial.STORED) ** 2 * len(locality_dial.ENTRANTS) * len(dial.SEEDS)
     for one in runs:
         assert len(one.after_local) == len(one.after_recalled) == dial.UPDATES // dial.EVERY + 1
         assert min(one.after_local + one.after_recalled) > -0.02  # no model is better than the best possible

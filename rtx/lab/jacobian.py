@@ -1,4 +1,4 @@
-"""`reach` and `xray`: which input changes which output of a module.
+"""`receptive_field` and `xray`: which input changes which output of a module.
 
 There are two ways to find out, and each misses something. Derivatives are exact, but they are zero behind `detach()`,
 `round()` or `argmax`. A changed input shows such a path too, but a very weak dependency can vanish in rounding.
@@ -21,14 +21,14 @@ class XRay(NamedTuple):
     """Which outputs of a module depend on which inputs.
 
     Args:
-        reach: derivatives: how much output t changes with input s, (T, T), row t, column s.
+        derivatives: how much output t changes with input s, (T, T), row t, column s.
         changed: experiment: whether output t was different after input s was changed.
         leaks: (output, input) pairs, counted from 0, where the input is later and one of the two tables shows it.
         span: the largest distance over which an output depends on an input, counted with its own position.
         window: the effective window: how many of the last inputs have 95 % of the derivatives of the last output.
     """
 
-    reach: Float[Tensor, "T T"]
+    derivatives: Float[Tensor, "T T"]
     changed: Bool[Tensor, "T T"]
     leaks: list[tuple[int, int]]
     span: int
@@ -37,12 +37,12 @@ class XRay(NamedTuple):
     @property
     def hidden(self) -> list[tuple[int, int]]:
         """The leaks that derivatives do not show."""
-        return [pair for pair in self.leaks if self.reach[pair] == 0]
+        return [pair for pair in self.leaks if self.derivatives[pair] == 0]
 
     @property
     def strongest(self) -> tuple[int, int]:
         """The leak with the largest derivative."""
-        return max(self.leaks, key=lambda pair: self.reach[pair].item())
+        return max(self.leaks, key=lambda pair: self.derivatives[pair].item())
 
     @property
     def found_by(self) -> str:
@@ -56,7 +56,7 @@ class XRay(NamedTuple):
     @property
     def verdict(self) -> str:
         """The result in words, with positions counted from 1, as in the pictures."""
-        back = f"An output looks back over {self.span} of {counted(len(self.reach), 'position')}"
+        back = f"An output looks back over {self.span} of {counted(len(self.derivatives), 'position')}"
         back += f", and 95 % of its derivative is within the last {self.window}."
         if not self.leaks:
             return f"Causal: no output depends on a later input. {back}"
@@ -76,9 +76,9 @@ def xray(module: nn.Module, x: Float[Tensor, "1 T D"]) -> XRay:
         x: one sequence, with the batch first.
 
     Raises:
-        ValueError: as `reach` and `changed`.
+        ValueError: as `receptive_field` and `changed`.
     """
-    moved, differs = reach(module, x), changed(module, x)
+    moved, differs = receptive_field(module, x), changed(module, x)
     depends = (moved > 0) | differs
     leaks = [(int(t), int(s)) for t, s in depends.triu(1).nonzero()]
     back = depends.tril().nonzero()
@@ -88,7 +88,7 @@ def xray(module: nn.Module, x: Float[Tensor, "1 T D"]) -> XRay:
     return XRay(moved, differs, leaks, span, window)
 
 
-def reach(model: nn.Module, x: Float[Tensor, "1 T D"]) -> Float[Tensor, "T T"]:
+def receptive_field(model: nn.Module, x: Float[Tensor, "1 T D"]) -> Float[Tensor, "T T"]:
     """Return how much each output changes with each input: the Frobenius norm of ∂y_t / ∂x_s at row t, column s.
 
     Exact, by one backward pass for each output number. The upper right of a causal model is zero. A derivative does
@@ -118,7 +118,7 @@ def changed(model: nn.Module, x: Float[Tensor, "1 T D"]) -> Bool[Tensor, "T T"]:
     the same in each call.
 
     Raises:
-        ValueError: if the arguments are not those of `reach`, or if two calls with the same input give two outputs.
+        ValueError: if the arguments are not those of `receptive_field`, or two calls with one input give two outputs.
     """
     _check(model, x)
     T = x.shape[1]

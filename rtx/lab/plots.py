@@ -141,7 +141,9 @@ def heat_map(
     return image
 
 
-def reach_map(ax: Axes, values: ArrayLike, title: str = "", low: float = 1e-4, high: float = 1.0) -> AxesImage:
+def receptive_field_map(
+    ax: Axes, values: ArrayLike, title: str = "", low: float = 1e-4, high: float = 1.0
+) -> AxesImage:
     """Which input (column) moves which output (row), in logarithmic colours; where none does, white."""
     moved = np.ma.masked_equal(as_array(values), 0)
     image = ax.imshow(moved, norm=LogNorm(low, high), aspect="equal", interpolation="nearest")

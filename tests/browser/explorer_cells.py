@@ -1,4 +1,4 @@
-"""Every explorer that has sliders, as the cells of a notebook."""
+"""Every explorer, by the name of its page, as a cell of a notebook; with small models, so that it is quick."""
 
 SETUP = """\
 import torch, rtx
@@ -14,20 +14,33 @@ translator = rnnsearch(dates.inputs, dates.outputs, d_model=8, layers=1, bidirec
 letters = vocabulary("characters", list("abcdefgh"))
 text = rtx.LanguageModel(rtx.RNN(8), letters.size)
 torch.nn.init.normal_(text.embedding.weight, std=3)
+reader = rtx.build("digits", "gru", d_model=8, layers=1)
 tune = torch.zeros(9, 88)
-tune[::2, 40] = 1"""
-EXPLORERS = [
-    "explore.beam(translator, dates.texts, '8. März 1987', width=2)",
-    "explore.block()",
-    "explore.cost()",
-    "explore.digits({name: rtx.build('digits', name, d_model=8, layers=1) for name in ('gru', 'tcn')},"
-    " task_by_name('digits').split('test')[:4])",
-    "explore.pooling(rtx.FeedForwardAttention(), task_by_name('add', length=20, size=100).split('test')[:5])",
-    "explore.prediction(rtx.build(task_by_name('chorales'), 'gru', d_model=8, layers=1), tune)",
-    "explore.reach()",
-    "explore.sampling(text, letters, 'abc', tokens=12)",
-    "explore.window(torch.randn(9, 5))",
-    "explore.xray(rtx.RNN(4, 2), torch.randn(1, 8, 4))",
-]
-# Slow enough that a fast machine, too, has to pause them.
-LIVE = ["explore.toy(400, learning_rate=0.0003)", "explore.race(seconds=60.0)", "explore.dial(local=0.25)"]
+tune[::2, 40] = 1
+
+def briefly(lab):
+    lab.press("train")
+    while len([*lab.data["controls"].values()][-1]["values"]) < 4:
+        assert lab.data["state"] == "running", lab.data["status"]
+    lab.press("stop")
+    return lab"""
+EXPLORERS = {
+    "attention": "explore.attention(rtx.RTransformer(8, 2, 2, 3), torch.randn(1, 9, 8))",
+    "beam": "explore.beam(translator, dates.texts, '8. März 1987', width=2)",
+    "channels": "explore.channels()",
+    "cost": "explore.cost()",
+    "depends": "explore.depends()",
+    "dial": "explore.dial()",
+    "digits": "explore.digits(reader, task_by_name('digits').split('test')[:4])",
+    "errata": "explore.errata()",
+    "ledger": "explore.ledger()",
+    "paths": "explore.paths()",
+    "pooling": "explore.pooling(rtx.FeedForwardAttention(), task_by_name('add', length=20).split('test')[:5])",
+    "positions": "explore.positions()",
+    "race": "briefly(explore.race(seeds=1, turns=100))",
+    "sampling": "explore.sampling(text, letters, 'abc', tokens=12)",
+    "toy": "briefly(explore.toy())",
+    "training": "briefly(explore.training('digits', 'gru', d_model=8, layers=1))",
+    "window": "explore.window(torch.randn(9, 5))",
+    "xray": "explore.xray(rtx.RNN(4, 2), torch.randn(1, 8, 4))",
+}

@@ -108,7 +108,7 @@ import gc
 from ipywidgets.widgets.widget import _instances
 from rtx.lab import explore
 gc.collect()
-print(len(_instances), sum(issubclass(type(one), explore.Explorer) for one in gc.get_objects()))
+print(len(_instances), sum(issubclass(type(one), explore.Page) for one in gc.get_objects()))
 """
 
 
@@ -116,7 +116,7 @@ def test_a_cell_that_is_run_again_frees_its_earlier_explorers(kernel) -> None:
     _, run = kernel
     counts = []
     for _ in range(3):
-        run("kept = explore.cost(); explore.positions(); explore.reach()" if counts else COUNT, cell="a")
+        run("kept = explore.cost(); explore.positions(); explore.depends()" if counts else COUNT, cell="a")
         counts.append([int(number) for number in run(COUNT).split()])
     (none, _), (once, alive), again = counts
     assert once > none and alive == 2 and again == [once, alive]

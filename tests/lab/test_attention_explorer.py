@@ -46,7 +46,7 @@ def test_tokens_of_a_language_model_have_their_labels() -> None:
     model = rtx.LanguageModel(rtx.RTransformer(8, 1, 2, window=3), 30)
     page = explore.attention(model, torch.tensor([[3, 1, 4, 1]]), list("abca"), columns=2)
     assert (page.data["labels"], page.data["same"], page.data["columns"]) == ([*"abca"], True, 2)
-    assert "[page of layer, head, position: " in page._repr_mimebundle_()[0]["text/plain"]
+    assert "[explorer of layer, head, position: " in page._repr_mimebundle_()[0]["text/plain"]
 
 
 def test_weights_come_from_the_models_device() -> None:

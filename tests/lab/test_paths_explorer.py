@@ -1,4 +1,4 @@
-"""The gradient-path lab: paths against a search of the graph, gradients against `reach`, and the layers it takes."""
+"""The gradient-path lab: paths against a search of the graph, gradients against derivatives, and its layers."""
 
 import itertools
 import math
@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from rtx.evidence.counted import path_length
-from rtx.lab import explore, reach
+from rtx.lab import explore, receptive_field
 from rtx.lab.explore import Page
 from rtx.lab.explore.paths import SEEDS, WIDTH, gradient_shares, step_of, untrained
 from rtx.nn import reference
@@ -54,7 +54,7 @@ def test_gradients_are_those_of_each_channels_last_state(cell: str) -> None:
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return layer.channels(x)[:, :, 1]
 
-    moved = reach(Channel(), x)[-1].flip(0)[: FARTHEST + 1]
+    moved = receptive_field(Channel(), x)[-1].flip(0)[: FARTHEST + 1]
     torch.testing.assert_close(shares[1], moved / moved[0])
 
 

@@ -17,8 +17,7 @@ from matplotlib.colors import to_rgb
 from numpy.typing import NDArray
 
 from rtx.lab import explore
-from rtx.lab.plots import CJK_FONTS, COLOURS, curves, heat_map, new_figure, piano_roll, png, reach_map, style
-from rtx.nn import LocalRNN
+from rtx.lab.plots import CJK_FONTS, COLOURS, curves, heat_map, new_figure, piano_roll, png, receptive_field_map, style
 
 
 def test_a_roll_has_time_to_the_right_and_each_note_at_its_number() -> None:
@@ -37,10 +36,10 @@ def test_a_roll_has_time_to_the_right_and_each_note_at_its_number() -> None:
     assert ax.get_ylim() == (58, 69)  # two keys around those in use
 
 
-def test_a_map_of_reach_counts_from_one_and_leaves_nothing_blank() -> None:
+def test_a_map_of_receptive_fields_counts_from_one_and_leaves_nothing_blank() -> None:
     _, [ax] = new_figure()
     moved = np.array([[0.5, 0.0, 0.0], [0.25, 0.125, 0.0]])
-    image = reach_map(ax, moved)
+    image = receptive_field_map(ax, moved)
     assert list(image.get_extent()) == [0.5, 3.5, 2.5, 0.5] and image.origin == "upper"
     shown = image.get_array()
     assert shown is not None and shown.mask.tolist() == (moved == 0).tolist()
@@ -69,7 +68,7 @@ class OnAGpu(torch.Tensor):
 
 def test_pictures_take_numbers_from_a_gpu() -> None:
     values = torch.rand(3, 88).requires_grad_()
-    for draw in (lambda ax, one: heat_map(ax, one, "", ""), reach_map, piano_roll):
+    for draw in (lambda ax, one: heat_map(ax, one, "", ""), receptive_field_map, piano_roll):
         here, there = (
             draw(new_figure()[1][0], one).get_array() for one in (values.detach(), values.as_subclass(OnAGpu))
         )
@@ -103,14 +102,12 @@ def labelled(axis: Axis) -> list[float]:
 @pytest.mark.parametrize("length", [1, 3, 20])
 def test_positions_and_frames_are_whole_numbers(length: int) -> None:
     x = torch.randn(1, max(2, length), 8)
-    window, mine = explore.window(x[0, :length]).figure.axes, explore.reach(LocalRNN(8, 3), x[:, :length])
     _, [map_of, roll, lines] = new_figure(columns=3)
-    reach_map(map_of, np.eye(length))
+    receptive_field_map(map_of, np.eye(length))
     piano_roll(roll, np.eye(length, 88))
     curves(lines, {"loss": [0.0] * length}, "epoch", "loss")
-    xray = explore.xray(LocalRNN(8, 3), x[:, :length]).figure.axes
-    maps = [mine.figure.axes[0], xray[0], map_of, *(explore.positions(x=x.repeat(1, 1, 4)).still.axes[:4])]
-    across = [*maps, window[0], window[1], xray[1], roll, lines]
+    maps = [map_of, *(explore.positions(x=x.repeat(1, 1, 4)).still.axes[:4])]
+    across = [*maps, roll, lines]
     for axis in [*(ax.xaxis for ax in across), *(ax.yaxis for ax in maps)]:
         places = labelled(axis)
         assert places and all(place == round(place) for place in places), places

@@ -5,8 +5,8 @@ import torch
 
 from rtx import FeedForwardAttention
 from rtx.lab import explore
-from rtx.lab.explore import Explorer
 from rtx.lab.explore.pooling import largest_share
+from rtx.lab.explore.recording import Recording
 from rtx.tasks import Example, task_by_name
 
 EXAMPLES = task_by_name("add", length=30).split("test")[:5]
@@ -19,35 +19,24 @@ def model() -> FeedForwardAttention:
 
 
 @pytest.fixture
-def explorer(model: FeedForwardAttention) -> Explorer:
+def explorer(model: FeedForwardAttention) -> Recording:
     return explore.pooling(model, EXAMPLES)
 
 
-@pytest.mark.parametrize("example", [0, 4])
-def test_the_sentence_is_of_the_chosen_example(explorer: Explorer, model: FeedForwardAttention, example: int) -> None:
-    inputs, target = EXAMPLES[example]
-    text = explorer.set(example=example)
-    marked = inputs[:, 1] == 1
+@pytest.mark.parametrize("example", [1, 5])
+def test_sentence_and_panels_are_of_the_chosen_example(
+    explorer: Recording, model: FeedForwardAttention, example: int
+) -> None:
+    inputs, target = EXAMPLES[example - 1]
+    text, panels = explorer.see(example=example)
+    marked, shares = inputs[:, 1] == 1, model.weights(inputs[None])[0]
     values = " and ".join(f"{value:.2f}" for value in inputs[marked, 0])
     assert text.startswith(f"Marked are {values}: the answer is {model(inputs[None]).item():z.2f}, ")
-    assert f"it should be {target.item():.2f}." in text
-    assert f"{model.weights(inputs[None])[0, marked].sum():.0%} of the attention" in text
-    assert text.endswith(f"would be {2 / len(inputs):.0%}.")
-
-
-def test_bars_are_the_models_shares_and_dots_the_marked_values(explorer: Explorer, model: FeedForwardAttention) -> None:
-    inputs, _ = EXAMPLES[3]
-    explorer.set(example=3)
-    top, bottom = explorer.figure.axes
-    heights = [segment[1][1] for segment in bottom.collections[0].get_segments()]
-    assert heights == pytest.approx(model.weights(inputs[None])[0].tolist(), abs=1e-6)
-    steps, values = top.lines[0].get_data()
-    assert [inputs[t - 1, 1].item() for t in steps] == [1, 1]
-    assert list(values) == pytest.approx([inputs[t - 1, 0].item() for t in steps])
-    read = {int(segment[0][0]): segment[1][1] for segment in top.collections[0].get_segments()}
-    assert read == pytest.approx(dict(enumerate(inputs[:, 0].tolist(), 1)))
-    (even,) = bottom.lines
-    assert (even.get_xdata(), even.get_ydata()) == ([1, len(inputs)], [1 / len(inputs)] * 2)
+    assert f"it should be {target.item():.2f}." in text and f"{shares[marked].sum():.0%} of the attention" in text
+    read, dots = panels["values"]
+    assert [value for _, value in read] == inputs[:, 0].tolist()
+    assert [t - 1 for t, _ in dots] == marked.nonzero().flatten().tolist()
+    assert [share for _, share in panels["shares"][0]] == pytest.approx(shares.tolist(), abs=1e-6)
 
 
 def test_no_share_is_larger_than_the_largest(model: FeedForwardAttention) -> None:
@@ -59,7 +48,7 @@ def test_no_share_is_larger_than_the_largest(model: FeedForwardAttention) -> Non
     assert largest_share(1) == 1 and largest_share(10_000) < 0.00075
 
 
-def test_a_model_in_another_precision_reads_the_same(explorer: Explorer, model: FeedForwardAttention) -> None:
+def test_a_model_in_another_precision_reads_the_same(explorer: Recording, model: FeedForwardAttention) -> None:
     assert explore.pooling(model.double(), EXAMPLES).text == explorer.text
     assert explore.pooling(model.bfloat16(), EXAMPLES).text.startswith(explorer.text.split(": the answer")[0])
 

@@ -5,7 +5,7 @@ import torch
 
 from rtx import LanguageModel, build
 from rtx.lab import explore
-from rtx.lab.explore import Explorer
+from rtx.lab.explore.recording import Recording
 from rtx.lab.explore.sampling import kept
 from rtx.nn.sampling import sample_token
 from rtx.tasks.vocabulary import Vocabulary, vocabulary
@@ -25,7 +25,7 @@ def model() -> LanguageModel:
 
 
 @pytest.fixture
-def explorer(model: LanguageModel) -> Explorer:
+def explorer(model: LanguageModel) -> Recording:
     return explore.sampling(model, LETTERS, "abc", tokens=12)
 
 
@@ -42,28 +42,28 @@ def test_draws_come_as_often_as_shown(temperature: float, top_k: int, top_p: flo
     assert not bool((often[p == 0] > 0).any()) and bool((often[p > 1e-3] > 0).all())
 
 
-def test_the_bars_are_the_probabilities_after_the_prompt(explorer: Explorer, model: LanguageModel) -> None:
+def test_the_bars_are_the_probabilities_after_the_prompt(explorer: Recording, model: LanguageModel) -> None:
     model.eval()
     state = None
     for token in LETTERS.encode("abc"):
         logits, state = model.step(torch.tensor([token]), state)
     p, order = logits[0].softmax(-1).sort(descending=True)
-    drawn, outlines = explorer.figure.axes[0].containers
-    assert (drawn.get_label(), outlines.get_label()) == ("drawn from", "the model's")
-    assert [bar.get_height() for bar in outlines] == pytest.approx(p.tolist(), abs=1e-5)
-    names = [label.get_text() for label in explorer.figure.axes[0].get_xticklabels()]
+    _, panels = explorer.see(temperature=1.0, top_k=10, top_p=0.5)
+    models, drawn = panels["next"]
+    assert models.tolist() == pytest.approx(p.tolist(), abs=1e-5)
+    kept = (p.cumsum(-1) - p) < 0.5
+    assert drawn.tolist() == pytest.approx((p * kept / p[kept].sum()).tolist(), abs=1e-5)
     symbols = {" ": "blank", "\n": "newline"}
-    assert names == [symbols.get(LETTERS.symbols[i], LETTERS.symbols[i]) for i in order.tolist()]
-    explorer.set(top_k=2)
-    assert [bar.get_height() for bar in drawn][:2] == pytest.approx((p[:2] / p[:2].sum()).tolist(), abs=1e-5)
-    assert [bar.get_height() for bar in drawn][2:] == [0] * 8
+    names = [symbols.get(LETTERS.symbols[i], LETTERS.symbols[i]) for i in order.tolist()]
+    assert explorer.data["panels"][0]["places"] == names
 
 
-def test_the_text_is_the_models_own(explorer: Explorer, model: LanguageModel) -> None:
-    explorer.set(temperature=0.7, top_k=5)
-    expected = model.eval().generate(torch.tensor([LETTERS.encode("abc")]), 12, 0.7, 5, seed=1)
-    assert explorer.text.endswith(f"goes on: {LETTERS.decode(expected[0, 3:].tolist())!r}")
-    assert explorer.text.startswith("5 of 10 tokens can be drawn")
+def test_the_text_is_the_models_own(explorer: Recording, model: LanguageModel) -> None:
+    text = explorer.set(temperature=0.7, top_p=0.8)
+    expected = model.eval().generate(torch.tensor([LETTERS.encode("abc")]), 12, 0.7, 10, 0.8, seed=1)
+    assert text.endswith(f"goes on: {LETTERS.decode(expected[0, 3:].tolist())!r}")
+    greedy = model.generate(torch.tensor([LETTERS.encode("abc")]), 12, 0, seed=1)
+    assert explorer.set(top_k=1).endswith(f"goes on: {LETTERS.decode(greedy[0, 3:].tolist())!r}")
 
 
 def test_wrong_arguments_are_refused(model: LanguageModel) -> None:

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from rtx import RTransformer
-from rtx.lab import reach, xray
+from rtx.lab import receptive_field, xray
 from rtx.nn import LocalRNN, MultiHeadAttention, causal_mask
 
 
@@ -39,7 +39,7 @@ def test_reach_is_the_norm_of_the_jacobian_that_torch_computes():
     torch.manual_seed(0)
     model, x = RTransformer(4, 1, 2, 3).double().eval(), torch.randn(1, 5, 4, dtype=torch.float64)
     jacobian = torch.autograd.functional.jacobian(lambda v: model(v[None])[0], x[0])  # (T, D, T, D)
-    torch.testing.assert_close(reach(model, x), jacobian.square().sum((1, 3)).sqrt())
+    torch.testing.assert_close(receptive_field(model, x), jacobian.square().sum((1, 3)).sqrt())
 
 
 def test_a_leak_from_the_future_is_found_where_it_is():
@@ -69,7 +69,7 @@ def test_the_effective_window_holds_what_moves_the_last_output(by, window):
 def test_torchs_own_layers_are_looked_through_and_dropout_is_off():
     network = torch.nn.GRU(3, 5, 2, batch_first=True, dropout=0.5)
     one, two = (xray(network, torch.ones(1, 6, 3)) for _ in range(2))
-    assert torch.equal(one.reach, two.reach) and one.leaks == [] and one.span == 6
+    assert torch.equal(one.derivatives, two.derivatives) and one.leaks == [] and one.span == 6
     assert network.training
 
 
@@ -87,7 +87,7 @@ class Applies(torch.nn.Module):
 )
 def test_a_changed_input_shows_paths_without_a_derivative(function, span):
     found = xray(Applies(function), torch.randn(1, 4, 3))
-    assert (found.reach == 0).all() and (found.span, found.window, found.leaks) == (span, 0, [])
+    assert (found.derivatives == 0).all() and (found.span, found.window, found.leaks) == (span, 0, [])
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_the_effective_window_makes_up_95_percent():
 def test_a_module_may_change_its_input_in_place_and_x_stays_as_it_is():
     x = torch.tensor([[[1.0], [-1.0], [2.0]]])
     kept = x.clone()
-    assert reach(torch.nn.ReLU(inplace=True), x).tolist() == [[1, 0, 0], [0, 0, 0], [0, 0, 1]]
+    assert receptive_field(torch.nn.ReLU(inplace=True), x).tolist() == [[1, 0, 0], [0, 0, 0], [0, 0, 1]]
     assert torch.equal(x, kept)
 
 
@@ -152,7 +152,7 @@ def test_recurrent_networks_are_looked_through_without_cudnn_which_has_no_backwa
         seen.append(torch.backends.cudnn.enabled)
         return x
 
-    reach(Applies(note), torch.randn(1, 2, 3))
+    receptive_field(Applies(note), torch.randn(1, 2, 3))
     assert seen == [False] and torch.backends.cudnn.enabled == before
 
 

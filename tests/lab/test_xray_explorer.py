@@ -2,13 +2,12 @@
 
 import pytest
 import torch
-from matplotlib.colors import to_rgb
 from torch import Tensor, nn
 
 from rtx import RNN, RTransformer
-from rtx.lab import explore, reach
+from rtx.lab import explore, receptive_field
+from rtx.lab.explore.recording import Pick, Recording
 from rtx.lab.explore.xray import parts_of
-from rtx.lab.plots import COLOURS
 
 T, D = 7, 6
 X = torch.randn(1, T, D, generator=torch.Generator().manual_seed(0))
@@ -48,8 +47,10 @@ class Backwards(nn.Module):
         return self.recurrent(x.flip(1)).flip(1), 3
 
 
-def options(explorer: explore.Explorer) -> dict[str, str]:
-    return {name: label for label, name in explorer.controls["part"].options}
+def options(explorer: Recording) -> dict[str, str]:
+    part = explorer.controls["part"]
+    assert isinstance(part, Pick)
+    return dict(zip(part.values, part.texts, strict=True))
 
 
 def test_a_causal_module_is_acquitted() -> None:
@@ -114,27 +115,15 @@ def test_parts_are_looked_through_as_the_whole_calls_them() -> None:
     attention = found["blocks.0.1.sublayer"]
     before = model.blocks[0][0](X)  # type: ignore[index]
     torch.testing.assert_close(attention.x, before)
-    expected = reach(model.blocks[0][1].sublayer, before)  # type: ignore[index, union-attr]
-    torch.testing.assert_close(reach(*attention), expected)
+    expected = receptive_field(model.blocks[0][1].sublayer, before)  # type: ignore[index, union-attr]
+    torch.testing.assert_close(receptive_field(*attention), expected)
 
 
-def test_the_picture_shows_the_parts_table_and_the_outputs_row() -> None:
+def test_the_panels_show_the_parts_table_and_the_outputs_row() -> None:
     explorer = explore.xray(Mixed(padding=1), X)
-    explorer.set(part="convolution", output=3)
-    table, row = explorer.figure.axes[:2]
-    shown = table.images[0].get_array()
-    assert [bool(x) for x in ~shown.mask[2]] == [False, True, True, True, False, False, False]
-    heights = [bar.get_height() for bar in row.patches]
-    assert heights == pytest.approx(shown.filled(0)[2].tolist(), abs=1e-6)
-    colours = [bar.get_facecolor() for bar in row.patches]
-    assert {to_rgb(one) for one in colours[:3]} == {COLOURS[0]}  # blue up to the output, orange behind it
-    assert {to_rgb(one) for one in colours[3:]} == {COLOURS[1]}
-    assert (table.patches[0].get_y(), table.patches[0].get_height()) == (2.5, 1)
-    assert row.lines[0].get_xdata() == [3, 3]
-    assert table.get_title("left") + table.get_title("center") == "convolution: sees the future"
-    before = explorer.picture.value
-    explorer.set(output=5)
-    assert explorer.picture.value != before
+    _, panels = explorer.see(part="convolution", output=3)
+    assert [bool(share) for share in panels["table"][2]] == [False, True, True, True, False, False, False]
+    assert torch.equal(panels["row"][0], panels["table"][2])
 
 
 def test_the_module_is_left_as_it_is() -> None:

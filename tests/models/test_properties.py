@@ -7,7 +7,7 @@ import pytest
 import torch
 from oracles import skip_without_lstm_under_autocast, stream
 
-from rtx.lab import reach
+from rtx.lab import receptive_field
 from rtx.models import MODELS, Backbone
 from rtx.nn.dropout import LockedDropout
 from rtx.tasks import build
@@ -27,7 +27,7 @@ def test_shape_is_kept_also_for_one_step_and_less_than_a_window(small_model, B, 
 
 def test_no_output_depends_on_the_future(small_model):
     model = small_model().double().eval()
-    jacobian = reach(model, torch.randn(1, 9, 8, dtype=torch.float64))
+    jacobian = receptive_field(model, torch.randn(1, 9, 8, dtype=torch.float64))
     assert jacobian.triu(1).max() == 0
     assert (jacobian.diagonal() > 0).all()
 

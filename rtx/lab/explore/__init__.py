@@ -5,10 +5,8 @@ import rtx.lab.explore.needed  # noqa: F401  # first, as it says what to install
 # isort: split
 from rtx.lab.explore.attention import attention
 from rtx.lab.explore.beam import beam
-from rtx.lab.explore.block import block
 from rtx.lab.explore.channels import channels
 from rtx.lab.explore.cost import cost
-from rtx.lab.explore.debugger import debugger
 from rtx.lab.explore.depends import depends
 from rtx.lab.explore.dial import dial
 from rtx.lab.explore.digits import digits
@@ -23,7 +21,6 @@ from rtx.lab.explore.player import Player
 from rtx.lab.explore.pooling import pooling
 from rtx.lab.explore.positions import positions
 from rtx.lab.explore.race import race
-from rtx.lab.explore.reach import reach
 from rtx.lab.explore.sampling import sampling
 from rtx.lab.explore.toy import toy
 from rtx.lab.explore.training import TrainingLab, training
@@ -37,10 +34,8 @@ __all__ = [
     "TrainingLab",
     "attention",
     "beam",
-    "block",
     "channels",
     "cost",
-    "debugger",
     "depends",
     "dial",
     "digits",
@@ -52,7 +47,6 @@ __all__ = [
     "positions",
     "prediction",
     "race",
-    "reach",
     "sampling",
     "toy",
     "training",

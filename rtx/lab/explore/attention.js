@@ -2,7 +2,7 @@
 
 import { bitmap } from "./chart.js";
 import { blues, css, inkOn, viridis } from "./colours.js";
-import { canvas, select, slider, unpack } from "./page.js";
+import { canvas, select, slider, stepped, unpack } from "./page.js";
 
 const LINE = 24, GAP = 3, MAP = 280, LEGEND = 22; // pixels: a line of tokens, space between them, the map, a legend
 const NARROWEST = 380, LETTERS = 40; // of a picture, for its legend; of a token, the rest of which is left out
@@ -25,6 +25,12 @@ export function show(page) {
   slider(page, "position", { max: T - 1, text: (t) => named(queries, t) });
 
   let boxes = [], maps = [], now = {};
+  /** Left and right choose the position, up and down the head. */
+  const key = (name) => {
+    if (name === "ArrowUp" || name === "ArrowDown") return { head: stepped(name, now.head, 0, Number(heads.max)) };
+    const position = stepped(name, now.position, 0, T - 1);
+    return position === undefined ? undefined : { position };
+  };
   const inside = (box, x, y) => x >= box.x && x < box.x + box.width && y >= box.y && y < box.y + box.height;
   const tokens = canvas(page, {
     height: LINE + LEGEND,
@@ -34,6 +40,11 @@ export function show(page) {
       const s = boxes.findIndex((box) => inside(box, x, y));
       return s >= 0 && `${named(labels, s)}: ${percent(now.row[s])}`;
     },
+    grab(x, y) {
+      const s = boxes.findIndex((box) => inside(box, x, y));
+      return same && s >= 0 ? { position: s } : undefined;
+    },
+    key,
   });
   const widest = Math.max(...layers.map(({ shape }) => shape[0])), beside = (SMALL + BETWEEN) * widest;
   const overview = canvas(page, {
@@ -47,18 +58,13 @@ export function show(page) {
       const weight = percent(at(layers[layer], head, t, s));
       return `layer ${layer + 1}, head ${head + 1}: ${named(queries, t)} gives ${weight} to ${named(labels, s)}`;
     },
+    grab(x, y) {
+      const found = maps.find((box) => inside(box, x, y));
+      return found && { layer: found.layer, head: found.head, ...(found.large && { position: cell(found, x, y)[0] }) };
+    },
+    key,
   });
   const cell = (box, x, y) => [Math.floor(((y - box.y) / box.height) * T), Math.floor(((x - box.x) / box.width) * S)];
-  tokens.element.onclick = ({ offsetX, offsetY }) => {
-    const s = boxes.findIndex((box) => inside(box, offsetX, offsetY));
-    if (same && s >= 0) page.set({ position: s });
-  };
-  overview.element.onclick = ({ offsetX, offsetY }) => {
-    const found = maps.find((box) => inside(box, offsetX, offsetY));
-    if (!found) return;
-    const position = found.large ? cell(found, offsetX, offsetY)[0] : now.position;
-    page.set({ layer: found.layer, head: found.head, position });
-  };
 
   const images = new Map(); // drawn once for each head
   function image(layer, head) {

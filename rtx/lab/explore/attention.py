@@ -59,7 +59,7 @@ def attention(
     caption = "step through the heads: which looks at its neighbour, which far back, which at everything alike?"
     last = {"layer": len(layers) - 1, "head": 0, "position": asking - 1}
     script = Path(__file__).with_name("attention.js")
-    return Page(script, data, _still(layers[-1], labels), caption, **last)
+    return Page(script, data, _still(layers[-1], labels), caption, title="Where does a position look?", **last)
 
 
 def attention_maps(found: Trace) -> list[tuple[str, Float[Tensor, "H T S"]]]:

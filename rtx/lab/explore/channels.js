@@ -1,7 +1,7 @@
 // MC-RNN's channels: a sentence, its blocks in every channel, and the weights of a layer computed here.
 // Xu et al. (2019), Eq. 1-6.
 import { blues, css, inkOn } from "./colours.js";
-import { canvas, slider, textInput, unpack } from "./page.js";
+import { canvas, slider, stepped, textInput, unpack } from "./page.js";
 
 const ROW = 44, TOP = 26, LEFT = 84, BELOW = 84, LEGEND = 22; // of the picture, in CSS pixels
 const APART = 18, NARROWEST = 340; // the least from token to token, and of the picture, for its legend
@@ -109,7 +109,16 @@ export function show(page) {
   textInput(page, "text", { label: "sentence" });
   let scene = null, lastText = null, found = {};
   const x = (t) => LEFT + (t - 0.5) * scene.across, y = (k) => TOP + (k - 0.3) * ROW;
-  const picture = canvas(page, { height: 200, label: "", point });
+  const picture = canvas(page, {
+    height: 200,
+    label: "",
+    point,
+    grab: (left) => scene && left > LEFT && { step: Math.min(scene.tokens.length, Math.ceil((left - LEFT) / scene.across)) },
+    key(name) {
+      const step = scene && stepped(name, Math.min(page.state.step, scene.tokens.length), 1, scene.tokens.length);
+      return step && { step };
+    },
+  });
 
   function point(left, top) {
     if (!scene) return "";

@@ -62,7 +62,16 @@ def channels(model: LanguageModel | None = None, vocabulary: Vocabulary | None =
     caption = "step through the sentence: what does each channel join? Then change n" + (
         "; type another sentence, and put a word in front of it" if model else ""
     )
-    return Page(Path(__file__).with_name("channels.js"), data, figure, caption, n=n, step=step, text=text)
+    return Page(
+        Path(__file__).with_name("channels.js"),
+        data,
+        figure,
+        caption,
+        title="What does a channel join?",
+        n=n,
+        step=step,
+        text=text,
+    )
 
 
 def shown_tokens(text: str, vocabulary: Vocabulary | None) -> list[str]:

@@ -13,8 +13,8 @@ from safetensors.torch import save
 from torch import Tensor, nn
 
 from rtx.lab.explore.page import Page
-from rtx.lab.jacobian import reach
-from rtx.lab.plots import freeze, reach_map
+from rtx.lab.jacobian import receptive_field
+from rtx.lab.plots import freeze, receptive_field_map
 from rtx.lab.seeded import seeded
 from rtx.models import RNN, RTransformer
 from rtx.nn import LocalRNN, Residual
@@ -119,8 +119,8 @@ def _still(made: dict[str, Row], base: list[float]) -> Figure:
     """The same for all inputs at once, as derivatives: one table for each model."""
     figure = Figure(figsize=(9, 3), layout="constrained")
     for ax, (name, model) in zip(figure.subplots(1, 3, sharey=True), made.items(), strict=True):
-        table = reach(model, torch.tensor(base)[None, :, None])
-        reach_map(ax, table / table.sum(1, keepdim=True), name)
+        table = receptive_field(model, torch.tensor(base)[None, :, None])
+        receptive_field_map(ax, table / table.sum(1, keepdim=True), name)
         ax.label_outer()
     freeze(figure)
     return figure

@@ -1,21 +1,15 @@
 // The ledger browser: a table of the paper's numbers and ours. A button for each cell says what stands behind it.
 
-import { select } from "./page.js";
+import { make, select } from "./page.js";
 
 const STYLE = `
 .rtx-page table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-.rtx-page th, .rtx-page td { padding: 2px 14px 2px 0; text-align: left; font-weight: normal; }
+.rtx-page th, .rtx-page td { padding: 2px 14px 2px 0; text-align: left; font-weight: normal; white-space: nowrap; }
 .rtx-page th { border-bottom: 1px solid currentColor; font-weight: bold; }
 .rtx-page td button { font: inherit; color: inherit; background: none; border: 1px solid transparent; padding: 1px 6px;
   cursor: pointer; border-radius: 3px; text-decoration: underline; text-underline-offset: 3px; }
 .rtx-page td button[aria-pressed=true] { border-color: currentColor; }
 .rtx-page td.none button { opacity: 0.65; }`;
-
-const element = (kind, facts = {}, ...children) => {
-  const made = Object.assign(document.createElement(kind), facts);
-  made.append(...children);
-  return made;
-};
 
 /** A row's cells, their values by the names of the columns. */
 const cellsOf = (table, row) =>
@@ -41,24 +35,24 @@ export function show(page) {
   const filled = (name) => page.data[name].rows.filter((row) => row.cells.length).length;
   const options = names.map((name) => [name, `${page.data[name].title}: ${filled(name)} of ${page.data[name].rows.length}`]);
   select(page, "table", { options });
-  const title = element("p"), body = element("tbody");
-  const head = element("tr", {}, ...["model", "paper", "ours", "variant, scale", "budget"].map((text) =>
-    element("th", { textContent: text, scope: "col" })));
-  page.picture(element("div", {}, element("style", { textContent: STYLE }), title,
-    element("table", {}, element("thead", {}, head), body)));
+  const title = make("p"), body = make("tbody");
+  const head = make("tr", {}, ...["model", "paper", "ours", "variant, scale", "budget"].map((text) =>
+    make("th", { textContent: text, scope: "col" })));
+  page.picture(make("div", {}, make("style", { textContent: STYLE }), title,
+    make("table", {}, make("thead", {}, head), body)));
 
   const buttons = () => [...body.querySelectorAll("button")];
   const button = (row, place, text, state) => {
-    const made = element("button", { textContent: text, type: "button" });
+    const made = make("button", { textContent: text, type: "button" });
     made.setAttribute("aria-pressed", state.cell === key(row, place));
     made.onclick = () => page.set({ cell: key(row, place) });
     return made;
   };
   const line = (row, place, cell, state) => {
     const texts = cell ? [cell.variant, cell.budget] : ["", ""];
-    const ours = element("td", { className: cell ? "" : "none" }, button(row, place, cell ? cell.ours : "not run", state));
-    const cells = [row.model, row.paper].map((textContent) => element("td", { textContent }));
-    return element("tr", {}, ...cells, ours, ...texts.map((textContent) => element("td", { textContent })));
+    const ours = make("td", { className: cell ? "" : "none" }, button(row, place, cell ? cell.ours : "not run", state));
+    const cells = [row.model, row.paper].map((textContent) => make("td", { textContent }));
+    return make("tr", {}, ...cells, ours, ...texts.map((textContent) => make("td", { textContent })));
   };
   return (state) => {
     const table = page.data[state.table];

@@ -34,7 +34,7 @@ def ledger(recipe: str = "nottingham", results: str | Path = LEDGER) -> Page:
     data = {name: _table(load_recipe(name), Path(results)) for name in recipe_names()}
     still = _still(load_recipe(recipe), Path(results), data[recipe])
     caption = "find a number of ours far from the paper's: how long was it trained, and what would settle it?"
-    return Page(SCRIPT, data, still, caption, table=recipe, cell="")
+    return Page(SCRIPT, data, still, caption, title="The papers' numbers and ours", table=recipe, cell="")
 
 
 def _table(recipe: Recipe, folder: Path) -> dict[str, Any]:

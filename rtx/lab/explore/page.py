@@ -83,7 +83,7 @@ class Page(anywidget.AnyWidget):
         )
         free_earlier(self, self)
 
-    def set(self, **state: Any) -> None:
+    def set(self, **state: Any) -> Any:
         """Move controls from code, as a reader would.
 
         Raises:

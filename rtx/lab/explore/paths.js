@@ -1,6 +1,7 @@
 // Shortest paths through a channel of MC-RNN, and the gradients measured over the same distances.
 // Xu et al. (2019), Eq. 1 and §5.2.
-import { canvas, slider } from "./page.js";
+import { axes, legend, line, mark } from "./chart.js";
+import { canvas, slider, stepped } from "./page.js";
 
 const ORANGE = "#de8f05", BLUE = "#0173b2", SKY = "#56b4e9";
 const CHAIN = 92, GAP = 40, PLOT = 210; // heights of the picture's parts, in CSS pixels
@@ -32,7 +33,22 @@ export function show(page) {
   slider(page, "n", { label: "block n", min: sizes[0], max: sizes.at(-1), text: nearest });
   const channel = slider(page, "channel", { label: "channel k", min: 1, max: 1 });
   slider(page, "distance", { label: "distance l", min: 1, max: farthest });
-  const picture = canvas(page, { height: CHAIN + GAP + PLOT, least: NARROWEST, label: "" });
+  let box = { x: 44, y: CHAIN + GAP, width: 200, height: PLOT - 40 };
+  const picture = canvas(page, {
+    height: CHAIN + GAP + PLOT,
+    least: NARROWEST,
+    label: "",
+    grab(x, y) {
+      const { clientWidth } = picture.element, across = (clientWidth - 60) / (farthest + 1);
+      const left = x < clientWidth / 2 ? box.x : clientWidth / 2 + box.x;
+      const distance = y < CHAIN ? Math.round((clientWidth - 20 - x) / across - 0.5) : Math.round(((x - left) / box.width) * farthest);
+      return { distance: Math.min(farthest, Math.max(1, distance)) };
+    },
+    key(name) {
+      const distance = stepped(name, page.state.distance, 1, farthest);
+      return distance && { distance };
+    },
+  });
   const exponents = Object.values(measured).flat(2); // of the gradients: one scale for all n, so that they compare
   const low = Math.floor(Math.min(-1, ...exponents)), high = Math.max(0, ...exponents) + 0.3;
 
@@ -78,86 +94,31 @@ export function show(page) {
     pen.fillText(`t − ${distance}`, x(t - distance), y + radius + 14);
   }
 
-  /** Axes in a box; returns where a distance and a value between low and high stand. */
-  function axes(pen, box, low, high, title, ticks, name) {
-    const x = (distance) => box.x + (distance / farthest) * box.width;
-    const y = (value) => box.y + box.height * (1 - (value - low) / (high - low));
-    pen.strokeStyle = pen.fillStyle = page.ink;
-    pen.strokeRect(box.x, box.y + box.height, box.width, 0);
-    pen.strokeRect(box.x, box.y, 0, box.height);
-    pen.textAlign = "left";
-    pen.fillText(title, box.x, box.y - 12);
-    pen.textAlign = "center";
-    for (let distance = 0; distance <= farthest; distance += farthest > 30 ? 10 : 4)
-      pen.fillText(distance, x(distance), box.y + box.height + 11);
-    pen.fillText("distance l", box.x + box.width / 2, box.y + box.height + 27);
-    pen.textAlign = "right";
-    for (const tick of ticks) pen.fillText(name(tick), box.x - 6, y(tick));
-    return { x, y };
-  }
-
-  function line(pen, { x, y }, values, colour, dash, from, steps = false) {
-    pen.beginPath();
-    values.forEach((value, i) => {
-      if (steps && i) pen.lineTo(x(from + i - 0.5), y(values[i - 1])), pen.lineTo(x(from + i - 0.5), y(value));
-      pen[i ? "lineTo" : "moveTo"](x(from + i), y(value));
-    });
-    pen.strokeStyle = colour;
-    pen.setLineDash(dash);
-    pen.lineWidth = 2;
-    pen.stroke();
-    pen.setLineDash([]);
-    pen.lineWidth = 1;
-  }
-
-  function names(pen, { x, y }, entries) {
-    pen.textAlign = "left";
-    entries.forEach(([text, colour, dash], i) => {
-      pen.strokeStyle = colour;
-      pen.setLineDash(dash);
-      pen.lineWidth = 2;
-      pen.strokeRect(x, y + 16 * i, 22, 0);
-      pen.setLineDash([]);
-      pen.lineWidth = 1;
-      pen.fillStyle = page.ink;
-      pen.fillText(text, x + 28, y + 16 * i);
-    });
-  }
-
-  /** The chosen distance; where names stand, the line leaves out the pixels `above` or `below`, which they take. */
-  function mark(pen, x, box, above, below) {
-    const beside = x > box.x + 160;
-    pen.strokeStyle = ORANGE;
-    pen.strokeRect(x, box.y + (beside ? 0 : above), 0, box.height - (beside ? 0 : above + below));
-  }
-
-  /** Edges over distance: this channel, all channels as a band, and what the paper says. */
+  /** Edges over distance: this channel, all others, and what the paper says. */
   function drawPaths(pen, box, n, k, distance, t) {
     const distances = Array.from({ length: farthest }, (_, i) => i + 1);
-    const lengths = (channel) => distances.map((d) => path(t, channel, n, d).length - 1);
-    const all = Array.from({ length: n - 1 }, (_, i) => lengths(i + 1)), top = Math.max(4, ...all.flat()) + 1;
-    const ticks = [0, Math.round(top / 2), top - 1];
-    const place = axes(pen, box, 0, top, "edges on the shortest path", ticks, String);
-    for (const one of all) line(pen, place, one, SKY, [], 1, true);
-    line(pen, place, all[k - 1], BLUE, [], 1, true);
-    line(pen, place, distances.map((d) => claimed(n, d)), page.ink, [3, 4], 1, true);
-    const entries = [[`channel ${k}`, BLUE, []], ["paper's bound", page.ink, [3, 4]]];
-    if (n > 2) entries.splice(1, 0, ["other channels", SKY, []]);
-    mark(pen, place.x(distance), box, 16 * entries.length, 0);
-    names(pen, { x: box.x + 10, y: box.y + 8 }, entries);
-    return all.map((one) => one[distance - 1]);
+    const lengths = (channel) => distances.map((d) => [d, path(t, channel, n, d).length - 1]);
+    const all = Array.from({ length: n - 1 }, (_, i) => lengths(i + 1)), top = Math.max(4, ...all.flat().map(([, count]) => count)) + 1;
+    const place = axes(pen, page, box, { x: [0, farthest], y: [0, top], title: "edges on the shortest path", across: "distance l" });
+    for (const one of all) line(pen, place, one, { colour: SKY });
+    line(pen, place, all[k - 1], { colour: BLUE });
+    line(pen, place, distances.map((d) => [d, claimed(n, d)]), { colour: page.ink, dash: [3, 4] });
+    mark(pen, place, distance, ORANGE);
+    const entries = [[`channel ${k}`, BLUE], ["other channels", SKY], ["paper's bound", page.ink, [3, 4]]];
+    legend(pen, page, box.x + 10, box.y + 8, n > 2 ? entries : [entries[0], entries[2]]);
+    return all.map((one) => one[distance - 1][1]);
   }
 
   /** Measured gradients over distance, as powers of ten: this channel, and the smallest n there is. */
   function drawGradients(pen, box, n, k, distance) {
-    const plain = measured[sizes[0]][0], own = measured[n][k - 1];
-    const ticks = [0, Math.round(low / 2), low];
-    const place = axes(pen, box, low, high, "gradient, as a share of that at l = 0", ticks, (one) => (one ? `1e${one}` : "1"));
-    line(pen, place, plain, page.ink, [3, 4], 0);
-    line(pen, place, own, BLUE, [], 0);
-    mark(pen, place.x(distance), box, 0, 40);
+    const shown = { x: [0, farthest], y: [low, high], title: "gradient, share of that at l = 0", across: "distance l" };
+    const place = axes(pen, page, box, { ...shown, yText: (one) => (one ? `1e${one}` : "1") });
+    const points = (values) => values.map((value, d) => [d, value]);
+    line(pen, place, points(measured[sizes[0]][0]), { colour: page.ink, dash: [3, 4] });
+    line(pen, place, points(measured[n][k - 1]), { colour: BLUE });
+    mark(pen, place, distance, ORANGE);
     const first = sizes[0] === 2 ? "n = 2, a plain RNN" : `n = ${sizes[0]}, channel 1`;
-    names(pen, { x: box.x + 10, y: box.y + box.height - 30 }, [[`n = ${n}, channel ${k}`, BLUE, []], [first, page.ink, [3, 4]]]);
+    legend(pen, page, box.x + 10, box.y + box.height - 30, [[`n = ${n}, channel ${k}`, BLUE], [first, page.ink, [3, 4]]]);
   }
 
   return ({ n: asked, channel: chosen, distance }) => {
@@ -167,7 +128,7 @@ export function show(page) {
     const k = Math.min(chosen, n - 1), t = stepOf(n, farthest), steps = path(t, k, n, distance);
     const { pen, width } = picture.begin(), half = width / 2, y = CHAIN + GAP;
     drawChain(pen, width, n, k, distance, steps);
-    const box = { x: 44, y, width: half - 74, height: PLOT - 40 };
+    box = { x: 44, y, width: half - 74, height: PLOT - 40 };
     const lengths = drawPaths(pen, box, n, k, distance, t);
     drawGradients(pen, { ...box, x: half + 44 }, n, k, distance);
     const count = steps.length - 1, bound = claimed(n, distance), broken = count > bound;

@@ -45,7 +45,16 @@ def paths(layers: Sequence[MultiChannelRNN] | None = None, farthest: int = 24) -
     data = {"farthest": farthest, "measured": {str(n): shares.log10() for n, shares in measured.items()}}
     caption = "step l up from 1 in one channel after the other: where does the path exceed the paper's bound?"
     still = draw_paths(measured, n, farthest)
-    return Page(Path(__file__).with_name("paths.js"), data, still, caption, n=n, channel=1, distance=6)
+    return Page(
+        Path(__file__).with_name("paths.js"),
+        data,
+        still,
+        caption,
+        title="How long is the way back?",
+        n=n,
+        channel=1,
+        distance=6,
+    )
 
 
 def untrained(farthest: int) -> dict[int, Float[Tensor, "C L"]]:

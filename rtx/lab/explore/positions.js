@@ -3,7 +3,8 @@
 
 import { apart, heatMap } from "./chart.js";
 import { css, diverging } from "./colours.js";
-import { canvas, checkbox, select, slider } from "./page.js";
+import { canvas, checkbox, select, slider, stepped } from "./page.js";
+import { softmax } from "./tensor.js";
 
 const LEFT = 44, TOP = 24, SIZE = 300, NARROWEST = 620; // of the map and of the picture, in pixels
 
@@ -32,12 +33,6 @@ function xlTerms({ queries, keys, weight, u, v }, t, s) {
 
 /** A number with so many digits; what is rounded to zero has no sign. */
 const written = (value, digits = 2) => value.toFixed(digits).replace(/^-(0\.?0*)$/, "$1");
-
-function softmax(scores) {
-  const most = Math.max(...scores), powers = scores.map((score) => Math.exp(score - most));
-  const sum = powers.reduce((a, b) => a + b, 0);
-  return powers.map((power) => power / sum);
-}
 
 const TERMS = ["content", "content_position", "global_content", "global_position"];
 const LABELS = ["(a) content", "(b) content, distance", "(c) content, any query", "(d) distance, any query"];
@@ -109,15 +104,19 @@ export function show(page) {
     height: TOP + SIZE + 36,
     least: NARROWEST,
     label: "heat map of the encoding, and the chosen row as bars",
+    grab(x, y) {
+      const [t, s] = at(x, y);
+      return t >= 0 && t < T && s >= 0 && x < LEFT + width ? { position: t } : undefined;
+    },
+    key(name) {
+      const position = stepped({ ArrowDown: "ArrowUp", ArrowUp: "ArrowDown" }[name] ?? name, page.state.position, 0, T - 1);
+      return position === undefined ? undefined : { position };
+    },
     point(x, y) {
       const [t, s] = at(x, y), value = s >= 0 && rows[t]?.[s];
       return value === undefined || value === false ? "" : `row ${t + 1}, column ${s + 1}: ${written(value, 3)}`;
     },
   });
-  picture.element.onclick = ({ offsetX, offsetY }) => {
-    const [t, s] = at(offsetX, offsetY);
-    if (t >= 0 && t < T && s >= 0 && offsetX < LEFT + width) page.set({ position: t });
-  };
 
   function draw(view, t) {
     const { pen, width: whole } = picture.begin();

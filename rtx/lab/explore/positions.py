@@ -57,6 +57,7 @@ def positions(layer: MultiHeadAttention | None = None, x: Float[Tensor, "1 T D"]
         data,
         _still(data, clip),
         "Shaw's distances with k = 1 and more; then Transformer-XL with (a) alone, with (d) alone: which knows order?",
+        title="How does it know where it is?",
         encoding="Transformer-XL" if isinstance(layer, XLAttention) else "Shaw's distances" if layer else "sinusoids",
         position=x.shape[1] - 1,
         clip=clip,

@@ -8,13 +8,18 @@ import { canvas, select, slider, stepped, unpack } from "./page.js";
 
 const HIGH = 230, LEFT = 46, RIGHT = 12, ABOVE = 30, BELOW = 44, NARROW = 560; // in pixels; narrower: panels in a column
 
-/** The range of a panel's axis: the given one, or that of all its contents. */
-function range(given, contents, from) {
-  if (given) return given;
-  let [low, high] = [Infinity, -Infinity];
-  for (const value of from(contents)) [low, high] = [Math.min(low, value), Math.max(high, value)];
-  if (low > high) return [0, 1]; // there is none
-  return low === high ? [low - 1, high + 1] : [low, high];
+/** The ranges of a panel's axes: those that are given, else those of its contents. */
+function spans({ kind, x, y, log }, contents) {
+  const points = kind === "text" ? [] : contents.flat(2).map((one) => (Array.isArray(one) ? one : [0, one]));
+  const span = (given, from, to) => {
+    if (given) return given;
+    const all = points.flatMap((point) => point.slice(from, to)).filter((value) => Number.isFinite(value) && (!log || !from || value > 0));
+    const standing = from && !log && kind !== "heat" && kind !== "lines"; // bars and stems stand on 0
+    const low = all.reduce((least, one) => Math.min(least, one), standing ? 0 : Infinity);
+    const high = all.reduce((most, one) => Math.max(most, one), -Infinity);
+    return all.length ? (low === high ? [low - 1, high + 1] : [low, high]) : [0, 1];
+  };
+  return { x: span(x, 0, 1), y: span(y, 1) };
 }
 
 /** The rows of a table that Python has packed, or lines; what is special of them stands beside them. */
@@ -44,9 +49,9 @@ export function show(page) {
       page.control(name, () => put(place(name)), element);
     },
   }); // a page whose state is seen as a place in the values, as a slider needs it
-  for (const [name, { kind, label, seconds }] of Object.entries(page.data.controls)) {
+  for (const [name, { kind, label, texts, seconds }] of Object.entries(page.data.controls)) {
     const text = (i) => String(values(name)[i]);
-    if (kind === "pick") select(page, name, { label, options: values(name) });
+    if (kind === "pick") select(page, name, { label, options: values(name).map((value, i) => [value, texts[i] ?? String(value)]) });
     else sliders[name] = slider(indexed(name), name, { label, max: 1, text, seconds });
   }
 
@@ -58,7 +63,7 @@ export function show(page) {
     const row = (count) => Math.min(count - 1, Math.floor(((y - box.y) / box.height) * count));
     const column = (count) => Math.min(count - 1, Math.floor(((x - box.x) / box.width) * count));
     if (kind === "heat") return { i, row: row(content.length), column: column(content[0].length) };
-    if (kind === "bars") return { i, column: column(content.length) };
+    if (kind === "bars") return { i, column: column(content[0].length) };
     if (kind === "text") return { i, column: box.words?.findIndex((word) => x < word.x + word.width && y < word.y + 10 && y >= word.y - 12) ?? -1 };
     return { i, value: box.place.at(x), up: box.place.yAt(y) };
   }
@@ -70,10 +75,10 @@ export function show(page) {
     point(x, y) {
       const found = under(x, y);
       if (!found) return "";
-      const { kind, names, up } = panels[found.i], content = contents[found.i];
+      const { kind, names, places, up } = panels[found.i], content = contents[found.i];
       if (kind === "heat") return `row ${found.row + 1}, column ${found.column + 1}: ${short(content[found.row][found.column])}`;
-      if (kind === "bars") return `${names[found.column] ?? found.column + 1}: ${short(content[found.column])}`;
-      if (kind !== "lines") return "";
+      if (kind === "bars") return `${places[found.column] ?? found.column + 1}: ${content.map((values) => short(values[found.column])).join(", ")}`;
+      if (kind === "text") return "";
       const near = content.map((points) => points.reduce((best, one) => (Math.abs(one[0] - found.value) < Math.abs(best[0] - found.value) ? one : best), points[0]));
       return near.flatMap((one, k) => (one ? [`${names[k] ?? up}: ${short(one[1])} at ${short(one[0])}`] : [])).join(", ");
     },
@@ -127,18 +132,34 @@ export function show(page) {
       if (sets) mark(pen, box.place, Number(chosen(sets)), page.ink);
       if (by) level(pen, box.place, wanted, page.ink);
     },
-    bars(pen, box, { y, title, across, up, names, sets }, values) {
-      const step = box.width / values.length, every = Math.max(1, Math.ceil(26 / step));
-      const scale = axes(pen, page, box, { x: [0, 1], y, title, across, up, xText: () => "" });
-      const marked = sets ? place(sets) : -1;
-      pen.textAlign = "center";
-      values.forEach((value, k) => {
-        const at = Math.min(scale.y(0), scale.y(value));
-        pen.fillStyle = SERIES[k === marked ? 1 : 0];
-        pen.fillRect(box.x + k * step + 1, at, Math.max(1, step - 2), Math.abs(scale.y(value) - scale.y(0)));
-        pen.fillStyle = page.ink;
-        if (k % every === 0) pen.fillText(names[k] ?? k + 1, box.x + (k + 0.5) * step, box.y + box.height + 12);
+    stems(pen, box, { x, y, title, across, up, names, sets }, series) {
+      box.place = axes(pen, page, box, { x, y, title, across, up });
+      series.forEach((points, k) => {
+        pen.fillStyle = SERIES[k];
+        for (const [at, value] of points) {
+          const top = box.place.y(value), foot = box.place.y(0);
+          pen.beginPath();
+          if (k) pen.arc(box.place.x(at), top, 4, 0, 2 * Math.PI);
+          else pen.rect(box.place.x(at) - 1, Math.min(top, foot), 2, Math.abs(top - foot));
+          pen.fill();
+        }
       });
+      if (names.length > 1) legend(pen, page, box.x + box.width - 90, box.y - 12, names.slice(1).map((name, k) => [name, SERIES[k + 1]]));
+      if (sets) mark(pen, box.place, Number(chosen(sets)), page.ink);
+    },
+    bars(pen, box, { y, title, across, up, names, places, sets }, series) {
+      const count = series[0].length, step = box.width / count, every = Math.max(1, Math.ceil(26 / step));
+      const place = axes(pen, page, box, { x: [0, 1], y, title, across, up, xText: () => "" });
+      const chosen = sets ? page.data.controls[sets].values.indexOf(page.state[sets]) : -1, thick = (step - 2) / series.length;
+      pen.textAlign = "center";
+      series.forEach((values, i) => values.forEach((value, k) => {
+        pen.fillStyle = SERIES[k === chosen ? 1 : i];
+        const [top, foot] = [place.y(value), place.y(0)];
+        pen.fillRect(box.x + k * step + 1 + i * thick, Math.min(top, foot), Math.max(1, thick), Math.abs(top - foot));
+      }));
+      pen.fillStyle = page.ink;
+      for (let k = 0; k < count; k += every) pen.fillText(places[k] ?? k + 1, box.x + (k + 0.5) * step, box.y + box.height + 12, every * step - 3);
+      if (names.length > 1) legend(pen, page, box.x + box.width - 150, box.y + 8, names.map((name, i) => [name, SERIES[i]]));
     },
     text(pen, box, { title }, text) {
       pen.textAlign = "left";
@@ -160,22 +181,15 @@ export function show(page) {
     },
   };
 
-  /** What has to be found only once for the data: the ranges of the axes, and tables. */
-  function prepare({ panels: given, pool: packed, moments }) {
-    panels = given;
-    pool = packed.map(unpacked);
-    ranges = panels.map((panel, i) => {
-      const all = [...new Set(moments.map((moment) => moment[i + 1]))].map((at) => pool[at]).filter(Boolean);
-      const points = (from, to) => (them) => them.flat(2).flatMap((point) => point.slice(from, to)).filter(Number.isFinite);
-      const numbers = (them) => [panel.kind === "bars" ? 0 : NaN, ...them.flat(2)].filter((value) => Number.isFinite(value) && (!panel.log || value > 0));
-      if (panel.kind === "text") return {};
-      return panel.kind === "lines" ? { x: range(panel.x, all, points(0, 1)), y: range(panel.y, all, points(1)) } : { y: range(panel.y, all, numbers) };
-    });
-  }
-
   return () => {
     const { controls, moments } = page.data;
-    if (before !== page.data) prepare((before = page.data));
+    if (before !== page.data) {
+      before = page.data;
+      panels = before.panels;
+      pool = before.pool.map(unpacked);
+      const all = (i) => [...new Set(moments.map((moment) => moment[i + 1]))].map((at) => pool[at]).filter(Boolean);
+      ranges = panels.map((panel, i) => spans(panel, all(i)));
+    }
     for (const [name, input] of Object.entries(sliders)) {
       input.max = values(name).length - 1;
       wholes[name].hidden = values(name).length < 2;
@@ -194,7 +208,9 @@ export function show(page) {
       return box;
     });
     panels.forEach((panel, i) => {
-      if (contents[i] !== null) draw[panel.kind](pen, boxes[i], { ...panel, ...ranges[i], ...contents[i].panel }, contents[i]);
+      if (contents[i] === null) return;
+      const own = panel.fit ? spans(panel, [contents[i]]) : ranges[i];
+      draw[panel.kind](pen, boxes[i], { ...panel, ...own, ...contents[i].panel }, contents[i]);
     });
     picture.describe(pool[sentence]);
     return pool[sentence];

@@ -43,10 +43,12 @@ class Pick:
     Args:
         label: shown before it.
         values: texts or numbers.
+        texts: what is shown for each; by default the values.
     """
 
     label: str
     values: Sequence[Any]
+    texts: Sequence[str] = ()
 
 
 Controls = dict[str, Slide | Pick]
@@ -57,14 +59,17 @@ class Panel:
     """One part of the picture. A click in it can move a control.
 
     Args:
-        kind: what its content is. "heat": rows of numbers. "lines": a list of points [x, y] for each series. "bars":
-            numbers. "text": a text, or a list of [word, share from 0 to 1], the share as its background. A large heat
-            map is given by `table`; None leaves the panel empty. A line has a band if its points are [x, y, low, high].
+        kind: what its content is. "heat": rows of numbers, or a `table`. "lines": a list of points [x, y] for each
+            series; of points [x, y, low, high], a band, too. "stems": the same, the first series as stems, others as
+            dots. "bars": numbers for each series. "text": a text, or a list of [word, share from 0 to 1], the share
+            as its background. None leaves the panel empty.
         title, across, up: texts above, below and beside it.
-        names: of the series, or of the bars. A series with the name of one before it is drawn as dots of its colour.
+        names: of the series. Of lines, one with the name of one before it is drawn as dots of the same colour.
+        places: of bars, the name of each.
         x, y: ranges [low, high] of the axes; found from all contents if not given. Of heat, y is that of its colours.
         log: whether y is logarithmic; of heat, whether its colours are.
         diverging: of heat, whether its colours have their middle at 0.
+        fit: whether y is found anew at each setting.
         sets: a control that a click sets: by the x axis, the bar or the word, and in heat by the row.
         level: of lines, a control whose value is a line across; a click sets it by the y axis.
         share: its part of the picture's width.
@@ -75,10 +80,12 @@ class Panel:
     across: str = ""
     up: str = ""
     names: Sequence[str] = ()
+    places: Sequence[str] = ()
     x: Sequence[float] | None = None
     y: Sequence[float] | None = None
     log: bool = False
     diverging: bool = False
+    fit: bool = False
     sets: str = ""
     level: str = ""
     share: float = 1.0
@@ -110,7 +117,7 @@ def record(controls: Controls, panels: dict[str, Panel], see: Callable[..., Valu
         ValueError: if there are more than 4,000 settings, or a panel has no such kind.
     """
     for panel in panels.values():
-        check_choice("kind", panel.kind, ("heat", "lines", "bars", "text"))
+        check_choice("kind", panel.kind, _DRAW)
     settings = math.prod(len(control.values) for control in controls.values())
     if not 1 <= settings <= MOST:
         raise ValueError(f"controls: expected 1 to {MOST:,} settings, got {settings:,}: offer fewer values")
@@ -152,9 +159,8 @@ class Recording(Page):
         **start: Any,
     ) -> None:
         begin = {key: start.get(key, control.values[0]) for key, control in controls.items()}
-        for key, value in start.items():
-            check_choice(key, value, controls[check_choice("start", key, controls)].values)
-        self.see = see
+        self.see, self.controls = see, controls
+        self._check(start)
         data = checked(record(controls, panels, see))
         still = draw(panels, see(**begin)[1])
         super().__init__(
@@ -166,6 +172,22 @@ class Recording(Page):
     def text(self) -> str:
         """The sentence that is seen now."""
         return self.see(**self.state)[0]
+
+    def set(self, **state: Any) -> str:
+        """Move controls from code, as a reader would, and return the sentence then seen.
+
+        Raises:
+            ValueError: if there is no control of a name, or it has no such value.
+        """
+        self._check(state)
+        super().set(**state)
+        return self.text
+
+    def _check(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            values = self.controls[check_choice("state", name, self.controls)].values
+            if value not in values:
+                raise ValueError(f"{name}: {value!r} is not offered, allowed are {', '.join(map(str, values))}")
 
 
 def table(values: Tensor, marks: Sequence[int] = (), **panel: Any) -> dict[str, Any]:
@@ -222,10 +244,28 @@ def _lines(ax: Axes, panel: Panel, series: list[list[list[float]]]) -> None:
         ax.legend(frameon=False, fontsize=8)
 
 
-def _bars(ax: Axes, panel: Panel, values: list[float]) -> None:
-    names = list(panel.names) or [str(i + 1) for i in range(len(values))]
-    ax.bar(names, values, color=COLOURS[0])
+def _stems(ax: Axes, panel: Panel, series: list[list[list[float]]]) -> None:
+    for i, (name, points) in enumerate(zip(panel.names, series, strict=True)):
+        x, y = [place for place, _ in points], [value for _, value in points]
+        if i == 0:
+            ax.vlines(x, 0, y, color=COLOURS[0], label=name)
+        else:
+            ax.plot(x, y, "o", color=COLOURS[i], label=name)
+    ax.set(xlim=panel.x, ylim=panel.y)
+
+
+def _bars(ax: Axes, panel: Panel, series: list[list[float]]) -> None:
+    size = 0.8 / len(series)
+    for i, values in enumerate(series):
+        name = panel.names[i] if panel.names else None
+        ax.bar([place + i * size for place in range(len(values))], values, size, color=COLOURS[i], label=name)
+    names = panel.places or range(1, len(series[0]) + 1)
+    ax.set_xticks(
+        [place + 0.4 - size / 2 for place in range(len(series[0]))], [str(name) for name in names], parse_math=False
+    )
     ax.set_ylim(panel.y)
+    if len(series) > 1:
+        ax.legend(frameon=False, fontsize=8)
 
 
 def _text(ax: Axes, panel: Panel, text: str | list[list[Any]]) -> None:
@@ -234,4 +274,10 @@ def _text(ax: Axes, panel: Panel, text: str | list[list[Any]]) -> None:
     ax.set_axis_off()
 
 
-_DRAW: dict[str, Callable[..., None]] = {"heat": _heat, "lines": _lines, "bars": _bars, "text": _text}
+_DRAW: dict[str, Callable[..., None]] = {
+    "heat": _heat,
+    "lines": _lines,
+    "stems": _stems,
+    "bars": _bars,
+    "text": _text,
+}

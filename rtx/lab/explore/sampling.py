@@ -5,24 +5,22 @@ Fan, Lewis & Dauphin (2018), top-k; Holtzman et al. (2020), nucleus.
 
 from functools import cache
 
-import ipywidgets as widgets
-import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from rtx.lab.explore.explorer import Explorer
-from rtx.lab.plots import COLOURS, freeze, new_figure
+from rtx.lab.explore.recording import Panel, Recording, Slide, Values
 from rtx.models import LanguageModel
 from rtx.nn.mode import evaluating
 from rtx.nn.validate import check_finite, check_positive
 from rtx.tasks.generate import continue_text
 from rtx.tasks.vocabulary import Vocabulary
 
-SHOWN = 20  # tokens in the picture
+SHOWN = 16  # tokens in the picture
+TEMPERATURES, TOP_P = (0.0, 0.5, 0.7, 1.0, 1.3, 2.0), (0.5, 0.8, 0.95, 1.0)
 
 
-def sampling(model: LanguageModel, vocabulary: Vocabulary, prompt: str, tokens: int = 60, seed: int = 1) -> Explorer:
+def sampling(model: LanguageModel, vocabulary: Vocabulary, prompt: str, tokens: int = 40, seed: int = 1) -> Recording:
     """The next token's probabilities and a continuation, with controls `temperature`, `top_k` and `top_p`.
 
     Args:
@@ -30,7 +28,7 @@ def sampling(model: LanguageModel, vocabulary: Vocabulary, prompt: str, tokens: 
         vocabulary: how it reads and writes.
         prompt: the text so far.
         tokens: how many are drawn behind it.
-        seed: of the draws, the same at every move.
+        seed: of the draws, the same at every setting.
 
     Raises:
         ValueError: if the vocabulary is another model's or lacks a symbol of the prompt, or the logits are not finite.
@@ -39,30 +37,45 @@ def sampling(model: LanguageModel, vocabulary: Vocabulary, prompt: str, tokens: 
         raise ValueError(f"vocabulary: expected the model's {model.vocabulary} symbols, got {vocabulary.size}")
     check_positive("tokens", tokens)
     logits = next_logits(model, vocabulary.encode(prompt) or [vocabulary.start])
-    shown = min(SHOWN, vocabulary.size)
-    order = logits.argsort(descending=True, stable=True)[:shown]
-    picture = _Picture([_written(vocabulary, int(token)) for token in order])
+    order = logits.argsort(descending=True, stable=True)[: min(SHOWN, vocabulary.size)]
+    plain = logits.softmax(-1)[order]
 
     @cache
     def written(temperature: float, top_k: int, top_p: float) -> str:
         return "".join(continue_text(model, vocabulary, prompt, tokens, temperature, top_k, top_p, seed))
 
-    def update(temperature: float, top_k: int, top_p: float) -> str:
+    def see(temperature: float, top_k: int, top_p: float) -> Values:
         p = kept(logits, temperature, top_k, top_p)
-        picture.show(logits.softmax(-1)[order], p[order])
         number = int((p > 0).sum())
-        return f"{number} of {len(p)} tokens can be drawn. {prompt!r} goes on: {written(temperature, top_k, top_p)!r}"
+        greedy = temperature == 0 or top_k == 1
+        text = written(*((0.0, 1, 1.0) if greedy else (temperature, top_k, top_p)))
+        return f"{number} of {len(p)} tokens can be drawn. {prompt!r} goes on: {text!r}", {"next": [plain, p[order]]}
 
-    numbers = [*(k for k in (1, 2, 3, 5, 10, 20, 50) if k < vocabulary.size), vocabulary.size]
-    return Explorer(
-        picture.figure,
-        update,
+    numbers = [*(k for k in (1, 10) if k < vocabulary.size), vocabulary.size]
+    return Recording(
+        "What is written next?",
         "lower the temperature until the text repeats itself; go back to 1 and cut the tail instead, by k or by p",
-        temperature=widgets.FloatSlider(1.0, min=0.0, max=2.0, step=0.1, description="temperature"),
-        top_k=widgets.SelectionSlider(options=numbers, value=vocabulary.size, description="top k"),
-        top_p=widgets.SelectionSlider(
-            options=[0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0], value=1.0, description="top p"
-        ),
+        {
+            "temperature": Slide("temperature", TEMPERATURES),
+            "top_k": Slide("top k", numbers),
+            "top_p": Slide("top p", TOP_P),
+        },
+        {
+            "next": Panel(
+                "bars",
+                "the likeliest next tokens",
+                up="probability",
+                names=("the model's", "drawn from"),
+                places=[_written(vocabulary, int(token)) for token in order],
+                fit=True,
+            )
+        },
+        see,
+        name="sampling",
+        presets={"Greedy": {"temperature": 0.0}, "Nucleus 0.8": {"top_p": 0.8}, "Hot": {"temperature": 2.0}},
+        temperature=1.0,
+        top_k=vocabulary.size,
+        top_p=1.0,
     )
 
 
@@ -92,29 +105,3 @@ def kept(logits: Float[Tensor, " V"], temperature: float, top_k: int, top_p: flo
 def _written(vocabulary: Vocabulary, token: int) -> str:
     symbol = vocabulary.symbols[token]
     return {" ": "blank", "\n": "newline"}.get(symbol, symbol)
-
-
-class _Picture:
-    """The likeliest tokens: what the model says as outlines, what is drawn from as bars."""
-
-    def __init__(self, names: list[str]) -> None:
-        self.figure, [ax] = new_figure(8, 3.2)
-        places = np.arange(len(names))
-        self.bars = ax.bar(places, np.ones(len(names)), color=COLOURS[0], width=0.7, label="drawn from")
-        outline = {"fill": False, "edgecolor": COLOURS[1], "linewidth": 1.4}
-        self.model = ax.bar(places, np.ones(len(names)), width=0.9, label="the model's", **outline)
-        turned = max(map(len, names)) > 1
-        side = "right" if turned else "center"
-        ax.set_xticks(places, names, rotation=60 if turned else 0, ha=side, parse_math=False)
-        self.ax = ax
-        # the longest numbers that the axis will have, so that the frozen layout has room for them
-        ax.set(ylim=(0, 0.25), ylabel="probability", xlabel="the likeliest next tokens")
-        ax.legend(frameon=False, loc="upper right")
-        freeze(self.figure)
-
-    def show(self, model: Tensor, drawn: Tensor) -> None:
-        """Two probabilities of each token shown."""
-        for bars, values in ((self.model, model), (self.bars, drawn)):
-            for bar, value in zip(bars, values.tolist(), strict=True):
-                bar.set_height(value)
-        self.ax.set_ylim(0, max(0.25, 1.05 * max(model.max().item(), drawn.max().item())))

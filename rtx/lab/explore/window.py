@@ -1,58 +1,60 @@
-"""Explorer of LocalRNN's window: what it reads, what of that is padding, how its hidden state forms.
+"""Explorer of LocalRNN's window: what it reads, what of that is padding, and its gates and states step by step.
 
 Wang et al. (2019), R-Transformer, §3.1, Eq. 2.
 """
 
-import ipywidgets as widgets
-import numpy as np
+from pathlib import Path
+from typing import Any
+
 import torch
 from jaxtyping import Float
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 from torch import Tensor
 from torch.nn.functional import pad
 
-from rtx.lab.explore.explorer import Explorer
-from rtx.lab.plots import COLOURS, freeze, whole_numbers
+from rtx.lab.explore.page import Page
+from rtx.lab.plots import new_figure
 from rtx.lab.seeded import seeded
 from rtx.models.rnn import TORCH
 from rtx.nn import LocalRNN
 from rtx.nn.recurrent import CELLS
-from rtx.nn.validate import check_finite, check_positive, check_sequence
+from rtx.nn.validate import check_finite, check_sequence
 
-READ, PAD = COLOURS[0], COLOURS[1]  # blue, orange
+WIDEST, MOST_UNITS, MOST_STEPS = 8, 16, 40
 
 
-def window(x: Float[Tensor, "T D"], model: LocalRNN | None = None, widest: int = 8) -> Explorer:
-    """A window to slide along a sequence, with controls `window` (M), `position` (t) and `cell`.
+def window(x: Float[Tensor, "T D"], model: LocalRNN | None = None) -> Page:
+    """A window to slide along a sequence and to step through, cell by cell; pads are orange.
 
     Args:
-        x: the sequence.
-        model: whose weights and cell to use, with any M; by default untrained weights for each cell.
-        widest: the largest M to offer; the model's own one, if that is larger.
+        x: the sequence, at most 40 steps of 16 numbers.
+        model: whose weights and cell to use; by default untrained weights for each cell.
 
     Raises:
-        ValueError: if `x` is not one (time, width) float sequence, is empty or not finite, or does not fit
-            the model.
+        ValueError: if `x` is not one such sequence, is empty or not finite, or does not fit the model.
     """
     models = shown_models(x, model)
-    start = model or models["gru"]
-    widest = max(check_positive("widest", widest), start.window)
-    shown = min(len(x), max(1, start.window // 2))  # a window of pads and positions, for the still picture
-    picture = _Picture(x, widest)
-
-    def update(window: int, position: int, cell: str) -> str:
-        states = window_states(models[cell], x, position, window)
-        picture.move(position, states.float().cpu().numpy())
-        return _sentence(cell, position, window, float(states[-1].norm()))
-
-    return Explorer(
-        picture.figure,
-        update,
-        "slide t to the right until no pad is left; then keep t, widen M, and watch the norm",
-        window=widgets.IntSlider(start.window, 1, widest, description="window M"),
-        position=widgets.IntSlider(shown, 1, len(x), description="position t"),
-        cell=widgets.Dropdown(options=list(models), value=start.cell, description="cell"),
+    if len(x) > MOST_STEPS or x.shape[1] > MOST_UNITS:
+        raise ValueError(f"x: expected at most {MOST_STEPS} steps of {MOST_UNITS} numbers, got {tuple(x.shape)}")
+    first = model or models["gru"]
+    position = min(len(x), max(1, first.window // 2))
+    widest = max(WIDEST, first.window)
+    data = {"x": x, "cells": {name: _weights(one) for name, one in models.items()}, "windows": widest}
+    return Page(
+        Path(__file__).with_name("window.js"),
+        data,
+        _still(first, x, position),
+        "step through the pads and watch the state move; untick the box; then drag the window until no pad is left",
+        title="What does a window read?",
+        presets={
+            "No pads": {"position": min(len(x), 2 * first.window)},
+            "Widest window": {"position": len(x), "window": widest, "step": widest},
+        },
+        cell=first.cell,
+        window=first.window,
+        position=position,
+        step=1,
+        processed=True,
     )
 
 
@@ -83,50 +85,20 @@ def window_states(model: LocalRNN, x: Float[Tensor, "T D"], position: int, windo
     return states[0]
 
 
-def _sentence(cell: str, position: int, window: int, norm: float) -> str:
-    first = max(1, position - window + 1)
-    read = f"position {position}" if first == position else f"positions {first} to {position}"
-    pads = max(0, window - position)
-    padding = {0: "no pad", 1: "1 pad"}.get(pads, f"{pads} pads")
-    reads = f"h_{position} of the {cell.upper()} reads {read} and {padding}"
-    return f"With M = {window}, {reads}; its norm is {norm:.2f}."
+def _weights(model: LocalRNN) -> dict[str, Any]:
+    names = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
+    return dict(zip(("w_ih", "w_hh", "b_ih", "b_hh"), (getattr(model, name).detach() for name in names), strict=True))
 
 
-class _Picture:
-    """Above, the input with its window; below, under each position of it, the state after reading that."""
-
-    def __init__(self, x: Float[Tensor, "T D"], widest: int) -> None:
-        T, D = x.shape
-        self.width = D
-        self.figure = Figure(figsize=(7.6, 4.2), layout="constrained")
-        top, bottom = self.figure.subplots(2, 1, sharex=True)
-        values = pad(x.detach().float(), (0, 0, widest - 1, 0)).T.cpu().numpy()
-        shown = top.imshow(values, aspect="auto", interpolation="nearest", cmap="Greys")
-        shown.set_extent((1.5 - widest, T + 0.5, D + 0.5, 0.5))
-        self.states = bottom.imshow([[0.0]], aspect="auto", interpolation="nearest", cmap="RdBu_r")
-        self.states.set_clim(-1, 1)
-        self.read, self.pads = (
-            top.add_patch(Rectangle((0, 0.5), 1, D, edgecolor=colour, facecolor=(*colour, 0.2), linewidth=3))
-            for colour in (READ, PAD)
-        )
-        for ax in (top, bottom):
-            ax.axvline(0.5, color="0.5", linewidth=1, linestyle=":")
-        bottom.set(xlim=(1.5 - widest, T + 0.5), ylim=(D + 0.5, 0.5))
-        top.set(title="input: positions read in blue, pads in orange", ylabel="feature", yticks=[1, D])
-        bottom.set(title="hidden state after each step of the window", ylabel="hidden unit", yticks=[1, D])
-        bottom.set(xlabel="position (the sequence starts at 1)")
-        whole_numbers(bottom.xaxis)  # the upper axis shares it
-        self.figure.colorbar(shown, ax=top, label="input", ticks=shown.get_clim())
-        self.figure.colorbar(self.states, ax=bottom, label="state", ticks=[-1, 0, 1])
-        freeze(self.figure)
-
-    def move(self, position: int, states: np.ndarray) -> None:
-        """Set the window to end at `position`; `states` is (M, D)."""
-        start = position - len(states) + 0.5
-        self.pads.set_visible(start < 0.5)
-        self.pads.set_x(start)
-        self.pads.set_width(0.5 - start)
-        self.read.set_x(max(start, 0.5))
-        self.read.set_width(position + 0.5 - max(start, 0.5))
-        self.states.set_data(states.T)
-        self.states.set_extent((start, position + 0.5, self.width + 0.5, 0.5))
+def _still(model: LocalRNN, x: Tensor, position: int) -> Figure:
+    """The states after each step of the window."""
+    states = window_states(model, x, position, model.window).float().cpu()
+    figure, [ax] = new_figure(7.2, 2.4)
+    extent = (position - model.window + 0.5, position + 0.5, states.shape[1] + 0.5, 0.5)
+    image = ax.imshow(
+        states.T.numpy(), aspect="auto", interpolation="nearest", cmap="RdBu_r", clim=(-1, 1), extent=extent
+    )
+    ax.set(xlabel="position that is read (below 1: a pad)", ylabel="hidden unit")
+    ax.set_title(f"state after each step of the window of $h_{{{position}}}$")
+    figure.colorbar(image, ax=ax, label="state")
+    return figure

@@ -12,16 +12,15 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from rtx.lab.counted import counted
-from rtx.lab.explore.reach import one_sequence, shares
 from rtx.lab.explore.recording import Panel, Pick, Recording, Slide, Values
 from rtx.lab.jacobian import XRay, batch_first_output, first_part
 from rtx.lab.jacobian import xray as look_through
 from rtx.nn.mode import evaluating
-from rtx.nn.validate import check_module
+from rtx.nn.validate import check_finite, check_module, check_sequence, check_tensor
 
 WHOLE = "the whole module"
 LENGTH = 12
-MOST_OUTPUTS, MOST_PARTS = 512, 40  # a backward pass each; parts to choose from
+MOST, MOST_OUTPUTS, MOST_PARTS = 2048, 512, 40  # numbers in a sequence; a backward pass each; parts to choose from
 LEAKY = "choose one part after the other: the guilty one leaks, and nothing inside it does; then move the output t"
 CAUSAL = "choose one part after the other: how far does each look back? Then move the output t"
 
@@ -60,13 +59,16 @@ def xray(module: nn.Module, x: Float[Tensor, "1 T D"] | None = None) -> Recordin
     def see(part: str, output: int) -> Values:
         seen = look(part)
         # what only a changed input shows has no derivative: it gets the faintest colour
-        table = torch.where(seen.changed, shares(seen.reach).clamp(min=1e-4), shares(seen.reach))
-        return _sentence(part, seen, sources, left_out), {"table": table, "row": table[output - 1]}
+        table = torch.where(seen.changed, shares(seen.derivatives).clamp(min=1e-4), shares(seen.derivatives))
+        return _sentence(part, seen, sources, left_out), {"table": table, "row": [table[output - 1]]}
 
     return Recording(
         "Who sees the future?",
         LEAKY if leaking else CAUSAL,
-        {"part": Pick("part", list(found)), "output": Slide("output t", range(1, T + 1))},
+        {
+            "part": Pick("part", list(found), [f"{name} (leaks)" if name in leaking else name for name in found]),
+            "output": Slide("output t", range(1, T + 1)),
+        },
         {
             "table": Panel(
                 "heat", "share of what moves an output", "input s", "output t", y=(1e-4, 1), log=True, sets="output"
@@ -77,6 +79,27 @@ def xray(module: nn.Module, x: Float[Tensor, "1 T D"] | None = None) -> Recordin
         name="xray",
         output=T // 2 or 1,
     )
+
+
+def one_sequence(x: Tensor) -> Float[Tensor, "1 T D"]:
+    """`x`, on the CPU, if its table can be shown.
+
+    Raises:
+        ValueError: if `x` is not one finite (1, T, D) float sequence of at most 2,048 numbers.
+    """
+    check_tensor("x", x)
+    if x.ndim != 3 or len(x) != 1:
+        raise ValueError(f"x: expected one sequence (1, time, width), got {tuple(x.shape)}")
+    check_sequence("x", x, x.shape[-1])
+    check_finite("x", x)
+    if x.numel() > MOST:
+        raise ValueError(f"x: expected at most {MOST} numbers, time × width, got {x.numel()}: take a shorter piece")
+    return x.detach().cpu()
+
+
+def shares(moved: Float[Tensor, "T T"]) -> Float[Tensor, "T T"]:
+    """Each row of a table of derivatives as shares: which part of all that moves output t comes from input s."""
+    return moved / moved.sum(1, keepdim=True).clamp(min=torch.finfo(moved.dtype).tiny)  # nothing moves it: all zero
 
 
 def parts_of(module: nn.Module, x: Float[Tensor, "1 T D"]) -> dict[str, Part]:

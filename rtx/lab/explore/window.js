@@ -1,8 +1,9 @@
-// The window debugger: one window of a LocalRNN, stepped cell by cell. The cells are computed here, from the weights.
+// One window of a LocalRNN, to be dragged along a sequence and stepped cell by cell. The cells are computed here.
+// Wang et al. (2019), R-Transformer, §3.1, Eq. 2.
 
 import { apart, heatMap } from "./chart.js";
 import { css, diverging, inkOn } from "./colours.js";
-import { canvas, checkbox, select, slider } from "./page.js";
+import { canvas, checkbox, select, slider, stepped } from "./page.js";
 
 const LEFT = 92, ROW = 26, STRIP = 70, LEGEND = 24; // in CSS pixels
 const CELL = 6, NARROWEST = 380; // the least width of a position, and of the picture, for its legend
@@ -81,8 +82,22 @@ export function show(page) {
   const step = slider(page, "step", { label: "step in the window", min: 1, max: windows });
   checkbox(page, "processed", { label: "pads go through the cell" });
   let rows = [];
+  /** The position under a place of the strip; below 1, a pad. */
+  const at = (px) => 2 - widest.max + Math.floor(((px - LEFT) / (picture.element.clientWidth - LEFT)) * (T + Number(widest.max) - 1));
   const picture = canvas(page, {
     height: STRIP,
+    grab(px, py, first) {
+      const { position, window } = page.state, here = at(px);
+      if (px < LEFT || py > STRIP) return undefined;
+      if (first && here <= position && here > position - window) return { step: here - position + window };
+      return { position: Math.min(T, Math.max(1, here)), step: window };
+    },
+    key(name) {
+      const { position, window, step: now } = page.state;
+      if (name === "ArrowUp" || name === "ArrowDown") return { step: stepped(name, Math.min(now, window), 1, window) };
+      const to = stepped(name, position, 1, T);
+      return to && { position: to };
+    },
     label: "one step of the window: its input, gates and states as rows of colours",
     point(px, py) {
       const row = rows[Math.floor((py - STRIP) / ROW)], unit = Math.floor(((px - LEFT) / (picture.element.clientWidth - LEFT)) * D);

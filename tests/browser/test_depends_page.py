@@ -1,0 +1,56 @@
+"""What the page of "who depends on whom" computes is what torch computes."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from playwright.sync_api import Page as Tab
+
+from rtx.lab import explore, receptive_field
+from rtx.lab.explore import Page
+from rtx.lab.explore.depends import models, row
+from rtx.lab.plots import new_figure
+
+pytestmark = pytest.mark.browser
+
+SCRIPT = """\
+import { layers, moved } from "./depends.js";
+import { readTensors } from "./tensor.js";
+
+export function show(page) {
+  const weights = readTensors(page.weights), { base, models } = page.data;
+  const others = base.map((value, t) => (t === 5 ? value + 1e-6 : value));
+  return () => JSON.stringify(models.map((model) => ({
+    output: Array.from(layers(model, weights, base, []).at(-1).values),
+    moved: moved(model, weights, base, others, []).at(-1).map((size) => size / 1e-6),
+  })));
+}
+"""
+
+
+def test_outputs_and_derivatives_agree_with_torch(tab: Tab, tmp_path: Path) -> None:
+    page = explore.depends()
+    script = tmp_path / "piece.js"
+    script.write_text(SCRIPT)
+    probe = Page(script, {}, new_figure()[0], "read", weights=page.weights, a=0)
+    probe.data = page.data
+    tab.goto(probe.save(tmp_path / "a.html").as_uri())
+    found = json.loads(str(tab.locator(".sentence").text_content()))
+    x = torch.tensor(row(), dtype=torch.float64)[None, :, None]
+    for model, one in zip(models().values(), found, strict=True):
+        model = model.double()
+        output = model(x)[0]
+        torch.testing.assert_close(torch.tensor(one["output"]).view_as(output), output.float(), rtol=1e-5, atol=1e-5)
+        expected = receptive_field(model, x)[:, 5]
+        torch.testing.assert_close(torch.tensor(one["moved"]), expected.float(), rtol=1e-4, atol=1e-5)
+
+
+def test_a_sublayer_that_is_off_passes_on_what_it_gets(tab: Tab, tmp_path: Path) -> None:
+    tab.goto(explore.depends().save(tmp_path / "a.html").as_uri())
+    sentence = tab.locator(".sentence")
+    assert "R-Transformer: positions 6 to 24" in str(sentence.text_content())
+    tab.get_by_role("button", name="Without attention").click()
+    assert "R-Transformer: positions 6 to 12 and no other" in str(sentence.text_content())
+    tab.get_by_role("button", name="R-Transformer: LocalRNN 2").press("Enter")
+    assert "R-Transformer: positions 6 to 9 and no other" in str(sentence.text_content())
