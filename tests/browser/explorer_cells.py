@@ -1,7 +1,7 @@
 """Every explorer, by the name of its page, as a cell of a notebook; with small models, so that it is quick."""
 
 SETUP = """\
-import torch, rtx
+import time, torch, rtx
 from rtx.lab import explore
 from rtx.models import rnnsearch
 from rtx.tasks import task_by_name
@@ -22,6 +22,7 @@ def briefly(lab):
     lab.press("train")
     while len([*lab.data["controls"].values()][-1]["values"]) < 4:
         assert lab.data["state"] == "running", lab.data["status"]
+        time.sleep(0.05)
     lab.press("stop")
     return lab"""
 EXPLORERS = {
@@ -37,7 +38,7 @@ EXPLORERS = {
     "paths": "explore.paths()",
     "pooling": "explore.pooling(rtx.FeedForwardAttention(), task_by_name('add', length=20).split('test')[:5])",
     "positions": "explore.positions()",
-    "race": "briefly(explore.race(seeds=1, turns=100))",
+    "race": "briefly(explore.race(seconds=1.0, seeds=1, turns=20))",
     "sampling": "explore.sampling(text, letters, 'abc', tokens=12)",
     "toy": "briefly(explore.toy())",
     "training": "briefly(explore.training('digits', 'gru', d_model=8, layers=1))",

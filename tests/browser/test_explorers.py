@@ -10,8 +10,9 @@ from playwright.sync_api import Page as Tab
 pytestmark = pytest.mark.browser
 
 # What a reader sees: the pixels of each canvas, the other pictures, and the sentence.
-SEEN = """() => [...document.querySelectorAll('.pictures canvas')].map(one => one.toDataURL()).join()
-    + document.querySelector('.pictures').innerHTML + document.querySelector('.sentence').textContent"""
+SEEN = r"""() => [...document.querySelectorAll('.pictures canvas')].map(one => one.toDataURL()).join()
+    + document.querySelector('.pictures').innerHTML.replaceAll(/ (data-lm-suppress-shortcuts|open)="\w*"/g, '')
+    + document.querySelector('.sentence').textContent"""
 KEYS = ("ArrowRight", "ArrowDown", "ArrowLeft", "ArrowUp", "End", "Home", "Space")
 
 

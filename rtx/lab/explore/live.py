@@ -72,6 +72,17 @@ class Live(Page):
         """Return a row for each run that is seen, for the table below the picture, if there shall be one."""
         return []
 
+    def set(self, **state: Any) -> None:
+        """Move controls from code, as a reader would.
+
+        Raises:
+            ValueError: if there is no control of a name, or its menu has no such value.
+        """
+        for one in self.form():
+            if (value := state.get(one["name"])) is not None and one["values"] and value not in one["values"]:
+                raise ValueError(f"{one['name']}: expected one of {', '.join(map(str, one['values']))}, got {value!r}")
+        super().set(**state)
+
     @property
     def text(self) -> str:
         """The sentence that is seen now."""
