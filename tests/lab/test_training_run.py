@@ -76,7 +76,7 @@ def test_of_many_looks_some_are_kept_from_the_first_to_the_last(monkeypatch: pyt
     monkeypatch.setattr(background, "EVERY", 0.0)
     run.background.start()
     run.background.wait()
-    for update in range(10, 200, 10):
+    for _ in range(19):
         run.history.losses += [1.0] * 10
         run.look()
     kept = [update for update, _ in run.looks]
