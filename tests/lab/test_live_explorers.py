@@ -99,9 +99,9 @@ def test_all_models_spend_the_same(equal: str, monkeypatch: pytest.MonkeyPatch) 
             assert len(racer.spent) == len(racer.scores) == 4 and racer.spent[0] == 0
             step = racer.per_update or 0.02
             assert contest.budget - 1e-6 <= racer.spent[-1] < contest.budget + 2 * step
-        spent, low, middle, high = contest.band(name)
-        assert len(spent) == 4 and all(a <= b <= c for a, b, c in zip(low, middle, high, strict=True))
-        assert middle[-1] == pytest.approx(sum(racer.scores[-1] for racer in racers) / 2)
+        points = contest.points(name)
+        assert len(points) == 4 and all(low <= middle <= high for _, middle, low, high in points)
+        assert points[-1][1] == pytest.approx(sum(racer.scores[-1] for racer in racers) / 2)
     sizes = contest.parameters
     if equal == "parameters":
         assert abs(sizes["attention"] - sizes["gru"]) / sizes["gru"] < 0.25
@@ -115,7 +115,7 @@ def test_the_same_seed_is_the_same_race_and_scores_are_of_the_validation_split()
     for seed, contest in enumerate((first, second)):
         torch.manual_seed(seed)
         finished(contest)
-    assert [first.band(name) for name in SMALL] == [second.band(name) for name in SMALL]
+    assert [first.points(name) for name in SMALL] == [second.points(name) for name in SMALL]
     probe = next(iter(loader(DIGITS, "validation", PROBE)))
     torch.manual_seed(0)
     model = build(DIGITS, **SMALL["gru"]).eval()

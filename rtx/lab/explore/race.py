@@ -85,10 +85,9 @@ def _targets(task: Task) -> list[float]:
 
 def _bands(contest: Contest, turn: int) -> dict[str, Any]:
     """Points of spent, median, lowest and highest score, of each model up to a turn."""
-    found = [contest.band(name) for name in contest.racers]
-    lines = [[*zip(spent, middle, low, high, strict=True)][: turn + 1] for spent, low, middle, high in found]
-    furthest = max([contest.budget, *(x for spent, *_ in found for x in spent)])
-    return series(lines, across=EQUAL[contest.equal], x=(0, furthest))
+    lines = [contest.points(name) for name in contest.racers]
+    furthest = max([contest.budget, *(spent for line in lines for spent, *_ in line)])
+    return series([line[: turn + 1] for line in lines], across=EQUAL[contest.equal], x=(0, furthest))
 
 
 def _sentence(contest: Contest, target: float, turn: int) -> str:
