@@ -6,6 +6,8 @@ PYTHON ?= python3
 CONSTRAINTS ?= constraints.txt
 # The notebooks to rebuild, as in `make notebooks only=notebooks/02_*.py`.
 only ?= notebooks/*.py
+# Where `make open-site` serves the site.
+port ?= 8000
 
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -17,10 +19,10 @@ NBVAL = --nbval --nbval-current-env --nbval-cell-timeout=300 --nbval-sanitize-wi
 LAB = --ip=127.0.0.1 --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb \
 	--LabApp.app_settings_dir=tools/jupyterlab $(shell [ "$$(id -u)" != 0 ] || echo --allow-root)
 
-.PHONY: help lab test quick soak book rehearsal notebooks figures tables bench lint licences audit lock clean
+.PHONY: help lab test quick soak site open-site rehearsal notebooks figures tables bench lint licences audit lock clean
 
 help: ## list the targets, a line each
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
 
 lab: $(VENV)/lab-installed ## open the walkthrough in JupyterLab; the first call installs what it needs
 	@PATH="$$PWD/$(VENV)/bin:$$PATH" $(PY) -m jupyterlab $(LAB)
@@ -34,8 +36,12 @@ quick: $(VENV)/test-installed ## run the tests that take under three minutes, fo
 soak: $(VENV)/test-installed ## run the tests of faults that take hours, on one core; tests/README.md has the last outcome
 	@OMP_NUM_THREADS=1 $(PY) -m pytest -m soak tests
 
-book: $(VENV)/class-installed ## build the notebooks as a static site in build/book, which needs no kernel and no network
-	@$(PY) tools/build_book.py build/book
+site: $(VENV)/site-installed ## build lessons and explorers as a static site in build/site, which needs no kernel and no network
+	@rm -rf build/site
+	@$(PY) site/build.py build/site
+
+open-site: site ## build the site and serve it on this machine; prints its address; port=8000
+	@$(PY) -u -m http.server --bind 127.0.0.1 --directory build/site $(port)
 
 rehearsal: $(VENV)/test-installed ## train every row of every recipe at its quick scale; about half an hour
 	@$(PYTEST) --dist load --rehearse tests/training/test_quick.py
@@ -67,7 +73,7 @@ audit: $(VENV)/test-installed ## ask the net for known faults of the pinned pack
 lock: $(VENV)/test-installed ## write the versions that are installed now to constraints.txt
 	@{ grep '^#' constraints.txt; $(PY) -m pip freeze --exclude-editable | sed 's/+.*//'; } > $(VENV)/constraints
 	@mv $(VENV)/constraints constraints.txt
-	@touch $(VENV)/lab-installed $(VENV)/class-installed $(VENV)/test-installed
+	@touch $(VENV)/lab-installed $(VENV)/site-installed $(VENV)/test-installed
 
 clean: ## remove caches and built packages; .venv stays
 	@rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
@@ -83,7 +89,7 @@ endef
 
 # An editable install points to its folder: install again where that was copied or moved.
 ifneq ($(shell cat $(VENV)/made-in 2> /dev/null),$(CURDIR))
-.PHONY: $(VENV)/lab-installed $(VENV)/class-installed $(VENV)/test-installed
+.PHONY: $(VENV)/lab-installed $(VENV)/site-installed $(VENV)/test-installed
 endif
 
 $(VENV)/lab-installed: EXTRAS := lab,train
@@ -91,12 +97,12 @@ $(VENV)/lab-installed: pyproject.toml $(CONSTRAINTS)
 	$(install)
 	@touch $@
 
-$(VENV)/class-installed: EXTRAS := lab,train,class
-$(VENV)/class-installed: pyproject.toml $(CONSTRAINTS)
+$(VENV)/site-installed: EXTRAS := lab,train,site
+$(VENV)/site-installed: pyproject.toml $(CONSTRAINTS)
 	$(install)
 	@touch $(VENV)/lab-installed $@
 
 $(VENV)/test-installed: EXTRAS := all
 $(VENV)/test-installed: pyproject.toml $(CONSTRAINTS)
 	$(install)
-	@touch $(VENV)/lab-installed $(VENV)/class-installed $@
+	@touch $(VENV)/lab-installed $(VENV)/site-installed $@

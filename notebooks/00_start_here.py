@@ -7,15 +7,28 @@
 # ---
 
 # %% [markdown]
-# # Start here: who sees whom?
+# # Start here: who depends on whom?
 #
-# A sequence model turns $T$ inputs into $T$ outputs. Which input can move which output? This one question tells an
-# RNN, a Transformer and an R-Transformer apart, before any of them has learnt anything. You will answer it in a
-# picture, and learn on the way how these notebooks work.
+# A sequence model turns $T$ inputs into $T$ outputs. If one input changes, which outputs change? Drag a bar and see.
+
+# %%
+from rtx.lab import explore
+
+explore.depends()
+
+# %% [markdown]
+# The bars are 24 inputs. Below them, each row is a layer of one of three models, and each square is a position. A square
+# is blue if it changes when you drag the orange bar: the darker, the more. A white square stays exactly as it was.
 #
-# - **You will** check your installation, learn the notation, draw who sees whom in three models, and move your first
-#   explorer.
-# - **You learn** to read a reach table, and what recurrence and attention are each good at.
+# - In the RNN the change runs on to the end and fades: each step keeps only a part of what came before.
+# - A LocalRNN reads windows of 4 positions. Two layers carry the change over $2 \cdot 3 = 6$ positions, and no further.
+# - The R-Transformer has a LocalRNN, then attention. With attention every later position changes.
+#
+# The weights are random, so this is what the models *can* use, not what they have learnt to use. Click the name of a layer
+# to switch it off: which of the layers makes the difference?
+#
+# - **You will** check your installation, learn the notation, measure the same in numbers, and solve a first exercise.
+# - **You learn** to read a table of who depends on whom, and what recurrence and attention are each good at.
 # - **You need** Python and a first acquaintance with PyTorch tensors. No GPU, no network.
 # - **Time:** 15 minutes to read and try; the cells run in a few seconds.
 #
@@ -23,7 +36,7 @@
 #
 # | notebook | its question | minutes |
 # | --- | --- | --- |
-# | 00 Start here | Who sees whom? | 15 |
+# | 00 Start here | Who depends on whom? | 15 |
 # | [01 Frame the problem](01_frame_the_problem.ipynb) | What is a sequence task, when is a number good, and why is the past so hard to hold? | 30 |
 # | [02 Slide a window](02_slide_a_window.ipynb) | What does a window see that a sequence-long RNN and a convolution do not? | 30 |
 # | [03 Attend to the past](03_attend_to_the_past.ipynb) | How does a position fetch what it needs, however far back it lies? | 35 |
@@ -44,14 +57,16 @@
 # The paper behind most of them is Wang et al. (2019), *R-Transformer: Recurrent Neural Network Enhanced Transformer*.
 # Wherever `rtx` and these pages state a number of the paper, they say so; all other numbers were computed here.
 #
-# ## Paper map
+# <details><summary>Paper map</summary>
 #
 # | in the paper | equation | here | in `rtx` |
 # | --- | --- | --- | --- |
 # | §3, Figure 1: the whole model | 8 | section 3 | `rtx.RTransformer` |
-# | §3.1, Figure 2: RNN and LocalRNN | 2-3 | section 4, notebook 02 | `rtx.RNN`, `rtx.nn.LocalRNN` |
+# | §3.1, Figure 2: RNN and LocalRNN | 2-3 | above, notebook 02 | `rtx.RNN`, `rtx.nn.LocalRNN` |
 # | §3.2: attention to the past only | 4-6 | section 3 | `rtx.nn.MultiHeadAttention` |
 # | §3.3: comparison with the Transformer | | section 3 | `rtx.Transformer` |
+#
+# </details>
 #
 # ## 1. Is everything here?
 #
@@ -76,7 +91,7 @@ for name in ["rtx", "torch", "jaxtyping", "matplotlib", "seaborn", "ipywidgets",
 import matplotlib.pyplot as plt
 import torch
 import rtx
-from rtx.lab import checks, explore, plots, receptive_field
+from rtx.lab import checks, plots, receptive_field
 torch.set_num_threads(1)
 plots.style()
 
@@ -215,26 +230,20 @@ for name, table in share.items():
 # Weights that were trained give other tables: an LSTM can learn to keep a thing for long, a Transformer can learn to
 # look nearby. What cannot be learnt away are the zeros.
 #
-# ## 4. An explorer
+# ## 4. Explorers
 #
-# An explorer is a figure with controls. It comes after the figure it extends, and shows a still picture until you
-# run its cell.
+# The picture at the top is an explorer. Explorers work in the page itself: you drag, click, or use the arrow keys after a
+# click in the picture. "Reset" brings the start back. Most explorers take your own model as well. This one looks through
+# a model part by part:
 
 # %%
-explore.reach()
+mine = torch.nn.Sequential(rtx.nn.LocalRNN(8, window=3), rtx.nn.FeedForward(8))
+explore.xray(mine, torch.randn(1, 16, 8))
 
 # %% [markdown]
-# **Try.** Choose *LocalRNNs*, a stack of small RNNs over windows without any attention. How many layers of $M = 4$
-# does it take until all 16 inputs reach the last output? And how many at $M = 8$? (The rule is an exercise of
-# [notebook 02](02_slide_a_window.ipynb).) Then choose *R-Transformer* with a single layer.
-#
-# Explorers take your own things, too. A backbone of yours needs a `d_model`, or comes with a sequence
-# $(1, T, D)$ for it to read:
-#
-# ```python
-# mine = torch.nn.Sequential(rtx.nn.LocalRNN(8, window=3), rtx.nn.FeedForward(8))
-# explore.reach(mine, torch.randn(1, 20, 8))
-# ```
+# **Try.** Click a row of the table: how many inputs does that output depend on? Choose part `1`, the feed-forward network.
+# Why is its table a diagonal? Then build a stack of three LocalRNNs: over how many positions does it look back? (The rule is
+# an exercise of [notebook 02](02_slide_a_window.ipynb).)
 #
 # ## 5. An exercise
 #
@@ -242,7 +251,7 @@ explore.reach()
 # names the likely bug if you are wrong. What a function is given belongs to its caller: work on a copy, do not change
 # it. Nothing after an exercise depends on it, so Run All works before you have solved any.
 #
-# **Exercise** (easy, 5 minutes). Write `is_causal(moved)`: from a reach table $(T, T)$, rows outputs and columns
+# **Exercise** (easy, 5 minutes). Write `is_causal(moved)`: from a table of derivatives $(T, T)$, rows outputs and columns
 # inputs, tell whether no output sees the future. Return `True` or `False`.
 
 # %%
@@ -292,14 +301,14 @@ checks.is_causal(is_causal)
 #
 # ## Recap
 #
-# - A reach table says which input (column) moves which output (row). Causal models have zeros right of the diagonal.
+# - A table of derivatives says which input (column) moves which output (row). Causal models have zeros right of the diagonal.
 # - Untrained, an RNN favours the near past, a Transformer its own position and all of the past alike. An
 #   R-Transformer has a fading band from its RNN and the whole past from its attention.
 # - Predict, then run. Unfold answers late. Explorers follow figures; exercises never block the way.
 #
 # ## Quiz
 #
-# 1. Row 3 of a model's reach table is non-zero in columns 1 to 5. Is the model causal?
+# 1. Row 3 of a model's table of derivatives is non-zero in columns 1 to 5. Is the model causal?
 # 2. You train a causal model of stacked LocalRNNs for a week. Which cells of its table may still be zero, and which
 #    must?
 # 3. The Transformer was told its positions by sinusoids. Why does its near past count for no more than its far past?

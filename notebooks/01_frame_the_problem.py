@@ -274,11 +274,11 @@ for name, make in makers.items():
     print(f"{name:14} nine in ten right at T = 5: {short}   at T = 20: {long}")
 
 # %%
-explore.reach()
+explore.depends()
 
 # %% [markdown]
-# **Try.** Which input moves which output, before any training? Set RNN, then GRU: how fast does the last row fade? Then
-# R-Transformer with more layers.
+# **Try.** Which input moves which output, before any training? Drag the first bar: how much of the change does the RNN carry
+# to the last position? And the R-Transformer?
 #
 # A picture before training is no verdict on what can be learnt. But what gives no gradient is not learnt by gradients.
 #

@@ -187,16 +187,16 @@ torch.testing.assert_close(h, naive_local_rnn(cell, x, M))
 print("the loops and rtx agree:", tuple(h.shape))
 
 # %% [markdown]
-# The explorer shows one window at work. Above, the strip with the window (blue) and its pads (orange). Below, under
-# each position of the window, the hidden state after reading it; the last column is $h_t$. It starts from untrained
-# weights; `explore.window(data, model)` takes a (T, D) tensor and a LocalRNN of your own.
+# The explorer shows one window at work. Above, the positions with the window (blue) and its pads (orange): drag the window,
+# or click a position in it. Below, what the cell reads there, its gates, and the state before and after. It starts from
+# untrained weights; `explore.window(data, model)` takes a (T, D) tensor and a LocalRNN of your own.
 
 # %%
 explore.window(x)
 
 # %% [markdown]
-# **Try.** Look at the state under the pads: it moves while it reads nothing but zeros, since the cell's biases act on
-# them (section 4). Then set $t = 18$ and widen $M$ from 1 to 8: the norm settles. Older columns hardly count.
+# **Try.** Step through the pads: the state moves while it reads nothing but zeros, since the cell's biases act on
+# them (section 4). Then set $t = 18$ and widen $M$ from 1 to 8: the norm settles. Older positions hardly count.
 #
 # ## 3. Against an RNN over the whole sequence
 #
@@ -307,10 +307,10 @@ print("without biases, they differ at", (1 + (effect_of_pads(no_bias) > 1e-6).no
 # Three bars, falling, then nothing. From position $M$ on, padding no longer matters.
 #
 # So a pad is not "nothing": it is a blank input. Our strip happens to begin with a blank column (its ink was 0), which
-# LocalRNN cannot tell from a fourth pad. The debugger steps a window cell by cell, with the weights from above:
+# LocalRNN cannot tell from a fourth pad. The same explorer, now with the weights from above:
 
 # %%
-explore.debugger(x, local)
+explore.window(x, local)
 
 # %% [markdown]
 # **Try.** Step through the pads: which gate lets the biases in? Untick the box, and the state stays zero until the first

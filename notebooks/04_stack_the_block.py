@@ -18,7 +18,7 @@
 #   cannot tell, and train small models with one part missing.
 # - **You learn** what each sublayer can see, which of them notices order, and what post-norm and pre-norm do to deep
 #   stacks.
-# - **You need** LocalRNN ([notebook 02](02_slide_a_window.ipynb)) and reach tables
+# - **You need** LocalRNN ([notebook 02](02_slide_a_window.ipynb)) and tables of derivatives
 #   ([notebook 00](00_start_here.ipynb)); attention as a weighted mean of what came before.
 # - **Time:** 35 minutes to read and try; the cells run in about 40 seconds.
 #
@@ -103,7 +103,7 @@ print("Eq. 8 and rtx agree:", *(type(step.sublayer).__name__ for step in steps))
 #
 # Take the three sublayers by themselves, without residual and norm.
 #
-# **Predict.** Sketch the reach table of each: which input $s$ moves which output $t$? And which of the three has the
+# **Predict.** Sketch the table of derivatives of each: which input $s$ moves which output $t$? And which of the three has the
 # most weights?
 #
 # <details><summary>Answer</summary>
@@ -432,21 +432,16 @@ print(f"pre: squared size grows per block by {lower:.2f} in the lower half, {upp
 # the lowest block gets the largest gradient and it falls with height; under post-norm it is level, then falls. Both
 # stay within a factor of about two: at the start, nothing explodes and nothing vanishes.
 #
-# The explorer shows both views, reach and size, for blocks of your choice. Its models are 8 wide, and their windows
-# hold 3 positions.
+# What does each sublayer carry? The explorer shows two blocks of R-Transformer, each sublayer in a row of its own. Click a
+# sublayer to switch it off.
 
 # %%
-explore.block()
+explore.depends()
 
 # %% [markdown]
-# **Try.** Choose *no attention* and add blocks until output 12 is moved by all 12 inputs. Then *no LocalRNN* with two
-# blocks: how much brighter are neighbours than the far past? With sublayers of your own:
-#
-# ```python
-# mine = {"LSTM": lambda: LocalRNN(8, window=5, cell="lstm"),
-#         "attention": lambda: MultiHeadAttention(8, heads=4)}
-# explore.block(torch.randn(1, 12, 8), mine)
-# ```
+# **Try.** Switch both attentions off: how far does the change still go, and why that far? Then switch the LocalRNNs off
+# instead: which positions change now, and do neighbours change more than far ones? Does the feed-forward network carry
+# anything from one position to another?
 #
 # The start is not the whole story; training takes steps. Change every weight matrix by 5 % noise, as a stand-in
 # for a step, and watch the output.

@@ -406,15 +406,14 @@ plt.show()
 # %% [markdown]
 # The bands reach from the best seed to the worst. That is 300 updates, with sizes and rates that nobody tuned; an update costs
 # the R-Transformer 1.2 to 1.4 times the multiply-adds of the others. What a model has not learnt by then it may still learn.
-# The map has all strengths that were run; a dot is a cell that was not.
+# The explorer has all strengths that were run.
 
 # %%
 explore.dial(local=0.5, long=0.5)
 
 # %% [markdown]
-# **Try.** Fewer updates: is there a moment at which another model leads? Then go to an empty cell and press “train”: a
-# few seconds for each model, and the cell is filled in. In one that is filled already, “train” adds a seed.
-# `explore.dial({"mine": {"model": "lstm", "d_model": 64}})` puts a model of your choice to the test.
+# **Try.** Click in the curves: is there a moment at which another model leads? `python studies/locality_dial.py` trained
+# these runs; `rtx train locality-dial ROW` trains one of its rows, or a model of your choice, on the same task.
 #
 # ## Recap
 #

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-from build_book import TEXTS
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
@@ -27,7 +26,7 @@ CONDA_NAMES = {"torch": "pytorch", "matplotlib": "matplotlib-base", "build": "py
 
 def requirements() -> list[Requirement]:
     extras = PROJECT["optional-dependencies"]
-    listed = [extras[name] for name in ("lab", "train", "export", "class", "test")]
+    listed = [extras[name] for name in ("lab", "train", "export", "site", "test")]
     return [Requirement(text) for text in sum(listed, PROJECT["dependencies"])]
 
 
@@ -109,8 +108,9 @@ def test_the_sdist_holds_what_it_takes_to_test_it(packages: Path) -> None:
         names = {name.split("/", 1)[1] for name in archive.getnames()}
     assert package_files() <= names
     assert {"Makefile", "constraints.txt", "environment.yml", "LICENSE", "README.md"} <= names
-    assert {"tests/test_setup.py", "tools/make_venv.py"} <= names
-    assert {"CITATION.cff", *TEXTS} <= names  # the site is made of these
+    assert {"tests/test_setup.py", "tools/make_venv.py", "CITATION.cff"} <= names
+    site = {path for path in ROOT.glob("site/**/*.*") if path.is_file() and "__pycache__" not in path.parts}
+    assert {path.relative_to(ROOT).as_posix() for path in [*site, *ROOT.glob("docs/*.md")]} <= names
 
 
 @pytest.mark.slow

@@ -1,6 +1,6 @@
 """What a notebook keeps of a figure: its picture in few colours, and what a screen reader says where others see it.
 
-The text, the figure's titles, what its axes are, and its lines by name, is stored beside the picture, where `make book`
+The text, the figure's titles, what its axes are, and its lines by name, is stored beside the picture, where `make site`
 finds it, and `jupyter nbconvert --to html --template classic`; JupyterLab and its own export to HTML show none.
 """
 

@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from rtx.lab.counted import counted
+from rtx.lab.seeded import seeded
 from rtx.nn.mode import evaluating
 from rtx.nn.validate import check_finite, check_module, check_sequence, check_tensor
 
@@ -178,8 +179,7 @@ def _batch_first(model: nn.Module) -> bool | None:
 
 
 def _seeded_output(model: nn.Module, x: Float[Tensor, "1 T D"]) -> Tensor:
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
+    with seeded(0):
         return _output(model, x)
 
 

@@ -46,7 +46,10 @@ def test_the_sentence_follows_keyboard_and_mouse(page: Page) -> None:
     page.get_by_role("slider", name="position").press("Home")
     expect(sentence).to_contain_text("position 1 “w” looks most at 1 “w” (100 %)")
 
-    tokens, maps = page.get_by_role("img", name="tokens"), page.get_by_role("img", name="maps of weights")
+    tokens, maps = (
+        page.get_by_role("application", name="tokens"),
+        page.get_by_role("application", name="maps of weights"),
+    )
     tokens.click(position={"x": 24, "y": 10})  # the second
     expect(sentence).to_contain_text("position 2 “x” looks most at 2 “x” (100 %)")
     maps.click(position={"x": 30, "y": 20 + 280 * 5 / 8})  # the third row
@@ -62,7 +65,10 @@ def test_the_sentence_follows_keyboard_and_mouse(page: Page) -> None:
 
 
 def test_colours_and_their_legends_are_the_weights(page: Page) -> None:
-    tokens, maps = page.get_by_role("img", name="tokens"), page.get_by_role("img", name="maps of weights")
+    tokens, maps = (
+        page.get_by_role("application", name="tokens"),
+        page.get_by_role("application", name="maps of weights"),
+    )
     sentence = page.locator("[aria-live=polite]")
     page.get_by_role("slider", name="head").press("End")
     expect(sentence).to_contain_text("“z” (75 %), 2 “x” (25 %)")
@@ -112,7 +118,7 @@ def test_a_layer_of_fewer_heads_shows_its_last_and_what_prints_nothing_has_a_sig
 
 
 def test_the_positions_row_is_boxed_in_the_map(page: Page) -> None:
-    maps = page.get_by_role("img", name="maps of weights")
+    maps = page.get_by_role("application", name="maps of weights")
     tops = [(20 + MAP * 5 / 8, 20 + MAP * t / 4) for t in range(1, 4)]  # in a column without weights, under each row
 
     def boxed() -> list[bool]:

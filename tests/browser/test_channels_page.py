@@ -76,7 +76,7 @@ def test_channels_are_moved_by_keyboard_and_mouse(tab: Tab, tmp_path: Path) -> N
     expect(tab.get_by_text("step 2, channel 1: “Home-grown champions”")).to_be_visible()
     tab.get_by_role("textbox", name="sentence").fill("")
     expect(sentence).to_have_text("Type a sentence.")
-    expect(tab.get_by_role("img", name="no words")).to_be_visible()
+    expect(tab.get_by_role("application", name="no words")).to_be_visible()
     expect(tab.locator(".note")).to_be_empty()
     tab.get_by_role("textbox", name="sentence").fill("one two " * 20)
     expect(sentence).to_contain_text("Of 40 words only the first 24 are shown.")

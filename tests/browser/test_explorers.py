@@ -9,10 +9,10 @@ from playwright.sync_api import Page as Tab
 
 pytestmark = pytest.mark.browser
 
-# What a reader sees: the pixels of each canvas, the other pictures, and the sentence.
-SEEN = r"""() => [...document.querySelectorAll('.pictures canvas')].map(one => one.toDataURL()).join()
-    + document.querySelector('.pictures').innerHTML.replaceAll(/ (data-lm-suppress-shortcuts|open)="\w*"/g, '')
-    + document.querySelector('.sentence').textContent"""
+# What a reader sees: the pixels of each canvas, texts, which buttons are pressed, and the sentence.
+SEEN = """() => [...document.querySelectorAll('.pictures canvas:not([hidden])')].map(one => one.toDataURL()).join()
+    + document.querySelector('.pictures').innerText + document.querySelector('.sentence').textContent
+    + [...document.querySelectorAll('.pictures button')].map(one => one.getAttribute('aria-pressed'))"""
 KEYS = ("ArrowRight", "ArrowDown", "ArrowLeft", "ArrowUp", "End", "Home", "Space")
 
 
@@ -32,7 +32,7 @@ def seen(tab: Tab) -> str:
 
 
 def by_pointer(tab: Tab) -> str:
-    """Press places of the picture itself until another one is seen; return what was pressed."""
+    """Press places of the picture, then sliders, until another picture is seen; return what was pressed."""
     before = seen(tab)
     for canvas in tab.locator("canvas.held").all():
         box = canvas.bounding_box()
@@ -44,6 +44,12 @@ def by_pointer(tab: Tab) -> str:
         button.click()
         if seen(tab) != before:
             return "button"
+    for slider in tab.locator("input[type=range]:enabled").all():
+        box = slider.bounding_box()
+        for across in (0.9, 0.1) if box else ():
+            slider.click(position={"x": box["width"] * across, "y": box["height"] / 2})  # type: ignore[index]
+            if seen(tab) != before:
+                return "slider"
     return "nothing"
 
 
@@ -52,7 +58,8 @@ def by_keyboard(tab: Tab) -> str:
     before = seen(tab)
     tab.locator("body").press("Tab")
     for _ in range(20):
-        for key in KEYS:
+        opens = tab.evaluate("document.activeElement.tagName") == "SUMMARY"  # what is opened is not in the link
+        for key in () if opens else KEYS:
             tab.keyboard.press(key)
             if seen(tab) != before:
                 return key

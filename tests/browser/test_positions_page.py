@@ -35,7 +35,7 @@ def choose(page: Page, encoding: str) -> None:
 def value(page: Page, t: int, s: int) -> float:
     """What the page says of row t, column s, both from 0."""
     x, y = LEFT + (s + 0.5) * SIZE / T, TOP + (t + 0.5) * SIZE / T
-    page.get_by_role("img").hover(position={"x": x, "y": y})
+    page.get_by_role("application").hover(position={"x": x, "y": y})
     said = page.locator(".note").inner_text()
     assert said.startswith(f"row {t + 1}, column {s + 1}: ")
     return float(said.split(": ")[1])
@@ -60,7 +60,7 @@ def test_shaws_scores_are_those_of_the_clipped_distance(page: Page) -> None:
     for t, s, row in ((31, 31, 16), (31, 29, 14), (31, 28, 13), (31, 0, 13), (6, 1, 13)):
         expected = float(SHAW["queries"][t] @ SHAW["vectors"][row]) / 32**0.5
         assert value(page, t, s) == pytest.approx(expected, abs=1e-3)
-    page.get_by_role("img").hover(position={"x": LEFT + 200, "y": TOP + 5})  # the future
+    page.get_by_role("application").hover(position={"x": LEFT + 200, "y": TOP + 5})  # the future
     assert page.locator(".note").inner_text() == ""
 
 
@@ -76,7 +76,7 @@ def test_transformer_xls_terms_are_switched_on_and_off(page: Page) -> None:
     expect(sentence).to_have_text("The scores are (a) + (c): they do not know where a key is.")
     for name in ("(a) content", "(c) content, any query"):
         page.get_by_label(name).click()
-    page.get_by_role("img").click(position={"x": LEFT + 100, "y": TOP + 4.5 * SIZE / T})
+    page.get_by_role("application").click(position={"x": LEFT + 100, "y": TOP + 4.5 * SIZE / T})
     expect(sentence).to_have_text("All terms are off: query 5 gives each of its 5 keys the same weight.")
     assert value(page, 4, 2) == 0
     assert page.locator(".note").inner_text().endswith(": 0.000")

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -57,7 +58,7 @@ def attention(
         "same": rows is labels,
     }
     caption = "step through the heads: which looks at its neighbour, which far back, which at everything alike?"
-    last = {"layer": len(layers) - 1, "head": 0, "position": asking - 1}
+    last: dict[str, Any] = {"layer": len(layers) - 1, "head": 0, "position": asking - 1}
     script = Path(__file__).with_name("attention.js")
     return Page(script, data, _still(layers[-1], labels), caption, title="Where does a position look?", **last)
 

@@ -29,8 +29,7 @@ class Row(nn.Module):
 
     def __init__(self, model: nn.Module, embed: nn.Linear, places: Float[Tensor, "T D"]) -> None:
         super().__init__()
-        self.model, self.embed = model, embed
-        self.register_buffer("places", places)
+        self.model, self.embed, self.places = model, embed, places
 
     def forward(self, values: Float[Tensor, "B T 1"]) -> Float[Tensor, "B T D"]:
         """Return the model's outputs."""

@@ -22,7 +22,8 @@ export function show(page) {
     const { source, claim, question, bars, unit, verdict } = cases[chosen] ?? cases[0], open = seen.includes(chosen);
     text.replaceChildren(make("p", {}, make("b", { textContent: `${source}: ` }), claim), make("p", { textContent: question }));
     if (!open) text.append(look);
-    picture.resize(open ? BAR * bars.length + 30 : 0);
+    picture.element.hidden = !open;
+    picture.resize(BAR * bars.length + 30);
     if (!open) return `Case ${chosen + 1} of ${cases.length}. Guess first.`;
     const { pen, width } = picture.begin(), left = width < NARROW ? 130 : LABELS;
     const most = Math.max(...bars.map(([, value]) => Math.abs(value)), 1e-12);

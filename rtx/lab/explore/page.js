@@ -14,6 +14,7 @@
 //   page.dark, page.ink, page.faint    the theme, the colour of text, and of lines that stay in the background
 //   page.animate(milliseconds, draw)   calls draw(share) with shares from 0 to 1; at once where motion is unwanted
 //   page.note(text)    a second line, for what is under the pointer
+//   page.draw()        draws again, for what was computed meanwhile
 
 const STYLE = `
 .rtx-page { --rtx-ink: #222; --rtx-faint: #c8c8c8; --rtx-mark: #0063a6; --rtx-press: #00000010;
@@ -320,6 +321,7 @@ export function mount(show, model, el, { address = "", own = false, kernel = fal
     get data() { return model.get("data"); },
     get state() { return model.get("state"); },
     note: (text) => (note.textContent = text),
+    draw: () => redraw(),
     /** Add a picture; `drawn` is called after each update. */
     picture(element, drawn = () => {}) {
       pictures.append(element);

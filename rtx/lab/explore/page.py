@@ -126,17 +126,19 @@ def _check_names(state: Mapping[str, Any], known: Mapping[str, Any]) -> None:
         check_choice("state", name, known)
 
 
-def bundle(script: Path, end: str | None = None) -> str:
+def bundle(script: Path, end: str | None = None, frame: bool = True) -> str:
     """An explorer's module and the files that it imports as one module, since a widget cannot load a second file.
 
     Each file becomes a function's scope, in the order in which they need one another. The whole exports what anywidget
-    asks for, `render`, and `start`, which shows the explorer without a kernel.
+    asks for, `render`, and `start`, which shows the explorer without a kernel; or what `end` says. Without `frame`,
+    page.js is left out, as for a worker.
 
     Raises:
         ValueError: if the script could not stand in an HTML page.
     """
     scopes: dict[str, str] = {}
-    _add(HERE / "page.js", scopes)
+    if frame:
+        _add(HERE / "page.js", scopes)
     _add(script, scopes)
     text = "\n".join(scopes.values()) + (end or END.replace("PIECE", _scope_name(script)))
     if "</script" in text:

@@ -52,6 +52,7 @@ def positions(layer: MultiHeadAttention | None = None, x: Float[Tensor, "1 T D"]
         data = {"length": x.shape[1], "width": width}
         data |= {"shaw": _shaw(shaw, x, head), "xl": _xl(xl, x, head)}  # type: ignore[dict-item]
     clip = min(4, shaw.clip)
+    terms: dict[str, Any] = dict.fromkeys(TERMS, True)
     return Page(
         Path(__file__).with_name("positions.js"),
         data,
@@ -61,7 +62,7 @@ def positions(layer: MultiHeadAttention | None = None, x: Float[Tensor, "1 T D"]
         encoding="Transformer-XL" if isinstance(layer, XLAttention) else "Shaw's distances" if layer else "sinusoids",
         position=x.shape[1] - 1,
         clip=clip,
-        **dict.fromkeys(TERMS, True),
+        **terms,
     )
 
 

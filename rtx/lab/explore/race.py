@@ -61,7 +61,7 @@ class Race(Live):
                 return NOTHING, {"scores": [[] for _ in self.entrants]}
             return _sentence(runs[run], target, turn), {"scores": bands[run, turn]}
 
-        title = f"{self.task.metric}, validation; line: median of the seeds, band: worst to best"
+        title = f"{self.task.metric}: median, range of seeds"
         panels = {"scores": Panel("lines", title, "spent", names=list(self.entrants), level="target")}
         controls: Controls = {
             "run": Slide("race", list(runs) or [""]),

@@ -6,7 +6,7 @@ import { axes, band, bitmap, dot, legend, level, line, mark, SERIES } from "./ch
 import { blues, css, diverging, inkOn, viridis } from "./colours.js";
 import { canvas, select, slider, stepped, unpack } from "./page.js";
 
-const HIGH = 230, LEFT = 46, RIGHT = 12, ABOVE = 30, BELOW = 44, NARROW = 560; // in pixels; narrower: panels in a column
+const HIGH = 230, LEFT = 46, RIGHT = 18, ABOVE = 30, BELOW = 44, NARROW = 560; // in pixels; narrower: panels in a column
 
 /** The ranges of a panel's axes: those that are given, else those of its contents. */
 function spans({ kind, x, y, log }, contents) {

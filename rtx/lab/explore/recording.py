@@ -81,8 +81,8 @@ class Panel:
     up: str = ""
     names: Sequence[str] = ()
     places: Sequence[str] = ()
-    x: Sequence[float] | None = None
-    y: Sequence[float] | None = None
+    x: tuple[float, float] | None = None
+    y: tuple[float, float] | None = None
     log: bool = False
     diverging: bool = False
     fit: bool = False

@@ -123,7 +123,7 @@ class Toy(Live):
             "solved": Panel(
                 "lines", "test sequences solved", "updates", names=list(runs), x=(0, UPDATES), y=(0, 1), sets="update"
             ),
-            "shares": Panel("heat", "where it looks; marked steps in orange", "step", "updates", sets="update"),
+            "shares": Panel("heat", "where it looks, marks in orange", "step", "updates", sets="update"),
         }
         rows = max((len(run.solved) for run in runs.values()), default=1)
         updates = range(0, rows * EVERY, EVERY)

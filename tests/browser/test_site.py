@@ -1,0 +1,183 @@
+"""The site in a browser, served by this machine, with nothing else to reach."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from functools import partial
+from html.parser import HTMLParser
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from urllib.parse import unquote, urlsplit
+
+import nbformat
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, expect
+from playwright.sync_api import Page as Tab
+
+pytestmark = pytest.mark.browser
+
+ROOT = Path(__file__).parents[2]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+PAPERS: dict[str, str] = tomllib.loads((ROOT / "site/papers.toml").read_text(encoding="utf-8"))
+LESSON = "notebooks/02_slide_a_window.html"
+KINDS = ["index.html", "explore/index.html", "explore/attention.html", "notebooks/00_start_here.html", "results.html"]
+# axe takes ten seconds for 400 rows that are alike: three tables are enough, and three rows of each
+SHORTER = """[...document.querySelectorAll("table")].slice(3).forEach((table) => table.remove());
+document.querySelectorAll("tbody tr:nth-child(n + 4)").forEach((row) => row.remove())"""
+PIXELS = "canvas => canvas.toDataURL()"
+BACKGROUND = "getComputedStyle(document.documentElement).backgroundColor"
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """A server of files that prints nothing."""
+
+    def log_message(self, *_: object) -> None: ...
+
+
+class Elements(HTMLParser):
+    """The elements of a page, each with its attributes."""
+
+    def __init__(self, page: Path) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(page.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attributes)))
+
+    def all(self, *names: str) -> list[str]:
+        """The values of these attributes."""
+        return [value for _, given in self.found for name, value in given.items() if name in names and value]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("served") / "rtx"
+    subprocess.run([sys.executable, "site/build.py", folder], cwd=ROOT, check=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pages(folder: Path) -> dict[str, Elements]:
+    """The pages by their addresses."""
+    found = (path for path in folder.rglob("*.html") if "mathjax" not in path.parts)
+    return {path.relative_to(folder).as_posix(): Elements(path) for path in found}
+
+
+@pytest.fixture(scope="module")
+def address(folder: Path) -> Iterator[str]:
+    """Where the site is served: in a folder, as on GitHub Pages."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder.parent)) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/rtx/"
+        server.shutdown()
+
+
+@pytest.fixture
+def tab(browser: Browser, address: str) -> Iterator[Tab]:
+    """A tab in which no page may print an error, miss a file, or ask another server."""
+    tab = browser.new_page(viewport={"width": 1400, "height": 900})
+    faults: list[str] = []
+    tab.on("pageerror", lambda error: faults.append(str(error)))
+    tab.on("console", lambda said: faults.append(said.text) if said.type in ("error", "warning") else None)
+    tab.on("request", lambda asked: faults.append(asked.url) if not asked.url.startswith((address, "data:")) else None)
+    yield tab
+    tab.close()
+    assert faults == []
+
+
+def test_every_notebook_has_a_page(pages: dict[str, Elements]) -> None:
+    built = {Path(page).stem for page in pages if page.startswith("notebooks/")}
+    assert built == {path.stem for path in NOTEBOOKS}
+
+
+def test_every_page_has_one_title_one_heading_landmarks_and_described_pictures(pages: dict[str, Elements]) -> None:
+    for address, page in pages.items():
+        tags = [tag for tag, _ in page.found]
+        assert [tags.count(tag) for tag in ("title", "h1", "main", "header", "footer")] == [1] * 5, address
+        assert all(given.get("alt") for tag, given in page.found if tag == "img"), address
+        assert not [name for _, given in page.found for name in given if name.startswith("on")], address
+
+
+def test_every_link_leads_somewhere(folder: Path, pages: dict[str, Elements]) -> None:
+    followed, dead = set(), []
+    for address, page in pages.items():
+        for target in page.all("href", "src"):
+            parts = urlsplit(target)
+            if parts.scheme:
+                continue
+            path = ((folder / address).parent / unquote(parts.path)).resolve() if parts.path else folder / address
+            there = path.relative_to(folder).as_posix()
+            followed.add(there)
+            if not path.is_file() or (parts.fragment and unquote(parts.fragment) not in pages[there].all("id")):
+                dead.append(f"{address}: {target}")
+    assert dead == []
+    assert set(pages) <= followed  # a reader can come to every page
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_lesson_links_each_paper_once(pages: dict[str, Elements], path: Path) -> None:
+    cells = nbformat.read(path, as_version=4).cells
+    text = " ".join(" ".join(cell.source for cell in cells if cell.cell_type == "markdown").split())
+    for name, year in re.findall(r"([\w-]+ (?:et al\.|& [\w-]+)),? \(?(\d{4})", text):
+        (address,) = (link for paper, link in PAPERS.items() if paper.endswith(f"{name} {year}"))
+        assert pages[f"notebooks/{path.stem}.html"].all("href").count(address) == 1, name
+
+
+@pytest.mark.parametrize("page", KINDS)
+def test_axe_finds_nothing_serious_and_nothing_is_wider_than_the_page(tab: Tab, address: str, page: str) -> None:
+    for theme, rules in (("light", {}), ("dark", {"runOnly": ["color-contrast"]})):
+        tab.emulate_media(color_scheme=theme)
+        tab.goto(address + page)
+        expect(tab.locator(".living > img")).to_have_count(0)
+        tab.evaluate(SHORTER)
+        found = Axe().run(tab, options={"resultTypes": ["violations"]} | rules).response["violations"]
+        serious = [one for one in found if one["impact"] in ("serious", "critical")]
+        assert [(one["id"], node["html"]) for one in serious for node in one["nodes"]] == [], theme
+    for width in (1400, 700, 390):
+        tab.set_viewport_size({"width": width, "height": 900})
+        assert tab.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_every_page_comes_to_life(tab: Tab, address: str, pages: dict[str, Elements]) -> None:
+    tab.set_viewport_size({"width": 390, "height": 400})
+    tab.route("**/MathJax.js", lambda route: route.fulfill(body=""))  # the equations have a test of their own
+    for page in pages:
+        tab.goto(address + page, wait_until="domcontentloaded")
+        expect(tab.locator(".living > img")).to_have_count(0)
+        assert tab.locator(".living > div:empty").count() == 0
+        if page.startswith("explore/") and not page.endswith("index.html"):
+            assert tab.locator(".living").count() == 1
+
+
+def test_an_explorer_in_a_lesson_is_moved(tab: Tab, address: str) -> None:
+    tab.goto(address + LESSON)
+    debugger = tab.locator(".living").last
+    canvas, sentence = debugger.locator("canvas").last, debugger.locator("[aria-live=polite]")
+    expect(sentence).not_to_be_empty()
+    before = canvas.evaluate(PIXELS), str(sentence.text_content())
+    debugger.get_by_role("slider").last.press("ArrowRight")
+    expect(sentence).not_to_have_text(before[1])
+    assert canvas.evaluate(PIXELS) != before[0]
+
+
+def test_equations_are_drawn_by_the_site_itself(tab: Tab, address: str) -> None:
+    tab.goto(address + LESSON)
+    tab.wait_for_function("window.MathJax?.isReady")
+    tab.wait_for_function("() => new Promise(done => MathJax.Hub.Queue(() => done(true)))")
+    assert tab.locator(".MathJax").count() == tab.locator(".math.inline, .math.block").count() > 50
+    assert tab.locator(".merror, .MathJax_Error").count() == 0
+
+
+def test_the_theme_is_kept_from_page_to_page(tab: Tab, address: str) -> None:
+    tab.goto(address + "index.html")
+    light = tab.evaluate(BACKGROUND)
+    tab.get_by_label("Theme").select_option("dark")
+    tab.get_by_role("link", name="Slide a window").click()
+    expect(tab.get_by_label("Theme")).to_have_value("dark")
+    expect(tab).to_have_url(address + LESSON)
+    assert tab.evaluate(BACKGROUND) != light
