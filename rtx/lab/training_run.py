@@ -40,6 +40,7 @@ class TrainingRun:
 
     def __init__(self, choice: Choice, watch: Callable[[], object] = lambda: None, name: str = "training") -> None:
         self.choice, self.plan, self.history = choice, choice.plan(), History()
+        self.export = f"{choice.command()}\n\n{choice.code()}"
         self.looks: list[tuple[int, Look]] = []  # (updates so far, what went on inside)
         self.background = Background(self._train, self._watch, name)
         self.watch = watch

@@ -69,7 +69,7 @@ function runTable() {
     }
     table.forEach((run, i) => {
       Object.keys(COLUMNS).forEach((name, k) => put(rows[i].cells[k], run[name]));
-      put(rows[i].more, `${run.command}\n\n${run.code}\n${run.log}`);
+      put(rows[i].more, run.more);
     });
   };
   return { element, update };

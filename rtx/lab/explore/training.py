@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from itertools import count
 from typing import Any
 
@@ -39,11 +40,11 @@ class TrainingLab(Live):
     @property
     def choice(self) -> Choice:
         """What the form says: the recipe's values where they are as it has them."""
-        choice = _row(self.state)
-        usual = _usual(choice)
+        row = _row(self.state)
+        usual = _usual(*row)
         changes = {name: float(v) if isinstance(usual[name], float) else v for name, v in self.state["changes"].items()}
         different = {name: value for name, value in changes.items() if value != usual[name]}
-        return Choice(choice.recipe, choice.row, choice.scale, different, self.state["seed"])
+        return Choice(*row, different, self.state["seed"])
 
     def set(self, **values: Any) -> None:
         """Move controls from code, hyper-parameters too. Another task or model begins with its recipe's values.
@@ -100,12 +101,12 @@ class TrainingLab(Live):
         return [run for run in self.runs if run.choice.recipe == self.runs[-1].choice.recipe]
 
     def _fields(self) -> dict[str, dict[str, Any]]:
-        choice = _row(self.state)
+        recipe, row, scale = _row(self.state)
         fields = [
             field("task", self.state["task"], list(offered()), model="", changes={}),
-            field("model", choice.row, rows(choice.recipe, choice.scale), changes={}),
+            field("model", row, rows(recipe, scale), changes={}),
             field("seed", 0),
-            *(field(name, value) for name, value in _usual(choice).items()),
+            *(field(name, value) for name, value in _usual(recipe, row, scale).items()),
         ]
         return {one["name"]: one for one in fields}
 
@@ -115,21 +116,22 @@ def training(task: str = "digits", model: str | None = None, **changes: Any) -> 
     return TrainingLab(task, model, **changes)
 
 
-def _row(state: Mapping[str, Any]) -> Choice:
-    """The recipe's row that a state names; without a name the first one."""
+def _row(state: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Recipe, row and scale of what a state names; without a model the first row."""
     recipe, scale = offered()[check_choice("task", state["task"], offered())]
     names = rows(recipe, scale)
-    return Choice(recipe, check_choice("model", state["model"] or names[0], names), scale)
+    return recipe, check_choice("model", state["model"] or names[0], names), scale
 
 
-def _usual(choice: Choice) -> dict[str, Any]:
+@cache
+def _usual(recipe: str, row: str, scale: str) -> dict[str, Any]:
     """What the form holds for a row: the settings it shows, and all of the model's arguments that the recipe gives."""
-    plan = choice.plan()
+    plan = Choice(recipe, row, scale).plan()
     return {name: getattr(plan.settings, name) for name in SETTINGS} | plan.hyperparameters
 
 
 def _check(state: Mapping[str, Any]) -> None:
-    usual = _usual(_row(state))
+    usual = _usual(*_row(state))
     for name in state["changes"]:
         check_choice("setting", name, usual)
 
@@ -145,9 +147,7 @@ def _facts(run: TrainingRun) -> dict[str, Any]:
         "parameters": f"{run.parameters:,}",
         "updates": f"{len(history.losses):,}",
         "best": f"{best(scores):.3f}" if scores else "-",
-        "command": choice.command(),
-        "code": choice.code(),
-        "log": "\n".join(run.log()),
+        "more": "\n".join([run.export, *run.log()]),
     }
 
 
