@@ -3,13 +3,12 @@
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import traitlets
 from matplotlib.figure import Figure
 
 from rtx.lab import background
-from rtx.lab.background import Background
 from rtx.lab.explore.page import Page
 from rtx.lab.explore.recording import Controls, Panel, Values, draw, record
 
@@ -17,16 +16,6 @@ MOST = 6  # runs side by side
 KINDS = {bool: "box", int: "whole", float: "number", str: "text"}
 NOTHING = "Choose the settings and press “Train”."
 Recorded = tuple[Controls, dict[str, Panel], Callable[..., Values]]
-
-
-class Run(Protocol):
-    """One training."""
-
-    background: Background
-
-    @property
-    def told(self) -> str:
-        """How far it is; empty before its first update."""
 
 
 class Live(Page):
@@ -56,8 +45,12 @@ class Live(Page):
         self.observe(self._move, "state")
         self.observe(lambda change: self.press(change.new[0]), "wish")
 
-    def make(self) -> Run:
-        """Return the run of the settings; it is not begun yet. A ValueError says why there is none."""
+    def make(self) -> Any:
+        """Return the run of the settings, not begun yet: its `background`, and `told`, how far it is, at first "".
+
+        Raises:
+            ValueError: saying why there is none.
+        """
         raise NotImplementedError
 
     def form(self) -> list[dict[str, Any]]:
@@ -72,8 +65,8 @@ class Live(Page):
         """Return a row for each run that is seen, for the table below the picture, if there shall be one."""
         return []
 
-    def set(self, **state: Any) -> None:
-        """Move controls from code, as a reader would.
+    def set(self, **state: Any) -> str:
+        """Move controls from code, as a reader would, and return the sentence then seen.
 
         Raises:
             ValueError: if there is no control of a name, or its menu has no such value.
@@ -82,6 +75,7 @@ class Live(Page):
             if (value := state.get(one["name"])) is not None and one["values"] and value not in one["values"]:
                 raise ValueError(f"{one['name']}: expected one of {', '.join(map(str, one['values']))}, got {value!r}")
         super().set(**state)
+        return self.text
 
     @property
     def text(self) -> str:

@@ -13,7 +13,6 @@ from rtx.lab.look import Look
 from rtx.lab.training_run import TrainingRun
 from rtx.nn.validate import check_choice
 
-SETTINGS = ("learning_rate", "batch_size", "epochs")
 POINTS, MOMENTS = 100, 40  # of a curve, and of the slider, at most
 WHAT = "update; dots: all of it, line: a batch"
 TRY = "train one model, change one number, and train again: which of the two is better after as many updates?"
@@ -46,7 +45,7 @@ class TrainingLab(Live):
         different = {name: value for name, value in changes.items() if value != usual[name]}
         return Choice(*row, different, self.state["seed"])
 
-    def set(self, **values: Any) -> None:
+    def set(self, **values: Any) -> str:
         """Move controls from code, hyper-parameters too. Another task or model begins with its recipe's values.
 
         Raises:
@@ -60,6 +59,7 @@ class TrainingLab(Live):
         state["changes"] = {**state["changes"], **changes}
         _check(state)
         self.state = state
+        return self.text
 
     def form(self) -> list[dict[str, Any]]:
         """Task, model, seed, and what the recipe gives the chosen row."""
@@ -125,9 +125,7 @@ def _row(state: Mapping[str, Any]) -> tuple[str, str, str]:
 
 @cache
 def _usual(recipe: str, row: str, scale: str) -> dict[str, Any]:
-    """What the form holds for a row: the settings it shows, and all of the model's arguments that the recipe gives."""
-    plan = Choice(recipe, row, scale).plan()
-    return {name: getattr(plan.settings, name) for name in SETTINGS} | plan.hyperparameters
+    return Choice(recipe, row, scale).usual()
 
 
 def _check(state: Mapping[str, Any]) -> None:
