@@ -8,10 +8,11 @@ import { show as recording } from "./recording.js";
 const COLUMNS = { model: "model", settings: "settings", parameters: "parameters", updates: "updates", best: "best validation" };
 const STYLE = `
 .rtx-page .live { flex-basis: 100%; }
-.rtx-page .runs { font-size: 14px; border-collapse: collapse; margin-top: 8px; color: inherit; }
+.rtx-page .runs { overflow-x: auto; margin-top: 8px; font-size: 14px; }
+.rtx-page .runs table { border-collapse: collapse; color: inherit; }
 .rtx-page .runs th, .rtx-page .runs td { text-align: left; padding: 2px 14px 2px 0; background: none; color: inherit; }
 .rtx-page .runs td { font-variant-numeric: tabular-nums; }
-.rtx-page .runs pre { overflow-x: auto; max-width: 850px; color: inherit; background: none; }`;
+.rtx-page .runs pre { color: inherit; background: none; }`;
 const KINDS = { pick: select, whole: numberInput, number: numberInput, box: checkbox, text: textInput };
 
 /** The form: a field is built anew only if it has changed, so that none loses the focus. */
@@ -48,7 +49,8 @@ function formRow(page, element) {
 /** The table of runs: its rows stay, so that what a reader has opened in them stays open. */
 function runTable() {
   const head = make("tr", {}, ...["", ...Object.values(COLUMNS)].map((text) => make("th", { scope: "col", textContent: text })));
-  const body = make("tbody"), element = make("table", { className: "runs" }, make("thead", {}, head), body);
+  const body = make("tbody"), table = make("table", {}, make("thead", {}, head), body);
+  const element = make("div", { className: "runs" }, table);
   const put = (place, text) => place.textContent !== text && (place.textContent = text);
   const row = (i) => {
     const mark = make("td", { textContent: "■" }), more = make("pre");
@@ -59,15 +61,15 @@ function runTable() {
     return { cells, more };
   };
   const rows = [];
-  const update = (table) => {
-    element.hidden = !table.length;
-    for (let i = rows.length; i < table.length; i++) rows.push(row(i));
-    for (const { more } of rows.splice(table.length)) {
+  const update = (runs) => {
+    element.hidden = !runs.length;
+    for (let i = rows.length; i < runs.length; i++) rows.push(row(i));
+    for (const { more } of rows.splice(runs.length)) {
       const second = more.closest("tr");
       second.previousSibling.remove();
       second.remove();
     }
-    table.forEach((run, i) => {
+    runs.forEach((run, i) => {
       Object.keys(COLUMNS).forEach((name, k) => put(rows[i].cells[k], run[name]));
       put(rows[i].more, run.more);
     });
