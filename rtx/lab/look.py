@@ -40,7 +40,7 @@ def look(task: Task, model: nn.Module, batch: Batch) -> Look:
         target = batch.targets[:1, : int((batch.targets[0] != IGNORED).sum()) - 1]
         with evaluating(model):
             weights = model.align(x, target)[0]  # type: ignore[operator]
-        return Look(weights.cpu(), "source token", "target token", "where it looks in the source")
+        return Look(weights.cpu(), "source token", "target token", "where it looks")
     states: list[Tensor] = []
     hook = None
     if isinstance(model, (SequenceModel, LanguageModel)):

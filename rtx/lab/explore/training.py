@@ -14,7 +14,7 @@ from rtx.lab.training_run import TrainingRun
 from rtx.nn.validate import check_choice
 
 POINTS, MOMENTS = 100, 40  # of a curve, and of the slider, at most
-WHAT = "update; dots: all of it, line: a batch"
+WHAT = "update; dots: validation, line: a batch of it"
 TRY = "train one model, change one number, and train again: which of the two is better after as many updates?"
 
 
@@ -86,7 +86,7 @@ class TrainingLab(Live):
         metric = runs[-1].task.metric if runs and runs[-1].task else "score"
         panels = {
             "losses": Panel("lines", "loss of a batch", "update", names=names, sets="update"),
-            "scores": Panel("lines", f"validation: {metric}", WHAT, names=[*names, *names], sets="update"),
+            "scores": Panel("lines", metric, WHAT, names=[*names, *names], sets="update"),
             "inside": Panel("heat", "inside the model", share=1.1),
         }
         ends = {len(run.history.losses) for run in runs}
