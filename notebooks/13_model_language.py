@@ -293,8 +293,8 @@ race = explore.race(task, entrants, seconds=2.0, seeds=2, turns=4, learning_rate
 race
 
 # %% [markdown]
-# **Try** (with a kernel). Choose equal parameters and press “train”. Then move the target: which model is first at about 3.9
-# bits, and which of them get to 3.2?
+# **Try.** Click in the picture to move the target: which model is first at about 3.9 bits, and which of them get to 3.2?
+# With a kernel, choose equal parameters and press “Train”.
 #
 # Seconds are fair to whoever pays for them, and to nobody else: they depend on the machine and on how well each model is
 # programmed. Equal parameters and equal multiply-adds are other questions with other winners. The paper's models differ by a
@@ -395,7 +395,7 @@ explore.sampling(lstm, known, "The name of the ")
 # the tail; cut it by p = 0.9 and compare.
 #
 # A trained checkpoint of your own writes with `rtx generate best.safetensors --temperature 0.8 --top-p 0.95`. To train
-# one beside this notebook, with every knob in reach, change a number and press “Start”: the kernel stays free.
+# one beside this notebook, with every knob in reach, change a number and press “Train”: the kernel stays free.
 
 # %%
 explore.training("characters", "gru", d_model=48, layers=1, learning_rate=0.01).train()
