@@ -13,7 +13,6 @@ from rtx.lab.explore.depends import depends
 from rtx.lab.explore.dial import dial
 from rtx.lab.explore.digits import digits
 from rtx.lab.explore.errata import errata
-from rtx.lab.explore.explorer import Explorer
 from rtx.lab.explore.ledger import ledger
 from rtx.lab.explore.lookup import lookup
 from rtx.lab.explore.page import Page
@@ -23,13 +22,13 @@ from rtx.lab.explore.pooling import pooling
 from rtx.lab.explore.positions import positions
 from rtx.lab.explore.race import race
 from rtx.lab.explore.sampling import sampling
+from rtx.lab.explore.sentence import sentence
 from rtx.lab.explore.toy import toy
 from rtx.lab.explore.training import TrainingLab, training
 from rtx.lab.explore.window import window
 from rtx.lab.explore.xray import xray
 
 __all__ = [
-    "Explorer",
     "Page",
     "Player",
     "TrainingLab",
@@ -50,6 +49,7 @@ __all__ = [
     "positions",
     "race",
     "sampling",
+    "sentence",
     "toy",
     "training",
     "window",

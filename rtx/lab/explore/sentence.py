@@ -30,8 +30,8 @@ def sentence(text: str = "The value of the expression is the val") -> Page:
     """Three character models read a text; each letter is shaded by how much another one would change the prediction.
 
     The change is half the sum of the differences between the probabilities of the next letter, with the letter and
-    with an "e" in its place ("a" for an "e", a blank for a mark). The models have about 37,000 parameters each, and have
-    read the Python reference manual.
+    with an "e" in its place ("a" for an "e", a blank for a mark). The models have about 37,000 parameters each, and
+    have read the Python reference manual.
 
     Args:
         text: at first, at most 96 letters.
