@@ -4,7 +4,7 @@ Wang et al. (2019), R-Transformer, §4.2.
 """
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -15,6 +15,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 from rtx.lab.explore.network import described, weight_bytes
 from rtx.lab.explore.page import Page
 from rtx.lab.plots import COLOURS, piano_roll
+from rtx.lab.pretrained import pretrained
 from rtx.nn.mode import evaluating
 from rtx.nn.validate import check_finite
 from rtx.tasks.build import SequenceModel
@@ -74,9 +75,7 @@ def unheard() -> list[Roll]:
 
 def trained() -> SequenceModel:
     """The R-Transformer that comes with the package."""
-    from rtx.lab.pretrained import pretrained
-
-    return pretrained("bach")
+    return cast(SequenceModel, pretrained("bach"))
 
 
 def keys(roll: Roll) -> list[list[int]]:
