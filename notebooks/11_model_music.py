@@ -340,8 +340,8 @@ print("the bass costs most:", voices.argmax().item() == 0)
 
 # %% [markdown]
 # The Bach room shows this for every frame. Its model runs in the page, so it is small: an R-Transformer of two blocks of
-# width 40, trained on the same chorales (`rtx train bach r-transformer`). Press *Bach alone* and tick *what it
-# expected*. Then click a note away.
+# width 40, trained on the same chorales (`rtx train bach r-transformer`). Press *Only Bach* and tick
+# *what it expected*. Then click a note away.
 
 # %%
 explore.bach()

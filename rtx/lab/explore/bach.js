@@ -72,7 +72,7 @@ const mean = (costs) => costs.slice(1).reduce((sum, one) => sum + one, 0) / (cos
 const span = (at, length) => `${at + 1}–${at + length}`;
 
 export function show(page) {
-  const { lowest } = page.data, base = framesOf(page.data.tune), T = base.length, usual = range(base, 6);
+  const { lowest, author } = page.data, base = framesOf(page.data.tune), T = base.length, usual = range(base, 6);
   const model = load(page.data.network, page.weights);
   const readAsSwitched = reader(model), readWhole = reader(model);
   let seen = base.map((frame) => ({ frame, drawn: frame, cost: 0, whole: 0 })); // of the last complete tune
@@ -165,7 +165,7 @@ export function show(page) {
     pen.font = "600 13px system-ui, sans-serif";
     pen.textAlign = "right";
     pen.fillStyle = bachs(page.dark);
-    if (begin > 9) pen.fillText("Bach", x - 14, RULER / 2);
+    if (begin > 9) pen.fillText(author, x - 14, RULER / 2);
     pen.textAlign = "left";
     pen.fillStyle = machines(page.dark);
     if (begin < T - 8) pen.fillText("the model", x + 14, RULER / 2);
@@ -242,7 +242,8 @@ export function show(page) {
 
   function sentence({ begin, edits, local, attention }) {
     const off = [local || "LocalRNN", attention || "attention"].filter((name) => name !== true).join(" and ");
-    const who = begin > T ? "Bach wrote this" : `Bach wrote frames 1 to ${begin - 1}, the model the rest`;
+    const theirs = begin > T ? "All frames are" : begin > 2 ? `Frames 1 to ${begin - 1} are` : "Frame 1 is";
+    const who = `${theirs} ${author}'s${begin > T ? "" : ", the rest is the model's"}`;
     const changed = edits.length ? `; you changed ${edits.length} note${edits.length > 1 ? "s" : ""}` : "";
     const nats = (name) => mean(seen.map((one) => one[name])).toFixed(2);
     const costs = `A frame costs the model ${nats("cost")} nats on average`;

@@ -44,20 +44,20 @@ def bach(
         ValueError: if `roll` is no piano roll, a frame is too long, or the page cannot compute the model.
     """
     tune = unheard()[CHORALE][:FRAMES] if roll is None else check_roll("roll", roll)
-    model = trained() if model is None else model
+    model, author = trained() if model is None else model, "Bach" if roll is None else "the tune"
     start: dict[str, Any] = {
         "begin": 2 * len(tune) // 3 + 1, "seed": 1, "temperature": 0.7, "local": True, "attention": True,
         "edits": [], "frame": max(1, 2 * len(tune) // 3 - 7), "note": 60, "expected": False,
     }  # fmt: skip
     return Page(
         Path(__file__).with_name("bach.js"),
-        tune_data({"tune": keys(tune), "network": described(model)}, frame_seconds) | {"name": "tune"},
+        tune_data({"tune": keys(tune), "name": "tune", "author": author, "network": described(model)}, frame_seconds),
         _still(tune, frame_costs(model, tune)),
-        "play it; click notes of Bach's near the border, and see what the model makes of them; drag the border. The "
+        "play it; click notes near the border, and see what the model makes of them; drag the border. The "
         "higher a bar, the less the model expected the frame. Green marks a passage that repeats an earlier one",
         title="The Bach room",
         presets={
-            "Bach alone": {"begin": len(tune) + 1},
+            f"Only {author}": {"begin": len(tune) + 1},
             "Without LocalRNN": {"local": False},
             "Without attention": {"attention": False},
             "Cold draws": {"temperature": 0.2},
