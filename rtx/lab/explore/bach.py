@@ -30,14 +30,14 @@ def bach(
 ) -> Page:
     """Change the notes of a tune, let a model continue it, and hear and see what each of its layers is good for.
 
-    The state has `begin` (the first frame that the model writes), `seed` and `temperature` of its draws, `local` and
-    `attention` (whether these layers are on), `edits` (88 · (frame - 1) + key + 1 for a note that was added, minus that
-    for one taken away), the cursor's `frame` and `note` (MIDI), and `expected` (whether probabilities are shown).
+    The state has `begin`, the first frame that the model writes, and `seed` and `temperature` of its draws. `local` and
+    `attention` say whether these layers are on. `edits` has 88 · (frame - 1) + key + 1 for each note that was added, and
+    minus that for each one taken away. `frame` and `note` (MIDI) are the cursor. `expected` shows probabilities.
 
     Args:
         roll: a tune, (frames, 88) of 0 and 1; by default a chorale that the model was not trained on.
-        model: an RNN, GRU, Transformer or R-Transformer that predicts the 88 logits of the next frame. By default the
-            R-Transformer that comes with the package, trained on Bach's chorales.
+        model: an RNN, GRU, Transformer or R-Transformer that predicts the 88 logits of the next frame; by default
+            the R-Transformer that comes with the package.
         frame_seconds: how long a frame lasts, at most 8: a MIDI file can hold no slower tempo.
 
     Raises:
