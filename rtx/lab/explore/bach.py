@@ -31,7 +31,7 @@ def bach(
     """Change the notes of a tune, let a model continue it, and hear and see what each of its layers is good for.
 
     The state has `begin`, the first frame that the model writes, and `seed` and `temperature` of its draws. `local` and
-    `attention` say whether these layers are on. `edits` has 88 · (frame - 1) + key + 1 for each note that was added, and
+    `attention` say whether these layers are on. `edits` has 88 · (frame - 1) + key + 1 for each note that was added and
     minus that for each one taken away. `frame` and `note` (MIDI) are the cursor. `expected` shows probabilities.
 
     Args:
