@@ -27,7 +27,7 @@
 # | the learning rate, chosen by validation | section 3 | `rtx sweep` |
 # | one number a cell, no spread | sections 4 and 5 | `--seed`, `rtx.evidence.claim` |
 # | Nottingham, 2.37 (Wang et al. 2019, Table 2) | section 6 | `studies/nottingham_repeats.py` |
-# | misprints, and code that differs | section 7 | `rtx.lab.errata` |
+# | misprints, and code that differs | section 7 | `studies/errata.py` |
 
 # %%
 from pathlib import Path
@@ -460,8 +460,8 @@ print(f"as before: R-Transformer {mine:.2f}, the next best {min(others):.2f}")
 #
 # ## 7. Errata
 #
-# Papers have errors; so does code. Each case below is a claim and a question. The evidence is computed when you tick the
-# box, by the models of this project.
+# Papers have errors; so does code. Each case below is a claim and a question. `python -m studies.errata` computed the
+# evidence, with the models of this project.
 
 # %%
 explore.errata()
@@ -479,9 +479,8 @@ explore.errata()
 # </details>
 
 # %%
-detective = explore.errata()
-for case in detective.controls["case"].options:
-    print(f"{case}: {detective.set(case=case, evidence=True)}")
+for case in explore.errata().data["cases"]:
+    print(f"{case['title']}: {case['verdict']}")
 
 # %% [markdown]
 # ## Recap

@@ -1,6 +1,6 @@
 """Numbers of the original code that `rtx` computes by itself; `docs/original-code.md` cites them.
 
-`python studies/original_code.py` writes `original_code.json`. It takes some seconds and needs no data. The original
+`python -m studies.original_code` writes `original_code.json`. It takes some seconds and needs no data. The original
 code is read, not run: R-Transformer's repository has no licence, and that of feed-forward attention needs Theano.
 """
 
@@ -11,11 +11,11 @@ from typing import Any
 
 import torch
 
-from rtx.lab.errata_counted import WithDeadModules
-from rtx.lab.errata_measured import epsilon, equal_copies
 from rtx.tasks import build, task_by_name
 from rtx.training.files import write_whole
 from rtx.training.recipe import load_recipe
+from studies.errata_counted import WithDeadModules
+from studies.errata_measured import epsilon, equal_copies
 
 STORED = Path(__file__).with_suffix(".json")
 

@@ -49,8 +49,8 @@ def test_outputs_and_derivatives_agree_with_torch(tab: Tab, tmp_path: Path) -> N
 def test_a_sublayer_that_is_off_passes_on_what_it_gets(tab: Tab, tmp_path: Path) -> None:
     tab.goto(explore.depends().save(tmp_path / "a.html").as_uri())
     sentence = tab.locator(".sentence")
-    assert "R-Transformer: positions 6 to 24" in str(sentence.text_content())
+    assert "R-Transformer: positions 6 to 24;" in str(sentence.text_content())
     tab.get_by_role("button", name="Without attention").click()
-    assert "R-Transformer: positions 6 to 12 and no other" in str(sentence.text_content())
+    assert "R-Transformer: positions 6 to 12, no other" in str(sentence.text_content())
     tab.get_by_role("button", name="R-Transformer: LocalRNN 2").press("Enter")
-    assert "R-Transformer: positions 6 to 9 and no other" in str(sentence.text_content())
+    assert "R-Transformer: positions 6 to 9, no other" in str(sentence.text_content())

@@ -20,7 +20,7 @@ from rtx.models import RNN, RTransformer
 from rtx.nn import LocalRNN, Residual
 
 POSITIONS, WIDTH, WINDOW, HEADS = 24, 8, 4, 2
-MODELS = {"RNN": "rnn", "LocalRNN": "local", "R-Transformer": "blocks"}
+MODELS = {"RNN": "rnn", f"LocalRNN, windows of {WINDOW}": "local", "R-Transformer": "blocks"}
 """The models by the names shown, with the beginning of the names of their weights."""
 
 
@@ -52,8 +52,8 @@ def models() -> dict[str, Row]:
 def depends() -> Page:
     """Drag one of 24 inputs, and see which positions change in an RNN, in LocalRNNs and in an R-Transformer.
 
-    The state has `chosen` (the input, from 1), `value` (what it is changed to, from -1 to 1) and `off` (the layers that
-    are switched off, by name, such as "blocks.0.1").
+    The state has `chosen` (the input, from 1), `value` (what it is changed to, from -1 to 1), `off` (the layers that
+    are switched off, by name, such as "blocks.0.1") and `solved` (how many challenges are met).
     """
     made, base = models(), row()
     weights = {"embed.weight": made["RNN"].embed.weight, "places": made["RNN"].places}
@@ -66,7 +66,7 @@ def depends() -> Page:
         Path(__file__).with_name("depends.js"),
         data,
         _still(made, base),
-        "drag the first bar and count how far each model carries the change; then switch both attentions off",
+        "drag the first bar and compare how far the models carry the change. The weights are random.",
         title="Who depends on whom?",
         presets={
             "First input": {"chosen": 1},
@@ -77,6 +77,7 @@ def depends() -> Page:
         chosen=6,
         value=0.9,
         off=[],
+        solved=0,
     )
 
 
@@ -99,7 +100,7 @@ def _layers(name: str) -> list[dict[str, Any]]:
         return [
             {"kind": "rnn", "name": f"rnn.{i}", "text": f"RNN {i + 1}", "prefix": "rnn.", "layer": i} for i in range(2)
         ]
-    if name == "LocalRNN":
+    if MODELS[name] == "local":
         return [_sublayer("local", f"local.{i}", f"LocalRNN {i + 1}") for i in range(2)]
     kinds = {"local": "LocalRNN", "attention": "attention", "feed-forward": "feed-forward"}
     return [

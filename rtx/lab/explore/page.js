@@ -142,7 +142,7 @@ export function button(page, text, act) {
 
 /**
  * A canvas as wide as the page and `height` pixels high; a page narrower than `least` scrolls it. `label` says what it
- * shows, `point(x, y)` what is at a place under the pointer, if anything.
+ * shows, `point(x, y)` what is at a place under the pointer, if anything, and `hint` how the picture is used.
  *
  * A reader changes the state in the picture itself: `grab(x, y, first, event)` is called when the pointer is pressed and
  * while it is dragged, `key(name, event)` when a key is pressed while the picture has the focus. Both return what to set,
@@ -151,7 +151,7 @@ export function button(page, text, act) {
  * In the update, `begin()` clears it and returns { pen, width, height }, in CSS pixels; `resize(height, least)` gives it
  * other sizes first.
  */
-export function canvas(page, { height, least = 0, label, point = () => "", grab, key }) {
+export function canvas(page, { height, least = 0, label, hint = "", point = () => "", grab, key }) {
   const element = make("canvas");
   element.setAttribute("role", key ? "application" : "img");
   element.setAttribute("aria-label", label);
@@ -161,9 +161,9 @@ export function canvas(page, { height, least = 0, label, point = () => "", grab,
   };
   resize(height);
   let under = null; // where the pointer is
-  const tell = () => page.note((under && point(...under)) || "");
+  const tell = () => page.note((under && point(...under)) || hint);
   const change = (values) => values && page.set(values);
-  page.picture(element, () => under && tell());
+  page.picture(element, () => (under || hint) && tell());
   element.onpointermove = (event) => {
     under = [event.offsetX, event.offsetY];
     if (grab && element.hasPointerCapture(event.pointerId)) change(grab(...under, false, event));
@@ -269,7 +269,7 @@ function footer(page, model, { address }) {
   const said = make("span", { className: "said" });
   said.setAttribute("role", "status");
   const add = (text, act) => make("button", { type: "button", textContent: text, onclick: act });
-  const presets = Object.entries(model.get("presets") ?? {}).map(([text, values]) => add(text, () => page.set({ ...page.start, ...values })));
+  const presets = Object.entries(model.get("presets") ?? {}).map(([text, values]) => add(text, () => page.set(values)));
   const link = () => `${new URL(address, location.href).href.split("#")[0]}#${written(page.state, page.start)}`;
   const code = () => `.set(${Object.entries(page.state).map(([name, value]) => `${name}=${asPython(value)}`).join(", ")})`;
   const copy = add(address ? "Copy link" : "Copy as Python", async () => {
@@ -281,6 +281,7 @@ function footer(page, model, { address }) {
       said.textContent = text; // the browser does not allow it: to be copied by hand
     }
   });
+  page.forget = () => (said.textContent = "");
   const reset = add("Reset", () => page.set(page.start));
   return make("div", { className: "row foot" }, ...presets, reset, copy, said);
 }
@@ -348,7 +349,7 @@ export function mount(show, model, el, { address = "", own = false, kernel = fal
     box.classList.toggle("dark", page.dark);
     const state = page.state, text = update(state);
     for (const [name, put] of Object.entries(puts)) put(state[name]);
-    if (sentence.textContent !== text) sentence.textContent = text;
+    if (sentence.textContent !== text) sentence.textContent = text, page.forget();
     drawns.forEach((drawn) => drawn()); // what is under the pointer may be another now
     if (own) history.replaceState(null, "", `#${written(state, page.start)}`);
     box.dispatchEvent(new CustomEvent("rtx-drawn", { bubbles: true, detail: performance.now() - begun }));

@@ -4,12 +4,12 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from rtx.lab.evidence import Erratum, Evidence
 from rtx.models import FeedForwardAttention, RTransformer
 from rtx.nn import LocalRNN, MultiHeadAttention
 from rtx.nn.relative import RelativeAttention
 from rtx.tasks import task_by_name
 from rtx.tasks.toy.arithmetic import TOLERANCE
+from studies.evidence import Erratum, Evidence
 
 CLIP = 0.15
 

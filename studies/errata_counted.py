@@ -9,12 +9,12 @@ import torch
 from torch import nn
 
 from rtx.evidence.counted import beyond_path_bound
-from rtx.lab.evidence import Erratum, Evidence
 from rtx.models import RTransformer
 from rtx.nn.multi_channel import MultiChannelRNN
 from rtx.tasks import task_by_name
 from rtx.tasks.build import build
 from rtx.training.recipe import load_recipe
+from studies.evidence import Erratum, Evidence
 
 SENTENCES = 40_000  # characters of text
 

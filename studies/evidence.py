@@ -1,4 +1,4 @@
-"""What an erratum is: a claim, a question, and evidence that is computed when it is asked for."""
+"""What an erratum is: a claim, a question, and a function that computes the evidence."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

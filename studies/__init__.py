@@ -1,0 +1,1 @@
+"""Longer experiments behind the lessons: one script and one stored result each."""
