@@ -339,26 +339,23 @@ voices = cost[four][batch.targets[four] == 1].view(-1, 4).mean(0)  # keys rise: 
 print("the bass costs most:", voices.argmax().item() == 0)
 
 # %% [markdown]
-# The Bach room shows this for every frame. Its model runs in the page, so it is small: an R-Transformer of two blocks of
-# width 40, trained on the same chorales (`rtx train bach r-transformer`). Press *Bach alone* and tick *what it
-# expected*. Then click a note away.
+# The Bach room shows this for every frame, with a model that is small enough to run in the page: two blocks of width 40
+# (`rtx train bach r-transformer`). Press *Only Bach* and tick *what it expected*. Then click a note away.
 
 # %%
 explore.bach()
 
 # %% [markdown]
+# It takes your own tune and model, too: `explore.bach(bach[:64], model)`.
+#
 # **Predict.** LocalRNN and attention can be switched off. Without which of them does a frame cost more?
 #
 # <details><summary>Answer</summary>
 #
-# Without LocalRNN a frame costs about twice as much. Without attention it costs only a little more. What comes next in
-# a chorale depends mostly on the last few frames, and on their order.
+# Without LocalRNN, by far. The next frame depends mostly on the last few frames and on their order.
 # </details>
 #
-# The green marks show a passage that repeats an earlier one. Does it cost less the second time? Hardly: this model has
-# not learned to look up how the tune went on before.
-#
-# The room takes your own model and tune, too: `explore.bach(bach[:64], model)`.
+# Green marks a passage that repeats an earlier one. The second time it costs hardly less.
 #
 # ## 6. What independence costs
 #
@@ -430,8 +427,8 @@ print("the model has them less often:", bool(four_notes(written[16:]) < four_not
 # %% [markdown]
 # *Yours to try:* continue with `temperature=0.3` and with `1.5`, and listen again.
 #
-# **Bach or machine?** Draw many frames and keep the first one with four notes: then the voices stay together. Can you
-# still hear who wrote a tune? In each of twelve pairs one half is by Bach, the other by the model of the Bach room.
+# **Bach or machine?** In each pair one tune is by Bach. The other is by the model of the Bach room, drawn with as many
+# notes in each frame as Bach's has.
 
 # %%
 explore.bach_or_machine()

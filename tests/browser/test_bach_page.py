@@ -102,7 +102,7 @@ def test_the_model_goes_on_from_the_border_and_repeats_its_draws(tab: Tab, tmp_p
     tab.mouse.down()
     tab.mouse.move(*corner(tab, 6.4))
     tab.mouse.up()
-    expect(tab.locator(SENTENCE)).to_contain_text("frames 1 to 6,")
+    expect(tab.locator(SENTENCE)).to_contain_text("Frames 1 to 6 are")
     drawn = costs(tab)
     assert drawn != before
     tab.get_by_role("button", name="Draw again").click()
@@ -111,7 +111,7 @@ def test_the_model_goes_on_from_the_border_and_repeats_its_draws(tab: Tab, tmp_p
     picture.press("Home")
     picture.press("ArrowRight")
     picture.press("c")
-    expect(tab.locator(SENTENCE)).to_contain_text("frames 1 to 1,")
+    expect(tab.locator(SENTENCE)).to_contain_text("Frame 1 is")
     for _ in range(5):
         picture.press("ArrowRight")
     tab.get_by_role("button", name="Continue from frame 7").press("Enter")

@@ -72,7 +72,7 @@ const mean = (costs) => costs.slice(1).reduce((sum, one) => sum + one, 0) / (cos
 const span = (at, length) => `${at + 1}–${at + length}`;
 
 export function show(page) {
-  const { lowest } = page.data, base = framesOf(page.data.tune), T = base.length, usual = range(base, 6);
+  const { lowest, author } = page.data, base = framesOf(page.data.tune), T = base.length, usual = range(base, 6);
   const model = load(page.data.network, page.weights);
   const readAsSwitched = reader(model), readWhole = reader(model);
   let seen = base.map((frame) => ({ frame, drawn: frame, cost: 0, whole: 0 })); // of the last complete tune
@@ -88,7 +88,8 @@ export function show(page) {
   function toggled(t, key) {
     const sounds = !seen[t].frame[key], edit = 88 * t + key + 1;
     const others = page.state.edits.filter((one) => Math.abs(one) !== edit);
-    if (sounds && table.frame("tune") === undefined) table.start("note", [{ key, start: 0, end: 1 }], 1);
+    const isQuiet = table.frame("tune") === undefined;
+    if (sounds && isQuiet) setTimeout(() => table.start("note", [{ key, start: 0, end: 1 }], 1)); // once it is drawn
     const isNew = Boolean(seen[t].drawn[key]) !== sounds;
     return { edits: isNew ? [...others, sounds ? edit : -edit] : others, frame: t + 1, note: lowest + key };
   }
@@ -121,7 +122,7 @@ export function show(page) {
       return to && { frame: to };
     },
   });
-  const table = turntable(page.data, picture.element, () => draw());
+  const table = turntable(page.data, picture.element, (name) => name === "tune" && draw());
   picture.element.style.touchAction = "manipulation"; // a tap changes a note, a finger moves the page
   picture.element.onclick = ({ offsetX: x, offsetY: y }) => {
     const t = place.frame(x), key = place.key(y);
@@ -160,15 +161,15 @@ export function show(page) {
     return `${begin} The model expected the note with probability ${p}; this costs ${nats} nats.`;
   }
 
-  function drawRuler(pen, { begin }) {
+  function drawRuler(pen, width, { begin }) {
     const x = place.x(Math.min(begin - 1, T)), bottom = place.box.y + place.box.height;
     pen.font = "600 13px system-ui, sans-serif";
     pen.textAlign = "right";
     pen.fillStyle = bachs(page.dark);
-    if (begin > 9) pen.fillText("Bach", x - 14, RULER / 2);
+    if (x > 14 + pen.measureText(author).width) pen.fillText(author, x - 14, RULER / 2);
     pen.textAlign = "left";
     pen.fillStyle = machines(page.dark);
-    if (begin < T - 8) pen.fillText("the model", x + 14, RULER / 2);
+    if (x < width - 14 - pen.measureText("the model").width) pen.fillText("the model", x + 14, RULER / 2);
     pen.fillRect(x - 1, RULER / 2, 2, bottom - RULER / 2);
     pen.beginPath();
     pen.arc(x, RULER / 2, 8, 0, 2 * Math.PI);
@@ -234,7 +235,7 @@ export function show(page) {
     drawNotes(pen, place, notes(state.begin - 1), () => machines(page.dark));
     drawStrip(pen, most, switched);
     drawCopies(pen);
-    drawRuler(pen, state);
+    drawRuler(pen, width, state);
     drawCells(pen, state);
     drawCursor(pen, page, place, table.frame("tune"));
     player(table.frame("tune") !== undefined);
@@ -242,7 +243,8 @@ export function show(page) {
 
   function sentence({ begin, edits, local, attention }) {
     const off = [local || "LocalRNN", attention || "attention"].filter((name) => name !== true).join(" and ");
-    const who = begin > T ? "Bach wrote this" : `Bach wrote frames 1 to ${begin - 1}, the model the rest`;
+    const theirs = begin > T ? "All frames are" : begin > 2 ? `Frames 1 to ${begin - 1} are` : "Frame 1 is";
+    const who = `${theirs} ${author}'s${begin > T ? "" : ", the rest is the model's"}`;
     const changed = edits.length ? `; you changed ${edits.length} note${edits.length > 1 ? "s" : ""}` : "";
     const nats = (name) => mean(seen.map((one) => one[name])).toFixed(2);
     const costs = `A frame costs the model ${nats("cost")} nats on average`;

@@ -4,7 +4,7 @@ Wang et al. (2019), R-Transformer, §4.2.
 """
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -15,6 +15,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 from rtx.lab.explore.network import described, weight_bytes
 from rtx.lab.explore.page import Page
 from rtx.lab.plots import COLOURS, piano_roll
+from rtx.lab.pretrained import pretrained
 from rtx.nn.mode import evaluating
 from rtx.nn.validate import check_finite
 from rtx.tasks.build import SequenceModel
@@ -29,34 +30,34 @@ def bach(
 ) -> Page:
     """Change the notes of a tune, let a model continue it, and hear and see what each of its layers is good for.
 
-    The state has `begin` (the first frame that the model writes), `seed` and `temperature` of its draws, `local` and
-    `attention` (whether these layers are on), `edits` (88 · (frame - 1) + key + 1 for a note that was added, minus that
-    for one taken away), the cursor's `frame` and `note` (MIDI), and `expected` (whether probabilities are shown).
+    The state has `begin`, the first frame that the model writes, and `seed` and `temperature` of its draws. `local` and
+    `attention` say whether these layers are on. `edits` has 88 · (frame - 1) + key + 1 for each note that was added and
+    minus that for each one taken away. `frame` and `note` (MIDI) are the cursor. `expected` shows probabilities.
 
     Args:
         roll: a tune, (frames, 88) of 0 and 1; by default a chorale that the model was not trained on.
-        model: an RNN, GRU, Transformer or R-Transformer that predicts the 88 logits of the next frame. By default the
-            R-Transformer that comes with the package, trained on Bach's chorales.
+        model: an RNN, GRU, Transformer or R-Transformer that predicts the 88 logits of the next frame; by default
+            the R-Transformer that comes with the package.
         frame_seconds: how long a frame lasts, at most 8: a MIDI file can hold no slower tempo.
 
     Raises:
         ValueError: if `roll` is no piano roll, a frame is too long, or the page cannot compute the model.
     """
     tune = unheard()[CHORALE][:FRAMES] if roll is None else check_roll("roll", roll)
-    model = trained() if model is None else model
+    model, author = trained() if model is None else model, "Bach" if roll is None else "the tune"
     start: dict[str, Any] = {
         "begin": 2 * len(tune) // 3 + 1, "seed": 1, "temperature": 0.7, "local": True, "attention": True,
         "edits": [], "frame": max(1, 2 * len(tune) // 3 - 7), "note": 60, "expected": False,
     }  # fmt: skip
     return Page(
         Path(__file__).with_name("bach.js"),
-        tune_data({"tune": keys(tune), "network": described(model)}, frame_seconds) | {"name": "tune"},
+        tune_data({"tune": keys(tune), "name": "tune", "author": author, "network": described(model)}, frame_seconds),
         _still(tune, frame_costs(model, tune)),
-        "play it; click notes of Bach's near the border, and see what the model makes of them; drag the border. The "
+        "play it; click notes near the border, and see what the model makes of them; drag the border. The "
         "higher a bar, the less the model expected the frame. Green marks a passage that repeats an earlier one",
         title="The Bach room",
         presets={
-            "Bach alone": {"begin": len(tune) + 1},
+            f"Only {author}": {"begin": len(tune) + 1},
             "Without LocalRNN": {"local": False},
             "Without attention": {"attention": False},
             "Cold draws": {"temperature": 0.2},
@@ -74,9 +75,7 @@ def unheard() -> list[Roll]:
 
 def trained() -> SequenceModel:
     """The R-Transformer that comes with the package."""
-    from rtx.lab.pretrained import pretrained
-
-    return pretrained("bach")
+    return cast(SequenceModel, pretrained("bach"))
 
 
 def keys(roll: Roll) -> list[list[int]]:

@@ -70,7 +70,7 @@ def bach_or_machine(
 def drawn_pairs(model: SequenceModel, seed: int) -> list[tuple[Roll, Roll]]:
     """For each of some chorales a passage, and what the model makes of the beginning of another one."""
     draws, end = seeded_generator(seed), PROMPT + FRAMES
-    tunes = [tune for tune in unheard() if len(tune) >= end]
+    tunes = [tune for tune in unheard() if len(tune) >= end + PROMPT]  # so that no passage has an ending
     passages = [tune[PROMPT:end] for tune in tunes[:PAIRS]]
     return [
         (passage, _continued(model, torch.from_numpy(other[:PROMPT]).float(), passage.sum(1).tolist(), draws))

@@ -39,26 +39,28 @@ function play(notes, lowest, seconds) {
 }
 
 /**
- * Plays one tune at a time, by name: what else sounds is stopped. `changed()` is called for each picture while one plays,
- * and when it ends; `element` is part of the page as long as it may sound.
+ * Plays one tune at a time, by name: what else sounds is stopped. `changed(name)` is called for each picture while one
+ * plays, and when it ends; `element` is part of the page as long as it may sound.
  */
 export function turntable({ lowest, seconds }, element, changed) {
   let on = null, next = 0;
   const frame = (name) => (on?.name === name ? on.from + on.sound.time() / seconds : undefined);
   function stop() {
+    if (!on) return;
+    const { name, sound } = on;
     cancelAnimationFrame(next);
-    on?.sound.stop();
+    sound.stop();
     on = null;
-    changed();
+    changed(name);
   }
   function follow() {
     if (frame(on.name) > on.frames + RELEASE / seconds || !element.isConnected) return stop();
-    changed();
+    changed(on.name);
     next = requestAnimationFrame(follow);
   }
   /** Play notes from a frame on, up to `frames`. */
   function start(name, notes, frames, from = 0) {
-    if (on) stop();
+    stop();
     const rest = notes.filter(({ end }) => end > from);
     const moved = rest.map(({ key, start, end }) => ({ key, start: Math.max(0, start - from), end: end - from }));
     on = { name, frames, from, sound: play(moved, lowest, seconds) };
