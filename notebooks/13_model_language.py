@@ -7,9 +7,20 @@
 # ---
 
 # %% [markdown]
-# # Model language
+# # Model language: what does "1.24 bits per character" mean?
 #
-# **What does "1.24 bits per character" mean, and what must a model beat to deserve a number at all?**
+# Type a sentence. Three small models of equal size predict the next letter. A letter is blue if the prediction would change
+# were it another one.
+
+# %%
+from rtx.lab import explore
+
+explore.sentence()
+
+# %% [markdown]
+# **Try.** Open a bracket or a quotation and write on. Which of the models still knows, ten letters later, that it is open?
+#
+# How good is such a prediction, and what must a model beat to deserve a number at all?
 #
 # A language model gives the next symbol of a text a probability. That is all: no grammar, no topic, one number for what
 # came. This notebook measures that number, counts its way to a surprisingly strong opponent, trains three models on equal
@@ -41,7 +52,7 @@ from itertools import islice
 import matplotlib.pyplot as plt
 import torch
 import rtx
-from rtx.lab import checks, explore, plots
+from rtx.lab import checks, plots
 from rtx.tasks import task_by_name
 from rtx.tasks.text import windows
 
