@@ -227,7 +227,7 @@ export function show(page) {
     const most = Math.max(5, ...seen.flatMap(({ cost, whole }) => [cost, whole]));
     strip = axes(pen, page, { ...place.box, y: place.box.y + tall + GAP, height: STRIP }, {
       x: [0.5, T + 0.5], y: [0, most], yTicks: 3, up: "nats", across: "frame",
-      title: switched ? "bars: as switched; marks: with nothing switched off" : "",
+      title: switched ? "marks: nothing switched off" : "",
     });
     drawOctaves(pen, page, place);
     if (state.expected) drawExpected(pen);
@@ -246,11 +246,13 @@ export function show(page) {
     const theirs = begin > T ? "All frames are" : begin > 2 ? `Frames 1 to ${begin - 1} are` : "Frame 1 is";
     const who = `${theirs} ${author}'s${begin > T ? "" : ", the rest is the model's"}`;
     const changed = edits.length ? `; you changed ${edits.length} note${edits.length > 1 ? "s" : ""}` : "";
-    const nats = (name) => mean(seen.map((one) => one[name])).toFixed(2);
+    const nats = (name, end = T) => mean(seen.slice(0, end).map((one) => one[name])).toFixed(2);
     const costs = `A frame costs the model ${nats("cost")} nats on average`;
     const whole = off ? ` without ${off}, and ${nats("whole")} with nothing switched off` : "";
+    // the model's own frames are cheap to it, however it is switched
+    const given = off && begin > 2 && begin <= T ? ` (${author}'s: ${nats("cost", begin - 1)} and ${nats("whole", begin - 1)})` : "";
     const repeats = copied.map(({ at, source, length }) => ` Frames ${span(at, length)} repeat ${span(source, length)}.`);
-    return `${who}${changed}. ${costs}${whole}.${repeats.join("")}`;
+    return `${who}${changed}. ${costs}${whole}${given}.${repeats.join("")}`;
   }
 
   /** Compute for a while; what is not known yet stays as it was. Returns whether all is known. */
