@@ -52,7 +52,7 @@ MAKERS: dict[str, Callable[[], Page]] = {
     "attention": lambda: explore.attention(Looks(), X[:, :4], ["a", LONG, "<b>", "d"]),
     "image": lambda: explore.attention(Looks(), X[:, :56], columns=28),
     "channels": lambda: explore.channels(text="word " * 30),
-    "debugger": lambda: explore.debugger(3 * X[0, :40, :16], LocalRNN(16, 40)),
+    "window": lambda: explore.window(3 * X[0, :40, :16], LocalRNN(16, 40)),
     "ledger": explore.ledger,
     "bach": lambda: explore.bach(np.eye(40, 88), rtx.build("chorales", "gru", d_model=4)),
     "bach_or_machine": lambda: explore.bach_or_machine([(np.eye(40, 88), np.eye(40, 88))]),
