@@ -1,4 +1,4 @@
-"""Pages on a telephone, or enlarged: nothing is cut off or on top of another; a wide picture is moved sideways."""
+"""Pages on a telephone, or enlarged: nothing is cut off or on top of another."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -91,12 +91,3 @@ def test_texts_stand_apart_and_within_the_picture(tab: Tab, tmp_path: Path, name
                         apart(texts, canvas.evaluate("canvas => canvas.width"))
         if width >= 360:
             assert tab.evaluate("document.documentElement.scrollWidth") <= width
-
-
-def test_a_picture_that_is_wider_than_the_page_is_moved_by_the_keyboard(tab: Tab, tmp_path: Path) -> None:
-    tab.set_viewport_size({"width": 360, "height": 800})
-    tab.goto(MAKERS["paths"]().save(tmp_path / "a.html").as_uri())
-    tab.get_by_role("slider", name="distance").focus()
-    tab.keyboard.press("Tab")
-    tab.keyboard.press("ArrowRight")
-    tab.wait_for_function("document.querySelector('.pictures').scrollLeft > 0")
