@@ -359,7 +359,7 @@ explore.lookup()
 # 2. **Copy** (layer 2). The question mark attends to the digit that carries the same letter. The head's value is the
 #    digit itself, so it becomes the answer.
 #
-# Two such heads together are called an induction head (Olsson et al., 2022). Large language models have many of them.
+# The head of step 2 is called an induction head (Olsson et al., 2022). Large language models have many of them.
 #
 # Weights show where a head *looks*. Only an experiment shows what that is good for. So we measure both, on sequences
 # that the model has not seen: where each head looks, and how many answers stay right without this head. (A head is
@@ -370,28 +370,26 @@ explore.lookup()
 from copy import deepcopy
 from rtx.lab import trace
 from rtx.lab.pretrained import pretrained
-from rtx.tasks import task_by_name
 
-model = pretrained("lookup")
-drawn = [one for one in task_by_name("look-up").split("test") if len(one.inputs) == 24]  # six pairs, six questions
-texts, answers = (torch.stack(part) for part in zip(*drawn))
-places = {"digits to their letters": (range(1, 12, 2), range(0, 12, 2)), "question to its letter": ([13], [12])}
-right_digit = 2 * (texts[:, 0:12:2] == texts[:, 12:13]).int().argmax(1) + 1
+model, asked = pretrained("lookup"), draw(500)
+texts, answers = torch.nn.functional.pad(asked[:, :13], (0, 1), value=36), asked[:, 13]  # six pairs, a letter and "?"
+digits, letters = torch.arange(1, 12, 2), torch.arange(0, 12, 2)
+place = 2 * (texts[:, letters] == texts[:, 12:13]).int().argmax(1) + 1  # of the right digit
 
 # %%
 def right_without(layer, head):
     cut = deepcopy(model)
-    cut.backbone.blocks[layer][0].sublayer.output.weight.data.unflatten(1, (4, -1))[:, head] = 0
+    cut.backbone.blocks[layer][0].sublayer.output.weight.data.unflatten(1, (2, -1))[:, head] = 0
     with torch.no_grad():
-        return (cut(texts)[:, 13].argmax(-1) == answers[:, 13]).float().mean().item()
+        return (cut(texts)[:, -1].argmax(-1) == answers).float().mean().item()
 
 for layer in (0, 1):
     maps = trace(model, texts)[f"backbone.blocks.{layer}.0.sublayer.weights"]  # (B, H, T, T)
-    for head in range(4):
-        shares = {name: maps[:, head, t, s].mean().item() for name, (t, s) in places.items()}
-        shares["question to the right digit"] = maps[range(len(texts)), head, 13, right_digit].mean().item()
-        told = ", ".join(f"{name} {share:.0%}" for name, share in shares.items())
-        print(f"layer {layer + 1}, head {head + 1}: {told}; right without it: {right_without(layer, head):.0%}")
+    for head in range(2):
+        match, asks = maps[:, head, digits, letters].mean(), maps[:, head, 13, 12].mean()
+        copy = maps[torch.arange(500), head, 13, place].mean()
+        print(f"layer {layer + 1}, head {head + 1}: digit to its letter {match:4.0%}, ? to its letter {asks:4.0%}, "
+              f"? to the right digit {copy:4.0%}; right without this head {right_without(layer, head):4.0%}")
 
 # %% [markdown]
 # PLACEHOLDER
