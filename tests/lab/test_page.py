@@ -95,7 +95,7 @@ def test_a_page_of_its_own_holds_everything(script: Path, tmp_path: Path) -> Non
     text = page.save(tmp_path / "page.html").read_text()
     assert text.count("</script>") == 1 and "http" not in text
     traits, _ = json.JSONDecoder().raw_decode(text.split("start(")[-1])
-    assert traits == page.living() and traits["data"] == page.data
+    assert traits == page.living() and json.loads(traits["data"]) == page.data
 
 
 @pytest.fixture

@@ -256,7 +256,7 @@ function written(state, start) {
 }
 
 /** The state that an address holds; what is not of the kind that stands at the start is left out. */
-function read(hash, start) {
+function stateOf(hash, start) {
   const found = {};
   for (const [name, text] of new URLSearchParams(hash.replace(/^#/, ""))) {
     if (!(name in start)) continue;
@@ -314,12 +314,16 @@ export function mount(show, model, el, { address = "", own = false, kernel = fal
   box.addEventListener("focusin", keepKeys);
 
   const puts = {}, drawns = [], still = matchMedia("(prefers-reduced-motion: reduce)");
-  let update = () => "", moving = 0;
+  let update = () => "", moving = 0, read = {};
   const page = {
     kernel,
     start: model.get("start"),
     weights: model.get("weights")?.byteLength ? model.get("weights") : null,
-    get data() { return model.get("data"); },
+    get data() {
+      const text = model.get("data");
+      if (text !== read.text) read = { text, data: JSON.parse(text) };
+      return read.data;
+    },
     get state() { return model.get("state"); },
     note: (text) => (note.textContent = text),
     draw: () => redraw(),
@@ -370,7 +374,7 @@ export function mount(show, model, el, { address = "", own = false, kernel = fal
     if (own) history.replaceState(null, "", `#${written(state, page.start)}`);
     box.dispatchEvent(new CustomEvent("rtx-drawn", { bubbles: true, detail: performance.now() - begun }));
   };
-  if (own) model.set("state", { ...model.get("state"), ...read(location.hash, page.start) });
+  if (own) model.set("state", { ...model.get("state"), ...stateOf(location.hash, page.start) });
   update = show(page);
   redraw();
 

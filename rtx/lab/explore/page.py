@@ -47,7 +47,8 @@ class Page(anywidget.AnyWidget):
             names no control.
     """
 
-    data = traitlets.Any().tag(sync=True)
+    # as one text: a notebook file would have a line for every number
+    data = traitlets.Any().tag(sync=True, to_json=lambda value, _: json.dumps(value, ensure_ascii=False))
     state = traitlets.Dict().tag(sync=True)
     start = traitlets.Dict().tag(sync=True)
     presets = traitlets.Dict().tag(sync=True)
@@ -104,7 +105,8 @@ class Page(anywidget.AnyWidget):
     def living(self) -> dict[str, Any]:
         """All that the script reads, as JSON can hold it; bytes as base64 text."""
         names = ("data", "state", "start", "presets", "caption", "title", "name")
-        return {name: getattr(self, name) for name in names} | {"weights": base64.b64encode(self.weights).decode()}
+        found = {name: getattr(self, name) for name in names}
+        return found | {"data": json.dumps(self.data), "weights": base64.b64encode(self.weights).decode()}
 
     def _html(self) -> str:
         # a "<" could end the element: JSON may write it as an escape instead
