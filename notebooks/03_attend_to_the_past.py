@@ -370,25 +370,27 @@ explore.lookup()
 from copy import deepcopy
 from rtx.lab import trace
 from rtx.lab.pretrained import pretrained
+from rtx.tasks import task_by_name
 
-model, asked = pretrained("lookup"), draw(500)
-texts, answers = torch.nn.functional.pad(asked[:, :13], (0, 1), value=36), asked[:, 13]  # six pairs, a letter and "?"
-digits, letters = torch.arange(1, 12, 2), torch.arange(0, 12, 2)
-place = 2 * (texts[:, letters] == texts[:, 12:13]).int().argmax(1) + 1  # of the right digit
+model = pretrained("lookup")
+examples = [one for one in task_by_name("look-up").split("test") if len(one.inputs) == 24]  # six pairs, six questions
+texts, answers = (torch.stack(part) for part in zip(*examples))
+letters, digits, asks = torch.arange(0, 12, 2), torch.arange(1, 12, 2), torch.arange(13, 24, 2)
+place = 2 * (texts[:, asks - 1, None] == texts[:, None, letters]).int().argmax(-1) + 1  # of the right digits
 
 # %%
 def right_without(layer, head):
     cut = deepcopy(model)
     cut.backbone.blocks[layer][0].sublayer.output.weight.data.unflatten(1, (2, -1))[:, head] = 0
     with torch.no_grad():
-        return (cut(texts)[:, -1].argmax(-1) == answers).float().mean().item()
+        return (cut(texts)[:, asks].argmax(-1) == answers[:, asks]).float().mean().item()
 
 for layer in (0, 1):
     maps = trace(model, texts)[f"backbone.blocks.{layer}.0.sublayer.weights"]  # (B, H, T, T)
     for head in range(2):
-        match, asks = maps[:, head, digits, letters].mean(), maps[:, head, 13, 12].mean()
-        copy = maps[torch.arange(500), head, 13, place].mean()
-        print(f"layer {layer + 1}, head {head + 1}: digit to its letter {match:4.0%}, ? to its letter {asks:4.0%}, "
+        match, own = maps[:, head, digits, letters].mean(), maps[:, head, asks, asks - 1].mean()
+        copy = maps[:, head, asks].gather(-1, place[..., None]).mean()
+        print(f"layer {layer + 1}, head {head + 1}: digit to its letter {match:4.0%}, ? to its letter {own:4.0%}, "
               f"? to the right digit {copy:4.0%}; right without this head {right_without(layer, head):4.0%}")
 
 # %% [markdown]

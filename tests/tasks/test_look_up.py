@@ -10,7 +10,7 @@ from rtx.tasks.toy import look_up
 
 
 @settings(max_examples=60)
-@given(pairs=st.integers(2, 26), seed=st.integers(0, 10**6), index=st.integers(0, 999))
+@given(pairs=st.integers(2, 10), seed=st.integers(0, 10**6), index=st.integers(0, 999))
 def test_every_question_has_the_digit_behind_its_letter(pairs, seed, index):
     task = look_up(pairs=pairs, seed=seed)
     inputs, target = task.split("test")[index]
@@ -29,6 +29,6 @@ def test_the_score_is_the_share_of_right_answers():
     answers = batch.targets[batch.targets != IGNORED]
     right = torch.eye(task.outputs)[answers]
     assert task.score(right, batch) == 100
-    one = torch.eye(task.outputs)[torch.full_like(answers, 30)]
-    assert task.score(one, batch) == pytest.approx(100 * float((answers == 30).float().mean()), abs=1e-3)
+    one = torch.eye(task.outputs)[torch.full_like(answers, 13)]
+    assert task.score(one, batch) == pytest.approx(100 * float((answers == 13).float().mean()), abs=1e-3)
     assert task.baseline() == pytest.approx(10, abs=2)

@@ -22,7 +22,7 @@ WRONG = [
     ("temporal-order", {"length": 9}, "length: .* 10.* got 9"),
     ("temporal-order", {"seed": True}, "seed: .* got True"),
     ("look-up", {"pairs": 1}, "pairs: .* got 1"),
-    ("look-up", {"pairs": 27}, "pairs: .* got 27"),
+    ("look-up", {"pairs": 11}, "pairs: .* got 11"),
     ("locality-dial", {"local": 1.1}, "local: .* got 1.1"),
     ("locality-dial", {"local": "abc"}, "local: .* got 'abc'"),
     ("locality-dial", {"long": float("nan")}, "long: .* got nan"),

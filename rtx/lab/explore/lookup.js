@@ -52,7 +52,7 @@ export function parse(text, symbols) {
   const tokens = [...text.toLowerCase().replace(/[\s,;]/g, "")], pairs = [], questions = [];
   const stop = (problem) => ({ tokens, pairs, questions, problem });
   const unknown = tokens.find((token) => !symbols.includes(token));
-  if (unknown) return stop(`The model does not know “${unknown}”. It knows the letters a to z, digits and the question mark.`);
+  if (unknown) return stop(`The model does not know “${unknown}”. It knows the letters a to ${symbols.match(/[a-z]/g).at(-1)}, digits and the question mark.`);
   for (let t = 0; t < tokens.length; t += 2) {
     const [letter, next] = tokens.slice(t, t + 2);
     if (!/[a-z]/.test(letter)) return stop(`A letter must stand before “${letter}”, as in ${letter === "?" ? "b?" : `b${letter}`}.`);

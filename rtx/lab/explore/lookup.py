@@ -15,7 +15,7 @@ from rtx.lab.pretrained import card_of, pretrained, weights
 from rtx.lab.tracing import trace
 from rtx.tasks.toy.look_up import SYMBOLS
 
-TEXT = "k7 d2 x9 a0 m4 c3 d?"
+TEXT = "c7 a2 h9 f0 d4 b3 a?"
 
 
 def lookup(text: str = TEXT) -> Page:
@@ -33,7 +33,7 @@ def lookup(text: str = TEXT) -> Page:
         "ask for another letter; then switch off one head after the other. Which two does the answer need?",
         title="Which head finds the answer?",
         presets={
-            "Eight pairs": {"text": "q4 w8 e1 r5 t0 y3 u6 i9 r?"},
+            "Eight pairs": {"text": "e4 b8 j1 c5 a0 h3 d6 g9 c?"},
             "Ask for all": {"text": "a1 b7 c3 d0 c? a? d? b?"},
             "One letter twice": {"text": "a1 b7 c3 b5 b?"},
         },
