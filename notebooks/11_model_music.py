@@ -406,9 +406,6 @@ print("the first 16 frames are Bach's:", torch.equal(written[:16], bach[:16]))
 # *Listen.* Click a place in the roll, and it plays from there.
 
 # %%
-explore.Player(bach[:64], "Bach, a chorale of the test split")
-
-# %%
 explore.Player(written, "16 frames of Bach, then the model")
 
 # %% [markdown]
