@@ -350,7 +350,7 @@ for name, model in models.items():
 explore.lookup()
 
 # %% [markdown]
-# **Try.** Switch off one head after the other. Which head does the answer not need?
+# **Try.** Switch off one head after the other. Which head of each layer does the answer need?
 #
 # The heads work in two steps:
 #
@@ -379,26 +379,26 @@ letters, digits, asks = torch.arange(0, 12, 2), torch.arange(1, 12, 2), torch.ar
 place = 2 * (texts[:, asks - 1, None] == texts[:, None, letters]).int().argmax(-1) + 1  # of the right digits
 
 # %%
-def right_without(layer, head):
+def right_without(block, head):
     cut = deepcopy(model)
-    cut.backbone.blocks[layer][0].sublayer.output.weight.data.unflatten(1, (2, -1))[:, head] = 0
+    cut.backbone.blocks[block][0].sublayer.output.weight.data.unflatten(1, (2, -1))[:, head] = 0
     with torch.no_grad():
         return (cut(texts)[:, asks].argmax(-1) == answers[:, asks]).float().mean().item()
 
-for layer in (0, 1):
-    maps = trace(model, texts)[f"backbone.blocks.{layer}.0.sublayer.weights"]  # (B, H, T, T)
+for block in (0, 1):
+    maps = trace(model, texts)[f"backbone.blocks.{block}.0.sublayer.weights"]  # (B, H, T, T)
     for head in range(2):
         match, own = maps[:, head, digits, letters].mean(), maps[:, head, asks, asks - 1].mean()
         copy = maps[:, head, asks].gather(-1, place[..., None]).mean()
-        print(f"layer {layer + 1}, head {head + 1}: digit to its letter {match:4.0%}, ? to its letter {own:4.0%}, "
-              f"? to the right digit {copy:4.0%}; right without this head {right_without(layer, head):4.0%}")
+        print(f"layer {block + 1}, head {head + 1}: digit to its letter {match:4.0%}, ? to its letter {own:4.0%}, "
+              f"? to the right digit {copy:4.0%}; right without this head {right_without(block, head):4.0%}")
 
 # %% [markdown]
-# Three of the four heads do the work. In layer 1, head 2 matches the digits with their letters, and head 1 gives the
-# question mark its letter. In layer 2, head 2 copies the digit. Without any of these three, the model hardly does better
-# than a guess, one in ten. It does not need head 1 of layer 2, although this head has clear habits, too.
-#
-# The R-Transformer needs one layer only, because its window does the first step.
+# Step 1 is done by both heads of layer 1: one puts 94 % of a digit's attention on its letter, the other 90 % of a question
+# mark's. Step 2 is done by the second head of layer 2: it puts 98 % on the right digit, one of six. Without any of these three
+# the model is right as rarely as a guess among the six digits (about 17 %). The first head of layer 2 is not needed at all:
+# without it every answer stays right, though it looks at the letter of the question with 89 %. Where a head looks does not say
+# what it is good for.
 #
 # Another explorer shows the heads of your own model, with labels for letters, notes or pixels:
 # `explore.attention(model, x, labels)`. For the 64 pixels of a digit, `columns=8` draws them as a square.

@@ -306,8 +306,8 @@ explore.toy().run()
 
 # %% [markdown]
 # **Try.** The rows are bright at the marked steps while most sequences are still unsolved: first the model finds them, then
-# it learns to add. Switch to the mean and press “train”; then take $T = 400$, or another learning rate. What was trained
-# before stays, in grey.
+# it learns to add. Move the slider of updates, or click in the curve. With a kernel, switch to the mean and press “Train”;
+# then take $T = 400$, or another learning rate. What was trained before stays beside it.
 #
 # ## 5. What it can never do
 #

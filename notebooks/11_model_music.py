@@ -339,14 +339,23 @@ voices = cost[four][batch.targets[four] == 1].view(-1, 4).mean(0)  # keys rise: 
 print("the bass costs most:", voices.argmax().item() == 0)
 
 # %% [markdown]
-# The explorer shows one frame at a time: the notes' probabilities, which of them came, and what the frame cost.
-# `temperature` divides the logits: below 1 the model is surer of itself than it has learned to be.
+# The Bach room shows this for every frame, with a model that is small enough to run in the page: two blocks of width 40
+# (`rtx train bach r-transformer`). Press *Only Bach* and tick *what it expected*. Then click a note away.
 
 # %%
-explore.prediction(model, bach[:80])
+explore.bach()
 
 # %% [markdown]
-# It takes your own model and tune: any `rtx.build(task, …)` and any (frames, 88) array of 0 and 1.
+# It takes your own tune and model, too: `explore.bach(bach[:64], model)`.
+#
+# **Predict.** LocalRNN and attention can be switched off. Without which of them does a frame cost more?
+#
+# <details><summary>Answer</summary>
+#
+# Without LocalRNN, by far. The next frame depends mostly on the last few frames and on their order.
+# </details>
+#
+# Green marks a passage that repeats an earlier one. The second time it costs hardly less.
 #
 # ## 6. What independence costs
 #
@@ -394,21 +403,10 @@ plt.show()
 print("the first 16 frames are Bach's:", torch.equal(written[:16], bach[:16]))
 
 # %% [markdown]
-# *Listen.* The button plays the roll in your browser, nothing is downloaded.
+# *Listen.* Click a place in the roll, and it plays from there.
 
 # %%
-explore.Player(bach[:64], "Bach, a chorale of the test split")
-
-# %% [markdown]
-# And the listening room: both tunes, and below them what each frame cost the model. When you know them, tick *blind test*
-# and let someone else guess.
-
-# %%
-both = {"Bach": bach[:64], "continued by the model": written}
-explore.listening(both, generated=["continued by the model"], model=model)
-
-# %% [markdown]
-# **Try.** Are the model's own frames cheap or costly to it? It drew them, so it had expected them.
+explore.Player(written, "16 frames of Bach, then the model")
 
 # %% [markdown]
 # The continuation holds some notes, and its voices often move by small steps. But it is no chorale: there are no four
@@ -426,6 +424,13 @@ print("the model has them less often:", bool(four_notes(written[16:]) < four_not
 # %% [markdown]
 # *Yours to try:* continue with `temperature=0.3` and with `1.5`, and listen again.
 #
+# **Bach or machine?** In each pair one tune is by Bach. The other is by the model of the Bach room, drawn with as many
+# notes in each frame as Bach's has.
+
+# %%
+explore.bach_or_machine()
+
+# %% [markdown]
 # ## 8. Table 2, and the 2.37
 #
 # Nottingham are British and American folk tunes with chords: 694 for training, 173 for validation, 170 for test. The

@@ -7,9 +7,20 @@
 # ---
 
 # %% [markdown]
-# # Model language
+# # Model language: what does "1.24 bits per character" mean?
 #
-# **What does "1.24 bits per character" mean, and what must a model beat to deserve a number at all?**
+# Type a sentence. Three small models of equal size predict the next letter. A letter is blue if the prediction would change
+# were it another one.
+
+# %%
+from rtx.lab import explore
+
+explore.sentence()
+
+# %% [markdown]
+# **Try.** Open a bracket or a quotation and write on. Which of the models still knows, ten letters later, that it is open?
+#
+# How good is such a prediction, and what must a model beat to deserve a number at all?
 #
 # A language model gives the next symbol of a text a probability. That is all: no grammar, no topic, one number for what
 # came. This notebook measures that number, counts its way to a surprisingly strong opponent, trains three models on equal
@@ -41,7 +52,7 @@ from itertools import islice
 import matplotlib.pyplot as plt
 import torch
 import rtx
-from rtx.lab import checks, explore, plots
+from rtx.lab import checks, plots
 from rtx.tasks import task_by_name
 from rtx.tasks.text import windows
 
@@ -293,8 +304,8 @@ race = explore.race(task, entrants, seconds=2.0, seeds=2, turns=4, learning_rate
 race
 
 # %% [markdown]
-# **Try** (with a kernel). Choose equal parameters and press “train”. Then move the target: which model is first at about 3.9
-# bits, and which of them get to 3.2?
+# **Try.** Click in the picture to move the target: which model is first at about 3.9 bits, and which of them get to 3.2?
+# With a kernel, choose equal parameters and press “Train”.
 #
 # Seconds are fair to whoever pays for them, and to nobody else: they depend on the machine and on how well each model is
 # programmed. Equal parameters and equal multiply-adds are other questions with other winners. The paper's models differ by a
@@ -395,7 +406,7 @@ explore.sampling(lstm, known, "The name of the ")
 # the tail; cut it by p = 0.9 and compare.
 #
 # A trained checkpoint of your own writes with `rtx generate best.safetensors --temperature 0.8 --top-p 0.95`. To train
-# one beside this notebook, with every knob in reach, change a number and press “Start”: the kernel stays free.
+# one beside this notebook, with every knob in reach, change a number and press “Train”: the kernel stays free.
 
 # %%
 explore.training("characters", "gru", d_model=48, layers=1, learning_rate=0.01).train()

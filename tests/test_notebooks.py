@@ -26,6 +26,7 @@ FOLDER = Path(__file__).parents[1] / "notebooks"
 LEDGER = FOLDER.parent / "results"
 SOURCES = sorted(FOLDER.glob("*.py"))
 WORDS, CODE_CELLS, LINES, BYTES = 2500, 25, 20, 500_000  # at most: of text, a notebook, a cell, a file
+WEIGHTS = {"13_model_language": 300_000}  # bytes of trained models that a notebook holds besides, for its pages
 
 
 @pytest.fixture(params=SOURCES, ids=lambda source: source.stem)
@@ -100,7 +101,7 @@ def test_a_notebook_is_read_in_one_sitting(source: Path, stored: NotebookNode) -
     assert sum(len(part.split()) for part in text) <= WORDS
     assert len(code_cells(stored)) <= CODE_CELLS
     assert max(len(cell.source.splitlines()) for cell in code_cells(stored)) <= LINES
-    assert source.with_suffix(".ipynb").stat().st_size <= BYTES
+    assert source.with_suffix(".ipynb").stat().st_size <= BYTES + WEIGHTS.get(source.stem, 0)
 
 
 # What the text says of the ledger, where no cell computes it.
@@ -135,8 +136,9 @@ def test_tables_in_notebooks_are_what_the_ledger_says() -> None:
 def test_the_ledger_browser_in_notebook_15_holds_the_ledger() -> None:
     stored = nbformat.read(next(FOLDER.glob("15_*.ipynb")), as_version=4)
     models = stored.metadata.widgets["application/vnd.jupyter.widget-state+json"]["state"].values()
-    fresh = json.loads(json.dumps(explore.ledger("nottingham", LEDGER).data))
-    assert fresh in [model["state"].get("data") for model in models], "run `make notebooks`"
+    fresh = explore.ledger("nottingham", LEDGER).living()["data"]
+    kept = [json.loads(model["state"].get("data", "null")) for model in models]
+    assert json.loads(fresh) in kept, "run `make notebooks`"
 
 
 def test_notebook_07_says_what_the_stored_sweep_has() -> None:

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Literal
 
 State = Literal["new", "running", "paused", "stopped", "finished", "failed"]
-Wish = Literal["go", "pause", "stop"]
 EVERY = 0.4  # seconds between two looks, at least
 SHARE = 5  # a look may take this part of the time
 
@@ -38,9 +37,9 @@ class Background:
         self.work, self.watch, self.name = work, watch, name
         self.state: State = "new"
         self.error = ""
-        self._wish: Wish = "go"
-        self._changed = threading.Condition()
-        self._ended = threading.Event()  # a thread's own join, interrupted, may take it for ended (Python 3.11)
+        self._stopped = False  # or is to be
+        self._may_go, self._ended = threading.Event(), threading.Event()
+        self._may_go.set()
         self._thread = threading.Thread(target=self._run, name=f"rtx {name}".strip(), daemon=True)
         self._before: Background | None = None
         self._next_look = 0.0
@@ -62,37 +61,34 @@ class Background:
         with _taking_turns:
             self._before, _current = _current, self
             if self._before is not None:
-                self._before._want("stop")
+                self._before.stop(seconds=0)
             self.state = "running"
             self._thread.start()
 
     def pause(self) -> None:
         """Wait at the next breath, until `resume` or `stop`."""
-        self._want("pause")
+        if not self._stopped:  # a stop is for good
+            self._may_go.clear()
 
     def resume(self) -> None:
         """Go on after `pause`."""
-        self._want("go")
+        self._may_go.set()
 
-    def stop(self, seconds: float | None = None) -> bool:
-        """End at the next breath, and wait for that; whether it has ended.
-
-        Args:
-            seconds: wait so long at most; by default until it has ended.
-        """
-        self._want("stop")
+    def stop(self, seconds: float = math.inf) -> bool:
+        """End at the next breath, wait for that at most so many seconds, and return whether it has ended."""
+        self._stopped = True
+        self._may_go.set()
         if self.state == "new":
             self.state = "stopped"
             self._ended.set()
-        elif threading.current_thread() is not self._thread and self._has_ended(seconds):
-            self._thread.join()
+        elif threading.current_thread() is not self._thread:
+            self._wait(seconds)
         return not self.alive
 
     def wait(self) -> None:
         """Until it has ended by itself. Interrupting the waiting, as by the kernel's ■, stops the work."""
         try:
-            self._has_ended()
-            self._thread.join()
+            self._wait()
         except KeyboardInterrupt:
             self.stop()
             raise
@@ -103,13 +99,11 @@ class Background:
         Raises:
             Stop: if it is to end.
         """
-        resumed = self._wish == "pause"
-        if resumed:
+        if resumed := not self._may_go.is_set():
             self.state = "paused"
-            self.watch()  # not under the lock, which who resumes it needs
-            with self._changed:
-                self._changed.wait_for(lambda: self._wish != "pause")
-        if self._wish == "stop":
+            self.watch()
+            self._may_go.wait()
+        if self._stopped:
             raise Stop
         self.state = "running"
         if resumed or time.monotonic() >= self._next_look:
@@ -118,18 +112,13 @@ class Background:
             now = time.monotonic()
             self._next_look = now + max(EVERY, (SHARE - 1) * (now - began))
 
-    def _has_ended(self, seconds: float | None = None) -> bool:
-        """Whether it ends within so many seconds. An interrupt of `Event.wait` may leave its lock taken, for ever."""
-        last = math.inf if seconds is None else time.monotonic() + seconds
+    def _wait(self, seconds: float = math.inf) -> None:
+        """Until it has ended. An interrupt of `Event.wait` may leave its lock taken for ever, so this asks instead."""
+        last = time.monotonic() + seconds
         while not self._ended.is_set() and time.monotonic() < last:
             time.sleep(0.01)
-        return self._ended.is_set()
-
-    def _want(self, wish: Wish) -> None:
-        with self._changed:
-            if self._wish != "stop":  # a stop is for good
-                self._wish = wish
-            self._changed.notify_all()
+        if self._ended.is_set():
+            self._thread.join()
 
     def _run(self) -> None:
         try:
@@ -153,7 +142,7 @@ _current: Background | None = None
 _taking_turns = threading.Lock()
 
 
-def end(name: str | None = None, seconds: float | None = None) -> None:
+def end(name: str | None = None, seconds: float = math.inf) -> None:
     """Stop what works, if it is of that name, or whatever its name; a cell that runs again ends its own thread so."""
     if _current is not None and name in (None, _current.name):
         _current.stop(seconds)

@@ -2,13 +2,12 @@
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
 from rtx.tasks import data
 from rtx.training.recipe import Plan, as_setting, load_recipe
-from rtx.training.settings import Settings
 
 BUNDLED = {
     "add": "ffa-add",
@@ -69,36 +68,28 @@ class Choice:
         return shlex.join(words)
 
     def code(self) -> str:
-        """Python that trains the same, every number in sight, and tests the last weights."""
-        plan = self.plan()
-        chosen = {f.name: (getattr(plan.settings, f.name), f.default) for f in fields(Settings)}
-        unusual = {name: value for name, (value, default) in chosen.items() if default is MISSING or value != default}
-        stop = _early_stop(plan.settings)
-        return CODE.format(
-            imports="from lightning.pytorch.callbacks import EarlyStopping\n" if stop else "",
-            seed=self.seed,
-            task=_call("task_by_name", repr(plan.task), **plan.task_arguments),
-            model=_call("rtx.build", "task", repr(plan.model), **plan.hyperparameters),
-            settings=_call("Settings", **unusual),
-            trainer=_call("lightning.Trainer", *stop, **_trainer(plan.settings)),
-        )
+        """Python that trains the same, with each number of `usual` in sight."""
+        settings = {**self.usual(), **self.overrides}
+        numbers = "".join(f"    {name!r}: {value!r},\n" for name, value in settings.items())
+        return CODE.format(recipe=self.recipe, row=self.row, scale=self.scale, numbers=numbers, seed=self.seed)
+
+    def usual(self) -> dict[str, Any]:
+        """What the recipe has for some settings, and for the arguments of the model that it names."""
+        plan = load_recipe(self.recipe).plan(self.row, scale=self.scale)
+        return {name: getattr(plan.settings, name) for name in SETTINGS} | plan.hyperparameters
 
 
+SETTINGS = ("learning_rate", "batch_size", "epochs")
 CODE = """\
-import lightning
-import rtx
-{imports}from rtx.tasks import task_by_name
-from rtx.training.module import Trainee
-from rtx.training.settings import Settings
+from pathlib import Path
+from rtx.training.fit import fit
+from rtx.training.recipe import load_recipe
 
-lightning.seed_everything({seed})
-task = {task}
-model = {model}
-settings = {settings}
-trainee = Trainee(task, model, settings, seed={seed})
-trainer = {trainer}
-trainer.fit(trainee)
-trainer.test(trainee)  # the last weights; `rtx train` tests those that validated best
+numbers = {{
+{numbers}}}
+plan = load_recipe({recipe!r}).plan({row!r}, scale={scale!r}, overrides=numbers)
+done = fit(plan, seed={seed}, folder=Path("runs/mine"))
+model, score = done.trainee.model, done.validation  # of the best epoch
 """
 
 
@@ -120,23 +111,3 @@ def rows(recipe: str, scale: str) -> tuple[str, ...]:
         plan = load_recipe(recipe).plan(row, scale=scale)
         distinct.setdefault(repr((plan.model, plan.hyperparameters, plan.task_arguments, plan.settings)), row)
     return tuple(distinct.values())
-
-
-def _call(name: str, *positional: str, **named: Any) -> str:
-    return f"{name}({', '.join([*positional, *(f'{key}={value!r}' for key, value in named.items())])})"
-
-
-def _early_stop(settings: Settings) -> list[str]:
-    if settings.stop_after is None and settings.stop_at is None:
-        return []
-    stop = {"patience": settings.stop_after or settings.epochs + 1, "stopping_threshold": settings.stop_at}
-    called = _call("EarlyStopping", "'validation'", "mode=task.best", **stop)
-    return [f"callbacks=[{called}]"]
-
-
-def _trainer(settings: Settings) -> dict[str, Any]:
-    chosen: dict[str, Any] = {"max_epochs": settings.epochs, "accumulate_grad_batches": settings.accumulate}
-    if settings.seconds is not None:
-        chosen["max_time"] = {"seconds": settings.seconds}
-    chosen |= {"devices": 1, "use_distributed_sampler": False, "num_sanity_val_steps": 0}
-    return chosen | {"logger": False, "enable_checkpointing": False}

@@ -1,9 +1,9 @@
 """Several models learn one task in turns, under equal conditions: who comes how far, and when."""
 
 import time
-from collections.abc import Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from math import ceil
 from statistics import median
 from typing import Any
 
@@ -65,6 +65,7 @@ class Contest:
         seeds: how many.
         turns: how often each is scored.
         learning_rate, batch_size: of all.
+        watch: called now and then, in the thread that trains.
 
     Raises:
         ValueError: if there is no entrant, or an argument is out of its range.
@@ -81,20 +82,32 @@ class Contest:
         turns: int = 10,
         learning_rate: float = 3e-3,
         batch_size: int = 32,
+        watch: Callable[[], object] = lambda: None,
     ) -> None:
         check_choice("equal", equal, EQUAL)
         if not entrants or task.per == "pair":
             raise ValueError(f"entrants: expected at least one, for a task of no pairs, got {list(entrants)}")
-        self.task, self.equal, self.turns = task, equal, check_positive("turns", turns)
+        self.task, self.entrants, self.equal = task, entrants, equal
+        self.turns, self.seeds = check_positive("turns", turns), check_positive("seeds", seeds)
+        self.learning_rate = check_above_zero("learning_rate", learning_rate)
+        self.batch_size, self.updates = check_positive("batch_size", batch_size), check_positive("updates", updates)
+        check_above_zero("seconds", seconds)
+        self.budget = seconds if equal == "seconds" else float(updates)
         self.racers: dict[str, list[Racer]] = {name: [] for name in entrants}
         self.parameters: dict[str, int] = {}
-        check_above_zero("seconds", seconds)
-        self._arguments = (entrants, check_positive("updates", updates), seconds, check_positive("seeds", seeds))
-        self._learning = (check_above_zero("learning_rate", learning_rate), check_positive("batch_size", batch_size))
-        self.budget = seconds if equal == "seconds" else float(updates)
+        self.background = Background(self._work, watch, "race")
 
-    def work(self, background: Background) -> None:
-        """Run it to its end; for a `Background`."""
+    @property
+    def done(self) -> int:
+        """The turns that all racers have had, after the first score."""
+        return max(0, min(len(self.points(name)) for name in self.entrants) - 1)
+
+    @property
+    def told(self) -> str:
+        """How far it is; empty before the first score."""
+        return f"turn {self.done} of {self.turns}" if self.parameters else ""
+
+    def _work(self, background: Background) -> None:
         probe = next(iter(loader(self.task, "validation", PROBE)))
         self._line_up(probe)
         for turn in range(self.turns + 1):
@@ -104,38 +117,36 @@ class Contest:
                     racer.spent.append(racer.now)
                     racer.scores.append(_score(self.task, racer.model, probe))
 
-    def band(self, name: str) -> tuple[list[float], list[float], list[float], list[float]]:
-        """Of the turns that all seeds of a model have had: what was spent, and the lowest, median and highest score."""
-        racers = self.racers[name]
-        done = min((len(racer.scores) for racer in racers), default=0)
-        columns = [[racer.scores[i] for racer in racers] for i in range(done)]
-        spent = [median(racer.spent[i] for racer in racers) for i in range(done)]
-        return spent, *([f(column) for column in columns] for f in (min, median, max))  # type: ignore[return-value]
+    def points(self, name: str) -> list[tuple[float, ...]]:
+        """Of each turn that all seeds of a model have had: what was spent, and the median, lowest and highest score."""
+        turns = zip(*(zip(racer.spent, racer.scores, strict=False) for racer in self.racers[name]), strict=False)
+        columns = ([list(column) for column in zip(*turn, strict=True)] for turn in turns)
+        return [(median(spent), median(scores), min(scores), max(scores)) for spent, scores in columns]
 
-    def spent_to(self, name: str, target: float) -> float | None:
-        """What the median seed of a model had spent at the first turn where it was as good as that; None if never."""
-        spent, _, middle, _ = self.band(name)
-        good = [s <= target if self.task.best == "min" else s >= target for s in middle]
-        return next((x for x, reached in zip(spent, good, strict=True) if reached), None)
+    def spent_to(self, name: str, target: float, turn: int) -> float | None:
+        """What the median seed had spent when it was first as good as that; None if it was not up to a turn."""
+        sign = -1 if self.task.best == "min" else 1
+        reached = (x for x, score, *_ in self.points(name)[: turn + 1] if sign * score >= sign * target)
+        return next(reached, None)
 
     def _line_up(self, probe: Batch) -> None:
-        entrants, updates, _, seeds = self._arguments
-        rate, batch = self._learning
-        made = {name: dict(arguments) for name, arguments in entrants.items()}
+        made = {name: dict(arguments) for name, arguments in self.entrants.items()}
         if self.equal == "parameters":
             goal = count(self.task, next(iter(made.values())))
             made = {name: matched(self.task, arguments, goal) for name, arguments in made.items()}
         steps, costs = probe.inputs.shape[1], {name: 1.0 for name in made}
         if self.equal == "multiply-adds":
-            costs = {name: batch * multiply_adds(self.task, steps=steps, **a) / 1e9 for name, a in made.items()}
-            self.budget = updates * next(iter(costs.values()))
+            batch = self.batch_size / 1e9
+            costs = {name: batch * multiply_adds(self.task, steps=steps, **one) for name, one in made.items()}
+            self.budget = self.updates * next(iter(costs.values()))
         for name, arguments in made.items():
             self.parameters[name] = count(self.task, arguments)
             per_update = None if self.equal == "seconds" else costs[name]
-            for seed in range(seeds):
+            for seed in range(self.seeds):
                 with seeded(seed):
                     model = build(self.task, **arguments)
-                self.racers[name].append(Racer(model, learn(self.task, model, rate, batch, seed=seed), per_update))
+                learning = learn(self.task, model, self.learning_rate, self.batch_size, seed=seed)
+                self.racers[name].append(Racer(model, learning, per_update))
 
 
 def count(task: Task, arguments: Mapping[str, Any]) -> int:
@@ -152,22 +163,17 @@ def matched(task: Task, arguments: Mapping[str, Any], goal: int) -> dict[str, An
     """
     if "d_model" not in arguments:
         raise ValueError(f"entrants: expected a d_model to change, got {sorted(arguments)}")
-    # a width that every head divides, if there are any, and that sinusoids halve
-    apart = 2 * max(1, arguments.get("heads", 1))
-    low, high = 1, ceil(4096 / apart)
+    apart = 2 * max(1, arguments.get("heads", 1))  # a width that every head divides, and that sinusoids halve
+    widths = range(apart, 4097, apart)
 
     def size(width: int) -> int:
-        return count(task, {**arguments, "d_model": width * apart})
+        return count(task, {**arguments, "d_model": width})
 
-    if size(high) < goal:
-        raise ValueError(
-            f"entrants: {arguments['model']} has fewer than {goal:,} parameters up to d_model {high * apart}"
-        )
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (middle + 1, high) if size(middle) < goal else (low, middle)
-    best = min((low - 1, low), key=lambda width: abs(size(width) - goal) if width else goal + 1)
-    return {**arguments, "d_model": best * apart}
+    place = bisect_left(widths, goal, key=size)
+    if place == len(widths):
+        raise ValueError(f"entrants: {arguments['model']} has fewer than {goal:,} parameters at d_model {widths[-1]}")
+    best = min(widths[max(0, place - 1) : place + 1], key=lambda width: abs(size(width) - goal))
+    return {**arguments, "d_model": best}
 
 
 @torch.no_grad()

@@ -12,7 +12,7 @@ from rtx.nn.mode import evaluating
 from rtx.tasks.build import SequenceModel
 from rtx.tasks.task import IGNORED, Batch, Task
 
-LONGEST = 100  # steps shown
+LONGEST = 64  # steps shown
 
 
 class Look(NamedTuple):
@@ -26,7 +26,7 @@ class Look(NamedTuple):
 
 @torch.no_grad()
 def look(task: Task, model: nn.Module, batch: Batch) -> Look:
-    """What goes on in `model` for the first sequence of a batch, its first 100 steps.
+    """What goes on in `model` for the first sequence of a batch, its first 64 steps.
 
     Of attention over time the mean of the heads in the last layer that has some; for pairs of sentences the alignment
     along the true target; of MC-RNN the channels' weights; of any other model with a backbone the states it puts out.
@@ -40,7 +40,7 @@ def look(task: Task, model: nn.Module, batch: Batch) -> Look:
         target = batch.targets[:1, : int((batch.targets[0] != IGNORED).sum()) - 1]
         with evaluating(model):
             weights = model.align(x, target)[0]  # type: ignore[operator]
-        return Look(weights.cpu(), "source token", "target token", "where it looks in the source")
+        return Look(weights.cpu(), "source token", "target token", "where it looks")
     states: list[Tensor] = []
     hook = None
     if isinstance(model, (SequenceModel, LanguageModel)):
@@ -56,13 +56,13 @@ def _choose(found: Trace, states: list[Tensor]) -> Look:
     named = {kind: [v for k, v in found.items() if k.split(".")[-1] == kind] for kind in ("weights", "attention")}
     heads = [v for kind in named.values() for v in kind if v.ndim == 4]  # (B, H, T, S)
     if heads:
-        return Look(heads[-1][0].mean(0).cpu(), "step looked at", "step", "attention, last layer, mean of heads")
+        return Look(heads[-1][0].mean(0).cpu(), "step looked at", "step", "attention, mean of the heads")
     shares = [v for v in named["attention"] if v.ndim == 2]  # (B, T)
     if shares:
-        return Look(shares[-1].cpu(), "step", "", "share of each step in the context")
+        return Look(shares[-1].cpu(), "step", "", "share of each step")
     channels = [v for k, v in found.items() if k.endswith("channel_weights")]  # (B, T, C)
     if channels:
-        return Look(channels[-1][0].T.cpu(), "step", "channel", "weights of the channels, last layer")
+        return Look(channels[-1][0].T.cpu(), "step", "channel", "weights of the channels")
     if not states:
         raise ValueError("model: expected attention, channels or a backbone to look at, found none")
     return Look(states[-1][0].T.cpu(), "step", "unit", "states of the last layer")

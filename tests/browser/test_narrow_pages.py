@@ -1,4 +1,4 @@
-"""Pages on a telephone, or enlarged: nothing is cut off or on top of another; a wide picture is moved sideways."""
+"""Pages on a telephone, or enlarged: nothing is cut off or on top of another."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +10,7 @@ from playwright.sync_api import Page as Tab
 from playwright.sync_api import expect
 from torch import Tensor, nn
 
+import rtx
 from rtx.lab import explore
 from rtx.lab.explore import Page
 from rtx.nn import LocalRNN
@@ -51,9 +52,11 @@ MAKERS: dict[str, Callable[[], Page]] = {
     "attention": lambda: explore.attention(Looks(), X[:, :4], ["a", LONG, "<b>", "d"]),
     "image": lambda: explore.attention(Looks(), X[:, :56], columns=28),
     "channels": lambda: explore.channels(text="word " * 30),
-    "debugger": lambda: explore.debugger(3 * X[0, :40, :16], LocalRNN(16, 40)),
+    "window": lambda: explore.window(3 * X[0, :40, :16], LocalRNN(16, 40)),
     "ledger": explore.ledger,
-    "listening": lambda: explore.listening({"a": np.eye(40, 88)}),
+    "bach": lambda: explore.bach(np.eye(40, 88), rtx.build("chorales", "gru", d_model=4)),
+    "bach_or_machine": lambda: explore.bach_or_machine([(np.eye(40, 88), np.eye(40, 88))]),
+    "player": lambda: explore.Player(np.eye(40, 88)),
     "paths": lambda: explore.paths([MultiChannelRNN(4, block=12)], farthest=60),
     "positions": lambda: explore.positions(XLAttention(128, 2), X),
 }
@@ -88,12 +91,3 @@ def test_texts_stand_apart_and_within_the_picture(tab: Tab, tmp_path: Path, name
                         apart(texts, canvas.evaluate("canvas => canvas.width"))
         if width >= 360:
             assert tab.evaluate("document.documentElement.scrollWidth") <= width
-
-
-def test_a_picture_that_is_wider_than_the_page_is_moved_by_the_keyboard(tab: Tab, tmp_path: Path) -> None:
-    tab.set_viewport_size({"width": 360, "height": 800})
-    tab.goto(MAKERS["paths"]().save(tmp_path / "a.html").as_uri())
-    tab.get_by_role("slider", name="distance").focus()
-    tab.keyboard.press("Tab")
-    tab.keyboard.press("ArrowRight")
-    tab.wait_for_function("document.querySelector('.pictures').scrollLeft > 0")

@@ -14,15 +14,15 @@ START = """
 import threading
 from rtx.lab import explore
 lab = explore.training("digits", "gru", d_model=8, layers=1, epochs=5000)
-lab.start.click()
+lab.press("train")
 def alive():
     return [thread.name for thread in threading.enumerate() if thread.name.startswith("rtx")]
 def settled(wanted, seconds=60):
     import time
     end = time.monotonic() + seconds
-    while not lab.status.value.partition(">")[2].startswith(wanted) and time.monotonic() < end:
+    while not lab.data["status"].startswith(wanted) and time.monotonic() < end:
         time.sleep(0.05)
-    return lab.status.value.partition(">")[2].partition(":")[0].partition("<")[0]
+    return lab.data["status"].partition(":")[0]
 print(settled("Running: update"), len(alive()))
 """
 
@@ -78,10 +78,10 @@ def test_interrupted_while_it_trains_the_kernel_goes_on_and_while_a_cell_waits_t
     assert run(START) == "Running 1"
     manager.interrupt_kernel()  # no cell runs: the thread is none of the interrupt's business
     assert run("print(settled('Running: update'), len(alive()))") == "Running 1"
-    run("print('now', flush=True); lab.run.background.wait()", until="now")
+    run("print('now', flush=True); lab.runs[-1].background.wait()", until="now")
     time.sleep(1)  # it is in the next call by now
     manager.interrupt_kernel()
-    printed = run("print(lab.run.background.state, lab.run.background.alive, alive())")
+    printed = run("print(lab.runs[-1].background.state, lab.runs[-1].background.alive, alive())")
     assert printed.removeprefix("KeyboardInterrupt") == "stopped False []"
     assert run("print(settled('Stopped: update'))") == "Stopped"
 
@@ -119,6 +119,6 @@ def test_a_cell_that_is_run_again_frees_its_earlier_explorers(kernel) -> None:
         run("kept = explore.cost(); explore.positions(); explore.depends()" if counts else COUNT, cell="a")
         counts.append([int(number) for number in run(COUNT).split()])
     (none, _), (once, alive), again = counts
-    assert once > none and alive == 2 and again == [once, alive]
+    assert once > none and alive == 3 and again == [once, alive]
     run("explore.cost()", cell="b")  # the explorers of another cell stay
-    assert int(run(COUNT).split()[1]) == 3
+    assert int(run(COUNT).split()[1]) == 4

@@ -14,10 +14,9 @@ import numpy as np
 import pytest
 import seaborn as sns
 import torch
-from ipywidgets import IntSlider
 from matplotlib.text import Text
 
-from rtx.lab.explore import Explorer, Page
+from rtx.lab.explore import Page
 from rtx.lab.explore.page import MOST, packed
 from rtx.lab.explore.saving import svg
 from rtx.lab.plots import freeze, heat_map, new_figure, png, small_png
@@ -96,21 +95,12 @@ def test_a_page_of_its_own_holds_everything(script: Path, tmp_path: Path) -> Non
     text = page.save(tmp_path / "page.html").read_text()
     assert text.count("</script>") == 1 and "http" not in text
     traits, _ = json.JSONDecoder().raw_decode(text.split("start(")[-1])
-    assert traits == page.living() and traits["data"] == page.data
+    assert traits == page.living() and json.loads(traits["data"]) == page.data
 
 
-@pytest.fixture(params=["page", "explorer"])
-def shown(request: pytest.FixtureRequest, script: Path) -> Page | Explorer:
-    if request.param == "page":
-        return make(script)
-    figure, [ax] = new_figure(3, 2)
-    (line,) = ax.plot([0, 1], [0, 1])
-
-    def update(height: int) -> str:
-        line.set_ydata([0, height / 4])
-        return f"1 < {height}"
-
-    return Explorer(figure, update, "move it", height=IntSlider(2, 1, 4))
+@pytest.fixture
+def shown(script: Path) -> Page:
+    return make(script)
 
 
 @pytest.mark.parametrize("context", ["paper", "talk"])
@@ -152,8 +142,8 @@ def test_control_characters_in_a_label_leave_the_svg_valid() -> None:
     assert "one\ufffd[31m\ufffdtwo" in texts and "\ufffd\ufffd" in texts
 
 
-def test_pictures_are_saved_as_png_and_svg(shown: Page | Explorer, tmp_path: Path) -> None:
-    figure = shown.still if isinstance(shown, Page) else shown.figure
+def test_pictures_are_saved_as_png_and_svg(shown: Page, tmp_path: Path) -> None:
+    figure = shown.still
     assert shown.save(tmp_path / "a.png").read_bytes() == png(figure)
     first, second = (shown.save(str(tmp_path / name)).read_bytes() for name in ("a.svg", "b.svg"))
     assert ElementTree.fromstring(first).tag == "{http://www.w3.org/2000/svg}svg"
@@ -161,12 +151,3 @@ def test_pictures_are_saved_as_png_and_svg(shown: Page | Explorer, tmp_path: Pat
     with pytest.raises(ValueError, match="path: .*'a.pdf'"):
         shown.save(tmp_path / "a.pdf")
     assert not (tmp_path / "a.pdf").exists()
-
-
-def test_an_explorer_is_saved_as_a_page_with_its_sentence(tmp_path: Path) -> None:
-    figure, _ = new_figure(3, 2)
-    explorer = Explorer(figure, lambda height: f"1 < {height}", "move it", height=IntSlider(2, 1, 4))
-    explorer.set(height=3)
-    text = explorer.save(tmp_path / "a.html").read_text()
-    assert "<p>1 &lt; 3</p>" in text and 'alt="1 &lt; 3"' in text
-    assert base64.b64encode(explorer.picture.value).decode() in text

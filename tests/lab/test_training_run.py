@@ -1,5 +1,6 @@
 """A run beside the notebook gives the numbers of `rtx train`, leaves the notebook's draws alone, can be looked into."""
 
+import itertools
 import threading
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,8 +12,8 @@ from rtx import build
 from rtx.lab import background, trace
 from rtx.lab.choice import BUNDLED, Choice, rows
 from rtx.lab.learning import learn
-from rtx.lab.look import look
-from rtx.lab.training_run import TrainingRun
+from rtx.lab.look import Look, look
+from rtx.lab.training_run import LOOKS, TrainingRun
 from rtx.tasks import task_by_name
 from rtx.tasks.loader import loader
 from rtx.tasks.task import IGNORED, Batch, Task
@@ -22,7 +23,7 @@ DROPPED = Choice("mnist", "r-transformer", overrides={**SHORT, "dropout": 0.3}, 
 
 
 def trained(choice: Choice, **other: object) -> TrainingRun:
-    run = TrainingRun(choice.plan(), choice.seed, **other)  # type: ignore[arg-type]
+    run = TrainingRun(choice, **other)  # type: ignore[arg-type]
     run.background.start()
     run.background.wait()
     assert run.background.state == "finished", run.background.error
@@ -54,10 +55,10 @@ def test_pauses_and_draws_of_the_notebook_change_no_number_and_the_run_no_draw(m
     drawn: list[torch.Tensor] = []
 
     def draw() -> None:
-        if run.look() is not None and len(drawn) < 5:
+        if run.looks and len(drawn) < 5:
             drawn.append(torch.rand(1))
 
-    run = TrainingRun(DROPPED.plan(), DROPPED.seed, draw)
+    run = TrainingRun(DROPPED, draw)
     run.background.start()
     paused = False
     while run.background.alive:
@@ -70,10 +71,24 @@ def test_pauses_and_draws_of_the_notebook_change_no_number_and_the_run_no_draw(m
     assert len(drawn) == 5
 
 
+def test_of_many_looks_some_are_kept_from_the_first_to_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = TrainingRun(Choice("mnist", "gru", overrides={**SHORT, "epochs": 1}))
+    monkeypatch.setattr(background, "EVERY", 0.0)
+    run.background.start()
+    run.background.wait()
+    for _ in range(19):
+        run.history.losses += [1.0] * 10
+        run.look()
+    kept = [update for update, _ in run.looks]
+    assert len(kept) == LOOKS and kept == sorted(kept)
+    assert (kept[0], kept[-1]) == (0, len(run.history.losses))
+    assert max(b - a for a, b in itertools.pairwise(kept)) < 100
+
+
 def test_a_stopped_run_leaves_no_thread_and_keeps_its_model() -> None:
-    run = TrainingRun(Choice("ffa-add", "attention-50").plan())
+    run = TrainingRun(Choice("ffa-add", "attention-50"))
     grown = threading.Event()
-    run.background.watch = lambda: grown.set() if run.history.losses else None
+    run.watch = lambda: grown.set() if run.history.losses else None
     run.background.start()
     assert grown.wait(60)
     assert run.background.stop()
@@ -84,19 +99,20 @@ def test_a_stopped_run_leaves_no_thread_and_keeps_its_model() -> None:
 def test_the_probe_is_scored_as_validation_is() -> None:
     overrides = {**SHORT, "limit_evaluation": 32}
     run = trained(Choice("mnist", "gru", overrides=overrides))
-    run.score_probe()
+    run.look()
     updates, score = run.history.probes[-1]
     assert updates == 6 and score == pytest.approx(max(s for _, s in run.history.validations))
 
 
-def test_the_probe_goes_where_the_model_is() -> None:
+def test_the_probe_goes_where_the_model_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lightning takes a model off the GPU when its training has ended, and the last look follows."""
-    run = TrainingRun(Choice("mnist", "gru").plan())
+    monkeypatch.setattr("rtx.lab.training_run.look", lambda *_: Look(torch.zeros(1, 1), "", "", ""))
+    run = TrainingRun(Choice("mnist", "gru"))
     read: list[torch.device] = []
     task = SimpleNamespace(predict=lambda _, batch: read.extend(part.device for part in batch), score=lambda *_: 0.5)
     run._trainee = SimpleNamespace(task=task, model=torch.nn.Linear(1, 1, device="meta"))  # type: ignore[assignment]
     run.probe = Batch(torch.zeros(1, 2, 1), torch.zeros(1), torch.tensor([2]))
-    run.score_probe()
+    run.look()
     assert [device.type for device in read] == ["meta"] * 3 and run.history.probes == [(0, 0.5)]
 
 

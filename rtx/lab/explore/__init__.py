@@ -4,6 +4,8 @@ import rtx.lab.explore.needed  # noqa: F401  # first, as it says what to install
 
 # isort: split
 from rtx.lab.explore.attention import attention
+from rtx.lab.explore.bach import bach
+from rtx.lab.explore.bach_or_machine import bach_or_machine
 from rtx.lab.explore.beam import beam
 from rtx.lab.explore.channels import channels
 from rtx.lab.explore.cost import cost
@@ -11,11 +13,8 @@ from rtx.lab.explore.depends import depends
 from rtx.lab.explore.dial import dial
 from rtx.lab.explore.digits import digits
 from rtx.lab.explore.errata import errata
-from rtx.lab.explore.explorer import Explorer
 from rtx.lab.explore.ledger import ledger
-from rtx.lab.explore.listening import listening
 from rtx.lab.explore.lookup import lookup
-from rtx.lab.explore.music import prediction
 from rtx.lab.explore.page import Page
 from rtx.lab.explore.paths import paths
 from rtx.lab.explore.player import Player
@@ -23,17 +22,19 @@ from rtx.lab.explore.pooling import pooling
 from rtx.lab.explore.positions import positions
 from rtx.lab.explore.race import race
 from rtx.lab.explore.sampling import sampling
+from rtx.lab.explore.sentence import sentence
 from rtx.lab.explore.toy import toy
 from rtx.lab.explore.training import TrainingLab, training
 from rtx.lab.explore.window import window
 from rtx.lab.explore.xray import xray
 
 __all__ = [
-    "Explorer",
     "Page",
     "Player",
     "TrainingLab",
     "attention",
+    "bach",
+    "bach_or_machine",
     "beam",
     "channels",
     "cost",
@@ -42,14 +43,13 @@ __all__ = [
     "digits",
     "errata",
     "ledger",
-    "listening",
     "lookup",
     "paths",
     "pooling",
     "positions",
-    "prediction",
     "race",
     "sampling",
+    "sentence",
     "toy",
     "training",
     "window",

@@ -12,19 +12,20 @@ const short = (value) => {
 };
 
 /**
- * Draw axes in a box and return where values stand: x(value), y(value), and back: at(pixel) for the x axis.
+ * Draw axes in a box and return where values stand: x(value), y(value), and back: at(pixel) and yAt(pixel).
  *
  * `x` and `y` are the ranges [low, high]; `log` makes the y axis logarithmic; `title` stands above, `across` and `up`
  * name the axes; `grid` draws a line at each value of y; `xText` and `yText` write a value of an axis, `xTicks` and `yTicks` are about how many there are.
  */
 export function axes(pen, page, box, { x, y, log = false, title = "", across = "", up = "", grid = true, xText = short, yText = short, xTicks, yTicks = 4 }) {
-  const scaled = log ? Math.log10 : (value) => value;
+  const scaled = log ? Math.log10 : (value) => value, unscaled = log ? (power) => 10 ** power : (value) => value;
   const [low, high] = y.map(scaled), right = box.x + box.width, bottom = box.y + box.height;
   const place = {
     box,
     x: (value) => box.x + ((value - x[0]) / (x[1] - x[0] || 1)) * box.width,
     y: (value) => bottom - ((scaled(value) - low) / (high - low || 1)) * box.height,
     at: (pixel) => x[0] + ((pixel - box.x) / box.width) * (x[1] - x[0]),
+    yAt: (pixel) => unscaled(low + ((bottom - pixel) / box.height) * (high - low)),
   };
   pen.save();
   pen.lineWidth = 1;
@@ -73,11 +74,40 @@ export function line(pen, place, points, { colour, width = 2, dash = [] }) {
   pen.restore();
 }
 
+/** A band around a line, from low to high at each point [x, y, low, high]. */
+export function band(pen, place, points, colour) {
+  pen.save();
+  Object.assign(pen, { fillStyle: colour, globalAlpha: 0.25 });
+  pen.beginPath();
+  for (const [x, , low] of points) pen.lineTo(place.x(x), place.y(low));
+  for (const [x, , , high] of points.toReversed()) pen.lineTo(place.x(x), place.y(high));
+  pen.fill();
+  pen.restore();
+}
+
+/** A point [x, y] as a dot. */
+export function dot(pen, place, [x, y], colour) {
+  pen.fillStyle = colour;
+  pen.beginPath();
+  pen.arc(place.x(x), place.y(y), 4, 0, 2 * Math.PI);
+  pen.fill();
+}
+
 /** A line across the box at a value of the x axis. */
 export function mark(pen, place, value, colour) {
   pen.save();
   Object.assign(pen, { strokeStyle: colour, lineWidth: 1.5 });
   stroke(pen, [place.x(value), place.box.y], [place.x(value), place.box.y + place.box.height]);
+  pen.restore();
+}
+
+/** A line across the box at a value of the y axis. */
+export function level(pen, place, value, colour) {
+  const { x, width } = place.box;
+  pen.save();
+  Object.assign(pen, { strokeStyle: colour, lineWidth: 1.5 });
+  pen.setLineDash([5, 4]);
+  stroke(pen, [x, place.y(value)], [x + width, place.y(value)]);
   pen.restore();
 }
 

@@ -1,112 +1,174 @@
-"""An explorer whose picture also follows work in the background: it has a button to begin, and to pause."""
+"""An explorer that trains beside the notebook. Where no kernel listens, it plays what was recorded of its runs."""
 
 import threading
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, Self
 
-import ipywidgets as widgets
+import traitlets
 from matplotlib.figure import Figure
 
 from rtx.lab import background
-from rtx.lab.background import Background
-from rtx.lab.explore.access import status
-from rtx.lab.explore.explorer import Explorer
+from rtx.lab.explore.page import Page
+from rtx.lab.explore.recording import Controls, Panel, Values, draw, record
+
+MOST = 6  # runs side by side
+KINDS = {bool: "box", int: "whole", float: "number", str: "text"}
+NOTHING = "Choose the settings and press “Train”."
+Recorded = tuple[Controls, dict[str, Panel], Callable[..., Values]]
 
 
-class LiveExplorer(Explorer):
-    """Controls and a picture as an `Explorer`'s, and a button, "train", for the work that belongs to the controls.
+class Live(Page):
+    """Settings, buttons, and a recording of the runs, which grows while one of them trains.
 
-    Moving a control, unless it is one of `looking`, pauses the work that was for other values; moved back, it can go
-    on, if nothing else was begun meanwhile. An explorer of this name that is made again, as when its cell is run again,
-    ends what the one before had begun.
+    The page presses a button by its trait `wish`. An explorer of the same name that is made again, as when its cell is
+    run again, ends the training that the one before had begun.
 
     Args:
-        figure: drawn once; `update` moves its artists.
-        update: called with each control's value by name; returns one sentence on what is seen.
-        work: called with each control's value and a function that redraws; the work to start, which is not begun yet.
+        name: of the page that the site gives it, and of the work in the background.
+        title: of the explorer.
         caption: what to try.
-        name: of the explorer.
-        looking: controls that change what is seen only: moving them leaves the work alone.
-        controls: at most three ipywidgets with a `value`, by the name of the argument they set.
+        view: controls of the recording, which change what is seen only. A value that is not offered means the last one.
+        settings: controls of the form, which the next run is made of.
     """
 
-    def __init__(
-        self,
-        figure: Figure,
-        update: Callable[..., str],
-        work: Callable[..., Background],
-        caption: str,
-        name: str,
-        looking: Sequence[str] = (),
-        **controls: Any,
-    ) -> None:
+    wish = traitlets.Any(()).tag(sync=True)  # the last button, and how many were pressed
+
+    def __init__(self, name: str, title: str, caption: str, view: dict[str, Any], **settings: Any) -> None:
         background.end(name, seconds=1.0)
-        self.work = work
-        self.works: dict[tuple[Any, ...], Background] = {}  # the last one for these values of the controls
-        self.working = [control for argument, control in controls.items() if argument not in looking]
+        self.runs: list[Any] = []
+        self.refused, self.view = "", view  # why the last settings were refused; where the view is at first
         self._drawing = threading.RLock()
-        self._moving = False  # the button, by ourselves
-        super().__init__(figure, update, caption, **controls)
-        self.train = widgets.ToggleButton(False, description="train", tooltip="begin, pause or go on")
-        self.train.layout.width = "100px"
-        self.status = widgets.HTML()
-        self.train.observe(self._toggle, "value")
-        first, *rest = self.widget.children
-        self.widget.children = [first, widgets.HBox([self.train, self.status]), *rest]
-        for control in self.working:
-            control.observe(self._leave, "value")
-        self._chosen = self._choice()
-        self._show_state()
+        super().__init__(Path(__file__).with_name("live.js"), {}, Figure(), caption, title=title, **settings, **view)
+        self.name = name
+        self.show()
+        self.observe(self._move, "state")
+        self.observe(lambda change: self.press(change.new[0]), "wish")
+
+    def make(self) -> Any:
+        """Return the run of the settings, not begun yet: its `background`, and `told`, how far it is, at first "".
+
+        Raises:
+            ValueError: saying why there is none.
+        """
+        raise NotImplementedError
+
+    def form(self) -> list[dict[str, Any]]:
+        """Return the fields of the form, each made by `field`."""
+        raise NotImplementedError
+
+    def recorded(self) -> Recorded:
+        """Return what `record` needs to record the runs as far as they are."""
+        raise NotImplementedError
+
+    def table(self) -> list[dict[str, Any]]:
+        """Return a row for each run that is seen, for the table below the picture, if there shall be one."""
+        return []
+
+    def set(self, **state: Any) -> str:
+        """Move controls from code, as a reader would, and return the sentence then seen.
+
+        Raises:
+            ValueError: if there is no control of a name, or its menu has no such value.
+        """
+        for one in self.form():
+            if (value := state.get(one["name"])) is not None and one["values"] and value not in one["values"]:
+                raise ValueError(f"{one['name']}: expected one of {', '.join(map(str, one['values']))}, got {value!r}")
+        super().set(**state)
+        return self.text
 
     @property
-    def current(self) -> Background | None:
-        """The last work for what the controls now show."""
-        return self.works.get(self._choice())
-
-    def _choice(self) -> tuple[Any, ...]:
-        return tuple(control.value for control in self.working)
+    def text(self) -> str:
+        """The sentence that is seen now."""
+        return self._now()[0]
 
     def run(self) -> Self:
-        """Train to the end, and wait for it; interrupting the cell stops the training."""
-        self.train.value = True
-        if self.current is not None:
-            self.current.wait()
+        """Press "Train", and wait until the training has ended; interrupting the cell stops it.
+
+        If the settings are refused, nothing begins, and the status says why.
+        """
+        before = self.runs[-1:]
+        self.press("train")
+        if self.runs[-1:] != before:
+            self.runs[-1].background.wait()
         return self
 
-    def _toggle(self, _change: object) -> None:
-        if self._moving:
-            return
-        if not self.train.value:
-            if self.current is not None:
-                self.current.pause()
-        elif self.current is not None and self.current.alive:
-            self.current.resume()
-        else:
-            work = self.work(self._follow, **{name: one.value for name, one in self.controls.items()})
-            self.works[self._choice()] = work
-            work.start()
+    train = run
 
-    def _leave(self, _change: object) -> None:
-        """The work is for other values than the controls now show."""
-        if left := self.works.get(self._chosen):
-            left.pause()
-        self._chosen = self._choice()
-        self._show_state()
+    def press(self, button: str) -> None:
+        """Press a button: "train", "pause", "resume", "stop" or "clear". One that is disabled does nothing."""
+        state = self._state()
+        if button == "train" and state != "running":
+            self._begin()
+        elif button == "clear" and state not in ("running", "paused"):
+            self.runs, self.refused = [], ""
+            self.show()
+        elif self.runs and button == "stop":
+            self.runs[-1].background.stop(seconds=1.0)
+        elif self.runs and button in ("pause", "resume"):
+            getattr(self.runs[-1].background, button)()
 
-    def _follow(self) -> None:
-        """Called by the work, in its thread."""
-        self._show_state()
-        self._redraw()
-
-    def _show_state(self) -> None:
-        current = self.current
-        state = "not started" if current is None else current.state
-        said = current.error if current is not None and state == "failed" else state
-        self.status.value = status(said)
-        self._moving = True
-        self.train.value = state == "running"
-        self._moving = False
-
-    def _redraw(self, _change: object = None) -> None:
+    def show(self) -> None:
+        """Record everything as it is now. A run that was stopped before its first update is forgotten."""
         with self._drawing:
-            super()._redraw()
+            self.runs = [run for run in self.runs if run.told or run.background.state != "stopped"]
+            self._recorded = self.recorded()
+            live = {"form": self.form(), "table": self.table(), "status": self._status(), "state": self._state()}
+            self.data = record(*self._recorded) | live
+
+    def save(self, path: str | Path) -> Path:
+        """Write what is seen now, as `Page.save`."""
+        self.still = draw(self._recorded[1], self._now()[1])
+        return super().save(path)
+
+    def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        self.still = draw(self._recorded[1], self._now()[1])
+        return super()._repr_mimebundle_()
+
+    def _now(self) -> Values:
+        controls, _, see = self._recorded
+        wanted = {name: (self.state[name], one.values) for name, one in controls.items()}
+        return see(**{name: value if value in values else values[-1] for name, (value, values) in wanted.items()})
+
+    def _begin(self) -> None:
+        self.refused = ""
+        try:
+            run = self.make()
+        except ValueError as error:
+            self.refused = background.sentence(error)
+        else:
+            with self._drawing:
+                self.runs = [*self.runs, run][-MOST:]
+            run.background.start()
+            controls = self._recorded[0]
+            newest = {name: value for name, value in self.view.items() if value not in controls[name].values}
+            self.state = self.state | newest
+        self.show()
+
+    def _move(self, change: Any) -> None:
+        if any(change.old[name] != value for name, value in change.new.items() if name not in self.view):
+            self.show()
+
+    def _state(self) -> str:
+        return self.runs[-1].background.state if self.runs else "new"
+
+    def _status(self) -> str:
+        if self.refused or not self.runs:
+            return self.refused or "Nothing has been trained yet."
+        run, state = self.runs[-1], self._state()
+        if state == "failed":
+            return f"The training failed: {run.background.error}"
+        return f"{state.capitalize()}: {run.told or 'reading the data'}."
+
+
+def field(name: str, value: Any, values: Sequence[Any] = (), **also: Any) -> dict[str, Any]:
+    """A setting of the form: a menu where there are `values`, else what fits its value's type.
+
+    Args:
+        name: in the state; if it is not there, in the state's dict `changes`.
+        value: where the state has none.
+        values: to choose from.
+        also: what else changes in the state when it is chosen.
+    """
+    kind = "pick" if values else KINDS[type(value)]
+    return {"name": name, "kind": kind, "value": value, "values": list(values), "also": also}

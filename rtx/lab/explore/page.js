@@ -10,6 +10,7 @@
 //   page.state         the state, by name: numbers, texts, true or false, or lists of these
 //   page.set({name})   changes the state, and draws
 //   page.kernel        whether a kernel listens; false on a static page
+//   page.ask(what)     asks Python for something, which it hears as a change of its trait `wish` (see live.py)
 //   page.dark, page.ink, page.faint    the theme, the colour of text, and of lines that stay in the background
 //   page.animate(milliseconds, draw)   calls draw(share) with shares from 0 to 1; at once where motion is unwanted
 //   page.note(text)    a second line, for what is under the pointer
@@ -27,6 +28,7 @@ const STYLE = `
 .rtx-page [hidden] { display: none; }
 .rtx-page select, .rtx-page input, .rtx-page button { font: inherit; }
 .rtx-page select { min-width: 0; }
+.rtx-page input[type=number] { width: 6.5em; }
 .rtx-page input[type=text] { width: 40em; max-width: 100%; }
 .rtx-page input[type=range] { accent-color: var(--rtx-mark); min-width: 90px; }
 .rtx-page button { color: inherit; background: var(--rtx-press); border: 1px solid var(--rtx-faint); border-radius: 6px;
@@ -125,6 +127,16 @@ export function textInput(page, name, { label = name, maxLength = 200 }) {
   return input;
 }
 
+/** A field for a number. What is no number, or outside of `min` to `max`, is put back to what it was. */
+export function numberInput(page, name, { label = name, min, max, step = "any" }) {
+  const input = make("input", { type: "number", min: min ?? "", max: max ?? "", step });
+  let last = 0;
+  const put = (value) => (input.value = last = value);
+  input.onchange = () => (input.value !== "" && input.checkValidity() ? page.set({ [name]: Number(input.value) }) : put(last));
+  page.control(name, put, labelled(input, label, [label, input]));
+  return input;
+}
+
 /** A box to tick. */
 export function checkbox(page, name, { label = name }) {
   const input = make("input", { type: "checkbox" });
@@ -218,9 +230,9 @@ export function stepped(key, value, min, max, step = 1) {
 /** An array that Python's `packed` wrote: its numbers in one row, and its shape. */
 export function unpack({ shape, low, high, steps }) {
   const bytes = Uint8Array.from(atob(steps), (letter) => letter.charCodeAt(0));
-  const view = new DataView(bytes.buffer), size = (high - low) / 65535;
-  const values = Float32Array.from({ length: bytes.length / 2 }, (_, i) => low + view.getUint16(2 * i, true) * size);
-  return { shape, values };
+  const wide = bytes.length > shape.reduce((product, size) => product * size, 1); // two bytes a number, else one
+  const whole = wide ? new Uint16Array(bytes.buffer) : bytes, size = (high - low) / (wide ? 65535 : 255);
+  return { shape, values: Float32Array.from(whole, (step) => low + step * size) };
 }
 
 /** Whether the page behind an element is dark, whatever made it so. */
@@ -244,7 +256,7 @@ function written(state, start) {
 }
 
 /** The state that an address holds; what is not of the kind that stands at the start is left out. */
-function read(hash, start) {
+function stateOf(hash, start) {
   const found = {};
   for (const [name, text] of new URLSearchParams(hash.replace(/^#/, ""))) {
     if (!(name in start)) continue;
@@ -302,12 +314,16 @@ export function mount(show, model, el, { address = "", own = false, kernel = fal
   box.addEventListener("focusin", keepKeys);
 
   const puts = {}, drawns = [], still = matchMedia("(prefers-reduced-motion: reduce)");
-  let update = () => "", moving = 0;
+  let update = () => "", moving = 0, read = {};
   const page = {
     kernel,
     start: model.get("start"),
     weights: model.get("weights")?.byteLength ? model.get("weights") : null,
-    get data() { return model.get("data"); },
+    get data() {
+      const text = model.get("data");
+      if (text !== read.text) read = { text, data: JSON.parse(text) };
+      return read.data;
+    },
     get state() { return model.get("state"); },
     note: (text) => (note.textContent = text),
     draw: () => redraw(),
@@ -318,6 +334,10 @@ export function mount(show, model, el, { address = "", own = false, kernel = fal
     },
     set(values) {
       model.set("state", { ...model.get("state"), ...values });
+      model.save_changes();
+    },
+    ask(what) {
+      model.set("wish", [what, (model.get("wish")[1] ?? 0) + 1]); // a number, since the same may be asked again
       model.save_changes();
     },
     control(name, put, element) {
@@ -354,7 +374,7 @@ export function mount(show, model, el, { address = "", own = false, kernel = fal
     if (own) history.replaceState(null, "", `#${written(state, page.start)}`);
     box.dispatchEvent(new CustomEvent("rtx-drawn", { bubbles: true, detail: performance.now() - begun }));
   };
-  if (own) model.set("state", { ...model.get("state"), ...read(location.hash, page.start) });
+  if (own) model.set("state", { ...model.get("state"), ...stateOf(location.hash, page.start) });
   update = show(page);
   redraw();
 

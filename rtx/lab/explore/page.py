@@ -47,7 +47,8 @@ class Page(anywidget.AnyWidget):
             names no control.
     """
 
-    data = traitlets.Any().tag(sync=True)
+    # as one text: a notebook file would have a line for every number
+    data = traitlets.Any().tag(sync=True, to_json=lambda value, _: json.dumps(value, ensure_ascii=False))
     state = traitlets.Dict().tag(sync=True)
     start = traitlets.Dict().tag(sync=True)
     presets = traitlets.Dict().tag(sync=True)
@@ -104,7 +105,8 @@ class Page(anywidget.AnyWidget):
     def living(self) -> dict[str, Any]:
         """All that the script reads, as JSON can hold it; bytes as base64 text."""
         names = ("data", "state", "start", "presets", "caption", "title", "name")
-        return {name: getattr(self, name) for name in names} | {"weights": base64.b64encode(self.weights).decode()}
+        found = {name: getattr(self, name) for name in names}
+        return found | {"data": json.dumps(self.data), "weights": base64.b64encode(self.weights).decode()}
 
     def _html(self) -> str:
         # a "<" could end the element: JSON may write it as an escape instead
@@ -162,7 +164,9 @@ def _add(path: Path, scopes: dict[str, str]) -> None:
     for _, name in IMPORT.findall(text):
         beside = path.with_name(name)
         _add(beside if beside.exists() else HERE / name, scopes)
-    body = IMPORT.sub(lambda found: f"const {{{found[1]}}} = {_scope_name(Path(found[2]))};\n", text)
+    body = IMPORT.sub(
+        lambda found: f"const {{{found[1].replace(' as ', ': ')}}} = {_scope_name(Path(found[2]))};\n", text
+    )
     names = ", ".join(EXPORT.findall(body))
     body = EXPORT.sub("", body)
     scopes[path.name] = f"const {_scope_name(path)} = (() => {{\n{body}return {{ {names} }};\n}})();"
@@ -206,15 +210,24 @@ def compact(value: Any) -> Any:
     raise ValueError(f"data: expected dicts, lists, text, numbers, arrays or tensors, got {type(value).__name__}")
 
 
-def packed(values: Tensor) -> dict[str, Any]:
+def packed(values: Tensor, coarse: bool = False) -> dict[str, Any]:
     """A large array at under three characters a number, for `unpack` of page.js: 65,536 steps from low to high.
+
+    A coarse one has 256 steps, and half the characters: enough for colours.
 
     Raises:
         ValueError: if a number is not finite, or there is none.
     """
     if not values.numel() or not bool(torch.isfinite(values).all()):
         raise ValueError(f"values: expected finite numbers, got {values.numel()} of them, or some that are not")
+    most, kind = (255, "u1") if coarse else (65_535, "<u2")
     low, high = values.min().item(), values.max().item()
-    steps = ((values.double() - low) * (65_535 / ((high - low) or 1))).round().cpu().numpy().astype("<u2")
+    steps = ((values.double() - low) * (most / ((high - low) or 1))).round().cpu().numpy().astype(kind)
     text = base64.b64encode(steps.tobytes()).decode()
     return {"shape": list(values.shape), "low": low, "high": high, "steps": text}
+
+
+def unpacked(found: Mapping[str, Any]) -> list[Any]:
+    """The numbers of a coarse `packed` again."""
+    steps = np.frombuffer(base64.b64decode(found["steps"]), "u1").reshape(found["shape"])
+    return list((found["low"] + steps * (found["high"] - found["low"]) / 255).tolist())

@@ -1,15 +1,11 @@
 """The race: several models learn live under the same parameters, multiply-adds or seconds, with bands over seeds."""
 
-from collections.abc import Callable
 from typing import Any
 
-import ipywidgets as widgets
-
-from rtx.lab.background import Background
 from rtx.lab.contest import EQUAL, Contest, Entrants
-from rtx.lab.explore.live import LiveExplorer
-from rtx.lab.plots import COLOURS, freeze, new_figure
-from rtx.nn.validate import check_choice
+from rtx.lab.explore.live import NOTHING, Live, Recorded, field
+from rtx.lab.explore.recording import Controls, Panel, Slide, Values, series
+from rtx.lab.plots import COLOURS
 from rtx.tasks.registry import task_by_name
 from rtx.tasks.task import Task
 
@@ -19,12 +15,11 @@ ENTRANTS: Entrants = {
     "GRU": {"model": "gru", "d_model": 32, "layers": 1},
 }
 """What races if nothing else is given: small models, none of them tuned."""
+TRY = "train under equal seconds, then under equal parameters: is the winner the same? And for a harder target?"
 
 
-def race(
-    task: str | Task = "digits", entrants: Entrants = ENTRANTS, equal: str = "seconds", **how: Any
-) -> LiveExplorer:
-    """Time to accuracy, live, with controls `equal` and `target`.
+class Race(Live):
+    """Time to accuracy, live: what is `equal` is set before a training; `target` and `turn` move through its recording.
 
     Args:
         task: a name or a `Task`, not one of pairs.
@@ -35,33 +30,50 @@ def race(
     Raises:
         ValueError: if there is no such task, no entrant or too many, or an argument is out of its range.
     """
-    task = task_by_name(task) if isinstance(task, str) else task
-    check_choice("equal", equal, EQUAL)
-    if not 1 <= len(entrants) <= len(COLOURS):
-        raise ValueError(f"entrants: expected one to {len(COLOURS)}, got {len(entrants)}")
-    Contest(task, entrants, equal, **how)  # a wrong argument is told now, not in the background
-    contests: dict[str, Contest] = {}
-    targets = _targets(task)
-    picture = _Picture(task, list(entrants))
 
-    def work(watch: Callable[[], None], equal: str, target: float) -> Background:
-        contest = contests[equal] = Contest(task, entrants, equal, **how)
-        return Background(contest.work, watch, "race")
+    def __init__(
+        self, task: str | Task = "digits", entrants: Entrants = ENTRANTS, equal: str = "seconds", **how: Any
+    ) -> None:
+        self.task = task_by_name(task) if isinstance(task, str) else task
+        if not 1 <= len(entrants) <= len(COLOURS):
+            raise ValueError(f"entrants: expected one to {len(COLOURS)}, got {len(entrants)}")
+        self.entrants, self.how, self.targets = entrants, how, _targets(self.task)
+        Contest(self.task, entrants, equal, **how)  # a wrong argument is told now, not in the background
+        view = {"run": "", "target": self.targets[len(self.targets) // 4], "turn": -1}
+        super().__init__("race", "A race on equal terms", TRY, view, equal=equal)
 
-    def update(equal: str, target: float) -> str:
-        picture.show(contests.get(equal), EQUAL[equal], target)
-        return _sentence(contests.get(equal), equal, target, task)
+    def make(self) -> Contest:
+        """The contest under what is equal now."""
+        return Contest(self.task, self.entrants, self.state["equal"], **self.how, watch=self.show)
 
-    return LiveExplorer(
-        picture.figure,
-        update,
-        work,
-        "train under equal seconds, then under equal parameters: is the winner the same? And for a harder target?",
-        "race",
-        looking=["target"],
-        equal=widgets.Dropdown(options=list(EQUAL), value=equal, description="equal"),
-        target=widgets.SelectionSlider(options=targets, value=targets[len(targets) // 4], description="target"),
-    )
+    def form(self) -> list[dict[str, Any]]:
+        """What is equal."""
+        return [field("equal", self.state["equal"], list(EQUAL))]
+
+    def recorded(self) -> Recorded:
+        """The curves of each contest up to each turn."""
+        runs = {f"{i}: equal {contest.equal}": contest for i, contest in enumerate(self.runs, 1)}
+        turns = max((contest.done for contest in self.runs), default=0)
+        bands = {(run, turn): _bands(contest, turn) for run, contest in runs.items() for turn in range(turns + 1)}
+
+        def see(run: str, target: float, turn: int) -> Values:
+            if run not in runs:
+                return NOTHING, {"scores": [[] for _ in self.entrants]}
+            return _sentence(runs[run], target, turn), {"scores": bands[run, turn]}
+
+        title = f"{self.task.metric}: median, range of seeds"
+        panels = {"scores": Panel("lines", title, "spent", names=list(self.entrants), level="target")}
+        controls: Controls = {
+            "run": Slide("race", list(runs) or [""]),
+            "target": Slide("target", self.targets),
+            "turn": Slide("turn", range(turns + 1), seconds=4),
+        }
+        return controls, panels, see
+
+
+def race(task: str | Task = "digits", entrants: Entrants = ENTRANTS, equal: str = "seconds", **how: Any) -> Race:
+    """The race; arguments and errors are those of `Race`."""
+    return Race(task, entrants, equal, **how)
 
 
 def _targets(task: Task) -> list[float]:
@@ -71,50 +83,17 @@ def _targets(task: Task) -> list[float]:
     return [float(f"{baseline + (perfect - baseline) * k / 20:.3g}") for k in range(1, 20)]
 
 
-def _sentence(contest: Contest | None, equal: str, target: float, task: Task) -> str:
-    if contest is None or not contest.parameters:
-        return "Not trained yet: press “train”."
+def _bands(contest: Contest, turn: int) -> dict[str, Any]:
+    """Points of spent, median, lowest and highest score, of each model up to a turn."""
+    lines = [contest.points(name) for name in contest.racers]
+    furthest = max([contest.budget, *(spent for line in lines for spent, *_ in line)])
+    return series([line[: turn + 1] for line in lines], across=EQUAL[contest.equal], x=(0, furthest))
+
+
+def _sentence(contest: Contest, target: float, turn: int) -> str:
     parts = []
-    for name in contest.racers:
-        spent = contest.spent_to(name, target)
+    for name, size in list(contest.parameters.items()):
+        spent = contest.spent_to(name, target, turn)
         when = "not yet" if spent is None else f"at {spent:,.0f}" if spent >= 1000 else f"at {spent:.3g}"
-        parts.append(f"{name} ({contest.parameters[name]:,} parameters) {when}")
-    return f"{task.metric} {target:g}, in {EQUAL[equal]}: {'; '.join(parts)}."
-
-
-class _Picture:
-    """A line for the median seed of each model, a band from the worst to the best, and the target."""
-
-    def __init__(self, task: Task, names: list[str]) -> None:
-        self.task = task
-        self.figure, [self.ax] = new_figure(7.2, 3.2)
-        for name, colour in zip(names, COLOURS, strict=False):
-            self.ax.plot([], [], color=colour, label=name)
-        self.lines = list(self.ax.lines)
-        self.target = self.ax.axhline(0, color="0.4", linestyle=":", linewidth=1, label="target")
-        self.ax.set(
-            ylabel=f"{task.metric}, validation", xlabel="spent", title="line: median of the seeds; band: worst to best"
-        )
-        self.ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
-        freeze(self.figure)
-
-    def show(self, contest: Contest | None, spent: str, target: float) -> None:
-        """The contest as far as it has come."""
-        for band in list(self.ax.collections):
-            band.remove()
-        self.target.set_ydata([target, target])
-        self.ax.set_xlabel(spent)
-        seen, furthest = [target], 0.0
-        for line, name in zip(self.lines, [] if contest is None else contest.racers, strict=False):
-            assert contest is not None
-            x, low, middle, high = contest.band(name)
-            line.set_data(x, middle)
-            self.ax.fill_between(x, low, high, color=line.get_color(), alpha=0.3, linewidth=0)
-            seen += low + high
-            furthest = max([furthest, *x])
-        if contest is None:
-            for line in self.lines:
-                line.set_data([], [])
-        room = 0.06 * (max(seen) - min(seen)) or 1.0
-        self.ax.set_ylim(min(seen) - room, max(seen) + room)
-        self.ax.set_xlim(0, max(contest.budget, furthest) if contest is not None else 1)
+        parts.append(f"{name} ({size:,} parameters) {when}")
+    return f"{EQUAL[contest.equal].capitalize()} until {contest.task.metric} {target:g}: {'; '.join(parts)}."

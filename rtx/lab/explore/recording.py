@@ -3,15 +3,16 @@
 import json
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from torch import Tensor
 
-from rtx.lab.explore.page import Page, checked, compact
+from rtx.lab.explore.page import Page, checked, compact, packed, unpacked
 from rtx.lab.plots import COLOURS
 from rtx.nn.validate import check_choice
 
@@ -58,17 +59,19 @@ class Panel:
     """One part of the picture. A click in it can move a control.
 
     Args:
-        kind: what its content is. "heat": rows of numbers. "lines": a list of points [x, y] for each series. "stems":
-            the same, the first series as stems, others as dots. "bars": numbers for each series. "text": a text, or a
-            list of [word, share from 0 to 1], the share as its background.
+        kind: what its content is. "heat": rows of numbers, or a `table`. "lines": a list of points [x, y] for each
+            series; of points [x, y, low, high], a band, too. "stems": the same, the first series as stems, others as
+            dots. "bars": numbers for each series. "text": a text, or a list of [word, share from 0 to 1], the share
+            as its background. None leaves the panel empty.
         title, across, up: texts above, below and beside it.
-        names: of the series.
+        names: of the series. Of lines, one with the name of one before it is drawn as dots of the same colour.
         places: of bars, the name of each.
         x, y: ranges [low, high] of the axes; found from all contents if not given. Of heat, y is that of its colours.
         log: whether y is logarithmic; of heat, whether its colours are.
         diverging: of heat, whether its colours have their middle at 0.
         fit: whether y is found anew at each setting.
         sets: a control that a click sets: by the x axis, the bar or the word, and in heat by the row.
+        level: of lines, a control whose value is a line across; a click sets it by the y axis.
         share: its part of the picture's width.
     """
 
@@ -84,6 +87,7 @@ class Panel:
     diverging: bool = False
     fit: bool = False
     sets: str = ""
+    level: str = ""
     share: float = 1.0
 
 
@@ -93,15 +97,17 @@ class Tape:
 
     pool: list[Any] = field(default_factory=list)
     places: dict[str, int] = field(default_factory=dict)
+    known: dict[int, tuple[Any, int]] = field(default_factory=dict)  # objects that came before, by their id
 
     def keep(self, value: Any) -> int:
         """Return where `value` stands in the pool."""
-        value = compact(value)
-        text = json.dumps(value)
-        if text not in self.places:
-            self.places[text] = len(self.pool)
-            self.pool.append(value)
-        return self.places[text]
+        if id(value) not in self.known:
+            content = compact(value)
+            place = self.places.setdefault(json.dumps(content), len(self.pool))
+            if place == len(self.pool):
+                self.pool.append(content)
+            self.known[id(value)] = value, place
+        return self.known[id(value)][1]
 
 
 def record(controls: Controls, panels: dict[str, Panel], see: Callable[..., Values]) -> dict[str, Any]:
@@ -121,7 +127,7 @@ def record(controls: Controls, panels: dict[str, Panel], see: Callable[..., Valu
         moments.append([tape.keep(sentence), *(tape.keep(contents[name]) for name in panels)])
     kinds = {name: {"kind": type(one).__name__.lower(), **asdict(one)} for name, one in controls.items()}
     drawn = [{"name": name, **asdict(panel)} for name, panel in panels.items()]
-    return {"controls": kinds, "panels": drawn, "pool": tape.pool, "moments": moments}
+    return {"controls": compact(kinds), "panels": compact(drawn), "pool": tape.pool, "moments": moments}
 
 
 class Recording(Page):
@@ -184,12 +190,33 @@ class Recording(Page):
                 raise ValueError(f"{name}: {value!r} is not offered, allowed are {', '.join(map(str, values))}")
 
 
+def table(values: Tensor, marks: Sequence[int] = (), **panel: Any) -> dict[str, Any]:
+    """The content of a large heat map, in 256 colours.
+
+    Args:
+        values: rows of finite numbers.
+        marks: columns to mark, from 0.
+        panel: what differs from the panel's own arguments.
+    """
+    return packed(values, coarse=True) | {"marks": list(marks), "panel": panel}
+
+
+def series(points: list[Any], **panel: Any) -> dict[str, Any]:
+    """The content of lines that need other arguments than the panel's own."""
+    return {"series": points, "panel": panel}
+
+
 def draw(panels: dict[str, Panel], contents: dict[str, Any]) -> Figure:
     """The panels at one setting as a figure, for where no script runs."""
     figure = Figure(figsize=(9, 3.2), layout="constrained")
     axes = figure.subplots(1, len(panels), width_ratios=[panel.share for panel in panels.values()], squeeze=False)[0]
     for ax, (name, panel) in zip(axes, panels.items(), strict=True):
-        _DRAW[panel.kind](ax, panel, compact(contents[name]))
+        content = compact(contents[name])
+        if isinstance(content, dict):
+            panel = replace(panel, **content["panel"])
+            content = content["series"] if "series" in content else unpacked(content)
+        if content is not None:
+            _DRAW[panel.kind](ax, panel, content)
         ax.set(xlabel=panel.across, ylabel=panel.up, title=panel.title)
     return figure
 
@@ -204,10 +231,16 @@ def _heat(ax: Axes, panel: Panel, rows: list[list[float]]) -> None:
 
 
 def _lines(ax: Axes, panel: Panel, series: list[list[list[float]]]) -> None:
-    for name, points in zip(panel.names, series, strict=True):
-        ax.plot([x for x, _ in points], [y for _, y in points], label=name)
+    shown = list(dict.fromkeys(panel.names))
+    for i, (name, points) in enumerate(zip(panel.names, series, strict=True)):
+        dots: dict[str, Any] = {"marker": "o", "linestyle": ""} if name in panel.names[:i] else {"label": name}
+        colour = COLOURS[shown.index(name) % len(COLOURS)]
+        ax.plot([x for x, *_ in points], [y for _, y, *_ in points], color=colour, **dots)
+        if points and len(points[0]) > 2:
+            x, _, low, high = zip(*points, strict=True)
+            ax.fill_between(x, low, high, color=colour, alpha=0.25)
     ax.set(xlim=panel.x, ylim=panel.y, yscale="log" if panel.log else "linear")
-    if len(panel.names) > 1:
+    if len(shown) > 1:
         ax.legend(frameon=False, fontsize=8)
 
 

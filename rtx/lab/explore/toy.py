@@ -6,27 +6,31 @@ Raffel & Ellis (2015), Section 2 and Table 1.
 import math
 from collections.abc import Callable
 from itertools import islice
+from typing import Any
 
-import ipywidgets as widgets
-import numpy as np
 import torch
 from torch import Tensor
 
 from rtx.lab.background import Background
-from rtx.lab.explore.live import LiveExplorer
+from rtx.lab.explore.live import NOTHING, Live, Recorded, field
 from rtx.lab.explore.pooling import MARKED
+from rtx.lab.explore.recording import Controls, Panel, Slide, Values, table
 from rtx.lab.learning import learn
-from rtx.lab.plots import COLOURS, freeze, new_figure
 from rtx.lab.seeded import seeded
 from rtx.models import FeedForwardAttention
-from rtx.nn.validate import check_choice
 from rtx.tasks.loader import loader
 from rtx.tasks.registry import task_by_name
 
-LENGTHS, POOLINGS, RATES = (50, 100, 200, 400), ("attention", "mean"), (0.0003, 0.001, 0.003, 0.01, 0.03)
+OFFERED: dict[str, tuple[Any, ...]] = {
+    "task": ("add", "multiply"),
+    "length": (50, 100, 200, 400),
+    "pooling": ("attention", "mean"),
+    "learning_rate": (0.0003, 0.001, 0.003, 0.01, 0.03),
+}
 BATCH, UPDATES, EVERY = 100, 1000, 20  # sequences per update; updates at most, and between two scores
 TEST, SOLVED = 500, 0.9995
 MOST = math.e**2  # in even shares: scores are tanh
+TRY = "train with attention, then with the mean; then both at T = 400: which one slows down more?"
 
 
 class ToyRun:
@@ -35,16 +39,34 @@ class ToyRun:
     Args:
         task: "add" or "multiply".
         length: T, of the shortest sequence; the longest is a tenth longer.
-        pooling, rate: the model's, and Adam's.
+        pooling, learning_rate: the model's, and Adam's.
         watch: called now and then, in the thread that trains.
     """
 
-    def __init__(self, task: str, length: int, pooling: str, rate: float, watch: Callable[[], object]) -> None:
-        self.task, self.pooling, self.rate = task_by_name(task, length=length), pooling, rate
+    def __init__(
+        self, task: str, length: int, pooling: str, learning_rate: float, watch: Callable[[], object] = lambda: None
+    ) -> None:
+        self.task, self.pooling, self.rate = task_by_name(task, length=length), pooling, learning_rate
+        self.name = f"{pooling}, T = {length}, rate {learning_rate:g}"
         self.solved: list[float] = []
         self.shares: list[Tensor] = []  # (T,) each, in even shares
         self.marked = torch.zeros(0, dtype=torch.bool)
         self.background = Background(self._train, watch, "toy")
+
+    @property
+    def told(self) -> str:
+        """How far it is; empty before its first score."""
+        return f"update {(len(self.solved) - 1) * EVERY} of at most {UPDATES}" if self.solved else ""
+
+    def told_at(self, update: int) -> str:
+        """How much was solved after so many updates, or at the end."""
+        place, steps = min(update // EVERY, len(self.solved) - 1), len(self.marked)
+        both = float(self.shares[place][self.marked].sum()) / steps
+        return (
+            f"After {place * EVERY} updates of {BATCH} sequences {self.solved[place]:.1%} of {TEST} test sequences are "
+            f"solved. The two marked steps of the one on the right have {both:.1%} of the attention; even would be "
+            f"{2 / steps:.1%}."
+        )
 
     def _train(self, background: Background) -> None:
         with seeded(0):
@@ -63,83 +85,55 @@ class ToyRun:
                 background.breathe()
 
 
-def toy(length: int = 50, pooling: str = "attention", learning_rate: float = 0.01, task: str = "add") -> LiveExplorer:
-    """Solve addition or multiplication live, with controls `length` (T), `pooling` and `learning_rate`.
-
-    Args:
-        length, pooling, learning_rate: where the controls stand at first.
-        task: "add" or "multiply".
+class Toy(Live):
+    """Solve addition or multiplication live, with the settings `task`, `length` (T), `pooling` and `learning_rate`.
 
     Raises:
         ValueError: if one of them is not offered.
     """
-    check_choice("task", task, ("add", "multiply"))
-    check_choice("pooling", pooling, POOLINGS)
-    for name, value, offered in (("length", length, LENGTHS), ("learning_rate", learning_rate, RATES)):
-        if value not in offered:
-            raise ValueError(f"{name}: expected one of {', '.join(map(str, offered))}, got {value!r}")
-    picture = _Picture()
-    runs: dict[tuple[int, str, float], ToyRun] = {}
 
-    def work(watch: Callable[[], None], length: int, pooling: str, learning_rate: float) -> Background:
-        run = runs[length, pooling, learning_rate] = ToyRun(task, length, pooling, learning_rate, watch)
-        return run.background
+    def __init__(self, **settings: Any) -> None:
+        for name, value in settings.items():
+            if value not in OFFERED[name]:
+                raise ValueError(f"{name}: expected one of {', '.join(map(str, OFFERED[name]))}, got {value!r}")
+        super().__init__("toy", "The toy solver", TRY, {"run": "", "update": -1}, **settings)
 
-    def update(length: int, pooling: str, learning_rate: float) -> str:
-        run = runs.get((length, pooling, learning_rate))
-        picture.show(run, [one for one in runs.values() if one is not run], length)
-        return _sentence(run)
+    def make(self) -> ToyRun:
+        """The run of the form's settings."""
+        return ToyRun(**{name: self.state[name] for name in OFFERED}, watch=self.show)
 
-    return LiveExplorer(
-        picture.figure,
-        update,
-        work,
-        "train with attention, then with the mean; then both at T = 400: which one slows down more?",
-        "toy",
-        length=widgets.SelectionSlider(options=LENGTHS, value=length, description="length T"),
-        pooling=widgets.Dropdown(options=POOLINGS, value=pooling, description="pooling"),
-        learning_rate=widgets.SelectionSlider(options=RATES, value=learning_rate, description="learning rate"),
-    )
+    def form(self) -> list[dict[str, Any]]:
+        """Menus of what is offered."""
+        return [field(name, self.state[name], values) for name, values in OFFERED.items()]
+
+    def recorded(self) -> Recorded:
+        """How much each run has solved, and where one of them looks."""
+        runs = {f"{i}: {run.name}": run for i, run in enumerate((run for run in self.runs if run.solved), 1)}
+        solved = [[(k * EVERY, share) for k, share in enumerate(run.solved)] for run in runs.values()]
+        looks = {
+            name: table(torch.stack(run.shares), run.marked.nonzero().flatten().tolist(), y=(0, MOST))
+            for name, run in runs.items()
+        }
+
+        def see(run: str, update: int) -> Values:
+            sentence = runs[run].told_at(update) if runs else NOTHING
+            return sentence, {"solved": solved, "shares": looks.get(run)}
+
+        panels = {
+            "solved": Panel(
+                "lines", "test sequences solved", "updates", names=list(runs), x=(0, UPDATES), y=(0, 1), sets="update"
+            ),
+            "shares": Panel("heat", "where it looks, marks in orange", "step", "updates", sets="update"),
+        }
+        rows = max((len(run.solved) for run in runs.values()), default=1)
+        updates = range(0, rows * EVERY, EVERY)
+        controls: Controls = {
+            "run": Slide("run", list(runs) or [""]),
+            "update": Slide("updates", updates, seconds=4),
+        }
+        return controls, panels, see
 
 
-def _sentence(run: ToyRun | None) -> str:
-    if run is None or not run.solved:
-        return "Not trained yet: press “train”."
-    found, steps = list(run.solved), len(run.marked)
-    both = float(run.shares[len(found) - 1][run.marked].sum()) / steps
-    return (
-        f"After {(len(found) - 1) * EVERY} updates of {BATCH} sequences {found[-1]:.1%} of {TEST} test sequences are "
-        f"solved. The two marked steps of the one on the right have {both:.1%} of the attention; even would be "
-        f"{2 / steps:.1%}."
-    )
-
-
-class _Picture:
-    """Left, how much is solved, of the runs before in grey; right, a row of shares for each score on the left."""
-
-    def __init__(self) -> None:
-        self.figure, (self.solved, self.shares) = new_figure(8.6, 3.4, columns=2)
-        self.solved.set(xlabel=f"updates of {BATCH} sequences", ylabel="test sequences solved", ylim=(0, 1.04))
-        self.solved.set(xlim=(0, UPDATES), title="how much is solved; settings before in grey")
-        self.image = self.shares.imshow(np.ones((2, 50)), aspect="auto", vmin=0, vmax=MOST)
-        (self.marks,) = self.shares.plot([1], [0], "v", color=COLOURS[1], clip_on=False)
-        self.shares.set(xlabel="step of one sequence", ylabel="updates", title="where it looks; marked steps in orange")
-        self.figure.colorbar(self.image, ax=self.shares, label="share of a step, even = 1")
-        freeze(self.figure)
-
-    def show(self, run: ToyRun | None, others: list[ToyRun], length: int) -> None:
-        """The run of the controls, if it has begun, and those before it."""
-        for line in list(self.solved.lines):
-            line.remove()
-        for one in others:
-            solved = list(one.solved)  # one of them may still be at work
-            self.solved.plot(range(0, len(solved) * EVERY, EVERY), solved, color="0.8")
-        rows, steps = np.full((UPDATES // EVERY + 1, length), np.nan), list[int]()  # empty axes with their numbers
-        if run is not None and run.shares:
-            solved, rows = list(run.solved), torch.stack(list(run.shares)).numpy()
-            self.solved.plot(range(0, len(solved) * EVERY, EVERY), solved, color=COLOURS[0], marker=".")
-            steps = (run.marked.nonzero().flatten() + 1).tolist()
-        self.image.set_data(rows)
-        self.image.set_extent((0.5, rows.shape[1] + 0.5, (len(rows) - 0.5) * EVERY, -0.5 * EVERY))
-        self.shares.set(xlim=(0.5, rows.shape[1] + 0.5), ylim=((len(rows) - 0.5) * EVERY, -0.5 * EVERY))
-        self.marks.set_data(steps, [-0.5 * EVERY] * len(steps))
+def toy(length: int = 50, pooling: str = "attention", learning_rate: float = 0.01, task: str = "add") -> Toy:
+    """The toy solver; arguments and errors are those of `Toy`."""
+    return Toy(task=task, length=length, pooling=pooling, learning_rate=learning_rate)

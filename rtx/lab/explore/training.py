@@ -1,35 +1,25 @@
 """The training lab: choose a task, a model and its hyper-parameters, and watch it learn beside the notebook."""
 
-import base64
-import threading
-from html import escape
-from pathlib import Path
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from itertools import count
 from typing import Any
 
-import ipywidgets as widgets
-
-from rtx.lab import background
 from rtx.lab.choice import Choice, offered, rows
-from rtx.lab.explore.access import Access, status
-from rtx.lab.explore.cells import free_earlier
-from rtx.lab.explore.explorer import picture_layout
-from rtx.lab.explore.saving import html_page, save
-from rtx.lab.explore.training_picture import TrainingPicture
-from rtx.lab.explore.training_table import table
+from rtx.lab.explore.live import NOTHING, Live, Recorded, field
+from rtx.lab.explore.recording import Controls, Panel, Slide, Values, table
 from rtx.lab.look import Look
 from rtx.lab.training_run import TrainingRun
 from rtx.nn.validate import check_choice
 
-OWNER = "training lab"
-SETTINGS = ("learning_rate", "batch_size", "epochs")
-MOST = 6  # runs side by side
+POINTS, MOMENTS = 100, 40  # of a curve, and of the slider, at most
+WHAT = "update; dots: validation, line: a batch of it"
 TRY = "train one model, change one number, and train again: which of the two is better after as many updates?"
 
 
-class TrainingLab:
+class TrainingLab(Live):
     """Start, pause, resume and stop the training of a recipe's row; the kernel stays free. Runs are kept side by side.
-
-    A lab that is made again, as when its cell is run again, ends the training that the one before had begun.
 
     Args:
         task: one of `rtx.lab.choice.offered`, at first.
@@ -37,158 +27,88 @@ class TrainingLab:
         changes: settings or arguments of the model that differ from the recipe's, at first.
 
     Raises:
-        ValueError: if there is no such task or row.
+        ValueError: if there is no such task, row or setting.
     """
 
     def __init__(self, task: str = "digits", model: str | None = None, **changes: Any) -> None:
-        background.end(OWNER, seconds=1.0)
-        check_choice("task", task, offered())
-        self.runs: list[tuple[Choice, TrainingRun]] = []
-        self.picture = TrainingPicture()
-        self._drawing = threading.Lock()
-        self.task = widgets.Dropdown(options=list(offered()), value=task, description="task")
-        self.model = widgets.Dropdown(description="model")
-        self.seed = widgets.BoundedIntText(0, 0, 2**31 - 1, description="seed", layout=widgets.Layout(width="130px"))
-        self.fields: dict[str, Any] = {}
-        self.form = widgets.HBox(layout=widgets.Layout(flex_flow="row wrap"))
-        self.start, self.pause, self.stop, self.clear = (
-            widgets.Button(description=name, tooltip=tip, layout=widgets.Layout(width="110px"))
-            for name, tip in (
-                ("Start", "train with these settings"),
-                ("Pause", "wait after this update, or go on"),
-                ("Stop", "end this training for good"),
-                ("Clear", "remove the runs that have ended"),
-            )
-        )
-        self.image = widgets.Image(format="png", layout=picture_layout("1050px"))
-        self.status, self.table = widgets.HTML(), widgets.HTML()
-        self._connect()
-        self._choose_task(model)
-        for name, value in changes.items():
-            self.fields[check_choice("setting", name, self.fields)].value = value
-        buttons = widgets.HBox([self.start, self.pause, self.stop, self.clear])
-        top = widgets.HBox([self.task, self.model, self.seed])
-        hint = widgets.HTML(f"<i>Try: {escape(TRY)}</i>")
-        self.widget = widgets.VBox([top, self.form, buttons, self.status, self.image, self.table, hint, Access()])
-        free_earlier(self, self.widget)
-        self.show()
+        start = {"task": task, "model": model or "", "changes": changes}
+        _check(start)
+        view = {"run": "", "update": -1}
+        super().__init__("training", "Training lab", TRY, view, **start, seed=0)
 
     @property
     def choice(self) -> Choice:
-        """What the controls say: the recipe's values where they are as it has them."""
-        recipe, scale = offered()[self.task.value]
-        usual = _values(Choice(recipe, self.model.value, scale))
-        changed = {name: one.value for name, one in self.fields.items() if one.value != usual[name]}
-        return Choice(recipe, self.model.value, scale, changed, self.seed.value)
+        """What the form says: the recipe's values where they are as it has them."""
+        row = _row(self.state)
+        usual = _usual(*row)
+        changes = {name: float(v) if isinstance(usual[name], float) else v for name, v in self.state["changes"].items()}
+        different = {name: value for name, value in changes.items() if value != usual[name]}
+        return Choice(*row, different, self.state["seed"])
 
-    @property
-    def run(self) -> TrainingRun | None:
-        """The newest run."""
-        return self.runs[-1][1] if self.runs else None
-
-    def train(self) -> "TrainingLab":
-        """Press Start, and wait until the training has ended; interrupting the cell stops it.
-
-        If the settings are refused, nothing begins, and the status says why.
-        """
-        before = self.run
-        self._begin()
-        if self.run is not None and self.run is not before:
-            self.run.background.wait()
-        return self
-
-    def show(self, seen: Look | None = None) -> None:
-        """Draw everything as it stands; what was seen inside the model stays, if nothing newer is given.
-
-        A run that was stopped before its first update is forgotten.
-        """
-        with self._drawing:
-            self.runs = [one for one in self.runs if one[1].history.losses or one[1].background.state != "stopped"]
-            same = [(choice, run) for choice, run in self.runs if choice.recipe == self.runs[-1][0].recipe]
-            run, task = self.run, self.run and self.run.task
-            histories, metric = [one.history for _, one in same], task.metric if task else "metric"
-            self.image.value = self.picture.show(histories, metric, seen)
-            self.table.value = table(same) if same else ""
-            self._tell(run)
-
-    def save(self, path: str | Path) -> Path:
-        """Write what is seen now: the picture (.png, .svg), or a page with the picture and the table (.html).
+    def set(self, **values: Any) -> str:
+        """Move controls from code, hyper-parameters too. Another task or model begins with its recipe's values.
 
         Raises:
-            ValueError: if `path` has another ending.
-            OSError: if it cannot be written; what was there before stays.
+            ValueError: if there is no control of a name, or no such task or model.
         """
-        source = f"data:image/png;base64,{base64.b64encode(self.image.value).decode()}"
-        body = f'<img src="{source}" alt="losses, scores, and a look inside">\n{self.status.value}\n{self.table.value}'
-        with self._drawing:
-            return save(path, self.picture.figure, lambda: html_page("Training lab", body))
+        own = {name: value for name, value in values.items() if name in self.state}
+        changes = {name: value for name, value in values.items() if name not in self.state}
+        for name in ("model", "task"):
+            own = {**(self._fields()[name]["also"] if name in own else {}), **own}
+        state = self.state | own
+        state["changes"] = {**state["changes"], **changes}
+        _check(state)
+        self.state = state
+        return self.text
 
-    def _tell(self, run: TrainingRun | None) -> None:
-        state = run.background.state if run else "new"
-        self.status.value = status(_sentence(run), seen=True)
-        self.start.disabled = state == "running"
-        self.pause.disabled = self.stop.disabled = state not in ("running", "paused")
-        self.pause.description = "Resume" if state == "paused" else "Pause"
-        self.clear.disabled = not self.runs or state in ("running", "paused")
+    def form(self) -> list[dict[str, Any]]:
+        """Task, model, seed, and what the recipe gives the chosen row."""
+        return list(self._fields().values())
 
-    def _connect(self) -> None:
-        self.task.observe(lambda _: self._choose_task(), "value")
-        self.model.observe(lambda _: self._choose_model(), "value")
-        self.start.on_click(lambda _: None if self.start.disabled else self._begin())  # a late click, of several
-        self.pause.on_click(lambda _: self._pause())
-        self.stop.on_click(lambda _: self.run and self.run.background.stop(seconds=1.0))
-        self.clear.on_click(lambda _: self._clear())
+    def make(self) -> TrainingRun:
+        """The run of the form's settings."""
+        return TrainingRun(self.choice, self.show, self.name)
 
-    def _choose_task(self, model: str | None = None) -> None:
-        names = rows(*offered()[self.task.value])
-        chosen = check_choice("model", model or names[0], names)
-        self.model.options = names
-        self.model.value = chosen
-        self._choose_model()
+    def recorded(self) -> Recorded:
+        """The curves of all runs of the newest one's recipe, and the looks into one of them."""
+        runs = self._same()
+        names = [f"{i}: {run.choice.row}" for i, run in enumerate(runs, 1)]
+        losses = [_points(enumerate(run.history.losses, 1)) for run in runs]
+        scores = [_points(getattr(run.history, kind)) for kind in ("probes", "validations") for run in runs]
+        looks = [_tables(run.looks if run is runs[-1] else run.looks[-1:]) for run in runs]  # all would be too many
 
-    def _choose_model(self) -> None:
-        if self.model.value is None:  # while its options change
-            return
-        recipe, scale = offered()[self.task.value]
-        self.fields = {
-            name: _field(name, value) for name, value in _values(Choice(recipe, self.model.value, scale)).items()
+        def see(run: str, update: int) -> Values:
+            place = names.index(run) if runs else 0
+            seen = [look for at, look in looks[place] if at <= update] if runs else []
+            sentence = f"Run {run}. {runs[place].told_at(update)}" if runs else NOTHING
+            return sentence, {"losses": losses, "scores": scores, "inside": seen[-1] if seen else None}
+
+        metric = runs[-1].task.metric if runs and runs[-1].task else "score"
+        panels = {
+            "losses": Panel("lines", "loss of a batch", "update", names=names, sets="update"),
+            "scores": Panel("lines", metric, WHAT, names=[*names, *names], sets="update"),
+            "inside": Panel("heat", "inside the model", share=1.1),
         }
-        self.form.children = list(self.fields.values())
+        ends = {len(run.history.losses) for run in runs}
+        controls: Controls = {"run": Slide("run", names or [""]), "update": Slide("update", _moments(ends), seconds=4)}
+        return controls, panels, see
 
-    def _begin(self) -> None:
-        choice = self.choice
-        try:
-            plan = choice.plan()
-        except ValueError as error:
-            self.status.value = status(background.sentence(error), seen=True)
-            return
-        run = TrainingRun(plan, choice.seed, self._watch, OWNER)
-        with self._drawing:
-            self.runs = [*self.runs, (choice, run)][-MOST:]
-        run.background.start()
-        self.show()
+    def table(self) -> list[dict[str, Any]]:
+        """A row for each run, with its command, its code and its log."""
+        return [_facts(run) for run in self._same()]
 
-    def _pause(self) -> None:
-        if self.run is not None:
-            paused = self.run.background.state == "paused"
-            (self.run.background.resume if paused else self.run.background.pause)()
+    def _same(self) -> list[TrainingRun]:
+        return [run for run in self.runs if run.choice.recipe == self.runs[-1].choice.recipe]
 
-    def _clear(self) -> None:
-        self.runs = []
-        self.show()
-
-    def _watch(self) -> None:
-        """In the thread that trains: nobody else may look into a model that is learning."""
-        if self.run is not None:
-            self.run.score_probe()
-            self.show(self.run.look())
-
-    def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        still = {
-            "image/png": base64.b64encode(self.image.value).decode(),
-            "text/plain": f"[training lab: {TRY}]",
-        }
-        return self.widget._repr_mimebundle_() | still, {"image/png": {"width": 1050}}
+    def _fields(self) -> dict[str, dict[str, Any]]:
+        recipe, row, scale = _row(self.state)
+        fields = [
+            field("task", self.state["task"], list(offered()), model="", changes={}),
+            field("model", row, rows(recipe, scale), changes={}),
+            field("seed", 0),
+            *(field(name, value) for name, value in _usual(recipe, row, scale).items()),
+        ]
+        return {one["name"]: one for one in fields}
 
 
 def training(task: str = "digits", model: str | None = None, **changes: Any) -> TrainingLab:
@@ -196,26 +116,56 @@ def training(task: str = "digits", model: str | None = None, **changes: Any) -> 
     return TrainingLab(task, model, **changes)
 
 
-def _values(choice: Choice) -> dict[str, Any]:
-    """What the form holds for a row: the settings it shows, and all of the model's arguments that the recipe gives."""
-    plan = choice.plan()
-    return {name: getattr(plan.settings, name) for name in SETTINGS} | plan.hyperparameters
+def _row(state: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Recipe, row and scale of what a state names; without a model the first row."""
+    recipe, scale = offered()[check_choice("task", state["task"], offered())]
+    names = rows(recipe, scale)
+    return recipe, check_choice("model", state["model"] or names[0], names), scale
 
 
-def _field(name: str, value: Any) -> Any:
-    """A control for a setting, of the kind of its value."""
-    kinds = {bool: widgets.Checkbox, int: widgets.IntText, float: widgets.FloatText, str: widgets.Text}
-    width = widgets.Layout(width="200px" if name == "learning_rate" else "160px")
-    return kinds[type(value)](value, description=name, style={"description_width": "initial"}, layout=width)
+@cache
+def _usual(recipe: str, row: str, scale: str) -> dict[str, Any]:
+    return Choice(recipe, row, scale).usual()
 
 
-def _sentence(run: TrainingRun | None) -> str:
-    if run is None:
-        return "Nothing has been trained yet."
-    state, history = run.background.state, run.history
-    if state == "failed":
-        return f"The training failed: {run.background.error}."
-    if not history.losses:
-        return f"{state.capitalize()}: reading the data." if state == "running" else f"{state.capitalize()}."
-    done = f"update {len(history.losses):,} of {run.steps:,}, loss {history.losses[-1]:.3f}"
-    return f"{state.capitalize()}: {done}, {history.seconds[-1]:.1f} s of learning."
+def _check(state: Mapping[str, Any]) -> None:
+    usual = _usual(*_row(state))
+    for name in state["changes"]:
+        check_choice("setting", name, usual)
+
+
+def _facts(run: TrainingRun) -> dict[str, Any]:
+    choice, history = run.choice, run.history
+    changed = ", ".join(f"{key} {value}" for key, value in choice.overrides.items()) or "as the recipe has it"
+    scores = [score for _, score in history.validations]
+    best = max if run.task and run.task.best == "max" else min
+    return {
+        "model": choice.row,
+        "settings": f"{changed}, seed {choice.seed}",
+        "parameters": f"{run.parameters:,}",
+        "updates": f"{len(history.losses):,}",
+        "best": f"{best(scores):.3f}" if scores else "-",
+        "more": "\n".join([run.export, *run.log()]),
+    }
+
+
+def _points(points: Iterable[tuple[int, float]]) -> list[tuple[int, float]]:
+    """A curve of at most 100 points: of a long one the means of neighbours, each at its last update."""
+    finite = [(x, y) for x, y in points if math.isfinite(y)]
+    size = math.ceil(len(finite) / POINTS) or 1
+    groups = [finite[i : i + size] for i in range(0, len(finite), size)]
+    return [(group[-1][0], sum(y for _, y in group) / len(group)) for group in groups]
+
+
+def _tables(looks: Sequence[tuple[int, Look]]) -> list[tuple[int, dict[str, Any]]]:
+    """Looks as content of a heat map, their colours alike."""
+    values = [number for _, look in looks for number in (float(look.values.min()), float(look.values.max()))]
+    colours = (min([0.0, *values]), max(values, default=1.0))
+    return [(at, table(look.values, title=look.title, across=look.x, up=look.y, y=colours)) for at, look in looks]
+
+
+def _moments(ends: set[int]) -> list[int]:
+    """The updates that the slider offers: about 40 round ones, and the last one of each run."""
+    last = max(ends, default=0)
+    step = next(m * 10**k for k in count() for m in (1, 2, 5) if last <= MOMENTS * m * 10**k)
+    return sorted({*range(0, last + 1, step), *ends})

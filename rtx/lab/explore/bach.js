@@ -1,0 +1,292 @@
+// The Bach room: a tune that a model continues. The reader changes notes, moves the place where the model takes over,
+// and switches LocalRNN and attention off. Wang et al. (2019), R-Transformer, §4.2.
+
+import { axes, SERIES } from "./chart.js";
+import { load, step } from "./network.js";
+import { button, canvas, checkbox, slider, stepped } from "./page.js";
+import { bachs, drawCursor, drawNotes, drawOctaves, framesOf, held, LEFT, machines, noteName, places, range } from "./roll.js";
+import { playButton, saveButton, turntable } from "./sound.js";
+
+const RULER = 26, ARCS = 24, ROW = 6, GAP = 26, STRIP = 60, BELOW = 40; // pixels, from above
+const SLICE = 6; // milliseconds to compute before what is known is drawn
+const LEAST = 4; // frames of a passage that counts as copied
+
+const probability = (logit) => 1 / (1 + Math.exp(-logit));
+
+/** What a key costs in nats, and the sum over the keys of a frame. */
+const keyCost = (logit, sounds) => Math.log1p(Math.exp(sounds ? -logit : logit));
+const frameCost = (logits, frame) => logits.reduce((sum, logit, key) => sum + keyCost(logit, frame[key]), 0);
+
+/** Random numbers from 0 to 1 that belong to a seed and a frame: a change elsewhere in the tune leaves them as they are. */
+function draws(seed, frame) {
+  let state = seed * 1_000_003 + frame * 7919;
+  return () => { // mulberry32
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), state | 1);
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/**
+ * A reader of tunes that computes only from the first frame that is another than before. `frameOf(t, logits)` gives a
+ * frame, which may depend on what is expected. Returns what is known of each frame so far, at least one frame more.
+ */
+function reader(model) {
+  let known = [], switched = "";
+  return (count, frameOf, off, deadline) => {
+    if (switched !== String(off)) known = [];
+    switched = String(off);
+    for (let t = 0; t < count; t++) {
+      const before = known[t - 1], found = frameOf(t, before?.logits), old = known[t]?.frame;
+      known[t] = { ...known[t], ...found };
+      if (old && found.frame.every((sounds, key) => sounds === old[key])) continue;
+      known.length = t + 1;
+      Object.assign(known[t], step(model, found.frame, before?.state, off));
+      known[t].cost = before ? frameCost(before.logits, found.frame) : 0;
+      if (performance.now() > deadline) break;
+    }
+    return known;
+  };
+}
+
+/** Passages that are equal to earlier ones: where they are, where their source is, and how long. */
+export function copies(frames) {
+  const names = frames.map(String), found = [];
+  for (let at = LEAST; at <= names.length - LEAST; at++) {
+    let best = { length: LEAST - 1 };
+    for (let source = 0; source < at; source++) {
+      let length = 0;
+      while (at + length < names.length && source + length < at && names[at + length] === names[source + length]) length++;
+      const moves = new Set(names.slice(at, at + length)).size > 1; // a chord that is held is no passage
+      if (moves && length > best.length) best = { at, source, length };
+    }
+    if (best.length < LEAST) continue;
+    found.push(best);
+    at += best.length - 1;
+  }
+  return found;
+}
+
+const mean = (costs) => costs.slice(1).reduce((sum, one) => sum + one, 0) / (costs.length - 1);
+const span = (at, length) => `${at + 1}–${at + length}`;
+
+export function show(page) {
+  const { lowest, author } = page.data, base = framesOf(page.data.tune), T = base.length, usual = range(base, 6);
+  const model = load(page.data.network, page.weights);
+  const readAsSwitched = reader(model), readWhole = reader(model);
+  let seen = base.map((frame) => ({ frame, drawn: frame, cost: 0, whole: 0 })); // of the last complete tune
+  let text = "", copied = [], place, strip, played = "", later = 0, borderIsHeld = false;
+
+  const frames = () => seen.map(({ frame }) => frame);
+  const notes = (from = 0, to = T) => held(frames().slice(from, to))
+    .map(({ key, start, end }) => ({ key, start: start + from, end: end + from }));
+  const offOf = (state) => model.layers.filter(({ kind }) => state[kind] === false).map(({ name }) => name);
+
+  // The state's edits are numbers: 88 t + key + 1 for a note that was added, and minus that for one taken away.
+  const cellOf = (edit) => [Math.floor((Math.abs(edit) - 1) / 88), (Math.abs(edit) - 1) % 88];
+  function toggled(t, key) {
+    const sounds = !seen[t].frame[key], edit = 88 * t + key + 1;
+    const others = page.state.edits.filter((one) => Math.abs(one) !== edit);
+    const isQuiet = table.frame("tune") === undefined;
+    if (sounds && isQuiet) setTimeout(() => table.start("note", [{ key, start: 0, end: 1 }], 1)); // once it is drawn
+    const isNew = Boolean(seen[t].drawn[key]) !== sounds;
+    return { edits: isNew ? [...others, sounds ? edit : -edit] : others, frame: t + 1, note: lowest + key };
+  }
+  function frameOf(t, logits) {
+    const { begin, seed, temperature, edits } = page.state, random = draws(seed, t);
+    const draw = () => Uint8Array.from(logits, (logit) => Number(random() < probability(logit / temperature)));
+    const drawn = t + 1 < begin || !t ? base[t] : draw(), frame = Uint8Array.from(drawn);
+    for (const edit of edits) {
+      const [at, key] = cellOf(edit);
+      if (at === t) frame[key] = Number(edit > 0);
+    }
+    return { drawn, frame };
+  }
+
+  const picture = canvas(page, {
+    height: 400,
+    least: LEFT + 5 * T,
+    label: "",
+    point: (x, y) => described(x, y),
+    grab(x, y, first) {
+      if (first) borderIsHeld = y < RULER;
+      if (borderIsHeld) return { begin: Math.min(T + 1, Math.max(2, Math.round((x - LEFT) / place.across) + 1)) };
+    },
+    key(name) {
+      const { frame, note } = page.state;
+      if (name === " ") return toggled(frame - 1, note - lowest);
+      if (name === "c") return { begin: Math.max(2, frame) };
+      if (name === "ArrowUp" || name === "ArrowDown") return { note: stepped(name, note, lowest, lowest + 87) };
+      const to = stepped(name, frame, 1, T);
+      return to && { frame: to };
+    },
+  });
+  const table = turntable(page.data, picture.element, (name) => name === "tune" && draw());
+  picture.element.style.touchAction = "manipulation"; // a tap changes a note, a finger moves the page
+  picture.element.onclick = ({ offsetX: x, offsetY: y }) => {
+    const t = place.frame(x), key = place.key(y);
+    if (t < 0 || t >= T || borderIsHeld) return;
+    if (y > place.box.y + place.box.height) page.set({ frame: t + 1 });
+    else if (y >= place.box.y) page.set(toggled(t, key));
+  };
+
+  const player = playButton(page, () => `from frame ${page.state.frame}`, () => {
+    if (table.frame("tune") !== undefined) return table.stop();
+    table.start("tune", notes(), T, page.state.frame - 1);
+  });
+  const onwards = button(page, "", () => page.set({ begin: Math.max(2, page.state.frame) }));
+  const again = button(page, "Draw again", () => page.set({ seed: page.state.seed + 1 }));
+  for (const [kind, label] of [["local", "LocalRNN"], ["attention", "attention"]])
+    if (model.layers.some((layer) => layer.kind === kind)) checkbox(page, kind, { label });
+  slider(page, "temperature", { min: 0.1, max: 2, step: 0.1, text: (value) => value.toFixed(1) });
+  checkbox(page, "expected", { label: "what it expected" });
+  saveButton(page, page.data.name, notes);
+
+  function described(x, y) {
+    const t = place.frame(x), { box } = place;
+    if (y < RULER) return "Drag the border: the model writes what is right of it.";
+    if (t < 0 || t >= T || y < box.y) return "";
+    return y > box.y + box.height ? frameText(t) : cellText(t, place.key(y));
+  }
+  function frameText(t) {
+    const { cost, whole } = seen[t];
+    return t ? `Frame ${t + 1} costs ${cost.toFixed(2)} nats; with nothing switched off, ${whole.toFixed(2)}.` : "";
+  }
+  function cellText(t, key) {
+    const sounds = seen[t]?.frame[key], logit = seen[t - 1]?.logits?.[key];
+    const begin = `Frame ${t + 1}, ${noteName(lowest + key)}: ${sounds ? "sounds" : "is silent"}.`;
+    if (logit === undefined) return begin;
+    const p = probability(logit).toFixed(2), nats = keyCost(logit, sounds).toFixed(2);
+    return `${begin} The model expected the note with probability ${p}; this costs ${nats} nats.`;
+  }
+
+  function drawRuler(pen, width, { begin }) {
+    const x = place.x(Math.min(begin - 1, T)), bottom = place.box.y + place.box.height;
+    pen.font = "600 13px system-ui, sans-serif";
+    pen.textAlign = "right";
+    pen.fillStyle = bachs(page.dark);
+    if (x > 14 + pen.measureText(author).width) pen.fillText(author, x - 14, RULER / 2);
+    pen.textAlign = "left";
+    pen.fillStyle = machines(page.dark);
+    if (x < width - 14 - pen.measureText("the model").width) pen.fillText("the model", x + 14, RULER / 2);
+    pen.fillRect(x - 1, RULER / 2, 2, bottom - RULER / 2);
+    pen.beginPath();
+    pen.arc(x, RULER / 2, 8, 0, 2 * Math.PI);
+    pen.fill();
+  }
+  function drawCopies(pen) {
+    const y = RULER + ARCS - 5;
+    pen.strokeStyle = pen.fillStyle = SERIES[2];
+    pen.lineWidth = 1.5;
+    for (const { at, source, length } of copied) {
+      for (const one of [at, source]) pen.fillRect(place.x(one), y, place.across * length - 1, 4);
+      const [left, right] = [source, at].map((one) => place.x(one + length / 2));
+      pen.beginPath();
+      pen.moveTo(left, y);
+      pen.quadraticCurveTo((left + right) / 2, RULER - 14, right, y);
+      pen.stroke();
+    }
+  }
+  function drawExpected(pen) {
+    pen.fillStyle = page.ink;
+    for (let t = 1; t < T; t++)
+      seen[t - 1].logits?.forEach((logit, key) => {
+        pen.globalAlpha = 0.45 * probability(logit);
+        if (pen.globalAlpha > 0.01) pen.fillRect(place.x(t), place.y(key), place.across, place.down);
+      });
+    pen.globalAlpha = 1;
+  }
+  function drawCells(pen, { edits, frame, note }) {
+    pen.strokeStyle = page.ink;
+    pen.lineWidth = 1.5;
+    const cell = ([t, key], room) =>
+      pen.strokeRect(place.x(t) - room, place.y(key) - room, place.across + 2 * room - 1, place.down + 2 * room);
+    for (const edit of edits) cell(cellOf(edit), 0);
+    pen.strokeRect(place.x(frame - 1), strip.box.y, place.across, STRIP);
+    if (document.activeElement === picture.element) cell([frame - 1, note - lowest], 2);
+  }
+  function drawStrip(pen, most, switched) {
+    const bar = (cost) => Math.max(1, strip.box.y + STRIP - strip.y(cost));
+    seen.forEach(({ cost, whole }, t) => {
+      if (!t) return; // the first frame was not predicted
+      pen.fillStyle = t + 1 < page.state.begin ? bachs(page.dark) : machines(page.dark);
+      pen.fillRect(place.x(t), strip.box.y + STRIP - bar(cost), Math.max(1, place.across - 1), bar(cost));
+      pen.fillStyle = page.ink;
+      if (switched) pen.fillRect(place.x(t), strip.y(whole) - 1, place.across, 2);
+    });
+  }
+
+  function draw() {
+    const { state } = page, [low, high] = range(frames(), 1);
+    const keys = [Math.min(usual[0], low), Math.max(usual[1], high)];
+    const tall = ROW * (keys[1] - keys[0] + 1), switched = offOf(state).length > 0;
+    picture.resize(RULER + ARCS + tall + GAP + STRIP + BELOW);
+    const { pen, width } = picture.begin();
+    place = places({ y: RULER + ARCS, width, height: tall }, T, keys);
+    const most = Math.max(5, ...seen.flatMap(({ cost, whole }) => [cost, whole]));
+    strip = axes(pen, page, { ...place.box, y: place.box.y + tall + GAP, height: STRIP }, {
+      x: [0.5, T + 0.5], y: [0, most], yTicks: 3, up: "nats", across: "frame",
+      title: switched ? "marks: nothing switched off" : "",
+    });
+    drawOctaves(pen, page, place);
+    if (state.expected) drawExpected(pen);
+    drawNotes(pen, place, notes(0, state.begin - 1), () => bachs(page.dark));
+    drawNotes(pen, place, notes(state.begin - 1), () => machines(page.dark));
+    drawStrip(pen, most, switched);
+    drawCopies(pen);
+    drawRuler(pen, width, state);
+    drawCells(pen, state);
+    drawCursor(pen, page, place, table.frame("tune"));
+    player(table.frame("tune") !== undefined);
+  }
+
+  function sentence({ begin, edits, local, attention }) {
+    const off = [local || "LocalRNN", attention || "attention"].filter((name) => name !== true).join(" and ");
+    const theirs = begin > T ? "All frames are" : begin > 2 ? `Frames 1 to ${begin - 1} are` : "Frame 1 is";
+    const who = `${theirs} ${author}'s${begin > T ? "" : ", the rest is the model's"}`;
+    const changed = edits.length ? `; you changed ${edits.length} note${edits.length > 1 ? "s" : ""}` : "";
+    const nats = (name, end = T) => mean(seen.slice(0, end).map((one) => one[name])).toFixed(2);
+    const costs = `A frame costs the model ${nats("cost")} nats on average`;
+    const whole = off ? ` without ${off}, and ${nats("whole")} with nothing switched off` : "";
+    // the model's own frames are cheap to it, however it is switched
+    const given = off && begin > 2 && begin <= T ? ` (${author}'s: ${nats("cost", begin - 1)} and ${nats("whole", begin - 1)})` : "";
+    const repeats = copied.map(({ at, source, length }) => ` Frames ${span(at, length)} repeat ${span(source, length)}.`);
+    return `${who}${changed}. ${costs}${whole}${given}.${repeats.join("")}`;
+  }
+
+  /** Compute for a while; what is not known yet stays as it was. Returns whether all is known. */
+  function compute() {
+    const deadline = performance.now() + SLICE, off = offOf(page.state);
+    const known = readAsSwitched(T, frameOf, off, deadline);
+    const whole = off.length ? readWhole(known.length, (t) => ({ frame: known[t].frame }), [], deadline) : known;
+    seen = seen.map((old, t) => ({ ...old, ...known[t], whole: whole[t]?.cost ?? old.whole }));
+    return known.length === T && whole.length === T;
+  }
+  /** What takes longer is computed bit by bit, so that the page answers meanwhile. */
+  function computeOn() {
+    if (compute()) page.draw();
+    else later = setTimeout(computeOn);
+  }
+  /** A tune that plays goes on with the notes that it has now. */
+  function playOn() {
+    const now = table.frame("tune"), sounding = String(frames());
+    if (now !== undefined && sounding !== played) table.start("tune", notes(), T, now);
+    played = sounding;
+  }
+
+  return (state) => {
+    clearTimeout(later);
+    if (compute()) {
+      copied = copies(frames());
+      text = sentence(state);
+      playOn();
+    } else later = setTimeout(computeOn);
+    onwards.textContent = `Continue from frame ${Math.max(2, state.frame)}`;
+    again.disabled = state.begin > T;
+    draw();
+    const help = "Arrows move, space changes the note, c continues from here.";
+    picture.describe(`Piano roll. ${cellText(state.frame - 1, state.note - lowest)} ${help}`);
+    return text;
+  };
+}

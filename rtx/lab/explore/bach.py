@@ -1,0 +1,113 @@
+"""The Bach room: a tune to change, a model that continues it, and what each frame costs the model.
+
+Wang et al. (2019), R-Transformer, §4.2.
+"""
+
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import torch
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
+from torch.nn.functional import binary_cross_entropy_with_logits
+
+from rtx.lab.explore.network import described, weight_bytes
+from rtx.lab.explore.page import Page
+from rtx.lab.plots import COLOURS, piano_roll
+from rtx.lab.pretrained import pretrained
+from rtx.nn.mode import evaluating
+from rtx.nn.validate import check_finite
+from rtx.tasks.build import SequenceModel
+from rtx.tasks.registry import task_by_name
+from rtx.tasks.rolls import FRAME_SECONDS, LOWEST, Roll, check_roll
+
+CHORALE, FRAMES = 11, 64  # the tune if none is given: a chorale of the test split whose second line repeats the first
+
+
+def bach(
+    roll: ArrayLike | None = None, model: SequenceModel | None = None, frame_seconds: float = FRAME_SECONDS
+) -> Page:
+    """Change the notes of a tune, let a model continue it, and hear and see what each of its layers is good for.
+
+    The state has `begin`, the first frame that the model writes, and `seed` and `temperature` of its draws. `local` and
+    `attention` say whether these layers are on. `edits` has 88 · (frame - 1) + key + 1 for each note that was added and
+    minus that for each one taken away. `frame` and `note` (MIDI) are the cursor. `expected` shows probabilities.
+
+    Args:
+        roll: a tune, (frames, 88) of 0 and 1; by default a chorale that the model was not trained on.
+        model: an RNN, GRU, Transformer or R-Transformer that predicts the 88 logits of the next frame; by default
+            the R-Transformer that comes with the package.
+        frame_seconds: how long a frame lasts, at most 8: a MIDI file can hold no slower tempo.
+
+    Raises:
+        ValueError: if `roll` is no piano roll, a frame is too long, or the page cannot compute the model.
+    """
+    tune = unheard()[CHORALE][:FRAMES] if roll is None else check_roll("roll", roll)
+    model, author = trained() if model is None else model, "Bach" if roll is None else "the tune"
+    start: dict[str, Any] = {
+        "begin": 2 * len(tune) // 3 + 1, "seed": 1, "temperature": 0.7, "local": True, "attention": True,
+        "edits": [], "frame": max(1, 2 * len(tune) // 3 - 7), "note": 60, "expected": False,
+    }  # fmt: skip
+    return Page(
+        Path(__file__).with_name("bach.js"),
+        tune_data({"tune": keys(tune), "name": "tune", "author": author, "network": described(model)}, frame_seconds),
+        _still(tune, frame_costs(model, tune)),
+        "play it; click notes near the border, and see what the model makes of them; drag the border. The "
+        "higher a bar, the less the model expected the frame. Green marks a passage that repeats an earlier one",
+        title="The Bach room",
+        presets={
+            f"Only {author}": {"begin": len(tune) + 1},
+            "Without LocalRNN": {"local": False},
+            "Without attention": {"attention": False},
+            "Cold draws": {"temperature": 0.2},
+        },
+        weights=weight_bytes(model),
+        **start,
+    )
+
+
+def unheard() -> list[Roll]:
+    """The chorales by Bach that no model was trained on."""
+    examples = task_by_name("chorales").split("test")
+    return [torch.cat([one.inputs, one.target[-1:]]).to(torch.uint8).numpy() for one in examples]
+
+
+def trained() -> SequenceModel:
+    """The R-Transformer that comes with the package."""
+    return cast(SequenceModel, pretrained("bach"))
+
+
+def keys(roll: Roll) -> list[list[int]]:
+    """For each frame the keys that sound."""
+    return [np.flatnonzero(frame).tolist() for frame in roll]
+
+
+def tune_data(data: dict[str, Any], frame_seconds: float) -> dict[str, Any]:
+    """`data`, with what a page needs to play tunes.
+
+    Raises:
+        ValueError: if a frame does not last, or longer than three bytes of a MIDI file's tempo can say.
+    """
+    if not 0 < frame_seconds <= 8:
+        raise ValueError(f"frame_seconds: expected more than 0 and at most 8, got {frame_seconds!r}")
+    return data | {"lowest": LOWEST, "seconds": frame_seconds}
+
+
+def frame_costs(model: SequenceModel, roll: Roll) -> list[float]:
+    """Nats of each frame but the first, given those before it."""
+    x = torch.from_numpy(roll).to(next(model.parameters()))
+    with torch.no_grad(), evaluating(model):
+        logits = model(x[None, :-1])[0]
+    check_finite("logits of the model", logits)
+    return binary_cross_entropy_with_logits(logits, x[1:], reduction="none").sum(1).tolist()
+
+
+def _still(roll: Roll, costs: list[float]) -> Figure:
+    figure = Figure(figsize=(7.2, 2.8), layout="constrained")
+    top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
+    piano_roll(top, roll, "a tune, and what each of its frames costs the model")
+    top.set_xlabel("")
+    bottom.bar(range(2, len(roll) + 1), costs, color=COLOURS[1], width=1)
+    bottom.set(xlabel="frame", ylabel="nats", xlim=(0.5, len(roll) + 0.5))
+    return figure

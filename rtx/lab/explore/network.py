@@ -1,0 +1,69 @@
+"""What network.js needs to know of a model, to compute with it in the page."""
+
+from typing import Any
+
+import torch
+from safetensors.torch import save
+from torch import nn
+
+from rtx.models import RNN, LanguageModel, RTransformer, Transformer
+from rtx.nn import FeedForward, LocalRNN, MultiHeadAttention, RelativeAttention, Residual
+from rtx.tasks.build import SequenceModel
+
+CELLS = ("rnn", "gru")
+
+
+def described(model: SequenceModel | LanguageModel) -> dict[str, Any]:
+    """Return the layers of a model, from its input on: kind, name, and where their weights are.
+
+    Raises:
+        ValueError: if the backbone is no RNN, GRU, Transformer or R-Transformer, or has an LSTM.
+    """
+    backbone = getattr(model, "backbone", None)
+    if isinstance(backbone, RNN):
+        cell, place = backbone.network.mode.removesuffix("_TANH").lower(), {"prefix": "backbone.network."}
+        layers = [
+            {"kind": "rnn", "cell": cell, "name": f"network.{i}", "layer": i, **place}
+            for i in range(backbone.network.num_layers)
+        ]
+    elif isinstance(backbone, RTransformer | Transformer):
+        layers = [_layer(name, part) for name, part in model.named_modules() if isinstance(part, Residual)]
+    else:
+        raise ValueError(f"model: expected an RNN, a Transformer or an R-Transformer, got {type(backbone).__name__}")
+    if any(layer.get("cell", "gru") not in CELLS for layer in layers):
+        raise ValueError(f"model: expected cells of {', '.join(CELLS)}, got an LSTM, which no explorer computes")
+    return {"layers": layers, "width": backbone.d_model, "positions": _positions(backbone)}
+
+
+def weight_bytes(model: nn.Module) -> bytes:
+    """Return the weights as a safetensors file, in 16 bits where no value changes."""
+    return save({name: _short(value.detach().cpu()).contiguous() for name, value in _weights(model).items()})
+
+
+def _weights(model: nn.Module) -> dict[str, torch.Tensor]:
+    """The weights by name, but not those of a tied output layer again."""
+    tied = isinstance(model, LanguageModel) and model.tied
+    return {name: value for name, value in model.state_dict().items() if not (tied and name == "decoder.weight")}
+
+
+def _short(value: torch.Tensor) -> torch.Tensor:
+    half = value.half()
+    return half if torch.equal(half.to(value.dtype), value) else value.float()
+
+
+def _layer(name: str, residual: Residual) -> dict[str, Any]:
+    """A sublayer with its residual connection."""
+    part, found = residual.sublayer, {"name": name, "prefix": f"{name}.sublayer.", "norm": residual.order}
+    if isinstance(part, LocalRNN):
+        return {"kind": "local", "cell": part.cell, "window": part.window, **found}
+    if type(part) in (MultiHeadAttention, RelativeAttention):
+        return {"kind": "attention", "heads": part.heads, **found}
+    if isinstance(part, FeedForward):
+        return {"kind": "feed-forward", **found}
+    raise ValueError(f"model: expected LocalRNN, attention and feed-forward networks, got {type(part).__name__}")
+
+
+def _positions(backbone: nn.Module) -> str:
+    if isinstance(backbone, Transformer):
+        return backbone.position if backbone.position in ("learned", "sinusoidal") else "none"
+    return "sinusoidal" if getattr(backbone, "positions", False) else "none"

@@ -1,0 +1,78 @@
+"""Explorer of a sentence: what three character models predict next, and which letters of it they remember.
+
+Wang et al. (2019), R-Transformer, §4.3, compares such models. These are small, and come with the package.
+"""
+
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+from rtx.lab.explore.network import described
+from rtx.lab.explore.page import Page, bundle
+from rtx.lab.plots import COLOURS
+from rtx.lab.pretrained import card_of, pretrained, weights
+
+MODELS = {
+    "GRU": "characters-gru",
+    "Transformer": "characters-transformer",
+    "R-Transformer": "characters-r-transformer",
+}
+LONGEST = 96  # letters: the models were trained on pieces of this length
+PRESETS = {
+    "Quotation": 'the string "abc',
+    "Bracket": "(for example, the method",
+    "A name again": "The __getitem__ method calls __geti",
+    "A list": "one of the following: 1. the first; 2. the second; ",
+}
+
+
+def sentence(text: str = "The value of the expression is the val") -> Page:
+    """Three character models read a text; each letter is shaded by how much another one would change the prediction.
+
+    The change is half the sum of the differences between the probabilities of the next letter, with the letter and
+    with an "e" in its place ("a" for an "e", a blank for a mark). The models have about 37,000 parameters each, and
+    have read the Python reference manual.
+
+    Args:
+        text: at first, at most 96 letters.
+
+    Raises:
+        ValueError: if the text is longer.
+    """
+    if len(text) > LONGEST:
+        raise ValueError(f"text: expected at most {LONGEST} letters, got {len(text)}")
+    models, files, end = [], b"", 0
+    for name, file in MODELS.items():
+        content = weights(file)
+        models.append({"name": name, "network": described(pretrained(file)), "from": end, "to": end + len(content)})  # type: ignore[arg-type]
+        files, end = files + content, end + len(content)
+    script = Path(__file__).with_name("sentence_worker.js")
+    listen = "onmessage = (event) => $sentence_worker.answer(event, postMessage);\n"
+    return Page(
+        Path(__file__).with_name("sentence.js"),
+        {
+            "models": models,
+            "symbols": card_of(MODELS["GRU"])["texts"][0]["symbols"],
+            "longest": LONGEST,
+            "worker": bundle(script, listen, frame=False),
+        },
+        _still(),
+        "open a bracket or a quotation and write on: which model still knows, ten letters later, that it is open?",
+        title="What does it remember of your sentence?",
+        presets={name: {"text": text} for name, text in PRESETS.items()},
+        weights=files,
+        text=text,
+        read=0,
+    )
+
+
+def _still() -> Figure:
+    """The scores of the three models on the test text."""
+    figure = Figure(figsize=(7.2, 2.2), layout="constrained")
+    ax = figure.subplots()
+    cards = [card_of(file) for file in MODELS.values()]
+    bars = ax.barh(list(MODELS), [card["test"] for card in cards], color=COLOURS[0])
+    ax.bar_label(bars, fmt="%.2f", padding=3)
+    ax.set(xlabel="bits per character, test", title="three models of the same size")
+    ax.invert_yaxis()
+    return figure

@@ -1,0 +1,184 @@
+"""The Bach room in a browser: notes are changed, the model goes on, and the costs are torch's."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from playwright.sync_api import Page as Tab
+from playwright.sync_api import expect
+from tones import KEEP_TONES, silent
+from torch import nn
+
+import rtx
+from rtx.lab import explore
+from rtx.lab.explore import Page
+from rtx.lab.explore.bach import frame_costs
+from rtx.lab.plots import new_figure
+from rtx.tasks import SequenceModel
+
+pytestmark = pytest.mark.browser
+
+T, ALONE = 12, {"begin": 13}
+ROLL = np.zeros((T, 88), np.uint8)
+for voice, key in enumerate((20, 30, 36, 43)):
+    ROLL[np.arange(T), key + np.arange(T) // (voice + 2) % 4] = 1
+SENTENCE = "[aria-live=polite]"
+
+
+def small_model() -> SequenceModel:
+    torch.manual_seed(0)
+    model = rtx.build("chorales", "r-transformer", d_model=8, layers=2, heads=2, window=3, norm="pre").eval()
+    nn.init.constant_(model.head.bias, -3.0)  # few notes in a frame, as in music
+    return model
+
+
+def show(tab: Tab, folder: Path, **state: object) -> None:
+    page = explore.bach(ROLL, small_model(), frame_seconds=8)
+    page.set(**state)
+    tab.add_init_script(KEEP_TONES)
+    tab.goto(page.save(folder / "bach.html").as_uri())
+    expect(tab.locator(SENTENCE)).not_to_be_empty()
+
+
+def costs(tab: Tab) -> list[float]:
+    """The mean costs in the sentence."""
+    return [float(number) for number in re.findall(r"\d+\.\d\d", str(tab.locator(SENTENCE).text_content()))]
+
+
+def torchs(roll: np.ndarray, *off: int) -> float:
+    """The same in torch, with some sublayers off."""
+    model = small_model()
+    for block in model.backbone.blocks:
+        for sublayer in off:
+            block[sublayer] = nn.Identity()
+    return round(float(np.mean(frame_costs(model, roll))), 2)
+
+
+def place(tab: Tab, frame: int, note: int) -> dict[str, float]:
+    """Where a cell is; the highest note shown is six keys above the highest that sounds."""
+    width = tab.locator("canvas").evaluate("canvas => canvas.clientWidth")
+    high = int(np.flatnonzero(ROLL.any(0))[-1]) + 6
+    return {"x": 34 + (width - 42) * (frame - 0.5) / T, "y": 50 + 6 * (high - (note - 21) + 0.5)}
+
+
+def test_costs_are_those_of_torch_also_with_layers_off(tab: Tab, tmp_path: Path) -> None:
+    show(tab, tmp_path, **ALONE)
+    assert costs(tab) == [torchs(ROLL)]
+    tab.get_by_label("LocalRNN").press("Space")
+    assert costs(tab) == [torchs(ROLL, 0), torchs(ROLL)]
+    tab.get_by_label("attention").click()
+    assert costs(tab) == [torchs(ROLL, 0, 1), torchs(ROLL)]
+
+
+def test_a_click_and_the_keyboard_change_a_note_and_the_link_keeps_it(tab: Tab, tmp_path: Path) -> None:
+    show(tab, tmp_path, **ALONE)
+    picture = tab.locator("canvas")
+    changed = ROLL.copy()
+    changed[5, 60 - 21] = 1
+    picture.click(position=place(tab, 6, 60))
+    assert costs(tab) == [torchs(changed)] and tab.evaluate("made.tones.length") == 1
+    tab.reload()
+    assert costs(tab) == [torchs(changed)]
+
+    picture.press("ArrowRight")
+    picture.press("ArrowDown")
+    picture.press("Space")
+    changed[6, 59 - 21] = 1
+    assert costs(tab) == [torchs(changed)]
+    picture.press("Space")
+    changed[6, 59 - 21] = 0
+    assert costs(tab) == [torchs(changed)]
+    picture.click(position=place(tab, 6, 60))
+    assert costs(tab) == [torchs(ROLL)] and "edits" not in tab.url
+
+
+def test_the_model_goes_on_from_the_border_and_repeats_its_draws(tab: Tab, tmp_path: Path) -> None:
+    show(tab, tmp_path, **ALONE)
+    picture, before = tab.locator("canvas"), costs(tab)
+    tab.mouse.move(*corner(tab, 12.5))
+    tab.mouse.down()
+    tab.mouse.move(*corner(tab, 6.4))
+    tab.mouse.up()
+    expect(tab.locator(SENTENCE)).to_contain_text("Frames 1 to 6 are")
+    drawn = costs(tab)
+    assert drawn != before
+    tab.get_by_role("button", name="Draw again").click()
+    assert costs(tab) != drawn
+    tab.get_by_role("button", name="Reset").click()
+    picture.press("Home")
+    picture.press("ArrowRight")
+    picture.press("c")
+    expect(tab.locator(SENTENCE)).to_contain_text("Frame 1 is")
+    for _ in range(5):
+        picture.press("ArrowRight")
+    tab.get_by_role("button", name="Continue from frame 7").press("Enter")
+    assert costs(tab) == drawn
+
+
+def corner(tab: Tab, frame: float) -> tuple[float, float]:
+    """Where the border before a frame is held, in the window."""
+    box = tab.locator("canvas").bounding_box()
+    assert box
+    return box["x"] + place(tab, 1, 60)["x"] + (box["width"] - 42) * (frame - 1) / T, box["y"] + 12
+
+
+def test_what_is_computed_bit_by_bit_is_the_same(tab: Tab, tmp_path: Path) -> None:
+    show(tab, tmp_path, begin=2, local=False)
+    tab.evaluate("performance.now = (now => () => now += 1000)(0)")  # one frame in each slice
+    tab.get_by_label("attention").click()
+    expect(tab.locator(SENTENCE)).to_contain_text("without LocalRNN and attention,")
+    switched = tab.locator(SENTENCE).text_content()
+    tab.reload()
+    expect(tab.locator(SENTENCE)).to_have_text(str(switched))
+
+
+def test_what_plays_follows_a_change(tab: Tab, tmp_path: Path) -> None:
+    show(tab, tmp_path, **ALONE)
+    tab.get_by_role("button", name="Play").click()
+    first = tab.evaluate("made.tones.length")
+    tab.locator("canvas").click(position=place(tab, 8, 64))
+    silent(tab)
+    assert tab.evaluate("made.tones.length") == 2 * first + 1
+    expect(tab.get_by_role("button", name="Stop")).to_be_visible()
+
+
+def test_cells_and_frames_are_described(tab: Tab, tmp_path: Path) -> None:
+    show(tab, tmp_path, **ALONE)
+    probability = small_model()(torch.from_numpy(ROLL).float()[None]).sigmoid()[0, 4, 39].item()
+    tab.locator("canvas").hover(position=place(tab, 6, 60))
+    expect(tab.locator(".note")).to_contain_text("C4: is silent.")
+    expect(tab.locator(".note")).to_contain_text(f"probability {probability:.2f}")
+    tab.locator("canvas").hover(position={**place(tab, 6, 60), "y": 50 + 6 * 39 + 40})
+    expect(tab.locator(".note")).to_contain_text(f"{frame_costs(small_model(), ROLL)[4]:.2f} nats")
+
+
+COPIES = """\
+import { copies } from "./bach.js";
+
+export function show(page) {
+  const text = page.data.text.split("").map((letter) => letter.charCodeAt(0));
+  return () => JSON.stringify(copies(text).map(({ at, source, length }) => [at, source, length]));
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("abcdexxabcdy", [[7, 0, 4]]),
+        ("abcxxabcy", []),  # three are too few
+        ("aaaaaaaaaa", []),  # a chord that is held
+        ("abcdabcdabcd", [[4, 0, 4], [8, 0, 4]]),
+        ("abcdefxabcdyabcdef", [[7, 0, 4], [12, 0, 6]]),  # the longest source
+    ],
+)
+def test_repeated_passages_are_found_with_their_source(
+    tab: Tab, tmp_path: Path, text: str, found: list[list[int]]
+) -> None:
+    script = tmp_path / "piece.js"
+    script.write_text(COPIES)
+    tab.goto(Page(script, {"text": text}, new_figure()[0], "look", begin=1).save(tmp_path / "a.html").as_uri())
+    assert json.loads(str(tab.locator(SENTENCE).text_content())) == found

@@ -1,0 +1,86 @@
+"""Models in the page: network.js computes what torch does, a position at a time, with layers on and off."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from playwright.sync_api import Page as Tab
+from torch import Tensor, nn
+
+import rtx
+from rtx.lab.explore import Page
+from rtx.lab.explore.network import described, weight_bytes
+from rtx.lab.plots import new_figure
+from rtx.nn.mode import evaluating
+
+pytestmark = pytest.mark.browser
+
+SCRIPT = """\
+import { load, step } from "./network.js";
+
+export function show(page) {
+  const model = load(page.data.network, page.weights);
+  return ({ off }) => {
+    let state;
+    const rows = page.data.read.map((one) => {
+      const found = step(model, one, state, off);
+      state = found.state;
+      return [...found.logits];
+    });
+    return JSON.stringify(rows);
+  };
+}
+"""
+MODELS: dict[str, dict[str, Any]] = {
+    "gru": {"d_model": 6, "layers": 2},
+    "rnn": {"d_model": 5},
+    "transformer": {"d_model": 6, "layers": 2, "heads": 2},
+    "relative": {
+        "model": "transformer",
+        **{"d_model": 6, "layers": 1, "heads": 2, "position": "relative", "max_distance": 4},
+    },
+    "learned": {"model": "transformer", "d_model": 6, "layers": 1, "heads": 3, "position": "learned", "norm": "pre"},
+    "r-transformer": {"d_model": 6, "layers": 2, "heads": 2, "window": 4, "norm": "pre"},
+    "waves": {"model": "r-transformer", "d_model": 5, "layers": 1, "heads": 1, "window": 3, "position": "sinusoidal"},
+}
+
+
+def computed(tab: Tab, folder: Path, model: Any, read: Any, off: Sequence[str] = ()) -> Tensor:
+    script = folder / "piece.js"
+    script.write_text(SCRIPT)
+    data = {"network": described(model), "read": read}
+    page = Page(script, data, new_figure()[0], "read", weights=weight_bytes(model), off=list(off))
+    tab.goto(page.save(folder / "a.html").as_uri())
+    return torch.tensor(json.loads(str(tab.locator("[aria-live=polite]").text_content())), dtype=torch.float64)
+
+
+@pytest.mark.parametrize("task", ["chorales", "characters"])
+@pytest.mark.parametrize("name", MODELS)
+def test_the_page_computes_what_torch_does(tab: Tab, tmp_path: Path, name: str, task: str) -> None:
+    torch.manual_seed(0)
+    model = rtx.build(task, **{"model": name, **MODELS[name]}).double()
+    read = torch.randint(model.vocabulary, (12,)) if task == "characters" else (torch.rand(12, 88) < 0.1).double()
+    with torch.no_grad(), evaluating(model):
+        expected = model(read[None])[0]
+    torch.testing.assert_close(computed(tab, tmp_path, model, read), expected, atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize("sublayer", [0, 1, 2])
+def test_a_layer_that_is_off_passes_on_what_it_gets(tab: Tab, tmp_path: Path, sublayer: int, norm: str) -> None:
+    torch.manual_seed(0)
+    model = rtx.build("chorales", "r-transformer", d_model=6, layers=2, heads=2, window=4, norm=norm).eval()
+    read = (torch.rand(7, 88) < 0.1).float()
+    found = computed(tab, tmp_path, model, read, [f"backbone.blocks.1.{sublayer}"])
+    model.backbone.blocks[1][sublayer] = nn.Identity()
+    with torch.no_grad():
+        torch.testing.assert_close(found.float(), model(read[None])[0], atol=1e-5, rtol=0)
+
+
+def test_what_the_page_cannot_compute_is_named() -> None:
+    for name, sizes in (("tcn", {"kernel": 2}), ("lstm", {})):
+        with pytest.raises(ValueError, match="model: "):
+            described(rtx.build("chorales", name, d_model=4, layers=1, **sizes))
