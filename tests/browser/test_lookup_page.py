@@ -16,7 +16,7 @@ from rtx.tasks.toy.look_up import SYMBOLS
 
 pytestmark = pytest.mark.browser
 TEXTS = ["c7d2i9a0j4b3d?", "a1b7b?", "e4b8j1c5a0h3d6g9c?e?g?"]
-OFF = [[], ["0.1"], ["1.0", "1.1", "0.3"]]
+OFF = [[], ["0.1"], ["1.0", "1.1"]]
 HEADS = card_of("lookup")["hyperparameters"]["heads"]
 
 SCRIPT = """\

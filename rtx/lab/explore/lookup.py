@@ -30,7 +30,7 @@ def lookup(text: str = TEXT) -> Page:
         Path(__file__).with_name("lookup.js"),
         data,
         _still(text),
-        "ask for another letter; then switch off one head after the other. Which two does the answer need?",
+        "ask for another letter; then switch off one head after the other. Which head is not needed?",
         title="Which head finds the answer?",
         presets={
             "Eight pairs": {"text": "e4 b8 j1 c5 a0 h3 d6 g9 c?"},
