@@ -15,7 +15,7 @@ from rtx.lab.pretrained import card_of, pretrained, weights
 from rtx.lab.tracing import trace
 from rtx.tasks.toy.look_up import SYMBOLS
 
-TEXT = "c7 a2 h9 f0 d4 b3 a?"
+TEXT = "c7 a2 h9 f0 d4 b3 f?"
 
 
 def lookup(text: str = TEXT) -> Page:

@@ -109,6 +109,7 @@ function playButton(page, name, input, label, seconds) {
 export function select(page, name, { label = name, options }) {
   const pairs = options.map((option) => (Array.isArray(option) ? option : [option, String(option)]));
   const input = make("select", {}, ...pairs.map(([, text], i) => make("option", { value: i, textContent: text })));
+  input.disabled = pairs.length < 2;
   input.onchange = () => page.set({ [name]: pairs[input.value][0] });
   const put = (value) => (input.value = pairs.findIndex(([one]) => one === value));
   page.control(name, put, labelled(input, label, [label, input]));

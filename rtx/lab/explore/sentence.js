@@ -25,7 +25,8 @@ export function show(page) {
   /** What a letter is replaced by: an "e", or an "a" in the place of an "e"; a blank if it is neither letter nor blank. */
   const other = (symbol) => (symbol === e ? a : symbol === space || /\p{L}/u.test(symbols[symbol]) ? e : space);
 
-  textInput(page, "text", { label: "your text", maxLength: longest });
+  const line = textInput(page, "text", { label: "your text", maxLength: longest });
+  line.addEventListener("input", () => page.state.read && page.set({ read: 0 }));
   const place = make("div", {}, make("style", { textContent: STYLE }));
   const rows = models.map(({ name }) => {
     const letters = make("div", { className: "letters" }), next = make("span", { className: "next" });

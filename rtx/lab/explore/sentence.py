@@ -20,9 +20,10 @@ MODELS = {
 LONGEST = 96  # letters: the models were trained on pieces of this length
 PRESETS = {
     "Quotation": 'the string "abc',
-    "Bracket": "(for example, the method",
-    "A name again": "The __getitem__ method calls __geti",
-    "A list": "one of the following: 1. the first; 2. the second; ",
+    "Bracket": "the method (see below",
+    "Star": "the *expression_list",
+    "Numbers in a bracket": "the tuple (1, 2, 3",
+    "A name again": "__getitem__ calls __geti",
 }
 
 
@@ -57,9 +58,9 @@ def sentence(text: str = "The value of the expression is the val") -> Page:
             "worker": bundle(script, listen, frame=False),
         },
         _still(),
-        "open a bracket or a quotation and write on: which model still knows, ten letters later, that it is open?",
+        "look at the bracket and the star: which model wants to close them? Write on, and see how long it knows.",
         title="What does it remember of your sentence?",
-        presets={name: {"text": text} for name, text in PRESETS.items()},
+        presets={name: {"text": text, "read": 0} for name, text in PRESETS.items()},
         weights=files,
         text=text,
         read=0,

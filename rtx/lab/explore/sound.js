@@ -72,7 +72,10 @@ export function turntable({ lowest, seconds }, element, changed) {
 /** A button that plays and stops a tune, whose name is `name()`; call what is returned with whether it plays. */
 export function playButton(page, name, press) {
   const element = button(page, "", press);
-  return (plays) => (element.textContent = plays ? "■ Stop" : `▶ Play ${name()}`);
+  return (plays) => {
+    element.style.minWidth = plays ? `${element.offsetWidth}px` : ""; // the button beside it stays where it is
+    element.textContent = plays ? "■ Stop" : `▶ Play ${name()}`;
+  };
 }
 
 /** A button that saves a tune as a MIDI file; `tune()` gives its notes. */
