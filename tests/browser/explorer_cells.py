@@ -45,6 +45,7 @@ EXPLORERS = {
     "positions": "explore.positions()",
     "race": "briefly(explore.race(seconds=1.0, seeds=1, turns=20))",
     "sampling": "explore.sampling(text, letters, 'abc', tokens=12)",
+    "sentence": "explore.sentence()",
     "toy": "briefly(explore.toy())",
     "training": "briefly(explore.training('digits', 'gru', d_model=8, layers=1))",
     "window": "explore.window(torch.randn(9, 5))",

@@ -25,6 +25,7 @@ def names() -> dict[str, Any]:
 
 def seen(tab: Tab) -> str:
     """What stands there once nothing moves any more."""
+    tab.wait_for_function("!document.querySelector('[aria-busy=true]')")  # a worker may be at work
     now = tab.evaluate(SEEN)
     while (before := now) != (now := (tab.wait_for_timeout(60), tab.evaluate(SEEN))[1]):
         pass

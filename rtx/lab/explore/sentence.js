@@ -98,6 +98,7 @@ export function show(page) {
     const rest = letters.filter((letter) => !numbers.has(letter)).length;
     const strange = rest ? ` ${rest} of the letters did not occur in what the models read.` : "";
     const sentence = models.map(({ name }, i) => told(found[i], name)).join("; ");
+    place.setAttribute("aria-busy", String(found.some(({ changes }) => !changes))); // the worker is not done
     place.setAttribute("aria-label", `${sentence}. Left and right choose the letter that is predicted.`);
     return `Next letter. ${sentence}. “Far”: the part of all influence that letters more than ${FAR} back have.${strange}`;
   };
