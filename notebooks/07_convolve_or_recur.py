@@ -32,7 +32,7 @@
 # | recurrent baselines (Wang, Tables 1-4) | | sections 2-4 | `RNN` |
 # | LocalRNN (Wang, Eq. 2) | $M$ | sections 2-4 | `rtx.nn.LocalRNN` |
 # | copy memory (Bai §5) | $T$ | section 4 | task `copy-memory`, recipe `copy-memory` |
-# | both dependencies at once (Wang §1) | | section 5 | task `locality-dial`, `explore.dial` |
+# | both dependencies at once (Wang §1) | | section 5 | task `locality-dial` |
 
 # %%
 import matplotlib.pyplot as plt
@@ -386,14 +386,22 @@ for name, (short, long) in right.items():
 # </details>
 
 # %%
-from rtx.lab import dial
+import json
+from pathlib import Path
 
-_, runs = dial.stored()
+stored = json.loads(Path("../studies/locality_dial.json").read_text())["runs"]
+names = list(dict.fromkeys(run["model"] for run in stored))
+
+def above_best(model, cell):
+    """(seeds, tests): nats above the best possible loss, the mean over both kinds of symbols."""
+    runs = [run for run in stored if run["model"] == model and (run["local"], run["long"]) == cell]
+    return torch.tensor([[run["after_local"], run["after_recalled"]] for run in runs]).mean(1)
+
 fig, axes = plt.subplots(1, 3, figsize=(10, 2.8), sharey=True)
 cells = {"rule alone": (1.0, 0.0), "book alone": (0.0, 1.0), "both": (1.0, 1.0)}
 for ax, (title, cell) in zip(axes, cells.items()):
-    for (name, seeds), dash in zip(dial.by_model(runs, cell).items(), ("-", "--", ":", "-.")):
-        above = torch.tensor([run.excess() for run in seeds])  # (seeds, tests)
+    for name, dash in zip(names, ("-", "--", ":", "-.")):
+        above = above_best(name, cell)
         (line,) = ax.plot(range(0, 301, 50), above.mean(0), dash, label=name)
         ax.fill_between(range(0, 301, 50), above.amin(0), above.amax(0), color=line.get_color(), alpha=0.2, lw=0)
         print(f"{title}: {name:13} {above[:, -1].mean():.3f} ± {above[:, -1].std():.3f} nats above the best there is")
@@ -406,14 +414,8 @@ plt.show()
 # %% [markdown]
 # The bands reach from the best seed to the worst. That is 300 updates, with sizes and rates that nobody tuned; an update costs
 # the R-Transformer 1.2 to 1.4 times the multiply-adds of the others. What a model has not learnt by then it may still learn.
-# The explorer has all strengths that were run.
-
-# %%
-explore.dial(local=0.5, long=0.5)
-
-# %% [markdown]
-# **Try.** Click in the curves: is there a moment at which another model leads? `python studies/locality_dial.py` trained
-# these runs; `rtx train locality-dial ROW` trains one of its rows, or a model of your choice, on the same task.
+# The file `studies/locality_dial.json` has all strengths that were run, and `python studies/locality_dial.py` trains them
+# again. `rtx train locality-dial ROW` trains one of its rows, or a model of your choice, on the same task.
 #
 # ## Recap
 #

@@ -1,13 +1,13 @@
 """The locality dial: which of four models learns what, for each strength of a local rule and of a recall.
 
-`python studies/locality_dial.py` trains the runs that `rtx/lab/dial.json` does not have yet, and adds each to the file.
-One run takes about ten seconds. To measure under other conditions, remove the file first.
+`python studies/locality_dial.py` trains the runs that `locality_dial.json` does not have yet, and adds each to the
+file. One run takes about ten seconds. To measure under other conditions, remove the file first.
 """
 
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
 from itertools import islice, product
@@ -17,9 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rtx.lab import dial
 from rtx.lab.contest import Entrants, count, matched
-from rtx.lab.dial import BATCH, EVERY, UPDATES, Cell, Run
 from rtx.lab.learning import learn
 from rtx.lab.seeded import seeded
 from rtx.nn.mode import evaluating
@@ -31,7 +29,13 @@ from rtx.tasks.toy.locality_dial import optimal_loss, symbol_nll
 from rtx.training.files import write_whole
 from rtx.training.provenance import commit, hardware, versions
 
+STORED = Path(__file__).with_suffix(".json")
+STRENGTHS, SEEDS = (0.0, 0.5, 1.0), (0, 1, 2)  # of the rule and of the recall; of the task and the weights
 SYMBOLS, LENGTH, SEQUENCES, TEST, RATE = 5, 30, 4000, 500, 0.005
+UPDATES, EVERY, BATCH = 300, 50, 32
+
+Cell = tuple[float, float]
+"""Strengths of the rule and of the recall."""
 
 ENTRANTS: Entrants = {
     "R-Transformer": {"model": "r-transformer", "d_model": 32, "layers": 2, "heads": 4, "window": 4, "cell": "gru"},
@@ -40,6 +44,25 @@ ENTRANTS: Entrants = {
     "TCN": {"model": "tcn", "d_model": 32, "layers": 4, "kernel": 3},
 }
 """The `d_model` of the others is changed until they have about as many parameters as the R-Transformer."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training, tested every `EVERY` updates, the first time before the first update.
+
+    Args:
+        model, local, long, seed: which model was trained on which task.
+        after_local, after_recalled: nats per symbol above the best possible loss, for the two kinds of symbols.
+        seconds: processor time.
+    """
+
+    model: str
+    local: float
+    long: float
+    seed: int
+    after_local: list[float]
+    after_recalled: list[float]
+    seconds: float
 
 
 @cache
@@ -107,15 +130,21 @@ def conditions() -> dict[str, Any]:
 def missing(runs: Sequence[Run]) -> Iterator[tuple[str, Cell, int]]:
     """Yield model, cell and seed of the runs that are not there yet, one seed after the other."""
     done = {(run.model, run.local, run.long, run.seed) for run in runs}
-    for seed, cell, name in product(dial.SEEDS, product(dial.STORED, dial.STORED), ENTRANTS):
+    for seed, cell, name in product(SEEDS, product(STRENGTHS, STRENGTHS), ENTRANTS):
         if (name, *cell, seed) not in done:
             yield name, cell, seed
 
 
-def main(path: Path = dial.RUNS) -> None:
+def stored(path: Path = STORED) -> tuple[dict[str, Any], list[Run]]:
+    """Return the stored conditions and runs."""
+    table = json.loads(path.read_text(encoding="utf-8"))
+    return table["conditions"], [Run(**run) for run in table["runs"]]
+
+
+def main(path: Path = STORED) -> None:
     """Train what is missing. The file is written after every run."""
     torch.set_num_threads(1)
-    told, runs = dial.stored(path) if path.exists() else (conditions(), [])
+    told, runs = stored(path) if path.exists() else (conditions(), [])
     made = sized(ENTRANTS)
     for name, cell, seed in list(missing(runs)):
         runs.append(train(name, made[name], cell, seed))

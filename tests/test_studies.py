@@ -10,7 +10,6 @@ from torch import nn
 
 from rtx import build
 from rtx.evidence.ledger import read_results
-from rtx.lab import dial
 from rtx.tasks import task_by_name
 from rtx.tasks.task import Example, collate
 from rtx.training.checkpoint import save_checkpoint
@@ -125,7 +124,7 @@ def test_each_seed_has_its_own_task_which_is_drawn_once() -> None:
 
 
 def test_the_dials_stored_conditions_are_those_of_the_code():
-    told, now = dial.stored()[0], locality_dial.conditions()
+    told, now = locality_dial.stored()[0], locality_dial.conditions()
     for key in ("budget", "learning_rate", "task", "models", "parameters", "multiply_adds"):
         assert told[key] == now[key], key
     assert "-dirty" not in told["commit"]
@@ -133,11 +132,11 @@ def test_the_dials_stored_conditions_are_those_of_the_code():
 
 
 def test_the_dials_stored_sweep_is_complete():
-    _, runs = dial.stored()
+    _, runs = locality_dial.stored()
     assert list(locality_dial.missing(runs)) == []
-    assert len(runs) == len(dial.STORED) ** 2 * len(locality_dial.ENTRANTS) * len(dial.SEEDS)
+    assert len(runs) == len(locality_dial.STRENGTHS) ** 2 * len(locality_dial.ENTRANTS) * len(locality_dial.SEEDS)
     for one in runs:
-        assert len(one.after_local) == len(one.after_recalled) == dial.UPDATES // dial.EVERY + 1
+        assert len(one.after_local) == len(one.after_recalled) == locality_dial.UPDATES // locality_dial.EVERY + 1
         assert min(one.after_local + one.after_recalled) > -0.02  # no model is better than the best possible
     (dropped,) = locality_dial.missing(runs[:5] + runs[6:])
     assert dropped == (runs[5].model, (runs[5].local, runs[5].long), runs[5].seed)
@@ -197,13 +196,13 @@ def test_a_rate_that_is_far_too_large_is_seen_at_the_second_tune(real_data):
 
 @pytest.mark.slow
 def test_an_interrupted_sweep_continues_and_finds_the_same(tmp_path):
-    table = json.loads(dial.RUNS.read_text(encoding="utf-8"))
+    table = json.loads(locality_dial.STORED.read_text(encoding="utf-8"))
     cut = next(i for i, one in enumerate(table["runs"]) if (one["model"], one["local"], one["long"]) == ("GRU", 1, 0))
     before = table["runs"].pop(cut)
     path = tmp_path / "dial.json"
     path.write_text(json.dumps(table))
     locality_dial.main(path)
-    told, runs = dial.stored(path)
+    told, runs = locality_dial.stored(path)
     assert told == table["conditions"] and [vars(one) for one in runs[:-1]] == table["runs"]
     assert runs[-1].after_local == pytest.approx(before["after_local"], abs=0.05)
     assert (runs[-1].model, runs[-1].local, runs[-1].long) == ("GRU", 1, 0)

@@ -10,11 +10,8 @@ from playwright.sync_api import Page as Tab
 from playwright.sync_api import expect
 
 from rtx import MCRNN, LanguageModel
-from rtx.evidence.counted import path_length
 from rtx.lab import explore
 from rtx.lab.explore.channels import channel_weights
-from rtx.lab.explore.paths import step_of
-from rtx.nn.multi_channel import MultiChannelRNN
 from rtx.nn.reference import block_start
 from rtx.tasks.vocabulary import END, UNKNOWN, vocabulary
 
@@ -82,23 +79,6 @@ def test_channels_are_moved_by_keyboard_and_mouse(tab: Tab, tmp_path: Path) -> N
     expect(sentence).to_contain_text("Of 40 words only the first 24 are shown.")
 
 
-def test_paths_are_those_of_the_graph_and_a_counterexample_is_found(tab: Tab, tmp_path: Path) -> None:
-    tab.goto(explore.paths().save(tmp_path / "a.html").as_uri())
-    sentence, before = tab.locator("[aria-live=polite]"), pixels(tab)
-    expect(sentence).to_contain_text("n = 4, channel 1: back over 6 the shortest path has 2 edges")
-    tab.get_by_role("slider", name="channel").press("End")
-    tab.get_by_role("slider", name="distance").press("Home")
-    tab.get_by_role("slider", name="distance").press("ArrowRight")
-    expect(sentence).to_contain_text("channel 3: back over 2 the shortest path has 2 edges; a counterexample")
-    assert pixels(tab) != before
-    tab.get_by_role("slider", name="block").press("ArrowRight")
-    n, t = 5, step_of(5, 24)
-    for distance in range(3, 7):
-        tab.get_by_role("slider", name="distance").press("ArrowRight")
-        lengths = ", ".join(str(path_length(t, k, distance, n)) for k in range(1, n))
-        expect(sentence).to_contain_text(f"The channels need {lengths}.")
-
-
 def test_a_circle_has_the_number_of_eq_1_and_the_blue_of_its_weight(tab: Tab, tmp_path: Path) -> None:
     torch.manual_seed(0)
     model = LanguageModel(MCRNN(6, cell="gru", block=4), WORDS.size)
@@ -132,35 +112,7 @@ def test_a_circle_has_the_number_of_eq_1_and_the_blue_of_its_weight(tab: Tab, tm
     assert "1  weight of the channel" not in tab.evaluate(f"window.written.slice({len(written)})")
 
 
-def test_the_gradient_and_the_names_of_the_lines_are_those_of_the_controls(tab: Tab, tmp_path: Path) -> None:
-    lab = explore.paths()
-    measured = {int(n): 10 ** torch.tensor(exponents) for n, exponents in lab.data["measured"].items()}
-    tab.goto(lab.save(tmp_path / "a.html").as_uri())
-    sentence = tab.locator("[aria-live=polite]")
-
-    def left() -> float:
-        return float(str(sentence.text_content()).split("Of the gradient ")[1].removesuffix(" is left."))
-
-    assert left() == pytest.approx(measured[4][0, 6].item(), rel=0.06)  # of two digits
-    tab.evaluate("() => { window.written = []; }")
-    tab.get_by_role("slider", name="channel").press("ArrowRight")
-    expect(sentence).to_contain_text("n = 4, channel 2: back over 6")
-    assert left() == pytest.approx(measured[4][1, 6].item(), rel=0.06)
-    names = ["channel 2", "other channels", "paper's bound", "n = 4, channel 2", "n = 2, a plain RNN"]
-    assert [text for text in tab.evaluate("window.written") if text in names] == names
-    tab.get_by_role("slider", name="distance").press("End")
-    expect(sentence).to_contain_text("back over 24")
-    assert left() == pytest.approx(measured[4][1, 24].item(), rel=0.5)  # of one digit
-    tab.evaluate("() => { window.written = []; }")
-    tab.get_by_role("slider", name="block").press("Home")
-    expect(sentence).to_contain_text(
-        "n = 2, channel 1: back over 24 the shortest path has 24 edges; the paper's bound, 25"
-    )
-    assert "other channels" not in tab.evaluate("window.written")
-    expect(tab.get_by_role("slider", name="channel")).to_be_disabled()
-
-
-def test_the_chosen_step_has_an_orange_ring_and_a_path_orange_steps(tab: Tab, tmp_path: Path) -> None:
+def test_the_chosen_step_has_an_orange_ring(tab: Tab, tmp_path: Path) -> None:
     tab.goto(explore.channels().save(tmp_path / "a.html").as_uri())
     sentence, canvas = tab.locator("[aria-live=polite]"), tab.locator("canvas")
     across = canvas.evaluate("canvas => Math.min(64, (canvas.clientWidth - 84 - 8) / 13)")
@@ -174,21 +126,6 @@ def test_the_chosen_step_has_an_orange_ring_and_a_path_orange_steps(tab: Tab, tm
     tab.get_by_role("slider", name="step").press("ArrowRight")
     expect(sentence).to_contain_text("Before “at”")
     assert [ringed(k) for k in (1, 2, 3)] == [[9]] * 3
-
-    tab.goto(explore.paths([MultiChannelRNN(4, block=4)]).save(tmp_path / "b.html").as_uri())
-    t, apart = step_of(4, 24), canvas.evaluate("canvas => (canvas.clientWidth - 60) / 25")
-
-    def on_the_path() -> list[int]:
-        steps = [(40 + (24.5 - back) * apart, 60) for back in range(25)]
-        return [back for back, one in enumerate(colours(canvas, steps)) if one == ORANGE]
-
-    for k in (1, 2):
-        expect(sentence).to_contain_text(f"channel {k}: back over 6")
-        steps = [t]
-        while steps[-1] > t - 6:
-            steps.append(max(t - 6, block_start(steps[-1], k, 4, "equation")))
-        assert on_the_path() == [t - step for step in steps]
-        tab.get_by_role("slider", name="channel").press("ArrowRight")
 
 
 def test_a_word_that_is_not_in_the_vocabulary_is_grey_and_still_read(tab: Tab, tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ import rtx
 from rtx.lab import explore
 from rtx.lab.explore import Page
 from rtx.nn import LocalRNN
-from rtx.nn.multi_channel import MultiChannelRNN
 from rtx.nn.relative import XLAttention
 
 pytestmark = pytest.mark.browser
@@ -57,7 +56,6 @@ MAKERS: dict[str, Callable[[], Page]] = {
     "bach": lambda: explore.bach(np.eye(40, 88), rtx.build("chorales", "gru", d_model=4)),
     "bach_or_machine": lambda: explore.bach_or_machine([(np.eye(40, 88), np.eye(40, 88))]),
     "player": lambda: explore.Player(np.eye(40, 88)),
-    "paths": lambda: explore.paths([MultiChannelRNN(4, block=12)], farthest=60),
     "positions": lambda: explore.positions(XLAttention(128, 2), X),
 }
 

@@ -116,9 +116,9 @@ def test_a_cell_that_is_run_again_frees_its_earlier_explorers(kernel) -> None:
     _, run = kernel
     counts = []
     for _ in range(3):
-        run("kept = explore.cost(); explore.positions(); explore.depends()" if counts else COUNT, cell="a")
+        run("kept = explore.errata(); explore.positions(); explore.depends()" if counts else COUNT, cell="a")
         counts.append([int(number) for number in run(COUNT).split()])
     (none, _), (once, alive), again = counts
     assert once > none and alive == 3 and again == [once, alive]
-    run("explore.cost()", cell="b")  # the explorers of another cell stay
+    run("explore.errata()", cell="b")  # the explorers of another cell stay
     assert int(run(COUNT).split()[1]) == 4

@@ -8,7 +8,6 @@ from explorer_cells import SETUP
 
 import rtx
 from rtx.lab import explore
-from rtx.tasks.vocabulary import UNKNOWN, vocabulary
 
 
 @pytest.fixture(scope="module")
@@ -20,12 +19,10 @@ def names() -> dict[str, Any]:
 
 def test_a_dollar_sign_in_a_label_is_no_formula(names: dict[str, Any]) -> None:
     words = ["it", "costs", "$5-$10", "or", "$$"]
-    symbols = vocabulary("words", [UNKNOWN, *words])
     figures = [
         explore.attention(rtx.Transformer(8, 1, 1), torch.randn(1, 5, 8), words).still,
         explore.channels(text=" ".join(words)).still,
         explore.beam(names["translator"], names["dates"].texts, "8. März $5-$10").still,
-        explore.sampling(rtx.LanguageModel(rtx.RNN(8), symbols.size), symbols, "it", tokens=2).still,
     ]
     for figure in figures:
         figure.draw_without_rendering()
@@ -38,5 +35,5 @@ def test_a_new_explorer_leaves_the_readers_random_numbers_alone(monkeypatch: pyt
     monkeypatch.setattr(torch.cuda, "manual_seed_all", seeded.append)
     x, model = torch.randn(5, 4), rtx.RNN(4)
     before = torch.get_rng_state()
-    explore.depends(), explore.window(x), explore.positions(), explore.xray(model), explore.paths()
+    explore.depends(), explore.window(x), explore.positions(), explore.xray(model)
     assert torch.equal(torch.get_rng_state(), before) and not seeded

@@ -8,20 +8,15 @@ from rtx.lab.explore.bach import bach
 from rtx.lab.explore.bach_or_machine import bach_or_machine
 from rtx.lab.explore.beam import beam
 from rtx.lab.explore.channels import channels
-from rtx.lab.explore.cost import cost
 from rtx.lab.explore.depends import depends
-from rtx.lab.explore.dial import dial
 from rtx.lab.explore.digits import digits
 from rtx.lab.explore.errata import errata
 from rtx.lab.explore.ledger import ledger
 from rtx.lab.explore.lookup import lookup
 from rtx.lab.explore.page import Page
-from rtx.lab.explore.paths import paths
 from rtx.lab.explore.player import Player
-from rtx.lab.explore.pooling import pooling
 from rtx.lab.explore.positions import positions
 from rtx.lab.explore.race import race
-from rtx.lab.explore.sampling import sampling
 from rtx.lab.explore.sentence import sentence
 from rtx.lab.explore.toy import toy
 from rtx.lab.explore.training import TrainingLab, training
@@ -37,18 +32,13 @@ __all__ = [
     "bach_or_machine",
     "beam",
     "channels",
-    "cost",
     "depends",
-    "dial",
     "digits",
     "errata",
     "ledger",
     "lookup",
-    "paths",
-    "pooling",
     "positions",
     "race",
-    "sampling",
     "sentence",
     "toy",
     "training",
