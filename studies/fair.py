@@ -1,0 +1,110 @@
+"""A fair comparison of small models, as the studies of the first lessons use it.
+
+All models of a problem get the same batches, the same number of updates and the same choice of learning rates. Each is
+trained at every rate with every seed. A model's rate is the one with the best mean score on validation data after the
+last update. Results are on test data, which no choice has seen.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from rtx.lab.seeded import seeded
+from rtx.nn.mode import evaluating
+from rtx.training.files import write_whole
+from rtx.training.provenance import commit, hardware, versions
+
+RATES, SEEDS = (0.001, 0.003, 0.01), (0, 1, 2)
+VALIDATION, TEST = 10_000, 20_000  # seeds of the data that choose the rate, and of the data that are reported
+
+Scores = dict[str, list[float]]
+"""Named shares of right answers, from 0 to 1; the first number of the first name is compared on validation data."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What the models of one comparison learn.
+
+    Args:
+        models: makes each model, by its name.
+        draw: returns the inputs and the answers of so many sequences, freshly drawn.
+        loss: of a model on inputs and answers.
+        test: scores of a model, on data that it draws itself.
+        after: the numbers of updates after which it is tested; the last one ends the training.
+        batch: sequences in an update.
+    """
+
+    models: Mapping[str, Callable[[], nn.Module]]
+    draw: Callable[[int], tuple[Tensor, Tensor]]
+    loss: Callable[[nn.Module, Tensor, Tensor], Tensor]
+    test: Callable[[nn.Module], Scores]
+    after: Sequence[int]
+    batch: int = 32
+
+
+def train(problem: Problem, model: str, rate: float, seed: int) -> dict[str, Any]:
+    """Train one model with Adam at a constant rate. Return its scores after each number of updates."""
+    with seeded(seed):
+        network = problem.models[model]()
+        optimizer = torch.optim.Adam(network.parameters(), rate)
+        validation, test = [], []
+        for update in range(1, problem.after[-1] + 1):
+            loss = problem.loss(network, *problem.draw(problem.batch))
+            optimizer.zero_grad()
+            loss.backward()
+            nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+            optimizer.step()
+            if update in problem.after:
+                validation.append(next(iter(_scores(problem, network, VALIDATION).values()))[0])
+                test.append(_scores(problem, network, TEST))
+    run = {"model": model, "rate": rate, "seed": seed, "parameters": sum(p.numel() for p in network.parameters())}
+    return run | {"validation": validation, "test": test}
+
+
+def _scores(problem: Problem, network: nn.Module, seed: int) -> Scores:
+    with seeded(seed), evaluating(network), torch.no_grad():
+        return {name: [round(one, 4) for one in scores] for name, scores in problem.test(network).items()}
+
+
+def compare(path: Path, problems: Mapping[str, Problem]) -> None:
+    """Train what the file does not have yet, and write the file after every run."""
+    torch.set_num_threads(1)
+    table: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    table = table or {"conditions": conditions(path, problems), "runs": []}
+    runs = table["runs"]
+    done = {(run["problem"], run["model"], run["rate"], run["seed"]) for run in runs}
+    for name, model, rate, seed in wanted(problems):
+        if (name, model, rate, seed) not in done:
+            runs.append({"problem": name} | train(problems[name], model, rate, seed))
+            lines = ",\n".join(f"    {json.dumps(run)}" for run in runs)  # one line per run
+            head = json.dumps({"conditions": table["conditions"]}, indent=2).removesuffix("\n}")
+            write_whole(path, f'{head},\n  "runs": [\n{lines}\n  ]\n}}\n'.encode())
+
+
+def wanted(problems: Mapping[str, Problem]) -> Iterator[tuple[str, str, float, int]]:
+    """Yield problem, model, rate and seed of all runs."""
+    for name, problem in problems.items():
+        for seed, model, rate in product(SEEDS, problem.models, RATES):
+            yield name, model, rate, seed
+
+
+def conditions(path: Path, problems: Mapping[str, Problem]) -> dict[str, Any]:
+    """Return where the numbers come from."""
+    return {
+        "command": f"python -m studies.{path.stem}",
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "updates": {name: list(problem.after) for name, problem in problems.items()},
+        "batch": {name: problem.batch for name, problem in problems.items()},
+        "rates": list(RATES),
+        "seeds": list(SEEDS),
+        "hardware": hardware(torch.device("cpu")),
+        "versions": versions(),
+        "commit": commit(),
+    }
