@@ -91,7 +91,7 @@ for name in ["rtx", "torch", "jaxtyping", "matplotlib", "seaborn", "ipywidgets",
 import matplotlib.pyplot as plt
 import torch
 import rtx
-from rtx.lab import checks, plots, receptive_field
+from rtx.lab import exercises, plots, receptive_field
 torch.set_num_threads(1)
 plots.style()
 
@@ -258,7 +258,7 @@ explore.xray(mine, torch.randn(1, 16, 8))
 def is_causal(moved):
     ...  # True if no output is moved by a later input
 
-checks.is_causal(is_causal)
+exercises.is_causal(is_causal)
 
 # %% [markdown]
 # <details><summary>Hint</summary>
@@ -283,7 +283,7 @@ checks.is_causal(is_causal)
 # | `rtx/models` | one file per model |
 # | `rtx/tasks` | one file per kind of experiment: data, loss, metric |
 # | `rtx/training` | recipes, one per table of the paper, and what trains by them |
-# | `rtx/lab` | what these notebooks use: pictures, explorers, checks |
+# | `rtx/lab` | what these notebooks use: pictures, explorers, exercises |
 # | `notebooks` | these pages; the `.py` beside each is its source |
 # | `results` | the ledger: one file per finished run, with its number and how it came about |
 #

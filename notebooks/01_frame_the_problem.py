@@ -36,7 +36,7 @@
 import matplotlib.pyplot as plt
 import torch
 import rtx
-from rtx.lab import checks, explore, plots
+from rtx.lab import exercises, explore, plots
 from rtx.tasks import task_by_name
 plots.style()
 _ = torch.set_num_threads(1), torch.manual_seed(0)
@@ -61,7 +61,7 @@ _ = torch.set_num_threads(1), torch.manual_seed(0)
 def next_tokens(tokens):
     ...
 
-checks.next_tokens(next_tokens)
+exercises.next_tokens(next_tokens)
 
 # %% [markdown]
 # <details><summary>Hint</summary>
@@ -142,7 +142,7 @@ import math
 def three_units(nats):
     ...
 
-checks.three_units(three_units)
+exercises.three_units(three_units)
 
 # %% [markdown]
 # <details><summary>Hint</summary>

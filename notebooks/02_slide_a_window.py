@@ -38,7 +38,7 @@
 # %%
 import matplotlib.pyplot as plt
 import torch
-from rtx.lab import checks, explore, plots, receptive_field
+from rtx.lab import exercises, explore, plots, receptive_field
 
 plots.style()
 torch.set_num_threads(1)
@@ -112,7 +112,7 @@ print("windows with x_1 … x_8:", (reads == 1).sum(0)[M - 1 :].tolist())
 def windows(x, window):
     ...  # (B, T, D) to (B, T, M, D)
 
-checks.windows(windows)
+exercises.windows(windows)
 
 # %% [markdown]
 # <details><summary>Hint</summary>
@@ -471,7 +471,7 @@ print("naive = 2 × LocalRNN at every M:", counts["naive"] == [2 * count for cou
 def stacked_reach(layers, window):
     ...  # a whole number
 
-checks.stacked_reach(stacked_reach)
+exercises.stacked_reach(stacked_reach)
 
 # %% [markdown]
 # <details><summary>Hint</summary>

@@ -38,7 +38,7 @@
 import matplotlib.pyplot as plt
 import torch
 import rtx
-from rtx.lab import checks, explore, plots, xray
+from rtx.lab import exercises, explore, plots, xray
 from rtx.nn import MultiHeadAttention, causal_mask
 plots.style()
 _ = torch.set_num_threads(1), torch.manual_seed(0)
@@ -108,7 +108,7 @@ def naive_attention(q, k, v):
 def causal_attention(q, k, v):
     ...  # Eq. (5)
 
-checks.causal_attention(causal_attention)
+exercises.causal_attention(causal_attention)
 
 # %% [markdown]
 # <details><summary>Hint</summary>
@@ -247,7 +247,7 @@ for a, b in ((0, 3), (1, 2)):
 def split_heads(x, H):
     ...
 
-checks.split_heads(split_heads)
+exercises.split_heads(split_heads)
 
 # %% [markdown]
 # <details><summary>Hint</summary>

@@ -38,7 +38,7 @@
 import matplotlib.pyplot as plt
 import torch
 import rtx
-from rtx.lab import checks, explore, plots, receptive_field
+from rtx.lab import exercises, explore, plots, receptive_field
 torch.set_num_threads(1)
 plots.style()
 
@@ -60,7 +60,7 @@ plots.style()
 def residual(x, sublayer, norm):
     ...  # Eq. (8)
 
-checks.residual(residual)
+exercises.residual(residual)
 
 # %% [markdown]
 # <details><summary>Hint</summary>
@@ -183,7 +183,7 @@ for name, model in models.items():
 def notices_order(model, x):
     ...
 
-checks.notices_order(notices_order)
+exercises.notices_order(notices_order)
 
 # %% [markdown]
 # <details><summary>Hint</summary>

@@ -35,7 +35,7 @@ import math
 import matplotlib.pyplot as plt
 import torch
 import rtx
-from rtx.lab import checks, explore, plots, receptive_field
+from rtx.lab import exercises, explore, plots, receptive_field
 from rtx.nn import RelativeAttention, sinusoidal_positions
 from rtx.nn.relative import XLAttention
 plots.style()
@@ -113,7 +113,7 @@ except ValueError as error:
 def clipped_rows(T, k):
     ...  # (T, T) whole numbers
 
-checks.clipped_rows(clipped_rows)
+exercises.clipped_rows(clipped_rows)
 
 # %% [markdown]
 # <details><summary>Hint</summary>
@@ -200,7 +200,7 @@ print("1 and 5 change places, noticed:", change(1, 5) > 1e-5, "  8 and 9:", chan
 def xl_score(q, k, r, u, v):
     ...  # a number
 
-checks.xl_score(xl_score)
+exercises.xl_score(xl_score)
 
 # %% [markdown]
 # <details><summary>Hint</summary>

@@ -36,7 +36,7 @@ import time
 import matplotlib.pyplot as plt
 import torch
 import rtx
-from rtx.lab import checks, explore, plots, receptive_field
+from rtx.lab import exercises, explore, plots, receptive_field
 from rtx.nn import causal_mask
 from rtx.nn.relative import XLAttention
 from rtx.nn.segment_memory import SegmentMemory
@@ -82,7 +82,7 @@ plt.show()
 def xl_reach(L, S):
     ...
 
-checks.xl_reach(xl_reach)
+exercises.xl_reach(xl_reach)
 
 # %% [markdown]
 # <details><summary>Hint</summary>
@@ -135,7 +135,7 @@ print("the loop and rtx agree, for memories shorter and longer than a segment, a
 def next_memory(memory, segment, M):
     ...
 
-checks.next_memory(next_memory)
+exercises.next_memory(next_memory)
 
 # %% [markdown]
 # <details><summary>Hint</summary>

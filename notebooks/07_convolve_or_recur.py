@@ -38,7 +38,7 @@
 import matplotlib.pyplot as plt
 import torch
 import rtx
-from rtx.lab import checks, explore, plots, xray
+from rtx.lab import exercises, explore, plots, xray
 
 plots.style()
 torch.set_num_threads(1)
@@ -56,7 +56,7 @@ torch.set_num_threads(1)
 def dilated_convolution(x, w, d):
     ...
 
-checks.dilated_convolution(dilated_convolution)
+exercises.dilated_convolution(dilated_convolution)
 
 # %% [markdown]
 # <details><summary>Hint</summary>
@@ -102,7 +102,7 @@ print("the sum and torch agree; order inside the kernel matters:", bool(causal(s
 def tcn_reach(L, k):
     ...
 
-checks.tcn_reach(tcn_reach)
+exercises.tcn_reach(tcn_reach)
 
 # %% [markdown]
 # <details><summary>Hint</summary>

@@ -37,7 +37,7 @@
 import matplotlib.pyplot as plt
 import torch
 import rtx
-from rtx.lab import checks, explore, plots, trace
+from rtx.lab import exercises, explore, plots, trace
 from rtx.nn.multi_channel import MultiChannelRNN
 
 plots.style()
@@ -58,7 +58,7 @@ torch.set_num_threads(1)
 def in_degree(t, k, n):
     ...  # Eq. (1)
 
-checks.in_degree(in_degree)
+exercises.in_degree(in_degree)
 
 # %% [markdown]
 # <details><summary>Hint</summary>
@@ -147,7 +147,7 @@ print("Eq. 1-3 and rtx agree:", tuple(h.shape))
 def join_channels(e, h):
     ...  # Eq. (5), then Eq. (4)
 
-checks.join_channels(join_channels)
+exercises.join_channels(join_channels)
 
 # %% [markdown]
 # <details><summary>Hint</summary>
@@ -311,7 +311,7 @@ for distance in (1, 2, 3, 4, 5, 6, 8, 11):
 def longest_path(length, n):
     ...
 
-checks.longest_path(longest_path)
+exercises.longest_path(longest_path)
 
 # %% [markdown]
 # <details><summary>Hint</summary>

@@ -37,7 +37,7 @@ import math
 import matplotlib.pyplot as plt
 import torch
 import rtx
-from rtx.lab import checks, explore, plots
+from rtx.lab import exercises, explore, plots
 from rtx.tasks import task_by_name
 from rtx.tasks.loader import loader
 
@@ -93,7 +93,7 @@ print(f"solved by the mean answer: {100 * add.baseline():.0f} % of these test se
 def attention_pool(h, e):
     ...  # Eq. (1)
 
-checks.attention_pool(attention_pool)
+exercises.attention_pool(attention_pool)
 
 # %% [markdown]
 # <details><summary>Hint</summary>
@@ -219,7 +219,7 @@ plt.show()
 def largest_share(T):
     ...
 
-checks.largest_share(largest_share)
+exercises.largest_share(largest_share)
 
 # %% [markdown]
 # <details><summary>Hint</summary>

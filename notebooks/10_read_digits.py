@@ -36,7 +36,7 @@
 import matplotlib.pyplot as plt
 import torch
 import rtx
-from rtx.lab import checks, explore, plots
+from rtx.lab import exercises, explore, plots
 from rtx.tasks import task_by_name
 from rtx.tasks.loader import loader
 
@@ -139,7 +139,7 @@ print("pixel by pixel, or all at once: the same answer")
 def accuracy_so_far(logits, labels):
     ...
 
-checks.accuracy_so_far(accuracy_so_far)
+exercises.accuracy_so_far(accuracy_so_far)
 
 # %% [markdown]
 # <details><summary>Hint</summary>
@@ -198,7 +198,7 @@ explore.digits({name: model for name, (model, _) in found.items()}, task.split("
 def reordered(x, order):
     ...
 
-checks.reordered(reordered)
+exercises.reordered(reordered)
 
 # %% [markdown]
 # <details><summary>Hint</summary>

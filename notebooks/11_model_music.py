@@ -39,7 +39,7 @@
 import matplotlib.pyplot as plt
 import torch
 import rtx
-from rtx.lab import checks, explore, plots
+from rtx.lab import exercises, explore, plots
 torch.set_num_threads(1)
 plots.style()
 
@@ -148,7 +148,7 @@ def mine(logits, targets):
     ...
 
 
-checks.nll_per_frame(mine)
+exercises.nll_per_frame(mine)
 
 # %% [markdown]
 # <details><summary>Hint 1</summary>
@@ -284,7 +284,7 @@ def step(w, loss, rate, clip):
     ...
 
 
-checks.clipped_step(step)
+exercises.clipped_step(step)
 
 # %% [markdown]
 # <details><summary>Hint</summary>

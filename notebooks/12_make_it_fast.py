@@ -32,7 +32,7 @@
 # %%
 import matplotlib.pyplot as plt
 import torch
-from rtx.lab import checks, explore, kept_bytes, plots, race, training_step
+from rtx.lab import exercises, explore, kept_bytes, plots, race, training_step
 from rtx.nn import implementation
 
 plots.style()
@@ -142,7 +142,7 @@ print(f"gathered / hoisted: {times['gathered'] / times['hoisted']:.1f} ×")
 def back_through_tanh(d_h, h):
     ...  # the gradient of a
 
-checks.back_through_tanh(back_through_tanh)
+exercises.back_through_tanh(back_through_tanh)
 
 # %% [markdown]
 # <details><summary>Hint</summary>
@@ -223,7 +223,7 @@ for length in (128, 256, 512):
 def softmax_in_halves(scores_a, values_a, scores_b, values_b):
     ...  # (T, S_a), (S_a, D), (T, S_b), (S_b, D) to (T, D)
 
-checks.softmax_in_halves(softmax_in_halves)
+exercises.softmax_in_halves(softmax_in_halves)
 
 # %% [markdown]
 # <details><summary>Hint</summary>

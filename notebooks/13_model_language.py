@@ -52,7 +52,7 @@ from itertools import islice
 import matplotlib.pyplot as plt
 import torch
 import rtx
-from rtx.lab import checks, plots
+from rtx.lab import exercises, plots
 from rtx.tasks import task_by_name
 from rtx.tasks.text import windows
 
@@ -100,7 +100,7 @@ from torch.nn.functional import cross_entropy
 def bits_per_character(logits, targets):
     ...
 
-checks.bits_per_character(bits_per_character)
+exercises.bits_per_character(bits_per_character)
 
 # %% [markdown]
 # <details><summary>Hint</summary>
@@ -131,7 +131,7 @@ checks.bits_per_character(bits_per_character)
 def bigram_bits(train, test, V):
     ...  # a (V, V) table of counts, plus one; then the mean of -log2 p
 
-checks.bigram_bits(bigram_bits)
+exercises.bigram_bits(bigram_bits)
 
 # %% [markdown]
 # <details><summary>Hint</summary>
@@ -379,7 +379,7 @@ HTML(tables.to_html(tables.rows(recipe.load_recipe("ptb-word"), Path("../results
 def nucleus(p, share):
     ...
 
-checks.nucleus(nucleus)
+exercises.nucleus(nucleus)
 
 # %% [markdown]
 # <details><summary>Hint</summary>

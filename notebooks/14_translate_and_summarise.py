@@ -43,7 +43,7 @@ from itertools import islice
 import matplotlib.pyplot as plt
 import torch
 import rtx
-from rtx.lab import checks, explore, plots
+from rtx.lab import exercises, explore, plots
 from rtx.lab.learning import learn
 from rtx.tasks import task_by_name
 
@@ -84,7 +84,7 @@ print(f"{len(task.split('train')):,} pairs to learn from, {len(task.split('test'
 def source_weights(e, lengths):
     ...  # padding gets exactly nothing
 
-checks.source_weights(source_weights)
+exercises.source_weights(source_weights)
 
 # %% [markdown]
 # <details><summary>Hint</summary>
@@ -190,7 +190,7 @@ def greedy_translation(step, reference, longest):
     last, state, written = 0, 0, []  # 0 is the begin token, 1 the end token; the first state is 0
     ...
 
-checks.greedy_translation(greedy_translation)
+exercises.greedy_translation(greedy_translation)
 
 # %% [markdown]
 # <details><summary>Hint</summary>

@@ -35,7 +35,7 @@ from statistics import mean, stdev
 import matplotlib.pyplot as plt
 import torch
 import rtx
-from rtx.lab import checks, explore, plots
+from rtx.lab import exercises, explore, plots
 
 torch.set_num_threads(1)
 plots.style()
@@ -99,7 +99,7 @@ explore.ledger("nottingham", RESULTS)
 def reported(validation, test):
     ...  # two lists of losses, less is better; one number
 
-checks.reported(reported)
+exercises.reported(reported)
 
 # %% [markdown]
 # <details><summary>Hint</summary>
@@ -217,7 +217,7 @@ print("the spread over seeds is more than a tenth of a point:", min(map(stdev, s
 def spreads_apart(a, b):
     ...  # two lists of scores, to one number
 
-checks.spreads_apart(spreads_apart)
+exercises.spreads_apart(spreads_apart)
 
 # %% [markdown]
 # <details><summary>Hint</summary>

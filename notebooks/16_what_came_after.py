@@ -37,7 +37,7 @@ import time
 import matplotlib.pyplot as plt
 import torch
 import rtx
-from rtx.lab import checks, explore, plots, xray
+from rtx.lab import exercises, explore, plots, xray
 
 plots.style()
 torch.set_num_threads(1)
@@ -122,7 +122,7 @@ print("the equations and rtx agree over 50 steps")
 def compose_steps(a1, b1, a2, b2):
     ...
 
-checks.compose_steps(compose_steps)
+exercises.compose_steps(compose_steps)
 
 # %% [markdown]
 # <details><summary>Hint</summary>
@@ -197,7 +197,7 @@ for width in (8, 512):
 def half_life(a):
     ...
 
-checks.half_life(half_life)
+exercises.half_life(half_life)
 
 # %% [markdown]
 # <details><summary>Hint</summary>
@@ -248,7 +248,7 @@ print("over 100 steps more than a hundredth is left: RG-LRU", bool(left["RG-LRU"
 def cache_bytes(T, L, D):
     ...
 
-checks.cache_bytes(cache_bytes)
+exercises.cache_bytes(cache_bytes)
 
 # %% [markdown]
 # <details><summary>Hint</summary>

@@ -1,4 +1,4 @@
-"""Grade what students hand in: their functions answer in a process without rights, and the checks judge here."""
+"""Grade what students hand in: their functions answer in a process without rights, and the exercises judge here."""
 
 import ast
 import asyncio
@@ -21,8 +21,8 @@ import torch
 import rtx.lab.explore  # noqa: F401  # notebooks use it; once imported, it is there in every copy of this process
 from rtx.classroom.confine import confine
 from rtx.classroom.notebooks import Notebook, chosen_notebooks, code_cells, exercises_of, handed_in, needed_cells
-from rtx.lab import checks
-from rtx.lab.checks.check import Check, attempt, is_stub
+from rtx.lab import exercises
+from rtx.lab.exercises.exercise import Exercise, Verdict, attempt, is_stub
 
 PASSED, FAILED, NOT_ATTEMPTED, MISSING = "passed", "failed", "not attempted", "missing"
 LONGEST = 300  # characters of a message
@@ -86,7 +86,7 @@ def _judge(name: str, said: bytes) -> tuple[str, str]:
     found = json.loads(said, object_hook=_tensor)
     if "error" in found:
         return FAILED, str(found["error"])
-    passed, message = astuple(getattr(checks, name).judge(found["answers"], found["changed"], found["stub"]))
+    passed, message = astuple(getattr(exercises, name).judge(found["answers"], found["changed"], found["stub"]))
     return {True: PASSED, False: FAILED, None: NOT_ATTEMPTED}[passed], "" if passed else message
 
 
@@ -126,14 +126,19 @@ def _student(check: str, cells: Sequence[str], seconds: int, pipe: int) -> None:
 
 
 def answer(name: str, cells: Sequence[str], loop: asyncio.AbstractEventLoop) -> dict[str, Any]:
-    """Return the answers of the function that the last cell checks, at the moment of its check; or an error."""
-    check: Check = getattr(checks, name)
+    """Return the answers of the function that the last cell exercises, at the moment of its check; or an error."""
+    check: Exercise = getattr(exercises, name)
     cases, found = check.cases(), list[dict[str, Any]]()
-    # every check is replaced: this one records answers, the others do nothing
-    Check.__call__ = lambda self, mine: found.append(_answers(self, mine, cases)) if self is check else None  # type: ignore
+
+    def record(self: Exercise, mine: Callable[..., Any]) -> Verdict:
+        if self is check:
+            found.append(_answers(self, mine, cases))
+        return Verdict(None, "")  # so `yours` gives the solution of this and of other exercises to later cells
+
+    Exercise.__call__ = record  # type: ignore[method-assign]
     torch.set_num_threads = MagicMock()  # the process may not start threads
     names = {"__name__": "__main__", "display": MagicMock(), "get_ipython": MagicMock()}
-    failed = f"the notebook does not call checks.{name}"
+    failed = f"the notebook does not try the exercise {name}"
     for code in cells:
         try:
             waiting = eval(compile(code, "cell", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT), names)
@@ -144,7 +149,7 @@ def answer(name: str, cells: Sequence[str], loop: asyncio.AbstractEventLoop) -> 
     return found[-1] if found else {"error": failed}
 
 
-def _answers(check: Check, mine: Callable[..., Any], cases: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
+def _answers(check: Exercise, mine: Callable[..., Any], cases: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
     """Return the function's answers to the cases as numbers and lists, or the error that it raised."""
     answers, changes = [], []
     try:

@@ -10,7 +10,8 @@ from collections.abc import Sequence, Set
 from pathlib import Path
 from types import CodeType
 
-CHECKED = re.compile(r"^checks\.(\w+)\((\w+)\)$", re.MULTILINE)
+# exercises.NAME(FUNCTION), or … = exercises.yours(FUNCTION, "NAME")
+CHECKED = re.compile(r'^(?:\w+ = exercises\.yours\((\w+), "(\w+)"\)|exercises\.(\w+)\((\w+)\))$', re.MULTILINE)
 COMMAND = re.compile(r"^(\s*)[%!]+\w.*", re.MULTILINE)  # of IPython
 LARGEST = 20_000_000  # bytes of a notebook
 # Moodle: "Lovelace Ada_12345_assignsubmission_file_/a.ipynb"; Canvas: "lovelaceada_12345_67890_a.ipynb"
@@ -20,7 +21,7 @@ SOLUTION = re.compile(r"<details>\s*<summary>Solution</summary>.*?</details>\n?"
 LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^):#]+\.(?:ipynb|md))(?:#[^)]*)?\)")  # to another notebook or page
 READ = re.compile(r'"\.\./([\w./-]+)"')  # a file or a folder that a cell reads
 README = """Open this folder in JupyterLab, where rtx is installed. In each exercise you write a function.
-The line `checks.…` below it says whether it is right. Keep this line, and the names of the notebooks.
+The line with `exercises.` below it says whether it is right. Keep this line, and the names of the notebooks.
 """
 
 Notebook = Path | zipfile.Path
@@ -91,8 +92,13 @@ def _files(place: Path) -> dict[str, Notebook]:
 
 
 def exercises_of(notebook: Path) -> list[tuple[str, str]]:
-    """Return the check and the function of each exercise in one of the project's own notebooks."""
-    return CHECKED.findall("\n".join(code_cells(notebook)))
+    """Return the name and the function of each exercise in one of the project's own notebooks."""
+    return exercise_lines("\n".join(code_cells(notebook)))
+
+
+def exercise_lines(code: str) -> list[tuple[str, str]]:
+    """Return the name and the function of each exercise that a text of code tries."""
+    return [(name or other, mine or function) for mine, name, other, function in CHECKED.findall(code)]
 
 
 def code_cells(notebook: Notebook) -> list[str]:
@@ -107,13 +113,14 @@ def code_cells(notebook: Notebook) -> list[str]:
         raise ValueError(f"the file is not a notebook of format 4 ({type(error).__name__}: {error})") from None
 
 
-def needed_cells(cells: Sequence[str], check: str) -> list[str]:
-    """Return the last cell that calls a check, and before it the cells that define the names it reads.
+def needed_cells(cells: Sequence[str], exercise: str) -> list[str]:
+    """Return the last cell that tries an exercise, and before it the cells that define the names it reads.
 
     The search follows names: it misses a cell that only changes an object of another cell.
     """
     codes = [COMMAND.sub(r"\1pass", cell) for cell in cells]
-    last = max((place for place, code in enumerate(codes) if f"checks.{check}(" in code), default=-1)
+    tried = re.compile(rf'exercises\.({exercise}\(|yours\(.*, "{exercise}"\))')
+    last = max((place for place, code in enumerate(codes) if tried.search(code)), default=-1)
     compiled = [_compiled(code) for code in codes[: last + 1]]
     binds = [_names(code, "STORE") for code in compiled]
     chosen, more = set[int](), set(range(last, last + 1)) - {-1}

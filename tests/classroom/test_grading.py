@@ -21,7 +21,7 @@ WINDOW = "02_slide_a_window.ipynb"
 HEAD = "def stacked_reach(layers, window): "
 RIGHT = HEAD + "return layers * (window - 1) + 1\n"
 WRONG = HEAD + "return 5\n"
-CHECK = "checks.stacked_reach(stacked_reach)\n"
+CHECK = "exercises.stacked_reach(stacked_reach)\n"
 PATCH = """
 import torch
 from unittest.mock import MagicMock
@@ -45,7 +45,7 @@ HANDED_IN = {
     "no return": ("failed", "return", HEAD + "found = layers\n" + CHECK),
     "error": ("failed", "ZeroDivisionError", HEAD + "return 1 / 0\n" + CHECK),
     "no Python": ("failed", "SyntaxError", "def stacked_reach(:\n" + CHECK),
-    "no check": ("failed", "checks.stacked_reach", RIGHT),
+    "no check": ("failed", "exercises.stacked_reach", RIGHT),
     "other cells": ("passed", "", "one = 1", "while True: pass", RIGHT.replace("+ 1", "+ one") + CHECK),
     "commands": ("passed", "", "%matplotlib inline\n!ls", "display(1)\n" + RIGHT + "%time stacked_reach(1)\n" + CHECK),
     "await": (
@@ -70,7 +70,7 @@ HANDED_IN = {
     # what a student's code does to its own process decides nothing
     "prints": ("passed", "", "import io, sys\nsys.stdout = io.StringIO()\nprint('passed')\n" + RIGHT + CHECK),
     "patches": ("failed", "5", PATCH + WRONG + CHECK),
-    "replaces the check": ("failed", "checks.stacked_reach", "checks.stacked_reach = print\n" + WRONG + CHECK),
+    "replaces the check": ("failed", "exercises.stacked_reach", "exercises.stacked_reach = print\n" + WRONG + CHECK),
     "forges": ("failed", "5", FORGE + CHECK),
     "exits": ("failed", "SystemExit", HEAD + "raise SystemExit\n" + CHECK),
     "dies": ("failed", "3", "import os\n" + HEAD + "os._exit(3)\n" + CHECK),
@@ -127,7 +127,7 @@ def stacked_reach(layers, window):
 
 def hand_in(place: Path, *cells: str, name: str = WINDOW) -> Path:
     place.mkdir(parents=True, exist_ok=True)
-    code = [{"cell_type": "code", "source": cell} for cell in ("from rtx.lab import checks", *cells)]
+    code = [{"cell_type": "code", "source": cell} for cell in ("from rtx.lab import exercises", *cells)]
     (place / name).write_text(json.dumps({"cells": code}))
     return place / name
 
@@ -140,7 +140,9 @@ def solve(source: Path, place: Path) -> None:
         re.findall(r"^def (\w+)\(", code, re.MULTILINE)[-1]: code
         for code in re.findall(r"<summary>Solution</summary>\s*```python\n(.*?)```", text, re.DOTALL)
     }
-    stub = re.compile(r"^def (\w+)\((?:(?!^checks\.).)*(?=^checks\.)", re.DOTALL | re.MULTILINE)
+    stub = re.compile(
+        r"^def (\w+)\((?:(?!^(?:\w+ = )?exercises\.).)*(?=^(?:\w+ = )?exercises\.)", re.DOTALL | re.MULTILINE
+    )
     for cell in notebook["cells"]:
         if cell["cell_type"] == "code":
             cell["source"] = stub.sub(lambda found: solutions[found[1]] + "\n", "".join(cell["source"]))
@@ -219,12 +221,12 @@ def test_a_function_needs_the_cells_of_the_names_it_reads() -> None:
         "from math import *",
         "def helper(y):\n    return [torch.tensor(z.later) for z in y]",
         "def start():\n    global STEP\n    STEP = 1",
-        "def mine(x):\n    return (\n        STEP\n        % helper(x)\n    )\nchecks.mine(mine)",
+        "def mine(x):\n    return (\n        STEP\n        % helper(x)\n    )\nexercises.mine(mine)",
         "STEP = 2",
     ]
     assert needed_cells(cells, "mine") == [cells[0], *cells[2:6]]
     assert needed_cells(cells, "other") == []
-    assert needed_cells(["(" * 1000, "\0", "checks.mine(1)"], "mine") == ["checks.mine(1)"]
+    assert needed_cells(["(" * 1000, "\0", "exercises.mine(1)"], "mine") == ["exercises.mine(1)"]
 
 
 # What platforms export

@@ -11,8 +11,8 @@ import pytest
 
 from rtx.classroom import make_handout
 from rtx.classroom.notebooks import chosen_notebooks, code_cells, exercises_of, needed_cells
-from rtx.lab import checks
-from rtx.lab.checks import Check
+from rtx.lab import exercises
+from rtx.lab.exercises import Exercise
 
 OWN = Path(__file__).parents[2] / "notebooks"
 
@@ -47,8 +47,8 @@ def test_cells_that_read_files_find_them_beside_the_handout(
     cells = code_cells(handout / source.name)
     reading = [place for place, cell in enumerate(cells) if '"../' in cell or "RESULTS" in cell]
     for place in reading[:2]:  # later ones train models first
-        names: dict[str, Any] = {"display": MagicMock(), "checks": MagicMock()}
-        for code in needed_cells([*cells[:place], cells[place] + "\n'checks.here('"], "here"):
+        names: dict[str, Any] = {"display": MagicMock(), "exercises": MagicMock()}
+        for code in needed_cells([*cells[:place], cells[place] + "\n'exercises.here('"], "here"):
             exec(code, names)
     plt.close("all")
 
@@ -67,4 +67,4 @@ def test_a_link_to_a_notebook_that_is_not_handed_out_becomes_text(tmp_path: Path
 
 def test_every_check_is_an_exercise_of_one_notebook() -> None:
     asked = [check for source in chosen_notebooks(OWN) for check, _ in exercises_of(source)]
-    assert sorted(asked) == sorted(name for name, value in vars(checks).items() if isinstance(value, Check))
+    assert sorted(asked) == sorted(name for name, value in vars(exercises).items() if isinstance(value, Exercise))

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from rtx.lab.checks.check import Check
+from rtx.lab.exercises.exercise import Exercise
 
 
 def _sequences() -> list[tuple[Tensor, Tensor, int]]:
@@ -26,7 +26,7 @@ def _sum(x: Tensor, w: Tensor, delays: list[int]) -> Tensor:
     return torch.stack([w_i * _shifted(x, delay) for w_i, delay in zip(w, delays, strict=True)]).sum(0)
 
 
-dilated_convolution = Check(
+dilated_convolution = Exercise(
     cases=_sequences,
     solution=lambda x, w, d: _sum(x, w, [d * i for i in range(len(w))]),
     bugs={
@@ -50,7 +50,7 @@ dilated_convolution = Check(
     praise="a weight for each delay, and nothing but the past",
 )
 
-tcn_reach = Check(
+tcn_reach = Exercise(
     cases=lambda: [(1, 2), (2, 3), (4, 6), (8, 7)],
     solution=lambda L, k: 1 + 2 * (k - 1) * (2**L - 1),
     bugs={

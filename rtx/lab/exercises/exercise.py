@@ -31,7 +31,7 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Check:
+class Exercise:
     """An exercise's check.
 
     Args:

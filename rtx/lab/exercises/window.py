@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from rtx.lab.checks.check import Check
+from rtx.lab.exercises.exercise import Exercise
 
 
 def _cut(x: Tensor, window: int, before: int, after: int = 0) -> Tensor:
@@ -21,7 +21,7 @@ def _sequences() -> list[tuple[Tensor, int]]:
     return [(torch.randn(B, T, D, generator=draw), M) for B, T, D, M in ((2, 6, 3, 4), (1, 5, 2, 5), (2, 4, 3, 1))]
 
 
-windows = Check(
+windows = Exercise(
     cases=_sequences,
     solution=lambda x, window: _cut(x, window, before=window - 1),
     bugs={
@@ -54,7 +54,7 @@ windows = Check(
     praise="one window per position, each ends at its own position, and none reads the future",
 )
 
-stacked_reach = Check(
+stacked_reach = Exercise(
     cases=lambda: [(1, 4), (2, 4), (3, 7), (4, 1)],
     solution=lambda layers, window: layers * (window - 1) + 1,
     bugs={

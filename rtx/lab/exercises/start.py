@@ -1,9 +1,9 @@
-"""Check of notebook 00: reading a reach table."""
+"""Exercise of notebook 00: reading a reach table."""
 
 import torch
 from torch import Tensor
 
-from rtx.lab.checks.check import Check
+from rtx.lab.exercises.exercise import Exercise
 
 
 def _tables() -> list[tuple[Tensor]]:
@@ -23,7 +23,7 @@ def _empty(part: Tensor) -> bool:
     return bool((part == 0).all())
 
 
-is_causal = Check(
+is_causal = Exercise(
     cases=_tables,
     solution=lambda moved: _empty(moved.triu(1)),
     bugs={

@@ -6,9 +6,9 @@ Xu et al. (2019), MC-RNN, Eq. 1, Eq. 5 and §5.2.
 import torch
 from torch import Tensor
 
-from rtx.lab.checks.check import Check
+from rtx.lab.exercises.exercise import Exercise
 
-in_degree = Check(
+in_degree = Exercise(
     cases=lambda: [(t, k, n) for n in (2, 3, 4, 6) for k in range(1, n) for t in range(1, 14)],
     solution=lambda t, k, n: (t - k - 1) % (n - 1) + 1,
     bugs={
@@ -35,7 +35,7 @@ def _scores() -> list[tuple[Tensor, Tensor]]:
     return [(torch.randn(B, T, C, generator=draw), torch.randn(B, T, C, H, generator=draw)) for B, T, C, H in sizes]
 
 
-join_channels = Check(
+join_channels = Exercise(
     cases=_scores,
     solution=lambda e, h: (e.softmax(-1)[..., None] * h).sum(2),
     bugs={
@@ -59,7 +59,7 @@ join_channels = Check(
     praise="at each step the channels share one unit of attention",
 )
 
-longest_path = Check(
+longest_path = Exercise(
     cases=lambda: [(length, n) for n in (2, 3, 4, 5, 8) for length in range(1, 20)],
     solution=lambda length, n: (length - 2) // (n - 1) + 2,  # 1 at length 1: -1 // (n - 1) is -1
     bugs={

@@ -6,9 +6,9 @@ Dai et al. (2019), Transformer-XL, §3.2.
 import torch
 from torch import Tensor
 
-from rtx.lab.checks.check import Check
+from rtx.lab.exercises.exercise import Exercise
 
-xl_reach = Check(
+xl_reach = Exercise(
     cases=lambda: [(1, 8), (2, 8), (3, 5), (12, 128)],
     solution=lambda L, S: (L + 1) * S,
     bugs={
@@ -33,7 +33,7 @@ def _last(both: Tensor, M: int) -> Tensor:
     return both[max(0, len(both) - M) :]
 
 
-next_memory = Check(
+next_memory = Exercise(
     cases=_memories,
     solution=lambda memory, segment, M: _last(torch.cat([memory, segment]), M),
     bugs={

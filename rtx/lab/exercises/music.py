@@ -1,4 +1,4 @@
-"""Check of notebook 11: the negative log-likelihood of piano-roll frames.
+"""Exercise of notebook 11: the negative log-likelihood of piano-roll frames.
 
 Wang et al. (2019), R-Transformer, Table 2; Boulanger-Lewandowski et al. (2012).
 """
@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy, binary_cross_entropy_with_logits
 
-from rtx.lab.checks.check import Check
+from rtx.lab.exercises.exercise import Exercise
 
 
 def _notes(logits: Tensor, targets: Tensor) -> Tensor:
@@ -27,7 +27,7 @@ def _from_probability(p: Tensor, targets: Tensor) -> Tensor:
     return -(targets * p.log() + (1 - targets) * (1 - p).log()).sum(1).mean()
 
 
-nll_per_frame = Check(
+nll_per_frame = Exercise(
     cases=_frames,
     solution=lambda logits, targets: _notes(logits, targets).sum(1).mean(),
     bugs={

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from rtx.lab.checks.check import Check
+from rtx.lab.exercises.exercise import Exercise
 
 
 def _halves() -> list[tuple[Tensor, ...]]:
@@ -60,7 +60,7 @@ def _two_softmaxes(scores_a: Tensor, v_a: Tensor, scores_b: Tensor, v_b: Tensor)
     return scores_a.softmax(-1) @ v_a + scores_b.softmax(-1) @ v_b
 
 
-softmax_in_halves = Check(
+softmax_in_halves = Exercise(
     cases=_halves,
     solution=_in_halves,
     bugs={
@@ -93,7 +93,7 @@ def _cell() -> list[tuple[Tensor, ...]]:
     return [(torch.randn(n, 3, generator=draw), torch.randn(n, 3, generator=draw).tanh()) for n in (5, 2)]
 
 
-back_through_tanh = Check(
+back_through_tanh = Exercise(
     cases=_cell,
     solution=lambda d_h, h: d_h * (1 - h * h),
     bugs={

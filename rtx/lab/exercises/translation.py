@@ -9,7 +9,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from rtx.lab.checks.check import Check
+from rtx.lab.exercises.exercise import Exercise
 from rtx.tasks import subwords
 
 BEGIN, END = 0, 1
@@ -29,7 +29,7 @@ def _real(scores: Tensor, lengths: Tensor) -> Tensor:
     return (torch.arange(scores.shape[-1]) < lengths[:, None])[:, None]  # (B, 1, S)
 
 
-source_weights = Check(
+source_weights = Exercise(
     cases=_scores,
     solution=lambda e, lengths: e.masked_fill(~_real(e, lengths), -torch.inf).softmax(-1),
     bugs={
@@ -95,7 +95,7 @@ def _told(step: Step, reference: list[int], longest: int) -> list[int]:
     return written
 
 
-greedy_translation = Check(
+greedy_translation = Exercise(
     cases=_searches,
     solution=_greedy,
     bugs={

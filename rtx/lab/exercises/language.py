@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from rtx.lab.checks.check import Check
+from rtx.lab.exercises.exercise import Exercise
 
 IGNORED = -100
 
@@ -29,7 +29,7 @@ def _nats(logits: Tensor, targets: Tensor, reduction: str = "mean") -> Tensor:
     return cross_entropy(logits, targets, reduction=reduction, ignore_index=IGNORED)
 
 
-bits_per_character = Check(
+bits_per_character = Exercise(
     cases=_logits,
     solution=lambda logits, targets: _nats(logits, targets) / math.log(2),
     bugs={
@@ -79,7 +79,7 @@ def _rows(counts: Tensor) -> Tensor:
     return counts / counts.sum(1, keepdim=True)
 
 
-bigram_bits = Check(
+bigram_bits = Exercise(
     cases=_texts,
     solution=lambda train, test, V: _bits(_rows(_counts(train, V) + 1), test),
     bugs={
@@ -154,7 +154,7 @@ def _in_sorted_order(p: Tensor, reach: float) -> Tensor:
     return _kept(p, reach)[p.argsort(descending=True)]
 
 
-nucleus = Check(
+nucleus = Exercise(
     cases=_distributions,
     solution=lambda p, share: _kept(p, share),
     bugs={

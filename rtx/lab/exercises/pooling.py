@@ -8,7 +8,7 @@ import math
 import torch
 from torch import Tensor
 
-from rtx.lab.checks.check import Check
+from rtx.lab.exercises.exercise import Exercise
 
 
 def _states() -> list[tuple[Tensor, Tensor]]:
@@ -17,7 +17,7 @@ def _states() -> list[tuple[Tensor, Tensor]]:
     return [(torch.randn(B, T, D, generator=draw), torch.randn(B, T, generator=draw)) for B, T, D in sizes]
 
 
-attention_pool = Check(
+attention_pool = Exercise(
     cases=_states,
     solution=lambda h, e: (e.softmax(1)[..., None] * h).sum(1),
     bugs={
@@ -34,7 +34,7 @@ attention_pool = Check(
     praise="a weighted mean over time, one vector for each sequence, however long",
 )
 
-largest_share = Check(
+largest_share = Exercise(
     cases=lambda: [(1,), (2,), (50,), (10_000,)],
     solution=lambda T: math.e / (math.e + (T - 1) / math.e),
     bugs={

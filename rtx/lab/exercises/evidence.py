@@ -2,7 +2,7 @@
 
 from statistics import mean, median, stdev
 
-from rtx.lab.checks.check import Check
+from rtx.lab.exercises.exercise import Exercise
 
 
 def _runs() -> list[tuple[list[float], list[float]]]:
@@ -15,7 +15,7 @@ def chosen(validation: list[float], test: list[float]) -> float:
     return test[validation.index(min(validation))]
 
 
-reported = Check(
+reported = Exercise(
     cases=_runs,
     solution=chosen,
     bugs={
@@ -38,7 +38,7 @@ def _scores() -> list[tuple[list[float], list[float]]]:
     ]
 
 
-spreads_apart = Check(
+spreads_apart = Exercise(
     cases=_scores,
     solution=lambda a, b: abs(mean(a) - mean(b)) / (stdev(a) + stdev(b)),
     bugs={

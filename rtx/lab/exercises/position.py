@@ -9,7 +9,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from rtx.lab.checks.check import Check
+from rtx.lab.exercises.exercise import Exercise
 
 
 def _distances(T: int) -> Tensor:
@@ -18,7 +18,7 @@ def _distances(T: int) -> Tensor:
     return t - t[:, None]
 
 
-clipped_rows = Check(
+clipped_rows = Exercise(
     cases=lambda: [(6, 2), (4, 5), (3, 1)],
     solution=lambda T, k: _distances(T).clamp(-k, k) + k,
     bugs={
@@ -44,7 +44,7 @@ def _score(
     return lambda q, k, r, u, v: terms(q, k, r, u, v) / scale(len(q))
 
 
-xl_score = Check(
+xl_score = Exercise(
     cases=_vectors,
     solution=_score(lambda q, k, r, u, v: (q + u) @ k + (q + v) @ r),
     bugs={

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import layer_norm
 
-from rtx.lab.checks.check import Check
+from rtx.lab.exercises.exercise import Exercise
 
 Function = Callable[[Tensor], Tensor]
 
@@ -30,7 +30,7 @@ def _cases() -> list[tuple[Tensor, Function, Function]]:
     return [(x, _mix, _norm), (x, torch.cos, _norm), (x, torch.cos, torch.tanh)]
 
 
-residual = Check(
+residual = Exercise(
     cases=_cases,
     solution=lambda x, sublayer, norm: norm(x + sublayer(x)),
     bugs={
@@ -111,7 +111,7 @@ def _order_cases() -> list[tuple[Function, Tensor]]:
     ]
 
 
-notices_order = Check(
+notices_order = Exercise(
     cases=_order_cases,
     solution=lambda model, x: _moved(model(x)[:, -1], model(_swapped(x))[:, -1]),
     bugs={

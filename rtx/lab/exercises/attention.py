@@ -9,7 +9,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from rtx.lab.checks.check import Check
+from rtx.lab.exercises.exercise import Exercise
 
 
 def _triples() -> list[tuple[Tensor, Tensor, Tensor]]:
@@ -52,7 +52,7 @@ def _by_root_of(axis: int) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
     return lambda q, k, v: _attend(scale=lambda _: math.sqrt(q.shape[axis]))(q, k, v)
 
 
-causal_attention = Check(
+causal_attention = Exercise(
     cases=_triples,
     solution=_attend(),
     bugs={
@@ -88,7 +88,7 @@ def _widths() -> list[tuple[Tensor, int]]:
     return [(torch.randn(2, 5, 12, generator=draw), 3), (torch.randn(1, 4, 8, generator=draw), 4)]
 
 
-split_heads = Check(
+split_heads = Exercise(
     cases=_widths,
     solution=lambda x, H: x.unflatten(-1, (H, -1)).transpose(1, 2),
     bugs={

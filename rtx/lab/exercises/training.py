@@ -1,4 +1,4 @@
-"""Check of notebook 11: a step of gradient descent whose gradient is clipped, and when.
+"""Exercise of notebook 11: a step of gradient descent whose gradient is clipped, and when.
 
 The authors' code for music sets the gradient to zero, clips it, and calls backward then: it clips nothing (Wang et al.
 2019, R-Transformer; see the errata).
@@ -9,7 +9,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from rtx.lab.checks.check import Check
+from rtx.lab.exercises.exercise import Exercise
 
 Loss = Callable[[Tensor], Tensor]
 
@@ -42,7 +42,7 @@ def _step(change: Callable[[Tensor, Tensor, float], Tensor]) -> Callable[[Tensor
     return step
 
 
-clipped_step = Check(
+clipped_step = Exercise(
     cases=_cases,
     solution=_step(lambda now, before, clip: _clipped(now, clip)),
     bugs={

@@ -2,11 +2,11 @@
 
 import importlib
 import math
-import pkgutil
 import re
 from collections.abc import Callable
 from inspect import signature
 from pathlib import Path
+from pkgutil import iter_modules
 from statistics import mean, median, stdev
 from typing import Any
 
@@ -16,14 +16,15 @@ import torch
 from torch import Tensor
 from torch.nn.functional import conv1d, cross_entropy, pad, scaled_dot_product_attention
 
-from rtx.lab import checks
-from rtx.lab.checks import Check, Verdict
+from rtx.classroom.notebooks import exercise_lines
+from rtx.lab import exercises
+from rtx.lab.exercises import Exercise, Verdict
 
-CHECKS = {name: check for name, check in vars(checks).items() if isinstance(check, Check)}
+EXERCISES = {name: check for name, check in vars(exercises).items() if isinstance(check, Exercise)}
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("[0-9][0-9]_*.py"))
-BUGS = [pytest.param(CHECKS[name], bug, id=f"{name}: {bug}") for name in CHECKS for bug in CHECKS[name].bugs]
+BUGS = [pytest.param(EXERCISES[name], bug, id=f"{name}: {bug}") for name in EXERCISES for bug in EXERCISES[name].bugs]
 
-double = Check(
+double = Exercise(
     cases=lambda: [(torch.tensor([1.0, 2.0]),), (torch.zeros(2),)],
     solution=lambda x: 2 * x,
     bugs={"squared, not doubled": lambda x: x**2},
@@ -32,10 +33,10 @@ double = Check(
 
 
 def test_every_check_is_exported() -> None:
-    modules = [importlib.import_module(f"{checks.__name__}.{m.name}") for m in pkgutil.iter_modules(checks.__path__)]
-    defined = {name for module in modules for name, value in vars(module).items() if isinstance(value, Check)}
-    assert CHECKS and set(CHECKS) == defined
-    assert set(checks.__all__) >= defined
+    modules = [importlib.import_module(f"{exercises.__name__}.{m.name}") for m in iter_modules(exercises.__path__)]
+    defined = {name for module in modules for name, value in vars(module).items() if isinstance(value, Exercise)}
+    assert EXERCISES and set(EXERCISES) == defined
+    assert set(exercises.__all__) >= defined
 
 
 def dots(*_: Any) -> None: ...
@@ -60,16 +61,16 @@ def test_every_stub_of_every_notebook_is_not_attempted_and_has_the_words_of_its_
     tried = []
     for notebook in NOTEBOOKS:
         for cell in re.split(r"^# %%.*$", notebook.read_text(), flags=re.MULTILINE):
-            if found := re.search(r"^checks\.(\w+)\((\w+)\)$", cell, re.MULTILINE):
-                names: dict[str, Any] = {}
-                exec(cell.replace(found[0], ""), names)
-                check, stub = CHECKS[found[1]], names[found[2]]
-                assert check(stub).passed is None, found[0]
+            for name, function in exercise_lines(cell):
+                names: dict[str, Any] = {"torch": torch, "exercises": exercises}
+                exec(cell, names)
+                check, stub = EXERCISES[name], names[function]
+                assert check(stub).passed is None, name
                 words = list(signature(stub).parameters)
-                assert words == list(signature(check.solution).parameters)[: len(words)], found[0]
-                assert len(words) == len(check.cases()[0]), found[0]
-                tried.append(found[1])
-    assert sorted(tried) == sorted(CHECKS)
+                assert words == list(signature(check.solution).parameters)[: len(words)], name
+                assert len(words) == len(check.cases()[0]), name
+                tried.append(name)
+    assert sorted(tried) == sorted(EXERCISES)
 
 
 def test_an_answer_without_return_is_told_so() -> None:
@@ -79,14 +80,32 @@ def test_an_answer_without_return_is_told_so() -> None:
     assert "`return`" in double(forgotten).message
 
 
-@pytest.mark.parametrize("check", CHECKS.values(), ids=CHECKS)
-def test_the_solution_passes_and_the_reader_learns_what_it_shows(check: Check) -> None:
+def test_yours_is_the_learners_function_once_it_passes_and_the_solution_until_then(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    solution = exercises.stacked_reach.solution
+
+    def mine(layers: int, window: int) -> int:
+        return layers * (window - 1) + 1
+
+    assert exercises.yours(mine, "stacked_reach") is mine
+    assert exercises.yours(dots, "stacked_reach") is solution
+    assert exercises.yours(lambda layers, window: layers * window, "stacked_reach") is solution
+    said = capsys.readouterr().out.splitlines()
+    assert len(said) == 6 and "your stacked_reach" in said[1] and "our stacked_reach" in said[3] and said[3] == said[5]
+    assert next(iter(exercises.stacked_reach.bugs)) in said[4]
+    with pytest.raises(ValueError, match="name.*stacked_reech"):
+        exercises.yours(mine, "stacked_reech")
+
+
+@pytest.mark.parametrize("check", EXERCISES.values(), ids=EXERCISES)
+def test_the_solution_passes_and_the_reader_learns_what_it_shows(check: Exercise) -> None:
     assert check(check.solution) == Verdict(True, check.praise)
     assert check.praise and check.bugs
 
 
 @pytest.mark.parametrize(("check", "bug"), BUGS)
-def test_a_classic_bug_is_named(check: Check, bug: str) -> None:
+def test_a_classic_bug_is_named(check: Exercise, bug: str) -> None:
     assert check(check.bugs[bug]) == Verdict(False, bug)
 
 
@@ -99,7 +118,7 @@ def test_an_error_in_the_answer_is_reported_after_what_is_wrong_before_it() -> N
     def wraps(x: Tensor, w: Tensor, d: int) -> Tensor:  # on the last case, an index lies beyond the start
         return torch.stack([sum(w[i] * x[t - d * i] for i in range(len(w))) for t in range(len(x))])  # type: ignore[misc]
 
-    assert "negative index" in checks.dilated_convolution(wraps).message
+    assert "negative index" in exercises.dilated_convolution(wraps).message
 
 
 def test_a_right_answer_may_be_a_list_or_a_flipped_array() -> None:
@@ -120,7 +139,7 @@ def test_an_answer_that_changes_its_arguments_is_told_so() -> None:
 
 def test_what_an_answer_does_to_a_case_does_not_reach_the_next() -> None:
     x = torch.tensor([1.0, 2.0])
-    twice = Check(cases=lambda: [(x,), (x,)], solution=lambda x: 2 * x, may_change=True)
+    twice = Exercise(cases=lambda: [(x,), (x,)], solution=lambda x: 2 * x, may_change=True)
     assert twice(doubled_in_place).passed
     assert x.tolist() == [1, 2]
 
@@ -131,23 +150,23 @@ def test_sorted_runs_are_no_other_runs_afterwards() -> None:
         test.sort()
         return test[0]
 
-    assert not CHECKS["reported"](sorting).passed
-    assert CHECKS["reported"](CHECKS["reported"].solution).passed
+    assert not EXERCISES["reported"](sorting).passed
+    assert EXERCISES["reported"](EXERCISES["reported"].solution).passed
 
 
 def test_a_case_of_plain_numbers_is_shown() -> None:
-    add = Check(cases=lambda: [(1, 2.5), (2, 2.5)], solution=lambda a, b: a + b)
+    add = Exercise(cases=lambda: [(1, 2.5), (2, 2.5)], solution=lambda a, b: a + b)
     assert add(lambda a, b: a + b if a == 1 else 0).message == "on case 2 (a = 2, b = 2.5) expected 4.5, got 0"
 
 
 def test_many_numbers_in_place_of_one_are_reported_by_their_shape() -> None:
-    one = Check(cases=lambda: [(1,)], solution=lambda a: True)
+    one = Exercise(cases=lambda: [(1,)], solution=lambda a: True)
     for kind, name in ((torch.tensor, "a tensor"), (np.array, "an array")):
         assert f"got {name} of shape (8, 9)" in one(lambda a, kind=kind: kind([[True] * 9] * 8)).message
 
 
 def test_a_share_is_no_truth_value() -> None:
-    larger = Check(cases=lambda: [(torch.tensor([0.0, 0.4, 0.6]),)], solution=lambda p: p > 0.3)
+    larger = Exercise(cases=lambda: [(torch.tensor([0.0, 0.4, 0.6]),)], solution=lambda p: p > 0.3)
     assert larger(lambda p: p).passed is False
 
 
@@ -242,7 +261,7 @@ def nucleus_in_a_loop(p: Tensor, share: float) -> list[bool]:
     ],
 )
 def test_a_right_answer_in_other_words_passes(name: str, answer: Callable[..., Any]) -> None:
-    assert CHECKS[name](answer) == Verdict(True, CHECKS[name].praise)
+    assert EXERCISES[name](answer) == Verdict(True, EXERCISES[name].praise)
 
 
 # Wrong answers that are right for some sizes, values or signs only
@@ -349,7 +368,7 @@ def spreads(a: list[float], b: list[float]) -> float:
     ],
 )
 def test_an_answer_that_is_right_by_chance_does_not_pass(name: str, answer: Callable[..., Any]) -> None:
-    assert CHECKS[name](answer).passed is False
+    assert EXERCISES[name](answer).passed is False
 
 
 @pytest.mark.parametrize(
@@ -371,4 +390,4 @@ def test_an_answer_that_is_right_by_chance_does_not_pass(name: str, answer: Call
     ],
 )
 def test_a_bug_is_not_taken_for_another(name: str, answer: Callable[..., Any], message: str) -> None:
-    assert CHECKS[name](answer).message.startswith(message)
+    assert EXERCISES[name](answer).message.startswith(message)

@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-from rtx.lab.checks.check import Check
+from rtx.lab.exercises.exercise import Exercise
 
 
 def _texts() -> list[tuple[Tensor]]:
@@ -16,7 +16,7 @@ def _pair(inputs: Tensor, targets: Tensor) -> Tensor:
     return torch.stack([inputs, targets])
 
 
-next_tokens = Check(
+next_tokens = Exercise(
     cases=_texts,
     solution=lambda tokens: _pair(tokens[:-1], tokens[1:]),
     bugs={
@@ -32,7 +32,7 @@ next_tokens = Check(
     praise="each token is a question, and the next one its answer",
 )
 
-three_units = Check(
+three_units = Exercise(
     cases=lambda: [(1.0,), (0.0,), (3.2,)],
     solution=lambda nats: torch.tensor([nats, nats / math.log(2), math.exp(nats)]),
     bugs={

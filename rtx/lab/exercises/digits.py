@@ -6,7 +6,7 @@ Le, Jaitly & Hinton (2015) for the permuted digits.
 import torch
 from torch import Tensor
 
-from rtx.lab.checks.check import Check
+from rtx.lab.exercises.exercise import Exercise
 
 
 def _images() -> list[tuple[Tensor, Tensor]]:
@@ -19,7 +19,7 @@ def _own_order_each(x: Tensor, order: Tensor) -> Tensor:
     return torch.stack([image[order.roll(i)] for i, image in enumerate(x)])
 
 
-reordered = Check(
+reordered = Exercise(
     cases=_images,
     solution=lambda x, order: x[:, order],
     bugs={
@@ -45,7 +45,7 @@ def _right(logits: Tensor, labels: Tensor) -> Tensor:
     return (logits.argmax(-1) == labels[:, None]).float()
 
 
-accuracy_so_far = Check(
+accuracy_so_far = Exercise(
     cases=_answers,
     solution=lambda logits, labels: 100 * _right(logits, labels).mean(0),
     bugs={

@@ -8,7 +8,7 @@ import math
 import torch
 from torch import Tensor
 
-from rtx.lab.checks.check import Check
+from rtx.lab.exercises.exercise import Exercise
 
 
 def _steps() -> list[tuple[Tensor, ...]]:
@@ -16,7 +16,7 @@ def _steps() -> list[tuple[Tensor, ...]]:
     return [tuple(torch.rand(size, generator=draw) for _ in range(4)) for size in (4, 7)]
 
 
-compose_steps = Check(
+compose_steps = Exercise(
     cases=_steps,
     solution=lambda a1, b1, a2, b2: torch.stack([a2 * a1, a2 * b1 + b2]),
     bugs={
@@ -32,7 +32,7 @@ compose_steps = Check(
     praise="two steps are again a step: so are four, and eight",
 )
 
-half_life = Check(
+half_life = Exercise(
     cases=lambda: [(0.9,), (0.999,), (0.5,)],
     solution=lambda a: math.log(0.5) / math.log(a),
     bugs={
@@ -51,7 +51,7 @@ half_life = Check(
     praise="a to the power of this is a half",
 )
 
-cache_bytes = Check(
+cache_bytes = Exercise(
     cases=lambda: [(100, 2, 64), (8192, 12, 768), (1, 1, 8)],
     solution=lambda T, L, D: 2 * L * T * D * 4,
     bugs={

@@ -1,0 +1,86 @@
+"""The notebooks' exercises.
+
+`exercises.windows(mine)` says whether an answer is right, or names its bug. `exercises.yours(mine, "windows")` says so,
+too, and returns the function that the rest of a notebook uses.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from rtx.lab.exercises.after import cache_bytes, compose_steps, half_life
+from rtx.lab.exercises.attention import causal_attention, split_heads
+from rtx.lab.exercises.block import notices_order, residual
+from rtx.lab.exercises.channels import in_degree, join_channels, longest_path
+from rtx.lab.exercises.convolution import dilated_convolution, tcn_reach
+from rtx.lab.exercises.digits import accuracy_so_far, reordered
+from rtx.lab.exercises.evidence import reported, spreads_apart
+from rtx.lab.exercises.exercise import Exercise, Verdict
+from rtx.lab.exercises.fast import back_through_tanh, softmax_in_halves
+from rtx.lab.exercises.framing import next_tokens, three_units
+from rtx.lab.exercises.language import bigram_bits, bits_per_character, nucleus
+from rtx.lab.exercises.memory import next_memory, xl_reach
+from rtx.lab.exercises.music import nll_per_frame
+from rtx.lab.exercises.pooling import attention_pool, largest_share
+from rtx.lab.exercises.position import clipped_rows, xl_score
+from rtx.lab.exercises.start import is_causal
+from rtx.lab.exercises.training import clipped_step
+from rtx.lab.exercises.translation import greedy_translation, source_weights
+from rtx.lab.exercises.window import stacked_reach, windows
+from rtx.nn.validate import check_choice
+
+
+def yours(mine: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """Return `mine` if it passes the exercise of this name, otherwise the project's own solution. Print which one.
+
+    Raises:
+        ValueError: if there is no exercise of this name.
+    """
+    names = sorted(key for key, value in globals().items() if isinstance(value, Exercise))
+    exercise: Exercise = globals()[check_choice("name", name, names)]
+    verdict = exercise(mine)
+    print(verdict)
+    print(f"From here on, this notebook uses {'your' if verdict.passed else 'our'} {name}.")
+    return mine if verdict.passed else exercise.solution
+
+
+__all__ = [
+    "Exercise",
+    "Verdict",
+    "accuracy_so_far",
+    "attention_pool",
+    "back_through_tanh",
+    "bigram_bits",
+    "bits_per_character",
+    "cache_bytes",
+    "causal_attention",
+    "clipped_rows",
+    "clipped_step",
+    "compose_steps",
+    "dilated_convolution",
+    "greedy_translation",
+    "half_life",
+    "in_degree",
+    "is_causal",
+    "join_channels",
+    "largest_share",
+    "longest_path",
+    "next_memory",
+    "next_tokens",
+    "nll_per_frame",
+    "notices_order",
+    "nucleus",
+    "reordered",
+    "reported",
+    "residual",
+    "softmax_in_halves",
+    "source_weights",
+    "split_heads",
+    "spreads_apart",
+    "stacked_reach",
+    "tcn_reach",
+    "three_units",
+    "windows",
+    "xl_reach",
+    "xl_score",
+    "yours",
+]

@@ -1,0 +1,37 @@
+"""Read the stored results of the studies that compare models with a learning rate chosen for each of them."""
+
+import json
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from rtx.nn.validate import check_choice
+
+Runs = list[dict[str, Any]]
+
+
+def chosen_runs(path: str | Path, problem: str) -> dict[str, Runs]:
+    """Return the runs of each model, one for each seed, with the learning rate that validation chose.
+
+    A model's rate is the one with the best mean validation over its seeds, after the last update. Each run has its
+    "rate", "seed" and "parameters", and "validation" and "test" after each number of updates that the file's
+    conditions name.
+
+    Args:
+        path: a result of `studies/fair.py`, such as "../studies/first_symbol.json".
+        problem: one of the problems in the file.
+
+    Raises:
+        ValueError: if the file has no such problem.
+    """
+    runs = json.loads(Path(path).read_text(encoding="utf-8"))["runs"]
+    check_choice("problem", problem, sorted({run["problem"] for run in runs}))
+    by_model: dict[str, dict[float, Runs]] = {}
+    for run in runs:
+        if run["problem"] == problem:
+            by_model.setdefault(run["model"], {}).setdefault(run["rate"], []).append(run)
+    return {model: max(rates.values(), key=_last_validation) for model, rates in by_model.items()}
+
+
+def _last_validation(runs: Runs) -> float:
+    return mean(run["validation"][-1] for run in runs)
