@@ -7,9 +7,9 @@
 # ---
 
 # %% [markdown]
-# # Start here: who depends on whom?
+# # How far back does a model look?
 #
-# A sequence model turns $T$ inputs into $T$ outputs. If one input changes, which outputs change? Drag a bar and see.
+# A sequence model turns $T$ inputs into $T$ outputs. If one input changes, which outputs change? Drag an orange bar and see.
 
 # %%
 from rtx.lab import explore
@@ -17,75 +17,51 @@ from rtx.lab import explore
 explore.depends()
 
 # %% [markdown]
-# The bars are 24 inputs. Below them, each row is a layer of one of three models, and each square is a position. A square
-# is blue if it changes when you drag the orange bar: the darker, the more. A white square stays exactly as it was.
+# The bars at the top are 24 inputs. Each row below them is a layer of one of three models, and each square is a position. A
+# square turns blue when it changes. A darker square changes more; a white one does not change at all. You see three shapes:
 #
-# - In the RNN the change runs on to the end and fades: each step keeps only a part of what came before.
-# - A LocalRNN reads windows of 4 positions. Two layers carry the change over $2 \cdot 3 = 6$ positions, and no further.
-# - The R-Transformer has a LocalRNN, then attention. With attention every later position changes.
+# - **Fading.** In the RNN (recurrent neural network) the change passes from step to step. It gets weaker on its way.
+# - **A band.** A LocalRNN is a small RNN that reads a window of 4 positions. Two layers carry the change over 6 more
+#   positions. Then it ends.
+# - **A band and everything.** The R-Transformer has a LocalRNN and then attention. With attention, every later position
+#   changes.
 #
-# The weights are random, so this is what the models *can* use, not what they have learnt to use. Click the name of a layer
-# to switch it off: which of the layers makes the difference?
+# The weights are random. So the picture shows what these models *can* use, not what they have learnt to use. Click the name
+# of a layer to switch it off. Which layer carries the change to the far positions?
 #
-# - **You will** check your installation, learn the notation, measure the same in numbers, and solve a first exercise.
-# - **You learn** to read a table of who depends on whom, and what recurrence and attention are each good at.
-# - **You need** Python and a first acquaintance with PyTorch tensors. No GPU, no network.
-# - **Time:** 15 minutes to read and try; the cells run in a few seconds.
+# - **You will** compute these shapes by hand, and write the function that measures them for any model.
+# - **You learn** to read a table of dependencies, and which of its properties training can change.
+# - **You need** Python and the basics of PyTorch tensors. You need no GPU and no network.
+# - **Time:** 20 minutes to read and try. The cells run in about 20 seconds.
 #
-# ## The notebooks
+# ## 1. The course
 #
-# | notebook | its question | minutes |
-# | --- | --- | --- |
-# | 00 Start here | Who depends on whom? | 15 |
-# | [01 Frame the problem](01_frame_the_problem.ipynb) | What is a sequence task, when is a number good, and why is the past so hard to hold? | 30 |
-# | [02 Slide a window](02_slide_a_window.ipynb) | What does a window see that a sequence-long RNN and a convolution do not? | 30 |
-# | [03 Attend to the past](03_attend_to_the_past.ipynb) | How does a position fetch what it needs, however far back it lies? | 35 |
-# | [04 Stack the block](04_stack_the_block.ipynb) | What does each of the block's three sublayers add, and does it matter where the norm stands? | 35 |
-# | [05 Encode position](05_encode_position.ipynb) | How can attention be told where things stand, and what still works beyond the longest sequence seen? | 35 |
-# | [06 Carry memory](06_carry_memory.ipynb) | How can attention read a text that is longer than what it reads at once? | 30 |
-# | [07 Convolve or recur](07_convolve_or_recur.ipynb) | Which past can a model use: the one it can see, or the one it can learn from? | 35 |
-# | [08 Split into channels](08_split_into_channels.ipynb) | Can a recurrent network read phrases without being told where they begin and end? | 40 |
-# | [09 Add and multiply](09_add_and_multiply.ipynb) | Can a model without any recurrence remember over thousands of steps? | 30 |
-# | [10 Read digits](10_read_digits.ipynb) | What does a score of 99.1 % against 99.0 % say? | 30 |
-# | [11 Model music](11_model_music.ipynb) | Can a model learn a chorale, and what does an NLL of 2.37 per frame mean? | 30 |
-# | [12 Make it fast](12_make_it_fast.ipynb) | Where does the time of a model go, and how much of it was never needed? | 30 |
-# | [13 Model language](13_model_language.ipynb) | What does “1.24 bits per character” mean, and what must a model beat to deserve a number at all? | 35 |
-# | [14 Translate and summarise](14_translate_and_summarise.ipynb) | How does a model turn one sequence into another of a different length, and how good is it? | 35 |
-# | [15 Weigh the evidence](15_weigh_the_evidence.ipynb) | Which of the numbers in these papers can you trust, and how would you know? | 35 |
-# | [16 What came after](16_what_came_after.ipynb) | Why does Griffin put the recurrence far and the attention near, the reverse of R-Transformer? | 30 |
+# | notebook | about |
+# | --- | --- |
+# | 00 Start here | How far back does a model look? |
+# | [01 Frame the problem](01_frame_the_problem.ipynb) | Why is the past hard to hold? |
+# | [02 Slide a window](02_slide_a_window.ipynb) | What does a window see? |
+# | [03 Attend to the past](03_attend_to_the_past.ipynb) | How does a position fetch what it needs? |
+# | [04 Stack the block](04_stack_the_block.ipynb) | What does each part of the block add? |
+# | [05 Encode position](05_encode_position.ipynb) | How can attention know where things are? |
+# | [06 Carry memory](06_carry_memory.ipynb) | Long texts in pieces |
+# | [07 Convolve or recur](07_convolve_or_recur.ipynb) | Convolution, recurrence or attention |
+# | [08 Split into channels](08_split_into_channels.ipynb) | Recurrence with blocks of several lengths |
+# | [09 Add and multiply](09_add_and_multiply.ipynb) | Memory over thousands of steps |
+# | [10 Read digits](10_read_digits.ipynb) | Images, pixel by pixel |
+# | [11 Model music](11_model_music.ipynb) | Chorales and tunes |
+# | [12 Make it fast](12_make_it_fast.ipynb) | Where the time goes |
+# | [13 Model language](13_model_language.ipynb) | Characters and words |
+# | [14 Translate and summarise](14_translate_and_summarise.ipynb) | One sequence into another |
+# | [15 Weigh the evidence](15_weigh_the_evidence.ipynb) | Which numbers to trust |
+# | [16 What came after](16_what_came_after.ipynb) | Griffin and later hybrids |
 #
-# The paper behind most of them is Wang et al. (2019), *R-Transformer: Recurrent Neural Network Enhanced Transformer*.
-# Wherever `rtx` and these pages state a number of the paper, they say so; all other numbers were computed here.
+# [Why these papers?](../docs/why-these-papers.md) says what the papers of the course have in common. Wherever we print a
+# number of a paper, we say so. All other numbers were computed by this project.
 #
-# <details><summary>Paper map</summary>
-#
-# | in the paper | equation | here | in `rtx` |
-# | --- | --- | --- | --- |
-# | §3, Figure 1: the whole model | 8 | section 3 | `rtx.RTransformer` |
-# | §3.1, Figure 2: RNN and LocalRNN | 2-3 | above, notebook 02 | `rtx.RNN`, `rtx.nn.LocalRNN` |
-# | §3.2: attention to the past only | 4-6 | section 3 | `rtx.nn.MultiHeadAttention` |
-# | §3.3: comparison with the Transformer | | section 3 | `rtx.Transformer` |
-#
-# </details>
-#
-# ## 1. Is everything here?
-#
-# Run a cell with Shift + Enter. Each line should say `ok`.
-
-# %%
-import sys
-from importlib.util import find_spec
-
-print("ok" if sys.version_info >= (3, 11) else "too old:", "Python 3.11 or newer")
-for name in ["rtx", "torch", "jaxtyping", "matplotlib", "seaborn", "ipywidgets", "sklearn", "music21"]:
-    print("ok" if find_spec(name) else "missing:", name)
-
-# %% [markdown]
-# If one is missing, this kernel is not the project's. In a terminal, in the project's folder, `make lab` installs
-# what is missing and opens this page with the right kernel; `make help` lists everything else that `make` can do.
-#
-# From here on every notebook begins with a set-up cell like this one. One thread and a fixed seed make your numbers
-# those that you see here, up to rounding.
+# Run a cell with Shift + Enter. The next cell is the set-up; every notebook has one like it. If it fails, this kernel is not
+# the project's: `make lab` in a terminal installs what is missing and opens this page with the right kernel. An error that
+# says `name: expected …, got …` comes from `rtx` and names the argument that is wrong.
 
 # %%
 import matplotlib.pyplot as plt
@@ -96,10 +72,7 @@ torch.set_num_threads(1)
 plots.style()
 
 # %% [markdown]
-# ## 2. Notation
-#
-# The same letters stand for the same things everywhere, in formulas and in comments such as `# (B, T, D)`. A page that needs
-# one for something else says so.
+# The same letters mean the same things everywhere, in formulas and in comments such as `# (B, T, D)`:
 #
 # | symbol | meaning | in code |
 # | --- | --- | --- |
@@ -108,219 +81,293 @@ plots.style()
 # | $D$ | numbers at each position | last axis, `d_model=` |
 # | $H$ | attention heads | `heads=` |
 # | $K$ | width of a head, $D / H$ | `d_model // heads` |
-# | $M$ | window of a LocalRNN, its own position included (the papers also write $k$ or ksize) | `window=` |
-# | $L$ | layers, or blocks (the papers also write $N$) | `layers=` |
+# | $M$ | window of a LocalRNN, its own position included | `window=` |
+# | $L$ | layers, or blocks | `layers=` |
 #
 # Positions count from 1 in formulas and pictures, and from 0 in code. A mask is `True` where a position *may* attend.
 #
-# All models share one signature: $(B, T, D)$ in, $(B, T, D)$ out.
+# ## 2. Three positions, by hand
+#
+# How do we measure a dependency? We nudge one input by a small amount $\varepsilon$, and divide the change of each output by
+# $\varepsilon$. Here are three tiny models with one number per position. The RNN keeps half of its state at each step. The
+# window adds up two positions. The mean is the simplest attention: all positions so far have equal weight.
 
 # %%
-B, T, D = 5, 16, 8
-for name in ("rnn", "gru", "transformer", "r-transformer"):
-    size = {"heads": 2} if "transformer" in name else {}
-    size |= {"window": 4} if name == "r-transformer" else {}
-    model = rtx.MODELS[name](d_model=D, layers=2, **size)
-    print(f"{name:14} {tuple(model(torch.randn(B, T, D)).shape)}")
+def rnn(x):
+    states, h = [], 0.0
+    for x_t in x:
+        h = 0.5 * h + x_t
+        states.append(h)
+    return torch.stack(states)
 
-# %% [markdown]
-# ## 3. The first figure
-#
-# Nudge one input and watch the outputs. Those that move have seen it. How much output $y_t$ moves when input $x_s$
-# is nudged is the size of a derivative; put it at row $t$ and column $s$ of a table:
-#
-# $$r_{ts} = \left\lVert \frac{\partial y_t}{\partial x_s} \right\rVert_F
-# \approx \sqrt{\sum_{d=1}^{D} \left\lVert \frac{y_t(x + \varepsilon\, e_{sd}) - y_t(x)}{\varepsilon} \right\rVert^2}$$
-#
-# where $e_{sd}$ is 1 in the $d$-th number of position $s$ and 0 elsewhere. Two loops and a nudge:
+def window(x):
+    return torch.stack([x[max(0, t - 1) : t + 1].sum() for t in range(len(x))])
+
+def mean(x):
+    return torch.stack([x[: t + 1].mean() for t in range(len(x))])
 
 # %%
-def naive_receptive_field(model, x, epsilon=1e-5):
-    _, T, D = x.shape
-    before, total = model(x), torch.zeros(T, T).to(x)
-    for s in range(T):
-        for d in range(D):
-            nudged = x.clone()
-            nudged[0, s, d] += epsilon
-            total[:, s] += ((model(nudged) - before)[0] / epsilon).square().sum(-1)
-    return total.sqrt()
+x, nudge = torch.tensor([0.2, -0.4, 0.6]), 0.01
+for model in (rnn, window, mean):
+    before, after = model(x), model(x + torch.tensor([nudge, 0.0, 0.0]))
+    print(f"{model.__name__:7} outputs", *(f"{y:6.3f}" for y in before), "  after the nudge", *(f"{y:6.3f}" for y in after),
+          "  change / nudge", *(f"{d:.2f}" for d in (after - before) / nudge))
 
 # %% [markdown]
-# `receptive_field` computes the derivatives exactly. The two agree:
+# Read the last three numbers of each line. They say how much the first input matters to outputs 1, 2 and 3. In the RNN the
+# influence halves at each step. In the window it ends after one step. In the mean it shrinks, because more and more
+# positions share the weight.
+#
+# **Predict.** Nudge the *second* input instead. What are the three numbers of each model?
+#
+# <details><summary>Answer</summary>
+#
+# RNN: 0, 1, 0.5. Window: 0, 1, 1. Mean: 0, 0.5, 0.33. The first number is 0 each time, because output 1 does not depend on a
+# later input. A model with this property is called **causal**.
+#
+# </details>
+#
+# ## 3. The table of dependencies
+#
+# Real models have $D$ numbers at each position. So we nudge each number of input $s$ in turn, and add up the squared changes
+# of output $t$. The result goes to row $t$ and column $s$ of a table:
+#
+# $$r_{ts} = \sqrt{\sum_{d=1}^{D} \left\lVert \frac{y_t(x + \varepsilon\, e_{sd}) - y_t(x)}{\varepsilon} \right\rVert^2}$$
+#
+# Here $e_{sd}$ is 1 in the $d$-th number of position $s$, and 0 elsewhere.
+#
+# **Exercise 1** (medium, 10 minutes). Write this table. `model` maps (1, T, D) to (1, T, D), and `x` is such a tensor. The
+# figure below will use your function.
+
+# %%
+def my_dependencies(model, x, epsilon=1e-5):
+    ...  # (T, T): row t is an output, column s an input
+
+dependencies = exercises.yours(my_dependencies, "dependencies")
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# Two loops: over s, and over d. In each, clone `x` and add `epsilon` to `x[0, s, d]`. The change of all outputs is one tensor
+# (T, D). Its squares, summed over the last axis, belong to column s.
+#
+# </details>
+# <details><summary>Solution</summary>
+#
+# ```python
+# def my_dependencies(model, x, epsilon=1e-5):
+#     _, T, D = x.shape
+#     before, squares = model(x), torch.zeros(T, T).to(x)
+#     for s in range(T):
+#         for d in range(D):
+#             nudged = x.clone()
+#             nudged[0, s, d] += epsilon
+#             squares[:, s] += ((model(nudged) - before)[0] / epsilon).square().sum(-1)
+#     return squares.sqrt()
+# ```
+#
+# </details>
+#
+# The last line of the cell tries your function. If it is wrong, a message names the likely mistake. If it is right, the rest
+# of the notebook uses it. Until then the notebook uses ours, so "Run All" works at any time.
+#
+# Now three untrained models of equal depth and width. A Transformer lets each position attend to all earlier ones, and adds
+# position numbers (sinusoids) to its input. The R-Transformer runs a small RNN over the last $M = 4$ positions, then attends.
 
 # %%
 _ = torch.manual_seed(0)
-model, x = rtx.RNN(D, layers=2, cell="gru").double(), torch.randn(1, T, D).double()
-with torch.no_grad():
-    nudged = naive_receptive_field(model, x)
-torch.testing.assert_close(nudged, receptive_field(model, x), rtol=1e-3, atol=1e-6)
-print("nudges and derivatives agree on", tuple(nudged.shape), "numbers")
-
-# %% [markdown]
-# Now three models of equal depth and width, with the weights they are born with. An RNN passes a state from position
-# to position. A Transformer lets each position attend to all earlier ones; sinusoids tell it where it is. An
-# R-Transformer first runs a small RNN over the last $M$ positions, then attends; nothing tells it where it is.
-
-# %%
-_ = torch.manual_seed(0)
-x = torch.randn(1, T, D)
+T, D = 16, 8
+x16 = torch.randn(1, T, D).double()
 models = {
     "RNN": rtx.RNN(D, layers=2, cell="rnn"),
     "Transformer": rtx.Transformer(D, layers=2, heads=2),
     "R-Transformer": rtx.RTransformer(D, layers=2, heads=2, window=4),
 }
-moved = {name: receptive_field(model, x) for name, model in models.items()}
-share = {name: table / table.sum(1, keepdim=True) for name, table in moved.items()}
+with torch.no_grad():
+    tables = {name: dependencies(model.double(), x16) for name, model in models.items()}
 
 # %% [markdown]
-# Only proportions matter here, so each row is divided by its sum: what share of all that moves output $t$ comes from
-# input $s$?
+# **Predict** before you run the next cell.
 #
-# **Predict** before you run the next cells, and write your answers down.
+# 1. What is to the right of the diagonal?
+# 2. Which model's outputs depend most on their own input, which is on the diagonal?
+# 3. In which model do inputs more than 8 steps back matter least?
 #
-# 1. What lies to the right of the diagonal?
-# 2. Which model's outputs depend most on their *own* input, on the diagonal?
-# 3. In which model do inputs more than 8 steps back count least?
-# 4. For the untrained Transformer, does a neighbour count for more than a far position?
+# <details><summary>Answers</summary>
 #
-# <details><summary>Answers (click to unfold)</summary>
-#
-# 1. Nothing: exactly zero for all three. They are causal, so they may be trained to predict what comes next.
-# 2. The Transformer's. Its residuals, ways around each sublayer, carry the own input on. The R-Transformer has residuals,
-#    too, but its LocalRNNs mix the neighbours in; the RNN here has none.
-# 3. The RNN: its state loses some of the past at each step, so the past fades by a factor per step.
-# 4. No. Untrained attention spreads its weight almost evenly over the past. Near and far look alike to it.
+# 1. Zero, in all three. They are causal, so they can be trained to predict what comes next.
+# 2. The Transformer's. A residual connection carries each input around each sublayer to its own output. The R-Transformer
+#    has residual connections, too, but its LocalRNNs mix in the neighbours.
+# 3. The RNN. Its state loses a part of the past at each step.
 #
 # </details>
 
 # %%
-for name, table in moved.items():
-    print(f"{name:13} nothing reaches the future: {bool((table.triu(1) == 0).all())}")
-
-# %%
 fig, axes = plt.subplots(1, 3, figsize=(9.5, 3.4), sharey=True)
-for ax, (name, table) in zip(axes, share.items()):
-    image = plots.receptive_field_map(ax, table, name, low=0.003)
+for ax, (name, table) in zip(axes, tables.items()):
+    image = plots.receptive_field_map(ax, table / table.sum(1, keepdim=True), name, low=0.003)
     ax.set(xticks=range(2, T + 1, 2), yticks=range(2, T + 1, 2))
     ax.label_outer()
-fig.colorbar(image, ax=axes, shrink=0.8, extend="min", label="share of what moves the output")
-fig.suptitle("a past that fades, a past that is even, and both at once", fontsize=11)
+fig.colorbar(image, ax=axes, shrink=0.8, extend="min", label="share of what changes the output")
+fig.suptitle("untrained: the RNN fades, the Transformer is even, the R-Transformer has a band and everything", fontsize=11)
 plt.show()
 
 # %% [markdown]
-# Read a row from right to left: first the output's own input, then its past. Colours are logarithmic; white is
-# exactly zero. The RNN fades into the corner. The Transformer has a bright diagonal, and below it much the same shade
-# near and far. The R-Transformer has a bright diagonal, a band beside it that fades within a few steps, and below that
-# the Transformer's shade. The same in numbers, averaged over the outputs from 10 on:
+# Each row is divided by its sum, so a colour is a share. White is exactly zero. The next cell averages the shares of outputs
+# 10 to 16 by distance. It draws each model five times, so that you see the spread. The last line is a control: an RNN
+# whose recurrent weights start as a rotation (an orthogonal matrix), which does not shrink the state.
 
 # %%
-distance = torch.arange(T)[:, None] - torch.arange(T)  # t - s
-for name, table in share.items():
-    parts = {"own input": (0, 0), "1-3 back": (1, 3), "4-8 back": (4, 8), "more than 8": (9, T)}
-    line = f"{name:13}"
-    for part, (nearest, farthest) in parts.items():
-        chosen = (nearest <= distance) & (distance <= farthest)
-        line += f"   {part} {100 * (table * chosen)[9:].sum(1).mean():4.1f} %"
-    print(line)
+def orthogonal():
+    model = rtx.RNN(D, layers=2, cell="rnn")
+    _ = [torch.nn.init.orthogonal_(w) for name, w in model.named_parameters() if "weight_hh" in name]
+    return model
+
+makers = {"RNN": lambda: rtx.RNN(D, layers=2, cell="rnn"), "Transformer": lambda: rtx.Transformer(D, layers=2, heads=2),
+          "R-Transformer": lambda: rtx.RTransformer(D, layers=2, heads=2, window=4), "RNN, rotation": orthogonal}
+ranges = {"own input": (0, 0), "1-3 back": (1, 3), "4-8 back": (4, 8), "9 and more": (9, T)}
+back = torch.arange(T)[:, None] - torch.arange(T)  # t - s
+
+# %%
+print(f"{'share in %':14}", *(f"{part:>14}" for part in ranges))
+for name, make in makers.items():
+    drawn = []
+    for seed in range(5):
+        _ = torch.manual_seed(seed)
+        table = receptive_field(make().double(), x16)  # the same table by exact derivatives
+        shares = table / table.sum(1, keepdim=True)
+        drawn.append([100 * (shares * ((a <= back) & (back <= b)))[9:].sum(1).mean() for a, b in ranges.values()])
+    drawn = torch.tensor(drawn)
+    print(f"{name:14}", *(f"{m:8.1f} ± {s:3.1f}" for m, s in zip(drawn.mean(0), drawn.std(0))))
 
 # %% [markdown]
-# That is the paper's idea in one table. An RNN favours what is near and loses what is far. Attention reaches what is
-# far, but does not favour what is near. R-Transformer stacks one on the other.
+# In the untrained RNN, inputs from 9 steps back on have nearly no influence. In the Transformer and in the R-Transformer
+# they do. The control shows a limit of the first finding: with a rotation, an RNN of the same size keeps more of the far
+# past. So *fading* depends on the weights, and training changes weights. A *zero* is different. Where the wiring has
+# no path, no weights can create one.
 #
-# Weights that were trained give other tables: an LSTM can learn to keep a thing for long, a Transformer can learn to
-# look nearby. What cannot be learnt away are the zeros.
+# ## 4. Zeros that no training can change
 #
-# ## 4. Explorers
+# **Exercise 2** (easy, 5 minutes). Write `my_is_causal(table)`. It returns `True` if no output depends on a later input.
+
+# %%
+def my_is_causal(table):
+    ...
+
+is_causal = exercises.yours(my_is_causal, "is_causal")
+
+# %% [markdown]
+# <details><summary>Hint</summary>
 #
-# The picture at the top is an explorer. Explorers work in the page itself: you drag, click, or use the arrow keys after a
-# click in the picture. "Reset" brings the start back. Most explorers take your own model as well. This one looks through
-# a model part by part:
+# `table.triu(k)` keeps the k-th diagonal and everything to its right. $k = 0$ is the main diagonal.
+#
+# </details>
+# <details><summary>Solution</summary>
+#
+# ```python
+# def my_is_causal(table):
+#     return bool((table.triu(1) == 0).all())
+# ```
+#
+# </details>
+#
+# **Exercise 3** (hard, optional, 10 minutes). Write `my_span(table)`: how far back does the model look? The answer is the
+# smallest $M$ such that each output depends on nothing but its last $M$ inputs, its own included.
+
+# %%
+def my_span(table):
+    ...  # a whole number
+
+span = exercises.yours(my_span, "span")
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# `(table > 0).nonzero()` lists the rows and columns of all dependencies. What is row minus column?
+#
+# </details>
+# <details><summary>Solution</summary>
+#
+# ```python
+# def my_span(table):
+#     rows, columns = (table > 0).nonzero().T
+#     return int((rows - columns).max()) + 1
+# ```
+#
+# </details>
+#
+# We ask both functions about stacks of LocalRNNs with a window of 3, and about attention with and without its mask.
+
+# %%
+stacks = {f"LocalRNN, {n} of M = 3": torch.nn.Sequential(*[rtx.nn.LocalRNN(D, window=3) for _ in range(n)]) for n in (1, 2, 3)}
+stacks["causal attention"] = rtx.nn.MultiHeadAttention(D, heads=2)
+everywhere = torch.ones(T, T, dtype=torch.bool)
+stacks["attention without a mask"] = lambda x, layer=rtx.nn.MultiHeadAttention(D, heads=2).double(): layer(x, everywhere)
+with torch.no_grad():
+    for name, model in stacks.items():
+        table = dependencies(model.double() if isinstance(model, torch.nn.Module) else model, x16)
+        print(f"{name:25} {'causal' if is_causal(table) else 'sees the future':16} looks back over {span(table):2} of {T} positions")
+
+# %% [markdown]
+# **Try.** What is the rule for $n$ LocalRNNs with window $M$? Test it with $M = 5$.
+#
+# <details><summary>Answer</summary>
+#
+# $n (M - 1) + 1$: each layer adds $M - 1$ positions. With $M = 5$: 5, 9 and 13. [Notebook 02](02_slide_a_window.ipynb) derives it.
+#
+# </details>
+#
+# ## 5. Your own model
+#
+# The X-ray explorer looks at your own model, part by part. Click a row of its table: on how many inputs does this output
+# depend? Choose part `1`, the feed-forward network: why is its table a diagonal?
 
 # %%
 mine = torch.nn.Sequential(rtx.nn.LocalRNN(8, window=3), rtx.nn.FeedForward(8))
 explore.xray(mine, torch.randn(1, 16, 8))
 
 # %% [markdown]
-# **Try.** Click a row of the table: how many inputs does that output depend on? Choose part `1`, the feed-forward network.
-# Why is its table a diagonal? Then build a stack of three LocalRNNs: over how many positions does it look back? (The rule is
-# an exercise of [notebook 02](02_slide_a_window.ipynb).)
+# <details><summary>Answer</summary>
 #
-# ## 5. An exercise
-#
-# An exercise is a cell with a stub. The check below it says "not attempted yet" until you write something; it
-# names the likely bug if you are wrong. What a function is given belongs to its caller: work on a copy, do not change
-# it. Nothing after an exercise depends on it, so Run All works before you have solved any.
-#
-# **Exercise** (easy, 5 minutes). Write `is_causal(moved)`: from a table of derivatives $(T, T)$, rows outputs and columns
-# inputs, tell whether no output sees the future. Return `True` or `False`.
-
-# %%
-def is_causal(moved):
-    ...  # True if no output is moved by a later input
-
-exercises.is_causal(is_causal)
-
-# %% [markdown]
-# <details><summary>Hint</summary>
-#
-# `table.triu(k)` keeps what lies on the k-th diagonal and right of it; $k = 0$ is the main diagonal.
+# A feed-forward network treats each position by itself. No information passes from one position to another.
 #
 # </details>
-# <details><summary>Solution</summary>
-#
-# ```python
-# def is_causal(moved):
-#     return bool((moved.triu(1) == 0).all())
-# ```
-#
-# </details>
-#
-# ## 6. Where things are
-#
-# | folder | what it holds |
-# | --- | --- |
-# | `rtx/nn` | the bricks: LocalRNN, attention, feed-forward, residual; `rtx/nn/reference.py` has them as plain loops |
-# | `rtx/models` | one file per model |
-# | `rtx/tasks` | one file per kind of experiment: data, loss, metric |
-# | `rtx/training` | recipes, one per table of the paper, and what trains by them |
-# | `rtx/lab` | what these notebooks use: pictures, explorers, exercises |
-# | `notebooks` | these pages; the `.py` beside each is its source |
-# | `results` | the ledger: one file per finished run, with its number and how it came about |
-#
-# In a terminal with the project's environment active (`source .venv/bin/activate`), `rtx list` names models, tasks
-# and recipes, `rtx table nottingham` prints a table of the paper with our numbers beside it, and
-# `rtx train --help` tells how to make one yourself.
-#
-# **When you are stuck**
-#
-# - Cells ran out of order, or a name is not defined: menu *Kernel*, *Restart Kernel and Run All Cells*.
-# - A slider does nothing: its cell has not run since you opened the page. Run it.
-# - Your changes broke a page: `git checkout notebooks/` brings all pages back as they were.
-# - An error that says `name: expected …, got …` comes from `rtx`, and names the argument to mend.
-# - Anything else: `make help` lists what can be done, `make test` says whether the installation is sound.
 #
 # ## Recap
 #
-# - A table of derivatives says which input (column) moves which output (row). Causal models have zeros right of the diagonal.
-# - Untrained, an RNN favours the near past, a Transformer its own position and all of the past alike. An
-#   R-Transformer has a fading band from its RNN and the whole past from its attention.
-# - Predict, then run. Unfold answers late. Explorers follow figures; exercises never block the way.
+# - The table of dependencies says how much input $s$ (column) matters to output $t$ (row). A causal model has zeros to the
+#   right of the diagonal.
+# - We saw three shapes in untrained models: fading (RNN), a band (LocalRNN), everything (attention). The R-Transformer
+#   combines the last two.
+# - Zeros come from the wiring and stay. How fast an RNN fades comes from its weights; the control with a rotation showed it.
+# - Open: which of these dependencies does a *trained* model use? The next notebooks train models and look.
 #
 # ## Quiz
 #
-# 1. Row 3 of a model's table of derivatives is non-zero in columns 1 to 5. Is the model causal?
-# 2. You train a causal model of stacked LocalRNNs for a week. Which cells of its table may still be zero, and which
-#    must?
-# 3. The Transformer was told its positions by sinusoids. Why does its near past count for no more than its far past?
+# 1. Row 3 of a table has non-zero entries in columns 1 to 5. Is the model causal?
+# 2. You train a causal stack of LocalRNNs for a week. Which entries of its table must be zero, and which may be?
+# 3. Why did we divide each row by its sum before we compared models?
 #
 # <details><summary>Answers</summary>
 #
-# 1. No. Output 3 is moved by inputs 4 and 5, which lie in its future.
-# 2. Right of the diagonal, and beyond the reach of the windows, all must be zero: no path leads there, whatever the
-#    weights. Any other cell may be zero, if the weights happen to be so.
-# 3. Knowing where one is does not make near positions count for more. The weights would have to learn to use it.
+# 1. No. Output 3 depends on inputs 4 and 5, which come later.
+# 2. To the right of the diagonal, and beyond the stack's window, they must be zero. Any other entry may be zero if the
+#    weights happen to make it so.
+# 3. Models have outputs of different sizes. A share says which inputs matter most to an output, whatever its size.
 #
 # </details>
 #
-# **Index:** [README](../README.md) · **On:** [Frame the problem](01_frame_the_problem.ipynb): what these
-# models are for.
+# <details><summary>Paper map</summary>
+#
+# Wang et al. (2019), *R-Transformer: Recurrent Neural Network Enhanced Transformer*.
+#
+# | in the paper | equation | here | in `rtx` |
+# | --- | --- | --- | --- |
+# | §3, Figure 1: the whole model | 8 | section 3 | `rtx.RTransformer` |
+# | §3.1, Figure 2: RNN and LocalRNN | 2-3 | first screen, section 4 | `rtx.RNN`, `rtx.nn.LocalRNN` |
+# | §3.2: attention to the past only | 4-6 | section 4 | `rtx.nn.MultiHeadAttention` |
+# | §3.3: comparison with the Transformer | | section 3 | `rtx.Transformer` |
+#
+# </details>
+#
+# **Index:** [README](../README.md) · **On:** [Why is the past hard to hold?](01_frame_the_problem.ipynb)

@@ -22,7 +22,7 @@ from rtx.lab.exercises.memory import next_memory, xl_reach
 from rtx.lab.exercises.music import nll_per_frame
 from rtx.lab.exercises.pooling import attention_pool, largest_share
 from rtx.lab.exercises.position import clipped_rows, xl_score
-from rtx.lab.exercises.start import is_causal
+from rtx.lab.exercises.start import dependencies, is_causal, span
 from rtx.lab.exercises.training import clipped_step
 from rtx.lab.exercises.translation import greedy_translation, source_weights
 from rtx.lab.exercises.window import stacked_reach, windows
@@ -56,6 +56,7 @@ __all__ = [
     "clipped_rows",
     "clipped_step",
     "compose_steps",
+    "dependencies",
     "dilated_convolution",
     "greedy_translation",
     "half_life",
@@ -74,6 +75,7 @@ __all__ = [
     "residual",
     "softmax_in_halves",
     "source_weights",
+    "span",
     "split_heads",
     "spreads_apart",
     "stacked_reach",
