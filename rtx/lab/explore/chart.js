@@ -1,15 +1,23 @@
 // Charts on a canvas: axes, lines, legends, heat maps. A box is { x, y, width, height } in CSS pixels.
 
+import { css } from "./colours.js";
 import { make } from "./page.js";
-import { ticks } from "./ticks.js";
 
-/** The colours of series, in order: those of seaborn's palette "colorblind", as in the figures. */
-export const SERIES = ["#0173b2", "#de8f05", "#029e73", "#d55e00", "#cc78bc", "#ca9161", "#949494", "#56b4e9"];
+/** The colours of series, in order: seaborn's palette "colorblind", but its blue is lighter, for dark paper. */
+export const SERIES = ["#1a86cf", "#de8f05", "#029e73", "#d55e00", "#cc78bc", "#ca9161", "#949494", "#56b4e9"];
 
 const short = (value) => {
   const size = Math.abs(value);
   return size && (size < 0.001 || size >= 100_000) ? value.toExponential(0) : String(Number(value.toPrecision(4)));
 };
+
+/** About `count` round values from `low` to `high`, in either order. */
+function ticks(low, high, count) {
+  const rough = Math.abs(high - low) / count || 1, power = 10 ** Math.floor(Math.log10(rough));
+  const step = power * [1, 2, 5, 10].find((one) => 1.42 * one * power > rough);
+  const [first, last] = [Math.ceil(Math.min(low, high) / step), Math.floor(Math.max(low, high) / step)];
+  return Array.from({ length: last - first + 1 }, (_, i) => Number(((first + i) * step).toPrecision(12)));
+}
 
 /**
  * Draw axes in a box and return where values stand: x(value), y(value), and back: at(pixel) and yAt(pixel).
@@ -137,6 +145,18 @@ export function heatMap(pen, { x, y, width, height }, rows, columns, colour) {
       const left = Math.floor(x + column * across), top = Math.floor(y + row * down);
       pen.fillRect(left, top, Math.ceil(x + (column + 1) * across) - left, Math.ceil(y + (row + 1) * down) - top);
     }
+}
+
+/** A scale of colours from 0 to 1, 100 pixels long, between two texts. */
+export function colourBar(pen, page, x, y, colour, from, to) {
+  pen.save();
+  pen.textAlign = "left";
+  pen.fillStyle = page.ink;
+  const left = x + pen.measureText(from).width + 6;
+  pen.fillText(from, x, y);
+  pen.fillText(to, left + 106, y);
+  heatMap(pen, { x: left, y: y - 5, width: 100, height: 10 }, 1, 100, (_, i) => css(colour(i / 99)));
+  pen.restore();
 }
 
 /** A heat map as an image of a pixel a cell, to be drawn at any size: `colour` gives [red, green, blue], or nothing. */
