@@ -6,15 +6,13 @@ Vaswani et al. (2017), §3.5; Shaw et al. (2018), Eq. 3-5; Dai et al. (2019), §
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from jaxtyping import Float
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 from torch import Tensor
 
 from rtx.lab.explore.page import Page
-from rtx.lab.plots import freeze, new_figure, whole_numbers
+from rtx.lab.plots import new_figure, whole_numbers
 from rtx.lab.seeded import seeded
 from rtx.nn import MultiHeadAttention, RelativeAttention, sinusoidal_positions
 from rtx.nn.relative import XLAttention
@@ -56,7 +54,7 @@ def positions(layer: MultiHeadAttention | None = None, x: Float[Tensor, "1 T D"]
     return Page(
         Path(__file__).with_name("positions.js"),
         data,
-        _still(data, clip),
+        _still(x.shape[1], width),
         "Shaw's distances with k = 1 and more; then Transformer-XL with (a) alone, with (d) alone: which knows order?",
         title="How does it know where it is?",
         encoding="Transformer-XL" if isinstance(layer, XLAttention) else "Shaw's distances" if layer else "sinusoids",
@@ -93,32 +91,17 @@ def _xl(layer: XLAttention, x: Tensor, head: int) -> dict[str, Tensor]:
     return {"queries": queries, "keys": keys, "weight": weight, "u": u, "v": v}
 
 
-def _still(data: dict[str, Any], clip: int) -> Figure:
-    """The four encodings side by side, each in its own scale."""
-    T, D = data["length"], data["width"]
-    table = sinusoidal_positions(T, D)
-    distance = torch.arange(T) - torch.arange(T)[:, None]
-    shaw, xl = ({name: part.detach().float().cpu() for name, part in data[kind].items()} for kind in ("shaw", "xl"))
-    per_row = shaw["queries"] @ shaw["vectors"].T / shaw["queries"].shape[1] ** 0.5
-    clipped = per_row.gather(1, distance.clamp(-clip, 0) + len(shaw["vectors"]) - 1)
-    by_distance = (xl["queries"] + xl["v"]) @ (table @ xl["weight"].T).T  # (T, distances)
-    by_content = (xl["queries"] + xl["u"]) @ xl["keys"].T
-    summed = (by_content + by_distance.gather(1, (-distance).clamp(min=0))) / xl["u"].shape[0] ** 0.5
-    future = distance.numpy() > 0
-    figure, axes = new_figure(9.6, 3.1, columns=4)
-    _map(axes[0], table.numpy(), "sinusoids", "number i of D", "position t")
-    _map(axes[1], (table @ table.T / (D / 2)).numpy(), "their products", "position s", "position t")
-    _map(axes[2], np.ma.masked_where(future, clipped.numpy()), f"Shaw, k = {clip}", "key s", "query t")
-    _map(axes[3], np.ma.masked_where(future, summed.numpy()), "Transformer-XL", "key s", "query t")
-    freeze(figure)
+def _still(length: int, width: int) -> Figure:
+    """The sinusoids, and their products."""
+    table = sinusoidal_positions(length, width)
+    figure, axes = new_figure(8, 3.4, columns=2)
+    for ax, values, title, x in (
+        (axes[0], table, "sinusoids", "number i of D"),
+        (axes[1], table @ table.T / (width / 2), "their products", "position s"),
+    ):
+        extent = (0.5, values.shape[1] + 0.5, length + 0.5, 0.5)
+        image = ax.imshow(values, extent=extent, aspect="auto", cmap="PuOr_r", vmin=-1, vmax=1)
+        ax.set(title=title, xlabel=x, ylabel="position t")
+        whole_numbers(ax.xaxis, ax.yaxis)
+    figure.colorbar(image, ax=axes)
     return figure
-
-
-def _map(ax: Any, values: NDArray[np.floating[Any]], title: str, x: str, y: str) -> None:
-    most = float(np.abs(values).max())
-    rows, columns = values.shape
-    limits, colours = (0.5, columns + 0.5, rows + 0.5, 0.5), {"cmap": "PuOr_r", "vmin": -most, "vmax": most}
-    image = ax.imshow(values, extent=limits, aspect="auto", interpolation="nearest", **colours)
-    ax.set(title=title, xlabel=x, ylabel=y, box_aspect=1)
-    whole_numbers(ax.xaxis, ax.yaxis)
-    ax.figure.colorbar(image, ax=ax, location="bottom", ticks=[-most, 0, most], format="%.1f", aspect=30)

@@ -8,7 +8,7 @@ import { canvas, checkbox, select, slider, stepped } from "./page.js";
 import { linear, matrix, readTensors } from "./tensor.js";
 
 const LEFT = 92, ROW = 26, STRIP = 70, LEGEND = 24; // in CSS pixels
-const CELL = 6, NARROWEST = 380; // the least width of a position, and of the picture, for its legend
+const CELL = 6, NARROWEST = 300; // the least width of a position, and of the picture, for its legend
 const ORANGE = [222, 143, 5], BLUE = [1, 115, 178];
 
 /** All steps of the window that ends at position t: what each read, its gates, and the state before and after. */
@@ -99,8 +99,7 @@ export function show(page) {
     const area = picture.begin();
     strip(area, T, windows, state, page.ink);
     rows.forEach((row, i) => drawRow(area, row, STRIP + i * ROW, i ? 1 : largest)); // states and gates are within 1
-    const inputs = largest > 1 ? `; in the row of the input ${(-largest).toFixed(1)} to ${largest.toFixed(1)}` : "";
-    const colour = (share) => diverging(2 * share - 1, page.dark);
+    const colour = (share) => diverging(2 * share - 1, page.dark), inputs = largest > 1 ? `  (input: ±${largest.toFixed(1)})` : "";
     colourBar(area.pen, page, 4, STRIP + ROW * rows.length + LEGEND / 2, colour, "-1", `1${inputs}`);
     const what = now.skipped ? "a pad is left out: the state stays" : now.pad ? "a pad is read: zeros, but the biases act" : `x_${now.at} is read`;
     const moved = Math.hypot(...after.h.map((value, k) => value - now.before[k]));

@@ -11,7 +11,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from rtx.lab.explore.page import Page
-from rtx.lab.plots import new_figure
+from rtx.lab.plots import new_figure, whole_numbers
 from rtx.lab.seeded import seeded
 from rtx.nn import LocalRNN
 from rtx.nn.recurrent import CELLS
@@ -41,8 +41,11 @@ def window(x: Float[Tensor, "T D"], model: LocalRNN | None = None) -> Page:
     tensors = {f"{cell}.{name}": one for cell, made in models.items() for name, one in made.state_dict().items()}
     figure, [ax] = new_figure(7.2, 2.4)
     with torch.no_grad():
-        image = ax.imshow(first(x[None])[0].T.float().cpu(), aspect="auto", cmap="RdBu_r", clim=(-1, 1))
-    ax.set(xlabel="position, from 0", ylabel="hidden unit", title="the state at the end of each window")
+        states = first(x[None])[0].T.float().cpu()
+    extent = (0.5, len(x) + 0.5, len(states) + 0.5, 0.5)
+    image = ax.imshow(states, aspect="auto", cmap="RdBu_r", clim=(-1, 1), extent=extent)
+    ax.set(xlabel="position", ylabel="hidden unit", title="the state at the end of each window")
+    whole_numbers(ax.xaxis, ax.yaxis)
     figure.colorbar(image, ax=ax, label="state")
     return Page(
         Path(__file__).with_name("window.js"),
