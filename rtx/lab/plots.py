@@ -15,10 +15,8 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.font_manager import get_font_names
 from matplotlib.image import AxesImage
-from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
-from PIL import Image
 
 from rtx.lab.inline import keep_figures_well, smaller
 
@@ -66,55 +64,14 @@ def png(figure: Figure) -> bytes:
     """The figure as PNG: the same figure gives the same bytes."""
     buffer = BytesIO()
     figure.set_dpi(110)
-    start_layout_afresh(figure)
     # not savefig, which draws the figure twice
     FigureCanvasAgg(figure).print_png(buffer, metadata={"Software": None})
     return buffer.getvalue()
 
 
-def quick_png(figure: Figure) -> bytes:
-    """The figure as PNG, pressed lightly: for what is sent often and not kept."""
-    figure.set_dpi(110)
-    start_layout_afresh(figure)
-    canvas = FigureCanvasAgg(figure)
-    canvas.draw()
-    whole = Image.frombuffer("RGBA", canvas.get_width_height(), canvas.buffer_rgba(), "raw", "RGBA", 0, 1)
-    buffer = BytesIO()
-    whole.convert("RGB").save(buffer, "PNG", compress_level=1)
-    return buffer.getvalue()
-
-
 def small_png(figure: Figure) -> bytes:
     """The figure as PNG of 256 colours, half of the bytes or less: for what is kept with notebooks."""
-    return smaller(quick_png(figure))
-
-
-def start_layout_afresh(figure: Figure) -> None:
-    """Put the axes where they were when made: a layout starts from where they are, and ends a hair beside its last.
-
-    A figure whose layout is settled, by `freeze`, stays as it is.
-    """
-    if not isinstance(figure.get_layout_engine(), ConstrainedLayoutEngine):
-        return
-    for ax in figure.axes:
-        spec = ax.get_subplotspec()
-        if spec or ax.get_label() == "<colorbar>":  # which stands in no grid
-            ax.set_position(spec.get_position(figure).bounds if spec else (0, 0, 1, 1))
-            ax.set_in_layout(True)  # which a position set by hand takes away
-
-
-def freeze(figure: Figure) -> None:
-    """Keep the layout that the figure has, its titles and labels too: finding it anew would double a redraw's time.
-
-    A title that is set later needs its place again, `y=1`.
-    """
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")
-    for ax in figure.axes:
-        ax.set_title(ax.get_title(loc="left"), loc="left", y=1)
-        for axis in (ax.xaxis, ax.yaxis):
-            at = axis.label.get_transform().transform(axis.label.get_position())
-            axis.set_label_coords(*ax.transAxes.inverted().transform(at))
+    return smaller(png(figure))
 
 
 def whole_numbers(*axes: Axis) -> None:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from rtx.lab.explore.page import Page
 from rtx.lab.jacobian import receptive_field
-from rtx.lab.plots import freeze, receptive_field_map
+from rtx.lab.plots import receptive_field_map
 from rtx.lab.seeded import seeded
 from rtx.models import RNN, RTransformer
 from rtx.nn import LocalRNN, Residual
@@ -122,5 +122,4 @@ def _still(made: dict[str, Row], base: list[float]) -> Figure:
         table = receptive_field(model, torch.tensor(base)[None, :, None])
         receptive_field_map(ax, table / table.sum(1, keepdim=True), name)
         ax.label_outer()
-    freeze(figure)
     return figure

@@ -136,7 +136,7 @@ export function show(page) {
   function drawBars(pen, view, t, box, most) {
     const bars = view.scores ? softmax(rows[t]) : rows[t], largest = Math.max(...bars), columns = rows.at(-1).length;
     const title = view.scores ? `softmax of row ${t + 1}: largest ${written(largest, 3)}` : `row ${t + 1}`;
-    const y = view.scores ? [0, largest] : [-most, most];
+    const y = view.scores ? [0, [0.1, 0.25, 0.5].find((one) => largest <= one) ?? 1] : [-most, most];
     const place = axes(pen, page, box, { x: [0.5, columns + 0.5], y, title, across: view.names[0] });
     pen.fillStyle = SERIES[0];
     bars.forEach((bar, s) => {
