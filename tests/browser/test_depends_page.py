@@ -22,8 +22,8 @@ export function show(page) {
   const weights = readTensors(page.weights), { base, models } = page.data;
   const others = base.map((value, t) => (t === 5 ? value + 1e-6 : value));
   return () => JSON.stringify(models.map((model) => ({
-    output: Array.from(layers(model, weights, base, []).at(-1).values),
-    moved: moved(model, weights, base, others, []).at(-1).map((size) => size / 1e-6),
+    output: Array.from(layers(model, weights, base, [], page.data).at(-1).values),
+    moved: moved(model, weights, base, others, [], page.data).at(-1).map((size) => size / 1e-6),
   })));
 }
 """

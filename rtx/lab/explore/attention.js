@@ -2,7 +2,8 @@
 
 import { axes, bitmap, colourBar, SERIES } from "./chart.js";
 import { blues, css, inkOn, viridis } from "./colours.js";
-import { canvas, select, slider, stepped, unpack } from "./page.js";
+import { canvas, select, slider, stepped } from "./page.js";
+import { readTensors } from "./tensor.js";
 
 const LINE = 24, LEGEND = 22, LETTERS = 40; // pixels: a line of tokens, a legend; of a token, the rest of which is left out
 const MAP = 280, LEFT = 44, TOP = 26, BELOW = 64; // of the large map, and the room around it
@@ -15,7 +16,7 @@ const inside = (box, x, y) => x >= box.x && x < box.x + box.width && y >= box.y 
 
 export function show(page) {
   const { labels, queries, columns, same } = page.data;
-  const layers = page.data.layers.map(({ name, roots }) => ({ name, ...unpack(roots) }));
+  const roots = readTensors(page.weights), layers = page.data.layers.map((name, i) => ({ name, ...roots[i] }));
   const [, T, S] = layers[0].shape, widest = Math.max(...layers.map(({ shape }) => shape[0]));
   const root = (layer, head, t, s) => layers[layer].values[(head * T + t) * S + s]; // of a weight
   const images = layers.map(({ shape }, layer) => Array.from({ length: shape[0] }, (_, head) =>

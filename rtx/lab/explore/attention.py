@@ -11,9 +11,10 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from matplotlib.figure import Figure
+from safetensors.torch import save
 from torch import Tensor, nn
 
-from rtx.lab.explore.page import Page, packed
+from rtx.lab.explore.page import Page
 from rtx.lab.plots import new_figure, whole_numbers
 from rtx.lab.tracing import Trace, trace
 
@@ -48,20 +49,26 @@ def attention(
     labels = _labels("labels", labels, keys)
     rows = labels if queries is None and asking == keys else _labels("queries", queries, asking)
     data = {
-        # square roots tell small weights apart; what is seen at all is at least one of `packed`'s steps
-        "layers": [
-            {"name": name, "roots": packed(torch.where(weights > 0, weights.sqrt().clamp(min=1 / 65_000), 0.0))}
-            for name, weights in layers
-        ],
+        "layers": [name for name, _ in layers],
         "labels": labels,
         "queries": rows,
         "columns": columns,
         "same": rows is labels,
     }
+    # square roots tell small weights apart in 16 bits, where they would become 0 as those that are not seen
+    roots = {str(i): torch.where(one > 0, one.sqrt().clamp(min=1e-4), 0.0) for i, (_, one) in enumerate(layers)}
     caption = "step through the heads: which looks at its neighbour, which far back, which at everything alike?"
     last: dict[str, Any] = {"layer": len(layers) - 1, "head": 0, "position": asking - 1}
     script = Path(__file__).with_name("attention.js")
-    return Page(script, data, _still(*layers[-1], labels), caption, title="Where does a position look?", **last)
+    return Page(
+        script,
+        data,
+        _still(*layers[-1], labels),
+        caption,
+        title="Where does a position look?",
+        weights=save({name: one.half().contiguous() for name, one in roots.items()}),
+        **last,
+    )
 
 
 def attention_maps(found: Trace) -> list[tuple[str, Float[Tensor, "H T S"]]]:

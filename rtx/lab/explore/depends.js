@@ -16,30 +16,29 @@ const STYLE = `
   font-size: 12px; line-height: 1; white-space: nowrap; text-align: left; }`;
 
 /** A sublayer's output for x, in a residual connection with its LayerNorm behind it, Eq. (8). */
-function sublayer({ kind, prefix, norm, heads, window, layer }, x, weights) {
-  const of = (name) => weights[`${prefix}.${name}`];
-  if (kind === "rnn") return recurrent(x, weights, prefix, { cell: "rnn", layer });
+function sublayer({ kind, name }, x, weights, { window, heads }) {
+  const of = (key) => weights[`${name}.${key}`], [q, k, v] = ["query", "key", "value"].map((one) => of(`sublayer.${one}.weight`));
+  if (kind === "rnn") return recurrent(x, weights, "rnn.", { cell: "rnn", layer: Number(name.at(-1)) });
   let y;
-  if (kind === "local") y = recurrent(x, weights, `${prefix}.`, { window });
-  if (kind === "attention") {
-    const [q, k, v] = ["query", "key", "value"].map((name) => linear(x, of(`${name}.weight`)));
-    y = linear(attend(q, k, v, heads).mixed, of("output.weight"));
+  if (kind === "local") y = recurrent(x, weights, `${name}.sublayer.`, { window });
+  if (kind === "attention") y = linear(attend(linear(x, q), linear(x, k), linear(x, v), heads).mixed, of("sublayer.output.weight"));
+  if (kind === "feed-forward") {
+    const wide = linear(x, of("sublayer.expand.weight"), of("sublayer.expand.bias"));
+    y = linear(relu(wide), of("sublayer.contract.weight"), of("sublayer.contract.bias"));
   }
-  if (kind === "feed-forward")
-    y = linear(relu(linear(x, of("expand.weight"), of("expand.bias"))), of("contract.weight"), of("contract.bias"));
-  return layerNorm(add(x, y), weights[`${norm}.weight`], weights[`${norm}.bias`]);
+  return layerNorm(add(x, y), of("norm.weight"), of("norm.bias"));
 }
 
 /** What each layer returns for a row of numbers; a layer that is off passes on what it gets. */
-export function layers(model, weights, values, off) {
+export function layers(model, weights, values, off, sizes) {
   let x = linear(matrix(values.length, 1, Float64Array.from(values)), weights["embed.weight"]);
   x = add(x, { ...x, values: weights.places.values });
-  return model.layers.map((layer) => (x = off.includes(layer.name) ? x : sublayer(layer, x, weights)));
+  return model.layers.map((layer) => (x = off.includes(layer.name) ? x : sublayer(layer, x, weights, sizes)));
 }
 
 /** How far each position of each layer moves when `values` become `others`: the distance of the two vectors. */
-export function moved(model, weights, values, others, off) {
-  const [before, after] = [values, others].map((given) => layers(model, weights, given, off));
+export function moved(model, weights, values, others, off, sizes) {
+  const [before, after] = [values, others].map((given) => layers(model, weights, given, off, sizes));
   return before.map((one, i) => values.map((_, t) => Math.hypot(...row(one, t).map((value, k) => value - row(after[i], t)[k]))));
 }
 
@@ -179,7 +178,7 @@ export function show(page) {
 
   return (state) => {
     const { chosen, value, off } = state, changed = base.map((number, t) => (t + 1 === chosen ? value : number));
-    table = models.flatMap((model) => moved(model, weights, base, changed, off));
+    table = models.flatMap((model) => moved(model, weights, base, changed, off, page.data));
     switches.forEach((element, i) => {
       const away = off.includes(rows[i].layer.name);
       element.setAttribute("aria-pressed", String(!away));

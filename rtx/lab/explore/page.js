@@ -230,10 +230,7 @@ export function stepped(key, value, min, max, step = 1) {
 
 /** An array that Python's `packed` wrote: its numbers in one row, and its shape. */
 export function unpack({ shape, low, high, steps }) {
-  const bytes = Uint8Array.from(atob(steps), (letter) => letter.charCodeAt(0));
-  const wide = bytes.length > shape.reduce((product, size) => product * size, 1); // two bytes a number, else one
-  const whole = wide ? new Uint16Array(bytes.buffer) : bytes, size = (high - low) / (wide ? 65535 : 255);
-  return { shape, values: Float32Array.from(whole, (step) => low + step * size) };
+  return { shape, values: Float32Array.from(atob(steps), (letter) => low + (letter.charCodeAt(0) * (high - low)) / 255) };
 }
 
 /** Whether the page behind an element is dark, whatever made it so. */
@@ -258,17 +255,16 @@ function written(state, start) {
 
 /** The state that an address holds; what is not of the kind that stands at the start is left out. */
 function stateOf(hash, start) {
-  const found = {};
-  for (const [name, text] of new URLSearchParams(hash.replace(/^#/, ""))) {
-    if (!(name in start)) continue;
+  const kind = (value) => (Array.isArray(value) ? "array" : typeof value);
+  const read = ([name, text]) => {
     try {
-      const value = typeof start[name] === "string" ? text : JSON.parse(text);
-      if (typeof value === typeof start[name] && Array.isArray(value) === Array.isArray(start[name])) found[name] = value;
+      return [name, typeof start[name] === "string" ? text : JSON.parse(text)];
     } catch {
-      // not JSON: somebody has typed the address
+      return [name, undefined]; // not JSON: somebody has typed the address
     }
-  }
-  return found;
+  };
+  const pairs = [...new URLSearchParams(hash.slice(1))].map(read);
+  return Object.fromEntries(pairs.filter(([name, value]) => name in start && kind(value) === kind(start[name])));
 }
 
 /** The same in Python, for a notebook, whose page has no address to send to others. */
@@ -398,20 +394,17 @@ export function mount(show, model, el, { address = "", own = false, kernel = fal
 
 /** A model without a kernel, for a page that stands alone; bytes come as base64 text. */
 export function fixed(traits) {
-  const listeners = [];
+  const listeners = new Set();
   const weights = traits.weights && new DataView(Uint8Array.from(atob(traits.weights), (letter) => letter.charCodeAt(0)).buffer);
   const values = { ...traits, weights };
   return {
     get: (name) => values[name],
     set(name, value) {
       values[name] = value;
-      for (const [event, listen] of [...listeners]) if (event === `change:${name}`) listen();
+      listeners.forEach((listen) => listen());
     },
-    on: (event, listen) => listeners.push([event, listen]),
-    off(event, listen) {
-      for (let i = listeners.length - 1; i >= 0; i--)
-        if (listeners[i][0] === event && listeners[i][1] === listen) listeners.splice(i, 1);
-    },
+    on: (_, listen) => listeners.add(listen),
+    off: (_, listen) => listeners.delete(listen),
     save_changes() {},
   };
 }

@@ -220,24 +220,20 @@ def compact(value: Any) -> Any:
     return value
 
 
-def packed(values: Tensor, coarse: bool = False) -> dict[str, Any]:
-    """A large array at under three characters a number, for `unpack` of page.js: 65,536 steps from low to high.
-
-    A coarse one has 256 steps, and half the characters: enough for colours.
+def packed(values: Tensor) -> dict[str, Any]:
+    """A large array at under two characters a number, for `unpack` of page.js: 256 steps from low to high, for colours.
 
     Raises:
         ValueError: if a number is not finite, or there is none.
     """
     if not values.numel() or not bool(torch.isfinite(values).all()):
         raise ValueError(f"values: expected finite numbers, got {values.numel()} of them, or some that are not")
-    most, kind = (255, "u1") if coarse else (65_535, "<u2")
     low, high = values.min().item(), values.max().item()
-    steps = ((values.double() - low) * (most / ((high - low) or 1))).round().cpu().numpy().astype(kind)
-    text = base64.b64encode(steps.tobytes()).decode()
-    return {"shape": list(values.shape), "low": low, "high": high, "steps": text}
+    steps = ((values.double() - low) * (255 / ((high - low) or 1))).round().cpu().numpy().astype("u1")
+    return {"shape": list(values.shape), "low": low, "high": high, "steps": base64.b64encode(steps.tobytes()).decode()}
 
 
 def unpacked(found: Mapping[str, Any]) -> list[Any]:
-    """The numbers of a coarse `packed` again."""
+    """The numbers of `packed` again."""
     steps = np.frombuffer(base64.b64decode(found["steps"]), "u1").reshape(found["shape"])
     return list((found["low"] + steps * (found["high"] - found["low"]) / 255).tolist())
