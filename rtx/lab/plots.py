@@ -13,19 +13,11 @@ from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
-from matplotlib.font_manager import get_font_names
 from matplotlib.image import AxesImage
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
 from rtx.lab.inline import keep_figures_well, smaller
-
-CJK_FONTS = (
-    *(f"{family} {region}" for family in ("Noto Sans CJK", "Source Han Sans") for region in ("SC", "TC", "JP", "KR")),
-    *("Microsoft YaHei", "Yu Gothic", "Malgun Gothic", "PingFang SC", "Hiragino Sans", "Apple SD Gothic Neo"),
-    *("WenQuanYi Micro Hei", "WenQuanYi Zen Hei", "SimHei", "IPAGothic", "NanumGothic", "Arial Unicode MS"),
-)
-"""Fonts for Chinese, Japanese and Korean labels, which DejaVu Sans does not have. Those that are installed are used."""
 
 COLOURS = sns.color_palette("colorblind")
 """Colours that stay apart for readers who confuse red and green."""
@@ -37,11 +29,9 @@ def style() -> None:
     In a notebook's kernel they are stored in few colours, with their alt text.
     """
     keep_figures_well()
-    installed = set(get_font_names())
     sns.set_theme(context="notebook", style="ticks", palette="colorblind")
     mpl.rcParams |= {
-        # DejaVu Sans ships with matplotlib, so the picture is the same on every machine
-        "font.family": ["DejaVu Sans", *(font for font in CJK_FONTS if font in installed)],
+        "font.family": "DejaVu Sans",  # matplotlib brings it, so the picture is the same on every machine
         "figure.dpi": 110,
         "figure.facecolor": "white",
         "figure.constrained_layout.use": True,

@@ -2,13 +2,22 @@
 
 import { axes, bitmap, colourBar, SERIES } from "./chart.js";
 import { blues, css, inkOn, viridis } from "./colours.js";
-import { canvas, select, slider, stepped } from "./page.js";
+import { canvas, make, select, slider, stepped } from "./page.js";
 import { readTensors } from "./tensor.js";
 
-const LINE = 24, LEGEND = 22, LETTERS = 40; // pixels: a line of tokens, a legend; of a token, the rest of which is left out
+const LETTERS = 40; // of a token, the rest of which is left out
 const MAP = 280, LEFT = 44, TOP = 26, BELOW = 64; // of the large map, and the room around it
 const SMALL = 80, LEAST = 12, BETWEEN = 6, ROOM = 52; // of the map of a head; between two; for "layer 1"
 const NARROW = 560; // of a picture in which the maps of all heads are below the large one
+const STYLE = `
+.rtx-page .tokens { display: flex; flex-wrap: wrap; gap: 1px; font: 13px/23px ui-monospace, monospace; white-space: pre; }
+.rtx-page .tokens[style] { display: grid; }
+.rtx-page .tokens span { min-width: 14px; padding: 0 3px; text-align: center; overflow: hidden; }
+.rtx-page .tokens[style] span { padding: 0; }
+.rtx-page .tokens .here { box-shadow: inset 0 0 0 2px ${SERIES[1]}; }
+.rtx-page .tokens .unseen { opacity: 0.65; }
+.rtx-page .scale { display: flex; gap: 6px; font-size: 13px; }
+.rtx-page .scale :first-child { width: 100px; height: 10px; margin-top: 5px; }`;
 const percent = (share) => `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)} %`;
 const printed = (label) => ({ " ": "␣", "\n": "⏎", "": "·" })[label] ?? label; // what is not seen in print
 const shortened = (label) => (label.length > LETTERS ? `${label.slice(0, LETTERS - 1)}…` : printed(label));
@@ -27,27 +36,23 @@ export function show(page) {
   const heads = slider(page, "head", { max: widest - 1, text: (head) => head + 1 });
   slider(page, "position", { max: T - 1, text: (t) => named(queries, t) });
 
-  let boxes = [], maps = [], now = {};
+  let maps = [], now = {};
   /** Left and right choose the position, up and down the head. */
   const key = (name) => {
     if (name === "ArrowUp" || name === "ArrowDown") return { head: stepped(name, now.head, 0, Number(heads.max)) };
     const position = stepped(name, now.position, 0, T - 1);
     return position === undefined ? undefined : { position };
   };
-  const tokens = canvas(page, {
-    height: LINE,
-    least: columns * LINE,
-    label: "tokens, coloured by the attention weight that the position gives them",
-    point(x, y) {
-      const s = boxes.findIndex((box) => inside(box, x, y));
-      return s >= 0 && `${named(labels, s)}: ${percent(now.row[s])}`;
-    },
-    grab(x, y) {
-      const s = boxes.findIndex((box) => inside(box, x, y));
-      return same && s >= 0 ? { position: s } : undefined;
-    },
-    key,
+  const tokens = make("div", { className: "tokens" }), scale = make("span"), largest = make("span");
+  const words = labels.map((label, s) => {
+    const tell = () => page.note(`${named(labels, s)}: ${percent(now.row[s])}`);
+    const word = make("span", { textContent: shortened(label), onpointerenter: tell });
+    if (same) word.onclick = () => page.set({ position: s });
+    return word;
   });
+  if (columns) tokens.style.gridTemplateColumns = `repeat(${columns}, 24px)`;
+  tokens.append(...words);
+  page.picture(make("div", {}, make("style", { textContent: STYLE }), tokens, make("div", { className: "scale" }, "0", scale, largest)));
   const overview = canvas(page, {
     height: MAP,
     least: ROOM + widest * (LEAST + BETWEEN),
@@ -66,42 +71,15 @@ export function show(page) {
   });
   const cell = (box, x, y) => [Math.floor(((y - box.y) / box.height) * T), Math.floor(((x - box.x) / box.width) * S)];
 
-  /** A box for each token, in lines as wide as the picture, or of so many columns. */
-  function flow(pen, width) {
-    let x = 0, y = 0;
-    return labels.map((label, s) => {
-      const wide = columns ? LINE : Math.max(15, pen.measureText(shortened(label)).width + 7);
-      if (columns ? s && s % columns === 0 : x && x + wide > width) [x, y] = [0, y + LINE];
-      x += wide;
-      return { x: x - wide, y, width: wide - 1, height: LINE - 1 };
-    });
-  }
-
   function drawTokens({ row, position }) {
-    const begin = () => {
-      const area = tokens.begin();
-      area.pen.font = "13px ui-monospace, monospace";
-      return area;
-    };
-    const first = begin();
-    boxes = flow(first.pen, first.width);
-    const height = boxes.at(-1).y + LINE, most = Math.max(...row);
-    tokens.resize(height + LEGEND);
-    const { pen } = begin();
-    pen.textAlign = "center";
-    boxes.forEach((box, s) => {
+    const most = Math.max(...row);
+    words.forEach((word, s) => {
       const colour = blues(Math.sqrt(row[s] / most), page.dark);
-      pen.fillStyle = css(colour);
-      pen.fillRect(box.x, box.y, box.width, box.height);
-      pen.fillStyle = inkOn(colour);
-      pen.globalAlpha = row[s] > 0 ? 1 : 0.65; // not seen at all: paler, but read
-      pen.fillText(shortened(labels[s]), box.x + box.width / 2, box.y + box.height / 2 + 1);
-      pen.globalAlpha = 1;
+      Object.assign(word.style, { background: css(colour), color: inkOn(colour) });
+      word.className = same && s === position ? "here" : row[s] > 0 ? "" : "unseen";
     });
-    if (same) frame(pen, boxes[position], SERIES[1], 2);
-    pen.font = "12px system-ui, sans-serif";
-    const share = `${percent(most)}, the largest; by the square root`;
-    colourBar(pen, page, 0, height + LEGEND / 2, (one) => blues(one, page.dark), "0", share);
+    scale.style.background = `linear-gradient(to right, ${[0, 0.5, 1].map((share) => css(blues(share, page.dark)))})`;
+    largest.textContent = `${percent(most)}, the largest; by the square root`;
   }
 
   function frame(pen, { x, y, width, height }, strokeStyle, lineWidth) {

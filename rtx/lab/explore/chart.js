@@ -23,9 +23,9 @@ function ticks(low, high, count) {
  * Draw axes in a box and return where values stand: x(value), y(value), and back: at(pixel) and yAt(pixel).
  *
  * `x` and `y` are the ranges [low, high]; `log` makes the y axis logarithmic; `title` stands above, `across` and `up`
- * name the axes; `grid` draws a line at each value of y; `xText` and `yText` write a value of an axis, `xTicks` and `yTicks` are about how many there are.
+ * name the axes; `grid` draws a line at each value of y; `xText` writes a value of the x axis, `yTicks` are about how many y has.
  */
-export function axes(pen, page, box, { x, y, log = false, title = "", across = "", up = "", grid = true, xText = short, yText = short, xTicks, yTicks = 4 }) {
+export function axes(pen, page, box, { x, y, log = false, title = "", across = "", up = "", grid = true, xText = short, yTicks = 4 }) {
   const scaled = log ? Math.log10 : (value) => value, unscaled = log ? (power) => 10 ** power : (value) => value;
   const [low, high] = y.map(scaled), right = box.x + box.width, bottom = box.y + box.height;
   const place = {
@@ -43,11 +43,11 @@ export function axes(pen, page, box, { x, y, log = false, title = "", across = "
   const whole = log ? ticks(low, high, yTicks).filter(Number.isInteger).map((power) => 10 ** power) : ticks(...y, yTicks);
   for (const value of whole) {
     if (grid) stroke(pen, [box.x, place.y(value)], [right, place.y(value)]);
-    pen.fillText(yText(value), box.x - 6, place.y(value));
+    pen.fillText(short(value), box.x - 6, place.y(value));
   }
   pen.textAlign = "center";
   pen.textBaseline = "top";
-  for (const value of ticks(...x, xTicks ?? Math.max(2, box.width / 60))) pen.fillText(xText(value), place.x(value), bottom + 5);
+  for (const value of ticks(...x, Math.max(2, box.width / 60))) pen.fillText(xText(value), place.x(value), bottom + 5);
   pen.fillText(across, box.x + box.width / 2, bottom + 21);
   pen.textAlign = "left";
   pen.textBaseline = "bottom";
@@ -132,9 +132,6 @@ export function legend(pen, page, x, y, entries) {
   });
   pen.restore();
 }
-
-/** A distance between labels, in places, so that they stand at least so many `pixels` apart; `step` is a place's pixels. */
-export const apart = (step, pixels = 24) => [1, 2, 5, 10, 20, 50, 100, 200, 500].find((one) => one * step >= pixels) ?? 1000;
 
 /** A heat map in a box: `colour(row, column)` for each cell, as CSS; the first row on top. */
 export function heatMap(pen, { x, y, width, height }, rows, columns, colour) {

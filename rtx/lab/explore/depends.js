@@ -141,7 +141,7 @@ export function show(page) {
     });
     pen.globalAlpha = 1;
     pen.font = "13px system-ui, sans-serif";
-    colourBar(pen, page, 4, height - LEGEND / 2, (one) => blues(shade(FAINT ** (1 - one)), page.dark), "a change of 0.0001", "1; an empty square: none");
+    colourBar(pen, page, 4, height - LEGEND / 2, (one) => blues(shade(FAINT ** (1 - one)), page.dark), "a change of 0.0001", "1; empty: none");
   }
 
   const outputs = (model) => table[rows.findLastIndex((one) => one.model === model)];

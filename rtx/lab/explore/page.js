@@ -267,18 +267,15 @@ function stateOf(hash, start) {
   return Object.fromEntries(pairs.filter(([name, value]) => name in start && kind(value) === kind(start[name])));
 }
 
-/** The same in Python, for a notebook, whose page has no address to send to others. */
-const asPython = (value) =>
-  Array.isArray(value) ? `[${value.map(asPython).join(", ")}]`
-    : typeof value === "boolean" ? (value ? "True" : "False")
-      : JSON.stringify(value);
+/** A value in Python, for a notebook, whose page has no address to send to others. */
+const asPython = (value) => JSON.stringify(value).replace(/^true$/, "True").replace(/^false$/, "False");
 
 /** The row below the pictures: presets, reset, and a link to what is seen. */
 function footer(page, model, { address }) {
   const said = make("span", { className: "said" });
   said.setAttribute("role", "status");
   const add = (text, act) => make("button", { type: "button", textContent: text, onclick: act });
-  const presets = Object.entries(model.get("presets") ?? {}).map(([text, values]) => add(text, () => page.set(values)));
+  const presets = Object.entries(model.get("presets")).map(([text, values]) => add(text, () => page.set(values)));
   const link = () => `${new URL(address, location.href).href.split("#")[0]}#${written(page.state, page.start)}`;
   const code = () => `.set(${Object.entries(page.state).map(([name, value]) => `${name}=${asPython(value)}`).join(", ")})`;
   const copy = add(address ? "Copy link" : "Copy as Python", async () => {
@@ -310,7 +307,7 @@ export function mount(show, model, el, { address = "", own = false, kernel = fal
   box.setAttribute("aria-label", model.get("title"));
   box.addEventListener("focusin", keepKeys);
 
-  const puts = {}, drawns = [], still = matchMedia("(prefers-reduced-motion: reduce)");
+  const puts = {}, drawns = [];
   let update = () => "", moving = 0, read = {};
   const page = {
     kernel,
@@ -343,14 +340,13 @@ export function mount(show, model, el, { address = "", own = false, kernel = fal
     },
     animate(milliseconds, draw) {
       cancelAnimationFrame(moving);
-      if (still.matches) return draw(1);
-      const begun = performance.now();
+      const begun = performance.now(), whole = matchMedia("(prefers-reduced-motion: reduce)").matches;
       const next = (now) => {
-        const share = Math.min(1, Math.max(0, (now - begun) / milliseconds));
+        const share = whole ? 1 : Math.min(1, Math.max(0, (now - begun) / milliseconds));
         draw(share);
         if (share < 1 && box.isConnected) moving = requestAnimationFrame(next);
       };
-      moving = requestAnimationFrame(next);
+      next(begun);
     },
   };
   const title = make("h3", { textContent: model.get("title") });
@@ -375,20 +371,19 @@ export function mount(show, model, el, { address = "", own = false, kernel = fal
   update = show(page);
   redraw();
 
-  for (const name of ["change:state", "change:data"]) model.on(name, redraw);
+  const events = ["change:state", "change:data"], scheme = matchMedia("(prefers-color-scheme: dark)");
+  for (const name of events) model.on(name, redraw);
+  scheme.addEventListener("change", redraw);
   const resized = new ResizeObserver(redraw);
   resized.observe(pictures);
   const themed = new MutationObserver(() => setTimeout(redraw, 100)); // once its colours are there
   for (const one of [document.documentElement, document.body])
     themed.observe(one, { attributes: true, attributeFilter: ["class", "data-theme", "data-jp-theme-light"] });
-  const scheme = matchMedia("(prefers-color-scheme: dark)");
-  scheme.addEventListener("change", redraw);
   return () => {
-    cancelAnimationFrame(moving);
-    for (const name of ["change:state", "change:data"]) model.off(name, redraw);
+    for (const name of events) model.off(name, redraw);
+    scheme.removeEventListener("change", redraw);
     resized.disconnect();
     themed.disconnect();
-    scheme.removeEventListener("change", redraw);
   };
 }
 

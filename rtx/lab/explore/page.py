@@ -70,8 +70,7 @@ class Page(anywidget.AnyWidget):
         state: the controls' values at the start, by name.
 
     Raises:
-        ValueError: if the data holds a number that is not finite, or is larger than 2,000,000 characters, or a preset
-            names no control.
+        ValueError: if the data holds a number that is not finite, or is larger than 2,000,000 characters.
     """
 
     # as one text: a notebook file would have a line for every number
@@ -97,8 +96,6 @@ class Page(anywidget.AnyWidget):
     ) -> None:
         self.script, self.still = script, still
         self._esm = bundle(script)
-        for preset in (presets or {}).values():
-            _check_names(preset, state)
         super().__init__(
             data=checked(data),
             state=state,
@@ -116,7 +113,8 @@ class Page(anywidget.AnyWidget):
         Raises:
             ValueError: if there is no control of a name.
         """
-        _check_names(state, self.state)
+        for name in state:
+            check_choice("state", name, self.state)
         self.state = self.state | state
 
     def save(self, path: str | Path) -> Path:
@@ -153,11 +151,6 @@ class Page(anywidget.AnyWidget):
             "text/plain": f"[explorer of {', '.join(self.state)}: {self.caption}]",
         }
         return live | still, facts | {"image/png": {"width": int(self.still.get_figwidth() * 100)}}
-
-
-def _check_names(state: Mapping[str, Any], known: Mapping[str, Any]) -> None:
-    for name in state:
-        check_choice("state", name, known)
 
 
 def bundle(script: Path, end: str | None = None, frame: bool = True) -> str:

@@ -22,23 +22,20 @@ WIDTH, LENGTH, LONGEST = 32, 32, 64
 TERMS = ("content", "content_position", "global_content", "global_position")
 
 
-def positions(layer: MultiHeadAttention | None = None, x: Float[Tensor, "1 T D"] | None = None, head: int = 0) -> Page:
+def positions(layer: MultiHeadAttention | None = None, x: Float[Tensor, "1 T D"] | None = None) -> Page:
     """How positions look and what scores make of them, with controls `encoding`, `position`, and `clip` or four terms.
 
     Args:
         layer: a `RelativeAttention` or `XLAttention` of your own, trained or not, such as
             `model.blocks[0][0].sublayer.attention` of a Transformer-XL; takes the place of one drawn at random, in
-            which the biases u and v are as large as queries, so that they can be seen.
+            which the biases u and v are as large as queries, so that they can be seen. Its first head is shown.
         x: what the layer reads, at most 64 positions; 32 of noise if not given.
-        head: which of the layer's heads, from 0.
 
     Raises:
-        ValueError: if the layer is neither, has no such head, or `x` is not one sequence of its width.
+        ValueError: if the layer is neither, or `x` is not one sequence of its width.
     """
     if layer is not None and not isinstance(layer, XLAttention | RelativeAttention):
         raise ValueError(f"layer: expected a RelativeAttention or an XLAttention, got {type(layer).__name__}")
-    if layer is not None and not 0 <= head < layer.heads:
-        raise ValueError(f"head: expected 0 to {layer.heads - 1}, got {head}")
     width = WIDTH if layer is None else layer.d_model
     x = torch.randn(1, LENGTH, width, generator=torch.Generator().manual_seed(0)) if x is None else x
     check_sequence("x", x, width)
@@ -48,7 +45,7 @@ def positions(layer: MultiHeadAttention | None = None, x: Float[Tensor, "1 T D"]
         shaw = layer if isinstance(layer, RelativeAttention) else RelativeAttention(width, 1, clip=16)
         xl = layer if isinstance(layer, XLAttention) else _drawn_xl(width)
         data = {"length": x.shape[1], "width": width}
-        data |= {"shaw": _shaw(shaw, x, head), "xl": _xl(xl, x, head)}  # type: ignore[dict-item]
+        data |= {"shaw": _shaw(shaw, x), "xl": _xl(xl, x)}  # type: ignore[dict-item]
     clip = min(4, shaw.clip)
     terms: dict[str, Any] = dict.fromkeys(TERMS, True)
     return Page(
@@ -71,23 +68,19 @@ def _drawn_xl(width: int) -> XLAttention:
     return layer
 
 
-def _heads(layer: MultiHeadAttention, x: Tensor, head: int) -> tuple[Tensor, Tensor]:
-    """The queries and keys of one head, or of the only one there is."""
+def _head(layer: MultiHeadAttention, x: Tensor) -> tuple[Tensor, Tensor]:
+    """The queries and keys of the first head."""
     K, x = layer.d_model // layer.heads, x.to(layer.query.weight)
-    part = slice(head % layer.heads * K, (head % layer.heads + 1) * K)
-    return layer.query(x)[0, :, part], layer.key(x)[0, :, part]
+    return layer.query(x)[0, :, :K], layer.key(x)[0, :, :K]
 
 
-def _shaw(layer: RelativeAttention, x: Tensor, head: int) -> dict[str, Tensor]:
-    queries, _ = _heads(layer, x, head)
-    return {"queries": queries, "vectors": layer.key_table[: layer.clip + 1]}
+def _shaw(layer: RelativeAttention, x: Tensor) -> dict[str, Tensor]:
+    return {"queries": _head(layer, x)[0], "vectors": layer.key_table[: layer.clip + 1]}
 
 
-def _xl(layer: XLAttention, x: Tensor, head: int) -> dict[str, Tensor]:
-    queries, keys = _heads(layer, x, head)
-    head %= layer.heads
-    weight = layer.distance.weight.unflatten(0, (layer.heads, -1))[head]
-    u, v = layer.content_bias[head, 0], layer.position_bias[head, 0]
+def _xl(layer: XLAttention, x: Tensor) -> dict[str, Tensor]:
+    queries, keys = _head(layer, x)
+    weight, u, v = layer.distance.weight[: keys.shape[1]], layer.content_bias[0, 0], layer.position_bias[0, 0]
     return {"queries": queries, "keys": keys, "weight": weight, "u": u, "v": v}
 
 

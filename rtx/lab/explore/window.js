@@ -2,7 +2,7 @@
 // Wang et al. (2019), R-Transformer, §3.1, Eq. 2.
 
 import { CELLS } from "./cells.js";
-import { apart, colourBar, heatMap } from "./chart.js";
+import { colourBar, heatMap } from "./chart.js";
 import { css, diverging, inkOn } from "./colours.js";
 import { canvas, checkbox, select, slider, stepped } from "./page.js";
 import { linear, matrix, readTensors } from "./tensor.js";
@@ -27,7 +27,7 @@ function run(x, weights, { cell, window, position, processed }) {
 
 /** The positions as a strip, the window's in blue and orange, the step's filled. */
 function strip({ pen, width }, T, window, state, ink) {
-  const first = 2 - window, across = (width - LEFT) / (T + window - 1), every = apart(across, 22); // room for "pad"
+  const first = 2 - window, across = (width - LEFT) / (T + window - 1), every = [1, 2, 5, 10].find((one) => one * across >= 22) ?? 20;
   pen.fillText("position", 4, 27);
   pen.textAlign = "center";
   for (let s = first; s <= T; s++) {
