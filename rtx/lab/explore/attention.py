@@ -109,7 +109,7 @@ def _still(name: str, weights: Tensor, labels: list[str]) -> Figure:
     """The map of the layer's first head."""
     figure, [ax] = new_figure(5, 3.6)
     T, S = weights.shape[1:]
-    image = ax.imshow(weights[0].sqrt(), aspect="auto", vmin=0, vmax=1, extent=(0.5, S + 0.5, T + 0.5, 0.5))
+    image = ax.imshow(weights[0].sqrt().numpy(), aspect="auto", vmin=0, vmax=1, extent=(0.5, S + 0.5, T + 0.5, 0.5))
     ax.set(xlabel="attended to", ylabel="position", title=f"{name}, head 1")
     whole_numbers(ax.xaxis, ax.yaxis)
     if S <= MOST_LABELS:

@@ -104,7 +104,9 @@ def _still(tokens: list[str], in_degrees: Int[Tensor, "T C"], weights: Float[Ten
     """A row of cells for each channel: m_t^k in each, the darker, the larger its weight."""
     T, C = in_degrees.shape
     figure, [ax] = new_figure(7, 1.2 + 0.36 * C)
-    ax.imshow((torch.zeros(T, C) if weights is None else weights).T, aspect="auto", cmap="Blues", vmin=0, vmax=1.6)
+    ax.imshow(
+        (torch.zeros(T, C) if weights is None else weights).T.numpy(), aspect="auto", cmap="Blues", vmin=0, vmax=1.6
+    )
     for t, row in enumerate(in_degrees.tolist()):
         for k, m in enumerate(row):
             ax.text(t, k, str(m), ha="center", va="center")

@@ -12,7 +12,6 @@ from safetensors.torch import save
 from torch import Tensor, nn
 
 from rtx.lab.explore.page import Page
-from rtx.lab.jacobian import receptive_field
 from rtx.lab.plots import receptive_field_map
 from rtx.lab.seeded import seeded
 from rtx.models import RNN, RTransformer
@@ -100,10 +99,12 @@ def row() -> list[float]:
 
 
 def _still(made: dict[str, Row], base: list[float]) -> Figure:
-    """The same for all inputs at once, as derivatives: one table for each model."""
+    """The same for all inputs at once: which input (column) moves which output (row), and how far."""
+    inputs = torch.tensor(base).repeat(POSITIONS, 1)  # a row for each input that is changed
     figure = Figure(figsize=(9, 3), layout="constrained")
     for ax, (name, model) in zip(figure.subplots(1, 3, sharey=True), made.items(), strict=True):
-        table = receptive_field(model, torch.tensor(base)[None, :, None])
-        receptive_field_map(ax, table / table.sum(1, keepdim=True), name)
+        with torch.no_grad():
+            before, after = model(inputs[..., None]), model((inputs + torch.eye(POSITIONS))[..., None])
+        receptive_field_map(ax, (after - before).norm(dim=2).T, name)
         ax.label_outer()
     return figure

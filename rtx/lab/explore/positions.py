@@ -93,7 +93,7 @@ def _still(length: int, width: int) -> Figure:
         (axes[1], table @ table.T / (width / 2), "their products", "position s"),
     ):
         extent = (0.5, values.shape[1] + 0.5, length + 0.5, 0.5)
-        image = ax.imshow(values, extent=extent, aspect="auto", cmap="PuOr_r", vmin=-1, vmax=1)
+        image = ax.imshow(values.numpy(), extent=extent, aspect="auto", cmap="PuOr_r", vmin=-1, vmax=1)
         ax.set(title=title, xlabel=x, ylabel="position t")
         whole_numbers(ax.xaxis, ax.yaxis)
     figure.colorbar(image, ax=axes)

@@ -41,7 +41,7 @@ def window(x: Float[Tensor, "T D"], model: LocalRNN | None = None) -> Page:
     tensors = {f"{cell}.{name}": one for cell, made in models.items() for name, one in made.state_dict().items()}
     figure, [ax] = new_figure(7.2, 2.4)
     with torch.no_grad():
-        states = first(x[None])[0].T.float().cpu()
+        states = first(x[None])[0].T.float().cpu().numpy()
     extent = (0.5, len(x) + 0.5, len(states) + 0.5, 0.5)
     image = ax.imshow(states, aspect="auto", cmap="RdBu_r", clim=(-1, 1), extent=extent)
     ax.set(xlabel="position", ylabel="hidden unit", title="the state at the end of each window")
