@@ -75,11 +75,9 @@ def as_array(values: ArrayLike) -> NDArray[Any]:
     return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
 
 
-def heat_map(
-    ax: Axes, values: ArrayLike, x: str, y: str, title: str = "", label: str = "", high: float | None = None
-) -> AxesImage:
-    """A matrix as colours, its first row on top; `label` names the colour bar, `high` fixes its upper end."""
-    image = ax.imshow(as_array(values), aspect="auto", interpolation="nearest", vmin=0, vmax=high)
+def heat_map(ax: Axes, values: ArrayLike, x: str, y: str, title: str = "", label: str = "") -> AxesImage:
+    """A matrix as colours, its first row on top; `label` names the colour bar."""
+    image = ax.imshow(as_array(values), aspect="auto", interpolation="nearest", vmin=0)
     ax.set(xlabel=x, ylabel=y, title=title)
     if label:
         figure = ax.get_figure()
@@ -88,12 +86,10 @@ def heat_map(
     return image
 
 
-def receptive_field_map(
-    ax: Axes, values: ArrayLike, title: str = "", low: float = 1e-4, high: float = 1.0
-) -> AxesImage:
+def receptive_field_map(ax: Axes, values: ArrayLike, title: str = "", low: float = 1e-4) -> AxesImage:
     """Which input (column) moves which output (row), in logarithmic colours; where none does, white."""
     moved = np.ma.masked_equal(as_array(values), 0)
-    image = ax.imshow(moved, norm=LogNorm(low, high), aspect="equal", interpolation="nearest")
+    image = ax.imshow(moved, norm=LogNorm(low, 1), aspect="equal", interpolation="nearest")
     rows, columns = moved.shape
     image.set_extent((0.5, columns + 0.5, rows + 0.5, 0.5))
     ax.set(xlabel="input position s", ylabel="output position t", title=title)
@@ -101,16 +97,9 @@ def receptive_field_map(
     return image
 
 
-def piano_roll(ax: Axes, roll: ArrayLike, title: str = "", lowest: int = 21) -> AxesImage:
-    """A (frames, 88) roll with time to the right and pitch upwards, cropped to the notes in use.
-
-    Args:
-        ax: where to draw.
-        roll: 0 … 1 for each frame and note.
-        title: of the plot.
-        lowest: MIDI number of the first column.
-    """
-    notes = as_array(roll).astype(float).T  # (88, frames)
+def piano_roll(ax: Axes, roll: ArrayLike, title: str = "") -> AxesImage:
+    """A (frames, 88) roll, from 0 to 1, with time to the right and pitch upwards, cropped to the notes in use."""
+    notes, lowest = as_array(roll).astype(float).T, 21  # (88, frames); the MIDI number of the first key
     image = ax.imshow(notes, aspect="auto", interpolation="nearest", origin="lower", cmap="Blues", vmin=0, vmax=1)
     image.set_extent((0.5, notes.shape[1] + 0.5, lowest - 0.5, lowest + len(notes) - 0.5))
     used = np.flatnonzero(notes.max(1) > 0.05)

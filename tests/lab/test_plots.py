@@ -40,10 +40,10 @@ def test_a_map_of_receptive_fields_counts_from_one_and_leaves_nothing_blank() ->
     assert image.norm(0.01) == pytest.approx(0.5)  # half way from 1e-4 to 1, by its logarithm
 
 
-def test_a_heat_map_begins_at_zero_and_ends_where_it_is_told() -> None:
+def test_a_heat_map_begins_at_zero() -> None:
     figure, [ax] = new_figure()
-    image = heat_map(ax, [[0.5, 1.0], [2.0, 0.25]], "position s", "position t", label="weight", high=4)
-    assert image.get_clim() == (0, 4) and figure.axes[1].get_ylabel() == "weight"
+    image = heat_map(ax, [[0.5, 1.0], [2.0, 0.25]], "position s", "position t", label="weight")
+    assert image.get_clim() == (0, 2) and figure.axes[1].get_ylabel() == "weight"
     assert np.asarray(image.get_array()).tolist() == [[0.5, 1.0], [2.0, 0.25]]
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("position s", "position t")
     assert heat_map(new_figure()[1][0], [[0.5, 3.0]], "", "").get_clim() == (0, 3)

@@ -5,16 +5,12 @@
 // or the theme changes. An explorer keeps everything that a reader can change in the state, by `page.set`, so that reset,
 // presets and links work without a line of its own.
 //
-//   page.data          what Python gave; anew each time where a kernel is at work
-//   page.weights       the bytes of a tensor file as a DataView, if Python gave one (see tensor.js)
-//   page.state         the state, by name: numbers, texts, true or false, or lists of these
-//   page.set({name})   changes the state, and draws
-//   page.kernel        whether a kernel listens; false on a static page
-//   page.ask(what)     asks Python for something, which it hears as a change of its trait `wish` (see live.py)
+//   page.data, page.weights   what Python gave, and the bytes of a tensor file as a DataView (see tensor.js)
+//   page.state, page.set({name})   the state by name: numbers, texts, true or false, or lists; and changing it, which draws
+//   page.kernel, page.ask(what)    whether a kernel listens, and asking it by its trait `wish` (see live.py)
 //   page.dark, page.ink, page.faint    the theme, the colour of text, and of lines that stay in the background
 //   page.animate(milliseconds, draw)   calls draw(share) with shares from 0 to 1; at once where motion is unwanted
-//   page.note(text)    a second line, for what is under the pointer
-//   page.draw()        draws again, for what was computed meanwhile
+//   page.note(text), page.draw()   a second line, for what is under the pointer; draws again, for what was computed meanwhile
 
 const STYLE = `
 .rtx-page { --rtx-ink: #222; --rtx-faint: #c8c8c8; --rtx-mark: #0063a6; --rtx-press: #00000010;
@@ -78,28 +74,25 @@ export function slider(page, name, { label = name, min = 0, max, step = 1, text 
 }
 
 function playButton(page, name, input, label, seconds) {
-  const button = make("button", { type: "button", textContent: "▶" });
-  let playing = 0, before = 0, place = 0;
-  const stop = () => {
-    cancelAnimationFrame(playing);
-    playing = 0;
-    button.textContent = "▶";
-    button.setAttribute("aria-label", `play ${label}`);
+  const button = make("button", { type: "button" });
+  let timer = 0;
+  const show = (playing) => {
+    button.textContent = playing ? "❚❚" : "▶";
+    button.setAttribute("aria-label", `${playing ? "pause" : "play"} ${label}`);
   };
-  const follow = (now) => {
-    place += ((now - before) / 1000 / seconds) * (input.max - input.min);
-    before = now;
-    page.set({ [name]: Math.min(Number(input.max), Math.floor(place / input.step) * input.step) });
-    if (place >= input.max || !button.isConnected) stop();
-    else playing = requestAnimationFrame(follow);
+  const stop = () => {
+    clearInterval(timer);
+    show((timer = 0));
+  };
+  const next = () => {
+    const to = Number(input.value) + Number(input.step);
+    if (to > Number(input.max) || !button.isConnected) stop();
+    else page.set({ [name]: to });
   };
   button.onclick = () => {
-    if (playing) return stop();
-    place = Number(input.value) >= input.max ? Number(input.min) : Number(input.value);
-    before = performance.now();
-    button.textContent = "❚❚";
-    button.setAttribute("aria-label", `pause ${label}`);
-    playing = requestAnimationFrame(follow);
+    if (timer) return stop();
+    if (input.value === input.max) page.set({ [name]: Number(input.min) });
+    show((timer = setInterval(next, (1000 * seconds * input.step) / (input.max - input.min))));
   };
   stop();
   return button;
