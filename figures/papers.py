@@ -8,13 +8,13 @@ from statistics import mean
 import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import FancyBboxPatch
 from torch import nn
 
 from rtx import FeedForwardAttention
 from rtx.evidence.selection import seeds
 from rtx.evidence.tables import cells
 from rtx.lab import receptive_field, trace
-from rtx.lab.explore.channels import draw_channels
 from rtx.lab.learning import learn
 from rtx.lab.plots import COLOURS, new_figure
 from rtx.models import MCRNN, RNN, LanguageModel
@@ -159,10 +159,25 @@ def _nodes(ax: Axes, rows: list[str]) -> None:
 
 
 def _channels(ax: Axes, step: int | None) -> None:
+    """Channels below one another: blocks as links of a chain, in-degrees as numbers, and what one step reads."""
     in_degrees = MultiChannelRNN(WIDTH, block=4).in_degrees(9)
-    draw_channels(ax, [str(t) for t in range(1, 10)], in_degrees, step)
-    ax.set_xticks(range(1, 10), range(1, 10), rotation=0, ha="center")
-    ax.set_xlabel("step t")
+    T, P = in_degrees.shape
+    for k in range(1, P + 1):
+        first = 1 - int(in_degrees[0, k - 1])  # the block that step 1 stands in begins there
+        for begin in range(first, T, P):
+            link = FancyBboxPatch((begin - 0.25, k - 0.22), P + 0.5, 0.44, boxstyle="round,pad=0.06")
+            link.set(edgecolor="0.6", facecolor=(0, 0, 0, 0.06), linewidth=0.9)
+            ax.add_patch(link)
+        for t, m in enumerate(in_degrees[:, k - 1].tolist(), 1):
+            ax.scatter(t, k, s=120, color="white", edgecolor="0.3", linewidth=0.8, zorder=3)
+            ax.text(t, k, str(m), ha="center", va="center", fontsize=8, zorder=4)
+            look = {"arrowstyle": "->", "color": COLOURS[1], "connectionstyle": "arc3,rad=-0.4", "linewidth": 1.4}
+            for s in range(max(1, t - m), t) if t == step else ():
+                ax.annotate("", (t, k - 0.12), (s, k - 0.12), arrowprops=look, zorder=5)
+    ax.set(xlim=(0.4, T + 0.6), ylim=(P + 0.6, 0.3), yticks=range(1, P + 1), ylabel="channel k")
+    ax.set(xticks=range(1, T + 1), xlabel="step t")
+    ax.spines[:].set_visible(False)
+    ax.tick_params(length=0)
 
 
 PAPERS: dict[str, Callable[[], Figure]] = {

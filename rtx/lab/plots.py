@@ -13,21 +13,11 @@ from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
-from matplotlib.font_manager import get_font_names
 from matplotlib.image import AxesImage
-from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
-from PIL import Image
 
 from rtx.lab.inline import keep_figures_well, smaller
-
-CJK_FONTS = (
-    *(f"{family} {region}" for family in ("Noto Sans CJK", "Source Han Sans") for region in ("SC", "TC", "JP", "KR")),
-    *("Microsoft YaHei", "Yu Gothic", "Malgun Gothic", "PingFang SC", "Hiragino Sans", "Apple SD Gothic Neo"),
-    *("WenQuanYi Micro Hei", "WenQuanYi Zen Hei", "SimHei", "IPAGothic", "NanumGothic", "Arial Unicode MS"),
-)
-"""Fonts for Chinese, Japanese and Korean labels, which DejaVu Sans does not have. Those that are installed are used."""
 
 COLOURS = sns.color_palette("colorblind")
 """Colours that stay apart for readers who confuse red and green."""
@@ -39,11 +29,9 @@ def style() -> None:
     In a notebook's kernel they are stored in few colours, with their alt text.
     """
     keep_figures_well()
-    installed = set(get_font_names())
     sns.set_theme(context="notebook", style="ticks", palette="colorblind")
     mpl.rcParams |= {
-        # DejaVu Sans ships with matplotlib, so the picture is the same on every machine
-        "font.family": ["DejaVu Sans", *(font for font in CJK_FONTS if font in installed)],
+        "font.family": "DejaVu Sans",  # matplotlib brings it, so the picture is the same on every machine
         "figure.dpi": 110,
         "figure.facecolor": "white",
         "figure.constrained_layout.use": True,
@@ -66,55 +54,14 @@ def png(figure: Figure) -> bytes:
     """The figure as PNG: the same figure gives the same bytes."""
     buffer = BytesIO()
     figure.set_dpi(110)
-    start_layout_afresh(figure)
     # not savefig, which draws the figure twice
     FigureCanvasAgg(figure).print_png(buffer, metadata={"Software": None})
     return buffer.getvalue()
 
 
-def quick_png(figure: Figure) -> bytes:
-    """The figure as PNG, pressed lightly: for what is sent often and not kept."""
-    figure.set_dpi(110)
-    start_layout_afresh(figure)
-    canvas = FigureCanvasAgg(figure)
-    canvas.draw()
-    whole = Image.frombuffer("RGBA", canvas.get_width_height(), canvas.buffer_rgba(), "raw", "RGBA", 0, 1)
-    buffer = BytesIO()
-    whole.convert("RGB").save(buffer, "PNG", compress_level=1)
-    return buffer.getvalue()
-
-
 def small_png(figure: Figure) -> bytes:
     """The figure as PNG of 256 colours, half of the bytes or less: for what is kept with notebooks."""
-    return smaller(quick_png(figure))
-
-
-def start_layout_afresh(figure: Figure) -> None:
-    """Put the axes where they were when made: a layout starts from where they are, and ends a hair beside its last.
-
-    A figure whose layout is settled, by `freeze`, stays as it is.
-    """
-    if not isinstance(figure.get_layout_engine(), ConstrainedLayoutEngine):
-        return
-    for ax in figure.axes:
-        spec = ax.get_subplotspec()
-        if spec or ax.get_label() == "<colorbar>":  # which stands in no grid
-            ax.set_position(spec.get_position(figure).bounds if spec else (0, 0, 1, 1))
-            ax.set_in_layout(True)  # which a position set by hand takes away
-
-
-def freeze(figure: Figure) -> None:
-    """Keep the layout that the figure has, its titles and labels too: finding it anew would double a redraw's time.
-
-    A title that is set later needs its place again, `y=1`.
-    """
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")
-    for ax in figure.axes:
-        ax.set_title(ax.get_title(loc="left"), loc="left", y=1)
-        for axis in (ax.xaxis, ax.yaxis):
-            at = axis.label.get_transform().transform(axis.label.get_position())
-            axis.set_label_coords(*ax.transAxes.inverted().transform(at))
+    return smaller(png(figure))
 
 
 def whole_numbers(*axes: Axis) -> None:
@@ -128,11 +75,9 @@ def as_array(values: ArrayLike) -> NDArray[Any]:
     return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
 
 
-def heat_map(
-    ax: Axes, values: ArrayLike, x: str, y: str, title: str = "", label: str = "", high: float | None = None
-) -> AxesImage:
-    """A matrix as colours, its first row on top; `label` names the colour bar, `high` fixes its upper end."""
-    image = ax.imshow(as_array(values), aspect="auto", interpolation="nearest", vmin=0, vmax=high)
+def heat_map(ax: Axes, values: ArrayLike, x: str, y: str, title: str = "", label: str = "") -> AxesImage:
+    """A matrix as colours, its first row on top; `label` names the colour bar."""
+    image = ax.imshow(as_array(values), aspect="auto", interpolation="nearest", vmin=0)
     ax.set(xlabel=x, ylabel=y, title=title)
     if label:
         figure = ax.get_figure()
@@ -141,12 +86,10 @@ def heat_map(
     return image
 
 
-def receptive_field_map(
-    ax: Axes, values: ArrayLike, title: str = "", low: float = 1e-4, high: float = 1.0
-) -> AxesImage:
+def receptive_field_map(ax: Axes, values: ArrayLike, title: str = "", low: float = 1e-4) -> AxesImage:
     """Which input (column) moves which output (row), in logarithmic colours; where none does, white."""
     moved = np.ma.masked_equal(as_array(values), 0)
-    image = ax.imshow(moved, norm=LogNorm(low, high), aspect="equal", interpolation="nearest")
+    image = ax.imshow(moved, norm=LogNorm(low, 1), aspect="equal", interpolation="nearest")
     rows, columns = moved.shape
     image.set_extent((0.5, columns + 0.5, rows + 0.5, 0.5))
     ax.set(xlabel="input position s", ylabel="output position t", title=title)
@@ -154,16 +97,9 @@ def receptive_field_map(
     return image
 
 
-def piano_roll(ax: Axes, roll: ArrayLike, title: str = "", lowest: int = 21) -> AxesImage:
-    """A (frames, 88) roll with time to the right and pitch upwards, cropped to the notes in use.
-
-    Args:
-        ax: where to draw.
-        roll: 0 … 1 for each frame and note.
-        title: of the plot.
-        lowest: MIDI number of the first column.
-    """
-    notes = as_array(roll).astype(float).T  # (88, frames)
+def piano_roll(ax: Axes, roll: ArrayLike, title: str = "") -> AxesImage:
+    """A (frames, 88) roll, from 0 to 1, with time to the right and pitch upwards, cropped to the notes in use."""
+    notes, lowest = as_array(roll).astype(float).T, 21  # (88, frames); the MIDI number of the first key
     image = ax.imshow(notes, aspect="auto", interpolation="nearest", origin="lower", cmap="Blues", vmin=0, vmax=1)
     image.set_extent((0.5, notes.shape[1] + 0.5, lowest - 0.5, lowest + len(notes) - 0.5))
     used = np.flatnonzero(notes.max(1) > 0.05)

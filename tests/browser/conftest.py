@@ -69,17 +69,29 @@ def browser(chromium: str) -> Iterator[Browser]:
         yield playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_OPTIONS + root)
 
 
-@pytest.fixture
-def tab(browser: Browser) -> Iterator[Page]:
-    """A tab for pages that are opened as files: they may not fail, and may ask no server for anything."""
-    tab = browser.new_page(viewport={"width": 940, "height": 700})
-    faults, asked = [], set()
+@pytest.fixture(scope="module")
+def watched(browser: Browser) -> Iterator[tuple[Page, list[str]]]:
+    """A tab, and what goes wrong in it: errors, and requests to a server."""
+    tab, faults = browser.new_page(), []
     tab.on("pageerror", lambda error: faults.append(str(error)))
-    tab.on("request", lambda request: asked.add(request.url.split(":")[0]))
+    tab.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
+    own = ("file:", "blob:", "data:", "about:")
+    tab.on("request", lambda request: None if request.url.startswith(own) else faults.append(request.url))
     tab.add_init_script(KEEP_TEXTS)
-    yield tab
+    yield tab, faults
     tab.close()
-    assert faults == [] and asked <= {"file", "blob", "data", "about"}
+
+
+@pytest.fixture
+def tab(watched: tuple[Page, list[str]]) -> Iterator[Page]:
+    """A tab for pages that are opened as files: they may not fail, and may ask no server for anything."""
+    tab, faults = watched
+    faults.clear()
+    tab.set_viewport_size({"width": 940, "height": 700})
+    tab.emulate_media(color_scheme="light", reduced_motion="no-preference")
+    yield tab
+    tab.goto("about:blank")
+    assert faults == []
 
 
 @pytest.fixture(scope="module")

@@ -34,9 +34,3 @@ def contrast(one: Sequence[float], other: Sequence[float]) -> float:
     linear = [[p / 3294.6 if p <= 10.3 else ((p / 255 + 0.055) / 1.055) ** 2.4 for p in c] for c in (one, other)]
     low, high = sorted(0.2126 * red + 0.7152 * green + 0.0722 * blue for red, green, blue in linear)
     return (high + 0.05) / (low + 0.05)
-
-
-def faded(style: str, paper: int) -> list[float]:
-    """Return the colour of a text of window.styles on a grey paper."""
-    *_, ink, strength = style.split()
-    return [float(strength) * int(ink[i : i + 2], 16) + (1 - float(strength)) * paper for i in (1, 3, 5)]

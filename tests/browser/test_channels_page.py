@@ -1,11 +1,11 @@
-"""The channel explorer and the gradient-path lab in a browser: the page's arithmetic is torch's, controls move it."""
+"""The channel explorer in a browser: the page's arithmetic is torch's."""
 
 import re
 from pathlib import Path
 
 import pytest
 import torch
-from drawn import ORANGE, WHITE, blues, colours, contrast, faded
+from drawn import blues, colours
 from playwright.sync_api import Page as Tab
 from playwright.sync_api import expect
 
@@ -19,10 +19,6 @@ pytestmark = pytest.mark.browser
 
 WORDS = vocabulary("words and marks", [UNKNOWN, "few", "and", "far", "between", "."])
 LEFT, ROW = 84, 44  # of the picture in channels.js
-
-
-def pixels(tab: Tab) -> str:
-    return str(tab.locator("canvas").evaluate("canvas => canvas.toDataURL()"))
 
 
 @pytest.mark.parametrize(
@@ -55,26 +51,18 @@ def test_the_page_computes_the_layers_weights(tab: Tab, tmp_path: Path, options:
         assert shown == pytest.approx(expected[step - 1].tolist(), abs=0.011)
 
 
-def test_channels_are_moved_by_keyboard_and_mouse(tab: Tab, tmp_path: Path) -> None:
+def test_the_sentence_says_what_the_channels_join(tab: Tab, tmp_path: Path) -> None:
     tab.goto(explore.channels().save(tmp_path / "a.html").as_uri())
-    sentence, seen = tab.locator("[aria-live=polite]"), {pixels(tab)}
+    sentence = tab.locator("[aria-live=polite]")
     expect(sentence).to_have_text("Before “between” the 3 channels read 1, 3 and 2 words.")
-    tab.get_by_role("slider", name="block").press("ArrowLeft")
-    expect(sentence).to_have_text("Before “between” the 2 channels read 1 and 2 words.")
-    seen.add(pixels(tab))
     tab.get_by_role("slider", name="block").press("Home")
     expect(sentence).to_have_text("Before “between” the one channel reads 1 word.")
-    seen.add(pixels(tab))
-    tab.get_by_role("slider", name="step").click(position={"x": 1, "y": 8})
+    tab.get_by_role("slider", name="step").press("Home")
     expect(sentence).to_contain_text("Before “Home-grown” the one channel reads no word.")
-    seen.add(pixels(tab))
-    assert len(seen) == 4
     tab.locator("canvas").hover(position={"x": LEFT + 90, "y": 26 + ROW * 0.7})
     expect(tab.get_by_text("step 2, channel 1: “Home-grown champions”")).to_be_visible()
     tab.get_by_role("textbox", name="sentence").fill("")
     expect(sentence).to_have_text("Type a sentence.")
-    expect(tab.get_by_role("application", name="no words")).to_be_visible()
-    expect(tab.locator(".note")).to_be_empty()
     tab.get_by_role("textbox", name="sentence").fill("one two " * 20)
     expect(sentence).to_contain_text("Of 40 words only the first 24 are shown.")
 
@@ -110,32 +98,6 @@ def test_a_circle_has_the_number_of_eq_1_and_the_blue_of_its_weight(tab: Tab, tm
     tab.get_by_role("slider", name="block").press("ArrowLeft")
     expect(sentence).to_contain_text("The model's own n is 4: its weights are shown there.")
     assert "1  weight of the channel" not in tab.evaluate(f"window.written.slice({len(written)})")
-
-
-def test_the_chosen_step_has_an_orange_ring(tab: Tab, tmp_path: Path) -> None:
-    tab.goto(explore.channels().save(tmp_path / "a.html").as_uri())
-    sentence, canvas = tab.locator("[aria-live=polite]"), tab.locator("canvas")
-    across = canvas.evaluate("canvas => Math.min(64, (canvas.clientWidth - 84 - 8) / 13)")
-
-    def ringed(k: int) -> list[int]:
-        below = [(LEFT + (t - 0.5) * across, 26 + (k - 0.3) * ROW + 12) for t in range(1, 14)]
-        return [t for t, one in enumerate(colours(canvas, below), 1) if one == pytest.approx(ORANGE, abs=12)]
-
-    expect(sentence).to_contain_text("Before “between”")
-    assert [ringed(k) for k in (1, 2, 3)] == [[8]] * 3
-    tab.get_by_role("slider", name="step").press("ArrowRight")
-    expect(sentence).to_contain_text("Before “at”")
-    assert [ringed(k) for k in (1, 2, 3)] == [[9]] * 3
-
-
-def test_a_word_that_is_not_in_the_vocabulary_is_grey_and_still_read(tab: Tab, tmp_path: Path) -> None:
-    model = LanguageModel(MCRNN(6, block=3), WORDS.size)
-    tab.goto(explore.channels(model, WORDS, "few unheard").save(tmp_path / "a.html").as_uri())
-    expect(tab.locator("[aria-live=polite]")).to_contain_text("1 in grey")
-    styles = tab.evaluate("window.styles")
-    assert "few #222222 1" in styles
-    grey = next(style for style in styles if style.startswith("unheard "))
-    assert float(grey.split()[-1]) < 1 and contrast(faded(grey, 255), WHITE) >= 4.5
 
 
 @pytest.mark.parametrize(

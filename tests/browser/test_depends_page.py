@@ -22,8 +22,8 @@ export function show(page) {
   const weights = readTensors(page.weights), { base, models } = page.data;
   const others = base.map((value, t) => (t === 5 ? value + 1e-6 : value));
   return () => JSON.stringify(models.map((model) => ({
-    output: Array.from(layers(model, weights, base, []).at(-1).values),
-    moved: moved(model, weights, base, others, []).at(-1).map((size) => size / 1e-6),
+    output: Array.from(layers(model, weights, base, [], page.data).at(-1).values),
+    moved: moved(model, weights, base, others, [], page.data).at(-1).map((size) => size / 1e-6),
   })));
 }
 """
@@ -54,3 +54,5 @@ def test_a_sublayer_that_is_off_passes_on_what_it_gets(tab: Tab, tmp_path: Path)
     assert "R-Transformer: positions 6 to 12, no other" in str(sentence.text_content())
     tab.get_by_role("button", name="R-Transformer: LocalRNN 2").press("Enter")
     assert "R-Transformer: positions 6 to 9, no other" in str(sentence.text_content())
+    tab.set_viewport_size({"width": 390, "height": 800})
+    assert all(one.evaluate("one => one.scrollWidth <= one.clientWidth") for one in tab.locator(".switch").all())

@@ -9,7 +9,6 @@ from playwright.sync_api import Page as Tab
 from playwright.sync_api import expect
 
 from rtx.lab.explore import Page
-from rtx.lab.explore.page import packed
 from rtx.lab.plots import new_figure
 
 pytestmark = pytest.mark.browser
@@ -17,14 +16,14 @@ pytestmark = pytest.mark.browser
 SCRIPT = """\
 import { heatMap } from "./chart.js";
 import { css, diverging } from "./colours.js";
-import { canvas, checkbox, select, slider, textInput, unpack } from "./page.js";
+import { canvas, checkbox, select, slider, textInput } from "./page.js";
 
 export function show(page) {
   slider(page, "row", { max: 2 });
   select(page, "unit", { options: ["bits", ["n", "nats"]] });
   textInput(page, "word", { label: "a word" });
   checkbox(page, "loud", {});
-  const { values } = unpack(page.data.table);
+  const values = page.data.table;
   const point = (x, y) => `at ${Math.round(x)}, ${Math.round(y)}`;
   const picture = canvas(page, { height: 60, label: "a row", point });
   return ({ row, unit, word, loud }) => {
@@ -44,7 +43,7 @@ def saved(tmp_path: Path) -> Path:
     script = tmp_path / "piece.js"
     script.write_text(SCRIPT)
     state = {"row": 0, "unit": "bits", "word": "a<b", "loud": False}
-    return Page(script, {"table": packed(TABLE)}, new_figure()[0], "move the row", **state).save(tmp_path / "a.html")
+    return Page(script, {"table": TABLE.flatten()}, new_figure()[0], "move the row", **state).save(tmp_path / "a.html")
 
 
 def test_controls_are_moved_by_keyboard_and_mouse(tab: Tab, saved: Path) -> None:
@@ -79,6 +78,7 @@ def test_it_follows_the_theme_and_the_width(tab: Tab, saved: Path) -> None:
 
 
 CONTRAST = """\
+import { SERIES } from "./chart.js";
 import { blues, css, diverging, inkOn, viridis } from "./colours.js";
 
 export function show() {
@@ -91,15 +91,17 @@ export function show() {
   const shares = Array.from({ length: 101 }, (_, i) => i / 100);
   const colours = shares.flatMap((share) => [viridis(share), ...[false, true].flatMap((dark) =>
     [blues(share, dark), diverging(2 * share - 1, dark)])]);
-  return () => colours.map((colour) => `${colour} ${rgb(inkOn(colour))}`).join(";");
+  const lines = SERIES.map((colour) => `${rgb(colour)} 24,24,24`);
+  return () => [...colours.map((colour) => `${colour} ${rgb(inkOn(colour))}`), ...lines].join(";");
 }
 """
 
 
-def test_text_on_every_colour_of_a_scale_is_read(tab: Tab, tmp_path: Path) -> None:
+def test_text_on_every_colour_of_a_scale_and_lines_on_dark_paper_are_read(tab: Tab, tmp_path: Path) -> None:
     script = tmp_path / "piece.js"
     script.write_text(CONTRAST)
     tab.goto(Page(script, {}, new_figure()[0], "read", a=0).save(tmp_path / "a.html").as_uri())
     pairs = str(tab.locator("[aria-live=polite]").text_content()).split(";")
     found = [contrast(*([int(part) for part in one.split(",")] for one in pair.split())) for pair in pairs]
-    assert len(found) == 505 and min(found) >= 4.5
+    assert len(found) == 513 and min(found[:505]) >= 4.5  # of text
+    assert min(found[505:]) >= 3  # of lines on dark paper

@@ -2,7 +2,9 @@
 
 from playwright.sync_api import Page as Tab
 
-KEEP_TONES = """window.made = { contexts: [], tones: [] };
+# A tab is used by several tests, each of which may add this.
+KEEP_TONES = """if (!window.made) {
+window.made = { contexts: [], tones: [] };
 const { AudioContext, OscillatorNode } = window;
 window.AudioContext = class extends AudioContext {
     constructor() { super(); window.made.contexts.push(this); }
@@ -15,7 +17,8 @@ window.OscillatorNode = class extends OscillatorNode {
     }
     start(time) { this.times.start = time; super.start(time); }
     stop(time) { this.times.stop = time; super.stop(time); }
-};"""
+};
+}"""
 
 
 def heard(tab: Tab) -> list[tuple[float, float, float]]:

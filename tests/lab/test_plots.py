@@ -1,23 +1,16 @@
 """Pictures put each number where its axes say that it is."""
 
-import warnings
-from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 import pytest
 import torch
-from fontTools.fontBuilder import FontBuilder
-from fontTools.pens.ttGlyphPen import TTGlyphPen
-from fontTools.ttLib.tables._g_l_y_f import Glyph
-from matplotlib import font_manager
 from matplotlib.axis import Axis
 from matplotlib.colors import to_rgb
 from numpy.typing import NDArray
 
 from rtx.lab import explore
-from rtx.lab.plots import CJK_FONTS, COLOURS, curves, heat_map, new_figure, piano_roll, png, receptive_field_map, style
+from rtx.lab.plots import COLOURS, curves, heat_map, new_figure, piano_roll, receptive_field_map
 
 
 def test_a_roll_has_time_to_the_right_and_each_note_at_its_number() -> None:
@@ -47,10 +40,10 @@ def test_a_map_of_receptive_fields_counts_from_one_and_leaves_nothing_blank() ->
     assert image.norm(0.01) == pytest.approx(0.5)  # half way from 1e-4 to 1, by its logarithm
 
 
-def test_a_heat_map_begins_at_zero_and_ends_where_it_is_told() -> None:
+def test_a_heat_map_begins_at_zero() -> None:
     figure, [ax] = new_figure()
-    image = heat_map(ax, [[0.5, 1.0], [2.0, 0.25]], "position s", "position t", label="weight", high=4)
-    assert image.get_clim() == (0, 4) and figure.axes[1].get_ylabel() == "weight"
+    image = heat_map(ax, [[0.5, 1.0], [2.0, 0.25]], "position s", "position t", label="weight")
+    assert image.get_clim() == (0, 2) and figure.axes[1].get_ylabel() == "weight"
     assert np.asarray(image.get_array()).tolist() == [[0.5, 1.0], [2.0, 0.25]]
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("position s", "position t")
     assert heat_map(new_figure()[1][0], [[0.5, 3.0]], "", "").get_clim() == (0, 3)
@@ -106,35 +99,8 @@ def test_positions_and_frames_are_whole_numbers(length: int) -> None:
     receptive_field_map(map_of, np.eye(length))
     piano_roll(roll, np.eye(length, 88))
     curves(lines, {"loss": [0.0] * length}, "epoch", "loss")
-    maps = [map_of, *(explore.positions(x=x.repeat(1, 1, 4)).still.axes[:4])]
+    maps = [map_of, *(explore.positions(x=x.repeat(1, 1, 4)).still.axes[:2])]
     across = [*maps, roll, lines]
     for axis in [*(ax.xaxis for ax in across), *(ax.yaxis for ax in maps)]:
         places = labelled(axis)
         assert places and all(place == round(place) for place in places), places
-
-
-def test_an_installed_font_shows_chinese_labels(tmp_path: Path) -> None:
-    builder = FontBuilder(1000)
-    builder.setupGlyphOrder([".notdef", "middle"])
-    builder.setupCharacterMap({ord("中"): "middle"})
-    box = TTGlyphPen(None)
-    for point, draw in (((0, 0), box.moveTo), ((0, 800), box.lineTo), ((800, 0), box.lineTo)):
-        draw(point)
-    box.closePath()
-    builder.setupGlyf({".notdef": Glyph(), "middle": box.glyph()})
-    builder.setupHorizontalMetrics({".notdef": (500, 0), "middle": (1000, 0)})
-    builder.setupHorizontalHeader(ascent=800, descent=-200)
-    builder.setupNameTable({"familyName": CJK_FONTS[0], "styleName": "Regular"})
-    builder.setupOS2()
-    builder.setupPost()
-    builder.save(tmp_path / "font.ttf")
-    before = font_manager.fontManager.ttflist.copy()
-    try:
-        font_manager.fontManager.addfont(tmp_path / "font.ttf")
-        with mpl.rc_context(), warnings.catch_warnings(action="error"):  # "Glyph missing from font(s)"
-            style()
-            figure, [ax] = new_figure()
-            ax.set_title("a 中")
-            png(figure)
-    finally:
-        font_manager.fontManager.ttflist[:] = before

@@ -1,4 +1,4 @@
-"""The position lab takes a layer's own vectors, weights and biases, of the head that is asked for."""
+"""The position lab takes a layer's own vectors, weights and biases, of its first head."""
 
 from typing import Any
 
@@ -8,7 +8,6 @@ import torch
 import rtx
 from rtx.lab import explore
 from rtx.nn import MultiHeadAttention, RelativeAttention
-from rtx.nn.relative import XLAttention
 
 
 @pytest.fixture
@@ -16,18 +15,18 @@ def x() -> torch.Tensor:
     return torch.randn(1, 9, 12, generator=torch.Generator().manual_seed(1))
 
 
-def test_transformer_xl_is_the_layers_own_head(x: torch.Tensor) -> None:
+def test_transformer_xl_is_the_layers_own_first_head(x: torch.Tensor) -> None:
     torch.manual_seed(0)
     model = rtx.TransformerXL(12, layers=2, heads=3)
     layer = model.blocks[0][0].sublayer.attention  # type: ignore[index,union-attr]
-    page = explore.positions(layer, x, head=2)
-    found, rows = page.data["xl"], slice(8, 12)
+    page = explore.positions(layer, x)
+    found, rows = page.data["xl"], slice(0, 4)
     expected = {
         "queries": x[0] @ layer.query.weight[rows].T,
         "keys": x[0] @ layer.key.weight[rows].T,
         "weight": layer.distance.weight[rows],
-        "u": layer.content_bias[2, 0],
-        "v": layer.position_bias[2, 0],
+        "u": layer.content_bias[0, 0],
+        "v": layer.position_bias[0, 0],
     }
     assert set(found) == set(expected)
     for name, values in expected.items():
@@ -55,7 +54,6 @@ def test_without_a_layer_it_is_drawn_alike_each_time() -> None:
     ("arguments", "message"),
     [
         ({"layer": MultiHeadAttention(4, 2)}, "layer: .* MultiHead"),
-        ({"layer": XLAttention(4, 2), "head": 2}, "head: .* 2"),
         ({"x": torch.randn(1, 65, 32)}, r"x: .*\(1, 65, 32\)"),
         ({"x": torch.randn(1, 5, 31)}, "x: "),
     ],
@@ -63,22 +61,3 @@ def test_without_a_layer_it_is_drawn_alike_each_time() -> None:
 def test_what_cannot_be_shown_is_refused(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         explore.positions(**arguments)
-
-
-def test_the_still_figure_scales_by_a_heads_width_and_clips_as_its_title_says(x: torch.Tensor) -> None:
-    torch.manual_seed(0)
-    past = torch.ones(9, 9).tril() == 1
-    xl, shaw, clipped = XLAttention(12, 3), RelativeAttention(12, 3, clip=8), RelativeAttention(12, 3, clip=4)
-    tables = {name: getattr(shaw, name)[4:] for name in ("key_table", "value_table")}
-    clipped.load_state_dict(shaw.state_dict() | tables)
-    with torch.no_grad():
-        q, k, _ = xl._project(x)
-        expected = xl.scores(q, k)[0, 2]
-        q, k, _ = clipped._project(x)
-        added = (clipped.scores(q, k) - q @ k.mT / 4**0.5)[0, 2]
-    for layer, place, values, title in ((xl, 3, expected, "Transformer-XL"), (shaw, 2, added, "Shaw, k = 4")):
-        axes = explore.positions(layer, x, head=2).still.axes[place]
-        image = axes.images[0].get_array()
-        assert image is not None and title in (axes.get_title(loc="left"), axes.get_title())
-        assert image.mask.tolist() == (~past).tolist()
-        assert torch.allclose(torch.tensor(image.data)[past], values[past], atol=1e-5)

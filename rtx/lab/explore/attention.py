@@ -5,23 +5,21 @@ Wang et al. (2019), R-Transformer, §3.2.
 
 import re
 from collections.abc import Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from jaxtyping import Float
-from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
+from safetensors.torch import save
 from torch import Tensor, nn
 
-from rtx.lab.explore.page import Page, packed
-from rtx.lab.plots import COLOURS, freeze
+from rtx.lab.explore.page import Page
+from rtx.lab.plots import new_figure, whole_numbers
 from rtx.lab.tracing import Trace, trace
 
 PLACE = re.compile(r"(?:(?P<place>.*)\.)?(?:weights|attention)(?:\.(?P<call>\d+))?")
-WIDTH, SMALLEST = 600, 5  # points: what labels have room for in the still figure, and the smallest type
+MOST_LABELS = 40  # in the still figure
 
 
 def attention(
@@ -51,16 +49,26 @@ def attention(
     labels = _labels("labels", labels, keys)
     rows = labels if queries is None and asking == keys else _labels("queries", queries, asking)
     data = {
-        "layers": [{"name": name, "roots": packed(_roots(weights))} for name, weights in layers],
+        "layers": [name for name, _ in layers],
         "labels": labels,
         "queries": rows,
         "columns": columns,
         "same": rows is labels,
     }
+    # square roots tell small weights apart in 16 bits, where they would become 0 as those that are not seen
+    roots = {str(i): torch.where(one > 0, one.sqrt().clamp(min=1e-4), 0.0) for i, (_, one) in enumerate(layers)}
     caption = "step through the heads: which looks at its neighbour, which far back, which at everything alike?"
     last: dict[str, Any] = {"layer": len(layers) - 1, "head": 0, "position": asking - 1}
     script = Path(__file__).with_name("attention.js")
-    return Page(script, data, _still(layers[-1], labels), caption, title="Where does a position look?", **last)
+    return Page(
+        script,
+        data,
+        _still(*layers[-1], labels),
+        caption,
+        title="Where does a position look?",
+        weights=save({name: one.half().contiguous() for name, one in roots.items()}),
+        **last,
+    )
 
 
 def attention_maps(found: Trace) -> list[tuple[str, Float[Tensor, "H T S"]]]:
@@ -89,11 +97,6 @@ def attention_maps(found: Trace) -> list[tuple[str, Float[Tensor, "H T S"]]]:
     return list(maps.items())
 
 
-def _roots(weights: Tensor) -> Tensor:
-    """Square roots, so that small weights are told apart; what is seen at all is at least one of `packed`'s steps."""
-    return torch.where(weights > 0, weights.sqrt().clamp(min=1 / 65_000), 0.0)
-
-
 def _labels(name: str, given: Sequence[str] | None, positions: int) -> list[str]:
     if given is None:
         return [str(i + 1) for i in range(positions)]
@@ -102,26 +105,14 @@ def _labels(name: str, given: Sequence[str] | None, positions: int) -> list[str]
     return [str(label) for label in given]
 
 
-def _still(layer: tuple[str, Tensor], labels: list[str]) -> Figure:
-    """The last layer's first head: its map on the left, where the last position looks on the right."""
-    name, weights = layer
-    (T, S), figure = weights.shape[1:], Figure(figsize=(9, 3.2), layout="constrained")
-    left, right = figure.subplots(1, 2, width_ratios=[1, 1.6])
-    shown = np.ma.masked_equal(weights[0].numpy(), 0)
-    image = left.imshow(shown, norm=PowerNorm(0.5, 0, 1), aspect="auto", interpolation="nearest", cmap="viridis")
-    figure.colorbar(image, ax=left, label="weight")
-    left.set(xlabel="attended to", ylabel="position", title="who looks where", box_aspect=T / S if T > 1 else None)
-    right.vlines(range(S), 0, weights[0, -1], color=COLOURS[0], linewidth=2)
-    right.set(xlabel="attended to", ylabel="weight", title=f"where position {T} looks", xlim=(-1, S), ylim=(0, None))
-    for place, steps in ((left.set_xticks, S), (left.set_yticks, T), (right.set_xticks, S)):
-        ticks = range(0, steps, -(-steps // 6))
-        place(list(ticks), [str(i + 1) for i in ticks])
-    pairs = [len(a) + len(b) for a, b in pairwise(labels)]  # neighbours are not to overlap, in S + 1 equal places
-    size = WIDTH / max(sum(len(label) + 0.5 for label in labels), (S + 1) * (max(pairs, default=0) / 2 + 0.3))
-    if size > SMALLEST:
-        written = [label.replace("\n", "⏎") for label in labels]
-        right.set_xticks(range(S), written, fontsize=min(9, size), parse_math=False)
-        right.tick_params(axis="x", length=0)
-    figure.suptitle(f"{name}, head 1", x=0.01, ha="left", fontsize=10)  # too long a name for one axis
-    freeze(figure)
+def _still(name: str, weights: Tensor, labels: list[str]) -> Figure:
+    """The map of the layer's first head."""
+    figure, [ax] = new_figure(5, 3.6)
+    T, S = weights.shape[1:]
+    image = ax.imshow(weights[0].sqrt().numpy(), aspect="auto", vmin=0, vmax=1, extent=(0.5, S + 0.5, T + 0.5, 0.5))
+    ax.set(xlabel="attended to", ylabel="position", title=f"{name}, head 1")
+    whole_numbers(ax.xaxis, ax.yaxis)
+    if S <= MOST_LABELS:
+        ax.set_xticks(range(1, S + 1), [label[:12] for label in labels], rotation=90, fontsize=8, parse_math=False)
+    figure.colorbar(image, ax=ax, label="square root of the weight")
     return figure

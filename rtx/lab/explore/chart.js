@@ -1,23 +1,31 @@
 // Charts on a canvas: axes, lines, legends, heat maps. A box is { x, y, width, height } in CSS pixels.
 
+import { css } from "./colours.js";
 import { make } from "./page.js";
-import { ticks } from "./ticks.js";
 
-/** The colours of series, in order: those of seaborn's palette "colorblind", as in the figures. */
-export const SERIES = ["#0173b2", "#de8f05", "#029e73", "#d55e00", "#cc78bc", "#ca9161", "#949494", "#56b4e9"];
+/** The colours of series, in order: seaborn's palette "colorblind", but its blue is lighter, for dark paper. */
+export const SERIES = ["#1a86cf", "#de8f05", "#029e73", "#d55e00", "#cc78bc", "#ca9161", "#949494", "#56b4e9"];
 
 const short = (value) => {
   const size = Math.abs(value);
   return size && (size < 0.001 || size >= 100_000) ? value.toExponential(0) : String(Number(value.toPrecision(4)));
 };
 
+/** About `count` round values from `low` to `high`, in either order. */
+function ticks(low, high, count) {
+  const rough = Math.abs(high - low) / count || 1, power = 10 ** Math.floor(Math.log10(rough));
+  const step = power * [1, 2, 5, 10].find((one) => 1.42 * one * power > rough);
+  const [first, last] = [Math.ceil(Math.min(low, high) / step), Math.floor(Math.max(low, high) / step)];
+  return Array.from({ length: last - first + 1 }, (_, i) => Number(((first + i) * step).toPrecision(12)));
+}
+
 /**
  * Draw axes in a box and return where values stand: x(value), y(value), and back: at(pixel) and yAt(pixel).
  *
  * `x` and `y` are the ranges [low, high]; `log` makes the y axis logarithmic; `title` stands above, `across` and `up`
- * name the axes; `grid` draws a line at each value of y; `xText` and `yText` write a value of an axis, `xTicks` and `yTicks` are about how many there are.
+ * name the axes; `grid` draws a line at each value of y; `xText` writes a value of the x axis, `yTicks` are about how many y has.
  */
-export function axes(pen, page, box, { x, y, log = false, title = "", across = "", up = "", grid = true, xText = short, yText = short, xTicks, yTicks = 4 }) {
+export function axes(pen, page, box, { x, y, log = false, title = "", across = "", up = "", grid = true, xText = short, yTicks = 4 }) {
   const scaled = log ? Math.log10 : (value) => value, unscaled = log ? (power) => 10 ** power : (value) => value;
   const [low, high] = y.map(scaled), right = box.x + box.width, bottom = box.y + box.height;
   const place = {
@@ -35,11 +43,11 @@ export function axes(pen, page, box, { x, y, log = false, title = "", across = "
   const whole = log ? ticks(low, high, yTicks).filter(Number.isInteger).map((power) => 10 ** power) : ticks(...y, yTicks);
   for (const value of whole) {
     if (grid) stroke(pen, [box.x, place.y(value)], [right, place.y(value)]);
-    pen.fillText(yText(value), box.x - 6, place.y(value));
+    pen.fillText(short(value), box.x - 6, place.y(value));
   }
   pen.textAlign = "center";
   pen.textBaseline = "top";
-  for (const value of ticks(...x, xTicks ?? Math.max(2, box.width / 60))) pen.fillText(xText(value), place.x(value), bottom + 5);
+  for (const value of ticks(...x, Math.max(2, box.width / 60))) pen.fillText(xText(value), place.x(value), bottom + 5);
   pen.fillText(across, box.x + box.width / 2, bottom + 21);
   pen.textAlign = "left";
   pen.textBaseline = "bottom";
@@ -125,9 +133,6 @@ export function legend(pen, page, x, y, entries) {
   pen.restore();
 }
 
-/** A distance between labels, in places, so that they stand at least so many `pixels` apart; `step` is a place's pixels. */
-export const apart = (step, pixels = 24) => [1, 2, 5, 10, 20, 50, 100, 200, 500].find((one) => one * step >= pixels) ?? 1000;
-
 /** A heat map in a box: `colour(row, column)` for each cell, as CSS; the first row on top. */
 export function heatMap(pen, { x, y, width, height }, rows, columns, colour) {
   const across = width / columns, down = height / rows;
@@ -137,6 +142,18 @@ export function heatMap(pen, { x, y, width, height }, rows, columns, colour) {
       const left = Math.floor(x + column * across), top = Math.floor(y + row * down);
       pen.fillRect(left, top, Math.ceil(x + (column + 1) * across) - left, Math.ceil(y + (row + 1) * down) - top);
     }
+}
+
+/** A scale of colours from 0 to 1, 100 pixels long, between two texts. */
+export function colourBar(pen, page, x, y, colour, from, to) {
+  pen.save();
+  pen.textAlign = "left";
+  pen.fillStyle = page.ink;
+  const left = x + pen.measureText(from).width + 6;
+  pen.fillText(from, x, y);
+  pen.fillText(to, left + 106, y);
+  heatMap(pen, { x: left, y: y - 5, width: 100, height: 10 }, 1, 100, (_, i) => css(colour(i / 99)));
+  pen.restore();
 }
 
 /** A heat map as an image of a pixel a cell, to be drawn at any size: `colour` gives [red, green, blue], or nothing. */

@@ -4,7 +4,6 @@ Wang et al. (2019), R-Transformer, §3 and Figure 2.
 """
 
 from pathlib import Path
-from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -13,15 +12,25 @@ from safetensors.torch import save
 from torch import Tensor, nn
 
 from rtx.lab.explore.page import Page
-from rtx.lab.jacobian import receptive_field
-from rtx.lab.plots import freeze, receptive_field_map
+from rtx.lab.plots import receptive_field_map
 from rtx.lab.seeded import seeded
 from rtx.models import RNN, RTransformer
 from rtx.nn import LocalRNN, Residual
 
 POSITIONS, WIDTH, WINDOW, HEADS = 24, 8, 4, 2
-MODELS = {"RNN": "rnn", f"LocalRNN, windows of {WINDOW}": "local", "R-Transformer": "blocks"}
-"""The models by the names shown, with the beginning of the names of their weights."""
+KINDS = {"local": "LocalRNN", "attention": "attention", "feed-forward": "feed-forward"}
+LAYERS = {
+    "RNN": [{"kind": "rnn", "name": f"rnn.{i}", "text": f"RNN {i + 1}"} for i in range(2)],
+    f"LocalRNN, windows of {WINDOW}": [
+        {"kind": "local", "name": f"local.{i}", "text": f"LocalRNN {i + 1}"} for i in range(2)
+    ],
+    "R-Transformer": [
+        {"kind": kind, "name": f"blocks.{block}.{i}", "text": f"{text} {block + 1}"}
+        for block in range(2)
+        for i, (kind, text) in enumerate(KINDS.items())
+    ],
+}
+"""The models by the names shown; of each layer its kind, where its weights are, and the text shown."""
 
 
 class Row(nn.Module):
@@ -46,7 +55,7 @@ def models() -> dict[str, Row]:
             nn.Sequential(*(Residual(LocalRNN(WIDTH, WINDOW), WIDTH) for _ in range(2))),
             RTransformer(WIDTH, layers=2, heads=HEADS, window=WINDOW),
         )
-    return {name: Row(model, embed, places).eval() for name, model in zip(MODELS, made, strict=True)}
+    return {name: Row(model, embed, places).eval() for name, model in zip(LAYERS, made, strict=True)}
 
 
 def depends() -> Page:
@@ -57,9 +66,11 @@ def depends() -> Page:
     """
     made, base = models(), row()
     weights = {"embed.weight": made["RNN"].embed.weight, "places": made["RNN"].places}
-    for name, model in made.items():
-        weights |= {f"{MODELS[name]}.{key}": value for key, value in _weights(model.model).items()}
-    data = {"base": base, "models": [{"name": name, "layers": _layers(name)} for name in MODELS]}
+    for model, prefix in zip(made.values(), ("rnn.", "local.", "blocks."), strict=True):
+        inner = model.model.network if isinstance(model.model, RNN) else model.model
+        weights |= {prefix + key.removeprefix("blocks."): value for key, value in inner.state_dict().items()}
+    shown = [{"name": name, "layers": layers} for name, layers in LAYERS.items()]
+    data = {"base": base, "window": WINDOW, "heads": HEADS, "models": shown}
     attention = [f"blocks.{block}.1" for block in range(2)]
     local = [f"blocks.{block}.0" for block in range(2)]
     return Page(
@@ -87,40 +98,13 @@ def row() -> list[float]:
     return [round(float(number) * 24 - 12) / 20 for number in noise]
 
 
-def _weights(model: nn.Module) -> dict[str, Tensor]:
-    """A model's weights, by names that begin alike for all sublayers."""
-    inner = model.network if isinstance(model, RNN) else model
-    found = inner.state_dict()
-    return {name.removeprefix("blocks."): value for name, value in found.items()}
-
-
-def _layers(name: str) -> list[dict[str, Any]]:
-    """A model's layers from the input on: kind, text shown, and where their weights are."""
-    if name == "RNN":
-        return [
-            {"kind": "rnn", "name": f"rnn.{i}", "text": f"RNN {i + 1}", "prefix": "rnn.", "layer": i} for i in range(2)
-        ]
-    if MODELS[name] == "local":
-        return [_sublayer("local", f"local.{i}", f"LocalRNN {i + 1}") for i in range(2)]
-    kinds = {"local": "LocalRNN", "attention": "attention", "feed-forward": "feed-forward"}
-    return [
-        _sublayer(kind, f"blocks.{block}.{i}", f"{text} {block + 1}")
-        for block in range(2)
-        for i, (kind, text) in enumerate(kinds.items())
-    ]
-
-
-def _sublayer(kind: str, name: str, text: str) -> dict[str, Any]:
-    places = {"name": name, "prefix": f"{name}.sublayer", "norm": f"{name}.norm"}
-    return {"kind": kind, "text": text, "window": WINDOW, "heads": HEADS, **places}
-
-
 def _still(made: dict[str, Row], base: list[float]) -> Figure:
-    """The same for all inputs at once, as derivatives: one table for each model."""
+    """The same for all inputs at once: which input (column) moves which output (row), and how far."""
+    inputs = torch.tensor(base).repeat(POSITIONS, 1)  # a row for each input that is changed
     figure = Figure(figsize=(9, 3), layout="constrained")
     for ax, (name, model) in zip(figure.subplots(1, 3, sharey=True), made.items(), strict=True):
-        table = receptive_field(model, torch.tensor(base)[None, :, None])
-        receptive_field_map(ax, table / table.sum(1, keepdim=True), name)
+        with torch.no_grad():
+            before, after = model(inputs[..., None]), model((inputs + torch.eye(POSITIONS))[..., None])
+        receptive_field_map(ax, (after - before).norm(dim=2).T, name)
         ax.label_outer()
-    freeze(figure)
     return figure

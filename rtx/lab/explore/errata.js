@@ -2,9 +2,12 @@
 // kept in the state, so a new case never shows its answer.
 
 import { SERIES } from "./chart.js";
-import { button, canvas, make, select } from "./page.js";
+import { button, make, select } from "./page.js";
 
-const BAR = 26, LABELS = 220, NARROW = 520; // pixels
+const STYLE = `
+.rtx-page .evidence td { padding: 2px 8px 2px 0; }
+.rtx-page .evidence td:last-child { width: 60%; }
+.rtx-page .evidence i { display: inline-block; height: 16px; margin-right: 6px; vertical-align: middle; background: ${SERIES[0]}; }`;
 
 export function show(page) {
   const { cases } = page.data;
@@ -16,28 +19,23 @@ export function show(page) {
   page.picture(text);
   const look = make("button", { type: "button", textContent: "Show the evidence" });
   look.onclick = () => page.set({ seen: [...page.state.seen, page.state.case] });
-  const picture = canvas(page, { height: 10, label: "the evidence as bars" });
+
+  /** The evidence: a row for each name, with a bar as long as its number. */
+  function table({ bars, unit }) {
+    const most = Math.max(...bars.map(([, value]) => Math.abs(value)), 1e-12);
+    const bar = (value) => {
+      const drawn = make("i");
+      drawn.style.width = `${(75 * Math.abs(value)) / most}%`;
+      return make("td", {}, drawn, String(Number(value.toPrecision(3))));
+    };
+    const rows = bars.map(([name, value]) => make("tr", {}, make("td", { textContent: name }), bar(value)));
+    return make("table", { className: "evidence" }, make("caption", { textContent: unit }), ...rows);
+  }
 
   return ({ case: chosen, seen }) => {
-    const { source, claim, question, bars, unit, verdict } = cases[chosen] ?? cases[0], open = seen.includes(chosen);
-    text.replaceChildren(make("p", {}, make("b", { textContent: `${source}: ` }), claim), make("p", { textContent: question }));
-    if (!open) text.append(look);
-    picture.element.hidden = !open;
-    picture.resize(BAR * bars.length + 30);
-    if (!open) return `Case ${chosen + 1} of ${cases.length}. Guess first.`;
-    const { pen, width } = picture.begin(), left = width < NARROW ? 130 : LABELS;
-    const most = Math.max(...bars.map(([, value]) => Math.abs(value)), 1e-12);
-    bars.forEach(([name, value], i) => {
-      const y = i * BAR + BAR / 2;
-      pen.fillStyle = SERIES[0];
-      pen.fillRect(left, y - 9, (Math.abs(value) / most) * (width - left - 60), 18);
-      pen.fillStyle = page.ink;
-      pen.textAlign = "right";
-      pen.fillText(name, left - 8, y, left - 10);
-      pen.textAlign = "left";
-      pen.fillText(String(Number(value.toPrecision(3))), left + 6 + (Math.abs(value) / most) * (width - left - 60), y);
-    });
-    pen.fillText(unit, left, BAR * bars.length + 14, width - left);
-    return verdict;
+    const one = cases[chosen] ?? cases[0], open = seen.includes(chosen);
+    const claim = make("p", {}, make("b", { textContent: `${one.source}: ` }), one.claim);
+    text.replaceChildren(make("style", { textContent: STYLE }), claim, make("p", { textContent: one.question }), open ? table(one) : look);
+    return open ? one.verdict : `Case ${chosen + 1} of ${cases.length}. Guess first.`;
   };
 }

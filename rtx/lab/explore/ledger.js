@@ -11,13 +11,6 @@ const STYLE = `
 .rtx-page td button[aria-pressed=true] { border-color: currentColor; }
 .rtx-page td.none button { opacity: 0.65; }`;
 
-/** A row's cells, their values by the names of the columns. */
-const cellsOf = (table, row) =>
-  row.cells.map((text) => {
-    const values = JSON.parse(text);
-    return Object.fromEntries(table.columns.map((column, place) => [column, values[place]]));
-  });
-
 /** What a cell's button is called: the row, and which of its runs. */
 const key = (row, place) => `${row.model} ${place}`;
 
@@ -27,7 +20,7 @@ function describe(table, row, cell) {
   const seeds = cell.seeds.includes(",") ? `seeds ${cell.seeds}, mean ± sd` : `seed ${cell.seeds}`;
   return `${row.model}: ${paper}, ours is ${cell.ours} (${table.metric}; validation ${cell.validation}, epoch ` +
     `${cell.epoch}, ${seeds}), variant ${cell.variant}, budget ${cell.budget}, ${cell.parameters} parameters, on ` +
-    `${table.machines[cell.machine]}. To run it again: ${cell.command}`;
+    `${cell.hardware}. To run it again: ${cell.command}`;
 }
 
 export function show(page) {
@@ -58,7 +51,7 @@ export function show(page) {
     const table = page.data[state.table];
     title.textContent = `${table.source}: ${table.metric}; the ${table.best} is best.`;
     const lines = table.rows.flatMap((row) =>
-      row.cells.length ? cellsOf(table, row).map((cell, place) => [row, place, cell]) : [[row, 0, undefined]]);
+      row.cells.length ? row.cells.map((cell, place) => [row, place, cell]) : [[row, 0, undefined]]);
     const focused = buttons().indexOf(document.activeElement);
     body.replaceChildren(...lines.map(([row, place, cell]) => line(row, place, cell, state)));
     buttons()[focused]?.focus(); // they were made anew

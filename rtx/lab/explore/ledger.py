@@ -1,6 +1,5 @@
 """The ledger browser: a paper's table with our numbers beside the paper's; a click says what stands behind one."""
 
-import json
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -15,9 +14,7 @@ from rtx.lab.plots import COLOURS, new_figure
 from rtx.tasks import task_by_name
 from rtx.training.recipe import Recipe, load_recipe, recipe_names
 
-SCRIPT = Path(__file__).with_name("ledger.js")
-SHOWN = ("ours", "variant", "seeds", "epoch", "validation", "budget", "parameters")
-COLUMNS = (*SHOWN, "machine", "command")  # of a cell, which is JSON: a notebook has a line for each item of a list
+SHOWN = ("ours", "variant", "seeds", "epoch", "validation", "budget", "parameters", "hardware")
 
 
 def ledger(recipe: str = "nottingham", results: str | Path = LEDGER) -> Page:
@@ -34,39 +31,36 @@ def ledger(recipe: str = "nottingham", results: str | Path = LEDGER) -> Page:
     data = {name: _table(load_recipe(name), Path(results)) for name in recipe_names()}
     still = _still(load_recipe(recipe), Path(results), data[recipe])
     caption = "find a number of ours far from the paper's: how long was it trained, and what would settle it?"
-    return Page(SCRIPT, data, still, caption, title="The papers' numbers and ours", table=recipe, cell="")
+    return Page(
+        Path(__file__).with_name("ledger.js"),
+        data,
+        still,
+        caption,
+        title="The papers' numbers and ours",
+        table=recipe,
+        cell="",
+    )
 
 
 def _table(recipe: Recipe, folder: Path) -> dict[str, Any]:
     found = tables.cells(recipe, folder)
     task, runs = task_by_name(recipe.task), [run for groups in found.values() for group in groups for run in group]
-    machines = list(dict.fromkeys(line.hardware for line in tables.rows(recipe, folder)))
     return {
         "title": recipe.title,
         "source": recipe.source,
         "metric": next((name for run in runs for name in run.details), task.metric),
         "best": "highest" if task.test_best == "max" else "lowest",
-        "machines": machines,  # a notebook holds every table: these long names, and those of columns, stand in it once
-        "columns": COLUMNS,
-        "rows": [_row(recipe, model, groups, machines) for model, groups in found.items()],
+        "rows": [_row(recipe, model, groups) for model, groups in found.items()],
     }
 
 
-def _row(recipe: Recipe, model: str, groups: list[list[Any]], machines: list[str]) -> dict[str, Any]:
+def _row(recipe: Recipe, model: str, groups: list[list[Any]]) -> dict[str, Any]:
     paper = tables.printed(recipe, model)
-    lines = [(tables.row(paper, group), group[0].command) for group in groups]
-    return {
-        "model": model,
-        "paper": paper,
-        "cells": [
-            json.dumps(
-                [*(getattr(line, column) for column in SHOWN), machines.index(line.hardware), command],
-                ensure_ascii=False,
-            )
-            for line, command in lines
-        ],
-        "command": f"rtx train {recipe.name} {model}",
-    }
+    cells = []
+    for group in groups:
+        line = tables.row(paper, group)
+        cells.append({name: getattr(line, name) for name in SHOWN} | {"command": group[0].command})
+    return {"model": model, "paper": paper, "cells": cells, "command": f"rtx train {recipe.name} {model}"}
 
 
 def _still(recipe: Recipe, folder: Path, table: dict[str, Any]) -> Figure:

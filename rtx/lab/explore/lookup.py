@@ -10,7 +10,6 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from rtx.lab.explore.page import Page
-from rtx.lab.plots import freeze
 from rtx.lab.pretrained import card_of, pretrained, weights
 from rtx.lab.tracing import trace
 from rtx.tasks.toy.look_up import SYMBOLS
@@ -64,5 +63,4 @@ def _still(text: str) -> Figure:
         ax.set_xticks(range(len(tokens)), tokens, parse_math=False)
         ax.set_yticks(range(len(tokens)), tokens, parse_math=False)
         ax.label_outer()
-    freeze(figure)
     return figure

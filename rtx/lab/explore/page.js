@@ -5,16 +5,12 @@
 // or the theme changes. An explorer keeps everything that a reader can change in the state, by `page.set`, so that reset,
 // presets and links work without a line of its own.
 //
-//   page.data          what Python gave; anew each time where a kernel is at work
-//   page.weights       the bytes of a tensor file as a DataView, if Python gave one (see tensor.js)
-//   page.state         the state, by name: numbers, texts, true or false, or lists of these
-//   page.set({name})   changes the state, and draws
-//   page.kernel        whether a kernel listens; false on a static page
-//   page.ask(what)     asks Python for something, which it hears as a change of its trait `wish` (see live.py)
+//   page.data, page.weights   what Python gave, and the bytes of a tensor file as a DataView (see tensor.js)
+//   page.state, page.set({name})   the state by name: numbers, texts, true or false, or lists; and changing it, which draws
+//   page.kernel, page.ask(what)    whether a kernel listens, and asking it by its trait `wish` (see live.py)
 //   page.dark, page.ink, page.faint    the theme, the colour of text, and of lines that stay in the background
 //   page.animate(milliseconds, draw)   calls draw(share) with shares from 0 to 1; at once where motion is unwanted
-//   page.note(text)    a second line, for what is under the pointer
-//   page.draw()        draws again, for what was computed meanwhile
+//   page.note(text), page.draw()   a second line, for what is under the pointer; draws again, for what was computed meanwhile
 
 const STYLE = `
 .rtx-page { --rtx-ink: #222; --rtx-faint: #c8c8c8; --rtx-mark: #0063a6; --rtx-press: #00000010;
@@ -78,28 +74,25 @@ export function slider(page, name, { label = name, min = 0, max, step = 1, text 
 }
 
 function playButton(page, name, input, label, seconds) {
-  const button = make("button", { type: "button", textContent: "▶" });
-  let playing = 0, before = 0, place = 0;
-  const stop = () => {
-    cancelAnimationFrame(playing);
-    playing = 0;
-    button.textContent = "▶";
-    button.setAttribute("aria-label", `play ${label}`);
+  const button = make("button", { type: "button" });
+  let timer = 0;
+  const show = (playing) => {
+    button.textContent = playing ? "❚❚" : "▶";
+    button.setAttribute("aria-label", `${playing ? "pause" : "play"} ${label}`);
   };
-  const follow = (now) => {
-    place += ((now - before) / 1000 / seconds) * (input.max - input.min);
-    before = now;
-    page.set({ [name]: Math.min(Number(input.max), Math.floor(place / input.step) * input.step) });
-    if (place >= input.max || !button.isConnected) stop();
-    else playing = requestAnimationFrame(follow);
+  const stop = () => {
+    clearInterval(timer);
+    show((timer = 0));
+  };
+  const next = () => {
+    const to = Number(input.value) + Number(input.step);
+    if (to > Number(input.max) || !button.isConnected) stop();
+    else page.set({ [name]: to });
   };
   button.onclick = () => {
-    if (playing) return stop();
-    place = Number(input.value) >= input.max ? Number(input.min) : Number(input.value);
-    before = performance.now();
-    button.textContent = "❚❚";
-    button.setAttribute("aria-label", `pause ${label}`);
-    playing = requestAnimationFrame(follow);
+    if (timer) return stop();
+    if (input.value === input.max) page.set({ [name]: Number(input.min) });
+    show((timer = setInterval(next, (1000 * seconds * input.step) / (input.max - input.min))));
   };
   stop();
   return button;
@@ -230,10 +223,7 @@ export function stepped(key, value, min, max, step = 1) {
 
 /** An array that Python's `packed` wrote: its numbers in one row, and its shape. */
 export function unpack({ shape, low, high, steps }) {
-  const bytes = Uint8Array.from(atob(steps), (letter) => letter.charCodeAt(0));
-  const wide = bytes.length > shape.reduce((product, size) => product * size, 1); // two bytes a number, else one
-  const whole = wide ? new Uint16Array(bytes.buffer) : bytes, size = (high - low) / (wide ? 65535 : 255);
-  return { shape, values: Float32Array.from(whole, (step) => low + step * size) };
+  return { shape, values: Float32Array.from(atob(steps), (letter) => low + (letter.charCodeAt(0) * (high - low)) / 255) };
 }
 
 /** Whether the page behind an element is dark, whatever made it so. */
@@ -258,31 +248,27 @@ function written(state, start) {
 
 /** The state that an address holds; what is not of the kind that stands at the start is left out. */
 function stateOf(hash, start) {
-  const found = {};
-  for (const [name, text] of new URLSearchParams(hash.replace(/^#/, ""))) {
-    if (!(name in start)) continue;
+  const kind = (value) => (Array.isArray(value) ? "array" : typeof value);
+  const read = ([name, text]) => {
     try {
-      const value = typeof start[name] === "string" ? text : JSON.parse(text);
-      if (typeof value === typeof start[name] && Array.isArray(value) === Array.isArray(start[name])) found[name] = value;
+      return [name, typeof start[name] === "string" ? text : JSON.parse(text)];
     } catch {
-      // not JSON: somebody has typed the address
+      return [name, undefined]; // not JSON: somebody has typed the address
     }
-  }
-  return found;
+  };
+  const pairs = [...new URLSearchParams(hash.slice(1))].map(read);
+  return Object.fromEntries(pairs.filter(([name, value]) => name in start && kind(value) === kind(start[name])));
 }
 
-/** The same in Python, for a notebook, whose page has no address to send to others. */
-const asPython = (value) =>
-  Array.isArray(value) ? `[${value.map(asPython).join(", ")}]`
-    : typeof value === "boolean" ? (value ? "True" : "False")
-      : JSON.stringify(value);
+/** A value in Python, for a notebook, whose page has no address to send to others. */
+const asPython = (value) => JSON.stringify(value).replace(/^true$/, "True").replace(/^false$/, "False");
 
 /** The row below the pictures: presets, reset, and a link to what is seen. */
 function footer(page, model, { address }) {
   const said = make("span", { className: "said" });
   said.setAttribute("role", "status");
   const add = (text, act) => make("button", { type: "button", textContent: text, onclick: act });
-  const presets = Object.entries(model.get("presets") ?? {}).map(([text, values]) => add(text, () => page.set(values)));
+  const presets = Object.entries(model.get("presets")).map(([text, values]) => add(text, () => page.set(values)));
   const link = () => `${new URL(address, location.href).href.split("#")[0]}#${written(page.state, page.start)}`;
   const code = () => `.set(${Object.entries(page.state).map(([name, value]) => `${name}=${asPython(value)}`).join(", ")})`;
   const copy = add(address ? "Copy link" : "Copy as Python", async () => {
@@ -314,7 +300,7 @@ export function mount(show, model, el, { address = "", own = false, kernel = fal
   box.setAttribute("aria-label", model.get("title"));
   box.addEventListener("focusin", keepKeys);
 
-  const puts = {}, drawns = [], still = matchMedia("(prefers-reduced-motion: reduce)");
+  const puts = {}, drawns = [];
   let update = () => "", moving = 0, read = {};
   const page = {
     kernel,
@@ -347,14 +333,13 @@ export function mount(show, model, el, { address = "", own = false, kernel = fal
     },
     animate(milliseconds, draw) {
       cancelAnimationFrame(moving);
-      if (still.matches) return draw(1);
-      const begun = performance.now();
+      const begun = performance.now(), whole = matchMedia("(prefers-reduced-motion: reduce)").matches;
       const next = (now) => {
-        const share = Math.min(1, Math.max(0, (now - begun) / milliseconds));
+        const share = whole ? 1 : Math.min(1, Math.max(0, (now - begun) / milliseconds));
         draw(share);
         if (share < 1 && box.isConnected) moving = requestAnimationFrame(next);
       };
-      moving = requestAnimationFrame(next);
+      next(begun);
     },
   };
   const title = make("h3", { textContent: model.get("title") });
@@ -379,39 +364,35 @@ export function mount(show, model, el, { address = "", own = false, kernel = fal
   update = show(page);
   redraw();
 
-  for (const name of ["change:state", "change:data"]) model.on(name, redraw);
+  const events = ["change:state", "change:data"], scheme = matchMedia("(prefers-color-scheme: dark)");
+  for (const name of events) model.on(name, redraw);
+  scheme.addEventListener("change", redraw);
   const resized = new ResizeObserver(redraw);
   resized.observe(pictures);
   const themed = new MutationObserver(() => setTimeout(redraw, 100)); // once its colours are there
   for (const one of [document.documentElement, document.body])
     themed.observe(one, { attributes: true, attributeFilter: ["class", "data-theme", "data-jp-theme-light"] });
-  const scheme = matchMedia("(prefers-color-scheme: dark)");
-  scheme.addEventListener("change", redraw);
   return () => {
-    cancelAnimationFrame(moving);
-    for (const name of ["change:state", "change:data"]) model.off(name, redraw);
+    for (const name of events) model.off(name, redraw);
+    scheme.removeEventListener("change", redraw);
     resized.disconnect();
     themed.disconnect();
-    scheme.removeEventListener("change", redraw);
   };
 }
 
 /** A model without a kernel, for a page that stands alone; bytes come as base64 text. */
 export function fixed(traits) {
-  const listeners = [];
+  const listeners = new Set();
   const weights = traits.weights && new DataView(Uint8Array.from(atob(traits.weights), (letter) => letter.charCodeAt(0)).buffer);
   const values = { ...traits, weights };
   return {
     get: (name) => values[name],
     set(name, value) {
       values[name] = value;
-      for (const [event, listen] of [...listeners]) if (event === `change:${name}`) listen();
+      listeners.forEach((listen) => listen());
     },
-    on: (event, listen) => listeners.push([event, listen]),
-    off(event, listen) {
-      for (let i = listeners.length - 1; i >= 0; i--)
-        if (listeners[i][0] === event && listeners[i][1] === listen) listeners.splice(i, 1);
-    },
+    on: (_, listen) => listeners.add(listen),
+    off: (_, listen) => listeners.delete(listen),
     save_changes() {},
   };
 }

@@ -5,6 +5,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +16,41 @@ import traitlets
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from rtx.lab.explore.cells import free_earlier
-from rtx.lab.explore.saving import html_page, save
-from rtx.lab.plots import small_png
+from rtx.lab.plots import png, small_png
 from rtx.nn.validate import check_choice
+from rtx.training.files import write_whole
 
 DIGITS = 4  # of a number in the data
 MOST = 2_000_000  # characters of data; a page in a notebook should have a tenth of that
 IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([^"]*)";\n', re.MULTILINE)
 EXPORT = re.compile(r"^export (?=(?:const|function|async function) (\w+))", re.MULTILINE)
+HERE = Path(__file__).parent
+END = """
+const start = (traits, el, place) => $page.mount(PIECE.show, $page.fixed(traits), el, place);
+const render = ({ model, el }) => $page.mount(PIECE.show, model, el, { kernel: true });
+export default { render, start };
+"""
+HTML = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>TITLE</title>
+<style>
+:root { color-scheme: light dark; }
+body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
+@media (prefers-color-scheme: dark) { body { background: #181818; color: #e8e8e8; } }
+</style>
+</head>
+<body>
+<div id="page"></div>
+<script type="module">
+SCRIPT
+start(TRAITS, document.getElementById("page"), { address: location.href, own: true });
+</script>
+</body>
+</html>
+"""
 
 
 class Page(anywidget.AnyWidget):
@@ -43,8 +70,7 @@ class Page(anywidget.AnyWidget):
         state: the controls' values at the start, by name.
 
     Raises:
-        ValueError: if the data holds a number that is not finite, or is larger than 2,000,000 characters, or a preset
-            names no control.
+        ValueError: if the data holds a number that is not finite, or is larger than 2,000,000 characters.
     """
 
     # as one text: a notebook file would have a line for every number
@@ -70,8 +96,6 @@ class Page(anywidget.AnyWidget):
     ) -> None:
         self.script, self.still = script, still
         self._esm = bundle(script)
-        for preset in (presets or {}).values():
-            _check_names(preset, state)
         super().__init__(
             data=checked(data),
             state=state,
@@ -82,7 +106,6 @@ class Page(anywidget.AnyWidget):
             name=script.stem,
             weights=weights,
         )
-        free_earlier(self, self)
 
     def set(self, **state: Any) -> Any:
         """Move controls from code, as a reader would.
@@ -90,17 +113,21 @@ class Page(anywidget.AnyWidget):
         Raises:
             ValueError: if there is no control of a name.
         """
-        _check_names(state, self.state)
+        for name in state:
+            check_choice("state", name, self.state)
         self.state = self.state | state
 
     def save(self, path: str | Path) -> Path:
-        """Write the still figure (.png, .svg), or the live page as one file that needs no server (.html).
+        """Write the still figure (.png), or the live page as one file that needs no server (.html).
 
         Raises:
             ValueError: if `path` has another ending.
-            OSError: if it cannot be written.
         """
-        return save(path, self.still, self._html)
+        path = Path(path)
+        makers = {".png": lambda: png(self.still), ".html": lambda: self._html().encode()}
+        check_choice("path", path.suffix, makers)
+        write_whole(path, makers[path.suffix]())
+        return path
 
     def living(self) -> dict[str, Any]:
         """All that the script reads, as JSON can hold it; bytes as base64 text."""
@@ -110,9 +137,12 @@ class Page(anywidget.AnyWidget):
 
     def _html(self) -> str:
         # a "<" could end the element: JSON may write it as an escape instead
-        traits = json.dumps(self.living()).replace("<", "\\u003c")
-        begin = f'start({traits}, document.getElementById("page"), {{ address: location.href, own: true }});'
-        return html_page(self.title, f'<div id="page"></div>\n<script type="module">\n{self._esm}{begin}\n</script>')
+        parts = {
+            "TITLE": escape(self.title),
+            "SCRIPT": self._esm,
+            "TRAITS": json.dumps(self.living()).replace("<", "\\u003c"),
+        }
+        return re.sub("|".join(parts), lambda found: parts[found[0]], HTML)
 
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         live, facts = super()._repr_mimebundle_() or ({}, {})
@@ -123,37 +153,18 @@ class Page(anywidget.AnyWidget):
         return live | still, facts | {"image/png": {"width": int(self.still.get_figwidth() * 100)}}
 
 
-def _check_names(state: Mapping[str, Any], known: Mapping[str, Any]) -> None:
-    for name in state:
-        check_choice("state", name, known)
-
-
 def bundle(script: Path, end: str | None = None, frame: bool = True) -> str:
     """An explorer's module and the files that it imports as one module, since a widget cannot load a second file.
 
     Each file becomes a function's scope, in the order in which they need one another. The whole exports what anywidget
     asks for, `render`, and `start`, which shows the explorer without a kernel; or what `end` says. Without `frame`,
     page.js is left out, as for a worker.
-
-    Raises:
-        ValueError: if the script could not stand in an HTML page.
     """
     scopes: dict[str, str] = {}
     if frame:
         _add(HERE / "page.js", scopes)
     _add(script, scopes)
-    text = "\n".join(scopes.values()) + (end or END.replace("PIECE", _scope_name(script)))
-    if "</script" in text:
-        raise ValueError(f"script: expected none that writes </script, which would end it in a page, got {script.name}")
-    return text
-
-
-HERE = Path(__file__).parent
-END = """
-const start = (traits, el, place) => $page.mount(PIECE.show, $page.fixed(traits), el, place);
-const render = ({ model, el }) => $page.mount(PIECE.show, model, el, { kernel: true });
-export default { render, start };
-"""
+    return "\n".join(scopes.values()) + (end or END.replace("PIECE", _scope_name(script)))
 
 
 def _add(path: Path, scopes: dict[str, str]) -> None:
@@ -180,54 +191,42 @@ def checked(data: Any) -> Any:
     """`data` as JSON can hold it.
 
     Raises:
-        ValueError: if a number is not finite, something is none of these, or it is larger than 2,000,000 characters.
+        ValueError: if a number is not finite, or all of it is larger than 2,000,000 characters.
     """
     found = compact(data)
-    size = len(json.dumps(found))
+    size = len(json.dumps(found, allow_nan=False))
     if size > MOST:
         raise ValueError(f"data: expected at most {MOST:,} characters, got {size:,}: show a shorter piece")
     return found
 
 
 def compact(value: Any) -> Any:
-    """As JSON can hold it: arrays as lists, numbers with four digits.
-
-    Raises:
-        ValueError: if a number is not finite, or something is none of these.
-    """
+    """Arrays as lists, and numbers with four digits."""
     if isinstance(value, Tensor | np.ndarray | np.generic):
         return compact(value.tolist())
     if isinstance(value, dict):
         return {str(key): compact(item) for key, item in value.items()}
     if isinstance(value, list | tuple | range):
         return [compact(item) for item in value]
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            raise ValueError(f"data: expected finite numbers, got {value}")
+    if isinstance(value, float) and math.isfinite(value):
         return int(value) if value.is_integer() and abs(value) < 10**DIGITS else float(f"{value:.{DIGITS}g}")
-    if value is None or isinstance(value, str | int):
-        return value
-    raise ValueError(f"data: expected dicts, lists, text, numbers, arrays or tensors, got {type(value).__name__}")
+    return value
 
 
-def packed(values: Tensor, coarse: bool = False) -> dict[str, Any]:
-    """A large array at under three characters a number, for `unpack` of page.js: 65,536 steps from low to high.
-
-    A coarse one has 256 steps, and half the characters: enough for colours.
+def packed(values: Tensor) -> dict[str, Any]:
+    """A large array at under two characters a number, for `unpack` of page.js: 256 steps from low to high, for colours.
 
     Raises:
         ValueError: if a number is not finite, or there is none.
     """
     if not values.numel() or not bool(torch.isfinite(values).all()):
         raise ValueError(f"values: expected finite numbers, got {values.numel()} of them, or some that are not")
-    most, kind = (255, "u1") if coarse else (65_535, "<u2")
     low, high = values.min().item(), values.max().item()
-    steps = ((values.double() - low) * (most / ((high - low) or 1))).round().cpu().numpy().astype(kind)
-    text = base64.b64encode(steps.tobytes()).decode()
-    return {"shape": list(values.shape), "low": low, "high": high, "steps": text}
+    steps = ((values.double() - low) * (255 / ((high - low) or 1))).round().cpu().numpy().astype("u1")
+    return {"shape": list(values.shape), "low": low, "high": high, "steps": base64.b64encode(steps.tobytes()).decode()}
 
 
 def unpacked(found: Mapping[str, Any]) -> list[Any]:
-    """The numbers of a coarse `packed` again."""
+    """The numbers of `packed` again."""
     steps = np.frombuffer(base64.b64decode(found["steps"]), "u1").reshape(found["shape"])
     return list((found["low"] + steps * (found["high"] - found["low"]) / 255).tolist())

@@ -1,12 +1,12 @@
 // The position lab: ways to say where a key is, as heat maps, and what a query makes of them. All is computed here; of
 // Python's come queries, keys and what was learnt: Shaw's vectors, Transformer-XL's weights and biases.
 
-import { apart, heatMap } from "./chart.js";
+import { axes, colourBar, heatMap, SERIES } from "./chart.js";
 import { css, diverging } from "./colours.js";
 import { canvas, checkbox, select, slider, stepped } from "./page.js";
 import { softmax } from "./tensor.js";
 
-const LEFT = 44, TOP = 24, SIZE = 300, NARROWEST = 620; // of the map and of the picture, in pixels
+const LEFT = 46, TOP = 28, SIZE = 290, BELOW = 64, NARROW = 560; // pixels; in a narrow picture the bars are below the map
 
 const dot = (a, b) => a.reduce((sum, value, i) => sum + value * b[i], 0);
 
@@ -43,12 +43,11 @@ export function show(page) {
   const table = steps.map((t) => sinusoid(t, D));
   const terms = steps.map((t) => steps.slice(0, t + 1).map((s) => xlTerms(xl, t, s)));
 
-  // The largest score there is with any k, or any choice of terms: one scale, so that colours compare between them.
-  const farthest = (values) => Math.max(1e-9, ...values.flat(2).map(Math.abs));
-  const reached = (t) => steps.slice(0, Math.min(t + 1, shaw.vectors.length));
-  const clips = farthest(steps.map((t) => reached(t).map((back) => shawScore(shaw, t, t - back, back || 1))));
-  const sums = (four) => [1, -1].map((sign) => four.reduce((sum, term) => sum + Math.max(0, sign * term), 0));
-  const choices = farthest(terms.map((row) => row.map(sums)));
+  // One scale for every k and every choice of terms, so that colours compare between them.
+  const farthest = (values) => Math.max(1e-9, ...values.flat(2));
+  const clips = farthest(steps.map((t) => steps.slice(0, t + 1).flatMap((s) =>
+    shaw.vectors.slice(1).map((_, k) => Math.abs(shawScore(shaw, t, s, k + 1))))));
+  const choices = farthest(terms.map((row) => row.map((four) => four.reduce((sum, term) => sum + Math.abs(term), 0))));
 
   const past = (t, score) => steps.slice(0, t + 1).map(score);
   // a view: its rows of numbers, as many as there are positions; whether they are scores of the past; what they say
@@ -98,65 +97,52 @@ export function show(page) {
   const clip = slider(page, "clip", { label: "clip k", min: 1, max: shaw.vectors.length - 1 });
   const boxes = TERMS.map((term, i) => checkbox(page, term, { label: LABELS[i] }));
 
-  let rows = [], columns = T, width = SIZE;
-  const at = (x, y) => [Math.floor(((y - TOP) / SIZE) * T), Math.floor(((x - LEFT) / width) * columns)];
+  let rows = [], size = SIZE;
+  const at = (x, y) => [Math.floor(((y - TOP) / size) * T), Math.floor(((x - LEFT) / size) * rows.at(-1).length)];
   const picture = canvas(page, {
-    height: TOP + SIZE + 36,
-    least: NARROWEST,
+    height: TOP + SIZE + BELOW,
     label: "heat map of the encoding, and the chosen row as bars",
     grab(x, y) {
       const [t, s] = at(x, y);
-      return t >= 0 && t < T && s >= 0 && x < LEFT + width ? { position: t } : undefined;
+      return t >= 0 && t < T && s >= 0 && x < LEFT + size ? { position: t } : undefined;
     },
     key(name) {
       const position = stepped({ ArrowDown: "ArrowUp", ArrowUp: "ArrowDown" }[name] ?? name, page.state.position, 0, T - 1);
       return position === undefined ? undefined : { position };
     },
     point(x, y) {
-      const [t, s] = at(x, y), value = s >= 0 && rows[t]?.[s];
-      return value === undefined || value === false ? "" : `row ${t + 1}, column ${s + 1}: ${written(value, 3)}`;
+      const [t, s] = at(x, y), value = rows[t]?.[s];
+      return value === undefined ? "" : `row ${t + 1}, column ${s + 1}: ${written(value, 3)}`;
     },
   });
 
   function draw(view, t) {
-    const { pen, width: whole } = picture.begin();
-    width = Math.min(SIZE, whole * 0.5);
-    columns = rows.at(-1).length;
-    const most = view.most ?? 1; // sinusoids, and their products over D / 2
+    const wide = picture.element.clientWidth || 720, narrow = wide < NARROW, columns = rows.at(-1).length;
+    size = Math.min(SIZE, narrow ? wide - LEFT - 12 : wide * 0.45);
+    picture.resize((TOP + size + BELOW) * (narrow ? 2 : 1));
+    const { pen } = picture.begin(), most = view.most ?? 1; // sinusoids, and their products over D / 2
+    const box = { x: LEFT, y: TOP, width: size, height: size }, [across, up] = view.names;
     const colour = (value) => (value === undefined ? "transparent" : css(diverging(value / most, page.dark)));
-    heatMap(pen, { x: LEFT, y: TOP, width, height: SIZE }, T, columns, (i, j) => colour(rows[i][j]));
-    pen.strokeStyle = "#de8f05";
-    pen.lineWidth = 2;
-    pen.strokeRect(LEFT, TOP + (t * SIZE) / T, width, SIZE / T);
-    pen.fillStyle = page.ink;
-    pen.fillText(`${view.names[0]} →`, LEFT, 12);
-    pen.fillText(`${view.names[1]} ↓`, 0, TOP + SIZE + 16);
-    pen.fillText(`blue ${written(-most)}, orange ${written(most)}`, LEFT + 70, TOP + SIZE + 16);
-
-    drawBars(pen, view, t, LEFT + width + 50, whole - 12, most);
+    heatMap(pen, box, T, columns, (i, j) => colour(rows[i][j]));
+    axes(pen, page, box, { x: [0.5, columns + 0.5], y: [T + 0.5, 0.5], grid: false, across, up });
+    Object.assign(pen, { strokeStyle: SERIES[1], lineWidth: 2 });
+    pen.strokeRect(LEFT, TOP + (t * size) / T, size, size / T);
+    colourBar(pen, page, LEFT, TOP + size + 52, (share) => diverging(2 * share - 1, page.dark), written(-most), written(most));
+    const place = narrow ? { x: LEFT, y: 2 * TOP + size + BELOW } : { x: 2 * LEFT + size + 20, y: TOP };
+    drawBars(pen, view, t, { ...place, width: narrow ? size : wide - place.x - 12, height: size }, most);
   }
 
-  /** The chosen row, from `left` to `right`: values up to `most`, or shares on the smallest of four axes that holds them. */
-  function drawBars(pen, view, t, left, right, most) {
-    const bars = view.scores ? softmax(rows[t]) : rows[t], step = (right - left) / columns;
-    const largest = Math.max(...bars), axis = [0.1, 0.25, 0.5, 1].find((one) => largest <= one + 1e-9);
-    const [low, high] = view.scores ? [0, axis] : [-most, most];
-    const y = (value) => TOP + (SIZE * (high - value)) / (high - low);
-    pen.fillText(view.scores ? `softmax of row ${t + 1}: largest ${written(largest, 3)}` : `row ${t + 1}`, left, 12);
-    pen.textAlign = "right";
-    for (const tick of [0, 1, 2, 3, 4].map((i) => low + ((high - low) * i) / 4)) {
-      pen.fillText(written(tick, high < 0.5 ? 3 : 2), left - 6, y(tick));
-      pen.fillRect(left - 4, y(tick), 4, 1);
-    }
-    pen.textAlign = "center";
-    const every = 8 * apart(8 * step);
-    for (let s = 0; s < columns; s += s ? every : every - 1) // 1, 8, 16, …, or fewer
-      pen.fillText(s + 1, left + (s + 0.5) * step, TOP + SIZE + 12);
-    pen.fillText(view.names[0], (left + right) / 2, TOP + SIZE + 27);
-    pen.textAlign = "left";
-    pen.fillRect(left, y(0), right - left, 1);
-    pen.fillStyle = css(diverging(-0.8, page.dark));
-    bars.forEach((bar, s) => pen.fillRect(left + s * step, y(Math.max(bar, 0)), Math.max(1, step - 1), Math.abs(y(bar) - y(0))));
+  /** The chosen row: values up to `most`, or the softmax of scores. */
+  function drawBars(pen, view, t, box, most) {
+    const bars = view.scores ? softmax(rows[t]) : rows[t], largest = Math.max(...bars), columns = rows.at(-1).length;
+    const title = view.scores ? `softmax of row ${t + 1}: largest ${written(largest, 3)}` : `row ${t + 1}`;
+    const y = view.scores ? [0, [0.1, 0.25, 0.5].find((one) => largest <= one) ?? 1] : [-most, most];
+    const place = axes(pen, page, box, { x: [0.5, columns + 0.5], y, title, across: view.names[0] });
+    pen.fillStyle = SERIES[0];
+    bars.forEach((bar, s) => {
+      const left = place.x(s + 0.6), top = place.y(Math.max(bar, 0));
+      pen.fillRect(left, top, Math.max(1, place.x(s + 1.4) - left), place.y(Math.min(bar, 0)) - top);
+    });
   }
 
   return (state) => {

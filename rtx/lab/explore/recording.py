@@ -198,7 +198,7 @@ def table(values: Tensor, marks: Sequence[int] = (), **panel: Any) -> dict[str, 
         marks: columns to mark, from 0.
         panel: what differs from the panel's own arguments.
     """
-    return packed(values, coarse=True) | {"marks": list(marks), "panel": panel}
+    return packed(values) | {"marks": list(marks), "panel": panel}
 
 
 def series(points: list[Any], **panel: Any) -> dict[str, Any]:
