@@ -13,11 +13,18 @@ from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
+from matplotlib.font_manager import get_font_names
 from matplotlib.image import AxesImage
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
 from rtx.lab.inline import keep_figures_well, smaller
+
+CJK_FONTS = (
+    *("Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans CJK KR", "Microsoft YaHei", "Yu Gothic", "Malgun Gothic"),
+    *("PingFang SC", "Hiragino Sans", "Apple SD Gothic Neo", "WenQuanYi Micro Hei", "Arial Unicode MS"),
+)
+"""Fonts for Chinese, Japanese and Korean labels, which DejaVu Sans does not have. Those that are installed are used."""
 
 COLOURS = sns.color_palette("colorblind")
 """Colours that stay apart for readers who confuse red and green."""
@@ -31,7 +38,8 @@ def style() -> None:
     keep_figures_well()
     sns.set_theme(context="notebook", style="ticks", palette="colorblind")
     mpl.rcParams |= {
-        "font.family": "DejaVu Sans",  # matplotlib brings it, so the picture is the same on every machine
+        # DejaVu Sans ships with matplotlib, so the picture is the same on every machine
+        "font.family": ["DejaVu Sans", *(font for font in CJK_FONTS if font in get_font_names())],
         "figure.dpi": 110,
         "figure.facecolor": "white",
         "figure.constrained_layout.use": True,

@@ -1,16 +1,23 @@
 """Pictures put each number where its axes say that it is."""
 
+import warnings
+from pathlib import Path
 from typing import Any
 
+import matplotlib as mpl
 import numpy as np
 import pytest
 import torch
+from fontTools.fontBuilder import FontBuilder
+from fontTools.pens.ttGlyphPen import TTGlyphPen
+from fontTools.ttLib.tables._g_l_y_f import Glyph
+from matplotlib import font_manager
 from matplotlib.axis import Axis
 from matplotlib.colors import to_rgb
 from numpy.typing import NDArray
 
 from rtx.lab import explore
-from rtx.lab.plots import COLOURS, curves, heat_map, new_figure, piano_roll, receptive_field_map
+from rtx.lab.plots import CJK_FONTS, COLOURS, curves, heat_map, new_figure, piano_roll, png, receptive_field_map, style
 
 
 def test_a_roll_has_time_to_the_right_and_each_note_at_its_number() -> None:
@@ -104,3 +111,30 @@ def test_positions_and_frames_are_whole_numbers(length: int) -> None:
     for axis in [*(ax.xaxis for ax in across), *(ax.yaxis for ax in maps)]:
         places = labelled(axis)
         assert places and all(place == round(place) for place in places), places
+
+
+def test_an_installed_font_shows_chinese_labels(tmp_path: Path) -> None:
+    builder = FontBuilder(1000)
+    builder.setupGlyphOrder([".notdef", "middle"])
+    builder.setupCharacterMap({ord("中"): "middle"})
+    box = TTGlyphPen(None)
+    for point, draw in (((0, 0), box.moveTo), ((0, 800), box.lineTo), ((800, 0), box.lineTo)):
+        draw(point)
+    box.closePath()
+    builder.setupGlyf({".notdef": Glyph(), "middle": box.glyph()})
+    builder.setupHorizontalMetrics({".notdef": (500, 0), "middle": (1000, 0)})
+    builder.setupHorizontalHeader(ascent=800, descent=-200)
+    builder.setupNameTable({"familyName": CJK_FONTS[0], "styleName": "Regular"})
+    builder.setupOS2()
+    builder.setupPost()
+    builder.save(tmp_path / "font.ttf")
+    before = font_manager.fontManager.ttflist.copy()
+    try:
+        font_manager.fontManager.addfont(tmp_path / "font.ttf")
+        with mpl.rc_context(), warnings.catch_warnings(action="error"):  # "Glyph missing from font(s)"
+            style()
+            figure, [ax] = new_figure()
+            ax.set_title("a 中")
+            png(figure)
+    finally:
+        font_manager.fontManager.ttflist[:] = before

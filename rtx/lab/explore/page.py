@@ -16,6 +16,7 @@ import traitlets
 from matplotlib.figure import Figure
 from torch import Tensor
 
+from rtx.lab.explore.cells import free_earlier
 from rtx.lab.plots import png, small_png
 from rtx.nn.validate import check_choice
 from rtx.training.files import write_whole
@@ -106,6 +107,7 @@ class Page(anywidget.AnyWidget):
             name=script.stem,
             weights=weights,
         )
+        free_earlier(self)
 
     def set(self, **state: Any) -> Any:
         """Move controls from code, as a reader would.
