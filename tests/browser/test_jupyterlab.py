@@ -11,7 +11,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 # What the kernel knows of a run while it trains: the updates so far, and whether it goes on.
 UPDATES = """async () => {
     const kernel = window.jupyterapp.shell.currentWidget.sessionContext.session.kernel;
-    const asked = kernel.requestExecute({ code: 'r = lab.runs[-1]; print(len(r.history.losses), r.background.alive)' });
+    const asked = kernel.requestExecute({ code: 'r = lab.runs[-1]; print(len(r.losses), r.alive)' });
     let text = '';
     asked.onIOPub = message => { text += message.content.text ?? ''; };
     await asked.done;

@@ -50,9 +50,9 @@ def test_the_buttons_start_pause_resume_and_stop() -> None:
     assert len(lab.runs) == 1
     lab.press("pause")
     until(lambda: lab.data["status"].startswith("Paused: update"))
-    standing = len(lab.runs[-1].history.losses)
+    standing = len(lab.runs[-1].losses)
     lab.press("resume")
-    until(lambda: lab.data["state"] == "running" and len(lab.runs[-1].history.losses) > standing)
+    until(lambda: lab.data["state"] == "running" and len(lab.runs[-1].losses) > standing)
     lab.press("clear")  # not while it trains
     lab.press("stop")
     until(lambda: lab.data["status"].startswith("Stopped: update"))
@@ -66,7 +66,7 @@ def test_a_new_lab_ends_what_the_one_before_trains() -> None:
     lab.press("train")
     until(lambda: lab.runs[-1].told)
     small()
-    until(lambda: lab.runs[-1].background.state == "stopped" and not lab.runs[-1].background.alive)
+    until(lambda: lab.runs[-1].state == "stopped" and not lab.runs[-1].alive)
 
 
 @pytest.mark.slow
@@ -80,8 +80,8 @@ def test_runs_are_kept_side_by_side_with_what_they_changed() -> None:
     assert lab.state["update"] == -1  # the new run is seen as it grows
     for row, run in zip(lab.data["table"], lab.runs, strict=True):
         assert run.choice.command() in row["more"] and run.choice.code() in row["more"] and "finished" in row["more"]
-        assert row["best"] == f"{run.history.validations[-1][1]:.3f}"
-    assert [y for _, y in panels(lab)["losses"][1]] == pytest.approx(lab.runs[1].history.losses)  # type: ignore[index]
+        assert row["best"] == f"{run.validations[-1][1]:.3f}"
+    assert [y for _, y in panels(lab)["losses"][1]] == pytest.approx(lab.runs[1].losses)  # type: ignore[index]
     assert len(json.dumps(lab.data)) < 80_000
 
 
@@ -108,7 +108,7 @@ def test_runs_of_another_recipe_are_neither_drawn_nor_listed() -> None:
 def test_a_long_run_stays_small_and_a_number_that_is_none_leaves_a_gap() -> None:
     lab = with_runs(small(), Choice("mnist", "gru"))
     run = lab.runs[0]
-    run.history.losses = [math.nan, *(float(i) for i in range(2, 100_001))]
+    run.losses = [math.nan, *(float(i) for i in range(2, 100_001))]
     run.looks = [(at, Look(torch.rand(64, 64), "step", "unit", "states")) for at in range(LOOKS)]
     lab.show()
     (line,) = panels(lab)["losses"]  # type: ignore[misc]
@@ -119,9 +119,9 @@ def test_a_long_run_stays_small_and_a_number_that_is_none_leaves_a_gap() -> None
 @pytest.mark.parametrize(("recipe", "best"), [("mnist", "60.000"), ("ptb-char", "20.000")])
 def test_the_best_validation_is_the_highest_or_the_lowest_as_the_task_has_it(recipe: str, best: str) -> None:
     run = TrainingRun(Choice(recipe, "gru", "quick", {"epochs": 1, "limit": 16, "d_model": 8, "layers": 1}))
-    run.background.start()
-    run.background.wait()
-    run.history.validations = [(1, 40.0), (2, 60.0), (3, 20.0), (4, 50.0)]
+    run.start()
+    run.wait()
+    run.validations = [(1, 40.0), (2, 60.0), (3, 20.0), (4, 50.0)]
     lab = small()
     lab.runs = [run]
     lab.show()

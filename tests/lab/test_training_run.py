@@ -24,9 +24,9 @@ DROPPED = Choice("mnist", "r-transformer", overrides={**SHORT, "dropout": 0.3}, 
 
 def trained(choice: Choice, **other: object) -> TrainingRun:
     run = TrainingRun(choice, **other)  # type: ignore[arg-type]
-    run.background.start()
-    run.background.wait()
-    assert run.background.state == "finished", run.background.error
+    run.start()
+    run.wait()
+    assert run.state == "finished", run.error
     return run
 
 
@@ -37,10 +37,10 @@ def test_the_numbers_are_those_of_rtx_train(tmp_path: Path) -> None:
     run = trained(DROPPED)
     done = fit(DROPPED.plan(), DROPPED.seed, tmp_path, enable_progress_bar=False)
     best = max if run.task.best == "max" else min
-    assert best(score for _, score in run.history.validations) == done.validation
+    assert best(score for _, score in run.validations) == done.validation
     for mine, theirs in zip(run.model.state_dict().values(), done.trainee.model.state_dict().values(), strict=True):
         torch.testing.assert_close(mine, theirs, rtol=0, atol=0)
-    assert len(run.history.losses) == run.steps == 6
+    assert len(run.losses) == run.steps == 6
     assert run.parameters == sum(p.numel() for p in done.trainee.model.parameters())
 
 
@@ -59,14 +59,14 @@ def test_pauses_and_draws_of_the_notebook_change_no_number_and_the_run_no_draw(m
             drawn.append(torch.rand(1))
 
     run = TrainingRun(DROPPED, draw)
-    run.background.start()
+    run.start()
     paused = False
-    while run.background.alive:
-        if run.history.losses and not paused:
-            run.background.pause()
-            run.background.resume()
+    while run.alive:
+        if run.losses and not paused:
+            run.pause()
+            run.resume()
             paused = True
-    assert run.history.losses == undisturbed.history.losses
+    assert run.losses == undisturbed.losses
     torch.testing.assert_close(torch.cat(drawn), expected[: len(drawn)])
     assert len(drawn) == 5
 
@@ -74,25 +74,25 @@ def test_pauses_and_draws_of_the_notebook_change_no_number_and_the_run_no_draw(m
 def test_of_many_looks_some_are_kept_from_the_first_to_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
     run = TrainingRun(Choice("mnist", "gru", overrides={**SHORT, "epochs": 1}))
     monkeypatch.setattr(background, "EVERY", 0.0)
-    run.background.start()
-    run.background.wait()
+    run.start()
+    run.wait()
     for _ in range(19):
-        run.history.losses += [1.0] * 10
+        run.losses += [1.0] * 10
         run.look()
     kept = [update for update, _ in run.looks]
     assert len(kept) == LOOKS and kept == sorted(kept)
-    assert (kept[0], kept[-1]) == (0, len(run.history.losses))
+    assert (kept[0], kept[-1]) == (0, len(run.losses))
     assert max(b - a for a, b in itertools.pairwise(kept)) < 100
 
 
 def test_a_stopped_run_leaves_no_thread_and_keeps_its_model() -> None:
     run = TrainingRun(Choice("ffa-add", "attention-50"))
     grown = threading.Event()
-    run.watch = lambda: grown.set() if run.history.losses else None
-    run.background.start()
+    run.watch = lambda: grown.set() if run.losses else None
+    run.start()
     assert grown.wait(60)
-    assert run.background.stop()
-    assert run.background.state == "stopped" and 0 < len(run.history.losses) < run.steps
+    assert run.stop()
+    assert run.state == "stopped" and 0 < len(run.losses) < run.steps
     assert run.model is not None and [t for t in threading.enumerate() if t.name.startswith("rtx")] == []
 
 
@@ -100,8 +100,8 @@ def test_the_probe_is_scored_as_validation_is() -> None:
     overrides = {**SHORT, "limit_evaluation": 32}
     run = trained(Choice("mnist", "gru", overrides=overrides))
     run.look()
-    updates, score = run.history.probes[-1]
-    assert updates == 6 and score == pytest.approx(max(s for _, s in run.history.validations))
+    updates, score = run.probes[-1]
+    assert updates == 6 and score == pytest.approx(max(s for _, s in run.validations))
 
 
 def test_the_probe_goes_where_the_model_is(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,7 +113,7 @@ def test_the_probe_goes_where_the_model_is(monkeypatch: pytest.MonkeyPatch) -> N
     run._trainee = SimpleNamespace(task=task, model=torch.nn.Linear(1, 1, device="meta"))  # type: ignore[assignment]
     run.probe = Batch(torch.zeros(1, 2, 1), torch.zeros(1), torch.tensor([2]))
     run.look()
-    assert [device.type for device in read] == ["meta"] * 3 and run.history.probes == [(0, 0.5)]
+    assert [device.type for device in read] == ["meta"] * 3 and run.probes == [(0, 0.5)]
 
 
 def test_batches_that_are_learned_go_where_the_model_is(monkeypatch: pytest.MonkeyPatch) -> None:
