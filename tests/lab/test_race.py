@@ -23,11 +23,6 @@ def test_runners_take_turns_and_the_first_round_does_not_count() -> None:
     assert 1 <= times["a"] < 10 <= 20 <= times["b"] < 200
 
 
-def test_a_race_needs_a_runner() -> None:
-    with pytest.raises(ValueError, match="runners: "):
-        race({})
-
-
 def test_a_training_step_goes_back_to_the_parameters_that_the_output_needs_and_are_not_frozen() -> None:
     layer, reached = nn.Sequential(nn.Linear(4, 3), nn.Linear(3, 2)), []
     layer.register_parameter("spare", nn.Parameter(torch.ones(1)))

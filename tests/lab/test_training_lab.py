@@ -11,7 +11,6 @@ from waiting import until
 from rtx.lab import explore
 from rtx.lab.choice import Choice, offered
 from rtx.lab.explore.training import POINTS, TrainingLab
-from rtx.lab.learning import History
 from rtx.lab.look import Look
 from rtx.lab.training_run import LOOKS, TrainingRun
 from rtx.training.settings import Settings
@@ -27,10 +26,7 @@ def with_runs(lab: TrainingLab, *choices: Choice) -> TrainingLab:
     """A lab of runs that have had three updates, and a look after each."""
     lab.runs = [TrainingRun(choice) for choice in choices]
     for i, run in enumerate(lab.runs):
-        run.steps, run.history = (
-            1200,
-            History([2.0 + i, 1.5, 1.0], [0.1, 0.2, 1.26], [(0, 10.0 + i), (3, 20.0)], [(3, 30.0)]),
-        )
+        run.losses, run.probes, run.validations = [2.0 + i, 1.5, 1.0], [(0, 10.0 + i), (3, 20.0)], [(3, 30.0)]
         run.looks = [(at, Look(torch.full((2, 3), at / 2), "step", "unit", "states")) for at in range(4)]
     lab.show()
     return lab
@@ -75,7 +71,7 @@ def test_runs_are_kept_side_by_side_with_what_they_changed() -> None:
     lab.set(learning_rate=0.02, seed=3, update=5)
     lab.train()
     first, second = (run.choice for run in lab.runs)
-    assert first == Choice("mnist", "gru", "quick", {"d_model": 8, "layers": 1, "epochs": 1})
+    assert first == Choice("mnist", "gru", "quick", {"d_model": 8, "layers": 1, "epochs": 1}, 0)
     assert second == Choice("mnist", "gru", "quick", {**first.overrides, "learning_rate": 0.02}, 3)
     assert lab.state["update"] == -1  # the new run is seen as it grows
     for row, run in zip(lab.data["table"], lab.runs, strict=True):
@@ -87,11 +83,11 @@ def test_runs_are_kept_side_by_side_with_what_they_changed() -> None:
 
 def test_the_recording_is_scrubbed_by_run_and_update() -> None:
     lab = with_runs(small(), *(Choice("mnist", "gru", seed=seed) for seed in (0, 1)))
-    assert "After 3 updates, loss 1.000" in lab.text and panels(lab)["inside"]["high"] == 1.5  # type: ignore[index]
+    assert "After 3 updates, loss 1.000" in lab.text and panels(lab)["inside"]["values"]["high"] == 1.5  # type: ignore[index]
     assert panels(lab)["losses"] == [[(1, 2.0), (2, 1.5), (3, 1.0)], [(1, 3.0), (2, 1.5), (3, 1.0)]]
     assert panels(lab)["scores"] == [[(0, 10.0), (3, 20.0)], [(0, 11.0), (3, 20.0)], [(3, 30.0)], [(3, 30.0)]]
     lab.set(update=1)
-    assert "After 1 updates, loss 3.000" in lab.text and panels(lab)["inside"]["high"] == 0.5  # type: ignore[index]
+    assert "After 1 updates, loss 3.000" in lab.text and panels(lab)["inside"]["values"]["high"] == 0.5  # type: ignore[index]
     lab.set(run="1: gru")
     assert "After 1 updates, loss 2.000" in lab.text and panels(lab)["inside"] is None  # only its last look is kept
     assert len(lab.data["moments"]) == 2 * 4
