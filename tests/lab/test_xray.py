@@ -101,7 +101,11 @@ def test_a_changed_input_shows_paths_without_a_derivative(function, span):
 )
 def test_a_leak_without_a_derivative_is_found_and_named_as_such(function):
     found = xray(Applies(function), torch.randn(1, 5, 3, generator=torch.Generator().manual_seed(0)))
-    assert found.leaks and not found.derivatives.triu(1).any() and "Derivatives, which end at a detach(), show 0" in found.verdict
+    assert (
+        found.leaks
+        and not found.derivatives.triu(1).any()
+        and "Derivatives, which end at a detach(), show 0" in found.verdict
+    )
 
 
 def test_a_leak_too_weak_to_change_a_bit_is_found_by_its_derivative():
