@@ -11,14 +11,13 @@ import torch
 from torch import nn
 
 from rtx.lab.background import Background
-from rtx.lab.learning import learn
+from rtx.lab.learning import learn, score
 from rtx.lab.seeded import seeded
-from rtx.nn.mode import evaluating
 from rtx.nn.validate import check_choice, check_positive
 from rtx.tasks.build import build
 from rtx.tasks.costs import multiply_adds
 from rtx.tasks.loader import loader
-from rtx.tasks.task import Batch, Task
+from rtx.tasks.task import Task
 
 EQUAL = {
     "parameters": "updates",
@@ -108,7 +107,7 @@ class Contest(Background):
                     racer.now += racer.per_update or time.perf_counter() - began
                     self.breathe()
                 racer.spent.append(racer.now)
-                racer.scores.append(_score(self.task, racer.model, probe))
+                racer.scores.append(score(self.task, racer.model, probe))
 
     def points(self, name: str) -> list[tuple[float, ...]]:
         """Of each turn that all seeds of a model have had: what was spent, and the median, lowest and highest score."""
@@ -164,9 +163,3 @@ def matched(task: Task, arguments: Mapping[str, Any], goal: int) -> dict[str, An
     place = bisect_left(widths, goal, key=size)
     best = min(widths[max(0, place - 1) : place + 1], key=lambda width: abs(size(width) - goal))
     return {**arguments, "d_model": best}
-
-
-@torch.no_grad()
-def _score(task: Task, model: nn.Module, batch: Batch) -> float:
-    with evaluating(model):
-        return task.score(task.predict(model, batch), batch)

@@ -7,9 +7,10 @@ from itertools import count
 import torch
 from torch import nn
 
+from rtx.nn.mode import evaluating
 from rtx.nn.validate import check_above_zero
 from rtx.tasks.loader import loader
-from rtx.tasks.task import Task, where_it_is
+from rtx.tasks.task import Batch, Task, where_it_is
 
 
 def learn(
@@ -47,3 +48,10 @@ def learn(
             if not math.isfinite(found := mean.item()):
                 raise ValueError(f"loss: became {found} in epoch {epoch + 1}; try a lower learning_rate")
             yield found
+
+
+@torch.no_grad()
+def score(task: Task, model: nn.Module, batch: Batch) -> float:
+    """The task's metric of a model for one batch."""
+    with evaluating(model):
+        return task.score(task.predict(model, batch), batch)

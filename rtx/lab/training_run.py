@@ -10,9 +10,9 @@ from torch import nn
 
 from rtx.lab.background import Background
 from rtx.lab.choice import Choice
+from rtx.lab.learning import score
 from rtx.lab.look import Look, look
 from rtx.lab.seeded import seeded
-from rtx.nn.mode import evaluating
 from rtx.tasks.task import Batch, Task, where_it_is
 
 LOOKS = 8  # that are kept
@@ -55,22 +55,20 @@ class TrainingRun(Background):
         """How good it was after so many updates, or at its end."""
         update = min(update, len(self.losses))
         loss = f", loss {self.losses[update - 1]:.3f}" if update else ""
-        scores = [score for at, score in self.probes if at <= update]
+        scores = [value for at, value in self.probes if at <= update]
         metric = f"; {self.task.metric} of one validation batch: {scores[-1]:.3f}" if scores and self.task else ""
         return f"After {update:,} updates{loss}{metric}."
 
     def log(self) -> list[str]:
         """A line for each validation, and one for the end."""
-        lines = [f"update {at:,}: validation {score:.4f}" for at, score in self.validations]
+        lines = [f"update {at:,}: validation {value:.4f}" for at, value in self.validations]
         return [*lines, f"{self.state} {self.error}".strip()]
 
     def look(self) -> None:
         """Score the first validation batch and look at its first sequence. Of many looks some are kept."""
         if self.task is not None and self.model is not None and self.probe is not None:
             probe = where_it_is(self.model, self.probe)  # Lightning takes a model off a GPU when its training ends
-            with torch.no_grad(), evaluating(self.model):
-                score = self.task.score(self.task.predict(self.model, probe), probe)
-            self.probes.append((len(self.losses), score))
+            self.probes.append((len(self.losses), score(self.task, self.model, probe)))
             seen = look(self.task, self.model, probe)
             if bool(seen.values.isfinite().all()):
                 self.looks.append((len(self.losses), seen))

@@ -1,7 +1,5 @@
 """Work in the background is paused, resumed and stopped; one works at a time; nothing outlives the kernel."""
 
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
 
@@ -120,68 +118,3 @@ def test_a_watch_comes_seldom() -> None:
     work.start()
     work.wait()
     assert 2 <= len(looks) < 500
-
-
-INTERRUPTED = """
-import faulthandler, os, signal, sys, threading, time
-from rtx.lab.background import Background
-
-faulthandler.dump_traceback_later(60, exit=True)  # shows the place of a wait that does not end
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a process is born deaf to it if its parent is
-
-class Work(Background):
-    told = ""
-
-    def work(self):
-        while True:
-            self.breathe()
-
-def waits():
-    frame = sys._current_frames()[threading.main_thread().ident]
-    while frame is not None and frame.f_code is not Background.wait.__code__:
-        frame = frame.f_back
-    return frame is not None
-
-def interrupt():
-    while not waits():
-        time.sleep(0.01)
-    time.sleep(0.2)
-    os.kill(os.getpid(), signal.SIGINT)
-
-background = Work()
-background.start()
-threading.Thread(target=interrupt).start()
-try:
-    background.wait()
-except KeyboardInterrupt:
-    print(background.state, background.alive)
-Work().start()
-time.sleep(0.2)
-"""
-LEFT_ALONE = """
-import time
-from rtx.lab.background import Background
-
-class Work(Background):
-    told = ""
-
-    def work(self):
-        time.sleep(3600)
-
-Work().start()
-time.sleep(0.2)
-"""
-
-
-def run(code: str) -> str:
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=4 * SOON)
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout
-
-
-def test_an_interrupt_stops_the_work_and_the_kernel_can_end_while_other_work_goes_on() -> None:
-    assert run(INTERRUPTED) == "stopped False\n"
-
-
-def test_work_that_never_looks_up_does_not_delay_the_end_of_the_kernel() -> None:
-    assert run(LEFT_ALONE) == ""

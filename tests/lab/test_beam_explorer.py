@@ -63,13 +63,6 @@ def test_the_tree_is_that_of_a_beam_of_lists(model: nn.Module, width: int, alpha
         assert score == pytest.approx(log_probability(model, prefix) / len(prefix) ** alpha, abs=1e-4)
 
 
-def test_the_best_is_what_translate_finds(model: nn.Module) -> None:
-    tree = search(model, SOURCE, 3, 1.0, length=6)
-    found = model.translate(torch.tensor([[*SOURCE, END]]), begin=BEGIN, end=END, width=3, length=6)
-    best = found.tokens[0, 0, : found.lengths[0, 0]].tolist()
-    assert tree.found[0] == tuple(best) and tree.scores[0] == pytest.approx(float(found.scores[0, 0]))
-
-
 def test_the_page_has_every_tree_with_its_hypotheses_and_their_looks() -> None:
     torch.manual_seed(0)
     made = rnnsearch(TASK.inputs, TASK.outputs, d_model=8, layers=1, bidirectional=False)

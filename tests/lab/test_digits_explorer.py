@@ -1,7 +1,6 @@
 """The digit explorer asks a model after every pixel, of the pixels read so far and of no others."""
 
 import re
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -48,12 +47,6 @@ def test_what_is_not_read_yet_is_not_shown_to_the_model() -> None:
     x = torch.ones(16, 1)
     p = beliefs(FirstPixels(), x, [1, 4, 16])
     assert p.argmax(1).tolist() == [1, 4, 9]
-
-
-def test_a_sequence_is_asked_at_32_moments_at_most() -> None:
-    for length in (64, 784):
-        found = moments(length)
-        assert len(found) <= 32 and found[-1] == length and len({b - a for a, b in pairwise(found)}) == 1
 
 
 def test_the_panels_show_pixels_beliefs_and_the_right_class(model: nn.Module) -> None:

@@ -153,13 +153,6 @@ def test_races_on_other_terms_are_kept() -> None:
     assert race.text.startswith("Updates until accuracy (%)")
 
 
-@pytest.mark.parametrize(("task", "perfect"), [("digits", 100), ("add", 1)])
-def test_targets_lead_from_what_needs_no_model_to_what_is_perfect(task: str, perfect: float) -> None:
-    targets = explore.race(task, {"gru": SMALL["gru"]}).targets
-    assert len(targets) == 19 and sorted(targets) == targets
-    assert 0.9 * perfect < targets[-1] < perfect
-
-
 def test_a_race_without_a_budget_a_model_or_a_size_is_refused() -> None:
     with pytest.raises(ValueError, match="length: .* 51"):
         explore.toy(length=51)

@@ -13,6 +13,7 @@ from rtx.lab.choice import Choice, offered
 from rtx.lab.explore.training import POINTS, TrainingLab
 from rtx.lab.look import Look
 from rtx.lab.training_run import LOOKS, TrainingRun
+from rtx.tasks import task_by_name
 from rtx.training.settings import Settings
 
 pytestmark = pytest.mark.usefixtures("nothing_is_left")
@@ -55,14 +56,6 @@ def test_the_buttons_start_pause_resume_and_stop() -> None:
     assert len(lab.runs) == 1
     lab.press("clear")
     assert lab.runs == [] and lab.data["state"] == "new" and lab.data["table"] == []
-
-
-def test_a_new_lab_ends_what_the_one_before_trains() -> None:
-    lab = small(epochs=500)
-    lab.press("train")
-    until(lambda: lab.runs[-1].told)
-    small()
-    until(lambda: lab.runs[-1].state == "stopped" and not lab.runs[-1].alive)
 
 
 @pytest.mark.slow
@@ -112,14 +105,10 @@ def test_a_long_run_stays_small_and_a_number_that_is_none_leaves_a_gap() -> None
     assert len(lab.data["controls"]["update"]["values"]) < 50 and len(json.dumps(lab.data)) < 70_000
 
 
-@pytest.mark.parametrize(("recipe", "best"), [("mnist", "60.000"), ("ptb-char", "20.000")])
-def test_the_best_validation_is_the_highest_or_the_lowest_as_the_task_has_it(recipe: str, best: str) -> None:
-    run = TrainingRun(Choice(recipe, "gru", "quick", {"epochs": 1, "limit": 16, "d_model": 8, "layers": 1}))
-    run.start()
-    run.wait()
-    run.validations = [(1, 40.0), (2, 60.0), (3, 20.0), (4, 50.0)]
-    lab = small()
-    lab.runs = [run]
+@pytest.mark.parametrize(("task", "best"), [("digits", "60.000"), ("characters", "20.000")])
+def test_the_best_validation_is_the_highest_or_the_lowest_as_the_task_has_it(task: str, best: str) -> None:
+    lab = with_runs(small(), Choice("mnist", "gru"))
+    lab.runs[0].task, lab.runs[0].validations = task_by_name(task), [(1, 40.0), (2, 60.0), (3, 20.0)]
     lab.show()
     assert lab.data["table"][0]["best"] == best
 

@@ -3,7 +3,6 @@
 import itertools
 import threading
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import torch
@@ -12,11 +11,11 @@ from rtx import build
 from rtx.lab import background, trace
 from rtx.lab.choice import BUNDLED, Choice, rows
 from rtx.lab.learning import learn
-from rtx.lab.look import Look, look
+from rtx.lab.look import look
 from rtx.lab.training_run import LOOKS, TrainingRun
 from rtx.tasks import task_by_name
 from rtx.tasks.loader import loader
-from rtx.tasks.task import IGNORED, Batch, Task
+from rtx.tasks.task import Batch, Task
 
 SHORT = {"epochs": 2, "limit": 96, "limit_evaluation": 40}
 DROPPED = Choice("mnist", "r-transformer", overrides={**SHORT, "dropout": 0.3}, seed=3)
@@ -88,18 +87,6 @@ def test_the_probe_is_scored_as_validation_is() -> None:
     assert updates == 6 and score == pytest.approx(max(s for _, s in run.validations))
 
 
-def test_the_probe_goes_where_the_model_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lightning takes a model off the GPU when its training has ended, and the last look follows."""
-    monkeypatch.setattr("rtx.lab.training_run.look", lambda *_: Look(torch.zeros(1, 1), "", "", ""))
-    run = TrainingRun(Choice("mnist", "gru"))
-    read: list[torch.device] = []
-    task = SimpleNamespace(predict=lambda _, batch: read.extend(part.device for part in batch), score=lambda *_: 0.5)
-    run.task, run.model = task, torch.nn.Linear(1, 1, device="meta")  # type: ignore[assignment]
-    run.probe = Batch(torch.zeros(1, 2, 1), torch.zeros(1), torch.tensor([2]))
-    run.look()
-    assert [device.type for device in read] == ["meta"] * 3 and run.probes == [(0, 0.5)]
-
-
 def test_batches_that_are_learned_go_where_the_model_is(monkeypatch: pytest.MonkeyPatch) -> None:
     def predict(_: Task, model: torch.nn.Module, batch: Batch) -> torch.Tensor:
         raise LookupError(*(part.device.type for part in batch))
@@ -162,10 +149,3 @@ def test_what_is_seen_of_a_transformer_is_its_last_attention() -> None:
     assert bool((seen.values.triu(1) == 0).all())
     heads = [v for k, v in trace(model, batch.inputs[:1]).items() if k.endswith("weights")]
     torch.testing.assert_close(seen.values, (heads[-1][0, 0] + heads[-1][0, 1]) / 2)
-
-
-def test_an_alignment_has_a_row_for_each_token_that_is_predicted() -> None:
-    task = task_by_name("dates", size=600)
-    batch = next(iter(loader(task, "validation", 2)))
-    seen = look(task, build(task, "rnnsearch", d_model=8), batch)
-    assert seen.values.shape == (int((batch.targets[0] != IGNORED).sum()) - 1, int(batch.lengths[0]))

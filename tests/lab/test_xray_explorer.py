@@ -52,12 +52,6 @@ def options(explorer: Recording) -> dict[str, str]:
     return dict(zip(part.values, part.texts, strict=True))
 
 
-def test_a_causal_module_is_acquitted() -> None:
-    explorer = explore.xray(Mixed(), X)
-    assert "Causal" in explorer.text and "7 positions" in explorer.text
-    assert not any("leaks" in label for label in options(explorer).values())
-
-
 def test_a_part_that_detaches_what_it_takes_from_the_future_is_found() -> None:
     class Centred(nn.Module):
         def forward(self, x: Tensor) -> Tensor:

@@ -15,7 +15,7 @@ from rtx.lab.background import Background
 from rtx.lab.explore.live import NOTHING, Live, Recorded, field
 from rtx.lab.explore.page import packed
 from rtx.lab.explore.recording import Control, Panel, Values, content
-from rtx.lab.learning import learn
+from rtx.lab.learning import learn, score
 from rtx.lab.seeded import seeded
 from rtx.models import FeedForwardAttention
 from rtx.tasks.loader import loader
@@ -77,9 +77,8 @@ class ToyRun(Background):
         self.marked = example[:, 1] == 1  # the mask, at the two steps that count
         steps = learn(self.task, model, self.rate, BATCH, clip=None)
         for update in range(0, UPDATES + 1, EVERY):
-            with torch.no_grad():
-                self.shares.append(model.weights(example[None])[0] * len(example))
-                self.solved.append(self.task.score(self.task.predict(model, test), test))
+            self.shares.append(model.weights(example[None])[0].detach() * len(example))
+            self.solved.append(score(self.task, model, test))
             if self.solved[-1] > SOLVED or update == UPDATES:
                 return
             for _ in islice(steps, EVERY):
