@@ -17,7 +17,7 @@ from rtx.lab.jacobian import xray as look_through
 from rtx.nn.mode import evaluating
 from rtx.nn.validate import check_finite, check_module
 
-WHOLE = "the whole module"
+WHOLE = "The whole module"
 LENGTH = 12
 MOST, MOST_OUTPUTS, MOST_PARTS = 2048, 512, 40  # numbers in a sequence; a backward pass each; parts to choose from
 LEAKY = "choose one part after the other: the guilty one leaks, and nothing inside it does; then move the output t"
@@ -59,7 +59,7 @@ def xray(module: nn.Module, x: Float[Tensor, "1 T D"] | None = None) -> Recordin
         seen = look(part)
         # what only a changed input shows has no derivative: it gets the faintest colour
         table = torch.where(seen.changed, shares(seen.derivatives).clamp(min=1e-4), shares(seen.derivatives))
-        return f"{part}: {seen.verdict}{told}", {"table": table, "row": table[output - 1]}
+        return f"{part}. {seen.verdict}{told}", {"table": table, "row": table[output - 1]}
 
     texts = [f"{name} (leaks)" if name in leaking else name for name in found]
     outputs, title = range(1, x.shape[1] + 1), "share of what moves an output"
