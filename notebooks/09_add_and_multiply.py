@@ -239,7 +239,8 @@ exercises.largest_share(largest_share)
 # </details>
 
 # %%
-from rtx.lab.explore.pooling import largest_share as bound
+def bound(T):
+    return math.e / (math.e + (T - 1) / math.e)
 
 test = next(iter(loader(add, "test", 1000)))
 with torch.no_grad():

@@ -1,12 +1,13 @@
-"""Work beside the notebook: a thread that is paused, resumed and stopped, and that no one forgets.
+"""Training beside the notebook: a thread that can be paused, resumed and stopped.
 
-One works at a time in a process: two would share its cores, and torch's random numbers.
+Only one trains at a time in a process: two would share its cores and torch's random numbers.
 """
 
 import atexit
 import math
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Literal
 
@@ -16,140 +17,131 @@ SHARE = 5  # a look may take this part of the time
 
 
 class Stop(Exception):
-    """Raised inside the work, where it breathes, when it is to end."""
+    """Raised inside the work, where it breathes, when the work should end."""
 
 
-class Background:
-    """A function at work in a daemon thread, which ends with the kernel and delays nothing.
+class Background(ABC):
+    """Work in a daemon thread. The thread ends with the kernel.
 
-    The work calls `breathe` between its steps. There it waits while it is paused, ends when it is stopped, and `watch`
-    is called, in the same thread, so nothing changes meanwhile. What the work raises becomes the sentence `error`.
+    `work` calls `breathe` between its steps. There it waits while it is paused, and ends when it is stopped. An error
+    of the work becomes the sentence `error`.
 
     Args:
-        work: what is done; called with this object.
-        watch: called now and then while it works, and whenever its `state` has changed.
-        name: of who owns it, for `end`.
+        watch: called now and then in the thread that works, and whenever `state` has changed.
+        name: of the owner, for `end`.
     """
 
-    def __init__(
-        self, work: Callable[["Background"], object], watch: Callable[[], object] = lambda: None, name: str = ""
-    ) -> None:
-        self.work, self.watch, self.name = work, watch, name
+    def __init__(self, watch: Callable[[], object] = lambda: None, name: str = "") -> None:
+        self.watch, self.name = watch, name
         self.state: State = "new"
         self.error = ""
-        self._stopped = False  # or is to be
-        self._may_go, self._ended = threading.Event(), threading.Event()
+        self._stopped = False  # or asked to stop
+        self._may_go = threading.Event()
         self._may_go.set()
-        self._thread = threading.Thread(target=self._run, name=f"rtx {name}".strip(), daemon=True)
+        self._thread = threading.Thread(target=self._run, name=f"rtx {name}", daemon=True)
         self._before: Background | None = None
         self._next_look = 0.0
 
+    @abstractmethod
+    def work(self) -> None:
+        """Do all steps, with a `breathe` between them."""
+
+    @property
+    @abstractmethod
+    def told(self) -> str:
+        """How far the work is; empty while there is nothing to see."""
+
     @property
     def alive(self) -> bool:
-        """Whether its thread is at work or paused."""
-        return self.state != "new" and not self._ended.is_set()
+        """Whether the thread works or is paused."""
+        return self._thread.is_alive()
 
     def start(self) -> None:
-        """Begin, once. Whatever works in this process is stopped first; nobody waits for that here.
-
-        Raises:
-            RuntimeError: if it has been started before.
-        """
+        """Begin. Other work in this process is asked to stop, and this thread waits for its end."""
         global _current
-        if self.state != "new":
-            raise RuntimeError(f"start: expected work that is new, this is {self.state}")
-        with _taking_turns:
-            self._before, _current = _current, self
-            if self._before is not None:
-                self._before.stop(seconds=0)
-            self.state = "running"
-            self._thread.start()
+        self._before, _current = _current, self
+        if self._before is not None:
+            self._before.stop(seconds=0)
+        self.state = "running"
+        self._thread.start()
 
     def pause(self) -> None:
         """Wait at the next breath, until `resume` or `stop`."""
-        if not self._stopped:  # a stop is for good
+        if not self._stopped:
             self._may_go.clear()
 
     def resume(self) -> None:
-        """Go on after `pause`."""
+        """Continue after `pause`."""
         self._may_go.set()
 
-    def stop(self, seconds: float = math.inf) -> bool:
-        """End at the next breath, wait for that at most so many seconds, and return whether it has ended."""
+    def stop(self, seconds: float = math.inf) -> None:
+        """End at the next breath, and wait for that at most so many seconds."""
         self._stopped = True
         self._may_go.set()
-        if self.state == "new":
-            self.state = "stopped"
-            self._ended.set()
-        elif threading.current_thread() is not self._thread:
-            self._wait(seconds)
-        return not self.alive
+        self._wait(seconds)
 
     def wait(self) -> None:
-        """Until it has ended by itself. Interrupting the waiting, as by the kernel's ■, stops the work."""
+        """Wait until the work has ended. An interrupt of the cell stops the work."""
         try:
-            self._wait()
+            self._wait(math.inf)
         except KeyboardInterrupt:
             self.stop()
             raise
 
     def breathe(self) -> None:
-        """For the work, between two of its steps.
+        """Pause, stop or look, if it is time for that. `work` calls this between two steps.
 
         Raises:
-            Stop: if it is to end.
+            Stop: if the work should end.
         """
         if resumed := not self._may_go.is_set():
             self.state = "paused"
-            self.watch()
+            self.look()
             self._may_go.wait()
         if self._stopped:
             raise Stop
         self.state = "running"
         if resumed or time.monotonic() >= self._next_look:
             began = time.monotonic()
-            self.watch()
+            self.look()
             now = time.monotonic()
             self._next_look = now + max(EVERY, (SHARE - 1) * (now - began))
 
-    def _wait(self, seconds: float = math.inf) -> None:
-        """Until it has ended. An interrupt of `Event.wait` may leave its lock taken for ever, so this asks instead."""
+    def look(self) -> None:
+        """Show how far the work is."""
+        self.watch()
+
+    def _wait(self, seconds: float) -> None:
         last = time.monotonic() + seconds
-        while not self._ended.is_set() and time.monotonic() < last:
-            time.sleep(0.01)
-        if self._ended.is_set():
-            self._thread.join()
+        while self.alive and time.monotonic() < last:
+            time.sleep(0.01)  # an interrupt of `Thread.join` can leave its lock taken
 
     def _run(self) -> None:
         try:
             if self._before is not None:
-                self._before._ended.wait()
+                self._before._thread.join()
             self._before = None
             self.breathe()
-            self.work(self)
+            self.work()
             self.state = "finished"
         except Stop:
             self.state = "stopped"
-        except BaseException as error:  # whatever it is, SystemExit, too: its reader is at the notebook
+        except BaseException as error:  # also SystemExit: the reader is at the notebook, not at a terminal
             self.state, self.error = "failed", sentence(error)
-        try:
-            self.watch()
-        finally:
-            self._ended.set()
+        self.look()
 
 
 _current: Background | None = None
-_taking_turns = threading.Lock()
 
 
 def end(name: str | None = None, seconds: float = math.inf) -> None:
-    """Stop what works, if it is of that name, or whatever its name; a cell that runs again ends its own thread so."""
+    """Stop the current work if it has this name; without a name, stop it whatever its name is."""
     if _current is not None and name in (None, _current.name):
         _current.stop(seconds)
 
 
 def sentence(error: BaseException) -> str:
-    """An error in one line; of a ValueError, whose text says all, without its type."""
+    """Return the first line of an error, with the error's type unless it is a ValueError."""
     text = str(error).strip().split("\n")[0]
     return text if isinstance(error, ValueError) and text else f"{type(error).__name__}: {text}".removesuffix(": ")
 

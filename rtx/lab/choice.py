@@ -1,4 +1,4 @@
-"""What is to be trained, chosen from the recipes: as a plan, as the command line that runs it, and as Python code."""
+"""What should be trained, chosen from the recipes: as a plan, as the command line that runs it, and as Python code."""
 
 import shlex
 from collections.abc import Mapping
@@ -25,15 +25,19 @@ BUNDLED = {
 }
 """Tasks that need no download, and the recipe whose scale "quick" is about each."""
 
-DOWNLOADED = {
-    "mnist": "mnist",
-    "jsb": "jsb",
-    "nottingham": "nottingham",
-    "ptb-char": "ptb-char",
-    "ptb-word": "ptb-word",
-    "multi30k": "multi30k",
-}
-"""Data sets, as `rtx data` calls them, and the recipe whose scale "cpu" trains on each."""
+DOWNLOADED = ("mnist", "jsb", "nottingham", "ptb-char", "ptb-word", "multi30k")
+"""Data sets, as `rtx data` calls them. The recipe of this name has a scale "cpu" that trains on each."""
+
+SETTINGS = ("learning_rate", "batch_size", "epochs")
+CODE = """\
+from pathlib import Path
+from rtx.training.fit import fit
+from rtx.training.recipe import load_recipe
+
+plan = load_recipe({recipe!r}).plan({row!r}, scale={scale!r}, overrides={overrides!r})
+done = fit(plan, seed={seed}, folder=Path("runs/mine"))
+model, score = done.trainee.model, done.validation  # of the best epoch
+"""
 
 
 @dataclass(frozen=True)
@@ -61,46 +65,29 @@ class Choice:
         return load_recipe(self.recipe).plan(self.row, overrides=self.overrides, scale=self.scale)
 
     def command(self) -> str:
-        """The line to type in a terminal; it trains the same and adds the run to the ledger."""
+        """The line to type in a terminal. It trains the same and adds the run to the ledger."""
         words = ["rtx", "train", self.recipe, self.row, "--scale", self.scale, "--seed", str(self.seed)]
         for key, value in self.overrides.items():
             words += ["--set", as_setting(key, value)]
         return shlex.join(words)
 
     def code(self) -> str:
-        """Python that trains the same, with each number of `usual` in sight."""
-        settings = {**self.usual(), **self.overrides}
-        numbers = "".join(f"    {name!r}: {value!r},\n" for name, value in settings.items())
-        return CODE.format(recipe=self.recipe, row=self.row, scale=self.scale, numbers=numbers, seed=self.seed)
-
-    def usual(self) -> dict[str, Any]:
-        """What the recipe has for some settings, and for the arguments of the model that it names."""
-        plan = load_recipe(self.recipe).plan(self.row, scale=self.scale)
-        return {name: getattr(plan.settings, name) for name in SETTINGS} | plan.hyperparameters
+        """Python that trains the same."""
+        return CODE.format(**vars(self))
 
 
-SETTINGS = ("learning_rate", "batch_size", "epochs")
-CODE = """\
-from pathlib import Path
-from rtx.training.fit import fit
-from rtx.training.recipe import load_recipe
-
-numbers = {{
-{numbers}}}
-plan = load_recipe({recipe!r}).plan({row!r}, scale={scale!r}, overrides=numbers)
-done = fit(plan, seed={seed}, folder=Path("runs/mine"))
-model, score = done.trainee.model, done.validation  # of the best epoch
-"""
+@cache
+def usual(recipe: str, row: str, scale: str) -> dict[str, Any]:
+    """What can be changed, and what it is if it is not: the seed, some settings, and the arguments of the model."""
+    plan = Choice(recipe, row, scale).plan()
+    return {"seed": 0} | {name: getattr(plan.settings, name) for name in SETTINGS} | plan.hyperparameters
 
 
 @cache
 def offered() -> dict[str, tuple[str, str]]:
     """Task → recipe and scale: the bundled ones, and those whose data are on this machine. Nothing is downloaded."""
-    found = {task: (recipe, "quick") for task, recipe in BUNDLED.items()}
-    for name, recipe in DOWNLOADED.items():
-        if all(file.state == "verified" for file in data.check(name)):
-            found[name] = (recipe, "cpu")
-    return found
+    there = [name for name in DOWNLOADED if all(file.state == "verified" for file in data.check(name))]
+    return {task: (recipe, "quick") for task, recipe in BUNDLED.items()} | {name: (name, "cpu") for name in there}
 
 
 @cache

@@ -36,34 +36,18 @@ class XRay(NamedTuple):
     window: int
 
     @property
-    def hidden(self) -> list[tuple[int, int]]:
-        """The leaks that derivatives do not show."""
-        return [pair for pair in self.leaks if self.derivatives[pair] == 0]
-
-    @property
-    def strongest(self) -> tuple[int, int]:
-        """The leak with the largest derivative."""
-        return max(self.leaks, key=lambda pair: self.derivatives[pair].item())
-
-    @property
-    def found_by(self) -> str:
-        """A sentence on which of the two ways found the leaks."""
-        unchanged = sum(not self.changed[pair] for pair in self.leaks)
-        if self.hidden:
-            number = "none" if len(self.hidden) == len(self.leaks) else len(self.leaks) - len(self.hidden)
-            return f"Changed inputs show it; derivatives show {number} of them, for example because of detach()."
-        return "Derivatives show it" + (", and so do changed inputs." if not unchanged else "; changed inputs do not.")
-
-    @property
     def verdict(self) -> str:
         """The result in words, with positions counted from 1, as in the pictures."""
         back = f"An output looks back over {self.span} of {counted(len(self.derivatives), 'position')}"
         back += f", and 95 % of its derivative is within the last {self.window}."
         if not self.leaks:
             return f"Causal: no output depends on a later input. {back}"
-        t, s = self.strongest
-        seen = f"Sees the future in {counted(len(self.leaks), 'place')}: output {t + 1} depends on input {s + 1}"
-        return f"{seen}{', most of all' if len(self.leaks) > 1 else ''}. {self.found_by} {back}"
+        t, s = max(self.leaks, key=lambda pair: self.derivatives[pair].item())
+        shown, noticed = (sum(bool(table[pair]) for pair in self.leaks) for table in (self.derivatives, self.changed))
+        return (
+            f"Sees the future in {counted(len(self.leaks), 'place')}. For example, output {t + 1} depends on input "
+            f"{s + 1}. Derivatives, which end at a detach(), show {shown}; changed inputs show {noticed}. {back}"
+        )
 
 
 def xray(module: nn.Module, x: Float[Tensor, "1 T D"]) -> XRay:
@@ -99,7 +83,7 @@ def receptive_field(model: nn.Module, x: Float[Tensor, "1 T D"]) -> Float[Tensor
         ValueError: if `model` is no module, `x` is not one sequence of floating-point numbers, the output is no tensor
             or has another number of positions, or a derivative is NaN or infinite.
     """
-    _check(model, x)
+    check_one(model, x)
     x = x.detach().requires_grad_()
     # cuDNN's recurrent networks have no backward pass in evaluation mode
     with torch.enable_grad(), evaluating(model), torch.backends.cudnn.flags(enabled=False):
@@ -121,7 +105,7 @@ def changed(model: nn.Module, x: Float[Tensor, "1 T D"]) -> Bool[Tensor, "T T"]:
     Raises:
         ValueError: if the arguments are not those of `receptive_field`, or two calls with one input give two outputs.
     """
-    _check(model, x)
+    check_one(model, x)
     T = x.shape[1]
     noise = torch.randn(x.shape, generator=torch.Generator().manual_seed(0)).to(x)
     with evaluating(model):
@@ -142,7 +126,8 @@ def first_part(output: Any) -> Any:
     return output[0] if isinstance(output, tuple) and output else output
 
 
-def _check(model: nn.Module, x: Tensor) -> None:
+def check_one(model: nn.Module, x: Tensor) -> None:
+    """Check that `model` is a module and `x` one sequence of floating-point numbers."""
     check_module("model", model)
     check_tensor("x", x)
     if x.ndim != 3 or len(x) != 1:
@@ -163,19 +148,19 @@ def batch_first_output(model: nn.Module, x: Float[Tensor, "B T D"]) -> Any:
 
     The module gets a copy of x, which it may change in place.
     """
-    if _batch_first(model) is not False:
+    if not _time_first(model):
         return first_part(model(x.clone()))
     y = first_part(model(x.transpose(0, 1).clone()))
     return y.transpose(0, 1) if isinstance(y, Tensor) and y.ndim >= 2 else y
 
 
-def _batch_first(model: nn.Module) -> bool | None:
-    """The layout that torch's recurrent and Transformer layers name; None if a module does not name one."""
+def _time_first(model: nn.Module) -> bool:
+    """Whether a recurrent or Transformer layer of torch reads (T, B, D)."""
     if isinstance(model, nn.TransformerEncoder):
-        return _batch_first(model.layers[0])
+        model = model.layers[0]
     if isinstance(model, nn.TransformerEncoderLayer):
-        return model.self_attn.batch_first
-    return getattr(model, "batch_first", None)
+        model = model.self_attn
+    return getattr(model, "batch_first", True) is False
 
 
 def _seeded_output(model: nn.Module, x: Float[Tensor, "1 T D"]) -> Tensor:
@@ -185,7 +170,7 @@ def _seeded_output(model: nn.Module, x: Float[Tensor, "1 T D"]) -> Tensor:
 
 def _differs(one: Tensor, other: Tensor) -> Bool[Tensor, " T"]:
     same = (one == other) | (one.isnan() & other.isnan())
-    return ~same[0].flatten(1).all(1) if same.ndim > 2 else ~same[0]
+    return ~same.reshape(*same.shape[:2], -1).all(-1)[0]
 
 
 def _derivatives(output: Tensor, x: Tensor) -> Float[Tensor, " T"]:

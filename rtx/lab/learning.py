@@ -1,55 +1,33 @@
-"""The plainest training there is, one update at a time, and what a run has been through."""
+"""The simplest training there is, one update at a time."""
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from itertools import count
 
 import torch
 from torch import nn
 
+from rtx.nn.mode import evaluating
 from rtx.nn.validate import check_above_zero
 from rtx.tasks.loader import loader
-from rtx.tasks.task import Task, where_it_is
-
-
-@dataclass
-class History:
-    """What a run has been through.
-
-    Args:
-        losses: of each update's batch.
-        seconds: of learning up to each update: pauses, looks and scores are left out.
-        probes: (updates so far, score of a few sequences of the validation split).
-        validations: (updates so far, score of the whole of it).
-    """
-
-    losses: list[float] = field(default_factory=list)
-    seconds: list[float] = field(default_factory=list)
-    probes: list[tuple[int, float]] = field(default_factory=list)
-    validations: list[tuple[int, float]] = field(default_factory=list)
-
-    def add(self, loss: float, seconds: float) -> None:
-        """One more update, which took so long."""
-        self.losses.append(loss)
-        self.seconds.append((self.seconds[-1] if self.seconds else 0.0) + seconds)
+from rtx.tasks.task import Batch, Task, where_it_is
 
 
 def learn(
     task: Task, model: nn.Module, learning_rate: float, batch_size: int = 32, clip: float | None = 1.0, seed: int = 0
 ) -> Iterator[float]:
-    """Adam on the training split, one epoch after the other, without end: the mean loss of each update's batch.
+    """Train with Adam on the training split, epoch after epoch without end; yield the mean loss of each batch.
 
     Args:
         task: what to learn.
-        model: of `rtx.build`, or one that `task.predict` can call, on any device; it is left in training mode.
+        model: of `rtx.build`, or one that `task.predict` can call, on any device. It is left in training mode.
         learning_rate: of Adam, constant.
         batch_size: sequences per update.
         clip: largest gradient norm; None leaves gradients as they are.
         seed: of the order.
 
     Raises:
-        ValueError: at the first update, if a number is out of its range; if the loss is no longer finite.
+        ValueError: at the first update, if a number is out of its range; later, if the loss is not finite.
     """
     optimizer = torch.optim.Adam(model.parameters(), lr=check_above_zero("learning_rate", learning_rate))
     if clip is not None:
@@ -70,3 +48,10 @@ def learn(
             if not math.isfinite(found := mean.item()):
                 raise ValueError(f"loss: became {found} in epoch {epoch + 1}; try a lower learning_rate")
             yield found
+
+
+@torch.no_grad()
+def score(task: Task, model: nn.Module, batch: Batch) -> float:
+    """The task's metric of a model for one batch."""
+    with evaluating(model):
+        return task.score(task.predict(model, batch), batch)

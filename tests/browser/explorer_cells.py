@@ -30,7 +30,7 @@ EXPLORERS = {
     "attention": "explore.attention(rtx.RTransformer(8, 2, 2, 3), torch.randn(1, 9, 8))",
     "bach": "explore.bach(tune, musician, frame_seconds=0.01)",
     "bach_or_machine": "explore.bach_or_machine([(tune, 1 - tune)] * 2, frame_seconds=0.01)",
-    "beam": "explore.beam(translator, dates.texts, '8. März 1987', width=2)",
+    "beam": "explore.beam(translator, dates.texts, '8. März 1987')",
     "channels": "explore.channels()",
     "depends": "explore.depends()",
     "digits": "explore.digits(reader, task_by_name('digits').split('test')[:4])",

@@ -10,7 +10,6 @@ from playwright.sync_api import expect
 
 from rtx.lab import explore
 from rtx.lab.choice import Choice
-from rtx.lab.learning import History
 from rtx.lab.look import Look
 from rtx.lab.training_run import TrainingRun
 
@@ -21,7 +20,7 @@ def test_a_recorded_training_is_scrubbed_by_pointer_and_keyboard(tab: Tab, tmp_p
     lab = explore.training("digits", "gru")
     for seed in (0, 1):
         run = TrainingRun(Choice("mnist", "gru", seed=seed))
-        run.steps, run.history = 400, History([2.0, 1.5, 1.0], [0.1, 0.2, 0.3], [(0, 10.0), (3, 20.0)], [(3, 30.0)])
+        run.losses, run.probes, run.validations = [2.0, 1.5, 1.0], [(0, 10.0), (3, 20.0)], [(3, 30.0)]
         run.looks = [(at, Look(torch.full((2, 2), at / 3), "step", "unit", "states")) for at in range(4)]
         lab.runs.append(run)
     lab.show()

@@ -78,10 +78,10 @@ def test_interrupted_while_it_trains_the_kernel_goes_on_and_while_a_cell_waits_t
     assert run(START) == "Running 1"
     manager.interrupt_kernel()  # no cell runs: the thread is none of the interrupt's business
     assert run("print(settled('Running: update'), len(alive()))") == "Running 1"
-    run("print('now', flush=True); lab.runs[-1].background.wait()", until="now")
+    run("print('now', flush=True); lab.runs[-1].wait()", until="now")
     time.sleep(1)  # it is in the next call by now
     manager.interrupt_kernel()
-    printed = run("print(lab.runs[-1].background.state, lab.runs[-1].background.alive, alive())")
+    printed = run("print(lab.runs[-1].state, lab.runs[-1].alive, alive())")
     assert printed.removeprefix("KeyboardInterrupt") == "stopped False []"
     assert run("print(settled('Stopped: update'))") == "Stopped"
 

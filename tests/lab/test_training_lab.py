@@ -11,9 +11,9 @@ from waiting import until
 from rtx.lab import explore
 from rtx.lab.choice import Choice, offered
 from rtx.lab.explore.training import POINTS, TrainingLab
-from rtx.lab.learning import History
 from rtx.lab.look import Look
 from rtx.lab.training_run import LOOKS, TrainingRun
+from rtx.tasks import task_by_name
 from rtx.training.settings import Settings
 
 pytestmark = pytest.mark.usefixtures("nothing_is_left")
@@ -27,10 +27,7 @@ def with_runs(lab: TrainingLab, *choices: Choice) -> TrainingLab:
     """A lab of runs that have had three updates, and a look after each."""
     lab.runs = [TrainingRun(choice) for choice in choices]
     for i, run in enumerate(lab.runs):
-        run.steps, run.history = (
-            1200,
-            History([2.0 + i, 1.5, 1.0], [0.1, 0.2, 1.26], [(0, 10.0 + i), (3, 20.0)], [(3, 30.0)]),
-        )
+        run.losses, run.probes, run.validations = [2.0 + i, 1.5, 1.0], [(0, 10.0 + i), (3, 20.0)], [(3, 30.0)]
         run.looks = [(at, Look(torch.full((2, 3), at / 2), "step", "unit", "states")) for at in range(4)]
     lab.show()
     return lab
@@ -50,9 +47,9 @@ def test_the_buttons_start_pause_resume_and_stop() -> None:
     assert len(lab.runs) == 1
     lab.press("pause")
     until(lambda: lab.data["status"].startswith("Paused: update"))
-    standing = len(lab.runs[-1].history.losses)
+    standing = len(lab.runs[-1].losses)
     lab.press("resume")
-    until(lambda: lab.data["state"] == "running" and len(lab.runs[-1].history.losses) > standing)
+    until(lambda: lab.data["state"] == "running" and len(lab.runs[-1].losses) > standing)
     lab.press("clear")  # not while it trains
     lab.press("stop")
     until(lambda: lab.data["status"].startswith("Stopped: update"))
@@ -61,37 +58,29 @@ def test_the_buttons_start_pause_resume_and_stop() -> None:
     assert lab.runs == [] and lab.data["state"] == "new" and lab.data["table"] == []
 
 
-def test_a_new_lab_ends_what_the_one_before_trains() -> None:
-    lab = small(epochs=500)
-    lab.press("train")
-    until(lambda: lab.runs[-1].told)
-    small()
-    until(lambda: lab.runs[-1].background.state == "stopped" and not lab.runs[-1].background.alive)
-
-
 @pytest.mark.slow
 def test_runs_are_kept_side_by_side_with_what_they_changed() -> None:
     lab = small(epochs=1).train()
     lab.set(learning_rate=0.02, seed=3, update=5)
     lab.train()
     first, second = (run.choice for run in lab.runs)
-    assert first == Choice("mnist", "gru", "quick", {"d_model": 8, "layers": 1, "epochs": 1})
+    assert first == Choice("mnist", "gru", "quick", {"d_model": 8, "layers": 1, "epochs": 1}, 0)
     assert second == Choice("mnist", "gru", "quick", {**first.overrides, "learning_rate": 0.02}, 3)
     assert lab.state["update"] == -1  # the new run is seen as it grows
     for row, run in zip(lab.data["table"], lab.runs, strict=True):
         assert run.choice.command() in row["more"] and run.choice.code() in row["more"] and "finished" in row["more"]
-        assert row["best"] == f"{run.history.validations[-1][1]:.3f}"
-    assert [y for _, y in panels(lab)["losses"][1]] == pytest.approx(lab.runs[1].history.losses)  # type: ignore[index]
+        assert row["best"] == f"{run.validations[-1][1]:.3f}"
+    assert [y for _, y in panels(lab)["losses"][1]] == pytest.approx(lab.runs[1].losses)  # type: ignore[index]
     assert len(json.dumps(lab.data)) < 80_000
 
 
 def test_the_recording_is_scrubbed_by_run_and_update() -> None:
     lab = with_runs(small(), *(Choice("mnist", "gru", seed=seed) for seed in (0, 1)))
-    assert "After 3 updates, loss 1.000" in lab.text and panels(lab)["inside"]["high"] == 1.5  # type: ignore[index]
+    assert "After 3 updates, loss 1.000" in lab.text and panels(lab)["inside"]["values"]["high"] == 1.5  # type: ignore[index]
     assert panels(lab)["losses"] == [[(1, 2.0), (2, 1.5), (3, 1.0)], [(1, 3.0), (2, 1.5), (3, 1.0)]]
     assert panels(lab)["scores"] == [[(0, 10.0), (3, 20.0)], [(0, 11.0), (3, 20.0)], [(3, 30.0)], [(3, 30.0)]]
     lab.set(update=1)
-    assert "After 1 updates, loss 3.000" in lab.text and panels(lab)["inside"]["high"] == 0.5  # type: ignore[index]
+    assert "After 1 updates, loss 3.000" in lab.text and panels(lab)["inside"]["values"]["high"] == 0.5  # type: ignore[index]
     lab.set(run="1: gru")
     assert "After 1 updates, loss 2.000" in lab.text and panels(lab)["inside"] is None  # only its last look is kept
     assert len(lab.data["moments"]) == 2 * 4
@@ -108,7 +97,7 @@ def test_runs_of_another_recipe_are_neither_drawn_nor_listed() -> None:
 def test_a_long_run_stays_small_and_a_number_that_is_none_leaves_a_gap() -> None:
     lab = with_runs(small(), Choice("mnist", "gru"))
     run = lab.runs[0]
-    run.history.losses = [math.nan, *(float(i) for i in range(2, 100_001))]
+    run.losses = [math.nan, *(float(i) for i in range(2, 100_001))]
     run.looks = [(at, Look(torch.rand(64, 64), "step", "unit", "states")) for at in range(LOOKS)]
     lab.show()
     (line,) = panels(lab)["losses"]  # type: ignore[misc]
@@ -116,14 +105,10 @@ def test_a_long_run_stays_small_and_a_number_that_is_none_leaves_a_gap() -> None
     assert len(lab.data["controls"]["update"]["values"]) < 50 and len(json.dumps(lab.data)) < 70_000
 
 
-@pytest.mark.parametrize(("recipe", "best"), [("mnist", "60.000"), ("ptb-char", "20.000")])
-def test_the_best_validation_is_the_highest_or_the_lowest_as_the_task_has_it(recipe: str, best: str) -> None:
-    run = TrainingRun(Choice(recipe, "gru", "quick", {"epochs": 1, "limit": 16, "d_model": 8, "layers": 1}))
-    run.background.start()
-    run.background.wait()
-    run.history.validations = [(1, 40.0), (2, 60.0), (3, 20.0), (4, 50.0)]
-    lab = small()
-    lab.runs = [run]
+@pytest.mark.parametrize(("task", "best"), [("digits", "60.000"), ("characters", "20.000")])
+def test_the_best_validation_is_the_highest_or_the_lowest_as_the_task_has_it(task: str, best: str) -> None:
+    lab = with_runs(small(), Choice("mnist", "gru"))
+    lab.runs[0].task, lab.runs[0].validations = task_by_name(task), [(1, 40.0), (2, 60.0), (3, 20.0)]
     lab.show()
     assert lab.data["table"][0]["best"] == best
 

@@ -3,7 +3,6 @@
 import itertools
 import threading
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import torch
@@ -12,11 +11,11 @@ from rtx import build
 from rtx.lab import background, trace
 from rtx.lab.choice import BUNDLED, Choice, rows
 from rtx.lab.learning import learn
-from rtx.lab.look import Look, look
+from rtx.lab.look import look
 from rtx.lab.training_run import LOOKS, TrainingRun
 from rtx.tasks import task_by_name
 from rtx.tasks.loader import loader
-from rtx.tasks.task import IGNORED, Batch, Task
+from rtx.tasks.task import Batch, Task
 
 SHORT = {"epochs": 2, "limit": 96, "limit_evaluation": 40}
 DROPPED = Choice("mnist", "r-transformer", overrides={**SHORT, "dropout": 0.3}, seed=3)
@@ -24,9 +23,9 @@ DROPPED = Choice("mnist", "r-transformer", overrides={**SHORT, "dropout": 0.3}, 
 
 def trained(choice: Choice, **other: object) -> TrainingRun:
     run = TrainingRun(choice, **other)  # type: ignore[arg-type]
-    run.background.start()
-    run.background.wait()
-    assert run.background.state == "finished", run.background.error
+    run.start()
+    run.wait()
+    assert run.state == "finished", run.error
     return run
 
 
@@ -37,62 +36,46 @@ def test_the_numbers_are_those_of_rtx_train(tmp_path: Path) -> None:
     run = trained(DROPPED)
     done = fit(DROPPED.plan(), DROPPED.seed, tmp_path, enable_progress_bar=False)
     best = max if run.task.best == "max" else min
-    assert best(score for _, score in run.history.validations) == done.validation
+    assert best(score for _, score in run.validations) == done.validation
     for mine, theirs in zip(run.model.state_dict().values(), done.trainee.model.state_dict().values(), strict=True):
         torch.testing.assert_close(mine, theirs, rtol=0, atol=0)
-    assert len(run.history.losses) == run.steps == 6
-    assert run.parameters == sum(p.numel() for p in done.trainee.model.parameters())
+    assert len(run.losses) == run.steps == 6
 
 
-@pytest.mark.slow
-def test_pauses_and_draws_of_the_notebook_change_no_number_and_the_run_no_draw(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(background, "EVERY", 0.0)  # a look after every update
-    monkeypatch.setattr(background, "SHARE", 1)
+def test_a_pause_changes_no_number_and_the_run_leaves_the_notebooks_draws_alone() -> None:
     undisturbed = trained(DROPPED)
     torch.manual_seed(7)
-    expected = torch.rand(5)
-    torch.manual_seed(7)
-    drawn: list[torch.Tensor] = []
-
-    def draw() -> None:
-        if run.looks and len(drawn) < 5:
-            drawn.append(torch.rand(1))
-
-    run = TrainingRun(DROPPED, draw)
-    run.background.start()
-    paused = False
-    while run.background.alive:
-        if run.history.losses and not paused:
-            run.background.pause()
-            run.background.resume()
-            paused = True
-    assert run.history.losses == undisturbed.history.losses
-    torch.testing.assert_close(torch.cat(drawn), expected[: len(drawn)])
-    assert len(drawn) == 5
+    before = torch.get_rng_state()
+    run = TrainingRun(DROPPED)
+    run.watch = lambda: run.pause() if run.losses and run.state == "running" else run.resume()
+    run.start()
+    run.wait()
+    assert run.losses == undisturbed.losses
+    assert torch.equal(torch.get_rng_state(), before)
 
 
 def test_of_many_looks_some_are_kept_from_the_first_to_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
     run = TrainingRun(Choice("mnist", "gru", overrides={**SHORT, "epochs": 1}))
     monkeypatch.setattr(background, "EVERY", 0.0)
-    run.background.start()
-    run.background.wait()
+    run.start()
+    run.wait()
     for _ in range(19):
-        run.history.losses += [1.0] * 10
+        run.losses += [1.0] * 10
         run.look()
     kept = [update for update, _ in run.looks]
     assert len(kept) == LOOKS and kept == sorted(kept)
-    assert (kept[0], kept[-1]) == (0, len(run.history.losses))
+    assert (kept[0], kept[-1]) == (0, len(run.losses))
     assert max(b - a for a, b in itertools.pairwise(kept)) < 100
 
 
 def test_a_stopped_run_leaves_no_thread_and_keeps_its_model() -> None:
     run = TrainingRun(Choice("ffa-add", "attention-50"))
     grown = threading.Event()
-    run.watch = lambda: grown.set() if run.history.losses else None
-    run.background.start()
+    run.watch = lambda: grown.set() if run.losses else None
+    run.start()
     assert grown.wait(60)
-    assert run.background.stop()
-    assert run.background.state == "stopped" and 0 < len(run.history.losses) < run.steps
+    run.stop()
+    assert run.state == "stopped" and 0 < len(run.losses) < run.steps
     assert run.model is not None and [t for t in threading.enumerate() if t.name.startswith("rtx")] == []
 
 
@@ -100,20 +83,8 @@ def test_the_probe_is_scored_as_validation_is() -> None:
     overrides = {**SHORT, "limit_evaluation": 32}
     run = trained(Choice("mnist", "gru", overrides=overrides))
     run.look()
-    updates, score = run.history.probes[-1]
-    assert updates == 6 and score == pytest.approx(max(s for _, s in run.history.validations))
-
-
-def test_the_probe_goes_where_the_model_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lightning takes a model off the GPU when its training has ended, and the last look follows."""
-    monkeypatch.setattr("rtx.lab.training_run.look", lambda *_: Look(torch.zeros(1, 1), "", "", ""))
-    run = TrainingRun(Choice("mnist", "gru"))
-    read: list[torch.device] = []
-    task = SimpleNamespace(predict=lambda _, batch: read.extend(part.device for part in batch), score=lambda *_: 0.5)
-    run._trainee = SimpleNamespace(task=task, model=torch.nn.Linear(1, 1, device="meta"))  # type: ignore[assignment]
-    run.probe = Batch(torch.zeros(1, 2, 1), torch.zeros(1), torch.tensor([2]))
-    run.look()
-    assert [device.type for device in read] == ["meta"] * 3 and run.history.probes == [(0, 0.5)]
+    updates, score = run.probes[-1]
+    assert updates == 6 and score == pytest.approx(max(s for _, s in run.validations))
 
 
 def test_batches_that_are_learned_go_where_the_model_is(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,10 +149,3 @@ def test_what_is_seen_of_a_transformer_is_its_last_attention() -> None:
     assert bool((seen.values.triu(1) == 0).all())
     heads = [v for k, v in trace(model, batch.inputs[:1]).items() if k.endswith("weights")]
     torch.testing.assert_close(seen.values, (heads[-1][0, 0] + heads[-1][0, 1]) / 2)
-
-
-def test_an_alignment_has_a_row_for_each_token_that_is_predicted() -> None:
-    task = task_by_name("dates", size=600)
-    batch = next(iter(loader(task, "validation", 2)))
-    seen = look(task, build(task, "rnnsearch", d_model=8), batch)
-    assert seen.values.shape == (int((batch.targets[0] != IGNORED).sum()) - 1, int(batch.lengths[0]))

@@ -42,12 +42,6 @@ def test_reach_is_the_norm_of_the_jacobian_that_torch_computes():
     torch.testing.assert_close(receptive_field(model, x), jacobian.square().sum((1, 3)).sqrt())
 
 
-def test_a_leak_from_the_future_is_found_where_it_is():
-    found = xray(Shift(1), torch.randn(1, 5, 3))
-    assert found.leaks == [(0, 1), (1, 2), (2, 3), (3, 4)]
-    assert found.span == 0
-
-
 def test_a_causal_module_has_no_leak_and_one_wrong_entry_of_a_mask_is_one():
     mask, x = causal_mask(6), torch.randn(1, 6, 4)
     found = xray(Sees(mask), x)
@@ -64,13 +58,6 @@ def test_the_span_of_a_local_rnn_is_its_window(window):
 @pytest.mark.parametrize(("by", "window"), [(0, 1), (-3, 4)])
 def test_the_effective_window_holds_what_moves_the_last_output(by, window):
     assert xray(Shift(by), torch.randn(1, 6, 2)).window == window
-
-
-def test_torchs_own_layers_are_looked_through_and_dropout_is_off():
-    network = torch.nn.GRU(3, 5, 2, batch_first=True, dropout=0.5)
-    one, two = (xray(network, torch.ones(1, 6, 3)) for _ in range(2))
-    assert torch.equal(one.derivatives, two.derivatives) and one.leaks == [] and one.span == 6
-    assert network.training
 
 
 class Applies(torch.nn.Module):
@@ -101,13 +88,17 @@ def test_a_changed_input_shows_paths_without_a_derivative(function, span):
 )
 def test_a_leak_without_a_derivative_is_found_and_named_as_such(function):
     found = xray(Applies(function), torch.randn(1, 5, 3, generator=torch.Generator().manual_seed(0)))
-    assert found.leaks and found.hidden == found.leaks and "derivatives show none" in found.verdict
+    assert (
+        found.leaks
+        and not found.derivatives.triu(1).any()
+        and "Derivatives, which end at a detach(), show 0" in found.verdict
+    )
 
 
 def test_a_leak_too_weak_to_change_a_bit_is_found_by_its_derivative():
     ahead = xray(Applies(lambda x: x + 1e-12 * x.flip(1)), torch.ones(1, 5, 3))
     assert ahead.leaks == [(0, 4), (1, 3)]
-    assert not ahead.changed.triu(1).any() and ahead.hidden == []
+    assert not ahead.changed.triu(1).any() and ahead.derivatives.triu(1).any()
 
 
 @pytest.mark.parametrize(
@@ -134,26 +125,11 @@ def test_a_module_that_draws_random_numbers_is_measured_and_one_that_remembers_i
         xray(counting, torch.randn(1, 4, 3))
 
 
-def test_the_effective_window_makes_up_95_percent():
-    assert xray(Applies(lambda x: x.cumsum(1)), torch.randn(1, 50, 1)).window == 48  # 47.5 of 50 that count the same
-
-
 def test_a_module_may_change_its_input_in_place_and_x_stays_as_it_is():
     x = torch.tensor([[[1.0], [-1.0], [2.0]]])
     kept = x.clone()
     assert receptive_field(torch.nn.ReLU(inplace=True), x).tolist() == [[1, 0, 0], [0, 0, 0], [0, 0, 1]]
     assert torch.equal(x, kept)
-
-
-def test_recurrent_networks_are_looked_through_without_cudnn_which_has_no_backward_pass_in_evaluation_mode():
-    before, seen = torch.backends.cudnn.enabled, []
-
-    def note(x):
-        seen.append(torch.backends.cudnn.enabled)
-        return x
-
-    receptive_field(Applies(note), torch.randn(1, 2, 3))
-    assert seen == [False] and torch.backends.cudnn.enabled == before
 
 
 @pytest.mark.parametrize(

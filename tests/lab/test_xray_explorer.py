@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from rtx import RNN, RTransformer
 from rtx.lab import explore, receptive_field
-from rtx.lab.explore.recording import Pick, Recording
+from rtx.lab.explore.recording import Recording
 from rtx.lab.explore.xray import parts_of
 
 T, D = 7, 6
@@ -49,14 +49,7 @@ class Backwards(nn.Module):
 
 def options(explorer: Recording) -> dict[str, str]:
     part = explorer.controls["part"]
-    assert isinstance(part, Pick)
     return dict(zip(part.values, part.texts, strict=True))
-
-
-def test_a_causal_module_is_acquitted() -> None:
-    explorer = explore.xray(Mixed(), X)
-    assert "Causal" in explorer.text and "7 positions" in explorer.text
-    assert not any("leaks" in label for label in options(explorer).values())
 
 
 def test_a_part_that_detaches_what_it_takes_from_the_future_is_found() -> None:
@@ -71,7 +64,7 @@ def test_a_part_that_detaches_what_it_takes_from_the_future_is_found() -> None:
 
 def test_the_attention_without_its_mask_is_found() -> None:
     explorer = explore.xray(Mixed(masked=False), X)
-    assert explorer.text.startswith(f"The whole module. {T * (T - 1) // 2} pairs see the future. ")
+    assert f"in {T * (T - 1) // 2} places" in explorer.text
     assert explorer.text.endswith(": attention.")
     assert options(explorer)["attention"] == "attention (leaks)" and options(explorer)["output"] == "output"
     assert "Causal" in explorer.set(part="recurrent")
@@ -83,7 +76,7 @@ def test_a_convolution_padded_on_both_sides_is_found_where_time_stands_last() ->
         x = torch.randn(1, T, width, generator=torch.Generator().manual_seed(0))
         explorer = explore.xray(nn.Sequential(nn.Linear(width, width), _Turned(conv)), x)
         assert explorer.text.endswith(": 1.part.")
-        assert explorer.set(part="1.part").startswith(f"1.part. {T - 1} pairs see the future. ")
+        assert f"in {T - 1} places" in explorer.set(part="1.part")
 
 
 class _Turned(nn.Module):
@@ -105,7 +98,7 @@ def test_of_very_many_parts_the_outer_ones_are_looked_at_and_the_rest_is_said() 
     leaking = nn.Sequential(deep, _Turned(nn.Conv1d(D, D, 3, padding=1)))
     explorer = explore.xray(leaking, X)
     assert len(options(explorer)) == 41 and options(explorer)["1"] == "1 (leaks)" and "1.part" not in options(explorer)
-    assert "8 parts" in explorer.text and ": 1. " in explorer.text
+    assert "8 parts" in explorer.text and explorer.text.endswith(": 1.")
     assert explore.xray(leaking[1], X).text.endswith(": part.")
 
 
@@ -123,7 +116,7 @@ def test_the_panels_show_the_parts_table_and_the_outputs_row() -> None:
     explorer = explore.xray(Mixed(padding=1), X)
     _, panels = explorer.see(part="convolution", output=3)
     assert [bool(share) for share in panels["table"][2]] == [False, True, True, True, False, False, False]
-    assert torch.equal(panels["row"][0], panels["table"][2])
+    assert torch.equal(panels["row"], panels["table"][2])
 
 
 def test_the_module_is_left_as_it_is() -> None:

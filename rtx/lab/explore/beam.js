@@ -11,12 +11,16 @@ export function show(page) {
   const { source, trees, looks, alphas } = page.data;
   slider(page, "width", { label: "beam width", min: 1, max: 5 });
   select(page, "alpha", { options: alphas.map((one) => [one, one.toFixed(1)]) });
-  let found = null, place = 0, step = ACROSS;
+  let found = null, place = 0, step = ACROSS, heights = [], leaves = 0;
+  const layOut = (node) => {
+    const children = found.nodes.flatMap(([, parent], i) => (parent === node ? [layOut(i)] : []));
+    return (heights[node] = children.length ? (children[0] + children.at(-1)) / 2 : leaves++); // leaves one below the other
+  };
   const tree = canvas(page, {
     height: 100,
     label: "",
     grab(x, y) {
-      const near = found.found.map(({ node }) => Math.hypot(10 + step * found.nodes[node][2] - x, TOP + LINE * (found.nodes[node][3] + 0.5) - y));
+      const near = found.found.map(({ node }) => Math.hypot(10 + step * found.nodes[node][2] - x, TOP + LINE * (heights[node] + 0.5) - y));
       return { hypothesis: 1 + near.indexOf(Math.min(...near)) };
     },
     key(name) {
@@ -36,24 +40,26 @@ export function show(page) {
   });
 
   function drawTree() {
-    const { nodes } = found, deepest = Math.max(...nodes.map((node) => node[2])), leaves = Math.max(...nodes.map((node) => node[3])) + 1;
+    const { nodes } = found, deepest = Math.max(...nodes.map((node) => node[2]));
+    leaves = 0;
+    layOut(0);
     tree.resize(2 * TOP + LINE * leaves, 40 + 58 * deepest);
     const { pen, width } = tree.begin();
     step = (width - 60) / Math.max(1, deepest);
     const up = (node, kept) => (node < 0 ? kept : up(nodes[node][1], [...kept, node]));
     const chosen = new Set(up(found.found[place].node, [])), whole = new Set(found.found.flatMap(({ node }) => up(node, [])));
     const x = (depth) => 10 + step * depth, y = (height) => TOP + LINE * (height + 0.5);
-    nodes.forEach(([word, parent, depth, height], i) => {
+    nodes.forEach(([word, parent, depth], i) => {
       if (parent < 0) return;
       const colour = chosen.has(i) ? SERIES[1] : whole.has(i) ? SERIES[0] : page.faint;
       Object.assign(pen, { strokeStyle: colour, lineWidth: chosen.has(i) ? 2.5 : 1.3 });
       pen.beginPath();
-      pen.moveTo(x(depth - 1), y(nodes[parent][3]));
-      pen.lineTo(x(depth - 1) + 8, y(height) + 7);
-      pen.lineTo(x(depth), y(height) + 7);
+      pen.moveTo(x(depth - 1), y(heights[parent]));
+      pen.lineTo(x(depth - 1) + 8, y(heights[i]) + 7);
+      pen.lineTo(x(depth), y(heights[i]) + 7);
       pen.stroke();
       pen.fillStyle = page.ink;
-      pen.fillText(word, x(depth - 1) + 10, y(height) - 1, step - 8);
+      pen.fillText(word, x(depth - 1) + 10, y(heights[i]) - 1, step - 8);
     });
   }
 

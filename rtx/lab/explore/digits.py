@@ -7,13 +7,12 @@ import math
 from collections.abc import Mapping, Sequence
 from functools import cache
 
-import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from rtx.lab.counted import counted
-from rtx.lab.explore.recording import Panel, Pick, Recording, Slide, Values
+from rtx.lab.explore.recording import Control, Panel, Recording, Values
 from rtx.nn.mode import evaluating
 from rtx.nn.validate import check_finite
 from rtx.tasks.task import Example
@@ -33,17 +32,15 @@ def digits(
         order: for a permuted task, which pixel is read at each step, counted from 0; row by row if not given.
 
     Raises:
-        ValueError: if there is no model or example, the examples are not square images of one size, the order
-            is none of its pixels, or a model's logits are not ten finite numbers.
+        ValueError: if the examples are not square images, the order is none of its pixels, or a model's logits are not
+            ten finite numbers.
     """
     named = {"model": models} if isinstance(models, nn.Module) else dict(models)
-    if not named:
-        raise ValueError("models: expected at least one, got none")
-    side, examples = _side(examples), [examples[i] for i in range(min(SHOWN, len(examples)))]
-    places = np.arange(side * side) if order is None else np.asarray(order)
-    if sorted(places.tolist()) != list(range(side * side)):
-        raise ValueError(f"order: expected each of 0 … {side * side - 1} once")
-    stops = moments(side * side)
+    examples = [examples[i] for i in range(min(SHOWN, len(examples)))]
+    places = torch.arange(_size(examples)) if order is None else torch.tensor(order)
+    if not torch.equal(places.sort()[0], torch.arange(_size(examples))):
+        raise ValueError(f"order: expected each of 0 … {_size(examples) - 1} once, got {order}")
+    stops = moments(len(places))
 
     @cache
     def look(model: str, example: int) -> Tensor:
@@ -54,32 +51,25 @@ def digits(
         place, others = stops.index(read), p.clone()
         others[:, label] = 0
         lines = [list(zip(stops, row.tolist(), strict=True)) for row in (others.amax(1), p[:, label])]
-        pixels = _seen(examples[example - 1].inputs[:, 0].numpy(), places, read)
-        return _sentence(p, place, stops, label), {"pixels": pixels, "belief": [p[place]], "time": lines}
+        pixels = _seen(examples[example - 1].inputs[:, 0], places, read)
+        return _sentence(p, place, stops, label), {"pixels": pixels, "belief": p[place], "time": lines}
 
+    what, names, ends = "probability", ("best other", "right"), (0, 1)
     return Recording(
+        "digits",
         "When does it know?",
         "read on pixel by pixel: when does the right class take the lead, and does it keep it?",
         {
-            "model": Pick("model", list(named)),
-            "example": Slide("example", range(1, len(examples) + 1)),
-            "read": Slide("pixels read", stops, seconds=6),
+            "model": Control("model", list(named), texts=list(named)),
+            "example": Control("example", range(1, len(examples) + 1)),
+            "read": Control("pixels read", stops, seconds=6),
         },
         {
             "pixels": Panel("heat", "read so far", y=(-1, 1), diverging=True, share=0.8),
-            "belief": Panel("bars", "belief", "class", "probability", places=[str(d) for d in range(10)], y=(0, 1)),
-            "time": Panel(
-                "lines",
-                "belief over time",
-                "pixels read",
-                "probability",
-                ("best other", "right"),
-                y=(0, 1),
-                sets="read",
-            ),
+            "belief": Panel("bars", "belief", "class", what, places=[str(d) for d in range(10)], y=ends),
+            "time": Panel("lines", "belief over time", "pixels read", what, names, y=ends, sets="read"),
         },
         see,
-        name="digits",
         read=stops[len(stops) // 2],
     )
 
@@ -107,37 +97,30 @@ def beliefs(model: nn.Module, x: Float[Tensor, "T 1"], stops: Sequence[int]) -> 
     return (logits.softmax(-1) * 1000).round() / 1000
 
 
-def _side(examples: Sequence[Example]) -> int:
-    if not len(examples):
-        raise ValueError("examples: expected at least one, got none")
-    side = math.isqrt(examples[0].inputs.numel())
-    for number, example in enumerate(examples):
-        shape = tuple(example.inputs.shape)
-        if not side or shape != (side**2, 1):
-            raise ValueError(
-                f"examples: expected square images, (T, 1) pixels, all of one size, got {shape} at place {number}"
-            )
-    return side
+def _size(examples: Sequence[Example]) -> int:
+    """The number of pixels of every example."""
+    shapes = {tuple(example.inputs.shape) for example in examples}
+    size = math.prod(next(iter(shapes), (0,)))
+    if not size or shapes != {(math.isqrt(size) ** 2, 1)}:
+        raise ValueError(f"examples: expected square images, (T, 1) pixels, all of one size, got {sorted(shapes)}")
+    return size
 
 
-def _seen(x: np.ndarray, places: np.ndarray, read: int) -> np.ndarray:
-    """The image from 0 to 1 as far as it is read; what is not is -0.2."""
-    seen = np.full(len(x), -0.2)
-    seen[places[:read]] = ((x[:read] - x.min()) / max(x.max() - x.min(), 1e-9)).round(1)
-    return seen.reshape(math.isqrt(len(x)), -1)
+def _seen(x: Float[Tensor, " T"], places: Int[Tensor, " T"], read: int) -> Float[Tensor, "side side"]:
+    """The image from 0 to 1 as far as it is read; -0.2 where it is not."""
+    seen = torch.full_like(x, -0.2)
+    seen[places[:read]] = (x[:read] - x.min()) / (x.max() - x.min()).clamp(min=1e-9)
+    return seen.view(math.isqrt(len(x)), -1).round(decimals=1)
 
 
 def _sentence(p: Float[Tensor, "S 10"], place: int, stops: Sequence[int], label: int) -> str:
     best = int(p[place].argmax())
-    wrong = (p.argmax(1) != label).nonzero()
-    since = stops[int(wrong[-1]) + 1] if len(wrong) and int(wrong[-1]) + 1 < len(stops) else stops[0]
-    right = int(p[-1].argmax()) == label
-    settled = f"The right class leads for good after {counted(since, 'pixel')}" if right else "It ends wrong"
+    right = (p.argmax(1) == label).tolist()
+    settled = "It ends wrong"
+    if right[-1]:
+        since = max((i + 1 for i in range(len(right)) if not right[i]), default=0)
+        settled = f"The right class leads for good after {counted(stops[since], 'pixel')}"
     return (
-        f"After {stops[place]} of {stops[-1]} pixels it believes in {_a(best)} ({p[place, best]:.0%}); it is "
-        f"{_a(label)} ({p[place, label]:.0%}). {settled}."
+        f"After {stops[place]} of {stops[-1]} pixels the model's first choice is {best} ({p[place, best]:.0%}); "
+        f"the right class is {label} ({p[place, label]:.0%}). {settled}."
     )
-
-
-def _a(digit: int) -> str:
-    return f"an {digit}" if digit == 8 else f"a {digit}"

@@ -1,6 +1,7 @@
 """An explorer that trains beside the notebook. Where no kernel listens, it plays what was recorded of its runs."""
 
 import threading
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -9,27 +10,31 @@ import traitlets
 from matplotlib.figure import Figure
 
 from rtx.lab import background
+from rtx.lab.background import Background
 from rtx.lab.explore.page import Page
-from rtx.lab.explore.recording import Controls, Panel, Values, draw, record
+from rtx.lab.explore.recording import Control, Panel, Values, draw, record
 
 MOST = 6  # runs side by side
 KINDS = {bool: "box", int: "whole", float: "number", str: "text"}
 NOTHING = "Choose the settings and press “Train”."
-Recorded = tuple[Controls, dict[str, Panel], Callable[..., Values]]
+Recorded = tuple[dict[str, Control], dict[str, Panel], Callable[..., Values]]
 
 
 class Live(Page):
     """Settings, buttons, and a recording of the runs, which grows while one of them trains.
 
-    The page presses a button by its trait `wish`. An explorer of the same name that is made again, as when its cell is
-    run again, ends the training that the one before had begun.
+    The page presses a button by its trait `wish`. A new explorer ends the training of an older one of the same name,
+    for example when its cell is run again.
 
     Args:
-        name: of the page that the site gives it, and of the work in the background.
+        name: of the page that the site gives it, and of its runs.
         title: of the explorer.
         caption: what to try.
-        view: controls of the recording, which change what is seen only. A value that is not offered means the last one.
-        settings: controls of the form, which the next run is made of.
+        view: controls of the recording, which change only what is seen. A value that is not offered means the last one.
+        settings: controls of the form. The next run is made of them.
+
+    Raises:
+        ValueError: if a menu of the form has no such value.
     """
 
     wish = traitlets.Any(()).tag(sync=True)  # the last button, and how many were pressed
@@ -41,28 +46,29 @@ class Live(Page):
         self._drawing = threading.RLock()
         super().__init__(Path(__file__).with_name("live.js"), {}, Figure(), caption, title=title, **settings, **view)
         self.name = name
+        self._check(settings)
         self.show()
         self.observe(self._move, "state")
         self.observe(lambda change: self.press(change.new[0]), "wish")
 
-    def make(self) -> Any:
-        """Return the run of the settings, not begun yet: its `background`, and `told`, how far it is, at first "".
+    @abstractmethod
+    def make(self) -> Background:
+        """Return the run of the settings, not begun yet.
 
         Raises:
-            ValueError: saying why there is none.
+            ValueError: if there is none.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def form(self) -> list[dict[str, Any]]:
         """Return the fields of the form, each made by `field`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def recorded(self) -> Recorded:
         """Return what `record` needs to record the runs as far as they are."""
-        raise NotImplementedError
 
     def table(self) -> list[dict[str, Any]]:
-        """Return a row for each run that is seen, for the table below the picture, if there shall be one."""
+        """Return a row for each run, for a table below the picture."""
         return []
 
     def set(self, **state: Any) -> str:
@@ -71,9 +77,7 @@ class Live(Page):
         Raises:
             ValueError: if there is no control of a name, or its menu has no such value.
         """
-        for one in self.form():
-            if (value := state.get(one["name"])) is not None and one["values"] and value not in one["values"]:
-                raise ValueError(f"{one['name']}: expected one of {', '.join(map(str, one['values']))}, got {value!r}")
+        self._check(state)
         super().set(**state)
         return self.text
 
@@ -90,7 +94,7 @@ class Live(Page):
         before = self.runs[-1:]
         self.press("train")
         if self.runs[-1:] != before:
-            self.runs[-1].background.wait()
+            self.runs[-1].wait()
         return self
 
     train = run
@@ -104,14 +108,14 @@ class Live(Page):
             self.runs, self.refused = [], ""
             self.show()
         elif self.runs and button == "stop":
-            self.runs[-1].background.stop(seconds=1.0)
+            self.runs[-1].stop(seconds=1.0)
         elif self.runs and button in ("pause", "resume"):
-            getattr(self.runs[-1].background, button)()
+            getattr(self.runs[-1], button)()
 
     def show(self) -> None:
-        """Record everything as it is now. A run that was stopped before its first update is forgotten."""
+        """Record everything as it is now. A run that was stopped before there was anything to see is forgotten."""
         with self._drawing:
-            self.runs = [run for run in self.runs if run.told or run.background.state != "stopped"]
+            self.runs = [run for run in self.runs if run.told or run.state != "stopped"]
             self._recorded = self.recorded()
             live = {"form": self.form(), "table": self.table(), "status": self._status(), "state": self._state()}
             self.data = record(*self._recorded) | live
@@ -124,6 +128,12 @@ class Live(Page):
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         self.still = draw(self._recorded[1], self._now()[1])
         return super()._repr_mimebundle_()
+
+    def _check(self, state: dict[str, Any]) -> None:
+        for one in self.form():
+            name, values = one["name"], one["values"]
+            if values and state.get(name, "") not in ("", *values):
+                raise ValueError(f"{name}: expected one of {', '.join(map(str, values))}, got {state[name]!r}")
 
     def _now(self) -> Values:
         controls, _, see = self._recorded
@@ -139,7 +149,7 @@ class Live(Page):
         else:
             with self._drawing:
                 self.runs = [*self.runs, run][-MOST:]
-            run.background.start()
+            run.start()
             controls = self._recorded[0]
             newest = {name: value for name, value in self.view.items() if value not in controls[name].values}
             self.state = self.state | newest
@@ -150,25 +160,23 @@ class Live(Page):
             self.show()
 
     def _state(self) -> str:
-        return self.runs[-1].background.state if self.runs else "new"
+        return self.runs[-1].state if self.runs else "new"
 
     def _status(self) -> str:
         if self.refused or not self.runs:
             return self.refused or "Nothing has been trained yet."
-        run, state = self.runs[-1], self._state()
-        if state == "failed":
-            return f"The training failed: {run.background.error}"
-        return f"{state.capitalize()}: {run.told or 'reading the data'}."
+        run = self.runs[-1]
+        if run.state == "failed":
+            return f"The training failed: {run.error}"
+        return f"{run.state.capitalize()}: {run.told or 'reading the data'}."
 
 
-def field(name: str, value: Any, values: Sequence[Any] = (), **also: Any) -> dict[str, Any]:
-    """A setting of the form: a menu where there are `values`, else what fits its value's type.
+def field(name: str, value: Any, values: Sequence[Any] = ()) -> dict[str, Any]:
+    """A setting of the form: a menu of `values` if there are some, else what fits the type of `value`.
 
     Args:
         name: in the state; if it is not there, in the state's dict `changes`.
-        value: where the state has none.
+        value: where the state has none, or none of the menu's.
         values: to choose from.
-        also: what else changes in the state when it is chosen.
     """
-    kind = "pick" if values else KINDS[type(value)]
-    return {"name": name, "kind": kind, "value": value, "values": list(values), "also": also}
+    return {"name": name, "kind": "pick" if values else KINDS[type(value)], "value": value, "values": list(values)}

@@ -4,8 +4,7 @@ from typing import Any
 
 from rtx.lab.contest import EQUAL, Contest, Entrants
 from rtx.lab.explore.live import NOTHING, Live, Recorded, field
-from rtx.lab.explore.recording import Controls, Panel, Slide, Values, series
-from rtx.lab.plots import COLOURS
+from rtx.lab.explore.recording import Control, Panel, Values, content
 from rtx.tasks.registry import task_by_name
 from rtx.tasks.task import Task
 
@@ -23,22 +22,20 @@ class Race(Live):
 
     Args:
         task: a name or a `Task`, not one of pairs.
-        entrants: name → the arguments of `rtx.build`; at most as many as there are colours.
+        entrants: name → the arguments of `rtx.build`.
         equal: "parameters", "multiply-adds" or "seconds", at first.
         how: `Contest`'s `updates`, `seconds`, `seeds`, `turns`, `learning_rate` and `batch_size`.
 
     Raises:
-        ValueError: if there is no such task, no entrant or too many, or an argument is out of its range.
+        ValueError: if there is no such task, no entrant, or an argument is out of its range.
     """
 
     def __init__(
         self, task: str | Task = "digits", entrants: Entrants = ENTRANTS, equal: str = "seconds", **how: Any
     ) -> None:
         self.task = task_by_name(task) if isinstance(task, str) else task
-        if not 1 <= len(entrants) <= len(COLOURS):
-            raise ValueError(f"entrants: expected one to {len(COLOURS)}, got {len(entrants)}")
         self.entrants, self.how, self.targets = entrants, how, _targets(self.task)
-        Contest(self.task, entrants, equal, **how)  # a wrong argument is told now, not in the background
+        Contest(self.task, entrants, equal, **how)  # a wrong argument is refused now, not at the first training
         view = {"run": "", "target": self.targets[len(self.targets) // 4], "turn": -1}
         super().__init__("race", "A race on equal terms", TRY, view, equal=equal)
 
@@ -48,7 +45,7 @@ class Race(Live):
 
     def form(self) -> list[dict[str, Any]]:
         """What is equal."""
-        return [field("equal", self.state["equal"], list(EQUAL))]
+        return [field("equal", "seconds", list(EQUAL))]
 
     def recorded(self) -> Recorded:
         """The curves of each contest up to each turn."""
@@ -63,17 +60,15 @@ class Race(Live):
 
         title = f"{self.task.metric}: median, range of seeds"
         panels = {"scores": Panel("lines", title, "spent", names=list(self.entrants), level="target")}
-        controls: Controls = {
-            "run": Slide("race", list(runs) or [""]),
-            "target": Slide("target", self.targets),
-            "turn": Slide("turn", range(turns + 1), seconds=4),
+        controls = {
+            "run": Control("race", list(runs) or [""]),
+            "target": Control("target", self.targets),
+            "turn": Control("turn", range(turns + 1), seconds=4),
         }
         return controls, panels, see
 
 
-def race(task: str | Task = "digits", entrants: Entrants = ENTRANTS, equal: str = "seconds", **how: Any) -> Race:
-    """The race; arguments and errors are those of `Race`."""
-    return Race(task, entrants, equal, **how)
+race = Race
 
 
 def _targets(task: Task) -> list[float]:
@@ -87,7 +82,7 @@ def _bands(contest: Contest, turn: int) -> dict[str, Any]:
     """Points of spent, median, lowest and highest score, of each model up to a turn."""
     lines = [contest.points(name) for name in contest.racers]
     furthest = max([contest.budget, *(spent for line in lines for spent, *_ in line)])
-    return series([line[: turn + 1] for line in lines], across=EQUAL[contest.equal], x=(0, furthest))
+    return content([line[: turn + 1] for line in lines], across=EQUAL[contest.equal], x=(0, furthest))
 
 
 def _sentence(contest: Contest, target: float, turn: int) -> str:

@@ -13,8 +13,9 @@ from torch import Tensor
 
 from rtx.lab.background import Background
 from rtx.lab.explore.live import NOTHING, Live, Recorded, field
-from rtx.lab.explore.recording import Controls, Panel, Slide, Values, table
-from rtx.lab.learning import learn
+from rtx.lab.explore.page import packed
+from rtx.lab.explore.recording import Control, Panel, Values, content
+from rtx.lab.learning import learn, score
 from rtx.lab.seeded import seeded
 from rtx.models import FeedForwardAttention
 from rtx.tasks.loader import loader
@@ -32,25 +33,25 @@ MOST = math.e**2  # in even shares: scores are tanh
 TRY = "train with attention, then with the mean; then both at T = 400: which one slows down more?"
 
 
-class ToyRun:
+class ToyRun(Background):
     """One training: after every 20 updates the share of test sequences solved, and the shares of one of them.
 
     Args:
         task: "add" or "multiply".
         length: T, of the shortest sequence; the longest is a tenth longer.
         pooling, learning_rate: the model's, and Adam's.
-        watch: called now and then, in the thread that trains.
+        watch: as in `Background`.
     """
 
     def __init__(
         self, task: str, length: int, pooling: str, learning_rate: float, watch: Callable[[], object] = lambda: None
     ) -> None:
+        super().__init__(watch, "toy")
         self.task, self.pooling, self.rate = task_by_name(task, length=length), pooling, learning_rate
-        self.name = f"{pooling}, T = {length}, rate {learning_rate:g}"
+        self.title = f"{pooling}, T = {length}, rate {learning_rate:g}"
         self.solved: list[float] = []
         self.shares: list[Tensor] = []  # (T,) each, in even shares
         self.marked = torch.zeros(0, dtype=torch.bool)
-        self.background = Background(self._train, watch, "toy")
 
     @property
     def told(self) -> str:
@@ -67,7 +68,8 @@ class ToyRun:
             f"{2 / steps:.1%}."
         )
 
-    def _train(self, background: Background) -> None:
+    def work(self) -> None:
+        """Train until all is solved, or for 1,000 updates."""
         with seeded(0):
             model = FeedForwardAttention(pooling=self.pooling, leak="coded")
         test = next(iter(loader(self.task, "test", TEST)))
@@ -75,26 +77,31 @@ class ToyRun:
         self.marked = example[:, 1] == 1  # the mask, at the two steps that count
         steps = learn(self.task, model, self.rate, BATCH, clip=None)
         for update in range(0, UPDATES + 1, EVERY):
-            with torch.no_grad():
-                self.shares.append(model.weights(example[None])[0] * len(example))
-                self.solved.append(self.task.score(self.task.predict(model, test), test))
+            self.shares.append(model.weights(example[None])[0].detach() * len(example))
+            self.solved.append(score(self.task, model, test))
             if self.solved[-1] > SOLVED or update == UPDATES:
                 return
             for _ in islice(steps, EVERY):
-                background.breathe()
+                self.breathe()
 
 
 class Toy(Live):
-    """Solve addition or multiplication live, with the settings `task`, `length` (T), `pooling` and `learning_rate`.
+    """Solve addition or multiplication live.
+
+    Args:
+        length: T, of the shortest sequence.
+        pooling: "attention" or "mean".
+        learning_rate: of Adam.
+        task: "add" or "multiply".
 
     Raises:
         ValueError: if one of them is not offered.
     """
 
-    def __init__(self, **settings: Any) -> None:
-        for name, value in settings.items():
-            if value not in OFFERED[name]:
-                raise ValueError(f"{name}: expected one of {', '.join(map(str, OFFERED[name]))}, got {value!r}")
+    def __init__(
+        self, length: int = 50, pooling: str = "attention", learning_rate: float = 0.01, task: str = "add"
+    ) -> None:
+        settings = {"task": task, "length": length, "pooling": pooling, "learning_rate": learning_rate}
         super().__init__("toy", "The toy solver", TRY, {"run": "", "update": -1}, **settings)
 
     def make(self) -> ToyRun:
@@ -103,14 +110,14 @@ class Toy(Live):
 
     def form(self) -> list[dict[str, Any]]:
         """Menus of what is offered."""
-        return [field(name, self.state[name], values) for name, values in OFFERED.items()]
+        return [field(name, values[0], values) for name, values in OFFERED.items()]
 
     def recorded(self) -> Recorded:
         """How much each run has solved, and where one of them looks."""
-        runs = {f"{i}: {run.name}": run for i, run in enumerate((run for run in self.runs if run.solved), 1)}
+        runs = {f"{i}: {run.title}": run for i, run in enumerate((run for run in self.runs if run.solved), 1)}
         solved = [[(k * EVERY, share) for k, share in enumerate(run.solved)] for run in runs.values()]
         looks = {
-            name: table(torch.stack(run.shares), run.marked.nonzero().flatten().tolist(), y=(0, MOST))
+            name: content(packed(torch.stack(run.shares)), marks=run.marked.nonzero().flatten())
             for name, run in runs.items()
         }
 
@@ -118,21 +125,20 @@ class Toy(Live):
             sentence = runs[run].told_at(update) if runs else NOTHING
             return sentence, {"solved": solved, "shares": looks.get(run)}
 
+        title = "where it looks, marks in orange"
         panels = {
             "solved": Panel(
                 "lines", "test sequences solved", "updates", names=list(runs), x=(0, UPDATES), y=(0, 1), sets="update"
             ),
-            "shares": Panel("heat", "where it looks, marks in orange", "step", "updates", sets="update"),
+            "shares": Panel("heat", title, "step", "updates", y=(0, MOST), sets="update"),
         }
         rows = max((len(run.solved) for run in runs.values()), default=1)
         updates = range(0, rows * EVERY, EVERY)
-        controls: Controls = {
-            "run": Slide("run", list(runs) or [""]),
-            "update": Slide("updates", updates, seconds=4),
-        }
-        return controls, panels, see
+        return (
+            {"run": Control("run", list(runs) or [""]), "update": Control("updates", updates, seconds=4)},
+            panels,
+            see,
+        )
 
 
-def toy(length: int = 50, pooling: str = "attention", learning_rate: float = 0.01, task: str = "add") -> Toy:
-    """The toy solver; arguments and errors are those of `Toy`."""
-    return Toy(task=task, length=length, pooling=pooling, learning_rate=learning_rate)
+toy = Toy

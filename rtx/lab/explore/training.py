@@ -1,14 +1,13 @@
 """The training lab: choose a task, a model and its hyper-parameters, and watch it learn beside the notebook."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
-from itertools import count
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from rtx.lab.choice import Choice, offered, rows
+from rtx.lab.choice import Choice, offered, rows, usual
 from rtx.lab.explore.live import NOTHING, Live, Recorded, field
-from rtx.lab.explore.recording import Controls, Panel, Slide, Values, table
+from rtx.lab.explore.page import packed
+from rtx.lab.explore.recording import Control, Panel, Values, content
 from rtx.lab.look import Look
 from rtx.lab.training_run import TrainingRun
 from rtx.nn.validate import check_choice
@@ -24,26 +23,22 @@ class TrainingLab(Live):
     Args:
         task: one of `rtx.lab.choice.offered`, at first.
         model: a row of its recipe, at first; the first one if not given.
-        changes: settings or arguments of the model that differ from the recipe's, at first.
+        changes: the seed, and settings or arguments of the model that differ from the recipe's, at first.
 
     Raises:
         ValueError: if there is no such task, row or setting.
     """
 
-    def __init__(self, task: str = "digits", model: str | None = None, **changes: Any) -> None:
-        start = {"task": task, "model": model or "", "changes": changes}
-        _check(start)
+    def __init__(self, task: str = "digits", model: str = "", **changes: Any) -> None:
+        check_choice("task", task, offered())
         view = {"run": "", "update": -1}
-        super().__init__("training", "Training lab", TRY, view, **start, seed=0)
+        super().__init__("training", "Training lab", TRY, view, task=task, model=model, changes=changes)
 
     @property
     def choice(self) -> Choice:
-        """What the form says: the recipe's values where they are as it has them."""
-        row = _row(self.state)
-        usual = _usual(*row)
-        changes = {name: float(v) if isinstance(usual[name], float) else v for name, v in self.state["changes"].items()}
-        different = {name: value for name, value in changes.items() if value != usual[name]}
-        return Choice(*row, different, self.state["seed"])
+        """What the form says."""
+        changes = {"seed": 0, **self.state["changes"]}
+        return Choice(*_row(self.state), seed=changes.pop("seed"), overrides=changes)
 
     def set(self, **values: Any) -> str:
         """Move controls from code, hyper-parameters too. Another task or model begins with its recipe's values.
@@ -52,18 +47,14 @@ class TrainingLab(Live):
             ValueError: if there is no control of a name, or no such task or model.
         """
         own = {name: value for name, value in values.items() if name in self.state}
-        changes = {name: value for name, value in values.items() if name not in self.state}
-        for name in ("model", "task"):
-            own = {**(self._fields()[name]["also"] if name in own else {}), **own}
-        state = self.state | own
-        state["changes"] = {**state["changes"], **changes}
-        _check(state)
-        self.state = state
-        return self.text
+        changes = {} if "task" in own or "model" in own else self.state["changes"]
+        return super().set(**own, changes=changes | {name: values[name] for name in values if name not in own})
 
     def form(self) -> list[dict[str, Any]]:
-        """Task, model, seed, and what the recipe gives the chosen row."""
-        return list(self._fields().values())
+        """Task, model, and what the recipe gives the chosen row."""
+        recipe, row, scale = _row(self.state)
+        menus = [field("task", "digits", list(offered())), field("model", row, rows(recipe, scale))]
+        return [*menus, *(field(name, value) for name, value in usual(recipe, row, scale).items())]
 
     def make(self) -> TrainingRun:
         """The run of the form's settings."""
@@ -73,8 +64,8 @@ class TrainingLab(Live):
         """The curves of all runs of the newest one's recipe, and the looks into one of them."""
         runs = self._same()
         names = [f"{i}: {run.choice.row}" for i, run in enumerate(runs, 1)]
-        losses = [_points(enumerate(run.history.losses, 1)) for run in runs]
-        scores = [_points(getattr(run.history, kind)) for kind in ("probes", "validations") for run in runs]
+        losses = [_points(enumerate(run.losses, 1)) for run in runs]
+        scores = [_points(points) for points in ([run.probes for run in runs] + [run.validations for run in runs])]
         looks = [_tables(run.looks if run is runs[-1] else run.looks[-1:]) for run in runs]  # all would be too many
 
         def see(run: str, update: int) -> Values:
@@ -89,9 +80,9 @@ class TrainingLab(Live):
             "scores": Panel("lines", metric, WHAT, names=[*names, *names], sets="update"),
             "inside": Panel("heat", "inside the model", share=1.1),
         }
-        ends = {len(run.history.losses) for run in runs}
-        controls: Controls = {"run": Slide("run", names or [""]), "update": Slide("update", _moments(ends), seconds=4)}
-        return controls, panels, see
+        ends = {len(run.losses) for run in runs}
+        moments = sorted({*range(0, max(ends, default=0) + 1, max(ends, default=0) // MOMENTS + 1), *ends})
+        return {"run": Control("run", names or [""]), "update": Control("update", moments, seconds=4)}, panels, see
 
     def table(self) -> list[dict[str, Any]]:
         """A row for each run, with its command, its code and its log."""
@@ -100,52 +91,35 @@ class TrainingLab(Live):
     def _same(self) -> list[TrainingRun]:
         return [run for run in self.runs if run.choice.recipe == self.runs[-1].choice.recipe]
 
-    def _fields(self) -> dict[str, dict[str, Any]]:
-        recipe, row, scale = _row(self.state)
-        fields = [
-            field("task", self.state["task"], list(offered()), model="", changes={}),
-            field("model", row, rows(recipe, scale), changes={}),
-            field("seed", 0),
-            *(field(name, value) for name, value in _usual(recipe, row, scale).items()),
-        ]
-        return {one["name"]: one for one in fields}
+    def _check(self, state: dict[str, Any]) -> None:
+        recipe, row, scale = _row(self.state | state)
+        check_choice("model", state.get("model") or row, rows(recipe, scale))
+        for name in state["changes"]:
+            check_choice("setting", name, usual(recipe, row, scale))
 
 
-def training(task: str = "digits", model: str | None = None, **changes: Any) -> TrainingLab:
-    """The training lab; arguments and errors are those of `TrainingLab`."""
-    return TrainingLab(task, model, **changes)
+training = TrainingLab
 
 
-def _row(state: Mapping[str, Any]) -> tuple[str, str, str]:
-    """Recipe, row and scale of what a state names; without a model the first row."""
+def _row(state: dict[str, Any]) -> tuple[str, str, str]:
+    """Recipe, row and scale of what a state names: the recipe's first row, if the state has none of its rows."""
     recipe, scale = offered()[check_choice("task", state["task"], offered())]
     names = rows(recipe, scale)
-    return recipe, check_choice("model", state["model"] or names[0], names), scale
-
-
-@cache
-def _usual(recipe: str, row: str, scale: str) -> dict[str, Any]:
-    return Choice(recipe, row, scale).usual()
-
-
-def _check(state: Mapping[str, Any]) -> None:
-    usual = _usual(*_row(state))
-    for name in state["changes"]:
-        check_choice("setting", name, usual)
+    return recipe, state["model"] if state["model"] in names else names[0], scale
 
 
 def _facts(run: TrainingRun) -> dict[str, Any]:
-    choice, history = run.choice, run.history
+    choice = run.choice
     changed = ", ".join(f"{key} {value}" for key, value in choice.overrides.items()) or "as the recipe has it"
-    scores = [score for _, score in history.validations]
+    scores = [score for _, score in run.validations]
     best = max if run.task and run.task.best == "max" else min
     return {
         "model": choice.row,
         "settings": f"{changed}, seed {choice.seed}",
-        "parameters": f"{run.parameters:,}",
-        "updates": f"{len(history.losses):,}",
+        "parameters": f"{sum(p.numel() for p in run.model.parameters()) if run.model else 0:,}",
+        "updates": f"{len(run.losses):,}",
         "best": f"{best(scores):.3f}" if scores else "-",
-        "more": "\n".join([run.export, *run.log()]),
+        "more": "\n".join([choice.command(), "", choice.code(), *run.log()]),
     }
 
 
@@ -158,14 +132,7 @@ def _points(points: Iterable[tuple[int, float]]) -> list[tuple[int, float]]:
 
 
 def _tables(looks: Sequence[tuple[int, Look]]) -> list[tuple[int, dict[str, Any]]]:
-    """Looks as content of a heat map, their colours alike."""
-    values = [number for _, look in looks for number in (float(look.values.min()), float(look.values.max()))]
-    colours = (min([0.0, *values]), max(values, default=1.0))
-    return [(at, table(look.values, title=look.title, across=look.x, up=look.y, y=colours)) for at, look in looks]
-
-
-def _moments(ends: set[int]) -> list[int]:
-    """The updates that the slider offers: about 40 round ones, and the last one of each run."""
-    last = max(ends, default=0)
-    step = next(m * 10**k for k in count() for m in (1, 2, 5) if last <= MOMENTS * m * 10**k)
-    return sorted({*range(0, last + 1, step), *ends})
+    """Looks as content of a heat map, all with the same range of colours."""
+    ends = [float(end) for _, look in looks for end in look.values.aminmax()]
+    how = {"y": (min([0.0, *ends]), max(ends, default=1.0))}
+    return [(at, content(packed(v), title=title, across=x, up=y, **how)) for at, (v, x, y, title) in looks]

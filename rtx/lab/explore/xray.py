@@ -11,14 +11,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from rtx.lab.counted import counted
-from rtx.lab.explore.recording import Panel, Pick, Recording, Slide, Values
-from rtx.lab.jacobian import XRay, batch_first_output, first_part
+from rtx.lab.explore.recording import Control, Panel, Recording, Values
+from rtx.lab.jacobian import batch_first_output, check_one, first_part
 from rtx.lab.jacobian import xray as look_through
 from rtx.nn.mode import evaluating
-from rtx.nn.validate import check_finite, check_module, check_sequence, check_tensor
+from rtx.nn.validate import check_finite, check_module
 
-WHOLE = "the whole module"
+WHOLE = "The whole module"
 LENGTH = 12
 MOST, MOST_OUTPUTS, MOST_PARTS = 2048, 512, 40  # numbers in a sequence; a backward pass each; parts to choose from
 LEAKY = "choose one part after the other: the guilty one leaks, and nothing inside it does; then move the output t"
@@ -36,7 +35,8 @@ def xray(module: nn.Module, x: Float[Tensor, "1 T D"] | None = None) -> Recordin
     """Who sees whom in a module of your own, with controls `part` and `output`.
 
     Each part that maps a sequence to one of the same length is looked through by itself, at what it reads when the
-    whole reads `x`. A part is called the source of a leak if it sees the future and none of its own parts does.
+    whole reads `x`: 40 parts at most, the outer ones first. A part is called the source of a leak if it sees the
+    future and none of its own parts does.
 
     Args:
         module: maps (1, T, D) to (1, T, …), or to a tuple whose first part is that; it is left as it is.
@@ -47,54 +47,34 @@ def xray(module: nn.Module, x: Float[Tensor, "1 T D"] | None = None) -> Recordin
             module has no `d_model`; if the output has another length, or more than 512 numbers.
     """
     check_module("module", module)
-    x = _noise(module) if x is None else one_sequence(x).to(next(module.parameters(), x))
+    x = _read(module, x)
     parts = parts_of(module, x)
-    found = {WHOLE: Part(module, x), **_chosen(parts)}
-    left_out = 1 + len(parts) - len(found)
+    found = {WHOLE: Part(module, x), **_outer(parts)}
     look = cache(lambda name: look_through(*found[name]))
     leaking = {name for name in found if look(name).leaks}
     sources = sorted(leaking - {above for name in leaking for above in found if _holds(above, name)})
-    T = x.shape[1]
+    told = _told(sources, len(parts) + 1 - len(found))
 
     def see(part: str, output: int) -> Values:
         seen = look(part)
         # what only a changed input shows has no derivative: it gets the faintest colour
         table = torch.where(seen.changed, shares(seen.derivatives).clamp(min=1e-4), shares(seen.derivatives))
-        return _sentence(part, seen, sources, left_out), {"table": table, "row": [table[output - 1]]}
+        return f"{part}. {seen.verdict}{told}", {"table": table, "row": table[output - 1]}
 
+    texts = [f"{name} (leaks)" if name in leaking else name for name in found]
+    outputs, title = range(1, x.shape[1] + 1), "share of what moves an output"
     return Recording(
+        "xray",
         "Who sees the future?",
         LEAKY if leaking else CAUSAL,
+        {"part": Control("part", list(found), texts), "output": Control("output t", outputs)},
         {
-            "part": Pick("part", list(found), [f"{name} (leaks)" if name in leaking else name for name in found]),
-            "output": Slide("output t", range(1, T + 1)),
-        },
-        {
-            "table": Panel(
-                "heat", "share of what moves an output", "input s", "output t", y=(1e-4, 1), log=True, sets="output"
-            ),
+            "table": Panel("heat", title, "input s", "output t", y=(1e-4, 1), log=True, sets="output"),
             "row": Panel("bars", "the inputs of output t", "input s", "share", y=(0, 1)),
         },
         see,
-        name="xray",
-        output=T // 2 or 1,
+        output=x.shape[1] // 2 or 1,
     )
-
-
-def one_sequence(x: Tensor) -> Float[Tensor, "1 T D"]:
-    """`x`, on the CPU, if its table can be shown.
-
-    Raises:
-        ValueError: if `x` is not one finite (1, T, D) float sequence of at most 2,048 numbers.
-    """
-    check_tensor("x", x)
-    if x.ndim != 3 or len(x) != 1:
-        raise ValueError(f"x: expected one sequence (1, time, width), got {tuple(x.shape)}")
-    check_sequence("x", x, x.shape[-1])
-    check_finite("x", x)
-    if x.numel() > MOST:
-        raise ValueError(f"x: expected at most {MOST} numbers, time × width, got {x.numel()}: take a shorter piece")
-    return x.detach().cpu()
 
 
 def shares(moved: Float[Tensor, "T T"]) -> Float[Tensor, "T T"]:
@@ -105,26 +85,26 @@ def shares(moved: Float[Tensor, "T T"]) -> Float[Tensor, "T T"]:
 def parts_of(module: nn.Module, x: Float[Tensor, "1 T D"]) -> dict[str, Part]:
     """All sub-modules that read and return a sequence as long as `x`, by name, in the order in which they return.
 
-    Time may stand last in them, (1, D, T), as convolutions have it.
+    Time may stand last in them, (1, D, T), as in a convolution.
 
     Raises:
-        ValueError: if what the module returns has another length, or a part more than 512 numbers.
+        ValueError: if what the module returns has more than 512 numbers.
     """
     found: dict[str, Part] = {}
 
-    def watch(name: str, part: nn.Module) -> Callable[..., None]:
-        def hook(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
-            pair: tuple[Any, Any] = (args[0] if args else None, first_part(output))
-            for turned in (True, False) if isinstance(part, nn.Conv1d) else (False, True):
-                if all(_sequence(one, x.shape[1], turned) for one in pair):
-                    read = pair[0].mT if turned else pair[0]
+    def watch(name: str) -> Callable[..., None]:
+        def hook(part: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
+            last = isinstance(part, nn.Conv1d)
+            for turned in (last, not last):
+                if args and all(_sequence(one, x.shape[1], turned) for one in (args[0], first_part(output))):
+                    read = args[0].mT if turned else args[0]
                     found.setdefault(name, Part(_Alone(part, args, kwargs, turned), read.detach()))
                     return
 
         return hook
 
     handles = [
-        part.register_forward_hook(watch(name, part), with_kwargs=True) for name, part in module.named_modules() if name
+        part.register_forward_hook(watch(name), with_kwargs=True) for name, part in module.named_modules() if name
     ]
     try:
         with torch.no_grad(), evaluating(module):
@@ -132,27 +112,27 @@ def parts_of(module: nn.Module, x: Float[Tensor, "1 T D"]) -> dict[str, Part]:
     finally:
         for handle in handles:
             handle.remove()
-    if _sequence(output, x.shape[1]) and output[0].numel() > MOST_OUTPUTS:
-        raise ValueError(f"module: expected an output of at most {MOST_OUTPUTS} numbers, got {output[0].numel()}")
+    if isinstance(output, Tensor) and output.numel() > MOST_OUTPUTS:
+        raise ValueError(f"module: expected an output of at most {MOST_OUTPUTS} numbers, got {output.numel()}")
     return found
 
 
-def _chosen(parts: dict[str, Part]) -> dict[str, Part]:
-    """Those that are looked through, in their order: not too wide ones, the outer ones first if there are many."""
+def _outer(parts: dict[str, Part]) -> dict[str, Part]:
+    """The parts that are looked through, in their order: not too wide, the outer ones first if there are many."""
     narrow = [name for name, part in parts.items() if part.x.numel() <= 4 * MOST_OUTPUTS]
     outer = sorted(narrow, key=lambda name: name.count("."))[:MOST_PARTS]
     return {name: parts[name] for name in narrow if name in outer}
 
 
 class _Alone(nn.Module):
-    """A part, called as the whole calls it, but for the sequence: where that is given twice, as keys, say, both."""
+    """A part as the whole calls it, but with another sequence wherever the first argument is given: keys, say."""
 
     def __init__(self, part: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], turned: bool) -> None:
         super().__init__()
         self.part, self.args, self.kwargs, self.turned = part, args, kwargs, turned
 
     def forward(self, x: Float[Tensor, "1 T D"]) -> Any:
-        """What the part makes of another sequence in the place of its first one."""
+        """What the part makes of another sequence."""
         x = x.mT if self.turned else x
         args = [x if one is self.args[0] else one for one in self.args]
         kwargs = {name: x if one is self.args[0] else one for name, one in self.kwargs.items()}
@@ -160,18 +140,23 @@ class _Alone(nn.Module):
         return output.mT if self.turned else output
 
 
-def _sequence(value: Any, length: int, turned: bool = False) -> bool:
+def _sequence(value: Any, length: int, turned: bool) -> bool:
     if not isinstance(value, Tensor) or not value.is_floating_point() or value.ndim != 3:
         return False
     return value.shape[:: 2 if turned else 1][:2] == (1, length)
 
 
-def _noise(module: nn.Module) -> Float[Tensor, "1 T D"]:
-    width = getattr(module, "d_model", None)
-    if not isinstance(width, int):
-        raise ValueError("x: your module has no d_model, so give one sequence (1, time, width) for it to read")
-    noise = torch.randn(1, LENGTH, width, generator=torch.Generator().manual_seed(0))
-    return noise.to(next(module.parameters(), noise))
+def _read(module: nn.Module, x: Tensor | None) -> Float[Tensor, "1 T D"]:
+    """The sequence that the module reads, like its parameters."""
+    if x is None:
+        if not isinstance(width := getattr(module, "d_model", None), int):
+            raise ValueError("x: your module has no d_model, so give one sequence (1, time, width) for it to read")
+        x = torch.randn(1, LENGTH, width, generator=torch.Generator().manual_seed(0))
+    check_one(module, x)
+    check_finite("x", x)
+    if x.numel() > MOST:
+        raise ValueError(f"x: expected at most {MOST} numbers, time × width, got {x.numel()}: take a shorter piece")
+    return x.detach().to(next(module.parameters(), x))
 
 
 def _holds(above: str, name: str) -> bool:
@@ -179,26 +164,10 @@ def _holds(above: str, name: str) -> bool:
     return above != name and (above == WHOLE or name.startswith(f"{above}."))
 
 
-def _sentence(part: str, seen: XRay, sources: list[str], left_out: int) -> str:
+def _told(sources: list[str], left_out: int) -> str:
     if not sources:
-        source = ""
-    elif left_out:
-        unseen = "1 part, an inner or wide one, was" if left_out == 1 else f"{left_out} parts, inner or wide ones, were"
-        source = f" {unseen} not looked at; of the others these leak, without a part that does: {', '.join(sources)}. "
-        source += "Give one of them to an X-ray of its own."
-    elif sources == [WHOLE]:
-        source = " None of its parts leaks by itself: the leak is in how they are put together."
-    else:
-        source = f" What leaks, without a part of its own that does: {', '.join(sources)}."
-    name = "The whole module" if part == WHOLE else part  # a name in code is written as it is
-    return f"{name}. {told(seen)}{source}"
-
-
-def told(seen: XRay) -> str:
-    """An `XRay` in a sentence, with positions counted from 1 as in the picture."""
-    if not seen.leaks:
-        span = counted(seen.span, "position")
-        return f"Causal: no output depends on a later input; an output looks back over {span} at most."
-    t, s = seen.strongest
-    pairs = "1 pair sees" if len(seen.leaks) == 1 else f"{len(seen.leaks)} pairs see"
-    return f"{pairs} the future. For example, output {t + 1} depends on input {s + 1}. {seen.found_by}"
+        return ""
+    unseen = f" {left_out} parts, inner or wide ones, were not looked at." if left_out else ""
+    if sources == [WHOLE]:
+        return f"{unseen} No part that was looked at leaks by itself."
+    return f"{unseen} What leaks, without a part of its own that does: {', '.join(sources)}."
