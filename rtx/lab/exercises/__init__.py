@@ -16,7 +16,7 @@ from rtx.lab.exercises.digits import accuracy_so_far, reordered
 from rtx.lab.exercises.evidence import reported, spreads_apart
 from rtx.lab.exercises.exercise import Exercise, Verdict
 from rtx.lab.exercises.fast import back_through_tanh, softmax_in_halves
-from rtx.lab.exercises.framing import next_tokens, three_units
+from rtx.lab.exercises.framing import gradient_by_distance, next_tokens, unigram_bits
 from rtx.lab.exercises.language import bigram_bits, bits_per_character, nucleus
 from rtx.lab.exercises.memory import next_memory, xl_reach
 from rtx.lab.exercises.music import nll_per_frame
@@ -58,6 +58,7 @@ __all__ = [
     "compose_steps",
     "dependencies",
     "dilated_convolution",
+    "gradient_by_distance",
     "greedy_translation",
     "half_life",
     "in_degree",
@@ -80,7 +81,7 @@ __all__ = [
     "spreads_apart",
     "stacked_reach",
     "tcn_reach",
-    "three_units",
+    "unigram_bits",
     "windows",
     "xl_reach",
     "xl_score",

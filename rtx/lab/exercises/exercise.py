@@ -115,6 +115,8 @@ def is_stub(function: Callable[..., Any]) -> bool:
 
 
 def _same(expected: Any, given: Any) -> bool:
+    if _has_wrong_kind(expected, given):
+        return False
     try:
         # NaN is like NaN: a bug that overflows is told by its name
         torch.testing.assert_close(
@@ -123,6 +125,18 @@ def _same(expected: Any, given: Any) -> bool:
     except (AssertionError, TypeError, ValueError, RuntimeError):
         return False
     return True
+
+
+def _has_wrong_kind(expected: Any, given: Any) -> bool:
+    """Return whether floats were given where whole numbers are expected: they cannot be used as an index."""
+    return isinstance(expected, Tensor) and not expected.is_floating_point() and _is_float(given)
+
+
+def _is_float(value: Any) -> bool:
+    try:
+        return _tensor(value).is_floating_point()
+    except (TypeError, ValueError, RuntimeError):
+        return False
 
 
 def _tensor(value: Any) -> Tensor:
@@ -145,6 +159,8 @@ def _difference(where: str, expected: Any, given: Any) -> str:
         return f"{where} expected a tensor, got {type(given).__name__}"
     if expected.shape != given.shape:
         return f"{where} expected shape {tuple(expected.shape)}, got {tuple(given.shape)}"
+    if _has_wrong_kind(expected, given):
+        return f"{where} expected numbers of type {expected.dtype}, got {given.dtype}"
     # as floats: as truth values, 0.4 and True would be the same
     close = torch.isclose(given.double(), expected.double(), rtol=1e-4, atol=1e-5, equal_nan=True)
     place = tuple((~close).nonzero()[0].tolist()) if not close.all() else (0,) * expected.ndim

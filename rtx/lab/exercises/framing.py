@@ -1,6 +1,7 @@
-"""Checks of notebook 01: inputs and targets of a text, and one loss in three units."""
+"""Exercises of notebook 01: inputs and targets of a text, a baseline of frequencies, and gradients by distance."""
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -28,27 +29,138 @@ next_tokens = Exercise(
         "the last target is made up: the text's last token has no next one": lambda tokens: _pair(
             tokens, torch.cat([tokens[1:], tokens.new_zeros(1)])
         ),
+        "the first input is made up: the text's first token is an input, too": lambda tokens: _pair(
+            torch.cat([tokens.new_zeros(1), tokens[:-1]]), tokens
+        ),
+        "the text is reversed: the next token is the one to the right": lambda tokens: _pair(
+            tokens.flip(0)[:-1], tokens.flip(0)[1:]
+        ),
+        "tokens are whole numbers: targets that are floats cannot be looked up": lambda tokens: _pair(
+            tokens[:-1], tokens[1:]
+        ).float(),
     },
     praise="each token is a question, and the next one its answer",
 )
 
-three_units = Exercise(
-    cases=lambda: [(1.0,), (0.0,), (3.2,)],
-    solution=lambda nats: torch.tensor([nats, nats / math.log(2), math.exp(nats)]),
+
+def _bits(
+    start: int = 1,
+    over: Callable[[Tensor, Tensor], Tensor] = lambda counts, train: counts.sum(),
+    unit: Callable[[Tensor], Tensor] = torch.log2,
+    end: Callable[[Tensor], Tensor] = lambda bits: bits.mean(),
+    swap: bool = False,
+) -> Callable[[Tensor, Tensor, int], Tensor]:
+    """Return the bits per character with one thing changed."""
+
+    def bits(train: Tensor, test: Tensor, V: int) -> Tensor:
+        if swap:
+            train, test = test, train
+        counts = torch.bincount(train, minlength=V) + start
+        return end(-unit(counts / over(counts, train))[test])
+
+    return bits
+
+
+def _expected_bits(train: Tensor, test: Tensor, V: int) -> Tensor:
+    """Return the entropy of the frequencies, which does not look at the other text."""
+    p = torch.bincount(train, minlength=V) + 1
+    return -(p / p.sum() * (p / p.sum()).log2()).sum()
+
+
+def _letters() -> list[tuple[Tensor, Tensor, int]]:
+    draw = torch.Generator().manual_seed(0)
+    long = torch.randint(5, (60,), generator=draw) * torch.randint(2, (60,), generator=draw)
+    return [(torch.tensor([0, 1, 1, 3]), torch.tensor([1, 2, 0]), 4), (long, long[:7] + 1, 8)]
+
+
+unigram_bits = Exercise(
+    cases=_letters,
+    solution=_bits(),
     bugs={
-        "a nat is more than a bit: divide by ln 2": lambda nats: torch.tensor(
-            [nats, nats * math.log(2), math.exp(nats)]
+        "a character that the training text lacks has probability 0, so its cost is infinite: add 1 to each count": (
+            _bits(start=0)
         ),
-        "divided by 2, not by ln 2": lambda nats: torch.tensor([nats, nats / 2, math.exp(nats)]),
-        "2 to the nats: it is e to the nats, or 2 to the bits": lambda nats: torch.tensor(
-            [nats, nats / math.log(2), 2**nats]
+        "the probabilities do not sum to 1: divide by the sum of the counts with the added ones": _bits(
+            over=lambda counts, train: torch.tensor(len(train))
         ),
-        "e to the bits: it is e to the nats, or 2 to the bits": lambda nats: torch.tensor(
-            [nats, nats / math.log(2), math.exp(nats / math.log(2))]
+        "these are nats: bits use log2": _bits(unit=torch.log),
+        "these are decimal digits: bits use log2": _bits(unit=torch.log10),
+        "the sign is wrong: log2 of a probability is negative, and bits are positive": _bits(end=lambda b: -b.mean()),
+        "this is the sum over the text: per character means its mean": _bits(end=lambda bits: bits.sum()),
+        "this is the perplexity: return the bits themselves": _bits(end=lambda bits: 2 ** bits.mean()),
+        "count the training text and score the other one; you did it the other way round": _bits(swap=True),
+        "you scored the training text itself": lambda train, test, V: _bits()(train, train, V),
+        "you counted the text that is scored: the model must not know it": lambda train, test, V: _bits()(
+            test, test, V
         ),
-        "the bits are missing: log2 of the loss is something else": lambda nats: torch.tensor(
-            [nats, math.log2(nats) if nats else 0.0, math.exp(nats)]
+        "all characters got the same probability: look up the frequency of each": lambda train, test, V: torch.tensor(
+            math.log2(V)
+        ),
+        "this is the entropy of the training frequencies: average over the other text": _expected_bits,
+        "these are bits of the mean probability: take the logarithm first, then the mean": lambda train, test, V: (
+            -((torch.bincount(train, minlength=V) + 1) / (len(train) + V))[test].mean().log2()
         ),
     },
-    praise="one loss, three units: nats, bits, and among how many it chooses",
+    praise="the mean of -log2 p, with frequencies from the training text",
+)
+
+
+Model = Callable[[Tensor], Tensor]
+
+
+def _leaky(x: Tensor) -> Tensor:
+    """Return causal sums, in which later inputs have more weight."""
+    kept = 0.7 ** torch.arange(x.shape[1], dtype=x.dtype).flip(0)
+    return torch.tanh((x * kept[:, None]).cumsum(1)) * 2
+
+
+def _gradients() -> list[tuple[Model, Tensor, Tensor]]:
+    draw = torch.Generator().manual_seed(0)
+    shapes = ((3, 5, 2), (2, 4, 3))
+    drawn = [(torch.randn(B, T, D, generator=draw), torch.randn(B, D, generator=draw)) for B, T, D in shapes]
+    return [(_leaky, x, weights) for x, weights in drawn]
+
+
+def _gradient(
+    scalar: Callable[[Tensor, Tensor], Tensor] = lambda y, weights: (y[:, -1] * weights).sum(),
+    size: Callable[[Tensor], Tensor] = lambda g: g.square().sum(-1).mean(0).sqrt(),
+    order: Callable[[Tensor], Tensor] = lambda sizes: sizes.flip(0),
+) -> Callable[[Model, Tensor, Tensor], Tensor]:
+    """Return the size of the gradient by distance with one thing changed."""
+
+    def by_distance(model: Model, x: Tensor, weights: Tensor) -> Tensor:
+        x = x.clone().requires_grad_()
+        (gradient,) = torch.autograd.grad(scalar(model(x), weights), x)
+        return order(size(gradient))
+
+    return by_distance
+
+
+gradient_by_distance = Exercise(
+    cases=_gradients,
+    solution=_gradient(),
+    bugs={
+        "the order is reversed: distance 0 is the last position": _gradient(order=lambda sizes: sizes),
+        "this sums all outputs: only the last position counts, y[:, -1]": _gradient(
+            lambda y, weights: (y * weights[:, None]).sum()
+        ),
+        "this takes the first output: the last position is [:, -1]": _gradient(lambda y, w: (y[:, 0] * w).sum()),
+        "the weights are missing": _gradient(lambda y, weights: y[:, -1].sum()),
+        "the output was squared: multiply it by the weights, and sum": _gradient(
+            lambda y, weights: (y[:, -1].square() * weights).sum()
+        ),
+        "positive and negative numbers cancel: square the gradient before you add": _gradient(
+            size=lambda g: g.sum(-1).mean(0).abs()
+        ),
+        "the square root is missing": _gradient(size=lambda g: g.square().sum(-1).mean(0)),
+        "sum the squares over D; you took their mean": _gradient(size=lambda g: g.square().mean(-1).mean(0).sqrt()),
+        "take the mean over the sequences; you summed": _gradient(size=lambda g: g.square().sum(-1).sum(0).sqrt()),
+        "average the squares over the sequences, then take the root; you averaged the roots": _gradient(
+            size=lambda g: g.square().sum(-1).sqrt().mean(0)
+        ),
+        "absolute values are not squares: use g.square(), and the root at the end": _gradient(
+            size=lambda g: g.abs().sum(-1).mean(0)
+        ),
+    },
+    praise="one backward pass gives the gradient at all distances",
 )
