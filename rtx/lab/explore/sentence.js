@@ -77,7 +77,7 @@ export function show(page) {
     const most = Math.max(0.05, ...changes);
     box.style.minHeight = lines(9.2 * longest);
     box.replaceChildren(...letters.map((letter, i) => {
-      const span = make("span", { textContent: letter, className: i < count ? "" : "unread", onclick: () => choose(i + 1) });
+      const span = make("span", { textContent: letter === "\n" ? "⏎" : letter, className: i < count ? "" : "unread", onclick: () => choose(i + 1) });
       if (i < count && changes.length) {
         const colour = blues(Math.sqrt(changes[i] / most), page.dark);
         Object.assign(span.style, { background: css(colour), color: inkOn(colour) });

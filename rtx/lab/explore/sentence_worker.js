@@ -10,7 +10,7 @@ let models = [], newest = 0;
 const distance = (p, q) => p.reduce((sum, value, i) => sum + Math.abs(value - q[i]), 0) / 2;
 
 /** What a model says of a text: the probabilities of the next letter, then how much each letter changes them. */
-function look(model, { symbols, others }, tell) {
+export function look(model, { symbols, others }, tell) {
   const tree = plant(symbols), T = symbols.length;
   const next = softmax(row(read(model, tree, [...symbols.keys()], { asked: [T - 1] }), 0));
   tell({ next });
