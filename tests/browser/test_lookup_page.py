@@ -57,7 +57,9 @@ def test_logits_and_attention_agree_with_torch(tab: Tab, tmp_path: Path) -> None
         for layer, rows in enumerate(found["looked"]):
             expected = looked[f"backbone.blocks.{layer}.0.sublayer.weights"][0].float()
             for t, heads in enumerate(rows):
-                torch.testing.assert_close(torch.tensor(heads, dtype=torch.float), expected[:, t, : t + 1], rtol=1e-5, atol=1e-5)
+                torch.testing.assert_close(
+                    torch.tensor(heads, dtype=torch.float), expected[:, t, : t + 1], rtol=1e-5, atol=1e-5
+                )
 
 
 def test_the_answer_changes_when_its_heads_are_off(tab: Tab, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import { row } from "./tensor.js";
 
 const RULER = 26, ARCS = 24, ROW = 6, GAP = 26, STRIP = 60, BELOW = 40; // pixels, from above
 const LEAST = 4; // frames of a passage that counts as copied
-const HINT = "Bars: the cost of each frame. Black marks: with nothing switched off. Box: the chosen frame, where Play begins.";
+const HINT = "Bars: the cost of each frame. Short lines: with nothing switched off. Box: the chosen frame, where Play begins.";
 
 const probability = (logit) => 1 / (1 + Math.exp(-logit));
 
@@ -23,21 +23,25 @@ const chance = (seed, frame, key) => ((Math.sin(12.9898 * seed + 78.233 * frame 
 
 /**
  * A reader of tunes that computes only from the first frame that is another than before. `frameOf(t, logits)` gives a
- * frame, which may depend on what is expected. Returns each frame with its cost and the logits of the next one.
+ * frame, which may depend on what is expected, but for the first `given`, which are read at once. Returns each frame with
+ * its cost and the logits of the next one.
  */
 function reader(model) {
   let tree = plant(), logits = [], switched = "";
-  return (count, frameOf, off) => {
+  return (count, given, frameOf, off) => {
     if (switched !== String(off)) tree = plant();
     switched = String(off);
-    return Array.from({ length: count }, (_, t) => {
-      const frame = frameOf(t, logits[t - 1]);
-      if (String(tree.inputs[t]) !== String(frame)) {
-        tree.inputs.length = tree.parents.length = t;
-        logits[t] = row(read(model, tree, [grow(tree, frame)], { off }), 0);
-      }
-      return { frame, logits: logits[t], cost: t && frameCost(logits[t - 1], frame) };
-    });
+    const frames = [];
+    while (frames.length < count) {
+      const t = frames.length, some = Array.from({ length: Math.max(1, given - t) }, (_, i) => frameOf(t + i, logits[t + i - 1]));
+      const same = some.findIndex((frame, i) => String(tree.inputs[t + i]) !== String(frame));
+      frames.push(...some);
+      if (same < 0) continue;
+      tree.inputs.length = tree.parents.length = t + same;
+      const nodes = some.slice(same).map((frame) => grow(tree, frame)), rows = read(model, tree, nodes, { off });
+      nodes.forEach((node, i) => (logits[node] = row(rows, i)));
+    }
+    return frames.map((frame, t) => ({ frame, logits: logits[t], cost: t && frameCost(logits[t - 1], frame) }));
   };
 }
 
@@ -207,7 +211,7 @@ export function show(page) {
     place = places({ y: RULER + ARCS, width, height: tall }, T, keys);
     strip = axes(pen, page, { ...place.box, y: place.box.y + tall + GAP, height: STRIP }, {
       x: [0.5, T + 0.5], y: [0, most], yTicks: 3, up: "nats", across: "frame",
-      title: switched ? "black marks: nothing switched off" : "",
+      title: switched ? "short lines: nothing switched off" : "",
     });
     drawOctaves(pen, page, place);
     if (state.expected) drawExpected(pen);
@@ -242,8 +246,8 @@ export function show(page) {
   }
 
   return (state) => {
-    const off = offOf(state), switched = readAsSwitched(T, frameOf, off);
-    const whole = off.length ? readWhole(T, (t) => switched[t].frame, []) : switched;
+    const off = offOf(state), switched = readAsSwitched(T, Math.min(T, state.begin - 1), frameOf, off);
+    const whole = off.length ? readWhole(T, T, (t) => switched[t].frame, []) : switched;
     seen = switched.map((one, t) => ({ ...one, whole: whole[t].cost }));
     copied = copies(frames());
     playOn();
