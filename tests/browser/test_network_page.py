@@ -24,7 +24,7 @@ import { load, plant, read } from "./network.js";
 export function show(page) {
   const model = load(page.data.network, page.weights), tree = plant(page.data.read);
   return ({ off }) => {
-    const nodes = [...tree.inputs.keys()], both = [nodes.slice(0, 3), nodes.slice(3)]; // the second go on from the first
+    const nodes = [...tree.inputs.keys()], both = [nodes.slice(0, 3), nodes.slice(3)]; // the latter go on
     return JSON.stringify(both.flatMap((some) => [...read(model, tree, some, { off }).values]));
   };
 }

@@ -65,8 +65,9 @@ def bach(
         Path(__file__).with_name("bach.js"),
         tune_data(data, frame_seconds),
         _still(tune, costs),
-        "play it; click notes near the border, and see what the model makes of them; drag the border. The higher a bar, "
-        "the less the model expected the frame; the highest are cut off. Green marks a passage that repeats an earlier one",
+        "play it; click notes near the border, and see what the model makes of them; drag the border. The higher a "
+        "bar, the less the model expected the frame; the highest are cut off. Green marks a passage that repeats an "
+        "earlier one",
         title="The Bach room",
         presets={name: start | change for name, change in presets.items()},
         weights=weight_bytes(model),

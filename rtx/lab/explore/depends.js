@@ -3,7 +3,7 @@
 
 import { blues, css } from "./colours.js";
 import { canvas, make, stepped } from "./page.js";
-import { add, attend, layerNorm, linear, matrix, readTensors, recurrent, relu, row } from "./tensor.js";
+import { add, attend, layerNorm, linear, matrix, readTensors, recurrent, relu, row, stack } from "./tensor.js";
 
 const BARS = 92, ROW = 24, GAP = 30, LEGEND = 26; // pixels: the inputs, a layer, the room above a model, the legend
 const EDGE = 14; // above and below the bars, for the handle
@@ -17,7 +17,9 @@ function sublayer({ kind, prefix, norm, heads, window, layer }, x, weights) {
   if (kind === "local") y = recurrent(x, weights, `${prefix}.`, { window });
   if (kind === "attention") {
     const [q, k, v] = ["query", "key", "value"].map((name) => linear(x, of(`${name}.weight`)));
-    y = linear(attend(q, k, v, heads).mixed, of("output.weight"));
+    const rows = ({ rows: T, ...all }) => Array.from({ length: T }, (_, t) => row(all, t)), [keys, values] = [k, v].map(rows);
+    const mixed = rows(q).map((query, t) => attend(query, keys.slice(0, t + 1), values.slice(0, t + 1), heads).mixed);
+    y = linear(stack(mixed), of("output.weight"));
   }
   if (kind === "feed-forward")
     y = linear(relu(linear(x, of("expand.weight"), of("expand.bias"))), of("contract.weight"), of("contract.bias"));
