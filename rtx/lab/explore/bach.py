@@ -55,7 +55,7 @@ def bach(
         "begin": begin or third + 1, "seed": 1, "temperature": 0.7, "local": True, "attention": True,
         "edits": [], "frame": max(1, third - 7), "note": 60, "expected": False,
     }  # fmt: skip
-    presets = {
+    presets: dict[str, dict[str, Any]] = {
         f"Only {author}": {"begin": len(tune) + 1},
         "Without LocalRNN": {"local": False},
         "Without attention": {"attention": False},
