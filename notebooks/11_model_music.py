@@ -355,7 +355,7 @@ explore.bach()
 # Without LocalRNN, by far. The next frame depends mostly on the last few frames and on their order.
 # </details>
 #
-# Green marks a passage that repeats an earlier one. The second time it costs hardly less.
+# Green marks a passage that repeats an earlier one.
 #
 # ## 6. What independence costs
 #
@@ -403,10 +403,11 @@ plt.show()
 print("the first 16 frames are Bach's:", torch.equal(written[:16], bach[:16]))
 
 # %% [markdown]
-# *Listen.* Click a place in the roll, and it plays from there.
+# *Listen.* The Bach room plays any roll. Click below the roll to choose a frame, then press *Play*. The bars are the
+# costs for the small model of the page.
 
 # %%
-explore.Player(written, "16 frames of Bach, then the model")
+explore.bach(written, begin=len(written) + 1)
 
 # %% [markdown]
 # The continuation holds some notes, and its voices often move by small steps. But it is no chorale: there are no four

@@ -1,16 +1,9 @@
 """Small trained models that come with the package, as float16. Explorers compute with the same files in the page.
 
-| name | model | recipe, row | trained on |
-| --- | --- | --- | --- |
-| `lookup` | Transformer of two blocks with two heads each | `look-up`, `transformer` | drawn sequences |
-| `characters-gru` | GRU | `characters`, `gru` | the Python reference manual |
-| `characters-transformer` | Transformer with relative positions | `characters`, `transformer` | the same |
-| `characters-r-transformer` | R-Transformer | `characters`, `r-transformer` | the same |
-| `bach` | R-Transformer of two blocks | `bach`, `r-transformer` | Bach's chorales |
-
-The manual is the text that the standard library ships for `help()`, of Python 3.11: its first nine tenths. The chorales
-are those in the corpus of music21: four fifths of them. The card of a file has the checksum of the data, the seed, and
-the test score of the float16 weights beside that of a baseline. `python studies/pretrained.py` writes the files.
+The character models have read the text that the standard library ships for `help()`, the Python reference manual of
+3.11: its first nine tenths. `bach` has read four fifths of the chorales in the corpus of music21, `lookup` drawn
+sequences. The card of a file has the checksum of the data, the seed, and the test score of the float16 weights beside
+that of a baseline. `python studies/pretrained.py` writes the files.
 """
 
 from pathlib import Path

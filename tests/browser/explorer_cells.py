@@ -37,7 +37,6 @@ EXPLORERS = {
     "errata": "explore.errata()",
     "ledger": "explore.ledger()",
     "lookup": "explore.lookup()",
-    "player": "explore.Player(tune, frame_seconds=0.01)",
     "positions": "explore.positions()",
     "race": "briefly(explore.race(seconds=1.0, seeds=1, turns=20))",
     "sentence": "explore.sentence()",

@@ -125,14 +125,23 @@ def corner(tab: Tab, frame: float) -> tuple[float, float]:
     return box["x"] + place(tab, 1, 60)["x"] + (box["width"] - 42) * (frame - 1) / T, box["y"] + 12
 
 
-def test_what_is_computed_bit_by_bit_is_the_same(tab: Tab, tmp_path: Path) -> None:
-    show(tab, tmp_path, begin=2, local=False)
-    tab.evaluate("performance.now = (now => () => now += 1000)(0)")  # one frame in each slice
-    tab.get_by_label("attention").click()
-    expect(tab.locator(SENTENCE)).to_contain_text("without LocalRNN and attention,")
-    switched = tab.locator(SENTENCE).text_content()
-    tab.reload()
-    expect(tab.locator(SENTENCE)).to_have_text(str(switched))
+def test_temperature_leaves_the_scale_of_costs(tab: Tab, tmp_path: Path) -> None:
+    show(tab, tmp_path, begin=2)
+    numbers = "[...new Set(window.written.splice(0).filter((text) => /^[0-9.]+$/.test(text)))]"
+    tab.evaluate(numbers)
+    scales = []
+    for key in ("Home", "End"):
+        tab.get_by_label("temperature").press(key)
+        scales.append(tab.evaluate(numbers))
+    assert scales[0] == scales[1] != []
+
+
+def test_a_preset_starts_from_the_original(tab: Tab, tmp_path: Path) -> None:
+    show(tab, tmp_path, **ALONE)
+    for off, on in (("LocalRNN", "attention"), ("attention", "LocalRNN")):
+        tab.get_by_role("button", name=f"Without {off}").click()
+        expect(tab.get_by_label(off)).not_to_be_checked()
+        expect(tab.get_by_label(on)).to_be_checked()
 
 
 def test_what_plays_follows_a_change(tab: Tab, tmp_path: Path) -> None:

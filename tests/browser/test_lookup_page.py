@@ -20,14 +20,14 @@ OFF = [[], ["0.1"], ["1.0", "1.1"]]
 HEADS = card_of("lookup")["hyperparameters"]["heads"]
 
 SCRIPT = """\
-import { read } from "./lookup.js";
-import { readTensors } from "./tensor.js";
+import { look } from "./lookup.js";
+import { load } from "./network.js";
 
 export function show(page) {
-  const model = { ...page.data.model, weights: readTensors(page.weights) };
+  const model = load(page.data.model.network, page.weights);
   return () => JSON.stringify(page.data.cases.map(({ tokens, off }) => {
-    const { logits, looked } = read(model, tokens, off);
-    const listed = looked.map((heads) => heads.map((rows) => rows.map((one) => [...one])));
+    const { logits, looked } = look(model, tokens, off);
+    const listed = looked.map((rows) => rows.map((heads) => heads.map((one) => [...one])));
     return { logits: [...logits.values], looked: listed };
   }));
 }
@@ -54,13 +54,12 @@ def test_logits_and_attention_agree_with_torch(tab: Tab, tmp_path: Path) -> None
         logits = model(tokens)[0]
         torch.testing.assert_close(torch.tensor(found["logits"]).view_as(logits), logits.float(), rtol=1e-5, atol=1e-5)
         looked = trace(model, tokens)
-        for layer, heads in enumerate(found["looked"]):
+        for layer, rows in enumerate(found["looked"]):
             expected = looked[f"backbone.blocks.{layer}.0.sublayer.weights"][0].float()
-            for head, rows in enumerate(heads):
-                for t, row in enumerate(rows):
-                    torch.testing.assert_close(
-                        torch.tensor(row, dtype=torch.float), expected[head, t, : t + 1], rtol=1e-5, atol=1e-5
-                    )
+            for t, heads in enumerate(rows):
+                torch.testing.assert_close(
+                    torch.tensor(heads, dtype=torch.float), expected[:, t, : t + 1], rtol=1e-5, atol=1e-5
+                )
 
 
 def test_the_answer_changes_when_its_heads_are_off(tab: Tab, tmp_path: Path) -> None:
@@ -73,6 +72,16 @@ def test_the_answer_changes_when_its_heads_are_off(tab: Tab, tmp_path: Path) -> 
     tab.get_by_role("button", name="Reset").click()
     tab.get_by_label("pairs and questions").fill("a1 b7 c3 d0 c?")
     expect(sentence).to_contain_text("c? is 3")
+
+
+def test_a_letter_with_two_digits_has_two_right_answers(tab: Tab, tmp_path: Path) -> None:
+    tab.goto(explore.lookup("a1 b7 c3 b5 b?").save(tmp_path / "a.html").as_uri())
+    top = tab.locator("canvas").bounding_box()
+    assert "✓" in tab.evaluate("window.written") and "✗" not in tab.evaluate("window.written")
+    for head in range(1, HEADS + 1):
+        tab.get_by_role("button", name=f"layer 2, head {head}").press("Enter")
+    expect(tab.locator(".sentence")).to_contain_text("Layer 2 is off")
+    assert tab.locator("canvas").bounding_box() == top  # a longer headline moves nothing
 
 
 @pytest.mark.parametrize(

@@ -19,18 +19,13 @@ from rtx.nn.mode import evaluating
 pytestmark = pytest.mark.browser
 
 SCRIPT = """\
-import { load, step } from "./network.js";
+import { load, plant, read } from "./network.js";
 
 export function show(page) {
-  const model = load(page.data.network, page.weights);
+  const model = load(page.data.network, page.weights), tree = plant(page.data.read);
   return ({ off }) => {
-    let state;
-    const rows = page.data.read.map((one) => {
-      const found = step(model, one, state, off);
-      state = found.state;
-      return [...found.logits];
-    });
-    return JSON.stringify(rows);
+    const nodes = [...tree.inputs.keys()], both = [nodes.slice(0, 3), nodes.slice(3)]; // the latter go on
+    return JSON.stringify(both.flatMap((some) => [...read(model, tree, some, { off }).values]));
   };
 }
 """
@@ -54,7 +49,8 @@ def computed(tab: Tab, folder: Path, model: Any, read: Any, off: Sequence[str] =
     data = {"network": described(model), "read": read}
     page = Page(script, data, new_figure()[0], "read", weights=weight_bytes(model), off=list(off))
     tab.goto(page.save(folder / "a.html").as_uri())
-    return torch.tensor(json.loads(str(tab.locator("[aria-live=polite]").text_content())), dtype=torch.float64)
+    found = json.loads(str(tab.locator("[aria-live=polite]").text_content()))
+    return torch.tensor(found, dtype=torch.float64).view(len(read), -1)
 
 
 @pytest.mark.parametrize("task", ["chorales", "characters"])
@@ -84,3 +80,28 @@ def test_what_the_page_cannot_compute_is_named() -> None:
     for name, sizes in (("tcn", {"kernel": 2}), ("lstm", {})):
         with pytest.raises(ValueError, match="model: "):
             described(rtx.build("chorales", name, d_model=4, layers=1, **sizes))
+
+
+CONVOLVED = """\
+import { convolution, matrix } from "./tensor.js";
+
+export function show(page) {
+  const { x, weight, bias, dilation } = page.data, flat = (list) => Float64Array.from(list.flat(2));
+  const filters = { shape: [weight.length, weight[0].length, weight[0][0].length], values: flat(weight) };
+  const y = convolution(matrix(x.length, x[0].length, flat(x)), filters, { values: flat(bias) }, dilation);
+  return () => JSON.stringify([...y.values]);
+}
+"""
+
+
+@pytest.mark.parametrize("dilation", [1, 3])
+def test_a_causal_convolution_is_torchs(tab: Tab, tmp_path: Path, dilation: int) -> None:
+    # eighths, since a page gets numbers with four digits
+    x, weight, bias = (torch.randint(-8, 9, size) / 8 for size in ((9, 4), (5, 4, 3), (5,)))
+    (script := tmp_path / "piece.js").write_text(CONVOLVED)
+    data = {"x": x, "weight": weight, "bias": bias, "dilation": dilation}
+    tab.goto(Page(script, data, new_figure()[0], "read", begin=1).save(tmp_path / "a.html").as_uri())
+    padded = nn.functional.pad(x.T[None], (2 * dilation, 0))
+    expected = nn.functional.conv1d(padded, weight, bias, dilation=dilation)[0].T
+    found = torch.tensor(json.loads(str(tab.locator(".sentence").text_content())), dtype=torch.float)
+    torch.testing.assert_close(found.view(9, 5), expected, atol=1e-5, rtol=0)

@@ -45,14 +45,12 @@ def test_a_room_keeps_the_tune_and_the_weights(model: SequenceModel) -> None:
 def test_what_is_no_roll_is_named(model: SequenceModel, roll: np.ndarray, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         explore.bach(roll, model)
-    with pytest.raises(ValueError, match=message):
-        explore.Player(roll)
 
 
 def test_a_frame_that_no_midi_file_can_hold_is_named(model: SequenceModel) -> None:
     for seconds in (0, 8.5):
         with pytest.raises(ValueError, match=f"frame_seconds: .*{seconds}"):
-            explore.Player(ROLL, frame_seconds=seconds)
+            explore.bach(ROLL, model, frame_seconds=seconds)
 
 
 def test_a_model_that_diverged_is_named() -> None:

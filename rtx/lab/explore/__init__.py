@@ -14,7 +14,6 @@ from rtx.lab.explore.errata import errata
 from rtx.lab.explore.ledger import ledger
 from rtx.lab.explore.lookup import lookup
 from rtx.lab.explore.page import Page
-from rtx.lab.explore.player import Player
 from rtx.lab.explore.positions import positions
 from rtx.lab.explore.race import race
 from rtx.lab.explore.sentence import sentence
@@ -25,7 +24,6 @@ from rtx.lab.explore.xray import xray
 
 __all__ = [
     "Page",
-    "Player",
     "TrainingLab",
     "attention",
     "bach",

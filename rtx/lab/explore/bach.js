@@ -2,14 +2,15 @@
 // and switches LocalRNN and attention off. Wang et al. (2019), R-Transformer, §4.2.
 
 import { axes, SERIES } from "./chart.js";
-import { load, step } from "./network.js";
+import { grow, load, plant, read } from "./network.js";
 import { button, canvas, checkbox, slider, stepped } from "./page.js";
 import { bachs, drawCursor, drawNotes, drawOctaves, framesOf, held, LEFT, machines, noteName, places, range } from "./roll.js";
 import { playButton, saveButton, turntable } from "./sound.js";
+import { row } from "./tensor.js";
 
 const RULER = 26, ARCS = 24, ROW = 6, GAP = 26, STRIP = 60, BELOW = 40; // pixels, from above
-const SLICE = 6; // milliseconds to compute before what is known is drawn
 const LEAST = 4; // frames of a passage that counts as copied
+const HINT = "Bars: the cost of each frame. Short lines: with nothing switched off. Box: the chosen frame, where Play begins.";
 
 const probability = (logit) => 1 / (1 + Math.exp(-logit));
 
@@ -17,36 +18,30 @@ const probability = (logit) => 1 / (1 + Math.exp(-logit));
 const keyCost = (logit, sounds) => Math.log1p(Math.exp(sounds ? -logit : logit));
 const frameCost = (logits, frame) => logits.reduce((sum, logit, key) => sum + keyCost(logit, frame[key]), 0);
 
-/** Random numbers from 0 to 1 that belong to a seed and a frame: a change elsewhere in the tune leaves them as they are. */
-function draws(seed, frame) {
-  let state = seed * 1_000_003 + frame * 7919;
-  return () => { // mulberry32
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), state | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
+/** A number from 0 to 1 by chance, which a change elsewhere in the tune leaves as it is. */
+const chance = (seed, frame, key) => ((Math.sin(12.9898 * seed + 78.233 * frame + 37.719 * key) * 43758.5453) % 1 + 1) % 1;
 
 /**
  * A reader of tunes that computes only from the first frame that is another than before. `frameOf(t, logits)` gives a
- * frame, which may depend on what is expected. Returns what is known of each frame so far, at least one frame more.
+ * frame, which may depend on what is expected, but for the first `given`, which are read at once. Returns each frame with
+ * its cost and the logits of the next one.
  */
 function reader(model) {
-  let known = [], switched = "";
-  return (count, frameOf, off, deadline) => {
-    if (switched !== String(off)) known = [];
+  let tree = plant(), logits = [], switched = "";
+  return (count, given, frameOf, off) => {
+    if (switched !== String(off)) tree = plant();
     switched = String(off);
-    for (let t = 0; t < count; t++) {
-      const before = known[t - 1], found = frameOf(t, before?.logits), old = known[t]?.frame;
-      known[t] = { ...known[t], ...found };
-      if (old && found.frame.every((sounds, key) => sounds === old[key])) continue;
-      known.length = t + 1;
-      Object.assign(known[t], step(model, found.frame, before?.state, off));
-      known[t].cost = before ? frameCost(before.logits, found.frame) : 0;
-      if (performance.now() > deadline) break;
+    const frames = [];
+    while (frames.length < count) {
+      const t = frames.length, some = Array.from({ length: Math.max(1, given - t) }, (_, i) => frameOf(t + i, logits[t + i - 1]));
+      const same = some.findIndex((frame, i) => String(tree.inputs[t + i]) !== String(frame));
+      frames.push(...some);
+      if (same < 0) continue;
+      tree.inputs.length = tree.parents.length = t + same;
+      const nodes = some.slice(same).map((frame) => grow(tree, frame)), rows = read(model, tree, nodes, { off });
+      nodes.forEach((node, i) => (logits[node] = row(rows, i)));
     }
-    return known;
+    return frames.map((frame, t) => ({ frame, logits: logits[t], cost: t && frameCost(logits[t - 1], frame) }));
   };
 }
 
@@ -72,42 +67,37 @@ const mean = (costs) => costs.slice(1).reduce((sum, one) => sum + one, 0) / (cos
 const span = (at, length) => `${at + 1}–${at + length}`;
 
 export function show(page) {
-  const { lowest, author } = page.data, base = framesOf(page.data.tune), T = base.length, usual = range(base, 6);
-  const model = load(page.data.network, page.weights);
-  const readAsSwitched = reader(model), readWhole = reader(model);
-  let seen = base.map((frame) => ({ frame, drawn: frame, cost: 0, whole: 0 })); // of the last complete tune
-  let text = "", copied = [], place, strip, played = "", later = 0, borderIsHeld = false;
+  const { lowest, author, most } = page.data, base = framesOf(page.data.tune), T = base.length, usual = range(base, 6);
+  const model = load(page.data.network, page.weights), readAsSwitched = reader(model), readWhole = reader(model);
+  let seen = [], copied = [], place, strip, played = "", borderIsHeld = false;
 
   const frames = () => seen.map(({ frame }) => frame);
   const notes = (from = 0, to = T) => held(frames().slice(from, to))
     .map(({ key, start, end }) => ({ key, start: start + from, end: end + from }));
+  const colourOf = (t) => (t + 1 < page.state.begin ? bachs : machines)(page.dark);
   const offOf = (state) => model.layers.filter(({ kind }) => state[kind] === false).map(({ name }) => name);
 
   // The state's edits are numbers: 88 t + key + 1 for a note that was added, and minus that for one taken away.
   const cellOf = (edit) => [Math.floor((Math.abs(edit) - 1) / 88), (Math.abs(edit) - 1) % 88];
   function toggled(t, key) {
-    const sounds = !seen[t].frame[key], edit = 88 * t + key + 1;
-    const others = page.state.edits.filter((one) => Math.abs(one) !== edit);
-    const isQuiet = table.frame("tune") === undefined;
-    if (sounds && isQuiet) setTimeout(() => table.start("note", [{ key, start: 0, end: 1 }], 1)); // once it is drawn
-    const isNew = Boolean(seen[t].drawn[key]) !== sounds;
-    return { edits: isNew ? [...others, sounds ? edit : -edit] : others, frame: t + 1, note: lowest + key };
+    const sounds = !seen[t].frame[key], edit = 88 * t + key + 1, others = page.state.edits.filter((one) => Math.abs(one) !== edit);
+    if (sounds && table.frame("tune") === undefined) setTimeout(() => table.start("note", [{ key, start: 0, end: 1 }], 1)); // once it is drawn
+    const isBack = others.length < page.state.edits.length;
+    return { edits: isBack ? others : [...others, sounds ? edit : -edit], frame: t + 1, note: lowest + key };
   }
   function frameOf(t, logits) {
-    const { begin, seed, temperature, edits } = page.state, random = draws(seed, t);
-    const draw = () => Uint8Array.from(logits, (logit) => Number(random() < probability(logit / temperature)));
-    const drawn = t + 1 < begin || !t ? base[t] : draw(), frame = Uint8Array.from(drawn);
-    for (const edit of edits) {
-      const [at, key] = cellOf(edit);
-      if (at === t) frame[key] = Number(edit > 0);
-    }
-    return { drawn, frame };
+    const { begin, seed, temperature, edits } = page.state;
+    const draw = () => Uint8Array.from(logits, (logit, key) => Number(chance(seed, t, key) < probability(logit / temperature)));
+    const frame = t + 1 < begin || !t ? base[t].slice() : draw();
+    for (const edit of edits) if (cellOf(edit)[0] === t) frame[cellOf(edit)[1]] = Number(edit > 0);
+    return frame;
   }
 
   const picture = canvas(page, {
     height: 400,
     least: LEFT + 5 * T,
     label: "",
+    hint: HINT,
     point: (x, y) => described(x, y),
     grab(x, y, first) {
       if (first) borderIsHeld = y < RULER;
@@ -147,14 +137,11 @@ export function show(page) {
     const t = place.frame(x), { box } = place;
     if (y < RULER) return "Drag the border: the model writes what is right of it.";
     if (t < 0 || t >= T || y < box.y) return "";
-    return y > box.y + box.height ? frameText(t) : cellText(t, place.key(y));
-  }
-  function frameText(t) {
-    const { cost, whole } = seen[t];
-    return t ? `Frame ${t + 1} costs ${cost.toFixed(2)} nats; with nothing switched off, ${whole.toFixed(2)}.` : "";
+    if (y <= box.y + box.height) return cellText(t, place.key(y));
+    return t && `Frame ${t + 1} costs ${seen[t].cost.toFixed(2)} nats; with nothing switched off, ${seen[t].whole.toFixed(2)}.`;
   }
   function cellText(t, key) {
-    const sounds = seen[t]?.frame[key], logit = seen[t - 1]?.logits?.[key];
+    const sounds = seen[t].frame[key], logit = seen[t - 1]?.logits[key];
     const begin = `Frame ${t + 1}, ${noteName(lowest + key)}: ${sounds ? "sounds" : "is silent"}.`;
     if (logit === undefined) return begin;
     const p = probability(logit).toFixed(2), nats = keyCost(logit, sounds).toFixed(2);
@@ -190,11 +177,10 @@ export function show(page) {
   }
   function drawExpected(pen) {
     pen.fillStyle = page.ink;
-    for (let t = 1; t < T; t++)
-      seen[t - 1].logits?.forEach((logit, key) => {
-        pen.globalAlpha = 0.45 * probability(logit);
-        if (pen.globalAlpha > 0.01) pen.fillRect(place.x(t), place.y(key), place.across, place.down);
-      });
+    seen.slice(1).forEach((_, i) => seen[i].logits.forEach((logit, key) => {
+      pen.globalAlpha = 0.45 * probability(logit);
+      if (pen.globalAlpha > 0.01) pen.fillRect(place.x(i + 1), place.y(key), place.across, place.down);
+    }));
     pen.globalAlpha = 1;
   }
   function drawCells(pen, { edits, frame, note }) {
@@ -206,34 +192,31 @@ export function show(page) {
     pen.strokeRect(place.x(frame - 1), strip.box.y, place.across, STRIP);
     if (document.activeElement === picture.element) cell([frame - 1, note - lowest], 2);
   }
-  function drawStrip(pen, most, switched) {
-    const bar = (cost) => Math.max(1, strip.box.y + STRIP - strip.y(cost));
+  function drawStrip(pen, switched) {
+    const high = (cost) => Math.max(strip.box.y, Math.min(strip.y(cost), strip.y(0) - 1));
     seen.forEach(({ cost, whole }, t) => {
       if (!t) return; // the first frame was not predicted
-      pen.fillStyle = t + 1 < page.state.begin ? bachs(page.dark) : machines(page.dark);
-      pen.fillRect(place.x(t), strip.box.y + STRIP - bar(cost), Math.max(1, place.across - 1), bar(cost));
+      pen.fillStyle = colourOf(t);
+      pen.fillRect(place.x(t), high(cost), Math.max(1, place.across - 1), strip.y(0) - high(cost));
       pen.fillStyle = page.ink;
-      if (switched) pen.fillRect(place.x(t), strip.y(whole) - 1, place.across, 2);
+      if (switched) pen.fillRect(place.x(t), high(whole) - 1, place.across, 2);
     });
   }
 
   function draw() {
-    const { state } = page, [low, high] = range(frames(), 1);
-    const keys = [Math.min(usual[0], low), Math.max(usual[1], high)];
+    const { state } = page, [low, high] = range(frames(), 1), keys = [Math.min(usual[0], low), Math.max(usual[1], high)];
     const tall = ROW * (keys[1] - keys[0] + 1), switched = offOf(state).length > 0;
     picture.resize(RULER + ARCS + tall + GAP + STRIP + BELOW);
     const { pen, width } = picture.begin();
     place = places({ y: RULER + ARCS, width, height: tall }, T, keys);
-    const most = Math.max(5, ...seen.flatMap(({ cost, whole }) => [cost, whole]));
     strip = axes(pen, page, { ...place.box, y: place.box.y + tall + GAP, height: STRIP }, {
       x: [0.5, T + 0.5], y: [0, most], yTicks: 3, up: "nats", across: "frame",
-      title: switched ? "marks: nothing switched off" : "",
+      title: switched ? "short lines: nothing switched off" : "",
     });
     drawOctaves(pen, page, place);
     if (state.expected) drawExpected(pen);
-    drawNotes(pen, place, notes(0, state.begin - 1), () => bachs(page.dark));
-    drawNotes(pen, place, notes(state.begin - 1), () => machines(page.dark));
-    drawStrip(pen, most, switched);
+    for (const part of [notes(0, state.begin - 1), notes(state.begin - 1)]) drawNotes(pen, place, part, ({ start }) => colourOf(start));
+    drawStrip(pen, switched);
     drawCopies(pen);
     drawRuler(pen, width, state);
     drawCells(pen, state);
@@ -255,19 +238,6 @@ export function show(page) {
     return `${who}${changed}. ${costs}${whole}${given}.${repeats.join("")}`;
   }
 
-  /** Compute for a while; what is not known yet stays as it was. Returns whether all is known. */
-  function compute() {
-    const deadline = performance.now() + SLICE, off = offOf(page.state);
-    const known = readAsSwitched(T, frameOf, off, deadline);
-    const whole = off.length ? readWhole(known.length, (t) => ({ frame: known[t].frame }), [], deadline) : known;
-    seen = seen.map((old, t) => ({ ...old, ...known[t], whole: whole[t]?.cost ?? old.whole }));
-    return known.length === T && whole.length === T;
-  }
-  /** What takes longer is computed bit by bit, so that the page answers meanwhile. */
-  function computeOn() {
-    if (compute()) page.draw();
-    else later = setTimeout(computeOn);
-  }
   /** A tune that plays goes on with the notes that it has now. */
   function playOn() {
     const now = table.frame("tune"), sounding = String(frames());
@@ -276,17 +246,16 @@ export function show(page) {
   }
 
   return (state) => {
-    clearTimeout(later);
-    if (compute()) {
-      copied = copies(frames());
-      text = sentence(state);
-      playOn();
-    } else later = setTimeout(computeOn);
+    const off = offOf(state), switched = readAsSwitched(T, Math.min(T, state.begin - 1), frameOf, off);
+    const whole = off.length ? readWhole(T, T, (t) => switched[t].frame, []) : switched;
+    seen = switched.map((one, t) => ({ ...one, whole: whole[t].cost }));
+    copied = copies(frames());
+    playOn();
     onwards.textContent = `Continue from frame ${Math.max(2, state.frame)}`;
     again.disabled = state.begin > T;
     draw();
     const help = "Arrows move, space changes the note, c continues from here.";
     picture.describe(`Piano roll. ${cellText(state.frame - 1, state.note - lowest)} ${help}`);
-    return text;
+    return sentence(state);
   };
 }

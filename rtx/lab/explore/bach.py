@@ -26,42 +26,50 @@ CHORALE, FRAMES = 11, 64  # the tune if none is given: a chorale of the test spl
 
 
 def bach(
-    roll: ArrayLike | None = None, model: SequenceModel | None = None, frame_seconds: float = FRAME_SECONDS
+    roll: ArrayLike | None = None,
+    model: SequenceModel | None = None,
+    frame_seconds: float = FRAME_SECONDS,
+    begin: int | None = None,
 ) -> Page:
     """Change the notes of a tune, let a model continue it, and hear and see what each of its layers is good for.
 
-    The state has `begin`, the first frame that the model writes, and `seed` and `temperature` of its draws. `local` and
-    `attention` say whether these layers are on. `edits` has 88 · (frame - 1) + key + 1 for each note that was added and
-    minus that for each one taken away. `frame` and `note` (MIDI) are the cursor. `expected` shows probabilities.
+    The state has `begin`, and `seed` and `temperature` of the model's draws. `local` and `attention` say whether these
+    layers are on. `edits` has 88 · (frame - 1) + key + 1 for each note that was added and minus that for each one taken
+    away. `frame` and `note` (MIDI) are the cursor. `expected` shows probabilities.
 
     Args:
         roll: a tune, (frames, 88) of 0 and 1; by default a chorale that the model was not trained on.
         model: an RNN, GRU, Transformer or R-Transformer that predicts the 88 logits of the next frame; by default
             the R-Transformer that comes with the package.
         frame_seconds: how long a frame lasts, at most 8: a MIDI file can hold no slower tempo.
+        begin: the first frame that the model writes, from 2; by default it writes the last third.
 
     Raises:
         ValueError: if `roll` is no piano roll, a frame is too long, or the page cannot compute the model.
     """
     tune = unheard()[CHORALE][:FRAMES] if roll is None else check_roll("roll", roll)
     model, author = trained() if model is None else model, "Bach" if roll is None else "the tune"
+    costs, third = frame_costs(model, tune), 2 * len(tune) // 3
+    data = {"tune": keys(tune), "name": "tune", "author": author, "network": described(model), "most": 1.5 * max(costs)}
     start: dict[str, Any] = {
-        "begin": 2 * len(tune) // 3 + 1, "seed": 1, "temperature": 0.7, "local": True, "attention": True,
-        "edits": [], "frame": max(1, 2 * len(tune) // 3 - 7), "note": 60, "expected": False,
+        "begin": begin or third + 1, "seed": 1, "temperature": 0.7, "local": True, "attention": True,
+        "edits": [], "frame": max(1, third - 7), "note": 60, "expected": False,
     }  # fmt: skip
+    presets: dict[str, dict[str, Any]] = {
+        f"Only {author}": {"begin": len(tune) + 1},
+        "Without LocalRNN": {"local": False},
+        "Without attention": {"attention": False},
+        "Cold draws": {"temperature": 0.2},
+    }
     return Page(
         Path(__file__).with_name("bach.js"),
-        tune_data({"tune": keys(tune), "name": "tune", "author": author, "network": described(model)}, frame_seconds),
-        _still(tune, frame_costs(model, tune)),
-        "play it; click notes near the border, and see what the model makes of them; drag the border. The "
-        "higher a bar, the less the model expected the frame. Green marks a passage that repeats an earlier one",
+        tune_data(data, frame_seconds),
+        _still(tune, costs),
+        "play it; click notes near the border, and see what the model makes of them; drag the border. The higher a "
+        "bar, the less the model expected the frame; the highest are cut off. Green marks a passage that repeats an "
+        "earlier one",
         title="The Bach room",
-        presets={
-            f"Only {author}": {"begin": len(tune) + 1},
-            "Without LocalRNN": {"local": False},
-            "Without attention": {"attention": False},
-            "Cold draws": {"temperature": 0.2},
-        },
+        presets={name: start | change for name, change in presets.items()},
         weights=weight_bytes(model),
         **start,
     )

@@ -6,16 +6,6 @@ import { playButton, turntable } from "./sound.js";
 
 const NAMES = ["A", "B"], HIDDEN = 56, SHOWN = 150, GAP = 30; // pixels
 
-/** How often a guesser has at least `right` of `count` right. */
-export function byChance(right, count) {
-  let ways = 1, sum = 0; // of k right answers, for each k
-  for (let k = 0; k <= count; k++) {
-    if (k >= right) sum += ways;
-    ways = (ways * (count - k)) / (k + 1);
-  }
-  return sum / 2 ** count;
-}
-
 export function show(page) {
   const pairs = page.data.pairs.map(({ bach, tunes }) => ({ bach, tunes: tunes.map(framesOf) }));
   const current = () => pairs[page.state.pair] ?? pairs[0], isAnswered = () => page.state.answers.length > page.state.pair;
@@ -69,12 +59,13 @@ export function show(page) {
     players.forEach((put, i) => put(plays(i)));
   }
 
-  /** How the game stands, and what a guesser would have. */
+  /** How the game stands; at its end, also what a guesser would have. */
   function score(answers) {
-    const right = answers.filter((one, i) => one === pairs[i].bach).length, count = answers.length;
+    const right = answers.filter((one, i) => one === pairs[i].bach).length, count = answers.length, { chance } = page.data;
     if (!count) return "";
-    const chance = Math.round(100 * byChance(right, count)) || "under 1";
-    return ` You have ${right} of ${count} right. Somebody who only guesses has that many or more in ${chance} % of games.`;
+    if (count < pairs.length) return ` You have ${right} of ${count} right.`;
+    return ` That was the last pair: you have ${right} of ${count} right. Somebody who only guesses has half of them right on average, ` +
+      `and ${right} or more in ${chance[right] < 0.01 ? "under 1" : Math.round(100 * chance[right])} % of games.`;
   }
 
   return ({ pair, answers }) => {
@@ -87,6 +78,6 @@ export function show(page) {
     picture.describe(`Two tunes: ${labels.join(", ")}.`);
     const asked = `Pair ${pair + 1} of ${pairs.length}: one of the tunes is by Bach. Listen to both, then choose.`;
     const told = `${answers[pair] === bach ? "Right" : "Wrong"}: ${NAMES[bach]} is by Bach.`;
-    return `${done ? told : asked}${score(answers)}${done && isLast() ? " That was the last pair." : ""}`;
+    return `${done ? told : asked}${score(answers)}`;
   };
 }

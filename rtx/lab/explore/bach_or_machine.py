@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
+from scipy.stats import binom
 from torch import Tensor
 
 from rtx.lab.explore.bach import keys, trained, tune_data, unheard
@@ -55,9 +56,10 @@ def bach_or_machine(
         {"bach": int(place), "tunes": [keys(tune) for tune in (pair[::-1] if place else pair)]}
         for pair, place in zip(found, order, strict=True)
     ]
+    chance = binom.sf(np.arange(-1, len(found)), len(found), 0.5)  # of at least so many right answers by guessing
     return Page(
         Path(__file__).with_name("bach_or_machine.js"),
-        tune_data({"pairs": shown}, frame_seconds),
+        tune_data({"pairs": shown, "chance": chance}, frame_seconds),
         _still(len(found)),
         f"listen with your eyes closed. {how}",
         title="Bach or machine?",

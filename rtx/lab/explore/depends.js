@@ -4,7 +4,7 @@
 import { colourBar, SERIES } from "./chart.js";
 import { blues, css } from "./colours.js";
 import { canvas, make, stepped } from "./page.js";
-import { add, attend, layerNorm, linear, matrix, readTensors, recurrent, relu, row } from "./tensor.js";
+import { add, attend, layerNorm, linear, matrix, readTensors, recurrent, relu, row, stack } from "./tensor.js";
 
 const BARS = 92, ROW = 24, GAP = 30, LEGEND = 26; // pixels: the inputs, a layer, the room above a model, the legend
 const EDGE = 14, LEFT = 124; // above and below the bars, for the handle; the room of the layers' names
@@ -21,7 +21,12 @@ function sublayer({ kind, name }, x, weights, { window, heads }) {
   if (kind === "rnn") return recurrent(x, weights, "rnn.", { cell: "rnn", layer: Number(name.at(-1)) });
   let y;
   if (kind === "local") y = recurrent(x, weights, `${name}.sublayer.`, { window });
-  if (kind === "attention") y = linear(attend(linear(x, q), linear(x, k), linear(x, v), heads).mixed, of("sublayer.output.weight"));
+  if (kind === "attention") {
+    const rows = (weight) => { const all = linear(x, weight); return Array.from({ length: all.rows }, (_, t) => row(all, t)); };
+    const [queries, keys, values] = [q, k, v].map(rows);
+    const mixed = queries.map((query, t) => attend(query, keys.slice(0, t + 1), values.slice(0, t + 1), heads).mixed);
+    y = linear(stack(mixed), of("sublayer.output.weight"));
+  }
   if (kind === "feed-forward") {
     const wide = linear(x, of("sublayer.expand.weight"), of("sublayer.expand.bias"));
     y = linear(relu(wide), of("sublayer.contract.weight"), of("sublayer.contract.bias"));

@@ -9,8 +9,9 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
+from rtx.lab.explore.network import described
 from rtx.lab.explore.page import Page
-from rtx.lab.pretrained import card_of, pretrained, weights
+from rtx.lab.pretrained import pretrained, weights
 from rtx.lab.tracing import trace
 from rtx.tasks.toy.look_up import SYMBOLS
 
@@ -23,11 +24,9 @@ def lookup(text: str = TEXT) -> Page:
     The state has `text`, `off` (the heads that are switched off, such as "1.0": layer, head, from 0) and `chosen` (the
     token whose arcs are drawn strongly, from 1; 0 is the last).
     """
-    sizes = card_of("lookup")["hyperparameters"]
-    data = {"symbols": SYMBOLS, "layers": sizes["layers"], "heads": sizes["heads"], "clip": sizes["max_distance"]}
     return Page(
         Path(__file__).with_name("lookup.js"),
-        data,
+        {"symbols": SYMBOLS, "network": described(pretrained("lookup"))},
         _still(text),
         "ask for another letter; then switch off one head after the other. Which head is not needed?",
         title="Which head finds the answer?",

@@ -1,102 +1,136 @@
-// RNN, Transformer and R-Transformer, one position at a time, as `step` of rtx.models. network.py lists a model's layers.
-// A state is never changed: an explorer can keep the state of every position, and go on from any of them.
+// RNN, Transformer and R-Transformer of rtx.models, read layer by layer. What they read is a tree: a node has an input,
+// a parent that is read before it, and in each layer a row of numbers, which is kept. A text is a chain of nodes. A text
+// with one letter changed is a branch, and shares with the text all rows that the change cannot reach.
 
-import { add, addTo, attend, CELLS, layerNorm, linear, matrix, readTensors, relu, row } from "./tensor.js";
+import { add, attend, CELLS, layerNorm, linear, matrix, readTensors, relu, row, stack } from "./tensor.js";
 
 /** The model that `described` of network.py wrote, with its weights, a DataView of a safetensors file. */
 export function load(network, bytes) {
   const weights = readTensors(bytes), bias = weights["head.bias"] ?? weights["decoder.bias"];
   const layers = network.layers.map((layer) => ({ ...layer, of: (name) => weights[`${layer.prefix}${name}`] }));
   const head = weights["head.weight"] ?? weights["decoder.weight"] ?? weights["embedding.weight"]; // the last if tied
-  return { ...network, layers, weights, head: (x) => linear(x, head, bias).values };
+  return { ...network, layers, weights, head: (x) => linear(x, head, bias) };
 }
 
 /**
- * Read one position: a row of numbers, or the number of a symbol. Returns the logits of the next one, and the state.
- * A layer whose name is in `off` adds nothing. If nobody asks for the logits, only the state is computed, which is less
- * than half of the work: behind the last layer that has a state, nothing is.
+ * A tree with a chain of nodes. A node's number is its place in `inputs`, which has the numbers of symbols or rows of
+ * numbers; its parent's number is in `parents`, -1 for a first one. `twins` may have for a node another one at the same
+ * depth, read before, whose rows it takes where nothing can be different.
  */
-export function step(model, read, { place = 0, parts = [] } = {}, off = [], asked = true) {
-  let x = embedded(model, read);
-  if (model.positions !== "none") x = add(x, positions(model, place));
+export const plant = (inputs = []) =>
+  ({ inputs: [...inputs], parents: inputs.map((_, t) => t - 1), twins: [], depths: [], rows: {} });
+
+/** Add a node; returns its number. */
+export function grow(tree, input, parent = tree.inputs.length - 1, twin = undefined) {
+  tree.parents.push(parent);
+  tree.twins[tree.inputs.length] = twin;
+  return tree.inputs.push(input) - 1;
+}
+
+/** The last nodes on the way to a node, at most `count`, itself the last. */
+function way(tree, node, count = Infinity) {
+  const found = [];
+  for (let one = node; one >= 0 && found.length < count; one = tree.parents[one]) found.push(one);
+  return found.reverse();
+}
+
+/**
+ * Read nodes of a tree, parents first; returns the logits of what follows those that are `asked` for, a row for each. A
+ * layer or head whose name is in `off` adds nothing. Of the other nodes only what later ones need is computed.
+ */
+export function read(model, tree, nodes, { off = [], asked = nodes } = {}) {
+  for (const node of nodes) tree.depths[node] = (tree.depths[tree.parents[node]] ?? -1) + 1;
+  tree.rows.input = tree.inputs;
+  fill(tree, "x", "input", nodes, (fresh, inputs) => stack(fresh.map((node, i) => embedded(model, inputs[i], tree.depths[node]))));
   const last = model.layers.findLastIndex(({ kind }) => kind !== "feed-forward");
-  const after = model.layers.map((layer, i) => {
-    if (off.includes(layer.name) || (!asked && i > last)) return parts[i];
-    const [y, part] = KINDS[layer.kind](layer, layer.norm === "pre" ? normed(model, layer, x) : x, parts[i], asked || i < last);
-    x = layer.norm ? addTo(y, x) : y; // y is of this step alone; the state of an RNN is not added to
-    if (layer.norm === "post") x = normed(model, layer, x);
-    return part;
+  let x = "x", now = nodes;
+  model.layers.forEach((layer, i) => {
+    if (off.includes(layer.name)) return;
+    const { name, norm, kind } = layer, given = norm === "pre" ? `${name}.normed` : x;
+    const normed = (rows) => layerNorm(rows, model.weights[`${name}.norm.weight`], model.weights[`${name}.norm.bias`]);
+    if (norm === "pre") fill(tree, given, x, now, (_, rows) => normed(stack(rows)));
+    for (const [to, ...weights] of KEPT[kind]?.(layer) ?? []) fill(tree, `${name}.${to}`, given, now, (_, rows) => linear(stack(rows), ...weights));
+    if (i >= last && kind !== "rnn") now = asked;
+    const sees = { local: layer.window, "feed-forward": 1 }[kind] ?? Infinity;
+    fill(tree, name, given, now, (fresh, rows) => {
+      const y = MIXES[kind](layer, tree, fresh, stack(rows), off);
+      const sum = norm ? add(y, stack(fresh.map((node) => tree.rows[x][node]))) : y;
+      return norm === "post" ? normed(sum) : sum;
+    }, sees);
+    x = name;
   });
-  return { logits: asked && model.head(x), state: { place: place + 1, parts: after } };
+  return model.head(stack(asked.map((node) => tree.rows[x][node])));
 }
 
-const normed = ({ weights }, { name }, x) => layerNorm(x, weights[`${name}.norm.weight`], weights[`${name}.norm.bias`]);
-
-/** The vector of a symbol, or of a row of numbers, most of which are 0 in a piano roll. */
-function embedded({ weights }, read) {
-  const { shape, values } = weights["embedding.weight"], bias = weights["embedding.bias"];
-  if (typeof read === "number") return matrix(1, shape[1], values.slice(read * shape[1], (read + 1) * shape[1]));
-  const x = matrix(1, shape[0], Float64Array.from(bias.values));
-  read.forEach((value, key) => {
-    if (value) for (let k = 0; k < shape[0]; k++) x.values[k] += value * values[k * shape[1] + key];
-  });
-  return x;
+/** Compute the rows `to` of nodes from their rows `from`. Where the last `sees` of these are its twin's, a node takes the twin's. */
+function fill(tree, to, from, nodes, compute, sees = 1) {
+  const rows = (tree.rows[to] ??= []), given = tree.rows[from], { parents, twins } = tree, fresh = [];
+  const isShared = (node, twin, steps) =>
+    twin !== undefined && given[node] === given[twin] && (steps === 1 || node < 0 || isShared(parents[node], parents[twin], steps - 1));
+  for (const node of nodes) {
+    if (isShared(node, twins[node], sees)) rows[node] = rows[twins[node]];
+    else fresh.push(node);
+  }
+  const found = compute(fresh, fresh.map((node) => given[node]));
+  fresh.forEach((node, i) => (rows[node] = row(found, i)));
 }
 
-/** What is added to the input of a position: sines and cosines, a row of a table, or nothing. */
-function positions({ positions: kind, weights, width }, place) {
-  if (kind === "learned") return matrix(1, width, row({ columns: width, values: weights["backbone.table"].values }, place));
+/** The vector of a symbol, or of a row of numbers, most of which are 0 in a piano roll, at a position. */
+function embedded({ weights, positions, width }, input, place) {
+  const { shape, values } = weights["embedding.weight"], bias = weights["embedding.bias"], table = weights["backbone.table"];
+  const x = typeof input === "number" ? values.slice(input * width, (input + 1) * width) : Float64Array.from(bias.values);
+  if (typeof input !== "number") input.forEach((value, key) => value && x.forEach((_, k) => (x[k] += value * values[k * shape[1] + key])));
   const wave = (k) => (k % 2 ? Math.cos : Math.sin)(place / 10_000 ** ((k - (k % 2)) / width));
-  return matrix(1, width, Float64Array.from({ length: width }, (_, k) => (kind === "sinusoidal" ? wave(k) : 0)));
+  if (positions === "learned") return x.map((value, k) => value + table.values[place * width + k]);
+  return positions === "sinusoidal" ? x.map((value, k) => value + wave(k)) : x;
 }
 
-/** Put a row below a matrix. */
-function appended(above, { columns, values }) {
-  const both = matrix((above?.rows ?? 0) + 1, columns);
-  both.values.set(above?.values ?? []);
-  both.values.set(values, both.values.length - columns);
-  return both;
-}
+const cellWeights = ({ of, layer = 0 }, part) => [of(`weight_${part}_l${layer}`), of(`bias_${part}_l${layer}`)];
 
-// What a layer returns for x, and its part of the state.
-const KINDS = {
-  rnn({ cell, of, layer }, x, h) {
-    const [read, keep] = ["ih", "hh"].map((part) => [of(`weight_${part}_l${layer}`), of(`bias_${part}_l${layer}`)]);
-    const D = keep[0].shape[1], after = matrix(1, D, Float64Array.from(h?.values ?? new Float64Array(D)));
-    CELLS[cell](linear(x, ...read).values, linear(after, ...keep).values, after.values);
-    return [after, after];
+/** What a layer keeps of each node for later ones: a name, a weight, perhaps a bias. */
+const KEPT = {
+  rnn: (layer) => [["read", ...cellWeights(layer, "ih")]],
+  local: (layer) => [["read", ...cellWeights(layer, "ih")]],
+  attention: ({ of }) => ["key", "value"].map((name) => [name, of(`${name}.weight`)]),
+};
+
+/** What a layer returns for nodes, a row for each; `rows` is what it is given. */
+const MIXES = {
+  rnn(layer, { rows: { [layer.name]: kept, [`${layer.name}.read`]: read }, parents }, nodes) {
+    const keep = cellWeights(layer, "hh"), y = matrix(nodes.length, keep[0].shape[1]);
+    nodes.forEach((node, i) => {
+      const h = (kept[node] = row(y, i)), before = kept[parents[node]];
+      if (before) h.set(before);
+      CELLS[layer.cell](read[node], linear({ rows: 1, columns: h.length, values: h }, ...keep).values, h);
+    });
+    return y;
   },
 
-  /** Wang et al. (2019), Eq. 2-3. The state has the h of the windows that go on, the newest first. */
-  local({ cell, of, window }, x, going) {
-    const D = x.columns, bias = of("bias_ih_l0").values;
-    const onwards = (states, read) => {
-      const kept = linear(states, of("weight_hh_l0"), of("bias_hh_l0"));
-      for (let i = 0; i < states.rows; i++) CELLS[cell](read, row(kept, i), row(states, i));
-      return states;
-    };
-    const begun = ({ rows, values }) => {
-      const states = matrix(rows + 1, D);
-      states.values.set(values, D); // before them a new window, whose h is zero
-      return states;
-    };
-    let states = going ?? matrix(0, D);
-    while (states.rows < window - 1) states = onwards(begun(states), bias); // before the beginning it reads zeros
-    states = onwards(begun(states), linear(x, of("weight_ih_l0"), of("bias_ih_l0")).values);
-    return [matrix(1, D, row(states, window - 1)), matrix(window - 1, D, states.values.subarray(0, (window - 1) * D))];
+  /** Wang et al. (2019), Eq. 2-3: each window starts from nothing, and reads zeros before the beginning. */
+  local(layer, tree, nodes) {
+    const [, padding] = cellWeights(layer, "ih"), keep = cellWeights(layer, "hh"), h = matrix(nodes.length, keep[0].shape[1]);
+    const reads = nodes.map((node) => way(tree, node, layer.window).map((one) => tree.rows[`${layer.name}.read`][one]));
+    for (let back = layer.window; back > 0; back--) {
+      const kept = linear(h, ...keep);
+      reads.forEach((list, i) => CELLS[layer.cell](list.at(-back) ?? padding.values, row(kept, i), row(h, i)));
+    }
+    return h;
   },
 
-  /** Eq. 4-6. With tables, the positions of Shaw et al. (2018), Eq. 3-4. The state has the keys and values so far. */
-  attention({ heads, of }, x, past, asked) {
-    const [key, value] = ["key", "value"].map((name) => linear(x, of(`${name}.weight`)));
-    const keys = appended(past?.keys, key), values = appended(past?.values, value);
-    if (!asked) return [x, { keys, values }];
-    const tables = ["key_table", "value_table"].map(of).filter(Boolean);
-    const { mixed } = attend(linear(x, of("query.weight")), keys, values, heads, { tables });
-    return [linear(mixed, of("output.weight")), { keys, values }];
+  /** Eq. 4-6. With tables, the positions of Shaw et al. (2018), Eq. 3-4. Keeps where each head looks. */
+  attention({ name, heads, of }, tree, nodes, rows, off) {
+    const queries = linear(rows, of("query.weight")), tables = ["key_table", "value_table"].map(of).filter(Boolean);
+    const looked = (tree.rows[`${name}.looked`] ??= []);
+    const mixes = nodes.map((node, i) => {
+      const before = way(tree, node), [keys, values] = ["key", "value"].map((kind) => before.map((one) => tree.rows[`${name}.${kind}`][one]));
+      const found = attend(row(queries, i), keys, values, heads, { tables, off: (head) => off.includes(`${name}.${head}`) });
+      looked[node] = found.looked;
+      return found.mixed;
+    });
+    return linear(stack(mixes), of("output.weight"));
   },
 
   /** Eq. 7. */
-  "feed-forward": ({ of }, x) =>
-    [linear(relu(linear(x, of("expand.weight"), of("expand.bias"))), of("contract.weight"), of("contract.bias"))],
+  "feed-forward": ({ of }, tree, nodes, rows) =>
+    linear(relu(linear(rows, of("expand.weight"), of("expand.bias"))), of("contract.weight"), of("contract.bias")),
 };

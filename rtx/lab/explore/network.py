@@ -8,12 +8,11 @@ from torch import nn
 
 from rtx.models import RNN, LanguageModel, RTransformer, Transformer
 from rtx.nn import FeedForward, LocalRNN, MultiHeadAttention, RelativeAttention, Residual
-from rtx.tasks.build import SequenceModel
 
 CELLS = ("rnn", "gru")
 
 
-def described(model: SequenceModel | LanguageModel) -> dict[str, Any]:
+def described(model: nn.Module) -> dict[str, Any]:
     """Return the layers of a model, from its input on: kind, name, and where their weights are.
 
     Raises:

@@ -2,17 +2,16 @@
 // by how much that prediction changes if the letter is another one. A worker computes, so that typing never waits.
 
 import { blues, css, inkOn } from "./colours.js";
-import { make, stepped, textInput } from "./page.js";
+import { button, make, select, stepped, textInput } from "./page.js";
 
-const SHOWN = 5, FAR = 10; // next letters shown; letters back that count as far
+const SHOWN = 5, FAR = 10, WRITTEN = 20; // next letters shown; letters back that count as far; letters that a model writes
 const STYLE = `
 .rtx-page .model { margin: 10px 0; }
-.rtx-page .model b { display: block; }
-.rtx-page .letters { font: 15px/1.75 ui-monospace, monospace; display: inline; overflow-wrap: anywhere; }
+.rtx-page .letters { font: 15px/1.75 ui-monospace, monospace; overflow-wrap: anywhere; }
 .rtx-page .letters span { padding: 3px 0; cursor: pointer; white-space: pre-wrap; }
 .rtx-page .letters span.unread { opacity: 0.5; }
-.rtx-page .next { display: inline-flex; flex-wrap: wrap; gap: 4px; margin-left: 10px; vertical-align: middle; }
-.rtx-page .next button { font: 14px ui-monospace, monospace; padding: 1px 6px; min-height: 26px; }`;
+.rtx-page .next { display: grid; grid-template-columns: repeat(${SHOWN}, 1fr); gap: 4px; max-width: 420px; min-height: 28px; }
+.rtx-page .next button { font: 14px ui-monospace, monospace; padding: 1px; }`;
 
 const percent = (share) => `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)} %`;
 const printed = (letter) => ({ " ": "␣", "\n": "⏎", "<unk>": "?" })[letter] ?? letter;
@@ -24,62 +23,74 @@ export function show(page) {
   const [space, e, a] = [" ", "e", "a"].map(number);
   /** What a letter is replaced by: an "e", or an "a" in the place of an "e"; a blank if it is neither letter nor blank. */
   const other = (symbol) => (symbol === e ? a : symbol === space || /\p{L}/u.test(symbols[symbol]) ? e : space);
+  /** The letters of the text, and how many of them the models read. */
+  function parts({ text, read }) {
+    const letters = [...text].slice(0, longest);
+    return { letters, count: read ? Math.min(read, letters.length) : letters.length };
+  }
+  const choose = (count) => page.set({ read: count === parts(page.state).letters.length ? 0 : count });
 
   const line = textInput(page, "text", { label: "your text", maxLength: longest });
   line.addEventListener("input", () => page.state.read && page.set({ read: 0 }));
-  const place = make("div", {}, make("style", { textContent: STYLE }));
-  const rows = models.map(({ name }) => {
-    const letters = make("div", { className: "letters" }), next = make("span", { className: "next" });
-    place.append(make("div", { className: "model" }, make("b", { textContent: name }), letters, next));
-    return { letters, next };
+  select(page, "temperature", { label: "temperature of what is written", options: [0, 0.7, 1] });
+  const whole = button(page, "Read the whole text", () => page.set({ read: 0 }));
+  const place = make("div", { tabIndex: 0 }, make("style", { textContent: STYLE }));
+  const rows = models.map(({ name }, i) => {
+    const letters = make("div", { className: "letters" }), next = make("div", { className: "next" });
+    const writer = make("button", { type: "button", textContent: "Write on", onclick: () => send({ place: i, count: WRITTEN }) });
+    writer.setAttribute("aria-label", `${name}: write on`);
+    place.append(make("div", { className: "model" }, make("div", { className: "row" }, make("b", { textContent: name }), writer), letters, next));
+    return { letters, next, writer };
   });
   page.picture(place);
-  place.tabIndex = 0;
+  const headline = place.closest(".rtx-page").querySelector(".sentence");
+  const lines = (pixels) => `${Math.ceil(pixels / (place.clientWidth || 720))}lh`; // a height for a long text: what is below stays
   place.setAttribute("role", "application");
   place.onkeydown = (event) => {
-    const { text, read } = page.state, to = stepped(event.key, Math.min(read || text.length, text.length), 1, text.length);
+    const { letters, count } = parts(page.state), to = stepped(event.key, count, 1, letters.length);
     if (to === undefined || event.target !== place) return;
     event.preventDefault();
-    page.set({ read: to === text.length ? 0 : to });
+    choose(to);
   };
 
   const worker = new Worker(URL.createObjectURL(new Blob([source], { type: "text/javascript" })));
   const bytes = ({ from, to }) => new DataView(page.weights.buffer.slice(page.weights.byteOffset + from, page.weights.byteOffset + to));
   worker.postMessage({ models: models.map((model) => ({ network: model.network, bytes: bytes(model) })) });
-  let id = 0, asked = null, found = models.map(() => ({}));
-  worker.onmessage = ({ data: { id: of, place: which, next, changes } }) => {
+  let id = 0, asked = null, found = [];
+  worker.onmessage = ({ data: { id: of, place: which, next, changes, written } }) => {
     if (of !== id) return;
+    if (written) return append(written);
     found[which] = { next, changes };
     page.draw();
   };
-
-  function ask(letters) {
-    const text = letters.join("");
-    if (text === asked) return;
-    asked = text;
-    found = models.map(() => ({}));
-    const read = letters.length ? letters.map(number) : [number("\n")];
-    worker.postMessage({ id: ++id, symbols: read, others: read.map(other) });
+  function append(added) {
+    const { letters, count } = parts(page.state);
+    page.set({ text: [...letters.slice(0, count), ...added.map((symbol) => symbols[symbol])].slice(0, longest).join(""), read: 0 });
+  }
+  /** Ask the worker about the letters that are read. */
+  function send(more) {
+    const { letters, count } = parts(page.state), read = count ? letters.slice(0, count).map(number) : [number("\n")];
+    worker.postMessage({ id: ++id, symbols: read, others: read.map(other), temperature: page.state.temperature, not: [unknown], ...more });
   }
 
-  function drawRow({ letters, next }, { next: p, changes = [] }, text, count) {
+  function drawRow({ letters: box, next, writer }, { next: p, changes = [] }, { letters, count }) {
     const most = Math.max(0.05, ...changes);
-    letters.replaceChildren(...text.map((letter, i) => {
-      const span = make("span", { textContent: letter, className: i < count ? "" : "unread", title: i < count && changes.length ? `changes ${percent(changes[i])}` : "" });
+    box.style.minHeight = lines(9.2 * longest);
+    box.replaceChildren(...letters.map((letter, i) => {
+      const span = make("span", { textContent: letter === "\n" ? "⏎" : letter, className: i < count ? "" : "unread", onclick: () => choose(i + 1) });
       if (i < count && changes.length) {
         const colour = blues(Math.sqrt(changes[i] / most), page.dark);
         Object.assign(span.style, { background: css(colour), color: inkOn(colour) });
+        span.title = `changes ${percent(changes[i])}`;
       }
-      span.onclick = () => page.set({ read: i + 1 === text.length ? 0 : i + 1 });
-      span.onpointerenter = () => page.note(span.title && `“${printed(letter)}”, ${count - i} back: another letter here ${span.title} of the prediction`);
+      const said = span.title && `“${printed(letter)}”, ${count - i} back: another letter here ${span.title} of the prediction. `;
+      span.onpointerenter = () => page.note(`${said}A click makes the models read only up to this letter.`);
       return span;
     }));
-    const best = p ? p.map((share, i) => [share, i]).sort(([one], [two]) => two - one).slice(0, SHOWN) : [];
-    next.replaceChildren(...best.map(([share, i]) => {
-      const button = make("button", { type: "button", textContent: `${printed(symbols[i])} ${percent(share)}` });
-      button.onclick = () => page.set({ text: text.slice(0, count).join("") + (symbols[i] === "<unk>" ? "" : symbols[i]), read: 0 });
-      return button;
-    }));
+    const best = p ? [...p.keys()].filter((i) => i !== unknown).sort((one, two) => p[two] - p[one]).slice(0, SHOWN) : [];
+    next.replaceChildren(...best.map((i) =>
+      make("button", { type: "button", textContent: `${printed(symbols[i])} ${percent(p[i])}`, disabled: count === longest, onclick: () => append([i]) })));
+    writer.disabled = count === longest;
   }
 
   /** In words: the likeliest letter, and the part of all changes that letters far back make. */
@@ -87,19 +98,28 @@ export function show(page) {
     if (!next) return `${name}: reading …`;
     const best = next.indexOf(Math.max(...next)), says = `${name}: “${printed(symbols[best])}” (${percent(next[best])})`;
     if (!changes?.length) return says;
-    const sum = changes.reduce((total, one) => total + one, 0), far = changes.slice(0, -FAR).reduce((total, one) => total + one, 0);
-    return `${says}, ${percent(sum ? far / sum : 0)} far`;
+    const sum = (some) => some.reduce((total, one) => total + one, 0);
+    return `${says}, ${percent(sum(changes.slice(0, -FAR)) / (sum(changes) || 1))} far`;
   }
 
-  return ({ text, read }) => {
-    const letters = [...text].slice(0, longest), count = read ? Math.min(read, letters.length) : letters.length;
-    ask(letters.slice(0, count));
-    rows.forEach((row, i) => drawRow(row, found[i], letters, count));
-    const rest = letters.filter((letter) => !numbers.has(letter)).length;
-    const strange = rest ? ` ${rest} of the letters did not occur in what the models read.` : "";
+  return (state) => {
+    const { letters, count } = parts(state), text = letters.slice(0, count).join("");
+    if (text !== asked) {
+      [asked, found] = [text, models.map(() => ({}))];
+      send();
+    }
+    rows.forEach((row, i) => drawRow(row, found[i], { letters, count }));
+    headline.style.minHeight = lines(1700);
+    whole.disabled = count === letters.length;
+    const strange = letters.filter((letter) => !numbers.has(letter)).length;
     const sentence = models.map(({ name }, i) => told(found[i], name)).join("; ");
     place.setAttribute("aria-busy", String(found.some(({ changes }) => !changes))); // the worker is not done
     place.setAttribute("aria-label", `${sentence}. Left and right choose the letter that is predicted.`);
-    return `Next letter. ${sentence}. “Far”: the part of all influence that letters more than ${FAR} back have.${strange}`;
+    return [
+      `Next letter. ${sentence}. “Far”: the part of all influence that letters more than ${FAR} back have.`,
+      strange && `${strange} of the letters did not occur in what the models read.`,
+      count < letters.length && `The models read ${count} of ${letters.length} letters; what is written now replaces the others.`,
+      letters.length === longest && `The text is full: the models have learnt from pieces of ${longest} letters.`,
+    ].filter(Boolean).join(" ");
   };
 }

@@ -32,7 +32,7 @@ def sentence(text: str = "The value of the expression is the val") -> Page:
 
     The change is half the sum of the differences between the probabilities of the next letter, with the letter and
     with an "e" in its place ("a" for an "e", a blank for a mark). The models have about 37,000 parameters each, and
-    have read the Python reference manual.
+    have read the Python reference manual. Each can write on.
 
     Args:
         text: at first, at most 96 letters.
@@ -45,7 +45,7 @@ def sentence(text: str = "The value of the expression is the val") -> Page:
     models, files, end = [], b"", 0
     for name, file in MODELS.items():
         content = weights(file)
-        models.append({"name": name, "network": described(pretrained(file)), "from": end, "to": end + len(content)})  # type: ignore[arg-type]
+        models.append({"name": name, "network": described(pretrained(file)), "from": end, "to": end + len(content)})
         files, end = files + content, end + len(content)
     script = Path(__file__).with_name("sentence_worker.js")
     listen = "onmessage = (event) => $sentence_worker.answer(event, postMessage);\n"
@@ -58,12 +58,14 @@ def sentence(text: str = "The value of the expression is the val") -> Page:
             "worker": bundle(script, listen, frame=False),
         },
         _still(),
-        "look at the bracket and the star: which model wants to close them? Write on, and see how long it knows.",
+        "look at the bracket and the star: which model wants to close them? Write on, and see how long it knows. A "
+        "click on a letter makes the models read only up to it.",
         title="What does it remember of your sentence?",
         presets={name: {"text": text, "read": 0} for name, text in PRESETS.items()},
         weights=files,
         text=text,
         read=0,
+        temperature=0.7,
     )
 
 

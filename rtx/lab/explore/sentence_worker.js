@@ -1,57 +1,49 @@
 // What the explorer of a sentence computes, beside the page: three models read a text, and read it again with one letter
 // changed after the other.
 
-import { load, step } from "./network.js";
-import { softmax } from "./tensor.js";
-
-const SLICE = 25; // milliseconds of work after which a newer text is looked for
+import { grow, load, plant, read } from "./network.js";
+import { row, softmax } from "./tensor.js";
 
 let models = [], newest = 0;
-
-/** Read symbols from a state on; returns the state behind each of them, with the logits behind the last. */
-function read(model, symbols, from) {
-  let state = from;
-  return symbols.map((symbol, i) => {
-    const found = step(model, symbol, state, [], i === symbols.length - 1);
-    state = found.state;
-    return found;
-  });
-}
 
 /** Half the sum of differences: the part of the probability that moves from some letters to others. */
 const distance = (p, q) => p.reduce((sum, value, i) => sum + Math.abs(value - q[i]), 0) / 2;
 
-/** What a model says of a text: the probabilities of the next letter, and how much each letter changes them. */
-async function look(model, { id, symbols, others }, tell) {
-  // a text that goes on where the last one ended is read from there, with each of its letters changed, too
-  const { symbols: before, states, changed } = model.kept ?? { symbols: [], states: [], changed: [] };
-  const shared = before.every((symbol, i) => symbol === symbols[i]) ? before.length : 0;
-  const kept = { symbols, states: states.slice(0, shared), changed: changed.slice(0, shared) };
-  kept.states.push(...read(model, symbols.slice(shared), kept.states.at(-1)?.state));
-  const next = softmax(kept.states.at(-1).logits);
-  tell({ next: Array.from(next) });
-  let begun = performance.now();
-  for (let i = 0; i < symbols.length; i++) {
-    const rest = i < shared ? symbols.slice(shared) : [others[i], ...symbols.slice(i + 1)];
-    const from = i < shared ? kept.changed[i].state : kept.states[i - 1]?.state;
-    if (rest.length) kept.changed[i] = read(model, rest, from).at(-1);
-    if (performance.now() - begun < SLICE) continue;
-    await new Promise((go) => setTimeout(go));
-    if (id !== newest) return false;
-    begun = performance.now();
-  }
-  model.kept = kept;
-  tell({ next: Array.from(next), changes: kept.changed.map(({ logits }) => distance(next, softmax(logits))) });
-  return true;
+/** What a model says of a text: the probabilities of the next letter, then how much each letter changes them. */
+export function look(model, { symbols, others }, tell) {
+  const tree = plant(symbols), T = symbols.length;
+  const next = softmax(row(read(model, tree, [...symbols.keys()], { asked: [T - 1] }), 0));
+  tell({ next });
+  const ends = others.map((other, i) => {
+    let node = grow(tree, other, i - 1, i);
+    for (let t = i + 1; t < T; t++) node = grow(tree, symbols[t], node, t);
+    return node;
+  });
+  const logits = read(model, tree, [...tree.inputs.keys()].slice(T), { asked: ends });
+  tell({ next, changes: ends.map((_, i) => distance(next, softmax(row(logits, i)))) });
 }
 
-/** A first message brings the models, every other one a text; the answers are sent with `post`. */
-export async function answer({ data }, post) {
-  if (data.models) {
-    models = data.models.map(({ network, bytes }) => load(network, bytes));
-    return;
+/** The symbols that a model writes after a text: the likeliest at temperature 0, else drawn; never one of `not`. */
+function write(model, { symbols, temperature, count, not }) {
+  const tree = plant(symbols);
+  let logits = read(model, tree, [...symbols.keys()], { asked: [symbols.length - 1] });
+  for (let i = 0; i < count; i++) {
+    const scores = row(logits, 0).map((one, symbol) => (not.includes(symbol) ? -Infinity : one / (temperature || 1)));
+    let left = Math.random();
+    const drawn = softmax(scores).findIndex((share) => (left -= share) < 0), best = scores.indexOf(Math.max(...scores));
+    logits = read(model, tree, [grow(tree, temperature && drawn >= 0 ? drawn : best)]);
   }
+  return tree.inputs.slice(symbols.length);
+}
+
+/** A first message brings the models, another one a text to look at or to write on; the answers are sent with `post`. */
+export async function answer({ data }, post) {
+  if (data.models) return void (models = data.models.map(({ network, bytes }) => load(network, bytes)));
   newest = data.id;
-  for (const [place, model] of models.entries())
-    if (!(await look(model, data, (found) => post({ id: data.id, place, ...found })))) return;
+  if (data.count) return post({ id: data.id, written: write(models[data.place], data) });
+  for (const [place, model] of models.entries()) {
+    await new Promise((go) => setTimeout(go)); // a newer text may have come
+    if (data.id !== newest) return;
+    look(model, data, (found) => post({ id: data.id, place, ...found }));
+  }
 }

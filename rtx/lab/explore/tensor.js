@@ -6,6 +6,13 @@ export const matrix = (rows, columns, values = new Float64Array(rows * columns))
 /** A view of one row. */
 export const row = ({ columns, values }, i) => values.subarray(i * columns, (i + 1) * columns);
 
+/** Rows below each other. */
+export function stack(rows) {
+  const whole = matrix(rows.length, rows[0]?.length ?? 0);
+  rows.forEach((one, i) => row(whole, i).set(one));
+  return whole;
+}
+
 /** The tensors of a safetensors file, by name, each with its shape and its values. `bytes` is a DataView. */
 export function readTensors(bytes) {
   const length = Number(bytes.getBigUint64(0, true));
@@ -27,40 +34,22 @@ function half(bits) {
 }
 
 /** x Wᵀ + b, as nn.Linear: the weight has a row for each output. */
-export function linear(x, weight, bias) {
-  const [outputs, inputs] = weight.shape, y = matrix(x.rows, outputs), from = x.values, times = weight.values, to = y.values;
-  const fours = outputs & ~3; // four sums at once: a processor need not wait for one before it adds to the next
-  for (let t = 0; t < x.rows; t++) {
-    const at = t * inputs, place = t * outputs;
-    for (let j = 0; j < fours; j += 4) {
-      const a = j * inputs, b = a + inputs, c = b + inputs, d = c + inputs;
-      let one = 0, two = 0, three = 0, four = 0;
-      for (let k = 0; k < inputs; k++) {
-        const value = from[at + k];
-        one += value * times[a + k];
-        two += value * times[b + k];
-        three += value * times[c + k];
-        four += value * times[d + k];
+export function linear(x, { shape: [outputs, inputs], values: times }, bias) {
+  const y = matrix(x.rows, outputs), from = x.values;
+  for (let t = 0; t < x.rows; t++)
+    for (let j = 0; j < outputs; j++) {
+      let sum = bias ? bias.values[j] : 0, other = 0; // two sums at once: a processor need not wait for one before it adds to the next
+      let a = t * inputs, b = j * inputs;
+      for (const end = a + inputs - 1; a < end; a += 2, b += 2) {
+        sum += from[a] * times[b];
+        other += from[a + 1] * times[b + 1];
       }
-      to[place + j] = one;
-      to[place + j + 1] = two;
-      to[place + j + 2] = three;
-      to[place + j + 3] = four;
+      y.values[t * outputs + j] = sum + other + (inputs % 2 ? from[a] * times[b] : 0);
     }
-    for (let j = fours; j < outputs; j++)
-      for (let k = 0; k < inputs; k++) to[place + j] += from[at + k] * times[j * inputs + k];
-    if (bias) for (let j = 0; j < outputs; j++) to[place + j] += bias.values[j];
-  }
   return y;
 }
 
 export const add = (x, y) => matrix(x.rows, x.columns, x.values.map((value, i) => value + y.values[i]));
-
-/** Add y to x in place: for an x that nobody else has, which saves much of the time. */
-export function addTo(x, { values }) {
-  for (let i = 0; i < values.length; i++) x.values[i] += values[i];
-  return x;
-}
 
 /** The positive part, in place. */
 export function relu(x) {
@@ -108,6 +97,24 @@ export const CELLS = {
 };
 
 /**
+ * A causal convolution as rtx.nn.CausalConv: position t reads t, t - dilation, and so on, and zeros before the beginning.
+ * The weight has, for each output and input, a number for each position that is read, the oldest first.
+ */
+export function convolution(x, { shape: [outputs, inputs, kernel], values }, bias, dilation = 1) {
+  const y = matrix(x.rows, outputs);
+  for (let t = 0; t < x.rows; t++)
+    for (let j = 0; j < outputs; j++) {
+      let sum = bias ? bias.values[j] : 0;
+      for (let i = 0; i < kernel; i++) {
+        const from = t - (kernel - 1 - i) * dilation;
+        if (from >= 0) for (let k = 0; k < inputs; k++) sum += row(x, from)[k] * values[(j * inputs + k) * kernel + i];
+      }
+      row(y, t)[j] = sum;
+    }
+  return y;
+}
+
+/**
  * A recurrent layer as nn.RNN or nn.GRU: its parameters under `prefix` in `weights`. With `window`, a LocalRNN: each
  * position starts from nothing, `window` positions back, and reads zeros before the beginning (Wang et al. 2019, Eq. 2).
  */
@@ -124,36 +131,28 @@ export function recurrent(x, weights, prefix, { cell = "gru", window = 0, layer 
 }
 
 /**
- * What attention returns before its last projection, and its weights: for each head and query, a row of weights for
- * that position and all before it. The queries are those of the last positions. `off(head)` says that a head returns
- * nothing. `tables`, of keys and values, has a vector for each distance, the farthest first (Shaw et al. 2018, Eq. 3-4).
+ * What attention returns for one query before its last projection, and where each head looks: a weight for each of the
+ * rows of keys, the query's own the last. `off(head)` says that a head returns nothing. `tables`, of keys and values, has
+ * a vector for each distance, the farthest first (Shaw et al. 2018, Eq. 3-4).
  */
-export function attend(queries, keys, values, heads, { off = () => false, bias = () => 0, tables = [] } = {}) {
-  const T = queries.rows, D = queries.columns, width = D / heads, mixed = matrix(T, D), looked = [];
-  const before = keys.rows - T, [near, given] = tables.map(({ values }) => values), farthest = near && near.length / width - 1;
-  const [q, k, v, to] = [queries, keys, values, mixed].map((one) => one.values);
+export function attend(query, keys, values, heads, { off = () => false, tables = [] } = {}) {
+  const width = query.length / heads, mixed = new Float64Array(query.length), looked = [];
+  const [near, given] = [0, 1].map((i) => tables[i]?.values ?? new Float64Array(width));
+  const first = near.length - keys.length * width; // where the vector of the first key's distance begins, if no farther one is
   for (let head = 0; head < heads; head++) {
-    const rows = [];
-    for (let t = 0; t < T; t++) {
-      const scores = new Float64Array(before + t + 1);
-      const asks = t * D + head * width, last = scores.length - 1;
-      for (let s = 0; s <= last; s++) {
-        const at = s * D + head * width;
-        let sum = 0;
-        for (let i = 0; i < width; i++) sum += q[asks + i] * k[at + i];
-        if (near) for (let i = 0, row = Math.max(0, farthest - last + s) * width; i < width; i++) sum += q[asks + i] * near[row + i];
-        scores[s] = sum / Math.sqrt(width) + bias(head, t, s);
-      }
-      const shares = softmax(scores);
-      rows.push(shares);
-      if (off(head)) continue;
-      for (let s = 0; s <= last; s++) {
-        const at = s * D + head * width, share = shares[s];
-        for (let i = 0; i < width; i++) to[asks + i] += share * v[at + i];
-        if (given) for (let i = 0, row = Math.max(0, farthest - last + s) * width; i < width; i++) to[asks + i] += share * given[row + i];
-      }
+    const from = head * width, scores = new Float64Array(keys.length);
+    for (let s = 0; s < keys.length; s++) {
+      const key = keys[s], far = Math.max(0, first + s * width);
+      let sum = 0;
+      for (let i = 0; i < width; i++) sum += query[from + i] * (key[from + i] + near[far + i]);
+      scores[s] = sum / Math.sqrt(width);
     }
-    looked.push(rows);
+    const shares = softmax(scores);
+    looked.push(shares);
+    for (let s = 0; s < (off(head) ? 0 : keys.length); s++) {
+      const value = values[s], share = shares[s], far = Math.max(0, first + s * width);
+      for (let i = 0; i < width; i++) mixed[from + i] += share * (value[from + i] + given[far + i]);
+    }
   }
   return { mixed, looked };
 }
