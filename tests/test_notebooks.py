@@ -105,6 +105,17 @@ def test_a_notebook_is_read_in_one_sitting(source: Path, stored: NotebookNode) -
     assert source.with_suffix(".ipynb").stat().st_size <= BYTES + WEIGHTS.get(source.stem, 0)
 
 
+def test_the_list_of_explorers_names_the_notebooks_that_show_them() -> None:
+    listed = re.findall(
+        r"^\| `(\w+)`.*?\| ([\d, ]+) \|", (FOLDER.parent / "docs/explorers.md").read_text(), re.MULTILINE
+    )
+    shown: dict[str, set[str]] = {name: set() for name in explore.__all__ if name != "Page"}
+    for path in SOURCES:
+        for name in re.findall(r"^(?:\w+ = )?explore\.(\w+)\(", path.read_text(encoding="utf-8"), re.MULTILINE):
+            shown[name].add(path.stem[:2])
+    assert {name: set(places.split(", ")) for name, places in listed} == shown
+
+
 # What the text says of the ledger, where no cell computes it.
 
 

@@ -18,13 +18,12 @@ from rtx.lab.explore.positions import positions
 from rtx.lab.explore.race import race
 from rtx.lab.explore.sentence import sentence
 from rtx.lab.explore.toy import toy
-from rtx.lab.explore.training import TrainingLab, training
+from rtx.lab.explore.training import training
 from rtx.lab.explore.window import window
 from rtx.lab.explore.xray import xray
 
 __all__ = [
     "Page",
-    "TrainingLab",
     "attention",
     "bach",
     "bach_or_machine",
