@@ -17,51 +17,31 @@ from rtx.lab import explore
 explore.depends()
 
 # %% [markdown]
-# The bars at the top are 24 inputs. Each row below them is a layer of one of three models, and each square is a position. A
-# square turns blue when it changes. A darker square changes more; a white one does not change at all. You see three shapes:
+# The bars at the top are 24 inputs. Below them are three models. Each row of squares is a layer of a model, and each square is
+# a position. A square turns blue when it changes; a darker square changes more. You see three shapes:
 #
-# - **Fading.** In the RNN (recurrent neural network) the change passes from step to step. It gets weaker on its way.
-# - **A band.** A LocalRNN is a small RNN that reads a window of 4 positions. Two layers carry the change over 6 more
-#   positions. Then it ends.
-# - **A band and everything.** The R-Transformer has a LocalRNN and then attention. With attention, every later position
-#   changes.
+# - **Fading.** In the RNN (recurrent neural network) the change passes from step to step and gets weaker.
+# - **A band.** A LocalRNN is a small RNN that starts afresh at each position and reads only a window: this position and
+#   the 3 before it. One layer carries a change to 3 later positions, two layers to 6. Then it ends.
+# - **A band and everything.** The R-Transformer has a LocalRNN and then *attention*: each position reads a weighted mean of all
+#   positions so far. So every later position changes, and the nearest ones change most.
 #
-# The weights are random. So the picture shows what these models *can* use, not what they have learnt to use. Click the name
-# of a layer to switch it off. Which layer carries the change to the far positions?
+# The weights are random. The picture shows what these models *can* use, not what they have learnt to use. Click the name
+# of a layer to switch it off. Which layer of the R-Transformer carries the change to far positions?
+#
+# <details><summary>Answer</summary>
+#
+# The attention. Without its two attention layers the change ends after 6 positions, as in the model with LocalRNNs alone.
+#
+# </details>
 #
 # - **You will** compute these shapes by hand, and write the function that measures them for any model.
-# - **You learn** to read a table of dependencies, and which of its properties training can change.
+# - **You learn** how to read a table of dependencies, and what in it comes from the wiring.
 # - **You need** Python and the basics of PyTorch tensors. You need no GPU and no network.
-# - **Time:** 20 minutes to read and try. The cells run in about 20 seconds.
+# - **Time:** 30 minutes to read and try. The cells run in about 20 seconds.
 #
-# ## 1. The course
-#
-# | notebook | about |
-# | --- | --- |
-# | 00 Start here | How far back does a model look? |
-# | [01 Frame the problem](01_frame_the_problem.ipynb) | Why is the past hard to hold? |
-# | [02 Slide a window](02_slide_a_window.ipynb) | What does a window see? |
-# | [03 Attend to the past](03_attend_to_the_past.ipynb) | How does a position fetch what it needs? |
-# | [04 Stack the block](04_stack_the_block.ipynb) | What does each part of the block add? |
-# | [05 Encode position](05_encode_position.ipynb) | How can attention know where things are? |
-# | [06 Carry memory](06_carry_memory.ipynb) | Long texts in pieces |
-# | [07 Convolve or recur](07_convolve_or_recur.ipynb) | Convolution, recurrence or attention |
-# | [08 Split into channels](08_split_into_channels.ipynb) | Recurrence with blocks of several lengths |
-# | [09 Add and multiply](09_add_and_multiply.ipynb) | Memory over thousands of steps |
-# | [10 Read digits](10_read_digits.ipynb) | Images, pixel by pixel |
-# | [11 Model music](11_model_music.ipynb) | Chorales and tunes |
-# | [12 Make it fast](12_make_it_fast.ipynb) | Where the time goes |
-# | [13 Model language](13_model_language.ipynb) | Characters and words |
-# | [14 Translate and summarise](14_translate_and_summarise.ipynb) | One sequence into another |
-# | [15 Weigh the evidence](15_weigh_the_evidence.ipynb) | Which numbers to trust |
-# | [16 What came after](16_what_came_after.ipynb) | Griffin and later hybrids |
-#
-# [Why these papers?](../docs/why-these-papers.md) says what the papers of the course have in common. Wherever we print a
-# number of a paper, we say so. All other numbers were computed by this project.
-#
-# Run a cell with Shift + Enter. The next cell is the set-up; every notebook has one like it. If it fails, this kernel is not
-# the project's: `make lab` in a terminal installs what is missing and opens this page with the right kernel. An error that
-# says `name: expected …, got …` comes from `rtx` and names the argument that is wrong.
+# Run a cell with Shift + Enter. The next cell is the set-up; every notebook has one like it. `rtx` is the package of this
+# course. If Python does not find it, run `make lab` in a terminal: it installs what is missing and opens this page again.
 
 # %%
 import matplotlib.pyplot as plt
@@ -86,7 +66,7 @@ plots.style()
 #
 # Positions count from 1 in formulas and pictures, and from 0 in code. A mask is `True` where a position *may* attend.
 #
-# ## 2. Three positions, by hand
+# ## 1. Three positions, by hand
 #
 # How do we measure a dependency? We nudge one input by a small amount $\varepsilon$, and divide the change of each output by
 # $\varepsilon$. Here are three tiny models with one number per position. The RNN keeps half of its state at each step. The
@@ -122,15 +102,18 @@ for model in (rnn, window, mean):
 #
 # <details><summary>Answer</summary>
 #
-# RNN: 0, 1, 0.5. Window: 0, 1, 1. Mean: 0, 0.5, 0.33. The first number is 0 each time, because output 1 does not depend on a
-# later input. A model with this property is called **causal**.
+# RNN: 0, 1, 0.5. Window: 0, 1, 1. Mean: 0, 0.5, 0.33.
 #
 # </details>
 #
-# ## 3. The table of dependencies
+# The first number is 0 each time, because output 1 does not depend on a later input. A model is called **causal** if no output
+# depends on a later input. Only a causal model can be trained to predict what comes next.
 #
-# Real models have $D$ numbers at each position. So we nudge each number of input $s$ in turn, and add up the squared changes
-# of output $t$. The result goes to row $t$ and column $s$ of a table:
+# ## 2. The table of dependencies
+#
+# Real models have $D$ numbers at each position. So we nudge each of the $D$ numbers of input $s$ in turn. Each nudge changes
+# output $t$ by a vector. We divide it by $\varepsilon$, add up the squares, and take the root at the end. The result goes to
+# row $t$ and column $s$ of a table:
 #
 # $$r_{ts} = \sqrt{\sum_{d=1}^{D} \left\lVert \frac{y_t(x + \varepsilon\, e_{sd}) - y_t(x)}{\varepsilon} \right\rVert^2}$$
 #
@@ -168,11 +151,12 @@ dependencies = exercises.yours(my_dependencies, "dependencies")
 #
 # </details>
 #
-# The last line of the cell tries your function. If it is wrong, a message names the likely mistake. If it is right, the rest
-# of the notebook uses it. Until then the notebook uses ours, so "Run All" works at any time.
+# The last line of the cell above checks your function. If it is right, the cells below use it. Until then they use ours, so
+# "Run All" works at any time.
 #
-# Now three untrained models of equal depth and width. A Transformer lets each position attend to all earlier ones, and adds
-# position numbers (sinusoids) to its input. The R-Transformer runs a small RNN over the last $M = 4$ positions, then attends.
+# Now three untrained models of two layers and width $D = 8$. The Transformer lets each position attend to all positions so far.
+# Waves that are added to its input tell it where a position is. The R-Transformer first runs a small RNN over the last
+# $M = 4$ positions, then attends. We use numbers of double precision, so that a small $\varepsilon$ does not drown in rounding.
 
 # %%
 _ = torch.manual_seed(0)
@@ -185,6 +169,7 @@ models = {
 }
 with torch.no_grad():
     tables = {name: dependencies(model.double(), x16) for name, model in models.items()}
+print({name: f"{sum(p.numel() for p in model.parameters()):,} parameters" for name, model in models.items()})
 
 # %% [markdown]
 # **Predict** before you run the next cell.
@@ -196,8 +181,8 @@ with torch.no_grad():
 # <details><summary>Answers</summary>
 #
 # 1. Zero, in all three. They are causal, so they can be trained to predict what comes next.
-# 2. The Transformer's. A residual connection carries each input around each sublayer to its own output. The R-Transformer
-#    has residual connections, too, but its LocalRNNs mix in the neighbours.
+# 2. The Transformer's. In each of its layers the input is added to the output (a residual connection). The R-Transformer
+#    has residual connections, too, and LocalRNNs that read the neighbours.
 # 3. The RNN. Its state loses a part of the past at each step.
 #
 # </details>
@@ -213,9 +198,10 @@ fig.suptitle("untrained: the RNN fades, the Transformer is even, the R-Transform
 plt.show()
 
 # %% [markdown]
-# Each row is divided by its sum, so a colour is a share. White is exactly zero. The next cell averages the shares of outputs
-# 10 to 16 by distance. It draws each model five times, so that you see the spread. The last line is a control: an RNN
-# whose recurrent weights start as a rotation (an orthogonal matrix), which does not shrink the state.
+# Each row is divided by its sum, so a colour is a share. The colours are logarithmic, and white is exactly zero. The next cell
+# gives the mean share *per position*, for outputs 10 to 16 and four ranges of distances. It draws the weights five times and
+# prints mean ± standard deviation. The last line is a control: an RNN whose recurrent matrix starts as a rotation (an
+# orthogonal matrix), which keeps the length of the state. Its tanh still shrinks the state a little.
 
 # %%
 def orthogonal():
@@ -229,24 +215,28 @@ ranges = {"own input": (0, 0), "1-3 back": (1, 3), "4-8 back": (4, 8), "9 and mo
 back = torch.arange(T)[:, None] - torch.arange(T)  # t - s
 
 # %%
-print(f"{'share in %':14}", *(f"{part:>14}" for part in ranges))
+print(f"{'% per position':14}", *(f"{part:>14}" for part in ranges))
 for name, make in makers.items():
     drawn = []
     for seed in range(5):
         _ = torch.manual_seed(seed)
         table = receptive_field(make().double(), x16)  # the same table by exact derivatives
         shares = table / table.sum(1, keepdim=True)
-        drawn.append([100 * (shares * ((a <= back) & (back <= b)))[9:].sum(1).mean() for a, b in ranges.values()])
+        chosen = [((a <= back) & (back <= b))[9:] for a, b in ranges.values()]
+        drawn.append([100 * shares[9:][here].mean() for here in chosen])
     drawn = torch.tensor(drawn)
-    print(f"{name:14}", *(f"{m:8.1f} ± {s:3.1f}" for m, s in zip(drawn.mean(0), drawn.std(0))))
+    print(f"{name:14}", *(f"{m:7.2f} ± {s:4.2f}" for m, s in zip(drawn.mean(0), drawn.std(0))))
 
 # %% [markdown]
-# In the untrained RNN, inputs from 9 steps back on have nearly no influence. In the Transformer and in the R-Transformer
-# they do. The control shows a limit of the first finding: with a rotation, an RNN of the same size keeps more of the far
-# past. So *fading* depends on the weights, and training changes weights. A *zero* is different. Where the wiring has
-# no path, no weights can create one.
+# Compare the columns from left to right. In the RNN each range has far less than the range before it: its past fades. In
+# the Transformer the three ranges of the past are about equal. In the R-Transformer the nearest range has more than the
+# others, and far positions have as much as in the Transformer.
 #
-# ## 4. Zeros that no training can change
+# The control limits the first finding. With a rotation, an RNN of the same size keeps about as much of the far past as the
+# R-Transformer does at these 16 positions. So fading comes from the *weights*. A *zero* can come from the wiring: where no path
+# leads from an input to an output, no weights can create one.
+#
+# ## 3. Zeros that come from the wiring
 #
 # **Exercise 2** (easy, 5 minutes). Write `my_is_causal(table)`. It returns `True` if no output depends on a later input.
 
@@ -271,8 +261,9 @@ is_causal = exercises.yours(my_is_causal, "is_causal")
 #
 # </details>
 #
-# **Exercise 3** (hard, optional, 10 minutes). Write `my_span(table)`: how far back does the model look? The answer is the
-# smallest $M$ such that each output depends on nothing but its last $M$ inputs, its own included.
+# **Exercise 3** (hard, optional, 10 minutes). Write `my_span(table)`: how far back does the model look? Find the dependency
+# that goes back farthest, from any output. Count the positions from its input to its output, both included. If each output
+# depends on its own input only, the answer is 1.
 
 # %%
 def my_span(table):
@@ -296,77 +287,105 @@ span = exercises.yours(my_span, "span")
 #
 # </details>
 #
-# We ask both functions about stacks of LocalRNNs with a window of 3, and about attention with and without its mask.
+# We ask both functions about stacks of LocalRNNs with a window of 3, and about attention with and without its mask. A mask
+# hides positions from attention; here it hides the later ones. Each model is drawn five times, with weights ten times as
+# large as usual.
 
 # %%
-stacks = {f"LocalRNN, {n} of M = 3": torch.nn.Sequential(*[rtx.nn.LocalRNN(D, window=3) for _ in range(n)]) for n in (1, 2, 3)}
-stacks["causal attention"] = rtx.nn.MultiHeadAttention(D, heads=2)
-everywhere = torch.ones(T, T, dtype=torch.bool)
-stacks["attention without a mask"] = lambda x, layer=rtx.nn.MultiHeadAttention(D, heads=2).double(): layer(x, everywhere)
-with torch.no_grad():
-    for name, model in stacks.items():
-        table = dependencies(model.double() if isinstance(model, torch.nn.Module) else model, x16)
-        print(f"{name:25} {'causal' if is_causal(table) else 'sees the future':16} looks back over {span(table):2} of {T} positions")
+def stack(n):
+    return torch.nn.Sequential(*[rtx.nn.LocalRNN(D, window=3) for _ in range(n)])
+
+class Unmasked(rtx.nn.MultiHeadAttention):
+    def forward(self, x):
+        return super().forward(x, torch.ones(T, T, dtype=torch.bool))  # every position may attend to every other
+
+kinds = {"1 LocalRNN": lambda: stack(1), "2 LocalRNNs": lambda: stack(2), "3 LocalRNNs": lambda: stack(3)}
+kinds |= {"attention with mask": lambda: rtx.nn.MultiHeadAttention(D, 2), "attention without": lambda: Unmasked(D, 2)}
+for name, make in kinds.items():
+    found = set()
+    for seed in range(5):
+        _ = torch.manual_seed(seed)
+        model = make().double()
+        with torch.no_grad():
+            _ = [weight.mul_(10) for weight in model.parameters()]
+        table = receptive_field(model, x16)
+        found.add(("causal" if is_causal(table) else "sees the future", f"looks back over {span(table)} of {T}"))
+    print(f"{name:20}", *found)
 
 # %% [markdown]
-# **Try.** What is the rule for $n$ LocalRNNs with window $M$? Test it with $M = 5$.
+# All five draws of a kind agree: its zeros do not depend on the weights.
+#
+# **Try.** What is the rule for $n$ LocalRNNs with window $M$? [Notebook 02](02_slide_a_window.ipynb) derives it.
 #
 # <details><summary>Answer</summary>
 #
-# $n (M - 1) + 1$: each layer adds $M - 1$ positions. With $M = 5$: 5, 9 and 13. [Notebook 02](02_slide_a_window.ipynb) derives it.
+# $n (M - 1) + 1$: each layer adds $M - 1$ positions.
 #
 # </details>
 #
-# ## 5. Your own model
+# ## 4. Your own model
 #
 # The X-ray explorer looks at your own model, part by part. Click a row of its table: on how many inputs does this output
-# depend? Choose part `1`, the feed-forward network: why is its table a diagonal?
+# depend? Choose part `1`, the feed-forward network. It treats each position by itself, so its table is a diagonal.
 
 # %%
 mine = torch.nn.Sequential(rtx.nn.LocalRNN(8, window=3), rtx.nn.FeedForward(8))
 explore.xray(mine, torch.randn(1, 16, 8))
 
 # %% [markdown]
-# <details><summary>Answer</summary>
-#
-# A feed-forward network treats each position by itself. No information passes from one position to another.
-#
-# </details>
-#
 # ## Recap
 #
 # - The table of dependencies says how much input $s$ (column) matters to output $t$ (row). A causal model has zeros to the
 #   right of the diagonal.
-# - We saw three shapes in untrained models: fading (RNN), a band (LocalRNN), everything (attention). The R-Transformer
-#   combines the last two.
-# - Zeros come from the wiring and stay. How fast an RNN fades comes from its weights; the control with a rotation showed it.
-# - Open: which of these dependencies does a *trained* model use? The next notebooks train models and look.
+# - We saw three shapes in untrained models: fading (RNN), a band (LocalRNN), a band and everything (R-Transformer).
+# - A missing path gives a zero for all weights. How fast an RNN fades depends on its weights; the control with a rotation
+#   showed it.
+# - Open: which of these dependencies does a *trained* model use? And what happens over thousands of positions? The next
+#   notebooks train models and look.
 #
 # ## Quiz
 #
 # 1. Row 3 of a table has non-zero entries in columns 1 to 5. Is the model causal?
-# 2. You train a causal stack of LocalRNNs for a week. Which entries of its table must be zero, and which may be?
-# 3. Why did we divide each row by its sum before we compared models?
+# 2. You train a causal stack of LocalRNNs for a week. Which entries of its table are zero for certain?
 #
 # <details><summary>Answers</summary>
 #
 # 1. No. Output 3 depends on inputs 4 and 5, which come later.
-# 2. To the right of the diagonal, and beyond the stack's window, they must be zero. Any other entry may be zero if the
-#    weights happen to make it so.
-# 3. Models have outputs of different sizes. A share says which inputs matter most to an output, whatever its size.
+# 2. Those to the right of the diagonal, and those beyond the stack's span. No path leads there.
 #
 # </details>
 #
+# ## The course
+#
+# - [01 Frame the problem](01_frame_the_problem.ipynb): Why is the past hard to hold?
+# - [02 Slide a window](02_slide_a_window.ipynb): What does a window see?
+# - [03 Attend to the past](03_attend_to_the_past.ipynb): How does a position fetch what it needs?
+# - [04 Stack the block](04_stack_the_block.ipynb): What does each part of the block add?
+# - [05 Encode position](05_encode_position.ipynb): How can attention know where things are?
+# - [06 Carry memory](06_carry_memory.ipynb): Long texts in pieces
+# - [07 Convolve or recur](07_convolve_or_recur.ipynb): Convolution, recurrence or attention
+# - [08 Split into channels](08_split_into_channels.ipynb): Recurrence with blocks of several lengths
+# - [09 Add and multiply](09_add_and_multiply.ipynb): Memory over thousands of steps
+# - [10 Read digits](10_read_digits.ipynb): Images, pixel by pixel
+# - [11 Model music](11_model_music.ipynb): Chorales and tunes
+# - [12 Make it fast](12_make_it_fast.ipynb): Where the time goes
+# - [13 Model language](13_model_language.ipynb): Characters and words
+# - [14 Translate and summarise](14_translate_and_summarise.ipynb): One sequence into another
+# - [15 Weigh the evidence](15_weigh_the_evidence.ipynb): Which numbers to trust
+# - [16 What came after](16_what_came_after.ipynb): Griffin and later hybrids
+#
+# [Why these papers?](../docs/why-these-papers.md) Where we print a number of a paper, we say so. All other numbers were
+# computed by this project.
+#
 # <details><summary>Paper map</summary>
 #
-# Wang et al. (2019), *R-Transformer: Recurrent Neural Network Enhanced Transformer*.
+# Wang et al. (2019), *R-Transformer*.
 #
 # | in the paper | equation | here | in `rtx` |
 # | --- | --- | --- | --- |
-# | §3, Figure 1: the whole model | 8 | section 3 | `rtx.RTransformer` |
-# | §3.1, Figure 2: RNN and LocalRNN | 2-3 | first screen, section 4 | `rtx.RNN`, `rtx.nn.LocalRNN` |
-# | §3.2: attention to the past only | 4-6 | section 4 | `rtx.nn.MultiHeadAttention` |
-# | §3.3: comparison with the Transformer | | section 3 | `rtx.Transformer` |
+# | §3, Figure 1: the whole model | 8 | section 2 | `rtx.RTransformer` |
+# | §3.1, Figure 2: RNN and LocalRNN | 2-3 | first screen, section 3 | `rtx.RNN`, `rtx.nn.LocalRNN` |
+# | §3.2: attention to the past only | 4-6 | section 3 | `rtx.nn.MultiHeadAttention` |
 #
 # </details>
 #

@@ -338,12 +338,14 @@ exercises.longest_path(longest_path)
 # </details>
 
 # %%
+from rtx.nn.multi_channel import MultiChannelRNN
+
 def gradient_back(n, farthest=24):
     """The gradient of channel 1's last state, over the distance, as a share of that at distance 0. Mean of eight layers."""
     shares = []
     for seed in range(8):
         _ = torch.manual_seed(seed)
-        layer = rtx.nn.MultiChannelRNN(16, block=n, cell="rnn")
+        layer = MultiChannelRNN(16, block=n, cell="rnn")
         T = 1 + 6 * (n - 1) * (farthest // (n - 1))  # a step that ends a block of channel 1
         x = torch.randn(1, T, 16).repeat(16, 1, 1).requires_grad_()
         last = layer.channels(x)[:, -1, 0]  # (16, 16): one copy of the sequence for each number of the state

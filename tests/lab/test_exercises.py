@@ -92,7 +92,7 @@ def test_yours_is_the_learners_function_once_it_passes_and_the_solution_until_th
     assert exercises.yours(dots, "stacked_reach") is solution
     assert exercises.yours(lambda layers, window: layers * window, "stacked_reach") is solution
     said = capsys.readouterr().out.splitlines()
-    assert len(said) == 6 and "your stacked_reach" in said[1] and "our stacked_reach" in said[3] and said[3] == said[5]
+    assert len(said) == 6 and " your " in said[1] and " our " in said[3] and said[3] == said[5]
     assert next(iter(exercises.stacked_reach.bugs)) in said[4]
     with pytest.raises(ValueError, match="name.*stacked_reech"):
         exercises.yours(mine, "stacked_reech")

@@ -39,7 +39,7 @@ def yours(mine: Callable[..., Any], name: str) -> Callable[..., Any]:
     exercise: Exercise = globals()[check_choice("name", name, names)]
     verdict = exercise(mine)
     print(verdict)
-    print(f"From here on, this notebook uses {'your' if verdict.passed else 'our'} {name}.")
+    print(f"From here on, this notebook uses {'your' if verdict.passed else 'our'} version of `{name}`.")
     return mine if verdict.passed else exercise.solution
 
 

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import torch
 from jaxtyping import Float
+from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from safetensors.torch import save
 from torch import Tensor, nn
 
 from rtx.lab.explore.page import Page
-from rtx.lab.plots import receptive_field_map
+from rtx.lab.plots import whole_numbers
 from rtx.lab.seeded import seeded
 from rtx.models import RNN, RTransformer
 from rtx.nn import LocalRNN, Residual
@@ -98,13 +99,19 @@ def row() -> list[float]:
     return [round(float(number) * 24 - 12) / 20 for number in noise]
 
 
-def _still(made: dict[str, Row], base: list[float]) -> Figure:
-    """The same for all inputs at once: which input (column) moves which output (row), and how far."""
-    inputs = torch.tensor(base).repeat(POSITIONS, 1)  # a row for each input that is changed
-    figure = Figure(figsize=(9, 3), layout="constrained")
-    for ax, (name, model) in zip(figure.subplots(1, 3, sharey=True), made.items(), strict=True):
-        with torch.no_grad():
-            before, after = model(inputs[..., None]), model((inputs + torch.eye(POSITIONS))[..., None])
-        receptive_field_map(ax, (after - before).norm(dim=2).T, name)
-        ax.label_outer()
+def _still(made: dict[str, Row], base: list[float], chosen: int = 6) -> Figure:
+    """Draw how much each position of the last layer changes when one input is changed. White squares do not change."""
+    inputs = torch.tensor(base, dtype=torch.float64).repeat(2, 1)
+    inputs[1, chosen - 1] += 1
+    with torch.no_grad():
+        pairs = [model.double()(inputs[..., None]) for model in made.values()]
+    changes = torch.stack([(after - before).norm(dim=-1) for before, after in pairs])
+    figure = Figure(figsize=(9, 2.2), layout="constrained")
+    ax = figure.subplots()
+    image = ax.imshow(changes.where(changes > 0, torch.nan), norm=LogNorm(1e-4, 1), cmap="Blues", aspect="auto")
+    image.set_extent((0.5, POSITIONS + 0.5, len(made) - 0.5, -0.5))
+    ax.set_yticks(range(len(made)), list(made))
+    ax.set(xlabel="position", title=f"input {chosen} is changed: which outputs change?")
+    whole_numbers(ax.xaxis)
+    figure.colorbar(image, ax=ax, label="change")
     return figure
