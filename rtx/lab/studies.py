@@ -13,9 +13,9 @@ Runs = list[dict[str, Any]]
 def chosen_runs(path: str | Path, problem: str) -> dict[str, Runs]:
     """Return the runs of each model, one for each seed, with the learning rate that validation chose.
 
-    A model's rate is the one with the best mean validation over its seeds, after the last update. Each run has its
-    "rate", "seed" and "parameters", and "validation" and "test" after each number of updates that the file's
-    conditions name.
+    A model's rate is the one with the best mean validation over its seeds, after the last update. Of equally good rates
+    it is the one that was better before. Each run has "rate", "seed" and "parameters". It has "validation" and "test"
+    after each number of updates that the file's conditions name.
 
     Args:
         path: a result of `studies/fair.py`, such as "../studies/first_symbol.json".
@@ -30,8 +30,8 @@ def chosen_runs(path: str | Path, problem: str) -> dict[str, Runs]:
     for run in runs:
         if run["problem"] == problem:
             by_model.setdefault(run["model"], {}).setdefault(run["rate"], []).append(run)
-    return {model: max(rates.values(), key=_last_validation) for model, rates in by_model.items()}
+    return {model: max(rates.values(), key=_validation_from_the_end) for model, rates in by_model.items()}
 
 
-def _last_validation(runs: Runs) -> float:
-    return mean(run["validation"][-1] for run in runs)
+def _validation_from_the_end(runs: Runs) -> list[float]:
+    return [mean(scores) for scores in zip(*(reversed(run["validation"]) for run in runs), strict=True)]

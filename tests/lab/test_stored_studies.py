@@ -18,13 +18,13 @@ def run(model: str, rate: float, seed: int, *validation: float) -> dict[str, obj
 
 def test_a_models_rate_has_the_best_mean_validation_at_the_end(tmp_path: Path) -> None:
     runs = [run("a", 0.1, 0, 0.9, 0.5), run("a", 0.1, 1, 0.9, 0.7), run("a", 0.01, 0, 0.1, 0.9)]
-    runs += [run("a", 0.01, 1, 0.1, 0.4), run("b", 0.1, 0, 0.0, 0.2)]
+    runs += [run("a", 0.01, 1, 0.1, 0.4), run("b", 0.1, 0, 0.0, 1.0), run("b", 0.01, 0, 0.5, 1.0)]
     path = tmp_path / "study.json"
     path.write_text(json.dumps({"runs": runs}))
     found = chosen_runs(path, "p")
     assert {model: [(one["rate"], one["seed"]) for one in some] for model, some in found.items()} == {
         "a": [(0.01, 0), (0.01, 1)],  # 0.65 against 0.6
-        "b": [(0.1, 0)],
+        "b": [(0.01, 0)],  # both are right at the end, this one sooner
     }
     with pytest.raises(ValueError, match="problem.*'q'"):
         chosen_runs(path, "q")
