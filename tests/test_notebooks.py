@@ -105,6 +105,55 @@ def test_a_notebook_is_read_in_one_sitting(source: Path, stored: NotebookNode) -
     assert source.with_suffix(".ipynb").stat().st_size <= BYTES + WEIGHTS.get(source.stem, 0)
 
 
+REWRITTEN = ("00", "01", "02", "03", "04", "05")
+"""Lessons that print values and use the learner's functions."""
+rewritten = pytest.mark.parametrize("number", REWRITTEN)
+
+
+@rewritten
+def test_no_line_of_output_is_a_bare_truth_value(number: str) -> None:
+    (path,) = FOLDER.glob(f"{number}_*.ipynb")
+    for cell in code_cells(nbformat.read(path, as_version=4)):
+        for output in cell.outputs:
+            text = output.get("text") or output.get("data", {}).get("text/plain", "")
+            assert not [line for line in text.splitlines() if re.search(r"\b(True|False)\W*$", line)], cell.source
+
+
+def solved(source: Path) -> list[str]:
+    """Return the code cells of a notebook with the solutions in the place of the stubs."""
+    notebook = jupytext.read(source)
+    text = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    solutions = re.findall(r"<summary>Solution</summary>\s*```python\n(.*?)```", text, re.DOTALL)
+    found = {re.findall(r"^def (\w+)\(", code, re.MULTILINE)[-1]: code for code in solutions}
+    stub = re.compile(r"^def (\w+)\([^\n]*\n    \.\.\.[^\n]*\n", re.MULTILINE)
+    return [stub.sub(lambda match: found[match[1]], cell.source) for cell in code_cells(notebook)]
+
+
+@rewritten
+def test_every_function_that_a_learner_writes_is_used_later(number: str) -> None:
+    (source,) = FOLDER.glob(f"{number}_*.py")
+    cells = solved(source)
+    for place, code in enumerate(cells):
+        for name, *_ in re.findall(r"^(\w+) = exercises\.yours\((\w+),", code, re.MULTILINE):
+            later = [symtable(cell, source.name, "exec") for cell in cells[place + 1 :]]
+            assert any(name in globals_read(part) for part in later), name
+
+
+@pytest.mark.slow
+def test_a_learners_own_function_is_called_by_the_cells_after_it(capsys: pytest.CaptureFixture[str]) -> None:
+    (source,) = FOLDER.glob("00_*.py")
+    names: dict[str, Any] = {"display": lambda *_: None}
+    called: list[str] = []
+    for code in solved(source):
+        exec(code, names)
+        for name in re.findall(r"^(\w+) = exercises\.yours\(", code, re.MULTILINE):
+            mine = names[f"my_{name}"]
+            assert names[name] is mine  # the solution passed, so it is used
+            names[name] = lambda *given, mine=mine, name=name: (called.append(name), mine(*given))[1]
+    assert set(called) == {"dependencies", "is_causal", "span"}
+    assert "not attempted" not in capsys.readouterr().out
+
+
 def test_the_list_of_explorers_names_the_notebooks_that_show_them() -> None:
     listed = re.findall(
         r"^\| `(\w+)`.*?\| ([\d, ]+) \|", (FOLDER.parent / "docs/explorers.md").read_text(), re.MULTILINE
