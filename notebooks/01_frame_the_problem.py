@@ -31,7 +31,7 @@ for ax, (T, runs) in zip(axes, studies.items()):
     ax.set(title=f"T = {T}", xlabel="right answers in % (dotted: a guess)", xlim=(0, 103), yticks=range(len(names)))
     ax.set_yticklabels(names)
 axes[0].invert_yaxis()
-fig.suptitle("after 1,000 updates: the RNN and the LSTM remember over 5 steps, but not over 20", fontsize=11)
+fig.suptitle("after 1,000 updates: the RNN and the LSTM are right over 5 steps, but not over 20", fontsize=11)
 plt.show()
 
 # %% [markdown]
@@ -315,8 +315,8 @@ for name in names:
 # - **Attention alone is not enough.** Without positions a model sees which symbols there were, but not which was first. That is
 #   better than a guess, and no more. With sinusoids it is right after 200 updates.
 # - **A window alone is not enough.** LocalRNN sees the last 4 symbols, so over 5 steps it can only guess.
-# - **The R-Transformer needs both of its parts.** Its attention fetches the first symbol. Its LocalRNN marks this symbol: the
-#   first windows begin before the sequence and hold zeros, which no other window does.
+# - **The R-Transformer needs both of its parts.** Its attention can fetch the first symbol. Its LocalRNN can mark this symbol,
+#   because the first windows begin before the sequence and hold zeros. (We did not test this explanation of the mark.)
 #
 # ## Recap
 #
