@@ -25,7 +25,7 @@ from rtx.lab.exercises.position import clipped_rows, xl_score
 from rtx.lab.exercises.start import dependencies, is_causal, span
 from rtx.lab.exercises.training import clipped_step
 from rtx.lab.exercises.translation import greedy_translation, source_weights
-from rtx.lab.exercises.window import stacked_reach, windows
+from rtx.lab.exercises.window import local_rnn, stacked_reach, windows, without_pads
 from rtx.nn.validate import check_choice
 
 
@@ -64,6 +64,7 @@ __all__ = [
     "is_causal",
     "join_channels",
     "largest_share",
+    "local_rnn",
     "longest_path",
     "next_memory",
     "next_tokens",
@@ -82,6 +83,7 @@ __all__ = [
     "tcn_reach",
     "three_units",
     "windows",
+    "without_pads",
     "xl_reach",
     "xl_score",
     "yours",
