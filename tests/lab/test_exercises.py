@@ -213,6 +213,21 @@ def start_of_the_plain_rnn(gru: nn.GRU, x: Tensor, window: int) -> Tensor:
     return torch.cat([gru(x)[0][:, : window - 1], local_rnn_with_a_cell(gru, x, window)[:, window - 1 :]], 1)
 
 
+def induction_by_scores(x: Tensor) -> Tensor:
+    T = x.shape[1]
+    match = pad(x[:, :-1], (1, 0), value=-1)[:, None] == x[..., None]
+    scores = 100.0 * (T * match + torch.arange(T))
+    return scores.masked_fill(torch.ones(T, T).triu(1).bool(), -math.inf).softmax(-1)
+
+
+def induction_in_loops(x: Tensor) -> Tensor:
+    weights = torch.zeros(*x.shape, x.shape[1])
+    for b, text in enumerate(x.tolist()):
+        for t, symbol in enumerate(text):
+            weights[b, t, max((s for s in range(1, t + 1) if text[s - 1] == symbol), default=t)] = 1
+    return weights
+
+
 def clipped_rows_in_numpy(T: int, k: int) -> np.ndarray:
     t = np.arange(T)
     return (np.clip(t[None] - t[:, None], -k, k) + k)[::-1, ::-1].T
@@ -264,7 +279,8 @@ def nucleus_in_a_loop(p: Tensor, share: float) -> list[bool]:
         ("local_rnn", local_rnn_with_a_cell),
         ("without_pads", start_of_the_plain_rnn),
         ("causal_attention", lambda q, k, v: scaled_dot_product_attention(q, k, v, is_causal=True)),
-        ("split_heads", lambda x, H: torch.stack(x.chunk(H, -1), 1)),
+        ("induction", induction_by_scores),
+        ("induction", induction_in_loops),
         ("clipped_rows", clipped_rows_in_numpy),
         ("residual", residual_in_numpy),
         ("next_memory", newest),
@@ -380,6 +396,7 @@ def spreads(a: list[float], b: list[float]) -> float:
         ("clipped_step", step_to(lambda g, rate, clip: rate * g * min(clip, clip / float(g.norm())))),
         ("source_weights", masked_with(-100)),
         ("causal_attention", attention_masked_with(-100)),
+        ("induction", lambda x: induction_by_scores(x) + induction_by_scores(x).mT),
         ("windows", windows_by_slices),
         ("local_rnn", lambda gru, x, M: gru(windows_by_slices(x, M)[0])[0][None, :, -1]),
         ("softmax_in_halves", less_the_second_halfs),

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rtx.lab.exercises.after import cache_bytes, compose_steps, half_life
-from rtx.lab.exercises.attention import causal_attention, split_heads
+from rtx.lab.exercises.attention import causal_attention, induction
 from rtx.lab.exercises.block import notices_order, residual
 from rtx.lab.exercises.channels import in_degree, join_channels, longest_path
 from rtx.lab.exercises.convolution import dilated_convolution, tcn_reach
@@ -61,6 +61,7 @@ __all__ = [
     "greedy_translation",
     "half_life",
     "in_degree",
+    "induction",
     "is_causal",
     "join_channels",
     "largest_share",
@@ -77,7 +78,6 @@ __all__ = [
     "softmax_in_halves",
     "source_weights",
     "span",
-    "split_heads",
     "spreads_apart",
     "stacked_reach",
     "tcn_reach",

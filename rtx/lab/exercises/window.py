@@ -73,8 +73,9 @@ def _with_gru() -> list[tuple[nn.GRU, Tensor, int]]:
     with seeded(0):
         for B, T, D, M in ((2, 7, 3, 4), (3, 5, 2, 2), (2, 4, 3, 1)):
             gru = nn.GRU(D, D, batch_first=True).requires_grad_(False)
-            for bias in (gru.bias_ih_l0, gru.bias_hh_l0):
-                nn.init.uniform_(bias, -1, 1)
+            for name, one in gru.named_parameters():
+                if name.startswith("bias"):
+                    nn.init.uniform_(one, -1, 1)
             cases.append((gru, torch.randn(B, T, D), M))
     return cases
 
