@@ -355,8 +355,8 @@ for name, model_runs in runs.items():
 
 # %% [markdown]
 # The R-Transformers learn the task with either norm, and they are still right with 24 pairs. Their window of 2 binds, and their
-# attention finds. A LocalRNN alone does not see far enough. Of the other models, only the Transformer with two layers, sinusoids and
-# pre-norm is above the guess with 6 pairs. With 24 pairs it is not.
+# attention finds. A LocalRNN alone does not see far enough. Of the other models, only one seed of the Transformer with two layers,
+# sinusoids and pre-norm is above the guess with 6 pairs. With 24 pairs this model is not.
 #
 # Does this show that recurrence is needed? No: our small model has no recurrence and learns the task, too. What counts is the binding.
 # And "not after 800 updates" does not mean "never". The explorer's Transformer has two layers and relative positions. After about
