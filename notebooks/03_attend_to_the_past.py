@@ -58,8 +58,8 @@ for t in range(3):
     print(f"position {t + 1}: scores {shown(scores)}, weights {shown(weights)}, output {shown(weights @ v3[: t + 1])}")
 
 # %% [markdown]
-# Read the last line. The query of position 3 is (1, 1). Its products with the three keys are 1, 2 and 2. Divided by $\sqrt 2$, they
-# are the scores. The softmax turns scores into weights with sum 1. The output mixes the values with these weights.
+# Read the last line. The query (1, 1) has the products 1, 2 and 2 with the three keys. Divided by $\sqrt 2$, they are the scores. The
+# softmax turns scores into weights with sum 1. The output mixes the values with these weights.
 #
 # **Predict.** We multiply the query of position 3 by 10. What happens to its weights?
 #
@@ -253,9 +253,8 @@ for name, kind in {"causal mask": rtx.nn.MultiHeadAttention, "no mask": Unmasked
 #              ^ ^ ^ ^ ^ ^   the digits after these letters are asked for
 # ```
 #
-# A single head has a problem here. The letter `d` can find the earlier `d` by its key. But the answer is at the position *after* it.
-# We build a head by hand from your function. Queries and values are the symbols themselves. We try two keys: each position's own
-# symbol, or the symbol before it.
+# The letter `d` can find the earlier `d` by its key. But the answer is at the position *after* it. We build a head by hand from your
+# function. Queries and values are the symbols themselves. We try two keys: each position's own symbol, or the symbol before it.
 
 # %%
 from torch.nn.functional import one_hot, pad
@@ -457,10 +456,9 @@ for alphabet in (26, 1000):
 #
 # ## Recap
 #
-# **How does a position fetch what it needs?** It compares its query with all earlier keys, and mixes the values by how well they
-# match.
+# **How does a position fetch what it needs?** It compares its query with all keys so far, and mixes the values by how well they match.
 #
-# - A head gives one mixture. $H$ heads give $H$ mixtures, with the same number of parameters.
+# - Several heads give several mixtures, with the same number of parameters.
 # - Without $1/\sqrt{d_k}$, wide heads have many saturated queries at the start. These pass almost no gradient.
 # - The mask hides the future. Without it, attention sees a set. With it, a second layer can know the order.
 # - To look up by content, something must bind neighbours: a window of 2, a linear map of the input before, or a first layer of
