@@ -16,8 +16,8 @@ WIDTH, HEIGHT, COLOURS = 440, 240, 128  # twice the size at which they are shown
 CHOSEN = {
     "00_start_here": 0,
     "01_frame_the_problem": 0,
-    "02_slide_a_window": 2,
-    "03_attend_to_the_past": 2,
+    "02_slide_a_window": 1,
+    "03_attend_to_the_past": 0,
     "04_stack_the_block": 1,
     "05_encode_position": 3,
     "06_carry_memory": 0,

@@ -7,521 +7,464 @@
 # ---
 
 # %% [markdown]
-# # Slide a window
+# # What does a window see?
 #
-# **What does a window see that a sequence-long RNN and a convolution do not?**
-#
-# R-Transformer puts a small recurrent network, *LocalRNN*, under its attention. It runs over the last $M$
-# positions only, once for every position. Here you build it, and measure what it can see.
-#
-# - **You will** cut a sequence into windows, write LocalRNN from its equation, make its padding visible, and put
-#   one of the paper's claims to the test.
-# - **You learn** which inputs reach which outputs in an RNN, in LocalRNN and in a convolution, and what each costs.
-# - **You need** Python, tensors, and what a recurrent network is: a state computed from the last state and the
-#   present input. Nothing is trained here: all weights are as initialised, and say nothing about trained ones.
-# - **Time:** 30 minutes to read and try; the cells run in about 15 seconds.
-#
-# ## Paper map
-#
-# Wang et al. (2019), *R-Transformer*, section 3.1. Shapes: $B$ sequences of $T$ positions, $D$ numbers each.
-#
-# | in the paper | symbol | here | in `rtx` |
-# | --- | --- | --- | --- |
-# | local window | $M$ | section 1 | `window=` |
-# | Eq. 2, one window | $h_t$ | section 2 | `LocalRNN(d_model, window, cell)` |
-# | Eq. 3, all windows | $h_1, \dots, h_N$ (here $T$) | section 2 | `LocalRNN.forward` |
-# | Figure 2, original and local RNN | | section 3 | `rtx.RNN`, `rtx.lab.receptive_field` |
-# | padding by $M-1$ positions | | section 4 | zero vectors |
-# | "analogous to 1-D convolution" | | section 5 | `torch.nn.Conv1d` |
-# | discussion, cost | | section 6 | |
+# A LocalRNN is a small recurrent network. For each position it reads the last $M$ inputs, and nothing else. Drag the window.
 
 # %%
-import matplotlib.pyplot as plt
 import torch
-from rtx.lab import exercises, explore, plots, receptive_field
-
-plots.style()
-torch.set_num_threads(1)
-
-# %% [markdown]
-# ## 1. One window per position
-#
-# Our sequence is a strip of handwriting: a 3, a 1 and a 4, each 8 × 8 pixels, read column by column from the left.
-# So $T = 24$ positions hold $D = 8$ numbers each, from 0 (paper) to 1 (ink).
-
-# %%
 from sklearn.datasets import load_digits
+from rtx.lab import explore
 
-images = torch.tensor(load_digits().images / 16).float()  # (1797, 8, 8)
-x = torch.cat(list(images[[3, 1, 4]]), dim=1).T  # (T, D)
-(T, D), M = x.shape, 4
-print(f"T = {T} positions, D = {D} numbers each; the first column's ink is {x[0].sum():.0f}")
-
-# %%
-fig, ax = plt.subplots(figsize=(7, 2.2))
-ax.imshow(x.T, cmap="Greys", extent=(0.5, T + 0.5, D + 0.5, 0.5), aspect="auto")
-for t in (2, 14):
-    first = t - M + 1
-    ax.axvspan(max(first, 1) - 0.5, t + 0.5, color=plots.COLOURS[0], alpha=0.3)
-    ax.axvspan(min(first, 1) - 0.5, 0.5, color=plots.COLOURS[1], alpha=0.3, visible=first < 1)
-    print(f"the window of t = {t}: positions {max(first, 1)} to {t}, {max(1 - first, 0)} pads")
-ax.set(title=f"two windows of M = {M}: read in blue, pads in orange", xlabel="position", ylabel="pixel")
-plt.show()
+images = torch.tensor(load_digits().images / 16).float()  # (1797, 8, 8), from 0 (paper) to 1 (ink)
+x = torch.cat(list(images[[3, 1, 4]]), dim=1).T  # (T, D): a strip of three digits, column by column
+explore.window(x)
 
 # %% [markdown]
+# The strip is our sequence: the handwritten digits 3, 1 and 4, side by side. Each column is a position, so we have $T = 24$
+# positions with $D = 8$ numbers each. The window is blue. Below it you see one step: what the network reads, its gates, and
+# its state before and after. Where the window begins before the sequence, it reads **pads** (orange), which are vectors of
+# zeros. The state still moves when the network reads a pad. Section 5 says why.
+#
+# All weights are random here. So you learn what a window *can* see and what it costs, but not which layer learns better.
+#
+# - **You will** write a LocalRNN, measure what it sees, and test a claim of its paper.
+# - **You learn** how it differs from an RNN over the whole sequence and from a convolution.
+# - **You need** PyTorch tensors, and the table of dependencies from [notebook 00](00_start_here.ipynb).
+# - **Time:** 35 minutes to read and try. The cells run in about 20 seconds.
+#
+# ## 1. Three positions, by hand
+#
+# What happens in a window, in numbers? Here are three positions with two numbers each. Our toy cell keeps half of its state
+# $h$, adds the input, and adds 0.1 (a bias). The window has $M = 2$ positions. Each window starts from a zero state.
+
+# %%
+toy = [torch.zeros(2), torch.tensor([1.0, 0.0]), torch.tensor([0.0, 2.0]), torch.tensor([3.0, 1.0])]  # a pad, x_1, x_2, x_3
+shown = lambda numbers: "(" + ", ".join(f"{n:5.2f}" for n in numbers) + ")"
+for t in (1, 2, 3):
+    first = 0.5 * torch.zeros(2) + toy[t - 1] + 0.1
+    second = 0.5 * first + toy[t] + 0.1
+    print(f"window {t}: reads {shown(toy[t - 1])}, h = {shown(first)}; reads {shown(toy[t])}, h = {shown(second)} = output {t}")
+
+# %% [markdown]
+# Window 1 reads the pad first. The pad gives the state (0.10, 0.10): the input is zero, but the bias is not.
+#
+# **Predict.** The second number of $x_1$ becomes 1 instead of 0. Which outputs change?
+#
+# <details><summary>Answer</summary>
+#
+# Outputs 1 and 2. Output 3 reads only positions 2 and 3, so it stays.
+#
+# </details>
+#
+# ## 2. Cut the windows
+#
 # The window of position $t$ holds $M$ positions and ends at $t$:
 #
 # $$(x_{t-M+1}, \; x_{t-M+2}, \; \dots, \; x_t), \qquad t = 1, \dots, T$$
 #
-# It never holds a later position, so the model may predict the future without seeing it. The first windows begin
-# before the sequence does. There, the paper puts $M - 1$ pads; they are zero vectors.
+# It never holds a later position, so a model may use it to predict $x_{t+1}$. The first $M - 1$ windows begin with pads.
 #
-# **Predict.** Take $M = 4$ and eight positions. What does $h_2$ read? Of how many windows is $x_5$ a part, and of
-# how many $x_8$?
-#
-# <details><summary>Answer</summary>
-#
-# $h_2$ reads two pads, then $x_1$ and $x_2$. Position 5 is in four windows, those of $h_5$ to $h_8$. Position 8 is
-# in one, its own; if the sequence went on, there would be four.
-#
-# </details>
+# **Exercise 1** (easy, 10 minutes). Write `my_windows(x, window)`. It turns sequences (B, T, D) into their windows
+# (B, T, M, D). Where a window begins before its sequence, it holds zero vectors.
 
 # %%
-from matplotlib.colors import ListedColormap
+from rtx.lab import exercises
 
-positions = torch.arange(2 - M, 9)
-reads = torch.stack([((t - M < positions) & (positions <= t)).int() for t in range(1, 9)])  # (8, 8 + M - 1)
-reads[:, positions < 1] *= 2  # pads
-fig, ax = plt.subplots(figsize=(5.6, 3.8))
-colours = ListedColormap(["white", plots.COLOURS[0], plots.COLOURS[1]])
-ax.pcolormesh(positions, range(1, 9), reads, cmap=colours, edgecolors="0.8")
-ax.set(title="$h_t$ reads M = 4 positions; before the start they are pads", xlabel="input position (0 and below: pads)", ylabel="output position t")
-ax.set(xticks=positions, yticks=range(1, 9), ylim=(8.5, 0.5))
-plt.show()
-print("pads read by h_1 … h_8:", (reads == 2).sum(1).tolist())
-print("windows with x_1 … x_8:", (reads == 1).sum(0)[M - 1 :].tolist())
-
-# %% [markdown]
-# A band: blue on and below the diagonal, $M$ wide, with an orange triangle of pads in the first $M - 1$ rows.
-# Keep this picture in mind; in section 3 you will measure it.
-#
-# **Exercise 1** (easy, 10 minutes). Write `windows(x, window)`: from sequences (B, T, D) to their windows
-# (B, T, M, D), zero vectors where a window begins before its sequence.
-
-# %%
-def windows(x, window):
+def my_windows(x, window):
     ...  # (B, T, D) to (B, T, M, D)
 
-exercises.windows(windows)
+windows = exercises.yours(my_windows, "windows")
 
 # %% [markdown]
 # <details><summary>Hint</summary>
 #
-# `torch.nn.functional.pad(x, (0, 0, M - 1, 0))` puts $M - 1$ zero vectors before each sequence.
-# `tensor.unfold(1, M, 1)` cuts windows along axis 1, and puts their positions on a new last axis.
+# `torch.nn.functional.pad(x, (0, 0, M - 1, 0))` puts $M - 1$ zero vectors before each sequence. `tensor.unfold(1, M, 1)` cuts
+# windows along axis 1, and puts their positions on a new last axis.
 #
 # </details>
 # <details><summary>Solution</summary>
 #
 # ```python
-# def windows(x, window):
+# def my_windows(x, window):
 #     padded = torch.nn.functional.pad(x, (0, 0, window - 1, 0))
 #     return padded.unfold(1, window, 1).mT
 # ```
 #
 # </details>
 #
-# ## 2. A small RNN in each window
+# ## 3. Run a small RNN in each window
 #
-# In each window, the same recurrent network starts from a zero state and reads from left to right. Its last state
-# is the output:
+# In each window the same recurrent network starts from a zero state. Its last state is the output (Eq. 2 of the paper):
 #
-# $$h_t = \text{LocalRNN}(x_{t-M+1}, x_{t-M+2}, \dots, x_t) \qquad (2)$$
+# $$h_t = \text{RNN}(x_{t-M+1}, \; x_{t-M+2}, \; \dots, \; x_t)$$
 #
-# $$h_1, h_2, \dots, h_T = \text{LocalRNN}(x_1, x_2, \dots, x_T) \qquad (3)$$
+# We take a GRU (gated recurrent unit). Its gates decide how much of the state to keep.
 #
-# Any recurrent cell will do: a plain RNN, a GRU, an LSTM. With torch's GRU cell, two loops say it all:
+# **Exercise 2** (medium, 10 minutes). Write `my_local_rnn(gru, x, window)`. Here `gru` is a
+# `torch.nn.GRU(D, D, batch_first=True)`, and `x` is (B, T, D). Return the outputs of all windows, (B, T, D).
 
 # %%
-def naive_local_rnn(cell, x, window):
-    """One sequence (T, D) to its windows' last states (T, D)."""
-    padded = torch.cat([torch.zeros(window - 1, x.shape[1]), x])
-    outputs = []
-    for t in range(len(x)):
-        h = torch.zeros(x.shape[1])
-        for x_s in padded[t : t + window]:  # Eq. (2)
-            h = cell(x_s, h)
-        outputs.append(h)
-    return torch.stack(outputs)  # Eq. (3)
+def my_local_rnn(gru, x, window):
+    ...  # (B, T, D) to (B, T, D)
+
+local_rnn = exercises.yours(my_local_rnn, "local_rnn")
 
 # %% [markdown]
-# `rtx.nn.LocalRNN` computes the same without the loop over $t$: all windows take their first step together, then
-# their second. Its parameters bear the names of `torch.nn.GRU`, so weights move by state dict.
+# <details><summary>Hint</summary>
 #
-# **Predict.** A LocalRNN of $M = 4$ is to become one of $M = 40$. Which weights must change their shape?
-#
-# <details><summary>Answer</summary>
-#
-# None. The same cell takes four steps or forty. That is the first difference to a convolution: see section 5.
+# `gru(batch)` returns the states after each step, (batch, steps, D), and the last states. Treat the windows as a batch:
+# `flatten(0, 1)` turns (B, T, M, D) into (B T, M, D). `unflatten(0, (B, T))` undoes this.
 #
 # </details>
+# <details><summary>Solution</summary>
+#
+# ```python
+# def my_local_rnn(gru, x, window):
+#     states, _ = gru(windows(x, window).flatten(0, 1))  # (B T, M, D)
+#     return states[:, -1].unflatten(0, x.shape[:2])
+# ```
+#
+# </details>
+#
+# Now compare this function with `rtx.nn.LocalRNN`. Its parameters have the names of a `torch.nn.GRU`, so we can copy them.
 
 # %%
 import rtx
-from rtx.nn import LocalRNN
-
+torch.set_num_threads(1)
 _ = torch.manual_seed(0)
-whole = rtx.RNN(D, cell="gru")  # torch.nn.GRU over the whole sequence, for section 3
-local = LocalRNN(D, window=M, cell="gru")
-weights = whole.network.state_dict()
-cell = torch.nn.GRUCell(D, D)
-_ = cell.load_state_dict({name.removesuffix("_l0"): weight for name, weight in weights.items()})
-print("torch.nn.GRU to LocalRNN, M = 4: ", local.load_state_dict(weights))
-print("torch.nn.GRU to LocalRNN, M = 40:", LocalRNN(D, window=40).load_state_dict(weights))
-print("LocalRNN to torch.nn.GRU:        ", torch.nn.GRU(D, D).load_state_dict(local.state_dict()))
-print({name: tuple(weight.shape) for name, weight in weights.items()})
-
-# %%
-h = local(x[None])[0]  # (T, D); [None] makes it a batch of one
-torch.testing.assert_close(h, naive_local_rnn(cell, x, M))
-print("the loops and rtx agree:", tuple(h.shape))
+(T, D), M = x.shape, 4
+gru, layer = torch.nn.GRU(D, D, batch_first=True), rtx.nn.LocalRNN(D, window=M)
+_ = layer.load_state_dict(gru.state_dict())
+with torch.no_grad():
+    apart = (local_rnn(gru, x[None], M) - layer(x[None])).abs().max()
+print(f"outputs are up to {layer(x[None]).abs().max():.2f}; the two functions differ by at most {apart:.5f}")
 
 # %% [markdown]
-# The explorer shows one window at work. Above, the positions with the window (blue) and its pads (orange): drag the window,
-# or click a position in it. Below, what the cell reads there, its gates, and the state before and after. It starts from
-# untrained weights; `explore.window(data, model)` takes a (T, D) tensor and a LocalRNN of your own.
-
-# %%
-explore.window(x)
-
-# %% [markdown]
-# **Try.** Step through the pads: the state moves while it reads nothing but zeros, since the cell's biases act on
-# them (section 4). Then set $t = 18$ and widen $M$ from 1 to 8: the norm settles. Older positions hardly count.
+# ## 4. Compare it with an RNN over the whole sequence
 #
-# ## 3. Against an RNN over the whole sequence
+# What does a model lose with a window? We give the same weights to an RNN that reads the whole sequence, and measure both
+# tables of dependencies: row $t$, column $s$ says how much output $t$ changes when input $s$ changes.
 #
-# How far does a model see? Wiggle input $x_s$ a little, and watch output $h_t$. The size of the Jacobian tells how
-# much it moves:
-#
-# $$r_{ts} = \left\lVert \frac{\partial h_t}{\partial x_s} \right\rVert_F$$
-#
-# `receptive_field` computes this table for any model. The naive version takes two lines:
-
-# %%
-jacobian = torch.autograd.functional.jacobian(lambda x: local(x[None])[0], x)  # (T, D, T, D)
-naive_reach = jacobian.square().sum((1, 3)).sqrt()  # (T, T)
-banded, full = receptive_field(local, x[None]), receptive_field(whole, x[None])
-torch.testing.assert_close(banded, naive_reach)
-
-# %% [markdown]
-# **Predict.** The two models have equal weights. Which parts of the two tables are exactly zero? Which are small, but
-# not zero?
+# **Predict.** Which entries are exactly zero in each table?
 #
 # <details><summary>Answer</summary>
 #
-# Above the diagonal both are exactly zero: no output depends on the future. Below it, LocalRNN is exactly zero from
-# distance $M$ on. The RNN over the whole sequence has no further zero: its table is a full triangle, which fades.
+# To the right of the diagonal both are zero, because no output depends on the future. The LocalRNN is also zero from distance
+# $M$ on. The RNN has no further zeros.
 #
 # </details>
+
+# %%
+import matplotlib.pyplot as plt
+from rtx.lab import plots, receptive_field
+plots.style()
+
+class MyLocalRNN(torch.nn.Module):
+    def __init__(self, gru, window=M):
+        super().__init__()
+        self.gru, self.window = gru, window
+
+    def forward(self, x):
+        return local_rnn(self.gru, x, self.window)
 
 # %%
 fig, axes = plt.subplots(1, 2, figsize=(8, 3.6), sharey=True)
-plots.receptive_field_map(axes[0], full, "RNN over the whole sequence")
-image = plots.receptive_field_map(axes[1], banded, f"LocalRNN, M = {M}")
-fig.colorbar(image, ax=axes, label="reach of $x_s$ at $h_t$")
-fig.suptitle("equal weights: a triangle that fades, and a band that ends", fontsize=11)
+for ax, (name, model) in zip(axes, {"RNN over the whole sequence": gru, f"LocalRNN, M = {M}": MyLocalRNN(gru)}.items()):
+    image = plots.receptive_field_map(ax, receptive_field(model, x[None]), name)
+    ax.label_outer()
+fig.colorbar(image, ax=axes, label="change of output t with input s")
+fig.suptitle("same weights: the RNN sees the whole past, faintly; the LocalRNN sees four positions", fontsize=11)
 plt.show()
-for name, table in {"RNN": full, "LocalRNN": banded}.items():
-    print(f"{name}: {int((table[-1] > 0).sum())} inputs reach the last output")
 
 # %% [markdown]
-# White is exactly zero. On the right is the blue band of section 1, now measured. The left triangle grows dark
-# towards its corner: old inputs still reach the output, but faintly.
-#
-# Is fading a law? Raise the bias of the GRU's update gate, which says how much of the old state is kept, and average
-# along the diagonals.
+# White is exactly zero. On the left, old inputs have little influence. Does every RNN fade like this? The control is a GRU with
+# the same weights except one bias, which makes it keep more of its state. We draw the weights five times, and average along the
+# diagonals.
 
 # %%
-keeper = rtx.RNN(D, cell="gru")
-keeper.load_state_dict(whole.state_dict())
-with torch.no_grad():
-    keeper.network.bias_hh_l0[D : 2 * D] += 3  # the gates' order: reset, update, new
-reaches = {"LocalRNN": banded, "RNN": full, "RNN, keeps more": receptive_field(keeper, x[None])}
-profiles = {name: torch.stack([table.diagonal(-d).mean() for d in range(T)]) for name, table in reaches.items()}
-for name, profile in profiles.items():
-    print(f"{name:16} at distance 0, 3, 4, 16:", *(f"{profile[d]:.2g}" for d in (0, 3, 4, 16)))
+def keeper(gru):
+    other = torch.nn.GRU(D, D, batch_first=True)
+    other.load_state_dict(gru.state_dict())
+    other.bias_hh_l0.data[D : 2 * D] += 3  # the order of the gates: reset, update, new
+    return other
+
+def draws(make, seeds=5):
+    for seed in range(seeds):
+        _ = torch.manual_seed(seed)
+        yield make(torch.nn.GRU(D, D, batch_first=True))
 
 # %%
-fig, ax = plt.subplots(figsize=(6.4, 3.2))
-for (name, profile), width in zip(profiles.items(), (8, 2, 2)):
-    ax.semilogy(profile.where(profile > 0, torch.nan), linewidth=width, label=name)
-ax.set(xlabel="distance t - s (positions)", ylabel="mean reach")
-ax.set(title="how fast an RNN fades is up to its weights; a window ends at M")
-ax.legend(frameon=False)
-plt.show()
-print("LocalRNN is exactly zero from distance M on:", bool((profiles["LocalRNN"][M:] == 0).all()))
+print("mean dependency at distance      0                3                4               16")
+for name, make in {"LocalRNN, M = 4": MyLocalRNN, "RNN": lambda gru: gru, "RNN that keeps more": keeper}.items():
+    tables = torch.stack([receptive_field(model, x[None]) for model in draws(make)])
+    far = [tables.diagonal(-d, 1, 2).mean(1) for d in (0, 3, 4, 16)]
+    print(f"{name:22}", *(f"{one.mean():8.4f} ± {one.std():.4f}" for one in far))
 
 # %% [markdown]
-# The RNN falls by about a factor 1,000 over 16 positions. The one that keeps more falls by less than 3, but each
-# new input moves it less. So fading is a matter of weights, and of training. The band is not: no weights let LocalRNN
-# see beyond $M$. What lies farther back is left to attention. In exchange, a window needs $M$ steps one after the
-# other, however long the sequence.
+# Between distances 0 and 16, the plain RNN loses a factor of about 1,000. The one that keeps more loses a factor of about 2. But
+# each new input changes it less. So how fast an RNN fades depends on its weights, and training changes the weights.
 #
-# ## 4. Pads, made visible
+# The zeros of the LocalRNN are different. No weights can make it see beyond its window. In exchange, a LocalRNN takes only $M$
+# steps one after the other, for a sequence of any length. More LocalRNNs on top make the window wider.
 #
-# The authors' code runs its cell over the zero pads, and so does `rtx`. The alternative is to start at the first
-# real position. Here are both: a window that begins too early is cut short.
+# **Exercise 3** (easy, 3 minutes). In a stack of LocalRNNs with window $M$, on how many inputs does an output of the top layer
+# depend, its own included?
 
 # %%
-def without_pads(network, x, window):
-    ends = range(1, len(x) + 1)
-    return torch.cat([network(x[max(0, t - window) : t])[0][-1:] for t in ends])
+def my_stacked_reach(layers, window):
+    ...  # a whole number
 
-def effect_of_pads(network):
-    padded = LocalRNN(D, M)
-    padded.load_state_dict(network.state_dict())
-    return (padded(x[None])[0] - without_pads(network, x, M)).norm(dim=1).detach()
+stacked_reach = exercises.yours(my_stacked_reach, "stacked_reach")
 
 # %% [markdown]
-# **Predict.** At which positions do the two differ? And if all biases were zero?
+# <details><summary>Hint</summary>
 #
-# <details><summary>Answer</summary>
+# One layer looks back from $t$ to $t - (M - 1)$. How far back does the layer below look from there?
 #
-# At positions 1 to $M - 1$: only these windows hold pads. With zero biases, nowhere: a zero input meets a zero state
-# and no bias, so the state stays zero until the first real position.
+# </details>
+# <details><summary>Solution</summary>
+#
+# ```python
+# def my_stacked_reach(layers, window):
+#     return layers * (window - 1) + 1
+# ```
 #
 # </details>
 
 # %%
-differences = effect_of_pads(whole.network)
-no_bias = torch.nn.GRU(D, D)
-no_bias.load_state_dict({name: 0 * w if "bias" in name else w for name, w in weights.items()})
-fig, ax = plt.subplots(figsize=(6.4, 2.6))
-ax.bar(range(1, T + 1), differences, color=plots.COLOURS[1])
-ax.set(xlabel="position t", ylabel="change of $h_t$ (norm)", title="pads move the first M - 1 outputs")
-plt.show()
-print("with biases, they differ at", (1 + (differences > 1e-6).nonzero()[:, 0]).tolist())
-print("without biases, they differ at", (1 + (effect_of_pads(no_bias) > 1e-6).nonzero()[:, 0]).tolist())
+for layers in (1, 2, 3):
+    stack = torch.nn.Sequential(*[rtx.nn.LocalRNN(D, M) for _ in range(layers)])
+    measured = int((receptive_field(stack, x[None])[-1] > 0).sum())
+    print(f"{layers} of M = {M}: predicted {stacked_reach(layers, M):2}, measured {measured:2} of {T} positions")
 
 # %% [markdown]
-# Three bars, falling, then nothing. From position $M$ on, padding no longer matters.
-#
-# So a pad is not "nothing": it is a blank input. Our strip happens to begin with a blank column (its ink was 0), which
-# LocalRNN cannot tell from a fourth pad. The same explorer, now with the weights from above:
-
-# %%
-explore.window(x, local)
-
-# %% [markdown]
-# **Try.** Step through the pads: which gate lets the biases in? Untick the box, and the state stays zero until the first
-# position is read.
-#
-# ## 5. Against a convolution
-#
-# A causal convolution with a kernel of $M$ reads the same window:
-#
-# $$h_t = b + \sum_{i=0}^{M-1} W_i \, x_{t-i}$$
-
-# %%
-class CausalConv(torch.nn.Conv1d):
-    def forward(self, x):  # (B, T, D) to (B, T, D); Conv1d wants time last
-        return super().forward(torch.nn.functional.pad(x.mT, (self.kernel_size[0] - 1, 0))).mT
-
-conv = CausalConv(D, D, kernel_size=M)
-print("reached by the same inputs:", torch.equal(receptive_field(conv, x[None]) > 0, banded > 0))
-
-# %% [markdown]
-# The same band. So what differs? The paper (section 3.1) says that "the convolution operation completely ignores the
-# sequential information of positions within the local window". Test it: take four columns of the 3, and put them in
-# all 24 orders. A reader that ignores order gives the same output 24 times.
-#
-# **Predict.** How many different outputs do LocalRNN, the convolution, mean pooling and max pooling give?
+# **Try.** A stack has the windows 2, 5 and 3. How far back does it see? Does the order of the layers matter?
 #
 # <details><summary>Answer</summary>
 #
-# 24, 24, 1 and 1. A convolution has a matrix $W_i$ for each place in the window; a column that changes its place
-# meets another matrix. Pooling treats all places alike.
+# It sees 8 positions: $1 + (2 - 1) + (5 - 1) + (3 - 1)$. The layers' shares add up, so their order does not matter.
+#
+# </details>
+#
+# ## 5. What the pads do
+#
+# Does it matter that the network reads pads? The alternative is a window that is cut short: it starts at $x_1$.
+#
+# **Exercise 4** (hard, optional, 10 minutes). Write `my_without_pads(gru, x, window)`. It is like `local_rnn`, but no window
+# reads a pad. There is a solution without a loop.
+
+# %%
+def my_without_pads(gru, x, window):
+    ...  # (B, T, D) to (B, T, D)
+
+without_pads = exercises.yours(my_without_pads, "without_pads")
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# A window that is cut short holds $x_1, \dots, x_t$. Which network reads just these positions from a zero state?
+#
+# </details>
+# <details><summary>Solution</summary>
+#
+# ```python
+# def my_without_pads(gru, x, window):
+#     start = gru(x)[0][:, : window - 1]  # the RNN over the whole sequence
+#     return torch.cat([start, local_rnn(gru, x, window)[:, window - 1 :]], 1)
+# ```
+#
+# </details>
+#
+# **Predict.** At which positions do the outputs with and without pads differ? What if all biases of the GRU are zero?
+#
+# <details><summary>Answer</summary>
+#
+# They differ at positions 1 to $M - 1$, because only these windows hold pads. With zero biases they differ nowhere: a zero
+# input and a zero state give a zero state.
+#
+# </details>
+
+# %%
+def no_bias(gru):
+    _ = [p.data.zero_() for name, p in gru.named_parameters() if "bias" in name]
+    return gru
+
+def effect_of_pads(gru):
+    with torch.no_grad():
+        cut_short = without_pads(gru, x[None], M)[0]
+        return 100 * (local_rnn(gru, x[None], M)[0] - cut_short).norm(dim=1) / cut_short.norm(dim=1).mean()
+
+with_bias, without_bias = (torch.stack([effect_of_pads(one) for one in draws(make)])[:, :8] for make in (lambda gru: gru, no_bias))
+
+# %%
+fig, ax = plt.subplots(figsize=(6.4, 2.8))
+ax.bar(torch.arange(1, 9) - 0.2, with_bias.mean(0), 0.4, yerr=with_bias.std(0), color=plots.COLOURS[1], label="with biases")
+ax.bar(torch.arange(1, 9) + 0.2, without_bias.mean(0), 0.4, color=plots.COLOURS[0], label="without biases: 0 everywhere")
+ax.set(xlabel="position t", ylabel="change of $h_t$ (%)", title=f"pads change the first {M - 1} outputs, through the biases")
+_ = ax.legend(frameon=False)
+plt.show()
+print("with biases, in %:   ", *(f"{m:5.1f} ± {s:4.1f}" for m, s in zip(with_bias.mean(0)[:4], with_bias.std(0))))
+print("without biases, in %:", *(f"{m:5.1f} ± {s:4.1f}" for m, s in zip(without_bias.mean(0)[:4], without_bias.std(0))))
+
+# %% [markdown]
+# 100 % is the mean norm of an output. The bars are means of five draws of the weights, the lines standard deviations. Output 1
+# reads three pads and changes most. From position $M$ on, nothing changes. So a pad is a blank column, and the biases act on it.
+# The authors' code reads pads in this way, and `rtx` does the same.
+#
+# **Try.** In the explorer, set position 1 and untick "pads go through the cell". What happens to the state in the first steps?
+#
+# <details><summary>Answer</summary>
+#
+# It stays zero until the last step. So $h_1$ has another norm.
+#
+# </details>
+#
+# ## 6. Compare it with a convolution
+#
+# A causal convolution sees the same window. It has one matrix $W_i$ for each place in it:
+#
+# $$h_t = b + \sum_{i=0}^{M-1} W_i \, x_{t-i}$$
+#
+# The paper (section 3.1) says why it prefers a recurrent network: "the convolution operation completely ignores the sequential
+# information of positions within the local window". We can test this. Take four columns of the 3, and put them in all 24
+# orders. A reader that ignores the order gives one output 24 times.
+#
+# **Predict.** How many different outputs do a LocalRNN, a convolution, mean pooling and max pooling give? And a convolution
+# with one and the same matrix at all places?
+#
+# <details><summary>Answer</summary>
+#
+# 24, 24, 1, 1 and 1. A column that changes its place meets another matrix $W_i$. If all places have the same matrix, the
+# convolution sums up the columns, and a sum does not depend on the order.
 #
 # </details>
 
 # %%
 from itertools import permutations
 
+class CausalConv(torch.nn.Conv1d):
+    def forward(self, x):  # (B, T, D) to (B, T, D); Conv1d wants time last
+        return super().forward(torch.nn.functional.pad(x.mT, (self.kernel_size[0] - 1, 0))).mT
+
+def readers():
+    conv, tied = CausalConv(D, D, M), CausalConv(D, D, M)
+    tied.weight.data[:] = tied.weight.data[..., :1]
+    return {"LocalRNN": MyLocalRNN(torch.nn.GRU(D, D, batch_first=True)), "convolution": conv,
+            "convolution + ReLU": torch.nn.Sequential(conv, torch.nn.ReLU()), "convolution, one matrix": tied,
+            "mean pooling": lambda x: x.mean(1, keepdim=True), "max pooling": lambda x: x.amax(1, keepdim=True)}
+
 orders = torch.stack([x[2:6][list(order)] for order in permutations(range(M))])  # (24, M, D)
-outputs = {"LocalRNN": local(orders)[:, -1], "Conv1d": conv(orders)[:, -1]}
-outputs |= {"mean pooling": orders.mean(1), "max pooling": orders.amax(1)}
-for name, output in outputs.items():
-    distinct = len(output.round(decimals=4).unique(dim=0))
-    print(f"{name:12} {distinct:2} outputs from {len(orders)} orders")
 
 # %%
-fig, axes = plt.subplots(1, 4, figsize=(8, 3.4), sharey=True)
-scale = dict(cmap="RdBu_r", vmin=-0.8, vmax=0.8, extent=(0.5, D + 0.5, 24.5, 0.5), aspect="auto")
-for ax, (name, output) in zip(axes, outputs.items()):
-    image = ax.imshow((output - output.mean(0)).detach(), interpolation="nearest", **scale)
-    ax.set(title=name, xlabel="output number", xticks=[1, D])
-axes[0].set(ylabel="order of the four columns", yticks=[1, 24])
-fig.colorbar(image, ax=axes, label="output, less its mean")
-fig.suptitle("a row for each order: only pooling is blind to it", fontsize=11)
+found = {}
+for seed in range(5):
+    _ = torch.manual_seed(seed)
+    for name, reader in readers().items():
+        with torch.no_grad():
+            y = reader(orders)[:, -1]
+        moved = 100 * (y - y.mean(0)).norm(dim=1).mean() / y.norm(dim=1).mean()
+        found.setdefault(name, []).append((len((y - y.mean(0)).round(decimals=4).unique(dim=0)), moved.item(), y))
+for name, runs in found.items():
+    counts, moved = [run[0] for run in runs], torch.tensor([run[1] for run in runs])
+    print(f"{name:24} {min(counts):2} to {max(counts):2} outputs; the order moves them by {moved.mean():4.1f} ± {moved.std():4.1f} %")
+
+# %%
+fig, axes = plt.subplots(1, 3, figsize=(8, 3.2), sharey=True)
+scale = dict(cmap="RdBu_r", vmin=-0.8, vmax=0.8, extent=(0.5, D + 0.5, 24.5, 0.5), aspect="auto", interpolation="nearest")
+for ax, name in zip(axes, ("LocalRNN", "convolution", "max pooling")):
+    image = ax.imshow(found[name][0][2] - found[name][0][2].mean(0), **scale)
+    ax.set(title=name, xlabel="output number", xticks=range(1, D + 1))
+axes[0].set(ylabel="order of the four columns", yticks=[1, 12, 24])
+fig.colorbar(image, ax=axes, label="output minus its mean")
+fig.suptitle("a row for each order: LocalRNN and convolution notice it, pooling does not", fontsize=11)
 plt.show()
-for name, output in outputs.items():
-    print(f"{name:12} moves by {(output[1] - output[0]).norm():.2f} when the last two columns are swapped")
 
 # %% [markdown]
-# Pooling is blank: no order moves it. LocalRNN and the convolution change from row to row, here the convolution even
-# more. So the claim, as written, is too strong: a convolution does see order, as each place has weights of its own.
+# So the claim is too strong. A convolution does notice the order. The control with one matrix shows that the different matrices
+# make the difference. A LocalRNN notices the order with a single cell: what the cell does with a column depends on its state.
 #
-# What else may differ? Whether an input's effect depends on the *other* inputs, how the effect is spread over the
-# window, and how many weights it takes. Measure all three.
-#
-# **Predict.** Show the models another strip: 5, 9, 2. Whose reach changes: that of the convolution, of the
-# convolution with a ReLU behind it, of LocalRNN?
-#
-# <details><summary>Answer</summary>
-#
-# The last two. A convolution is linear, so its Jacobian is made of its weights and nothing else. A ReLU passes or
-# blocks, depending on the input; a GRU's gates and its tanh depend on it, too.
-#
-# </details>
+# What else may differ? First, does the influence of an input depend on the *other* inputs? We measure the tables for another
+# strip (5, 9, 2), and print how much they change. Second, how does the influence depend on the distance?
 
 # %%
-other = torch.cat(list(images[[5, 9, 2]]), dim=1).T  # another strip: 5, 9, 2
-readers = {"Conv1d": conv, "Conv1d + ReLU": torch.nn.Sequential(conv, torch.nn.ReLU()), "LocalRNN": local}
-for name, model in readers.items():
-    one, two = receptive_field(model, x[None]), receptive_field(model, other[None])
-    change = 100 * (one - two).norm() / one.norm()
-    spread = " ".join(f"{one.diagonal(-d).mean():.2f}" for d in range(M))
-    print(f"{name:13} changes by {change:4.1f} %; reach at distance 0 … 3: {spread}")
-
-# %%
-def size(model):
-    return sum(p.numel() for p in model.parameters())
-
-for window in (4, 8, 16):
-    print(f"M = {window:2}: Conv1d {size(CausalConv(D, D, window)):5,} weights,", end=" ")
-    print(f"LocalRNN (GRU) {size(LocalRNN(D, window))}")
+strip = torch.cat(list(images[[5, 9, 2]]), dim=1).T
+changes = {}
+for seed in range(3):
+    _ = torch.manual_seed(seed)
+    for name, reader in list(readers().items())[:3]:
+        one, two = receptive_field(reader, x[None]), receptive_field(reader, strip[None])
+        change = 100 * (one - two).norm() / one.norm()
+        changes.setdefault(name, []).append(torch.stack([change, *(one.diagonal(-d).mean() for d in range(M))]))
+for name, rows in changes.items():
+    (change, *means), (spread, *_) = torch.stack(rows).mean(0), torch.stack(rows).std(0)
+    print(f"{name:19} changes by {change:4.1f} ± {spread:3.1f} %; at distance 0, 1, 2, 3:", *(f"{m:.2f}" for m in means))
 
 # %% [markdown]
-# - A lone convolution treats each column the same, whatever the others hold; LocalRNN does not. But nor does a
-#   convolution with a ReLU behind it, as in TCN. This is no dividing line.
-# - The convolution's reach is about level over the window. LocalRNN's falls with distance: what is older has gone
-#   through more steps. Training may change both.
-# - The convolution pays for each place with a new $D \times D$ matrix. LocalRNN uses the same cell at each step, so its
-#   size does not depend on $M$.
-#
-# So both see the same window, and both see its order: a convolution by a matrix per place, LocalRNN by a walk
-# through the window. Which of them learns better is for experiments to say. The paper reports 99.1 % against TCN's
-# 99.0 % on MNIST, and an NLL per frame of 2.37 against 3.07 on Nottingham, for models that differ in size and in more than
-# this layer.
-#
-# ## 6. What it costs
-#
-# A position stands in $M$ windows, yet what the cell computes from $x_s$ alone, $W x_s + b$, is the same in all of
-# them. The naive loops compute it $M$ times, `rtx` once. And the recurrent product of the first step is skipped: its
-# state is zero. With $G$ gates ($G = 3$ for the GRU), the products with weight matrices take so many multiplications:
-#
-# $$\underbrace{T \cdot M \cdot 2 \, G D^2}_{\text{naive}} \qquad
-# \underbrace{T \cdot G D^2 + T \, (M-1) \, G D^2}_{\texttt{rtx}} = T \cdot M \cdot G D^2$$
-#
-# **Predict.** By what factor do they differ? The RNN over the whole sequence costs $2 \, T \, G D^2$: at which $M$ does
-# each of the two cost the same? Then let torch count.
-#
-# <details><summary>Answer</summary>
-#
-# By two, for every $M$. The naive loops cost as much as the RNN over the whole sequence at $M = 1$, `rtx` at $M = 2$.
-#
-# </details>
+# - **Other inputs.** A convolution alone is linear, so the influence of a column does not depend on the other columns. In a
+#   LocalRNN it does. But a ReLU after the convolution has the same effect, and convolutional networks have one.
+# - **Distance.** The untrained convolution weighs all places about equally. In the untrained LocalRNN the influence falls with
+#   distance. But the RNN that keeps more (section 4) hardly falls over four positions. So this depends on the weights, too.
+# - **Weights and cost.** A convolution has $M$ matrices. A LocalRNN uses one cell $M$ times. The next table shows the effect.
 
 # %%
 from torch.utils.flop_counter import FlopCounterMode
 
-def multiplications(function, *arguments):
+def price(model):
     with FlopCounterMode(display=False) as counter:
-        function(*arguments)
-    return counter.get_total_flops() // 2  # it counts an addition with each multiplication
+        model(x[None])
+    return f"{counter.get_total_flops() // 2 // T:7,}", f"{sum(p.numel() for p in model.parameters()):6,}"
 
-counts = {"naive": [], "LocalRNN": [], "RNN": [], "Conv1d": []}
-for window in range(1, 13):
-    counts["naive"].append(multiplications(naive_local_rnn, cell, x, window))
-    counts["LocalRNN"].append(multiplications(LocalRNN(D, window), x[None]))
-    counts["RNN"].append(multiplications(whole, x[None]))
-    counts["Conv1d"].append(multiplications(CausalConv(D, D, window), x[None]))
-print(f"M = {M}:", {name: count[M - 1] for name, count in counts.items()})
-
-# %%
-fig, ax = plt.subplots(figsize=(6.4, 3.2))
-plots.curves(ax, counts, "window M (positions)", "multiplications", "the loops cost twice LocalRNN (T = 24, D = 8)")
-ax.set_xlim(1, 14)
-ax.yaxis.set_major_formatter("{x:,.0f}")
-plt.show()
-print("naive = 2 × LocalRNN at every M:", counts["naive"] == [2 * count for count in counts["LocalRNN"]])
+print("          multiply-adds per position         parameters")
+print("  M       LocalRNN   conv.     RNN      LocalRNN   conv.     RNN")
+for window in (2, 4, 8, 16):
+    three = [price(model) for model in (rtx.nn.LocalRNN(D, window), CausalConv(D, D, window), gru)]
+    print(f"{window:3}       ", *(adds for adds, _ in three), "    ", *(size for _, size in three), sep="  ")
 
 # %% [markdown]
-# All lines but the RNN's rise with $M$. The convolution costs a third of LocalRNN. But counts are not time: the RNN
-# takes $T$ steps, each waiting for the one before; LocalRNN takes $M$, the convolution one, each over all positions
-# at once.
-#
-# ## 7. Windows on windows
-#
-# R-Transformer stacks layers. Let $L$ LocalRNNs of window $M$ stand on top of one another, without attention between.
-#
-# **Exercise 2** (easy, 5 minutes). How many positions, the present one included, reach an output of the top one?
-
-# %%
-def stacked_reach(layers, window):
-    ...  # a whole number
-
-exercises.stacked_reach(stacked_reach)
-
-# %% [markdown]
-# <details><summary>Hint</summary>
-#
-# One layer reaches from $t$ back to $t - (M - 1)$. What does that position reach in the layer below?
-#
-# </details>
-# <details><summary>Solution</summary>
-#
-# ```python
-# def stacked_reach(layers, window):
-#     return layers * (window - 1) + 1
-# ```
-#
-# </details>
-#
-# Measured, on the last row of the table:
-
-# %%
-for layers in (1, 2, 3):
-    stack = torch.nn.Sequential(*[LocalRNN(D, M) for _ in range(layers)])
-    print(f"L = {layers}: {int((receptive_field(stack, x[None])[-1] > 0).sum())} positions")
-
-# %% [markdown]
-# For MNIST, the authors put two LocalRNNs of $M = 7$ into each block: 13 positions before attention comes in.
+# A LocalRNN is as large as the RNN, and needs $M / 2$ times its multiply-adds. The convolution's size grows with $M$. These counts
+# are not times: the RNN takes $T$ steps one after the other, the LocalRNN $M$, and the convolution one.
+# [Notebook 12](12_make_it_fast.ipynb) measures times. [Notebook 07](07_convolve_or_recur.ipynb) trains convolutions and RNNs.
 #
 # ## Recap
 #
-# - LocalRNN runs one small RNN, from a zero state, over the $M$ positions that end at each $t$ (Eq. 2-3).
-# - Against an RNN over the whole sequence, it sees less: a band instead of a triangle, exactly zero outside. It needs
-#   $M$ steps in a row instead of $T$.
-# - Against a convolution, it sees the same band. Both see order; the convolution with a matrix per place, LocalRNN with
-#   one cell used $M$ times.
-# - Zero pads pass through the cell, and its biases act on them. Outputs 1 to $M - 1$ depend on that, later ones do not.
+# **What does a window see?** It sees the last $M$ positions, its own included, and their order. It sees nothing before them.
+#
+# - An RNN over the whole sequence can see the whole past. How strongly it does depends on its weights. For a LocalRNN, the zeros
+#   beyond $M$ come from the wiring. A stack of $L$ layers sees $L (M - 1) + 1$ positions.
+# - The first $M - 1$ windows also see pads. The biases act on pads, so they change these outputs and no others.
+# - A convolution sees the same window and its order, too. It has a matrix per place; the LocalRNN has one cell for all places.
+#   Their costs differ, and so does the fading inside an untrained window.
+# - Open: which of the two learns better. Nothing was trained here.
 #
 # ## Quiz
 #
-# 1. LocalRNN and the RNN over the whole sequence have equal weights. At which position do they agree for certain?
-# 2. Why can a LocalRNN of any window load the weights of a `torch.nn.LSTM` of one layer?
-# 3. A LocalRNN of $M = T$, with biases: is its last output that of the RNN over the whole sequence?
+# 1. A LocalRNN and an RNN over the whole sequence have the same weights. At which position do their outputs agree for certain?
+# 2. Why can a LocalRNN with any window load the weights of a one-layer `torch.nn.LSTM`?
+# 3. A classmate says: "A convolution cannot tell AB from BA." For which convolution is this true?
 #
 # <details><summary>Answers</summary>
 #
-# 1. At $t = M$: both start from a zero state at $x_1$ and read up to $x_M$. Earlier, LocalRNN has read pads; later, the
-#    RNN remembers more.
-# 2. Because the cell is the same at every step, no weight depends on the number of steps; and the names and shapes
-#    are torch's.
-# 3. Yes. The last window holds the whole sequence and no pad. The outputs before it do hold pads, and differ.
+# 1. At $t = M$: both start at $x_1$ and read up to $x_M$. Earlier, the LocalRNN reads pads. Later, the RNN has read more.
+# 2. The cell is the same at every step, so no weight depends on the number of steps.
+# 3. For a convolution with the same matrix at all places.
 #
 # </details>
 #
-# **Back:** [Frame the problem](01_frame_the_problem.ipynb) · **Index:** [README](../README.md) · **On:**
-# [Attend to the past](03_attend_to_the_past.ipynb), beyond the window.
+# <details><summary>Paper map</summary>
+#
+# Wang et al. (2019), *R-Transformer: Recurrent Neural Network Enhanced Transformer*, section 3.1. There $N$ is our $T$.
+#
+# | in the paper | symbol | here | in `rtx` |
+# | --- | --- | --- | --- |
+# | local window | $M$ | section 2 | `window=` |
+# | Eq. 2, one window | $h_t$ | section 3 | `rtx.nn.LocalRNN` |
+# | Eq. 3, all windows | $h_1, \dots, h_N$ | section 3 | `LocalRNN.forward` |
+# | Figure 2, original and local RNN | | section 4 | `rtx.RNN`, `rtx.lab.receptive_field` |
+# | padding by $M - 1$ positions | | section 5 | zero vectors |
+# | "analogous to 1-D convolution" | | section 6 | `torch.nn.Conv1d` |
+#
+# </details>
+#
+# **Back:** [Why is the past hard to hold?](01_frame_the_problem.ipynb) · **Index:** [README](../README.md) · **On:**
+# [How does a position fetch what it needs?](03_attend_to_the_past.ipynb)

@@ -7,364 +7,370 @@
 # ---
 
 # %% [markdown]
-# # Attend to the past
+# # How does a position fetch what it needs?
 #
-# **How does a position fetch what it needs, however far back it lies?**
+# Each letter has a digit. The question `f?` asks for the digit of `f`, and a small trained Transformer answers. Change the text.
+# Then switch off one head after the other.
+
+# %%
+from rtx.lab import explore
+
+explore.lookup()
+
+# %% [markdown]
+# Each box is a token (a letter, a digit or `?`). An arc shows from which earlier token a token takes information. The model has two
+# layers with two **heads** each. No state carries the past along from step to step. Instead, each position fetches what it needs
+# from earlier positions. This is **attention**.
 #
-# A window sees what is near. A recurrent network carries the rest along, and forgets. Attention does neither: it keeps
-# all that was, and looks it up.
+# **Predict.** Which heads does the answer need? Section 7 measures it.
 #
-# - **You will** build a soft dictionary, turn it into causal multi-head attention, hold it against `rtx`, and look into
-#   the heads of a model that you train to look things up.
-# - **You learn** what queries, keys and values are, where $\sqrt{d_k}$ comes from, what the mask hides, and what a
-#   second head is for.
-# - **You need** Python, tensors, softmax. [02 slide a window](02_slide_a_window.ipynb) helps.
-# - **Time:** 35 minutes to read and try; the cells run in about 20 seconds.
+# - **You will** compute attention by hand, write a causal head, compare it with `rtx`, and look inside the model above.
+# - **You learn** what queries, keys and values are, what $\sqrt{d_k}$ and the mask do, and which models can look things up.
+# - **You need** PyTorch tensors and the softmax. [Notebook 02](02_slide_a_window.ipynb) helps.
+# - **Time:** 40 minutes to read and try. The cells run in about 20 seconds.
 #
-# ## Paper map
+# ## 1. Three positions, by hand
 #
-# Wang et al. (2019), *R-Transformer*, section 3.2; it follows Vaswani et al. (2017), section 3.2.
-#
-# | in the paper | symbol | here | in `rtx` |
-# | --- | --- | --- | --- |
-# | attention, Eq. 5 | $\alpha_i$, $v_i$ | sections 1, 2 | `MultiHeadAttention.weights`, `gather` |
-# | the factor in Eq. 5 | $\sqrt{d_k}$ | section 3 | `MultiHeadAttention.scores` |
-# | "all the positions in the past" | $h_1, \dots, h_t$ | section 4 | `causal_mask` |
-# | heads, Eq. 4 and 6 | $W^q, W^k, W^v, W^o$ | section 5 | `MultiHeadAttention(heads=…)` |
-#
-# One slip on paper: the sum in Eq. 5 runs to an $n$ that is nowhere defined. It has to be $t$, the present position.
+# How does a position choose where to look? It makes three vectors from its input $h$. Its **query** says what it looks for. Its
+# **key** is what queries are compared with. Its **value** is what others get from it. Here are three positions with two numbers.
 
 # %%
 import matplotlib.pyplot as plt
 import torch
 import rtx
-from rtx.lab import exercises, explore, plots, xray
-from rtx.nn import MultiHeadAttention, causal_mask
+from rtx.lab import exercises, plots, xray
 plots.style()
 _ = torch.set_num_threads(1), torch.manual_seed(0)
 
-# %% [markdown]
-# ## 1. A dictionary that blends
-#
-# A dictionary stores a value under each key. Asked with a query, it gives the value whose key is *equal*. Attention is
-# softer: it compares the query with *every* key, turns the matches into shares, and blends the values.
-#
-# $$\text{answer} = \sum_i \alpha_i v_i, \qquad \alpha_i = \frac{\exp(\beta \langle q, k_i \rangle)}
-# {\sum_j \exp(\beta \langle q, k_j \rangle)}$$
-#
-# Here are four words with a number each. The keys are one-hot, so a query matches one key and no other.
+def shown(numbers):
+    return "(" + ", ".join(f"{n:.2f}" for n in numbers) + ")"
+
+h3 = torch.tensor([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]])  # three positions
+q3 = h3 @ torch.tensor([[0.0, 1.0], [1.0, 0.0]])  # queries: the two numbers swapped
+k3, v3 = h3, 10 * h3  # keys: as they are; values: ten times as large
 
 # %%
-words, v = ["Ann", "Bob", "Cat", "Dan"], torch.tensor([1.0, 2.0, 3.0, 4.0])
-k = torch.eye(4)
-
-def ask(q, beta):
-    return (beta * k @ q).softmax(0) @ v
+for t in range(3):
+    print(f"position {t + 1}: input {shown(h3[t])}, query {shown(q3[t])}, key {shown(k3[t])}, value {shown(v3[t])}")
+for t in range(3):
+    scores = k3[: t + 1] @ q3[t] / 2**0.5  # products with the keys so far, divided by the root of the width
+    weights = scores.softmax(0)
+    print(f"position {t + 1}: scores {shown(scores)}, weights {shown(weights)}, output {shown(weights @ v3[: t + 1])}")
 
 # %% [markdown]
-# **Predict.** Ask for Dan, whose value is 4. What comes back for $\beta = 0$? And for a very large $\beta$?
+# Read the last line. The query (1, 1) has the products 1, 2 and 2 with the three keys. Divided by $\sqrt 2$, they are the scores. The
+# softmax turns scores into weights with sum 1. The output mixes the values with these weights.
+#
+# **Predict.** We multiply the query of position 3 by 10. What happens to its weights?
 #
 # <details><summary>Answer</summary>
 #
-# At $\beta = 0$ all scores are 0, all shares ¼: the mean, 2.5. For a large $\beta$, Dan's share goes to 1: the
-# dictionary of old, 4.
+# All scores become ten times larger. Keys 2 and 3 get nearly 0.5 each, and key 1 gets nearly 0: the choice is sharper.
 #
 # </details>
-
-# %%
-for beta in (0, 1, 3, 10):
-    print(f"beta = {beta:2}: {ask(k[3], beta):.3f}")
-
-# %% [markdown]
-# All of it is smooth, so gradients can teach a model what to store under which key, and what to ask for. That is
-# the whole trick. In a model, queries, keys and values are three linear maps of the same vectors: $q_t = W^q h_t$,
-# $k_t = W^k h_t$, $v_t = W^v h_t$ (Eq. 6).
 #
-# ## 2. Every position asks
+# ## 2. Write the head
 #
-# In a sequence every position is both: an entry of the dictionary, and someone who asks. Position $t$ asks the past,
-# itself included:
+# In general, position $t$ compares its query with all keys up to its own. This is Eq. 5 of the paper:
 #
 # $$u_t = \sum_{i=1}^{t} \alpha_i v_i, \qquad \alpha_i = \frac{\exp(\langle q_t, k_i \rangle / \sqrt{d_k})}
-# {\sum_{j=1}^{t} \exp(\langle q_t, k_j \rangle / \sqrt{d_k})} \qquad (5)$$
+# {\sum_{j=1}^{t} \exp(\langle q_t, k_j \rangle / \sqrt{d_k})}$$
 #
-# As a loop, from the equation:
+# Here $d_k$ is the width of queries and keys. In a layer, $q_t = W^q h_t$, $k_t = W^k h_t$ and $v_t = W^v h_t$ (Eq. 6).
+#
+# **Exercise 1** (medium, 10 minutes). Write Eq. 5 for all positions at once, with `q`, `k` and `v` (B, T, K). Before the softmax,
+# replace the scores of the future by $-\infty$, because $e^{-\infty} = 0$.
 
 # %%
-def naive_attention(q, k, v):
-    """(T, K) each, to (T, K)."""
-    rows = []
-    for t in range(len(q)):
-        scores = torch.stack([q[t] @ k[i] / len(k[i]) ** 0.5 for i in range(t + 1)])
-        rows.append(sum(a * v[i] for i, a in enumerate(scores.softmax(0))))  # Eq. (5)
-    return torch.stack(rows)
+def my_causal_attention(q, k, v):
+    ...  # (B, T, K)
 
-# %% [markdown]
-# **Exercise 1** (medium, 10 minutes). Write it without loops, for a batch: `q`, `k`, `v` are $(B, T, K)$. The scores
-# of all pairs are one product. Hide the future with `scores.masked_fill(~mask, float("-inf"))`, for
-# $e^{-\infty} = 0$.
-
-# %%
-def causal_attention(q, k, v):
-    ...  # Eq. (5)
-
-exercises.causal_attention(causal_attention)
+causal_attention = exercises.yours(my_causal_attention, "causal_attention")
 
 # %% [markdown]
 # <details><summary>Hint</summary>
 #
-# `q @ k.mT` is $(B, T, T)$: a row for each query, a column for each key. `causal_mask(T)` is True on and below the
-# diagonal. Which axis has to sum to 1?
+# `q @ k.mT` is (B, T, T): a row for each query, a column for each key. `torch.ones(T, T).triu(1)` is 1 in the future.
+# `scores.masked_fill(mask, float("-inf"))` replaces the scores where the mask is `True`.
 #
 # </details>
 # <details><summary>Solution</summary>
 #
 # ```python
-# def causal_attention(q, k, v):
+# def my_causal_attention(q, k, v):
+#     T = q.shape[1]
 #     scores = q @ k.mT / q.shape[-1] ** 0.5
-#     return scores.masked_fill(~causal_mask(q.shape[1]), float("-inf")).softmax(-1) @ v
+#     future = torch.ones(T, T).triu(1).bool()
+#     return scores.masked_fill(future, float("-inf")).softmax(-1) @ v
 # ```
 #
 # </details>
 #
-# The loop against the layer in `rtx`, with one head:
-
-# %%
-layer = MultiHeadAttention(8, heads=1)
-x = torch.randn(1, 12, 8)
-parts = layer.query(x[0]), layer.key(x[0]), layer.value(x[0])
-torch.testing.assert_close(layer.output(naive_attention(*parts)), layer(x)[0])
-print("Eq. 5 and rtx agree; shares of each row sum to 1:", bool((layer.weights(x).sum(-1) - 1).abs().max() < 1e-6))
-
-# %% [markdown]
-# ## 3. Why $\sqrt{d_k}$?
+# ## 3. Why several heads?
 #
-# A score is a sum of $d_k$ products. Let the numbers in $q$ and $k$ be independent, with mean 0 and variance 1.
+# When is one mixture not enough? Four names have a number each: Ann 1, Bob 2, Cat 3, Dan 4. Their keys are different unit vectors.
+# We ask for two names at once: the query is the sum of their keys.
 #
-# **Predict.** How large is a typical score for $d_k = 64$? What does the softmax make of 50 such scores?
+# **Predict.** Can you tell from the answer whether we asked for Ann and Dan, or for Bob and Cat?
 #
 # <details><summary>Answer</summary>
 #
-# Variances add up: $d_k$ in all, so a typical score is $\sqrt{64} = 8$. Between scores of 8 and -8 lies a factor of
-# $e^{16}$, nine million: one key takes nearly everything. Divided by $\sqrt{d_k}$, scores are about 1 for any width.
+# No. The answer is the mean of two numbers, and $1 + 4 = 2 + 3$. Two heads ask two questions and return two answers.
 #
 # </details>
 
 # %%
-widths, keys = [4, 16, 64, 256, 1024], 50
-found = {"plain": [], "scaled": []}
-for K in widths:
-    query, drawn = torch.randn(400, K), torch.randn(400, keys, K)
-    plain = (drawn @ query[..., None]).squeeze(-1)
-    for name, scores in {"plain": plain, "scaled": plain / K**0.5}.items():
-        scores = scores.detach().requires_grad_()
-        a = scores.softmax(-1)
-        slope = torch.autograd.grad(a.square().sum(), scores)[0]
-        found[name].append((scores.std().item(), a.max(-1).values.mean().item(), slope.norm(dim=-1).median().item()))
-for K, (size, *_), (scaled, *_) in zip(widths, *found.values()):
-    print(f"d_k = {K:4}: typical score {size:4.1f}, root of d_k {K**0.5:4.1f}, scaled {scaled:.1f}")
+names, keys, numbers = ["Ann", "Bob", "Cat", "Dan"], torch.eye(4), torch.tensor([1.0, 2.0, 3.0, 4.0])
+
+def ask(query):
+    return (20 * keys @ query).softmax(0) @ numbers
+
+for a, b in ((0, 3), (1, 2)):
+    print(f"{names[a]} and {names[b]}: one head {ask(keys[a] + keys[b]):.2f}, two heads {ask(keys[a]):.2f} and {ask(keys[b]):.2f}")
+
+# %% [markdown]
+# A layer with $H$ heads splits its width $D$: each head has $d_k = D / H$ numbers for its queries, keys and values. The matrix
+# $W^o$ mixes what the heads bring (Eq. 4). We build this layer around your head, and compare it with the layer in `rtx`.
 
 # %%
-fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3))
-for colour, (name, rows) in zip(plots.COLOURS, found.items()):
-    _, share, slope = zip(*rows)
-    left.plot(widths, share, "o-", color=colour, label=name)
-    right.plot(widths, slope, "o-", color=colour)
-left.set(xscale="log", xlabel="$d_k$", ylabel="largest share", ylim=(0, 1), title="plain: one key takes nearly all")
-right.set(xscale="log", yscale="log", xlabel="$d_k$", ylabel="norm of the gradient")
-right.set(title="... and then no gradient passes")
-_ = left.axhline(1 / keys, color="0.6", linestyle=":"), left.legend(frameon=False)
+def multi_head(layer, x):
+    H = layer.heads
+    split = lambda y: y.unflatten(-1, (H, -1)).transpose(1, 2).flatten(0, 1)  # (B, T, D) to (B H, T, K)
+    u = causal_attention(split(layer.query(x)), split(layer.key(x)), split(layer.value(x)))
+    return layer.output(u.unflatten(0, (-1, H)).transpose(1, 2).flatten(2))  # Eq. 4
+
+x = torch.randn(1, 12, 8)
+for H in (1, 2, 4, 8):
+    layer = rtx.nn.MultiHeadAttention(8, heads=H)
+    apart, size = (multi_head(layer, x) - layer(x)).abs().max(), sum(p.numel() for p in layer.parameters())
+    print(f"H = {H}: {size} parameters; outputs are up to {layer(x).abs().max():.2f}, the difference at most {apart:.5f}")
+
+# %% [markdown]
+# More heads cost no parameters, but each head is narrower.
+#
+# ## 4. Why divide by $\sqrt{d_k}$?
+#
+# A score is a sum of $d_k$ products. If queries and keys are random with variance 1, the variance of a score is $d_k$. So wide
+# heads get large scores. We call a query **saturated** if one key has more than 99 % of the weight.
+#
+# **Predict.** There are 50 keys, $d_k = 64$, and no scaling. Which share of the queries is saturated? Do the others pass a gradient?
+#
+# <details><summary>Answer</summary>
+#
+# About one fifth. The others pass most of the gradient that scaled queries pass.
+#
+# </details>
+
+# %%
+def measured(K, scaled, queries=200, keys=50):
+    """Typical score, share of saturated queries, gradients of an output at these and at the others."""
+    q, k, v = torch.randn(queries, 1, K), torch.randn(queries, keys, K), torch.randn(queries, keys)
+    scores = ((q @ k.mT).squeeze(1) / (K**0.5 if scaled else 1)).requires_grad_()
+    weights = scores.softmax(-1)
+    gradient = torch.autograd.grad((weights * v).sum(), scores)[0].norm(dim=-1)
+    full = weights.amax(-1) > 0.99
+    return torch.stack([scores.std(), 100 * full.float().mean(), gradient.median(), gradient[full].median(), gradient[~full].median()])
+
+widths = (4, 16, 64, 256)
+drawn = {scaled: torch.stack([torch.stack([measured(K, scaled) for _ in range(5)]) for K in widths]).detach() for scaled in (False, True)}
+
+# %%
+print("                               saturated            median gradient of an output (5 draws)")
+print("scaling  d_k  typical score    queries in %     all queries     saturated       others")
+for scaled, table in drawn.items():
+    for K, draws in zip(widths, table):
+        cells = [f"{m:5.3f} ± {s:5.3f}" if m == m else "      -      " for m, s in zip(draws[:, 2:].nanmean(0), draws[:, 2:].std(0).nan_to_num())]
+        print(f"{'1/√d_k' if scaled else 'none':6} {K:5} {draws[:, 0].mean():10.1f}       {draws[:, 1].mean():5.1f} ± {draws[:, 1].std():4.1f}  ", *cells)
+
+# %%
+fig, ax = plt.subplots(figsize=(6, 2.8))
+for scaled, colour in ((False, plots.COLOURS[1]), (True, plots.COLOURS[0])):
+    share = drawn[scaled][:, :, 1]
+    ax.errorbar(widths, share.mean(1), share.std(1), fmt="o-", color=colour, label="scaled" if scaled else "not scaled")
+ax.set(xscale="log", xlabel="width $d_k$", ylabel="saturated queries (%)", title="without scaling, wide heads saturate at the start")
+ax.set_xticks(widths, widths)
+_ = ax.minorticks_off(), ax.legend(frameon=False)
 plt.show()
 
 # %% [markdown]
-# On the left, the mean over 400 queries to 50 keys; dotted, an even share. On the right, the median norm of the
-# gradient of $\sum_i \alpha_i^2$ with respect to the scores. While the softmax still hesitates, plain scores get the
-# larger gradients. Once it has made up its mind, none passes; and it has, before a model of that width has learnt
-# anything. Scaled, all widths start alike. (Vaswani et al. give this reason in section 3.2.1.)
+# Without scaling, the share of saturated queries grows with the width, and these queries pass almost no gradient. With scaling, no
+# query is saturated. But "unscaled scores stop the gradient" would be wrong for the other queries. At widths 4 and 16, the median
+# gradient is even larger without scaling. (All this is for random queries and keys.)
 #
-# ## 4. Only the past
+# ## 5. What the mask hides
 #
-# Training predicts all $T$ next symbols at once. If position $t$ could see position $t + 1$, it would copy the answer.
-# The X-ray of `rtx` finds such leaks in any module, by exact derivatives:
+# A model that predicts the next symbol must not see it. The X-ray of `rtx` finds such leaks in any module.
 
 # %%
-class Unmasked(MultiHeadAttention):
+class Unmasked(rtx.nn.MultiHeadAttention):
     def forward(self, x):
         return super().forward(x, torch.ones(x.shape[1], x.shape[1], dtype=torch.bool))
 
-fig, axes = plt.subplots(1, 2, figsize=(7.6, 3.2))
-for ax, kind in zip(axes, (MultiHeadAttention, Unmasked)):
+fig, axes = plt.subplots(1, 2, figsize=(7.6, 3.2), sharey=True)
+for ax, (name, kind) in zip(axes, {"causal mask": rtx.nn.MultiHeadAttention, "no mask": Unmasked}.items()):
     seen = xray(kind(8, heads=2), x)
-    image = plots.receptive_field_map(ax, seen.derivatives / seen.derivatives.sum(1, keepdim=True), f"{kind.__name__}: {len(seen.leaks)} leaks", low=0.003)
+    image = plots.receptive_field_map(ax, seen.derivatives / seen.derivatives.sum(1, keepdim=True), name, low=0.003)
     ax.set(xticks=range(2, 13, 2), yticks=range(2, 13, 2))
-    print(f"{kind.__name__}: future seen in {len(seen.leaks)} places of {12 * 11 // 2}; looks back over {seen.span}")
-fig.colorbar(image, ax=axes, shrink=0.8, label="share of what moves the output")
+    ax.label_outer()
+    print(f"{name}: the future is seen in {len(seen.leaks)} of {12 * 11 // 2} places")
+fig.colorbar(image, ax=axes, shrink=0.8, label="share of what changes the output")
+fig.suptitle("the mask empties the part right of the diagonal", fontsize=11)
 plt.show()
 
 # %% [markdown]
-# No distance counts here: the first input is as near as the last. That is attention's strength, and its blindness.
-# Shuffle the inputs, and without a mask the outputs are shuffled alike; nothing else changes:
-
-# %%
-order = torch.randperm(12)
-free = Unmasked(8, heads=2)
-torch.testing.assert_close(free(x[:, order]), free(x)[:, order])
-masked, swapped = layer(x), layer(torch.cat([x[:, :11].flip(1), x[:, 11:]], 1))
-torch.testing.assert_close(masked[:, -1], swapped[:, -1])
-print("unmasked: outputs are shuffled as the inputs; masked: the last output does not see the order of its past")
-
-# %% [markdown]
-# A set, not a sequence! Something else must tell the order: R-Transformer's LocalRNN
-# ([04 stack the block](04_stack_the_block.ipynb)), or positions ([05 encode position](05_encode_position.ipynb)).
+# Does attention know the order of its inputs? We reverse the past of the last position, and measure how much its output changes.
 #
-# ## 5. Heads
-#
-# Ask the dictionary of section 1 for two words at once, with the query $k_a + k_b$.
-#
-# **Predict.** Can you tell from the answer whether it was Ann and Dan, or Bob and Cat?
+# **Predict.** One layer or two, with and without the mask: in which of the four cases does the output change?
 #
 # <details><summary>Answer</summary>
 #
-# No. The answer is the mean of the two values, and $1 + 4 = 2 + 3$. One softmax gives one blend. Two heads ask two
-# questions, and put the answers side by side.
+# Only with two layers and the mask.
 #
 # </details>
 
 # %%
-for a, b in ((0, 3), (1, 2)):
-    print(f"{words[a]} and {words[b]}: one head {ask(k[a] + k[b], 20):.2f}", end="   ")
-    print(f"two heads {ask(k[a], 20):.2f}, {ask(k[b], 20):.2f}")
+reversed_past = torch.cat([x[:, :11].flip(1), x[:, 11:]], 1)
+for name, kind in {"causal mask": rtx.nn.MultiHeadAttention, "no mask": Unmasked}.items():
+    for layers in (1, 2):
+        changes = []
+        for _ in range(5):
+            model = torch.nn.Sequential(*[kind(8, heads=2) for _ in range(layers)])
+            changes.append(((model(x) - model(reversed_past))[:, -1].norm() / model(x)[:, -1].norm()).item())
+        changes = 100 * torch.tensor(changes)
+        print(f"{name + ',':12} layers: {layers}; the last output changes by {changes.mean():5.1f} ± {changes.std():4.1f} %")
 
 # %% [markdown]
-# $H$ heads share the width: each has $d_k = D / H$ numbers for its queries, keys and values. $W^o$ mixes what they
-# bring:
+# Without a mask, attention sees a **set**: which inputs there are, but not where. One layer with the mask sees the set of its past.
+# But each of its outputs depends on what came *before* this position. A second layer reads these outputs, so it can know the order.
+# (These are five draws of random weights.)
 #
-# $$\text{MultiHead}(h_1, \dots, h_t) = \text{Concat}(\text{head}_1(h_t), \dots, \text{head}_H(h_t))\, W^o \qquad (4)$$
+# ## 6. Who can look things up?
 #
-# **Exercise 2** (easy, 5 minutes). Split $(B, T, D)$ into heads, $(B, H, T, K)$: head 1 takes the first $K$ numbers.
-
-# %%
-def split_heads(x, H):
-    ...
-
-exercises.split_heads(split_heads)
-
-# %% [markdown]
-# <details><summary>Hint</summary>
-#
-# A plain `reshape` to $(B, H, T, K)$ has the right shape and the wrong numbers. First $(B, T, H, K)$, then swap.
-#
-# </details>
-# <details><summary>Solution</summary>
-#
-# ```python
-# def split_heads(x, H):
-#     return x.unflatten(-1, (H, -1)).transpose(1, 2)
-# ```
-#
-# </details>
-
-# %%
-def naive_multi_head(x, layer):
-    """(T, D) to (T, D), Eq. 4 and 6."""
-    q, k, v = (f(x).chunk(layer.heads, -1) for f in (layer.query, layer.key, layer.value))
-    heads = [naive_attention(*parts) for parts in zip(q, k, v)]
-    return layer.output(torch.cat(heads, -1))  # Eq. (4)
-
-for H in (1, 2, 4, 8):
-    several = MultiHeadAttention(8, heads=H)
-    torch.testing.assert_close(naive_multi_head(x[0], several), several(x)[0])
-    print(f"H = {H}: agrees with rtx; {sum(p.numel() for p in several.parameters())} parameters, 4 D² = {4 * 8**2}")
-
-# %% [markdown]
-# More heads cost no parameters. They cost width: with $H = D$ every head compares single numbers.
-#
-# ## 6. Look inside a model that has to look things up
-#
-# Six letters, each with a digit; then the same letters in another order. What digit follows each?
+# Six letters, each with a digit. Then the same letters in another order. Which digit follows each of them?
 #
 # ```
 # k7d2x9a0m4c2 d2c2k7a0x9m4
-#              ^ ^ ^ ^ ^ ^   the digits after these six are asked for
+#              ^ ^ ^ ^ ^ ^   the digits after these letters are asked for
 # ```
+#
+# The letter `d` can find the earlier `d` by its key. But the answer is at the position *after* it. We build a head by hand from your
+# function. Queries and values are the symbols themselves. We try two keys: each position's own symbol, or the symbol before it.
 
 # %%
-import string
-from torch.nn.functional import cross_entropy
-symbols = string.ascii_lowercase + string.digits
+from torch.nn.functional import one_hot, pad
 
-def draw(size, pairs=6):
+def draw(size, pairs):
+    """Texts (B, 4 pairs) of letters (0 to 25) and digits (26 to 35), and the digits that are asked for."""
     letters = torch.rand(size, 26).argsort(1)[:, :pairs]
     digits = torch.randint(26, 36, (size, pairs))
     order = torch.rand(size, pairs).argsort(1)
     again = [part.gather(1, order) for part in (letters, digits)]
-    return torch.cat([torch.stack(two, 2) for two in ((letters, digits), again)], 1).flatten(1)
+    return torch.cat([torch.stack(two, 2) for two in ((letters, digits), again)], 1).flatten(1), again[1]
 
 # %%
-def train(backbone, steps=200):
-    model = rtx.LanguageModel(backbone, len(symbols), tied=False)
-    torch.nn.init.normal_(model.embedding.weight)
-    optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
-    for _ in range(steps):
-        x = draw(64)
-        loss = cross_entropy(model(x)[:, 12::2].flatten(0, 1), x[:, 13::2].flatten())
+guess = {}
+for pairs in (6, 24):
+    texts, digits = draw(500, pairs)
+    own, wanted = one_hot(texts, 36).float(), one_hot(digits, 36)
+    for name, key in {"its own symbol": own, "the symbol before": pad(own[:, :-1], (0, 0, 1, 0))}.items():
+        answers = causal_attention(200 * own, key, own)[:, 2 * pairs :: 2].argmax(-1)
+        print(f"{pairs:2} pairs, the key is {name:17} {100 * (answers == digits).float().mean():6.1f} % right")
+    missing = wanted.sum(1, keepdim=True) - wanted.cumsum(1) + wanted  # how often each digit is still to come
+    guess[pairs] = 100 * (missing.argmax(-1) == digits).float().mean().item()
+    print(f"{pairs:2} pairs, guess the commonest missing digit {guess[pairs]:5.1f} % right")
+
+# %% [markdown]
+# With the neighbour in its key, one head solves the task without training. So something must first **bind** each digit to the letter
+# before it. (The guess is a strict baseline. It knows which digits are still to come, but not to which letters they belong.)
+#
+# Can a model *learn* this? We train a small one around your head, for 200 updates. It adds to each input a linear map of the input
+# before. The control adds a linear map of the input itself, so both have the same number of weights.
+
+# %%
+class Reader(torch.nn.Module):
+    def __init__(self, back):
+        super().__init__()
+        self.embed, self.head, self.back = torch.nn.Embedding(36, 32), torch.nn.Linear(32, 36), back
+        self.mix, self.attention = torch.nn.Linear(32, 32, bias=False), rtx.nn.MultiHeadAttention(32, heads=2)
+
+    def forward(self, x):
+        h = self.embed(x)
+        earlier = pad(h, (0, 0, self.back, 0))[:, : h.shape[1]]  # h, moved to the right by so many positions
+        h = h + self.mix(earlier)
+        return self.head(h + multi_head(self.attention, h))
+
+# %%
+def trained(model):
+    optimizer = torch.optim.Adam(model.parameters(), 0.003)
+    for _ in range(200):
+        inputs, wanted = draw(32, 6)
+        loss = torch.nn.functional.cross_entropy(model(inputs)[:, 12::2].flatten(0, 1), wanted.flatten())
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
     return model
 
-def right(model, pairs=6):
-    x = draw(500, pairs)
+def right(model, pairs):
+    inputs, wanted = draw(500, pairs)
     with torch.no_grad():
-        found = model(x)[:, 2 * pairs :: 2].argmax(-1)
-    return (found == x[:, 2 * pairs + 1 :: 2]).float().mean().item()
+        return 100 * (model(inputs)[:, 2 * pairs :: 2].argmax(-1) == wanted).float().mean().item()
+
+for back, name in {1: "adds the input before", 0: "adds the input itself"}.items():
+    small = [trained(Reader(back)) for _ in range(3)]
+    for pairs in (6, 24):
+        shares = torch.tensor([right(model, pairs) for model in small])
+        print(f"{name}, {pairs:2} pairs: {shares.mean():5.1f} ± {shares.std():3.1f} % right")
 
 # %% [markdown]
-# **Predict.** Three models of one layer, 200 steps each: attention and feed-forward without positions; a GRU; and
-# R-Transformer, whose window of 2 symbols lies below the attention. Who solves it? And who still does with 24
-# letters, 96 symbols, after training on 6 letters, 24 symbols?
+# One layer of attention learns the task if something binds, even for four times as many pairs as in training.
 #
-# <details><summary>Answer</summary>
+# **Predict.** Which of the usual models learn it in 800 updates: a GRU, Transformers of one and two layers, an R-Transformer?
 #
-# R-Transformer, both. Attention alone sees the digits of the past as a set, and cannot tell whose they are. The GRU
-# would have to carry all pairs in its state; in 200 steps it does not learn to. The window binds a letter to its
-# digit, and attention looks the letter up: wherever it stands, among however many.
-#
-# </details>
+# `studies/recall_by_content.py` trains them. All have width 32 and get the same batches. Each has the best of three learning rates,
+# chosen on other data. "None", "sinusoidal" and "relative" are kinds of positions ([notebook 05](05_encode_position.ipynb)).
 
 # %%
-_ = torch.manual_seed(0)
-backbones = {"attention": rtx.Transformer(32, layers=1, heads=2, position="none")}
-backbones["GRU"] = rtx.RNN(32, layers=1, cell="gru")
-backbones["R-Transformer"] = rtx.RTransformer(32, layers=1, heads=2, window=2)
-models = {name: train(backbone) for name, backbone in backbones.items()}
-for name, model in models.items():
-    print(f"{name:13} nine in ten right: {right(model) > 0.9!s:5}   with 24 letters: {right(model, 24) > 0.9}")
+from rtx.lab.studies import chosen_runs
 
-# %% [markdown]
-# Attention alone can do it too, if it has a second layer. The next explorer computes with a small Transformer without a
-# recurrent network, which `rtx` brings along. We trained it on drawn sequences of 2 to 8 pairs (recipe `look-up`). Type
-# pairs and a question. The arcs show where each head looks: above the tokens in layer 1, below them in layer 2.
+runs = chosen_runs("../studies/recall_by_content.json", "recall")
+fig, axes = plt.subplots(1, 2, figsize=(9.5, 4.4), sharey=True)
+for ax, (number, title) in zip(axes, {6: "6 pairs, as in training", 24: "24 pairs"}.items()):
+    for row, model_runs in enumerate(runs.values()):
+        share = [100 * run["test"][-1][f"{number} pairs"][0] for run in model_runs]
+        ax.plot(share, [row] * len(share), "o", color=plots.COLOURS[0], alpha=0.7)
+    ax.axvline(guess[number], color="0.5", linestyle=":")
+    ax.set(title=title, xlabel="right in % (dotted: guess)", xlim=(0, 103))
+    ax.set_yticks(range(len(runs)), runs)
+axes[0].invert_yaxis()
+fig.suptitle("800 updates: R-Transformers learn it with every seed, Transformers of two layers with some", fontsize=11)
+plt.show()
 
 # %%
-explore.lookup()
+print(f"{'right in % after':44} 200 updates        800 updates   24 pairs, 800 updates   seeds")
+for name, model_runs in runs.items():
+    scores = 100 * torch.tensor([[r["test"][0]["6 pairs"], r["test"][-1]["6 pairs"], r["test"][-1]["24 pairs"]] for r in model_runs])[..., 0]
+    spread = scores.std(0) if len(scores) > 1 else torch.zeros(3)
+    print(f"{name:44}", *(f"{m:6.1f} ± {s:4.1f}     " for m, s in zip(scores.mean(0), spread)), f"{len(scores):4}")
 
 # %% [markdown]
-# **Try.** Switch off one head after the other. Which head of each layer does the answer need?
+# The R-Transformers learn the task with either norm, and they are still right with 24 pairs. Their window of 2 binds, and their
+# attention finds. A LocalRNN alone does not see far enough. Transformers with two layers, positions and pre-norm are above the guess
+# with 6 pairs, but only with some seeds. With 24 pairs they are far behind. No other model is above the guess.
 #
-# The heads work in two steps:
+# Does this show that recurrence is needed? No: our small model has no recurrence and learns the task, too. What counts is the binding.
+# And "not after 800 updates" does not mean "never". The explorer's Transformer has two layers, relative positions and pre-norm. After
+# about 5,000 updates, all its answers are right. We know only of one layer without positions that it never can: it sees a set
+# (section 5), and the set is the same whichever letter a digit belongs to.
 #
-# 1. **Match** (layer 1). Each digit attends to the token before it, which is its letter. The question mark attends to
-#    the letter before it, too. Now both carry a letter with them.
-# 2. **Copy** (layer 2). The question mark attends to the digit that carries the same letter. The head's value is the
-#    digit itself, so it becomes the answer.
+# ## 7. Look inside the model of the first screen
 #
-# The head of step 2 is called an induction head (Olsson et al., 2022). Large language models have many of them.
+# How does a Transformer bind and find? The arcs of the explorer suggest two steps:
 #
-# Weights show where a head *looks*. Only an experiment shows what that is good for. So we measure both, on sequences
-# that the model has not seen: where each head looks, and how many answers stay right without this head. (A head is
-# silent if its part of $W^o$ is zero: $K$ rows in Eq. 4, and $K$ columns of the layer's weight, which torch stores
-# transposed.)
+# 1. **Match** (layer 1). A digit looks at the token before it, its letter. The question mark does the same.
+# 2. **Copy** (layer 2). The question mark looks at the digit that carries the same letter, and takes its value.
+#
+# Arcs show where a head *looks*. To see what it is *good for*, switch it off and count the right answers. We do both for each head,
+# on sequences that the model has not seen.
 
 # %%
 from copy import deepcopy
@@ -372,58 +378,120 @@ from rtx.lab import trace
 from rtx.lab.pretrained import pretrained
 from rtx.tasks import task_by_name
 
-model = pretrained("lookup")
+lookup = pretrained("lookup")
 examples = [one for one in task_by_name("look-up").split("test") if len(one.inputs) == 24]  # six pairs, six questions
-texts, answers = (torch.stack(part) for part in zip(*examples))
-letters, digits, asks = torch.arange(0, 12, 2), torch.arange(1, 12, 2), torch.arange(13, 24, 2)
-place = 2 * (texts[:, asks - 1, None] == texts[:, None, letters]).int().argmax(-1) + 1  # of the right digits
+tokens, targets = (torch.stack(part) for part in zip(*examples))
+letter, digit, question = torch.arange(0, 12, 2), torch.arange(1, 12, 2), torch.arange(13, 24, 2)
+place = 2 * (tokens[:, question - 1, None] == tokens[:, None, letter]).int().argmax(-1) + 1  # of the right digits
 
 # %%
 def right_without(block, head):
-    cut = deepcopy(model)
-    cut.backbone.blocks[block][0].sublayer.output.weight.data.unflatten(1, (2, -1))[:, head] = 0
+    cut = deepcopy(lookup)
+    cut.backbone.blocks[block][0].sublayer.output.weight.data.unflatten(1, (2, -1))[:, head] = 0  # this head's part of W^o
     with torch.no_grad():
-        return (cut(texts)[:, asks].argmax(-1) == answers[:, asks]).float().mean().item()
+        return (cut(tokens)[:, question].argmax(-1) == targets[:, question]).float().mean().item()
 
 for block in (0, 1):
-    maps = trace(model, texts)[f"backbone.blocks.{block}.0.sublayer.weights"]  # (B, H, T, T)
+    maps = trace(lookup, tokens)[f"backbone.blocks.{block}.0.sublayer.weights"]  # (B, H, T, T)
     for head in range(2):
-        match, own = maps[:, head, digits, letters].mean(), maps[:, head, asks, asks - 1].mean()
-        copy = maps[:, head, asks].gather(-1, place[..., None]).mean()
-        print(f"layer {block + 1}, head {head + 1}: digit to its letter {match:4.0%}, ? to its letter {own:4.0%}, "
+        match, asks = maps[:, head, digit, letter].mean(), maps[:, head, question, question - 1].mean()
+        copy = maps[:, head, question].gather(-1, place[..., None]).mean()
+        print(f"layer {block + 1}, head {head + 1}: digit to its letter {match:4.0%}, ? to its letter {asks:4.0%}, "
               f"? to the right digit {copy:4.0%}; right without this head {right_without(block, head):4.0%}")
 
 # %% [markdown]
-# Step 1 is done by both heads of layer 1: one puts 94 % of a digit's attention on its letter, the other 90 % of a question
-# mark's. Step 2 is done by the second head of layer 2: it puts 98 % on the right digit, one of six. Without any of these three
-# the model is right as rarely as a guess among the six digits (about 17 %). The first head of layer 2 is not needed at all:
-# without it every answer stays right, though it looks at the letter of the question with 89 %. Where a head looks does not say
-# what it is good for.
+# Three heads are needed. Both heads of layer 1 match: one for the question marks, the other for the digits. The second head of layer
+# 2 copies. Without any of the three, the model is about as good as a guess among six digits. The first head of layer 2 looks at the
+# letter of the question most of the time. But without this head every answer stays right.
 #
-# Another explorer shows the heads of your own model, with labels for letters, notes or pixels:
-# `explore.attention(model, x, labels)`. For the 64 pixels of a digit, `columns=8` draws them as a square.
+# A head that finds the last occurrence of a symbol and copies what followed is called an **induction head** (Olsson et al., 2022).
 #
-# ## Recap
+# **Exercise 2** (hard, optional, 15 minutes). Make an induction head by hand. `x` (B, T) are symbols. Return attention weights
+# (B, T, T). Row $t$ has weight 1 at the position after the last earlier occurrence of $x_t$, or at $t$ itself if $x_t$ is new.
+
+# %%
+def my_induction(x):
+    ...  # (B, T, T)
+
+induction = exercises.yours(my_induction, "induction")
+
+# %% [markdown]
+# <details><summary>Hint</summary>
 #
-# - Attention compares a query with all keys, and blends the values by how well they match: a dictionary with gradients.
-# - $1/\sqrt{d_k}$ keeps scores at the size of 1, whatever the width, so that the softmax does not freeze.
-# - The mask hides the future. Every earlier position is one step away, and none is nearer than another: attention sees a set.
-# - A head gives one blend. $H$ heads give $H$, at no more parameters.
+# A score can have two parts: a large one if the symbol before position $s$ is $x_t$, and a small one that grows with $s$. If you
+# multiply the scores by 100, the softmax gives nearly all weight to the largest one.
 #
-# ## Quiz
+# </details>
+# <details><summary>Solution</summary>
 #
-# 1. You mask with 0 instead of $-\infty$. Which positions notice most, the first or the last?
-# 2. All keys are equal. What does attention return?
-# 3. The weights of all heads in a model of 8 layers and 2 heads, for 784 pixels: how many numbers?
-#
-# <details><summary>Answers</summary>
-#
-# 1. The first: $e^0 = 1$ for each of $T - 1$ hidden keys, against one that is seen. The last has none to hide.
-# 2. The mean of the values so far, whatever the query.
-# 3. $8 \cdot 2 \cdot 784^2 \approx 9.8$ million, half of them hidden. For training, `rtx` keeps none of them
-#    ([12 make it fast](12_make_it_fast.ipynb)).
+# ```python
+# def my_induction(x):
+#     T = x.shape[1]
+#     before = torch.nn.functional.pad(x[:, :-1], (1, 0), value=-1)  # the first position has no symbol before it
+#     match = before[:, None, :] == x[:, :, None]  # (B, query, key)
+#     scores = 100.0 * (T * match + torch.arange(T))
+#     return scores.masked_fill(torch.ones(T, T).triu(1).bool(), float("-inf")).softmax(-1)
+# ```
 #
 # </details>
 #
-# **Back:** [Slide a window](02_slide_a_window.ipynb) · **Index:** [README](../README.md) · **On:**
-# [Stack the block](04_stack_the_block.ipynb)
+# The usual test: random symbols, then the same symbols again. How often does the head copy the right next symbol?
+
+# %%
+for alphabet in (26, 1000):
+    half = torch.randint(alphabet, (200, 20))
+    twice = torch.cat([half, half], 1)
+    copied = twice.gather(1, induction(twice).argmax(-1))
+    good = 100 * (copied[:, :-1] == twice[:, 1:]).float().mean(0)
+    print(f"{alphabet:4} symbols: first half {good[:19].mean():4.1f} %, second half {good[20:].mean():5.1f} % right (a guess: {100 / alphabet:.1f} %)")
+
+# %% [markdown]
+# **Try.** Why is the second half worse with 26 symbols?
+#
+# <details><summary>Answer</summary>
+#
+# In 20 draws from 26 symbols, many symbols occur twice. Then the last occurrence may have another follower.
+#
+# </details>
+#
+# ## Recap
+#
+# **How does a position fetch what it needs?** It compares its query with all keys so far, and mixes the values by how well they match.
+#
+# - Several heads give several mixtures, with the same number of parameters.
+# - Without $1/\sqrt{d_k}$, wide heads have many saturated queries at the start. These pass almost no gradient.
+# - The mask hides the future. Without it, attention sees a set. With it, a second layer can know the order.
+# - To look up by content, something must bind neighbours: a window of 2, a linear map of the input before, or a first layer of
+#   attention. Open: what the other models of the study learn with more than 800 updates.
+# - Where a head looks does not say what it is good for. Switch it off and measure.
+#
+# ## Quiz
+#
+# 1. You mask with 0 instead of $-\infty$. Which position is affected most, the first or the last?
+# 2. All keys are equal. What does causal attention return?
+# 3. The arcs of a head point at commas. Does the model need this head for commas?
+#
+# <details><summary>Answers</summary>
+#
+# 1. The first: all its $T - 1$ hidden keys get a weight. The last position has no hidden key.
+# 2. The mean of the values so far, for every query.
+# 3. The arcs cannot say. Switch the head off and measure.
+#
+# </details>
+#
+# <details><summary>Paper map</summary>
+#
+# Wang et al. (2019), *R-Transformer*, section 3.2; it follows Vaswani et al. (2017), section 3.2. The sum in the paper's Eq. 5 runs to
+# an $n$ that is not defined there. It has to be $t$.
+#
+# | in the paper | symbol | here | in `rtx` |
+# | --- | --- | --- | --- |
+# | attention, Eq. 5 | $\alpha_i$, $v_i$ | sections 1, 2 | `MultiHeadAttention.weights`, `gather` |
+# | heads, Eq. 4 and 6 | $W^q, W^k, W^v, W^o$ | section 3 | `MultiHeadAttention(heads=…)` |
+# | the factor in Eq. 5 | $\sqrt{d_k}$ | section 4 | `MultiHeadAttention.scores` |
+# | "all the positions in the past" | $h_1, \dots, h_t$ | section 5 | `rtx.nn.causal_mask` |
+#
+# </details>
+#
+# **Back:** [What does a window see?](02_slide_a_window.ipynb) · **Index:** [README](../README.md) · **On:**
+# [What does each part of the block add?](04_stack_the_block.ipynb)

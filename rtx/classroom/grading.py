@@ -46,7 +46,7 @@ def grade_folder(folder: Path, notebooks: Path, only: Sequence[str] = (), second
     server = ProcessPoolExecutor(1, get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_IGN))
     with patch.dict(os.environ, ONE_THREAD, MPLBACKEND="agg", CUDA_VISIBLE_DEVICES=""), server:
         for student, files in handed_in(folder).items():
-            for notebook, check, function in exercises:
+            for notebook, check, _ in exercises:
                 try:
                     cells = needed_cells(code_cells(_one_of(files, notebook)), check)
                     result, message = _judge(check, server.submit(run, check, cells, seconds).result())
@@ -56,7 +56,7 @@ def grade_folder(folder: Path, notebooks: Path, only: Sequence[str] = (), second
                     raise
                 except Exception as error:  # whatever a student wrote must not end the grading of a class
                     result, message = FAILED, f"{type(error).__name__}: {error}"
-                yield Grade(_one_line(student), notebook, function, result, _one_line(message))
+                yield Grade(_one_line(student), notebook, check, result, _one_line(message))
 
 
 def to_csv(grades: Sequence[Grade]) -> bytes:

@@ -45,7 +45,7 @@ HANDED_IN = {
     "no return": ("failed", "return", HEAD + "found = layers\n" + CHECK),
     "error": ("failed", "ZeroDivisionError", HEAD + "return 1 / 0\n" + CHECK),
     "no Python": ("failed", "SyntaxError", "def stacked_reach(:\n" + CHECK),
-    "no check": ("failed", "exercises.stacked_reach", RIGHT),
+    "no check": ("failed", "stacked_reach", RIGHT),
     "other cells": ("passed", "", "one = 1", "while True: pass", RIGHT.replace("+ 1", "+ one") + CHECK),
     "commands": ("passed", "", "%matplotlib inline\n!ls", "display(1)\n" + RIGHT + "%time stacked_reach(1)\n" + CHECK),
     "await": (
@@ -70,7 +70,7 @@ HANDED_IN = {
     # what a student's code does to its own process decides nothing
     "prints": ("passed", "", "import io, sys\nsys.stdout = io.StringIO()\nprint('passed')\n" + RIGHT + CHECK),
     "patches": ("failed", "5", PATCH + WRONG + CHECK),
-    "replaces the check": ("failed", "exercises.stacked_reach", "exercises.stacked_reach = print\n" + WRONG + CHECK),
+    "replaces the check": ("failed", "stacked_reach", "exercises.stacked_reach = print\n" + WRONG + CHECK),
     "forges": ("failed", "5", FORGE + CHECK),
     "exits": ("failed", "SystemExit", HEAD + "raise SystemExit\n" + CHECK),
     "dies": ("failed", "3", "import os\n" + HEAD + "os._exit(3)\n" + CHECK),
@@ -201,7 +201,7 @@ def test_attacks_are_refused(graded: dict[str, dict[str, Grade]]) -> None:
 
 
 def test_all_solutions_pass_in_the_process_without_rights(graded: dict[str, dict[str, Grade]]) -> None:
-    asked = [function for source in chosen_notebooks(OWN) for _, function in exercises_of(source)]
+    asked = [check for source in chosen_notebooks(OWN) for check, _ in exercises_of(source)]
     assert [each.exercise for each in graded["solutions"].values()] == asked and len(asked) >= 34
     assert [each for each in graded["solutions"].values() if each.result != "passed"] == []
 

@@ -61,8 +61,8 @@ def test_a_folder_that_is_there_is_refused(tmp_path: Path) -> None:
 def test_a_link_to_a_notebook_that_is_not_handed_out_becomes_text(tmp_path: Path) -> None:
     make_handout(tmp_path / "out", OWN, ["02", "03"])
     text = (tmp_path / "out" / "notebooks" / "02_slide_a_window.ipynb").read_text()
-    assert "Frame the problem" in text and "[Frame the problem](" not in text
-    assert "[Attend to the past](03_attend_to_the_past.ipynb)" in text
+    assert "Why is the past hard to hold?" in text and "[Why is the past hard to hold?](" not in text
+    assert "[How does a position fetch what it needs?](03_attend_to_the_past.ipynb)" in text
 
 
 def test_every_check_is_an_exercise_of_one_notebook() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import conv1d, cross_entropy, pad, scaled_dot_product_attention
 
 from rtx.classroom.notebooks import exercise_lines
@@ -137,6 +137,12 @@ def test_an_answer_that_changes_its_arguments_is_told_so() -> None:
     assert double(lambda x: doubled_in_place(x.clone())).passed
 
 
+def test_a_module_among_the_arguments_is_only_changed_if_its_weights_are() -> None:
+    layer = Exercise(cases=lambda: [(nn.Linear(1, 1).requires_grad_(False),)], solution=lambda m: torch.zeros(1))
+    assert layer(lambda m: m(torch.zeros(1)) * 0).passed
+    assert "changes its first argument" in layer(lambda m: m.weight.add_(1) * 0).message
+
+
 def test_what_an_answer_does_to_a_case_does_not_reach_the_next() -> None:
     x = torch.tensor([1.0, 2.0])
     twice = Exercise(cases=lambda: [(x,), (x,)], solution=lambda x: 2 * x, may_change=True)
@@ -194,6 +200,34 @@ def windows_by_index(x: Tensor, window: int) -> Tensor:
     return torch.where((places >= 0)[None, :, :, None], x.double()[:, places.clamp(min=0)], 0.0)
 
 
+def local_rnn_with_a_cell(gru: nn.GRU, x: Tensor, window: int) -> Tensor:
+    cell = nn.GRUCell(gru.input_size, gru.hidden_size)
+    cell.load_state_dict({name.removesuffix("_l0"): weight for name, weight in gru.state_dict().items()})
+    h = torch.zeros_like(x).flatten(0, 1)
+    for step in range(window):
+        h = cell(windows_by_index(x, window)[:, :, step].flatten(0, 1).float(), h)
+    return h.view_as(x)
+
+
+def start_of_the_plain_rnn(gru: nn.GRU, x: Tensor, window: int) -> Tensor:
+    return torch.cat([gru(x)[0][:, : window - 1], local_rnn_with_a_cell(gru, x, window)[:, window - 1 :]], 1)
+
+
+def induction_by_scores(x: Tensor) -> Tensor:
+    T = x.shape[1]
+    match = pad(x[:, :-1], (1, 0), value=-1)[:, None] == x[..., None]
+    scores = 100.0 * (T * match + torch.arange(T))
+    return scores.masked_fill(torch.ones(T, T).triu(1).bool(), -math.inf).softmax(-1)
+
+
+def induction_in_loops(x: Tensor) -> Tensor:
+    weights = torch.zeros(*x.shape, x.shape[1])
+    for b, text in enumerate(x.tolist()):
+        for t, symbol in enumerate(text):
+            weights[b, t, max((s for s in range(1, t + 1) if text[s - 1] == symbol), default=t)] = 1
+    return weights
+
+
 def clipped_rows_in_numpy(T: int, k: int) -> np.ndarray:
     t = np.arange(T)
     return (np.clip(t[None] - t[:, None], -k, k) + k)[::-1, ::-1].T
@@ -242,8 +276,11 @@ def nucleus_in_a_loop(p: Tensor, share: float) -> list[bool]:
     ("name", "answer"),
     [
         ("windows", windows_by_index),
+        ("local_rnn", local_rnn_with_a_cell),
+        ("without_pads", start_of_the_plain_rnn),
         ("causal_attention", lambda q, k, v: scaled_dot_product_attention(q, k, v, is_causal=True)),
-        ("split_heads", lambda x, H: torch.stack(x.chunk(H, -1), 1)),
+        ("induction", induction_by_scores),
+        ("induction", induction_in_loops),
         ("clipped_rows", clipped_rows_in_numpy),
         ("residual", residual_in_numpy),
         ("next_memory", newest),
@@ -359,7 +396,9 @@ def spreads(a: list[float], b: list[float]) -> float:
         ("clipped_step", step_to(lambda g, rate, clip: rate * g * min(clip, clip / float(g.norm())))),
         ("source_weights", masked_with(-100)),
         ("causal_attention", attention_masked_with(-100)),
+        ("induction", lambda x: induction_by_scores(x) + induction_by_scores(x).mT),
         ("windows", windows_by_slices),
+        ("local_rnn", lambda gru, x, M: gru(windows_by_slices(x, M)[0])[0][None, :, -1]),
         ("softmax_in_halves", less_the_second_halfs),
         ("source_weights", lambda e, n: masked_with(-math.inf)(e[..., :5], n)),
         ("notices_order", notices(lambda y: y[0, -1])),

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rtx.lab.exercises.after import cache_bytes, compose_steps, half_life
-from rtx.lab.exercises.attention import causal_attention, split_heads
+from rtx.lab.exercises.attention import causal_attention, induction
 from rtx.lab.exercises.block import notices_order, residual
 from rtx.lab.exercises.channels import in_degree, join_channels, longest_path
 from rtx.lab.exercises.convolution import dilated_convolution, tcn_reach
@@ -25,7 +25,7 @@ from rtx.lab.exercises.position import clipped_rows, xl_score
 from rtx.lab.exercises.start import dependencies, is_causal, span
 from rtx.lab.exercises.training import clipped_step
 from rtx.lab.exercises.translation import greedy_translation, source_weights
-from rtx.lab.exercises.window import stacked_reach, windows
+from rtx.lab.exercises.window import local_rnn, stacked_reach, windows, without_pads
 from rtx.nn.validate import check_choice
 
 
@@ -62,9 +62,11 @@ __all__ = [
     "greedy_translation",
     "half_life",
     "in_degree",
+    "induction",
     "is_causal",
     "join_channels",
     "largest_share",
+    "local_rnn",
     "longest_path",
     "next_memory",
     "next_tokens",
@@ -77,12 +79,12 @@ __all__ = [
     "softmax_in_halves",
     "source_weights",
     "span",
-    "split_heads",
     "spreads_apart",
     "stacked_reach",
     "tcn_reach",
     "unigram_bits",
     "windows",
+    "without_pads",
     "xl_reach",
     "xl_score",
     "yours",

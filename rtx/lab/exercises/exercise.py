@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 READS = ("LOAD_FAST", "LOAD_GLOBAL", "LOAD_DEREF", "LOAD_NAME")  # in names of the steps that read a variable
 PLACES = ("first", "second", "third", "fourth", "fifth")
@@ -105,6 +105,8 @@ def attempt(mine: Callable[..., Any], case: tuple[Any, ...]) -> tuple[Any, int |
 
 
 def _equal(before: Any, after: Any) -> bool:
+    if isinstance(before, nn.Module):
+        return all(torch.equal(*pair) for pair in zip(before.parameters(), after.parameters(), strict=True))
     return torch.equal(before, after) if isinstance(before, Tensor) else bool(before == after)
 
 
