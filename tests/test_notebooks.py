@@ -27,7 +27,8 @@ FOLDER = Path(__file__).parents[1] / "notebooks"
 LEDGER = FOLDER.parent / "results"
 SOURCES = sorted(FOLDER.glob("*.py"))
 WORDS, CODE_CELLS, LINES, BYTES = 2500, 25, 20, 500_000  # at most: of text, a notebook, a cell, a file
-WEIGHTS = {"11_model_music": 300_000, "13_model_language": 300_000}  # bytes of trained models that a notebook holds besides, for its pages
+WEIGHTS = {"11_model_music": 300_000, "13_model_language": 300_000}
+"""Bytes of trained models that a notebook holds besides, for its pages."""
 
 
 @pytest.fixture(params=SOURCES, ids=lambda source: source.stem)
