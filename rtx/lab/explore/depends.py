@@ -3,6 +3,7 @@
 Wang et al. (2019), R-Transformer, §3 and Figure 2.
 """
 
+from copy import deepcopy
 from pathlib import Path
 
 import torch
@@ -104,7 +105,7 @@ def _still(made: dict[str, Row], base: list[float], chosen: int = 6) -> Figure:
     inputs = torch.tensor(base, dtype=torch.float64).repeat(2, 1)
     inputs[1, chosen - 1] += 1
     with torch.no_grad():
-        pairs = [model.double()(inputs[..., None]) for model in made.values()]
+        pairs = [deepcopy(model).double()(inputs[..., None]) for model in made.values()]
     changes = torch.stack([(after - before).norm(dim=-1) for before, after in pairs])
     figure = Figure(figsize=(9, 2.2), layout="constrained")
     ax = figure.subplots()
