@@ -20,6 +20,7 @@ HIDDEN = re.compile(r"(^|/)(\.|__MACOSX/)")  # what systems add
 SOLUTION = re.compile(r"<details>\s*<summary>Solution</summary>.*?</details>\n?", re.DOTALL)
 LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^):#]+\.(?:ipynb|md))(?:#[^)]*)?\)")  # to another notebook or page
 READ = re.compile(r'"\.\./([\w./-]+)"')  # a file or a folder that a cell reads
+PICTURE = re.compile(r"!\[[^\]]*\]\(\.\./([\w./-]+)\)")  # shown in the text
 README = """Open this folder in JupyterLab, where rtx is installed. In each exercise you write a function.
 The line with `exercises.` below it says whether it is right. Keep this line, and the names of the notebooks.
 """
@@ -43,7 +44,8 @@ def make_handout(folder: Path, notebooks: Path, only: Sequence[str] = ()) -> lis
     for source in sources:
         text = _for_students(source, {each.name for each in sources})
         (folder / "notebooks" / source.name).write_text(text, encoding="utf-8")
-    for name in {name for source in sources for name in READ.findall("\n".join(code_cells(source)))}:
+    read = {name for source in sources for name in READ.findall("\n".join(code_cells(source)))}
+    for name in read | {name for source in sources for name in PICTURE.findall(source.read_text(encoding="utf-8"))}:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         copy = shutil.copytree if (notebooks.parent / name).is_dir() else shutil.copyfile
         copy(notebooks.parent / name, folder / name)

@@ -228,9 +228,26 @@ def induction_in_loops(x: Tensor) -> Tensor:
     return weights
 
 
-def clipped_rows_in_numpy(T: int, k: int) -> np.ndarray:
-    t = np.arange(T)
-    return (np.clip(t[None] - t[:, None], -k, k) + k)[::-1, ::-1].T
+def shaw_scores_by_loops(q: Tensor, k: Tensor, table: Tensor, clip: int) -> list[list[float]]:
+    rows = [[max(-clip, min(clip, s - t)) + clip for s in range(len(k))] for t in range(len(q))]
+    scale = q.shape[1] ** 0.5
+    return [[float(q[t] @ (k[s] + table[row]) / scale) for s, row in enumerate(rows[t])] for t in range(len(q))]
+
+
+def rotated_as_complex(x: Tensor, start: int) -> np.ndarray:
+    pairs = x.numpy().astype(float).view(complex)
+    K = x.shape[1]
+    turns = np.exp(1j * np.outer(np.arange(start, start + len(x)), 10_000 ** (-np.arange(0, K, 2) / K)))
+    return np.ascontiguousarray(pairs * turns).view(float)
+
+
+def contributions_as_differences(
+    x: Tensor, sublayers: list[Callable[[Tensor], Tensor]], norms: list[Callable[[Tensor], Tensor]]
+) -> Tensor:
+    sums = [x]
+    for sublayer, norm in zip(sublayers, norms, strict=True):
+        sums.append(sums[-1] + sublayer(norm(sums[-1])))
+    return torch.stack(sums).diff(dim=0)
 
 
 def residual_in_numpy(x: Tensor, sublayer: Callable[[Tensor], Tensor], norm: Callable[[Tensor], Tensor]) -> Tensor:
@@ -281,7 +298,9 @@ def nucleus_in_a_loop(p: Tensor, share: float) -> list[bool]:
         ("causal_attention", lambda q, k, v: scaled_dot_product_attention(q, k, v, is_causal=True)),
         ("induction", induction_by_scores),
         ("induction", induction_in_loops),
-        ("clipped_rows", clipped_rows_in_numpy),
+        ("shaw_scores", shaw_scores_by_loops),
+        ("rotated", rotated_as_complex),
+        ("contributions", contributions_as_differences),
         ("residual", residual_in_numpy),
         ("next_memory", newest),
         ("dilated_convolution", by_conv1d),
@@ -403,6 +422,10 @@ def spreads(a: list[float], b: list[float]) -> float:
         ("source_weights", lambda e, n: masked_with(-math.inf)(e[..., :5], n)),
         ("notices_order", notices(lambda y: y[0, -1])),
         ("notices_order", notices(lambda y: y[-1, -1])),
+        ("notices_order", notices(lambda y: y[:, -1].sum())),
+        ("notices_order", notices(lambda y: y[:, -1].norm())),
+        ("shaw_scores", lambda q, k, table, clip: q @ k.T / q.shape[1] ** 0.5 + (q @ table.mean(0))[:, None]),
+        ("rotated", lambda x, start: x * (start + torch.arange(len(x)))[:, None].cos()),
         ("attention_pool", lambda h, e: (e.softmax(1)[..., None] * h).view(2, 5, 3).sum(1)),
     ],
 )

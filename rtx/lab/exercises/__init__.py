@@ -9,7 +9,7 @@ from typing import Any
 
 from rtx.lab.exercises.after import cache_bytes, compose_steps, half_life
 from rtx.lab.exercises.attention import causal_attention, induction
-from rtx.lab.exercises.block import notices_order, residual
+from rtx.lab.exercises.block import contributions, notices_order, residual
 from rtx.lab.exercises.channels import in_degree, join_channels, longest_path
 from rtx.lab.exercises.convolution import dilated_convolution, tcn_reach
 from rtx.lab.exercises.digits import accuracy_so_far, reordered
@@ -21,7 +21,7 @@ from rtx.lab.exercises.language import bigram_bits, bits_per_character, nucleus
 from rtx.lab.exercises.memory import next_memory, xl_reach
 from rtx.lab.exercises.music import nll_per_frame
 from rtx.lab.exercises.pooling import attention_pool, largest_share
-from rtx.lab.exercises.position import clipped_rows, xl_score
+from rtx.lab.exercises.position import rotated, shaw_scores, xl_score
 from rtx.lab.exercises.start import dependencies, is_causal, span
 from rtx.lab.exercises.training import clipped_step
 from rtx.lab.exercises.translation import greedy_translation, source_weights
@@ -53,9 +53,9 @@ __all__ = [
     "bits_per_character",
     "cache_bytes",
     "causal_attention",
-    "clipped_rows",
     "clipped_step",
     "compose_steps",
+    "contributions",
     "dependencies",
     "dilated_convolution",
     "gradient_by_distance",
@@ -76,6 +76,8 @@ __all__ = [
     "reordered",
     "reported",
     "residual",
+    "rotated",
+    "shaw_scores",
     "softmax_in_halves",
     "source_weights",
     "span",
