@@ -107,7 +107,7 @@ for model in (rnn, window, mean):
 # </details>
 #
 # The first number is 0 each time, because output 1 does not depend on a later input. A model is called **causal** if no output
-# depends on a later input. Only a causal model can be trained to predict what comes next.
+# depends on a later input. Such a model can be trained to predict at every position what comes next.
 #
 # ## 2. The table of dependencies
 #
@@ -183,7 +183,7 @@ print({name: f"{sum(p.numel() for p in model.parameters()):,} parameters" for na
 # 1. Zero, in all three. They are causal, so they can be trained to predict what comes next.
 # 2. The Transformer's. In each of its layers the input is added to the output (a residual connection). The R-Transformer
 #    has residual connections, too, and LocalRNNs that read the neighbours.
-# 3. The RNN. Its state loses a part of the past at each step.
+# 3. The RNN.
 #
 # </details>
 
@@ -230,9 +230,9 @@ for name, make in makers.items():
 # %% [markdown]
 # Compare the columns from left to right. In the RNN each range has far less than the range before it: its past fades. In
 # the Transformer the three ranges of the past are about equal. In the R-Transformer the nearest range has more than the
-# others, and far positions have as much as in the Transformer.
+# others, and far positions have about as much as in the Transformer.
 #
-# The control limits the first finding. With a rotation, an RNN of the same size keeps about as much of the far past as the
+# The control limits the finding about the RNN. With a rotation, the same RNN keeps about as much of the farthest range as the
 # R-Transformer does at these 16 positions. So fading comes from the *weights*. A *zero* can come from the wiring: where no path
 # leads from an input to an output, no weights can create one.
 #
@@ -313,7 +313,7 @@ for name, make in kinds.items():
     print(f"{name:20}", *found)
 
 # %% [markdown]
-# All five draws of a kind agree: its zeros do not depend on the weights.
+# All five draws of a kind agree, as they must: where no path leads, a larger weight changes nothing.
 #
 # **Try.** What is the rule for $n$ LocalRNNs with window $M$? [Notebook 02](02_slide_a_window.ipynb) derives it.
 #

@@ -179,7 +179,7 @@ plt.show()
 
 # %% [markdown]
 # White is exactly zero. On the left, old inputs have little influence. Does every RNN fade like this? The control is a GRU with
-# the same weights except one bias, which makes it keep more of its state. We draw the weights five times, and average along the
+# the same weights except the biases of its update gate, which make it keep more of its state. We draw the weights five times, and average along the
 # diagonals.
 
 # %%
@@ -203,7 +203,7 @@ for name, make in {"LocalRNN, M = 4": MyLocalRNN, "RNN": lambda gru: gru, "RNN t
 
 # %% [markdown]
 # Between distances 0 and 16, the plain RNN loses a factor of about 1,000. The one that keeps more loses a factor of about 2. But
-# each new input changes it less. So how fast an RNN fades depends on its weights, and training changes the weights.
+# each new input changes it about nine times less. So how fast an RNN fades depends on its weights, and training changes the weights.
 #
 # The zeros of the LocalRNN are different. No weights can make it see beyond its window. In exchange, a LocalRNN takes only $M$
 # steps one after the other, for a sequence of any length. More LocalRNNs on top make the window wider.
@@ -316,7 +316,7 @@ print("without biases, in %:", *(f"{m:5.1f} ± {s:4.1f}" for m, s in zip(without
 #
 # <details><summary>Answer</summary>
 #
-# It stays zero until the last step. So $h_1$ has another norm.
+# It stays zero until the last step. So $h_1$ has another size (norm).
 #
 # </details>
 #
@@ -382,7 +382,8 @@ plt.show()
 
 # %% [markdown]
 # So the claim is too strong. A convolution does notice the order. The control with one matrix shows that the different matrices
-# make the difference. A LocalRNN notices the order with a single cell: what the cell does with a column depends on its state.
+# make the difference. A LocalRNN notices the order with a single cell, because each further step changes what is left of the
+# columns before.
 #
 # What else may differ? First, does the influence of an input depend on the *other* inputs? We measure the tables for another
 # strip (5, 9, 2), and print how much they change. Second, how does the influence depend on the distance?
@@ -402,7 +403,7 @@ for name, rows in changes.items():
 
 # %% [markdown]
 # - **Other inputs.** A convolution alone is linear, so the influence of a column does not depend on the other columns. In a
-#   LocalRNN it does. But a ReLU after the convolution has the same effect, and convolutional networks have one.
+#   LocalRNN it does. But a ReLU after the convolution has an effect of the same kind, and convolutional networks have one.
 # - **Distance.** The untrained convolution weighs all places about equally. In the untrained LocalRNN the influence falls with
 #   distance. But the RNN that keeps more (section 4) hardly falls over four positions. So this depends on the weights, too.
 # - **Weights and cost.** A convolution has $M$ matrices. A LocalRNN uses one cell $M$ times. The next table shows the effect.
