@@ -19,7 +19,6 @@ from rtx.lab import exercises, plots
 from rtx.lab.studies import chosen_runs
 plots.style()
 _ = torch.set_num_threads(1), torch.manual_seed(0)
-
 studies = {T: chosen_runs("../studies/first_symbol.json", f"T = {T}") for T in (5, 20)}
 names = list(studies[5])
 fig, axes = plt.subplots(1, 2, figsize=(9, 3), sharey=True)

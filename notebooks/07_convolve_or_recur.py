@@ -397,6 +397,7 @@ def above_best(model, cell):
     runs = [run for run in stored if run["model"] == model and (run["local"], run["long"]) == cell]
     return torch.tensor([[run["after_local"], run["after_recalled"]] for run in runs]).mean(1)
 
+# %%
 fig, axes = plt.subplots(1, 3, figsize=(10, 2.8), sharey=True)
 cells = {"rule alone": (1.0, 0.0), "book alone": (0.0, 1.0), "both": (1.0, 1.0)}
 for ax, (title, cell) in zip(axes, cells.items()):

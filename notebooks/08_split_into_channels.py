@@ -338,8 +338,6 @@ exercises.longest_path(longest_path)
 # </details>
 
 # %%
-from rtx.nn.multi_channel import MultiChannelRNN
-
 def gradient_back(n, farthest=24):
     """The gradient of channel 1's last state, over the distance, as a share of that at distance 0. Mean of eight layers."""
     shares = []
@@ -354,6 +352,7 @@ def gradient_back(n, farthest=24):
         shares.append(size / size[0])
     return torch.stack(shares).log().mean(0).exp()  # the geometric mean
 
+# %%
 measured = {n: gradient_back(n) for n in (2, 4, 7)}
 fig, ax = plt.subplots(figsize=(6, 2.8))
 ax.semilogy(measured[7], label="n = 7, channel 1")
