@@ -52,8 +52,8 @@ plots.style()
 # %% [markdown]
 # ## 1. One step, by hand
 #
-# All three sublayers are used in the same way: the step around them is always the same. We compute it for three positions
-# with three numbers each. The sublayer here is very simple: the mean of the positions so far.
+# The step around a sublayer is always the same. Here it is for three positions with three numbers each. The sublayer is
+# very simple: the mean of the positions so far.
 
 # %%
 small = torch.tensor([[1.0, 2.0, 6.0], [3.0, 0.0, 0.0], [2.0, 4.0, 0.0]])
@@ -200,7 +200,7 @@ for name, make in models.items():
 # order of the authors' own code, is $x + f(\text{LayerNorm}(x))$. Every model got the same 400 batches. Its learning rate is
 # the best of three on validation data. (`studies/parts_of_a_block.py` has the details.)
 #
-# **Predict.** A coin toss is right in 50 % of all cases. Which models stay at 50 % for the key? Which for the order?
+# **Predict.** A blind guess is right in 50 % of all cases. Which models stay at 50 % for the key? Which for the order?
 
 # %%
 from rtx.lab.studies import chosen_runs
@@ -225,8 +225,8 @@ for name in names:
 #
 # </details>
 #
-# - **Attention** adds what is far. Without it, the key is a coin toss with both norms. The wiring has no path to the key.
-# - **LocalRNN** adds order in a single block. Without it and without positions, the order is a coin toss.
+# - **Attention** adds what is far. Without attention, the key stays at 50 % with both norms. The wiring has no path to the key.
+# - **LocalRNN** adds order in a single block. Without LocalRNN and positions, the order stays at 50 %.
 # - **The feed-forward network** adds nothing on *this* task. The answers can be read from what the other two have found.
 #
 # Now look at "no LocalRNN, 2 blocks". Section 2 says that it can notice order. With post-norm it does not learn to do so in
@@ -248,7 +248,7 @@ for ax, norm in zip(axes, ("post", "pre")):
             ax.plot(lengths, shares, "o-", color=plots.COLOURS[colour], markersize=3, linewidth=3 - colour, label=label)
     ax.axhline(50, color="0.6", linewidth=1)
     ax.set(title=f"{norm}-norm", xlabel="length of the sequence (training: 24)", xticks=(24, 48, 72, 96, 120), ylim=(-3, 105))
-axes[0].set(ylabel="orders that are right (%), grey: coin toss")
+axes[0].set(ylabel="orders that are right (%), grey: a guess")
 axes[1].legend(frameon=False, fontsize=9, loc="lower right", bbox_to_anchor=(1, 0.12))
 fig.suptitle("with LocalRNN the order is right at all lengths; with two pre-norm blocks, for two of three seeds", fontsize=11)
 plt.show()
@@ -353,14 +353,13 @@ axes[0].legend(frameon=False)
 plt.show()
 
 # %% [markdown]
-# Each line is one of five random starts. In these stacks no gradient vanishes or explodes at the start, with either norm.
-# So the start does not tell us which stack trains well. Training does. Here are stacks of 8 whole blocks on the task of
-# section 3, with rates chosen in the same way.
+# Each line is one of five random starts. No gradient vanishes or explodes at the start, with either norm. So the start does not
+# tell us which stack trains well. Here are trained stacks of 8 whole blocks, on the task of section 3, at each of the three rates.
 
 # %%
 import json
 
-print("8 blocks, 250 updates: right answers in %, key and order together (coin toss: 50); one number per seed")
+print("8 blocks, 250 updates: right answers in %, key and order together (a guess: 50); one number per seed")
 stored = json.loads(Path("../studies/parts_of_a_block.json").read_text())["runs"]
 for name in ("8 blocks, post-norm", "8 blocks, pre-norm"):
     for rate in (0.001, 0.003, 0.01):
@@ -424,7 +423,7 @@ plt.show()
 # post-norm, and section 3 showed how much a norm can matter. The row without LocalRNN has no positions at all. A
 # Transformer with sinusoids has the same parameters and is better, but it is far behind the full model. Relative positions
 # ([notebook 05](05_encode_position.ipynb)) are not in this table. So the table does not show that LocalRNN is the *only* way
-# to get this gain. Nor does it show what attention adds to a much longer window.
+# to get this gain, and it does not show what attention adds to a much longer window.
 #
 # ## Recap
 #
