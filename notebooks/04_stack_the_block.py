@@ -52,8 +52,8 @@ plots.style()
 # %% [markdown]
 # ## 1. One step, by hand
 #
-# All three sublayers are used in the same way: the step around them is always the same. We compute it for three positions
-# with three numbers each. The sublayer here is very simple: the mean of the positions so far.
+# The step around a sublayer is always the same. Here it is for three positions with three numbers each. The sublayer is
+# very simple: the mean of the positions so far.
 
 # %%
 small = torch.tensor([[1.0, 2.0, 6.0], [3.0, 0.0, 0.0], [2.0, 4.0, 0.0]])
@@ -353,9 +353,8 @@ axes[0].legend(frameon=False)
 plt.show()
 
 # %% [markdown]
-# Each line is one of five random starts. In these stacks no gradient vanishes or explodes at the start, with either norm.
-# So the start does not tell us which stack trains well. Training does. Here are stacks of 8 whole blocks on the task of
-# section 3, with rates chosen in the same way.
+# Each line is one of five random starts. No gradient vanishes or explodes at the start, with either norm. So the start does not
+# tell us which stack trains well. Here are trained stacks of 8 whole blocks, on the task of section 3, at each of the three rates.
 
 # %%
 import json

@@ -337,9 +337,8 @@ for row, norm in zip(axes, ("post", "pre")):
                 ax.plot(range(4, 121), line, ":" if number == 1 and kind != "absolute" else "-", **style, label=None if seed else name)
         ax.plot(range(4, 121), counted, "--", color="0.6", linewidth=1)
         ax.axvline(24, color="0.6", linewidth=1)
-        ax.set(title=f"{kind}, {norm}-norm", ylim=(0, 104), xticks=(24, 48, 72, 96, 120))
-        low = kind == "windows"
-        ax.legend(fontsize=8, loc="lower right" if low else "upper right", bbox_to_anchor=(1, 0.2 if low else 0.92))
+        ax.set(title=f"{kind}, {norm}-norm", ylim=(0, 150), yticks=range(0, 101, 25), xticks=(24, 48, 72, 96, 120))
+        ax.legend(frameon=False, fontsize=8, loc="upper right", ncols=1 if kind == "windows" else 2)
 fig.supxlabel("step (grey line: the longest in training)", fontsize=10)
 fig.supylabel("right answers (%), dashed: the most frequent symbol so far", fontsize=10)
 fig.suptitle("Shaw, Transformer-XL and the window of 4 stay right; sinusoids come and go", fontsize=11)
