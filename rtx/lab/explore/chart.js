@@ -51,9 +51,9 @@ export function axes(pen, page, box, { x, y, log = false, title = "", across = "
   pen.fillText(across, box.x + box.width / 2, bottom + 21);
   pen.textAlign = "left";
   pen.textBaseline = "bottom";
-  pen.fillText(up, Math.max(0, box.x - 34), box.y - 6);
+  pen.fillText(up, Math.max(0, box.x - 34), box.y - 10);
   pen.font = `600 ${pen.font}`;
-  pen.fillText(title, box.x + (up ? pen.measureText(up).width + 8 : 0), box.y - 6);
+  pen.fillText(title, box.x + (up ? pen.measureText(up).width + 8 : 0), box.y - 10);
   pen.strokeStyle = page.ink;
   stroke(pen, [box.x, bottom], [right, bottom]);
   pen.restore();
