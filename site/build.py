@@ -288,10 +288,14 @@ class Site:
             text = self.text(source)
             body = text.html(source.read_text(encoding="utf-8"))
             self.page("text.html", address, body, title=text.title, outline=text.outline)
-            for path in text.pictures:
-                target = self.folder / path.relative_to(ROOT)
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy(path, target)
+            self.copy_pictures(text.pictures)
+
+    def copy_pictures(self, pictures: list[Path]) -> None:
+        """Copy the pictures that a text shows."""
+        for path in pictures:
+            target = self.folder / path.relative_to(ROOT)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, target)
 
     def write_lessons(self, lessons: list[Lesson]) -> None:
         """Write the lessons, the explorers that they hold, and the pages that list both."""
@@ -300,6 +304,7 @@ class Site:
             text = lesson.text
             facts = {"title": text.title, "outline": text.outline, "before": before, "after": after}
             self.page("lesson.html", lesson.address, lesson.html, number=lesson.number, **facts)
+            self.copy_pictures(text.pictures)
         for one in self.explorers:
             self.page("explorer.html", one.address, one.html, title=one.title, explorer=one)
         self.page("explorers.html", "explore/index.html", title="Explorers", explorers=self.explorers)
