@@ -140,7 +140,7 @@ for step in steps:
 # (a) cannot. Its last output is a weighted mean of all inputs, and the weight of an input depends on its content only. A sum
 # does not depend on the order of its terms. (c) and (d) can, as intended. And (b) can, too. In its first block, position
 # $s$ sees only positions 1 to $s$. So the output of the first block at $s$ depends on what came before $s$, and the second
-# block reads that output. The causal mask gives some order away.
+# block reads that output. So a causal mask tells a second block something about order.
 #
 # </details>
 #
@@ -227,12 +227,12 @@ for name in names:
 #
 # - **Attention** adds what is far. Without attention, the key stays at 50 % with both norms. The wiring has no path to the key.
 # - **LocalRNN** adds order in a single block. Without LocalRNN and positions, the order stays at 50 %.
-# - **The feed-forward network** adds nothing on *this* task. The answers can be read from what the other two have found.
+# - **The feed-forward network** adds nothing that we can see on *this* task, where the others reach 100 %. The answers can be read from what the other two have found.
 #
 # Now look at "no LocalRNN, 2 blocks". Section 2 says that it can notice order. With post-norm it does not learn to do so in
 # 400 updates. An earlier version of this notebook had only that column, and it concluded: without LocalRNN, attention
-# does not learn order. The control was to move the norm, and nothing else. With pre-norm, the same two blocks
-# solve the task with all three seeds. So the conclusion was wrong. It was about the norm.
+# does not learn order. The control moves the norm and chooses the learning rate again. With pre-norm, the same two
+# blocks solve the task with all three seeds. So the conclusion was wrong: post-norm, at these rates and updates, was a cause.
 #
 # What about sequences that are longer than those in training? The next figure shows the order alone.
 
@@ -353,7 +353,7 @@ axes[0].legend(frameon=False)
 plt.show()
 
 # %% [markdown]
-# Each line is one of five random starts. No gradient vanishes or explodes at the start, with either norm. So the start does not
+# Each line is one of five random starts. At the start, the blocks of a stack have gradients of similar size, with either norm. So the start does not
 # tell us which stack trains well. Here are trained stacks of 8 whole blocks, on the task of section 3, at each of the three rates.
 
 # %%
@@ -430,8 +430,8 @@ plt.show()
 # - A block repeats one step three times: a sublayer, a residual connection, a norm.
 # - Attention adds what is far. LocalRNN adds near neighbours and their order. A feed-forward network works on one position.
 # - One block of attention without positions cannot notice order. Two can, and with pre-norm they learned it.
-# - "It did not learn" is a statement about a training, with its norm, rates and updates. Only a zero of the wiring is a
-#   statement about a model.
+# - "It did not learn" is a statement about a training, with its norm, rates and updates. "It cannot learn" needs a
+#   proof, such as a missing path.
 # - On Nottingham, both parts matter, under the conditions above. Open: relative positions, longer windows, pre-norm.
 #
 # ## Quiz
