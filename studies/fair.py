@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -25,7 +25,7 @@ RATES, SEEDS = (0.001, 0.003, 0.01), (0, 1, 2)
 VALIDATION, TEST = 10_000, 20_000  # seeds of the data that choose the rate, and of the data that are reported
 
 Scores = dict[str, list[float]]
-"""Named shares of right answers, from 0 to 1; the first number of the first name is compared on validation data."""
+"""Named scores; the first number of the first name is compared on validation data."""
 
 
 @dataclass(frozen=True)
@@ -34,19 +34,23 @@ class Problem:
 
     Args:
         models: makes each model, by its name.
-        draw: returns the inputs and the answers of so many sequences, freshly drawn.
-        loss: of a model on inputs and answers.
+        draw: returns so many sequences, freshly drawn: inputs and answers, or whatever `loss` takes.
+        loss: of a model on what was drawn.
         test: scores of a model, on data that it draws itself.
         after: the numbers of updates after which it is tested; the last one ends the training.
         batch: sequences in an update.
+        best: whether the highest or the lowest score is best.
+        validate: as `test`, on other data. By default `test` itself, which then draws with another seed.
     """
 
     models: Mapping[str, Callable[[], nn.Module]]
-    draw: Callable[[int], tuple[Tensor, Tensor]]
-    loss: Callable[[nn.Module, Tensor, Tensor], Tensor]
+    draw: Callable[[int], tuple[Any, ...]]
+    loss: Callable[..., Tensor]
     test: Callable[[nn.Module], Scores]
     after: Sequence[int]
     batch: int = 32
+    best: Literal["max", "min"] = "max"
+    validate: Callable[[nn.Module], Scores] | None = None
 
 
 def train(problem: Problem, model: str, rate: float, seed: int) -> dict[str, Any]:
@@ -62,15 +66,16 @@ def train(problem: Problem, model: str, rate: float, seed: int) -> dict[str, Any
             nn.utils.clip_grad_norm_(network.parameters(), 1.0)
             optimizer.step()
             if update in problem.after:
-                validation.append(next(iter(_scores(problem, network, VALIDATION).values()))[0])
-                test.append(_scores(problem, network, TEST))
+                chosen_by = _scores(problem.validate or problem.test, network, VALIDATION)
+                validation.append(next(iter(chosen_by.values()))[0])
+                test.append(_scores(problem.test, network, TEST))
     run = {"model": model, "rate": rate, "seed": seed, "parameters": sum(p.numel() for p in network.parameters())}
     return run | {"validation": validation, "test": test}
 
 
-def _scores(problem: Problem, network: nn.Module, seed: int) -> Scores:
+def _scores(test: Callable[[nn.Module], Scores], network: nn.Module, seed: int) -> Scores:
     with seeded(seed), evaluating(network), torch.no_grad():
-        return {name: [round(one, 4) for one in scores] for name, scores in problem.test(network).items()}
+        return {name: [round(one, 4) for one in scores] for name, scores in test(network).items()}
 
 
 def compare(path: Path, problems: Mapping[str, Problem]) -> None:
@@ -90,8 +95,8 @@ def compare(path: Path, problems: Mapping[str, Problem]) -> None:
 
 def wanted(problems: Mapping[str, Problem]) -> Iterator[tuple[str, str, float, int]]:
     """Yield problem, model, rate and seed of all runs."""
-    for name, problem in problems.items():
-        for seed, model, rate in product(SEEDS, problem.models, RATES):
+    for seed, (name, problem) in product(SEEDS, problems.items()):
+        for model, rate in product(problem.models, RATES):
             yield name, model, rate, seed
 
 
@@ -102,6 +107,7 @@ def conditions(path: Path, problems: Mapping[str, Problem]) -> dict[str, Any]:
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "updates": {name: list(problem.after) for name, problem in problems.items()},
         "batch": {name: problem.batch for name, problem in problems.items()},
+        "best": {name: problem.best for name, problem in problems.items()},
         "rates": list(RATES),
         "seeds": list(SEEDS),
         "hardware": hardware(torch.device("cpu")),

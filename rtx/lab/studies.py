@@ -24,13 +24,15 @@ def chosen_runs(path: str | Path, problem: str) -> dict[str, Runs]:
     Raises:
         ValueError: if the file has no such problem.
     """
-    runs = json.loads(Path(path).read_text(encoding="utf-8"))["runs"]
+    stored = json.loads(Path(path).read_text(encoding="utf-8"))
+    runs = stored["runs"]
     check_choice("problem", problem, sorted({run["problem"] for run in runs}))
     by_model: dict[str, dict[float, Runs]] = {}
     for run in runs:
         if run["problem"] == problem:
             by_model.setdefault(run["model"], {}).setdefault(run["rate"], []).append(run)
-    return {model: max(rates.values(), key=_validation_from_the_end) for model, rates in by_model.items()}
+    best = {"max": max, "min": min}[stored.get("conditions", {}).get("best", {}).get(problem, "max")]
+    return {model: best(rates.values(), key=_validation_from_the_end) for model, rates in by_model.items()}
 
 
 def _validation_from_the_end(runs: Runs) -> list[float]:

@@ -30,6 +30,13 @@ def test_a_models_rate_has_the_best_mean_validation_at_the_end(tmp_path: Path) -
         chosen_runs(path, "q")
 
 
+def test_a_study_of_losses_chooses_the_rate_with_the_lowest(tmp_path: Path) -> None:
+    path = tmp_path / "study.json"
+    conditions = {"best": {"p": "min"}}
+    path.write_text(json.dumps({"conditions": conditions, "runs": [run("a", 0.1, 0, 2.0), run("a", 0.01, 0, 1.0)]}))
+    assert chosen_runs(path, "p")["a"][0]["rate"] == 0.01
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_stored_study_is_complete_and_of_a_commit(name: str) -> None:
     study = importlib.import_module(f"studies.{name}")
