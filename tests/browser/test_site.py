@@ -189,7 +189,7 @@ def seen(tab: Tab) -> str:
 
 
 def by_pointer(tab: Tab) -> str:
-    """Press places of the picture, then buttons, then sliders, until another picture is seen; return what was pressed."""
+    """Press places of the picture, then buttons, then sliders, until the picture changes; return what was pressed."""
     before = seen(tab)
     for canvas in tab.locator("canvas.held").all():
         box = canvas.bounding_box()
