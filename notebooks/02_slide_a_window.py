@@ -318,8 +318,8 @@ print("without biases, in %:", *(f"{m:5.1f} ± {s:4.1f}" for m, s in zip(without
 #
 # ## 6. Compare it with a convolution
 #
-# What is special about a recurrent network in the window? A causal convolution sees the same window. It multiplies each place
-# of the window by a matrix $W_i$ of this place:
+# What is special about a recurrent network in the window? A causal convolution sees the same window. It multiplies each input
+# in the window by a matrix $W_i$, a different one for each place:
 #
 # $$h_t = b + \sum_{i=0}^{M-1} W_i \, x_{t-i}$$
 #
@@ -327,8 +327,8 @@ print("without biases, in %:", *(f"{m:5.1f} ± {s:4.1f}" for m, s in zip(without
 # information of positions within the local window". We can test this. Take four columns of the 3, and put them in all 24
 # orders. A model that ignores the order gives the same output 24 times.
 #
-# **Predict.** How many different outputs does a LocalRNN give, and a convolution? How many does a convolution give that has the
-# same matrix at all places? And pooling, the mean or the maximum over the window?
+# **Predict.** How many different outputs does a LocalRNN give? A convolution? A convolution with the same matrix at all places?
+# Pooling, which takes the mean or the maximum over the window?
 #
 # <details><summary>Answer</summary>
 #
