@@ -22,7 +22,7 @@ explore.lookup()
 # model has two layers, one after the other. Each layer has two **heads**; a head is one attention with its own weights. The living
 # version draws arcs. The still picture has one map for each head: the token of a row takes from the yellow columns.
 #
-# - **You will** compute attention by hand, write a causal head, compare it with `rtx`, and look inside the model above.
+# - **You will** compute attention by hand, write a head that cannot see the future, and look inside the model above.
 # - **You learn** what queries, keys and values are, what $\sqrt{d_k}$ and the mask do, and which models learn to look things up.
 # - **You need** PyTorch tensors and the softmax. [Notebook 02](02_slide_a_window.ipynb) helps.
 # - **Time:** 50 minutes with the exercises. The cells run in about 20 seconds.
@@ -171,17 +171,17 @@ draws = {(scaled, width): [measured(width, scaled) for _ in range(5)] for scaled
 # %%
 print("5 draws             typical     saturated       median length of the gradient by the query")
 print("scaling     width    score     queries in %      saturated queries    all other queries")
-shares = {}
+saturated = {}
 for (scaled, width), found in draws.items():
     scores, full, gradient = (torch.stack(part) for part in zip(*found))
-    shares[scaled, width] = share = 100 * full.float().mean(1)
+    saturated[scaled, width] = share = 100 * full.float().mean(1)
     line = f"{'1/√d_k' if scaled else 'none':8} {width:8} {scores.mean():8.1f} {share.mean():9.1f} ± {share.std():3.1f}"
     print(line, *(f"{gradient[which].median():18.2f}" if which.any() else f"{'none':>18}" for which in (full, ~full)))
 
 # %%
 fig, ax = plt.subplots(figsize=(6, 2.8))
 for scaled, colour in ((False, plots.COLOURS[1]), (True, plots.COLOURS[0])):
-    share = torch.stack([shares[scaled, width] for width in widths])
+    share = torch.stack([saturated[scaled, width] for width in widths])
     ax.errorbar(widths, share.mean(1), share.std(1), fmt="o-", color=colour, label="scaled" if scaled else "not scaled")
 ax.set(xscale="log", xlabel="width $d_k$", ylabel="saturated queries (%)", title="random queries and keys: without scaling, many saturate")
 ax.set_xticks(widths, widths)
@@ -209,7 +209,7 @@ for ax, (name, kind) in zip(axes, {"causal mask": rtx.nn.MultiHeadAttention, "no
     image = plots.receptive_field_map(ax, seen.derivatives / seen.derivatives.sum(1, keepdim=True), name, low=0.003)
     ax.set(xticks=range(2, 13, 2), yticks=range(2, 13, 2))
     ax.label_outer()
-    print(f"{name}: {len(seen.leaks)} leaks in {12 * 11 // 2} places")
+    print(f"{name}: {len(seen.leaks)} leaks of {12 * 11 // 2} possible ones")
 fig.colorbar(image, ax=axes, shrink=0.8, label="share of the row")
 fig.suptitle("with the mask, no output depends on a later input (white)", fontsize=11)
 plt.show()
@@ -239,11 +239,11 @@ for name, kind in {"causal mask": rtx.nn.MultiHeadAttention, "no mask": Unmasked
 # %% [markdown]
 # Without a mask, attention sees a **set**: which inputs there are, but not where. With the mask, a single layer sees the set of
 # the inputs so far. Two layers with the mask see more. Compare the texts `ab` and `ba`. In `ab`, the first layer's output
-# at `a` depends on `a` only. In `ba`, it depends on both. A second layer reads this output, so it can know which came first.
+# at `a` depends on `a` only. In `ba`, this output depends on both letters. A second layer reads this output, so it can know which came first.
 #
 # ## 6. Who can look things up?
 #
-# Here is a text with six letters, each with a digit. Then the same pairs come again in another order. Which digit follows each letter?
+# A text has six letters, each with a digit. Then the same pairs come again in another order. Which digit follows each letter?
 #
 # ```
 # k7d2x9a0m4c2 d2c2k7a0x9m4
@@ -320,7 +320,7 @@ for back, name in {1: "adds the input before", 0: "adds the input itself"}.items
         print(f"{name}, {pairs:2} pairs: {shares.mean():5.1f} ± {shares.std():3.1f} % right")
 
 # %% [markdown]
-# One layer of attention learns the task if something binds. It is right even with four times as many pairs as in training.
+# One layer of attention learns the task if something binds. The trained model is right even with 24 pairs instead of 6.
 #
 # **Predict.** Which of the usual models learn it in 800 updates: a GRU, Transformers of one and two layers, an R-Transformer?
 #

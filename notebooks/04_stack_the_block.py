@@ -22,7 +22,7 @@ from rtx.lab import explore
 explore.depends()
 
 # %% [markdown]
-# This is one block. The lines show how information can pass from position to position:
+# This is one block:
 #
 # ![One block: LocalRNN reads three positions, attention reads all earlier ones, feed-forward reads its own](../figures/r_transformer_1.png)
 #
@@ -82,7 +82,7 @@ for t in range(3):
 # This is the paper's Eq. 8, once for each sublayer.
 #
 # **Exercise 1** (easy, 5 minutes). Write one step of Eq. 8. `sublayer` and `norm` are functions from $(B, T, D)$ to
-# $(B, T, D)$. The next cell builds a whole block from your function.
+# $(B, T, D)$.
 
 # %%
 def my_residual(x, sublayer, norm):
@@ -386,10 +386,10 @@ plt.show()
 #
 # </details>
 #
-# - Without **LocalRNN**, the loss rises most. "Window 1" is a control: it has all parameters of the full model, and its loss is
-#   as large. So the number of parameters does not explain the gain.
-# - Both rows lack neighbours, and they lack positions. Sinusoids give positions. With sinusoids, the loss is smaller, but still
-#   far above that of window 6.
+# - Without **LocalRNN**, the loss rises most. "Window 1" is a control. It has all parameters of the full
+#   model, but its loss is as large as without LocalRNN. So the number of parameters does not explain the gain.
+# - These two models do not see neighbours, and they have no positions. Sinusoids give positions. With sinusoids, the loss is
+#   smaller, but still far above that of window 6.
 # - Without **attention**, the loss rises as well. Then three LocalRNNs of window 6 see 16 frames.
 # - A **longer window** helps up to 12, the longest that we tried.
 #
