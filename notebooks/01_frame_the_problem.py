@@ -35,7 +35,7 @@ plt.show()
 
 # %% [markdown]
 # There are 8 symbols, so a guess is right in 12.5 %. Each dot is one seed: one draw of the weights and of the training data. All
-# models have one layer of width 32. All were trained for the same 1,000 **updates** (training steps) on the same batches. Each
+# models have one layer of width 32. All were trained for the same 1,000 **updates** (training steps) on freshly drawn sequences. Each
 # model was trained at three learning rates. We show the rate with the most right answers on separate random sequences.
 #
 # - **RNN, GRU, LSTM:** recurrent networks. A GRU and an LSTM have **gates**: numbers between 0 and 1 that decide how much of the
