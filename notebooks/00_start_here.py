@@ -18,22 +18,25 @@ explore.depends()
 
 # %% [markdown]
 # Input 6 of 24 was changed. Each row is a model, and each square is an output. A white square does not change. A blue square
-# changes; a darker blue means a larger change. The last squares of the RNN are very pale, but not white. In the living version
-# you drag the bars at the top, and each layer of a model has its own row. You see three shapes:
+# changes; a darker blue means a larger change. The last squares of the RNN are very pale, but not white. You see three shapes:
 #
 # - **Fading.** An RNN (recurrent neural network) passes a vector, its *state*, from step to step. The change gets weaker.
-# - **A band.** A LocalRNN is an RNN that reads only a window: this position and the 3 before it. At each position it starts
-#   again with a zero state. One layer carries a change to 3 later positions, two layers to 6. Then it ends.
+# - **A band.** A LocalRNN reads only a window: a position and the 3 before it. For each position a small RNN runs over this
+#   window, from a zero state. One layer (one step of a model) carries a change to 3 later positions, two layers to 6. Then it ends.
 # - **A band and everything.** The R-Transformer has a LocalRNN and then *attention*: each position *attends to* all positions
 #   so far. This means that it reads a weighted mean of their vectors. So every later position changes, and the nearest ones
 #   change most.
 #
-# The weights are random, so training can change the blue squares. The white squares stay white; section 2 says why. In the
-# living version, click the name of a layer to switch it off. Which layer of the R-Transformer carries the change to far positions?
+# The models are untrained: their weights are random. Training can change the blue squares. The white squares stay white; section
+# 2 says why.
+#
+# **Try.** In JupyterLab and on the website this picture is alive. The inputs are bars that you can drag, and each layer of a model
+# has a row of its own. Click the name of a layer to switch it off. Which layers of the R-Transformer carry the change to far
+# positions?
 #
 # <details><summary>Answer</summary>
 #
-# The attention. Without its two attention layers the change ends after 6 positions, as in the model with LocalRNNs alone.
+# The two attention layers. Without them the change ends after 6 positions, as in the model with LocalRNNs alone.
 #
 # </details>
 #
@@ -157,7 +160,7 @@ dependencies = exercises.yours(my_dependencies, "dependencies")
 #
 # </details>
 #
-# The last line of the cell above checks your function. If it is right, the cells below use it. Until then they use ours, so
+# The line with `exercises.yours` checks your function. If it is right, the cells below use it. Until then they use ours, so
 # "Run All" works at any time.
 #
 # Now three untrained models of two layers and width $D = 8$. The Transformer lets each position attend to all positions so far.
@@ -177,17 +180,19 @@ with torch.no_grad():
     tables = {name: dependencies(model.double(), x16) for name, model in models.items()}
 
 # %% [markdown]
+# The figure divides each row by its sum. So a colour is a share of what moves one output.
+#
 # **Predict.**
 #
 # 1. What is to the right of the diagonal?
-# 2. Which model's outputs depend most on their own input, which is on the diagonal?
+# 2. In which model does an output's own input, on the diagonal, have the largest share?
 # 3. In which model do inputs 7 or more steps back matter least?
 #
 # <details><summary>Answers</summary>
 #
 # 1. Zero, in all three. They are causal.
-# 2. The Transformer's.
-# 3. The RNN.
+# 2. In the Transformer.
+# 3. In the RNN.
 #
 # </details>
 
@@ -202,10 +207,10 @@ fig.suptitle("untrained: far inputs matter little in the RNN, more in the Transf
 plt.show()
 
 # %% [markdown]
-# Each row is divided by its sum, so a colour is a share. White is exactly zero. The next cell prints the mean share of *one*
-# input in each of four ranges of distances, for outputs 10 to 16. Each model is drawn five times. The last line is a control:
-# an RNN whose recurrent matrix is a rotation. This matrix multiplies the state at each step. A rotation keeps the length of a
-# vector.
+# White is exactly zero. To compare the models in numbers, we form four ranges of distances. The next two cells print the mean
+# share of *one* input in each range, for outputs 10 to 16. Each model is drawn five times. The last line is a **control**: it changes one
+# thing and keeps the rest. An RNN multiplies its state by a matrix at each step. In the control this matrix is a rotation,
+# which keeps the length of a vector.
 
 # %%
 def orthogonal():
@@ -233,10 +238,10 @@ for name, make in makers.items():
 
 # %% [markdown]
 # In the RNN each range has far less than the range before it: the RNN fades. In the Transformer the three ranges of the past are
-# about equal. In the R-Transformer the 3 nearest inputs have more than the others. That is the band of its window.
+# about equal. In the R-Transformer the 3 nearest inputs have more than the others. These are the inputs in its window.
 #
-# The control changes only the recurrent matrix, and the RNN fades much more slowly. So how fast an RNN fades depends on its
-# *weights*. A *zero* is different. Where no path leads from an input to an output, no weights can create one.
+# With a rotation, the RNN fades much more slowly. So how fast an RNN fades depends on its
+# *weights*. A *zero* is different. A LocalRNN computes an output from its window only. No other input enters, whatever the weights are.
 #
 # ## 3. Zeros that come from the wiring
 #
@@ -333,14 +338,15 @@ explore.xray(mine, torch.randn(1, 16, 8))
 
 # %% [markdown]
 # Output 8 depends on 4 inputs, the window of the LocalRNN. The second part, `FeedForward`, adds none: it treats each position
-# by itself. In the living version, part `1` has only a diagonal.
+# by itself. In the living version, choose `FeedForward`: its table has only a diagonal.
 #
 # ## Recap
 #
 # - The table of dependencies says how much input $s$ (column) matters to output $t$ (row). A causal model has zeros to the
 #   right of the diagonal.
-# - Untrained models have three shapes: fading (RNN), a band (LocalRNN), a band and everything (R-Transformer).
-# - A missing path gives a zero for all weights. How fast an RNN fades depends on its weights.
+# - Untrained models have different shapes: fading (RNN), a band (LocalRNN), level over the past (Transformer), a band and
+#   everything (R-Transformer).
+# - Where an input never enters, the table has a zero for all weights. How fast an RNN fades depends on its weights.
 # - Open: which of these dependencies does a *trained* model use? And what happens over thousands of positions?
 #
 # ## Quiz
@@ -351,7 +357,7 @@ explore.xray(mine, torch.randn(1, 16, 8))
 # <details><summary>Answers</summary>
 #
 # 1. No. Output 3 depends on inputs 4 and 5, which come later.
-# 2. Those to the right of the diagonal, and those farther back than the stack's windows reach. No path leads there.
+# 2. Those to the right of the diagonal, and those farther back than the windows of the stack. Those inputs never enter.
 #
 # </details>
 #

@@ -35,15 +35,16 @@ plt.show()
 
 # %% [markdown]
 # There are 8 symbols, so a guess is right in 12.5 %. Each dot is one seed: one draw of the weights and of the training data. All
-# models have one layer of width 32. All were trained for the same 1,000 **updates** (training steps) on freshly drawn sequences. Each
-# model was trained at three learning rates. We show the rate with the most right answers on separate random sequences.
+# models have one layer of width 32. All were trained for 1,000 **updates** (training steps). Each model was trained at
+# three learning rates. Its rate is the one that was best on validation sequences. The dots show its answers on other sequences.
 #
 # - **RNN, GRU, LSTM:** recurrent networks. A GRU and an LSTM have **gates**: numbers between 0 and 1 that decide how much of the
 #   state they keep. **Gates open:** this LSTM starts with gates that keep almost everything.
 # - **Sinusoids:** waves that a Transformer adds to its inputs to mark the positions.
-# - **Transformer, no positions:** the R-Transformer without its LocalRNN. **LocalRNN alone:** the R-Transformer without its attention.
+# - **Transformer, no positions:** a Transformer without sinusoids. It is also an R-Transformer without its LocalRNN. **LocalRNN
+#   alone:** an R-Transformer without its attention.
 #
-# This notebook looks for what makes the difference.
+# Why do some models recall the first symbol over 20 steps, and others not?
 #
 # - **You will** turn a text into questions and answers, compute a baseline for text, and measure how gradients shrink with
 #   distance.
@@ -123,7 +124,7 @@ plt.show()
 # model scores that has learnt nothing: the **baseline**.
 #
 # Most losses here are negative log-likelihoods (NLL): $-\ln p$, where $p$ is the probability that the model gave to the right
-# answer. Lower is better. This loss has three units:
+# answer. Lower is better. The same loss is reported in three ways:
 
 # %%
 print("p of the answer   nats   bits   perplexity")
@@ -181,9 +182,8 @@ for name, task in tasks.items():
 #
 # ## 3. What a product of factors does
 #
-# Why is the past hard to hold? A recurrent network passes its past on in a state $h$. One step is $h_t = g(h_{t-1}, x_t)$. From
-# input $x_s$ to the last state $h_T$ there are $T - s$ further steps. A gradient from $h_T$ back to $x_s$ goes through all of
-# them. Each step multiplies the gradient by one factor (in general, by a matrix):
+# Why is the past hard to hold? A recurrent network passes its past on in a state $h$. One step is $h_t = g(h_{t-1}, x_t)$. After $x_s$,
+# $T - s$ more steps follow until $h_T$. A gradient from $h_T$ back to $x_s$ goes through all of them. Each step multiplies the gradient by one factor (in general, by a matrix):
 #
 # $$\frac{\partial h_T}{\partial x_s} = \frac{\partial h_T}{\partial h_{T-1}} \cdots \frac{\partial h_{s+1}}{\partial
 # h_s} \, \frac{\partial h_s}{\partial x_s}$$
@@ -200,8 +200,8 @@ for w in (0.5, 0.9, 1.0, 1.1):
 # a gradient that still arrives there.
 #
 # **Exercise 3** (hard, optional, 15 minutes). Measure it for real models. `model` maps $x$ (B, T, D) to outputs $y$ (B, T, D), and
-# `weights` $w$ is (B, D). Let $S$ be the weighted sum of the last outputs. Return the sizes $r_0, \dots, r_{T-1}$ of its gradient
-# by the distance $d$ from the last position, as a tensor (T,):
+# `weights` $w$ is (B, D). Let $S$ be the weighted sum of the last outputs. How large is the gradient of $S$ at the
+# input $d$ steps before the end? Return $r_0, \dots, r_{T-1}$ as a tensor (T,):
 #
 # $$S = \sum_{b=1}^{B} w_b \cdot y_{b,T}, \qquad r_d = \sqrt{\frac{1}{B} \sum_{b=1}^{B} \left\lVert
 # \frac{\partial S}{\partial x_{b,T-d}} \right\rVert^2}$$
@@ -266,11 +266,11 @@ def measure(make, T, draws=5):
 
 # %%
 fig, ax = plt.subplots(figsize=(8, 3.4))
-print("mean of 5 draws   left after 19 steps   after 50 steps")
+print("mean of 5 draws   left after 19 steps (T = 20)   after 50 steps (T = 100)")
 for (name, make), colour, line in zip(makers.items(), (0, 0, 2, 1, 1, 7), ("-", "--", "-", "-", "--", "-")):
     size = measure(make, T=100).mean(0)
     ax.semilogy(size.where(size > 1e-12, torch.nan), line, color=plots.COLOURS[colour], label=name)
-    print(f"{name:17} {size[19]:19.1e} {size[50]:16.1e}")
+    print(f"{name:17} {measure(make, T=20).mean(0)[19]:28.1e} {size[50]:26.1e}")
 ax.set(xlabel="steps back", ylabel="gradient, share of that at 0", ylim=(1e-12, 20))
 ax.set_title("RNN, GRU and LSTM lose the gradient; with open gates or attention a part stays")
 handles, labels = ax.get_legend_handles_labels()
@@ -298,7 +298,8 @@ for bias in (0.0, 1.0, 2.0, 3.0, 5.0):
 # for the reason.
 #
 # The line of the open gates *rises* towards the far end of the figure. Do open gates amplify a gradient with distance? In the
-# figure, the far end is also the start of the sequence. So we measure the same distances in a longer sequence.
+# figure, a distance of 99 is also position 1, the start of the sequence. Either may be the reason. So we measure the same
+# distances in a longer sequence, where they are far from the start.
 
 # %%
 short, long = (measure(lambda: network("lstm", 5.0), T) for T in (100, 400))
@@ -307,13 +308,13 @@ for T, size in ((100, short), (400, long)):
     print(f"T = {T}         ", *(f"{size[:, d].mean():8.2f} ± {size[:, d].std():.2f}" for d in (50, 75, 99)))
 
 # %% [markdown]
-# With $T = 400$, the three numbers are about equal. So the rise comes from the start of the sequence, not from the distance. From
-# $T = 100$ alone we would have reported an effect that does not exist.
+# With $T = 400$, the three numbers are about equal. So the distance is not the reason for the rise. From $T = 100$ alone we would
+# have concluded that open gates amplify gradients with distance.
 #
 # ## 4. Does it matter for learning?
 #
-# Training changes the weights, and with them the gradients. So here are the numbers of the first figure, for three seeds. The
-# R-Transformer's window holds 4 symbols.
+# A gradient before training is one thing, learning is another. Here are the numbers of the first figure: mean ± standard
+# deviation of three seeds. The R-Transformer's window holds 4 symbols.
 
 # %%
 print("right answers in % (a guess: 12.5)   T = 5               T = 20")
@@ -327,9 +328,8 @@ for name in names:
     print()
 
 # %% [markdown]
-# Two controls help to read this table. The first compares the two LSTMs at equal learning rates. The second computes the best
-# score of a model that knows which symbols came before the last one, but not their order. Its best answer is the most frequent
-# symbol.
+# Two controls help to read this table. The first compares the two LSTMs at equal learning rates. The second is the best
+# score without the order. A model without order knows how often each symbol came. Its best answer is the most frequent one.
 
 # %%
 import json
@@ -347,19 +347,18 @@ for T in (5, 20):
 #
 # - **The forget gate matters for learning, too.** The two LSTMs differ only in the forget gate's bias at the start: near 0, or 5.
 #   Over 20 steps the first guesses at each of the three rates, and the second learns the task at each of them.
-# - **The gradient at the start does not decide alone.** Over 19 steps, the GRU loses as much gradient as the LSTM, but it learns
-#   the task. The plain RNN has the smallest gradient of all, and still learns a part. It gets worse again after 500 updates. We
-#   do not know why.
-# - **Attention alone is not enough.** Without positions, a model scores about as much as is possible without the order. With 1,000
-#   test sequences, 43 % and 41 % do not differ clearly. With sinusoids it is always right.
+# - **The gradient at the start does not decide alone.** Over 19 steps, the GRU loses about as much gradient as the LSTM, but it
+#   learns the task. The plain RNN has the smallest gradient of all, and one of its seeds still learns a part.
+# - **Attention alone is not enough.** Without positions, a model scores about as much as is possible without the order. With
+#   sinusoids it is always right.
 # - **A window alone is not enough.** A LocalRNN sees the last 4 symbols, so over 5 steps it can only guess.
-# - **The R-Transformer needs both of its parts.** Without its LocalRNN or without its attention it is not right. Why the LocalRNN
-#   replaces positions, we did not test.
+# - **The R-Transformer needs both of its parts.** Without its LocalRNN or without its attention it fails in most cases. A
+#   Transformer can do without the LocalRNN if it has sinusoids.
 #
 # ## Recap
 #
 # - All tasks here have one form: $y_t = f(x_1, \dots, x_t)$. The future stays hidden.
-# - A loss has three units: nats, bits and perplexity. A score needs a baseline beside it.
+# - A loss is reported in nats, in bits or as a perplexity. A score needs a baseline beside it.
 # - **Why is the past hard to hold?** In a recurrent network, a gradient is a product over all steps between. In our untrained
 #   RNN, GRU and LSTM it vanishes within 50 steps.
 # - Open forget gates kept the gradient of the LSTM, and it learnt the task over 20 steps. But the GRU learnt this task with as
@@ -377,7 +376,8 @@ for T in (5, 20):
 # <details><summary>Answers</summary>
 #
 # 1. Whether it sees the future: the shift between inputs and targets, and the mask.
-# 2. It depends on the baseline. A guess among 10,000 has a perplexity of 10,000, so 80 is much better than that.
+# 2. It depends on the baseline. Equal guesses have a perplexity of 10,000. Word frequencies are a better baseline; first measure
+#    what they give.
 # 3. $0.99^{100} \approx 0.37$.
 #
 # </details>

@@ -24,9 +24,8 @@ explore.window(x)
 # Our sequence is a strip of the handwritten digits 3, 1 and 4. Each column is a position, so we have $T = 24$ positions with
 # $D = 8$ numbers each. The picture shows the 8 numbers of a LocalRNN's output at each position.
 #
-# In the living version you drag the blue window. Below it you see each step in the window: what the network reads, its gates,
-# and its state before and after. If the window begins before the sequence, it reads **pads** (orange). A pad is a vector
-# of zeros. Section 5 shows what pads do.
+# In JupyterLab and on the website the picture is alive: you drag a window over the strip, and see what the network does at each
+# step in the window. A window that begins before the sequence reads **pads**, vectors of zeros. Section 5 shows what they do.
 #
 # All weights are random here. So you learn what a window *can* see and what it costs, but not which layer learns better.
 #
@@ -65,7 +64,7 @@ for t in (1, 2, 3):
 #
 # $$(x_{t-M+1}, \; x_{t-M+2}, \; \dots, \; x_t), \qquad t = 1, \dots, T$$
 #
-# It never holds a later position, so a model may use it to predict $x_{t+1}$. The first $M - 1$ windows begin with pads.
+# The window never holds a later position. So its output can be used to predict $x_{t+1}$. The first $M - 1$ windows begin with pads.
 #
 # **Exercise 1** (easy, 10 minutes). Write `my_windows(x, window)`. It turns sequences (B, T, D) into their windows
 # (B, T, M, D). Where a window begins before its sequence, it holds zero vectors.
@@ -177,13 +176,13 @@ for ax, (name, model) in zip(axes, {"RNN over the whole sequence": gru, f"LocalR
     image = plots.receptive_field_map(ax, receptive_field(model, x[None]), name)
     ax.label_outer()
 fig.colorbar(image, ax=axes, extend="min", label="change of output t with input s")
-fig.suptitle("same weights: the RNN sees the whole past, faintly; the LocalRNN sees four positions", fontsize=11)
+fig.suptitle("same weights: the RNN depends on the whole past, the LocalRNN on four positions", fontsize=11)
 plt.show()
 
 # %% [markdown]
 # White is exactly zero. On the left, old inputs have little influence. Does every RNN fade like this? As a control we take a GRU
 # with the same weights, but raise the biases of its update gate by 3. This GRU keeps more of its state. Each model has five
-# draws of its weights. The next table gives the mean entry at four distances $t - s$, ± the standard deviation over the draws.
+# draws of its weights. For each draw we take the mean entry at four distances $t - s$. The next table prints mean ± standard deviation of the five draws.
 
 # %%
 def keeper(gru):
@@ -280,7 +279,8 @@ without_pads = exercises.yours(my_without_pads, "without_pads")
 #
 # </details>
 #
-# The figure shows the size (norm) of the change of each output. 100 % is the mean size of an output without pads.
+# The figure shows the size (norm) of the change of each output: mean and standard deviation of five draws. The mean size of the
+# outputs without pads is 100 %.
 
 # %%
 def no_bias(gru):
@@ -305,8 +305,8 @@ print("with biases, in %:   ", *(f"{m:5.1f} ± {s:4.1f}" for m, s in zip(with_bi
 print("without biases, in %:", *(f"{m:5.1f} ± {s:4.1f}" for m, s in zip(without_bias.mean(0)[:4], without_bias.std(0))))
 
 # %% [markdown]
-# Each bar is the mean of five draws. Output 1 reads three pads and changes most. From position $M$ on, nothing changes. So pads
-# act on the outputs through the biases. The code of the paper's authors reads pads in this way, and `rtx` does the same.
+# Output 1 reads three pads and changes most. Without biases, no output changes. So pads act through the biases. `rtx` reads
+# pads in this way, too.
 #
 # **Try.** In the living explorer, set position 1 and untick "pads go through the cell". What happens to the state in the first steps?
 #
@@ -332,7 +332,7 @@ print("without biases, in %:", *(f"{m:5.1f} ± {s:4.1f}" for m, s in zip(without
 #
 # <details><summary>Answer</summary>
 #
-# The LocalRNN and the convolution give 24, the others 1. A column that changes its place meets another matrix $W_i$. With the same
+# The LocalRNN and the convolution give 24, the others 1. In the convolution, a column that moves in the window is multiplied by another matrix. With the same
 # matrix at all places, the convolution sums up the columns, and a sum does not depend on the order.
 #
 # </details>
@@ -379,11 +379,11 @@ fig.suptitle("LocalRNN and convolution notice the order; one matrix for all plac
 plt.show()
 
 # %% [markdown]
-# So the claim is too strong: a convolution does notice the order. The control with one matrix shows that the different matrices
-# make the difference. In these untrained models, the order even moves the output of the convolution more.
+# So a convolution does notice the order, and the claim is too strong. The control has the same matrix at all places, and it does
+# not notice the order. In these untrained models, the order even moves the output of the convolution more.
 #
-# What else may differ? Does the influence of an input depend on the *other* inputs? We measure each table of dependencies twice:
-# for our strip, and for a strip of the digits 5, 9 and 2.
+# What else may differ? A table of dependencies says how much each input matters. Is it the same table for another strip? We
+# compare our strip with a strip of the digits 5, 9 and 2.
 
 # %%
 strip = torch.cat(list(images[[5, 9, 2]]), dim=1).T
@@ -395,11 +395,11 @@ for seed in range(5):
         change = 100 * (one - two).norm() / one.norm()
         changes.setdefault(name, []).append(change)
 for name, change in changes.items():
-    print(f"{name:19} the table changes by {torch.stack(change).mean():4.1f} ± {torch.stack(change).std():3.1f} %")
+    print(f"{name:19} the table of the other strip differs by {torch.stack(change).mean():4.1f} ± {torch.stack(change).std():3.1f} %")
 
 # %% [markdown]
-# A convolution is linear, so the influence of a column does not depend on the other columns. In a LocalRNN it does. But it also
-# does in a convolution with a ReLU after it.
+# A convolution is linear, so its table is the same for all strips. The table of a LocalRNN depends on the strip. But so does the
+# table of a convolution with a ReLU (negative numbers become 0) after it.
 #
 # **What do they cost?** A convolution has $M$ matrices. A LocalRNN uses one cell $M$ times.
 
@@ -418,9 +418,9 @@ for window in (2, 4, 8, 16):
     print(f"{window:3}       ", *(adds for adds, _ in three), "    ", *(size for _, size in three), sep="  ")
 
 # %% [markdown]
-# A LocalRNN is as large as the RNN. For each position, the RNN multiplies one input and one state by its matrices. `rtx` multiplies
-# one input, which all windows share, and $M - 1$ states. That is $M / 2$ times the RNN's count. The code of exercise 2 multiplies
-# each input again in each window, so its count is higher. The convolution's size grows with $M$.
+# A LocalRNN is as large as the RNN. For each position, the RNN multiplies two vectors by matrices: an input and a
+# state. `rtx` multiplies each input once for all windows. In each window it multiplies $M - 1$ states, because the first state is zero. So
+# it multiplies $M$ vectors for each position, $M / 2$ times as many as the RNN. The convolution's size grows with $M$.
 #
 # These counts are not times: the RNN takes $T$ steps one after the other, the LocalRNN $M$, and the convolution one.
 # [Notebook 12](12_make_it_fast.ipynb) measures times. [Notebook 07](07_convolve_or_recur.ipynb) trains convolutions and RNNs.
@@ -431,7 +431,7 @@ for window in (2, 4, 8, 16):
 #
 # - An RNN over the whole sequence can see the whole past. How strongly it does depends on its weights. The LocalRNN's zeros
 #   beyond $M$ hold for all weights. A stack of $L$ layers sees $L (M - 1) + 1$ positions.
-# - The first $M - 1$ windows also see pads. The biases act on pads, so they change these outputs and no others.
+# - The first $M - 1$ windows also read pads. Through the biases, pads change these outputs.
 # - A convolution sees the same window and its order, too. It has a matrix for each place; the LocalRNN has one cell for all places.
 # - Open: which of the two learns better.
 #

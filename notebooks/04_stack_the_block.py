@@ -13,8 +13,8 @@
 # last few positions; their number is its **window**. Attention takes a weighted mean over all positions so far. A feed-forward
 # network works on one position.
 #
-# The explorer compares three models. The last one has two blocks. In the living version, change an input, and click the name
-# of a sublayer to switch it off. The still picture shows which outputs change with input 6.
+# The explorer compares an RNN, two LocalRNNs, and an R-Transformer of two blocks. The picture shows which outputs change with
+# input 6. In JupyterLab and on the website it is alive: change an input, and click the name of a sublayer to switch it off.
 
 # %%
 from rtx.lab import explore
@@ -26,13 +26,13 @@ explore.depends()
 #
 # ![One block: LocalRNN reads three positions, attention reads all earlier ones, feed-forward reads its own](../figures/r_transformer_1.png)
 #
-# **Try** (in the living version). Change input 6. (1) Switch both attentions off. How far does the change go? (2) Switch the
+# **Try.** Change input 6 of the R-Transformer. (1) Switch both attentions off. How far does the change go? (2) Switch the
 # LocalRNNs off instead. Which positions change?
 #
 # <details><summary>Answers</summary>
 #
-# (1) To position 12, as in the second row. Each of the two LocalRNNs reads 4 positions, so it carries the change 3 positions
-# further. (2) All later positions, because attention reads them all.
+# (1) To position 12. Each of the two LocalRNNs reads 4 positions, so it carries the change 3 positions further. The
+# feed-forward networks carry it nowhere. (2) All later positions, because attention reads them all.
 #
 # </details>
 #
@@ -79,7 +79,7 @@ for t in range(3):
 #
 # $$z_1, \dots, z_T = f(x_1, \dots, x_T) \qquad \hat z_t = \text{LayerNorm}(z_t + x_t) \qquad (8)$$
 #
-# This is the paper's Eq. 8, once for each sublayer.
+# This is Eq. 8 of the R-Transformer paper (Wang et al., 2019), once for each sublayer.
 #
 # **Exercise 1** (easy, 5 minutes). Write one step of Eq. 8. `sublayer` and `norm` are functions from $(B, T, D)$ to
 # $(B, T, D)$.
@@ -122,7 +122,7 @@ for step in steps:
     print(f"{type(step.sublayer).__name__:18} {sum(p.numel() for p in step.sublayer.parameters()):5} parameters")
 
 # %% [markdown]
-# Your steps give the same outputs as the block of `rtx`, this project's package.
+# These steps give the same outputs as the block of `rtx`, this project's package.
 #
 # ## 2. Who notices order?
 #
@@ -134,12 +134,11 @@ for step in steps:
 #
 # <details><summary>Answer</summary>
 #
-# (a) cannot. Its attention takes a weighted mean of the inputs. Each weight depends on a content, so the swap changes only
-# the order of the terms of a sum. The residual connection and the feed-forward network read the last position, which did not
-# change. (c) and (d) can.
+# (a) cannot. Its attention takes a weighted sum of the inputs. An input takes its weight along when it changes places, so the
+# sum stays the same. The other sublayers read the last position, which did not change.
 #
-# (b) can, too. Its first block is causal, so its first output depends on the first input only. After the swap, this output
-# is another one. The second block reads it.
+# (b) can. In the first block, output 1 depends on input 1 only. After the swap, output 1 is another vector, and the second block
+# reads it. (c) can, because each position adds another wave. (d) can, because a LocalRNN reads its window in order.
 #
 # </details>
 #
@@ -198,8 +197,8 @@ for name, make in models.items():
 # We trained seven models on 24 symbols, in two versions. **Post-norm** is Eq. 8: the norm comes last. In **pre-norm**
 # the norm comes first: $x + f(\text{LayerNorm}(x))$. The authors' own code uses pre-norm.
 #
-# A model has one block, unless its name says 2. A LocalRNN has window 4. Each model got 400 updates. Its learning rate is the best
-# of 0.001, 0.003 and 0.01 on validation data (`studies/parts_of_a_block.py`).
+# A model has one block, unless its name says 2. A LocalRNN has window 4. Each model got 400 updates. We tried the
+# learning rates 0.001, 0.003 and 0.01 for each model and each norm, and chose by validation data (`studies/parts_of_a_block.py`).
 #
 # **Predict.** A guess is right in 50 %. Which models stay at 50 % for the letter? Which for the pair?
 
@@ -215,7 +214,7 @@ def percent(name, norm, part):
     return f"{mean(shares):6.0f} ± {stdev(shares):2.0f}"
 
 print(f"{'right answers in %':33} {'early letter':>19} {'late pair':>20}")
-print(f"{'(mean ± spread of 3 seeds)':33} {'post':>9} {'pre':>10} {'post':>9} {'pre':>10}   parameters")
+print(f"{'(mean ± std. dev., 3 seeds)':33} {'post':>9} {'pre':>10} {'post':>9} {'pre':>10}   parameters")
 for name in names:
     columns = [percent(name, norm, part) for part in stored_as for norm in ("post", "pre")]
     print(f"{name:33}", *columns, f"{runs[f'{name}, pre-norm'][0]['parameters']:12,}")
@@ -223,8 +222,8 @@ for name in names:
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# The letter: the model without attention. The pair: "no LocalRNN", which is model (a). "No LocalRNN, 2 blocks" stays
-# at 50 % with post-norm only. "Sinusoids, no LocalRNN" fails with some seeds.
+# The letter: "no attention". The pair: "no LocalRNN". With post-norm, also "no LocalRNN, 2 blocks". "Sinusoids, no LocalRNN"
+# fails with some seeds.
 #
 # </details>
 #
@@ -267,14 +266,14 @@ for norm in ("post", "pre"):
 
 # %% [markdown]
 # Each line is one seed. The block with all sublayers names the pair at all lengths. Two pre-norm blocks without LocalRNN name
-# it at all lengths, too. With sinusoids, most longer lengths fail. There the pair is at positions that no training has
-# shown. A share far *below* 50 % means that the model mistakes XY for YX. The early letter is less safe: at length 120,
+# it at all lengths, too. With sinusoids, most longer lengths fail, also with the seeds that were right at length 24. There the
+# pair is at positions that no training has shown. A share far *below* 50 % means that the model mistakes XY for YX. The early letter is less safe: at length 120,
 # one seed of the full pre-norm model is down to 75 %.
 #
 # ## 4. Norm after, or norm before?
 #
 # The place of the norm changed a conclusion in section 3. What does it do in a **stack** of 8 blocks, one after another? Under
-# pre-norm, the output is the input plus what each sublayer has added, its **contribution**.
+# pre-norm, each sublayer adds its output to the sum so far. We call what a sublayer adds its **contribution**.
 #
 # **Exercise 3** (hard, optional, 10 minutes). Return the contributions of a pre-norm stack. `sublayers` and `norms` are two
 # lists of equal length $S$.
@@ -305,7 +304,8 @@ contributions = exercises.yours(my_contributions, "contributions")
 #
 # </details>
 #
-# How large are they? We measure mean squares. If contributions are unrelated, their mean squares add up.
+# How large are they? We measure mean squares. If contributions point in unrelated directions, the mean square of their sum is the
+# sum of their mean squares.
 
 # %%
 def stack(norm, seed, layers=8):
@@ -322,8 +322,8 @@ print(f"mean square of the input {x.square().mean():.2f}, plus those of all cont
 print(f"mean square of the output: {(x + added.sum(0)).square().mean():.2f}")
 
 # %% [markdown]
-# The last two numbers are almost equal. So the contributions hardly cancel each other, and the output grows with depth.
-# Under post-norm, the output of an untrained block always has mean square 1, because the norm comes last.
+# The last two numbers are almost equal: in this untrained stack, contributions do not cancel each other. So the output grows with
+# each block. Under post-norm it cannot grow, because the norm comes last. Which of the two is easier to train?
 #
 # **Predict.** Which stack learns the task of section 3 at more of the three learning rates: post-norm or pre-norm?
 
@@ -348,8 +348,8 @@ for name in ("8 blocks, post-norm", "8 blocks, pre-norm"):
 # trained the R-Transformer of the paper (3 blocks, $D = 160$, window 6) and took parts away. All runs use post-norm, Adam
 # and the same learning rate.
 #
-# **Predict.** Which loss is larger: without attention, or without LocalRNN? What does a LocalRNN add whose window is 1, so
-# that it reads only its own position?
+# **Predict.** Which loss is larger: without attention, or without LocalRNN? A LocalRNN with
+# window 1 reads only its own position. What does such a LocalRNN add?
 
 # %%
 from rtx.evidence.ledger import read_results
@@ -388,29 +388,30 @@ plt.show()
 #
 # - Without **LocalRNN**, the loss rises most. "Window 1" is a control. It has all parameters of the full
 #   model, but its loss is as large as without LocalRNN. So the number of parameters does not explain the gain.
-# - These two models do not see neighbours, and they have no positions. Sinusoids give positions. With sinusoids, the loss is
-#   smaller, but still far above that of window 6.
+# - In these two models, nothing marks which frames are near. Sinusoids mark positions. With sinusoids, the loss is smaller, but
+#   still far above that of window 6.
 # - Without **attention**, the loss rises as well. Then three LocalRNNs of window 6 see 16 frames.
 # - A **longer window** helps up to 12, the longest that we tried.
 #
-# What is not controlled? The rows without a part have fewer parameters. All rows share one learning rate and post-norm. Relative
+# What is not controlled? The rows without a part have fewer parameters. All rows share one learning rate and post-norm, and
+# section 3 showed that post-norm can hide what a model is able to learn. Relative
 # positions ([notebook 05](05_encode_position.ipynb)) may give the same gain as LocalRNN. And we did not remove attention
 # from the model with window 12.
 #
 # ## Recap
 #
 # - A block repeats one step three times: a sublayer, a residual connection, a norm.
-# - Attention adds what is far. LocalRNN adds near neighbours and their order.
+# - On our small task, attention adds what is far, and LocalRNN adds the order of near symbols.
 # - One block of attention without positions cannot notice order. Two blocks can. With pre-norm they learned it, and kept it
 #   at longer lengths.
-# - "It did not learn" is about one training: its norm, its rates, its updates. "It cannot learn" needs a proof, such as a
-#   missing path.
+# - "It did not learn" is about one training: its norm, its rates, its updates. "It cannot learn" needs a proof, such as
+#   the one for model (a).
 # - On Nottingham, LocalRNN and attention both lower the loss, under the conditions above. Open: relative positions, pre-norm.
 #
 # ## Quiz
 #
 # 1. Three blocks without attention have a LocalRNN of window 7 each. How many positions does an output depend on?
-# 2. Under pre-norm, all weights and biases of all sublayers are zero. What does the stack compute? And under post-norm?
+# 2. Suppose all weights and biases of all sublayers are zero. What does a pre-norm stack compute? And a post-norm stack?
 # 3. A model with a part removed does not learn a task. Name two things to check before you say that it needs this part.
 #
 # <details><summary>Answers</summary>

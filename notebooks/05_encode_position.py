@@ -9,8 +9,8 @@
 # %% [markdown]
 # # How can attention know where things are?
 #
-# Attention compares contents. How can it use positions? The living explorer shows three ways. Choose one, and move the query. The
-# still picture shows the first way, sinusoids: left the numbers that each position adds, right the products of two positions.
+# Attention compares contents. How can it use positions? The picture shows one way, **sinusoids**. Left are the waves that are added
+# to the inputs, right the products of two positions. In JupyterLab and on the website it is alive and shows two more ways.
 
 # %%
 from rtx.lab import explore
@@ -18,7 +18,8 @@ from rtx.lab import explore
 explore.positions()
 
 # %% [markdown]
-# All models here are **causal**: a query sees the keys of its own position and of earlier ones.
+# An **encoding** of positions is a way to tell attention where inputs are. All models here are **causal**: a query sees the keys of
+# its own position and of earlier ones.
 #
 # - **You will** write Shaw's scores, Transformer-XL's score and (optional) the rotation of RoPE, and use all three.
 # - **You learn** what each encoding adds, and which of them work on sequences five times longer than in training.
@@ -39,8 +40,8 @@ plots.style()
 # %% [markdown]
 # ## 1. Waves that are added to the input
 #
-# The first Transformer adds a vector $p_t$ to the input at position $t$. The input has $D$ numbers, so $p_t$ has $D$, too. They
-# come in pairs $i = 0, 1, \dots$, a sine and a cosine:
+# The first Transformer adds a vector $p_t$ to the input at position $t$. The input has $D$ numbers, so $p_t$ has $D$ numbers, too.
+# Numbers $2i$ and $2i + 1$ are a pair, a sine and a cosine:
 #
 # $$p_{t, 2i} = \sin(\omega_i t), \qquad p_{t, 2i+1} = \cos(\omega_i t), \qquad \omega_i = 10000^{-2i/D}$$
 #
@@ -59,7 +60,7 @@ for t, s in ((2, 0), (3, 1), (5, 3), (1, 0), (5, 4)):
 # <details><summary>Answer</summary>
 #
 # It depends on their distance only. The reason is $\sin a \sin b + \cos a \cos b = \cos(a - b)$, once per pair. So the product
-# is $\sum_i \cos(\omega_i (t - s))$.
+# is $\sum_i \cos(\omega_i (t - s))$. This is the product of the waves alone. Section 3 shows what attention makes of it.
 #
 # </details>
 
@@ -84,9 +85,10 @@ plt.show()
 #
 # ## 2. Distances instead of places: Shaw
 #
-# A pair XY is the same pair wherever it is. So Shaw et al. put the *distance* into the score. From a query at position $t$ to a
-# key at $s$ it is $s - t$, which is negative for earlier keys. Each distance has a vector $a$, which is added to the key.
-# Distances beyond $k$ count as $k$ (they are **clipped**). $K$ is how many numbers a query has:
+# A pair XY is the same pair wherever it is. So Shaw et al. put the *distance* into the score. Here the distance from
+# a query at position $t$ to a key at $s$ is $s - t$, a negative number for earlier keys. Each distance has a vector $a$, which is
+# added to the key. Distances above $k$ count as $k$, and those below $-k$ count as $-k$. This is called **clipping**. A query is a vector
+# of $K$ numbers:
 #
 # $$\text{score}_{ts} = \frac{\langle q_t,\; k_s + a_{\text{clip}(s - t)} \rangle}{\sqrt{K}}, \qquad
 # \text{clip}(d) = \max(-k, \min(k, d)) \qquad (4)$$
@@ -148,17 +150,17 @@ with torch.no_grad():
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# It sees input 1: every key has a weight. Inputs 1 and 5 share the vector of distance $-2$, so only their rounding changes.
-# Inputs 8 and 9 have different vectors.
+# It sees input 1: every key has a weight. The distances of inputs 1 and 5 are $-9$ and $-5$. Both are clipped to $-2$, so the
+# swap changes nothing. Inputs 8 and 9 have different vectors.
 #
 # </details>
 #
-# The claim is wrong. Clipping limits which distances a query can *tell apart*. It does not limit which keys it *sees*. All 10
-# keys have a weight here. By the claim, the last query would see the last 3 keys only.
+# The claim is wrong. Clipping limits which distances a query can *tell apart*. It does not limit which keys it *sees*. By
+# the claim, the last query would see keys 8, 9 and 10 only. But all 10 keys have a weight.
 #
 # ## 3. Four terms: Transformer-XL
 #
-# How can we get distances from sinusoids? Start with the score of attention that has sinusoids added to its input. Its query
+# The products of waves depend on distances only. The scores of attention do not. Start with attention that has sinusoids added to its input. Its query
 # is $W_q(x_t + p_t)$ and its key is $W_k(x_s + p_s)$. Multiply out:
 #
 # $$\underbrace{\langle W_q x_t, W_k x_s\rangle}_{(a)} + \underbrace{\langle W_q x_t, W_k p_s\rangle}_{(b)} +
@@ -166,8 +168,8 @@ with torch.no_grad():
 #
 # 1. In (b) and (d), $p_s$ says where the key is. Transformer-XL uses the distance instead: the sinusoid $R_{t-s}$.
 # 2. This sinusoid gets a matrix of its own. Call $r = W_R R_{t-s}$.
-# 3. In (c) and (d), $p_t$ says where the query is. But only the distance should matter. So a learnt vector replaces $W_q p_t$, the
-#    same at all positions: $u$ in (c), $v$ in (d).
+# 3. In (c) and (d), $p_t$ says where the query is. But only the distance should matter. So $W_q p_t$ is replaced by
+#    learnt vectors, which are the same at all positions: $u$ in (c) and $v$ in (d).
 #
 # With $q = W_q x_t$ and $k = W_k x_s$, this gives
 #
@@ -197,7 +199,7 @@ xl_score = exercises.yours(my_xl_score, "xl_score")
 #
 # </details>
 #
-# With zeros for some arguments, only one term is left. So your function can draw each term, here with random weights.
+# With zeros for some arguments, only one term is left. The next two cells compute and draw each term, for random weights.
 
 # %%
 xl = XLAttention(8, heads=1)
@@ -223,14 +225,14 @@ for ax, (name, part) in zip(axes, maps.items()):
     ax.set(title=name, xlabel="key s", xticks=(1, 5, 10), yticks=(1, 5, 10))
 axes[0].set(ylabel="query t")
 fig.colorbar(image, ax=axes, label="score", extend="both")
-fig.suptitle("(c) depends on the key only: equal columns; (d) depends on the distance only: equal diagonals", fontsize=11)
+fig.suptitle("(c) has one value per key (column); (d) has one value per distance (diagonal)", fontsize=11)
 plt.show()
 
 # %% [markdown]
 # ## 4. Rotations: RoPE
 #
 # RoPE (rotary position embedding) *rotates* each pair of numbers of a query or a key by the angle $\omega_i t$. Here is one pair,
-# the vector (1, 0), at three positions. Then follow products of a rotated query and a rotated key:
+# the vector (1, 0), at three positions. Below it are products of a rotated query and a rotated key:
 
 # %%
 def turned(t):
@@ -285,12 +287,14 @@ for start in (7, 100):
     print(f"start {start:3}: scores change by up to {moved.abs().max():.5f} (rotated), {placed.abs().max():.1f} (sinusoids added)")
 
 # %% [markdown]
-# Rotated scores do not depend on where the text begins. Scores with added sinusoids do: terms (b) and (c) of section 3 multiply
-# a content by a position.
+# Rotated scores do not depend on where the text begins. Scores with added sinusoids do, because they multiply contents by
+# positions.
 #
-# **ALiBi** (attention with linear biases) is the simplest of all. It subtracts $m \cdot (t - s)$ from the score, with a fixed
-# slope $m$ for each head. With **none** of these, a second layer can still use some order ([notebook
-# 04](04_stack_the_block.ipynb)).
+# **ALiBi** (attention with linear biases) is the simplest of all. Each head has a fixed slope $m$, and
+# $\text{score}_{ts} = \langle q_t, k_s \rangle / \sqrt{K} - m \cdot (t - s)$.
+#
+# Sinusoids and learned tables are called **absolute**: they encode places. The others are **relative**: they encode distances. A model
+# without any encoding can still use some order in its second layer ([notebook 04](04_stack_the_block.ipynb)).
 #
 # ## 5. Longer than in training
 #
@@ -299,8 +303,8 @@ for start in (7, 100):
 #
 # All models have width 32 and one layer, unless their name says 2. A **LocalRNN** is a recurrent network over the last few
 # positions, its **window**. The **R-Transformer** is a LocalRNN and then attention. There are three seeds, and two places of
-# the norm, post and pre. Each model has the best of three learning rates (`studies/longer_than_seen.py`). A guess without positions is the
-# most frequent symbol so far.
+# the norm, post and pre. Each model has the learning rate that was best on validation data, out of three
+# (`studies/longer_than_seen.py`). Without positions, the best answer is the most frequent symbol so far.
 #
 # **Predict.** Which models are still right in steps 61 to 120?
 
@@ -354,23 +358,23 @@ for norm in ("post", "pre"):
 # Pale lines are seeds 1 and 2. The figure shows pre-norm, the table shows both.
 #
 # - **A learned table** is at a blind guess from step 25 on. Those vectors were never trained.
-# - **Sinusoids** go up and down. A mean over later steps hides this. At step 37, all six runs have more than 60 %. At most
-#   other steps they differ.
+# - **Sinusoids** go up and down. A mean over later steps hides this. At step 37, all six runs have more than 60 %. At
+#   many steps only some of them have, and at most steps none.
 # - **Shaw and Transformer-XL** stay right up to step 120. The task needs distance 3, and Shaw's clipping
 #   begins at 8. Longer distances were not tried.
 # - **RoPE** is relative, too. It falls in sudden drops, the first one a little after step 40. So "relative" alone is not
 #   enough. We have not tested the cause.
-# - **ALiBi** has about 30 % at all steps. Section 6 asks why.
+# - **ALiBi** has about a third right, more than the most frequent symbol would give. Section 6 asks why it is not more.
 # - **A window of 4** contains the symbol three steps back. "LocalRNN alone" has no attention, and it is right at all steps. So
 #   attention is not needed if the window is long enough.
-# - **A window of 3** does not contain this symbol. So the R-Transformer needs its attention here. It is mostly right up to
-#   step 24. Then its share falls.
-# - **None** is close to the most frequent symbol. With two layers it is a little better.
+# - **A window of 3** does not contain this symbol. So the R-Transformer needs its attention here. Its share
+#   falls slowly, from the first steps on.
+# - **Without encoding** ("none"), a model is about as good as the most frequent symbol. With two layers it is a little better.
 #
 # ## 6. ALiBi: is it the idea, or the slopes?
 #
-# Why does ALiBi fail? A plausible reason: a linear bias always prefers the *nearest* key, so it cannot single out distance 3. We
-# believed this. The control keeps the linear bias and changes only the slopes. The paper's rule gives our two heads the
+# Why does ALiBi not learn this task? A plausible reason: a linear bias always prefers the *nearest* key, so it cannot find distance 3.
+# We believed this. The control keeps the linear bias and changes only the slopes. The paper's rule gives our two heads the
 # slopes 1/16 and 1/256. We also try 1 and 2.
 
 # %%
@@ -411,8 +415,8 @@ for slopes in ((1 / 16, 1 / 256), (1.0, 2.0)):
         print(f"slopes {slopes[0]:<7.4g} and {slopes[1]:<7.2g} seed {seed}; right in {means}")
 
 # %% [markdown]
-# With steep slopes, two of three seeds learn much of the task, and their share hardly falls at later steps. The third seed is
-# only a little better than the gentle slopes. So our explanation was wrong: a linear bias does not exclude distance 3. These
+# With steep slopes, two of three seeds learn much of the task, and their share hardly falls at later steps. The third seed learns
+# little more than with gentle slopes. So our explanation was wrong: a linear bias does not exclude distance 3. These
 # trainings are short, with 300 updates at one rate. How the model finds distance 3 is open.
 #
 # ## Recap
@@ -420,7 +424,7 @@ for slopes in ((1 / 16, 1 / 256), (1.0, 2.0)):
 # - Sinusoids and learned tables encode positions. Shaw, Transformer-XL, RoPE and ALiBi encode distances.
 # - Clipping limits which distances are told apart. It does not limit which keys are seen.
 # - On "three steps back", a learned table fails where training ended. Sinusoids go up and down. Shaw and Transformer-XL stay
-#   right. RoPE falls later. ALiBi depends on its slopes.
+#   right. RoPE falls later. With ALiBi, steeper slopes learnt more.
 # - A window needs no positions for what is inside it. A window of 4 solves this task without attention.
 # - All this holds for one layer of width 32 and one short distance. Deep models, long distances and real texts are open.
 #
