@@ -9,9 +9,9 @@
 # %% [markdown]
 # # Can a recurrent network read phrases?
 #
-# A recurrent network reads a sentence word by word. MC-RNN (Xu et al. 2019) keeps several such chains at once, the
-# **channels**. Each channel cuts the sentence into **blocks** at other places. Inside a block, a state reads all earlier
-# states of the block directly. The explorer draws the channels for blocks of $n = 4$ words.
+# A recurrent network reads a sentence word by word and passes a state on. MC-RNN (multi-channel RNN, Xu et al. 2019) passes on
+# several states side by side, in **channels**. Each channel cuts the sentence into **blocks** at other places. Inside a block,
+# a state reads all earlier states of the block directly. The explorer draws the channels for blocks of $n = 4$ words.
 
 # %%
 from rtx.lab import explore
@@ -19,7 +19,7 @@ from rtx.lab import explore
 explore.channels()
 
 # %% [markdown]
-# **Try.** Step through the sentence. (1) Which channel joins "the Italian Open"? (2) Look at one step in all channels. Which
+# **Try.** (1) Which channel joins "the Italian Open"? (2) Look at one step in all channels. Which
 # numbers of joined words do you see?
 #
 # <details><summary>Answers</summary>
@@ -28,7 +28,8 @@ explore.channels()
 #
 # </details>
 #
-# At each step, an attention chooses among the channels. The paper's idea: the chosen channel joins the words of a phrase.
+# At each step, learnt weights (an **attention**) choose among the channels. The paper's idea: the chosen channel joins the
+# words of a phrase.
 #
 # - **You will** find the blocks, write what a state reads, and (optional) find the longest way back through a channel.
 # - **You learn** how wiring can put phrases one edge apart, what this adds on a small text, and what it does to gradients.
@@ -62,7 +63,7 @@ plots.style()
 #
 # $$m_t^k = (t - k - 1) \bmod (n - 1) + 1 \qquad (1)$$
 #
-# **Exercise 1** (easy, 5 minutes). Write Eq. 1. The next cells use it.
+# **Exercise 1** (easy, 5 minutes). Write Eq. 1.
 
 # %%
 def my_in_degree(t, k, n):
@@ -104,7 +105,7 @@ for t in (4, 8, 12):
 
 # %% [markdown]
 # The paper describes the blocks twice: by Eq. 1, and by the text of §3.1, where channel $k$ begins at step $2 - k$. For $n = 4$
-# these two descriptions swap channels 2 and 3. Figure 3 follows Eq. 1, and so do we.
+# they swap channels 2 and 3. Figure 3 follows Eq. 1, and so do we.
 #
 # ## 2. What does a state read?
 #
@@ -179,12 +180,12 @@ print(f"largest difference from rtx: {(joined - layer(x[None])[0][0]).abs().max(
 #
 # ## 3. What do blocks and attention add?
 #
-# We trained language models with one layer on the Python reference manual. Words outside the 370 most frequent ones are
-# `<unk>`. The controls remove one thing at a time:
+# We trained language models with one layer on the Python reference manual, from three random starts (**seeds**) each. An
+# update is one step of the optimiser. The controls remove one thing at a time:
 #
 # - **equal channels**: all channels have the same weight, in training and in the test. So there is no choice.
-# - **last two (three) states**: one channel; each state reads two (three) predecessors, with matrices $W_j$. So there are no
-#   blocks, and no choice.
+# - **last two (three) states**: a single channel; each state reads two (three) predecessors, with matrices $W_j$. So there are
+#   no blocks, and no choice.
 # - **GRU**: one predecessor. The second GRU is wider, so that it has as many parameters as MC-RNN.
 #
 # The measure is **perplexity**: a perplexity of 10 is as uncertain as a choice among 10 equally likely words. The learning rate
@@ -217,10 +218,11 @@ for name, seeds in runs.items():
 #
 # - **Reading more than one state** makes the largest difference, above all after 200 updates. The GRU with as many parameters
 #   comes closer, and after 400 updates it is still behind.
-# - **Blocks** add little that we can see: models that always read their last two or three states are about as good.
-# - **The attention** adds little, too: a model that is trained with equal channels is about as good.
+# - **Blocks** (and the several channels that they need) add a few percent. Compare equal channels with the last three states:
+#   all seeds with blocks are better. With $n = 3$ and the last two states, the seeds overlap after 400 updates.
+# - **The attention** adds nothing that we can see. The model that is trained with equal channels is even slightly better.
 #
-# For all models the largest rate was best, and all are still improving. So the table says who learns sooner on this small text.
+# For all models the largest rate was best, and all still improve. So the table says who learns sooner.
 #
 # A trained MC-RNN may still *use* its attention. A test for this changes the attention after the training:
 
@@ -234,8 +236,8 @@ for name in ("MC-RNN, n = 3", "MC-RNN, n = 4"):
 
 # %% [markdown]
 # "Equal" multiplies the scores by 0, "reversed" by -1. The trained model does use its weights: with reversed scores it is clearly
-# worse. But the row "equal channels" shows that a model can do without them, if it is trained without them. The first test asks what
-# *this* model needs. The second one asks what the *task* needs. They have different answers here.
+# worse. But a model that is trained without them (the row "equal channels") can do without them. A change after the training
+# asks what *this* model needs. A new training asks what the *task* needs. The answers differ here.
 #
 # ## 4. What does the attention choose?
 #
@@ -268,8 +270,8 @@ explore.channels(model, words, "the value of the expression is not a list of the
 #
 # <details><summary>Answer</summary>
 #
-# Some look like a phrase. But at every step *some* channel has the largest weight, and many groups of two to four words look
-# like a phrase. To test the claim we would need text in which the phrases are marked. The paper shows one sentence.
+# Some do. But at every step *some* channel has the largest weight, and many neighbouring words look like a phrase. A test of
+# this claim needs text with marked phrases. The paper shows one sentence.
 #
 # </details>
 #
@@ -299,8 +301,9 @@ print(f"largest change if channel k is compared with channel k + 1: {(plain - lo
 #
 # ## 5. Shorter ways for gradients
 #
-# In a plain recurrent network the way from step $t$ back to step $t - l$ has $l$ edges. A block shortens it. The paper (§5.2) says
-# that $\lfloor l / (n-1) \rfloor + 1$ edges are always enough. Is this true in every channel?
+# An **edge** is one state that reads another one. In a plain recurrent network the way from step $t$ back to step $t - l$ has
+# $l$ edges. A block shortens it. The paper (§5.2) says that $\lfloor l / (n-1) \rfloor + 1$ edges are always enough. Is this
+# true in every channel?
 #
 # **Exercise 3** (hard, optional, 10 minutes). Write the number of edges in the *worst* channel, for a distance `length` of
 # at least 1.
@@ -383,8 +386,8 @@ plt.show()
 # ## 6. Translation: the paper's models
 #
 # The paper compares on translation from German to English. We trained its rows on a smaller corpus, Multi30k, for 8 epochs
-# (passes over the data). The learning rate is 0.001; two rows have a second rate. HO-RNN always reads its last states, HM-RNN
-# learns where segments end. The score is BLEU (overlap with a human translation; higher is better).
+# (passes over the data). Two rows have a second learning rate. The baselines are LSTMs, HO-RNN always reads its last states,
+# HM-RNN learns where segments end. The score is BLEU (overlap with a human translation; higher is better).
 
 # %%
 from rtx.evidence import tables
@@ -402,16 +405,15 @@ for name, lines in tables.cells(load_recipe("multi30k"), Path("../results")).ite
         print(f"{name:16} {paper.get(name, '-'):>14}   {row:32} rate {rate}   {seeds[0].parameters:,} parameters")
 
 # %% [markdown]
-# In the paper MC-RNN is ahead of all other rows. In our runs it is not: the wider LSTM baseline has the largest mean of the
-# recurrent rows. At a rate of 0.001, one seed of MC-RNN-2 and one of MC-RNN-3 learned much more slowly than the others. At
-# 0.001 the recurrent rows were still improving after 8 epochs. So this compares speed under one recipe. The two Transformer
-# rows are not in the paper.
+# In the paper MC-RNN is ahead. In our runs it is not: the wider baseline has the largest mean of the recurrent rows. At a rate
+# of 0.001, one seed of MC-RNN-2 and one of MC-RNN-3 learned much more slowly than the others, and all recurrent rows were still
+# improving. So this compares speed under one recipe. The two Transformer rows are not in the paper.
 #
 # ## Recap
 #
-# - $n - 1$ channels with blocks of $n$ put each group of up to $n$ neighbouring words into one block of some channel.
-# - On our small text, reading several states helped. Blocks and a choice among channels added little that we could see.
-# - A trained model uses its attention. A model that is trained without it can be as good.
+# - $n - 1$ channels put each group of $n$ neighbouring words into a block of one channel.
+# - On our small text, reading several states helped most, and blocks a little. The choice among channels did not help.
+# - A trained model uses its attention. But a model that was trained without it was as good.
 # - Ways back are shorter, and untrained gradients show it. The paper's bound fails for some channels.
 # - Open: whether the chosen blocks are phrases, and what blocks add with the paper's text and training.
 #
@@ -425,7 +427,7 @@ for name, lines in tables.cells(load_recipe("multi30k"), Path("../results")).ite
 #
 # 1. The first node of a block is the last node of the block before, where it has $n - 1$ predecessors.
 # 2. Then each channel would see the blocks of all channels, and the channels would no longer differ in their cuts.
-# 3. Not necessarily. Train a model without the part. In section 3 such a model was about as good.
+# 3. Not necessarily. Train a model without the part. In section 3 such a model was as good.
 #
 # </details>
 #
@@ -441,8 +443,7 @@ for name, lines in tables.cells(load_recipe("multi30k"), Path("../results")).ite
 # | path lengths (§5.2) | $d_i(l)$ | section 5 | |
 # | Tables 2 and 5 | | section 6 | `rtx train multi30k` |
 #
-# The paper says "almost the same time cost" as a usual recurrent network. It has no measurements. Three channels run the cell three
-# times; [notebook 12](12_make_it_fast.ipynb) counts the work.
+# The paper says "almost the same time cost" without a measurement. [Notebook 12](12_make_it_fast.ipynb) counts the work.
 #
 # </details>
 #

@@ -11,7 +11,7 @@
 #
 # Each of many steps has a number between 0 and 1. Two of the steps are marked. The task is to add the two marked numbers and
 # to ignore all others. The model of Raffel & Ellis (2015) has no recurrence: it reads each step alone, and then it takes a
-# weighted mean over all steps. The explorer plays its training on 50 steps.
+# weighted mean over all steps, with learnt weights (its **attention**). The explorer plays a training on about 50 steps.
 
 # %%
 from rtx.lab import explore
@@ -19,14 +19,14 @@ from rtx.lab import explore
 explore.toy().run()
 
 # %% [markdown]
-# Left: how many new sequences are solved. Right: one sequence. Each row has the weights of its steps after some updates (steps
-# of the optimiser). The two marked steps are orange.
+# Left: the share of test sequences with a right answer. Right: one sequence. Each row has the weights of its steps after some
+# updates (steps of the optimiser). The two marked steps are orange.
 #
-# **Try.** Move the slider of updates. Which comes first: larger weights at the marked steps, or solved sequences?
+# **Try.** Move the slider of updates. Which comes first: larger weights at the marked steps, or right answers?
 #
 # <details><summary>Answer</summary>
 #
-# The weights. After 40 updates the marked steps stand out, and less than a third of the sequences is solved.
+# The weights. After 40 updates the marked steps stand out, and less than a third of the answers are right.
 #
 # </details>
 #
@@ -84,7 +84,7 @@ for name, targets in (("addition", marked_numbers(x).sum(1)), ("multiplication",
     print(f"{name:14} a constant answer, the mean target {targets.mean():.2f}, solves {100 * near.float().mean():.0f} %")
 
 # %% [markdown]
-# A sequence counts as **solved** if the answer is less than 0.04 off. A constant answer is our baseline.
+# A sequence counts as **solved** if the answer is less than 0.04 off. The constant answer is our baseline.
 #
 # ## 2. A weighted mean, by hand
 #
@@ -111,8 +111,8 @@ print("plain mean of the states:           ", *(f"{number:.2f}" for number in h.
 # LReLU is the leaky ReLU: it multiplies negative numbers by 0.01 and keeps the others. Two more layers compute the answer
 # from $c$; we call them the **read-out**. A variant of the model uses the plain mean $c = \frac{1}{T} \sum_t h_t$ (Eq. 2).
 #
-# **Exercise 1** (easy, 5 minutes). Write the second line for a batch: states `h` (B, T, D) and scores `e` (B, T) to contexts
-# (B, D).
+# **Exercise 1** (easy, 5 minutes). Write the second line for B sequences of T steps. From states `h` (B, T, D) and scores `e`
+# (B, T) it makes contexts (B, D).
 
 # %%
 def my_attention_pool(h, e):
@@ -178,8 +178,8 @@ for seed, model in enumerate(trained):
 # ## 3. Who learns sooner?
 #
 # Does this model learn better than a recurrent network? We trained four models of about equal size on both tasks. The GRU
-# and the LSTM are recurrent networks with gates. All models got 100 sequences per update. The learning rate (the size of an
-# update) is the best of three on validation data.
+# and the LSTM are recurrent networks with gates. The learning rate (the size of an update) is the best of three on validation
+# data.
 #
 # **Predict.** The plain mean has no scores. Can it learn to add two steps of fifty? Who is ahead after 200 updates? After 800?
 
@@ -198,7 +198,7 @@ for problem in ("add 50", "multiply 50"):
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# The plain mean learns, too; section 4 shows how. After 200 updates, attention is ahead on both tasks. After 800 updates,
+# The plain mean learns, too; section 4 suggests how. After 200 updates, attention is ahead on both tasks. After 800 updates,
 # the GRU has caught up on addition.
 #
 # </details>
@@ -241,9 +241,9 @@ for name, values in parts.items():
 #
 # </details>
 #
-# An earlier version of this notebook said that the states keep the noise out. Two controls can tell what the model uses. The
-# first replaces the states of the unmarked steps by zeros. The second replaces them by their **mean**: one vector, the
-# average over all unmarked steps of all sequences.
+# An earlier version of this notebook said that the states keep the noise out. Two controls test this. The first replaces the
+# states of the unmarked steps by zeros. The second replaces them by their **mean**: one vector, the average over all
+# unmarked steps of all sequences.
 #
 # **Exercise 2** (medium, 10 minutes). Write the second control. `chosen` (B, T) is true at the steps to replace. Return
 # states (B, T, D), in which all chosen states are replaced by the mean of all chosen states. Do not change `h` itself.
@@ -287,9 +287,9 @@ for seed, model in enumerate(trained):
 #
 # </details>
 #
-# So the model needs *some* state at the unmarked steps, but it does not need their numbers. A constant vector is enough. The
-# read-out was trained with this constant and takes it into account. Does the answer ignore the unmarked numbers? The
-# derivative says how much the answer changes per unit of one number:
+# So the model needs *some* state at the unmarked steps, but a constant vector is enough. The read-out was trained with this
+# constant and takes it into account. Does the answer ignore the unmarked numbers? The derivative says how much the answer
+# changes per unit of one number:
 
 # %%
 slopes = []
@@ -334,8 +334,8 @@ for T in (50, 60, 100, 200, 400):
 # </details>
 #
 # The right column is a control: it changes the scores of the marked steps only. At 100 steps it brings back most of the
-# result. So the main cause of the failure is that a longer mean dilutes the marked steps. This control needs to know the
-# marks, so it is a test and not a method. The paper trains anew for each length.
+# result. So the main cause of the failure is that a longer mean dilutes the marked steps. (This control reads the marks, so
+# it is a test and not a method.) The paper trains anew for each length.
 #
 # ## 6. Thousands of steps
 #
@@ -380,7 +380,7 @@ for T in (50, 500, 5000, 10_000):
 # step at most $e^2 \approx 7.4$ times the weight of another one. Table 1 of the paper asks how many **epochs** (here 1,000
 # updates) a model needs until all sequences are solved. Our runs are beside it, one number per seed.
 #
-# **Predict.** At 10,000 steps, attention needs 3 epochs for addition in the paper. How many does the plain mean need?
+# **Predict.** In the paper, attention needs 3 epochs for addition at 10,000 steps. How many does the plain mean need?
 
 # %%
 from rtx.evidence.ledger import variant_of
@@ -405,12 +405,18 @@ for task, rows in paper.items():
             print(f"{name:9} {T:6,}   {number:>5}   {ours[0]:28} {ours[1]}")
 
 # %% [markdown]
+# <details><summary>Answer</summary>
+#
+# 17 epochs.
+#
+# </details>
+#
 # An entry such as 8.0%@6 means: we stopped this seed after 6 epochs, and 8.0 % were solved.
 #
-# - With attention and the code's padding, addition is learned at 10,000 steps. So the answer to our title is yes, if the
-#   training has this length.
-# - At 5,000 steps and more, the plain mean is slower, in the paper and here. Our runs of the mean stopped before the paper's
-#   number of epochs, so they do not test these numbers.
+# - With attention and the code's padding, addition is learned at 10,000 steps. So the answer to our title is yes, after a
+#   training at this length.
+# - At 5,000 steps and more, the plain mean is slower, in the paper and here. Our runs of the mean stopped too early to test
+#   the paper's numbers.
 # - The authors' code fills all sequences with zeros up to one length, and counts the zeros. Eq. 1 and 2 use the sequence's own
 #   steps. On addition, our numbers with the code's padding are closer to the paper's.
 #
@@ -440,7 +446,7 @@ for name, lines in ledger_lines(load_recipe("ffa-order"), Path("../results")).it
 
 # %% [markdown]
 # The R-Transformer, the Transformer (with positions) and the TCN (with convolutions) solve the task with all seeds. The GRU
-# does with two seeds of three. The LSTM stays at the level of a guess (25 %) in this budget.
+# does with two seeds of three. The LSTM stays near a guess (25 %) in this budget.
 #
 # ## Recap
 #
@@ -449,7 +455,7 @@ for name, lines in ledger_lines(load_recipe("ffa-order"), Path("../results")).it
 # - Shown: at other lengths these models fail, mainly because the marked steps are diluted.
 # - With attention and the code's padding, addition is learned at 10,000 steps, and multiplication at 5,000.
 # - At 50 steps, attention learned sooner than a GRU and an LSTM. We did not compare them at thousands of steps.
-# - Open: do models trained on thousands of steps, or on products, treat the noise in the same way?
+# - Open: do models trained on thousands of steps, or on products, treat the noise like this?
 #
 # ## Quiz
 #
@@ -459,8 +465,8 @@ for name, lines in ledger_lines(load_recipe("ffa-order"), Path("../results")).it
 #
 # <details><summary>Answers</summary>
 #
-# 1. Not by itself. The marked part would stay, but the sum of the unmarked states would be 8 times as large, and the read-out
-#    expects another constant.
+# 1. No. The marked part would stay, but the sum of the unmarked states would be about 8 times as large. The read-out expects
+#    another constant.
 # 2. A control that removes what the states say and keeps their average. Here, the mean in their place kept the result.
 # 3. Weights could come close to 1, so attention could select. We did not test how well such a model trains.
 #
