@@ -250,6 +250,17 @@ def contributions_as_differences(
     return torch.stack(sums).diff(dim=0)
 
 
+def block_input_in_a_loop(states: Tensor, m: int, W: Tensor) -> Tensor:
+    existing = [j for j in range(1, m + 1) if j <= len(states)]
+    return sum((W[j - 1] @ states[-j] for j in existing), torch.zeros(states.shape[1])) / m
+
+
+def mean_ablated_in_place(h: Tensor, chosen: Tensor) -> Tensor:
+    changed = h.clone()
+    changed[chosen] = (h * chosen[..., None]).sum((0, 1)) / chosen.sum()
+    return changed
+
+
 def residual_in_numpy(x: Tensor, sublayer: Callable[[Tensor], Tensor], norm: Callable[[Tensor], Tensor]) -> Tensor:
     return norm(torch.from_numpy(x.numpy() + sublayer(x).numpy()))
 
@@ -308,7 +319,8 @@ def nucleus_in_a_loop(p: Tensor, share: float) -> list[bool]:
         ("softmax_in_halves", by_logsumexp),
         ("nucleus", nucleus_in_a_loop),
         ("clipped_step", step_by_an_optimiser),
-        ("join_channels", lambda e, h: torch.einsum("btc,btch->bth", e.softmax(2), h)),
+        ("block_input", block_input_in_a_loop),
+        ("mean_ablated", mean_ablated_in_place),
         ("attention_pool", lambda h, e: (e.softmax(1)[:, None] @ h)[:, 0]),
         ("reported", lambda validation, test: min(zip(validation, test, strict=True))[1]),
         ("spreads_apart", lambda a, b: abs(np.mean(a) - np.mean(b)) / (np.std(a, ddof=1) + np.std(b, ddof=1))),

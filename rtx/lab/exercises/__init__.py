@@ -10,7 +10,7 @@ from typing import Any
 from rtx.lab.exercises.after import cache_bytes, compose_steps, half_life
 from rtx.lab.exercises.attention import causal_attention, induction
 from rtx.lab.exercises.block import contributions, notices_order, residual
-from rtx.lab.exercises.channels import in_degree, join_channels, longest_path
+from rtx.lab.exercises.channels import block_input, in_degree, longest_path
 from rtx.lab.exercises.convolution import dilated_convolution, tcn_reach
 from rtx.lab.exercises.digits import accuracy_so_far, reordered
 from rtx.lab.exercises.evidence import reported, spreads_apart
@@ -20,7 +20,7 @@ from rtx.lab.exercises.framing import gradient_by_distance, next_tokens, unigram
 from rtx.lab.exercises.language import bigram_bits, bits_per_character, nucleus
 from rtx.lab.exercises.memory import next_memory, xl_reach
 from rtx.lab.exercises.music import nll_per_frame
-from rtx.lab.exercises.pooling import attention_pool, largest_share
+from rtx.lab.exercises.pooling import attention_pool, largest_share, mean_ablated
 from rtx.lab.exercises.position import rotated, shaw_scores, xl_score
 from rtx.lab.exercises.start import dependencies, is_causal, span
 from rtx.lab.exercises.training import clipped_step
@@ -51,6 +51,7 @@ __all__ = [
     "back_through_tanh",
     "bigram_bits",
     "bits_per_character",
+    "block_input",
     "cache_bytes",
     "causal_attention",
     "clipped_step",
@@ -64,10 +65,10 @@ __all__ = [
     "in_degree",
     "induction",
     "is_causal",
-    "join_channels",
     "largest_share",
     "local_rnn",
     "longest_path",
+    "mean_ablated",
     "next_memory",
     "next_tokens",
     "nll_per_frame",
