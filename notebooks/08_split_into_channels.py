@@ -10,8 +10,9 @@
 # # Can a recurrent network read phrases?
 #
 # A recurrent network reads a sentence word by word and passes a state on. MC-RNN (multi-channel RNN, Xu et al. 2019) passes on
-# several states side by side, in **channels**. Each channel cuts the sentence into **blocks** at other places. Inside a block,
-# a state reads all earlier states of the block directly. The explorer draws the channels for blocks of $n = 4$ words.
+# several states side by side, in **channels**. Each channel divides the sentence into **blocks**, and the blocks of each channel begin at
+# different words. Inside a block, a state reads all earlier states of the block directly: it **joins** these words. The explorer
+# draws the channels for blocks of $n = 4$ words. A number says how many earlier words are joined there.
 
 # %%
 from rtx.lab import explore
@@ -20,7 +21,7 @@ explore.channels()
 
 # %% [markdown]
 # **Try.** (1) Which channel joins "the Italian Open"? (2) Look at one step in all channels. Which
-# numbers of joined words do you see?
+# numbers do you see?
 #
 # <details><summary>Answers</summary>
 #
@@ -181,11 +182,11 @@ print(f"largest difference from rtx: {(joined - layer(x[None])[0][0]).abs().max(
 # ## 3. What do blocks and attention add?
 #
 # We trained language models with one layer on the Python reference manual, from three random starts (**seeds**) each. An
-# update is one step of the optimiser. The controls remove one thing at a time:
+# update is one step of the optimiser. There are three controls:
 #
-# - **equal channels**: all channels have the same weight, in training and in the test. So there is no choice.
-# - **last two (three) states**: a single channel; each state reads two (three) predecessors, with matrices $W_j$. So there are
-#   no blocks, and no choice.
+# - **equal channels**: blocks, but no choice. All channels have the same weight, in training and in the test.
+# - **last two (three) states**: no blocks, and no choice. There is one channel, and each state reads two (three) predecessors, with
+#   matrices $W_j$.
 # - **GRU**: one predecessor. The second GRU is wider, so that it has as many parameters as MC-RNN.
 #
 # The measure is **perplexity**: a perplexity of 10 is as uncertain as a choice among 10 equally likely words. The learning rate
@@ -218,11 +219,13 @@ for name, seeds in runs.items():
 #
 # - **Reading more than one state** makes the largest difference, above all after 200 updates. The GRU with as many parameters
 #   comes closer, and after 400 updates it is still behind.
-# - **Blocks** (and the several channels that they need) add a few percent. Compare equal channels with the last three states:
-#   all seeds with blocks are better. With $n = 3$ and the last two states, the seeds overlap after 400 updates.
-# - **The attention** adds nothing that we can see. The model that is trained with equal channels is even slightly better.
+# - **Blocks** (and the several channels that they need) add a few percent. Compare equal channels with the last three
+#   states: both have no choice. After 400 updates all three seeds with blocks are better. After 200 updates they overlap.
+# - **The attention** adds nothing that we can see. After 400 updates the model that was trained with equal channels is
+#   as good or slightly better.
 #
-# For all models the largest rate was best, and all still improve. So the table says who learns sooner.
+# For all models the largest of the three rates was best, and all are better after 400 updates than after 200. So the table says who
+# learns sooner.
 #
 # A trained MC-RNN may still *use* its attention. A test for this changes the attention after the training:
 
@@ -292,8 +295,7 @@ print(f"largest change if channel k is compared with channel k + 1: {(plain - lo
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# Channel 2. Eq. 1 depends on $t - k$ only, and all channels share their weights. The small rest of the change is the effect of
-# the new word itself.
+# Channel 2. Eq. 1 depends on $t - k$ only, and all channels share their weights. A smaller change remains.
 #
 # </details>
 #
@@ -302,23 +304,23 @@ print(f"largest change if channel k is compared with channel k + 1: {(plain - lo
 # ## 5. Shorter ways for gradients
 #
 # An **edge** is one state that reads another one. In a plain recurrent network the way from step $t$ back to step $t - l$ has
-# $l$ edges. A block shortens it. The paper (§5.2) says that $\lfloor l / (n-1) \rfloor + 1$ edges are always enough. Is this
-# true in every channel?
+# $l$ edges. A block shortens it. The paper (§5.2) says that $\lfloor l / (n-1) \rfloor + 1$ edges are always enough. In each
+# channel we look for the way with the fewest edges. Is the paper right in every channel?
 #
 # **Exercise 3** (hard, optional, 10 minutes). Write the number of edges in the *worst* channel, for a distance `length` of
 # at least 1.
 
 # %%
 def my_longest_path(length, n):
-    ...  # edges on the shortest way, in the channel where it is longest
+    ...  # edges, in the channel that needs most
 
 longest_path = exercises.yours(my_longest_path, "longest_path")
 
 # %% [markdown]
 # <details><summary>Hint</summary>
 #
-# In the worst channel you start one step after the end of a block. The first edge goes back one step only. Then come whole
-# blocks of $n - 1$ steps, and then the rest.
+# In the worst channel you start one step after the end of a block. The first edge goes back one step only, so $l - 1$ steps are
+# left. Each further edge goes back up to $n - 1$ steps. How many edges are that, rounded up?
 #
 # </details>
 # <details><summary>Solution</summary>
@@ -346,7 +348,7 @@ for distance in (1, 2, 3, 4, 5, 6, 8, 11):
     print(f"{distance:8} {min(found):14} {max(found):15} {mine:14} {bound:19}")
 
 # %% [markdown]
-# At distances 2 and 5 the worst channel needs one edge more than the paper says. The best channel never does.
+# At distances 2, 5, 8 and 11 the worst channel needs one edge more than the paper says. The best channel never does.
 #
 # **Predict.** Each edge makes a gradient smaller. How does the gradient of one channel with $n = 7$ depend on the distance?
 
@@ -380,14 +382,14 @@ plt.show()
 #
 # </details>
 #
-# Each line is one of five random starts. At long distances the gradient with blocks is much larger. At distance 1 it is smaller,
-# because a mean of six states gives each of them a sixth.
+# Each line is one of five random starts. The measured step ends a block, which is the best case. At long distances the gradient with
+# blocks is much larger. At the first distances it is smaller, and within a stair it rises a little. We did not look for the reason.
 #
 # ## 6. Translation: the paper's models
 #
 # The paper compares on translation from German to English. We trained its rows on a smaller corpus, Multi30k, for 8 epochs
-# (passes over the data). Two rows have a second learning rate. The baselines are LSTMs, HO-RNN always reads its last states,
-# HM-RNN learns where segments end. The score is BLEU (overlap with a human translation; higher is better).
+# (passes over the data). Two rows have a second learning rate. The baselines are LSTMs. HO-RNN always reads its
+# last states. HM-RNN learns where segments end. MC-RNN-$c$ has $c$ channels. The score is BLEU (overlap with a human translation; higher is better).
 
 # %%
 from rtx.evidence import tables
@@ -405,9 +407,9 @@ for name, lines in tables.cells(load_recipe("multi30k"), Path("../results")).ite
         print(f"{name:16} {paper.get(name, '-'):>14}   {row:32} rate {rate}   {seeds[0].parameters:,} parameters")
 
 # %% [markdown]
-# In the paper MC-RNN is ahead. In our runs it is not: the wider baseline has the largest mean of the recurrent rows. At a rate
-# of 0.001, one seed of MC-RNN-2 and one of MC-RNN-3 learned much more slowly than the others, and all recurrent rows were still
-# improving. So this compares speed under one recipe. The two Transformer rows are not in the paper.
+# In the paper MC-RNN is ahead. In our runs it is not: of the recurrent rows, the wider baseline has the largest mean. At a rate
+# of 0.001, one seed of MC-RNN-2 and one of MC-RNN-3 are far behind the others. All trainings were short. So this compares speed under
+# one recipe, on another corpus than the paper's. The two Transformer rows are not in the paper.
 #
 # ## Recap
 #
@@ -426,7 +428,7 @@ for name, lines in tables.cells(load_recipe("multi30k"), Path("../results")).ite
 # <details><summary>Answers</summary>
 #
 # 1. The first node of a block is the last node of the block before, where it has $n - 1$ predecessors.
-# 2. Then each channel would see the blocks of all channels, and the channels would no longer differ in their cuts.
+# 2. Then a state of any channel would depend on the blocks of all channels. The channels would no longer stand for different blocks.
 # 3. Not necessarily. Train a model without the part. In section 3 such a model was as good.
 #
 # </details>
@@ -447,5 +449,5 @@ for name, lines in tables.cells(load_recipe("multi30k"), Path("../results")).ite
 #
 # </details>
 #
-# **Back:** [Convolve or recur](07_convolve_or_recur.ipynb) · **Index:** [README](../README.md) · **On:**
+# **Back:** [Convolution, recurrence or attention: which tool for which past?](07_convolve_or_recur.ipynb) · **Index:** [README](../README.md) · **On:**
 # [Can a model without recurrence remember thousands of steps?](09_add_and_multiply.ipynb)

@@ -19,21 +19,21 @@ from rtx.lab import explore
 explore.toy().run()
 
 # %% [markdown]
-# Left: the share of test sequences with a right answer. Right: one sequence. Each row has the weights of its steps after some
-# updates (steps of the optimiser). The two marked steps are orange.
+# Left: the share of test sequences with a right answer, by **updates** (steps of the optimiser). Right: the weights of one sequence. Its rows go
+# down with the training, 20 updates each. The two bright columns are the marked steps.
 #
 # **Try.** Move the slider of updates. Which comes first: larger weights at the marked steps, or right answers?
 #
 # <details><summary>Answer</summary>
 #
-# The weights. After 40 updates the marked steps stand out, and less than a third of the answers are right.
+# The weights. After 40 updates, at the third row, the marked steps stand out, and less than a third of the answers are right.
 #
 # </details>
 #
 # It looks as if attention selects the two steps. Section 4 tests this idea.
 #
 # - **You will** write the weighted mean, a test of what a model uses, and (optional) a bound for the weights.
-# - **You learn** how a mean can hold two numbers, where the noise goes, and what a mean cannot hold.
+# - **You learn** how a mean can hold two numbers, what happens to the other steps (the **noise**), and what a mean cannot hold.
 # - **You need** PyTorch tensors, softmax, and a training loop. [Notebook 00](00_start_here.ipynb) helps.
 # - **Time:** 45 minutes, of which 25 are for the exercises. The cells run in about 20 seconds. Longer trainings are stored.
 
@@ -51,8 +51,8 @@ plots.style()
 # %% [markdown]
 # ## 1. Two marked numbers
 #
-# A step has two inputs: its number and its **mark**. The mark is 1 at two steps: one of the first ten, and another one in the
-# first half. It is -1 at both ends, and 0 elsewhere. The target is the sum or the product of the two marked numbers.
+# A step has two inputs: its number and its **mark**. The mark is 1 at two steps: one of steps 2 to 10, and another
+# one of the first half. It is -1 at both ends, and 0 elsewhere. The target is the sum or the product of the two marked numbers.
 
 # %%
 def draw(count, T=50):
@@ -84,7 +84,7 @@ for name, targets in (("addition", marked_numbers(x).sum(1)), ("multiplication",
     print(f"{name:14} a constant answer, the mean target {targets.mean():.2f}, solves {100 * near.float().mean():.0f} %")
 
 # %% [markdown]
-# A sequence counts as **solved** if the answer is less than 0.04 off. The constant answer is our baseline.
+# A sequence counts as **solved** if the answer is less than 0.04 off. The mean target as a constant answer is our baseline.
 #
 # ## 2. A weighted mean, by hand
 #
@@ -198,13 +198,13 @@ for problem in ("add 50", "multiply 50"):
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# The plain mean learns, too; section 4 suggests how. On addition, attention is ahead after 200 updates, and the GRU after 800.
-# On multiplication, attention and the plain mean are about equal after 200 updates.
+# The plain mean learns, too. On addition, attention is ahead after 200 updates. After 800 updates the GRU is as good.
+# On multiplication, attention and the plain mean are about equal after 200 updates, and attention is ahead after 400.
 #
 # </details>
 #
 # So attention learns addition *sooner* than a GRU at this length, but not better. On multiplication, the GRU and the LSTM stay
-# near a constant answer (13 %) for 800 updates. The table says nothing about longer sequences.
+# near the baseline (13 %) for 800 updates. The table says nothing about longer sequences.
 #
 # ## 4. Where does the noise go?
 #
@@ -241,7 +241,7 @@ for name, values in parts.items():
 #
 # </details>
 #
-# An earlier version said that the states keep the noise out. Two controls test this. The first replaces the
+# Are the states of the noise needed at all? Two controls test this. The first replaces the
 # states of the unmarked steps by zeros. The second replaces them by their **mean**: one vector, the average over all
 # unmarked steps of all sequences.
 #
@@ -287,8 +287,8 @@ for seed, model in enumerate(trained):
 #
 # </details>
 #
-# So the model needs *some* state at the unmarked steps, but a constant vector is enough. The read-out was trained with this
-# constant and takes it into account. Does the answer ignore the unmarked numbers? The derivative says how much the answer
+# So the model needs the *mean* of the unmarked states, and nothing else of them. The read-out was trained with this constant
+# vector in the context, and without it the answers are wrong. Does the answer ignore the unmarked numbers? The derivative says how much the answer
 # changes per unit of one number:
 
 # %%
@@ -304,15 +304,15 @@ for seed, slope in enumerate(slopes):
     print(f", for an unmarked number {there.mean():.3f} ± {there.std():.3f} (± standard deviation over steps)")
 
 # %% [markdown]
-# A perfect adder has 1 and 0. A state is computed from mark and number together. So it can pass the number on if the step
-# is marked, and hide it from the read-out otherwise. The plain mean can do so, too.
+# A perfect adder has 1 and 0. So the unmarked numbers hardly matter to the answer. We did not look at how states and
+# weights share this work, and these are attention models only.
 #
 # ## 5. Longer than in training
 #
 # The read-out expects a constant, and marked steps with a certain weight. What happens at another length?
 #
-# **Predict.** The models were trained on 50 steps. How much is solved at 100 steps? The right column adds $\log(T / 50)$ to the
-# scores of the marked steps. What does this do to their weights?
+# **Predict.** The models were trained on 50 steps. How much is solved at 100 steps? A control adds $\log(T / 50)$
+# to the scores of the marked steps. What does this do to their weights?
 
 # %%
 print("solved in %, each of 3 seeds:")
@@ -328,14 +328,14 @@ for T in (50, 60, 100, 200, 400):
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# At 100 steps little is solved. Each marked step has about half of its weight. The right column multiplies $\exp(e_t)$ of
-# the marked steps by $T / 50$. This gives them back about what they lost.
+# At 100 steps little is solved. Each marked step has about half of its weight. The control multiplies $\exp(e_t)$ of the
+# marked steps by $T / 50$. This gives them back about what they lost.
 #
 # </details>
 #
-# The right column is a control: it changes the scores of the marked steps only. At 100 steps it brings back most of the
-# result. So the main cause of the failure is that a longer mean dilutes the marked steps. (This control reads the marks, so
-# it is a test and not a method.) The paper trains anew for each length.
+# At 100 steps the control brings back most of the result, at 400 steps about three quarters. So most of the failure comes
+# from the weights of marked and unmarked steps, which change with the length. The control reads the marks, so it is a test and not a
+# method. The paper trains anew for each length.
 #
 # ## 6. Thousands of steps
 #
@@ -379,6 +379,10 @@ for T in (50, 500, 5000, 10_000):
 # Attention here cannot select: at 10,000 steps, more than 99.8 % of the weights belong to unmarked steps. It can give a marked
 # step at most $e^2 \approx 7.4$ times the weight of another one. Table 1 of the paper asks how many **epochs** (here 1,000
 # updates) a model needs until all sequences are solved. Our runs are beside it, one number per seed.
+# "7.5%@6" means: we stopped this seed after 6 epochs, and 7.5 % were solved.
+#
+# The authors' code fills all sequences of a row with zeros up to one length, and counts the zeros as steps. Eq. 1 and 2 use the
+# sequence's own steps. We ran both.
 #
 # **Predict.** In the paper, attention needs 3 epochs for addition at 10,000 steps. How many does the plain mean need?
 
@@ -411,14 +415,11 @@ for task, rows in paper.items():
 #
 # </details>
 #
-# An entry such as 8.0%@6 means: we stopped this seed after 6 epochs, and 8.0 % were solved.
-#
-# - With attention and the code's padding, addition is learned at 10,000 steps. So the title's answer is yes, after training
-#   at this length.
+# - With attention and the code's padding, addition is learned at 10,000 steps. So the title's answer is yes under these
+#   conditions: one task, training at this length, and zeros that count.
 # - At 5,000 steps and more, the plain mean is slower, in the paper and here. Our runs of the mean stopped too early to test
 #   the paper's numbers.
-# - The authors' code fills all sequences with zeros up to one length, and counts the zeros. Eq. 1 and 2 use the sequence's own
-#   steps. On addition, our numbers with the code's padding are closer to the paper's.
+# - On addition, our numbers with the code's padding are closer to the paper's.
 #
 # Table 2 of the paper mixes all lengths from 50 to 10,000:
 
@@ -452,7 +453,7 @@ for name, lines in ledger_lines(load_recipe("ffa-order"), Path("../results")).it
 #
 # - Shown (addition, 50 steps, 3 seeds): the unmarked states are not small, and zeros in their place destroy the result. Their
 #   mean keeps it. So for the read-out the noise is a constant.
-# - Shown: at other lengths these models fail, mainly because the marked steps are diluted.
+# - Shown: on longer sequences these models fail, mainly because the weights change with the length.
 # - With attention and the code's padding, addition is learned at 10,000 steps, and multiplication at 5,000.
 # - At 50 steps, attention learned sooner than a GRU and an LSTM. On addition the GRU caught up. We did not compare them at
 #   thousands of steps.
@@ -469,7 +470,7 @@ for name, lines in ledger_lines(load_recipe("ffa-order"), Path("../results")).it
 # 1. No. The marked part would stay, but the sum of the unmarked states would be about 8 times as large. The read-out expects
 #    another constant.
 # 2. A control that removes what the states say and keeps their average. Here, the mean in their place kept the result.
-# 3. Weights could come close to 1, so attention could select. We did not test how well such a model trains.
+# 3. The marked steps could have nearly all of the weight, so attention could select. We did not test how well such a model trains.
 #
 # </details>
 #
@@ -491,4 +492,4 @@ for name, lines in ledger_lines(load_recipe("ffa-order"), Path("../results")).it
 # </details>
 #
 # **Back:** [Can a recurrent network read phrases?](08_split_into_channels.ipynb) · **Index:** [README](../README.md) ·
-# **On:** [Read digits](10_read_digits.ipynb)
+# **On:** [What does 99.1 against 99.0 say?](10_read_digits.ipynb)

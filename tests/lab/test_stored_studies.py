@@ -16,6 +16,7 @@ NAMES = (
     "longer_than_seen",
     "add_and_multiply",
     "parts_of_mc_rnn",
+    "digits_in_order",
 )
 
 
