@@ -19,11 +19,10 @@ from rtx.lab.exercises.fast import back_through_tanh, softmax_in_halves
 from rtx.lab.exercises.framing import gradient_by_distance, next_tokens, unigram_bits
 from rtx.lab.exercises.language import bigram_bits, bits_per_character, nucleus
 from rtx.lab.exercises.memory import next_memory, xl_reach
-from rtx.lab.exercises.music import nll_per_frame
+from rtx.lab.exercises.music import independence_gap, markov_per_key, nll_per_frame
 from rtx.lab.exercises.pooling import attention_pool, largest_share
 from rtx.lab.exercises.position import rotated, shaw_scores, xl_score
 from rtx.lab.exercises.start import dependencies, is_causal, span
-from rtx.lab.exercises.training import clipped_step
 from rtx.lab.exercises.translation import greedy_translation, source_weights
 from rtx.lab.exercises.window import local_rnn, stacked_reach, windows, without_pads
 from rtx.nn.validate import check_choice
@@ -53,7 +52,6 @@ __all__ = [
     "bits_per_character",
     "cache_bytes",
     "causal_attention",
-    "clipped_step",
     "compose_steps",
     "contributions",
     "dependencies",
@@ -62,12 +60,14 @@ __all__ = [
     "greedy_translation",
     "half_life",
     "in_degree",
+    "independence_gap",
     "induction",
     "is_causal",
     "join_channels",
     "largest_share",
     "local_rnn",
     "longest_path",
+    "markov_per_key",
     "next_memory",
     "next_tokens",
     "nll_per_frame",
