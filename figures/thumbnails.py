@@ -25,7 +25,7 @@ CHOSEN = {
     "08_split_into_channels": 0,
     "09_add_and_multiply": 5,
     "10_read_digits": 3,
-    "11_model_music": -1,
+    "11_model_music": 0,
     "12_make_it_fast": 0,
     "13_model_language": 3,
     "14_translate_and_summarise": 2,

@@ -28,9 +28,9 @@ explore.bach()
 #
 # </details>
 #
-# The R-Transformer paper gives its model of folk tunes one number: 2.37. This number is an average surprise, too. Is it good?
+# The R-Transformer paper reports an average surprise of 2.37 for folk tunes. Is this good?
 #
-# - **You will** write the surprise of a frame, a model that knows one frame, and (optional) the price of a simplification.
+# - **You will** write the surprise of a frame, a model that knows one frame, and (optional) the cost of a simplification.
 # - **You learn** to read a loss in nats, what to compare it with, and what can be heard in it.
 # - **You need** probabilities, logarithms, and a PyTorch training loop. [Notebook 04](04_stack_the_block.ipynb) explains the
 #   R-Transformer, a stack of LocalRNN (a small recurrent network on a window), attention and feed-forward networks.
@@ -88,7 +88,7 @@ print(f"mean of the two sums: {cost.sum(1).mean():.2f} nats per frame")
 #
 # $$\mathrm{NLL} = -\frac{1}{T-1}\sum_{t=2}^{T}\sum_{k=1}^{K} \big[x_{t,k}\log p_{t,k} + (1 - x_{t,k})\log(1 - p_{t,k})\big]$$
 #
-# The sum over keys is exact only if the keys of a frame are independent, given the past. All models here assume this.
+# This sum assumes that the keys of a frame are independent, given the past. All models here assume this.
 #
 # **Exercise 1** (medium, 10 minutes). Write this score. The model gives **logits** $z$, both tensors are $(T, 88)$, and
 # $p = \mathrm{sigmoid}(z)$. The result must stay finite for logits of ±500. Section 4 trains with your function.
@@ -136,12 +136,12 @@ for nats in (61.0, 10.0, 7.0, 2.37):
 # ## 3. Two reference points
 #
 # What do simple models reach? The **marginal** does not read the past. It gives each key the share of training frames in
-# which the key sounds. **Markov per key** reads one frame, and only the key itself. It asks two questions about each key: how
-# often does it sound if it was silent before? And if it sounded before?
+# which the key sounds. **Markov per key** reads one frame. It asks two questions about each key: how often does it sound if
+# it was silent before? And if it sounded before?
 #
 # **Exercise 2** (medium, 10 minutes). Write the second model. `before` and `after` are $(N, K)$: frames, and the frames that
-# follow them. Return two rows. Row 0 is the share of sounding keys after silence, row 1 after sound. A share is
-# $(n + ½)/(N' + 1)$ if the key sounded $n$ times in $N'$ cases, so that it is never exactly 0 or 1.
+# follow them. Return two rows. Row 0 is for keys that were silent before, row 1 for keys that sounded. A share is
+# $(n + ½)/(N' + 1)$ if the key sounds $n$ times in $N'$ cases, so that it is never exactly 0 or 1.
 
 # %%
 def my_markov_per_key(before, after):
@@ -201,8 +201,8 @@ print(f"training frames that repeat the frame before: {(before == after).all(1).
 #
 # ## 4. Train
 #
-# Now a small R-Transformer: one block of width 128. Each update (one step of the optimiser) reads eight excerpts of 48 frames.
-# The loss is your function. The learning rate falls to zero.
+# Now a small R-Transformer: one block of width 128. Each update (a step of the optimiser) reads eight excerpts of 48 frames.
+# The loss is the function of exercise 1.
 
 # %%
 _ = torch.manual_seed(0)
@@ -246,7 +246,7 @@ print(*(f"{name} {average(found):.2f}" for name, found in costs.items()), sep=",
 
 # %% [markdown]
 # The last number is the test NLL of our model. We only watch the test curve. Nothing was chosen by it. A training value is a
-# mean over 50 updates, so it lags. Is the gain the same for all tunes?
+# mean over 50 updates, so it lags. Is the gain similar for all tunes?
 
 # %%
 order = sorted(range(len(tunes["test"])), key=costs["R-Transformer"].__getitem__)
@@ -319,7 +319,7 @@ for off in ("nothing", "LocalRNN", "attention"):
 #
 # ## 6. What does independence cost?
 #
-# The score of section 2 treats keys as independent. What do we lose? Suppose that two frames are equally likely: C–E–G or C–F–A.
+# What do we lose if keys are independent? Suppose that two frames are equally likely: C–E–G or C–F–A.
 #
 # **Predict.** A model of whole frames pays $\log 2 = 0.69$ nats. What is the best that independent keys can pay? How often
 # does a draw from them give one of the two chords?
@@ -327,14 +327,13 @@ for off in ("nothing", "LocalRNN", "attention"):
 # <details><summary>Answer</summary>
 #
 # C is certain. E, F, G and A have $p = ½$ each. So a frame costs $4 \log 2 = 2.77$ nats. A draw gives one of 16 equally
-# likely frames, and two of them are the chords: one draw in eight.
+# likely frames. Two of them are the chords.
 #
 # </details>
 #
 # **Exercise 3** (hard, optional, 15 minutes). Each row of `frames` $(N, K)$ is a frame that was seen after the same past. Return
-# the nats of independent keys minus the nats of whole frames. Take probabilities to be shares: $p_k$ is the mean of
-# column $k$; a frame that makes up a share $q$ of the rows has the probability $q$. The mean cost of an event with
-# probability $q$ is $-q \log q$.
+# the nats of independent keys minus the nats of whole frames. Probabilities are shares: $p_k$ is the mean of column $k$,
+# and a frame has the probability $q$ if it is a share $q$ of the rows. An event with probability $q$ contributes $-q \log q$.
 
 # %%
 def my_independence_gap(frames):
@@ -400,7 +399,7 @@ describe("drawn after its own past", torch.cat([roll[16:] for roll in written]))
 # <details><summary>Answer</summary>
 #
 # Draw one frame after Bach's own past, which is never odd. Only about a quarter of these frames have four notes. So independent
-# drawing alone breaks the four voices. The model's own past hardly changes this share. It adds some neighbouring keys.
+# drawing alone breaks the four voices. The model's own past hardly changes this share.
 #
 # </details>
 #
@@ -414,9 +413,9 @@ explore.bach_or_machine()
 # ## 8. The paper's 2.37, and ours
 #
 # Nottingham is a set of folk tunes with chords. Our numbers are means ± standard deviations over three seeds (random starts of the
-# weights; eight for two rows of JSB). *Ours* is Adam with 15 epochs (passes over the training tunes). Where we ran several learning rates,
-# validation chose. The R-Transformer had one. *Code* follows the authors' program: plain gradient descent, norm first. It is cut
-# after 15 of 100 epochs.
+# weights; eight for two rows of JSB). *Ours* is Adam with 15 epochs (passes over the training tunes). Validation chose among the
+# learning rates that we ran; the R-Transformer had one. *Code* follows the authors' program: plain gradient descent, norm first,
+# cut after 15 of 100 epochs.
 
 # %%
 import re
@@ -459,7 +458,7 @@ for place, (name, group) in enumerate(found.items()):
     ax.plot([run.test for run in group], [place] * 3, "o", color=plots.COLOURS[0 if place < 6 else 1], alpha=0.7)
     print(f"{name:28} {told(group)} nats per frame, {group[0].parameters:9,} parameters")
 ax.set(yticks=range(len(found)), yticklabels=list(found), xlabel="test NLL per frame (nats), one dot per seed", xlim=(1.8, 4.5))
-ax.set_title("without attention or LocalRNN, the R-Transformer is behind the TCN")
+ax.set_title("Nottingham: without attention or LocalRNN, the R-Transformer is behind the TCN")
 ax.invert_yaxis()
 plt.show()
 
@@ -480,7 +479,7 @@ plt.show()
 #
 # 1. A paper reports 0.027 nats for the same model and data as another's 2.37. What may have happened?
 # 2. Model A has 4.0 nats on chorales, model B 3.0 on Nottingham. Is B better?
-# 3. You cut frames in half, two per eighth note. What happens to the NLL per frame?
+# 3. You cut each frame in two. What happens to the NLL per frame?
 #
 # <details><summary>Answers</summary>
 #
@@ -498,7 +497,6 @@ plt.show()
 # | --- | --- | --- | --- |
 # | a tune's frames | $x_t \in \{0, 1\}^{88}$ | section 1 | `example.inputs`, `example.target` |
 # | NLL | $\mathrm{NLL}$ | section 2 | `task.loss` |
-# | the model, Eq. 2-8 | | section 4 | `rtx.build(task, "r-transformer", …)` |
 # | Table 2, Nottingham | 2.37, … | section 8 | `rtx.evidence.tables`, `rtx table nottingham` |
 #
 # The authors' program clips gradients before `backward()`, so it clips nothing

@@ -106,7 +106,7 @@ def test_a_notebook_is_read_in_one_sitting(source: Path, stored: NotebookNode) -
     assert source.with_suffix(".ipynb").stat().st_size <= BYTES + WEIGHTS.get(source.stem, 0)
 
 
-REWRITTEN = ("00", "01", "02", "03", "04", "05")
+REWRITTEN = ("00", "01", "02", "03", "04", "05", "11")
 """Lessons that print values and use the learner's functions."""
 rewritten = pytest.mark.parametrize("number", REWRITTEN)
 
@@ -184,7 +184,7 @@ def score(recipe: str, model: str, variant: str, scale: str = "full", detail: st
 def test_tables_in_notebooks_are_what_the_ledger_says() -> None:
     asked = {path: re.findall(r"tables\.rows\(recipe\.load_recipe\(\"(.+?)\"", path.read_text()) for path in SOURCES}
     tables = [(path, name) for path, names in asked.items() for name in names]
-    assert {name for _, name in tables} == {"nottingham", "ptb-word", "multi30k"}
+    assert {name for _, name in tables} == {"ptb-word", "multi30k"}
     for path, name in tables:
         shown = [
             output.data["text/html"]
@@ -414,7 +414,6 @@ def test_the_readme_says_what_the_authors_own_recipe_gives() -> None:
     rates = {name: line[0].chosen_from for name, line in runs.items()}
     mine = rates["r-transformer"]["learning_rate=5e-06"]
     assert list(rates["r-transformer"].values()) == [None, None, mine]
-    assert "is not ahead: all others have larger rates" in prose("11")
     best = {name: min(found, key=lambda rate: found[rate] or 99) for name, found in rates.items()}
     assert {name for name in names if best[name] == "learning_rate=5e-06"} == {"r-transformer"}
     assert min(found[best[name]] for name, found in rates.items()) < mine
