@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from scipy import stats
 from torch import Tensor, nn
 from torch.distributions import Bernoulli, Categorical
 from torch.nn.functional import conv1d, cross_entropy, logsigmoid, pad, scaled_dot_product_attention
@@ -286,6 +287,16 @@ def markov_in_loops(before: Tensor, after: Tensor) -> list[list[float]]:
     return [[share(key, was) for key in range(before.shape[1])] for was in (0, 1)]
 
 
+def wilson_of_counts(right: int, total: int, z: float) -> tuple[float, float]:
+    interval = stats.binomtest(right, total).proportion_ci(2 * stats.norm.cdf(z) - 1, method="wilson")
+    return interval.low, interval.high
+
+
+def sign_test_by_scipy(a: Tensor, b: Tensor) -> float:
+    apart = (a != b).sum().item()
+    return stats.binomtest((a & ~b).sum().item(), apart).pvalue if apart else 1.0
+
+
 def gap_by_distributions(frames: Tensor) -> Tensor:
     counts = torch.tensor(list(Counter(map(tuple, frames.tolist())).values()))
     return Bernoulli(frames.mean(0)).entropy().sum() - Categorical(counts / counts.sum()).entropy()
@@ -319,6 +330,8 @@ def nucleus_in_a_loop(p: Tensor, share: float) -> list[bool]:
         ("nucleus", nucleus_in_a_loop),
         ("nll_per_frame", nll_by_logsigmoid),
         ("markov_per_key", markov_in_loops),
+        ("wilson", wilson_of_counts),
+        ("paired_p", sign_test_by_scipy),
         ("independence_gap", gap_by_distributions),
         ("join_channels", lambda e, h: torch.einsum("btc,btch->bth", e.softmax(2), h)),
         ("attention_pool", lambda h, e: (e.softmax(1)[:, None] @ h)[:, 0]),

@@ -12,7 +12,7 @@ from rtx.lab.exercises.attention import causal_attention, induction
 from rtx.lab.exercises.block import contributions, notices_order, residual
 from rtx.lab.exercises.channels import in_degree, join_channels, longest_path
 from rtx.lab.exercises.convolution import dilated_convolution, tcn_reach
-from rtx.lab.exercises.digits import accuracy_so_far, reordered
+from rtx.lab.exercises.digits import paired_p, reordered, wilson
 from rtx.lab.exercises.evidence import reported, spreads_apart
 from rtx.lab.exercises.exercise import Exercise, Verdict
 from rtx.lab.exercises.fast import back_through_tanh, softmax_in_halves
@@ -45,7 +45,6 @@ def yours(mine: Callable[..., Any], name: str) -> Callable[..., Any]:
 __all__ = [
     "Exercise",
     "Verdict",
-    "accuracy_so_far",
     "attention_pool",
     "back_through_tanh",
     "bigram_bits",
@@ -73,6 +72,7 @@ __all__ = [
     "nll_per_frame",
     "notices_order",
     "nucleus",
+    "paired_p",
     "reordered",
     "reported",
     "residual",
@@ -85,6 +85,7 @@ __all__ = [
     "stacked_reach",
     "tcn_reach",
     "unigram_bits",
+    "wilson",
     "windows",
     "without_pads",
     "xl_reach",
