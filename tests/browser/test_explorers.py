@@ -81,14 +81,13 @@ def test_it_is_moved_by_pointer_and_keyboard_and_its_link_shows_the_same(
 ) -> None:
     page = eval(EXPLORERS[name], names)
     address = page.save(tmp_path / f"{name}.html").as_uri()
-    for scheme in ("light", "dark"):
+    for scheme, width in (("light", 1400), ("light", 700), ("dark", 390)):
         tab.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]
-        for width in (1400, 700, 390):
-            tab.set_viewport_size({"width": width, "height": 900})
-            tab.goto("about:blank")
-            tab.goto(address)
-            assert tab.evaluate(FITS) and tab.evaluate(DRAWN), (scheme, width)
-            assert tab.locator(".sentence").inner_text(), (scheme, width)
+        tab.set_viewport_size({"width": width, "height": 900})
+        tab.goto("about:blank")
+        tab.goto(address)
+        assert tab.evaluate(FITS) and tab.evaluate(DRAWN), (scheme, width)
+        assert tab.locator(".sentence").inner_text(), (scheme, width)
     assert by_pointer(tab) != "nothing"
     assert by_keyboard(tab) != "nothing"
     changed, link = seen(tab), tab.url
