@@ -41,7 +41,7 @@ for missing, module in (("typer", "rtx.cli"), ("seaborn", "rtx.lab.explore")):
     sys.modules[missing] = None
     try:
         __import__(module)
-    except ImportError as error:
+    except (ImportError, SystemExit) as error:
         print(error)
 """
 

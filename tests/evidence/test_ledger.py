@@ -5,7 +5,6 @@ import json
 import math
 import os
 import re
-import subprocess
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 
@@ -48,12 +47,7 @@ def test_a_run_comes_back_as_it_was_written(tmp_path):
     assert read_result(path) == result()
 
 
-def test_the_commit_is_the_packages_own_and_of_no_repository_around_it(tmp_path, monkeypatch):
-    def git(*arguments):
-        named = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
-        done = subprocess.run(["git", *named, *arguments], cwd=tmp_path, capture_output=True, text=True, check=True)
-        return done.stdout.strip()
-
+def test_the_commit_is_the_packages_own_and_of_no_repository_around_it(tmp_path, monkeypatch, git):
     package = tmp_path / ".venv" / "rtx"
     (package / "training").mkdir(parents=True)
     (package / "__init__.py").touch()
