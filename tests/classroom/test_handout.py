@@ -40,7 +40,8 @@ def test_solutions_and_outputs_go_and_stubs_hints_and_links_stay(handout: Path, 
 
 def test_files_that_cells_read_are_beside_the_handout(handout: Path) -> None:
     cells = "\n".join(cell for path in sorted(handout.glob("*.ipynb")) for cell in code_cells(path))
-    read = set(re.findall(r'"(\.\./[^"]+)"', cells))
+    read = re.findall(r'"(\.\./[^"]+)"', cells)
+    assert len(read) == len(re.findall(r"(?<!\.)\.\.(?!\.)", cells))  # there is no other way out of the folder
     assert "../results" in read and [path for path in read if not (handout / path).exists()] == []
     assert next(read_results("nottingham", handout / "../results")).model in load_recipe("nottingham").models
 

@@ -285,12 +285,6 @@ def test_all_tables_in_one_document_have_their_titles(rtx, tmp_path, format, hea
         assert head.format(escape(title) if format == "html" else title) in out
 
 
-def test_all_tables_end_with_how_many_rows_have_been_run(rtx, ledger):
-    out = rtx("table", "all", "--results", ledger({"variant": "one"}, {"variant": "two"})).stdout  # a line each
-    rows = sum(len(load_recipe(name).models) for name in recipe_names())
-    assert out.splitlines()[-1] == f"1 of {rows} rows have been run, at one scale or variant or more: 2 cells"
-
-
 def test_a_table_fits_a_narrow_terminal(rtx):
     out = rtx("table", "nottingham", width=80).stdout
     assert re.search(r"^r-transformer +2\.37 +\d\.\d{3}.* 1,418,968 *$", out, re.MULTILINE)  # to its last digit
