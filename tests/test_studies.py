@@ -195,7 +195,8 @@ def test_a_rate_that_is_far_too_large_is_seen_at_the_second_tune(real_data):
 
 
 @pytest.mark.slow
-def test_an_interrupted_sweep_continues_and_finds_the_same(tmp_path):
+def test_an_interrupted_sweep_continues_and_finds_the_same(tmp_path, monkeypatch):
+    monkeypatch.setattr(locality_dial, "UPDATES", 2 * locality_dial.EVERY)
     table = json.loads(locality_dial.STORED.read_text(encoding="utf-8"))
     cut = next(i for i, one in enumerate(table["runs"]) if (one["model"], one["local"], one["long"]) == ("GRU", 1, 0))
     before = table["runs"].pop(cut)
@@ -204,5 +205,5 @@ def test_an_interrupted_sweep_continues_and_finds_the_same(tmp_path):
     locality_dial.main(path)
     told, runs = locality_dial.stored(path)
     assert told == table["conditions"] and [vars(one) for one in runs[:-1]] == table["runs"]
-    assert runs[-1].after_local == pytest.approx(before["after_local"], abs=0.05)
+    assert runs[-1].after_local == pytest.approx(before["after_local"][:3], abs=0.05)
     assert (runs[-1].model, runs[-1].local, runs[-1].long) == ("GRU", 1, 0)

@@ -5,8 +5,6 @@ import json
 import math
 import os
 import re
-import signal
-import subprocess
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 
@@ -14,12 +12,9 @@ import pytest
 import torch
 
 from rtx.evidence import record
-from rtx.evidence.agenda import read_agenda
 from rtx.evidence.ledger import Result, read_result, read_results, write_result
 from rtx.evidence.tables import Row, printed, rows, to_html, to_markdown
-from rtx.tasks.text import characters
 from rtx.training import provenance
-from rtx.training.checkpoint import load_checkpoint
 from rtx.training.files import LONGEST, file_name
 from rtx.training.fit import run_folder
 from rtx.training.recipe import load_recipe, recipe_names
@@ -52,12 +47,7 @@ def test_a_run_comes_back_as_it_was_written(tmp_path):
     assert read_result(path) == result()
 
 
-def test_the_commit_is_the_packages_own_and_of_no_repository_around_it(tmp_path, monkeypatch):
-    def git(*arguments):
-        named = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
-        done = subprocess.run(["git", *named, *arguments], cwd=tmp_path, capture_output=True, text=True, check=True)
-        return done.stdout.strip()
-
+def test_the_commit_is_the_packages_own_and_of_no_repository_around_it(tmp_path, monkeypatch, git):
     package = tmp_path / ".venv" / "rtx"
     (package / "training").mkdir(parents=True)
     (package / "__init__.py").touch()
@@ -295,31 +285,6 @@ def test_a_command_that_cannot_be_given_again_is_named_with_its_file(recipe, tmp
     path = write_result(result(command=command), tmp_path)
     with pytest.raises(ValueError, match=re.escape(str(path))):
         rows(recipe, tmp_path)
-
-
-@pytest.mark.parametrize(
-    "read",
-    [
-        lambda folder: [*read_results("", folder)],
-        lambda folder: read_agenda(folder / "a.json"),
-        lambda folder: load_checkpoint(folder / "a.json"),
-        lambda folder: characters(folder / "a.json"),
-    ],
-    ids=["ledger", "agenda", "checkpoint", "text"],
-)
-def test_a_pipe_is_not_read(tmp_path, read):
-    def late(*_):
-        raise TimeoutError
-
-    os.mkfifo(tmp_path / "a.json")
-    before = signal.signal(signal.SIGALRM, late)
-    signal.alarm(20)  # reading a pipe that nobody writes to would never end
-    try:
-        with pytest.raises((ValueError, FileNotFoundError), match=r"a\.json"):
-            read(tmp_path)
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
 
 
 @pytest.mark.parametrize("change", [{"test": "<b>"}, {"seed": 0.5}, {"seed": True}, {"versions": []}, {"budget": 1}])

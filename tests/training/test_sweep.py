@@ -1,24 +1,20 @@
 """A sweep: a grid of runs, from which validation chooses; the test split is not read."""
 
-import errno
 import json
 import re
 from dataclasses import replace
 from types import SimpleNamespace
 
-import optuna
 import pytest
 from optuna.trial import TrialState, create_trial
 from run_tiny import InLastValidation, main
 
-from rtx.cli.sweep import _run as run_sweep
 from rtx.cli.sweep import parse_values
 from rtx.evidence.ledger import read_results
 from rtx.evidence.record import train
 from rtx.evidence.tables import rows
 from rtx.tasks import TASKS
 from rtx.training import sweep as sweeps
-from rtx.training.recipe import load_recipe
 from rtx.training.states import CannotGoOn
 from rtx.training.survival import Stopped
 from rtx.training.sweep import Sweep, finished
@@ -28,7 +24,7 @@ CPU = {"accelerator": "cpu", "enable_progress_bar": False}
 
 @pytest.fixture
 def sweep(recipe, tmp_path) -> Sweep:
-    return Sweep(recipe, "gru", {"learning_rate": [1e-4, 1e-2], "d_model": [4, 8]}, epochs=1, runs=tmp_path)
+    return Sweep(recipe, "gru", {"learning_rate": [1e-4, 1e-2], "d_model": [4]}, epochs=1, runs=tmp_path)
 
 
 def error_of(sweep: Sweep, state: TrialState) -> dict[str, str]:
@@ -86,8 +82,8 @@ def test_data_that_are_missing_are_no_fault_of_the_run(sweep, tiny_task, monkeyp
     with monkeypatch.context() as patch, pytest.raises(ValueError, match=r"train\.txt"):
         patch.setitem(TASKS, "tiny", lambda: replace(tiny_task, examples=missing))
         sweep.run(**CPU)
-    assert len(sweep.left(sweep.open().study)) == 4
-    assert len(finished(sweep.run(**CPU))) == 4
+    assert len(sweep.left(sweep.open().study)) == 2
+    assert len(finished(sweep.run(**CPU))) == 2
 
 
 def test_scores_on_other_data_are_not_compared(sweep, tiny_task, monkeypatch):
@@ -97,17 +93,17 @@ def test_scores_on_other_data_are_not_compared(sweep, tiny_task, monkeypatch):
         assert not finished(sweep.open().study)
         with pytest.raises(CannotGoOn, match="data_sha256.* None.*other"):  # the runs' folders hold other checkpoints
             sweep.run(**CPU)
-    assert len(finished(sweep.open().study)) == 4
+    assert len(finished(sweep.open().study)) == 2
 
 
 def test_a_process_that_died_while_it_took_a_run_leaves_that_run_to_others(sweep):
     study = sweep.open().study
-    study.enqueue_trial(sweep.grid[3])
+    study.enqueue_trial(sweep.grid[1])
     study.ask()  # died before it had the run's settings
-    study.enqueue_trial(sweep.grid[2])  # died before it asked
+    study.enqueue_trial(sweep.grid[0])  # died before it asked
     study = sweep.run(**CPU)
     assert sorted(map(str, (trial.params for trial in finished(study)))) == sorted(map(str, sweep.grid))
-    assert [trial.params for trial in study.trials if trial.number == 1] == [sweep.grid[2]]
+    assert [trial.params for trial in study.trials if trial.number == 1] == [sweep.grid[0]]
 
 
 def test_a_run_that_cannot_go_on_so_is_not_held_against_the_sweep(sweep):
@@ -115,14 +111,14 @@ def test_a_run_that_cannot_go_on_so_is_not_held_against_the_sweep(sweep):
         sweep.run(0.0, **CPU)
     with pytest.raises(CannotGoOn, match="32-true.*bf16-mixed"):
         replace(sweep, precision="bf16-mixed").run(**CPU)
-    assert len(finished(sweep.run(**CPU))) == 4
+    assert len(finished(sweep.run(**CPU))) == 2
 
 
 def test_a_signal_in_the_last_validation_of_a_run_stops_the_sweep(sweep):
     with pytest.raises(Stopped):
         sweep.run(callbacks=[InLastValidation()], **CPU)
     assert [trial.state for trial in sweep.open().study.trials] == [TrialState.FAIL]
-    assert len(finished(sweep.run(**CPU))) == 4
+    assert len(finished(sweep.run(**CPU))) == 2
 
 
 def test_the_time_of_a_sweep_is_that_of_all_its_runs(sweep, monkeypatch):
@@ -134,8 +130,8 @@ def test_the_time_of_a_sweep_is_that_of_all_its_runs(sweep, monkeypatch):
 
     monkeypatch.setattr(sweeps, "fit", run)  # and a clock that each run moves on by two seconds
     monkeypatch.setattr("rtx.training.timing.time", SimpleNamespace(monotonic=lambda: 2.0 * len(given)))
-    sweep.run(5.0, **CPU)
-    assert given == [5.0, 3.0, 1.0, 0.0]
+    sweep.run(1.0, **CPU)
+    assert given == [1.0, 0.0]
 
 
 @pytest.mark.parametrize(
@@ -160,46 +156,11 @@ def test_a_grid_of_which_nothing_can_be_run_is_refused_before_it_starts(recipe, 
         ("learning_rate=1e-3", ("learning_rate", [1e-3])),
         ("cell=gru,lstm", ("cell", ["gru", "lstm"])),
         ("cell=[1, 2]", ("cell", [1, 2])),
-        ("path=a.txt,./a.txt,b.txt,~/a.txt", ("path", ["a.txt", "b.txt"])),
-        ('path=["b.txt", "c/../b.txt", "1"]', ("path", ["b.txt", "1"])),
         ("path=1,01", ("path", ["1", "01"])),
     ],
 )
-def test_values_are_read_as_settings_are(text, expected, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    (tmp_path / "c").mkdir()
+def test_values_are_read_as_settings_are(text, expected):
     assert parse_values(text) == expected
-
-
-def test_scores_on_a_text_that_has_changed_since_are_not_compared(tmp_path):
-    names = []
-    for animal in ("cat", "cat", "dog"):
-        (tmp_path / "a.txt").write_text(f"the {animal} sat on the mat. " * 20)
-        sweep = Sweep(load_recipe("ptb-char"), "gru", {"path": [f"{tmp_path}/a.txt"]}, scale="quick", runs=tmp_path)
-        names.append(sweep.open().study.study_name)
-    assert names[0] == names[1] != names[2]
-
-
-def test_a_full_disk_leaves_the_former_picture_of_a_sweep(tmp_path, monkeypatch):
-    def full(*_):
-        raise OSError(errno.ENOSPC, "the disk is full")
-
-    study = optuna.create_study()
-    trial = study.ask()
-    trial.suggest_categorical("window", [3, 5])
-    trial.set_user_attr("epoch", 1)
-    study.tell(trial, 0.5)
-    sweep = SimpleNamespace(
-        runs=tmp_path, folder=tmp_path, task=SimpleNamespace(metric="NLL"), run=lambda *_, **__: study
-    )
-    (tmp_path / "sweep.png").write_text("the former picture")
-    with monkeypatch.context() as patch, pytest.raises(OSError, match=r"sweep\.png"):
-        patch.setattr("os.fsync", full)
-        run_sweep(sweep, lambda: None, None, 1.0)
-    assert (tmp_path / "sweep.png").read_text() == "the former picture"
-    run_sweep(sweep, lambda: None, None, 1.0)
-    assert (tmp_path / "sweep.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize("rates", [[1e-2], [1e30, 1e-2]], ids=["ends", "explodes"])
