@@ -16,7 +16,7 @@ WIDTH, HEIGHT, COLOURS = 440, 240, 128  # twice the size at which they are shown
 CHOSEN = {
     "03_attend_to_the_past": 0,
     "05_encode_position": 3,
-    "11_model_music": -1,
+    "11_model_music": 0,
     "15_weigh_the_evidence": 0,
 }
 """Notebook → which of its pictures, counted from 0; -1 is the last."""
