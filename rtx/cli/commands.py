@@ -4,6 +4,7 @@ import atexit
 import signal
 import sys
 from enum import StrEnum
+from errno import ENOENT
 from io import TextIOWrapper
 from typing import Annotated
 
@@ -98,7 +99,10 @@ def main() -> None:
     try:
         app()
     except (ValueError, OSError, OverflowError, MemoryError) as error:
-        typer.echo(f"rtx: {printable(str(error) or type(error).__name__)}", err=True)
+        said = str(error) or type(error).__name__
+        if isinstance(error, OSError) and error.errno == ENOENT and error.filename is None:
+            said = "the current folder was removed; go to another one"
+        typer.echo(f"rtx: {printable(said)}", err=True)
         raise SystemExit(2) from None
     except KeyboardInterrupt:  # a second one, while the first was handled
         raise SystemExit(130) from None

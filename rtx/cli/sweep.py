@@ -1,5 +1,6 @@
 """`rtx sweep`."""
 
+import os
 import warnings
 from collections.abc import Callable
 from io import BytesIO
@@ -112,10 +113,13 @@ def _test_best(sweep: "Sweep", study: "Study", results: Path, **how: Any) -> Pat
 
 
 def parse_values(text: str) -> tuple[str, list[Any]]:
-    """`key=a,b,c`: a list of what `parse_setting` reads, also of one."""
+    """`key=a,b,c`: a list of what `parse_setting` reads, also of one. A file counts once, whatever its names."""
     key, value = parse_setting(text)
     if not isinstance(value, list):
         value = [parse_setting(f"{key}={part}")[1] for part in text.partition("=")[2].split(",")]
+    if key == "path":
+        files = [os.path.realpath(os.path.expanduser(str(part))) for part in value]
+        value = [part for at, part in enumerate(value) if files[at] not in files[:at]]
     return key, value
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 LEDGER = Path("results")
+LARGEST = 2**20  # bytes; a run's file has one or two thousand
 
 
 @dataclass(frozen=True)
@@ -123,6 +124,8 @@ def read_result(path: Path) -> Result:
         ValueError: if the file is damaged, or a key is missing or of another type; the message names the file.
             Unknown keys are ignored, such as the checksum of older files.
     """
+    if not path.is_file() or path.stat().st_size > LARGEST:  # reading a device may never end
+        raise ValueError(f"{path}: expected a file of at most {LARGEST:,} bytes, found another or none")
     try:
         result = _results().validate_json(path.read_bytes())
         if (words := _words(result.command)) and words[-1].startswith("--") and words[-1] != "--compile":

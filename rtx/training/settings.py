@@ -8,6 +8,7 @@ from rtx.tasks.loader import ORDERS
 OPTIMIZERS = ("sgd", "adam", "nt-asgd")
 WHOLE = ("epochs", "batch_size", "patience", "anneal_every", "stop_after", "accumulate", "limit", "limit_evaluation")
 ABOVE_ZERO = ("learning_rate", "clip", "anneal", "stop_at", "seconds")
+MOST_SECONDS = 1e9  # 30 years; Python's timedelta has a limit, too
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,8 @@ class Settings:
                     check(name, getattr(self, name))
         if self.auxiliary != 0:
             check_positive("auxiliary", self.auxiliary)
+        if self.seconds is not None and self.seconds > MOST_SECONDS:
+            raise ValueError(f"seconds: expected at most {MOST_SECONDS:g}, got {self.seconds!r}")
         if self.carry and self.batching != "columns":
             raise ValueError(f"carry: expected batching 'columns', which keeps a text in order, got {self.batching!r}")
         if self.anneal is not None and self.anneal >= 1 and self.anneal_every is None:

@@ -81,7 +81,9 @@ class Sweep:
     def open(self) -> SharedStudy:
         """Optuna's record of the runs. Another grid, and other data, have another study in the same database."""
         task = self.task
-        what = json.dumps([self.values, self.epochs, self.precision, task.sha256()], default=str)
+        plans = [self.plan({"path": path}) for path in self.values.get("path", [])]  # files, whose text may change
+        texts = [task_by_name(plan.task, **plan.task_arguments).sha256() for plan in plans]
+        what = json.dumps([self.values, self.epochs, self.precision, task.sha256(), *texts], default=str)
         name = f"{self.recipe.name}/{self.folder.name}/{hashlib.sha256(what.encode()).hexdigest()[:12]}"
         direction = StudyDirection.MAXIMIZE if task.best == "max" else StudyDirection.MINIMIZE
         return SharedStudy(self.folder / "sweep.db", self.storage, name, self.values, direction)

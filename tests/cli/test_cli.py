@@ -312,6 +312,8 @@ def test_a_folder_that_cannot_be_written_is_refused_before_training(rtx, tmp_pat
         ("train", "ffa-add", f"d_hidden=1{'0' * 30}", "d_hidden"),
         ("train", "ffa-add", f"learning_rate=1{'0' * 400}", ""),
         ("train", "ffa-add", "d_hidden=8\nepochs=1", "d_hidden"),
+        ("train", "ffa-add", "seconds=1e300", "seconds"),
+        ("sweep", "ffa-add", "seconds=1e300", "seconds"),
         ("train", "ptb-char", "path=/dev/zero", "/dev/zero"),
         ("sweep", "ptb-char", "path=/dev/zero", "/dev/zero"),
     ],
@@ -331,6 +333,15 @@ def test_a_text_may_be_in_the_home_folder(tmp_path, monkeypatch):
     assert key == "path" and task_by_name("characters", path=path).sha256()
     monkeypatch.chdir(tmp_path)
     assert task_by_name("characters", path=parse_setting("path=1_000")[1]).sha256()  # a name and no number
+
+
+def test_a_folder_that_was_removed_is_said(rtx, tmp_path, monkeypatch):
+    (gone := tmp_path / "gone").mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    done = rtx("class", "grade", "returned", "--csv", "grades.csv")
+    assert done.returncode == 2 and "folder" in done.stderr and done.stderr.count("\n") == 1
+    monkeypatch.undo()
 
 
 @pytest.mark.slow

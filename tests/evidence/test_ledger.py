@@ -5,6 +5,7 @@ import json
 import math
 import os
 import re
+import signal
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 
@@ -12,9 +13,12 @@ import pytest
 import torch
 
 from rtx.evidence import record
+from rtx.evidence.agenda import read_agenda
 from rtx.evidence.ledger import Result, read_result, read_results, write_result
 from rtx.evidence.tables import Row, printed, rows, to_html, to_markdown
+from rtx.tasks.text import characters
 from rtx.training import provenance
+from rtx.training.checkpoint import load_checkpoint
 from rtx.training.files import LONGEST, file_name
 from rtx.training.fit import run_folder
 from rtx.training.recipe import load_recipe, recipe_names
@@ -285,6 +289,31 @@ def test_a_command_that_cannot_be_given_again_is_named_with_its_file(recipe, tmp
     path = write_result(result(command=command), tmp_path)
     with pytest.raises(ValueError, match=re.escape(str(path))):
         rows(recipe, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda folder: [*read_results("", folder)],
+        lambda folder: read_agenda(folder / "a.json"),
+        lambda folder: load_checkpoint(folder / "a.json"),
+        lambda folder: characters(folder / "a.json"),
+    ],
+    ids=["ledger", "agenda", "checkpoint", "text"],
+)
+def test_a_pipe_is_not_read(tmp_path, read):
+    def late(*_):
+        raise TimeoutError
+
+    os.mkfifo(tmp_path / "a.json")
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(20)  # reading a pipe that nobody writes to would never end
+    try:
+        with pytest.raises((ValueError, FileNotFoundError), match=r"a\.json"):
+            read(tmp_path)
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
 @pytest.mark.parametrize("change", [{"test": "<b>"}, {"seed": 0.5}, {"seed": True}, {"versions": []}, {"budget": 1}])
