@@ -96,9 +96,10 @@ def tab(browser: Browser, address: str) -> Iterator[Tab]:
     """A tab in which no page may print an error, miss a file, or ask another server."""
     tab = browser.new_page(viewport={"width": 1400, "height": 900})
     faults: list[str] = []
+    own = (address, "data:", "blob:")  # a blob is a worker of the page itself
     tab.on("pageerror", lambda error: faults.append(str(error)))
     tab.on("console", lambda said: faults.append(said.text) if said.type in ("error", "warning") else None)
-    tab.on("request", lambda asked: faults.append(asked.url) if not asked.url.startswith((address, "data:")) else None)
+    tab.on("request", lambda asked: faults.append(asked.url) if not asked.url.startswith(own) else None)
     yield tab
     tab.close()
     assert faults == []
