@@ -17,6 +17,7 @@ NAMES = (
     "add_and_multiply",
     "parts_of_mc_rnn",
     "digits_in_order",
+    "text_in_pieces",
 )
 
 
