@@ -234,7 +234,7 @@ marked_weights = []
 for seed, model in enumerate(trained):
     weights_of = states_and_scores(model, test)[1].softmax(1)
     of_marked, of_noise, of_ends = (100 * (weights_of * steps).sum(1).mean().item() for steps in (marked, noise, ends))
-    print(f"seed {seed}, weight of   2 marked steps {of_marked:.1f} %   46 noise steps {of_noise:.1f} %   2 ends {of_ends:.1f} %")
+    print(f"seed {seed}, weight of   2 marked {of_marked:.1f} %   46 noise {of_noise:.1f} %   2 ends {of_ends:.1f} %")
     marked_weights.append(of_marked)
 
 # %% [markdown]
@@ -250,8 +250,8 @@ for seed, model in enumerate(trained):
 # the noise by zeros. The second control replaces them by their **mean**: one vector, the average over all noise steps
 # of all sequences.
 #
-# **Exercise 2** (medium, 10 minutes). Write the second control ("ablated" means removed). `chosen` (B, T) is true at the steps to replace.
-# Return new states (B, T, D): each chosen state is the mean of all chosen states. Do not change `h` itself.
+# **Exercise 2** (medium, 10 minutes). Write the second control ("ablated" means removed). `chosen` (B, T) is true at the
+# steps to replace. Return new states (B, T, D): each chosen state is the mean of all chosen states. Do not change `h` itself.
 
 # %%
 def my_mean_ablated(h, chosen):
@@ -409,8 +409,8 @@ for T in (50, 500, 5000, 10_000):
 # - **With zeros:** zeros make all sequences equally long. The zeros count as steps, as in the authors' code.
 # - **Without zeros:** the weighted mean is over a sequence's own steps, as in Eq. 1.
 #
-# A plain number is the epoch in which a seed solved all validation sequences. The entry "84.5%@15" is a seed that we stopped
-# after 15 epochs, with 84.5 % of the test solved.
+# A plain number is the epoch in which a seed solved all validation sequences. The entry "84.5%@15" is a seed that we
+# stopped after 15 epochs, with 84.5 % of the test solved.
 #
 # **Predict.** In the paper, attention needs 3 epochs at 10,000 steps. Do our runs learn this length, too?
 
