@@ -8,16 +8,16 @@ from statistics import mean
 import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import FancyBboxPatch
+from matplotlib.patches import FancyBboxPatch, Rectangle
 from torch import nn
 
 from rtx import FeedForwardAttention
 from rtx.evidence.selection import seeds
 from rtx.evidence.tables import cells
-from rtx.lab import receptive_field, trace
+from rtx.lab import receptive_field, trace, xray
 from rtx.lab.learning import learn
 from rtx.lab.plots import COLOURS, new_figure
-from rtx.models import MCRNN, RNN, LanguageModel
+from rtx.models import MCRNN, RNN, CharacterTransformer, LanguageModel, TransformerXL
 from rtx.nn import LocalRNN, MultiHeadAttention
 from rtx.nn.blocks import FeedForward
 from rtx.nn.multi_channel import MultiChannelRNN
@@ -133,6 +133,60 @@ def feed_forward_attention_1() -> Figure:
     return figure
 
 
+def transformer_xl_1() -> Figure:
+    """Three ways to read a text in pieces of 8: which characters one output of one layer sees."""
+    text, at, length = "attention reads in pieces", 16, 8
+    torch.manual_seed(0)
+    x = torch.randn(1, len(text), WIDTH)
+    separate = CharacterTransformer(WIDTH, 1, 2, length)
+    rows = {
+        "separate\nsegments": separate,
+        "segments\nwith memory": TransformerXL(WIDTH, 1, 2, length, length),
+        "sliding\nsegment": Called(separate.slide),
+    }
+    own, memory, unseen = COLOURS[0], COLOURS[1], "0.93"
+    inks = {own: "white", memory: "black", unseen: "0.4"}
+    figure, [ax] = new_figure(9, 3.1)
+    for row, (name, model) in enumerate(rows.items()):
+        learns, sees = receptive_field(model, x)[at] > 0, xray(model, x).changed[at]
+        slides = name.startswith("sliding")
+        for s, letter in enumerate(text):
+            colour = own if learns[s] else memory if sees[s] else unseen
+            box = Rectangle((s - 0.42, row - 0.3), 0.84, 0.6, facecolor=colour, edgecolor="white")
+            if s == at:
+                box.set(edgecolor="black", linewidth=3, zorder=3)
+            ax.add_patch(box)
+            ink, letter = ("black", "?") if s == at + 1 else (inks[colour], letter)
+            ax.text(s, row, letter, ha="center", va="center", color=ink, family="monospace", zorder=4)
+        for start in [at - length + 1] if slides else range(0, len(text) - 1, length):
+            around = (start - 0.49, row - 0.4), length - 0.02, 0.8
+            ax.add_patch(Rectangle(*around, facecolor="none", edgecolor="0.3", linewidth=1.5, zorder=2))
+        if slides:
+            ax.text(at + 0.6, row + 0.55, "moves on by one →", va="center", fontsize=9)
+        ax.text(len(text) - 0.2, row, f"sees {int(sees.sum())}", va="center", fontsize=10)
+    names = "seen, in the same segment", "seen, in the memory", "not seen"
+    patches = [Rectangle((0, 0), 1, 1, facecolor=colour) for colour in inks]
+    ax.legend(patches, names, loc="upper center", bbox_to_anchor=(0.45, 0), ncols=3, frameon=False)
+    ax.set(xlim=(-0.7, len(text) + 1.6), ylim=(2.7, -0.6), xticks=())
+    ax.set_title("the first output of a segment sees more with a memory, or if the segment slides")
+    ax.set_yticks(range(3), rows)
+    ax.spines[:].set_visible(False)
+    ax.tick_params(length=0)
+    return figure
+
+
+class Called(nn.Module):
+    """A function of a sequence, as a module."""
+
+    def __init__(self, function: Callable[[torch.Tensor], torch.Tensor]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Call it."""
+        return self.function(x)
+
+
 def _connect(ax: Axes, layer: nn.Module, row: int, colour: object, last_only: bool = False) -> None:
     """A line from input s to output t wherever the one moves the other."""
     strength = receptive_field(layer, torch.randn(1, STEPS, WIDTH, generator=torch.Generator().manual_seed(0)))
@@ -187,5 +241,6 @@ PAPERS: dict[str, Callable[[], Figure]] = {
     "mc_rnn_2": mc_rnn_2,
     "mc_rnn_3": mc_rnn_3,
     "mc_rnn_4": mc_rnn_4,
+    "transformer_xl_1": transformer_xl_1,
     "feed_forward_attention_1": feed_forward_attention_1,
 }

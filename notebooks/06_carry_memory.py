@@ -7,332 +7,474 @@
 # ---
 
 # %% [markdown]
-# # Carry memory
+# # How can attention read a long text in pieces?
 #
-# **How can attention read a text that is longer than what it reads at once?**
+# Attention compares all pairs of positions, so a long text is too costly. We cut the text into pieces, called **segments**. But then the
+# first character of a segment is read without the text before it. The picture shows this problem and two cures.
 #
-# Attention compares all pairs, so a long text is cut into segments. Then each segment starts with amnesia, or the same
-# positions are computed again and again. Transformer-XL carries a memory from segment to segment, and needs neither.
+# ![The first output of a segment sees one character; with memory nine, sliding eight](../figures/transformer_xl_1.png)
 #
-# - **You will** see the cuts in a model's reach, write one layer with memory, train both kinds on a text, and measure
-#   where in a segment each is good, what an evaluation costs, and how much context is used.
-# - **You learn** what context fragmentation costs, why the memory gets no gradients, and how depth lengthens reach.
-# - **You need** attention ([03 attend to the past](03_attend_to_the_past.ipynb)) and relative positions
-#   ([05 encode position](05_encode_position.ipynb)).
-# - **Time:** 30 minutes to read and try; the cells run in about 25 seconds.
+# Each output predicts the next character. The output at the framed character predicts the "?". An output **sees** an input if a
+# change of this input can change the output. The model in the picture has one layer.
 #
-# ## Paper map
+# - **Memory** (second row): the layer remembers its inputs from the segment before (orange). This is the idea of *Transformer-XL* by
+#   Dai et al. (2019), called "the paper" below.
+# - **Sliding** (third row, Al-Rfou et al. 2019): each output has its own segment, which ends there.
 #
-# | paper | symbol | here | in `rtx` |
-# | --- | --- | --- | --- |
-# | Al-Rfou et al. (2019): separate segments, sliding evaluation | | sections 1, 4 | `CharacterTransformer`, `slide` |
-# | Dai et al. (2019), Transformer-XL, section 3.1: fragmentation | | section 3 | |
-# | the same, section 3.2: segment-level recurrence | $\text{SG}(h) \circ h$ | section 2 | `SegmentMemory` |
-# | the same: reach $O(N \times L)$, $N$ layers, segments of $L$ | | section 1 | `TransformerXL(segment=…, memory=…)` |
+# **Predict.** Which cure is cheaper? Which one predicts better? Sections 4 and 5 measure it.
+#
+# - **You will** write a layer with memory, train it, and compare the cures.
+# - **You learn** what separate segments cost, and what each cure saves.
+# - **You need** attention ([03](03_attend_to_the_past.ipynb)) and relative positions ([05](05_encode_position.ipynb)).
+# - **Time:** 60 minutes, 35 of them for exercises. The cells run in about 30 seconds.
+#
+# <details><summary>Words</summary>
+#
+# - $S$ is the number of positions in a segment, $P$ the number of positions in the memory.
+# - A **place** is a number from 1 to $S$. It counts positions from the start of their segment.
+# - A position **attends to** another if it has a weight for it in *one* attention layer.
+# - $(B, T, D)$ is a shape: $B$ texts, $T$ positions, $D$ numbers at each position.
+# - `rtx` is this project's package.
+#
+# </details>
+#
+# ## 1. Six numbers, by hand
+#
+# What does an output see in each row of the picture? Here is a text of six numbers, in segments of two. The "attention" is the mean of all numbers that an output sees. The memory
+# has two positions.
 
 # %%
+import json
 import math
-import time
+from pathlib import Path
 import matplotlib.pyplot as plt
 import torch
 import rtx
-from rtx.lab import exercises, explore, plots, receptive_field
-from rtx.nn import causal_mask
-from rtx.nn.relative import XLAttention
-from rtx.nn.segment_memory import SegmentMemory
-from rtx.tasks import task_by_name
-from rtx.tasks.loader import loader
+from rtx.lab import exercises, explore, plots
+from rtx.lab.jacobian import changed
 plots.style()
 _ = torch.set_num_threads(1), torch.manual_seed(0)
 
-# %% [markdown]
-# ## 1. Cuts
-#
-# Two layers each, segments of $S = 8$. Replace one input by another, and note which outputs change:
-
-# %%
-def who_sees_whom(model, T=32):
-    x = torch.randn(1, T, model.d_model, dtype=torch.double)
-    y, seen = model.double()(x), torch.zeros(T, T)
-    for s in range(T):
-        other = x.clone()
-        other[:, s] = torch.randn(model.d_model)
-        seen[:, s] = (model(other) - y)[0].abs().amax(-1) > 1e-9
-    return seen
-
-cut = rtx.CharacterTransformer(16, layers=2, heads=2, segment=8)
-carried = rtx.TransformerXL(16, layers=2, heads=2, segment=8, memory=8)
-fig, axes = plt.subplots(1, 2, figsize=(8, 3.6))
-for ax, (name, model) in zip(axes, {"separate segments": cut, "Transformer-XL": carried}.items()):
-    seen = who_sees_whom(model)
-    ax.imshow(seen, cmap="Blues", vmax=1.4, extent=(0.5, 32.5, 32.5, 0.5))
-    ax.set(title=f"{name}: output 25 sees {int(seen[24].sum())}", xlabel="input position s", ylabel="output position t")
-    ax.set(xticks=(8, 16, 24, 32), yticks=(8, 16, 24, 32))
-    print(f"{name:18} output 24 sees {int(seen[23].sum())} inputs, output 25 sees {int(seen[24].sum())}")
-plt.show()
+numbers = [1, 2, 3, 4, 5, 6]
+for t in range(6):
+    start = t - t % 2  # of this segment
+    seen = {"separate": numbers[start : t + 1], "memory": numbers[max(0, start - 2) : t + 1], "sliding": numbers[max(0, t - 1) : t + 1]}
+    print(f"position {t + 1}  ", *(f"{name}: mean of {str(part):12} = {sum(part) / len(part):.1f}   " for name, part in seen.items()))
 
 # %% [markdown]
-# On the left, output 25 begins anew: it sees itself, and nothing of the text before. That is *context fragmentation*.
-# On the right nobody begins anew.
+# Position 5 is the first of a segment. Its output sees one number, or three with a memory, or two if the segment slides.
 #
-# **Exercise 1** (medium, 5 minutes). With a memory as long as a segment, $M = S$: on how many inputs does the last
-# output of a segment depend, through $L$ layers? Count in the picture first.
+# ## 2. Write the layer
+#
+# Now we use real attention. Segment number $\tau$ has the inputs $h_\tau$. Its memory $m_\tau$ has the inputs of the *same* layer
+# at the last $P$ positions before the segment.
+#
+# $$\tilde h_\tau = \text{SG}(m_\tau) \circ h_\tau, \qquad q = W^q h_\tau, \quad k = W^k \tilde h_\tau, \quad v = W^v \tilde h_\tau$$
+#
+# - $\text{SG}$ means "stop gradient". In PyTorch it is `detach()`.
+# - $\circ$ concatenates along the positions. So $\tilde h_\tau$ is the memory, followed by the segment.
+# - $q$, $k$ and $v$ are queries, keys and values. $W^q$, $W^k$ and $W^v$ are their matrices.
+#
+# So the memory has keys and values, but no queries.
+#
+# **Exercise 1** (medium, 15 minutes). `layer` is causal attention: it maps $(B, N, D)$ to $(B, N, D)$, and each position attends to
+# itself and to earlier positions. Call it once per segment of length `S`, with `P` positions of memory.
 
 # %%
-def xl_reach(L, S):
-    ...
+def my_with_memory(x, layer, S, P):
+    ...  # (B, T, D) to (B, T, D)
 
-exercises.xl_reach(xl_reach)
+with_memory = exercises.yours(my_with_memory, "with_memory")
 
 # %% [markdown]
 # <details><summary>Hint</summary>
 #
-# One layer sees its segment and the one before. What did that one see, in the layer below?
+# Concatenate memory and segment, call `layer`, and keep the outputs of the segment. The first memory,
+# `x[:, max(0, start - P) : start]`, is empty.
 #
 # </details>
 # <details><summary>Solution</summary>
 #
 # ```python
-# def xl_reach(L, S):
-#     return (L + 1) * S
+# def my_with_memory(x, layer, S, P):
+#     found = []
+#     for start in range(0, x.shape[1], S):
+#         memory, segment = x[:, max(0, start - P) : start].detach(), x[:, start : start + S]
+#         found.append(layer(torch.cat([memory, segment], 1))[:, memory.shape[1] :])
+#     return torch.cat(found, 1)
 # ```
 #
 # </details>
 #
-# ## 2. What is remembered
-#
-# For segment $\tau$, a layer reads what it read in segment $\tau - 1$ as well. SG stops gradients,
-# and $\circ$ puts one behind the other:
-#
-# $$\tilde h_\tau = \text{SG}(h_{\tau-1}) \circ h_\tau, \qquad q = W^q h_\tau, \quad k = W^k \tilde h_\tau, \quad v =
-# W^v \tilde h_\tau$$
-#
-# Queries come from the segment only; keys and values from the memory, too. One head, as a loop over segments:
+# `SegmentMemory` is the same layer in `rtx`, and `XLAttention` is attention with the relative positions of lesson 05. From here on,
+# the class `Yours` uses `with_memory`.
 
 # %%
-def naive_memory(x, layer, S, M):
-    """(T, D) to (T, D), one head."""
-    found = []
-    for start in range(0, len(x), S):
-        segment, memory = x[start : start + S], x[max(0, start - M) : start].detach()  # SG
-        context = torch.cat([memory, segment])
-        q, k, v = layer.query(segment), layer.key(context), layer.value(context)
-        scores = layer.scores(q[None, None], k[None, None])[0, 0]
-        a = scores.masked_fill(~causal_mask(len(q), len(k)), -torch.inf).softmax(-1)
-        found.append(layer.output(a @ v))
-    return torch.cat(found)
+from rtx.nn.relative import XLAttention
+from rtx.nn.segment_memory import SegmentMemory
 
-layer, x = XLAttention(16, heads=1), torch.randn(30, 16)
-for S, M in ((8, 8), (8, 3), (4, 12), (8, 0)):
-    torch.testing.assert_close(naive_memory(x, layer, S, M), SegmentMemory(layer, S, M)(x[None])[0])
-print("the loop and rtx agree, for memories shorter and longer than a segment, and none")
+class Yours(SegmentMemory):
+    def forward(self, x, state=None):  # rtx can pass a state; it is None here
+        return with_memory(x, self.attention, self.segment, self.memory)
+
+attention, x = XLAttention(16, heads=2), torch.randn(1, 24, 16)
+for S, P in ((8, 8), (8, 3), (4, 12), (8, 0)):
+    theirs, yours = SegmentMemory(attention, S, P)(x), Yours(attention, S, P)(x)
+    print(f"S = {S}, P = {P:2}: outputs up to {theirs.abs().max():.2f}, difference at most {(theirs - yours).abs().max():.5f}")
 
 # %% [markdown]
-# **Exercise 2** (easy, 5 minutes). After a segment, which positions are the memory of the next? Given the `memory` so
-# far and the `segment` just read, both (positions, $D$), keep the newest $M$, or as many as there are.
+# **Predict.** $S = P = 8$. Position 17 is the first of the third segment. Which positions can it attend to? To how many inputs does
+# a gradient flow?
+#
+# <details><summary>Answer</summary>
+#
+# It attends to its memory, positions 9 to 16, and to itself. A gradient flows to input 17 only.
+#
+# </details>
+#
+# The picture shows the weights of this untrained layer. Dark violet means no weight. In JupyterLab or on the website, choose a position.
 
 # %%
-def next_memory(memory, segment, M):
-    ...
+layers = torch.nn.Sequential()
+layers.add_module("one layer with memory", SegmentMemory(attention, 8, 8))  # its name is the title of the picture
+explore.attention(layers, x)
 
-exercises.next_memory(next_memory)
+# %%
+def count(module, x, t):
+    x = x.clone().requires_grad_()
+    (gradient,) = torch.autograd.grad(module(x)[0, t - 1].sum(), x)
+    sees = changed(module, x.detach())[t - 1].sum()  # changes one input after another
+    print(f"output {t} sees {sees:2} inputs, a gradient flows to {gradient[0].any(-1).sum()}")
+
+count(Yours(attention, 8, 8), x, 17)
+count(Yours(attention, 8, 8), x, 24)
+
+# %% [markdown]
+# The output sees the memory, but a gradient flows only to inputs of its own segment. So the computations of earlier
+# segments need not be kept for a backward pass.
+#
+# **Exercise 2** (easy, 5 minutes). A long text arrives segment by segment. After a segment, what is kept for the next one?
+# `memory` $(B, n, D)$ is the memory so far, and $n$ may be 0. Keep the newest `P` positions. If there are fewer, keep all.
+
+# %%
+def my_next_memory(memory, segment, P):
+    ...  # (B, n, D) and (B, S, D) to (B, P or fewer, D)
+
+next_memory = exercises.yours(my_next_memory, "next_memory")
 
 # %% [markdown]
 # <details><summary>Hint</summary>
 #
-# Put both in a row, and cut. What does `[-M:]` give for `M = 0`?
+# What does the slice `[:, -P:]` give for `P = 0`?
 #
 # </details>
 # <details><summary>Solution</summary>
 #
 # ```python
-# def next_memory(memory, segment, M):
-#     both = torch.cat([memory, segment])
-#     return both[max(0, len(both) - M):]
+# def my_next_memory(memory, segment, P):
+#     both = torch.cat([memory, segment], 1)
+#     return both[:, max(0, both.shape[1] - P) :].detach()
+# ```
+#
+# </details>
+
+# %%
+memory, outputs = x[:, :0], []
+for segment in x.split(8, 1):
+    outputs.append(attention(torch.cat([memory, segment], 1))[:, memory.shape[1] :])
+    memory = next_memory(memory, segment, 12)
+    print(f"S = 8, P = 12: read {8 * len(outputs):2} positions, kept {memory.shape[1]:2} of them")
+print(f"difference from reading all at once: {(torch.cat(outputs, 1) - with_memory(x, attention, 8, 12)).abs().max():.5f}")
+
+# %% [markdown]
+# ## 3. How far back does a stack of layers see?
+#
+# Each layer has its own memory: the inputs of *this* layer. In the second layer, these inputs are outputs of the first layer.
+#
+# **Predict.** Two layers, segments of 8, and a memory of only $P = 2$. How many inputs does the last output of a segment see? Twelve?
+#
+# <details><summary>Answer</summary>
+#
+# Eighteen. Take output 32. It sees 8 positions of its own segment. The second layer remembers positions 23 and 24. In the first layer,
+# position 24 saw the 8 positions of its segment, and 2 positions of the memory before.
+#
+# </details>
+
+# %%
+class Stack(torch.nn.Module):
+    def __init__(self, P):
+        super().__init__()
+        self.P, self.layers = P, torch.nn.ModuleList([XLAttention(8, heads=1), XLAttention(8, heads=1)])
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = with_memory(x, layer, 8, self.P)
+        return x
+
+# %%
+fig, axes = plt.subplots(1, 3, figsize=(9.5, 3.7), sharey=True, layout="constrained")
+for ax, P in zip(axes, (0, 2, 8)):
+    table = changed(Stack(P), torch.randn(1, 32, 8))
+    ax.imshow(table, cmap="Blues", vmax=1.4, extent=(0.5, 32.5, 32.5, 0.5))
+    ax.set(title=f"P = {P}: output 32 sees {int(table[-1].sum())}", xlabel="input", xticks=(8, 16, 24, 32), yticks=(8, 16, 24, 32))
+    ax.vlines((8.5, 16.5, 24.5), 0.5, 32.5, color="0.7", lw=0.8)
+    ax.hlines((8.5, 16.5, 24.5), 0.5, 32.5, color="0.7", lw=0.8)
+axes[0].set(ylabel="output")
+fig.suptitle("two layers, segments of 8 (lines): two remembered positions more than double what output 32 sees", fontsize=11)
+plt.show()
+count(Stack(8), torch.randn(1, 32, 8), 32)
+
+# %% [markdown]
+# Blue means that the output sees the input. The last line is for $P = 8$. In this stack, too, a gradient flows only to the output's segment.
+#
+# **Exercise 3** (hard, optional, 15 minutes). Count the inputs that the last output of a segment sees, with `L` layers, segments of
+# `S` and a memory of `P`. The text before is long enough.
+
+# %%
+def my_xl_reach(L, S, P):
+    ...  # a whole number
+
+xl_reach = exercises.yours(my_xl_reach, "xl_reach")
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# The oldest position in the top layer's memory is $P$ before the segment. In which segment is it? The layer below sees *that* whole
+# segment, and its memory.
+#
+# </details>
+# <details><summary>Solution</summary>
+#
+# ```python
+# def my_xl_reach(L, S, P):
+#     return S + (L - 1) * S * math.ceil(P / S) + P
 # ```
 #
 # </details>
 #
-# **Predict.** `rtx.lab.receptive_field` measures by derivatives what we measured by replacing inputs. What will it say of
-# output 24 of Transformer-XL?
+# ## 4. What does each cure save?
 #
-# <details><summary>Answer</summary>
-#
-# That only its own segment moves it, 8 inputs: gradients stop at the memory. The model *uses* 24 inputs and
-# *learns* from 8 of them. A training step stays cheap (here a quarter more multiply-adds than without
-# memory), and what is stored is not taught to be useful later.
-#
-# </details>
+# Models learn to predict the next character of the Python reference manual. The loss is in **bits per character**: $-\log_2$ of the probability of
+# the right character. First we train a small model with the layer `Yours`. It reads pieces of four segments of 16.
 
 # %%
-moved = receptive_field(carried.float(), torch.randn(1, 32, 16))
-print("inputs from which gradients reach output 24:", int((moved[23] > 0).sum()))
+task = rtx.tasks.task_by_name("characters", context=0, scored=64)  # pieces of 64 characters
+text = {split: [one for one in task.split(split) if len(one.inputs) == 64] for split in ("train", "test")}
+inputs, following = ({split: torch.stack([getattr(one, name) for one in ones]) for split, ones in text.items()} for name in ("inputs", "target"))
+
+def bits(model, x, y):
+    return torch.nn.functional.cross_entropy(model(x).mT, y, reduction="none") / math.log(2)
+
+backbone = rtx.TransformerXL(32, layers=2, heads=2, segment=16, memory=16)
+for block in backbone.blocks:  # put your layer where the attention is
+    block[0].sublayer = Yours(block[0].sublayer.attention, segment=16, memory=16)
+model = rtx.LanguageModel(backbone, task.inputs)  # with an embedding and an output for each character
+
+# %%
+optimizer = torch.optim.Adam(model.parameters(), 0.01)
+for update in range(101):
+    if update % 50 == 0:
+        with torch.no_grad():  # on segments 2 to 4, which have a memory
+            print(f"{update:3} updates: {bits(model, inputs['test'][:80], following['test'][:80])[:, 16:].mean():.2f} bits per character")
+    drawn = torch.randint(len(inputs["train"]), (16,))
+    loss = bits(model, inputs["train"][drawn], following["train"][drawn]).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+share = torch.bincount(inputs["train"].flatten(), minlength=task.inputs) / inputs["train"].numel()
+print(f"a guess by the share of each character: {-share[following['test'][:80, 16:]].log2().mean():.2f} bits per character")
 
 # %% [markdown]
-# ## 3. What the cuts cost
+# The model is better than the guess. For a comparison, `studies/text_in_pieces.py` trained larger models (two layers, width 64) for longer:
 #
-# Both learn the characters of the Python reference manual, in segments of 16 and windows of 64. (Al-Rfou et al. read
-# 512 at a time, and the papers' texts are larger.)
+# 1. **separate segments, learnt positions**: a learnt vector for each place in every layer, as in Al-Rfou et al.;
+# 2. **separate segments, relative positions**, as in Transformer-XL;
+# 3. **memory, relative positions**: $P = 16$.
+#
+# Learnt vectors of places do not fit a memory: place 5 of the memory would have the same vector as place 5 of the segment. So models 1 and 3
+# differ in two things. Model 2 is the control: it has relative positions, but no memory.
+#
+# Each model was tested after 200 and after 800 updates (steps of Adam). For each of these numbers, validation text chose one of three learning rates. There are
+# three **seeds**: a seed decides the initial weights and which pieces are drawn. **Post-norm** has a LayerNorm after each residual
+# sum, **pre-norm** before each sublayer. We show both, because this changed a conclusion in [lesson 04](04_stack_the_block.ipynb). The
+# test uses segments 2 to 4 of each piece.
+#
+# **Predict.** Learnt positions, separate segments: is the loss the same at all 16 places of a segment? And with a memory?
 
 # %%
-from torch.nn.functional import cross_entropy
+stored = json.loads(Path("../studies/text_in_pieces.json").read_text())["runs"]
+LEARNT, RELATIVE, MEMORY = models = ("separate segments, learnt positions", "separate segments, relative positions", "memory, relative positions")
 
-S, task = 16, task_by_name("characters", context=0, scored=64)
+def chosen(model, norm, updates=800):  # the three runs with the best rate on validation text
+    by_rate = [[run for run in stored if run["model"] == f"{model}, {norm}-norm" and run["rate"] == rate] for rate in (0.001, 0.003, 0.01)]
+    return min(by_rate, key=lambda runs: sum(run["validation"][updates == 800] for run in runs))
 
-def language_model(backbone):
-    return rtx.LanguageModel(backbone, task.inputs, tied=False)
+def scores(model, norm, kind="bits", updates=800):  # (seeds, numbers)
+    return torch.tensor([run["test"][updates == 800][kind] for run in chosen(model, norm, updates)])
 
-def train(model, steps=180):
-    torch.nn.init.normal_(model.embedding.weight)
-    optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
-    for _, batch in zip(range(steps), loader(task, "train", 24)):
-        loss = cross_entropy(model(batch.inputs).flatten(0, 1), batch.targets.flatten())
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    return model
+def spread(numbers):
+    return f"{numbers.mean():5.2f} ± {numbers.std():.2f}"
 
 # %%
-_ = torch.manual_seed(0)
-xl = lambda memory: rtx.TransformerXL(64, layers=2, heads=4, segment=S, memory=memory)
-vanilla = train(language_model(rtx.CharacterTransformer(64, layers=2, heads=4, segment=S)))
-remembering = train(language_model(xl(memory=S)))
-
-# %% [markdown]
-# **Predict.** The loss at each of the 16 places within a segment, from the second segment on: what does the curve of
-# each model look like?
-#
-# <details><summary>Answer</summary>
-#
-# With separate segments, it starts high, for at the first place the next character is guessed from a single one, and
-# falls within a few characters. With memory it is flat: a cut is no cut.
-#
-# </details>
-
-# %%
-test = torch.cat([batch.inputs for batch in loader(task, "test", 64)])[:120]
-
-def bits(logits):
-    """(B, T, V) to (B, T - 1): what each next character costs."""
-    return cross_entropy(logits[:, :-1].mT, test[:, 1:], reduction="none") / math.log(2)
-
-with torch.no_grad():
-    cost = {"separate segments": bits(vanilla(test)), "with memory": bits(remembering(test))}
-fig, ax = plt.subplots(figsize=(6.6, 3))
-by_place = {name: part[:, 16:48].view(-1, 2, 16).mean((0, 1)).tolist() for name, part in cost.items()}
-plots.curves(ax, by_place, "place in the segment", "bits per character", "each cut costs its first characters dearly")
-ax.set(xlim=(1, 22), xticks=(1, 4, 8, 12, 16), ylim=(0, None))
+fig, axes = plt.subplots(1, 2, figsize=(9.5, 3.4), sharey=True, layout="constrained")
+for ax, norm in zip(axes, ("post", "pre")):
+    for name, colour, style in zip(models, plots.COLOURS, ("-", "--", ":")):
+        part = scores(name, norm, "by place")
+        ax.plot(range(1, 17), part.mean(0), style, color=colour, label=name)
+        ax.fill_between(range(1, 17), part.amin(0), part.amax(0), color=colour, alpha=0.2, lw=0)
+    ax.set(title=f"{norm}-norm", xlabel="place in the segment", xticks=(1, 4, 8, 12, 16), ylim=(1.5, 3.5))
+axes[0].set(ylabel="bits per character")
+axes[0].legend(frameon=False, fontsize=9, loc="upper right")
+fig.suptitle("after 800 updates: without a memory, the first characters of a segment cost more (band: lowest to highest seed)", fontsize=11)
 plt.show()
-for name, part in by_place.items():
-    print(f"{name:18} first place dearer than the rest by more than half a bit: {part[0] - sum(part[1:]) / 15 > 0.5}")
+
+# %%
+for norm in ("post", "pre"):
+    without, having = (scores(name, norm, "by place") for name in (RELATIVE, MEMORY))
+    more = [spread(part[:, 0] - part[:, 4:].mean(1)) for part in (without, having)]
+    saved = (without - having).mean(0)
+    print(f"{norm}-norm: place 1 minus the mean of places 5 to 16: {more[0]} bits without a memory, {more[1]} with it")
+    print(f"           {saved[:4].sum() / saved.sum():.0%} of what the memory saves is saved at places 1 to 4")
 
 # %% [markdown]
-# ## 4. The price of an evaluation
-#
-# There is another cure: **slide**. Al-Rfou et al. compute, for each character, the whole segment that ends there, and
-# keep its last output. So every prediction reads the last $S$ characters, and every position is computed $S$ times.
-#
-# **Predict.** For segments of 16: how many times longer does sliding take than reading on with a memory?
-#
 # <details><summary>Answer</summary>
 #
-# It computes 16 times as many positions. The memory has a price, too: its keys and values are computed anew for each
-# segment. So the factor is below 16, and it grows with the segment. Dai et al. say up to 1,800 times and more (abstract),
-# where their vanilla model sees thousands of characters.
+# Without a memory, place 1 costs about 1.2 bits more than places 5 to 16: its output sees one character only. With a memory, place
+# 1 does not cost more.
 #
 # </details>
+#
+# The paper calls this cost of a cut **context fragmentation**. At each place, all models are tested on the same 240 characters, and their
+# curves have small ups and downs in common.
+#
+# In the next tables, the number after ± is the standard deviation over the seeds. A positive number of saved bits means that the step helps.
 
 # %%
-def seconds(run, times=3):
-    def once():
-        start = time.process_time()
-        run()
-        return time.process_time() - start
-    with torch.no_grad():
-        return sorted(once() for _ in range(times))[times // 2]
+print(f"{'bits per character, 800 updates':38}   post-norm      pre-norm   parameters   rates (post, pre)")
+for name in models:
+    post, pre = (chosen(name, norm)[0] for norm in ("post", "pre"))
+    print(f"{name:38} {spread(scores(name, 'post'))}  {spread(scores(name, 'pre'))}   {post['parameters']:10,}   {post['rate']}, {pre['rate']}")
 
-embedded = vanilla.embed(test[:8].flatten()[None]).detach()  # one text of 512 characters
-slow = seconds(lambda: vanilla.backbone.slide(embedded))
-fast = seconds(lambda: remembering.backbone(embedded))
-T = embedded.shape[1]
-print(f"positions computed for {T}: sliding {S + (T - S) * S}, carrying on {T}")
-print(f"sliding took {slow / fast:.1f} × the time: more than twice: {slow / fast > 2}")
-
-# %%
-with torch.no_grad():
-    slid = bits(vanilla.decoder(vanilla.backbone.slide(vanilla.embed(test))))
-cutting, carrying, sliding = (part[:, S:] for part in (*cost.values(), slid))
-first = cutting[:, ::S].mean()  # of each segment
-print("at the first places, better than cutting by 0.2 bits and more:")
-for name, part in {"sliding": sliding, "a memory": carrying}.items():
-    print(f"    {name:8} {bool(part[:, ::S].mean() < first - 0.2)}")
-print("over all places, by 0.1 bits and more:")
-for name, part in {"sliding": sliding, "a memory": carrying}.items():
-    print(f"    {name:8} {bool(part.mean() < cutting.mean() - 0.1)}")
+steps = {"from learnt to relative positions": (LEARNT, "bits", RELATIVE, "bits"), "relative positions: add a memory": (RELATIVE, "bits", MEMORY, "bits"),
+         "relative positions: slide": (RELATIVE, "bits", RELATIVE, "sliding"), "learnt positions: slide": (LEARNT, "bits", LEARNT, "sliding")}
+for updates in (800, 200):
+    print(f"\n{f'bits saved, {updates} updates':38}   post-norm      pre-norm")
+    for step, (old, old_kind, new, new_kind) in steps.items():
+        saved = [scores(old, norm, old_kind, updates) - scores(new, norm, new_kind, updates) for norm in ("post", "pre")]
+        print(f"{step:38}", "  ".join(spread(part) for part in saved))
 
 # %% [markdown]
-# Sliding mends the first places, as it should. Over all places it gains little or nothing here: every prediction is
-# now made from place 16, and in the figure above that is not this model's best. It has a learnt vector for each place
-# and was trained for seconds; how it would be after long training, this run does not tell. The memory gains everywhere, at a
-# fraction of the price.
+# - **Relative positions** without a memory save nothing after 800 updates. They cost 0.03 ± 0.02 and 0.04 ± 0.02 bits.
+# - **The memory** saves 0.24 bits (post-norm) and 0.27 bits (pre-norm). About two thirds are saved at places 1 to 4.
+# - **Sliding** with model 2 saves less: 0.18 and 0.19 bits.
 #
-# ## 5. How much context does it use?
+# The control matters. After 200 updates with post-norm, the steps from model 1 to model 3 save 0.31 bits together. But relative positions
+# save 0.13 ± 0.03 of these bits. With pre-norm they save less (0.07 ± 0.04).
 #
-# No parameter depends on $M$: the same weights run with any memory. So test the trained model with a shorter and a longer
-# memory than it was trained with.
+# Why is the memory ahead of sliding? A sliding output sees 16 characters, and an output with memory sees up to 48. Also, model 2 was
+# not trained to slide. This study does not separate the two reasons.
+#
+# ## 5. What does an evaluation cost?
+#
+# Sliding needs no new training, but it computes each position again and again. We count the multiplications in matrix products for
+# one more character of a long text.
+#
+# **Predict.** Segments of 16: how many times more multiplications does sliding need than separate segments? And a
+# memory of 16?
 
 # %%
-def with_memory(memory):
-    model = language_model(xl(memory))
-    model.load_state_dict(remembering.state_dict())
-    return model
+from rtx.nn import implementation
+from torch.utils.flop_counter import FlopCounterMode
 
-lengths = (0, 2, 4, 8, 16, 32, 48)
-with torch.no_grad():
-    found = [bits(with_memory(M)(test))[:, 48:].mean().item() for M in lengths]
-fig, ax = plt.subplots(figsize=(6, 2.8))
-ax.plot(lengths, found, "o-")
-ax.axvline(S, color="0.6", linewidth=1)
-ax.set(xlabel="characters remembered at the test (grey: in training)", ylabel="bits per character")
-ax.set_title("the last characters before the cut are worth most")
+def multiplications(read, T):
+    with torch.no_grad(), implementation("torch"), FlopCounterMode(display=False) as counter:  # operations that can be counted
+        read(torch.randn(1, T, 64))
+    return counter.get_total_flops() / 2  # it counts additions, too
+
+def one_more(read, S):
+    return (multiplications(read, 4 * S) - multiplications(read, 2 * S)) / (2 * S)
+
+for S in (16, 64):
+    learnt, relative, memory = rtx.CharacterTransformer(64, 2, 4, S), rtx.TransformerXL(64, 2, 4, S, memory=0), rtx.TransformerXL(64, 2, 4, S, memory=S)
+    for positions, separate, cure, read in (("learnt", learnt, "sliding", learnt.slide), ("relative", relative, "memory", memory)):
+        before, after = one_more(separate, S), one_more(read, S)
+        print(f"S = {S}, {positions} positions: separate {before:,.0f}, {cure} {after:,.0f} ({after / before:.1f} times)")
+
+# %% [markdown]
+# <details><summary>Answer</summary>
+#
+# Sliding needs 16 times as many: it computes a segment of 16 for each character. The memory needs 1.2 times as many: keys and values of the
+# memory are computed, too, and each query is compared with more keys.
+#
+# </details>
+#
+# Dai et al. (Table 9) measured time. With an attention length of 3,800, their model evaluates 1,874 times faster than a model that slides.
+#
+# ## 6. How much memory does a trained model use?
+#
+# No parameter depends on $P$. So we can test model 3 with another memory than in training, where $P$ was 16 (dotted line). We
+# score only the last of the four segments, because 48 characters come before it. So the bits differ from section 4. The
+# number in brackets counts the inputs that the last output sees, at most the 64 of a piece.
+
+# %%
+lengths = (0, 1, 2, 4, 8, 16, 32, 48)
+fig, ax = plt.subplots(figsize=(6.6, 3.2))
+for norm, colour, style in zip(("post", "pre"), plots.COLOURS, ("o-", "s--")):
+    part = scores(MEMORY, norm, "by memory")
+    ax.errorbar(range(8), part.mean(0), part.std(0), fmt=style, color=colour, label=f"{norm}-norm, mean ± standard deviation")
+    for shorter, longer in ((0, 8), (8, 16), (16, 48)):
+        saved = part[:, lengths.index(shorter)] - part[:, lengths.index(longer)]
+        print(f"{norm}-norm, from P = {shorter:2} to P = {longer:2}: saves {spread(saved)} bits per character")
+ax.axvline(lengths.index(16), color="0.6", linestyle=":", ymax=0.7)
+ax.set_xticks(range(8), [f"{P}\n({min(64, xl_reach(2, 16, P))})" for P in lengths])
+ax.set(xlabel="memory P in the test (inputs that the last output sees)", ylabel="bits per character", title="the first eight remembered positions save most")
+_ = ax.legend(frameon=False, fontsize=9)
 plt.show()
-print("a memory of 4 gains more over none than 48 over 4:", found[0] - found[2] > found[2] - found[-1])
-
-# %%
-text = "A memory is carried from one segment to the next"
-explore.attention(with_memory(16), torch.tensor([task.texts[0].encode(text)]), list(text))
 
 # %% [markdown]
-# **Try.** Put the position at 17, the first of the second segment, then at 16. Whom do they see? Which heads cross the
-# cut, and how far back do they look?
+# The first eight remembered positions save about 0.3 bits. The other 40 together save less than 0.05 bits.
 #
-# A short training on a short text uses a short context: this model knows spelling, and little more. Dai et al. call the
-# length from which more context no longer helps the *relative effective context length*; for their model of
-# words with 151 million parameters they find 900. The recipe `rtx train memory xl` trains this comparison at length.
+# Dai et al. use another measure, the **relative effective context length** (RECL, section 4.4). It needs a group of models. The baseline is the model
+# that does best with a short context. The RECL of a model is the longest context that still improves the perplexity over this baseline by more than 1 %. (Perplexity
+# is 2 to the power of the bits.) Our curve has one model, so it is not an RECL.
 #
 # ## Recap
 #
-# - Separate segments start with amnesia: the first characters of each are dear.
-# - Sliding cures that at $S$ times the positions. A memory cures it by keeping what was computed.
-# - $L$ layers with a memory of one segment see $L + 1$ segments, and learn from one: gradients stop at the memory.
-# - With absolute positions the memory would stand at places that collide with the segment's own. That is why
-#   Transformer-XL scores distances.
+# **How can attention read a long text in pieces?** It carries a memory of its inputs from segment to segment, without gradients.
+#
+# - One layer sees its segment and $P$ positions more. With $P = S$, a stack of $L$ layers sees $L + 1$ segments.
+# - In our study (characters, segments of 16, two layers, 800 updates, three seeds) the memory saves 0.24 to 0.27 bits, mostly at the
+#   first four places. Relative positions alone save some bits after 200 updates, but none after 800.
+# - Sliding saves less here, and needs $S$ times as many multiplications.
+# - Open: separate segments of 32, larger models, longer training, a memory with gradients.
 #
 # ## Quiz
 #
-# 1. Why must the keys of the memory not carry absolute positions 1 to $S$?
-# 2. An LSTM carries its state through the whole text. Why is its memory different from Transformer-XL's?
-# 3. $L = 12$, $S = M = 128$: how far back can an output see at most?
+# 1. Why does the study need model 2?
+# 2. You remove `detach()`. What changes in the outputs of a trained layer? What changes in training?
+# 3. $L = 12$ layers, $S = P = 128$: how many inputs can an output see at most?
 #
 # <details><summary>Answers</summary>
 #
-# 1. The segment's own keys have the same: position 5 of memory and position 5 of the segment would look equally far
-#    away.
-# 2. Its state has one size, whatever came before, and each step overwrites. The memory keeps each position as it was,
-#    then drops it entirely.
-# 3. $(12 + 1) \cdot 128 = 1664$ inputs, its own among them.
+# 1. Models 1 and 3 differ in positions and memory. Model 2 differs from each of them in one of the two.
+# 2. The outputs stay the same. In training, gradients flow into earlier segments, so their computations must be kept.
+# 3. $(12 + 1) \cdot 128 = 1664$.
 #
 # </details>
 #
-# **Back:** [Encode position](05_encode_position.ipynb) · **Index:** [README](../README.md) · **On:**
-# [Convolve or recur](07_convolve_or_recur.ipynb)
+# <details><summary>Paper map</summary>
+#
+# Al-Rfou et al. (2019), *Character-Level Language Modeling with Deeper Self-Attention*; Dai et al. (2019), *Transformer-XL*.
+#
+# | in the papers | symbols there | here | in `rtx` |
+# | --- | --- | --- | --- |
+# | separate segments, sliding evaluation (Al-Rfou et al.) | | sections 1, 4, 5 | `CharacterTransformer`, `slide` |
+# | context fragmentation (Dai et al., section 3.1) | | section 4 | |
+# | segment-level recurrence (section 3.2) | memory $M$ (here $P$) | section 2 | `rtx.nn.segment_memory.SegmentMemory` |
+# | longest dependency $O(N \times L)$ (section 3.2) | $N$ layers (here $L$), segment $L$ (here $S$) | section 3 | `TransformerXL(segment=…, memory=…)` |
+# | relative effective context length (section 4.4) | RECL | section 6, not measured | |
+#
+# </details>
+#
+# **Back:** [Where in the sequence am I?](05_encode_position.ipynb) · **Index:** [README](../README.md) · **On:**
+# [Which tool for which past?](07_convolve_or_recur.ipynb)

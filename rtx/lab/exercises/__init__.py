@@ -13,12 +13,12 @@ from rtx.lab.exercises.block import contributions, notices_order, residual
 from rtx.lab.exercises.channels import block_input, in_degree, longest_path
 from rtx.lab.exercises.convolution import dilated_convolution, tcn_reach
 from rtx.lab.exercises.digits import paired_p, reordered, wilson
-from rtx.lab.exercises.evidence import reported, spreads_apart
+from rtx.lab.exercises.evidence import holm, permutation_p, reported
 from rtx.lab.exercises.exercise import Exercise, Verdict
 from rtx.lab.exercises.fast import back_through_tanh, softmax_in_halves
 from rtx.lab.exercises.framing import gradient_by_distance, next_tokens, unigram_bits
 from rtx.lab.exercises.language import bigram_bits, bits_per_character, nucleus
-from rtx.lab.exercises.memory import next_memory, xl_reach
+from rtx.lab.exercises.memory import next_memory, with_memory, xl_reach
 from rtx.lab.exercises.music import independence_gap, markov_per_key, nll_per_frame
 from rtx.lab.exercises.pooling import attention_pool, largest_share, mean_ablated
 from rtx.lab.exercises.position import rotated, shaw_scores, xl_score
@@ -59,6 +59,7 @@ __all__ = [
     "gradient_by_distance",
     "greedy_translation",
     "half_life",
+    "holm",
     "in_degree",
     "independence_gap",
     "induction",
@@ -74,6 +75,7 @@ __all__ = [
     "notices_order",
     "nucleus",
     "paired_p",
+    "permutation_p",
     "reordered",
     "reported",
     "residual",
@@ -82,12 +84,12 @@ __all__ = [
     "softmax_in_halves",
     "source_weights",
     "span",
-    "spreads_apart",
     "stacked_reach",
     "tcn_reach",
     "unigram_bits",
     "wilson",
     "windows",
+    "with_memory",
     "without_pads",
     "xl_reach",
     "xl_score",
