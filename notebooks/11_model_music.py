@@ -11,7 +11,7 @@
 #
 # This is the Bach room. A **frame** is an eighth note. A bar shows how much a frame **surprised** a small model, an
 # R-Transformer. On the website and in JupyterLab you can play it, and the model writes the last third. In the still picture,
-# all notes are by Bach, and a dashed line marks the last third.
+# all notes are by Bach, and a dashed line marks the last third. Bach repeats the first half.
 
 # %%
 from rtx.lab import explore
@@ -27,7 +27,7 @@ explore.bach()
 #
 # <details><summary>Answers</summary>
 #
-# (1) The bar of the changed frame and bars after it: the model only reads the past. (2) Without LocalRNN.
+# (1) The changed frame's bar and bars after it: the model only reads the past. (2) Without LocalRNN.
 #
 # </details>
 #
@@ -293,8 +293,8 @@ print("cost of frames 16, 17, 18:", ", ".join(f"{nats:.1f}" for nats in price), 
 # At frame 17, right of the dashed line, all four voices move. The model expected frame 16 again, and it is surprised. One frame
 # later, the new notes have high probabilities.
 #
-# Which part does the model need? A stored study trained it with three seeds (random first weights). Then it *switched off* a part: it
-# set the part's output to zero. It also *trained* new models *without* the part.
+# Which part does the model need? A stored study trained it with three seeds (random first weights). It *switched off* a part: it set
+# the part's output to zero. It also *trained* new models *without* the part.
 
 # %%
 study = json.loads(Path("../studies/music_controls.json").read_text())
@@ -354,7 +354,7 @@ print(f"after it ({len(following)} times), independent keys cost {nll_per_frame(
 print(f"this is {independence_gap(following):.2f} more than whole frames; in the control {independence_gap(shuffled):.2f} more")
 
 # %% [markdown]
-# In the control, each key's column is shuffled by itself. Then the keys *are* independent, and the true gap is 0. The estimate of 1.5
+# In the control, each key's column is shuffled by itself. Then the keys *are* independent, and the true gap is 0. The estimate of 1.6
 # is too high, because 480 frames are too few to estimate the probability of each whole frame. The gap of the real frames is about
 # 2.4 nats larger. This is a rough estimate for one past frame.
 #
