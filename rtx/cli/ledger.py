@@ -13,7 +13,6 @@ from rich.table import Table
 from rtx.cli.completion import ALL, recipes_or_all, variants
 from rtx.cli.fill import fill
 from rtx.evidence import tables
-from rtx.evidence.audit import audit
 from rtx.evidence.ledger import LEDGER
 from rtx.training.recipe import Recipe, load_recipe, recipe_names
 
@@ -50,6 +49,8 @@ def table_(
 def check(results: Annotated[Path, typer.Option(help="The ledger's folder.")] = LEDGER) -> None:
     """Check that every run is whole, and has a commit of the history, today's data, and its own command."""
     end_if_empty(results)
+    from rtx.evidence.audit import audit
+
     faults = audit(results)
     for fault in faults:
         typer.echo(tables.printable(fault), err=True)

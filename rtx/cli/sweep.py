@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from rtx.checks import check_choice
 from rtx.cli import train as options
 from rtx.cli.train import Scale, how_to_go_on, on_terminal, parse_time
 from rtx.evidence.agenda import as_typed
@@ -59,12 +60,14 @@ def sweep_(
 
     After a stop or a crash, give this command again. A run whose loss exploded is never chosen.
     """
+    precision = check_precision(precision)
+    loaded, left = load_recipe(recipe), countdown(parse_time(max_time))
+    check_choice("model", model, loaded.models)
+    values = loaded.sweep_values(variant, scale.value) | dict(map(parse_values, set_ or []))
+
     from rtx.training.survival import Stopped  # Lightning and Optuna take seconds to import: only here
     from rtx.training.sweep import Sweep
 
-    precision = check_precision(precision)
-    loaded, left = load_recipe(recipe), countdown(parse_time(max_time))
-    values = loaded.sweep_values(variant, scale.value) | dict(map(parse_values, set_ or []))
     sweep = Sweep(loaded, model, values, variant, scale.value, seed, epochs, runs, precision, storage)
     if show:
         _print(sweep.open().study if storage or sweep.folder.exists() else None, sweep.task.metric)

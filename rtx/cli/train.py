@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from rtx.checks import LARGEST_SEED
 from rtx.cli.completion import recipes, rows, variants
 from rtx.evidence.agenda import as_typed
 from rtx.evidence.ledger import LEDGER
 from rtx.training.files import check_writable
 from rtx.training.precision import check_precision
-from rtx.training.randomness import LARGEST_SEED
 from rtx.training.recipe import load_recipe, parse_setting
 
 if TYPE_CHECKING:
@@ -62,11 +62,12 @@ def train_(
 
     Ctrl-C saves and stops (exit code 130). The same command with --resume goes on, and gives the same result.
     """
-    plan = load_recipe(recipe).plan(model, variant, dict(map(parse_setting, set_ or [])), scale.value)
     more = ["--precision", precision] if (precision := check_precision(precision)) != "32-true" else []
+    seconds = parse_time(max_time)
+    plan = load_recipe(recipe).plan(model, variant, dict(map(parse_setting, set_ or [])), scale.value)
     command = as_typed(recipe, model, variant, scale, seed, epochs, set_ or [], [*more, *["--compile"] * compile])
     how: dict[str, Any] = {"compiled": compile, "precision": precision, "enable_progress_bar": on_terminal()}
-    how |= {"every_seconds": 60 * save_every, "max_seconds": parse_time(max_time)}
+    how |= {"every_seconds": 60 * save_every, "max_seconds": seconds}
 
     from rtx.evidence.record import train  # Lightning takes seconds to import: only here
     from rtx.training.survival import Stopped

@@ -3,17 +3,11 @@
 import sys
 from collections.abc import Iterator
 from itertools import islice
-from pathlib import Path
 from typing import Annotated, BinaryIO
 
 import typer
 
-from rtx.cli.generate import Device, chosen_device
-from rtx.models import TRANSLATORS
-from rtx.tasks.pairs import AT_ONCE, write
-from rtx.training.checkpoint import load_checkpoint, load_texts, read_card
-
-Checkpoint = Annotated[Path, typer.Argument(help="best.safetensors of a run.")]
+from rtx.cli.generate import Checkpoint, Device, chosen_device
 
 
 def translate_(
@@ -22,10 +16,14 @@ def translate_(
     longest: Annotated[
         int | None, typer.Option(min=1, help="Most tokens. Default: twice the source's, and 10.")
     ] = None,
-    block: Annotated[int, typer.Option(min=1, help="The number of lines that are read at once.")] = AT_ONCE,
+    block: Annotated[int, typer.Option(min=1, help="The number of lines that are read at once.")] = 32,
     device: Device = None,
 ) -> None:
     """Translate or summarise standard input, line by line. The checkpoint is all that this needs."""
+    from rtx.models import TRANSLATORS
+    from rtx.tasks.pairs import write
+    from rtx.training.checkpoint import load_checkpoint, load_texts, read_card
+
     network = load_checkpoint(checkpoint).float().to(chosen_device(device))
     if (name := read_card(checkpoint)["model"]) not in TRANSLATORS:
         raise ValueError(f"{checkpoint}: expected a model of {' or '.join(TRANSLATORS)}, got one of {name}")

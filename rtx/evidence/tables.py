@@ -9,8 +9,8 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import NamedTuple
 
+from rtx.checks import check_choice
 from rtx.evidence.ledger import LEDGER, Result, option, read_results, variant_of
-from rtx.nn.validate import check_choice
 from rtx.training.recipe import Recipe
 
 

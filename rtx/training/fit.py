@@ -15,6 +15,7 @@ from lightning.pytorch.callbacks import Callback, EarlyStopping, Timer
 from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger
 from lightning.pytorch.plugins.environments import SLURMEnvironment
 
+from rtx.checks import check_seed
 from rtx.nn.validate import check_positive
 from rtx.tasks import build, task_by_name
 from rtx.training.compiling import compile_model
@@ -22,7 +23,6 @@ from rtx.training.files import file_name
 from rtx.training.module import Trainee
 from rtx.training.precision import check_precision
 from rtx.training.provenance import commit
-from rtx.training.randomness import check_seed
 from rtx.training.recipe import Plan
 from rtx.training.states import Checkpoints, load_state
 from rtx.training.survival import Survival, interruptible

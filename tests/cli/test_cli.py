@@ -4,6 +4,10 @@ import hashlib
 import json
 import re
 import shlex
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from dataclasses import fields
 from html import escape
@@ -17,7 +21,8 @@ from rich.console import Console
 from rich.markup import render
 from typer.main import get_command
 
-from rtx.cli import app, main
+from rtx.cli import main
+from rtx.cli.commands import app
 from rtx.cli.sweep import _print as print_sweep
 from rtx.evidence.agenda import as_typed
 from rtx.models import CARDS, MODELS, TRANSLATORS, WHOLE
@@ -155,7 +160,48 @@ def test_bad_input_ends_in_one_line_and_code_2(rtx, words, message):
     assert message in done.stderr and done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("words", [("train", "mnist", "gru"), ("sweep", "ffa-add", "mean-50"), ("generate", "none")])
+def test_help_and_wrong_arguments_do_not_load_torch():
+    lines = ["--help", "train --help", "nonsense", "train notingham gru", "train nottingham gro", "generate none"]
+    lines += ["sweep nottingham gro", "table nottinghm", "data check nist", "ledger check --results nowhere"]
+    lines += [f"train nottingham gru {more}" for more in ("--seed x", "--variant x", "--max-time x", "--set x")]
+    code = f"""import sys
+from rtx.cli import main
+for line in {lines}:
+    sys.argv = ["rtx", *line.split()]
+    try:
+        main()
+    except SystemExit as end:
+        print(end.code, "torch" in sys.modules, "numpy" in sys.modules, file=sys.__stdout__)"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    found = [line for line in done.stdout.splitlines() if line.endswith("False")]
+    assert found == ["0 False False"] * 2 + ["2 False False"] * 7 + ["1 False False"] + ["2 False False"] * 4
+
+
+def test_the_package_finds_its_names_when_they_are_used():
+    code = "import rtx, sys; assert 'torch' not in sys.modules and 'LSTM' not in dir(rtx) and 'TCN' in dir(rtx)"
+    code += "; print(rtx.TCN.__name__, rtx.nn.LocalRNN.__name__); rtx.LSTM"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "TCN LocalRNN\n" and done.stderr.strip().startswith("Traceback") and "'LSTM'" in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("delay", [0.05, 0.2, 0.5, 1, 2, 3])
+def test_two_interrupts_at_once_end_the_command_quietly(tmp_path, delay):
+    """Also while torch is imported. The delay is the time since the command's own code began."""
+    code = "from rtx.cli import main; print(flush=True); main()"
+    words = ["train", "ffa-add", "attention-50", "--scale", "quick"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", code, *words], cwd=tmp_path, text=True, **pipes) as process:
+        process.stdout.readline()
+        time.sleep(delay)
+        for _ in range(2):
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.005)
+        _, told = process.communicate(timeout=120)
+    assert process.returncode == 130 and "Traceback" not in told
+
+
+@pytest.mark.parametrize("words", [("train", "mnist", "gru"), ("sweep", "ffa-add", "mean-50")])
 def test_a_seed_beyond_the_largest_is_named_with_it(rtx, words):
     done = rtx(*words, "--seed", 20 * "9")
     assert done.returncode == 2 and "'--seed'" in done.stderr and "4294967295" in done.stderr
