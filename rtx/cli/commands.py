@@ -99,7 +99,7 @@ app.command("sweep", epilog="Example: rtx sweep nottingham gru --set learning_ra
 app.command("evaluate", epilog="Example: rtx evaluate best.safetensors --split validation")(evaluate_)
 app.command("generate", epilog="Example: rtx generate best.safetensors --temperature 0.8 --seed 1")(generate)
 app.command("translate", epilog="Example: rtx translate best.safetensors --beam 5 < german.txt")(translate_)
-app.command("table", epilog="Example: rtx table nottingham --format markdown")(table_)
+app.command("table", epilog="Example: rtx table nottingham --markdown")(table_)
 
 
 def run() -> None:
@@ -108,11 +108,13 @@ def run() -> None:
         sys.stdout.reconfigure(errors="replace")  # not every terminal has all letters
     try:
         app()
-    except (ValueError, OSError, OverflowError, MemoryError) as error:
+    except (ValueError, OverflowError, OSError, MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and "memory" not in str(error):
+            raise  # a fault of rtx, which its traceback helps to find
         said = str(error) or type(error).__name__
         if isinstance(error, OSError) and error.errno == ENOENT and error.filename is None:
             said = "the current folder was removed; go to another one"
         typer.echo(f"rtx: {printable(said)}", err=True)
-        raise SystemExit(2) from None
+        raise SystemExit(2 if isinstance(error, (ValueError, OverflowError)) else 1) from None
     finally:
         atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)  # the exit takes a moment, too

@@ -1,5 +1,6 @@
 """The `rtx` command as it is typed."""
 
+import csv
 import hashlib
 import json
 import re
@@ -25,11 +26,13 @@ from rtx.cli import main
 from rtx.cli.commands import app
 from rtx.cli.sweep import _print as print_sweep
 from rtx.evidence.agenda import as_typed
+from rtx.evidence.tables import rows
 from rtx.models import CARDS, MODELS, TRANSLATORS, WHOLE
 from rtx.tasks.build import hyperparameter_names, models_for
 from rtx.tasks.registry import TASKS, task_arguments, task_by_name
 from rtx.training.recipe import load_recipe, parse_setting, recipe_names
 from rtx.training.settings import Settings
+from rtx.training.states import Exploded
 
 NAMES = ("list", "data", "data fetch", "data check", "train", "sweep", "evaluate", "generate", "translate", "table")
 NAMES += ("ledger check", "ledger fill", "class make", "class grade")
@@ -237,6 +240,7 @@ def test_a_command_can_be_typed_again_with_blanks_and_quotes_in_a_value():
 def test_what_a_run_computes_by_stands_in_its_command_and_reaches_the_training(rtx, tmp_path, monkeypatch):
     calls = []
     monkeypatch.setattr("rtx.evidence.record.train", lambda *given, **named: calls.append((*given[1:], named)))
+    monkeypatch.setattr("rtx.evidence.report.Report.end", lambda *_: None)
     words = ["train", "ffa-add", "attention-50", "--variant", "fresh", "--scale", "quick", "--seed", "3"]
     words += ["--epochs", "2", "--set", "d_hidden=8"]
     how = ["--precision", "bf16-mixed", "--compile"]
@@ -246,6 +250,7 @@ def test_what_a_run_computes_by_stands_in_its_command_and_reaches_the_training(r
     command = shlex.join(["rtx", *words, *how])
     assert done.returncode == 0 and given == [3, 2, True, command, tmp_path / "a", tmp_path / "b"]
     made_by = {"precision": "bf16-mixed", "compiled": True}
+    assert named.pop("tell").bar is False
     assert named == made_by | {"max_seconds": 60, "every_seconds": 300, "enable_progress_bar": False}
     assert rtx(*words[:3], *elsewhere[-4:]).returncode == 0
     assert calls[1][3] == "rtx train ffa-add attention-50 --seed 0"
@@ -260,8 +265,8 @@ def test_table_prints_markdown_from_the_ledger_alone(rtx, tmp_path):
 def test_a_table_without_any_run_is_no_success_and_names_the_folder(rtx, tmp_path, monkeypatch, words):
     monkeypatch.chdir(tmp_path)
     done = rtx(*words)
-    assert done.returncode == 1 and "not run" in done.stdout
-    assert str(tmp_path / "results") in done.stderr and done.stderr.count("\n") == 1
+    assert done.returncode == 1 and ("not run" in done.stdout) == ("all" not in words)
+    assert str(tmp_path / "results") in done.stderr.splitlines()[-1]
 
 
 @pytest.mark.parametrize("place", ["", "nowhere"])
@@ -271,8 +276,28 @@ def test_a_ledger_without_any_run_is_not_free_of_faults(rtx, tmp_path, place):
 
 
 def test_table_prints_the_rows_of_one_variant(rtx):
-    of_all, of_one = (rtx("table", "nottingham", *words).stdout for words in ((), ("--variant", "official")))
+    of_all, of_one = (rtx("table", "nottingham", "--every", *words).stdout for words in ((), ("--variant", "official")))
     assert "window=3" in of_all and "window=3" not in of_one and "official" in of_one
+
+
+def test_a_table_has_one_line_for_each_model_the_metric_and_the_best_score_in_bold(rtx):
+    head, _, *lines = rtx("table", "nottingham", "--markdown").stdout.splitlines()
+    assert "NLL per frame (nats), lower is better" in head
+    assert [line.split(" | ")[0] for line in lines] == [f"| {name}" for name in load_recipe("nottingham").models]
+    scores = [float(line.split(" | ")[2].strip("*").split()[0]) for line in lines]
+    assert [line for line in lines if "**" in line] == [lines[scores.index(min(scores))]]
+    assert "window=" not in "".join(lines)  # a setting that others did not have
+
+
+def test_a_csv_has_every_line_of_every_table(rtx):
+    head, *lines = csv.reader(rtx("table", "all", "--csv").stdout.splitlines())
+    assert head[:4] == ["recipe", "model", "paper", "ours"] and {len(line) for line in lines} == {len(head)}
+    assert len([line for line in lines if line[0] == "nottingham"]) == len(rows(load_recipe("nottingham")))
+
+
+def test_recipes_without_runs_are_left_out_of_all_tables(rtx, ledger):
+    done = rtx("table", "all", "--markdown", "--results", ledger({}))
+    assert done.stdout.count("## ") == 1 and "not run" in done.stdout and "mnist" in done.stderr
 
 
 def test_brackets_in_a_setting_or_a_machine_are_no_markup(rtx, ledger):
@@ -290,7 +315,7 @@ def test_control_characters_of_a_result_do_not_reach_the_terminal(rtx, ledger):
 
 def test_letters_that_a_terminal_lacks_are_replaced(rtx, monkeypatch, ledger):
     folder = ledger({"variant": "adam", "hardware": "CPU Ω"})
-    for words in ([], ["--format", "markdown"]):
+    for words in ([], ["--csv"]):
         with TextIOWrapper(BytesIO(), "cp1252") as terminal, monkeypatch.context() as patch:
             patch.setattr("sys.stdout", terminal)
             assert rtx("table", "nottingham", "--results", folder, *words).returncode == 0
@@ -324,15 +349,15 @@ def test_to_show_a_sweep_makes_nothing(rtx, tmp_path):
 
 
 @pytest.mark.parametrize(("format", "head"), [("markdown", "\n## {}\n\n| model |"), ("html", "\n<h2>{}</h2>\n<table>")])
-def test_all_tables_in_one_document_have_their_titles(rtx, tmp_path, format, head):
-    out = "\n" + rtx("table", "all", "--format", format, "--results", str(tmp_path)).stdout
-    for recipe in map(load_recipe, recipe_names()):
+def test_all_tables_in_one_document_have_their_titles(rtx, format, head):
+    out = "\n" + rtx("table", "all", "--format", format).stdout
+    for recipe in (load_recipe(name) for name in recipe_names() if [*Path("results", name).glob("*.json")]):
         title = f"{recipe.title} ({recipe.source})"
         assert head.format(escape(title) if format == "html" else title) in out
 
 
 def test_a_table_fits_a_narrow_terminal(rtx):
-    out = rtx("table", "nottingham", width=80).stdout
+    out = rtx("table", "nottingham", "--every", width=80).stdout
     assert re.search(r"^r-transformer +2\.37 +\d\.\d{3}.* 1,418,968 *$", out, re.MULTILINE)  # to its last digit
     assert "+window=" in out and "…" not in out
     assert "hardware of " in out
@@ -386,8 +411,22 @@ def test_a_folder_that_was_removed_is_said(rtx, tmp_path, monkeypatch):
     monkeypatch.chdir(gone)
     gone.rmdir()
     done = rtx("class", "grade", "returned", "--csv", "grades.csv")
-    assert done.returncode == 2 and "folder" in done.stderr and done.stderr.count("\n") == 1
+    assert done.returncode == 1 and "folder" in done.stderr and done.stderr.count("\n") == 1
     monkeypatch.undo()
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(Exploded("loss"), 1), (OSError("disk"), 1), (RuntimeError("not enough memory"), 1), (ValueError("seed"), 2)],
+)
+def test_a_run_that_failed_ends_with_1_and_wrong_usage_with_2(rtx, tmp_path, monkeypatch, error, code):
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr("rtx.evidence.record.train", fail)
+    monkeypatch.chdir(tmp_path)
+    done = rtx("train", "ffa-add", "attention-50", "--scale", "quick")
+    assert (done.returncode, done.stderr) == (code, f"rtx: {error}\n")
 
 
 @pytest.mark.slow
@@ -411,6 +450,16 @@ def test_train_writes_its_folders_in_the_home_and_one_file_with_its_command(rtx,
     (path,) = (tmp_path / "home" / "results" / "ffa-add").iterdir()
     found = json.loads(path.read_text())
     assert "~/results" not in done.stdout and path.name in done.stdout
+    checkpoint = tmp_path / "home" / "runs" / "ffa-add" / "attention-50-quick-sloped+limit=20-s0" / "best.safetensors"
+    assert checkpoint.exists() and f"rtx evaluate {checkpoint}" in done.stdout
+    for word in ("add", "10,602", "higher is better", "baseline", "Table 1", "test "):
+        assert word in done.stdout
+    told = rtx(
+        "train", "ffa-add", "attention-50", *sizes, "--json", "--seed", "1", "--runs=~/runs", "--results=~/results"
+    )
+    start, *_, end = map(json.loads, told.stdout.splitlines())
+    assert (start["event"], end["event"], start["paper"], len(end["others"])) == ("start", "end", 1.0, 1)
+    assert end["baseline"] == start["baseline"] and Path(end["result"]).exists()
     assert found["command"] == "rtx train ffa-add attention-50 --scale quick --seed 0 --epochs 1 --set limit=20"
     assert found["budget"].startswith("1 of ")
     file = Path(__file__).parents[2] / "rtx" / "training" / "recipes" / "ffa-add.toml"
