@@ -103,7 +103,7 @@ app.command("table", epilog="Example: rtx table nottingham --markdown")(table_)
 
 
 def run() -> None:
-    """Run the command. It ends with one line and exit code 2 for bad input, and with 1 if something failed."""
+    """Run the command. It ends with one line and exit code 2 for bad input or a missing file, and with 1 if something failed."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # not every terminal has all letters
     try:
@@ -115,6 +115,6 @@ def run() -> None:
         if isinstance(error, OSError) and error.errno == ENOENT and error.filename is None:
             said = "the current folder was removed; go to another one"
         typer.echo(f"rtx: {printable(said)}", err=True)
-        raise SystemExit(2 if isinstance(error, (ValueError, OverflowError)) else 1) from None
+        raise SystemExit(2 if isinstance(error, (ValueError, OverflowError, FileNotFoundError)) else 1) from None
     finally:
         atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)  # the exit takes a moment, too

@@ -99,7 +99,7 @@ def _print(recipe: Recipe, results: Path, variant: str | None, every: bool, form
 
 def _draw(recipe: Recipe, lines: list[tables.Row], score: str, best: set[int], names: Sequence[str]) -> None:
     title = f"{recipe.title} ({recipe.source})\n{score}"
-    drawn = Table(title=escape(title), box=SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
+    drawn = Table(title=escape(title), box=SIMPLE_HEAD, padding=0, show_edge=False)
     for name in names:
         drawn.add_column(IN_TWO.get(name, name), no_wrap=name in ("model", "parameters"), min_width=4, overflow="fold")
     for place, line in enumerate(lines):

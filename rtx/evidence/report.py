@@ -65,7 +65,7 @@ class Report:
         run = read_result(path)
         same = [one for one in read_results(run.recipe, results) if (one.model, one.data) == (run.model, run.data)]
         others = sorted(one.test for one in same if one.scale == run.scale and one != run)
-        facts = {
+        facts: dict[str, Any] = {
             "test": run.test,
             "metric": next(iter(run.details), run.metric),
             "epoch": run.epoch,
