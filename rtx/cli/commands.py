@@ -103,7 +103,7 @@ app.command("table", epilog="Example: rtx table nottingham --markdown")(table_)
 
 
 def run() -> None:
-    """Run the command. It ends with one line and exit code 2 for bad input or a missing file, and with 1 if something failed."""
+    """Run the command. Bad input or a missing file ends it with one line and exit code 2, any other failure with 1."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # not every terminal has all letters
     try:
