@@ -66,7 +66,7 @@ def test_a_block_is_written_before_the_next_is_read(translator, monkeypatch):
     read, written = [], []
     lines = (read.append(line) or f"{line}\n".encode() for line in LINES)
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=lines))
-    monkeypatch.setattr("typer.echo", lambda line: written.append(len(read)))
+    monkeypatch.setattr("typer.echo", lambda line, err=False: err or written.append(len(read)))
     translate_(translator.path, beam=1, longest=4, block=2)
     assert written == [2, 2, 4, 4, 5]
 
