@@ -358,7 +358,7 @@ for paper in ("r_transformer", "mc_rnn", "ff_attention"):
 # | holds | On the JSB chorales, which the paper does not use, it is ahead of TCN and Transformer (p = 0.048, a close call, see section 5). |
 # | fails | nothing |
 # | runs suggest that it holds | On Nottingham it is ahead of the other models of Table 2 (the models of the first picture). |
-# | runs suggest that it fails | On Nottingham with the training of the authors' code (plain gradient descent without working limits for the gradient, 15 of 100 epochs) it is fourth of six. On JSB it does better without attention. |
+# | runs suggest that it fails | On Nottingham with the training of the authors' code (15 of 100 epochs) it is fourth of six. On JSB it does better without attention. |
 # | not run | digits, characters and words at full size; a Transformer with relative positions |
 #
 # **MC-RNN** (Xu et al., 2019): several recurrent states, called channels, that start new blocks at different steps.
@@ -394,7 +394,7 @@ for name, text in TEN.items():
     print(f"{text:64} {verdicts[name].verdict}{leaning}")
 
 # %% [markdown]
-# The explorer has all claims, and the numbers behind each one. Filter by paper, by verdict, or by a word.
+# The explorer has all claims, and the numbers behind each one. Filter them by a word.
 
 # %%
 explore.claims(RESULTS)
@@ -420,7 +420,7 @@ for name, losses in nottingham.items():
 #
 # </details>
 #
-# The explorer has every table with the papers' numbers and our runs, also runs with other learning rates or fewer epochs. Choose a number of ours to see its command and its budget.
+# The explorer has every table with the papers' numbers and our runs, also runs with other learning rates or fewer epochs. Choose one of our numbers to see its command.
 
 # %%
 explore.ledger("nottingham", RESULTS)
@@ -428,8 +428,7 @@ explore.ledger("nottingham", RESULTS)
 # %% [markdown]
 # ## 8. Find the error
 #
-# Papers and programs have errors. One case: the authors' program for music limits ("clips") the size of the gradient *before* it computes the gradient. So it clips nothing. In our test
-# the gradient has a size of 562, and the limit was 0.15. Guess in each case before you look.
+# Papers and programs have errors. One case: the authors' program for music limits ("clips") the size of the gradient *before* it computes the gradient. So it clips nothing. Guess in each case before you look.
 
 # %%
 explore.errata()
@@ -470,7 +469,6 @@ explore.errata()
 # | --- | --- | --- |
 # | Tables 1-4 (Wang et al.), 2-5 (Xu et al.), 1 (Raffel and Ellis) | sections 1, 5, 6, 7 | `rtx table`, `explore.ledger`, `explore.claims` |
 # | the learning rate, chosen by validation | section 3 | `rtx sweep` |
-# | one number per cell, no spread | sections 4, 5 | `rtx.evidence.verdict` |
 # | misprints, and code that differs | section 8 | `studies/errata.py` |
 #
 # </details>

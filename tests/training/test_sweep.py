@@ -16,7 +16,7 @@ from rtx.cli.sweep import parse_values
 from rtx.evidence.ledger import read_results
 from rtx.evidence.record import train
 from rtx.evidence.tables import rows
-from rtx.tasks import TASKS
+from rtx.tasks import TASKS, task_by_name
 from rtx.training import sweep as sweeps
 from rtx.training.recipe import load_recipe
 from rtx.training.states import CannotGoOn
@@ -191,7 +191,7 @@ def test_a_full_disk_leaves_the_former_picture_of_a_sweep(tmp_path, monkeypatch)
     trial.set_user_attr("epoch", 1)
     study.tell(trial, 0.5)
     sweep = SimpleNamespace(
-        runs=tmp_path, folder=tmp_path, task=SimpleNamespace(metric="NLL"), run=lambda *_, **__: study
+        runs=tmp_path, folder=tmp_path, task=task_by_name("digits"), grid=[{}], run=lambda *_, **__: study
     )
     (tmp_path / "sweep.png").write_text("the former picture")
     with monkeypatch.context() as patch, pytest.raises(OSError, match=r"sweep\.png"):
