@@ -8,16 +8,16 @@ from statistics import mean
 import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import FancyBboxPatch
+from matplotlib.patches import FancyBboxPatch, Rectangle
 from torch import nn
 
 from rtx import FeedForwardAttention
 from rtx.evidence.selection import seeds
 from rtx.evidence.tables import cells
-from rtx.lab import receptive_field, trace
+from rtx.lab import receptive_field, trace, xray
 from rtx.lab.learning import learn
 from rtx.lab.plots import COLOURS, new_figure
-from rtx.models import MCRNN, RNN, LanguageModel
+from rtx.models import MCRNN, RNN, CharacterTransformer, LanguageModel, TransformerXL
 from rtx.nn import LocalRNN, MultiHeadAttention
 from rtx.nn.blocks import FeedForward
 from rtx.nn.multi_channel import MultiChannelRNN
@@ -133,6 +133,54 @@ def feed_forward_attention_1() -> Figure:
     return figure
 
 
+def transformer_xl_1() -> Figure:
+    """Three ways to read a text in pieces of 8: which characters one output of one layer depends on."""
+    text, at, length = "attention reads in pieces", 16, 8
+    torch.manual_seed(0)
+    x = torch.randn(1, len(text), WIDTH)
+    separate = CharacterTransformer(WIDTH, 1, 2, length)
+    rows = {
+        "separate\nsegments": separate,
+        "segments\nwith memory": TransformerXL(WIDTH, 1, 2, length, length),
+        "sliding\nsegment": Called(separate.slide),
+    }
+    figure, [ax] = new_figure(9, 2.7)
+    for row, (name, model) in enumerate(rows.items()):
+        learns, sees = receptive_field(model, x)[at] > 0, xray(model, x).changed[at]
+        for s, letter in enumerate(text):
+            colours = (COLOURS[0], "white") if learns[s] else (COLOURS[1], "black") if sees[s] else ("0.93", "0.4")
+            edge = ("black", 3) if s == at else ("white", 1)
+            box = Rectangle((s - 0.42, row - 0.32), 0.84, 0.64, facecolor=colours[0], edgecolor=edge[0], lw=edge[1])
+            ax.add_patch(box)
+            ax.text(s, row, letter, ha="center", va="center", color=colours[1], family="monospace")
+        slides = name.startswith("sliding")
+        for end in (at - length, at) if slides else range(-1, len(text), length):
+            ax.plot([end + 0.5] * 2, [row - 0.45, row + 0.45], color="0.3", linewidth=1.5)
+        remembered = int((sees & ~learns).sum())
+        more = (
+            f"\n{remembered} of them remembered" if remembered else f"\neach computed {length} times" if slides else ""
+        )
+        ax.text(len(text) - 0.2, row, f"sees {int(sees.sum())}{more}", va="center", fontsize=9)
+    ax.set(xlim=(-0.7, len(text) + 4.6), ylim=(2.6, -0.6), xticks=())
+    ax.set_title("the first output of a segment sees more with a memory, or if the segment slides")
+    ax.set_yticks(range(3), rows)
+    ax.spines[:].set_visible(False)
+    ax.tick_params(length=0)
+    return figure
+
+
+class Called(nn.Module):
+    """A function of a sequence, as a module."""
+
+    def __init__(self, function: Callable[[torch.Tensor], torch.Tensor]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Call it."""
+        return self.function(x)
+
+
 def _connect(ax: Axes, layer: nn.Module, row: int, colour: object, last_only: bool = False) -> None:
     """A line from input s to output t wherever the one moves the other."""
     strength = receptive_field(layer, torch.randn(1, STEPS, WIDTH, generator=torch.Generator().manual_seed(0)))
@@ -187,5 +235,6 @@ PAPERS: dict[str, Callable[[], Figure]] = {
     "mc_rnn_2": mc_rnn_2,
     "mc_rnn_3": mc_rnn_3,
     "mc_rnn_4": mc_rnn_4,
+    "transformer_xl_1": transformer_xl_1,
     "feed_forward_attention_1": feed_forward_attention_1,
 }

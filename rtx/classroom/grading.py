@@ -154,7 +154,7 @@ def _answers(check: Exercise, mine: Callable[..., Any], cases: Sequence[tuple[An
     answers, changes = [], []
     try:
         for case in cases:
-            value, changed = attempt(mine, case)
+            value, changed = attempt(mine, case, check.measure)
             answers.append(json.loads(json.dumps(value, default=_plain)))
             changes.append(changed)
         return {"answers": answers, "changed": next(filter(None, changes), None), "stub": is_stub(mine)}

@@ -11,14 +11,14 @@ from rtx.lab.exercises.after import cache_bytes, compose_steps, half_life
 from rtx.lab.exercises.attention import causal_attention, induction
 from rtx.lab.exercises.block import contributions, notices_order, residual
 from rtx.lab.exercises.channels import in_degree, join_channels, longest_path
-from rtx.lab.exercises.convolution import dilated_convolution, tcn_reach
+from rtx.lab.exercises.convolution import delay_kernels, dilated_convolution, tcn_reach
 from rtx.lab.exercises.digits import accuracy_so_far, reordered
 from rtx.lab.exercises.evidence import reported, spreads_apart
 from rtx.lab.exercises.exercise import Exercise, Verdict
 from rtx.lab.exercises.fast import back_through_tanh, softmax_in_halves
 from rtx.lab.exercises.framing import gradient_by_distance, next_tokens, unigram_bits
 from rtx.lab.exercises.language import bigram_bits, bits_per_character, nucleus
-from rtx.lab.exercises.memory import next_memory, xl_reach
+from rtx.lab.exercises.memory import next_memory, with_memory, xl_reach
 from rtx.lab.exercises.music import nll_per_frame
 from rtx.lab.exercises.pooling import attention_pool, largest_share
 from rtx.lab.exercises.position import rotated, shaw_scores, xl_score
@@ -56,6 +56,7 @@ __all__ = [
     "clipped_step",
     "compose_steps",
     "contributions",
+    "delay_kernels",
     "dependencies",
     "dilated_convolution",
     "gradient_by_distance",
@@ -86,6 +87,7 @@ __all__ = [
     "tcn_reach",
     "unigram_bits",
     "windows",
+    "with_memory",
     "without_pads",
     "xl_reach",
     "xl_score",

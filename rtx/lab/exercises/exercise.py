@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 READS = ("LOAD_FAST", "LOAD_GLOBAL", "LOAD_DEREF", "LOAD_NAME")  # in names of the steps that read a variable
 PLACES = ("first", "second", "third", "fourth", "fifth")
+Measure = Callable[[Tensor, tuple[Any, ...]], Tensor]
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,8 @@ class Exercise:
         bugs: message → a function with that bug.
         praise: what passing shows.
         may_change: whether a right answer may change its arguments, as a training step does.
+        measure: returns what is compared, from an answer and its case; by default the answer itself. It is for what
+            the numbers of an answer do not show, such as its gradient.
     """
 
     cases: Callable[[], Sequence[tuple[Any, ...]]]
@@ -47,13 +50,14 @@ class Exercise:
     bugs: dict[str, Callable[..., Any]] = field(default_factory=dict)
     praise: str = ""
     may_change: bool = False
+    measure: Measure | None = None
 
     def __call__(self, mine: Callable[..., Any]) -> Verdict:
         """Try `mine` on every case and compare."""
         tried: list[tuple[Any, int | None]] = []
         try:
             for case in self.cases():
-                tried.append(attempt(mine, case))
+                tried.append(attempt(mine, case, self.measure))
         except Exception as error:  # whatever a learner's code raises is the finding, if all was right until then
             raised = f"{self.where(len(tried))} your code raised {type(error).__name__}: {error}"
             before = self._compared(self.cases()[: len(tried)], [answer for answer, _ in tried])
@@ -82,7 +86,7 @@ class Exercise:
         return self._compared(self.cases(), answers)
 
     def _compared(self, cases: Sequence[tuple[Any, ...]], answers: Sequence[Any]) -> Verdict:
-        expected = [self.solution(*case) for case in cases]
+        expected = [self._answer(self.solution, case) for case in cases]
         wrong = [i for i, pair in enumerate(zip(expected, answers, strict=True)) if not _same(*pair)]
         if not wrong:
             return Verdict(True, self.praise)
@@ -91,17 +95,23 @@ class Exercise:
                 return Verdict(False, message)
         return Verdict(False, _difference(self.where(wrong[0]), expected[wrong[0]], answers[wrong[0]]))
 
-    @staticmethod
-    def _agrees(function: Callable[..., Any], cases: Sequence[tuple[Any, ...]], answers: Sequence[Any]) -> bool:
-        return all(_same(function(*case), answer) for case, answer in zip(cases, answers, strict=True))
+    def _agrees(self, function: Callable[..., Any], cases: Sequence[tuple[Any, ...]], answers: Sequence[Any]) -> bool:
+        return all(_same(self._answer(function, case), answer) for case, answer in zip(cases, answers, strict=True))
+
+    def _answer(self, function: Callable[..., Any], case: tuple[Any, ...]) -> Any:
+        return _measured(function(*case), case, self.measure)
 
 
-def attempt(mine: Callable[..., Any], case: tuple[Any, ...]) -> tuple[Any, int | None]:
-    """The answer to a copy of a case, and the place of an argument that was changed on the way, counted from 1."""
+def attempt(mine: Callable[..., Any], case: tuple[Any, ...], measure: Measure | None = None) -> tuple[Any, int | None]:
+    """Return the answer to a copy of a case, and the place of an argument that was changed on the way, from 1."""
     given = deepcopy(case)  # cases share tensors: what one did to its own must not reach the next
-    answer = mine(*given)
+    answer = _measured(mine(*given), given, measure)
     pairs = enumerate(zip(case, given, strict=True), 1)
     return answer, next((place for place, pair in pairs if not _equal(*pair)), None)
+
+
+def _measured(answer: Any, case: tuple[Any, ...], measure: Measure | None) -> Any:
+    return measure(answer, case) if measure and isinstance(answer, Tensor) else answer
 
 
 def _equal(before: Any, after: Any) -> bool:
