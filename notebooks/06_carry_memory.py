@@ -321,13 +321,13 @@ for norm in ("post", "pre"):
 # %% [markdown]
 # The number after ± is the standard deviation over the seeds. Read the lower table from left to right.
 #
-# - **Relative positions** save bits after 200 updates. After 800 updates they save almost nothing. They are learnt sooner.
-# - **The memory** saves about 0.2 bits, early and late. Most of it is saved at the first four places of a segment. This is
+# - **Relative positions** save bits after 200 updates, above all with post-norm. After 800 updates they save nothing. They are learnt sooner.
+# - **The memory** saves 0.2 to 0.3 bits after 800 updates, more than half of it at the first four places of a segment. This is
 #   what a cut costs; the paper calls it **context fragmentation**.
 # - **Sliding** helps after 800 updates, but less than the memory.
 #
 # An earlier version of this lesson compared the first model with the last one, after short training, and said that the cut explains the
-# difference. The control without memory shows that positions explained a part. Longer training shows that this part nearly disappears.
+# difference. The control without memory shows that positions explained a part. Longer training shows that this part disappears.
 #
 # Why is the memory ahead of sliding? A sliding output sees 16 characters, an output with memory up to 48. It was
 # also trained with the memory. This study does not separate the two reasons.
@@ -414,8 +414,8 @@ explore.attention(small, torch.tensor([task.texts[0].encode(line)]), list(line))
 # **How can attention read a long text in pieces?** It carries a memory of its inputs from segment to segment, without gradients.
 #
 # - One layer sees its segment and $P$ positions more. With $P = S$, a stack of $L$ layers sees $L + 1$ segments, and learns from one.
-# - In our study (characters, segments of 16, two layers, 800 updates, three seeds) the memory saves about 0.2 bits, mostly at the first places of a
-#   segment. Relative positions alone are learnt sooner, but save almost nothing in the end.
+# - In our study (characters, segments of 16, two layers, 800 updates, three seeds) the memory saves 0.2 to 0.3 bits, more than half of it at the first four places
+#   of a segment. Relative positions alone are learnt sooner, but save nothing in the end.
 # - Sliding saves less here, and needs about $S$ times as many multiplications.
 # - Open: larger models, longer training, and a memory into which gradients flow.
 #
