@@ -1,4 +1,4 @@
-"""Draw every figure of the README from the models and the ledger: the same inputs give the same bytes.
+"""Draw the figures of README and docs from the models and the ledger: the same inputs give the same bytes.
 
 make figures
 """
@@ -18,30 +18,13 @@ from rtx.evidence.selection import counts, is_full, under_one_budget
 from rtx.evidence.tables import cells
 from rtx.lab import receptive_field
 from rtx.lab.plots import COLOURS, new_figure, png, receptive_field_map, style
-from rtx.models import MODELS, RNN, RTransformer, Transformer
+from rtx.models import MODELS
 from rtx.nn.validate import check_choice
 from rtx.tasks.build import hyperparameter_names
 from rtx.training.recipe import load_recipe
 
 FOLDER = Path(__file__).parent
 LEDGER = FOLDER.parent / "results"
-
-
-def who_sees_whom() -> Figure:
-    """What each position of three untrained models depends on, and how strongly."""
-    torch.manual_seed(0)
-    models = {
-        "GRU": RNN(16, layers=2),
-        "Transformer": Transformer(16, layers=2, heads=4),
-        "R-Transformer, window 4": RTransformer(16, layers=2, heads=4, window=4),
-    }
-    x = torch.randn(1, 24, 16, generator=torch.Generator().manual_seed(0))
-    figure, axes = new_figure(9.6, 3.3, columns=3)
-    for ax, (name, model) in zip(axes, models.items(), strict=True):
-        strength = receptive_field(model.eval(), x)
-        image = receptive_field_map(ax, strength / strength.max(), name)
-    figure.colorbar(image, ax=axes, label="|∂y_t / ∂x_s|, strongest = 1")
-    return figure
 
 
 def every_reach() -> Figure:
@@ -94,7 +77,6 @@ def nottingham() -> Figure:
 
 
 FIGURES: dict[str, Callable[[], Figure]] = {
-    "who_sees_whom": who_sees_whom,
     "every_reach": every_reach,
     "nottingham": nottingham,
     "speed_cpu": speed_cpu,

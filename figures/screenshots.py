@@ -1,4 +1,4 @@
-"""Screenshots of explorers in a browser, for the README: saved as pages, opened without a server, moved by a key.
+"""Film the first explorer in a browser, for the README: an input changes, and with it the layers of three models.
 
     python figures/screenshots.py     # needs Chromium; a path other than the usual ones in the variable CHROMIUM
 
@@ -7,52 +7,52 @@ Letters and lines look a little different with another Chromium or other fonts, 
 
 import os
 import shutil
+from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import torch
-from playwright.sync_api import Browser, sync_playwright
+from PIL import Image
+from playwright.sync_api import Page, sync_playwright
 
 from rtx.lab import explore
-from rtx.lab.plots import style
-from rtx.nn import LocalRNN
 
-FOLDER = Path(__file__).parent
+FILE = Path(__file__).parent / "depends.gif"
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
+WIDTH, COLOURS = 760, 128
+INPUTS = (6, 14, 2)  # that are changed, one after the other
+STEPS, WAIT, HOLD = 5, 120, 900  # keys for a change; milliseconds between two pictures, and after a change
 
 
-def pages() -> dict[str, tuple[explore.Page, str, list[str]]]:
-    """Name → an explorer, the slider that is moved, and the keys that move it."""
-    torch.manual_seed(0)
-    x = torch.randn(7, 5, generator=torch.Generator().manual_seed(0))
-    return {
-        "explorer_channels": (explore.channels(), "step", ["Home", *["ArrowRight"] * 7]),
-        "explorer_window": (explore.window(x, LocalRNN(5, 4, "gru")), "position t", ["ArrowRight"] * 4),
-    }
-
-
-def shoot(browser: Browser, page: explore.Page, slider: str, keys: list[str], path: Path) -> None:
-    """Open a page, move a slider, and keep what is seen."""
-    with TemporaryDirectory() as folder:
-        saved = page.save(Path(folder) / "page.html")
-        tab = browser.new_page(viewport={"width": 800, "height": 600})
-        tab.goto(saved.as_uri())
-        for key in keys:
-            tab.get_by_role("slider", name=slider).press(key)
-        tab.wait_for_timeout(500)
-        tab.locator("body").screenshot(path=path)
-        tab.close()
+def film(tab: Page) -> Iterator[tuple[Image.Image, int]]:
+    """Yield the pictures, and how long each is shown in milliseconds."""
+    canvas = tab.locator("canvas.held").first
+    for wanted in INPUTS:
+        canvas.press("Home")
+        for _ in range(wanted - 1):
+            canvas.press("ArrowRight")
+        for step in range(STEPS):
+            for _ in range(4):
+                canvas.press("ArrowDown")
+            tab.wait_for_timeout(WAIT)
+            shot = Image.open(BytesIO(tab.locator(".pictures").screenshot()))
+            yield shot.convert("RGB"), HOLD if step == STEPS - 1 else WAIT
 
 
 def main() -> None:
-    """Make them all again."""
-    style()
+    """Write the film."""
     found = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, CHROMIUM)), None)
     options = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []  # as root it refuses otherwise
-    with sync_playwright() as playwright:
+    with sync_playwright() as playwright, TemporaryDirectory() as folder:
         browser = playwright.chromium.launch(executable_path=found, args=options)
-        for name, (page, slider, keys) in pages().items():
-            shoot(browser, page, slider, keys, FOLDER / f"{name}.png")
+        tab = browser.new_page(viewport={"width": WIDTH, "height": 900})
+        tab.goto(explore.depends().save(Path(folder) / "page.html").as_uri())
+        tab.wait_for_timeout(500)
+        pictures, times = zip(*film(tab), strict=True)
+        browser.close()
+    palette = pictures[STEPS - 1].quantize(COLOURS, Image.Quantize.MAXCOVERAGE)
+    first, *others = (one.quantize(palette=palette, dither=Image.Dither.NONE) for one in pictures)
+    first.save(FILE, save_all=True, append_images=others, duration=list(times), loop=0, optimize=True)
 
 
 if __name__ == "__main__":

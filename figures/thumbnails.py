@@ -1,4 +1,4 @@
-"""A small picture for each notebook, for the README's table: one of those that the notebook itself shows."""
+"""Small pictures of four notebooks, for the README: each is one that the notebook itself shows."""
 
 import base64
 import json
@@ -14,41 +14,28 @@ NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 WIDTH, HEIGHT, COLOURS = 440, 240, 128  # twice the size at which they are shown
 
 CHOSEN = {
-    "00_start_here": 0,
-    "01_frame_the_problem": 0,
-    "02_slide_a_window": 1,
     "03_attend_to_the_past": 0,
-    "04_stack_the_block": 1,
     "05_encode_position": 3,
-    "06_carry_memory": 0,
-    "07_convolve_or_recur": -1,
-    "08_split_into_channels": 0,
-    "09_add_and_multiply": 5,
-    "10_read_digits": 3,
-    "11_model_music": -1,
-    "12_make_it_fast": 0,
-    "13_model_language": 3,
-    "14_translate_and_summarise": 2,
+    "11_model_music": 0,
     "15_weigh_the_evidence": 0,
-    "16_what_came_after": 3,
 }
 """Notebook → which of its pictures, counted from 0; -1 is the last."""
 
 
 def pictures(notebook: Path) -> list[bytes]:
-    """The PNGs among a notebook's outputs, explorers' stills too."""
+    """Return the PNGs among a notebook's outputs, with the stills of explorers."""
     cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
     outputs = [output.get("data", {}) for cell in cells for output in cell.get("outputs", [])]
     return [base64.b64decode(data["image/png"]) for data in outputs if "image/png" in data]
 
 
 def digest(png: bytes) -> str:
-    """What tells whether a thumbnail is still that of its notebook's picture."""
+    """Return a checksum that shows whether a thumbnail is still of its notebook's picture."""
     return sha256(png).hexdigest()[:16]
 
 
 def thumbnail(png: bytes) -> bytes:
-    """A picture made smaller, in few colours, which says whose it is: the same picture gives the same bytes."""
+    """Return a smaller picture in few colours, with the checksum of the whole one in it."""
     whole = Image.open(BytesIO(png)).convert("RGB")
     whole.thumbnail((WIDTH, HEIGHT), Image.Resampling.LANCZOS)
     buffer = BytesIO()
@@ -60,7 +47,7 @@ def thumbnail(png: bytes) -> bytes:
 
 
 def write() -> None:
-    """Make them all again, from the notebooks as they are."""
+    """Make them all again from the notebooks."""
     FOLDER.mkdir(exist_ok=True)
     for name, place in CHOSEN.items():
         (FOLDER / f"{name}.png").write_bytes(thumbnail(pictures(NOTEBOOKS / f"{name}.ipynb")[place]))

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # What does a window see?
 #
-# A LocalRNN is a small recurrent network. For each position it reads the last $M$ inputs, and nothing else. Drag the window.
+# A LocalRNN is a small recurrent network. For each position it reads the last $M$ inputs, and nothing else.
 
 # %%
 import torch
@@ -21,17 +21,18 @@ x = torch.cat(list(images[[3, 1, 4]]), dim=1).T  # (T, D): a strip of three digi
 explore.window(x)
 
 # %% [markdown]
-# The strip is our sequence: the handwritten digits 3, 1 and 4, side by side. Each column is a position, so we have $T = 24$
-# positions with $D = 8$ numbers each. The window is blue. Below it you see one step: what the network reads, its gates, and
-# its state before and after. Where the window begins before the sequence, it reads **pads** (orange), which are vectors of
-# zeros. The state still moves when the network reads a pad. Section 5 says why.
+# Our sequence is a strip of the handwritten digits 3, 1 and 4. Each column is a position, so we have $T = 24$ positions with
+# $D = 8$ numbers each. The picture shows the 8 numbers of a LocalRNN's output at each position.
+#
+# In JupyterLab and on the website the picture is alive: you drag a window over the strip, and see what the network does at each
+# step in the window. A window that begins before the sequence reads **pads**, vectors of zeros. Section 5 shows what they do.
 #
 # All weights are random here. So you learn what a window *can* see and what it costs, but not which layer learns better.
 #
-# - **You will** write a LocalRNN, measure what it sees, and test a claim of its paper.
+# - **You will** write a LocalRNN, measure what it sees, and test a claim of the R-Transformer paper (Wang et al., 2019).
 # - **You learn** how it differs from an RNN over the whole sequence and from a convolution.
-# - **You need** PyTorch tensors, and the table of dependencies from [notebook 00](00_start_here.ipynb).
-# - **Time:** 35 minutes to read and try. The cells run in about 20 seconds.
+# - **You need** PyTorch tensors, and the words, letters and the table of dependencies of [notebook 00](00_start_here.ipynb).
+# - **Time:** 55 minutes, 33 of them for the four exercises. The cells run in about 20 seconds.
 #
 # ## 1. Three positions, by hand
 #
@@ -63,7 +64,7 @@ for t in (1, 2, 3):
 #
 # $$(x_{t-M+1}, \; x_{t-M+2}, \; \dots, \; x_t), \qquad t = 1, \dots, T$$
 #
-# It never holds a later position, so a model may use it to predict $x_{t+1}$. The first $M - 1$ windows begin with pads.
+# The window never holds a later position. So its output can be used to predict $x_{t+1}$. The first $M - 1$ windows begin with pads.
 #
 # **Exercise 1** (easy, 10 minutes). Write `my_windows(x, window)`. It turns sequences (B, T, D) into their windows
 # (B, T, M, D). Where a window begins before its sequence, it holds zero vectors.
@@ -95,11 +96,11 @@ windows = exercises.yours(my_windows, "windows")
 #
 # ## 3. Run a small RNN in each window
 #
-# In each window the same recurrent network starts from a zero state. Its last state is the output (Eq. 2 of the paper):
+# In each window the same recurrent network starts from a zero state. Its last state is the output:
 #
 # $$h_t = \text{RNN}(x_{t-M+1}, \; x_{t-M+2}, \; \dots, \; x_t)$$
 #
-# We take a GRU (gated recurrent unit). Its gates decide how much of the state to keep.
+# We take a GRU (gated recurrent unit). Its *update gate* holds numbers between 0 and 1, which decide how much of the state to keep.
 #
 # **Exercise 2** (medium, 10 minutes). Write `my_local_rnn(gru, x, window)`. Here `gru` is a
 # `torch.nn.GRU(D, D, batch_first=True)`, and `x` is (B, T, D). Return the outputs of all windows, (B, T, D).
@@ -127,7 +128,8 @@ local_rnn = exercises.yours(my_local_rnn, "local_rnn")
 #
 # </details>
 #
-# Now compare this function with `rtx.nn.LocalRNN`. Its parameters have the names of a `torch.nn.GRU`, so we can copy them.
+# Now compare this function with `rtx.nn.LocalRNN`, from the package of this course. Its parameters have the names of a
+# `torch.nn.GRU`, so we can copy them.
 
 # %%
 import rtx
@@ -143,15 +145,15 @@ print(f"outputs are up to {layer(x[None]).abs().max():.2f}; the two functions di
 # %% [markdown]
 # ## 4. Compare it with an RNN over the whole sequence
 #
-# What does a model lose with a window? We give the same weights to an RNN that reads the whole sequence, and measure both
-# tables of dependencies: row $t$, column $s$ says how much output $t$ changes when input $s$ changes.
+# What does a model lose with a window? We give the same weights to an RNN that reads the whole sequence. Then we measure both
+# tables of dependencies. Row $t$, column $s$ says how much output $t$ changes when input $s$ changes.
 #
 # **Predict.** Which entries are exactly zero in each table?
 #
 # <details><summary>Answer</summary>
 #
 # To the right of the diagonal both are zero, because no output depends on the future. The LocalRNN is also zero from distance
-# $M$ on. The RNN has no further zeros.
+# $M$ on.
 #
 # </details>
 
@@ -173,14 +175,14 @@ fig, axes = plt.subplots(1, 2, figsize=(8, 3.6), sharey=True)
 for ax, (name, model) in zip(axes, {"RNN over the whole sequence": gru, f"LocalRNN, M = {M}": MyLocalRNN(gru)}.items()):
     image = plots.receptive_field_map(ax, receptive_field(model, x[None]), name)
     ax.label_outer()
-fig.colorbar(image, ax=axes, label="change of output t with input s")
-fig.suptitle("same weights: the RNN sees the whole past, faintly; the LocalRNN sees four positions", fontsize=11)
+fig.colorbar(image, ax=axes, extend="min", label="change of output t with input s")
+fig.suptitle("same weights: the RNN depends on the whole past, the LocalRNN on four positions", fontsize=11)
 plt.show()
 
 # %% [markdown]
-# White is exactly zero. On the left, old inputs have little influence. Does every RNN fade like this? The control is a GRU with
-# the same weights except the biases of its update gate, which make it keep more of its state. We draw the weights five times, and average along the
-# diagonals.
+# White is exactly zero. On the left, old inputs have little influence. Does every RNN fade like this? As a control we take a GRU
+# with the same weights, but raise the biases of its update gate by 3. This GRU keeps more of its state. Each model has five
+# draws of its weights. For each draw we take the mean entry at four distances $t - s$. The next table prints mean ± standard deviation of the five draws.
 
 # %%
 def keeper(gru):
@@ -195,18 +197,18 @@ def draws(make, seeds=5):
         yield make(torch.nn.GRU(D, D, batch_first=True))
 
 # %%
-print("mean dependency at distance      0                3                4               16")
+print(f"{'mean entry at distance':22}", *(f"{d:>15}" for d in (0, 3, 4, 16)), " share left at 16")
 for name, make in {"LocalRNN, M = 4": MyLocalRNN, "RNN": lambda gru: gru, "RNN that keeps more": keeper}.items():
     tables = torch.stack([receptive_field(model, x[None]) for model in draws(make)])
     far = [tables.diagonal(-d, 1, 2).mean(1) for d in (0, 3, 4, 16)]
-    print(f"{name:22}", *(f"{one.mean():8.4f} ± {one.std():.4f}" for one in far))
+    print(f"{name:22}", *(f"{one.mean():6.4f} ± {one.std():.4f}" for one in far), f"{100 * far[-1].mean() / far[0].mean():8.1f} %")
 
 # %% [markdown]
-# Between distances 0 and 16, the plain RNN loses a factor of about 1,000. The one that keeps more loses a factor of about 2. But
-# each new input changes it about nine times less. So how fast an RNN fades depends on its weights, and training changes the weights.
+# Up to distance 3, the LocalRNN and the RNN are almost equal. At distance 16, the plain RNN has lost almost all influence of an
+# input. The RNN that keeps more has lost a little more than half. But each new input changes its output less. So how fast an RNN
+# fades depends on its weights, and training changes the weights.
 #
-# The zeros of the LocalRNN are different. No weights can make it see beyond its window. In exchange, a LocalRNN takes only $M$
-# steps one after the other, for a sequence of any length. More LocalRNNs on top make the window wider.
+# The zeros of the LocalRNN are different. No weights can make it see beyond its window. More LocalRNNs on top see farther.
 #
 # **Exercise 3** (easy, 3 minutes). In a stack of LocalRNNs with window $M$, on how many inputs does an output of the top layer
 # depend, its own included?
@@ -239,20 +241,12 @@ for layers in (1, 2, 3):
     print(f"{layers} of M = {M}: predicted {stacked_reach(layers, M):2}, measured {measured:2} of {T} positions")
 
 # %% [markdown]
-# **Try.** A stack has the windows 2, 5 and 3. How far back does it see? Does the order of the layers matter?
-#
-# <details><summary>Answer</summary>
-#
-# It sees 8 positions: $1 + (2 - 1) + (5 - 1) + (3 - 1)$. The layers' shares add up, so their order does not matter.
-#
-# </details>
-#
 # ## 5. What the pads do
 #
 # Does it matter that the network reads pads? The alternative is a window that is cut short: it starts at $x_1$.
 #
 # **Exercise 4** (hard, optional, 10 minutes). Write `my_without_pads(gru, x, window)`. It is like `local_rnn`, but no window
-# reads a pad. There is a solution without a loop.
+# reads a pad.
 
 # %%
 def my_without_pads(gru, x, window):
@@ -284,6 +278,9 @@ without_pads = exercises.yours(my_without_pads, "without_pads")
 # input and a zero state give a zero state.
 #
 # </details>
+#
+# The figure shows the size (norm) of the change of each output: mean and standard deviation of five draws. The mean size of the
+# outputs without pads is 100 %.
 
 # %%
 def no_bias(gru):
@@ -299,44 +296,44 @@ with_bias, without_bias = (torch.stack([effect_of_pads(one) for one in draws(mak
 
 # %%
 fig, ax = plt.subplots(figsize=(6.4, 2.8))
-ax.bar(torch.arange(1, 9) - 0.2, with_bias.mean(0), 0.4, yerr=with_bias.std(0), color=plots.COLOURS[1], label="with biases")
-ax.bar(torch.arange(1, 9) + 0.2, without_bias.mean(0), 0.4, color=plots.COLOURS[0], label="without biases: 0 everywhere")
-ax.set(xlabel="position t", ylabel="change of $h_t$ (%)", title=f"pads change the first {M - 1} outputs, through the biases")
+ax.bar(torch.arange(1, 9), with_bias.mean(0), 0.5, yerr=with_bias.std(0), color=plots.COLOURS[1], label="with biases")
+ax.plot(torch.arange(1, 9), without_bias.mean(0), "o", color=plots.COLOURS[0], label="without biases", clip_on=False)
+ax.set(xlabel="position t", ylabel="change of output (%)", title=f"pads change the first {M - 1} outputs, through the biases")
 _ = ax.legend(frameon=False)
 plt.show()
 print("with biases, in %:   ", *(f"{m:5.1f} ± {s:4.1f}" for m, s in zip(with_bias.mean(0)[:4], with_bias.std(0))))
 print("without biases, in %:", *(f"{m:5.1f} ± {s:4.1f}" for m, s in zip(without_bias.mean(0)[:4], without_bias.std(0))))
 
 # %% [markdown]
-# 100 % is the mean norm of an output. The bars are means of five draws of the weights, the lines standard deviations. Output 1
-# reads three pads and changes most. From position $M$ on, nothing changes. So a pad is a blank column, and the biases act on it.
-# The authors' code reads pads in this way, and `rtx` does the same.
+# Output 1 reads three pads and changes most. Without biases, no output changes. So pads act through the biases. `rtx` reads
+# pads in this way, too.
 #
-# **Try.** In the explorer, set position 1 and untick "pads go through the cell". What happens to the state in the first steps?
+# **Try.** In the living explorer, set position 1 and untick "pads go through the cell". What happens to the state in the first steps?
 #
 # <details><summary>Answer</summary>
 #
-# It stays zero until the last step. So $h_1$ has another size (norm).
+# It stays zero while the window reads pads.
 #
 # </details>
 #
 # ## 6. Compare it with a convolution
 #
-# A causal convolution sees the same window. It has one matrix $W_i$ for each place in it:
+# What is special about a recurrent network in the window? A causal convolution sees the same window. It multiplies each input
+# in the window by a matrix $W_i$, a different one for each place:
 #
 # $$h_t = b + \sum_{i=0}^{M-1} W_i \, x_{t-i}$$
 #
 # The paper (section 3.1) says why it prefers a recurrent network: "the convolution operation completely ignores the sequential
 # information of positions within the local window". We can test this. Take four columns of the 3, and put them in all 24
-# orders. A reader that ignores the order gives one output 24 times.
+# orders. A model that ignores the order gives the same output 24 times.
 #
-# **Predict.** How many different outputs do a LocalRNN, a convolution, mean pooling and max pooling give? And a convolution
-# with one and the same matrix at all places?
+# **Predict.** How many different outputs does a LocalRNN give? A convolution? A convolution with the same matrix at all places?
+# Pooling, which takes the mean or the maximum over the window?
 #
 # <details><summary>Answer</summary>
 #
-# 24, 24, 1, 1 and 1. A column that changes its place meets another matrix $W_i$. If all places have the same matrix, the
-# convolution sums up the columns, and a sum does not depend on the order.
+# The LocalRNN and the convolution give 24, the others 1. In the convolution, a column that moves in the window is multiplied by another matrix. With the same
+# matrix at all places, the convolution sums up the columns, and a sum does not depend on the order.
 #
 # </details>
 
@@ -347,11 +344,11 @@ class CausalConv(torch.nn.Conv1d):
     def forward(self, x):  # (B, T, D) to (B, T, D); Conv1d wants time last
         return super().forward(torch.nn.functional.pad(x.mT, (self.kernel_size[0] - 1, 0))).mT
 
-def readers():
+def window_models():
     conv, tied = CausalConv(D, D, M), CausalConv(D, D, M)
     tied.weight.data[:] = tied.weight.data[..., :1]
     return {"LocalRNN": MyLocalRNN(torch.nn.GRU(D, D, batch_first=True)), "convolution": conv,
-            "convolution + ReLU": torch.nn.Sequential(conv, torch.nn.ReLU()), "convolution, one matrix": tied,
+            "convolution + ReLU": torch.nn.Sequential(conv, torch.nn.ReLU()), "conv., one matrix": tied,
             "mean pooling": lambda x: x.mean(1, keepdim=True), "max pooling": lambda x: x.amax(1, keepdim=True)}
 
 orders = torch.stack([x[2:6][list(order)] for order in permutations(range(M))])  # (24, M, D)
@@ -360,53 +357,51 @@ orders = torch.stack([x[2:6][list(order)] for order in permutations(range(M))]) 
 found = {}
 for seed in range(5):
     _ = torch.manual_seed(seed)
-    for name, reader in readers().items():
+    for name, model in window_models().items():
         with torch.no_grad():
-            y = reader(orders)[:, -1]
+            y = model(orders)[:, -1]
         moved = 100 * (y - y.mean(0)).norm(dim=1).mean() / y.norm(dim=1).mean()
         found.setdefault(name, []).append((len((y - y.mean(0)).round(decimals=4).unique(dim=0)), moved.item(), y))
+print("of 24 orders            different outputs    distance from their mean, % of their size")
 for name, runs in found.items():
-    counts, moved = [run[0] for run in runs], torch.tensor([run[1] for run in runs])
-    print(f"{name:24} {min(counts):2} to {max(counts):2} outputs; the order moves them by {moved.mean():4.1f} ± {moved.std():4.1f} %")
+    counts, moved = {run[0] for run in runs}, torch.tensor([run[1] for run in runs])
+    print(f"{name:24} {' or '.join(map(str, counts)):>15} {moved.mean():24.1f} ± {moved.std():.1f}")
 
 # %%
-fig, axes = plt.subplots(1, 3, figsize=(8, 3.2), sharey=True)
-scale = dict(cmap="RdBu_r", vmin=-0.8, vmax=0.8, extent=(0.5, D + 0.5, 24.5, 0.5), aspect="auto", interpolation="nearest")
-for ax, name in zip(axes, ("LocalRNN", "convolution", "max pooling")):
+fig, axes = plt.subplots(1, 4, figsize=(9, 3.2), sharey=True)
+scale = dict(cmap="RdBu_r", vmin=-0.4, vmax=0.4, extent=(0.5, D + 0.5, 24.5, 0.5), aspect="auto", interpolation="nearest")
+for ax, name in zip(axes, ("LocalRNN", "convolution", "conv., one matrix", "max pooling")):
     image = ax.imshow(found[name][0][2] - found[name][0][2].mean(0), **scale)
     ax.set(title=name, xlabel="output number", xticks=range(1, D + 1))
-axes[0].set(ylabel="order of the four columns", yticks=[1, 12, 24])
-fig.colorbar(image, ax=axes, label="output minus its mean")
-fig.suptitle("a row for each order: LocalRNN and convolution notice it, pooling does not", fontsize=11)
+axes[0].set(ylabel="one of the 24 orders", yticks=[1, 12, 24])
+fig.colorbar(image, ax=axes, extend="both", label="output minus its mean")
+fig.suptitle("LocalRNN and convolution notice the order; one matrix for all places, or pooling, does not", fontsize=11)
 plt.show()
 
 # %% [markdown]
-# So the claim is too strong. A convolution does notice the order. The control with one matrix shows that the different matrices
-# make the difference. A LocalRNN notices the order with a single cell, because each further step changes what is left of the
-# columns before.
+# So a convolution does notice the order, and the claim is too strong. The control has the same matrix at all places, and it does
+# not notice the order. In these untrained models, the order even moves the output of the convolution more.
 #
-# What else may differ? First, does the influence of an input depend on the *other* inputs? We measure the tables for another
-# strip (5, 9, 2), and print how much they change. Second, how does the influence depend on the distance?
+# What else may differ? A table of dependencies says how much each input matters. Is it the same table for another strip? We
+# compare our strip with a strip of the digits 5, 9 and 2.
 
 # %%
 strip = torch.cat(list(images[[5, 9, 2]]), dim=1).T
 changes = {}
-for seed in range(3):
+for seed in range(5):
     _ = torch.manual_seed(seed)
-    for name, reader in list(readers().items())[:3]:
-        one, two = receptive_field(reader, x[None]), receptive_field(reader, strip[None])
+    for name, model in list(window_models().items())[:3]:
+        one, two = receptive_field(model, x[None]), receptive_field(model, strip[None])
         change = 100 * (one - two).norm() / one.norm()
-        changes.setdefault(name, []).append(torch.stack([change, *(one.diagonal(-d).mean() for d in range(M))]))
-for name, rows in changes.items():
-    (change, *means), (spread, *_) = torch.stack(rows).mean(0), torch.stack(rows).std(0)
-    print(f"{name:19} changes by {change:4.1f} ± {spread:3.1f} %; at distance 0, 1, 2, 3:", *(f"{m:.2f}" for m in means))
+        changes.setdefault(name, []).append(change)
+for name, change in changes.items():
+    print(f"{name:19} the table of the other strip differs by {torch.stack(change).mean():4.1f} ± {torch.stack(change).std():3.1f} %")
 
 # %% [markdown]
-# - **Other inputs.** A convolution alone is linear, so the influence of a column does not depend on the other columns. In a
-#   LocalRNN it does. But a ReLU after the convolution has an effect of the same kind, and convolutional networks have one.
-# - **Distance.** The untrained convolution weighs all places about equally. In the untrained LocalRNN the influence falls with
-#   distance. But the RNN that keeps more (section 4) hardly falls over four positions. So this depends on the weights, too.
-# - **Weights and cost.** A convolution has $M$ matrices. A LocalRNN uses one cell $M$ times. The next table shows the effect.
+# A convolution is linear, so its table is the same for all strips. The table of a LocalRNN depends on the strip. But so does the
+# table of a convolution with a ReLU (negative numbers become 0) after it.
+#
+# **What do they cost?** A convolution has $M$ matrices. A LocalRNN uses one cell $M$ times.
 
 # %%
 from torch.utils.flop_counter import FlopCounterMode
@@ -423,25 +418,27 @@ for window in (2, 4, 8, 16):
     print(f"{window:3}       ", *(adds for adds, _ in three), "    ", *(size for _, size in three), sep="  ")
 
 # %% [markdown]
-# A LocalRNN is as large as the RNN, and needs $M / 2$ times its multiply-adds. The convolution's size grows with $M$. These counts
-# are not times: the RNN takes $T$ steps one after the other, the LocalRNN $M$, and the convolution one.
+# A LocalRNN is as large as the RNN. For each position, the RNN multiplies two vectors by matrices: an input and a
+# state. `rtx` multiplies each input once for all windows. In each window it multiplies $M - 1$ states, because the first state is zero. So
+# it multiplies $M$ vectors for each position, $M / 2$ times as many as the RNN. The convolution's size grows with $M$.
+#
+# These counts are not times: the RNN takes $T$ steps one after the other, the LocalRNN $M$, and the convolution one.
 # [Notebook 12](12_make_it_fast.ipynb) measures times. [Notebook 07](07_convolve_or_recur.ipynb) trains convolutions and RNNs.
 #
 # ## Recap
 #
-# **What does a window see?** It sees the last $M$ positions, its own included, and their order. It sees nothing before them.
+# **What does a window see?** It sees the last $M$ positions, its own included, and their order.
 #
-# - An RNN over the whole sequence can see the whole past. How strongly it does depends on its weights. For a LocalRNN, the zeros
-#   beyond $M$ come from the wiring. A stack of $L$ layers sees $L (M - 1) + 1$ positions.
-# - The first $M - 1$ windows also see pads. The biases act on pads, so they change these outputs and no others.
-# - A convolution sees the same window and its order, too. It has a matrix per place; the LocalRNN has one cell for all places.
-#   Their costs differ, and so does the fading inside an untrained window.
-# - Open: which of the two learns better. Nothing was trained here.
+# - An RNN over the whole sequence can see the whole past. How strongly it does depends on its weights. The LocalRNN's zeros
+#   beyond $M$ hold for all weights. A stack of $L$ layers sees $L (M - 1) + 1$ positions.
+# - The first $M - 1$ windows also read pads. Through the biases, pads change these outputs.
+# - A convolution sees the same window and its order, too. It has a matrix for each place; the LocalRNN has one cell for all places.
+# - Open: which of the two learns better.
 #
 # ## Quiz
 #
 # 1. A LocalRNN and an RNN over the whole sequence have the same weights. At which position do their outputs agree for certain?
-# 2. Why can a LocalRNN with any window load the weights of a one-layer `torch.nn.LSTM`?
+# 2. Why can a LocalRNN with any window load the weights of a one-layer `torch.nn.GRU`?
 # 3. A classmate says: "A convolution cannot tell AB from BA." For which convolution is this true?
 #
 # <details><summary>Answers</summary>

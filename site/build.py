@@ -37,8 +37,11 @@ VIEW = "application/vnd.jupyter.widget-view+json"
 TEXTS = {
     "docs/glossary.md": ("glossary.html", "Glossary"),
     "docs/teaching.md": ("course.html", "Teach"),
+    "docs/findings.md": ("findings.html", "Findings"),
     "results/README.md": ("results.html", "Results"),
     "benchmarks/README.md": ("speed.html", "Speed"),
+    "docs/models.md": ("models.html", "Models"),
+    "docs/runs.md": ("runs.html", "Training"),
     "docs/original-code.md": ("original-code.html", "Original code"),
     "CONTRIBUTING.md": ("contributing.html", "Contributing"),
     "CHANGELOG.md": ("changelog.html", "Changelog"),

@@ -1,8 +1,9 @@
 """A fair comparison of small models, as the studies of the first lessons use it.
 
-All models of a problem get the same batches, the same number of updates and the same choice of learning rates. Each is
-trained at every rate with every seed. A model's rate is the one with the best mean score on validation data after the
-last update. Results are on test data, which no choice has seen.
+All models of a problem learn from freshly drawn data of one kind. They have the same number of updates and the same
+choice of learning rates. Each is trained at every rate with every seed. A seed draws the weights first and then the
+batches, so models with different parameters see different batches. A model's rate is the one with the best mean score
+on validation data after the last update. Results are on test data, which no choice has seen.
 """
 
 import json

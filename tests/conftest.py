@@ -57,11 +57,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture(scope="session")
 def processes() -> ForkServerContext:
-    """Return a way to start real processes that load torch, Lightning and TensorBoard only once."""
+    """Return a way to start real processes that load torch, Lightning, TensorBoard and others only once."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(
-        ["rtx.evidence.record", "rtx.training.sweep", "rtx.cli", "torch.utils.tensorboard", "pytest"]
-    )
+    others = ["torch.utils.tensorboard", "sqlalchemy.orm", "alembic.config", "pydantic.main", "pooch", "pytest"]
+    context.set_forkserver_preload(["rtx.evidence.record", "rtx.training.sweep", "rtx.cli", *others])
     return context
 
 

@@ -247,12 +247,15 @@ def test_a_quick_run_writes_a_file_and_the_table_shows_what_it_holds(
     assert shown.count(" met") >= len(names) and result["hardware"].split()[0] in shown
 
 
-def test_a_run_of_a_part_leaves_the_committed_result_alone(
-    bench: Callable[..., None], capsys: pytest.CaptureFixture[str]
+def test_only_a_whole_run_takes_the_place_of_the_committed_result(
+    bench: Callable[..., None], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    before = RESULT.read_bytes()
-    bench("--quick", "--only", "memory")
-    assert "LocalRNN" in capsys.readouterr().out and RESULT.read_bytes() == before
+    monkeypatch.setattr("benchmarks.__main__._measured", lambda *_: report.read(RESULT))
+    monkeypatch.setattr(report, "RESULTS", tmp_path)
+    bench("--quick"), bench("--only", "memory")
+    assert list(tmp_path.iterdir()) == []
+    bench()
+    assert report.read(tmp_path / "cpu.json") == report.read(RESULT)
 
 
 @pytest.mark.parametrize(

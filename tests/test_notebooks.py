@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from pathlib import Path
 from statistics import mean, stdev
 from symtable import SymbolTable, symtable
@@ -19,7 +20,6 @@ from rtx.evidence.claim import judged
 from rtx.evidence.ledger import Result, read_results, variant_of
 from rtx.evidence.tables import cells, rows, to_html
 from rtx.lab import explore
-from rtx.tasks.costs import multiply_adds
 from rtx.training.recipe import load_recipe, recipe_names
 
 FOLDER = Path(__file__).parents[1] / "notebooks"
@@ -105,7 +105,7 @@ def test_a_notebook_is_read_in_one_sitting(source: Path, stored: NotebookNode) -
     assert source.with_suffix(".ipynb").stat().st_size <= BYTES + WEIGHTS.get(source.stem, 0)
 
 
-REWRITTEN = ("00", "01", "02", "03", "04", "05", "06", "07")
+REWRITTEN = ("00", "01", "02", "03", "04", "05", "06", "07", "08", "09", "10", "11")
 """Lessons that print values and use the learner's functions."""
 rewritten = pytest.mark.parametrize("number", REWRITTEN)
 
@@ -183,7 +183,7 @@ def score(recipe: str, model: str, variant: str, scale: str = "full", detail: st
 def test_tables_in_notebooks_are_what_the_ledger_says() -> None:
     asked = {path: re.findall(r"tables\.rows\(recipe\.load_recipe\(\"(.+?)\"", path.read_text()) for path in SOURCES}
     tables = [(path, name) for path, names in asked.items() for name in names]
-    assert {name for _, name in tables} == {"nottingham", "ptb-word", "multi30k"}
+    assert {name for _, name in tables} == {"ptb-word", "multi30k"}
     for path, name in tables:
         shown = [
             output.data["text/html"]
@@ -200,12 +200,6 @@ def test_the_ledger_browser_in_notebook_15_holds_the_ledger() -> None:
     fresh = explore.ledger("nottingham", LEDGER).living()["data"]
     kept = [json.loads(model["state"].get("data", "null")) for model in models]
     assert json.loads(fresh) in kept, "run `make notebooks`"
-
-
-def test_notebook_10_says_which_multiply_adds_the_recipe_counts() -> None:
-    plan = load_recipe("mnist").plan("r-transformer")
-    counted = round(multiply_adds("mnist", plan.model, 784, **plan.hyperparameters) / 1e6)
-    assert f"R-Transformer's 662 million become {counted}, the number in the recipe" in prose("10")
 
 
 def test_notebook_13_says_who_is_ahead_at_one_size() -> None:
@@ -358,35 +352,35 @@ def equal(recipe: str, variant: str) -> list[list[Result]]:
     return [line for line in ledger_lines(recipe) if variant_of(line[0]) == variant]
 
 
-def test_the_readme_says_what_models_of_one_size_have() -> None:
+FINDINGS = FOLDER.parent / "docs/findings.md"
+
+
+def test_the_findings_say_what_models_of_one_size_have() -> None:
     of = {row: score("nottingham", row, "same-parameters") for row in ("transformer", "tcn", "gru", "lstm", "rnn")}
-    readme = " ".join((FOLDER.parent / "README.md").read_text(encoding="utf-8").split())
-    said = "rate 5e-4, three seeds each) the Transformer has {:.2f} nats, the TCN {:.2f}, "
-    said += "the GRU {:.2f}, the LSTM {:.2f}, the RNN {:.2f}."
-    assert said.format(*of.values()) in readme
+    said = "the Transformer has {:.2f} nats, the TCN {:.2f}, the GRU {:.2f}, the LSTM {:.2f}, the RNN {:.2f}."
+    assert said.format(*of.values()) in " ".join(FINDINGS.read_text(encoding="utf-8").split())
     seeds = {line[0].model: len(line) for line in equal("nottingham", "same-parameters")}
     assert seeds == dict.fromkeys(of, 3)
 
 
-def test_the_readme_says_what_the_authors_own_recipe_gives() -> None:
-    runs = {line[0].model: line for line in ledger_lines("nottingham") if line[0].variant.startswith("official")}
-    names = ("r-transformer", "gru", "tcn", "lstm", "transformer", "rnn")
-    said = (
-        "after 15 of 100 epochs, three seeds each, it has {:.2f} nats, the GRU {:.2f}, the TCN {:.2f}, the LSTM "
-        "{:.2f}, the Transformer {:.2f}, the RNN {:.2f}; all but the GRU were still learning"
-    )
-    readme = " ".join((FOLDER.parent / "README.md").read_text(encoding="utf-8").split())
-    assert said.format(*(mean(run.test for run in runs[name]) for name in names)) in readme and set(runs) == set(names)
-    assert {run.budget for line in runs.values() for run in line} == {"15 of 100 epochs"}
-    assert all([run.seed for run in line] == [0, 1, 2] for line in runs.values())
-    assert {name for name, line in runs.items() if any(run.epoch < 15 for run in line)} == {"gru"}
-    rates = {name: line[0].chosen_from for name, line in runs.items()}
-    mine = rates["r-transformer"]["learning_rate=5e-06"]
-    assert list(rates["r-transformer"].values()) == [None, None, mine]
-    assert "is not ahead: all others have larger rates" in prose("11")
-    best = {name: min(found, key=lambda rate: found[rate] or 99) for name, found in rates.items()}
-    assert {name for name in names if best[name] == "learning_rate=5e-06"} == {"r-transformer"}
-    assert min(found[best[name]] for name, found in rates.items()) < mine
+def test_the_findings_have_every_run_of_the_authors_own_training() -> None:
+    table = re.search(r"<!-- official -->\n(.*?)<!-- end -->", FINDINGS.read_text(encoding="utf-8"), re.DOTALL)[1]
+    said = [[cell.strip() for cell in row.split("|")[1:-1]] for row in table.splitlines()[2:]]
+    found = []
+    for line in ledger_lines("nottingham"):
+        if line[0].variant.startswith("official"):
+            assert {run.budget for run in line} == {"15 of 100 epochs"}
+            rate = float(line[0].variant.partition("learning_rate=")[2] or 5e-6)
+            tests = [run.test for run in line]
+            seeds = ", ".join(str(run.seed) for run in line)
+            found.append((line[0].model, rate, seeds, f"{mean(tests):.2f} ± {stdev(tests):.2f}"))
+    assert sorted((row[0].lower(), float(row[1]), *row[2:]) for row in said) == sorted(found)
+
+
+def test_the_readme_has_the_ledgers_totals() -> None:
+    verdicts = Counter(finding.verdict for _, finding in judged(LEDGER))
+    said = "judges {} claims: {holds} hold, {fails} fail, and {open} are open".format(verdicts.total(), **verdicts)
+    assert said in " ".join((FOLDER.parent / "README.md").read_text(encoding="utf-8").split())
 
 
 # The builder, on a notebook with everything that differs from run to run.

@@ -41,7 +41,7 @@ for name in MODELS:
     for task, inputs in (("add", 2), ("nottingham", 88)):
         rtx.build(task, name, **mine)(torch.randn(2, 7, inputs), torch.tensor([3, 7]))
     model = MODELS[name](**mine)
-    trace(model, x), receptive_field(model, x[:1])
+    trace(model, x), receptive_field(model, x[:1, :3])
     y, state = model.step(x[:, 0])
     model.step(x[:, 1], select(state, torch.tensor([1, 0])))
     text = LanguageModel(model, 11)

@@ -74,10 +74,10 @@ def test_the_stored_means_are_of_runs_that_add_up_to_the_ledgers_scores():
         assert whole == pytest.approx(ledger[run["model"], run["variant"], run["seed"]], abs=1e-3)
 
 
-def test_the_readme_has_the_stored_numbers():
+def test_the_findings_have_the_stored_numbers():
     nll = {(one["model"], one["variant"]): one["nll"]["as before"] for one in REPEATS["means"]}
     mine = nll.pop(("r-transformer", "adam"))
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    readme = (ROOT / "docs/findings.md").read_text(encoding="utf-8")
     assert f"{mine:.2f}" in readme and f"{min(nll.values()):.2f}" in readme
 
 
@@ -137,11 +137,11 @@ def test_one_model_learns_from_separate_and_from_copied_weights():
     assert len(first) == len(second) == 2 and min(first + second) >= 0
 
 
-def test_the_readme_says_how_many_seeds_stay_finite():
+def test_the_findings_say_how_many_seeds_stay_finite():
     runs = json.loads(sgd_rates.STORED.read_text(encoding="utf-8"))["runs"]
     finite = {(run["learning_rate"], run["start"]): run["not_finite_at_tune"].count(None) for run in runs}
     assert {len(run["not_finite_at_tune"]) for run in runs} == {len(sgd_rates.SEEDS)}
-    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    readme = " ".join((ROOT / "docs/findings.md").read_text(encoding="utf-8").split())
     assert f"{finite[5e-5, 'separate']} of 16 seeds" in readme and f"({finite[5e-5, 'copies']} from" in readme
     last = max(max(run["not_finite_at_tune"]) for run in runs if run["learning_rate"] == 5e-4)
     assert f"diverges at 5e-4 within {last} tunes" in readme

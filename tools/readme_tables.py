@@ -19,5 +19,5 @@ def with_tables(text: str, ledger: Path) -> str:
 
 
 if __name__ == "__main__":
-    for readme in (ROOT / "README.md", ROOT / "results/README.md"):
+    for readme in (ROOT / "results/README.md",):
         readme.write_text(with_tables(readme.read_text(encoding="utf-8"), ROOT / "results"), encoding="utf-8")

@@ -39,17 +39,10 @@ def table_(
     if variant is not None and recipe == ALL:
         raise ValueError(f"variant: expected the one recipe that has it, got {recipe}")
     loaded = [load_recipe(name) for name in (recipe_names() if recipe == ALL else [recipe])]
-    found = {one.name: tables.rows(one, results, variant) for one in loaded}
     for one in loaded:
         if recipe == ALL and format is not Format.terminal:
             typer.echo(tables.heading(one, format is Format.html))
-        _print(one, found[one.name], format)
-    if recipe == ALL and format is Format.terminal:
-        models = [(name, row.model, bool(row.seeds)) for name, rows in found.items() for row in rows]
-        filled = len({(name, model) for name, model, ran in models if ran})
-        runs = sum(ran for *_, ran in models)
-        cells = len({(name, model) for name, model, _ in models})
-        console.print(f"{filled} of {cells} rows have been run, at one scale or variant or more: {runs} cells")
+        _print(one, tables.rows(one, results, variant), format)
     end_if_empty(results)  # without our numbers, a table still has the papers'
 
 

@@ -63,7 +63,7 @@ def classification(name: str, inputs: int, classes: int, examples: Splits, sha25
         metric="accuracy (%)",
         best="max",
         sha256=sha256,
-        baseline=lambda: percent_commonest(int(example.target) for example in examples("test")),
+        baseline=lambda: percent_commonest(int(example.target) for example in examples("test")[:]),
     )
 
 

@@ -15,6 +15,7 @@ from urllib.parse import unquote, urlsplit
 import nbformat
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from explorer_cells import EXPLORERS
 from playwright.sync_api import Browser, expect
 from playwright.sync_api import Page as Tab
 
@@ -30,6 +31,19 @@ SHORTER = """[...document.querySelectorAll("table")].slice(3).forEach((table) =>
 document.querySelectorAll("tbody tr:nth-child(n + 4)").forEach((row) => row.remove())"""
 PIXELS = "canvas => canvas.toDataURL()"
 BACKGROUND = "getComputedStyle(document.documentElement).backgroundColor"
+
+
+# What a reader sees: the pixels of each canvas, texts, which buttons are pressed, and the sentence.
+SEEN = """() => [...document.querySelectorAll('.pictures canvas:not([hidden])')].map(one => one.toDataURL()).join()
+    + document.querySelector('.pictures').innerText + document.querySelector('.sentence').textContent
+    + [...document.querySelectorAll('.pictures button')].map(one => one.getAttribute('aria-pressed'))"""
+# Nothing is wider than the page, and each canvas shows more than one colour.
+FITS = "() => document.scrollingElement.scrollWidth <= innerWidth"
+DRAWN = """() => [...document.querySelectorAll('.pictures canvas')].filter(one => one.clientWidth).every(one => {
+    const { data } = one.getContext('2d').getImageData(0, 0, one.width, one.height);
+    return new Set(new Uint32Array(data.buffer)).size > 1;
+})"""
+KEYS = ("ArrowRight", "ArrowDown", "ArrowLeft", "ArrowUp", "End", "Home", "Space")
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -82,9 +96,10 @@ def tab(browser: Browser, address: str) -> Iterator[Tab]:
     """A tab in which no page may print an error, miss a file, or ask another server."""
     tab = browser.new_page(viewport={"width": 1400, "height": 900})
     faults: list[str] = []
+    own = (address, "data:", "blob:")  # a blob is a worker of the page itself
     tab.on("pageerror", lambda error: faults.append(str(error)))
     tab.on("console", lambda said: faults.append(said.text) if said.type in ("error", "warning") else None)
-    tab.on("request", lambda asked: faults.append(asked.url) if not asked.url.startswith((address, "data:")) else None)
+    tab.on("request", lambda asked: faults.append(asked.url) if not asked.url.startswith(own) else None)
     yield tab
     tab.close()
     assert faults == []
@@ -163,6 +178,77 @@ def test_an_explorer_in_a_lesson_is_moved(tab: Tab, address: str) -> None:
     debugger.get_by_role("slider").last.press("ArrowRight")
     expect(sentence).not_to_have_text(before[1])
     assert canvas.evaluate(PIXELS) != before[0]
+
+
+def seen(tab: Tab) -> str:
+    """What stands there once nothing moves any more."""
+    tab.wait_for_function("!document.querySelector('[aria-busy=true]')")  # a worker may be at work
+    now = tab.evaluate(SEEN)
+    while (before := now) != (now := (tab.wait_for_timeout(60), tab.evaluate(SEEN))[1]):
+        pass
+    return str(before)
+
+
+def by_pointer(tab: Tab) -> str:
+    """Press places of the picture, then buttons, then sliders, until the picture changes; return what was pressed."""
+    before = seen(tab)
+    for canvas in tab.locator("canvas.held").all():
+        box = canvas.bounding_box()
+        for across, down in ((0.7, 0.1), (0.3, 0.3), (0.6, 0.5), (0.8, 0.7), (0.4, 0.9), (0.2, 0.1)) if box else ():
+            canvas.click(position={"x": box["width"] * across, "y": box["height"] * down})  # type: ignore[index]
+            if seen(tab) != before:
+                return "canvas"
+    for button in tab.locator(".living button:enabled").filter(has_not_text=re.compile("Play|Reset|Copy")).all():
+        button.click()
+        if seen(tab) != before:
+            return "button"
+    for slider in tab.locator("input[type=range]:enabled").all():
+        box = slider.bounding_box()
+        for across in (0.9, 0.1) if box else ():
+            slider.click(position={"x": box["width"] * across, "y": box["height"] / 2})  # type: ignore[index]
+            if seen(tab) != before:
+                return "slider"
+    return "nothing"
+
+
+def by_keyboard(tab: Tab) -> str:
+    """Walk through what takes the focus and press keys until another picture is seen."""
+    before = seen(tab)
+    tab.locator(".living button, .living input, .living canvas[tabindex]").first.focus()
+    for _ in range(20):
+        # what plays moves on its own, and what is opened is not in the link
+        passive = tab.locator(":focus", has_text="Play").count() or tab.locator("summary:focus").count()
+        for key in () if passive else KEYS:
+            tab.keyboard.press(key)
+            if seen(tab) != before:
+                return key
+        tab.keyboard.press("Tab")
+    return "nothing"
+
+
+@pytest.mark.parametrize("name", EXPLORERS)
+def test_an_explorer_is_moved_by_pointer_and_keyboard_and_its_link_shows_the_same(
+    tab: Tab, address: str, name: str
+) -> None:
+    page = f"{address}explore/{name}.html"
+    for scheme in ("light", "dark"):
+        tab.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]
+        for width in (1400, 700, 390):
+            tab.set_viewport_size({"width": width, "height": 900})
+            tab.goto("about:blank")
+            tab.goto(page)
+            expect(tab.locator(".sentence")).not_to_be_empty()
+            assert tab.evaluate(FITS) and tab.evaluate(DRAWN), (scheme, width)
+    assert by_pointer(tab) != "nothing"
+    assert by_keyboard(tab) != "nothing"
+    changed, link = seen(tab), tab.url
+    assert link.startswith(f"{page}#")
+    tab.goto("about:blank")
+    tab.goto(link)
+    expect(tab.locator(".sentence")).not_to_be_empty()
+    assert seen(tab) == changed
+    tab.get_by_role("button", name="Reset").click()
+    tab.wait_for_function("location.hash === '' || location.hash === '#'")
 
 
 def test_equations_are_drawn_by_the_site_itself(tab: Tab, address: str) -> None:

@@ -15,13 +15,14 @@ from rtx.cli import app
 from rtx.cli.train import Scale
 from rtx.evidence.agenda import read_agenda
 from rtx.evidence.ledger import read_results, write_result
+from rtx.training.recipe import load_recipe
 from rtx.training.states import load_state
 
 FULL = Path(__file__).parents[2] / "results" / "full-size.toml"
 TCN = '[[runs]]\nrecipe = "mnist"\nmodels = ["tcn"]\n'
 TINY = 'recipe = "ffa-add"\nmodels = ["attention-50"]\nset.limit = [40]\n'
 # at this rate it is never solved, and so ends nowhere before its fifth epoch
-LONG = 'recipe = "ffa-add"\nmodels = ["attention-50"]\nseeds = [0, 1]\nset.learning_rate = [1e-9]\n'
+LONG = f"{TINY}seeds = [0, 1]\nset.learning_rate = [1e-9]\n"
 
 
 @pytest.fixture
@@ -65,7 +66,14 @@ def test_what_the_ledger_lacks_is_run_once_and_a_failed_run_does_not_stop_the_ot
 
 
 @pytest.mark.slow
-def test_a_sweep_is_done_when_the_ledger_has_the_run_it_chose(fill, tmp_path):
+def test_a_sweep_is_done_when_the_ledger_has_the_run_it_chose(fill, tmp_path, monkeypatch):
+    def small(name):
+        recipe = load_recipe(name)
+        recipe.scales["quick"]["task_arguments"]["size"] = 400
+        return recipe
+
+    for module in ("rtx.evidence.agenda", "rtx.cli.train", "rtx.cli.sweep"):
+        monkeypatch.setattr(f"{module}.load_recipe", small)
     sweep = 'recipe = "ffa-add"\nmodels = ["attention-50"]\nsweep = true\n'
     assert fill(sweep, "--epochs", "1")[0] == 0
     (run,) = written(tmp_path)
@@ -104,7 +112,7 @@ def test_a_run_is_known_however_it_was_typed(fill, tmp_path, typed, done):
 
 @pytest.mark.slow
 def test_a_run_whose_time_is_over_stops_all_and_goes_on_next_time(fill, tmp_path):
-    code, lines = fill(LONG, "--max-time", "00:00:02")
+    code, lines = fill(LONG, "--max-time", "00:00:01")
     assert code == 124 and "go on with: rtx" in lines[-1] and not written(tmp_path)
     (last,) = (tmp_path / "runs").rglob("last.ckpt")
     begun = load_state(last)["epoch"] + 1

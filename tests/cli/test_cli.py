@@ -55,6 +55,21 @@ def rtx(monkeypatch, capsys) -> Callable[..., Done]:
     return run
 
 
+@pytest.fixture
+def ledger(tmp_path) -> Callable[..., str]:
+    """Writes a ledger of runs that differ from one of ours in some facts; returns its folder."""
+    run = next((Path(__file__).parents[2] / "results" / "nottingham").glob("gru-adam-s0-*.json"))
+
+    def write(*changes: dict[str, str]) -> str:
+        (tmp_path / "nottingham").mkdir()
+        for number, facts in enumerate(changes):
+            path = tmp_path / "nottingham" / f"{number}.json"
+            path.write_text(json.dumps(json.loads(run.read_text()) | facts))
+        return str(tmp_path)
+
+    return write
+
+
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_every_command_has_help(rtx, words):
     done = rtx(*words, "--help")
@@ -214,38 +229,25 @@ def test_table_prints_the_rows_of_one_variant(rtx):
     assert "window=3" in of_all and "window=3" not in of_one and "official" in of_one
 
 
-def test_brackets_in_a_setting_or_a_machine_are_no_markup(rtx, tmp_path):
-    run = next((Path(__file__).parents[2] / "results" / "nottingham").glob("gru-adam-s0-*.json"))
-    facts = json.loads(run.read_text()) | {"variant": "adam+path=[old]/[/]", "hardware": "CPU [fast]"}
-    (tmp_path / "nottingham").mkdir()
-    (tmp_path / "nottingham" / "one.json").write_text(json.dumps(facts))
-    out = rtx("table", "nottingham", "--results", str(tmp_path)).stdout
+def test_brackets_in_a_setting_or_a_machine_are_no_markup(rtx, ledger):
+    folder = ledger({"variant": "adam+path=[old]/[/]", "hardware": "CPU [fast]"})
+    out = rtx("table", "nottingham", "--results", folder).stdout
     assert "+path=[old]/[/]" in out and "hardware of gru: CPU [fast]" in out
 
 
-def test_control_characters_of_a_result_do_not_reach_the_terminal(rtx, tmp_path):
-    run = next((Path(__file__).parents[2] / "results" / "nottingham").glob("gru-adam-s0-*.json"))
-    facts = json.loads(run.read_text()) | {
-        "variant": "adam\x1b[2J",
-        "hardware": "CPU\x1b]0;a\x07",
-        "commit": "\x1b[31m",
-    }
-    (tmp_path / "nottingham").mkdir()
-    (tmp_path / "nottingham" / "one.json").write_text(json.dumps(facts))
+def test_control_characters_of_a_result_do_not_reach_the_terminal(rtx, ledger):
+    folder = ledger({"variant": "adam\x1b[2J", "hardware": "CPU\x1b]0;a\x07", "commit": "\x1b[31m"})
     for words in (["table", "nottingham"], ["table", "nottingham", "--format", "markdown"], ["ledger", "check"]):
-        done = rtx(*words, "--results", str(tmp_path))
+        done = rtx(*words, "--results", folder)
         assert "\x1b" not in done.stdout + done.stderr and r"\x1b[" in done.stdout + done.stderr, words
 
 
-def test_letters_that_a_terminal_lacks_are_replaced(rtx, monkeypatch, tmp_path):
-    (tmp_path / "nottingham").mkdir()
-    run = next((Path(__file__).parents[2] / "results" / "nottingham").glob("gru-adam-s0-*.json"))
-    facts = json.loads(run.read_text()) | {"variant": "adam", "hardware": "CPU Ω"}
-    (tmp_path / "nottingham" / "one.json").write_text(json.dumps(facts))
+def test_letters_that_a_terminal_lacks_are_replaced(rtx, monkeypatch, ledger):
+    folder = ledger({"variant": "adam", "hardware": "CPU Ω"})
     for words in ([], ["--format", "markdown"]):
         with TextIOWrapper(BytesIO(), "cp1252") as terminal, monkeypatch.context() as patch:
             patch.setattr("sys.stdout", terminal)
-            assert rtx("table", "nottingham", "--results", str(tmp_path), *words).returncode == 0
+            assert rtx("table", "nottingham", "--results", folder, *words).returncode == 0
             terminal.flush()
             assert b"CPU ?" in terminal.buffer.getvalue()
 
@@ -281,17 +283,6 @@ def test_all_tables_in_one_document_have_their_titles(rtx, tmp_path, format, hea
     for recipe in map(load_recipe, recipe_names()):
         title = f"{recipe.title} ({recipe.source})"
         assert head.format(escape(title) if format == "html" else title) in out
-
-
-def test_all_tables_end_with_how_many_rows_have_been_run(rtx, tmp_path):
-    run = next((Path(__file__).parents[2] / "results" / "nottingham").glob("gru-adam-s0-*.json"))
-    (tmp_path / "nottingham").mkdir()
-    for name in ("one", "two"):  # of one row: a line each
-        facts = json.loads(run.read_text()) | {"variant": name}
-        (tmp_path / "nottingham" / f"{name}.json").write_text(json.dumps(facts))
-    out = rtx("table", "all", "--results", str(tmp_path)).stdout
-    rows = sum(len(load_recipe(name).models) for name in recipe_names())
-    assert out.splitlines()[-1] == f"1 of {rows} rows have been run, at one scale or variant or more: 2 cells"
 
 
 def test_a_table_fits_a_narrow_terminal(rtx):
@@ -378,13 +369,3 @@ def test_train_writes_its_folders_in_the_home_and_one_file_with_its_command(rtx,
     assert found["budget"].startswith("1 of ")
     file = Path(__file__).parents[2] / "rtx" / "training" / "recipes" / "ffa-add.toml"
     assert found["recipe_file"]["sha256"] == hashlib.sha256(file.read_bytes()).hexdigest()
-
-
-def test_train_and_sweep_need_no_standard_output(rtx, tmp_path, monkeypatch):
-    sizes = ["--scale", "quick", "--epochs", "1", "--set", "limit=20"]
-    places = ["--runs", str(tmp_path / "runs"), "--results", str(tmp_path / "results")]
-    monkeypatch.setattr("sys.stdout", None)  # as Python has it where the descriptor is closed
-    for verb, *more in (("train",), ("sweep", "--set", "learning_rate=1e-3", "--test")):
-        done = rtx(verb, "ffa-add", "attention-50", *sizes, *more, *places)
-        assert done.returncode == 0, done.stderr
-    assert len([*(tmp_path / "results").rglob("*.json")]) == 2

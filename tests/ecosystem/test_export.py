@@ -14,7 +14,7 @@ from rtx.tasks.build import SequenceModel, hyperparameter_names
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")]
 
-SIZES = {"d_model": 8, "layers": 1, "heads": 2, "window": 3, "segment": 3, "memory": 4, "d_hidden": 8, "inputs": 8}
+SIZES = {"d_model": 8, "layers": 1, "heads": 2, "window": 3, "segment": 2, "memory": 2, "d_hidden": 8, "inputs": 8}
 ANY_LENGTH = ("r-transformer", "transformer", "tcn", "feed-forward-attention")
 """Exported for sequences of any length. The others count steps or segments in Python, so one length each."""
 
@@ -28,9 +28,10 @@ def quiet() -> Iterator[None]:
 
 
 def small(name: str, **changes: int) -> nn.Module:
+    """Build a small model. Its sizes are NumPy's whole numbers, which torch.export would not take."""
     torch.manual_seed(0)
     known = {*hyperparameter_names(name), *(["inputs"] if name in WHOLE else [])}
-    sizes = {key: value for key, value in (SIZES | changes).items() if key in known}
+    sizes = {key: np.int64(value) for key, value in (SIZES | changes).items() if key in known}
     return (MODELS | WHOLE)[name](**sizes).eval()
 
 
@@ -39,17 +40,14 @@ def exported(name: str, model: nn.Module) -> tuple[torch.export.ExportedProgram,
     free = {0: torch.export.Dim("B", min=1, max=100)}
     if name in ANY_LENGTH:
         free[1] = torch.export.Dim("T", min=2, max=10_000)
-    sequences = [torch.randn(B, T if 1 in free else 5, 8) for B, T in ((3, 5), (1, 11))]
+    sequences = [torch.randn(B, T if 1 in free else 3, 8) for B, T in ((3, 5), (1, 11))]
     return torch.export.export(model, (sequences[0],), dynamic_shapes={"x": free}), sequences
 
 
-EACH = [*((name, {}) for name in [*MODELS, *WHOLE]), ("griffin", {"layers": 3})]  # its third layer is attention
-
-
-@pytest.mark.parametrize(("name", "changes"), EACH)
+@pytest.mark.parametrize("name", [*MODELS, *WHOLE])
 @torch.no_grad()
-def test_exported_and_as_onnx_it_gives_the_same_numbers(name: str, changes: dict[str, int]) -> None:
-    model = small(name, **changes)
+def test_exported_and_as_onnx_it_gives_the_same_numbers(name: str) -> None:
+    model = small(name, layers=3 if name == "griffin" else 1)  # its third layer is attention
     program, sequences = exported(name, model)
     onnx = torch.onnx.export(program, dynamo=True, verbose=False)
     session = onnxruntime.InferenceSession(onnx.model_proto.SerializeToString(), providers=["CPUExecutionProvider"])

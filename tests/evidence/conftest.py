@@ -1,5 +1,6 @@
-"""A ledger of a test's own."""
+"""A ledger and a repository of a test's own."""
 
+import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -35,3 +36,15 @@ def find(tmp_path) -> Callable[..., Finding]:
         return finding
 
     return found
+
+
+@pytest.fixture
+def git(tmp_path) -> Callable[..., str]:
+    """Return a function that runs git in `tmp_path` and returns what git prints."""
+
+    def run(*arguments):
+        named = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+        done = subprocess.run(["git", *named, *arguments], cwd=tmp_path, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    return run

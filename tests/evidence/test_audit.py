@@ -3,7 +3,6 @@
 import hashlib
 import json
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -127,12 +126,7 @@ def test_a_file_cut_short_or_in_anothers_folder_is_named(damaged):
     assert "the file is damaged" in found
 
 
-def test_a_commit_of_the_history_is_known_and_another_is_not(tmp_path, monkeypatch):
-    def git(*arguments):
-        named = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
-        done = subprocess.run(["git", *named, *arguments], cwd=tmp_path, capture_output=True, text=True, check=True)
-        return done.stdout.strip()
-
+def test_a_commit_of_the_history_is_known_and_another_is_not(tmp_path, monkeypatch, git):
     git("init", "-q")
     git("commit", "-q", "--allow-empty", "-m", "one")
     monkeypatch.setattr(provenance, "PACKAGE", tmp_path)

@@ -3,16 +3,18 @@
 The disk is a tmpfs of 600 kB, in a mount namespace of its own. A run that meets one: tests/training/test_survival.py.
 """
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
 BEFORE = """
-import json, sys
+import json, os, sys
 from pathlib import Path
 import numpy as np, torch
 sys.path += ["tests/evidence"]
@@ -23,7 +25,6 @@ from rtx.evidence.ledger import read_result, write_result
 from rtx.training.states import Checkpoints, load_state
 from test_ledger import result
 
-disk = Path(sys.argv[1])
 state = {"weights": torch.zeros(10_000)}
 def error_of(work):
     try:
@@ -33,7 +34,8 @@ def error_of(work):
     return "no error"
 """
 FULL = """
-import os
+disk = Path(sys.argv[1])
+os.environ["RTX_CACHE"] = str(disk)
 Checkpoints().save_checkpoint(state | {"number": 1}, disk / "last.ckpt")
 write_whole(disk / "page.html", b"old")
 first = write_result(result(), disk)
@@ -70,6 +72,8 @@ print(json.dumps({
 }))
 """
 READ_ONLY = """
+disk = Path(sys.argv[2])
+os.environ["RTX_CACHE"] = str(disk)
 import contextlib, io
 from rtx.cli import main
 sys.argv = ["rtx", "train", "ffa-add", "attention-50", "--scale", "quick", "--runs", str(disk / "runs")]
@@ -92,50 +96,44 @@ print(json.dumps({
 """
 
 
-def on(disk: Path, mount: str, code: str) -> dict:
-    """Return what a script prints, which sees `disk` as `mount` makes it. No other process does."""
-    import json
+MOUNT = """mount -t tmpfs -o size=600k tmpfs "$2" && mount --bind "$3" "$3" && mount -o remount,ro,bind "$3" &&
+exec "$0" "$1" "$2" "$3"
+"""
 
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    """What a script meets on a full disk, then in a folder that is read-only. No other process sees the two so."""
+    folder = tmp_path_factory.mktemp("mounted")
+    full, read_only, script = folder / "full", folder / "read-only", folder / "script.py"
     alone = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"])]
     if subprocess.run([*alone, "true"], capture_output=True).returncode:
         pytest.skip("needs a mount namespace; on a limited file, tests/training/test_survival.py runs everywhere")
-    script = disk.parent / "script.py"
-    script.write_text(BEFORE + code)
-    line = f'{mount} && exec "$0" "$1" "$2"'
-    environment = os.environ | {"RTX_CACHE": str(disk), "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [*alone, "sh", "-c", line, sys.executable, script, disk],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
+    full.mkdir(), read_only.mkdir()
+    (read_only / "page.html").write_text("old")
+    script.write_text(BEFORE + FULL + READ_ONLY)
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+    command = [*alone, "sh", "-c", MOUNT, sys.executable, script, full, read_only]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
-@pytest.fixture
-def disk(tmp_path: Path) -> Path:
-    (tmp_path / "disk").mkdir()
-    return tmp_path / "disk"
+    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 @pytest.mark.slow
-def test_a_full_disk(disk: Path) -> None:
-    found = on(disk, 'mount -t tmpfs -o size=600k tmpfs "$2"', FULL)
-    *errors, sweep = found["errors"]
-    assert all("No space left on device" in error for error in errors) and "sweep.db" in sweep, found["errors"]
-    assert "last.ckpt" in found["errors"][0] and "page.html" in found["errors"][1]
-    assert (found["checkpoint"], found["page"], found["results"]) == (1, "old", [True])
-    assert found["sweep"] == [0.5] and found["arrays"] == list(range(9)) and found["partial"] == []
+def test_a_full_disk(found: list[dict[str, Any]]) -> None:
+    full, _ = found
+    *errors, sweep = full["errors"]
+    assert all("No space left on device" in error for error in errors) and "sweep.db" in sweep, full["errors"]
+    assert "last.ckpt" in errors[0] and "page.html" in errors[1]
+    assert (full["checkpoint"], full["page"], full["results"]) == (1, "old", [True])
+    assert full["sweep"] == [0.5] and full["arrays"] == list(range(9)) and full["partial"] == []
 
 
 @pytest.mark.slow
-def test_a_folder_that_cannot_be_written(disk: Path) -> None:
-    (disk / "page.html").write_text("old")
-    found = on(disk, 'mount --bind "$2" "$2" && mount -o remount,ro,bind "$2"', READ_ONLY)
-    assert all("Read-only file system" in error for error in found["errors"]), found["errors"]
-    assert found["page"] == "old" and found["arrays"] == list(range(9))
-    code, said = found["command"]
+def test_a_folder_that_cannot_be_written(found: list[dict[str, Any]]) -> None:
+    _, read_only = found
+    assert all("Read-only file system" in error for error in read_only["errors"]), read_only["errors"]
+    assert read_only["page"] == "old" and read_only["arrays"] == list(range(9))
+    code, said = read_only["command"]
     assert code == 2 and len(said.splitlines()) == 1, said
     assert said.startswith("rtx: ") and "Read-only file system" in said and "runs" in said

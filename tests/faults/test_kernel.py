@@ -1,4 +1,4 @@
-"""A real kernel is interrupted, restarted and killed while it trains; in another one a cell is run again and again."""
+"""In a real kernel a cell is run again and again; the kernel is interrupted, restarted and killed while it trains."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -27,7 +27,7 @@ print(settled("Running: update"), len(alive()))
 """
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def kernel() -> Iterator[tuple[KernelManager, Callable[[str], str]]]:
     manager = KernelManager(kernel_name="python3")
     manager.start_kernel(extra_arguments=["--HistoryManager.enabled=False"])
@@ -73,6 +73,27 @@ def answer(client: Any, request: str, until: str) -> str:
     raise AssertionError("the kernel does not answer")
 
 
+COUNT = """
+import gc
+from ipywidgets.widgets.widget import _instances
+from rtx.lab import explore
+gc.collect()
+print(len(_instances), sum(issubclass(type(one), explore.Page) for one in gc.get_objects()))
+"""
+
+
+def test_a_cell_that_is_run_again_frees_its_earlier_explorers(kernel) -> None:
+    _, run = kernel
+    counts = []
+    for _ in range(3):
+        run("kept = explore.errata(); explore.positions(); explore.depends()" if counts else COUNT, cell="a")
+        counts.append([int(number) for number in run(COUNT).split()])
+    (none, _), (once, alive), again = counts
+    assert once > none and alive == 3 and again == [once, alive]
+    run("explore.errata()", cell="b")  # the explorers of another cell stay
+    assert int(run(COUNT).split()[1]) == 4
+
+
 def test_interrupted_while_it_trains_the_kernel_goes_on_and_while_a_cell_waits_the_training_stops(kernel) -> None:
     manager, run = kernel
     assert run(START) == "Running 1"
@@ -101,24 +122,3 @@ def test_restarted_and_killed_while_it_trains_it_leaves_no_process(kernel) -> No
     family = [after, *after.children(recursive=True)]
     manager.shutdown_kernel(now=True)
     assert not any(one.is_running() and one.status() != psutil.STATUS_ZOMBIE for one in family)
-
-
-COUNT = """
-import gc
-from ipywidgets.widgets.widget import _instances
-from rtx.lab import explore
-gc.collect()
-print(len(_instances), sum(issubclass(type(one), explore.Page) for one in gc.get_objects()))
-"""
-
-
-def test_a_cell_that_is_run_again_frees_its_earlier_explorers(kernel) -> None:
-    _, run = kernel
-    counts = []
-    for _ in range(3):
-        run("kept = explore.errata(); explore.positions(); explore.depends()" if counts else COUNT, cell="a")
-        counts.append([int(number) for number in run(COUNT).split()])
-    (none, _), (once, alive), again = counts
-    assert once > none and alive == 3 and again == [once, alive]
-    run("explore.errata()", cell="b")  # the explorers of another cell stay
-    assert int(run(COUNT).split()[1]) == 4

@@ -33,9 +33,8 @@ def together(processes: Any, work: Any, *arguments: Any) -> None:
     assert [child.exitcode for child in children] == [0] * len(EIGHT)
 
 
-def write(gate: Any, number: int, folder: Path, same_time: bool) -> None:
-    if same_time:  # as if the clock had stopped
-        ledger.datetime = type("Still", (), {"now": lambda zone: Still})
+def write(gate: Any, number: int, folder: Path) -> None:
+    ledger.datetime = type("Still", (), {"now": lambda zone: Still})  # as if the clock had stopped
     gate.wait()
     for epoch in range(1, 11):
         write_result(result(epoch=100 * number + epoch), folder)
@@ -52,9 +51,8 @@ Still = Still()  # type: ignore[assignment,misc]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("same_time", [False, True])
-def test_a_ledger_keeps_what_eight_write_at_once(processes, tmp_path, same_time) -> None:
-    together(processes, write, tmp_path, same_time)
+def test_a_ledger_keeps_what_eight_write_at_once(processes, tmp_path) -> None:
+    together(processes, write, tmp_path)
     epochs = Counter(read_result(path).epoch for path in tmp_path.rglob("*.json"))
     assert epochs == {100 * number + epoch: 1 for number in EIGHT for epoch in range(1, 11)}
     assert list(tmp_path.rglob("*.partial")) == []

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from rtx.models import MODELS, WHOLE
 
-QUICK, SOAK = 80, 10_000
+QUICK, SOAK = 40, 10_000
 TOLERANCE = {torch.float64: 1e-8, torch.float32: 2e-3}
 DTYPES = [torch.float64, torch.float64, torch.float32, torch.bfloat16, torch.float16]
 CELLS = st.sampled_from(["rnn", "gru", "lstm"])

@@ -3,6 +3,7 @@
 import importlib
 import math
 import re
+from collections import Counter
 from collections.abc import Callable
 from inspect import signature
 from pathlib import Path
@@ -13,8 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from scipy import stats
 from torch import Tensor, nn
-from torch.nn.functional import conv1d, cross_entropy, pad, scaled_dot_product_attention
+from torch.distributions import Bernoulli, Categorical
+from torch.nn.functional import conv1d, cross_entropy, logsigmoid, pad, scaled_dot_product_attention
 
 from rtx.classroom.notebooks import exercise_lines
 from rtx.lab import exercises
@@ -251,6 +254,17 @@ def contributions_as_differences(
     return torch.stack(sums).diff(dim=0)
 
 
+def block_input_in_a_loop(states: Tensor, m: int, W: Tensor) -> Tensor:
+    existing = [j for j in range(1, m + 1) if j <= len(states)]
+    return sum((W[j - 1] @ states[-j] for j in existing), torch.zeros(states.shape[1])) / m
+
+
+def mean_ablated_in_place(h: Tensor, chosen: Tensor) -> Tensor:
+    changed = h.clone()
+    changed[chosen] = (h * chosen[..., None]).sum((0, 1)) / chosen.sum()
+    return changed
+
+
 def residual_in_numpy(x: Tensor, sublayer: Callable[[Tensor], Tensor], norm: Callable[[Tensor], Tensor]) -> Tensor:
     return norm(torch.from_numpy(x.numpy() + sublayer(x).numpy()))
 
@@ -287,13 +301,31 @@ def by_logsumexp(scores_a: Tensor, values_a: Tensor, scores_b: Tensor, values_b:
     return share * (scores_a.softmax(1) @ values_a) + (1 - share) * (scores_b.softmax(1) @ values_b)
 
 
-def step_by_an_optimiser(w: Tensor, loss: Callable[[Tensor], Tensor], rate: float, clip: float) -> Tensor:
-    descent = torch.optim.SGD([w], lr=rate)
-    descent.zero_grad()
-    loss(w).backward()
-    torch.nn.utils.clip_grad_norm_(w, clip)
-    descent.step()
-    return w
+def nll_by_logsigmoid(logits: Tensor, targets: Tensor) -> Tensor:
+    return -(targets * logsigmoid(logits) + (1 - targets) * logsigmoid(-logits)).sum(1).mean()
+
+
+def markov_in_loops(before: Tensor, after: Tensor) -> list[list[float]]:
+    def share(key: int, was: float) -> float:
+        next_ = [then[key] for now, then in zip(before.tolist(), after.tolist(), strict=True) if now[key] == was]
+        return (sum(next_) + 0.5) / (len(next_) + 1)
+
+    return [[share(key, was) for key in range(before.shape[1])] for was in (0, 1)]
+
+
+def wilson_of_counts(right: int, total: int, z: float) -> tuple[float, float]:
+    interval = stats.binomtest(right, total).proportion_ci(2 * stats.norm.cdf(z) - 1, method="wilson")
+    return interval.low, interval.high
+
+
+def sign_test_by_scipy(a: Tensor, b: Tensor) -> float:
+    apart = (a != b).sum().item()
+    return stats.binomtest((a & ~b).sum().item(), apart).pvalue if apart else 1.0
+
+
+def gap_by_distributions(frames: Tensor) -> Tensor:
+    counts = torch.tensor(list(Counter(map(tuple, frames.tolist())).values()))
+    return Bernoulli(frames.mean(0)).entropy().sum() - Categorical(counts / counts.sum()).entropy()
 
 
 def nucleus_in_a_loop(p: Tensor, share: float) -> list[bool]:
@@ -324,8 +356,13 @@ def nucleus_in_a_loop(p: Tensor, share: float) -> list[bool]:
         ("source_weights", exponentials),
         ("softmax_in_halves", by_logsumexp),
         ("nucleus", nucleus_in_a_loop),
-        ("clipped_step", step_by_an_optimiser),
-        ("join_channels", lambda e, h: torch.einsum("btc,btch->bth", e.softmax(2), h)),
+        ("block_input", block_input_in_a_loop),
+        ("mean_ablated", mean_ablated_in_place),
+        ("nll_per_frame", nll_by_logsigmoid),
+        ("markov_per_key", markov_in_loops),
+        ("wilson", wilson_of_counts),
+        ("paired_p", sign_test_by_scipy),
+        ("independence_gap", gap_by_distributions),
         ("attention_pool", lambda h, e: (e.softmax(1)[:, None] @ h)[:, 0]),
         ("reported", lambda validation, test: min(zip(validation, test, strict=True))[1]),
         ("spreads_apart", lambda a, b: abs(np.mean(a) - np.mean(b)) / (np.std(a, ddof=1) + np.std(b, ddof=1))),
@@ -338,14 +375,6 @@ def test_a_right_answer_in_other_words_passes(name: str, answer: Callable[..., A
 
 
 # Wrong answers that are right for some sizes, values or signs only
-
-
-def step_to(change: Callable[[Tensor, float, float], Tensor]) -> Callable[..., Tensor]:
-    def step(w: Tensor, loss: Callable[[Tensor], Tensor], rate: float, clip: float) -> Tensor:
-        (gradient,) = torch.autograd.grad(loss(w), w)
-        return w.detach() - change(gradient, rate, clip)
-
-    return step
 
 
 def masked_with(hidden: float) -> Callable[[Tensor, Tensor], Tensor]:
@@ -427,9 +456,6 @@ def spreads(a: list[float], b: list[float]) -> float:
         ("spreads_apart", lambda a, b: max(mean(b) - mean(a), 0) / spreads(a, b)),
         ("spreads_apart", lambda a, b: abs(median(a) - median(b)) / spreads(a, b)),
         ("reported", lambda validation, test: min(test)),
-        ("clipped_step", step_to(lambda g, rate, clip: rate * g * min(1.0, 1.0 / float(g.norm())))),
-        ("clipped_step", step_to(lambda g, rate, clip: 0.1 * g * min(1.0, clip / float(g.norm())))),
-        ("clipped_step", step_to(lambda g, rate, clip: rate * g * min(clip, clip / float(g.norm())))),
         ("source_weights", masked_with(-100)),
         ("causal_attention", attention_masked_with(-100)),
         ("induction", lambda x: induction_by_scores(x) + induction_by_scores(x).mT),
@@ -457,7 +483,6 @@ def test_an_answer_that_is_right_by_chance_does_not_pass(name: str, answer: Call
         ("notices_order", notices(lambda y: y[:, -1], lambda x: x[..., [1, 0, *range(2, 8)]]), "sequences or numbers"),
         ("notices_order", notices(lambda y: y[-1]), "this is the last sequence"),
         ("cache_bytes", lambda T, L, D: 2 * L * T * D * 2, "this is half of it"),
-        ("clipped_step", step_to(lambda g, rate, clip: rate * g), "this step's gradient is not clipped"),
         ("bits_per_character", lambda z, y: cross_entropy(z.softmax(-1), y) / math.log(2), "softmax twice"),
         ("bigram_bits", bigram_over(lambda counts, _: counts.sum(1)), "each sum divides a column"),
         ("bigram_bits", bigram_over(symbols), "the last symbol of the training text"),

@@ -9,7 +9,16 @@ import pytest
 from rtx.lab.studies import chosen_runs
 from studies import fair
 
-NAMES = ("first_symbol", "recall_by_content", "parts_of_a_block", "longer_than_seen")
+NAMES = (
+    "first_symbol",
+    "recall_by_content",
+    "parts_of_a_block",
+    "longer_than_seen",
+    "add_and_multiply",
+    "parts_of_mc_rnn",
+    "digits_in_order",
+    "text_in_pieces",
+)
 
 
 def run(model: str, rate: float, seed: int, *validation: float) -> dict[str, object]:

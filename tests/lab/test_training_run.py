@@ -29,11 +29,16 @@ def trained(choice: Choice, **other: object) -> TrainingRun:
     return run
 
 
+@pytest.fixture(scope="module")
+def undisturbed() -> TrainingRun:
+    return trained(DROPPED)
+
+
 @pytest.mark.slow
-def test_the_numbers_are_those_of_rtx_train(tmp_path: Path) -> None:
+def test_the_numbers_are_those_of_rtx_train(undisturbed: TrainingRun, tmp_path: Path) -> None:
     from rtx.training.fit import fit
 
-    run = trained(DROPPED)
+    run = undisturbed
     done = fit(DROPPED.plan(), DROPPED.seed, tmp_path, enable_progress_bar=False)
     best = max if run.task.best == "max" else min
     assert best(score for _, score in run.validations) == done.validation
@@ -42,8 +47,7 @@ def test_the_numbers_are_those_of_rtx_train(tmp_path: Path) -> None:
     assert len(run.losses) == run.steps == 6
 
 
-def test_a_pause_changes_no_number_and_the_run_leaves_the_notebooks_draws_alone() -> None:
-    undisturbed = trained(DROPPED)
+def test_a_pause_changes_no_number_and_the_run_leaves_the_notebooks_draws_alone(undisturbed: TrainingRun) -> None:
     torch.manual_seed(7)
     before = torch.get_rng_state()
     run = TrainingRun(DROPPED)

@@ -40,12 +40,6 @@ def test_outputs_and_gradients_of_a_layer_are_those_of_equations_1_to_6(cell, wa
     torch.testing.assert_close(layer.introspect(x)["channel_weights"], weights, rtol=0, atol=1e-10)
 
 
-@pytest.mark.parametrize("block", [2, 3, 5])
-def test_a_layer_with_any_block_size_equals_the_equations(block):
-    layer, x = layer_of(3, block=block, mapping_start="uniform"), torch.randn(1, 8, 3, dtype=torch.float64)
-    torch.testing.assert_close(layer(x)[0], mc_rnn_layer(layer, x)[0], rtol=0, atol=1e-10)
-
-
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: "-".join(way.values()))
 @pytest.mark.parametrize("cell", TORCH)
 def test_one_channel_is_torchs_network(cell, way):

@@ -1,6 +1,7 @@
 """What holds for every backbone. A model in `rtx.models.MODELS` is tested here without further work."""
 
 import io
+from itertools import product
 
 import numpy as np
 import pytest
@@ -27,7 +28,7 @@ def test_shape_is_kept_also_for_one_step_and_less_than_a_window(small_model, B, 
 
 def test_no_output_depends_on_the_future(small_model):
     model = small_model().double().eval()
-    jacobian = receptive_field(model, torch.randn(1, 9, 8, dtype=torch.float64))
+    jacobian = receptive_field(model, torch.randn(1, 6, 8, dtype=torch.float64))
     assert jacobian.triu(1).max() == 0
     assert (jacobian.diagonal() > 0).all()
 
@@ -106,7 +107,7 @@ def test_autocast_agrees_with_float32_at_once_and_step_by_step(small_model):
 @pytest.mark.slow
 @torch.no_grad()
 def test_a_sequence_may_have_any_length(small_model):
-    model, x = small_model().eval(), torch.randn(1, 6_001, 8)
+    model, x = small_model().eval(), torch.randn(1, 2_001, 8)
     y = model(x)
     torch.testing.assert_close(y[:, :50], model(x[:, :50]), rtol=0, atol=1e-5)
     assert y.isfinite().all()
@@ -160,37 +161,36 @@ def test_a_saved_state_dict_gives_the_same_model(small_model):
     assert torch.equal(other(x), model(x))
 
 
-@pytest.mark.parametrize(
-    ("x", "message"),
-    [
-        (torch.randn(9, 8), r"^x: .*\(9, 8\)"),
-        (torch.randn(2, 9, 7), r"^x: .*8.*\(2, 9, 7\)"),
-        (torch.randn(2, 0, 8), r"^x: .*\(2, 0, 8\)"),
-        (torch.randn(0, 9, 8), r"^x: .*\(0, 9, 8\)"),
-        (torch.ones(2, 9, 8, dtype=torch.long), "^x: .*torch.int64"),
-        (torch.randn(2, 9, 8, dtype=torch.float64), "^x: .*torch.float64.*torch.float32"),
-        (torch.randn(2, 9, 8, device="meta"), "^x: .*meta.*cpu"),
-        (torch.randn(2, 9, 8).numpy(), "^x: .*ndarray"),
-        (torch.randn(2, 9, 8).tolist(), "^x: .*list"),
-    ],
-)
-def test_bad_input_is_refused(small_model, x, message):
-    for method in (small_model(), small_model().read):
+WRONG = [
+    (torch.randn(9, 8), r"^x: .*\(9, 8\)"),
+    (torch.randn(2, 9, 7), r"^x: .*8.*\(2, 9, 7\)"),
+    (torch.randn(2, 0, 8), r"^x: .*\(2, 0, 8\)"),
+    (torch.randn(0, 9, 8), r"^x: .*\(0, 9, 8\)"),
+    (torch.ones(2, 9, 8, dtype=torch.long), "^x: .*torch.int64"),
+    (torch.randn(2, 9, 8, dtype=torch.float64), "^x: .*torch.float64.*torch.float32"),
+    (torch.randn(2, 9, 8, device="meta"), "^x: .*meta.*cpu"),
+    (torch.randn(2, 9, 8).numpy(), "^x: .*ndarray"),
+    (torch.randn(2, 9, 8).tolist(), "^x: .*list"),
+]
+
+
+def test_bad_input_is_refused(small_model):
+    model = small_model()
+    for (x, message), method in product(WRONG, (model, model.read)):
         with pytest.raises(ValueError, match=message):
             method(x)
 
 
-@pytest.mark.parametrize("argument", ["d_model", "layers"])
-@pytest.mark.parametrize("value", [0, -1, 1.5, True, "2", None])
-def test_a_size_that_is_no_whole_number_above_0_is_refused(small_model, argument, value):
-    with pytest.raises(ValueError, match=f"^{argument}: .*{value!r}"):
-        small_model(**{argument: value})
+def test_a_size_that_is_no_whole_number_above_0_is_refused(small_model):
+    for argument, value in product(("d_model", "layers"), (0, -1, 1.5, True, "2", None)):
+        with pytest.raises(ValueError, match=f"^{argument}: .*{value!r}"):
+            small_model(**{argument: value})
 
 
-@pytest.mark.parametrize("rate", ["0.1", 1.0, -0.1, float("nan"), None])
-def test_a_dropout_outside_0_to_1_is_refused(small_model, rate):
-    with pytest.raises(ValueError, match=f"^dropout: .*{rate!r}"):
-        small_model(dropout=rate)
+def test_a_dropout_outside_0_to_1_is_refused(small_model):
+    for rate in ("0.1", 1.0, -0.1, float("nan"), None):
+        with pytest.raises(ValueError, match=f"^dropout: .*{rate!r}"):
+            small_model(dropout=rate)
 
 
 def test_sizes_may_be_numbers_of_numpy(small_sizes, small_model):
@@ -198,4 +198,3 @@ def test_sizes_may_be_numbers_of_numpy(small_sizes, small_model):
     model = small_model(**{k: np.int64(v) if type(v) is int else v for k, v in sizes.items()}).eval()
     x = torch.randn(2, 5, 8)
     torch.testing.assert_close(model.step(x[:, 0])[0], model(x)[:, 0], rtol=0, atol=1e-5)
-    torch.testing.assert_close(torch.export.export(model, (x,)).module()(x), model(x), rtol=0, atol=1e-5)

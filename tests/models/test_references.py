@@ -1,16 +1,13 @@
 """Every model equals its equations: outputs and all gradients are those of loops that share no code with it."""
 
-import pytest
 import torch
 from oracles import assert_same
 from references import REFERENCES
 
 
-@pytest.mark.parametrize("seed", [0, 1])
-def test_outputs_and_all_gradients_are_those_of_the_reference(small_model, variant, small_sizes, seed):
+def test_outputs_and_all_gradients_are_those_of_the_reference(small_model, small_sizes):
     name, _ = small_sizes()
     model = small_model().double().eval()
-    torch.manual_seed(seed)
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.5)  # biases and gains of the norms, too
     x = torch.randn(2, 9, 8, dtype=torch.float64, requires_grad=True)

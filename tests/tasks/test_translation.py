@@ -188,11 +188,11 @@ def test_multi30k_has_the_published_counts(real_data):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "validation"), [("iwslt14", 7_283), ("iwslt14-mixer", 6_969)])
-def test_iwslt14_has_the_counts_of_its_split_and_says_that_training_is_a_part(real_data, name, validation):
-    task = task_by_name(name)
-    assert [len(task.split(split)) for split in SPLITS] == [49_774, validation, 6_750]
-    assert task.name == name and "49,774 of 160,239" in task.metric
+def test_iwslt14_has_the_counts_of_its_splits_and_says_that_training_is_a_part(real_data):
+    task, mixer = task_by_name("iwslt14"), task_by_name("iwslt14-mixer", vocabulary=300)
+    assert [len(task.split(split)) for split in SPLITS] == [49_774, 7_283, 6_750]
+    assert [len(mixer.split(split)) for split in ("validation", "test")] == [6_969, 6_750]
+    assert (task.name, mixer.name) == ("iwslt14", "iwslt14-mixer") and "49,774 of 160,239" in task.metric
     source, _ = texts(task, task.split("train")[1])
     assert source == "aber wenn sie kinder haben , wissen sie , dass es so nicht oft funktioniert ."
 

@@ -17,7 +17,7 @@ from rtx.tasks import task_by_name
 from rtx.training.evaluate import evaluate
 from rtx.training.recipe import load_recipe, recipe_names
 
-SHORT = {"epochs": 1, "limit": 64, "limit_evaluation": 20}
+SHORT = {"epochs": 1, "limit": 32, "limit_evaluation": 8}
 LONGER = {"epochs": 2, "limit_evaluation": 50}
 
 

@@ -23,13 +23,15 @@ NUMBERS = [*range(12)]
 COMMAND = ["sweep", "tiny", "gru", "--set", "learning_rate=1e-4,1e-3,1e-2,1e-1"]
 
 
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with postgres() as address:
+        yield address
+
+
 @pytest.fixture(params=["folder", "server"])
-def storage(request: pytest.FixtureRequest) -> Iterator[str | None]:
-    if request.param == "folder":
-        yield None
-        return
-    with postgres() as server:
-        yield server
+def storage(request: pytest.FixtureRequest) -> str | None:
+    return request.getfixturevalue("server") if request.param == "server" else None
 
 
 def words(folder: Path, storage: str | None) -> list[str]:

@@ -1,7 +1,6 @@
 """A killed run is resumed and ends with the same bits as an uninterrupted run. A stopped run does, too."""
 
 import json
-import logging
 import os
 import random
 import re
@@ -220,27 +219,6 @@ def test_asked_twice_a_run_stops_at_once_and_keeps_its_last_checkpoint(processes
     assert "rtx: stopped at once" in (tmp_path / "errors").read_text()
     (last,) = tmp_path.rglob("last.ckpt")
     assert load_state(last)["global_step"] > 0
-
-
-def test_a_second_signal_while_the_first_is_written_down_stops_at_once(tmp_path, caplog):
-    class Interrupted(logging.Handler):
-        def emit(self, record) -> None:
-            try:
-                signal.raise_signal(signal.SIGINT)
-            except Exception:  # as the handlers of logging do
-                pytest.fail("the second signal is lost")
-
-    run = survival.Survival(tmp_path, "min")
-    run.training = True
-    before = survival.handle_signals(run._on_signal)
-    survival.log.addHandler(handler := Interrupted())
-    try:
-        with pytest.raises(survival.Stopped, match="at once"):
-            signal.raise_signal(signal.SIGINT)
-    finally:
-        survival.log.removeHandler(handler)
-        for number, former in before.items():
-            signal.signal(number, former)
 
 
 @pytest.mark.slow

@@ -10,20 +10,19 @@ from typing import Any
 from rtx.lab.exercises.after import cache_bytes, compose_steps, half_life
 from rtx.lab.exercises.attention import causal_attention, induction
 from rtx.lab.exercises.block import contributions, notices_order, residual
-from rtx.lab.exercises.channels import in_degree, join_channels, longest_path
+from rtx.lab.exercises.channels import block_input, in_degree, longest_path
 from rtx.lab.exercises.convolution import delay_kernels, dilated_convolution, tcn_reach
-from rtx.lab.exercises.digits import accuracy_so_far, reordered
+from rtx.lab.exercises.digits import paired_p, reordered, wilson
 from rtx.lab.exercises.evidence import reported, spreads_apart
 from rtx.lab.exercises.exercise import Exercise, Verdict
 from rtx.lab.exercises.fast import back_through_tanh, softmax_in_halves
 from rtx.lab.exercises.framing import gradient_by_distance, next_tokens, unigram_bits
 from rtx.lab.exercises.language import bigram_bits, bits_per_character, nucleus
 from rtx.lab.exercises.memory import next_memory, with_memory, xl_reach
-from rtx.lab.exercises.music import nll_per_frame
-from rtx.lab.exercises.pooling import attention_pool, largest_share
+from rtx.lab.exercises.music import independence_gap, markov_per_key, nll_per_frame
+from rtx.lab.exercises.pooling import attention_pool, largest_share, mean_ablated
 from rtx.lab.exercises.position import rotated, shaw_scores, xl_score
 from rtx.lab.exercises.start import dependencies, is_causal, span
-from rtx.lab.exercises.training import clipped_step
 from rtx.lab.exercises.translation import greedy_translation, source_weights
 from rtx.lab.exercises.window import local_rnn, stacked_reach, windows, without_pads
 from rtx.nn.validate import check_choice
@@ -46,14 +45,13 @@ def yours(mine: Callable[..., Any], name: str) -> Callable[..., Any]:
 __all__ = [
     "Exercise",
     "Verdict",
-    "accuracy_so_far",
     "attention_pool",
     "back_through_tanh",
     "bigram_bits",
     "bits_per_character",
+    "block_input",
     "cache_bytes",
     "causal_attention",
-    "clipped_step",
     "compose_steps",
     "contributions",
     "delay_kernels",
@@ -63,17 +61,20 @@ __all__ = [
     "greedy_translation",
     "half_life",
     "in_degree",
+    "independence_gap",
     "induction",
     "is_causal",
-    "join_channels",
     "largest_share",
     "local_rnn",
     "longest_path",
+    "markov_per_key",
+    "mean_ablated",
     "next_memory",
     "next_tokens",
     "nll_per_frame",
     "notices_order",
     "nucleus",
+    "paired_p",
     "reordered",
     "reported",
     "residual",
@@ -86,6 +87,7 @@ __all__ = [
     "stacked_reach",
     "tcn_reach",
     "unigram_bits",
+    "wilson",
     "windows",
     "with_memory",
     "without_pads",

@@ -125,12 +125,12 @@ class Toy(Live):
             sentence = runs[run].told_at(update) if runs else NOTHING
             return sentence, {"solved": solved, "shares": looks.get(run)}
 
-        title = "where it looks, marks in orange"
+        title = "where it looks"
         panels = {
             "solved": Panel(
                 "lines", "test sequences solved", "updates", names=list(runs), x=(0, UPDATES), y=(0, 1), sets="update"
             ),
-            "shares": Panel("heat", title, "step", "updates", y=(0, MOST), sets="update"),
+            "shares": Panel("heat", title, "step", f"rows of {EVERY} updates", y=(0, MOST), sets="update"),
         }
         rows = max((len(run.solved) for run in runs.values()), default=1)
         updates = range(0, rows * EVERY, EVERY)
