@@ -321,16 +321,17 @@ for norm in ("post", "pre"):
 # %% [markdown]
 # The number after ± is the standard deviation over the seeds. Read the lower table from left to right.
 #
-# - **Relative positions** save bits after 200 updates, above all with post-norm. After 800 updates they save nothing. They are learnt sooner.
-# - **The memory** saves 0.2 to 0.3 bits after 800 updates, more than half of it at the first four places of a segment. This is
-#   what a cut costs; the paper calls it **context fragmentation**.
+# - **Relative positions** save bits after 200 updates, above all with post-norm. After 800 updates they save nothing.
+# - **The memory** saves 0.2 to 0.3 bits after 800 updates. About two thirds of it are saved at the first four places of a segment. The paper
+#   calls this cost of a cut **context fragmentation**.
 # - **Sliding** helps after 800 updates, but less than the memory.
 #
-# An earlier version of this lesson compared the first model with the last one, after short training, and said that the cut explains the
-# difference. The control without memory shows that positions explained a part. Longer training shows that this part disappears.
+# A short comparison would have misled us. After 200 updates with post-norm, the model with memory is 0.34 bits ahead of the model with learnt positions. It is
+# tempting to say that the cut costs 0.34 bits. But the model in between shows that more than half of it comes from the positions. And this
+# part disappears with longer training.
 #
-# Why is the memory ahead of sliding? A sliding output sees 16 characters, an output with memory up to 48. It was
-# also trained with the memory. This study does not separate the two reasons.
+# Why is the memory ahead of sliding? A sliding output sees 16 characters, and an output with memory sees up to 48. The model with memory
+# was also trained with it. This study does not separate the two reasons.
 #
 # ## 5. What does an evaluation cost?
 #
@@ -382,15 +383,16 @@ _ = ax.legend(frameon=False, fontsize=9)
 plt.show()
 
 # %% [markdown]
-# Beyond the 16 positions of its training, more memory changes little. (The loss is measured on the last of four segments, so an output sees at most 64
-# inputs.)
+# Beyond the 16 positions of the training (dotted line), more memory changes little. The loss is measured on the last of four segments, so an
+# output sees at most 64 inputs.
 #
-# Is this curve the **relative effective context length** (RECL) of the paper's section 4.4? No. The RECL is defined for a *group* of models. For each
-# context length $c$, the best loss in the group is the baseline. A longer context counts only where a model falls below it. The RECL is the first
-# $c$ from which more context gains less than 1 % of perplexity. For words, the paper's largest model has 900.
+# The paper has a measure for the context that a model uses: the **relative effective context length** (RECL, section 4.4). It is defined for a *group* of
+# models. For each context length $c$, the best loss of the group is the baseline. A longer context counts only where a model is better than this
+# baseline. The RECL is the first $c$ from which more context improves the perplexity by less than 1 %. For words, the paper's largest model has an
+# RECL of 900 on the hardest tenth of the positions.
 #
-# Our curve has no group. And its axis is not a context: with a memory of 1, the last output depends on 33 inputs, because the
-# remembered position has read its own segment.
+# Our curve is not an RECL. It has no group of models. And its axis is not the context: with a memory of 1, the last output depends on 33 inputs,
+# because the remembered position has read its own segment.
 #
 # *Where* does a model look? Here is the small model from section 4.
 
@@ -414,8 +416,8 @@ explore.attention(small, torch.tensor([task.texts[0].encode(line)]), list(line))
 # **How can attention read a long text in pieces?** It carries a memory of its inputs from segment to segment, without gradients.
 #
 # - One layer sees its segment and $P$ positions more. With $P = S$, a stack of $L$ layers sees $L + 1$ segments, and learns from one.
-# - In our study (characters, segments of 16, two layers, 800 updates, three seeds) the memory saves 0.2 to 0.3 bits, more than half of it at the first four places
-#   of a segment. Relative positions alone are learnt sooner, but save nothing in the end.
+# - In our study (characters, segments of 16, two layers, 800 updates, three seeds) the memory saves 0.2 to 0.3 bits. About two thirds are saved at the first four places
+#   of a segment. Relative positions alone help early in training, but save nothing in the end.
 # - Sliding saves less here, and needs about $S$ times as many multiplications.
 # - Open: larger models, longer training, and a memory into which gradients flow.
 #
