@@ -134,7 +134,7 @@ def feed_forward_attention_1() -> Figure:
 
 
 def transformer_xl_1() -> Figure:
-    """Three ways to read a text in pieces of 8: which characters one output of one layer depends on."""
+    """Three ways to read a text in pieces of 8: which characters one output of one layer sees."""
     text, at, length = "attention reads in pieces", 16, 8
     torch.manual_seed(0)
     x = torch.randn(1, len(text), WIDTH)
@@ -144,24 +144,30 @@ def transformer_xl_1() -> Figure:
         "segments\nwith memory": TransformerXL(WIDTH, 1, 2, length, length),
         "sliding\nsegment": Called(separate.slide),
     }
-    figure, [ax] = new_figure(9, 2.7)
+    own, memory, unseen = COLOURS[0], COLOURS[1], "0.93"
+    inks = {own: "white", memory: "black", unseen: "0.4"}
+    figure, [ax] = new_figure(9, 3.1)
     for row, (name, model) in enumerate(rows.items()):
         learns, sees = receptive_field(model, x)[at] > 0, xray(model, x).changed[at]
-        for s, letter in enumerate(text):
-            colours = (COLOURS[0], "white") if learns[s] else (COLOURS[1], "black") if sees[s] else ("0.93", "0.4")
-            edge = ("black", 3) if s == at else ("white", 1)
-            box = Rectangle((s - 0.42, row - 0.32), 0.84, 0.64, facecolor=colours[0], edgecolor=edge[0], lw=edge[1])
-            ax.add_patch(box)
-            ax.text(s, row, letter, ha="center", va="center", color=colours[1], family="monospace")
         slides = name.startswith("sliding")
-        for end in (at - length, at) if slides else range(-1, len(text), length):
-            ax.plot([end + 0.5] * 2, [row - 0.45, row + 0.45], color="0.3", linewidth=1.5)
-        remembered = int((sees & ~learns).sum())
-        more = (
-            f"\n{remembered} of them remembered" if remembered else f"\neach computed {length} times" if slides else ""
-        )
-        ax.text(len(text) - 0.2, row, f"sees {int(sees.sum())}{more}", va="center", fontsize=9)
-    ax.set(xlim=(-0.7, len(text) + 4.6), ylim=(2.6, -0.6), xticks=())
+        for s, letter in enumerate(text):
+            colour = own if learns[s] else memory if sees[s] else unseen
+            box = Rectangle((s - 0.42, row - 0.3), 0.84, 0.6, facecolor=colour, edgecolor="white")
+            if s == at:
+                box.set(edgecolor="black", linewidth=3, zorder=3)
+            ax.add_patch(box)
+            ink, letter = ("black", "?") if s == at + 1 else (inks[colour], letter)
+            ax.text(s, row, letter, ha="center", va="center", color=ink, family="monospace", zorder=4)
+        for start in [at - length + 1] if slides else range(0, len(text) - 1, length):
+            around = (start - 0.49, row - 0.4), length - 0.02, 0.8
+            ax.add_patch(Rectangle(*around, facecolor="none", edgecolor="0.3", linewidth=1.5, zorder=2))
+        if slides:
+            ax.text(at + 0.6, row + 0.55, "moves on by one →", va="center", fontsize=9)
+        ax.text(len(text) - 0.2, row, f"sees {int(sees.sum())}", va="center", fontsize=10)
+    names = "seen, in the same segment", "seen, in the memory", "not seen"
+    patches = [Rectangle((0, 0), 1, 1, facecolor=colour) for colour in inks]
+    ax.legend(patches, names, loc="upper center", bbox_to_anchor=(0.45, 0), ncols=3, frameon=False)
+    ax.set(xlim=(-0.7, len(text) + 1.6), ylim=(2.7, -0.6), xticks=())
     ax.set_title("the first output of a segment sees more with a memory, or if the segment slides")
     ax.set_yticks(range(3), rows)
     ax.spines[:].set_visible(False)
