@@ -434,6 +434,10 @@ plt.show()
 # %% [markdown]
 # The first eight remembered positions save about 0.3 bits. The other 40 together save less than 0.05 bits.
 #
+# Dai et al. use another measure, the **relative effective context length** (RECL, section 4.4). It needs a group of models. The baseline is the model
+# that does best with a short context. The RECL of a model is the longest context that still improves the perplexity over this baseline by more than 1 %. (Perplexity
+# is 2 to the power of the bits.) Our curve has one model, so it is not an RECL.
+#
 # ## Recap
 #
 # **How can attention read a long text in pieces?** It carries a memory of its inputs from segment to segment, without gradients.
@@ -468,7 +472,7 @@ plt.show()
 # | context fragmentation (Dai et al., section 3.1) | | section 4 | |
 # | segment-level recurrence (section 3.2) | memory $M$ (here $P$) | section 2 | `rtx.nn.segment_memory.SegmentMemory` |
 # | longest dependency $O(N \times L)$ (section 3.2) | $N$ layers (here $L$), segment $L$ (here $S$) | section 3 | `TransformerXL(segment=…, memory=…)` |
-# | relative effective context length (section 4.4) | RECL | not here: it compares a group of models | |
+# | relative effective context length (section 4.4) | RECL | section 6, not measured | |
 #
 # </details>
 #

@@ -17,8 +17,14 @@ from studies.evidence import Erratum
 
 
 def case(erratum: Erratum) -> dict[str, Any]:
-    """Return an erratum with its evidence, as the explorer shows it."""
+    """Return an erratum with its evidence, as the explorer shows it.
+
+    Raises:
+        ValueError: if the evidence does not support the verdict.
+    """
     found = erratum.find()
+    if not found.supported:
+        raise ValueError(f"{erratum.title}: the numbers {found.bars} do not support: {found.verdict}")
     texts = {name: getattr(erratum, name) for name in ("title", "source", "claim", "question")}
     bars = [[name, float(f"{value:.4g}")] for name, value in found.bars.items()]
     return {**texts, "bars": bars, "unit": found.unit, "verdict": found.verdict}

@@ -45,7 +45,7 @@ def dead_parameters() -> Evidence:
         bars[name] = 100 * dead / sum(p.numel() for p in whole.parameters())
     tenth = all(share > 10 for share in bars.values())
     return Evidence(
-        bars, "parameters without a gradient (%)", f"More than a tenth of all numbers never learn: {tenth}."
+        bars, "parameters without a gradient (%)", "More than a tenth of the parameters get no gradient.", tenth
     )
 
 
@@ -61,7 +61,8 @@ def unequal_sizes() -> Evidence:
     return Evidence(
         bars,
         "parameters as built here (thousands)",
-        f"The winner of Table 1 is also the largest: {most == 'r-transformer'}.",
+        "The winner of Table 1 is also the largest.",
+        most == "r-transformer",
     )
 
 
@@ -72,16 +73,14 @@ def block_starts() -> Evidence:
         equation, text = (MultiChannelRNN(4, block=n, phase=phase).in_degrees(60) for phase in ("equation", "text"))
         bars[f"n = {n}"] = 100 * (equation != text).double().mean().item()
     agree = bars["n = 2"] == bars["n = 3"] == 0 < bars["n = 4"]
-    return Evidence(bars, "in-degrees that differ (%)", f"They agree up to n = 3, and no further: {agree}.")
+    return Evidence(bars, "in-degrees that differ (%)", "The two agree up to n = 3, and differ from n = 4 on.", agree)
 
 
 def path_bound() -> Evidence:
     """The shortest path through the worst channel, beside the printed bound, for n = 4."""
     bars = beyond_path_bound(max)
     broken = any(value > 0 for value in bars.values())
-    return Evidence(
-        bars, "steps more than the bound", f"Some channel needs more steps than the bound allows: {broken}."
-    )
+    return Evidence(bars, "steps more than the bound", "Some channel needs more steps than the bound allows.", broken)
 
 
 @cache
@@ -100,8 +99,11 @@ def three_forms() -> Evidence:
     """Bits per character of the same counted model, of three characters before each, on three forms of one text."""
     bars = {name: trigram_bits(text) for name, text in _forms().items()}
     lowest = min(bars, key=lambda name: bars[name])
-    verdict = f"The form with sure extra characters looks easiest: {lowest == 'newlines as <eos>'}."
-    return Evidence(bars, "bits per character", verdict)
+    verdict, supported = (
+        "The form with certain extra characters has the fewest bits per character.",
+        lowest == "newlines as <eos>",
+    )
+    return Evidence(bars, "bits per character", verdict, supported)
 
 
 def trigram_bits(text: list[str]) -> float:
@@ -124,7 +126,7 @@ def similar_trends() -> Evidence:
     bars = {row: float(recipe.paper(row) or 0) for row in ("rnn", "gru", "lstm", "tcn", "transformer", "r-transformer")}
     worst = max(bars, key=lambda row: bars[row])
     return Evidence(
-        bars, "perplexity, as printed", f"The Transformer is behind even the plain RNN: {worst == 'transformer'}."
+        bars, "perplexity, as printed", "The Transformer is last, behind the plain RNN.", worst == "transformer"
     )
 
 

@@ -31,7 +31,7 @@ def clip_meter() -> Evidence:
     bars = {"clip, then backward": norm("clip"), "backward, then clip": norm("backward"), "the limit": CLIP}
     kept = bars["backward, then clip"] <= CLIP * 1.001
     free = bars["clip, then backward"] > CLIP
-    return Evidence(bars, "norm of the gradient", f"Clipping first clips nothing: {free and kept}.")
+    return Evidence(bars, "norm of the gradient", "Clipping before the backward pass clips nothing.", free and kept)
 
 
 def padding() -> Evidence:
@@ -49,7 +49,7 @@ def padding() -> Evidence:
         moved = (read - skipped).norm(dim=1) / skipped.norm(dim=1)
     bars = {f"state {t + 1}": round(100 * moved[t].item(), 3) for t in range(8)}  # less is float32's rounding
     first = bool((moved[: window - 1] > 1e-3).all() and (moved[window - 1 :] < 1e-5).all())
-    return Evidence(bars, "difference (% of the state's norm)", f"The first M - 1 states differ, no other: {first}.")
+    return Evidence(bars, "difference (% of the state's norm)", "The first M - 1 states differ, and no other.", first)
 
 
 def equal_copies() -> Evidence:
@@ -65,8 +65,11 @@ def equal_copies() -> Evidence:
                 own = torch.stack([one.weights(x).diagonal(dim1=-2, dim2=-1) for one in attentions])
             bars[f"{name}, {label}"] = float((own * steps)[..., 20:].mean())
     separate, copied = bars["MNIST, drawn separately"], bars["MNIST, equal copies"]
-    verdict = f"With copies a position prefers itself from the start: {0.8 < separate < 1.2 and copied > 3}."
-    return Evidence(bars, "attention to oneself (1: an equal share)", verdict)
+    verdict, supported = (
+        "With equal copies, a position gives itself several equal shares from the start.",
+        0.8 < separate < 1.2 and copied > 3,
+    )
+    return Evidence(bars, "attention to oneself (1: an equal share)", verdict, supported)
 
 
 def epsilon() -> Evidence:
@@ -78,7 +81,7 @@ def epsilon() -> Evidence:
     sizes = [float(y.square().mean().sqrt()) for y in (theirs, F.layer_norm(x, (D,), eps=1e-5))]
     bars = dict(zip(("std + 1e-6, as coded", "root of variance + 1e-5, in torch"), sizes, strict=True))
     return Evidence(
-        bars, "size after the norm", f"torch's norm leaves small inputs smaller: {sizes[1] < 0.97 < sizes[0]}."
+        bars, "size after the norm", "After torch's norm, small inputs stay smaller.", sizes[1] < 0.97 < sizes[0]
     )
 
 
@@ -98,8 +101,11 @@ def rectifier() -> Evidence:
 
     bars = {"max(x, .01), as printed": dead("printed"), "max(x, .01 x), as coded": dead("coded")}
     printed, coded = bars.values()
-    verdict = f"As printed, many models can never learn; as coded, none is stuck: {printed > 20 and coded == 0}."
-    return Evidence(bars, "models of 100 that get no gradient", verdict)
+    verdict, supported = (
+        "As printed, many models never get a gradient. As coded, all get one.",
+        printed > 20 and coded == 0,
+    )
+    return Evidence(bars, "models of 100 that get no gradient", verdict, supported)
 
 
 def divisor() -> Evidence:
@@ -117,7 +123,7 @@ def divisor() -> Evidence:
     own, same = bars.values()
     easier = own < 90 and same == 100
     return Evidence(
-        bars, "sums that a straight line gets right (%)", f"Only the code's mean is the sum, scaled: {easier}."
+        bars, "sums that a straight line gets right (%)", "Only the code's mean is the sum times a constant.", easier
     )
 
 
@@ -130,8 +136,8 @@ def clipped_reach() -> Evidence:
     (gradient,) = torch.autograd.grad(attention(x)[0, -1].square().sum(), x)
     moving = int((gradient[0].norm(dim=1) > 0).sum())
     bars = {"the survey: a window of 2k + 1": 2 * clip + 1, "keys that move the last output": moving}
-    verdict = f"All {T} keys are seen: only their distances are lumped together: {moving == T}."
-    return Evidence({name: float(value) for name, value in bars.items()}, "keys", verdict)
+    verdict, supported = f"All {T} keys are seen. Distances above k share one vector.", moving == T
+    return Evidence({name: float(value) for name, value in bars.items()}, "keys", verdict, supported)
 
 
 MEASURED = (

@@ -11,12 +11,14 @@ class Evidence:
     Args:
         bars: numbers by name, to be compared.
         unit: of the numbers.
-        verdict: one sentence that they support.
+        verdict: one sentence about them.
+        supported: whether the numbers support this sentence.
     """
 
     bars: dict[str, float]
     unit: str
     verdict: str
+    supported: bool
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
-"""What do MC-RNN's blocks buy, and what does its attention over channels buy? (Notebook 08.)
+"""What do MC-RNN's blocks, its attention over channels and its matrices W_j buy? (Notebook 08.)
 
 All models have one layer and read the words of the Python reference manual. `python -m studies.parts_of_mc_rnn` trains
-MC-RNN without its attention, without its blocks, and without both, and writes `parts_of_mc_rnn.json`. It takes about
-15 minutes of one core.
+MC-RNN without its attention, without its blocks, and with only one state to read, and GRUs, which have no W_j. It
+writes `parts_of_mc_rnn.json` and takes about 20 minutes of one core.
 """
 
 import math
@@ -34,7 +34,10 @@ class EqualChannels(MultiChannelRNN):
 
 
 class LastStates(EqualChannels):
-    """One channel without blocks: each state reads the mean of the last states, always of equally many."""
+    """One channel without blocks: each state reads the mean of the last states, always of equally many.
+
+    With one state this is a GRU whose last state passes W_1 first.
+    """
 
     def __init__(self, d_model: int, states: int) -> None:
         super().__init__(d_model, block=states + 1, cell="gru")
@@ -59,6 +62,8 @@ MODELS: dict[str, Callable[[], nn.Module]] = {
     "MC-RNN, n = 4": _mc_rnn,
     "MC-RNN, n = 3": partial(_mc_rnn, block=3),
     "equal channels, n = 4": partial(_mc_rnn, partial(EqualChannels, WIDTH, block=4, cell="gru")),
+    "equal channels, n = 3": partial(_mc_rnn, partial(EqualChannels, WIDTH, block=3, cell="gru"), block=3),
+    "last state, no blocks": partial(_mc_rnn, partial(LastStates, WIDTH, 1)),
     "last two states, no blocks": partial(_mc_rnn, partial(LastStates, WIDTH, 2)),
     "last three states, no blocks": partial(_mc_rnn, partial(LastStates, WIDTH, 3)),
     "GRU": lambda: rtx.LanguageModel(rtx.RNN(WIDTH, cell="gru"), TASK.inputs),

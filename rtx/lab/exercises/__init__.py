@@ -13,7 +13,7 @@ from rtx.lab.exercises.block import contributions, notices_order, residual
 from rtx.lab.exercises.channels import block_input, in_degree, longest_path
 from rtx.lab.exercises.convolution import delay_kernels, dilated_convolution, tcn_reach
 from rtx.lab.exercises.digits import paired_p, reordered, wilson
-from rtx.lab.exercises.evidence import reported, spreads_apart
+from rtx.lab.exercises.evidence import holm, permutation_p, reported
 from rtx.lab.exercises.exercise import Exercise, Verdict
 from rtx.lab.exercises.fast import back_through_tanh, softmax_in_halves
 from rtx.lab.exercises.framing import gradient_by_distance, next_tokens, unigram_bits
@@ -60,6 +60,7 @@ __all__ = [
     "gradient_by_distance",
     "greedy_translation",
     "half_life",
+    "holm",
     "in_degree",
     "independence_gap",
     "induction",
@@ -75,6 +76,7 @@ __all__ = [
     "notices_order",
     "nucleus",
     "paired_p",
+    "permutation_p",
     "reordered",
     "reported",
     "residual",
@@ -83,7 +85,6 @@ __all__ = [
     "softmax_in_halves",
     "source_weights",
     "span",
-    "spreads_apart",
     "stacked_reach",
     "tcn_reach",
     "unigram_bits",

@@ -1,13 +1,23 @@
-"""Checks of notebook 15: choosing a run, and telling a difference from a spread."""
+"""Checks of notebook 15: choosing a run, a permutation test, and Holm's correction."""
 
-from statistics import mean, median, stdev
+from collections.abc import Callable
+from itertools import combinations
+from operator import ge, gt, le
+from statistics import mean, median
 
 from rtx.lab.exercises.exercise import Exercise
 
+Runs = tuple[list[float], list[float]]
 
-def _runs() -> list[tuple[list[float], list[float]]]:
+
+def _runs() -> list[Runs]:
     """New lists each time: an answer that sorts them must not change what it is compared with."""
-    return [([3.2, 2.9, 3.0], [3.1, 3.3, 2.8]), ([0.5, 0.4, 0.9, 0.3], [0.2, 0.9, 0.1, 0.6]), ([1.0], [2.0])]
+    return [
+        ([3.2, 2.9, 3.0], [3.1, 3.3, 2.8]),
+        ([0.5, 0.4, 0.9, 0.3], [0.2, 0.9, 0.1, 0.6]),
+        ([0.6, 0.7, 0.9], [0.3, 0.5, 0.4]),
+        ([1.0], [2.0]),
+    ]
 
 
 def chosen(validation: list[float], test: list[float]) -> float:
@@ -19,47 +29,124 @@ reported = Exercise(
     cases=_runs,
     solution=chosen,
     bugs={
-        "the test score chose the run: that is the best of several draws, and no fair one": lambda v, t: min(t),
-        "this is the validation score, which chose the run, and so looks too good": lambda v, t: min(v),
-        "the mean of all runs; here one was to be chosen": lambda v, t: mean(t),
-        "less is better here": lambda v, t: t[v.index(max(v))],
+        "this is the smallest test loss. The test data must not choose: let `validation` choose": lambda v, t: min(t),
+        "this is a validation loss. It chose the run, so it is too good. Return the test loss": lambda v, t: min(v),
+        "this is the mean of all test losses. Choose one run": lambda v, t: mean(t),
+        "this is the median of all test losses. Choose one run": lambda v, t: median(t),
+        "this run has the largest validation loss. Less is better here": lambda v, t: t[v.index(max(v))],
+        "this is the first run's test loss. Choose by `validation`": lambda v, t: t[0],
+        "this is the last run's test loss. Choose by `validation`": lambda v, t: t[-1],
+        "this is the place of the run in the list. Return its test loss": lambda v, t: v.index(min(v)),
+        "test chose the run, and its validation loss came back: the two lists are swapped": lambda v, t: chosen(t, v),
     },
-    praise="validation chooses, and the test is looked at once, for what was chosen",
+    praise="validation chooses, and the test loss of the chosen run is reported",
 )
 
 
-def _scores() -> list[tuple[list[float], list[float]]]:
-    """Each side is once the larger, and in the third case neither the middle run nor the best one is the mean."""
+def _scores() -> list[Runs]:
+    """Unequal numbers of scores, equal scores, and both orders of the means."""
     return [
-        ([3.0, 3.1, 3.2], [3.6, 3.5, 3.4]),
-        ([3.0, 3.5, 4.0], [3.3, 3.6, 3.9]),
-        ([5.0, 9.0, 5.5, 6.0], [1.0, 2.0, 4.5]),
-        ([1.0, 2.0], [9.0, 8.0]),
+        ([3.0, 4.0, 5.0], [1.0, 2.0, 2.5]),
+        ([1.0, 5.0, 2.0], [3.0, 4.0, 0.5, 2.5]),
+        ([2.0, 2.0], [2.0, 1.0, 3.0]),
+        ([1.0, 2.0, 3.0, 4.0], [0.0, 5.0]),
     ]
 
 
-spreads_apart = Exercise(
+def permuted(a: list[float], b: list[float], as_good: Callable[[float, float], bool] = ge, size: int = 0) -> float:
+    """The share of deals of all scores whose first group has at least the sum of the real one."""
+    deals = [sum(deal) for deal in combinations([*a, *b], size or len(a))]
+    return sum(as_good(deal, sum(a)) for deal in deals) / len(deals)
+
+
+def _as_far(a: list[float], b: list[float]) -> float:
+    """The share of deals whose means are at least as far apart, in either direction."""
+    total, real = sum(a) + sum(b), abs(mean(a) - mean(b))
+    deals = [sum(deal) for deal in combinations([*a, *b], len(a))]
+    return sum(abs(deal / len(a) - (total - deal) / len(b)) >= real for deal in deals) / len(deals)
+
+
+permutation_p = Exercise(
     cases=_scores,
-    solution=lambda a, b: abs(mean(a) - mean(b)) / (stdev(a) + stdev(b)),
+    solution=permuted,
     bugs={
-        "a difference has a size here, not a sign: take its absolute value": lambda a, b: (
-            (mean(a) - mean(b)) / (stdev(a) + stdev(b))
+        "count a deal that is exactly as good, too: the real deal is one of them. Use >=": lambda a, b: permuted(
+            a, b, gt
         ),
-        "a difference has a size here, not a sign: it may be the first that is larger": lambda a, b: (
-            (mean(b) - mean(a)) / (stdev(a) + stdev(b))
+        "these are the deals that are at most as good. Count those that are at least as good": lambda a, b: permuted(
+            a, b, le
         ),
-        "divided by one spread only: both sides have one": lambda a, b: abs(mean(a) - mean(b)) / stdev(a),
-        "divided by the second spread only: both sides have one": lambda a, b: abs(mean(a) - mean(b)) / stdev(b),
-        "these are the smallest scores: take means": lambda a, b: abs(min(a) - min(b)) / (stdev(a) + stdev(b)),
-        "these are the largest scores: take means": lambda a, b: abs(max(a) - max(b)) / (stdev(a) + stdev(b)),
-        "these are medians: take means": lambda a, b: abs(median(a) - median(b)) / (stdev(a) + stdev(b)),
-        "this is the variance: a spread is its root": lambda a, b: (
-            abs(mean(a) - mean(b)) / (stdev(a) ** 2 + stdev(b) ** 2)
+        "this counts both directions. Count the deals in which the first group is at least as good": _as_far,
+        "this is already doubled. Return the share itself": lambda a, b: 2 * permuted(a, b),
+        "this is a number of deals. Divide by the number of all deals": lambda a, b: (
+            permuted(a, b) * sum(1 for _ in combinations([*a, *b], len(a)))
         ),
-        "divide by n - 1: the mean was taken from the same few runs": lambda a, b: (
-            abs(mean(a) - mean(b))
-            / (stdev(a) * ((len(a) - 1) / len(a)) ** 0.5 + stdev(b) * ((len(b) - 1) / len(b)) ** 0.5)
+        "each deal must give the first model as many scores as it really has, len(a)": lambda a, b: permuted(
+            a, b, size=len(b)
+        ),
+        "this is the share of pairs in which a is larger than b. Deal out all scores anew": lambda a, b: mean(
+            one > other for one in a for other in b
+        ),
+        "this compares the best scores of the groups. Compare their means": lambda a, b: mean(
+            max(deal) >= max(a) for deal in combinations([*a, *b], len(a))
+        ),
+        "equal scores were counted once, as a `set` does. Deal out all scores": lambda a, b: mean(
+            sum(deal) >= sum(a) for deal in combinations(sorted({*a, *b}), len(a))
         ),
     },
-    praise="above 1, mean ± spread of the two do not touch; below, they do, and one run of each says little",
+    praise="the smaller the share, the harder it is to explain the lead by chance",
+)
+
+
+def _several() -> list[tuple[list[float]]]:
+    """Not in order; one case needs the running maximum, one the limit of 1."""
+    return [([0.04, 0.01, 0.03],), ([0.01, 0.02, 0.021, 0.2],), ([0.7, 0.6],), ([0.02],)]
+
+
+def corrected(ps: list[float]) -> list[float]:
+    """Holm's p-values, in the order of the given ones."""
+    found, highest = [0.0] * len(ps), 0.0
+    for place, at in enumerate(sorted(range(len(ps)), key=ps.__getitem__)):
+        highest = max(highest, min(1.0, (len(ps) - place) * ps[at]))
+        found[at] = highest
+    return found
+
+
+def _factors(ps: list[float], factor: str) -> list[float]:
+    """The p-values times a factor that depends on their place, without a running maximum."""
+    m, places = len(ps), sorted(range(len(ps)), key=ps.__getitem__)
+    factors = {
+        "m": [m] * m,
+        "m - i": [m - i for i in range(m)],
+        "m - i - 1": [m - i - 1 for i in range(m)],
+        "i + 1": [i + 1 for i in range(m)],
+        "m / (i + 1)": [m / (i + 1) for i in range(m)],
+    }[factor]
+    found = dict(zip(places, factors, strict=True))
+    return [min(1.0, found[at] * ps[at]) for at in range(m)]
+
+
+holm = Exercise(
+    cases=_several,
+    solution=corrected,
+    bugs={
+        "these are the given values. Multiply the smallest by their number, the next by one less": lambda ps: [*ps],
+        "all are multiplied by their number (Bonferroni). The factor goes down from place to place": lambda ps: (
+            _factors(ps, "m")
+        ),
+        "a value is smaller than the one before it. Keep the largest so far": lambda ps: _factors(ps, "m - i"),
+        "the smallest value needs the factor m, not m - 1": lambda ps: _factors(ps, "m - i - 1"),
+        "the factors go up. The smallest value needs the largest factor": lambda ps: _factors(ps, "i + 1"),
+        "this is the correction of Benjamini and Hochberg without its last step. It is less strict": lambda ps: (
+            _factors(ps, "m / (i + 1)")
+        ),
+        "the values are sorted. Return them in the order in which they were given": lambda ps: sorted(corrected(ps)),
+        "a probability is at most 1": lambda ps: [
+            len(ps) * corrected([p / len(ps) for p in ps])[i] for i in range(len(ps))
+        ],
+        "the values were taken as they stand. Sort them first, then put them back": lambda ps: [
+            min(1.0, (len(ps) - i) * p) for i, p in enumerate(ps)
+        ],
+    },
+    praise="the chance of even one wrong verdict in the family is at most the level",
 )

@@ -8,6 +8,7 @@ from rtx.lab.explore.bach import bach
 from rtx.lab.explore.bach_or_machine import bach_or_machine
 from rtx.lab.explore.beam import beam
 from rtx.lab.explore.channels import channels
+from rtx.lab.explore.claims import claims
 from rtx.lab.explore.depends import depends
 from rtx.lab.explore.digits import digits
 from rtx.lab.explore.errata import errata
@@ -29,6 +30,7 @@ __all__ = [
     "bach_or_machine",
     "beam",
     "channels",
+    "claims",
     "depends",
     "digits",
     "errata",

@@ -50,9 +50,10 @@ def bach(
     tune = unheard()[CHORALE][:FRAMES] if roll is None else check_roll("roll", roll)
     model, author = trained() if model is None else model, "Bach" if roll is None else "the tune"
     costs, third = frame_costs(model, tune), 2 * len(tune) // 3
+    begin = begin or third + 1
     data = {"tune": keys(tune), "name": "tune", "author": author, "network": described(model), "most": 1.5 * max(costs)}
     start: dict[str, Any] = {
-        "begin": begin or third + 1, "seed": 1, "temperature": 0.7, "local": True, "attention": True,
+        "begin": begin, "seed": 1, "temperature": 0.7, "local": True, "attention": True,
         "edits": [], "frame": max(1, third - 7), "note": 60, "expected": False,
     }  # fmt: skip
     presets: dict[str, dict[str, Any]] = {
@@ -64,7 +65,7 @@ def bach(
     return Page(
         Path(__file__).with_name("bach.js"),
         tune_data(data, frame_seconds),
-        _still(tune, costs),
+        _still(tune, costs, begin),
         "play it; click notes near the border, and see what the model makes of them; drag the border. The higher a "
         "bar, the less the model expected the frame; the highest are cut off. Green marks a passage that repeats an "
         "earlier one",
@@ -111,11 +112,14 @@ def frame_costs(model: SequenceModel, roll: Roll) -> list[float]:
     return binary_cross_entropy_with_logits(logits, x[1:], reduction="none").sum(1).tolist()
 
 
-def _still(roll: Roll, costs: list[float]) -> Figure:
+def _still(roll: Roll, costs: list[float], begin: int) -> Figure:
+    """Draw the tune as it was given, and a line where the model of the page takes over."""
     figure = Figure(figsize=(7.2, 2.8), layout="constrained")
     top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
-    piano_roll(top, roll, "a tune, and what each of its frames costs the model")
+    piano_roll(top, roll, "a tune, and how much each of its frames surprises the model")
     top.set_xlabel("")
     bottom.bar(range(2, len(roll) + 1), costs, color=COLOURS[1], width=1)
     bottom.set(xlabel="frame", ylabel="nats", xlim=(0.5, len(roll) + 0.5))
+    for ax in (top, bottom) if begin <= len(roll) else ():
+        ax.axvline(begin - 0.5, color="black", linestyle="--")
     return figure

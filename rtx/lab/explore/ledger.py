@@ -30,7 +30,7 @@ def ledger(recipe: str = "nottingham", results: str | Path = LEDGER) -> Page:
     load_recipe(recipe)
     data = {name: _table(load_recipe(name), Path(results)) for name in recipe_names()}
     still = _still(load_recipe(recipe), Path(results), data[recipe])
-    caption = "find a number of ours far from the paper's: how long was it trained, and what would settle it?"
+    caption = "find a number of ours far from the paper's: how long was it trained?"
     return Page(
         Path(__file__).with_name("ledger.js"),
         data,

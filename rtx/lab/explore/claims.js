@@ -1,0 +1,38 @@
+// The claims of the papers: a list with a filter by paper, by verdict and by word. A claim opens to the numbers behind it.
+
+import { make, select, textInput } from "./page.js";
+
+const STYLE = `
+.rtx-page .claims { max-height: 420px; overflow-y: auto; border-top: 1px solid var(--rtx-faint); }
+.rtx-page .claims details { border-bottom: 1px solid var(--rtx-faint); padding: 4px 2px; }
+.rtx-page .claims summary { cursor: pointer; }
+.rtx-page .claims b { display: inline-block; min-width: 3.6em; }
+.rtx-page .claims b.open { font-weight: normal; }`;
+
+const SUGGESTS = { for: "The runs suggest that it holds.", against: "The runs suggest that it fails.", "both ways": "The runs point both ways." };
+
+function entry({ paper, source, text, verdict, suggests, numbers }) {
+  const line = (...parts) => make("p", { textContent: parts.filter(Boolean).join(" ") });
+  return make("details", {}, make("summary", {}, make("b", { className: verdict, textContent: verdict }), text),
+    line(`${source.startsWith(paper) ? "" : `${paper}: `}${source}.`, verdict === "open" && SUGGESTS[suggests]),
+    line(`Ledger: ${numbers}.`));
+}
+
+export function show(page) {
+  const { claims, papers, verdicts } = page.data;
+  select(page, "paper", { options: ["all", ...papers] });
+  select(page, "verdict", { options: ["all", ...verdicts] });
+  textInput(page, "word", { label: "with the word", maxLength: 40 });
+  const list = make("div", { className: "claims", tabIndex: 0 });
+  list.setAttribute("role", "region");
+  list.setAttribute("aria-label", "claims");
+  page.picture(make("div", {}, make("style", { textContent: STYLE }), list));
+  return ({ paper, verdict, word }) => {
+    const fits = (one) => (paper === "all" || one.paper === paper) && (verdict === "all" || one.verdict === verdict) &&
+      `${one.text} ${one.numbers}`.toLowerCase().includes(word.trim().toLowerCase());
+    const found = claims.filter(fits), count = (name) => found.filter((one) => one.verdict === name).length;
+    list.replaceChildren(...found.map(entry));
+    return `${found.length} of ${claims.length} claims: ${verdicts.map((name) => `${count(name)} ${name}`).join(", ")}. ` +
+      "Choose a claim to see the numbers behind it.";
+  };
+}
