@@ -9,11 +9,11 @@
 # %% [markdown]
 # # Can a recurrent network read phrases?
 #
-# A recurrent network reads a sentence word by word. At each word it computes a **state**, a vector. Usually a state reads only the
-# last state. In MC-RNN (multi-channel RNN, Xu et al. 2019) a state can read up to $n - 1$ earlier states directly.
+# A recurrent network reads a sentence word by word. At each word it computes a **state**, a vector. Usually a state reads only the state before it. In MC-RNN
+# (multi-channel RNN, Xu et al. 2019) a state can read several earlier states directly, here up to three.
 #
-# MC-RNN has several rows of states, the **channels**. Each number $m$ in the picture belongs to one state. It says how many
-# earlier states this state reads. In the live version, arrows show which ones. We say that a state **joins** its own word and the
+# MC-RNN has several rows of states, the **channels**. In the picture, a row is a channel and a column is a word. The number $m$ in a
+# cell says how many earlier states this state reads. In the live version, arrows show which ones. We say that a state **joins** its own word and the
 # words of the states that it reads.
 
 # %%
@@ -63,8 +63,7 @@ plots.style()
 # states read        3   1   2   3   1   2   3
 # ```
 #
-# Step 4 ends the first block, so it reads steps 3, 2 and 1. Step 5 reads only step 4. Step 1 ends a block that lies before the
-# sentence, so it reads three states of zeros.
+# Step 4 ends the first block, so it reads steps 3, 2 and 1. Step 5 reads only step 4. Step 1 reads three states, too. They would lie before the sentence, so they are zeros.
 #
 # Channels 2 and 3 have the same blocks, one and two steps later. A fourth channel would equal channel 1. Therefore there are
 # $n - 1$ channels. The number of states that step $t$ of channel $k$ reads is the **in-degree** $m_t^k$. It is
@@ -190,8 +189,8 @@ print(f"largest difference from rtx: {(joined - layer(x[None])[0][0]).abs().max(
 # We remove one part of MC-RNN after the other, and train again:
 #
 # - **equal channels**: no attention. All channels always have the same weight.
-# - **last two (three) states**: no blocks. There is one channel, and every state reads the last two (three) states.
-# - **last state**: every state reads only the last state, through the matrix $W_1$.
+# - **last two states** (for $n = 3$) and **last three states** (for $n = 4$): no blocks. There is one channel, and every state reads that many states before it.
+# - **last state**: every state reads only the state before it, through the matrix $W_1$.
 # - **GRU**: no matrix $W_1$. A second GRU is wider, to have as many parameters as MC-RNN.
 #
 # All models have one layer and predict the next word of the Python reference manual. Each is trained from three random starts
@@ -231,14 +230,14 @@ for name in ORDER:
 # The other parts make smaller differences, in both directions:
 #
 # - **Reading several states**: "last two" and "last three" are behind "last state" after 200 updates. After 400 updates they overlap.
-# - **Blocks and several channels**: "equal channels" are behind "last state" after 200 updates. After 400 updates they are ahead with
-#   $n = 4$, but not with $n = 3$.
+# - **Blocks and several channels**: after 400 updates, "equal channels" are ahead of "last three states" with $n = 4$, with every seed.
+#   With $n = 3$ they are not ahead of "last two states".
 # - **The attention**: after 400 updates, the mean of MC-RNN is behind that of "equal channels" with $n = 4$, but ahead with $n = 3$.
 #
-# An earlier version of this lesson had no row "last state". It concluded from the other rows that reading several states helps.
-# The new row shows that the conclusion was wrong. Why $W_1$ helps is open.
+# Without the row "last state", the table would say that reading several states helps: all these models are ahead of the GRUs. The row "last state" shows
+# that one matrix $W_1$ is enough. Why it helps is open.
 #
-# For every model the largest learning rate was best, so an even larger one may be better. All models still improve after 200
+# For every model, 0.01 was the best of three learning rates. It was the largest, so an even larger one may be better. All models still improve after 200
 # updates. So the table shows who learns sooner.
 #
 # A trained MC-RNN may still *use* its attention. We now change its scores after the training. "Equal" sets all
@@ -315,7 +314,7 @@ for j in (1, 2, 3):
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# Yes. This model prefers in-degree 1, the channel in which a new block has just begun. There a state reads only the last state.
+# Yes. This model prefers states with in-degree 1. A new block has just begun there, and the state reads only the state before it.
 #
 # </details>
 #
@@ -343,11 +342,11 @@ print(f"channels 1, 2, 3 against channels 2, 3, 1        {shifted.mean():.2f}   
 #
 # ## 5. Shorter ways for gradients
 #
-# A gradient goes back from a state to the states that it reads. One such step is an **edge**. Without blocks,
-# the way back over $l$ steps has $l$ edges. With blocks it is shorter: the paper (§5.2) says at most
+# A gradient goes back from a state to the states that it reads. One such step is an **edge**. If each state
+# reads one state, the way back over $l$ steps has $l$ edges. With blocks it is shorter: the paper (§5.2) says at most
 # $\lfloor l / (n-1) \rfloor + 1$ edges ($\lfloor\ \rfloor$ means rounded down). Is this true for the shortest way in every channel?
 #
-# **Exercise 3** (hard, optional, 10 minutes). Write the number of edges in the *worst* channel, which needs most. `length` is $l$, at
+# **Exercise 3** (hard, optional, 10 minutes). For each channel, take the shortest way. Write the number of its edges in the *worst* channel, where it is longest. `length` is $l$, at
 # least 1.
 
 # %%
@@ -439,8 +438,8 @@ plt.show()
 # by $m = 6$.
 #
 # Why does the gradient rise between the falls? A gradient adds up all ways back. Inside a block, a larger distance has more
-# ways. The dotted line tests this: it adds up all ways, and each edge counts $0.4 / m$. We fitted 0.4 by hand. The line has
-# the same rises and falls.
+# ways. The dotted line adds up all ways, and each edge counts $0.4 / m$. We
+# chose 0.4 so that the line fits. The line has the same rises and falls.
 #
 # The networks are untrained, and the end of a block is the best case.
 #
@@ -468,18 +467,17 @@ for name, groups in tables.cells(load_recipe("multi30k"), Path("../results")).it
         print(f"{label:25} {rate}   {theirs:>7}   {tables.spread(scores, 1):10}  ({each})   {seeds[0].parameters:,} parameters")
 
 # %% [markdown]
-# In the paper the MC-RNNs are ahead. In our runs the plain LSTM has a larger mean than each MC-RNN, at the same learning rate. The two Transformers
+# In the paper the MC-RNNs are ahead. In our runs the plain LSTM has a larger mean than each MC-RNN, at the same learning rate, but the seeds overlap. The two Transformers
 # are far ahead. We do not know the reasons. Our corpus is Multi30k, not the paper's IWSLT14, and our trainings are short.
 # So this table does not test the paper's numbers.
 #
 # ## Recap
 #
-# - On our small text, models with a matrix $W_1$ learnt sooner than GRUs. Several states, blocks and attention made small
-#   differences, in both directions. Why $W_1$ helps is open.
+# - On our small text, models with a matrix $W_1$ learnt sooner than GRUs. Reading several states did not help. Blocks helped a little with $n = 4$, and not with $n = 3$. The attention made no clear difference. Why $W_1$ helps is open.
 # - A trained model used its attention, but with $n = 4$ a model without attention was as good.
 # - In one trained model, the attention preferred in-degree 1. Whether it chooses phrases is open.
-# - The paper's limit for ways back fails in some channels. In untrained networks, gradients from the end of a block fall less than
-#   without blocks.
+# - The paper's limit for ways back fails in some channels. In untrained networks, gradients from the end of a block fall less over long
+#   distances than in a network that reads one state.
 #
 # ## Quiz
 #

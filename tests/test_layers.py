@@ -12,6 +12,7 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "rtx"
 FILES = sorted(PACKAGE.rglob("*.py"))
 LAYERS = [
+    "checks",
     "nn",
     "models",
     "tasks",

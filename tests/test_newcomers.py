@@ -37,10 +37,10 @@ rtx.cli.main()
 
 LACKING = """
 import sys
-for missing, module in (("typer", "rtx.cli"), ("seaborn", "rtx.lab.explore")):
+for missing, run in (("typer", "import rtx.cli; rtx.cli.main()"), ("seaborn", "import rtx.lab.explore")):
     sys.modules[missing] = None
     try:
-        __import__(module)
+        exec(run)
     except (ImportError, SystemExit) as error:
         print(error)
 """

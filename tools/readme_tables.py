@@ -6,7 +6,7 @@ RECIPE may be followed by `--variant NAME`, as in `rtx table`.
 import re
 from pathlib import Path
 
-from rtx.evidence.tables import rows, to_markdown
+from rtx.evidence.tables import overview
 from rtx.training.recipe import load_recipe
 
 TABLE = re.compile(r"(<!-- table: (\S+)(?: --variant (\S+))? -->\n).*?(\n<!-- end -->)", re.DOTALL)
@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 
 def with_tables(text: str, ledger: Path) -> str:
     """The text with each of its tables as the ledger has it now."""
-    return TABLE.sub(lambda m: m[1] + to_markdown(rows(load_recipe(m[2]), ledger, m[3])) + m[4], text)
+    return TABLE.sub(lambda m: m[1] + overview(load_recipe(m[2]), ledger, m[3]).to_markdown() + m[4], text)
 
 
 if __name__ == "__main__":

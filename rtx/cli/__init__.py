@@ -1,9 +1,40 @@
-"""The `rtx` command: one file for each of its larger verbs, the rest in `commands`."""
+"""The `rtx` command: one file for each of its larger verbs, the rest in `commands`.
 
-try:
-    from rtx.cli.commands import app, main
-except ModuleNotFoundError as error:  # the package alone brings the models, not what the command needs
-    said = f'the command rtx needs {error.name}, which is not installed: pip install ".[train]" in the folder of rtx'
-    raise SystemExit(said) from None
+Torch takes seconds to import. So the files of this folder import what loads torch only where a command computes.
+"""
 
-__all__ = ["app", "main"]
+import os
+import signal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType
+
+INTERRUPTED = 128 + signal.SIGINT  # the exit code of shells
+
+
+def main() -> None:
+    """Run the command. Ctrl-C ends it with exit code 130 and without a traceback, also while torch is imported."""
+    signal.signal(signal.SIGINT, _on_interrupt)
+    try:
+        from rtx.cli.commands import run
+
+        run()
+    except ModuleNotFoundError as error:  # the package alone brings the models, not what the command needs
+        extra = f"the command rtx needs {error.name}, which is not installed"
+        raise SystemExit(f'{extra}: pip install ".[train]" in the folder of rtx') from None
+    except KeyboardInterrupt:
+        raise SystemExit(INTERRUPTED) from None
+
+
+def _on_interrupt(number: int, frame: "FrameType | None") -> None:
+    """Raise KeyboardInterrupt, so that open files are tidied up. End the process at once during an import.
+
+    An exception in the middle of an import may be caught there, or change into another one.
+    """
+    signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))  # a second one, while the first is handled
+    while frame:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            os._exit(INTERRUPTED)
+        frame = frame.f_back
+    raise KeyboardInterrupt

@@ -13,6 +13,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Column, Table
 
+from rtx.checks import check_choice
 from rtx.cli.classroom import class_app
 from rtx.cli.completion import datasets
 from rtx.cli.generate import generate
@@ -21,9 +22,6 @@ from rtx.cli.sweep import sweep_
 from rtx.cli.train import train_
 from rtx.cli.translate import evaluate_, translate_
 from rtx.evidence.tables import printable
-from rtx.models import CARDS, MODELS, TRANSLATORS, WHOLE
-from rtx.tasks import TASKS, data
-from rtx.tasks.build import parameters
 from rtx.training.recipe import recipe_names
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, help="R-Transformer and its family.")
@@ -47,17 +45,23 @@ def list_(
     if kind is Kind.models:
         console.print(_model_sheet())
         return
-    names = {
-        Kind.models: [*MODELS, *WHOLE, *TRANSLATORS],
-        Kind.tasks: TASKS,
-        Kind.recipes: recipe_names(),
-        Kind.data: data.DATASETS,
-    }
     for title in [kind] if kind else Kind:
-        console.print(f"[bold]{title}[/bold]  {'  '.join(names[title])}", soft_wrap=True)
+        console.print(f"[bold]{title}[/bold]  {'  '.join(_names(title))}", soft_wrap=True)
+
+
+def _names(kind: Kind) -> list[str]:
+    if kind in (Kind.recipes, Kind.data):
+        return recipe_names() if kind is Kind.recipes else datasets()
+    from rtx.models import MODELS, TRANSLATORS, WHOLE
+    from rtx.tasks import TASKS
+
+    return [*TASKS] if kind is Kind.tasks else [*MODELS, *WHOLE, *TRANSLATORS]
 
 
 def _model_sheet() -> Table:
+    from rtx.models import CARDS
+    from rtx.tasks.build import parameters
+
     head = (Column("model", no_wrap=True), "paper, and a size it used", Column("parameters", justify="right"))
     drawn = Table(*head, "receptive field", box=SIMPLE_HEAD, padding=(0, 1), show_edge=False)
     for name, card in CARDS.items():
@@ -71,6 +75,9 @@ def _model_sheet() -> Table:
 @data_app.command(epilog="Example: rtx data fetch nottingham")
 def fetch(name: DataName) -> None:
     """Download a data set (or find it under $RTX_DATA), verify its checksums, and print where it is."""
+    check_choice("dataset", name, datasets())
+    from rtx.tasks import data
+
     for path in data.fetch(name).values():
         typer.echo(str(path))
 
@@ -78,6 +85,9 @@ def fetch(name: DataName) -> None:
 @data_app.command(epilog="Example: rtx data check mnist")
 def check(name: DataName) -> None:
     """Print which files of a data set are there and whether their checksums are right. Exit with 1 if not all are."""
+    check_choice("dataset", name, datasets())
+    from rtx.tasks import data
+
     found = data.check(name)
     for one in found:
         typer.echo(f"{one.state}  {one.path or one.file.name}")
@@ -89,22 +99,22 @@ app.command("sweep", epilog="Example: rtx sweep nottingham gru --set learning_ra
 app.command("evaluate", epilog="Example: rtx evaluate best.safetensors --split validation")(evaluate_)
 app.command("generate", epilog="Example: rtx generate best.safetensors --temperature 0.8 --seed 1")(generate)
 app.command("translate", epilog="Example: rtx translate best.safetensors --beam 5 < german.txt")(translate_)
-app.command("table", epilog="Example: rtx table nottingham --format markdown")(table_)
+app.command("table", epilog="Example: rtx table nottingham --markdown")(table_)
 
 
-def main() -> None:
-    """Run the command. Bad input ends it with one line and exit code 2."""
+def run() -> None:
+    """Run the command. Bad input or a missing file ends it with one line and exit code 2, any other failure with 1."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # not every terminal has all letters
     try:
         app()
-    except (ValueError, OSError, OverflowError, MemoryError) as error:
+    except (ValueError, OverflowError, OSError, MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and "memory" not in str(error):
+            raise  # a fault of rtx, which its traceback helps to find
         said = str(error) or type(error).__name__
         if isinstance(error, OSError) and error.errno == ENOENT and error.filename is None:
             said = "the current folder was removed; go to another one"
         typer.echo(f"rtx: {printable(said)}", err=True)
-        raise SystemExit(2) from None
-    except KeyboardInterrupt:  # a second one, while the first was handled
-        raise SystemExit(130) from None
+        raise SystemExit(2 if isinstance(error, (ValueError, OverflowError, FileNotFoundError)) else 1) from None
     finally:
         atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)  # the exit takes a moment, too

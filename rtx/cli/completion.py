@@ -1,8 +1,10 @@
 """What Tab offers in a shell after `rtx --install-completion`."""
 
+import tomllib
+from importlib import resources
+
 import typer
 
-from rtx.tasks.data import DATASETS
 from rtx.training.recipe import Recipe, load_recipe, recipe_names
 
 ALL = "all"  # `rtx table all` prints the tables of all recipes
@@ -30,7 +32,7 @@ def variants(context: typer.Context) -> list[str]:
 
 def datasets() -> list[str]:
     """Return every data set."""
-    return [*DATASETS]
+    return [*tomllib.loads((resources.files("rtx") / "tasks" / "datasets.toml").read_text(encoding="utf-8"))]
 
 
 def _typed(context: typer.Context) -> Recipe | None:

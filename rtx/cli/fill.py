@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
-from rtx.cli.train import Epochs, HowMuch, MaxTime, Results, Runs, Scale, format_time, parse_time
+from rtx.cli.train import Epochs, HowMuch, MaxTime, Results, Runs, Scale
 from rtx.evidence.agenda import read_agenda
 from rtx.evidence.ledger import LEDGER, read_results
-from rtx.training.timing import countdown
+from rtx.training.timing import countdown, format_time, parse_time
 
 STOPPED = (124, 130, 143)  # exit codes: the time is over, Ctrl-C, SIGTERM
 
@@ -52,6 +52,9 @@ def fill(
     typer.echo(f"the ledger has {len(commands) - len(lacking)} of {len(commands)} runs")
     places = ["--runs", str(runs), "--results", str(results)]
     failed = _make(commands, missing, lambda command: _run(context, command, left(), places), runs / "fill.db")
+    if lacking:
+        made = len(commands) - len(missing())
+        typer.echo(f"the ledger now has {made} of {len(commands)} runs; rtx table {entries[0].row[0]} shows them")
     for command in failed:
         typer.echo(f"failed  {command.removeprefix('rtx ')}", err=True)
     if failed:

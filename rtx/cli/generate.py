@@ -3,29 +3,27 @@
 from io import BytesIO
 from itertools import chain
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-import torch
 import typer
-from torch import Tensor
 
-from rtx.models import LanguageModel
-from rtx.nn.validate import check_choice
-from rtx.tasks import SequenceModel, Task, task_by_name
-from rtx.tasks.generate import continue_roll, continue_text
-from rtx.tasks.rolls import FRAME_SECONDS, NOTES, read_midi, write_midi, write_wav
-from rtx.tasks.vocabulary import Vocabulary
-from rtx.training.checkpoint import load_checkpoint, load_texts, read_card
+from rtx.checks import LARGEST_SEED, check_choice
 from rtx.training.files import write_whole
-from rtx.training.randomness import LARGEST_SEED
+
+if TYPE_CHECKING:
+    import torch
+
+    from rtx.models import LanguageModel
+    from rtx.tasks import SequenceModel, Task
 
 READ = 16  # frames of a tune that are read before it is continued
+ENDINGS = (".mid", ".wav")
+Checkpoint = Annotated[Path, typer.Argument(help="best.safetensors of a run.", exists=True, dir_okay=False)]
 Device = Annotated[str | None, typer.Option(help="cpu or cuda. Default: cuda, if there is such a device.")]
-WRITERS = {".mid": write_midi, ".wav": write_wav}
 
 
 def generate(
-    checkpoint: Annotated[Path, typer.Argument(help="best.safetensors of a run.")],
+    checkpoint: Checkpoint,
     prompt: Annotated[str, typer.Option(help="A text. For music, a MIDI file or the number of a test tune.")] = "",
     tokens: Annotated[int, typer.Option(min=1, help="Characters, words or frames to add.")] = 400,
     temperature: Annotated[float, typer.Option(min=0, help="Below 1, likely tokens become likelier.")] = 1.0,
@@ -36,48 +34,79 @@ def generate(
     out: Annotated[list[Path] | None, typer.Option(help="For music: a .mid or .wav file; may be repeated.")] = None,
 ) -> None:
     """Continue a text, printed as it is made, or a tune, written as MIDI and sound."""
+    from rtx.models import LanguageModel
+    from rtx.tasks import SequenceModel
+    from rtx.tasks.rolls import NOTES
+    from rtx.training.checkpoint import load_checkpoint
+
     network = load_checkpoint(checkpoint).float().to(chosen_device(device))
     if isinstance(network, LanguageModel):
         if out:
             raise ValueError(f"out: expected none for a text, got {out[0]}; redirect the output with `> {out[0]}`")
-        (vocabulary,) = load_texts(checkpoint) or task_by_name(_task(checkpoint)).texts
-        assert isinstance(vocabulary, Vocabulary)
-        pieces = continue_text(network, vocabulary, prompt, tokens, temperature, top_k, top_p, seed)
-        first = next(pieces)  # checks the arguments, before anything is printed
-        for piece in chain((prompt, first), pieces, ("\n",)):
-            typer.echo(piece, nl=False)
-        return
-    if not (isinstance(network, SequenceModel) and network.per == "step" and network.inputs == NOTES):
-        raise ValueError(f"{checkpoint}: expected a model of a text or of music, got one of {_task(checkpoint)}")
-    if top_k is not None or top_p != 1:
-        raise ValueError("top_k, top_p: expected none for music, because each note of a frame is drawn by itself")
-    paths = [_checked(path) for path in out or [Path("tune.mid"), Path("tune.wav")]]
-    task = task_by_name(_task(checkpoint))
+        _print_text(network, checkpoint, prompt, tokens, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
+    elif isinstance(network, SequenceModel) and network.per == "step" and network.inputs == NOTES:
+        if top_k is not None or top_p != 1:
+            raise ValueError("top_k, top_p: expected none for music, because each note of a frame is drawn by itself")
+        paths = [_checked(path) for path in out or [Path("tune.mid"), Path("tune.wav")]]
+        _write_tune(network, _task(checkpoint), paths, prompt, tokens, temperature, seed)
+    else:
+        name = _task(checkpoint).name
+        raise ValueError(f"{checkpoint}: expected a model of a text or of music, got one of {name}; see rtx evaluate")
+    typer.echo(f"drawn with --seed {seed}; another seed gives another one", err=True)
+
+
+def _print_text(network: "LanguageModel", checkpoint: Path, prompt: str, tokens: int, **draws: Any) -> None:
+    from rtx.tasks.generate import continue_text
+    from rtx.tasks.vocabulary import Vocabulary
+    from rtx.training.checkpoint import load_texts
+
+    (vocabulary,) = load_texts(checkpoint) or _task(checkpoint).texts
+    assert isinstance(vocabulary, Vocabulary)
+    pieces = continue_text(network, vocabulary, prompt, tokens, **draws)
+    first = next(pieces)  # checks the arguments, before anything is printed
+    for piece in chain((prompt, first), pieces, ("\n",)):
+        typer.echo(piece, nl=False)
+
+
+def _write_tune(
+    network: "SequenceModel", task: "Task", paths: list[Path], prompt: str, frames: int, temperature: float, seed: int
+) -> None:
+    from rtx.tasks.generate import continue_roll
+    from rtx.tasks.rolls import FRAME_SECONDS, write_midi, write_wav
+
     frame_seconds = task.frame_seconds or FRAME_SECONDS
     start = _start(task, prompt, frame_seconds).to(next(network.parameters()).device)
-    roll = continue_roll(network, start, tokens, temperature, seed).cpu().numpy()
+    roll = continue_roll(network, start, frames, temperature, seed).cpu().numpy()
     for path in paths:
-        WRITERS[path.suffix](written := BytesIO(), roll, frame_seconds)
+        write = write_wav if path.suffix == ".wav" else write_midi
+        write(written := BytesIO(), roll, frame_seconds)
         write_whole(path, written.getbuffer())
         typer.echo(f"wrote {path}")
+    typer.echo(f"{len(roll) * frame_seconds:.0f} seconds of music, of which the model made {frames} frames", err=True)
 
 
-def chosen_device(name: str | None) -> torch.device:
+def chosen_device(name: str | None) -> "torch.device":
     """Return the device of that name. Without a name, return a CUDA device if there is one."""
+    import torch
+
     allowed = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
     return torch.device(allowed[-1] if name is None else check_choice("device", name, allowed))
 
 
 def _checked(path: Path) -> Path:
-    if path.suffix not in WRITERS:
-        raise ValueError(f"out: expected a file that ends in {' or '.join(WRITERS)}, got {path}")
+    if path.suffix not in ENDINGS:
+        raise ValueError(f"out: expected a file that ends in {' or '.join(ENDINGS)}, got {path}")
     if path.is_dir() or not path.resolve().parent.is_dir():
         raise ValueError(f"out: expected a file in a folder that exists, got {path}")
     return path
 
 
-def _start(task: Task, prompt: str, frame_seconds: float) -> Tensor:
+def _start(task: "Task", prompt: str, frame_seconds: float) -> "torch.Tensor":
     """Return the first frames of a MIDI file or of a tune of the test split; without a prompt one frame of silence."""
+    import torch
+
+    from rtx.tasks.rolls import NOTES, read_midi
+
     if not prompt:
         return torch.zeros(1, NOTES)
     if Path(prompt).suffix in (".mid", ".midi"):
@@ -89,5 +118,8 @@ def _start(task: Task, prompt: str, frame_seconds: float) -> Tensor:
     return tunes[int(prompt)].inputs[:READ]
 
 
-def _task(checkpoint: Path) -> str:
-    return str(read_card(checkpoint)["task"])
+def _task(checkpoint: Path) -> "Task":
+    from rtx.tasks import task_by_name
+    from rtx.training.checkpoint import read_card
+
+    return task_by_name(str(read_card(checkpoint)["task"]))

@@ -13,15 +13,17 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from rtx.checks import check_choice
 from rtx.cli import train as options
-from rtx.cli.train import Scale, how_to_go_on, on_terminal, parse_time
+from rtx.cli.train import Scale, how_to_go_on
 from rtx.evidence.agenda import as_typed
 from rtx.evidence.ledger import LEDGER
-from rtx.evidence.tables import printable
+from rtx.evidence.report import Report
+from rtx.evidence.tables import DIRECTION, printable
 from rtx.training.files import check_writable, write_whole
 from rtx.training.precision import check_precision
-from rtx.training.recipe import as_setting, load_recipe, parse_setting
-from rtx.training.timing import countdown
+from rtx.training.recipe import as_setting, as_typed_together, load_recipe, parse_setting
+from rtx.training.timing import countdown, parse_time
 
 if TYPE_CHECKING:
     from optuna import Study
@@ -59,12 +61,14 @@ def sweep_(
 
     After a stop or a crash, give this command again. A run whose loss exploded is never chosen.
     """
+    precision = check_precision(precision)
+    loaded, left = load_recipe(recipe), countdown(parse_time(max_time))
+    check_choice("model", model, loaded.models)
+    values = loaded.sweep_values(variant, scale.value) | dict(map(parse_values, set_ or []))
+
     from rtx.training.survival import Stopped  # Lightning and Optuna take seconds to import: only here
     from rtx.training.sweep import Sweep
 
-    precision = check_precision(precision)
-    loaded, left = load_recipe(recipe), countdown(parse_time(max_time))
-    values = loaded.sweep_values(variant, scale.value) | dict(map(parse_values, set_ or []))
     sweep = Sweep(loaded, model, values, variant, scale.value, seed, epochs, runs, precision, storage)
     if show:
         _print(sweep.open().study if storage or sweep.folder.exists() else None, sweep.task.metric)
@@ -82,8 +86,10 @@ def _run(sweep: "Sweep", left: Callable[[], float | None], results: Path | None,
     check_writable("runs", sweep.runs)
     if results is not None:
         check_writable("results", results)
-    how: dict[str, Any] = {"enable_progress_bar": on_terminal(), "every_seconds": every_seconds}
-    study, metric = sweep.run(left(), **how), sweep.task.metric
+    brief, task = Report(brief=True), sweep.task
+    typer.echo(f"{len(sweep.grid)} runs; validation chooses by {task.metric}, {DIRECTION[task.best]}")
+    how: dict[str, Any] = {"enable_progress_bar": brief.bar, "every_seconds": every_seconds}
+    study, metric = sweep.run(left(), tell=brief, **how), task.metric
     _print(study, metric)
     if finished(study):
         path = sweep.folder / "sweep.png"
@@ -91,12 +97,15 @@ def _run(sweep: "Sweep", left: Callable[[], float | None], results: Path | None,
         write_whole(path, _plot(study, metric))
         typer.echo(f"wrote {path}")
     if results is not None:
-        typer.echo(f"wrote {_test_best(sweep, study, results, max_seconds=left(), **how)}")
+        _test_best(sweep, study, results, max_seconds=left(), **how)
+    elif best := finished(study)[:1]:
+        typer.echo(f"best: {as_typed_together(best[0].params)}; the same command with --test tests it, once")
 
 
-def _test_best(sweep: "Sweep", study: "Study", results: Path, **how: Any) -> Path | None:
+def _test_best(sweep: "Sweep", study: "Study", results: Path, **how: Any) -> None:
     """Test the chosen run. The ledger's new file has the command that makes this run alone."""
     from rtx.evidence.record import train
+    from rtx.training.fit import run_folder
     from rtx.training.sweep import finished, tried
 
     if sweep.left(study) or not finished(study):
@@ -109,7 +118,9 @@ def _test_best(sweep: "Sweep", study: "Study", results: Path, **how: Any) -> Pat
     row = (sweep.recipe.name, sweep.row, sweep.variant, sweep.scale)
     command = as_typed(*row, sweep.seed, sweep.epochs, settings, more)
     how |= {"precision": precision, "chosen_from": tried(study)}
-    return train(sweep.plan(best), sweep.seed, sweep.epochs, True, command, sweep.runs, results, **how)
+    plan, report = sweep.plan(best), Report()
+    path = train(plan, sweep.seed, sweep.epochs, True, command, sweep.runs, results, tell=report, **how)
+    report.end(plan, path, results, run_folder(plan, sweep.seed, sweep.runs) / "best.safetensors")
 
 
 def parse_values(text: str) -> tuple[str, list[Any]]:

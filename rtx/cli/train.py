@@ -1,7 +1,6 @@
 """`rtx train`."""
 
 import os
-import re
 import shlex
 import sys
 from enum import StrEnum
@@ -10,13 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from rtx.checks import LARGEST_SEED
 from rtx.cli.completion import recipes, rows, variants
 from rtx.evidence.agenda import as_typed
 from rtx.evidence.ledger import LEDGER
+from rtx.evidence.report import Report
 from rtx.training.files import check_writable
 from rtx.training.precision import check_precision
-from rtx.training.randomness import LARGEST_SEED
 from rtx.training.recipe import load_recipe, parse_setting
+from rtx.training.timing import parse_time
 
 if TYPE_CHECKING:
     from rtx.training.survival import Stopped
@@ -37,6 +38,7 @@ Precision = Annotated[str, typer.Option(help="A precision of Lightning, such as 
 Compile = Annotated[bool, typer.Option("--compile", help="Compile the model: it starts later and trains faster.")]
 MaxTime = Annotated[str | None, typer.Option(metavar="HH:MM:SS", help="Save and stop after this time (exit code 124).")]
 SaveEvery = Annotated[float, typer.Option(min=0.01, help="Minutes between checkpoints inside an epoch.")]
+Json = Annotated[bool, typer.Option("--json", help="Print each event as one line of JSON, for scripts.")]
 HOME = {"callback": lambda folder: Path(os.path.expanduser(folder))}  # a shell leaves the ~ of --runs=~/runs
 Runs = Annotated[Path, typer.Option(help="Folder for checkpoints and logs.", **HOME)]
 Results = Annotated[Path, typer.Option(help="The ledger's folder.", **HOME)]
@@ -55,6 +57,7 @@ def train_(
     compile: Compile = False,
     max_time: MaxTime = None,
     save_every: SaveEvery = 5.0,
+    json: Json = False,
     runs: Runs = Path("runs"),
     results: Results = LEDGER,
 ) -> None:
@@ -62,13 +65,17 @@ def train_(
 
     Ctrl-C saves and stops (exit code 130). The same command with --resume goes on, and gives the same result.
     """
-    plan = load_recipe(recipe).plan(model, variant, dict(map(parse_setting, set_ or [])), scale.value)
     more = ["--precision", precision] if (precision := check_precision(precision)) != "32-true" else []
+    seconds = parse_time(max_time)
+    plan = load_recipe(recipe).plan(model, variant, dict(map(parse_setting, set_ or [])), scale.value)
     command = as_typed(recipe, model, variant, scale, seed, epochs, set_ or [], [*more, *["--compile"] * compile])
-    how: dict[str, Any] = {"compiled": compile, "precision": precision, "enable_progress_bar": on_terminal()}
-    how |= {"every_seconds": 60 * save_every, "max_seconds": parse_time(max_time)}
+    report = Report(json)
+    how: dict[str, Any] = {"compiled": compile, "precision": precision, "enable_progress_bar": report.bar}
+    how |= {"every_seconds": 60 * save_every, "max_seconds": seconds, "tell": report}
 
     from rtx.evidence.record import train  # Lightning takes seconds to import: only here
+    from rtx.training.fit import run_folder
+    from rtx.training.states import Exploded
     from rtx.training.survival import Stopped
 
     check_writable("results", results)
@@ -77,7 +84,10 @@ def train_(
         path = train(plan, seed, epochs, resume, command, runs, results, **how)
     except Stopped as stop:
         how_to_go_on(stop, resume)
-    typer.echo(f"wrote {path}")
+    except Exploded as error:
+        typer.echo(f"rtx: {error}", err=True)
+        raise typer.Exit(1) from None
+    report.end(plan, path, results, run_folder(plan, seed, runs) / "best.safetensors")
 
 
 def how_to_go_on(stop: "Stopped", resume: bool) -> NoReturn:
@@ -85,25 +95,3 @@ def how_to_go_on(stop: "Stopped", resume: bool) -> NoReturn:
     again = [*sys.argv[1:], *([] if resume else ["--resume"])]
     typer.echo(f"rtx: {stop}; go on with: {shlex.join(['rtx', *again])}", err=True)
     raise typer.Exit(stop.code)
-
-
-def on_terminal() -> bool:
-    """Whether somebody looks on: standard output is there, and a terminal."""
-    return sys.stdout is not None and sys.stdout.isatty()
-
-
-def parse_time(text: str | None) -> float | None:
-    """Return the seconds in `HH:MM:SS`; None for None."""
-    if text is None:
-        return None
-    found = re.fullmatch(r"(\d+):([0-5]\d):([0-5]\d)", text)
-    if not found:
-        raise ValueError(f"--max-time: expected HH:MM:SS, such as 01:30:00, got {text!r}")
-    hours, minutes, seconds = map(int, found.groups())
-    return 3600.0 * hours + 60 * minutes + seconds
-
-
-def format_time(seconds: float) -> str:
-    """Whole seconds as `parse_time` reads them."""
-    minutes, rest = divmod(int(seconds), 60)
-    return f"{minutes // 60:02}:{minutes % 60:02}:{rest:02}"

@@ -3,17 +3,14 @@
 import sys
 from collections.abc import Iterator
 from itertools import islice
-from pathlib import Path
+from json import dumps
 from typing import Annotated, BinaryIO
 
 import typer
 
-from rtx.cli.generate import Device, chosen_device
-from rtx.models import TRANSLATORS
-from rtx.tasks.pairs import AT_ONCE, write
-from rtx.training.checkpoint import load_checkpoint, load_texts, read_card
-
-Checkpoint = Annotated[Path, typer.Argument(help="best.safetensors of a run.")]
+from rtx.cli.generate import Checkpoint, Device, chosen_device
+from rtx.cli.train import Json
+from rtx.evidence.tables import DIRECTION
 
 
 def translate_(
@@ -22,19 +19,25 @@ def translate_(
     longest: Annotated[
         int | None, typer.Option(min=1, help="Most tokens. Default: twice the source's, and 10.")
     ] = None,
-    block: Annotated[int, typer.Option(min=1, help="The number of lines that are read at once.")] = AT_ONCE,
+    block: Annotated[int, typer.Option(min=1, help="The number of lines that are read at once.")] = 32,
     device: Device = None,
 ) -> None:
     """Translate or summarise standard input, line by line. The checkpoint is all that this needs."""
+    from rtx.models import TRANSLATORS
+    from rtx.tasks.pairs import write
+    from rtx.training.checkpoint import load_checkpoint, load_texts, read_card
+
     network = load_checkpoint(checkpoint).float().to(chosen_device(device))
     if (name := read_card(checkpoint)["model"]) not in TRANSLATORS:
         raise ValueError(f"{checkpoint}: expected a model of {' or '.join(TRANSLATORS)}, got one of {name}")
     if len(texts := load_texts(checkpoint)) != 2:
         raise ValueError(f"{checkpoint}: expected how it reads and how it writes text, got {len(texts)} texts")
-    lines = read_stream(sys.stdin.buffer)
+    lines, done = read_stream(sys.stdin.buffer), 0
     while read := [*islice(lines, block)]:
         for written in write(network, texts, read, beam, longest):
             typer.echo(written)
+        done += len(read)
+    typer.echo(f"{done} lines written, with a beam of {beam}", err=True)
 
 
 def read_stream(stream: BinaryIO) -> Iterator[str]:
@@ -53,9 +56,20 @@ def evaluate_(
     split: Annotated[str, typer.Option(help="train, validation or test.")] = "test",
     limit: Annotated[int | None, typer.Option(min=1, help="Score only so many examples, the first ones.")] = None,
     device: Device = None,
+    json: Json = False,
 ) -> None:
     """Score a checkpoint on a split of its task."""
+    from rtx.tasks import task_by_name
+    from rtx.training.checkpoint import read_card
     from rtx.training.evaluate import evaluate
 
-    for name, score in evaluate(checkpoint, split, limit, chosen_device(device)).items():
+    scores = evaluate(checkpoint, split, limit, chosen_device(device))
+    if json:
+        typer.echo(dumps(scores))
+        return
+    card = read_card(checkpoint)
+    task = task_by_name(card["task"], **card.get("task_arguments", {}))
+    some = f"the first {limit} examples of the" if limit else "the"
+    typer.echo(f"{card['model']}, {some} {split} split of {task.name}; {task.metric}: {DIRECTION[task.best]}")
+    for name, score in scores.items():
         typer.echo(f"{name}  {score:.4f}" if isinstance(score, float) else f"{name}  {score}")

@@ -8,9 +8,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from rtx.checks import check_flag, check_seed
 from rtx.evidence.ledger import Result, option
-from rtx.nn.validate import check_flag
-from rtx.training.randomness import check_seed
 from rtx.training.recipe import as_setting, as_typed_together, load_recipe
 
 

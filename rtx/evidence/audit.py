@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from rtx.checks import check_choice
 from rtx.evidence.ledger import LEDGER, Result, option, read_result, variant_of
-from rtx.nn.validate import check_choice
 from rtx.tasks import task_by_name
 from rtx.training.provenance import git
 from rtx.training.recipe import Recipe, load_recipe, parse_setting

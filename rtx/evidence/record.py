@@ -21,6 +21,7 @@ from rtx.training.module import Trainee
 from rtx.training.precision import float32_cudnn
 from rtx.training.provenance import hardware, in_commit, versions
 from rtx.training.recipe import Plan, Recipe
+from rtx.training.states import Exploded
 
 FACTS = ("recipe", "variant", "scale", "seed", "epoch", "validation", "test", "metric", "data", "data_sha256", "commit")
 
@@ -48,8 +49,8 @@ def train(
         results: the ledger's folder.
         chosen_from: what a sweep tried, if a sweep chose the settings; see `ledger.Result`.
         training: `every_seconds` between checkpoints inside an epoch; `max_seconds`, after which the run saves and
-            stops; `compiled` for `torch.compile`; and arguments of `lightning.Trainer`, such as `accelerator` and
-            `precision`.
+            stops; `compiled` for `torch.compile`; `tell`, which gets the events of `rtx.training.progress`; and
+            arguments of `lightning.Trainer`, such as `accelerator` and `precision`.
 
     Raises:
         ValueError: if the folder holds an unfinished run, a damaged one or a run of another plan; if the same run is
@@ -78,7 +79,7 @@ def _test(done: Fit, folder: Path) -> tuple[float, Scores]:
         else:
             test = done.trainer.test(done.trainee, verbose=False)[0]["test"]
     if not math.isfinite(test):
-        raise ValueError(f"test: became {test} with the weights of epoch {done.epoch}, expected a finite number")
+        raise Exploded(f"test: became {test} with the weights of epoch {done.epoch}, expected a finite number")
     return test, details
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import NamedTuple
 
+from rtx.checks import check_choice
 from rtx.evidence.ledger import LEDGER, Result, option, read_results, variant_of
-from rtx.nn.validate import check_choice
 from rtx.training.recipe import Recipe
 
 
@@ -30,6 +30,8 @@ class Row(NamedTuple):
 
 
 HEADER = Row._fields
+SHORT = ("model", "paper", "ours", "variant", "seeds", "budget", "parameters")
+DIRECTION = {"min": "lower is better", "max": "higher is better"}
 
 
 def cells(recipe: Recipe, ledger: Path = LEDGER) -> dict[str, list[list[Result]]]:
@@ -77,6 +79,67 @@ def rows(recipe: Recipe, ledger: Path = LEDGER, variant: str | None = None) -> l
         paper, asked = printed(recipe, model), [group for group in groups if variant in (None, variant_of(group[0]))]
         table += [row(paper, group) for group in asked] or [Row(model, paper, "not run")]
     return table
+
+
+class Overview(NamedTuple):
+    """One line for each model: name, paper's number, our number, and how it was trained.
+
+    `best` has the places of the lines with the best test score, of those with the scale of the first line that has
+    runs. `score` says what the test score is, and whether lower or higher is better.
+    """
+
+    lines: list[Row]
+    best: set[int]
+    score: str
+
+    def to_markdown(self) -> str:
+        """Return the table as Markdown, with the best score in bold."""
+        lines = [
+            line._replace(ours=f"**{line.ours}**") if place in self.best else line
+            for place, line in enumerate(self.lines)
+        ]
+        shown = [[getattr(line, name) for name in SHORT] for line in lines]
+        return _markdown([f"ours: {self.score}" if name == "ours" else name for name in SHORT], shown)
+
+
+def overview(recipe: Recipe, ledger: Path = LEDGER, variant: str | None = None) -> Overview:
+    """Return one line for each model, for the runs that come closest to the paper's training.
+
+    These are full-size runs before smaller ones. Then come runs with the recipe's own settings, of which only the
+    learning rate may differ, then complete runs, then those with most seeds, then those with the best validation
+    score. The test score does not decide.
+    """
+    from rtx.tasks import task_by_name  # takes seconds to import
+
+    if variant is not None:
+        check_choice("variant", variant, recipe.variants)
+    task = task_by_name(recipe.task)
+    sign = 1 if task.best == "max" else -1
+
+    def order(runs: list[Result]) -> tuple[bool, bool, bool, int, float]:
+        first, validation = runs[0], sign * mean(run.validation for run in runs)
+        variant, *changed = first.variant.split("+")
+        own = variant == recipe.default_variant and all(one.startswith("learning_rate=") for one in changed)
+        return first.scale == "full", own, first.budget is None, len(runs), validation
+
+    found = {
+        model: max((runs for runs in groups if variant in (None, variant_of(runs[0]))), key=order, default=[])
+        for model, groups in cells(recipe, ledger).items()
+    }
+    lines = [
+        row(printed(recipe, model), runs) if runs else Row(model, printed(recipe, model), "not run")
+        for model, runs in found.items()
+    ]
+    first = next((runs[0] for runs in found.values() if runs), None)
+    scores = {
+        place: round(mean(run.test for run in runs), 3)
+        for place, runs in enumerate(found.values())
+        if runs and first and runs[0].scale == first.scale
+    }
+    best = (max if task.test_best == "max" else min)(scores.values(), default=math.nan)
+    metric = next(iter(first.details), first.metric) if first else task.metric
+    direction = DIRECTION[task.test_best if first else task.best]
+    return Overview(lines, {place for place, score in scores.items() if score == best}, f"{metric}, {direction}")
 
 
 def printable(text: str) -> str:
@@ -146,7 +209,11 @@ def heading(recipe: Recipe, html: bool) -> str:
 
 def to_markdown(table: Sequence[Row]) -> str:
     """Return the table as Markdown."""
-    lines = [HEADER, ["---"] * len(HEADER), *table]
+    return _markdown(HEADER, table)
+
+
+def _markdown(header: Sequence[str], table: Sequence[Sequence[str]]) -> str:
+    lines = [header, ["---"] * len(header), *table]
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |" for cells in lines)
 
 

@@ -4,12 +4,14 @@ A value is checked where it enters: in a constructor, in a model's `forward`, `r
 command line. The bricks inside a model do not check their inputs again.
 """
 
-from collections.abc import Iterable
-from difflib import get_close_matches
-from numbers import Integral, Real
+from numbers import Real
 
 import torch
 from torch import Tensor, nn
+
+from rtx.checks import check_choice as check_choice
+from rtx.checks import check_flag as check_flag
+from rtx.checks import is_whole as is_whole
 
 
 def check_positive(name: str, value: int) -> int:
@@ -38,18 +40,6 @@ def check_divides(name: str, value: int, width: int) -> int:
     return int(value)
 
 
-def check_flag(name: str, value: bool) -> bool:
-    """Return `value` if it is True or False."""
-    if not isinstance(value, bool):
-        raise ValueError(f"{name}: expected true or false, got {value!r}")
-    return value
-
-
-def is_whole(value: object) -> bool:
-    """Whether `value` is a whole number of Python or NumPy. Python would count True and False too."""
-    return isinstance(value, Integral) and not isinstance(value, bool)
-
-
 def is_number(value: object) -> bool:
     """Whether `value` is a real number of Python or NumPy. Python would count True and False too."""
     return isinstance(value, Real) and not isinstance(value, bool)
@@ -74,17 +64,6 @@ def check_at_least_zero(name: str, value: float) -> float:
     if not (is_number(value) and 0 <= value < float("inf")):
         raise ValueError(f"{name}: expected a finite number of at least 0, got {value!r}")
     return value
-
-
-def check_choice(name: str, value: str, allowed: Iterable[str]) -> str:
-    """Return `value` if it is one of `allowed`. The error suggests the nearest name."""
-    names = list(allowed)
-    if value in names:
-        return value
-    lower = {one.lower(): one for one in names}  # papers write GRU and MNIST
-    near = get_close_matches(str(value).lower(), lower, n=1)
-    hint = f"; did you mean {lower[near[0]]!r}?" if near else ""
-    raise ValueError(f"{name}: {value!r} is unknown, allowed are {', '.join(names) or 'none'}{hint}")
 
 
 def check_module(name: str, module: nn.Module) -> None:

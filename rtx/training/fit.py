@@ -15,14 +15,15 @@ from lightning.pytorch.callbacks import Callback, EarlyStopping, Timer
 from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger
 from lightning.pytorch.plugins.environments import SLURMEnvironment
 
+from rtx.checks import check_seed
 from rtx.nn.validate import check_positive
 from rtx.tasks import build, task_by_name
 from rtx.training.compiling import compile_model
 from rtx.training.files import file_name
 from rtx.training.module import Trainee
 from rtx.training.precision import check_precision
+from rtx.training.progress import Progress, Tell
 from rtx.training.provenance import commit
-from rtx.training.randomness import check_seed
 from rtx.training.recipe import Plan
 from rtx.training.states import Checkpoints, load_state
 from rtx.training.survival import Survival, interruptible
@@ -68,6 +69,7 @@ def fit(
     max_seconds: float | None = None,
     compiled: bool = False,
     callbacks: Sequence[Callback] = (),
+    tell: Tell | None = None,
     **trainer: Any,
 ) -> Fit:
     """Train to the end. The arguments and the errors are those of `rtx.evidence.record.train`."""
@@ -79,7 +81,7 @@ def fit(
     survival = Survival(folder, trainee.task.best, resume, every_seconds, max_seconds)
     timer = Timer(None if settings.seconds is None else timedelta(seconds=settings.seconds), verbose=False)
     epochs = settings.epochs if epochs is None else min(epochs, settings.epochs)
-    ours = [survival, timer, *_early_stopping(trainee)]
+    ours = [survival, timer, *_early_stopping(trainee), *([Progress(plan, tell)] if tell else [])]
     with quiet(), interruptible(folder):
         fitted = _lightning_trainer(folder, epochs, settings.accumulate, [*ours, *callbacks], **trainer)
         if compiled:

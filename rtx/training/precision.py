@@ -3,9 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import torch
-
-from rtx.nn.validate import check_choice
+from rtx.checks import check_choice
 
 PRECISIONS = ("32-true", "bf16-mixed", "16-mixed", "bf16-true", "16-true", "64-true")
 
@@ -22,6 +20,8 @@ def float32_cudnn() -> Iterator[None]:
     On a GPU, torch by default rounds the factors of recurrent layers and convolutions to tf32, but not those of
     products. An LSTM would then be computed less exactly, and faster, than the models that it is compared with.
     """
+    import torch  # takes seconds: the names above are needed without it
+
     cudnn = torch.backends.cudnn
     try:
         rounds = cudnn.allow_tf32 and torch.get_float32_matmul_precision() == "highest"

@@ -7,8 +7,10 @@ import subprocess
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import torch
+if TYPE_CHECKING:
+    import torch
 
 PACKAGE = Path(__file__).parents[1]
 
@@ -18,8 +20,10 @@ def stamp() -> str:
     return f"{datetime.now(UTC):%Y%m%dT%H%M%S%fZ}-{secrets.token_hex(4)}"
 
 
-def hardware(device: torch.device) -> str:
+def hardware(device: "torch.device") -> str:
     """Return the name of the GPU, or of the processor with its number of threads."""
+    import torch  # takes seconds: what reads the ledger needs no torch
+
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
     info = Path("/proc/cpuinfo")  # Linux; the standard library knows other systems

@@ -1,21 +1,10 @@
-"""Seeds, and the state of every random number generator that a training step may use, as plain values."""
+"""The state of every random number generator that a training step may use, as plain values."""
 
 import random
 from typing import Any
 
 import numpy as np
 import torch
-
-from rtx.nn.validate import is_whole
-
-LARGEST_SEED = 2**32 - 1  # the largest that NumPy's generator takes
-
-
-def check_seed(name: str, seed: int) -> int:
-    """Return `seed` if every generator takes it."""
-    if not is_whole(seed) or not 0 <= seed <= LARGEST_SEED:
-        raise ValueError(f"{name}: expected a whole number from 0 to {LARGEST_SEED}, got {seed!r}")
-    return int(seed)
 
 
 def random_state(device: torch.device) -> dict[str, Any]:

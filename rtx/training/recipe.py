@@ -2,18 +2,16 @@
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from importlib import resources
 from inspect import Parameter
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rtx.nn.validate import check_choice
-from rtx.tasks import task_by_name
-from rtx.tasks.build import hyperparameter_names
-from rtx.tasks.registry import task_arguments
-from rtx.training.settings import Settings
+from rtx.checks import check_choice
 
-SETTINGS = {one.name: one for one in fields(Settings)}
+if TYPE_CHECKING:
+    from rtx.training.settings import Settings
+
 NOT_OF_THE_MODEL = ("paper", "paper_epochs", "model", "task", "task_arguments")
 
 
@@ -73,6 +71,8 @@ class Recipe:
         """
         variant, given = self._variant(variant, scale), dict(overrides or {})
         of_run = self._of_run(row, variant, scale, given.get("recurrent"))
+        from rtx.training.settings import SETTINGS, Settings
+
         of_task, values = of_run.of_task, of_run.values
         for key in given:
             check_choice("key", key, [*of_run.of_model, *of_task, *SETTINGS])
@@ -93,6 +93,10 @@ class Recipe:
     def _of_run(self, row: str, variant: str, scale: str, recurrent: str | None) -> "_OfRun":
         """Put a row, a variant and a scale together. Each overrides what comes before it."""
         printed = self._row(row)
+        from rtx.tasks.build import hyperparameter_names  # takes seconds, so wrong names are refused before
+        from rtx.tasks.registry import task_arguments, task_by_name
+        from rtx.training.settings import SETTINGS
+
         layers = dict(self.variants[variant]), dict(self.scales.get(scale, {}))
         task = own_task = printed.get("task", self.task)
         for layer in layers:
@@ -136,7 +140,7 @@ class Plan:
     variant: str
     scale: str
     hyperparameters: dict[str, Any]
-    settings: Settings
+    settings: "Settings"
     task_arguments: dict[str, Any] = field(default_factory=dict)
 
 

@@ -1,6 +1,6 @@
 """How a model is trained, with a check of each value."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from rtx.nn.validate import check_above_zero, check_at_least_zero, check_choice, check_flag, check_positive
 from rtx.tasks.loader import ORDERS
@@ -86,3 +86,7 @@ class Settings:
             raise ValueError(f"carry: expected batching 'columns', which keeps a text in order, got {self.batching!r}")
         if self.anneal is not None and self.anneal >= 1 and self.anneal_every is None:
             raise ValueError(f"anneal: expected a number below 1 on a plateau, got {self.anneal!r}")
+
+
+SETTINGS = {one.name: one for one in fields(Settings)}
+"""The settings by name."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from rtx.cli import app
+from rtx.cli.commands import app
 from rtx.cli.train import Scale
 from rtx.evidence.agenda import read_agenda
 from rtx.evidence.ledger import read_results, write_result

@@ -1,9 +1,14 @@
 """The `rtx` command as it is typed."""
 
+import csv
 import hashlib
 import json
 import re
 import shlex
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from dataclasses import fields
 from html import escape
@@ -17,14 +22,17 @@ from rich.console import Console
 from rich.markup import render
 from typer.main import get_command
 
-from rtx.cli import app, main
+from rtx.cli import main
+from rtx.cli.commands import app
 from rtx.cli.sweep import _print as print_sweep
 from rtx.evidence.agenda import as_typed
+from rtx.evidence.tables import rows
 from rtx.models import CARDS, MODELS, TRANSLATORS, WHOLE
 from rtx.tasks.build import hyperparameter_names, models_for
 from rtx.tasks.registry import TASKS, task_arguments, task_by_name
 from rtx.training.recipe import load_recipe, parse_setting, recipe_names
 from rtx.training.settings import Settings
+from rtx.training.states import Exploded
 
 NAMES = ("list", "data", "data fetch", "data check", "train", "sweep", "evaluate", "generate", "translate", "table")
 NAMES += ("ledger check", "ledger fill", "class make", "class grade")
@@ -155,7 +163,48 @@ def test_bad_input_ends_in_one_line_and_code_2(rtx, words, message):
     assert message in done.stderr and done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("words", [("train", "mnist", "gru"), ("sweep", "ffa-add", "mean-50"), ("generate", "none")])
+def test_help_and_wrong_arguments_do_not_load_torch():
+    lines = ["--help", "train --help", "nonsense", "train notingham gru", "train nottingham gro", "generate none"]
+    lines += ["sweep nottingham gro", "table nottinghm", "data check nist", "ledger check --results nowhere"]
+    lines += [f"train nottingham gru {more}" for more in ("--seed x", "--variant x", "--max-time x", "--set x")]
+    code = f"""import sys
+from rtx.cli import main
+for line in {lines}:
+    sys.argv = ["rtx", *line.split()]
+    try:
+        main()
+    except SystemExit as end:
+        print(end.code, "torch" in sys.modules, "numpy" in sys.modules, file=sys.__stdout__)"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    found = [line for line in done.stdout.splitlines() if line.endswith("False")]
+    assert found == ["0 False False"] * 2 + ["2 False False"] * 7 + ["1 False False"] + ["2 False False"] * 4
+
+
+def test_the_package_finds_its_names_when_they_are_used():
+    code = "import rtx, sys; assert 'torch' not in sys.modules and 'LSTM' not in dir(rtx) and 'TCN' in dir(rtx)"
+    code += "; print(rtx.TCN.__name__, rtx.nn.LocalRNN.__name__); rtx.LSTM"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "TCN LocalRNN\n" and done.stderr.strip().startswith("Traceback") and "'LSTM'" in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("delay", [0.05, 0.2, 0.5, 1, 2, 3])
+def test_two_interrupts_at_once_end_the_command_quietly(tmp_path, delay):
+    """Also while torch is imported. The delay is the time since the command's own code began."""
+    code = "from rtx.cli import main; print(flush=True); main()"
+    words = ["train", "ffa-add", "attention-50", "--scale", "quick"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", code, *words], cwd=tmp_path, text=True, **pipes) as process:
+        process.stdout.readline()
+        time.sleep(delay)
+        for _ in range(2):
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.005)
+        _, told = process.communicate(timeout=120)
+    assert process.returncode == 130 and "Traceback" not in told
+
+
+@pytest.mark.parametrize("words", [("train", "mnist", "gru"), ("sweep", "ffa-add", "mean-50")])
 def test_a_seed_beyond_the_largest_is_named_with_it(rtx, words):
     done = rtx(*words, "--seed", 20 * "9")
     assert done.returncode == 2 and "'--seed'" in done.stderr and "4294967295" in done.stderr
@@ -191,6 +240,7 @@ def test_a_command_can_be_typed_again_with_blanks_and_quotes_in_a_value():
 def test_what_a_run_computes_by_stands_in_its_command_and_reaches_the_training(rtx, tmp_path, monkeypatch):
     calls = []
     monkeypatch.setattr("rtx.evidence.record.train", lambda *given, **named: calls.append((*given[1:], named)))
+    monkeypatch.setattr("rtx.evidence.report.Report.end", lambda *_: None)
     words = ["train", "ffa-add", "attention-50", "--variant", "fresh", "--scale", "quick", "--seed", "3"]
     words += ["--epochs", "2", "--set", "d_hidden=8"]
     how = ["--precision", "bf16-mixed", "--compile"]
@@ -200,22 +250,18 @@ def test_what_a_run_computes_by_stands_in_its_command_and_reaches_the_training(r
     command = shlex.join(["rtx", *words, *how])
     assert done.returncode == 0 and given == [3, 2, True, command, tmp_path / "a", tmp_path / "b"]
     made_by = {"precision": "bf16-mixed", "compiled": True}
+    assert named.pop("tell").bar is False
     assert named == made_by | {"max_seconds": 60, "every_seconds": 300, "enable_progress_bar": False}
     assert rtx(*words[:3], *elsewhere[-4:]).returncode == 0
     assert calls[1][3] == "rtx train ffa-add attention-50 --seed 0"
-
-
-def test_table_prints_markdown_from_the_ledger_alone(rtx, tmp_path):
-    out = rtx("table", "nottingham", "--format", "markdown", "--results", str(tmp_path)).stdout
-    assert out.splitlines()[2].startswith("| r-transformer | 2.37 | not run |")
 
 
 @pytest.mark.parametrize("words", [("table", "nottingham"), ("table", "all", "--format", "html")], ids=" ".join)
 def test_a_table_without_any_run_is_no_success_and_names_the_folder(rtx, tmp_path, monkeypatch, words):
     monkeypatch.chdir(tmp_path)
     done = rtx(*words)
-    assert done.returncode == 1 and "not run" in done.stdout
-    assert str(tmp_path / "results") in done.stderr and done.stderr.count("\n") == 1
+    assert done.returncode == 1 and ("not run" in done.stdout) == ("all" not in words)
+    assert str(tmp_path / "results") in done.stderr.splitlines()[-1]
 
 
 @pytest.mark.parametrize("place", ["", "nowhere"])
@@ -225,8 +271,28 @@ def test_a_ledger_without_any_run_is_not_free_of_faults(rtx, tmp_path, place):
 
 
 def test_table_prints_the_rows_of_one_variant(rtx):
-    of_all, of_one = (rtx("table", "nottingham", *words).stdout for words in ((), ("--variant", "official")))
+    of_all, of_one = (rtx("table", "nottingham", "--every", *words).stdout for words in ((), ("--variant", "official")))
     assert "window=3" in of_all and "window=3" not in of_one and "official" in of_one
+
+
+def test_a_table_has_one_line_for_each_model_the_metric_and_the_best_score_in_bold(rtx):
+    head, _, *lines = rtx("table", "nottingham", "--markdown").stdout.splitlines()
+    assert "NLL per frame (nats), lower is better" in head
+    assert [line.split(" | ")[0] for line in lines] == [f"| {name}" for name in load_recipe("nottingham").models]
+    scores = [float(line.split(" | ")[2].strip("*").split()[0]) for line in lines]
+    assert [line for line in lines if "**" in line] == [lines[scores.index(min(scores))]]
+    assert "window=" not in "".join(lines)  # a setting that others did not have
+
+
+def test_a_csv_has_every_line_of_every_table(rtx):
+    head, *lines = csv.reader(rtx("table", "all", "--csv").stdout.splitlines())
+    assert head[:4] == ["recipe", "model", "paper", "ours"] and {len(line) for line in lines} == {len(head)}
+    assert len([line for line in lines if line[0] == "nottingham"]) == len(rows(load_recipe("nottingham")))
+
+
+def test_recipes_without_runs_are_left_out_of_all_tables(rtx, ledger):
+    done = rtx("table", "all", "--markdown", "--results", ledger({}))
+    assert done.stdout.count("## ") == 1 and "not run" in done.stdout and "mnist" in done.stderr
 
 
 def test_brackets_in_a_setting_or_a_machine_are_no_markup(rtx, ledger):
@@ -244,20 +310,12 @@ def test_control_characters_of_a_result_do_not_reach_the_terminal(rtx, ledger):
 
 def test_letters_that_a_terminal_lacks_are_replaced(rtx, monkeypatch, ledger):
     folder = ledger({"variant": "adam", "hardware": "CPU Ω"})
-    for words in ([], ["--format", "markdown"]):
+    for words in ([], ["--csv"]):
         with TextIOWrapper(BytesIO(), "cp1252") as terminal, monkeypatch.context() as patch:
             patch.setattr("sys.stdout", terminal)
             assert rtx("table", "nottingham", "--results", folder, *words).returncode == 0
             terminal.flush()
             assert b"CPU ?" in terminal.buffer.getvalue()
-
-
-def test_brackets_in_the_data_s_path_are_no_markup(rtx, tmp_path, monkeypatch, real_data):
-    (own := tmp_path / "[old] :smile:").mkdir()
-    (own / "mnist").symlink_to(real_data / "mnist")
-    monkeypatch.setenv("RTX_DATA", str(own))
-    for verb in ("check", "fetch"):
-        assert rtx("data", verb, "mnist").stdout.count(str(own)) == 4
 
 
 def test_a_sweep_shows_values_and_faults_as_they_are(capsys):
@@ -278,15 +336,15 @@ def test_to_show_a_sweep_makes_nothing(rtx, tmp_path):
 
 
 @pytest.mark.parametrize(("format", "head"), [("markdown", "\n## {}\n\n| model |"), ("html", "\n<h2>{}</h2>\n<table>")])
-def test_all_tables_in_one_document_have_their_titles(rtx, tmp_path, format, head):
-    out = "\n" + rtx("table", "all", "--format", format, "--results", str(tmp_path)).stdout
-    for recipe in map(load_recipe, recipe_names()):
+def test_all_tables_in_one_document_have_their_titles(rtx, format, head):
+    out = "\n" + rtx("table", "all", "--format", format).stdout
+    for recipe in (load_recipe(name) for name in recipe_names() if [*Path("results", name).glob("*.json")]):
         title = f"{recipe.title} ({recipe.source})"
         assert head.format(escape(title) if format == "html" else title) in out
 
 
 def test_a_table_fits_a_narrow_terminal(rtx):
-    out = rtx("table", "nottingham", width=80).stdout
+    out = rtx("table", "nottingham", "--every", width=80).stdout
     assert re.search(r"^r-transformer +2\.37 +\d\.\d{3}.* 1,418,968 *$", out, re.MULTILINE)  # to its last digit
     assert "+window=" in out and "…" not in out
     assert "hardware of " in out
@@ -344,6 +402,20 @@ def test_a_folder_that_was_removed_is_said(rtx, tmp_path, monkeypatch):
     monkeypatch.undo()
 
 
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(Exploded("loss"), 1), (OSError("disk"), 1), (RuntimeError("not enough memory"), 1), (ValueError("seed"), 2)],
+)
+def test_a_run_that_failed_ends_with_1_and_wrong_usage_with_2(rtx, tmp_path, monkeypatch, error, code):
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr("rtx.evidence.record.train", fail)
+    monkeypatch.chdir(tmp_path)
+    done = rtx("train", "ffa-add", "attention-50", "--scale", "quick")
+    assert (done.returncode, done.stderr) == (code, f"rtx: {error}\n")
+
+
 @pytest.mark.slow
 def test_a_sweep_without_a_run_that_ended_tests_nothing_and_says_so(rtx, tmp_path):
     values = ["--set", "learning_rate=1e30", "--set", "limit=200", "--epochs", "1"]
@@ -365,6 +437,16 @@ def test_train_writes_its_folders_in_the_home_and_one_file_with_its_command(rtx,
     (path,) = (tmp_path / "home" / "results" / "ffa-add").iterdir()
     found = json.loads(path.read_text())
     assert "~/results" not in done.stdout and path.name in done.stdout
+    checkpoint = tmp_path / "home" / "runs" / "ffa-add" / "attention-50-quick-sloped+limit=20-s0" / "best.safetensors"
+    assert checkpoint.exists() and f"rtx evaluate {checkpoint}" in done.stdout
+    for word in ("add", "10,602", "higher is better", "baseline", "Table 1", "test "):
+        assert word in done.stdout
+    told = rtx(
+        "train", "ffa-add", "attention-50", *sizes, "--json", "--seed", "1", "--runs=~/runs", "--results=~/results"
+    )
+    start, *_, end = map(json.loads, told.stdout.splitlines())
+    assert (start["event"], end["event"], start["paper"], len(end["others"])) == ("start", "end", 1.0, 1)
+    assert end["baseline"] == start["baseline"] and Path(end["result"]).exists()
     assert found["command"] == "rtx train ffa-add attention-50 --scale quick --seed 0 --epochs 1 --set limit=20"
     assert found["budget"].startswith("1 of ")
     file = Path(__file__).parents[2] / "rtx" / "training" / "recipes" / "ffa-add.toml"

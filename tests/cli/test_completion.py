@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rtx.cli import app
+from rtx.cli.commands import app
 from rtx.tasks.data import DATASETS
 from rtx.training.recipe import load_recipe, recipe_names
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 import typer
 
-from rtx.cli import app
+from rtx.cli.commands import app
 from rtx.cli.train import parse_setting
 from rtx.lab.choice import BUNDLED, Choice, offered, rows
 from rtx.training.recipe import Plan, load_recipe

@@ -17,4 +17,4 @@ def tiny_tasks(monkeypatch) -> None:
 @pytest.fixture
 def tasks_once(monkeypatch) -> None:
     """Build each task once in a test: the vocabulary of a text takes 0.2 s."""
-    monkeypatch.setattr("rtx.training.recipe.task_by_name", cache(task_by_name))
+    monkeypatch.setattr("rtx.tasks.registry.task_by_name", cache(task_by_name))

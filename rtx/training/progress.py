@@ -1,0 +1,93 @@
+"""What a run tells while it trains: what is trained, and about every ten seconds how far it is."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from lightning import LightningModule, Trainer
+from lightning.pytorch.callbacks import Callback
+from torch import nn
+
+from rtx.tasks import Task
+from rtx.training.recipe import Plan
+
+Tell = Callable[[str, dict[str, Any]], None]
+"""Takes the kind of an event ("start", "progress" or "trained") and its facts, as plain values."""
+
+
+class Progress(Callback):
+    """Tells what is trained, then about every `every_seconds` how far the training is, then that it ended."""
+
+    def __init__(self, plan: Plan, tell: Tell, every_seconds: float = 10.0) -> None:
+        self.plan, self.tell, self.every_seconds = plan, tell, every_seconds
+        self.began = self.told = 0.0
+        self.before = 0  # batches that a resumed run had done
+
+    def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
+        """Tell what is trained, before the data are read."""
+        if stage == "fit":
+            self.tell("start", facts(self.plan, pl_module.task, pl_module.model))  # type: ignore[arg-type]
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Start the clock."""
+        self.began = self.told = time.monotonic()
+        self.before = self._done(trainer)
+
+    def on_train_batch_end(self, trainer: Trainer, *_: Any) -> None:
+        """Tell how far the training is, if it is time."""
+        now = time.monotonic()
+        if now - self.told >= self.every_seconds:
+            self.told = now
+            self.tell("progress", self._progress(trainer, now - self.began))
+
+    def on_validation_batch_end(self, trainer: Trainer, *_: Any, **__: Any) -> None:
+        """Tell it during a long validation, too."""
+        self.on_train_batch_end(trainer)
+
+    def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Tell after how many epochs the training ended."""
+        self.tell("trained", {"epochs": trainer.current_epoch})
+
+    def _done(self, trainer: Trainer) -> int:
+        return trainer.fit_loop.total_batch_idx + 1
+
+    def _progress(self, trainer: Trainer, seconds: float) -> dict[str, Any]:
+        steps, done, settings = int(trainer.num_training_batches), self._done(trainer), self.plan.settings
+        epochs = int(trainer.max_epochs or settings.epochs)
+        left = seconds / max(done - self.before, 1) * (epochs * steps - done)
+        scores = {name: float(value) for name, value in trainer.callback_metrics.items()}
+        return {
+            "seconds": round(seconds),
+            "epoch": trainer.current_epoch + 1,
+            "epochs": epochs,
+            "step": trainer.fit_loop.batch_idx + 1,
+            "steps": steps,
+            "loss": scores.get("train_loss"),
+            "validation": scores.get("validation"),
+            "seconds_left": round(left if settings.seconds is None else min(left, max(settings.seconds - seconds, 0))),
+            "may_end_early": settings.stop_after is not None or settings.stop_at is not None,
+        }
+
+
+def facts(plan: Plan, task: Task, model: nn.Module) -> dict[str, Any]:
+    """Return what is trained and what its score can be compared with.
+
+    `baseline` is the test score without a model; None if the task has none. `paper` is the paper's number; None if the
+    paper has none, or if this scale trains on another task.
+    """
+    recipe = plan.recipe
+    same_task = recipe.plan(plan.row, plan.variant.split("+")[0]).task == plan.task
+    return {
+        "recipe": recipe.name,
+        "task": plan.task,
+        "model": plan.row,
+        "variant": plan.variant,
+        "scale": plan.scale,
+        "parameters": sum(p.numel() for p in model.parameters()),
+        "metric": task.metric,
+        "best": task.best,
+        "test_best": task.test_best,
+        "baseline": task.baseline() if task.baseline else None,
+        "paper": recipe.paper(plan.row) if same_task else None,
+        "source": recipe.source,
+    }
