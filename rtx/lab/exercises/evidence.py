@@ -112,18 +112,10 @@ def corrected(ps: list[float]) -> list[float]:
     return found
 
 
-def _factors(ps: list[float], factor: str) -> list[float]:
-    """The p-values times a factor that depends on their place, without a running maximum."""
-    m, places = len(ps), sorted(range(len(ps)), key=ps.__getitem__)
-    factors = {
-        "m": [m] * m,
-        "m - i": [m - i for i in range(m)],
-        "m - i - 1": [m - i - 1 for i in range(m)],
-        "i + 1": [i + 1 for i in range(m)],
-        "m / (i + 1)": [m / (i + 1) for i in range(m)],
-    }[factor]
-    found = dict(zip(places, factors, strict=True))
-    return [min(1.0, found[at] * ps[at]) for at in range(m)]
+def _factors(ps: list[float], factor: Callable[[int, int], float]) -> list[float]:
+    """The p-values times a factor that depends on their number and their place, without a running maximum."""
+    places = sorted(range(len(ps)), key=ps.__getitem__)
+    return [min(1.0, factor(len(ps), places.index(at)) * ps[at]) for at in range(len(ps))]
 
 
 holm = Exercise(
@@ -132,13 +124,15 @@ holm = Exercise(
     bugs={
         "these are the given values. Multiply the smallest by their number, the next by one less": lambda ps: [*ps],
         "all are multiplied by their number (Bonferroni). The factor goes down from place to place": lambda ps: (
-            _factors(ps, "m")
+            _factors(ps, lambda m, i: m)
         ),
-        "a value is smaller than the one before it. Keep the largest so far": lambda ps: _factors(ps, "m - i"),
-        "the smallest value needs the factor m, not m - 1": lambda ps: _factors(ps, "m - i - 1"),
-        "the factors go up. The smallest value needs the largest factor": lambda ps: _factors(ps, "i + 1"),
+        "a value is smaller than the one before it. Keep the largest so far": lambda ps: _factors(
+            ps, lambda m, i: m - i
+        ),
+        "the smallest value needs the factor m, not m - 1": lambda ps: _factors(ps, lambda m, i: m - i - 1),
+        "the factors go up. The smallest value needs the largest factor": lambda ps: _factors(ps, lambda m, i: i + 1),
         "this is the correction of Benjamini and Hochberg without its last step. It is less strict": lambda ps: (
-            _factors(ps, "m / (i + 1)")
+            _factors(ps, lambda m, i: m / (i + 1))
         ),
         "the values are sorted. Return them in the order in which they were given": lambda ps: sorted(corrected(ps)),
         "a probability is at most 1": lambda ps: [

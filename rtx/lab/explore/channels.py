@@ -110,6 +110,7 @@ def _still(tokens: list[str], in_degrees: Int[Tensor, "T C"], weights: Float[Ten
     for t, row in enumerate(in_degrees.tolist()):
         for k, m in enumerate(row):
             ax.text(t, k, str(m), ha="center", va="center")
-    ax.set(yticks=range(C), yticklabels=range(1, C + 1), ylabel="channel k", title="m: how many earlier states a state reads")
+    ax.set(yticks=range(C), yticklabels=range(1, C + 1), ylabel="channel k")
+    ax.set_title("m: how many earlier states a state reads")
     ax.set_xticks(range(T), tokens, rotation=35, ha="right", fontsize=8, parse_math=False)
     return figure
