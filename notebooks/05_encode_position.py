@@ -457,4 +457,4 @@ for slopes in ((1 / 16, 1 / 256), (1.0, 2.0)):
 # </details>
 #
 # **Back:** [What does each part of the block add?](04_stack_the_block.ipynb) · **Index:** [README](../README.md) · **On:**
-# [Carry memory](06_carry_memory.ipynb)
+# [How can attention read a long text in pieces?](06_carry_memory.ipynb)

@@ -255,7 +255,7 @@ xl_reach = exercises.yours(my_xl_reach, "xl_reach")
 # ## 4. What does each cure save?
 #
 # Models learn to predict the next character of the Python reference manual. The loss is in **bits per character**: $-\log_2$ of the probability of
-# the right character. First we train a small model with the layer `Yours`. It reads pieces of four segments of 16.
+# the right character. First we train a small model with the layer `Yours`. It reads 64 characters at a time, as four segments of 16.
 
 # %%
 task = rtx.tasks.task_by_name("characters", context=0, scored=64)  # pieces of 64 characters
@@ -347,7 +347,7 @@ for norm in ("post", "pre"):
 # The paper calls this cost of a cut **context fragmentation**. At each place, all models are tested on the same 240 characters, and their
 # curves have small ups and downs in common.
 #
-# In the next tables, the number after ± is the standard deviation over the seeds. A positive number of saved bits means that the step helps.
+# In the next tables, the number after ± is the standard deviation over the seeds. A positive number of saved bits means that the change helps.
 
 # %%
 print(f"{'bits per character, 800 updates':38}   post-norm      pre-norm   parameters   rates (post, pre)")
@@ -432,7 +432,8 @@ _ = ax.legend(frameon=False, fontsize=9)
 plt.show()
 
 # %% [markdown]
-# The first eight remembered positions save about 0.3 bits. The other 40 together save less than 0.05 bits.
+# The first eight remembered positions save about 0.3 bits. The other 40 together save less than 0.05 bits. Two warnings: the model was trained with 16 remembered positions, so fewer or more
+# are new to it. And each remembered position has itself read earlier inputs.
 #
 # Dai et al. use another measure, the **relative effective context length** (RECL, section 4.4). It needs a group of models. The baseline is the model
 # that does best with a short context. The RECL of a model is the longest context that still improves the perplexity over this baseline by more than 1 %. (Perplexity
@@ -445,8 +446,8 @@ plt.show()
 # - One layer sees its segment and $P$ positions more. With $P = S$, a stack of $L$ layers sees $L + 1$ segments.
 # - In our study (characters, segments of 16, two layers, 800 updates, three seeds) the memory saves 0.24 to 0.27 bits, mostly at the
 #   first four places. Relative positions alone save some bits after 200 updates, but none after 800.
-# - Sliding saves less here, and needs $S$ times as many multiplications.
-# - Open: separate segments of 32, larger models, longer training, a memory with gradients.
+# - Sliding saves less here. With learnt positions it needs $S$ times as many multiplications.
+# - Open: separate segments of 32, which see as much as a segment of 16 with its memory; larger models; longer training; a memory with gradients.
 #
 # ## Quiz
 #

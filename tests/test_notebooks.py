@@ -21,7 +21,6 @@ from rtx.evidence.ledger import Result, read_results, variant_of
 from rtx.evidence.tables import cells, rows, to_html
 from rtx.lab import explore
 from rtx.training.recipe import load_recipe
-from studies import locality_dial
 
 FOLDER = Path(__file__).parents[1] / "notebooks"
 LEDGER = FOLDER.parent / "results"
@@ -106,7 +105,7 @@ def test_a_notebook_is_read_in_one_sitting(source: Path, stored: NotebookNode) -
     assert source.with_suffix(".ipynb").stat().st_size <= BYTES + WEIGHTS.get(source.stem, 0)
 
 
-REWRITTEN = ("00", "01", "02", "03", "04", "05", "06", "08", "09", "10", "11", "15")
+REWRITTEN = ("00", "01", "02", "03", "04", "05", "06", "07", "08", "09", "10", "11", "15")
 """Lessons that print values and use the learner's functions."""
 rewritten = pytest.mark.parametrize("number", REWRITTEN)
 
@@ -201,36 +200,6 @@ def test_the_ledger_browser_in_notebook_15_holds_the_ledger() -> None:
     fresh = explore.ledger("nottingham", LEDGER).living()["data"]
     kept = [json.loads(model["state"].get("data", "null")) for model in models]
     assert json.loads(fresh) in kept, "run `make notebooks`"
-
-
-def test_notebook_07_says_what_the_stored_sweep_has() -> None:
-    _, stored = locality_dial.stored()
-    tests = range(locality_dial.UPDATES // locality_dial.EVERY + 1)
-
-    def excess(*cell: float) -> dict[str, list[list[float]]]:
-        """By model and seed: the mean excess of both kinds of symbols at each test."""
-        found: dict[str, list[list[float]]] = {}
-        for run in stored:
-            if (run.local, run.long) == cell:
-                both = [(run.after_local[at] + run.after_recalled[at]) / 2 for at in tests]
-                found.setdefault(run.model, []).append(both)
-        return found
-
-    rule, book, both, text = excess(1, 0), excess(0, 1), excess(1, 1), prose("07")
-    half, end = 150 // locality_dial.EVERY, 300 // locality_dial.EVERY
-    early = {name: [seed[half] for seed in seeds] for name, seeds in rule.items()}
-    assert "after 150 updates three of the four are within 0.02 nats of the best, the Transformer is not" in text
-    assert min(early.pop("Transformer")) > 0.02 > max(max(seeds) for seeds in early.values())
-    assert "After 300 all four are within 0.011, with every seed" in text and "three seeds each" in text
-    assert max(seed[end] for seeds in rule.values() for seed in seeds) < 0.011
-    slack = {name: [seed[end] for seed in seeds] for name, seeds in excess(0.5, 0).items()}
-    assert "obeyed half the time, all but the Transformer, which was behind still" in text
-    assert min(slack.pop("Transformer")) > 0.02 > 0.01 > max(max(seeds) for seeds in slack.values())
-    caught = [seed for seed in both["Transformer"] if seed[end] < 0.02]
-    assert "with both, one Transformer of three catches up" in text and (len(caught), len(both["GRU"])) == (1, 3)
-    for found in (book, both):
-        first = max(seed[end] for seed in found.pop("R-Transformer"))
-        assert first < min(seed[end] for seeds in found.values() for seed in seeds)
 
 
 def test_notebook_13_says_who_is_ahead_at_one_size() -> None:

@@ -11,9 +11,9 @@ from torch import nn
 from rtx import build
 from rtx.evidence.ledger import read_results
 from rtx.tasks import task_by_name
-from rtx.tasks.task import Example, collate
+from rtx.tasks.task import Example
 from rtx.training.checkpoint import save_checkpoint
-from studies import equal_copies, locality_dial, music_controls, original_code, sgd_rates
+from studies import equal_copies, music_controls, original_code, sgd_rates, which_past
 from studies.nottingham_repeats import CORPORA, KINDS, STORED, WINDOW, count_kinds, kinds, main, means, nll_by_kind
 
 ROOT = Path(__file__).parents[1]
@@ -101,47 +101,6 @@ def test_checkpoints_are_measured_if_they_have_the_score_that_they_name(real_dat
         main([str(name)], path)
 
 
-def test_a_model_that_knows_nothing_is_above_the_best_by_all_that_can_be_known() -> None:
-    for cell in ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0)):
-        task = locality_dial.dial_task(cell, 0)
-        batch = collate(task.split("test")[:20], task.per)
-        even = torch.zeros(*batch.targets.shape, locality_dial.SYMBOLS)
-        known = [
-            strength * math.log(locality_dial.SYMBOLS) for strength in cell
-        ]  # all at a strength of 1, nothing at 0
-        assert locality_dial.above_best(even, batch, cell) == pytest.approx(known, abs=1e-5)
-    told = 50 * torch.nn.functional.one_hot(batch.targets.clamp(min=0), locality_dial.SYMBOLS).float()
-    told[batch.inputs[..., -1] == 0] = 0  # it knows the recalled symbols only
-    assert locality_dial.above_best(told, batch, (1.0, 1.0)) == pytest.approx(
-        [math.log(locality_dial.SYMBOLS), 0], abs=1e-5
-    )
-
-
-def test_each_seed_has_its_own_task_which_is_drawn_once() -> None:
-    first, second = (locality_dial.dial_task((1.0, 1.0), seed).split("train") for seed in (0, 1))
-    assert not torch.equal(first[0].inputs, second[0].inputs)
-    assert len(first) == locality_dial.SEQUENCES and locality_dial.dial_task((1.0, 1.0), 0).split("train") is first
-
-
-def test_the_dials_stored_conditions_are_those_of_the_code():
-    told, now = locality_dial.stored()[0], locality_dial.conditions()
-    for key in ("budget", "learning_rate", "task", "models", "parameters", "multiply_adds"):
-        assert told[key] == now[key], key
-    assert "-dirty" not in told["commit"]
-    assert max(told["parameters"].values()) < 1.05 * min(told["parameters"].values())
-
-
-def test_the_dials_stored_sweep_is_complete():
-    _, runs = locality_dial.stored()
-    assert list(locality_dial.missing(runs)) == []
-    assert len(runs) == len(locality_dial.STRENGTHS) ** 2 * len(locality_dial.ENTRANTS) * len(locality_dial.SEEDS)
-    for one in runs:
-        assert len(one.after_local) == len(one.after_recalled) == locality_dial.UPDATES // locality_dial.EVERY + 1
-        assert min(one.after_local + one.after_recalled) > -0.02  # no model is better than the best possible
-    (dropped,) = locality_dial.missing(runs[:5] + runs[6:])
-    assert dropped == (runs[5].model, (runs[5].local, runs[5].long), runs[5].seed)
-
-
 def test_the_stored_numbers_of_the_original_code_are_those_of_the_code():
     told, now = json.loads(original_code.STORED.read_text(encoding="utf-8")), original_code.numbers()
     assert told.keys() == now.keys() and told.pop("steps of sums") == now.pop("steps of sums")
@@ -194,19 +153,15 @@ def test_a_rate_that_is_far_too_large_is_seen_at_the_second_tune(real_data):
     assert sgd_rates.tunes_until_not_finite(5e-6, "separate", 0, tunes=2) is None
 
 
-@pytest.mark.slow
-def test_an_interrupted_sweep_continues_and_finds_the_same(tmp_path, monkeypatch):
-    monkeypatch.setattr(locality_dial, "UPDATES", 2 * locality_dial.EVERY)
-    table = json.loads(locality_dial.STORED.read_text(encoding="utf-8"))
-    cut = next(i for i, one in enumerate(table["runs"]) if (one["model"], one["local"], one["long"]) == ("GRU", 1, 0))
-    before = table["runs"].pop(cut)
-    path = tmp_path / "dial.json"
-    path.write_text(json.dumps(table))
-    locality_dial.main(path)
-    told, runs = locality_dial.stored(path)
-    assert told == table["conditions"] and [vars(one) for one in runs[:-1]] == table["runs"]
-    assert runs[-1].after_local == pytest.approx(before["after_local"][:3], abs=0.05)
-    assert (runs[-1].model, runs[-1].local, runs[-1].long) == ("GRU", 1, 0)
+def test_a_model_that_knows_nothing_is_above_the_best_by_all_that_can_be_known() -> None:
+    class Even(nn.Module):
+        def forward(self, x, lengths=None):
+            return torch.zeros(*x.shape[:2], which_past.SYMBOLS)
+
+    for strengths in ((1.0, 0.0), (0.0, 1.0), (1.0, 1.0)):
+        found = which_past.above_best(which_past.dial(strengths), strengths, "test", Even())
+        for kind, strength in zip(("rule", "book"), strengths, strict=True):
+            assert found[kind] == pytest.approx([strength * math.log(which_past.SYMBOLS)], abs=1e-5)
 
 
 def test_markov_per_key_costs_less_than_the_marginal_where_notes_are_held():

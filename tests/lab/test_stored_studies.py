@@ -18,6 +18,7 @@ NAMES = (
     "parts_of_mc_rnn",
     "digits_in_order",
     "text_in_pieces",
+    "which_past",
 )
 
 

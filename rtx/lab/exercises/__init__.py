@@ -11,7 +11,7 @@ from rtx.lab.exercises.after import cache_bytes, compose_steps, half_life
 from rtx.lab.exercises.attention import causal_attention, induction
 from rtx.lab.exercises.block import contributions, notices_order, residual
 from rtx.lab.exercises.channels import block_input, in_degree, longest_path
-from rtx.lab.exercises.convolution import dilated_convolution, tcn_reach
+from rtx.lab.exercises.convolution import delay_kernels, dilated_convolution, tcn_reach
 from rtx.lab.exercises.digits import paired_p, reordered, wilson
 from rtx.lab.exercises.evidence import holm, permutation_p, reported
 from rtx.lab.exercises.exercise import Exercise, Verdict
@@ -54,6 +54,7 @@ __all__ = [
     "causal_attention",
     "compose_steps",
     "contributions",
+    "delay_kernels",
     "dependencies",
     "dilated_convolution",
     "gradient_by_distance",
