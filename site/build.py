@@ -35,6 +35,7 @@ VIEW = "application/vnd.jupyter.widget-view+json"
 
 # The pages from Markdown, each with the word for it in the navigation; a text that does not exist has no page.
 TEXTS = {
+    "docs/course.md": ("paths.html", "Course"),
     "docs/glossary.md": ("glossary.html", "Glossary"),
     "docs/teaching.md": ("course.html", "Teach"),
     "docs/findings.md": ("findings.html", "Findings"),
