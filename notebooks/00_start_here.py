@@ -22,12 +22,12 @@ explore.depends()
 #
 # - **Fading.** An RNN (recurrent neural network) passes a vector, its *state*, from step to step. The change gets weaker.
 # - **A band.** A LocalRNN reads only a window: a position and the 3 before it. For each position a small RNN runs over this
-#   window, from a zero state. One layer (one step of a model) carries a change to 3 later positions, two layers to 6. Then it ends.
+#   window, from a zero state. One layer carries a change to 3 later positions. The models here have two layers, one after the other, and these carry it to 6. Then it ends.
 # - **A band and everything.** The R-Transformer has a LocalRNN and then *attention*: each position *attends to* all positions
 #   so far. This means that it reads a weighted mean of their vectors. So every later position changes, and the nearest ones
 #   change most.
 #
-# The models are untrained: their weights are random. Training can change the blue squares. The white squares stay white; section
+# The models are untrained: their weights are random. Training changes the weights, so it can change the blue squares. The white squares stay white; section
 # 2 says why.
 #
 # **Try.** In JupyterLab and on the website this picture is alive. The inputs are bars that you can drag, and each layer of a model
@@ -80,7 +80,7 @@ plots.style()
 #
 # How do we measure a dependency? We **nudge** one input: we add a small number $\varepsilon$ to it. Then we divide the change of
 # each output by $\varepsilon$. Here are three tiny models with one number per position. The RNN keeps half of its state at each
-# step. The window adds up two positions. The mean is the simplest attention: all positions so far have equal weight.
+# step. The window adds up two positions. The mean is the simplest attention: all positions so far have equal weight. (A real attention layer also adds its own input to the result.)
 
 # %%
 def rnn(x):
@@ -164,7 +164,7 @@ dependencies = exercises.yours(my_dependencies, "dependencies")
 # "Run All" works at any time.
 #
 # Now three untrained models of two layers and width $D = 8$. The Transformer lets each position attend to all positions so far.
-# To mark the positions, it adds another vector at each of them ([notebook 05](05_encode_position.ipynb)). The R-Transformer
+# To mark the positions, it adds to each input a vector that is different at each position ([notebook 05](05_encode_position.ipynb)). The R-Transformer
 # first runs a LocalRNN with $M = 4$, then attends. We use double precision, so that rounding does not hide a small change.
 
 # %%
@@ -180,7 +180,7 @@ with torch.no_grad():
     tables = {name: dependencies(model.double(), x16) for name, model in models.items()}
 
 # %% [markdown]
-# The figure divides each row by its sum. So a colour is a share of what moves one output.
+# The figure divides each row by its sum. So a colour shows the share of one input in everything that moves this output.
 #
 # **Predict.**
 #
@@ -241,7 +241,7 @@ for name, make in makers.items():
 # about equal. In the R-Transformer the 3 nearest inputs have more than the others. These are the inputs in its window.
 #
 # With a rotation, the RNN fades much more slowly. So how fast an RNN fades depends on its
-# *weights*. A *zero* is different. A LocalRNN computes an output from its window only. No other input enters, whatever the weights are.
+# *weights*. A *zero* in the table does not depend on the weights. A LocalRNN computes an output from its window only. No other input enters, whatever the weights are.
 #
 # ## 3. Zeros that come from the wiring
 #
@@ -319,7 +319,7 @@ for name, make in kinds.items():
 # %% [markdown]
 # Each line shows one answer, so the five draws agree.
 #
-# **Try.** What is the rule for $n$ LocalRNNs with window $M$? [Notebook 02](02_slide_a_window.ipynb) derives it.
+# **Try.** What is the span of $n$ LocalRNNs with window $M$? [Notebook 02](02_slide_a_window.ipynb) derives it.
 #
 # <details><summary>Answer</summary>
 #

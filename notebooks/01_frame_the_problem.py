@@ -54,7 +54,7 @@ plt.show()
 #
 # ## 1. One form for all tasks
 #
-# Which tasks can one and the same model learn? All tasks of this course have one form. At each step $t$ there is an input
+# What do a text, a picture and a tune have in common? All tasks of this course have one form. At each step $t$ there is an input
 # $x_t$, and the model gives an answer $y_t$:
 #
 # $$y_t = f(x_1, \dots, x_t), \qquad t = 1, \dots, T$$
@@ -120,8 +120,7 @@ plt.show()
 # %% [markdown]
 # ## 2. What is a good number?
 #
-# A score means little by itself. An accuracy of 90 % is poor if 89 % of all answers are the same. So we always ask what a
-# model scores that has learnt nothing: the **baseline**.
+# A score means little by itself. An accuracy of 90 % is poor if 89 % of all answers are the same. So we always ask for the **baseline**: the score of a model that has learnt nothing.
 #
 # Most losses here are negative log-likelihoods (NLL): $-\ln p$, where $p$ is the probability that the model gave to the right
 # answer. Lower is better. The same loss is reported in three ways:
@@ -176,8 +175,7 @@ for name, task in tasks.items():
     print(f"{name:10} baseline {task.baseline():5.2f}, {task.metric}: {'higher' if task.best == 'max' else 'lower'} is better")
 
 # %% [markdown]
-# Frequencies save two bits, because a few characters are common. The baseline of `digits` always names the commonest digit. The
-# baseline of `chorales` gives each note its frequency. The baseline of `add` always answers the mean. A sum counts as solved if
+# Frequencies save two bits, because a few characters are common. The baseline of `digits` always names the commonest digit. The baseline of `chorales` uses the frequency of each note as its probability. The baseline of `add` always answers the mean. A sum counts as solved if
 # the error is below 0.04.
 #
 # ## 3. What a product of factors does
@@ -280,7 +278,7 @@ plt.show()
 
 # %% [markdown]
 # The axis is logarithmic, so a straight falling line is a product of equal factors. The plain RNN, the GRU and the LSTM lose the
-# gradient within 50 steps. With a rotation the RNN loses it more slowly. With open gates a large part stays. In the
+# gradient within 50 steps. With a rotation the RNN loses it more slowly. With open gates a large part stays, and at $T = 20$ nothing is lost. In the
 # R-Transformer, attention leads from every position to the last one in a single step. Beyond its window the line is level.
 #
 # **Is it really the forget gate?** We keep the LSTM and change only the bias $b$. If the gate matters, the factor per step must
@@ -297,8 +295,7 @@ for bias in (0.0, 1.0, 2.0, 3.0, 5.0):
 # The factor rises with the bias, so the forget gate matters. The factor is larger than $\sigma(b)$ in each row. We did not look
 # for the reason.
 #
-# The line of the open gates *rises* towards the far end of the figure. Do open gates amplify a gradient with distance? In the
-# figure, a distance of 99 is also position 1, the start of the sequence. Either may be the reason. So we measure the same
+# The line of the open gates *rises* towards the far end of the figure. Do open gates amplify a gradient with distance? In the figure, a distance of 99 is also position 1, the start of the sequence. The reason may be the long distance, or the start. So we measure the same
 # distances in a longer sequence, where they are far from the start.
 
 # %%
@@ -328,8 +325,7 @@ for name in names:
     print()
 
 # %% [markdown]
-# Two controls help to read this table. The first compares the two LSTMs at equal learning rates. The second is the best
-# score without the order. A model without order knows how often each symbol came. Its best answer is the most frequent one.
+# Two controls help to read this table. The first compares the two LSTMs at equal learning rates. The second is the best score of a model that ignores the order of the symbols. Such a model knows only how often each symbol came before the last step. Its best answer is the most frequent one.
 
 # %%
 import json
@@ -346,13 +342,13 @@ for T in (5, 20):
 # What the comparisons show, at this size and budget:
 #
 # - **The forget gate matters for learning, too.** The two LSTMs differ only in the forget gate's bias at the start: near 0, or 5.
-#   Over 20 steps the first guesses at each of the three rates, and the second learns the task at each of them.
+#   At $T = 20$, the LSTM with a bias near 0 only guesses at each of the three rates. The LSTM with open gates learns the task at each of them.
 # - **The gradient at the start does not decide alone.** Over 19 steps, the GRU loses about as much gradient as the LSTM, but it
-#   learns the task. The plain RNN has the smallest gradient of all, and one of its seeds still learns a part.
-# - **Attention alone is not enough.** Without positions, a model scores about as much as is possible without the order. With
+#   learns the task. The plain RNN has the smallest gradient of all, and still scores more than a guess. Its seeds differ widely.
+# - **Attention alone is not enough.** Without positions, a model scores about as much as is possible without the order. (Our test has 1,000 sequences, so a score moves by one or two points by chance.) With
 #   sinusoids it is always right.
 # - **A window alone is not enough.** A LocalRNN sees the last 4 symbols, so over 5 steps it can only guess.
-# - **The R-Transformer needs both of its parts.** Without its LocalRNN or without its attention it fails in most cases. A
+# - **The R-Transformer needs both of its parts.** Without its LocalRNN or without its attention it does not learn the task at either length. A
 #   Transformer can do without the LocalRNN if it has sinusoids.
 #
 # ## Recap
@@ -376,8 +372,7 @@ for T in (5, 20):
 # <details><summary>Answers</summary>
 #
 # 1. Whether it sees the future: the shift between inputs and targets, and the mask.
-# 2. It depends on the baseline. Equal guesses have a perplexity of 10,000. Word frequencies are a better baseline; first measure
-#    what they give.
+# 2. It depends on the baseline. Equal guesses have a perplexity of 10,000. Word frequencies are another baseline; first measure what they give.
 # 3. $0.99^{100} \approx 0.37$.
 #
 # </details>

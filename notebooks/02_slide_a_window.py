@@ -204,8 +204,8 @@ for name, make in {"LocalRNN, M = 4": MyLocalRNN, "RNN": lambda gru: gru, "RNN t
     print(f"{name:22}", *(f"{one.mean():6.4f} ± {one.std():.4f}" for one in far), f"{100 * far[-1].mean() / far[0].mean():8.1f} %")
 
 # %% [markdown]
-# Up to distance 3, the LocalRNN and the RNN are almost equal. At distance 16, the plain RNN has lost almost all influence of an
-# input. The RNN that keeps more has lost a little more than half. But each new input changes its output less. So how fast an RNN
+# At distances 0 and 3, the LocalRNN and the RNN are almost equal. At distance 16, the plain RNN has lost almost all influence of an
+# input. In the RNN that keeps more, 43 % of the influence is left. But each new input changes its output less. So how fast an RNN
 # fades depends on its weights, and training changes the weights.
 #
 # The zeros of the LocalRNN are different. No weights can make it see beyond its window. More LocalRNNs on top see farther.
@@ -279,8 +279,7 @@ without_pads = exercises.yours(my_without_pads, "without_pads")
 #
 # </details>
 #
-# The figure shows the size (norm) of the change of each output: mean and standard deviation of five draws. The mean size of the
-# outputs without pads is 100 %.
+# The figure shows the size (norm) of the change of each output: mean and standard deviation of five draws. The unit is the mean size of an output without pads.
 
 # %%
 def no_bias(gru):
@@ -332,7 +331,7 @@ print("without biases, in %:", *(f"{m:5.1f} ± {s:4.1f}" for m, s in zip(without
 #
 # <details><summary>Answer</summary>
 #
-# The LocalRNN and the convolution give 24, the others 1. In the convolution, a column that moves in the window is multiplied by another matrix. With the same
+# The LocalRNN and the convolution give 24, the others 1. In the convolution, each place in the window has its own matrix. If a column moves to another place, a different matrix multiplies it. With the same
 # matrix at all places, the convolution sums up the columns, and a sum does not depend on the order.
 #
 # </details>
@@ -362,10 +361,10 @@ for seed in range(5):
             y = model(orders)[:, -1]
         moved = 100 * (y - y.mean(0)).norm(dim=1).mean() / y.norm(dim=1).mean()
         found.setdefault(name, []).append((len((y - y.mean(0)).round(decimals=4).unique(dim=0)), moved.item(), y))
-print("of 24 orders            different outputs    distance from their mean, % of their size")
+print("of 24 orders            different outputs    mean distance from the mean output, % of an output's size")
 for name, runs in found.items():
     counts, moved = {run[0] for run in runs}, torch.tensor([run[1] for run in runs])
-    print(f"{name:24} {' or '.join(map(str, counts)):>15} {moved.mean():24.1f} ± {moved.std():.1f}")
+    print(f"{name:24} {' or '.join(map(str, counts)):>15} {moved.mean():28.1f} ± {moved.std():.1f}")
 
 # %%
 fig, axes = plt.subplots(1, 4, figsize=(9, 3.2), sharey=True)
@@ -398,8 +397,7 @@ for name, change in changes.items():
     print(f"{name:19} the table of the other strip differs by {torch.stack(change).mean():4.1f} ± {torch.stack(change).std():3.1f} %")
 
 # %% [markdown]
-# A convolution is linear, so its table is the same for all strips. The table of a LocalRNN depends on the strip. But so does the
-# table of a convolution with a ReLU (negative numbers become 0) after it.
+# A convolution is linear, so its table is the same for all strips. The table of a LocalRNN depends on the strip. But the table of a convolution with a ReLU after it depends on the strip, too. (A ReLU sets negative numbers to 0, and which numbers are negative depends on the strip.)
 #
 # **What do they cost?** A convolution has $M$ matrices. A LocalRNN uses one cell $M$ times.
 
@@ -429,7 +427,7 @@ for window in (2, 4, 8, 16):
 #
 # **What does a window see?** It sees the last $M$ positions, its own included, and their order.
 #
-# - An RNN over the whole sequence can see the whole past. How strongly it does depends on its weights. The LocalRNN's zeros
+# - An RNN over the whole sequence can see the whole past. Its weights decide how strongly. The LocalRNN's zeros
 #   beyond $M$ hold for all weights. A stack of $L$ layers sees $L (M - 1) + 1$ positions.
 # - The first $M - 1$ windows also read pads. Through the biases, pads change these outputs.
 # - A convolution sees the same window and its order, too. It has a matrix for each place; the LocalRNN has one cell for all places.

@@ -150,7 +150,7 @@ for H in (1, 2, 4, 8):
 #
 # ## 4. Why divide by $\sqrt{d_k}$?
 #
-# A product of query and key is a sum of $d_k$ terms. If their numbers are random with variance 1, the product has variance
+# A product of query and key is a sum of $d_k$ terms. If their numbers are independent and random with mean 0 and variance 1, the product has variance
 # $d_k$. So wide heads get large scores, and the softmax makes sharp choices. We call a query **saturated** if one key has
 # more than 99 % of the weight.
 #
@@ -234,11 +234,11 @@ for name, kind in {"causal mask": rtx.nn.MultiHeadAttention, "no mask": Unmasked
         for _ in range(5):
             model = torch.nn.Sequential(*[kind(8, heads=2) for _ in range(layers)])
             changes.append(((model(x) - model(reversed_past))[:, -1].norm() / model(x)[:, -1].norm()).item())
-        changed = f"{100 * min(changes):.0f} to {100 * max(changes):.0f} % of its length"
+        changed = f"{100 * min(changes):.0f} to {100 * max(changes):.0f} % of its norm"
         print(f"{name + ',':12} layers: {layers}; the last output changes by {changed} (5 random models)")
 
 # %% [markdown]
-# Without a mask, attention sees a **set**: which inputs there are, but not where. With the mask, a single layer sees the set of
+# Without a mask and without marks of position, attention sees a **set**: which inputs there are, but not where. With the mask, a single layer sees the set of
 # the inputs so far. Two layers with the mask see more. Take the texts `ab` and `ba`, and the first layer's
 # output at the letter `a`. In `ab` it depends on `a` only. In `ba` it depends on both letters. The second layer reads the outputs
 # of the first, so it can know which letter came first.
@@ -253,10 +253,9 @@ for name, kind in {"causal mask": rtx.nn.MultiHeadAttention, "no mask": Unmasked
 # ```
 #
 # The letter `d` can find the earlier `d` by its key. But the answer is at the position *after* it. We build a head by hand.
-# Each position's query and value are its own symbol. We try two keys: the position's own symbol, and the symbol before it. With the
-# second key, the position of the digit `2` has the key `d`.
+# Each position's query and value are its own symbol. We try two keys: the position's own symbol, and the symbol before it. With the second key, the position of the digit `7` has the key `k`.
 #
-# For comparison we use the best guess without pairs: the digit that must come most often in the rest of the text.
+# For comparison we use a guess that knows which digits are still to come, but not their letters. It takes the most frequent of them.
 
 # %%
 from torch.nn.functional import one_hot, pad
@@ -285,9 +284,7 @@ for pairs in (6, 24):
 # With the symbol before as the key, one head solves the task without training. So two steps are enough. First, something
 # **binds** each digit to the letter before it. Then attention **finds** the letter.
 #
-# Can a model *learn* this? We train a small one around your head, for 200 updates. Before attention, it
-# multiplies the input of the position before by a learnt matrix, and adds the product. The control multiplies the position's own input
-# instead.
+# Can a model *learn* this? We train a small one around your head, for 200 updates. Ahead of attention, each position adds to its input a learnt matrix times the input of the previous position. The control uses the position's own input instead.
 
 # %%
 class Reader(torch.nn.Module):
@@ -419,8 +416,7 @@ for block in (0, 1):
         print(f"layer {block + 1}, head {head + 1} {columns}       {right_answers(without(block, head))}")
 
 # %% [markdown]
-# Three heads are needed: without any one of them, the model is worse than a guess. In layer 1, head 1 serves the question marks, and
-# head 2 binds the digits. In layer 2, head 2 finds the digit. Head 1 of layer 2 mostly looks at the letter of the question,
+# Three heads are needed: without any one of them, the model is worse than a guess. The weights suggest what they do. In layer 1, head 1 looks from a question mark to its letter, and head 2 from a digit to its letter. In layer 2, head 2 looks at the right digit. Head 1 of layer 2 mostly looks at the letter of the question,
 # but without it the answers stay right.
 #
 # A head that finds the last occurrence of a symbol and copies what followed is called an **induction head** (Olsson et al., 2022).

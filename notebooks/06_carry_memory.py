@@ -19,7 +19,7 @@
 #
 # - **Memory** (second row): the layer remembers its inputs from the segment before (orange). This is the idea of *Transformer-XL* by
 #   Dai et al. (2019), called "the paper" below.
-# - **Sliding** (third row, Al-Rfou et al. 2019): each output has its own segment, which ends there.
+# - **Sliding** (third row, Al-Rfou et al. 2019): each output gets its own segment, and this segment ends at the position of the output.
 #
 # **Predict.** Which cure is cheaper? Which one predicts better? Sections 4 and 5 measure it.
 #
@@ -239,7 +239,7 @@ xl_reach = exercises.yours(my_xl_reach, "xl_reach")
 # %% [markdown]
 # <details><summary>Hint</summary>
 #
-# The oldest position in the top layer's memory is $P$ before the segment. In which segment is it? The layer below sees *that* whole
+# The oldest position in the top layer's memory lies $P$ positions before the first position of the segment. In which segment is it? The layer below sees *that* whole
 # segment, and its memory.
 #
 # </details>
@@ -291,12 +291,11 @@ print(f"a guess by the share of each character: {-share[following['test'][:80, 1
 # 2. **separate segments, relative positions**, as in Transformer-XL;
 # 3. **memory, relative positions**: $P = 16$.
 #
-# Learnt vectors of places do not fit a memory: place 5 of the memory would have the same vector as place 5 of the segment. So models 1 and 3
-# differ in two things. Model 2 is the control: it has relative positions, but no memory.
+# Learnt vectors of places do not fit a memory: place 5 of the memory would have the same vector as place 5 of the segment. So models 1 and 3 differ in positions and in memory (and by 5 % in parameters). Model 2 is the control: it has relative positions, but no memory.
 #
-# Each model was tested after 200 and after 800 updates (steps of Adam). For each of these numbers, validation text chose one of three learning rates. There are
+# Each model was tested after 200 and after 800 updates (steps of Adam). For 200 and for 800 updates separately, we took the learning rate (of three) with the lowest loss on validation text. There are
 # three **seeds**: a seed decides the initial weights and which pieces are drawn. **Post-norm** has a LayerNorm after each residual
-# sum, **pre-norm** before each sublayer. We show both, because this changed a conclusion in [lesson 04](04_stack_the_block.ipynb). The
+# sum, **pre-norm** before each sublayer. We show both: in [lesson 04](04_stack_the_block.ipynb) the order of the norm changed a conclusion. The
 # test uses segments 2 to 4 of each piece.
 #
 # **Predict.** Learnt positions, separate segments: is the loss the same at all 16 places of a segment? And with a memory?
@@ -432,11 +431,10 @@ _ = ax.legend(frameon=False, fontsize=9)
 plt.show()
 
 # %% [markdown]
-# The first eight remembered positions save about 0.3 bits. The other 40 together save less than 0.05 bits. Two warnings: the model was trained with 16 remembered positions, so fewer or more
-# are new to it. And each remembered position has itself read earlier inputs.
+# The first eight remembered positions save about 0.3 bits. The other 40 together save less than 0.05 bits. Two warnings: the model was trained with a memory that is empty at the start of a piece and then holds 16 positions, so other numbers are new to it. And each remembered position has itself read earlier inputs.
 #
 # Dai et al. use another measure, the **relative effective context length** (RECL, section 4.4). It needs a group of models. The baseline is the model
-# that does best with a short context. The RECL of a model is the longest context that still improves the perplexity over this baseline by more than 1 %. (Perplexity
+# that does best with a short context. A longer context counts as long as the perplexity is more than 1 % better than that of this baseline. The longest context that counts is the RECL of a model. (Perplexity
 # is 2 to the power of the bits.) Our curve has one model, so it is not an RECL.
 #
 # ## Recap
@@ -445,9 +443,9 @@ plt.show()
 #
 # - One layer sees its segment and $P$ positions more. With $P = S$, a stack of $L$ layers sees $L + 1$ segments.
 # - In our study (characters, segments of 16, two layers, 800 updates, three seeds) the memory saves 0.24 to 0.27 bits, mostly at the
-#   first four places. Relative positions alone save some bits after 200 updates, but none after 800.
+#   first four places. Relative positions alone save about 0.1 bits after 200 updates, but none after 800.
 # - Sliding saves less here. With learnt positions it needs $S$ times as many multiplications.
-# - Open: separate segments of 32, which see as much as a segment of 16 with its memory; larger models; longer training; a memory with gradients.
+# - Open: separate segments of 32; larger models; longer training; a memory with gradients.
 #
 # ## Quiz
 #

@@ -63,9 +63,9 @@ plots.style()
 # states read        3   1   2   3   1   2   3
 # ```
 #
-# Step 4 ends the first block, so it reads steps 3, 2 and 1. Step 5 reads only step 4. Step 1 reads three states, too. They would lie before the sentence, so they are zeros.
+# Step 4 ends the first block, so it reads steps 3, 2 and 1. Step 5 reads only step 4. Step 1 also ends a block, which would begin before the sentence. So its number is 3, but these three states are zeros.
 #
-# Channels 2 and 3 have the same blocks, one and two steps later. A fourth channel would equal channel 1. Therefore there are
+# Channel 2 has the same blocks one step later, and channel 3 two steps later. A fourth channel would equal channel 1. Therefore there are
 # $n - 1$ channels. The number of states that step $t$ of channel $k$ reads is the **in-degree** $m_t^k$. It is
 # 1 plus the remainder (mod) of a division:
 #
@@ -111,7 +111,7 @@ for t in (4, 8, 12):
     print(f"step {t:2}, {sentence[t - 1]:8} {row}")
 
 # %% [markdown]
-# The column of channel 2 agrees with the figure of the paper.
+# The column of channel 2 agrees with the paper.
 #
 # ## 2. What does a state read?
 #
@@ -222,23 +222,19 @@ for name in ORDER:
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# The matrix $W_1$. "Last state" is about as good as MC-RNN, and both GRUs are clearly worse. The number of parameters is not
-# the reason: the wider GRU has more than "last state".
+# The matrix $W_1$. "Last state" is about as good as MC-RNN, and without the matrix (the GRU) the perplexity is clearly worse. The wider GRU has more parameters than "last state", and is worse, too.
 #
 # </details>
 #
 # The other parts make smaller differences, in both directions:
 #
 # - **Reading several states**: "last two" and "last three" are behind "last state" after 200 updates. After 400 updates they overlap.
-# - **Blocks and several channels**: after 400 updates, "equal channels" are ahead of "last three states" with $n = 4$, with every seed.
-#   With $n = 3$ they are not ahead of "last two states".
-# - **The attention**: after 400 updates, the mean of MC-RNN is behind that of "equal channels" with $n = 4$, but ahead with $n = 3$.
+# - **Blocks and several channels**: after 400 updates, "equal channels" with $n = 4$ have the best mean, and are ahead of "last state" with every seed. After 200 updates they are behind it. With $n = 3$ they are not ahead.
+# - **The attention**: after 400 updates, MC-RNN is behind "equal channels" with $n = 4$ (every seed), but its mean is ahead with $n = 3$.
 #
-# Without the row "last state", the table would say that reading several states helps: all these models are ahead of the GRUs. The row "last state" shows
-# that one matrix $W_1$ is enough. Why it helps is open.
+# Without the row "last state", the table would say that reading several states gives the lead over the GRUs. The row "last state" shows that one matrix $W_1$ gives most of it. Why the matrix helps is open.
 #
-# For every model, 0.01 was the best of three learning rates. It was the largest, so an even larger one may be better. All models still improve after 200
-# updates. So the table shows who learns sooner.
+# Validation text chose 0.01 for every model. It was the largest of three learning rates, so a larger one may be better. All models still improve, so the table shows who learns sooner.
 #
 # A trained MC-RNN may still *use* its attention. We now change its scores after the training. "Equal" sets all
 # scores to 0. "Reversed" multiplies them by -1.
@@ -252,8 +248,7 @@ for name in ("MC-RNN, n = 3", "MC-RNN, n = 4"):
         print(f"   scores {kind.split()[0]:8} perplexity + {mean(rise):3.0f} %  (seeds: {min(rise):.0f} to {max(rise):.0f} %)")
 
 # %% [markdown]
-# The trained models use their attention: without it they become worse. But with $n = 4$, "equal channels" never had
-# an attention and is at least as good. So a trained model can depend on a part, and a model without this part can be as good.
+# The trained models use their attention: without it they become worse. But with $n = 4$, "equal channels" never had an attention and is better. So a trained model can depend on a part, and a model without this part can be better.
 #
 # ## 4. What does the attention choose?
 #
@@ -321,11 +316,11 @@ for j in (1, 2, 3):
 # Are the joined words phrases? We cannot say, because many neighbouring words look like a phrase. A test needs a text with
 # marked phrases. The paper shows one sentence, and we show one model.
 #
-# **Predict.** Put one word in front of the sentence. Which channel then gets the weight that channel 1 had?
+# **Predict.** Put one word in front of the sentence. At a word of the old sentence, which channel now gets the weight that channel 1 had?
 
 # %%
 plain, longer = weights(text), weights("if " + text)[1:]  # both for the same words
-late = slice(4, None)  # the first words also notice the start of the sentence
+late = slice(4, None)  # from the fifth word on: the first states of the sentence read zeros
 same, shifted = (plain - longer)[late].abs(), (plain - longer.roll(-1, 1))[late].abs()
 print("difference of the weights before and after:      mean   largest")
 print(f"channels 1, 2, 3 against channels 1, 2, 3        {same.mean():.2f}   {same.max():.2f}")
@@ -346,7 +341,7 @@ print(f"channels 1, 2, 3 against channels 2, 3, 1        {shifted.mean():.2f}   
 # reads one state, the way back over $l$ steps has $l$ edges. With blocks it is shorter: the paper (§5.2) says at most
 # $\lfloor l / (n-1) \rfloor + 1$ edges ($\lfloor\ \rfloor$ means rounded down). Is this true for the shortest way in every channel?
 #
-# **Exercise 3** (hard, optional, 10 minutes). For each channel, take the shortest way. Write the number of its edges in the *worst* channel, where it is longest. `length` is $l$, at
+# **Exercise 3** (hard, optional, 10 minutes). Each channel has a shortest way. Return the largest of their numbers of edges (the *worst* channel). `length` is $l$, at
 # least 1.
 
 # %%
@@ -391,7 +386,7 @@ for distance in (1, 2, 3, 4, 5, 6, 8, 11):
 # At distances 2, 5, 8 and 11 the worst channel needs one edge more than the paper says. The best channel never does.
 #
 # **Predict.** Suppose that each edge makes a gradient smaller. We start at the end of a block in channel 1, with $n = 7$.
-# After which distances does the gradient fall?
+# From which distance to the next does the gradient fall sharply?
 
 # %%
 FARTHEST, END = 24, 145  # step 145 ends a block of channel 1, for n = 7 and for n = 2
@@ -430,7 +425,7 @@ plt.show()
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# After 0, 6, 12 and 18. There the shortest way needs one more edge.
+# From 0 to 1, 6 to 7, 12 to 13, and 18 to 19. There the shortest way needs one more edge.
 #
 # </details>
 #
@@ -467,29 +462,27 @@ for name, groups in tables.cells(load_recipe("multi30k"), Path("../results")).it
         print(f"{label:25} {rate}   {theirs:>7}   {tables.spread(scores, 1):10}  ({each})   {seeds[0].parameters:,} parameters")
 
 # %% [markdown]
-# In the paper the MC-RNNs are ahead. In our runs the plain LSTM has a larger mean than each MC-RNN, at the same learning rate, but the seeds overlap. The two Transformers
+# In the paper the MC-RNNs are ahead. In our runs at the rate 0.001, the mean of the plain LSTM is larger than that of each MC-RNN, but the seeds overlap. The two Transformers
 # are far ahead. We do not know the reasons. Our corpus is Multi30k, not the paper's IWSLT14, and our trainings are short.
 # So this table does not test the paper's numbers.
 #
 # ## Recap
 #
-# - On our small text, models with a matrix $W_1$ learnt sooner than GRUs. Reading several states did not help. Blocks helped a little with $n = 4$, and not with $n = 3$. The attention made no clear difference. Why $W_1$ helps is open.
-# - A trained model used its attention, but with $n = 4$ a model without attention was as good.
+# - On our small text, models with a matrix $W_1$ learnt sooner than GRUs. Channels with blocks helped a little more with $n = 4$, and not with $n = 3$. With $n = 4$ the attention made the model slightly worse. Why $W_1$ helps is open.
+# - A trained model used its attention, but with $n = 4$ a model without attention was better.
 # - In one trained model, the attention preferred in-degree 1. Whether it chooses phrases is open.
 # - The paper's limit for ways back fails in some channels. In untrained networks, gradients from the end of a block fall less over long
 #   distances than in a network that reads one state.
 #
 # ## Quiz
 #
-# 1. Why can $m_t^k$ never be 0?
-# 2. Models that read several states learnt sooner than a GRU. Is this evidence for reading several states?
-# 3. Setting a part to a constant makes a trained model worse. Does the task need this part?
+# 1. Models that read several states learnt sooner than a GRU. Is this evidence for reading several states?
+# 2. Setting a part to a constant makes a trained model worse. Does the task need this part?
 #
 # <details><summary>Answers</summary>
 #
-# 1. The first step of a block is also the last step of the block before. There it reads $n - 1$ states.
-# 2. No. They also have matrices $W_j$. "Last state" has one matrix, reads one state, and is as good.
-# 3. Not necessarily. Train a model without the part. In section 3, with $n = 4$, it was as good.
+# 1. No. They also have matrices $W_j$. "Last state" has one matrix, reads one state, and has most of the lead.
+# 2. Not necessarily. Train a model without the part. In section 3, with $n = 4$, it was better.
 #
 # </details>
 #

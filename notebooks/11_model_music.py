@@ -268,8 +268,7 @@ for name, found in {**costs, "gain over Markov": gains}.items():
     print(f"{name:16} standard deviation over chorales {stdev(found):.2f}, smallest {min(found):5.2f}, largest {max(found):5.2f}")
 
 # %% [markdown]
-# The R-Transformer's NLL differs more between chorales (standard deviation 1.19) than the gain does (0.53). So compare two models on
-# the same tunes only.
+# The R-Transformer's NLL differs more between chorales (standard deviation 1.19) than the gain does (0.53). So another choice of chorales could hide a gain. Compare two models on the same tunes only.
 #
 # ## 5. What does it expect?
 #
@@ -290,8 +289,7 @@ plt.show()
 print("cost of frames 16, 17, 18:", ", ".join(f"{nats:.1f}" for nats in price), "nats")
 
 # %% [markdown]
-# At frame 17, right of the dashed line, all four voices move. The model expected frame 16 again, and it is surprised. One frame
-# later, the new notes have high probabilities.
+# At frame 17, right of the dashed line, all four voices move. The model expected frame 16 again, and it is surprised. One frame later, the new notes have higher probabilities.
 #
 # Which part does the model need? A stored study trained it with three seeds (random first weights). It *switched off* a part: it set
 # the part's output to zero. It also *trained* new models *without* the part.
@@ -304,8 +302,7 @@ for part in ("LocalRNN", "attention"):
     print(f"{part:9} switched off {off:>12}, trained without it {without} nats per frame")
 
 # %% [markdown]
-# Switching off costs much more than training without the part. If a part is missing from the start, the other parts learn to do most
-# of its work.
+# Switching off costs much more than training without the part. So a part that is missing from the start hurts less. The other parts may learn to do its work. Or a part that is set to zero gives the rest inputs that they never saw in training.
 #
 # ## 6. What does independence cost?
 #
@@ -315,8 +312,7 @@ for part in ("LocalRNN", "attention"):
 # one of 16 equally likely frames. Only two of the 16 are the chords.
 #
 # **Exercise 3** (hard, optional, 15 minutes). All rows of `frames` $(N, K)$ followed the same past. Return the mean cost
-# of independent keys minus the mean cost of whole frames. Something that has outcomes with probabilities $q_i$ costs
-# $-\sum_i q_i \log q_i$ on average. A key has two outcomes: it sounds, or it is silent. The outcomes of a whole frame are the
+# of independent keys minus the mean cost of whole frames. If we predict an event with its true probabilities $q_i$, the mean cost is $-\sum_i q_i \log q_i$. The event is one key, or one whole frame. A key has two outcomes: it sounds, or it is silent. The outcomes of a whole frame are the
 # different rows. Every probability is a share of the $N$ rows.
 
 # %%
@@ -361,7 +357,7 @@ print(f"this is {independence_gap(following):.2f} more than whole frames; in the
 # ## 7. Let it write, and listen
 #
 # The model reads 16 frames of Bach. Then it draws each key of the next frame independently, reads the new frame, and goes on.
-# The dashed line is before its first frame. The bars show the surprise of the Bach room's model.
+# The dashed line is before its first frame. The bars show the surprise of *another* model, that of the Bach room.
 
 # %%
 from rtx.tasks.generate import continue_roll
@@ -412,8 +408,7 @@ explore.bach_or_machine()
 # ± standard deviation over three seeds, or as many as a cell says. A star marks the best model of a column.
 #
 # - *Adam* is our recipe: the optimiser Adam, 15 epochs. On Nottingham the R-Transformer had one
-#   learning rate. For the others, validation chose one of two or three. On JSB, all
-#   had six.
+#   learning rate. For the others, validation chose one of two or three. On JSB, validation chose one of six for every model.
 # - *Same size* gives each model the R-Transformer's 1.42 million parameters, and one learning rate.
 
 # %%
@@ -502,7 +497,7 @@ plt.show()
 #
 # 1. A mean over the 88 keys instead of a sum: 2.37 / 88 = 0.027.
 # 2. We cannot know. Compare numbers on the same test split only.
-# 3. It falls. Every second frame mostly repeats the frame before and costs little.
+# 3. It falls. The second half of a frame always repeats the first half, and a model can learn this.
 #
 # </details>
 #
