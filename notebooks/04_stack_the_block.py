@@ -32,7 +32,7 @@ explore.depends()
 # <details><summary>Answers</summary>
 #
 # (1) To position 12. Each of the two LocalRNNs reads 4 positions, so it carries the change 3 positions further. The
-# feed-forward networks carry it nowhere. (2) All later positions, because attention reads them all.
+# feed-forward networks carry it nowhere. (2) Position 6 and all later ones: the attention at each of them reads position 6.
 #
 # </details>
 #
@@ -79,7 +79,7 @@ for t in range(3):
 #
 # $$z_1, \dots, z_T = f(x_1, \dots, x_T) \qquad \hat z_t = \text{LayerNorm}(z_t + x_t) \qquad (8)$$
 #
-# This is Eq. 8 of the R-Transformer paper (Wang et al., 2019), once for each sublayer.
+# The R-Transformer paper (Wang et al., 2019) applies this step, its Eq. 8, to each sublayer.
 #
 # **Exercise 1** (easy, 5 minutes). Write one step of Eq. 8. `sublayer` and `norm` are functions from $(B, T, D)$ to
 # $(B, T, D)$.
@@ -134,11 +134,10 @@ for step in steps:
 #
 # <details><summary>Answer</summary>
 #
-# (a) cannot. Its attention takes a weighted sum of the inputs. An input takes its weight along when it changes places, so the
-# sum stays the same. The other sublayers read the last position, which did not change.
+# (a) cannot. Its attention takes a weighted sum of the inputs. The weight of an input depends on its content only. So it moves along when the input changes places, and the sum stays the same. The feed-forward network works on the last position only, and nothing has changed there.
 #
 # (b) can. In the first block, output 1 depends on input 1 only. After the swap, output 1 is another vector, and the second block
-# reads it. (c) can, because each position adds another wave. (d) can, because a LocalRNN reads its window in order.
+# reads it. (c) can, because each position adds a different vector. (d) can: a LocalRNN reads its window in order, so its first outputs change, and attention reads them.
 #
 # </details>
 #
@@ -194,7 +193,7 @@ for name, make in models.items():
 # . B . . . . . . . . . . . . . . . . . . . Y X ?      →  B, YX
 # ```
 #
-# We trained seven models on 24 symbols, in two versions. **Post-norm** is Eq. 8: the norm comes last. In **pre-norm**
+# We trained seven models on sequences of 24 symbols. Each model has two versions. **Post-norm** is Eq. 8: the norm comes last. In **pre-norm**
 # the norm comes first: $x + f(\text{LayerNorm}(x))$. The authors' own code uses pre-norm.
 #
 # A model has one block, unless its name says 2. A LocalRNN has window 4. Each model got 400 updates. We tried the
@@ -266,8 +265,7 @@ for norm in ("post", "pre"):
 
 # %% [markdown]
 # Each line is one seed. The block with all sublayers names the pair at all lengths. Two pre-norm blocks without LocalRNN name
-# it at all lengths, too. With sinusoids, most longer lengths fail, also with the seeds that were right at length 24. There the
-# pair is at positions that no training has shown. A share far *below* 50 % means that the model mistakes XY for YX. The early letter is less safe: at length 120,
+# it at all lengths, too. With sinusoids, most longer lengths fail, also with the seeds that were right at length 24. In longer sequences, the pair is at positions that no training has shown. A share far *below* 50 % means that the model mistakes XY for YX. The early letter is less safe: at length 120,
 # one seed of the full pre-norm model is down to 75 %.
 #
 # ## 4. Norm after, or norm before?
@@ -344,8 +342,7 @@ for name in ("8 blocks, post-norm", "8 blocks, pre-norm"):
 # ## 5. Real music
 #
 # What do the parts add on real data? A Nottingham tune is a sequence of **frames**: the notes that sound at one time. A model
-# predicts the next frame. Its loss is the negative log-likelihood of this frame, in nats (with the natural logarithm). We
-# trained the R-Transformer of the paper (3 blocks, $D = 160$, window 6) and took parts away. All runs use post-norm, Adam
+# predicts the next frame. Its loss is the negative log-likelihood of this frame, in nats (with the natural logarithm). We trained the R-Transformer of the paper (3 blocks, $D = 160$, window 6) and took parts away, except feed-forward. All runs use post-norm, Adam
 # and the same learning rate.
 #
 # **Predict.** Which loss is larger: without attention, or without LocalRNN? A LocalRNN with
@@ -388,9 +385,9 @@ plt.show()
 #
 # - Without **LocalRNN**, the loss rises most. "Window 1" is a control. It has all parameters of the full
 #   model, but its loss is as large as without LocalRNN. So the number of parameters does not explain the gain.
-# - In these two models, nothing marks which frames are near. Sinusoids mark positions. With sinusoids, the loss is smaller, but
+# - These two models have no mark of which frames are near, except the causal mask. Sinusoids mark positions. With sinusoids, the loss is smaller, but
 #   still far above that of window 6.
-# - Without **attention**, the loss rises as well. Then three LocalRNNs of window 6 see 16 frames.
+# - Without **attention**, the loss rises as well. Without attention, an output sees only the last 16 frames ($3 \cdot 5 + 1$).
 # - A **longer window** helps up to 12, the longest that we tried.
 #
 # What is not controlled? The rows without a part have fewer parameters. All rows share one learning rate and post-norm, and
@@ -401,7 +398,7 @@ plt.show()
 # ## Recap
 #
 # - A block repeats one step three times: a sublayer, a residual connection, a norm.
-# - On our small task, attention adds what is far, and LocalRNN adds the order of near symbols.
+# - On our small task, attention adds what is far, and in a single block LocalRNN adds the order of near symbols.
 # - One block of attention without positions cannot notice order. Two blocks can. With pre-norm they learned it, and kept it
 #   at longer lengths.
 # - "It did not learn" is about one training: its norm, its rates, its updates. "It cannot learn" needs a proof, such as

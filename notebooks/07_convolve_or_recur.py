@@ -147,11 +147,11 @@ for L, k in ((1, 4), (2, 3), (3, 4)):
     print(f"{L} blocks, kernel {k}: formula {tcn_reach(L, k):2}, measured {xray(tcn(4, L, k), torch.randn(1, 48, 4)).span:2}")
 
 # %% [markdown]
-# ## 3. Three tasks, three kinds of past
+# ## 3. Three tasks, four kinds of past
 #
 # **Copy memory** (Bai et al.): read letters, wait in silence, then say the letters. The past is needed at a *distance*. **Parity**: is the number of ones so
 # far odd? The past is needed *as a whole*. **Rule and book**: a text begins with a book of pairs of symbols. Each later symbol is made in one of two ways, and a flag says which. Either a fixed *rule* makes it from the two symbols
-# before it. Or it is the partner that the symbol before it has in the *book*. The past is needed *nearby* or *by content*.
+# before it. Or we look up the symbol before it in the *book*, and its partner comes next. The past is needed *nearby* or *by content*.
 
 # %%
 import matplotlib.pyplot as plt
@@ -160,7 +160,7 @@ plots.style()
 
 copy = task_by_name("copy-memory", length=8, letters=5)
 example = copy.split("test")[0]
-symbols = "_abcdefgh?"  # ? asks for the next letter
+symbols = "_abcdefgh?"  # the first ? ends the silence; each further one asks for a letter
 print("copy memory  reads ", "".join(symbols[i] for i in example.inputs.argmax(-1)))
 print("             answer", "".join(symbols[i] for i in example.target))
 bits = torch.tensor([0, 1, 1, 0, 1, 0, 0, 1, 1, 1])
@@ -235,7 +235,7 @@ for L in (1, 3):
 #
 # </details>
 #
-# What has it learnt? The distance never changes. So a TCN can solve the task by a fixed *delay*, without looking at anything.
+# What has it learnt? The distance never changes. So a TCN can solve the task by a fixed *delay*: it repeats every input 13 steps later, whatever the input is.
 #
 # **Exercise 3** (hard, optional, 15 minutes). Make a delay of `n` steps by hand, from `L` convolutions with kernel 2 and dilations 1, 2, 4, … There is no ReLU here.
 # Each layer either passes its input on, or delays it by its dilation. Return the kernels, $(L, 2, D, D)$; $n < 2^L$.
@@ -305,10 +305,10 @@ for title, table in copies.items():
 # The dotted line is the guess. After 400 updates:
 #
 # - The **TCN that sees 25 inputs** stays at the guess. Each letter is wanted 30 steps later, so it never sees the letter.
-# - The **TCN that sees 151 inputs** learns the silence of 20. At 21 it is at the guess. So it has learnt a delay.
-# - The **pre-norm Transformer** recalls all letters at 20, and 17 % at 21. So it relies on the distance, too. With post-norm, one seed recalls all
+# - The **TCN that sees 151 inputs** learns the silence of 20. At 21 it is at the guess. So it works at one distance only, like a delay.
+# - The **pre-norm Transformer** recalls all letters at 20, and 17 % at 21. So it relies on the distance, too, or on the positions. With post-norm, one seed recalls all
 #   letters, and another one stays at the guess.
-# - The **R-Transformers** and the **GRU** recall fewer letters at 20, but as many at 21 as at 20. So they do not rely on one distance.
+# - The **R-Transformers** and the **GRU** recall fewer letters at 20 than the pre-norm Transformer. But they recall as many at 21. So they do not rely on one distance.
 # - The **LSTM** stays at the guess. It may learn the task later.
 #
 # In the third panel the silence varies, and no fixed delay solves the task. Now the R-Transformers are ahead of all others, and the TCN recalls less than 20 %.
@@ -323,7 +323,7 @@ for title, table in copies.items():
 # **Predict.** Trained with 24 steps, tested with 96. Which models can be right at step 96?
 #
 # <details><summary>Answer</summary>
-# The GRU and the LSTM: their state can keep the last answer. The LocalRNNs see 19 inputs. From step 20 on, a bit that they do not see decides, so they can only guess.
+# The GRU and the LSTM can: their state can keep the last answer. The LocalRNNs cannot. They see 19 inputs. From step 20 on the answer depends on a bit that they do not see. Step 19 looks like a later step to them, because no pad is in sight any more. The others see all bits of the training, but whether they learn the task is open.
 #
 # </details>
 
@@ -344,14 +344,14 @@ for steps in (24, 96):
     numbers(f"% right up to step {steps}", scores("parity", f"{steps} steps", 100))
 
 # %% [markdown]
-# The GRU and the LSTM are right at all 96 steps, with every seed, after only 100 updates. The LocalRNNs are right up to step 18, and guess later.
+# The GRU and the LSTM are right at all 96 steps, with every seed, after only 100 updates. The LocalRNNs are right up to step 18, where a pad still marks the start, and guess later.
 #
 # The TCN, the Transformers and the R-Transformers see all 24 bits of the training. Still they are right in only 67 to 75 % after 400 updates. The right panel shows two of them: they guess from about step 16 on, so
 # they have learnt short beginnings only. So to see all bits is not enough. Whether these models learn parity with more updates is open.
 #
 # ## 6. Rule and book: nearby, or by content
 #
-# The R-Transformer has a recurrent network in a window *and* attention. Is that worth anything where one tool would do? With the **rule alone**, the flagged look-ups are replaced by random symbols. With the **book alone**, the symbols of the rule are random. The best possible loss is known. We plot how much a model is above it, in nats (bits times 0.69) per symbol.
+# The R-Transformer has a recurrent network in a window *and* attention. Does having both help on a task that needs only one of them? With the **rule alone**, the symbols from the book are random. With the **book alone**, the symbols of the rule are random. We know the best possible loss, because we know how each symbol is made. We plot how much a model is above it, in nats (bits times 0.69) per symbol.
 #
 # **Predict.** Rule alone, book alone, both: which model comes close to the best loss first?
 
@@ -370,8 +370,7 @@ for problem in ("rule alone", "book alone", "rule and book"):
 # - **Book alone:** after 200 updates both R-Transformers are within 0.02 nats, with every seed. The pre-norm Transformer is there after 400. The post-norm Transformer and the TCN are still far away after 400.
 # - **Rule and book:** after 200 updates both R-Transformers are within 0.01 nats. After 400 updates the Transformers and the GRU are within 0.05 on average. The TCN is not.
 #
-# With post-norm and the book alone, we would have said that a Transformer fails where something must be looked up. The control with pre-norm shows that this is wrong. The GRU,
-# without attention, learns the look-up, too, but later. Then what is left of the
+# With post-norm and the book alone, we would have said that a Transformer fails where something must be looked up. The control with pre-norm shows that this is wrong. The GRU, without attention, learns the look-up, too. It is later than the R-Transformers, but earlier than the post-norm Transformer. Then what is left of the
 # R-Transformer's advantage? It is *sooner*: it is ahead of the Transformer with the same norm after 100 updates, in all three problems and with every seed. After 400 updates, the difference to the
 # pre-norm Transformer is at most about 0.01 nats.
 #
@@ -382,8 +381,8 @@ for problem in ("rule alone", "book alone", "rule and book"):
 # - **A fixed distance:** a TCN that sees far enough, or a pre-norm Transformer. Both fail when the distance changes by one step.
 # - **A varied distance:** the R-Transformers were first, but recalled only 46 and 66 % of the letters.
 # - **A state that must be kept:** a GRU or an LSTM. They alone learnt parity in 400 updates, and they were right beyond the trained length.
-# - **A look-up by content:** attention. The R-Transformers learnt it sooner than the Transformer with the same norm.
-# - The order of the norm changed who was ahead. A comparison needs both orders, and a learning rate for each model.
+# - **A look-up by content:** the R-Transformers were first. They learnt it sooner than the Transformer with the same norm and than the GRU.
+# - The order of the norm changed who was ahead. A comparison needs both orders.
 # - Open: other sizes, and what the slower models learn with more updates.
 #
 # ## Quiz

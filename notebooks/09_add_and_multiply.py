@@ -35,7 +35,7 @@ explore.toy().run()
 # this.
 #
 # - **You will** write the weighted mean, a test of what a model uses, and (optional) the largest weight that two steps can have.
-# - **You learn** what becomes of the other steps in a weighted mean, and what a mean cannot hold.
+# - **You learn** what effect the other steps have on a weighted mean, and which information a mean loses.
 # - **You need** PyTorch tensors, softmax, and a training loop. [Notebook 00](00_start_here.ipynb) helps.
 # - **Time:** 50 minutes, of which 25 are for the exercises.
 
@@ -242,7 +242,7 @@ for seed, model in enumerate(trained):
 #
 # </details>
 #
-# So attention does not select here. Does the model need the noise?
+# So attention does not select here. (Section 6 shows how much it could.) Does the model need the noise?
 #
 # A **control** is an experiment that changes one thing and keeps the rest. Our first control replaces the states of
 # the noise by zeros. The second control replaces them by their **mean**: one vector, the average over all noise steps
@@ -273,7 +273,7 @@ mean_ablated = exercises.yours(my_mean_ablated, "mean_ablated")
 #
 # </details>
 #
-# A third control also replaces the scores of the noise by their mean. A fourth control replaces only the *marked*
+# A third control replaces both the states and the scores of the noise by their means. A fourth control replaces only the *marked*
 # states.
 #
 # **Predict.** How much is solved with each of the four controls?
@@ -295,7 +295,7 @@ for seed, model in enumerate(trained):
 #
 # </details>
 #
-# So the models do not need the numbers of the noise. But the layers behind the context need the noise's mean state in it; with zeros they fail. How far does
+# So the models do not need the numbers of the noise. But the layers behind the context need the mean state of the noise in the context. With zeros in its place they fail. How far does
 # the context move if we put the mean in the place of the real noise? How far does the answer move?
 
 # %%
@@ -308,7 +308,7 @@ for seed, model in enumerate(trained):
         print(f"seed {seed}  {name:6} against its mean:   context moves by {moved:.2f}   answer moves by {answer:.3f}")
 
 # %% [markdown]
-# The noise moves the context by at least three quarters as far as the marked numbers do. But the noise hardly moves the answer. So the
+# The noise moves the context almost as far as the marked numbers do (about 75 to 94 %). But the noise hardly moves the answer. So the
 # read-out hardly reacts to the changes that the noise makes. How the training finds such a read-out is open.
 #
 # ## 5. Longer than in training
@@ -401,8 +401,7 @@ for T in (50, 500, 5000, 10_000):
 # So attention with these scores cannot select at 10,000 steps: other steps have at least 99.8 % of the weight.
 #
 # Can the model learn such lengths nevertheless? Table 1 of the paper gives the number of **epochs** (here 1,000
-# updates) until all sequences are solved. We print it beside our stored runs, three seeds each. The lengths
-# vary by up to a tenth, so there are two kinds of runs:
+# updates) until all sequences are solved. We print it beside our stored runs, three seeds each. The lengths vary by up to a tenth. A shorter sequence may be filled up or not:
 #
 # - **With zeros:** steps with zeros as inputs are added at the end, so that all sequences are equally long. They count as steps, as in the authors' code.
 # - **Without zeros:** the weighted mean is over a sequence's own steps, as in Eq. 1.
@@ -449,12 +448,10 @@ for row, groups in stored_runs(recipe, Path("../results")).items():
 #
 # </details>
 #
-# So the title's answer is yes, for addition with zeros at 10,000 steps and for multiplication with zeros at 5,000 steps. The dashes at these lengths say nothing, because
-# we stopped those runs early. Up to 1,000 steps, sums with zeros take the epochs of the paper, and sums without zeros take more. For products with attention, the zeros make little difference.
+# So the title's answer is yes, for addition with zeros at 10,000 steps and for multiplication with zeros at 5,000 steps. The dashes say nothing about what a model can learn, because we stopped those runs early. Up to 1,000 steps, sums with zeros take the epochs of the paper, and sums without zeros take more. For products with attention up to 1,000 steps, the zeros make little difference.
 # One model for all lengths, without zeros, solves 97 to 99 % of the sums.
 #
-# Three questions are open. How do such small weights suffice? Do the zeros help, or the learning rates, which also
-# differ? How does one model adapt to many lengths?
+# Three questions are open. How do such small weights suffice? Runs with and without zeros also had different learning rates: which of the two makes the difference? How does one model adapt to many lengths?
 #
 # ## 7. What a mean cannot hold
 #
