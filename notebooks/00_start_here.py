@@ -394,4 +394,4 @@ explore.xray(mine, torch.randn(1, 16, 8))
 #
 # </details>
 #
-# **Index:** [README](../README.md) · **On:** [Why is the past hard to hold?](01_frame_the_problem.ipynb)
+# **Index:** [README](../README.md) · **Words:** [glossary](../docs/glossary.md) · **On:** [Why is the past hard to hold?](01_frame_the_problem.ipynb)

@@ -390,5 +390,5 @@ for T in (5, 20):
 #
 # </details>
 #
-# **Back:** [How far back does a model look?](00_start_here.ipynb) · **Index:** [README](../README.md) · **On:**
+# **Back:** [How far back does a model look?](00_start_here.ipynb) · **Index:** [README](../README.md) · **Words:** [glossary](../docs/glossary.md) · **On:**
 # [What does a window see?](02_slide_a_window.ipynb)

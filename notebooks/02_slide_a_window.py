@@ -462,5 +462,5 @@ for window in (2, 4, 8, 16):
 #
 # </details>
 #
-# **Back:** [Why is the past hard to hold?](01_frame_the_problem.ipynb) · **Index:** [README](../README.md) · **On:**
+# **Back:** [Why is the past hard to hold?](01_frame_the_problem.ipynb) · **Index:** [README](../README.md) · **Words:** [glossary](../docs/glossary.md) · **On:**
 # [How does a position fetch what it needs?](03_attend_to_the_past.ipynb)

@@ -504,5 +504,5 @@ for alphabet in (26, 1000):
 #
 # </details>
 #
-# **Back:** [What does a window see?](02_slide_a_window.ipynb) · **Index:** [README](../README.md) · **On:**
+# **Back:** [What does a window see?](02_slide_a_window.ipynb) · **Index:** [README](../README.md) · **Words:** [glossary](../docs/glossary.md) · **On:**
 # [What does each part of the block add?](04_stack_the_block.ipynb)

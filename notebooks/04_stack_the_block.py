@@ -434,5 +434,5 @@ plt.show()
 #
 # </details>
 #
-# **Back:** [How does a position fetch what it needs?](03_attend_to_the_past.ipynb) · **Index:** [README](../README.md) ·
+# **Back:** [How does a position fetch what it needs?](03_attend_to_the_past.ipynb) · **Index:** [README](../README.md) · **Words:** [glossary](../docs/glossary.md) ·
 # **On:** [How can attention know where things are?](05_encode_position.ipynb)

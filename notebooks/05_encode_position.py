@@ -455,5 +455,5 @@ for slopes in ((1 / 16, 1 / 256), (1.0, 2.0)):
 #
 # </details>
 #
-# **Back:** [What does each part of the block add?](04_stack_the_block.ipynb) · **Index:** [README](../README.md) · **On:**
+# **Back:** [What does each part of the block add?](04_stack_the_block.ipynb) · **Index:** [README](../README.md) · **Words:** [glossary](../docs/glossary.md) · **On:**
 # [How can attention read a long text in pieces?](06_carry_memory.ipynb)

@@ -475,5 +475,5 @@ plt.show()
 #
 # </details>
 #
-# **Back:** [Where in the sequence am I?](05_encode_position.ipynb) · **Index:** [README](../README.md) · **On:**
-# [Which tool for which past?](07_convolve_or_recur.ipynb)
+# **Back:** [How can attention know where things are?](05_encode_position.ipynb) · **Index:** [README](../README.md) · **Words:** [glossary](../docs/glossary.md) · **On:**
+# [Convolution, recurrence or attention: which tool for which past?](07_convolve_or_recur.ipynb)

@@ -413,5 +413,5 @@ for problem in ("rule alone", "book alone", "rule and book"):
 #
 # </details>
 #
-# **Back:** [How can attention read a long text in pieces?](06_carry_memory.ipynb) · **Index:** [README](../README.md) · **On:**
+# **Back:** [How can attention read a long text in pieces?](06_carry_memory.ipynb) · **Index:** [README](../README.md) · **Words:** [glossary](../docs/glossary.md) · **On:**
 # [Can a recurrent network read phrases?](08_split_into_channels.ipynb)

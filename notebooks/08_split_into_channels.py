@@ -502,5 +502,5 @@ for name, groups in tables.cells(load_recipe("multi30k"), Path("../results")).it
 #
 # </details>
 #
-# **Back:** [Convolution, recurrence or attention: which tool for which past?](07_convolve_or_recur.ipynb) · **Index:** [README](../README.md) · **On:**
+# **Back:** [Convolution, recurrence or attention: which tool for which past?](07_convolve_or_recur.ipynb) · **Index:** [README](../README.md) · **Words:** [glossary](../docs/glossary.md) · **On:**
 # [Can a model without recurrence remember thousands of steps?](09_add_and_multiply.ipynb)

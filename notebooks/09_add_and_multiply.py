@@ -523,5 +523,5 @@ for name in ("attention", "mean", "gru"):
 #
 # </details>
 #
-# **Back:** [Can a recurrent network read phrases?](08_split_into_channels.ipynb) · **Index:** [README](../README.md) ·
+# **Back:** [Can a recurrent network read phrases?](08_split_into_channels.ipynb) · **Index:** [README](../README.md) · **Words:** [glossary](../docs/glossary.md) ·
 # **On:** [What does 99.1 against 99.0 say?](10_read_digits.ipynb)

@@ -445,5 +445,5 @@ print(f"trained parameters in the published code: R-Transformer {parameters['r-t
 #
 # </details>
 #
-# **Back:** [Add and multiply](09_add_and_multiply.ipynb) · **Index:** [README](../README.md) · **On:**
+# **Back:** [Can a model without recurrence remember thousands of steps?](09_add_and_multiply.ipynb) · **Index:** [README](../README.md) · **Words:** [glossary](../docs/glossary.md) · **On:**
 # [Can a model learn a chorale?](11_model_music.ipynb)

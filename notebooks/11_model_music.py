@@ -511,5 +511,5 @@ plt.show()
 #
 # </details>
 #
-# **Back:** [What does 99.1 against 99.0 say?](10_read_digits.ipynb) · **Index:** [README](../README.md) · **On:**
-# [Make it fast](12_make_it_fast.ipynb)
+# **Back:** [What does 99.1 against 99.0 say?](10_read_digits.ipynb) · **Index:** [README](../README.md) · **Words:** [glossary](../docs/glossary.md) · **On:**
+# [Where does the time go?](12_make_it_fast.ipynb)

@@ -473,5 +473,5 @@ explore.errata()
 #
 # </details>
 #
-# **Back:** [One sequence into another](14_translate_and_summarise.ipynb) · **Index:** [README](../README.md) · **On:**
-# [What came after?](16_what_came_after.ipynb)
+# **Back:** [How does one sequence become another?](14_translate_and_summarise.ipynb) · **Index:** [README](../README.md) · **Words:** [glossary](../docs/glossary.md) · **On:**
+# [What came after the R-Transformer?](16_what_came_after.ipynb)

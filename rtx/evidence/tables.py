@@ -84,8 +84,9 @@ def rows(recipe: Recipe, ledger: Path = LEDGER, variant: str | None = None) -> l
 class Overview(NamedTuple):
     """One line for each model: name, paper's number, our number, and how it was trained.
 
-    `best` has the places of the lines with the best test score, of those with the scale of the first line that has
-    runs. `score` says what the test score is, and whether lower or higher is better.
+    `best` has the places of the lines with the best test score on their data, of those with the scale of the first
+    line that has runs. A line that is alone with its data is not marked. `score` says what the test score is, and
+    whether lower or higher is better.
     """
 
     lines: list[Row]
@@ -131,15 +132,16 @@ def overview(recipe: Recipe, ledger: Path = LEDGER, variant: str | None = None) 
         for model, runs in found.items()
     ]
     first = next((runs[0] for runs in found.values() if runs), None)
-    scores = {
-        place: round(mean(run.test for run in runs), 3)
-        for place, runs in enumerate(found.values())
-        if runs and first and runs[0].scale == first.scale
-    }
-    best = (max if task.test_best == "max" else min)(scores.values(), default=math.nan)
+    scores: dict[str, dict[int, float]] = defaultdict(dict)  # rows with other data are not compared
+    for place, (model, runs) in enumerate(found.items()):
+        if runs and first and runs[0].scale == first.scale:
+            data = f"{recipe.models[model].get('task_arguments')} {runs[0].data_sha256}"
+            scores[data][place] = round(mean(run.test for run in runs), 3)
+    top = max if task.test_best == "max" else min
+    best = {place for of in scores.values() if len(of) > 1 for place in of if of[place] == top(of.values())}
     metric = next(iter(first.details), first.metric) if first else task.metric
     direction = DIRECTION[task.test_best if first else task.best]
-    return Overview(lines, {place for place, score in scores.items() if score == best}, f"{metric}, {direction}")
+    return Overview(lines, best, f"{metric}, {direction}")
 
 
 def printable(text: str) -> str:

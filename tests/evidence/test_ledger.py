@@ -259,6 +259,14 @@ def test_the_readmes_tables_are_the_ledgers(readme, names):
         assert table == expected, "`make tables` writes it anew"
 
 
+def test_the_best_score_is_marked_among_rows_that_have_the_same_data(tmp_path):
+    scores = {"attention-50": 0.9, "mean-50": 0.8, "attention-100": 0.5, "mean-100": 0.6, "attention-500": 1.0}
+    for model, score in scores.items():
+        write_result(result(recipe="ffa-add", model=model, variant="sloped", data_sha256=None, test=score), tmp_path)
+    found = overview(load_recipe("ffa-add"), tmp_path)
+    assert {found.lines[place].model for place in found.best} == {"attention-50", "mean-100"}  # nothing is beside 500
+
+
 def test_each_table_of_the_ledger_has_its_recipes_title_and_source():
     text = (ROOT / "results/README.md").read_text(encoding="utf-8")
     for name in re.findall(r"<!-- table: (\S+)", text):
