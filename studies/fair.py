@@ -42,6 +42,7 @@ class Problem:
         batch: sequences in an update.
         best: whether the highest or the lowest score is best.
         validate: as `test`, on other data. By default `test` itself, which then draws with another seed.
+        rates: the learning rates from which validation chooses.
     """
 
     models: Mapping[str, Callable[[], nn.Module]]
@@ -52,6 +53,7 @@ class Problem:
     batch: int = 32
     best: Literal["max", "min"] = "max"
     validate: Callable[[nn.Module], Scores] | None = None
+    rates: Sequence[float] = RATES
 
 
 def train(problem: Problem, model: str, rate: float, seed: int) -> dict[str, Any]:
@@ -97,7 +99,7 @@ def compare(path: Path, problems: Mapping[str, Problem]) -> None:
 def wanted(problems: Mapping[str, Problem]) -> Iterator[tuple[str, str, float, int]]:
     """Yield problem, model, rate and seed of all runs."""
     for seed, (name, problem) in product(SEEDS, problems.items()):
-        for model, rate in product(problem.models, RATES):
+        for model, rate in product(problem.models, problem.rates):
             yield name, model, rate, seed
 
 
@@ -109,7 +111,7 @@ def conditions(path: Path, problems: Mapping[str, Problem]) -> dict[str, Any]:
         "updates": {name: list(problem.after) for name, problem in problems.items()},
         "batch": {name: problem.batch for name, problem in problems.items()},
         "best": {name: problem.best for name, problem in problems.items()},
-        "rates": list(RATES),
+        "rates": sorted({rate for problem in problems.values() for rate in problem.rates}),
         "seeds": list(SEEDS),
         "hardware": hardware(torch.device("cpu")),
         "versions": versions(),
