@@ -220,7 +220,7 @@ def restricted(state: Any, seen: Tensor) -> Any:
     return seen if isinstance(state, Tensor) and state.dtype == torch.bool else state
 
 
-PROBLEMS = {"dates": Problem(MODELS, draw, loss, scores, after=(300, 600), validate=validate, rates=(0.003, 0.01))}
+PROBLEMS = {"dates": Problem(MODELS, draw, loss, scores, after=(200, 500), validate=validate, rates=(0.003, 0.01))}
 
 if __name__ == "__main__":
     compare(STORED, PROBLEMS)
