@@ -3,7 +3,7 @@
 Six models of about the same size learn German dates in English. Two of them cannot look anywhere: a fixed vector takes
 the place of the attention. The other four are tested further: what their attention weighs while they write a word, and
 whether they still write the word if they may not look at it, or may look at nothing else.
-`python -m studies.dates_translated` writes `dates_translated.json`. It takes about 8 minutes of one core.
+`python -m studies.dates_translated` writes `dates_translated.json`. It takes about 6 minutes of one core.
 """
 
 from collections.abc import Callable
@@ -226,7 +226,15 @@ def restricted(state: Any, seen: Tensor) -> Any:
     return seen if isinstance(state, Tensor) and state.dtype == torch.bool else state
 
 
-PROBLEMS = {"dates": Problem(MODELS, draw, loss, scores, after=(200, 400), validate=validate, rates=(0.003, 0.01))}
+CHOSEN = {name: 0.003 if name == "Transformer" else 0.01 for name in MODELS}
+"""The rate with more whole dates on validation pairs, with seed 0. Where the last annotation takes the place of the
+attention, no date is right with either rate. There it is the rate with the higher BLEU."""
+
+PROBLEMS = {
+    "dates": Problem(
+        MODELS, draw, loss, scores, after=(200, 400), validate=validate, rates=(0.003, 0.01), chosen=CHOSEN
+    )
+}
 
 if __name__ == "__main__":
     compare(STORED, PROBLEMS)
