@@ -10,7 +10,7 @@
 # # How does one sequence become another?
 #
 # Here a German date becomes an English date. Day and month change places, and 14:05 becomes 2:05 PM. The models below write the English date piece by
-# piece. A row of the picture shows where a model looks in the German date before it writes one piece. The darker a cell is, the larger is its weight.
+# piece. A row of the picture shows where a model looks in the German date before it writes one piece. A darker cell has a larger weight.
 # Nobody told the models which words belong together.
 
 # %%
@@ -150,7 +150,7 @@ print(f"largest difference from rtx: {(ours - theirs).abs().max():.4f}")
 # %% [markdown]
 # ## 3. Does looking help?
 #
-# A translator can also work without attention: the decoder then gets the same vector of the source at every step. `studies/dates_translated.py`
+# Without attention, the decoder gets the same vector of the source at every step. `studies/dates_translated.py`
 # trains six models of about 131,000 parameters on dates without seconds, from three random starts (**seeds**). An **update** is one step of Adam on 32 pairs.
 # Each model has the better of two learning rates, chosen on validation pairs with the first seed.
 #
@@ -187,7 +187,7 @@ for name in runs:
 #
 # The mean contains something of every annotation, but it is the same at every step. So with this recipe the *choice* at each step helps. The controls may only need more updates.
 #
-# Among the models with attention the seeds overlap, so no order is settled. In both directions, one seed even became worse after 200 updates.
+# Among the models with attention, most seeds overlap, so no order is settled. Only the first seed chose the rates: other rates may suit the other seeds better.
 #
 # ## 4. What does an alignment show?
 #
@@ -238,7 +238,7 @@ for low, high in ((0, 0.2), (0.2, 0.8), (0.8, 1.01)):
 #
 # </details>
 #
-# So the weights matter: a word is needed if it has the weight. But the dark cell is not always the word, because an annotation describes more than its own
+# So the weights matter: in most cases, a word is needed if it has the weight. But the dark cell is not always the word, because an annotation describes more than its own
 # position. An alignment shows *where a decoder finds what it needs*, not which words mean the same. So the point in the first picture is no mistake.
 #
 # ## 5. Left alone
@@ -326,7 +326,7 @@ for name in runs:
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# The share of tokens is smaller or equal in free running: after a mistake, the model reads a beginning that is not the true one. The share of whole dates is exactly the same. As long as all
+# The share of tokens is smaller in free running: after a mistake, the model reads a wrong beginning. The share of whole dates is exactly the same. As long as all
 # tokens are right, both ways feed the same tokens.
 #
 # </details>
@@ -364,7 +364,7 @@ explore.beam(model, task.texts, "08.12.58")
 #
 # <details><summary>Answers</summary>
 #
-# (1) The day and the year are the usual places. (2) Look at the lengths: on a date, most hypotheses have nearly the same number of tokens, so alpha changes little.
+# (1) At the day and the year. (2) No. All hypotheses have the same number of tokens here, so alpha changes no order.
 #
 # </details>
 #
@@ -422,7 +422,7 @@ for name in ("RNNSearch, forwards", "R-Transformer"):
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# After 200 updates, a beam of 2 finds texts with a higher mean log-probability, and BLEU rises by about one point. A beam of 5 adds almost nothing. After 400 updates, a beam hardly helps.
+# After 200 updates, a beam of 2 finds texts with a higher mean log-probability, and BLEU rises by about one point on average. A beam of 5 adds almost nothing. After 400 updates, a beam hardly helps.
 #
 # </details>
 #
