@@ -191,9 +191,9 @@ for name in runs:
 #
 # ## 4. What does an alignment show?
 #
-# It is tempting to read a dark cell as "this word translates that word". Is this right? We use 55 test dates with a whole weekday, like the date in the picture.
+# It is tempting to read a dark cell as "this word translates that word". Is this right? We use the test dates with a whole weekday, like the date in the picture.
 # We measure two weights while a model writes the first token of a word. **Own word** is the weight of the German word with the same meaning. **Behind** is the weight
-# of the next position, for example the comma after the weekday. If all weights were equal, a word would have 11 %.
+# of the next position, for example the comma after the weekday.
 
 # %%
 LOOKING = [name for name in runs if not name.startswith("no attention")]
@@ -202,7 +202,7 @@ WORDS = ("weekday", "month", "day")
 def seeds(name, measure, place):
     return " ".join(f"{100 * one:4.0f}" for one in test(name, measure, -1, place))
 
-print("mean weight in %, one number for each seed")
+print(f"mean weight in %, one number for each seed (equal weights: {seeds('Transformer', 'even', 0).split()[0]})")
 for name in LOOKING:
     for place, word in enumerate(WORDS):
         print(f"{name:27} {word:8} own word {seeds(name, 'own word', place)}   behind {seeds(name, 'behind', place)}")
