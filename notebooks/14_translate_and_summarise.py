@@ -430,7 +430,7 @@ for name in ("RNNSearch, forwards", "R-Transformer"):
 #
 # ## 7. What does BLEU count?
 #
-# How good is a translation? BLEU (Papineni et al. 2002) compares it with a reference. $p_n$ is the share of its pieces of $n$ words that also stand in the reference.
+# How good is a translation? BLEU (Papineni et al. 2002) compares it with a reference. $p_n$ is the share of its pieces of $n$ words that are also in the reference.
 # The factor in front punishes texts that are too short: $c$ words were written, and the reference has $r$.
 #
 # $$\text{BLEU} = 100 \cdot \min\left(1, e^{1 - r/c}\right) \cdot \left(p_1 p_2 p_3 p_4\right)^{1/4}$$
@@ -472,7 +472,7 @@ print("signature of the first column:", bleu([("", REFERENCE)], [WRONG])["signat
 #
 # ## 8. Real sentences
 #
-# Do the models rank in the same way on real text? Multi30k has 29,000 captions of photographs, German and English. Our ledger has these runs.
+# What about real sentences? Multi30k has 29,000 captions of photographs, German and English. Our ledger has these runs.
 
 # %%
 from rtx.evidence import tables
@@ -494,7 +494,7 @@ for name, groups in tables.cells(load_recipe("multi30k"), Path("../results")).it
 #
 # **How does one sequence become another?** An encoder reads, a decoder writes, and attention chooses what to read at each step. In this study (dates, 131,000 parameters, at most 400 updates, three seeds):
 #
-# - **Attention helped.** Whether more updates close the gap is open.
+# - **Attention helped** with every seed. Whether more updates close the gap is open.
 # - **An alignment** shows where a decoder finds what it needs. With another seed, the same model looked at another position.
 # - **Teacher forcing** and free running have the same whole dates right, but not the same tokens.
 # - **A beam** helped a little after 200 updates, and hardly after 400.
