@@ -1,9 +1,10 @@
 """A fair comparison of small models, as the studies of the first lessons use it.
 
 All models of a problem learn from freshly drawn data of one kind. They have the same number of updates and the same
-choice of learning rates. Each is trained at every rate with every seed. A seed draws the weights first and then the
-batches, so models with different parameters see different batches. A model's rate is the one with the best mean score
-on validation data after the last update. Results are on test data, which no choice has seen.
+choice of learning rates. Each is trained at every rate with every seed, or with the first seed only if that is enough
+to choose. A seed draws the weights first and then the batches, so models with different parameters see different
+batches. A model's rate is the one with the best mean score on validation data after the last update. Results are on
+test data, which no choice has seen.
 """
 
 import json
@@ -42,6 +43,8 @@ class Problem:
         batch: sequences in an update.
         best: whether the highest or the lowest score is best.
         validate: as `test`, on other data. By default `test` itself, which then draws with another seed.
+        rates: the learning rates from which validation chooses.
+        chosen: the rate of each model that the seeds after the first one use. By default they use all rates.
     """
 
     models: Mapping[str, Callable[[], nn.Module]]
@@ -52,6 +55,8 @@ class Problem:
     batch: int = 32
     best: Literal["max", "min"] = "max"
     validate: Callable[[nn.Module], Scores] | None = None
+    rates: Sequence[float] = RATES
+    chosen: Mapping[str, float] | None = None
 
 
 def train(problem: Problem, model: str, rate: float, seed: int) -> dict[str, Any]:
@@ -97,8 +102,9 @@ def compare(path: Path, problems: Mapping[str, Problem]) -> None:
 def wanted(problems: Mapping[str, Problem]) -> Iterator[tuple[str, str, float, int]]:
     """Yield problem, model, rate and seed of all runs."""
     for seed, (name, problem) in product(SEEDS, problems.items()):
-        for model, rate in product(problem.models, RATES):
-            yield name, model, rate, seed
+        for model, rate in product(problem.models, problem.rates):
+            if seed == SEEDS[0] or problem.chosen is None or rate == problem.chosen[model]:
+                yield name, model, rate, seed
 
 
 def conditions(path: Path, problems: Mapping[str, Problem]) -> dict[str, Any]:
@@ -109,7 +115,7 @@ def conditions(path: Path, problems: Mapping[str, Problem]) -> dict[str, Any]:
         "updates": {name: list(problem.after) for name, problem in problems.items()},
         "batch": {name: problem.batch for name, problem in problems.items()},
         "best": {name: problem.best for name, problem in problems.items()},
-        "rates": list(RATES),
+        "rates": sorted({rate for problem in problems.values() for rate in problem.rates}),
         "seeds": list(SEEDS),
         "hardware": hardware(torch.device("cpu")),
         "versions": versions(),

@@ -1,6 +1,7 @@
 """Read the stored results of the studies that compare models with a learning rate chosen for each of them."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -13,9 +14,10 @@ Runs = list[dict[str, Any]]
 def chosen_runs(path: str | Path, problem: str) -> dict[str, Runs]:
     """Return the runs of each model, one for each seed, with the learning rate that validation chose.
 
-    A model's rate is the one with the best mean validation over its seeds, after the last update. Of equally good rates
-    it is the one that was better before. Each run has "rate", "seed" and "parameters". It has "validation" and "test"
-    after each number of updates that the file's conditions name.
+    A model's rate is the one with the best mean validation after the last update, over the seeds that all of its rates
+    have. Of equally good rates it is the one that was better before, then the one with more seeds. Each run has
+    "rate", "seed" and "parameters". It has "validation" and "test" after each number of updates that the file's
+    conditions name.
 
     Args:
         path: a result of `studies/fair.py`, such as "../studies/first_symbol.json".
@@ -32,8 +34,16 @@ def chosen_runs(path: str | Path, problem: str) -> dict[str, Runs]:
         if run["problem"] == problem:
             by_model.setdefault(run["model"], {}).setdefault(run["rate"], []).append(run)
     best = {"max": max, "min": min}[stored.get("conditions", {}).get("best", {}).get(problem, "max")]
-    return {model: best(rates.values(), key=_validation_from_the_end) for model, rates in by_model.items()}
+    sign = 1 if best is max else -1
+    return {model: best(rates.values(), key=_order(rates, sign)) for model, rates in by_model.items()}
 
 
-def _validation_from_the_end(runs: Runs) -> list[float]:
-    return [mean(scores) for scores in zip(*(reversed(run["validation"]) for run in runs), strict=True)]
+def _order(rates: dict[float, Runs], sign: int) -> Callable[[Runs], list[float]]:
+    """Return the key by which the runs of a rate are compared: means from the last validation to the first."""
+    shared = set.intersection(*({run["seed"] for run in runs} for runs in rates.values()))
+
+    def key(runs: Runs) -> list[float]:
+        compared = [reversed(run["validation"]) for run in runs if run["seed"] in shared]
+        return [*map(mean, zip(*compared, strict=True)), sign * len(runs)]
+
+    return key

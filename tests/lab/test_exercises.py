@@ -23,6 +23,7 @@ from torch.nn.functional import conv1d, cross_entropy, logsigmoid, pad, scaled_d
 from rtx.classroom.notebooks import exercise_lines
 from rtx.lab import exercises
 from rtx.lab.exercises import Exercise, Verdict
+from rtx.tasks.subwords import BEGIN, END
 
 EXERCISES = {name: check for name, check in vars(exercises).items() if isinstance(check, Exercise)}
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("[0-9][0-9]_*.py"))
@@ -347,6 +348,31 @@ def holm_by_maxima(ps: list[float]) -> list[float]:
     return [min(1.0, max(q * sum(r >= q for r in ps) for q in ps if q <= p)) for p in ps]
 
 
+def greedily_by_recursion(step: Callable[..., Any], state: Any, longest: int, last: int = BEGIN) -> list[int]:
+    if not longest or last == END:
+        return []
+    logits, state = step(last, state)
+    return [best := int(logits.argmax()), *greedily_by_recursion(step, state, longest - 1, best)]
+
+
+def beam_by_topk(step: Callable[..., Any], state: Any, width: int, longest: int) -> list[int]:
+    live, found = [(0.0, [BEGIN], state)], []
+    for length in range(1, longest + 1):
+        grown = []
+        for total, tokens, before in live:
+            logits, after = step(tokens[-1], before)
+            best = logits.log_softmax(-1).topk(width)
+            grown += [(total + p, [*tokens, t], after) for p, t in zip(*map(Tensor.tolist, best), strict=True)]
+        grown = sorted(grown, key=lambda one: one[0], reverse=True)[:width]
+        found += [(total / length, tokens[1:]) for total, tokens, _ in grown if tokens[-1] == END or length == longest]
+        live = [one for one in grown if one[1][-1] != END]
+    return max(found)[1]
+
+
+def masked_with(hidden: float) -> Callable[[Tensor, Tensor], Tensor]:
+    return lambda e, n: e.masked_fill((torch.arange(e.shape[-1]) >= n[:, None])[:, None], hidden).softmax(-1)
+
+
 @pytest.mark.parametrize(
     ("name", "answer"),
     [
@@ -365,6 +391,9 @@ def holm_by_maxima(ps: list[float]) -> list[float]:
         ("dilated_convolution", by_conv1d),
         ("delay_kernels", delays_by_digits),
         ("source_weights", exponentials),
+        ("source_weights", masked_with(-1e9)),
+        ("greedy_translation", greedily_by_recursion),
+        ("beam_translation", beam_by_topk),
         ("softmax_in_halves", by_logsumexp),
         ("nucleus", nucleus_in_a_loop),
         ("block_input", block_input_in_a_loop),
@@ -387,10 +416,6 @@ def test_a_right_answer_in_other_words_passes(name: str, answer: Callable[..., A
 
 
 # Wrong answers that are right for some sizes, values or signs only
-
-
-def masked_with(hidden: float) -> Callable[[Tensor, Tensor], Tensor]:
-    return lambda e, n: e.masked_fill((torch.arange(e.shape[-1]) >= n[:, None])[:, None], hidden).softmax(-1)
 
 
 def attention_masked_with(hidden: float) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
@@ -448,21 +473,13 @@ def sorted_twice(p: Tensor, share: float) -> Tensor:
     return (p[order].cumsum(0) - p[order] < share - 1e-6)[order]
 
 
-def told(step: Callable[..., Any], reference: list[int], longest: int) -> list[int]:
-    last, state, written = 0, 0, []
-    for token in reference[:longest]:
-        logits, state = step(last, state)
-        written.append(int(logits.argmax()))
-        last = token
-    return written
-
-
 @pytest.mark.parametrize(
     ("name", "answer"),
     [
         ("permutation_p", lambda a, b: float(mean(a) <= mean(b))),
         ("holm", lambda ps: [min(1.0, len(ps) * p) for p in ps]),
         ("reported", lambda validation, test: min(test)),
+        ("source_weights", masked_with(-20)),
         ("source_weights", masked_with(-100)),
         ("causal_attention", attention_masked_with(-100)),
         ("induction", lambda x: induction_by_scores(x) + induction_by_scores(x).mT),
@@ -496,7 +513,7 @@ def test_an_answer_that_is_right_by_chance_does_not_pass(name: str, answer: Call
         ("nucleus", nucleus_below, "the token that crosses the line"),
         ("bigram_bits", bigram_over_symbols, "divided by all symbols"),
         ("nucleus", sorted_twice, "put back"),
-        ("greedy_translation", told, "teacher forcing at test time"),
+        ("source_weights", masked_with(-20), "real scores can be lower"),
     ],
 )
 def test_a_bug_is_not_taken_for_another(name: str, answer: Callable[..., Any], message: str) -> None:

@@ -23,7 +23,7 @@ from rtx.lab.exercises.music import independence_gap, markov_per_key, nll_per_fr
 from rtx.lab.exercises.pooling import attention_pool, largest_share, mean_ablated
 from rtx.lab.exercises.position import rotated, shaw_scores, xl_score
 from rtx.lab.exercises.start import dependencies, is_causal, span
-from rtx.lab.exercises.translation import greedy_translation, source_weights
+from rtx.lab.exercises.translation import beam_translation, greedy_translation, source_weights
 from rtx.lab.exercises.window import local_rnn, stacked_reach, windows, without_pads
 from rtx.nn.validate import check_choice
 
@@ -47,6 +47,7 @@ __all__ = [
     "Verdict",
     "attention_pool",
     "back_through_tanh",
+    "beam_translation",
     "bigram_bits",
     "bits_per_character",
     "block_input",
