@@ -135,7 +135,7 @@ class Stopwatch:
         self.spent[name] += 1000 * (time.process_time() - self.started)
 
 
-def in_turns(runs: dict[str, Callable[[], None]], watch: Stopwatch, rounds: int) -> dict[str, dict[str, list[float]]]:
+def in_turns(runs: dict[str, Callable[[], object]], watch: Stopwatch, rounds: int) -> dict[str, dict[str, list[float]]]:
     """Time each run once a round, after one round that does not count: the whole, and the parts."""
     found: dict[str, dict[str, list[float]]] = {name: {} for name in runs}
     for turn in range(1 + rounds):
@@ -149,7 +149,7 @@ def in_turns(runs: dict[str, Callable[[], None]], watch: Stopwatch, rounds: int)
     return found
 
 
-def steps(name: str) -> tuple[dict[str, Any], dict[str, Callable[[], None]]]:
+def steps(name: str) -> tuple[dict[str, Any], dict[str, Callable[[], object]]]:
     """Return the times of a training step at one of the paper's sizes, and the steps."""
     recipe_name, B, T, scored, rounds = STEPS[name]
     recipe = load_recipe(recipe_name)
@@ -161,7 +161,8 @@ def steps(name: str) -> tuple[dict[str, Any], dict[str, Callable[[], None]]]:
         if isinstance(module, MultiHeadAttention):
             module.dropout = 0.0
     watch = Stopwatch(model)
-    runs = {way: using(names, training_step(task, model, batch)) for way, names in WAYS.items()}
+    runs: dict[str, Callable[[], object]] = {}
+    runs |= {way: using(names, training_step(task, model, batch)) for way, names in WAYS.items()}
     runs["hoisted, no dropout of weights"] = using(WAYS["hoisted"], training_step(task, without, batch))
     for row, label in (("transformer", "Transformer"), ("tcn", "TCN"), ("lstm", "LSTM")):
         peer = build(task, row, **recipe.plan(row).hyperparameters)
@@ -183,7 +184,8 @@ def block(B: int, T: int, D: int) -> dict[str, Any]:
     torch.manual_seed(0)
     model = rtx.RTransformer(D, 1, 4, 7, dropout=0.05, norm="pre")
     x = torch.randn(B, T, D, requires_grad=True)
-    runs = {way: using(names, lambda: model(x).square().sum().backward()) for way, names in WAYS.items()}
+    runs: dict[str, Callable[[], object]] = {}
+    runs |= {way: using(names, lambda: model(x).square().sum().backward()) for way, names in WAYS.items()}
     return {"B": B, "T": T, "D": D, "ways": in_turns(runs, Stopwatch(model), 3)}
 
 
@@ -206,9 +208,8 @@ def main() -> None:
 
 def write(table: dict[str, Any]) -> None:
     """Write the file, a list of numbers in a line."""
-    text = re.sub(
-        r"\[\s+([^\[\]{}]*?)\s+\]", lambda found: f"[{' '.join(found[1].split())}]", json.dumps(table, indent=1)
-    )
+    text = json.dumps(table, indent=1)
+    text = re.sub(r"\[\s+([^\[\]{}]*?)\s+\]", lambda found: f"[{' '.join(found[1].split())}]", text)
     write_whole(STORED, f"{text}\n".encode())
 
 
