@@ -28,16 +28,21 @@ def _spoilt(answer: Tensor, spoilt: bool, by: float) -> Tensor:
 
 
 def _cell(draw: torch.Generator, D: int) -> tuple[Project, Step]:
-    """Return a tanh cell's two products. `project.count` adds up the positions that were projected."""
-    W, U = (torch.randn(D, D, generator=draw) for _ in range(2))
-    b, c = (torch.randn(D, generator=draw) for _ in range(2))
+    """Return a cell with one gate: its projection and its step. `project.count` adds up the projected positions."""
+    W, U = (torch.randn(2 * D, D, generator=draw) for _ in range(2))
+    b, c = (torch.randn(2 * D, generator=draw) for _ in range(2))
 
     def project(x: Tensor) -> Tensor:
         project.count += x.numel() // D  # type: ignore[attr-defined]
         return linear(x, W, b)
 
     project.count = 0  # type: ignore[attr-defined]
-    return project, lambda a, h: (a + linear(h, U, c)).tanh()
+
+    def step(a: Tensor, h: Tensor) -> Tensor:
+        gate, new = (a + linear(h, U, c)).chunk(2, -1)
+        return gate.sigmoid() * h + new.tanh()
+
+    return project, step
 
 
 def _sequences() -> list[tuple[Project, Step, Tensor, int]]:
@@ -62,7 +67,7 @@ def _in_windows(
 
     def run(project: Project, step: Step, x: Tensor, M: int) -> Tensor:
         a, T = project(pads(x, M)), x.shape[1]
-        h = torch.zeros_like(a[:, :T])
+        h = torch.zeros_like(x)
         for i in steps(M):
             h = step(a[:, i : i + T], keep(h)[:, : a[:, i : i + T].shape[1]])
         return h
@@ -91,10 +96,6 @@ def _whole(project: Project, step: Step, x: Tensor, M: int) -> Tensor:
     return torch.stack(states[1:], 1)
 
 
-def _without_projection(project: Project, step: Step, x: Tensor, M: int) -> Tensor:
-    return _in_windows()(lambda y: y, step, x, M)
-
-
 hoisted_local_rnn = Exercise(
     cases=_sequences,
     solution=_in_windows(),
@@ -104,7 +105,6 @@ hoisted_local_rnn = Exercise(
             _padded_after
         ),
         "this is the RNN over the whole sequence: each output must depend on its own window only": _whole,
-        "`project` is missing: the cell must read the projections, not x": _without_projection,
         "you read each window backwards: step i reads the positions i, i + 1, … of the padded sequence": _in_windows(
             steps=lambda M: range(M - 1, -1, -1)
         ),
