@@ -49,8 +49,8 @@ _ = ax.set_title("one training step on MNIST: most of the time goes into attenti
 
 # %% [markdown]
 # All bars come from one stored run of `studies/where_time_goes.py`, on one core. The sizes are those of the R-Transformer paper. The first bar computes as the
-# published code does. From each bar to the next, one thing changes. The lesson explains the changes one after the other. For the last
-# five bars, the picture shows no parts.
+# published code does. From each bar to the next, one thing changes. For the last five
+# bars, the picture shows no parts.
 #
 # - **You will** write a LocalRNN that computes less, the gradient of a fused operation, and (optional) a softmax in pieces.
 # - **You learn** to count, to measure, and what a backward pass keeps in memory.
@@ -87,27 +87,31 @@ for step, data in study["steps"].items():
 # the same step without dropout of the attention weights.
 
 # %%
-def show(step, *ways):
-    for way in ways:
-        data = study["steps"][step]["ways"][way]
-        print(f"{step:10} {way:31} {min(data['whole']):5,.0f} to {max(data['whole']):5,.0f} ms, at most {data['peak MiB']:4.0f} MiB")
+def show(step, *ways, part="whole"):
+    """Print the fastest round, the memory, and the ratio to the way before in each round."""
+    found = [study["steps"][step]["ways"][way] for way in ways]
+    for way, data, before in zip(ways, found, [None, *found]):
+        ratios = [time / old for time, old in zip(data[part], before[part])] if before else []
+        compared = f"   × {min(ratios):.2f} to {max(ratios):.2f}" if before else ""
+        print(f"{step:10} {part:8} {way:31} {min(data[part]):5,.0f} ms {data['peak MiB']:4.0f} MiB{compared}")
 
 show("MNIST", "hoisted", "hoisted, no dropout of weights")
 
 # %% [markdown]
-# Dropout of the attention weights takes more than a third of this step. So a count of products says what must be computed. It does not say where the time goes.
+# Dropout of the attention weights takes about a third of this step. So a count of products says what must be computed. It does not say where the time goes.
 #
 # ## 2. Measure
 #
-# How do you measure a time that changes from run to run? The cell above prints the fastest and the slowest of five rounds, and they differ by a quarter or more. The study follows three rules:
+# How do you measure a time that changes from run to run? The study follows three rules:
 #
 # - **Processor time**, not the clock on the wall: time in which other programs run does not count.
-# - **In turns**, A B C A B C: what slows down one way then slows down the others, too.
+# - **In turns**, A B C A B C: what slows down one way then often slows down the others, too.
 # - **The fastest round:** other programs still share the caches. They can make a round longer, but hardly shorter.
 #
-# A difference counts if the ranges do not overlap. Memory is the largest amount that the step holds at one time.
+# The last column compares with the line before, round by round: without dropout, the step took 0.46 to 0.78 times as long. We call a difference **clear** if it
+# has the same direction in each round. Memory is the largest amount that the step holds at one time.
 #
-# **Predict.** In the next section we halve the multiply-adds of LocalRNN. What happens to the step on MNIST, and on characters?
+# **Predict.** The next section saves almost half of LocalRNN's multiply-adds. Does the step become faster on MNIST? And on characters?
 #
 # ## 3. Hoist
 #
@@ -145,7 +149,7 @@ hoisted_local_rnn = exercises.yours(my_hoisted_local_rnn, "hoisted_local_rnn")
 #
 # </details>
 #
-# We run your function with a GRU, beside the published way. torch counts the multiply-adds.
+# We run your function with a GRU, beside the published way.
 
 # %%
 from torch.nn.functional import linear, pad
@@ -174,15 +178,16 @@ for B, T, D in ((4, 784, 32), (1, 200, 512)):
     print(f"   training step {times['copied']:.0f} ms and {times['hoisted']:.0f} ms, ratio {times['copied'] / times['hoisted']:.1f} ×")
 
 # %% [markdown]
-# The times are those of your machine, now. What does hoisting change in the whole step?
+# These times are of your machine. What does hoisting change in the stored step?
 
 # %%
 for step in study["steps"]:
-    show(step, "windows copied, whole table", "hoisted")
+    for part in ("LocalRNN", "whole"):
+        show(step, "windows copied, whole table", "hoisted", part=part)
 
 # %% [markdown]
-# On characters, the fastest step becomes a fifth faster, and most of the gain is in LocalRNN. On MNIST the ranges overlap: this run shows no gain. The
-# products of LocalRNN are a small part of the time there.
+# LocalRNN becomes clearly faster in both. On characters, the fastest step is a fifth faster, but one round of four shows no gain. On MNIST the whole
+# step shows no clear gain, because LocalRNN is a small part of it.
 #
 # ## 4. Attention in blocks
 #
@@ -242,7 +247,7 @@ softmax_in_pieces = exercises.yours(my_softmax_in_pieces, "softmax_in_pieces")
 #
 # </details>
 #
-# Now your function computes attention: 64 queries at a time, and 64 keys in each piece.
+# Your function now computes attention: 64 queries at a time, 64 keys in each piece.
 
 # %%
 def whole(q, k, v):
@@ -271,13 +276,13 @@ for T in (256, 512, 1024):
     print(f"T = {T:4}: whole table {kept(whole, T):6,.0f} KiB, in blocks {kept(in_blocks, T):6,.0f} KiB")
 
 # %% [markdown]
-# The result is the same. But the memory still grows four times when $T$ doubles: autograd keeps all blocks for the backward pass. Here are the whole steps. There, only the queries are cut, and a row is whole.
+# The result is the same. But nothing is saved: autograd keeps all pieces for the backward pass. Here are the whole steps. There, only the queries are cut, and a row is whole.
 
 # %%
 show("MNIST", "hoisted", "+ attention in blocks")
 
 # %% [markdown]
-# The step is faster, because the masked half is never computed.
+# The step is clearly faster. The masked half is not computed, and the arrays are smaller. This run does not separate the two.
 #
 # ## 5. Recompute
 #
@@ -298,12 +303,12 @@ show("MNIST", "+ attention in blocks", "+ blocks recomputed", "+ cheap random nu
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# The memory of the step falls from 686 to 403 MiB. The fastest step becomes a third slower: everything in a block is computed twice.
+# The memory of the step falls from 686 to 402 MiB. The step becomes clearly slower: everything in a block is computed twice.
 #
 # </details>
 #
-# The random numbers of dropout are drawn twice, too. The next way draws one random *byte* for each weight, where torch draws a longer number. It brings back the time
-# that recomputing costs. In `rtx`, the implementation `"blocks"` works like this.
+# The random numbers of dropout are drawn twice, too. The next way draws one random *byte* for each weight, where torch draws a longer number. The step is then about as fast as
+# before. In `rtx`, the implementation `"blocks"` works like this.
 #
 # ## 6. Fuse, in C++
 #
@@ -340,7 +345,7 @@ back_through_gate = exercises.yours(my_back_through_gate, "back_through_gate")
 #
 # </details>
 #
-# Your gradient makes one operation of the whole line. In Python the forward pass still has many passes over memory, but we can see what is kept.
+# With your gradient, the whole line is one operation for autograd. So less is kept.
 
 # %%
 class Gate(torch.autograd.Function):
@@ -356,9 +361,10 @@ class Gate(torch.autograd.Function):
 
 # %%
 def in_small_operations(a, c, before):
-    return a.sigmoid() * before + (1 - a.sigmoid()) * c.tanh()
+    z = a.sigmoid()
+    return z * before + (1 - z) * c.tanh()
 
-inputs = torch.randn(3, 1000, 64, requires_grad=True).unbind()
+inputs = [torch.randn(1000, 64, requires_grad=True) for _ in range(3)]
 gradients = [torch.autograd.grad(run(*inputs).square().sum(), inputs) for run in (in_small_operations, Gate.apply)]
 print(f"largest difference of the gradients: {max((one - other).abs().max() for one, other in zip(*gradients)):.4f}")
 for name, run in (("small operations", in_small_operations), ("one operation", Gate.apply)):
@@ -366,38 +372,37 @@ for name, run in (("small operations", in_small_operations), ("one operation", G
 show("MNIST", "+ cheap random numbers", "+ fused LocalRNN (C++)", "+ fused attention (C++)")
 
 # %% [markdown]
-# The fused LocalRNN needs a quarter of the memory, and the time is about the same. The fused attention takes less than half of the time. It also draws its random
-# numbers and recomputes its weights in C++. This run does not show which of these matters most.
+# With the fused LocalRNN the step needs a quarter of the memory, and shows no clear change in time. With the fused attention the step takes about half of the time. It also draws its random
+# numbers in C++. This run does not show which part matters most.
 #
 # ## 7. When is it worth it?
 #
-# On MNIST the fastest of the seven ways is more than three times as fast as the first one. Is this so everywhere? The left panel shows the second size of the paper. The right panel has single blocks, all with 1,600
-# positions and four heads.
+# On MNIST all changes together make the step about three times as fast. Is this so everywhere? The left panel shows the second size. The right panel has single blocks, all with 1,600
+# positions and four heads. Each dot is a round.
 
 # %%
 fig, (left, right) = plt.subplots(1, 2, figsize=(11, 3.9), width_ratios=(3, 2))
 bars(left, "characters")
 left.legend(frameon=False, loc="lower right", fontsize=8)
 left.set_title("characters, T = 400, D = 512: gains are small")
-gains = {}
-for block in study["blocks"]:
-    ways = list(block["ways"])
-    first, hoisted, last = (min(block["ways"][way]["whole"]) for way in (ways[0], ways[1], ways[-1]))
-    gains[f"T = {block['T']}, D = {block['D']}"] = first / last
-    print(f"T = {block['T']:3}, D = {block['D']:3}: first {first:5,.0f} ms, hoisted {hoisted:5,.0f} ms, all changes {last:5,.0f} ms")
-right.bar_label(right.barh(list(gains), list(gains.values()), color=plots.COLOURS[0]), fmt=" %.1f")
-right.set(xlabel="time of the first way / time of the last way", xlim=(0, 6), ylim=(3.5, -0.5))
-right.set_title("one block: the gain is large for long T and small D")
+for place, block in enumerate(study["blocks"]):
+    first, hoisted, *_, last = (way["whole"] for way in block["ways"].values())
+    gains = [slow / fast for slow, fast in zip(first, last)]
+    right.plot(gains, [place] * len(gains), "o", color=plots.COLOURS[0], alpha=0.7)
+    print(f"T = {block['T']:3}, D = {block['D']:3}: first {min(first):5,.0f} ms, hoisted {min(hoisted):5,.0f} ms, all changes {min(last):5,.0f} ms, gains {min(gains):.1f} to {max(gains):.1f}")
+right.set_yticks(range(4), [f"T = {block['T']}, D = {block['D']}" for block in study["blocks"]])
+right.set(xlabel="time of the first way / time of the last way", xlim=(1, 6.5), ylim=(3.5, -0.5))
+right.set_title("one block: gains are large for T = 800, D = 32")
 plt.show()
 
 # %% [markdown]
-# In these four blocks, $T$ against $D$ decides. With a long sequence and a small width, most of the time goes into the table, and all changes together give a factor of five. With
-# $D = 512$, large products dominate. There hoisting gives the most, because it removes products.
+# In these four blocks, $T$ against $D$ decides. With a long sequence and a small width, most of the time goes into the table, and all changes together give a factor of 3 to 6. With
+# $D = 512$, most of the time goes into large products. There, hoisting gives most of the gain.
 #
 # **LSTM and TCN.** Look at the first picture again. A TCN takes a tenth of the time of the fastest R-Transformer. The two LSTM bars are the same model. In
-# the second one, numbers below $10^{-38}$ (**denormals**) become 0, with `torch.set_flush_denormal(True)`. Then the LSTM is twelve times as fast: this processor is slow with denormals. They are in the backward
-# pass: only the last of 784 steps is scored, and the gradient shrinks on its way back. On characters many steps are scored, and the switch changes little. The stored benchmark of an older commit, on another
-# processor, shows the same order of TCN and R-Transformer:
+# the second one, numbers below $10^{-38}$ (**denormals**) become 0, with `torch.set_flush_denormal(True)`. Then the LSTM is about ten times as fast. A likely reason: on MNIST only the last of 784 steps is scored, and the gradient shrinks on its way back. On characters
+# many steps are scored, and the switch changes little. The stored benchmark comes from an older commit and another
+# processor, without the switch. "published" is like our first way, and "rtx" has all changes:
 
 # %%
 bench = json.loads(Path("../benchmarks/results/cpu.json").read_text())
@@ -411,11 +416,11 @@ mc_rnn, lstm = row("mc-rnn", "rtx"), row("mc-rnn", "nn.LSTM")
 print(f"MC-RNN with three channels / LSTM: {mc_rnn['multiply_adds_g'] / lstm['multiply_adds_g']:.1f} in multiply-adds, {mc_rnn['processor_ms'] / lstm['processor_ms']:.1f} in time")
 
 # %% [markdown]
-# So when should you use which model? Time alone does not decide. On MNIST, the paper reports an accuracy of 99.0 % for the TCN and 99.1 % for the R-Transformer. There a **TCN** is the better choice
-# for most purposes. An **LSTM** is as fast, but has 87.2 % in the paper. Where the R-Transformer is clearly better, as on folk tunes
-# ([11](11_model_music.ipynb)), its time can be worth it. So first try the fast models.
+# So when should you use which model? Time alone does not decide. On MNIST, the paper reports an accuracy of 99.0 % for the TCN and 99.1 % for the R-Transformer. For such a task choose
+# a **TCN**. An **LSTM** can be as fast, but has 87.2 % in the paper. Choose an LSTM where its accuracy is enough. Where the R-Transformer is clearly better, its time can be worth
+# it. So try the fast models first.
 #
-# The paper of MC-RNN says that it has "almost the same time cost as the conventional RNN". On one core, its time grows with its multiply-adds.
+# The paper of MC-RNN says that it has "almost the same time cost as the conventional RNN". In the last line, on one core, the cost in time is as high as in multiply-adds.
 #
 # The [full benchmark](../figures/speed_cpu.png) has more tasks. It was not run on a GPU, so this lesson says nothing about GPUs.
 #
@@ -424,12 +429,12 @@ print(f"MC-RNN with three channels / LSTM: {mc_rnn['multiply_adds_g'] / lstm['mu
 # In one stored run on one processor:
 #
 # - **Count:** products explained the time at $D = 512$, but not at $D = 32$.
-# - **Hoist:** half of LocalRNN's products. A fifth of the time on characters, no clear gain on MNIST.
-# - **Blocks:** the masked half is not computed. This saved a third of the time on MNIST.
-# - **Recompute:** less memory, more time. Cheap random numbers brought the time back.
-# - **Fuse:** a quarter of the memory in LocalRNN, less than half of the time in attention.
-# - A TCN is ten times as fast on MNIST, and its accuracy in the paper is nearly the same.
-# - Open: GPUs, more than one core, and which part of the fused attention gives the gain.
+# - **Hoist:** LocalRNN became faster. The step gained in three of four rounds on characters, and not clearly on MNIST.
+# - **Blocks:** about a quarter to a half of the time on MNIST.
+# - **Recompute:** less memory, more time. With cheap random numbers the step was about as fast as before.
+# - **Fuse:** LocalRNN needed less memory, and attention half of the time.
+# - A TCN was about ten times as fast on MNIST, and its accuracy in the paper is nearly the same.
+# - Open: GPUs, more cores, and which part of the fused attention gives the gain.
 #
 # ## Quiz
 #
@@ -458,5 +463,5 @@ print(f"MC-RNN with three channels / LSTM: {mc_rnn['multiply_adds_g'] / lstm['mu
 #
 # </details>
 #
-# **Back:** [Can a model write down which notes come next?](11_model_music.ipynb) · **Index:** [README](../README.md) · **On:**
+# **Back:** [Can a model learn a chorale?](11_model_music.ipynb) · **Index:** [README](../README.md) · **On:**
 # [Model language](13_model_language.ipynb)
