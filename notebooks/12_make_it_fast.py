@@ -93,7 +93,8 @@ def show(step, *ways, part="whole"):
     for way, data, before in zip(ways, found, [None, *found]):
         ratios = [time / old for time, old in zip(data[part], before[part])] if before else []
         compared = f"   × {min(ratios):.2f} to {max(ratios):.2f}" if before else ""
-        print(f"{step:10} {part:8} {way:31} {min(data[part]):5,.0f} ms {data['peak MiB']:4.0f} MiB{compared}")
+        memory = f"{data['peak MiB']:4.0f} MiB" if part == "whole" else " " * 8
+        print(f"{step:10} {part:8} {way:31} {min(data[part]):5,.0f} ms {memory}{compared}")
 
 show("MNIST", "hoisted", "hoisted, no dropout of weights")
 
@@ -377,14 +378,14 @@ show("MNIST", "+ cheap random numbers", "+ fused LocalRNN (C++)", "+ fused atten
 #
 # ## 7. When is it worth it?
 #
-# On MNIST all changes together make the step about three times as fast. Is this so everywhere? The left panel shows the second size. The right panel has single blocks, all with 1,600
+# On MNIST all changes together bring the step from 1.7 to 0.5 seconds. Is this so everywhere? The left panel shows the second size. The right panel has single blocks, all with 1,600
 # positions and four heads. Each dot is a round.
 
 # %%
 fig, (left, right) = plt.subplots(1, 2, figsize=(11, 3.9), width_ratios=(3, 2))
 bars(left, "characters")
 left.legend(frameon=False, loc="lower right", fontsize=8)
-left.set_title("characters, T = 400, D = 512: gains are small")
+left.set_title("characters, T = 400, D = 512: smaller gains")
 for place, block in enumerate(study["blocks"]):
     first, hoisted, *_, last = (way["whole"] for way in block["ways"].values())
     gains = [slow / fast for slow, fast in zip(first, last)]
@@ -392,7 +393,7 @@ for place, block in enumerate(study["blocks"]):
     print(f"T = {block['T']:3}, D = {block['D']:3}: first {min(first):5,.0f} ms, hoisted {min(hoisted):5,.0f} ms, all changes {min(last):5,.0f} ms, gains {min(gains):.1f} to {max(gains):.1f}")
 right.set_yticks(range(4), [f"T = {block['T']}, D = {block['D']}" for block in study["blocks"]])
 right.set(xlabel="time of the first way / time of the last way", xlim=(1, 6.5), ylim=(3.5, -0.5))
-right.set_title("one block: gains are large for T = 800, D = 32")
+right.set_title("one block: gains are largest for T = 800, D = 32", fontsize=10)
 plt.show()
 
 # %% [markdown]
