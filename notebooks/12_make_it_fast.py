@@ -49,7 +49,7 @@ _ = ax.set_title("one training step on MNIST: most of the time goes into attenti
 
 # %% [markdown]
 # All bars come from one stored run of `studies/where_time_goes.py`, on one core. The sizes are those of the R-Transformer paper. The first bar computes as the
-# published code does. From each bar to the next, one thing changes. For the last five
+# published code does. From each of the first seven bars to the next, one part of the code changes. For the last five
 # bars, the picture shows no parts.
 #
 # - **You will** write a LocalRNN that computes less, the gradient of a fused operation, and (optional) a softmax in pieces.
@@ -187,8 +187,8 @@ for step in study["steps"]:
         show(step, "windows copied, whole table", "hoisted", part=part)
 
 # %% [markdown]
-# LocalRNN becomes clearly faster in both. On characters, the fastest step is a fifth faster, but one round of four shows no gain. On MNIST the whole
-# step shows no clear gain, because LocalRNN is a small part of it.
+# LocalRNN becomes clearly faster in both. On characters, the fastest step is a fifth faster, but one round of four shows no gain. On MNIST
+# LocalRNN is less than a third of the step, and the whole step shows no clear gain.
 #
 # ## 4. Attention in blocks
 #
@@ -373,7 +373,7 @@ for name, run in (("small operations", in_small_operations), ("one operation", G
 show("MNIST", "+ cheap random numbers", "+ fused LocalRNN (C++)", "+ fused attention (C++)")
 
 # %% [markdown]
-# With the fused LocalRNN the step needs a quarter of the memory, and shows no clear change in time. With the fused attention the step takes about half of the time. It also draws its random
+# With the fused LocalRNN, the step needs a quarter of the memory. Its time shows no clear change. With the fused attention, the step takes about half of the time. The fused attention also draws its random
 # numbers in C++. This run does not show which part matters most.
 #
 # ## 7. When is it worth it?
@@ -398,7 +398,7 @@ plt.show()
 
 # %% [markdown]
 # In these four blocks, $T$ against $D$ decides. With a long sequence and a small width, most of the time goes into the table, and all changes together give a factor of 3 to 6. With
-# $D = 512$, most of the time goes into large products. There, hoisting gives most of the gain.
+# $D = 512$, most of the time goes into LocalRNN, whose products are large. There, hoisting gives most of the gain.
 #
 # **LSTM and TCN.** Look at the first picture again. A TCN takes a tenth of the time of the fastest R-Transformer. The two LSTM bars are the same model. In
 # the second one, numbers below $10^{-38}$ (**denormals**) become 0, with `torch.set_flush_denormal(True)`. Then the LSTM is about ten times as fast. A likely reason: on MNIST only the last of 784 steps is scored, and the gradient shrinks on its way back. On characters
@@ -431,9 +431,9 @@ print(f"MC-RNN with three channels / LSTM: {mc_rnn['multiply_adds_g'] / lstm['mu
 #
 # - **Count:** products explained the time at $D = 512$, but not at $D = 32$.
 # - **Hoist:** LocalRNN became faster. The step gained in three of four rounds on characters, and not clearly on MNIST.
-# - **Blocks:** about a quarter to a half of the time on MNIST.
+# - **Blocks:** saved a quarter to a half of the time on MNIST.
 # - **Recompute:** less memory, more time. With cheap random numbers the step was about as fast as before.
-# - **Fuse:** LocalRNN needed less memory, and attention half of the time.
+# - **Fuse:** with a fused LocalRNN the step needed less memory, and with a fused attention half of the time.
 # - A TCN was about ten times as fast on MNIST, and its accuracy in the paper is nearly the same.
 # - Open: GPUs, more cores, and which part of the fused attention gives the gain.
 #

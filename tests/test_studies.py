@@ -196,7 +196,7 @@ def test_all_ways_to_take_a_step_compute_the_same_function():
         where_time_goes.add_ways()
         for way in where_time_goes.WAYS.values():
             found: list[torch.Tensor] = []
-            where_time_goes.using(way[:1] + ("torch",), lambda found=found: found.append(model(x)))()
+            where_time_goes.using((*way[:1], "torch"), lambda found=found: found.append(model(x)))()
             torch.testing.assert_close(found[0], model(x), rtol=1e-4, atol=1e-5)
         q, k, v = torch.randn(3, 2, 2, 70, 4).unbind()
         attention = OPERATIONS["causal_attention"]
