@@ -277,7 +277,7 @@ for T in (256, 512, 1024):
     print(f"T = {T:4}: whole table {kept(whole, T):6,.0f} KiB, in blocks {kept(in_blocks, T):6,.0f} KiB")
 
 # %% [markdown]
-# The result is the same. But nothing is saved: autograd keeps all pieces for the backward pass. Here are the whole steps. There, only the queries are cut, and a row is whole.
+# The result is the same. But nothing is saved: autograd keeps all pieces for the backward pass. In the stored steps, only the queries are cut:
 
 # %%
 show("MNIST", "hoisted", "+ attention in blocks")
