@@ -423,7 +423,7 @@ print(f"MC-RNN with three channels / LSTM: {mc_rnn['multiply_adds_g'] / lstm['mu
 #
 # The paper of MC-RNN says that it has "almost the same time cost as the conventional RNN". In the last line, on one core, the cost in time is as high as in multiply-adds.
 #
-# The [full benchmark](../figures/speed_cpu.png) has more tasks. It was not run on a GPU, so this lesson says nothing about GPUs.
+# The [full benchmark](../figures/speed_cpu.png) has more tasks. Nothing here was measured on a GPU.
 #
 # ## Recap
 #
