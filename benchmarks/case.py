@@ -98,7 +98,7 @@ def ways(run: Run, options: Options, *operations: str) -> dict[str, Run]:
     """A run with these operations as rtx itself chooses; as it does without a compiler; and in plain torch."""
     found = {OURS: run}
     if options.compiled and _having("native", operations):
-        found[UNCOMPILED] = using("torch", using("fused", run, *operations), *operations)
+        found[UNCOMPILED] = using("torch", using("blocks", run, *operations), *operations)
     if _having("torch", operations):
         found[PLAIN] = using("torch", run, *operations)
     return found

@@ -7,403 +7,462 @@
 # ---
 
 # %% [markdown]
-# # Make it fast
+# # Where does the time go?
 #
-# **Where does the time of a model go, and how much of it was never needed?**
-#
-# The papers' models are small, yet computed in the way of R-Transformer's published code they take hours on a laptop. (That
-# code itself needs CUDA, so we rebuild its way here.) You find out why, and make it faster in four steps that change no
-# result: *hoist, fuse, block, recompute*. A fifth step changes only the language.
-#
-# - **You will** measure a training step, take the windows apart, write a gradient by hand, and cut a softmax in two.
-# - **You learn** to count before you measure, to measure in turns, and what a backward pass has to keep.
-# - **You need** [02 slide a window](02_slide_a_window.ipynb), and what a gradient is.
-# - **Time:** 30 minutes to read and try; the cells run in about 30 seconds.
-#
-# ## Paper map
-#
-# | in the paper | here | in `rtx` |
-# | --- | --- | --- |
-# | LocalRNN, Eq. 2-3 (Wang et al. 2019) | sections 2 and 3 | `rtx.nn.ops.local_rnn` |
-# | attention, Eq. 5 | section 4 | `rtx.nn.ops.attention` |
-# | context vector, Eq. 1 (Raffel & Ellis 2015) | section 5 | `rtx.nn.ops.pooling` |
-# | "almost the same time cost" (Xu et al. 2019) | section 7 | `rtx.nn.multi_channel` |
+# An R-Transformer reads four MNIST images, pixel by pixel, and takes one training step (forward and backward). The first seven bars compute the same
+# function. Why does one of them take 1.7 seconds, and another one 0.5? And why does an LSTM take 0.43 seconds or 0.04?
 
 # %%
+import json
+from pathlib import Path
 import matplotlib.pyplot as plt
 import torch
-from rtx.lab import exercises, explore, kept_bytes, plots, race, training_step
-from rtx.nn import implementation
-
+from rtx.lab import exercises, kept_bytes, plots, race, training_step
 plots.style()
-torch.set_num_threads(1)
+_ = torch.set_num_threads(1), torch.manual_seed(0)
+study = json.loads(Path("../studies/where_time_goes.json").read_text())
+PARTS = ("LocalRNN", "attention", "feed-forward", "rest")
+
+def fastest(step, way):
+    """Milliseconds of the fastest round: the whole and its parts."""
+    times = {part: values for part, values in study["steps"][step]["ways"][way].items() if isinstance(values, list)}
+    place = times["whole"].index(min(times["whole"]))
+    found = {part: values[place] for part, values in times.items()}
+    return found | {"rest": found["whole"] - sum(found.get(part, 0) for part in PARTS)}
+
+# %%
+def bars(ax, step):
+    ways = list(study["steps"][step]["ways"])
+    ends = [0.0] * len(ways)
+    for part, colour in zip(PARTS, (plots.COLOURS[0], plots.COLOURS[1], plots.COLOURS[2], plots.COLOURS[7])):
+        widths = [fastest(step, way).get(part, 0) for way in ways]
+        ax.barh(ways, widths, left=ends, color=colour, label=part)
+        ends = [end + width for end, width in zip(ends, widths)]
+    for row, end in enumerate(ends):
+        ax.text(end, row, f" {end:,.0f}", va="center", fontsize=8)
+    ax.set(xlabel="processor time (ms)", xlim=(0, 1.12 * max(ends)), ylim=(len(ways) - 0.4, -0.6))
+
+fig, ax = plt.subplots(figsize=(8, 3.9))
+bars(ax, "MNIST")
+ax.legend(frameon=False, loc="lower right")
+_ = ax.set_title("one training step on MNIST: most of the time goes into attention, until it is fused")
 
 # %% [markdown]
-# ## 1. Count, then measure
+# All bars come from one stored run of `studies/where_time_goes.py`, on one core. The sizes are those of the R-Transformer paper. The first bar computes as the
+# published code does. From each of the first seven bars to the next, one part of the code changes. For the last five
+# bars, the picture shows no parts.
 #
-# A training step is a forward pass and a backward pass. Most of its arithmetic is matrix products, and those one can
-# count on paper. One block of R-Transformer on $T$ positions of width $D$, with a GRU in windows of $M$, takes this many
-# multiply-adds in its forward pass:
+# - **You will** write a LocalRNN that computes less, the gradient of a fused operation, and (optional) a softmax in pieces.
+# - **You learn** to count, to measure, and what a backward pass keeps in memory.
+# - **You need** LocalRNN ([02](02_slide_a_window.ipynb)), attention ([03](03_attend_to_the_past.ipynb)), and what a gradient is.
+# - **Time:** 60 minutes to read and try, exercises included. The cells run in about 20 seconds.
+#
+# ## 1. Count
+#
+# Can we say where the time goes without running anything? Most arithmetic is products of matrices. A linear layer that maps 3 positions of width 2
+# to width 4 has $3 \cdot 2 \cdot 4 = 24$ **multiply-adds**. One block of an R-Transformer with one LocalRNN (a GRU in windows of $M$), $T$ positions and width $D$ has
 #
 # $$\underbrace{3 M \, T D^2}_{\text{LocalRNN}} + \underbrace{4 \, T D^2 + T (T + 1) D}_{\text{attention}} +
 # \underbrace{8 \, T D^2}_{\text{feed-forward}}$$
 #
-# The published code takes more: it copies every window out of the sequence, so that each position is projected $M$
-# times, and it computes the scores of the future, to mask them.
+# multiply-adds in the forward pass. On MNIST, $T = 784$, $D = 32$ and $M = 7$, and a block has two LocalRNNs. On the characters of Penn Treebank (PTB), $T = 400$ and $D = 512$.
 #
-# **Predict.** On MNIST, $T = 784$, $D = 32$ and $M = 7$. Which sublayer costs the most? And on characters, $T = 400$ and
-# $D = 512$?
-#
+# **Predict.** Which part has the most multiply-adds on MNIST? Does it take the most time?
+
+# %%
+for step, data in study["steps"].items():
+    counts, times = data["multiply-adds"], fastest(step, "hoisted")
+    for part, count in counts.items():
+        print(f"{step:10} {part:12} {count / 1e6:5,.0f} million multiply-adds {count / sum(counts.values()):4.0%}   {times[part] / times['whole']:4.0%} of the time")
+
+# %% [markdown]
 # <details><summary>Answer</summary>
 #
-# On MNIST attention: $T$ is large against $D$. (The paper's block has two LocalRNNs there; together they cost more.) On
-# characters LocalRNN, at $3 M D = 21 D$ a position and unit of width
-# against attention's $4 D + T$.
+# On MNIST the LocalRNNs have the most multiply-adds, but attention takes the most time.
 #
 # </details>
+#
+# On characters the two columns roughly agree. On MNIST they do not. What else does attention do? It has one weight for each pair of positions. For each weight it computes a
+# mask, an exponential, and a random number for **dropout** (setting some weights to 0 in training). None of these are multiply-adds. The study has a control:
+# the same step without dropout of the attention weights.
 
 # %%
-def counted(T, D, M):
-    """Millions of multiply-adds of the three sublayers in one forward pass."""
-    return [round(n / 1e6, 1) for n in (3 * M * T * D**2, 4 * T * D**2 + T * (T + 1) * D, 8 * T * D**2)]
+def show(step, *ways, part="whole"):
+    """Print the fastest round, the memory, and the ratio to the way before in each round."""
+    found = [study["steps"][step]["ways"][way] for way in ways]
+    for way, data, before in zip(ways, found, [None, *found]):
+        ratios = [time / old for time, old in zip(data[part], before[part])] if before else []
+        compared = f"   × {min(ratios):.2f} to {max(ratios):.2f}" if before else ""
+        memory = f"{data['peak MiB']:4.0f} MiB" if part == "whole" else " " * 8
+        print(f"{step:10} {part:8} {way:31} {min(data[part]):5,.0f} ms {memory}{compared}")
 
-for name, sizes in {"MNIST": (784, 32, 7), "characters": (400, 512, 7)}.items():
-    print(f"{name:10} LocalRNN {counted(*sizes)[0]:7}  attention {counted(*sizes)[1]:6}  feed-forward {counted(*sizes)[2]:6}")
+show("MNIST", "hoisted", "hoisted, no dropout of weights")
 
 # %% [markdown]
-# **Try.** Find the $T$ from which attention costs more than LocalRNN, for $D = 32$; then double $D$.
+# Dropout of the attention weights takes about a third of this step. So a count of products says what must be computed. It does not say where the time goes.
 #
-# A count is not a time. So let two ways *race*: `race` runs them in turns, A B A B, and takes the median of the
-# processor time. What disturbs one then disturbs the other, and programs beside it do not count.
+# ## 2. Measure
 #
-# ## 2. Hoist
+# How do you measure a time that changes from run to run? The study follows three rules:
 #
-# Here is the published way to run LocalRNN: windows are gathered into a batch of $B \cdot T$ short sequences, for torch's
-# own GRU.
+# - **Processor time**, not the clock on the wall: time in which other programs run does not count.
+# - **In turns**, A B C A B C: what slows down one way then often slows down the others, too.
+# - **The fastest round:** other programs still share the caches. They can make a round longer, but hardly shorter.
+#
+# The last column compares with the line before, round by round: without dropout, the step took 0.46 to 0.78 times as long. We call a difference **clear** if it
+# has the same direction in each round. Memory is the largest amount that the step holds at one time.
+#
+# **Predict.** The next section saves almost half of LocalRNN's multiply-adds. Does the step become faster on MNIST? And on characters?
+#
+# ## 3. Hoist
+#
+# The published code copies each window and lets a GRU read it. Take windows of 3 and four positions. Position 2 is in the windows 2, 3 and 4. So the GRU projects it
+# three times, each time with the same result $W x_2 + b$. In all, it computes $4 \cdot 3 = 12$ projections. With two pads there are only $4 + 2 = 6$ different
+# ones. **Hoisting** moves what does not change out of the loop: we project each position once.
+#
+# **Exercise 1** (medium, 15 minutes). Write LocalRNN in this way. `project(x)` maps positions $(B, S, D)$ to their projections. `step(a, h)` returns the new states
+# of many windows, from projections `a` and states `h`. Step $i$ of all windows is one call.
 
 # %%
-def gathered(gru, x, window):
-    """(B, T, D) to (B, T, D): a copy of every window, then torch's GRU on B · T of them."""
-    B, T, D = x.shape
-    padded = torch.nn.functional.pad(x, (0, 0, window - 1, 0))
-    windows = padded.unfold(1, window, 1).mT.reshape(B * T, window, D)
-    return gru(windows)[0][:, -1].view(B, T, D)
+def my_hoisted_local_rnn(project, step, x, M):
+    ...  # the last state of each window, (B, T, D)
 
-# %% [markdown]
-# What the cell does with $x_s$ alone, $W x_s + b$, is the same in all $M$ windows that hold it. *Hoisting* computes it
-# once, outside of the loop. `LocalRNN` does this. Its plain version, `implementation("torch")`, does nothing else.
-
-# %%
-from rtx.nn import LocalRNN
-
-_ = torch.manual_seed(0)
-B, T, D, M = 4, 256, 64, 7
-x = torch.randn(B, T, D)
-gru = torch.nn.GRU(D, D, batch_first=True)
-local = LocalRNN(D, M)
-_ = local.load_state_dict(gru.state_dict())
-
-def hoisted(x):
-    with implementation("torch"):
-        return local(x)
-
-torch.testing.assert_close(hoisted(x), gathered(gru, x, M))
-print("gathered and hoisted agree")
-
-# %% [markdown]
-# **Predict.** Hoisting saves $M - 1$ of $M$ input projections, and the recurrent product of the first step. Of the
-# multiply-adds, what share is left? Will the time shrink by as much?
-#
-# <details><summary>Answer</summary>
-#
-# $2M \cdot 3 T D^2$ become $M \cdot 3 T D^2$: half. Time need not follow: gates are sigmoids and tanhs, as many as
-# before, and they cost more than their count says.
-#
-# </details>
-
-# %%
-ways = {"gathered": lambda x: gathered(gru, x, M), "hoisted": hoisted}
-times = race({name: training_step(way, x) for name, way in ways.items()})
-for name, milliseconds in times.items():
-    print(f"{name}: {milliseconds:.0f} ms, keeps {kept_bytes(lambda: ways[name](x.requires_grad_())) / 2**20:.0f} MiB")
-print(f"gathered / hoisted: {times['gathered'] / times['hoisted']:.1f} ×")
-
-# %% [markdown]
-# ## 3. Fuse
-#
-# torch keeps, for its backward pass, whatever the gradient of each small operation needs. A GRU's step has a dozen of
-# those, and each writes an array that the next one reads. A gradient written by hand for the whole step keeps less.
-#
-# Take a plain cell, $h = \tanh(a)$. What must be kept of the forward pass to go back?
-#
-# **Exercise 1** (easy, 5 minutes). From $d_h$, the gradient of $h$, and $h$ itself, find the gradient of $a$.
-
-# %%
-def back_through_tanh(d_h, h):
-    ...  # the gradient of a
-
-exercises.back_through_tanh(back_through_tanh)
+hoisted_local_rnn = exercises.yours(my_hoisted_local_rnn, "hoisted_local_rnn")
 
 # %% [markdown]
 # <details><summary>Hint</summary>
 #
-# The derivative of $\tanh(a)$ is $1 - \tanh^2(a)$. You are not given $a$; do you need it?
+# Put $M - 1$ zero vectors before the sequence, then project. In step `i`, window $t$ reads the projection `i` places after its first one. So all windows together read
+# `a[:, i : i + T]`.
 #
 # </details>
 # <details><summary>Solution</summary>
 #
 # ```python
-# def back_through_tanh(d_h, h):
-#     return d_h * (1 - h * h)
+# def my_hoisted_local_rnn(project, step, x, M):
+#     B, T, D = x.shape
+#     a = project(torch.cat([x.new_zeros(B, M - 1, D), x], 1))
+#     h = torch.zeros_like(x)
+#     for i in range(M):
+#         h = step(a[:, i : i + T], h)
+#     return h
 # ```
 #
 # </details>
 #
-# `rtx/nn/ops/local_rnn/native.cpp` has the three cells written in this way, forward and backward. All that a cell does between
-# two matrix products is one pass over memory. `native.py` makes one `torch.autograd.Function` of all $M$ steps, and leaves
-# the products to torch. This version is called `"native"`. Your own compiler builds it when it is first needed, once, in
-# some seconds. Without a compiler, `rtx` uses the hoisted one, and the bars below show that one twice.
+# We run your function with a GRU, beside the published way.
 
 # %%
-from rtx.nn.ops.local_rnn import local_rnn
+from torch.nn.functional import linear, pad
+from torch.utils.flop_counter import FlopCounterMode
+from rtx.nn.recurrent import CELLS
 
-weights = [local.weight_ih_l0, local.weight_hh_l0, local.bias_ih_l0, local.bias_hh_l0, M, "gru"]
-chosen = local_rnn.choose(x, *weights)  # "native", or "torch" without a compiler
+def ways_of_a_gru(D, M):
+    gru = torch.nn.GRU(D, D, batch_first=True)
+    project = lambda x: linear(x, gru.weight_ih_l0, gru.bias_ih_l0)
+    step = lambda a, h: CELLS["gru"].step(a, linear(h, gru.weight_hh_l0, gru.bias_hh_l0), (h,))[0]
+    copies = lambda x: pad(x, (0, 0, M - 1, 0)).unfold(1, M, 1).mT.flatten(0, 1)
+    return {"copied": lambda x: gru(copies(x))[0][:, -1].view_as(x), "hoisted": lambda x: hoisted_local_rnn(project, step, x, M)}
 
-def fused(x):
-    with implementation(chosen, "local_rnn"):
-        return local(x)
-
-ways |= {f"fused ({chosen})": fused}
-torch.testing.assert_close(fused(x), gathered(gru, x, M))
-steps = race({name: training_step(way, x) for name, way in ways.items()}, rounds=15)
-kept = {name: kept_bytes(lambda: way(x.requires_grad_())) / 2**20 for name, way in ways.items()}
-print("all three agree; what each keeps, in MiB:", {name: round(size) for name, size in kept.items()})
+def multiply_adds(run):
+    with FlopCounterMode(display=False) as counter:
+        run()
+    return counter.get_total_flops() / 2
 
 # %%
-fig, axes = plt.subplots(1, 2, figsize=(8, 2.4), sharey=True)
-for ax, values, label in zip(axes, (steps, kept), ("processor time (ms)", "kept for the way back (MiB)")):
-    ax.bar_label(ax.barh(list(values), list(values.values()), color=plots.COLOURS[0]), fmt=" %.0f")
-    ax.set(xlabel=label, xlim=(0, 1.15 * max(values.values())))
-axes[0].invert_yaxis()
-fig.suptitle("a training step of LocalRNN in three ways", fontsize=11)
-plt.show()
-print("no way keeps less than the fused one:", min(kept.values()) == kept[f"fused ({chosen})"])
+for B, T, D in ((4, 784, 32), (1, 200, 512)):
+    ways, x = ways_of_a_gru(D, 7), torch.randn(B, T, D)
+    counts = {name: multiply_adds(lambda way=way: way(x)) / 1e6 for name, way in ways.items()}
+    times = race({name: training_step(way, x) for name, way in ways.items()}, rounds=5)
+    apart = (ways["copied"](x) - ways["hoisted"](x)).abs().max()
+    print(f"D = {D}: {counts['copied']:,.0f} and {counts['hoisted']:,.0f} million multiply-adds, largest difference {apart:.4f}")
+    print(f"   training step {times['copied']:.0f} ms and {times['hoisted']:.0f} ms, ratio {times['copied'] / times['hoisted']:.1f} ×")
 
 # %% [markdown]
-# The bars on the left are of this machine, now: run the two cells again, and see by how much they move. Fusing always saves
-# memory. It saves less time, because the large products take most of it, and fusing does not change those. Where $D$ is
-# below 64, the C++ version keeps even less: it stores no gates, and computes them again on the way back, as in section 5.
-#
-# ## 4. Block
-#
-# Attention's weights are a $T \times T$ table for each head and each sequence. Without dropout, torch's
-# `scaled_dot_product_attention` never makes it. With dropout, on a CPU, it does, and keeps it:
+# These times are of your machine. What does hoisting change in the stored step?
 
 # %%
-from rtx.nn.ops.attention import causal_attention
-
-def attend(impl):
-    return lambda q: causal_attention(q, q, q, 0.05, impl=impl)
-
-for length in (128, 256, 512):
-    q = torch.randn(1, 2, length, 16, requires_grad=True)
-    sizes = {impl: kept_bytes(lambda: attend(impl)(q)) / 2**10 for impl in ("torch", "fused")}
-    print(f"T = {length}: torch keeps {sizes['torch']:,.0f} KiB, in blocks {sizes['fused']:,.0f} KiB")
+for step in study["steps"]:
+    for part in ("LocalRNN", "whole"):
+        show(step, "windows copied, whole table", "hoisted", part=part)
 
 # %% [markdown]
-# Double $T$: the first column grows four times, the second twice. How can one know a softmax without its whole row? Each
-# weight is $e^{s_i} / \sum_j e^{s_j}$. So a row may be read in pieces whose sums are added up. Large scores would overflow, so each
-# piece first subtracts a number from its scores: the *same* one in all of them, the largest of the row.
+# LocalRNN becomes clearly faster in both. On characters, the fastest step is a fifth faster, but one round of four shows no gain. On MNIST
+# LocalRNN is less than a third of the step, and the whole step shows no clear gain.
 #
-# **Exercise 2** (medium, 15 minutes). The keys come in two halves, with scores (T, S) and values (S, D) each. Give the
-# attention's output (T, D) over both. Do not join the halves.
+# ## 4. Attention in blocks
+#
+# On MNIST, the weights of attention are a table of $784 \times 784$ numbers for each head, sequence and layer. That is 150 MiB in all, and autograd keeps several such
+# tables. Half of each table is the future, which is masked. Can we compute only the visible half?
+#
+# We take **blocks** of 64 queries. Each block meets only the keys up to its own end. The largest array then has 64 rows.
+#
+# For long texts, even a row is long. Can a softmax read its row in pieces? Each weight is $e^{s_i} / \sum_j e^{s_j}$, and a sum can be computed in pieces. But $e^{s}$ overflows for
+# large scores, so one subtracts the largest score of the row. Before the last piece, nobody knows the largest score. The solution is a **running maximum**. When it
+# rises from $m$ to $m'$, all earlier sums are multiplied by $e^{m - m'}$ (Milakov & Gimelshein, 2018).
 
 # %%
-def softmax_in_halves(scores_a, values_a, scores_b, values_b):
-    ...  # (T, S_a), (S_a, D), (T, S_b), (S_b, D) to (T, D)
+from math import exp, inf
 
-exercises.softmax_in_halves(softmax_in_halves)
+top, total = -inf, 0.0
+for scores in ([1.0, 3.0], [5.0, 2.0], [4.0]):
+    new = max(top, *scores)
+    factor, added = exp(top - new), sum(exp(s - new) for s in scores)
+    print(f"piece {scores}: maximum {new:.0f}, sum {total:.3f} · {factor:.3f} + {added:.3f} = {total * factor + added:.3f}")
+    top, total = new, total * factor + added
+print(f"the whole row: maximum 5, sum {sum(exp(s - 5) for s in (1, 3, 5, 2, 4)):.3f}")
+
+# %% [markdown]
+# The second piece raises the maximum from 3 to 5. So the old sum is multiplied by $e^{3 - 5} = 0.135$. The third piece does not raise it, and the factor is 1. The
+# weighted sum of the values needs the same factor.
+#
+# **Exercise 2** (hard, optional, 20 minutes). `piece(i)` computes the scores $(T, S)$ and the values $(S, D)$ of piece `i`. Return the output of attention over all `n` pieces. Use each
+# piece once, and do not keep the pieces.
+
+# %%
+def my_softmax_in_pieces(piece, n):
+    ...  # (T, D)
+
+softmax_in_pieces = exercises.yours(my_softmax_in_pieces, "softmax_in_pieces")
 
 # %% [markdown]
 # <details><summary>Hint</summary>
 #
-# First the largest score of each row, over both halves. Then exponentials, of each half by itself; then what they
-# weigh, and how much they are in sum.
+# Keep three things for each row: the maximum so far, the sum of the exponentials, and the weighted sum of the values. Start with $-\infty$, 0 and 0.
 #
 # </details>
 # <details><summary>Solution</summary>
 #
 # ```python
-# def softmax_in_halves(scores_a, values_a, scores_b, values_b):
-#     top = torch.maximum(scores_a.amax(-1, True), scores_b.amax(-1, True))
-#     a, b = (scores_a - top).exp(), (scores_b - top).exp()
-#     return (a @ values_a + b @ values_b) / (a.sum(-1, True) + b.sum(-1, True))
+# def my_softmax_in_pieces(piece, n):
+#     top, total, out = torch.tensor(-torch.inf), 0.0, 0.0
+#     for i in range(n):
+#         scores, values = piece(i)
+#         new = torch.maximum(top, scores.amax(-1, keepdim=True))
+#         factor, weights = (top - new).exp(), (scores - new).exp()
+#         total = total * factor + weights.sum(-1, keepdim=True)
+#         out = out * factor + weights @ values
+#         top = new
+#     return out / total
 # ```
 #
 # </details>
 #
-# `rtx/nn/ops/attention/fused.py` takes 64 queries at a time, and only the keys that they may see. Of each row it keeps one
-# number, $\log \sum_j e^{s_j}$. The way back computes each block of weights once more, and draws the same dropout mask
-# again from the same seed. The price: there is no second derivative. `implementation("torch")` has one.
-#
-# **Predict.** Computing the weights twice is more arithmetic. Is the training step slower, then?
-#
-# <details><summary>Answer</summary>
-#
-# No. Writing a large table to memory and reading it back takes longer than computing it again where it is needed:
-# a block stays in the processor's cache. And the blocks above the diagonal are never computed at all.
-#
-# </details>
+# Your function now computes attention: 64 queries at a time, 64 keys in each piece.
 
 # %%
-q = torch.randn(4, 2, 512, 16)
-times = race({impl: training_step(attend(impl), q) for impl in ("torch", "fused")})
-for impl, milliseconds in times.items():
-    print(f"{impl}: {milliseconds:.0f} ms")
-print("in blocks, with every weight computed twice, it is faster:", times["fused"] < times["torch"])
+def whole(q, k, v):
+    scores = q @ k.T / q.shape[1] ** 0.5
+    return scores.masked_fill(torch.ones_like(scores).triu(1).bool(), -torch.inf).softmax(-1) @ v
+
+def queries_of(block, q, k, v, S=64):
+    def piece(i):
+        scores = q[block * S : (block + 1) * S] @ k[i * S : (i + 1) * S].T / q.shape[1] ** 0.5
+        future = torch.ones_like(scores).triu(1).bool() if i == block else torch.zeros_like(scores).bool()
+        return scores.masked_fill(future, -torch.inf), v[i * S : (i + 1) * S]
+    return softmax_in_pieces(piece, block + 1)
+
+def in_blocks(q, k, v):
+    return torch.cat([queries_of(block, q, k, v) for block in range(len(q) // 64)])
+
+# %%
+def kept(attention, T):
+    """KiB that autograd keeps for the backward pass, without q, k and v."""
+    q, k, v = torch.randn(3, T, 16, requires_grad=True).unbind()
+    return (kept_bytes(lambda: attention(q, k, v)) - 3 * 4 * T * 16) / 2**10
+
+q, k, v = torch.randn(3, 512, 16)
+print(f"largest difference: {(whole(q, k, v) - in_blocks(q, k, v)).abs().max():.4f}")
+for T in (256, 512, 1024):
+    print(f"T = {T:4}: whole table {kept(whole, T):6,.0f} KiB, in blocks {kept(in_blocks, T):6,.0f} KiB")
 
 # %% [markdown]
+# The result is the same. But nothing is saved: autograd keeps all pieces for the backward pass. In the stored steps, only the queries are cut:
+
+# %%
+show("MNIST", "hoisted", "+ attention in blocks")
+
+# %% [markdown]
+# The step is clearly faster. The masked half is not computed, and the arrays are smaller. This run does not separate the two.
+#
 # ## 5. Recompute
 #
-# Feed-forward attention makes one vector of a whole sequence, $c = \sum_t \alpha_t h_t$. A state $h_t$ has $D = 100$
-# numbers, and comes from an input of two. To keep all states is to keep fifty times the input. To compute them again
-# takes two multiply-adds each. A score is a tanh, between -1 and 1: here no largest score is needed.
+# Why keep a block at all? Its weights can be computed again from the queries and the keys when the backward pass needs them (Rabe & Staats, 2021). torch has a function for this, `checkpoint`.
+#
+# **Predict.** What happens to the memory? And to the time?
 
 # %%
-import rtx
+from torch.utils.checkpoint import checkpoint
 
-_ = torch.manual_seed(0)
-model = rtx.FeedForwardAttention()
+def recomputed(q, k, v):
+    return torch.cat([checkpoint(queries_of, block, q, k, v, use_reentrant=False) for block in range(len(q) // 64)])
 
-def pool(impl):
-    def run(x):
-        with implementation(impl, "pooling"):
-            return model(x)
-    return run
-
-for length in (500, 1000, 2000):
-    pairs = torch.randn(20, length, 2)
-    sizes = {impl: kept_bytes(lambda: pool(impl)(pairs)) / 2**10 for impl in ("torch", "fused")}
-    print(f"T = {length}: input {pairs.nbytes / 2**10:,.0f} KiB; kept {sizes['torch']:,.0f} and {sizes['fused']:,.0f} KiB")
-
-# %%
-pairs = torch.randn(50, 2000, 2)
-def update(impl):
-    def run():
-        torch.autograd.grad(pool(impl)(pairs).square().sum(), list(model.parameters()))
-    return run
-
-times = race({impl: update(impl) for impl in ("torch", "fused")})
-for impl, milliseconds in times.items():
-    print(f"{impl}: {milliseconds:.0f} ms")
-print("computing the states twice is faster than keeping them:", times["fused"] < times["torch"])
+for T in (256, 512, 1024):
+    print(f"T = {T:4}: in blocks {kept(in_blocks, T):6,.0f} KiB, recomputed {max(0, kept(recomputed, T)):4,.0f} KiB")
+show("MNIST", "+ attention in blocks", "+ blocks recomputed", "+ cheap random numbers")
 
 # %% [markdown]
-# At $T = 10{,}000$ and a hundred sequences, the lengths of the paper's last column, the states would take 400 MB, and
-# autograd keeps twice that in all.
-#
-# ## 6. Leave Python
-#
-# What is left is the price of small operations: each reads its arrays from memory and writes another one for the next
-# operation. Attention and pooling have a `native.cpp` too. It computes the same functions in C++, with as many
-# numbers at a time as a register holds. The numbers between two operations stay in the processor's registers.
-#
-# **Predict.** Three functions: windows of a GRU, attention with dropout, pooling over 2,000 steps. Each in C++ is compared
-# with its fastest version in torch. Which gains the most?
-#
 # <details><summary>Answer</summary>
 #
-# Pooling. It has a handful of operations for each number, and torch moves the number to memory and back between any two of
-# them. Windows gain least: the large products take most of the time, and torch does those in both versions.
+# The memory of the step falls from 686 to 402 MiB. The step becomes clearly slower: everything in a block is computed twice.
 #
 # </details>
+#
+# The random numbers of dropout are drawn twice, too. The next way draws one random *byte* for each weight, where torch draws a longer number. The step is then about as fast as
+# before. In `rtx`, the implementation `"blocks"` works like this.
+#
+# ## 6. Fuse, in C++
+#
+# What is left? A GRU's step ends with these small operations, for arrays $a$, $c$ and the state $h$ before:
+#
+# $$z = \sigma(a), \qquad n = \tanh(c), \qquad h' = z \, h + (1 - z) \, n$$
+#
+# torch runs one after the other. Each reads arrays from memory and writes a new one. **Fused** means: several small operations become one pass over memory. The C++ code
+# of `rtx`, called `"native"`, reads each number once, keeps what follows in registers, and writes the result.
+#
+# A fused operation needs its own gradient. Example with single numbers: $z = 0.5$, $n = 0.8$, $h = 0.2$, and the gradient of $h'$ is $d = 1$. Then the gradient of
+# $z$ is $d \, (h - n) = -0.6$. The derivative of the sigmoid is $z (1 - z) = 0.25$. So the gradient of $a$ is $-0.6 \cdot 0.25 = -0.15$.
+#
+# **Exercise 3** (medium, 10 minutes). Return the gradients of $a$, $c$ and $h$ (called `before`), stacked. `d_h` is the gradient of $h'$.
 
 # %%
-windows, heads, sequences = torch.randn(B, T, D), torch.randn(4, 2, 512, 16), torch.randn(50, 2000, 2)
-gains = {}
-for name, run, data, slower, faster in [
-    ("windows", lambda impl: lambda x: local_rnn(x, *weights, impl=impl), windows, "torch", chosen),
-    ("attention", attend, heads, "fused", "fused" if chosen == "torch" else "native"),
-    ("pooling", pool, sequences, "fused", "fused" if chosen == "torch" else "native"),
-]:
-    times = race({impl: training_step(run(impl), data) for impl in {slower, faster}})
-    gains[name] = times[slower] / times[faster]
+def my_back_through_gate(d_h, z, n, before):
+    ...  # torch.stack([...]) of three gradients
+
+back_through_gate = exercises.yours(my_back_through_gate, "back_through_gate")
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# The derivative of $\tanh(c)$ is $1 - \tanh^2(c)$, and $n$ is already $\tanh(c)$.
+#
+# </details>
+# <details><summary>Solution</summary>
+#
+# ```python
+# def my_back_through_gate(d_h, z, n, before):
+#     return torch.stack([d_h * (before - n) * z * (1 - z), d_h * (1 - z) * (1 - n * n), d_h * z])
+# ```
+#
+# </details>
+#
+# With your gradient, the whole line is one operation for autograd. So less is kept.
 
 # %%
-fig, ax = plt.subplots(figsize=(6, 1.8))
-ax.barh(list(gains), list(gains.values()), color=plots.COLOURS[0])
-ax.axvline(1, color="0.4", linewidth=1)
-ax.set(xlabel="times as fast as in torch", xlim=(0, None), title="C++ against torch (grey line: alike), on this machine")
-ax.invert_yaxis()
+class Gate(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a, c, before):
+        z, n = a.sigmoid(), c.tanh()
+        ctx.save_for_backward(z, n, before)
+        return z * before + (1 - z) * n
+
+    @staticmethod
+    def backward(ctx, d_h):
+        return back_through_gate(d_h, *ctx.saved_tensors).unbind()
+
+# %%
+def in_small_operations(a, c, before):
+    z = a.sigmoid()
+    return z * before + (1 - z) * c.tanh()
+
+inputs = [torch.randn(1000, 64, requires_grad=True) for _ in range(3)]
+gradients = [torch.autograd.grad(run(*inputs).square().sum(), inputs) for run in (in_small_operations, Gate.apply)]
+print(f"largest difference of the gradients: {max((one - other).abs().max() for one, other in zip(*gradients)):.4f}")
+for name, run in (("small operations", in_small_operations), ("one operation", Gate.apply)):
+    print(f"{name:16} keep {kept_bytes(lambda: run(*inputs)) / 2**10:,.0f} KiB")
+show("MNIST", "+ cheap random numbers", "+ fused LocalRNN (C++)", "+ fused attention (C++)")
+
+# %% [markdown]
+# With the fused LocalRNN, the step needs a quarter of the memory. Its time shows no clear change. With the fused attention, the step takes about half of the time. The fused attention also draws its random
+# numbers in C++. This run does not show which part matters most.
+#
+# ## 7. When is it worth it?
+#
+# On MNIST all changes together bring the step from 1.7 to 0.5 seconds. Is this so everywhere? The left panel shows the second size. The right panel has single blocks, all with 1,600
+# positions and four heads. Each dot is a round.
+
+# %%
+fig, (left, right) = plt.subplots(1, 2, figsize=(11, 3.9), width_ratios=(3, 2))
+bars(left, "characters")
+left.legend(frameon=False, loc="lower right", fontsize=8)
+left.set_title("characters, T = 400, D = 512: smaller gains")
+for place, block in enumerate(study["blocks"]):
+    first, hoisted, *_, last = (way["whole"] for way in block["ways"].values())
+    gains = [slow / fast for slow, fast in zip(first, last)]
+    right.plot(gains, [place] * len(gains), "o", color=plots.COLOURS[0], alpha=0.7)
+    print(f"T = {block['T']:3}, D = {block['D']:3}: first {min(first):5,.0f} ms, hoisted {min(hoisted):5,.0f} ms, all changes {min(last):5,.0f} ms, gains {min(gains):.1f} to {max(gains):.1f}")
+right.set_yticks(range(4), [f"T = {block['T']}, D = {block['D']}" for block in study["blocks"]])
+right.set(xlabel="time of the first way / time of the last way", xlim=(1, 6.5), ylim=(3.5, -0.5))
+right.set_title("one block: gains are largest for T = 800, D = 32", fontsize=10)
 plt.show()
-print("what rtx chooses by itself is within a tenth of the faster one, or ahead:", min(gains.values()) > 0.9)
 
 # %% [markdown]
-# `rtx` keeps a faster version only if it makes a whole training step at a paper's size at least 1.2 times faster. So the
-# windows have no fused version in torch, and attention *without* dropout is always torch's own.
+# In these four blocks, $T$ against $D$ decides. With a long sequence and a small width, most of the time goes into the table, and all changes together give a factor of 3 to 6. With
+# $D = 512$, most of the time goes into LocalRNN, whose products are large. There, hoisting gives most of the gain.
 #
-# ## 7. What it adds up to
-#
-# `make bench` runs whole training steps at the papers' sizes, and compares them with the published way and with torch's own
-# Transformer, TCN and LSTM. This is its committed result; `benchmarks/README.md` says how to read it.
+# **LSTM and TCN.** Look at the first picture again. A TCN takes a tenth of the time of the fastest R-Transformer. The two LSTM bars are the same model. In
+# the second one, numbers below $10^{-38}$ (**denormals**) become 0, with `torch.set_flush_denormal(True)`. Then the LSTM is about ten times as fast. A likely reason: on MNIST only the last of 784 steps is scored, and the gradient shrinks on its way back. On characters
+# many steps are scored, and the switch changes little. The stored benchmark comes from an older commit and another
+# processor, without the switch. "published" is like our first way, and "rtx" has all changes:
 
 # %%
-from pathlib import Path
-from IPython.display import Image
+bench = json.loads(Path("../benchmarks/results/cpu.json").read_text())
+def row(case, name):
+    return next(one for one in bench["cases"][case]["rows"] if one["name"].startswith(name))
 
-Image(Path("../figures/speed_cpu.png").read_bytes(), width=760, alt="Speed of training steps on a CPU, by case and way")
-
-# %% [markdown]
-# Blue is `rtx`, orange what it is measured against, grey what else there is.
-# The stored result names the commit, the processor and the versions that it was measured with: this figure is about *that*
-# machine, and `make bench` measures yours. On MNIST the published step spends most of its time on attention over 784 steps with
-# dropout, so blocks help most there. On characters the model consists of large products, which were fast before.
-#
-# On a GPU none of this was measured yet. There is one version of LocalRNN for GPUs, `rtx/nn/ops/local_rnn/triton.py`: one
-# readable kernel that keeps a window's state in registers from the first step to the last. It is tested on a CPU, in
-# Triton's interpreter. Nobody knows whether it is faster than torch on a GPU, so it runs only if you ask for it, with
-# `implementation("triton")`.
-#
-# What of MC-RNN, at "almost the same time cost as the conventional RNN"? The paper grants that it computes more, and counts
-# on channels that run in parallel. `rtx` has no fast path for it: `rtx/nn/multi_channel.py` is a plain loop over the steps, and
-# the figure compares this loop with torch's LSTM. How much more is there to compute? An LSTM's step has $8 D^2$
-# multiply-adds. MC-RNN with $n - 1$ channels runs
-# the cell in each of them; the input's part is shared. Where a channel has $m$ predecessors it maps $m$ states by a matrix
-# each, and at any step the channels have 1, 2, … and $n - 1$ of them (Eq. 1), together $n (n - 1) / 2$:
-#
-# $$\underbrace{4 D^2}_{\text{input}} + (n - 1) \big( \underbrace{4 D^2}_{\text{state}} + \underbrace{D^2}_{\text{attention}}
-# \big) + \underbrace{\tfrac{n (n - 1)}{2} D^2}_{W_j} + \underbrace{D^2}_{\text{attention}}$$
-
-# %%
-for channels in (1, 2, 3, 4):
-    products = 4 + channels * (4 + 1) + channels * (channels + 1) / 2 + 1
-    print(f"MC-RNN-{channels}: {products / 8:.1f} times an LSTM's multiply-adds")
+print(f"{bench['hardware']}, 8 sequences")
+for name in ("published", "rtx", "TransformerEncoder", "TCN", "nn.LSTM"):
+    print(f"   MNIST, {name:20} {row('mnist', name)['processor_ms']:5,.0f} ms")
+mc_rnn, lstm = row("mc-rnn", "rtx"), row("mc-rnn", "nn.LSTM")
+print(f"MC-RNN with three channels / LSTM: {mc_rnn['multiply_adds_g'] / lstm['multiply_adds_g']:.1f} in multiply-adds, {mc_rnn['processor_ms'] / lstm['processor_ms']:.1f} in time")
 
 # %% [markdown]
-# So for three channels "almost the same" can hold only where one waits for something else than arithmetic: on a GPU that is
-# mostly idle because each step has to wait for the step before, or where the rest of the model, such as a large
-# vocabulary's softmax, takes most of the time.
+# So when should you use which model? Time alone does not decide. On MNIST, the paper reports an accuracy of 99.0 % for the TCN and 99.1 % for the R-Transformer. For such a task choose
+# a **TCN**. An **LSTM** can be as fast, but has 87.2 % in the paper. Choose an LSTM where its accuracy is enough. Where the R-Transformer is clearly better, its time can be worth
+# it. So try the fast models first.
+#
+# The paper of MC-RNN says that it has "almost the same time cost as the conventional RNN". In the last line, on one core, the cost in time is as high as in multiply-adds.
+#
+# The [full benchmark](../figures/speed_cpu.png) has more tasks. Nothing here was measured on a GPU.
 #
 # ## Recap
 #
-# - *Count* first: it says what is worth a look, and what no trick will save.
-# - *Hoist* what does not depend on the loop out of the loop.
-# - *Fuse* small operations, and write the gradient of the whole: less is kept, less is moved.
-# - *Block* what is large: a softmax needs its row's sum, not its row.
-# - *Recompute* what is cheap to compute and costly to keep.
-# - Last, write the inner loop where a number can stay in a register.
-# - None of these changed a result: tests compare each version with plain loops (`rtx.nn.reference`), outputs and gradients.
+# In one stored run on one processor:
 #
-# **Quiz.** 1. Which of the four steps, hoist to recompute, would not help an LSTM over the whole sequence? 2. Dropout masks
-# are random: how can a block's weights be computed again?
+# - **Count:** products explained the time at $D = 512$, but not at $D = 32$.
+# - **Hoist:** LocalRNN became faster. The step gained in three of four rounds on characters, and not clearly on MNIST.
+# - **Blocks:** saved a quarter to a half of the time on MNIST.
+# - **Recompute:** less memory, more time. With cheap random numbers the step was about as fast as before.
+# - **Fuse:** with a fused LocalRNN the step needed less memory, and with a fused attention half of the time.
+# - A TCN was about ten times as fast on MNIST, and its accuracy in the paper is nearly the same.
+# - Open: GPUs, more cores, and which part of the fused attention gives the gain.
+#
+# ## Quiz
+#
+# 1. Your model has $T = 100$ and $D = 1024$. Which change would you try first?
+# 2. In a piece, all scores are lower than the running maximum. What is the factor for the earlier sums?
+# 3. Why must the recomputed dropout draw the same random numbers again?
 #
 # <details><summary>Answers</summary>
 #
-# 1. Blocking: it has no table to cut. Its projection can be hoisted, its step fused, its states computed again. 2. By
-# drawing them from a generator that starts from a kept seed.
+# 1. Hoisting. The products take most of the time.
+# 2. 1. The maximum does not rise.
+# 3. Otherwise the gradient would belong to another function than the one that gave the output.
 #
 # </details>
 #
-# **Back:** [Model music](11_model_music.ipynb) · **Index:** [README](../README.md) · **On:**
+# <details><summary>Paper map</summary>
+#
+# Wang et al. (2019), *R-Transformer*; Milakov & Gimelshein (2018), *Online normalizer calculation for softmax*; Rabe & Staats (2021), *Self-attention Does Not Need O(n²) Memory*; Dao et al. (2022), *FlashAttention*, which does sections 4 to 6 on a GPU.
+#
+# | in the papers | here | in `rtx` |
+# | --- | --- | --- |
+# | LocalRNN, Eq. 2-3 (Wang et al.) | sections 3, 6 | `rtx.nn.ops.local_rnn`: "torch", "native" |
+# | attention, Eq. 5 (Wang et al.) | sections 4-6 | `rtx.nn.ops.attention`: "torch", "blocks", "native" |
+# | running maximum (Milakov & Gimelshein) | section 4 | |
+# | "almost the same time cost" (Xu et al., 2019) | section 7 | `rtx.nn.multi_channel` |
+#
+# </details>
+#
+# **Back:** [Can a model learn a chorale?](11_model_music.ipynb) · **Index:** [README](../README.md) · **On:**
 # [Model language](13_model_language.ipynb)

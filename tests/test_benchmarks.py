@@ -101,7 +101,7 @@ def test_ours_runs_in_each_way_that_an_operation_of_the_case_has() -> None:
     def operation(name: str, *implementations: str) -> Operation:
         return Operation(name, {impl: Implementation(lambda impl=impl: impl) for impl in implementations})
 
-    three, two = operation("three", "native", "fused", "torch"), operation("two", "native", "torch")
+    three, two = operation("three", "native", "blocks", "torch"), operation("two", "native", "torch")
     seen = []
     try:
         for compiled in (True, False):
@@ -112,7 +112,7 @@ def test_ours_runs_in_each_way_that_an_operation_of_the_case_has() -> None:
     finally:
         del OPERATIONS["three"], OPERATIONS["two"]
     plain = ("torch", "torch")
-    assert seen == [("native", "native"), ("fused", "torch"), plain, ("native", "native"), plain]
+    assert seen == [("native", "native"), ("blocks", "torch"), plain, ("native", "native"), plain]
 
 
 def test_the_cases_name_operations_that_there_are() -> None:

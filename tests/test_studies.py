@@ -8,12 +8,14 @@ import pytest
 import torch
 from torch import nn
 
+import rtx
 from rtx import build
 from rtx.evidence.ledger import read_results
+from rtx.nn.ops import OPERATIONS
 from rtx.tasks import task_by_name
 from rtx.tasks.task import Example
 from rtx.training.checkpoint import save_checkpoint
-from studies import equal_copies, music_controls, original_code, sgd_rates, which_past
+from studies import equal_copies, music_controls, original_code, sgd_rates, where_time_goes, which_past
 from studies.nottingham_repeats import CORPORA, KINDS, STORED, WINDOW, count_kinds, kinds, main, means, nll_by_kind
 
 ROOT = Path(__file__).parents[1]
@@ -184,3 +186,33 @@ def test_a_short_run_measures_the_whole_and_each_part_twice():
     tunes = [(torch.rand(50, 88, generator=torch.Generator().manual_seed(0)) < 0.05).float()]
     run = music_controls.parts(tunes, tunes, seed=0, updates=1)
     assert len({run["whole"], *run["switched off"].values(), *run["trained without"].values()}) == 5
+
+
+def test_all_ways_to_take_a_step_compute_the_same_function():
+    before = {name: dict(operation.implementations) for name, operation in OPERATIONS.items()}
+    torch.manual_seed(0)
+    model, x = rtx.RTransformer(8, 1, 2, 3), torch.randn(2, 70, 8)
+    try:
+        where_time_goes.add_ways()
+        for way in where_time_goes.WAYS.values():
+            found: list[torch.Tensor] = []
+            where_time_goes.using((*way[:1], "torch"), lambda found=found: found.append(model(x)))()
+            torch.testing.assert_close(found[0], model(x), rtol=1e-4, atol=1e-5)
+        q, k, v = torch.randn(3, 2, 2, 70, 4).unbind()
+        attention = OPERATIONS["causal_attention"]
+        for _, name in where_time_goes.WAYS.values():
+            expected = attention(q, k, v, 0.0, impl="torch")
+            torch.testing.assert_close(attention(q, k, v, 0.0, impl=name), expected, rtol=1e-4, atol=1e-5)
+    finally:
+        for name, implementations in before.items():
+            OPERATIONS[name].implementations = implementations
+
+
+def test_the_stored_parts_of_a_step_are_no_longer_than_the_step():
+    table = json.loads(where_time_goes.STORED.read_text(encoding="utf-8"))
+    assert "-dirty" not in table["conditions"]["commit"]
+    for step in table["steps"].values():
+        for way in where_time_goes.WAYS:
+            times = step["ways"][way]
+            parts = zip(*(times[part] for part in where_time_goes.PARTS), strict=True)
+            assert all(0 < sum(part) < whole for part, whole in zip(parts, times["whole"], strict=True))

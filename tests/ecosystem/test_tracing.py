@@ -94,7 +94,7 @@ BATCHED = {
     "r-transformer": (lambda: rtx.RTransformer(D, 1, 2, 3), ("native", "local_rnn")),
     "mc-rnn": (lambda: MCRNN(D), ("native",)),
     "feed-forward-attention": (lambda: FeedForwardAttention(D, 3, D), ("native", "pooling")),
-    "feed-forward-attention-fused": (lambda: FeedForwardAttention(D, 3, D), ("fused", "pooling")),
+    "feed-forward-attention-blocks": (lambda: FeedForwardAttention(D, 3, D), ("blocks", "pooling")),
 }
 
 

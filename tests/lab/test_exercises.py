@@ -298,9 +298,40 @@ def exponentials(e: Tensor, lengths: Tensor) -> Tensor:
     return shares / shares.sum(-1, keepdim=True)
 
 
-def by_logsumexp(scores_a: Tensor, values_a: Tensor, scores_b: Tensor, values_b: Tensor) -> Tensor:
-    share = (scores_a.logsumexp(1) - scores_b.logsumexp(1)).sigmoid()[:, None]
-    return share * (scores_a.softmax(1) @ values_a) + (1 - share) * (scores_b.softmax(1) @ values_b)
+def hoisted_with_projected_pads(
+    project: Callable[[Tensor], Tensor], step: Callable[[Tensor, Tensor], Tensor], x: Tensor, M: int
+) -> Tensor:
+    pads = project(torch.zeros(1, 1, x.shape[2])).expand(len(x), M - 1, -1)
+    a, h = torch.cat([pads, project(x)], 1), torch.zeros_like(x)
+    for i in range(M):
+        h = step(a[:, i : a.shape[1] - M + 1 + i], h)
+    return h
+
+
+def pieces_by_logsumexp(piece: Callable[[int], tuple[Tensor, Tensor]], n: int) -> Tensor:
+    scores, values = piece(0)
+    level, out = scores.logsumexp(1, True), scores.softmax(1) @ values
+    for i in range(1, n):
+        scores, values = piece(i)
+        share = (scores.logsumexp(1, True) - level).sigmoid()
+        out = (1 - share) * out + share * (scores.softmax(1) @ values)
+        level = torch.logaddexp(level, scores.logsumexp(1, True))
+    return out
+
+
+def pieces_by_summaries(piece: Callable[[int], tuple[Tensor, Tensor]], n: int) -> Tensor:
+    def summary(i: int) -> tuple[Tensor, Tensor]:
+        scores, values = piece(i)
+        return scores.logsumexp(1), scores.softmax(1) @ values
+
+    levels, outs = zip(*map(summary, range(n)), strict=True)
+    return (torch.stack(levels).softmax(0)[..., None] * torch.stack(outs)).sum(0)
+
+
+def gate_by_autograd(d_h: Tensor, z: Tensor, n: Tensor, before: Tensor) -> Tensor:
+    a, c, old = z.logit().requires_grad_(), n.atanh().requires_grad_(), before.clone().requires_grad_()
+    h = a.sigmoid() * old + (1 - a.sigmoid()) * c.tanh()
+    return torch.stack(torch.autograd.grad(h, (a, c, old), d_h))
 
 
 def nll_by_logsigmoid(logits: Tensor, targets: Tensor) -> Tensor:
@@ -394,7 +425,10 @@ def masked_with(hidden: float) -> Callable[[Tensor, Tensor], Tensor]:
         ("source_weights", masked_with(-1e9)),
         ("greedy_translation", greedily_by_recursion),
         ("beam_translation", beam_by_topk),
-        ("softmax_in_halves", by_logsumexp),
+        ("hoisted_local_rnn", hoisted_with_projected_pads),
+        ("softmax_in_pieces", pieces_by_logsumexp),
+        ("softmax_in_pieces", pieces_by_summaries),
+        ("back_through_gate", gate_by_autograd),
         ("nucleus", nucleus_in_a_loop),
         ("block_input", block_input_in_a_loop),
         ("mean_ablated", mean_ablated_in_place),
@@ -442,9 +476,30 @@ def windows_by_slices(x: Tensor, window: int) -> Tensor:
     return torch.stack([padded[:, j : j - window + 1 or None] for j in range(window)], 2) if window > 1 else x
 
 
-def less_the_second_halfs(scores_a: Tensor, values_a: Tensor, scores_b: Tensor, values_b: Tensor) -> Tensor:
-    a, b = ((scores - scores_b.amax(1, True)).exp() for scores in (scores_a, scores_b))
-    return (a @ values_a + b @ values_b) / (a.sum(1, True) + b.sum(1, True))
+def projected_windows(
+    project: Callable[[Tensor], Tensor], step: Callable[[Tensor, Tensor], Tensor], x: Tensor, M: int
+) -> Tensor:
+    a, h = project(windows_by_index(x, M).float()), torch.zeros_like(x)
+    for i in range(M):
+        h = step(a[:, :, i], h)
+    return h
+
+
+def pieces_in_a_list(piece: Callable[[int], tuple[Tensor, Tensor]], n: int) -> Tensor:
+    pieces = [piece(i) for i in range(n)]
+    top = torch.stack([scores.amax(1) for scores, _ in pieces]).amax(0)[:, None]
+    total = sum(((scores - top).exp().sum(1, True) for scores, _ in pieces), torch.zeros(1))
+    return sum(((scores - top).exp() @ values for scores, values in pieces), torch.zeros(1)) / total
+
+
+def largest_of_each_piece(piece: Callable[[int], tuple[Tensor, Tensor]], n: int) -> Tensor:
+    """Forget to scale the pieces to one another: right if all maxima are equal."""
+    total, out = torch.zeros(1), torch.zeros(1)
+    for i in range(n):
+        scores, values = piece(i)
+        weights = (scores - scores.amax(1, True)).exp()
+        total, out = total + weights.sum(1, True), out + weights @ values
+    return out / total
 
 
 def bigram_over(sums: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, Tensor, int], Tensor]:
@@ -485,7 +540,7 @@ def sorted_twice(p: Tensor, share: float) -> Tensor:
         ("induction", lambda x: induction_by_scores(x) + induction_by_scores(x).mT),
         ("windows", windows_by_slices),
         ("local_rnn", lambda gru, x, M: gru(windows_by_slices(x, M)[0])[0][None, :, -1]),
-        ("softmax_in_halves", less_the_second_halfs),
+        ("softmax_in_pieces", largest_of_each_piece),
         ("source_weights", lambda e, n: masked_with(-math.inf)(e[..., :5], n)),
         ("notices_order", notices(lambda y: y[0, -1])),
         ("notices_order", notices(lambda y: y[-1, -1])),
@@ -514,6 +569,9 @@ def test_an_answer_that_is_right_by_chance_does_not_pass(name: str, answer: Call
         ("bigram_bits", bigram_over_symbols, "divided by all symbols"),
         ("nucleus", sorted_twice, "put back"),
         ("source_weights", masked_with(-20), "real scores can be lower"),
+        ("hoisted_local_rnn", projected_windows, "you project each position M times"),
+        ("softmax_in_pieces", pieces_in_a_list, "you hold all pieces at once"),
+        ("softmax_in_pieces", largest_of_each_piece, "each piece subtracts its own"),
     ],
 )
 def test_a_bug_is_not_taken_for_another(name: str, answer: Callable[..., Any], message: str) -> None:

@@ -56,7 +56,7 @@ def test_any_mask_hides_a_position_that_is_not_finite(name):
     assert spoilt(y[:1]) == [5] and spoilt(y[1:]) == [5, 7]
 
 
-@pytest.mark.parametrize("impl", [NATIVE, "fused", "sdpa", "torch"])
+@pytest.mark.parametrize("impl", [NATIVE, "blocks", "sdpa", "torch"])
 def test_each_implementation_with_dropout_hides_a_later_position(impl):
     layer, x = MultiHeadAttention(8, 2, dropout=0.2), torch.randn(1, 130, 8)
     x[:, 70] = math.nan
@@ -93,7 +93,7 @@ def test_a_source_of_padding_alone_gives_zeros():
 
 
 @pytest.mark.parametrize("scored", [True, False])
-@pytest.mark.parametrize("impl", [NATIVE, "fused", "torch"])
+@pytest.mark.parametrize("impl", [NATIVE, "blocks", "torch"])
 def test_an_empty_sequence_has_the_context_zero(impl, scored):
     torch.manual_seed(0)
     x, weight = torch.randn(3, 4, 2, requires_grad=True), torch.randn(5, 2, requires_grad=True)

@@ -15,7 +15,7 @@ from rtx.lab.exercises.convolution import delay_kernels, dilated_convolution, tc
 from rtx.lab.exercises.digits import paired_p, reordered, wilson
 from rtx.lab.exercises.evidence import holm, permutation_p, reported
 from rtx.lab.exercises.exercise import Exercise, Verdict
-from rtx.lab.exercises.fast import back_through_tanh, softmax_in_halves
+from rtx.lab.exercises.fast import back_through_gate, hoisted_local_rnn, softmax_in_pieces
 from rtx.lab.exercises.framing import gradient_by_distance, next_tokens, unigram_bits
 from rtx.lab.exercises.language import bigram_bits, bits_per_character, nucleus
 from rtx.lab.exercises.memory import next_memory, with_memory, xl_reach
@@ -46,7 +46,7 @@ __all__ = [
     "Exercise",
     "Verdict",
     "attention_pool",
-    "back_through_tanh",
+    "back_through_gate",
     "beam_translation",
     "bigram_bits",
     "bits_per_character",
@@ -61,6 +61,7 @@ __all__ = [
     "gradient_by_distance",
     "greedy_translation",
     "half_life",
+    "hoisted_local_rnn",
     "holm",
     "in_degree",
     "independence_gap",
@@ -83,7 +84,7 @@ __all__ = [
     "residual",
     "rotated",
     "shaw_scores",
-    "softmax_in_halves",
+    "softmax_in_pieces",
     "source_weights",
     "span",
     "stacked_reach",

@@ -1,106 +1,347 @@
-"""Checks of notebook 12: a softmax in pieces, and a gradient by hand.
+"""Exercises of notebook 12: LocalRNN with hoisted projections, a softmax in pieces, the gradient of a GRU's last line.
 
-Rabe & Staats (2021), Self-attention Does Not Need O(n²) Memory; Elman (1990) for the cell.
+Milakov & Gimelshein (2018), Online normalizer calculation for softmax; Rabe & Staats (2021), Self-attention Does Not
+Need O(n²) Memory; Wang et al. (2019), R-Transformer, Eq. 2-3.
 """
 
+import math
+import weakref
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.functional import linear, pad
 
 from rtx.lab.exercises.exercise import Exercise
 
+Project = Callable[[Tensor], Tensor]
+Step = Callable[[Tensor, Tensor], Tensor]
 
-def _halves() -> list[tuple[Tensor, ...]]:
-    """Scores and values of two halves: ordinary; all about 100; far apart, where either half has the larger ones."""
+
+def _spoilt(answer: Tensor, spoilt: bool, by: float) -> Tensor:
+    """Return an answer that no right one equals if it was found in a way that is not allowed."""
+    return torch.full_like(answer, by) if spoilt else answer
+
+
+# LocalRNN
+
+
+def _cell(draw: torch.Generator, D: int) -> tuple[Project, Step]:
+    """Return a cell with one gate: its projection and its step. `project.count` adds up the projected positions."""
+    W, U = (torch.randn(2 * D, D, generator=draw) for _ in range(2))
+    b, c = (torch.randn(2 * D, generator=draw) for _ in range(2))
+
+    def project(x: Tensor) -> Tensor:
+        project.count += x.numel() // D  # type: ignore[attr-defined]
+        return linear(x, W, b)
+
+    project.count = 0  # type: ignore[attr-defined]
+
+    def step(a: Tensor, h: Tensor) -> Tensor:
+        gate, new = (a + linear(h, U, c)).chunk(2, -1)
+        return gate.sigmoid() * h + new.tanh()
+
+    return project, step
+
+
+def _sequences() -> list[tuple[Project, Step, Tensor, int]]:
+    draw = torch.Generator().manual_seed(0)
+    sizes = ((2, 7, 3, 4), (3, 5, 2, 2), (2, 6, 3, 1))
+    return [(*_cell(draw, D), torch.randn(B, T, D, generator=draw), M) for B, T, D, M in sizes]
+
+
+def _projected_once(answer: Tensor, case: tuple[Any, ...]) -> Tensor:
+    project, _, x, window = case
+    count, project.count = project.count, 0
+    B, T, _ = x.shape
+    return _spoilt(answer, count > B * (T + window), math.nan)
+
+
+def _in_windows(
+    pads: Callable[[Tensor, int], Tensor] = lambda x, M: pad(x, (0, 0, M - 1, 0)),
+    steps: Callable[[int], range] = range,
+    keep: Callable[[Tensor], Tensor] = lambda h: h,
+) -> Callable[[Project, Step, Tensor, int], Tensor]:
+    """Return a hoisted LocalRNN with one thing changed."""
+
+    def run(project: Project, step: Step, x: Tensor, M: int) -> Tensor:
+        a, T = project(pads(x, M)), x.shape[1]
+        h = torch.zeros_like(x)
+        for i in steps(M):
+            h = step(a[:, i : i + T], keep(h)[:, : a[:, i : i + T].shape[1]])
+        return h
+
+    return run
+
+
+def _projected_in_the_loop(project: Project, step: Step, x: Tensor, M: int) -> Tensor:
+    padded, h = pad(x, (0, 0, M - 1, 0)), torch.zeros_like(x)
+    for i in range(M):
+        h = step(project(padded[:, i : i + x.shape[1]]), h)
+    return h
+
+
+def _padded_after(project: Project, step: Step, x: Tensor, M: int) -> Tensor:
+    a, h = pad(project(x), (0, 0, M - 1, 0)), torch.zeros_like(x)
+    for i in range(M):
+        h = step(a[:, i : i + x.shape[1]], h)
+    return h
+
+
+def _whole(project: Project, step: Step, x: Tensor, M: int) -> Tensor:
+    a, states = project(x), [torch.zeros_like(x[:, 0])]
+    for t in range(x.shape[1]):
+        states.append(step(a[:, t], states[-1]))
+    return torch.stack(states[1:], 1)
+
+
+hoisted_local_rnn = Exercise(
+    cases=_sequences,
+    solution=_in_windows(),
+    bugs={
+        "you project each position M times: call `project` once, before the loop": (_projected_in_the_loop),
+        "the pads must be zeros before the projection: `project` adds a bias, so its output for a pad is not 0": (
+            _padded_after
+        ),
+        "this is the RNN over the whole sequence: each output must depend on its own window only": _whole,
+        "you read each window backwards: step i reads the positions i, i + 1, … of the padded sequence": _in_windows(
+            steps=lambda M: range(M - 1, -1, -1)
+        ),
+        "the state is lost between two steps: give `step` the state that it returned before": _in_windows(
+            keep=torch.zeros_like
+        ),
+        "there are only T - M + 1 windows: put M - 1 zero vectors before the sequence": _in_windows(
+            pads=lambda x, M: x
+        ),
+        "the zeros are after the sequence, so your windows read the future": _in_windows(
+            pads=lambda x, M: pad(x, (0, 0, 0, M - 1))
+        ),
+        "off by one: with M pads your windows end at t - 1": _in_windows(pads=lambda x, M: pad(x, (0, 0, M, 0))),
+        "one step is missing: a window has M positions": _in_windows(steps=lambda M: range(M - 1)),
+        "the pads must be zero vectors; yours are copies of the first position": _in_windows(
+            pads=lambda x, M: torch.cat([x[:, :1]] * (M - 1) + [x], 1)
+        ),
+        "the first step is missing: a window starts at its oldest position, with i = 0": _in_windows(
+            steps=lambda M: range(1, M)
+        ),
+    },
+    praise="each position is projected once, and all windows use the result",
+    measure=_projected_once,
+)
+
+# Softmax in pieces
+
+Piece = Callable[[int], tuple[Tensor, Tensor]]
+
+
+def _stream(pairs: list[tuple[Tensor, Tensor]]) -> Piece:
+    """Return a function that computes a piece. It counts its calls, and pieces that are still held at a call."""
+
+    def piece(i: int) -> tuple[Tensor, Tensor]:
+        scores, values = (part.clone() for part in pairs[i])
+        held = sum(one() is not None for one in piece.given)  # type: ignore[attr-defined]
+        piece.held = max(piece.held, held)  # type: ignore[attr-defined]
+        piece.calls += 1  # type: ignore[attr-defined]
+        piece.given.append(weakref.ref(scores))  # type: ignore[attr-defined]
+        return scores, values
+
+    piece.given, piece.held, piece.calls = [], 0, 0  # type: ignore[attr-defined]
+    return piece
+
+
+def _pieces() -> list[tuple[Piece, int]]:
+    """Return ordinary scores; scores of about 200 and -200; rising, falling and mixed maxima that are far apart."""
     draw = torch.Generator().manual_seed(0)
 
-    def half(scale: float, keys: int) -> tuple[Tensor, Tensor]:
-        return scale * torch.randn(3, keys, generator=draw), torch.randn(keys, 2, generator=draw)
+    def case(sizes: list[int], tops: list[float], scale: float = 1.0, D: int = 2) -> tuple[Piece, int]:
+        rows = torch.tensor([[0.0], [-150.0], [0.0]])  # the second query has far lower scores
+        pairs = [
+            (scale * torch.randn(3, S, generator=draw) + top + rows, torch.randn(S, D, generator=draw))
+            for S, top in zip(sizes, tops, strict=True)
+        ]
+        return _stream(pairs), len(sizes)
 
-    (scores_a, values_a), (scores_b, values_b) = half(1.0, 4), half(1.0, 3)
-    one, other = half(100.0, 2), half(100.0, 5)
     return [
-        (scores_a, values_a, scores_b, values_b),
-        (scores_a + 100, values_a, scores_b + 100, values_b),
-        (*one, *other),
-        (*other, *one),
+        case([4, 3, 5], [0.0, 0.5, -0.5]),
+        case([3, 3, 2, 4], [200.0, 201.0, 199.0, 200.5]),
+        case([2, 4, 3], [-200.0, -199.0, -201.0]),
+        case([3, 2, 4], [-120.0, 0.0, 120.0], D=4),
+        case([3, 2, 4], [120.0, 0.0, -120.0]),
     ]
 
 
-def _in_halves(scores_a: Tensor, values_a: Tensor, scores_b: Tensor, values_b: Tensor) -> Tensor:
-    top = torch.maximum(scores_a.amax(-1, True), scores_b.amax(-1, True))
-    a, b = (scores_a - top).exp(), (scores_b - top).exp()
-    return (a @ values_a + b @ values_b) / (a.sum(-1, True) + b.sum(-1, True))
+def _one_at_a_time(answer: Tensor, case: tuple[Any, ...]) -> Tensor:
+    piece, n = case
+    held, calls = piece.held, piece.calls
+    piece.given, piece.held, piece.calls = [], 0, 0
+    return _spoilt(_spoilt(answer, calls > n, 1e30), held > 1, -1e30)
 
 
-def _without_top(scores_a: Tensor, v_a: Tensor, scores_b: Tensor, v_b: Tensor) -> Tensor:
-    a, b = scores_a.exp(), scores_b.exp()
-    return (a @ v_a + b @ v_b) / (a.sum(-1, True) + b.sum(-1, True))
+Rescale = Callable[[Tensor, Tensor], Tensor]
 
 
-def _undivided(scores_a: Tensor, v_a: Tensor, scores_b: Tensor, v_b: Tensor) -> Tensor:
-    top = torch.maximum(scores_a.amax(-1, True), scores_b.amax(-1, True))
-    return (scores_a - top).exp() @ v_a + (scores_b - top).exp() @ v_b
+def _by(old: Tensor, new: Tensor) -> Tensor:
+    return (old - new).exp()
 
 
-def _less(top: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]:
-    """As it should be, with another number subtracted from the scores."""
-    return lambda scores_a, v_a, scores_b, v_b: _without_top(
-        scores_a - top(scores_a, scores_b), v_a, scores_b - top(scores_a, scores_b), v_b
+def _running(
+    total_by: Rescale = _by,
+    sum_by: Rescale = _by,
+    top_of: Callable[[Tensor, Tensor], Tensor] = lambda top, scores: torch.maximum(top, scores.amax(-1, True)),
+    start: float = -math.inf,
+    divide: bool = True,
+    pieces: Callable[[int], range] = range,
+) -> Callable[[Piece, int], Tensor]:
+    """Return a softmax with a running maximum, and with one thing changed."""
+
+    def run(piece: Piece, n: int) -> Tensor:
+        top, total, summed = torch.tensor(start), torch.tensor(0.0), torch.tensor(0.0)
+        for i in pieces(n):
+            scores, values = piece(i)
+            new = top_of(top, scores)
+            weights = (scores - new).exp()
+            total = total * total_by(top, new) + weights.sum(-1, True)
+            summed = summed * sum_by(top, new) + weights @ values
+            top = new
+        return summed / total if divide else summed
+
+    return run
+
+
+def _one(old: Tensor, new: Tensor) -> Tensor:
+    return torch.ones_like(new)
+
+
+def _joined(piece: Piece, n: int) -> Tensor:
+    scores, values = zip(*(piece(i) for i in range(n)), strict=True)
+    return torch.cat(scores, -1).softmax(-1) @ torch.cat(values)
+
+
+def _twice(piece: Piece, n: int) -> Tensor:
+    top = torch.stack([piece(i)[0].amax(-1, True) for i in range(n)]).amax(0)
+    return _running(top_of=lambda _, scores: top, start=0.0, total_by=_one, sum_by=_one)(piece, n)
+
+
+def _softmaxes(piece: Piece, n: int) -> list[Tensor]:
+    found = []
+    for i in range(n):
+        scores, values = piece(i)
+        found.append(scores.softmax(-1) @ values)
+    return found
+
+
+def _last_total(piece: Piece, n: int) -> Tensor:
+    return _running(total_by=lambda old, new: torch.zeros_like(new))(piece, n)
+
+
+softmax_in_pieces = Exercise(
+    cases=_pieces,
+    solution=_running(),
+    bugs={
+        "you hold all pieces at once, so the whole row is in memory: use one piece, then the next": (_joined),
+        "you compute each piece twice: rescale the sums when the maximum rises, then once is enough": (_twice),
+        "each piece has a softmax of its own, so the weights sum to the number of pieces": lambda piece, n: sum(
+            _softmaxes(piece, n)
+        ),
+        "all pieces count alike: a piece with larger scores must weigh more": lambda piece, n: (
+            sum(_softmaxes(piece, n)) / n
+        ),
+        "when the maximum rises, the earlier sums are still relative to the old one: multiply by exp(old - new)": (
+            _running(total_by=_one, sum_by=_one)
+        ),
+        "only the sum of the exponentials is rescaled: rescale the weighted sum of the values, too": _running(
+            sum_by=_one
+        ),
+        "only the weighted sum of the values is rescaled: rescale the sum of the exponentials, too": _running(
+            total_by=_one
+        ),
+        "the factor is upside down: exp(old - new) makes earlier sums smaller when the maximum rises": _running(
+            total_by=lambda old, new: _by(new, old), sum_by=lambda old, new: _by(new, old)
+        ),
+        "exp overflows where scores are large: subtract the running maximum first": _running(
+            top_of=lambda top, scores: torch.zeros_like(scores[:, :1]), start=0.0
+        ),
+        "the maximum may not fall: take the larger one of the running maximum and that of the piece": _running(
+            top_of=lambda top, scores: scores.amax(-1, True)
+        ),
+        "each piece subtracts its own largest score: rescale the sums, so that all pieces have the same maximum": (
+            _running(top_of=lambda top, scores: scores.amax(-1, True), total_by=_one, sum_by=_one)
+        ),
+        "one maximum for all rows: in a row far below it all exponentials are 0; take each row's own": _running(
+            top_of=lambda top, scores: torch.maximum(top, scores.amax())
+        ),
+        "start the maximum at minus infinity: with 0, all exponentials of low scores are 0": _running(start=0.0),
+        "the division at the end is missing: divide by the sum of the exponentials": _running(divide=False),
+        "you divide by the last piece's sum only: the sums of all pieces belong below": _last_total,
+        "the last piece is missing": _running(pieces=lambda n: range(n - 1)),
+        "the first piece is missing": _running(pieces=lambda n: range(1, n)),
+        "only the last piece is left: add to the sums, do not replace them": _running(pieces=lambda n: range(n - 1, n)),
+    },
+    praise="no row of scores is ever whole, each piece is computed once, and the answer is the same",
+    measure=_one_at_a_time,
+)
+
+# The last line of a GRU
+
+
+def _gates() -> list[tuple[Tensor, ...]]:
+    draw = torch.Generator().manual_seed(0)
+    found: list[tuple[Tensor, ...]] = []
+    for shape in ((5, 3), (2, 4)):
+        d_h, z, n, before = (torch.randn(shape, generator=draw) for _ in range(4))
+        found.append((d_h, z.sigmoid(), n.tanh(), before))
+    return found
+
+
+def _back(
+    z_slope: Callable[[Tensor], Tensor] = lambda z: z * (1 - z),
+    n_slope: Callable[[Tensor], Tensor] = lambda n: 1 - n * n,
+    change: Callable[[Tensor, Tensor], Tensor] = lambda n, before: before - n,
+    share: Callable[[Tensor], Tensor] = lambda z: 1 - z,
+    above: Callable[[Tensor], Tensor] = lambda d_h: d_h,
+) -> Callable[..., Tensor]:
+    """Return the three gradients with one thing changed."""
+    return lambda d_h, z, n, before: torch.stack(
+        [
+            above(d_h) * change(n, before) * z_slope(z),
+            above(d_h) * share(z) * n_slope(n),
+            above(d_h) * (1 - share(z)),
+        ]
     )
 
 
-def _own_tops(scores_a: Tensor, v_a: Tensor, scores_b: Tensor, v_b: Tensor) -> Tensor:
-    a, b = ((s - s.amax(-1, True)).exp() for s in (scores_a, scores_b))
-    return (a @ v_a + b @ v_b) / (a.sum(-1, True) + b.sum(-1, True))
-
-
-def _two_softmaxes(scores_a: Tensor, v_a: Tensor, scores_b: Tensor, v_b: Tensor) -> Tensor:
-    return scores_a.softmax(-1) @ v_a + scores_b.softmax(-1) @ v_b
-
-
-softmax_in_halves = Exercise(
-    cases=_halves,
-    solution=_in_halves,
+back_through_gate = Exercise(
+    cases=_gates,
+    solution=_back(),
     bugs={
-        "each half has a softmax of its own, so the weights sum to 2": _two_softmaxes,
-        "the halves count alike: a half with larger scores must weigh more": lambda *halves: (
-            _two_softmaxes(*halves) / 2
+        "the sign of the first gradient is wrong: h grows with z where `before` is larger than n": _back(
+            change=lambda n, before: n - before
         ),
-        "exp overflows where scores are large: subtract the largest score first": _without_top,
-        "you subtract the largest score of one half: the other's may be far larger, and overflow": _less(
-            lambda a, b: a.amax(-1, True)
+        "the first gradient is that of z: go on through the sigmoid, whose derivative is z (1 - z)": _back(
+            z_slope=torch.ones_like
         ),
-        "you subtract the largest score of the second half: the first's may be far larger, and overflow": _less(
-            lambda a, b: b.amax(-1, True)
+        "the second gradient is that of n: go on through the tanh, whose derivative is 1 - n²": _back(
+            n_slope=torch.ones_like
         ),
-        "the largest score of all rows: in a row far below it all exponentials are 0; take each row's own": _less(
-            lambda a, b: torch.maximum(a.amax(), b.amax())
+        "z is already sigmoid(a): its derivative is z (1 - z), without a further sigmoid": _back(
+            z_slope=lambda z: z.sigmoid() * (1 - z.sigmoid())
         ),
-        "the sum that you divide by is missing": _undivided,
-        "each half subtracts its own largest score: both need the same one": _own_tops,
-        "only the first half is in the sum that you divide by": lambda sa, va, sb, vb: (
-            _in_halves(sa, va, sb, vb) * (1 + (sb.logsumexp(-1, True) - sa.logsumexp(-1, True)).exp())
+        "n is already tanh(c): its derivative is 1 - n², without a further tanh": _back(
+            n_slope=lambda n: 1 - n.tanh() ** 2
         ),
+        "the derivatives are swapped: z comes from a sigmoid, and n from a tanh": _back(
+            z_slope=lambda z: 1 - z * z, n_slope=lambda n: n * (1 - n)
+        ),
+        "the derivative of the sigmoid is z (1 - z), not 1 - z²": _back(z_slope=lambda z: 1 - z * z),
+        "the derivative of the tanh is 1 - n², not n (1 - n)": _back(n_slope=lambda n: n * (1 - n)),
+        "the shares are swapped: n has the share 1 - z, and `before` has the share z": _back(share=lambda z: z),
+        "the gradients must be multiplied by d_h, which comes from above": _back(above=torch.ones_like),
+        "the first gradient lacks n: z multiplies `before`, but 1 - z multiplies n": _back(
+            change=lambda n, before: before
+        ),
+        "the order is another one: first a, then c, then `before`": lambda *given: _back()(*given).flip(0),
+        "the first two gradients are in the other order: first a, then c": lambda *given: _back()(*given)[[1, 0, 2]],
     },
-    praise="no row of weights need ever be whole, and the answer is the same",
-)
-
-
-def _cell() -> list[tuple[Tensor, ...]]:
-    draw = torch.Generator().manual_seed(0)
-    return [(torch.randn(n, 3, generator=draw), torch.randn(n, 3, generator=draw).tanh()) for n in (5, 2)]
-
-
-back_through_tanh = Exercise(
-    cases=_cell,
-    solution=lambda d_h, h: d_h * (1 - h * h),
-    bugs={
-        "h is already tanh(a): its derivative is 1 - h², no further tanh": lambda d_h, h: d_h * (1 - h.tanh() ** 2),
-        "this is the derivative of the sigmoid, h (1 - h)": lambda d_h, h: d_h * h * (1 - h),
-        "the derivative must be multiplied by d_h, which comes from above": lambda d_h, h: 1 - h * h,
-        "the sign is wrong: 1 - h², not h² - 1": lambda d_h, h: d_h * (h * h - 1),
-    },
-    praise="h is enough: what went into the tanh need not be kept",
+    praise="z, n and the state before are enough: nothing else of this line must be kept",
 )

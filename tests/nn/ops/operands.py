@@ -67,9 +67,9 @@ OPERATIONS = ("local_rnn", "causal_attention", "pooling")
 TWICE = [  # those with second derivatives
     pytest.param("local_rnn", "native", marks=COMPILED),
     pytest.param("pooling", "native", marks=COMPILED),
-    ("pooling", "fused"),
+    ("pooling", "blocks"),
 ]
-ONCE = [pytest.param("causal_attention", "native", marks=COMPILED), ("causal_attention", "fused")]
+ONCE = [pytest.param("causal_attention", "native", marks=COMPILED), ("causal_attention", "blocks")]
 EACH = pytest.mark.parametrize(("name", "impl"), TWICE + ONCE)
 
 

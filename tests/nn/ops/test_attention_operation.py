@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from operands import precision, reference_attention
 from torch.autograd.graph import saved_tensors_hooks
 
-from rtx.nn.ops.attention import causal_attention, fused
+from rtx.nn.ops.attention import blocks, causal_attention
 
-BOTH = pytest.mark.parametrize("impl", ["fused", NATIVE])
+BOTH = pytest.mark.parametrize("impl", ["blocks", NATIVE])
 
 
 def heads(B: int, H: int, T: int, K: int, dtype: torch.dtype = torch.float64) -> list[torch.Tensor]:
@@ -56,14 +56,14 @@ def test_masked_attention_without_a_mask_equals_the_reference():
     seed=st.integers(0, 99),
 )
 def test_outputs_and_gradients_equal_explicit_weights(impl, B, H, T, K, dropout, queries, scores, seed):
-    """The fused version splits heads and queries into blocks of any size."""
+    """The version in blocks splits heads and queries into blocks of any size."""
     torch.manual_seed(seed)
     dtype, tolerance = precision(impl)
     inputs = heads(B, H, T, K, dtype)
     exact = leaves(inputs, torch.float64)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fused, "QUERIES", queries)
-        patch.setattr(fused, "SCORES", scores)
+        patch.setattr(blocks, "QUERIES", queries)
+        patch.setattr(blocks, "SCORES", scores)
         kept = mask(impl, B, H, T, dropout) if dropout else torch.ones(())
         found = outputs_and_gradients(seeded(*inputs, dropout, impl=impl), inputs)
     expected = outputs_and_gradients(masked_attention(*exact, kept, dropout), exact)
@@ -115,7 +115,7 @@ def test_a_mask_hides_the_right_share_of_each_row_and_column_and_neighbours_are_
         return (difference / (variance * counts).sqrt()).abs()
 
     assert share(centred.sum(), 4 * causal.sum()) < 5
-    if dropout > 1 / 256:  # the fused version gives a row the rate 0 or 1/256 here
+    if dropout > 1 / 256:  # the version in blocks gives a row the rate 0 or 1/256 here
         assert share(centred.sum((0, 2)), 4 * causal.sum(1)).max() < 5.5
     assert share(centred.sum((0, 1)), 4 * causal.sum(0)).max() < 5.5
     assert share(centred.sum((1, 2)), causal.sum()).max() < 4
@@ -125,9 +125,9 @@ def test_a_mask_hides_the_right_share_of_each_row_and_column_and_neighbours_are_
 
 
 @pytest.mark.parametrize("dropout", [255 / 256, 255 / 256 - 1e-9])
-def test_fused_keeps_no_whole_row_at_the_highest_rate(dropout, monkeypatch):
+def test_blocks_keep_no_whole_row_at_the_highest_rate(dropout, monkeypatch):
     monkeypatch.setattr(torch, "rand", lambda *shape, **_: torch.full(shape, 1 - 2**-24))
-    assert fused.Masks(dropout, seed=5).draw(torch.Size((50, 256))).double().mean() < 2 / 256
+    assert blocks.Masks(dropout, seed=5).draw(torch.Size((50, 256))).double().mean() < 2 / 256
 
 
 @BOTH
@@ -154,19 +154,19 @@ def test_dropout_keeps_the_mean(impl):
 def test_torchs_fastest_function_is_chosen_without_dropout_at_extreme_rates_and_on_other_devices():
     inputs = heads(1, 2, 9, 3, torch.float32)
     assert causal_attention.choose(*inputs, 0.0) == "sdpa"
-    assert causal_attention.choose(*inputs, 0.1) == ("fused" if OBSTACLE else "native")
-    assert causal_attention.choose(*(x.double() for x in inputs), 0.1) == "fused"
-    assert causal_attention.choose(*inputs, 0.0, impl="fused") == "fused"
+    assert causal_attention.choose(*inputs, 0.1) == ("blocks" if OBSTACLE else "native")
+    assert causal_attention.choose(*(x.double() for x in inputs), 0.1) == "blocks"
+    assert causal_attention.choose(*inputs, 0.0, impl="blocks") == "blocks"
     assert causal_attention.choose(*inputs, 0.999) == "sdpa"
     assert causal_attention.choose(*(x.to("meta") for x in inputs), 0.1) == "sdpa"
-    with pytest.raises(ValueError, match=r"^impl: causal_attention .*'fused'.*0\.999"):
-        causal_attention(*inputs, 0.999, impl="fused")
+    with pytest.raises(ValueError, match=r"^impl: causal_attention .*'blocks'.*0\.999"):
+        causal_attention(*inputs, 0.999, impl="blocks")
 
 
-def test_fused_keeps_half_precision_and_sums_in_float32():
+def test_blocks_keep_half_precision_and_sums_in_float32():
     torch.manual_seed(0)
     half = heads(1, 2, 150, 4, torch.bfloat16)
-    found = outputs_and_gradients(causal_attention(*half, 0.0, impl="fused"), half)
+    found = outputs_and_gradients(causal_attention(*half, 0.0, impl="blocks"), half)
     assert {x.dtype for x in found} == {torch.bfloat16}
     assert_near(found[:1], [reference_attention(*(x.double() for x in half))], 0.01)
     with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -197,8 +197,8 @@ def test_memory_is_linear_in_the_length(impl):
     assert sizes[1] - sizes[0] == 128 * H * 4 * (4 * K + 2)  # q, k, v, the output, and each row's top and sum
 
 
-def test_fused_never_has_all_weights():
+def test_blocks_never_has_all_weights():
     T, inputs = 2048, heads(1, 1, 2048, 4, torch.float32)
     with Largest() as largest:
-        outputs_and_gradients(causal_attention(*inputs, 0.1, impl="fused"), inputs)
-    assert largest.numbers <= fused.QUERIES * T
+        outputs_and_gradients(causal_attention(*inputs, 0.1, impl="blocks"), inputs)
+    assert largest.numbers <= blocks.QUERIES * T

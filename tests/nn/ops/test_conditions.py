@@ -138,7 +138,7 @@ def test_native_is_not_used_inside_a_dispatch_mode_or_autocast(name):
                 operation.choose(*given, impl="native")
 
 
-@pytest.mark.parametrize("impl", ["native", "fused"])
+@pytest.mark.parametrize("impl", ["native", "blocks"])
 def test_keys_or_values_of_another_shape_are_left_to_torch(impl):
     q, k, v = (torch.randn(1, 2, 6, 4) for _ in range(3))
     for keys, values in ((k[:, :, :3], v[:, :, :3]), (k, torch.randn(1, 2, 6, 8)), (k[:, :1], v[:, :1])):

@@ -169,11 +169,11 @@ def test_a_cache_folder_that_cannot_be_written_costs_one_build(tmp_path, choose)
 @pytest.mark.parametrize(("compiler", "named"), [("no-such-compiler", "no-such-compiler"), ("", "CXX")])
 def test_without_a_compiler_torch_does_the_work(tmp_path, choose, compiler, named):
     chosen, reason = choose(tmp_path, compiler).split(" ", 1)
-    assert chosen == "fused" and named in reason
+    assert chosen == "blocks" and named in reason
 
 
 def test_a_compiler_that_fails_leaves_no_file_and_its_first_line_is_the_reason(tmp_path, choose):
     broken = script(tmp_path / "broken c++", "printf 'f\\351rst line\\n' >&2\necho 'second' >&2\nexit 1")  # not UTF-8
     chosen, reason = choose(tmp_path / "cache", str(broken)).split(" ", 1)
-    assert chosen == "fused" and "broken c++" in reason and reason.endswith("rst line")
+    assert chosen == "blocks" and "broken c++" in reason and reason.endswith("rst line")
     assert list((tmp_path / "cache" / "rtx" / "ops").iterdir()) == []

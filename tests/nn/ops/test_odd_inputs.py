@@ -101,7 +101,7 @@ def taken(name: str, impl: str) -> Iterator[tuple[str, Inputs]]:
 @COMPILED
 @pytest.mark.parametrize(
     ("name", "impl"),
-    [(name, impl) for name in CASES for impl in ("native", "fused") if impl in CASES[name][0].implementations],
+    [(name, impl) for name in CASES for impl in ("native", "blocks") if impl in CASES[name][0].implementations],
 )
 def test_odd_inputs_give_what_torch_gives_or_are_left_to_torch(name, impl):
     operation, seen = CASES[name][0], list(taken(name, impl))
@@ -135,7 +135,7 @@ def test_gradients_of_odd_sizes_and_views_are_those_of_torch(name):
 
 
 @COMPILED
-@pytest.mark.parametrize("impl", ["native", "fused"])
+@pytest.mark.parametrize("impl", ["native", "blocks"])
 def test_a_large_offset_of_all_scores_changes_neither_outputs_nor_gradients(impl):
     """The logarithm of a row's sum would be lost beside a score of 1e12: the sum must be kept on its own."""
     torch.manual_seed(0)

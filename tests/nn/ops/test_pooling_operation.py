@@ -8,11 +8,11 @@ from comparison import NATIVE, Largest, assert_near, leaves, outputs_and_gradien
 from operands import precision
 from torch import Tensor
 
-from rtx.nn.ops.pooling import fused, pooling
+from rtx.nn.ops.pooling import blocks, pooling
 from rtx.nn.ops.pooling.torch import LEAKS
 
 VARIANTS = pytest.mark.parametrize(("scored", "leak"), list(itertools.product((True, False), LEAKS)))
-EACH = pytest.mark.parametrize("impl", ["fused", NATIVE])
+EACH = pytest.mark.parametrize("impl", ["blocks", NATIVE])
 LENGTHS = torch.tensor([3, 7, 1, 7, 5])
 
 
@@ -35,13 +35,13 @@ def compare(impl: str, oracle: str, inputs: list[Tensor], lengths: Tensor, leak:
     assert_near(found, expected, precision(impl)[1])
 
 
-@pytest.fixture(params=[fused.ROWS, 16, 3], ids=["whole sequences", "several sequences", "a part of one sequence"])
+@pytest.fixture(params=[blocks.ROWS, 16, 3], ids=["whole sequences", "several sequences", "a part of one sequence"])
 def rows(request, monkeypatch):
-    """The number of steps in a tile of the fused version."""
-    monkeypatch.setattr(fused, "ROWS", request.param)
+    """The number of steps in a tile of the version in blocks."""
+    monkeypatch.setattr(blocks, "ROWS", request.param)
 
 
-@pytest.mark.parametrize("impl", ["fused", NATIVE, "torch"])
+@pytest.mark.parametrize("impl", ["blocks", NATIVE, "torch"])
 @VARIANTS
 def test_outputs_and_gradients_equal_the_reference(impl, scored, leak, rows):
     compare(impl, "reference", drawn(5, 7, scored=scored, dtype=precision(impl)[0]), LENGTHS, leak)
@@ -88,7 +88,7 @@ def test_a_nan_in_a_real_step_is_in_the_context(impl, leak):
 
 def test_tiles_have_each_real_step_once_and_none_is_only_padding(rows):
     x, seen = drawn(5, 7)[0].detach(), torch.zeros(5, 7)
-    for sequences, steps, tile in fused._tiles(x, LENGTHS, x.dtype):
+    for sequences, steps, tile in blocks._tiles(x, LENGTHS, x.dtype):
         real = tile[-1]
         assert real.any()
         seen[sequences, steps] += real
@@ -108,12 +108,12 @@ def test_the_memory_for_the_backward_pass_does_not_grow_with_time(impl, scored, 
 
 
 @VARIANTS
-def test_fused_never_has_the_states_of_all_steps(scored, leak):
+def test_blocks_never_has_the_states_of_all_steps(scored, leak):
     def largest(T: int) -> int:
         x, *weights = drawn(2, T, scored=scored, dtype=torch.float32)
         x = x.detach()
         with Largest() as mode:
-            outputs_and_gradients(run([x, *weights], torch.tensor([T, T // 2]), leak, "fused"), weights)
+            outputs_and_gradients(run([x, *weights], torch.tensor([T, T // 2]), leak, "blocks"), weights)
         return mode.numbers
 
     assert largest(5_000) == largest(20_000) < 2 * 5_000 * 6
@@ -122,11 +122,11 @@ def test_fused_never_has_the_states_of_all_steps(scored, leak):
 def test_autocast_and_half_precision_change_the_dtype_and_little_else():
     x, *weights = drawn(5, 3000, dtype=torch.float32)
     x, lengths = x.detach(), torch.full((5,), 3000)
-    expected = outputs_and_gradients(run([x, *weights], lengths, "printed", "fused"), weights)
+    expected = outputs_and_gradients(run([x, *weights], lengths, "printed", "blocks"), weights)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         assert run([x, *weights], lengths, "printed", "torch").dtype == torch.bfloat16
-        found = outputs_and_gradients(run([x, *weights], lengths, "printed", "fused"), weights)
+        found = outputs_and_gradients(run([x, *weights], lengths, "printed", "blocks"), weights)
     assert found[0].dtype == torch.bfloat16 and {one.dtype for one in found[1:]} == {torch.float32}
     assert_near(found, expected, 0.02)
     half = [one.bfloat16() for one in (x, *weights)]
-    assert run(half, lengths, "printed", "fused").dtype == torch.bfloat16
+    assert run(half, lengths, "printed", "blocks").dtype == torch.bfloat16

@@ -7,14 +7,14 @@ derivatives. `rtx.nn.masks` says what hidden positions and empty rows do.
 
 from torch import Tensor
 
-from rtx.nn.ops.attention.fused import fused_attention
+from rtx.nn.ops.attention.blocks import blocked_attention
 from rtx.nn.ops.attention.native import native_attention
 from rtx.nn.ops.attention.torch import sdpa, torch_attention
 from rtx.nn.ops.conditions import no_native_code, not_on_cpu, other_sizes
 from rtx.nn.ops.dispatch import Implementation, Operation
 
 
-def _not_fused(q: Tensor, k: Tensor, v: Tensor, dropout: float) -> str | None:
+def _not_blocked(q: Tensor, k: Tensor, v: Tensor, dropout: float) -> str | None:
     return _rate_too_high(dropout) or not_on_cpu(q, k, v) or _other_sizes(q, k, v)
 
 
@@ -38,7 +38,7 @@ causal_attention = Operation(
     "causal_attention",
     {
         "native": Implementation(native_attention, _not_native, _no_dropout),
-        "fused": Implementation(fused_attention, _not_fused, _no_dropout),
+        "blocks": Implementation(blocked_attention, _not_blocked, _no_dropout),
         "sdpa": Implementation(lambda q, k, v, dropout: sdpa(q, k, v, None, dropout, True)),
         "torch": Implementation(lambda q, k, v, dropout: torch_attention(q, k, v, None, dropout, True)),
     },

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from rtx.nn.ops.attention.fused import draw_seed
+from rtx.nn.ops.attention.blocks import draw_seed
 from rtx.nn.ops.build import library
 from rtx.nn.ops.gradients import autocast_inputs, first_derivatives_only, without_autocast
 

@@ -12,16 +12,16 @@ from torch import Tensor, int32, int64
 from rtx.nn import reference
 from rtx.nn.ops.conditions import no_custom_gradient, no_native_code, not_on_cpu, other_sizes
 from rtx.nn.ops.dispatch import Implementation, Operation
-from rtx.nn.ops.pooling.fused import fused_pooling
+from rtx.nn.ops.pooling.blocks import blocked_pooling
 from rtx.nn.ops.pooling.native import native_pooling
 from rtx.nn.ops.pooling.torch import torch_pooling
 
 
 def _not_native(x: Tensor, lengths: Tensor, weight: Tensor, *more: Any) -> str | None:
-    return no_native_code(x, weight, *more) or _not_fused(x, lengths, weight, *more)
+    return no_native_code(x, weight, *more) or _not_blocked(x, lengths, weight, *more)
 
 
-def _not_fused(x: Tensor, lengths: Tensor, weight: Tensor, bias: Tensor, *more: Any) -> str | None:
+def _not_blocked(x: Tensor, lengths: Tensor, weight: Tensor, bias: Tensor, *more: Any) -> str | None:
     reason = not_on_cpu(x, weight, bias, *more) or no_custom_gradient(lengths)
     if reason or lengths.device != x.device or lengths.dtype not in (int32, int64):
         return reason or f"it needs lengths of int32 or int64 on the CPU, and these are {lengths.dtype}"
@@ -42,7 +42,7 @@ pooling = Operation(
     "pooling",
     {
         "native": Implementation(native_pooling, _not_native),
-        "fused": Implementation(fused_pooling, _not_fused),
+        "blocks": Implementation(blocked_pooling, _not_blocked),
         "torch": Implementation(torch_pooling),
         "reference": Implementation(reference.pooling, opt_in=True),
     },

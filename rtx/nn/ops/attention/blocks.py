@@ -18,7 +18,7 @@ QUERIES = 64  # Q of a block: longer blocks waste work above the diagonal, short
 SCORES = 2**17  # numbers in a block, so that the arrays of this size stay in a core's cache
 
 
-def fused_attention(
+def blocked_attention(
     q: Float[Tensor, "B H T K"], k: Float[Tensor, "B H T K"], v: Float[Tensor, "B H T K"], dropout: float
 ) -> Float[Tensor, "B H T K"]:
     """Compute attention block by block, in float32 at least."""

@@ -30,7 +30,7 @@ class Layer(NamedTuple):
     room: Tensor
 
 
-def fused_pooling(
+def blocked_pooling(
     x: Tensor, lengths: Tensor, weight: Tensor, bias: Tensor, score: Tensor | None, shift: Tensor | None, leak: str
 ) -> Tensor:
     """Return the context, computed in float32 at least, also under autocast."""
