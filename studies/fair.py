@@ -42,6 +42,7 @@ class Problem:
         batch: sequences in an update.
         best: whether the highest or the lowest score is best.
         validate: as `test`, on other data. By default `test` itself, which then draws with another seed.
+        write: a text that a trained model writes; it is stored with the run.
     """
 
     models: Mapping[str, Callable[[], nn.Module]]
@@ -52,6 +53,7 @@ class Problem:
     batch: int = 32
     best: Literal["max", "min"] = "max"
     validate: Callable[[nn.Module], Scores] | None = None
+    write: Callable[[nn.Module], str] | None = None
 
 
 def train(problem: Problem, model: str, rate: float, seed: int) -> dict[str, Any]:
@@ -71,7 +73,11 @@ def train(problem: Problem, model: str, rate: float, seed: int) -> dict[str, Any
                 validation.append(next(iter(chosen_by.values()))[0])
                 test.append(_scores(problem.test, network, TEST))
     run = {"model": model, "rate": rate, "seed": seed, "parameters": sum(p.numel() for p in network.parameters())}
-    return run | {"validation": validation, "test": test}
+    written: dict[str, Any] = {}
+    if problem.write:
+        with evaluating(network), torch.no_grad():
+            written["written"] = problem.write(network)
+    return run | {"validation": validation, "test": test} | written
 
 
 def _scores(test: Callable[[nn.Module], Scores], network: nn.Module, seed: int) -> Scores:
