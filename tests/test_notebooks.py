@@ -105,7 +105,7 @@ def test_a_notebook_is_read_in_one_sitting(source: Path, stored: NotebookNode) -
     assert source.with_suffix(".ipynb").stat().st_size <= BYTES + WEIGHTS.get(source.stem, 0)
 
 
-REWRITTEN = ("00", "01", "02", "03", "04", "05", "06", "07", "08", "09", "10", "11", "15")
+REWRITTEN = ("00", "01", "02", "03", "04", "05", "06", "07", "08", "09", "10", "11", "13", "15")
 """Lessons that print values and use the learner's functions."""
 rewritten = pytest.mark.parametrize("number", REWRITTEN)
 
@@ -183,7 +183,7 @@ def score(recipe: str, model: str, variant: str, scale: str = "full", detail: st
 def test_tables_in_notebooks_are_what_the_ledger_says() -> None:
     asked = {path: re.findall(r"tables\.rows\(recipe\.load_recipe\(\"(.+?)\"", path.read_text()) for path in SOURCES}
     tables = [(path, name) for path, names in asked.items() for name in names]
-    assert {name for _, name in tables} == {"ptb-word", "multi30k"}
+    assert {name for _, name in tables} == {"multi30k"}
     for path, name in tables:
         shown = [
             output.data["text/html"]
@@ -200,19 +200,6 @@ def test_the_ledger_browser_in_notebook_15_holds_the_ledger() -> None:
     fresh = explore.ledger("nottingham", LEDGER).living()["data"]
     kept = [json.loads(model["state"].get("data", "null")) for model in models]
     assert json.loads(fresh) in kept, "run `make notebooks`"
-
-
-def test_notebook_13_says_who_is_ahead_at_one_size() -> None:
-    lines = {line[0].model: line for line in equal("ptb-word", "same-parameters")}
-    scores = {model: mean(run.test for run in line) for model, line in lines.items()}
-    first, second, *others = sorted(scores, key=lambda model: scores[model])
-    assert (first, second, len(others)) == ("r-transformer", "transformer-xl", 5)
-    said = f"R-Transformer is ahead of all with {scores[first]:.0f}, Transformer-XL next with {scores[second]:.0f}"
-    assert f"{said} (three seeds each)" in prose("13")
-    assert all([run.seed for run in line] == [0, 1, 2] for line in lines.values())
-    runs = [run for line in lines.values() for run in line]
-    assert {run.budget for run in runs} == {"2 of 20 epochs"} and "two epochs of the whole text" in prose("13")
-    assert all(abs(run.parameters / 2.28e6 - 1) < 0.02 for run in runs)
 
 
 def test_notebook_14_says_what_the_ledger_has() -> None:
