@@ -9,9 +9,8 @@
 # %% [markdown]
 # # What must a language model beat?
 #
-# A **language model** reads a text and gives each possible next symbol a probability. Below, three small models read your text character by
-# character. They have learnt from the Python reference manual, and all have about 37,000 parameters. A letter is blue if another letter in its place would change
-# the prediction. "Write on" lets a model continue the text.
+# A **language model** reads a text and gives each possible next symbol a probability. Three small models read your text below, character by character. They have learnt from the Python
+# reference manual, and have about 37,000 parameters each. A letter is blue if another letter in its place would change the prediction.
 
 # %%
 from rtx.lab import explore
@@ -19,10 +18,9 @@ from rtx.lab import explore
 explore.sentence("The name of a method is ")
 
 # %% [markdown]
-# **Try.** (1) Let the R-Transformer write on, three times. (2) Reset, and do the same with the GRU. (3) Choose the preset "Bracket". Which model expects the
-# bracket to close?
+# **Try.** (1) Press "Write on" of the R-Transformer three times. (2) Reset, and do the same with the GRU. (3) Choose the preset "Bracket". Which model expects the bracket to close?
 #
-# Such text looks like English from a distance. But is the model *good*? A table of counts can write, too. Even the compressor that packs your files predicts text.
+# Such text looks like English from a distance. But is the model *good*? A table of counts predicts text, too, and so does the program that compresses your files.
 #
 # - **You will** write the usual measure, a model that only counts, a sampler, and (optional) a strong model of counts.
 # - **You learn** what a network must beat, where three networks of one size beat it, and what one number leaves out.
@@ -48,7 +46,7 @@ torch.set_num_threads(1)
 # %% [markdown]
 # ## 1. How good is a prediction?
 #
-# Three characters came. A model had given them the probabilities 1/2, 1/8 and 1/4. A character with the probability $p$ costs $-\log_2 p$ bits:
+# A model gave the three characters that came the probabilities $\tfrac12$, $\tfrac18$ and $\tfrac14$. A character with the probability $p$ costs $-\log_2 p$ bits:
 
 # %%
 p = torch.tensor([1 / 2, 1 / 8, 1 / 4])
@@ -60,8 +58,8 @@ print("bits:", cost.tolist(), "  mean:", cost.mean().item(), "  perplexity:", 2 
 #
 # A perplexity of 4 is as uncertain as a choice among four equally likely symbols.
 #
-# **Exercise 1** (easy, 5 minutes). Write the measure for logits $(N, V)$ and targets $(N)$. Some characters are only read as context. Their target is -100, and
-# they are not scored. `cross_entropy` leaves them out, and its mean is in nats: it uses the natural logarithm.
+# **Exercise 1** (easy, 5 minutes). Write the measure for logits $(N, V)$ and targets $(N)$. Characters with the target -100 are only read, not scored. `cross_entropy` leaves them
+# out. Its mean is in nats: it uses the natural logarithm.
 
 # %%
 def my_bits_per_character(logits, targets):
@@ -84,8 +82,8 @@ bits_per_character = exercises.yours(my_bits_per_character, "bits_per_character"
 #
 # </details>
 #
-# Our text is the manual that `help()` shows. The first nine tenths are for training, a twentieth is for validation, and the last twentieth is for tests. We score the three models of the
-# explorer on windows of the test text: 16 characters of context, then 64 that count.
+# The manual is the text that `help()` shows. Its first nine tenths are for training, a twentieth is for validation, and the last twentieth is for tests. We score the three models of the
+# explorer on windows of the test text: 16 characters of context, then 64 that count. (The numbers here are those of Python 3.11. The manual changes from version to version.)
 
 # %%
 text = split(manual())
@@ -107,8 +105,6 @@ for name, network in networks.items():
 print(f"all {known.size} symbols equally likely: {log2(known.size):.2f}")
 
 # %% [markdown]
-# The networks are far better than no knowledge. But who would compare with no knowledge?
-#
 # ## 2. Counting
 #
 # A **bigram model** counts pairs. In "abracadabra", an *a* is followed by *b* twice, by *c* once and by *d* once. With $V = 5$ symbols and 1 added to every count, $p(b \mid a) = (2 + 1) / (4 + 5)$. The
@@ -139,9 +135,9 @@ bigram_bits = exercises.yours(my_bigram_bits, "bigram_bits")
 #
 # </details>
 #
-# Longer runs of symbols are counted in the same way. We add 0.1 to each count: with 1, the added counts would be larger than the real counts of a rare context.
+# Longer runs of symbols are counted in the same way. We add only 0.1 there. Most contexts are rare, and 104 added ones would hide their counts (the control is below).
 #
-# **Predict.** More context is more knowledge. Do counts of six symbols in a row need fewer bits than counts of four?
+# **Predict.** Do counts of six symbols in a row need fewer bits than counts of four?
 
 # %%
 def count_bits(train, test, n, added=0.1):
@@ -155,6 +151,7 @@ counted = {n: count_bits(text["train"], text["test"], n) for n in range(1, 7)}
 print(f"bigram model {bigram:.2f} bits per character")
 for n, found in counted.items():
     print(f"counts of {n}   {mean(found):.2f}")
+print(f"counts of 4, with 1 added to each: {mean(count_bits(text['train'], text['test'], 4, added=1)):.2f}")
 
 # %% [markdown]
 # <details><summary>Answer</summary>
@@ -163,15 +160,15 @@ for n, found in counted.items():
 #
 # </details>
 #
-# Can counts use a long context where training has it, and a short one elsewhere? **Witten-Bell smoothing** (Bell, Cleary & Witten, 1990; compared with others by
-# Chen & Goodman, 1999) mixes the two. Let $s$ be the next symbol, $c$ its context, and $c'$ the same context without its oldest symbol. Training has $c$ followed by any symbol
-# $n(c)$ times, by $d(c)$ *different* symbols, and by $s$ $n(cs)$ times. Then
+# Can counts use a long context where training has it, and a short one elsewhere? **Witten-Bell smoothing** (from a book on text compression by Bell, Cleary and Witten; see Chen & Goodman, 1999) mixes
+# the two. Let $s$ be the next symbol, $c$ its context, and $c'$ this context without its oldest symbol. In training, $n(cs)$ counts how often $s$ follows $c$. $n(c)$ counts how often any symbol follows $c$, and
+# $d(c)$ how many *different* symbols do.
 #
 # $$p(s \mid c) = \frac{n(cs) + d(c) \, p(s \mid c')}{n(c) + d(c)}$$
 #
-# Without any context, $1 / V$ takes the place of $p(s \mid c')$. After a context that training does not have, $p(s \mid c) = p(s \mid c')$.
+# For the empty context, $1 / V$ takes the place of $p(s \mid c')$. After a context that training does not have, $p(s \mid c) = p(s \mid c')$.
 #
-# **Exercise 3** (hard, optional, 15 minutes). Write it. `follow("bra")` is a `Counter`: how often each symbol followed "bra". It is empty if none did.
+# **Exercise 3** (hard, optional, 15 minutes). Write it. `follow("bra")` is a `Counter`: it says how often each symbol followed "bra". It is empty if none did.
 
 # %%
 def my_backed_off(follow, context, symbol, V):
@@ -218,15 +215,15 @@ chosen = min(tried, key=lambda n: mean(tried[n]["validation"]))
 print("chosen on validation text:", chosen)
 
 # %% [markdown]
-# These counts are ahead of all three networks of section 1. The networks had about 1,600 updates, and a longer training may help them. But a paper
-# that compared them with bigrams only would look much better than they are.
+# These counts are ahead of all three networks of section 1. The networks had about 1,500 updates (steps of Adam), and a longer training may help them. But compared with bigrams only, they would look
+# much better than they are.
 #
 # ## 3. A compressor is a language model, too
 #
-# A model with few bits per character can be turned into a compressor, and a compressor into a model (Delétang et al., 2023). How many bytes longer does a packed file get, if we add the test text to
-# the training text? Divided by the characters, this is a cost in bits per character. We use the three compressors of Python's standard library.
+# A language model can be turned into a compressor, and a compressor into a language model (Delétang et al., 2023). We compress the training text, and then the training text followed by the test text. The
+# extra bits, divided by the characters of the test text, are bits per character. Python's standard library has three compressors.
 #
-# **Predict.** The R-Transformer needs 1.79 bits. Is a compressor better or worse?
+# **Predict.** The R-Transformer needs 1.79 bits. Are compressors better or worse?
 
 # %%
 import bz2, gzip, lzma
@@ -252,13 +249,12 @@ for module in (gzip, bz2, lzma):
 #
 # </details>
 #
-# Do they know more about Python? The other columns are controls:
+# What do they use? The last two columns are controls:
 #
-# - **The last 30,000 characters of training only**: `bz2` and `lzma` need about half a bit more. So they copy from far back. `gzip` loses nothing, because it never looks back farther than 32 kilobytes.
-# - **Pieces of 1,000 characters**, each packed without the test text before it: `bz2` needs 0.3 bits more, and `lzma` even more. So they also copy from the test text itself.
+# - **After the last 30,000 characters of training**, `bz2` and `lzma` need half a bit more. So they use text from far back. (`gzip` loses nothing: it looks back at most 32 kilobytes.)
+# - **In pieces of 1,000 characters**, each compressed without the test text before it, they need 0.3 to 0.4 bits more. So they also use the test text itself, as they go.
 #
-# A manual repeats itself. A network whose weights are fixed, and which reads 80 characters, cannot look up what stood there 20,000 characters ago. So the compressors play by other rules than networks and counts.
-# They show how much there is to copy.
+# The networks cannot do either. They read at most 80 characters, and their weights are fixed. So the compressors follow other rules. But they show how much this manual repeats itself.
 #
 # ## 4. Three kinds of networks, one size
 #
@@ -320,13 +316,26 @@ def by_kind(bits):
     return [torch.as_tensor(bits)[kind == k].mean().item() for k in range(4)]
 
 rows = {name: [mean(run["test"][-1]["by kind"][k] for run in seeds) for k in range(4)] for name, seeds in study.items()}
-for name in ("Transformer", "R-Transformer"):
+for name in networks:
     rows[f"{name} of section 1"] = by_kind(cross_entropy(networks[name](x).mT, y, reduction="none")[:, 16:].flatten() / log(2))
 rows |= {"counts of 4": by_kind(counted[4]), f"backed-off counts of {chosen}": by_kind(tried[chosen]["test"])}
 print("bits per character" + " " * 17 + "".join(f"{name:>12}" for name in KINDS))
 print("share of the characters".ljust(35) + "".join(f"{share:12.0%}" for share in shares))
 for name, values in rows.items():
     print(f"{name:35}" + "".join(f"{bits:12.2f}" for bits in values))
+
+# %%
+fig, ax = plt.subplots(figsize=(7.5, 3.8))
+best_counts = rows[f"backed-off counts of {chosen}"]
+shown = {name: rows[name] for name in (*study, "Transformer of section 1", "R-Transformer of section 1")}
+for (name, values), colour, mark in zip(shown.items(), (*plots.COLOURS[:4], *plots.COLOURS[2:4]), "osD^D^"):
+    ax.plot(range(4), [bits - other for bits, other in zip(values, best_counts)], mark + ("-" if name in study else "--"), color=colour, label=name)
+ax.axhline(0, color="0.4", linestyle=":")
+ax.text(3.05, 0, "backed-off\ncounts", va="center")
+ax.set_xticks(range(4), [f"{name}\n({share:.0%})" for name, share in zip(KINDS, shares)])
+ax.set(xlabel="symbols before it that training has (share of the characters)", ylabel="bits more than the counts", title="TITLE2")
+ax.legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1.12, 0.5))
+plt.show()
 
 # %% [markdown]
 # KINDS

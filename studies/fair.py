@@ -43,6 +43,7 @@ class Problem:
         best: whether the highest or the lowest score is best.
         validate: as `test`, on other data. By default `test` itself, which then draws with another seed.
         write: a text that a trained model writes; it is stored with the run.
+        rates: learning rates that every model is trained with.
     """
 
     models: Mapping[str, Callable[[], nn.Module]]
@@ -54,6 +55,7 @@ class Problem:
     best: Literal["max", "min"] = "max"
     validate: Callable[[nn.Module], Scores] | None = None
     write: Callable[[nn.Module], str] | None = None
+    rates: Sequence[float] = RATES
 
 
 def train(problem: Problem, model: str, rate: float, seed: int) -> dict[str, Any]:
@@ -103,7 +105,7 @@ def compare(path: Path, problems: Mapping[str, Problem]) -> None:
 def wanted(problems: Mapping[str, Problem]) -> Iterator[tuple[str, str, float, int]]:
     """Yield problem, model, rate and seed of all runs."""
     for seed, (name, problem) in product(SEEDS, problems.items()):
-        for model, rate in product(problem.models, RATES):
+        for model, rate in product(problem.models, problem.rates):
             yield name, model, rate, seed
 
 
@@ -115,7 +117,7 @@ def conditions(path: Path, problems: Mapping[str, Problem]) -> dict[str, Any]:
         "updates": {name: list(problem.after) for name, problem in problems.items()},
         "batch": {name: problem.batch for name, problem in problems.items()},
         "best": {name: problem.best for name, problem in problems.items()},
-        "rates": list(RATES),
+        "rates": sorted({rate for problem in problems.values() for rate in problem.rates}),
         "seeds": list(SEEDS),
         "hardware": hardware(torch.device("cpu")),
         "versions": versions(),

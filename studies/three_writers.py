@@ -110,6 +110,7 @@ PROBLEMS = {
         best="min",
         validate=partial(scores, "validation"),
         write=write,
+        rates=(0.003, 0.01),
     )
 }
 
