@@ -258,10 +258,9 @@ for module in (gzip, bz2, lzma):
 #
 # ## 4. Three kinds of networks, one size
 #
-# How do an LSTM, a Transformer and an R-Transformer compare, if all have the same size and the same training? `studies/three_writers.py` trains them with Adam on
-# windows as in section 1. Each has about 48,000 parameters, and the best of three learning rates, chosen on validation text. Each is trained with three **seeds**, which set the
-# initial weights and the windows. The Transformers have two pre-norm layers. One has sinusoidal positions, the other learnt relative positions (Shaw et al., 2018). The R-Transformer has one pre-norm
-# block with a window of 8, and no positions.
+# How do an LSTM, a Transformer and an R-Transformer compare at one size? `studies/three_writers.py` trains them on windows as in section 1, eight per update. Each has about 48,000 parameters, and
+# the better of two learning rates, chosen on validation text. Each is trained with three **seeds**, which set the initial weights and the windows. The Transformers have two pre-norm layers. One has
+# sinusoidal positions, the other learnt relative positions (Shaw et al., 2018). The R-Transformer has one pre-norm block with a window of 8, and no positions.
 #
 # **Predict.** Which network is ahead after 300 updates? Which networks are ahead of counts of four after 1,000?
 
@@ -281,15 +280,15 @@ for (name, seeds), colour, mark in zip(study.items(), plots.COLOURS, "osD^"):
 for name, bits in baselines.items():
     ax.axhline(bits, color="0.4", linestyle=":")
     ax.text(1050, bits, f"{name}: {bits:.2f}", va="center")
-ax.set(xscale="log", xlabel="updates", ylabel="bits per character, test", ylim=(1.6, None), xlim=(90, 1000), title="TITLE")
+ax.set(xscale="log", xlabel="updates", ylabel="bits per character, test", ylim=(1.6, None), xlim=(90, 1000), title="after 1,000 updates, all networks are behind counts of four")
 ax.set_xticks(UPDATES, [f"{at:,}" for at in UPDATES]), ax.minorticks_off()
-ax.legend(frameon=False)
+ax.legend(loc="lower left", framealpha=1, edgecolor="white")
 plt.show()
 
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# ANSWER
+# The R-Transformer is ahead after 300 updates. After 1,000, no network is ahead of counts of four.
 #
 # </details>
 #
@@ -297,10 +296,10 @@ plt.show()
 #
 # ## 5. Where does a network beat the counts?
 #
-# The mean hides *which* characters are predicted better. We sort the characters of the test text by the symbols before them. **New**: the training text does not have the last five
-# symbols in a row. **5 to 9**, **10 to 15**, **16 or more**: it has the last 5, 10 or 16 of them.
+# A mean does not say *which* characters are predicted well. We sort the characters of the test text by their contexts. After a **new** context, training does not have the last five symbols
+# in a row. The other kinds say how many of the last symbols training has in a row.
 #
-# **Predict.** Where are networks ahead of counts: after new contexts, or after those that training has?
+# **Predict.** Where can networks be ahead of counts: after new contexts, or after long contexts that training has?
 
 # %%
 def has(length):
@@ -331,18 +330,24 @@ shown = {name: rows[name] for name in (*study, "Transformer of section 1", "R-Tr
 for (name, values), colour, mark in zip(shown.items(), (*plots.COLOURS[:4], *plots.COLOURS[2:4]), "osD^D^"):
     ax.plot(range(4), [bits - other for bits, other in zip(values, best_counts)], mark + ("-" if name in study else "--"), color=colour, label=name)
 ax.axhline(0, color="0.4", linestyle=":")
-ax.text(3.05, 0, "backed-off\ncounts", va="center")
+ax.text(3.2, 0, "backed-off\ncounts", va="center")
 ax.set_xticks(range(4), [f"{name}\n({share:.0%})" for name, share in zip(KINDS, shares)])
-ax.set(xlabel="symbols before it that training has (share of the characters)", ylabel="bits more than the counts", title="TITLE2")
+ax.set(xlabel="symbols before it that training has (share of the characters)", ylabel="bits more than the counts", title="more training helps, but not where training has a long context")
 ax.legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1.12, 0.5))
 plt.show()
 
 # %% [markdown]
+# <details><summary>Answer</summary>
+#
+# After new contexts. Where training has 16 symbols or more, the counts are ahead of all networks.
+#
+# </details>
+#
 # KINDS
 #
 # ## 6. What do they write?
 #
-# Each network of the study continued the same words, with the same draws. This is the text of the first seed. As a rough measure, we also count which share of the written words the training text has.
+# Each network of the study continued the same words, with the same random numbers. We show the text of the first seed. A rough measure is the share of the written words that training has.
 
 # %%
 words = set(re.findall(r"[A-Za-z]+", train))
@@ -361,8 +366,9 @@ print(f"The test text itself: {real(test):.0%}")
 # %% [markdown]
 # WRITTEN
 #
-# How were these characters chosen? The probabilities of a model are usually changed before a character is drawn. A **temperature** $\tau$ divides the logits: below 1, likely symbols become likelier. The **nucleus**
-# (Holtzman et al., 2020) keeps only the most likely symbols, as few as needed to reach a share of the probability. For example, the nucleus of the probabilities 0.5, 0.3, 0.15 and 0.05 for a share of 0.7 has the first two symbols.
+# How were these characters chosen? The study changes the probabilities of a model before it draws. A **temperature** of 0.8 divides the logits, so likely symbols become likelier. The **nucleus** (Holtzman et al., 2020)
+# keeps the most likely symbols, as few as needed to reach a share of the probability, here 0.95. For example, the probabilities 0.5, 0.3, 0.15 and 0.05 have the cumulative sums 0.5, 0.8, 0.95 and 1. The
+# nucleus for a share of 0.7 has the first two symbols.
 #
 # **Exercise 4** (medium, 10 minutes). Which symbols are in the nucleus? `p` $(V)$ has the probabilities. Return a mask $(V)$, `True` for those that are in.
 
@@ -417,11 +423,11 @@ for share in (1.0, 0.9, 0.01):
 #
 # </details>
 #
-# Neither measure says whether the text makes sense. It does not.
+# Neither measure says whether a text makes sense.
 #
 # ## 7. What does one number leave out?
 #
-# **The context.** A window begins with nothing before it. How much does this cost? A recurrent network can also carry its state from window to window. A control: a few characters of context, which are not scored.
+# **The context.** A window begins with nothing before it. What does this cost? A recurrent network can carry its state on, from window to window. As a control, we give it a few characters of context instead.
 
 # %%
 carried, _ = networks["GRU"].read(tokens["test"][None, :last])
@@ -435,10 +441,15 @@ for name, bits in costs.items():
     print(f"{name:32} {bits[:, 0].mean():15.2f} {bits[:, :8].mean():13.2f} {bits.mean():8.2f}")
 
 # %% [markdown]
-# Without context, the first characters are costly. A carried state removes this cost. But eight characters of context do the same, so this GRU does not gain from a longer memory. A number must say what a model could read.
+# The first characters are costly without context. A carried state removes this cost. But eight characters of context do the same, so this GRU gains nothing from a longer memory. A number must come with what the model could read.
 #
-# **The characters.** Papers report "Penn Treebank, bits per character" on three different texts. They differ in the ends of lines: left out (5,059,550 training characters, the paper's counts), kept (5,017,482), or
-# spelt as the five characters `<eos>` (5,269,890, what the published code loads). We do the same to our text, and count four in a row.
+# **The characters.** Papers report "Penn Treebank, bits per character" on three different texts. Their line ends are
+#
+# - left out: 5,059,550 training characters, as the R-Transformer paper says;
+# - kept: 5,017,482 characters;
+# - spelt as the five characters `<eos>`: 5,269,890 characters, which the paper's code loads.
+#
+# We do the same to our text, and count four in a row.
 
 # %%
 for name, end in {"left out": "", "kept": "\n", "spelt <eos>": "<eos>"}.items():
@@ -446,11 +457,11 @@ for name, end in {"left out": "", "kept": "\n", "spelt <eos>": "<eos>"}.items():
     print(f"line ends {name:12} {mean(bits):.2f} bits per character, {sum(bits) / 1000:.1f} thousand bits for the text")
 
 # %% [markdown]
-# Spelt out, line ends lower the mean: after `<`, the four characters `eos>` cost almost nothing, but they count as characters. The whole text costs more.
+# With line ends spelt out, the mean is lowest, but the whole text costs most. After `<`, the characters `eos>` are almost certain, and each of them counts.
 #
 # ## 8. On a benchmark, and on your own
 #
-# This project has trained the paper's models on the words of the Penn Treebank, too: all with 2.28 million parameters, for 2 of 20 epochs, at one learning rate. The unit is perplexity per word.
+# This project has trained the paper's models on the words of the Penn Treebank, too. All have 2.28 million parameters, 2 epochs (passes over the text) of 20, one learning rate, and three seeds.
 
 # %%
 from pathlib import Path
@@ -465,9 +476,10 @@ for name, groups in tables.cells(load_recipe("ptb-word"), Path("../results")).it
     print(f"{name:20} {mean(found):15.0f} ± {stdev(found):3.0f} {PAPER[name]:40.2f}")
 
 # %% [markdown]
-# PTB
+# After two epochs, the R-Transformer is first and Transformer-XL second. They learn soon. Where they would end, two epochs do not say: in the paper the LSTM, a larger one, is ahead of both. The
+# Transformer has sinusoids, and section 4 shows what these can cost.
 #
-# Now let three models learn here. Each gets two seconds per turn, or what you choose; nothing is tuned, so the order means little. Move the target in the picture.
+# Now let three models learn here, for a few seconds each. Nothing is tuned, so the order means little. Move the target in the picture.
 
 # %%
 entrants = {
@@ -478,7 +490,7 @@ entrants = {
 explore.race("characters", entrants, seconds=1.0, seeds=2, turns=4, learning_rate=0.01, batch_size=16).run()
 
 # %% [markdown]
-# To train a model of your own choice, change a number and press "Train".
+# You can also train a model of your own: change a number, and press "Train".
 
 # %%
 explore.training("characters", "gru", d_model=48, layers=1, learning_rate=0.01).train()
@@ -486,14 +498,21 @@ explore.training("characters", "gru", d_model=48, layers=1, learning_rate=0.01).
 # %% [markdown]
 # ## Recap
 #
-# RECAP
+# What must a language model beat? On this text:
+#
+# - **Good counts.** A bigram model needs 3.27 bits per character, counts of four 2.05, and counts that use shorter contexts where needed 1.76.
+# - **Know what can be copied.** After the training text, `lzma` and `bz2` need 1.3 bits. They use text from far back, which our networks cannot read.
+# - RECAP4
+# - RECAP5
+# - **Name the rules.** Context, line ends and the length of the training change the number.
+# - Open: larger networks, longer training, and texts that repeat themselves less.
 #
 # ## Quiz
 #
 # 1. A model has 2.0 bits per character. A word has 5.5 characters with its blank. Which perplexity per word is this?
 # 2. Why may you not compare perplexities with vocabularies of 10,000 and of 30,000 words?
 # 3. A paper reports 1.3 bits per character on a new text. Which three numbers do you ask for?
-# 4. Your model is ahead of counts by 0.1 bits. How do you find out whether it copies?
+# 4. Your model is ahead of counts by 0.1 bits. How do you find out where?
 #
 # <details><summary>Answers</summary>
 #
@@ -507,7 +526,7 @@ explore.training("characters", "gru", d_model=48, layers=1, learning_rate=0.01).
 # <details><summary>Paper map</summary>
 #
 # Wang et al. (2019), *R-Transformer*, section 4.3; Holtzman et al. (2020), *The Curious Case of Neural Text Degeneration*; Delétang et al. (2023), *Language Modeling Is Compression*; Chen & Goodman (1999), *An Empirical Study of Smoothing Techniques for
-# Language Modeling*; Bell, Cleary & Witten (1990), *Text Compression*.
+# Language Modeling*.
 #
 # | in the papers | here | in `rtx` |
 # | --- | --- | --- |
@@ -518,4 +537,5 @@ explore.training("characters", "gru", d_model=48, layers=1, learning_rate=0.01).
 #
 # </details>
 #
-# **Back:** [12](12_make_it_fast.ipynb) · **Index:** [README](../README.md) · **On:** [14](14_translate_and_summarise.ipynb)
+# **Back:** [Where does the time go?](12_make_it_fast.ipynb) · **Index:** [README](../README.md) · **On:**
+# [How does one sequence become another?](14_translate_and_summarise.ipynb)
