@@ -347,7 +347,7 @@ plt.show()
 #
 # ## 6. What do they write?
 #
-# Each network of the study continued the same words, with the same random numbers. We show the text of the first seed. A rough measure is the share of the written words that training has.
+# Each network of the study continued the same words, with the same random numbers. Here are the first 120 characters of each seed, with shortened blanks. A rough measure is the share of the written words that training has.
 
 # %%
 words = set(re.findall(r"[A-Za-z]+", train))
@@ -360,7 +360,9 @@ def real(written):
 PROMPT = "The name of a method is "
 for name, seeds in study.items():
     share = mean(real(run["written"].removeprefix(PROMPT)) for run in seeds)
-    print(f"{name}, {share:.0%} of the words of three seeds are in the training text:\n{seeds[0]['written']}\n")
+    print(f"{name}: {share:.0%} of the words are in the training text")
+    for run in seeds:
+        print("   ", " ".join(run["written"].split())[:120])
 print(f"The test text itself: {real(test):.0%}")
 
 # %% [markdown]

@@ -19,6 +19,7 @@ NAMES = (
     "digits_in_order",
     "text_in_pieces",
     "which_past",
+    "three_writers",
 )
 
 
