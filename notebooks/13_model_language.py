@@ -20,10 +20,10 @@ explore.sentence("The name of a method is ")
 # %% [markdown]
 # **Try.** (1) Press "Write on" of the R-Transformer three times. (2) Reset, and do the same with the GRU. (3) Choose the preset "Bracket". Which model expects the bracket to close?
 #
-# Such text looks like English from a distance. But is the model *good*? A table of counts predicts text, too, and so does the program that compresses your files.
+# Such text looks like English from a distance. But is the model *good*? A table of counts predicts text, too, and so does a compressor.
 #
 # - **You will** write the usual measure, a model that only counts, a sampler, and (optional) a strong model of counts.
-# - **You learn** what a network must beat, where three networks of one size beat it, and what one number leaves out.
+# - **You learn** what a network must beat, where networks are ahead of counts, and what one number leaves out.
 # - **You need** softmax, cross-entropy, and the R-Transformer ([04](04_stack_the_block.ipynb)).
 # - **Time:** 60 minutes, of which 30 are for the exercises. The cells run in about 40 seconds.
 
@@ -107,8 +107,8 @@ print(f"all {known.size} symbols equally likely: {log2(known.size):.2f}")
 # %% [markdown]
 # ## 2. Counting
 #
-# A **bigram model** counts pairs. In "abracadabra", an *a* is followed by *b* twice, by *c* once and by *d* once. With $V = 5$ symbols and 1 added to every count, $p(b \mid a) = (2 + 1) / (4 + 5)$. The
-# added 1 is for pairs that training does not have. Without it, such a pair would cost infinitely many bits.
+# A **bigram model** counts pairs. In "abracadabra", an *a* is followed by *b* twice, by *c* once and by *d* once. With $V = 5$ symbols and 1 added to every count, $p(b \mid a) = (2 + 1) / (4 + 5)$. Without
+# the added 1, a pair that training does not have would cost infinitely many bits.
 #
 # **Exercise 2** (medium, 10 minutes). `train` and `test` hold symbol numbers below $V$. Return the bits per character of the bigram model on `test`.
 
@@ -215,14 +215,14 @@ chosen = min(tried, key=lambda n: mean(tried[n]["validation"]))
 print("chosen on validation text:", chosen)
 
 # %% [markdown]
-# These counts are ahead of all three networks of section 1. Longer training may help the networks. But compared with bigrams only, they would look much better than they are.
+# These counts are ahead of all three networks of section 1. Compared with bigrams only, they would look much better.
 #
 # ## 3. A compressor is a language model, too
 #
 # A language model can be turned into a compressor, and a compressor into a language model (Delétang et al., 2023). We compress the training text, and then the training text followed by the test text. The
 # extra bits, divided by the characters of the test text, are bits per character. Python's standard library has three compressors.
 #
-# **Predict.** The R-Transformer needs 1.79 bits. Are compressors better or worse?
+# **Predict.** Are they better or worse than 1.79 bits?
 
 # %%
 import bz2, gzip, lzma
@@ -292,7 +292,7 @@ plt.show()
 # </details>
 #
 # - The **R-Transformer** is first after 100, 300 and 1,000 updates, with every seed. At the end its lead over the LSTM is 0.07 bits.
-# - The **Transformer with sinusoids** is last. With relative positions it needs 0.3 bits less. So most of the R-Transformer's lead over sinusoids is not a lead over attention.
+# - The **Transformer with sinusoids** is last. With relative positions it needs 0.3 bits less. So most of the R-Transformer's lead disappears with other positions.
 # - The larger rate was better for every network, so an even larger rate may help.
 #
 # ## 5. Where does a network beat the counts?
@@ -331,9 +331,9 @@ shown = {name: rows[name] for name in (*study, "Transformer of section 1", "R-Tr
 for (name, values), colour, mark in zip(shown.items(), (*plots.COLOURS[:4], *plots.COLOURS[2:4]), "osD^D^"):
     ax.plot(range(4), [bits - other for bits, other in zip(values, best_counts)], mark + ("-" if name in study else "--"), color=colour, label=name)
 ax.axhline(0, color="0.4", linestyle=":")
-ax.text(3.2, 0, "backed-off\ncounts", va="center")
+ax.text(3.2, 0, "counts", va="center", fontsize=9)
 ax.set_xticks(range(4), [f"{name}\n({share:.0%})" for name, share in zip(KINDS, shares)])
-ax.set(xlabel="symbols before it that training has (share of the characters)", ylabel="bits more than the counts", title="more training helps, but not where training has a long context")
+ax.set(xlabel="symbols before it that training has (share of the characters)", ylabel="bits more than the counts", title="with more training, networks are behind only after long known contexts")
 ax.legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1.12, 0.5))
 plt.show()
 
@@ -371,8 +371,8 @@ print(f"The test text itself: {real(test):.0%}")
 # The order of the networks is the same as by bits. One R-Transformer is caught in a line of asterisks.
 #
 # How were these characters chosen? The study changes the probabilities of a model before it draws. A **temperature** of 0.8 divides the logits, so likely symbols become likelier. The **nucleus** (Holtzman et al., 2020)
-# keeps the most likely symbols, as few as needed to reach a share of the probability, here 0.95. For example, the probabilities 0.5, 0.3, 0.15 and 0.05 have the cumulative sums 0.5, 0.8, 0.95 and 1. The
-# nucleus for a share of 0.7 has the first two symbols.
+# keeps the most likely symbols, as few as needed to reach a share of the probability, here 0.95. For example, the nucleus of the
+# probabilities 0.5, 0.3 and 0.2 for a share of 0.7 has the first two symbols.
 #
 # **Exercise 4** (medium, 10 minutes). Which symbols are in the nucleus? `p` $(V)$ has the probabilities. Return a mask $(V)$, `True` for those that are in.
 
@@ -399,7 +399,7 @@ nucleus = exercises.yours(my_nucleus, "nucleus")
 #
 # </details>
 #
-# Your nucleus now writes with the R-Transformer of the first screen. A share of 0.01 keeps one symbol, the most likely.
+# Your nucleus now writes with the R-Transformer of the first screen. A share of 0.01 keeps one symbol.
 #
 # **Predict.** What goes wrong without a nucleus (a share of 1)? And with only the most likely symbol?
 
