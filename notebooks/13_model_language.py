@@ -7,142 +7,127 @@
 # ---
 
 # %% [markdown]
-# # Model language: what does "1.24 bits per character" mean?
+# # What must a language model beat?
 #
-# Type a sentence. Three small models of equal size predict the next letter. A letter is blue if the prediction would change
-# were it another one.
+# A **language model** reads a text and gives each possible next symbol a probability. Three small models read your text below, character by character. They have learnt from the Python
+# reference manual, and have about 37,000 parameters each. A letter is blue if another letter in its place would change the prediction.
 
 # %%
 from rtx.lab import explore
 
-explore.sentence()
+explore.sentence("The name of a method is ")
 
 # %% [markdown]
-# **Try.** Open a bracket or a quotation and write on. Which of the models still knows, ten letters later, that it is open?
+# **Try.** (1) Press "Write on" of the R-Transformer three times. (2) Reset, and do the same with the GRU. (3) Choose the preset "Bracket". Which model expects the bracket to close?
 #
-# How good is such a prediction, and what must a model beat to deserve a number at all?
+# Such text looks like English from a distance. But is the model *good*? A table of counts predicts text, too, and so does a compressor.
 #
-# A language model gives the next symbol of a text a probability. That is all: no grammar, no topic, one number for what
-# came. This notebook measures that number, counts its way to a surprisingly strong opponent, trains three models on equal
-# time, and lets one of them write.
-#
-# - **You will** turn losses into bits and perplexities, build a model out of counts, see what windows cost, and cut the
-#   tail of a distribution.
-# - **You learn** why a number without its text and its baseline says little, and why three papers' "PTB characters" differ.
-# - **You need** softmax and cross-entropy. [06 carry memory](06_carry_memory.ipynb) helps for section 5.
-# - **Time:** 35 minutes to read and try; the cells run in about 40 seconds.
-#
-# ## Paper map
-#
-# Wang et al. (2019), *R-Transformer*, Section 4.3.
-#
-# | in the paper | here | in `rtx` |
-# | --- | --- | --- |
-# | characters, Table 3 (bits per character) | sections 1 to 5 | task `ptb-char`, recipe `ptb-char` |
-# | words, Table 4 (perplexity) | sections 7 and 8 | task `ptb-word`, recipe `ptb-word` |
-# | windows: 80 read and 320 scored; 40 and 40 for words (its code) | section 5 | `rtx.tasks.text.windows` |
-# | tied embeddings, dropout | section 7 | `LanguageModel` |
-#
-# The Penn Treebank must be fetched (`rtx data fetch ptb-char`). Here we read a text that every Python has on board: its own
-# reference manual, as `help()` shows it. Numbers on it compare with each other, not with the paper's. The manual grows from
-# version to version; numbers in this prose are those of Python 3.11.
+# - **You will** write the usual measure, a model that only counts, a sampler, and (optional) a strong model of counts.
+# - **You learn** what a network must beat, where networks are ahead of counts, and what one number leaves out.
+# - **You need** softmax, cross-entropy, and the R-Transformer ([04](04_stack_the_block.ipynb)).
+# - **Time:** 60 minutes, of which 30 are for the exercises. The cells run in about 40 seconds.
 
 # %%
-from itertools import islice
+from collections import Counter, defaultdict
+from math import log, log2
+from statistics import mean
+import re
 import matplotlib.pyplot as plt
 import torch
-import rtx
+from torch.nn.functional import cross_entropy
 from rtx.lab import exercises, plots
+from rtx.lab.pretrained import pretrained
 from rtx.tasks import task_by_name
-from rtx.tasks.text import windows
+from rtx.tasks.text import manual, split
 
 plots.style()
 torch.set_num_threads(1)
 
 # %% [markdown]
-# ## 1. A text as windows
+# ## 1. How good is a prediction?
 #
-# The text is cut by position: nine tenths train, a twentieth validates, the last twentieth tests. Each window reads some
-# characters as context and predicts the ones after; each character of a split is predicted exactly once.
+# A model gave the three characters that came the probabilities $\tfrac12$, $\tfrac18$ and $\tfrac14$. A character with the probability $p$ costs $-\log_2 p$ bits:
 
 # %%
-task = task_by_name("characters", context=16, scored=64)
-known = task.texts[0]
-line = torch.tensor(known.encode("Every window reads a few characters and predicts the next ones."))
-for inputs, targets in windows(line, known.start, context=8, scored=16):
-    print("reads", repr(known.decode(inputs.tolist())).ljust(28), "scored", repr(known.decode(targets[targets >= 0].tolist())))
-print("about a hundred symbols, one of them for any that training never showed:", 90 < known.size < 120)
+p = torch.tensor([1 / 2, 1 / 8, 1 / 4])
+cost = -p.log2()
+print("bits:", cost.tolist(), "  mean:", cost.mean().item(), "  perplexity:", 2 ** cost.mean().item())
 
 # %% [markdown]
-# ## 2. Bits
+# $$\text{bits per character} = -\frac{1}{N} \sum_{t=1}^{N} \log_2 p_t, \qquad \text{perplexity} = 2^{\text{bits}}$$
 #
-# If a model gave the symbols that came the probabilities $p_1, \dots, p_N$, it has
+# A perplexity of 4 is as uncertain as a choice among four equally likely symbols.
 #
-# $$\text{bits per character} = -\frac{1}{N} \sum_{t=1}^{N} \log_2 p_t, \qquad \text{perplexity} = 2^{\text{bits}}.$$
-#
-# Bits are the length of the text after the best compression that the model allows. The perplexity is the number of equally
-# likely symbols that would be as hard to guess from. Losses come in nats, with the natural logarithm.
-#
-# **Predict.** A model knows nothing, and gives all of 100 symbols the same probability. How many bits? What perplexity?
-#
-# <details><summary>Answer</summary>
-#
-# $\log_2 100 \approx 6.64$ bits, and a perplexity of 100, whatever the text says.
-#
-# </details>
-#
-# **Exercise 1** (easy, 5 minutes). From logits (N, V) and targets (N,) to bits per character. Context has the target -100
-# and is not scored; `cross_entropy` knows that.
+# **Exercise 1** (easy, 5 minutes). Write the measure for logits $(N, V)$ and targets $(N)$. Characters with the target -100 are only read, not scored. `cross_entropy` leaves them
+# out. Its mean is in nats: it uses the natural logarithm.
 
 # %%
-from torch.nn.functional import cross_entropy
+def my_bits_per_character(logits, targets):
+    ...  # one number
 
-def bits_per_character(logits, targets):
-    ...
-
-exercises.bits_per_character(bits_per_character)
+bits_per_character = exercises.yours(my_bits_per_character, "bits_per_character")
 
 # %% [markdown]
 # <details><summary>Hint</summary>
 #
-# $\log_2 p = \ln p / \ln 2$.
+# $\log_2 p = \ln p / \ln 2$, and `log` from `math` is the natural logarithm.
 #
 # </details>
 # <details><summary>Solution</summary>
 #
 # ```python
-# import math
-#
-# def bits_per_character(logits, targets):
-#     return cross_entropy(logits, targets, ignore_index=-100) / math.log(2)
+# def my_bits_per_character(logits, targets):
+#     return cross_entropy(logits, targets, ignore_index=-100) / log(2)
 # ```
 #
 # </details>
 #
-# ## 3. Baselines by counting
-#
-# The **unigram** model counts how often each symbol stands in the training part, and looks at nothing. The **bigram** model
-# looks at one symbol: $p(b \mid a)$ is the share of $b$ among the symbols that followed $a$. One is added to every count,
-# or a pair that training never saw would cost infinitely many bits.
-#
-# **Exercise 2** (medium, 10 minutes). Two tensors of symbol numbers and V in, the bigram's bits per character on `test` out.
+# The manual is the text that `help()` shows. Its first nine tenths are for training, a twentieth is for validation, and the last twentieth is for tests. We score the three models of the
+# explorer on windows of the test text: 16 characters of context, then 64 that count. (The numbers are those of Python 3.11.)
 
 # %%
-def bigram_bits(train, test, V):
+text = split(manual())
+known = task_by_name("characters").texts[0]  # the symbols and their numbers
+tokens = {part: torch.tensor(known.encode(characters)) for part, characters in text.items()}
+last = len(text["test"]) // 64 * 64  # we score the test text from place 64 to here
+
+def windows(context):
+    """Return windows (N, context + 64) of the test text, and their targets."""
+    places = torch.arange(64, last, 64)[:, None] + torch.arange(-context, 64)
+    targets = tokens["test"][places]
+    targets[:, :context] = -100
+    return tokens["test"][places - 1], targets
+
+networks = {name: pretrained(f"characters-{name.lower()}").requires_grad_(False) for name in ("GRU", "Transformer", "R-Transformer")}
+x, y = windows(context=16)
+for name, network in networks.items():
+    print(f"{name:13} {bits_per_character(network(x).flatten(0, 1), y.flatten()):.2f} bits per character")
+print(f"all {known.size} symbols equally likely: {log2(known.size):.2f}")
+
+# %% [markdown]
+# ## 2. Counting
+#
+# A **bigram model** counts pairs. In "abracadabra", an *a* is followed by *b* twice, by *c* once and by *d* once. With $V = 5$ symbols and 1 added to every count, $p(b \mid a) = (2 + 1) / (4 + 5)$. Without
+# the added 1, a pair that training does not have would cost infinitely many bits.
+#
+# **Exercise 2** (medium, 10 minutes). `train` and `test` hold symbol numbers below $V$. Return the bits per character of the bigram model on `test`.
+
+# %%
+def my_bigram_bits(train, test, V):
     ...  # a (V, V) table of counts, plus one; then the mean of -log2 p
 
-exercises.bigram_bits(bigram_bits)
+bigram_bits = exercises.yours(my_bigram_bits, "bigram_bits")
 
 # %% [markdown]
 # <details><summary>Hint</summary>
 #
-# `torch.bincount(train[:-1] * V + train[1:], minlength=V * V).view(V, V)` counts all pairs at once.
+# `torch.bincount(train[:-1] * V + train[1:], minlength=V * V).view(V, V)` counts all pairs.
 #
 # </details>
 # <details><summary>Solution</summary>
 #
 # ```python
-# def bigram_bits(train, test, V):
+# def my_bigram_bits(train, test, V):
 #     counts = torch.bincount(train[:-1] * V + train[1:], minlength=V * V).view(V, V) + 1.0
 #     p = counts / counts.sum(1, keepdim=True)
 #     return -p[test[:-1], test[1:]].log2().mean()
@@ -150,149 +135,352 @@ exercises.bigram_bits(bigram_bits)
 #
 # </details>
 #
-# Longer memories are counted in the same way, but with 0.1 added to each count: of so many possible contexts most were
-# hardly seen, and a whole one would drown what was. **Predict.** The unigram has 4.6 bits. How many have counts of pairs, of
-# three, of four in a row? Will five be better still?
+# Longer runs of symbols are counted in the same way. We add only 0.1 there. Most contexts are rare, and 104 added ones would hide their counts (the control is below).
 #
+# **Predict.** Do counts of six symbols in a row need fewer bits than counts of four?
+
+# %%
+def count_bits(train, test, n, added=0.1):
+    """Return the bits of each scored character, from counts of n symbols in a row."""
+    seen, before = (Counter(train[i : i + size] for i in range(len(train) - n + 1)) for size in (n, n - 1))
+    pieces = [test[i - n + 1 : i + 1] for i in range(64, len(test) // 64 * 64)]
+    return [-log2((seen[one] + added) / (before[one[:-1]] + added * known.size)) for one in pieces]
+
+bigram = bigram_bits(tokens["train"], tokens["test"][63:last], known.size).item()
+counted = {n: count_bits(text["train"], text["test"], n) for n in range(1, 7)}
+print(f"bigram model {bigram:.2f} bits per character")
+for n, found in counted.items():
+    print(f"counts of {n}   {mean(found):.2f}")
+print(f"counts of 4, with 1 added to each: {mean(count_bits(text['train'], text['test'], 4, added=1)):.2f}")
+
+# %% [markdown]
 # <details><summary>Answer</summary>
 #
-# 3.3, 2.4 and 2.1 bits; five in a row have 2.2 again. More context helps until contexts become so rare that most counts
-# are zero.
+# No. The best are counts of four. Most runs of six in the test text are rare in training, or missing.
 #
 # </details>
+#
+# Can counts use a long context where training has it, and a short one elsewhere? **Witten-Bell smoothing** (from a book on text compression by Bell, Cleary and Witten; see Chen & Goodman, 1999) mixes
+# the two. Let $s$ be the next symbol, $c$ its context, and $c'$ this context without its oldest symbol. In training, $n(cs)$ counts how often $s$ follows $c$. $n(c)$ counts how often any symbol follows $c$, and
+# $d(c)$ how many *different* symbols do.
+#
+# $$p(s \mid c) = \frac{n(cs) + d(c) \, p(s \mid c')}{n(c) + d(c)}$$
+#
+# For the empty context, $1 / V$ takes the place of $p(s \mid c')$. After a context that training does not have, $p(s \mid c) = p(s \mid c')$.
+#
+# **Exercise 3** (hard, optional, 15 minutes). Write it. `follow("bra")` is a `Counter`: it says how often each symbol followed "bra". It is empty if none did.
 
 # %%
-from collections import Counter
-from math import log2
-from rtx.tasks.text import manual, split
+def my_backed_off(follow, context, symbol, V):
+    ...  # a probability; the function may call itself
 
-def count_bits(train, test, n, symbols, added=0.1):
-    """Bits per symbol of counts of n symbols in a row."""
-    seen = Counter(train[i : i + n] for i in range(len(train) - n + 1))
-    before = Counter(train[i : i + n - 1] for i in range(len(train) - n + 1))
-    pieces = [test[i : i + n] for i in range(len(test) - n + 1)]
-    return -sum(log2((seen[p] + added) / (before[p[:-1]] + added * symbols)) for p in pieces) / len(pieces)
+backed_off = exercises.yours(my_backed_off, "backed_off")
 
-text = split(manual())
-counted = [count_bits(text["train"], text["test"], n, known.size) for n in range(1, 7)]
-print("the first one is the task's own baseline:", abs(counted[0] - task.baseline()) < 0.001)
-print("more context saves bits up to four in a row, and no further:", counted.index(min(counted)) == 3)
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# $n(cs)$ is `seen[symbol]` with `seen = follow(context)`, $n(c)$ is `sum(seen.values())`, and $d(c)$ is `len(seen)`. The shorter context is `context[1:]`.
+#
+# </details>
+# <details><summary>Solution</summary>
+#
+# ```python
+# def my_backed_off(follow, context, symbol, V):
+#     shorter = my_backed_off(follow, context[1:], symbol, V) if context else 1 / V
+#     seen = follow(context)
+#     n, d = sum(seen.values()), len(seen)
+#     return (seen[symbol] + d * shorter) / (n + d) if n else shorter
+# ```
+#
+# </details>
+#
+# The number of symbols in a row is chosen on validation text.
 
 # %%
-fig, ax = plt.subplots(figsize=(5.4, 2.8))
-ax.plot(range(1, 7), counted, "o-", color=plots.COLOURS[0])
-for n, bits in enumerate(counted, 1):
-    ax.annotate(f"{bits:.2f}", (n, bits), (3, 7), textcoords="offset points")
-ax.set(xlabel="symbols in a row", ylabel="bits per character", xlim=(0.8, 6.5), ylim=(0, 5.5), title="counting saves bits up to four in a row")
+runs = Counter(text["train"][i : i + n] for n in range(1, 7) for i in range(len(text["train"]) - n + 1))
+followers = defaultdict(Counter)
+for run, times in runs.items():
+    followers[run[:-1]][run[-1]] = times
+
+def backed_off_bits(part, n):
+    """Return the bits of each scored character."""
+    read = text[part]
+    follow = lambda context: followers.get(context, Counter())
+    return [-log2(backed_off(follow, read[i - n + 1 : i], read[i], known.size)) for i in range(64, len(read) // 64 * 64)]
+
+tried = {n: {part: backed_off_bits(part, n) for part in ("validation", "test")} for n in (3, 4, 5, 6)}
+for n, found in tried.items():
+    print(f"up to {n} symbols in a row: validation {mean(found['validation']):.2f}, test {mean(found['test']):.2f} bits per character")
+chosen = min(tried, key=lambda n: mean(tried[n]["validation"]))
+print("chosen on validation text:", chosen)
+
+# %% [markdown]
+# These counts are ahead of all three networks of section 1. Compared with bigrams only, they would look much better.
+#
+# ## 3. A compressor is a language model, too
+#
+# A language model can be turned into a compressor, and a compressor into a language model (Delétang et al., 2023). We compress the training text, and then the training text followed by the test text. The
+# extra bits, divided by the characters of the test text, are bits per character. Python's standard library has three compressors.
+#
+# **Predict.** Are they better or worse than 1.79 bits?
+
+# %%
+import bz2, gzip, lzma
+
+def added_bits(pack, before, pieces):
+    """Return the bits per character that each piece adds to a packed file."""
+    start = len(pack(before.encode()))
+    added = sum(len(pack((before + piece).encode())) - start for piece in pieces)
+    return 8 * added / sum(map(len, pieces))
+
+train, test = text["train"], text["test"]
+pieces = [test[i : i + 1000] for i in range(0, 23_000, 1000)]
+print("bits per character     alone   after training   after its last 30,000   after training, in pieces of 1,000")
+for module in (gzip, bz2, lzma):
+    columns = ("", [test]), (train, [test]), (train[-30_000:], [test]), (train, pieces)
+    alone, primed, late, cut = (added_bits(module.compress, *given) for given in columns)
+    print(f"{module.__name__:22} {alone:.1f} {primed:16.1f} {late:23.1f} {cut:36.1f}")
+
+# %% [markdown]
+# <details><summary>Answer</summary>
+#
+# After training, `bz2` and `lzma` are far better: about 1.3 bits.
+#
+# </details>
+#
+# What do they use? The last two columns are controls:
+#
+# - **After the last 30,000 characters of training**, `bz2` and `lzma` need half a bit more. So they use text from far back. (`gzip` loses nothing: it looks back at most 32 kilobytes.)
+# - **In pieces of 1,000 characters**, each compressed without the test text before it, they need 0.3 to 0.4 bits more. So they also use the test text itself, as they go.
+#
+# The networks cannot do either: they read at most 80 characters, and their weights are fixed. But the compressors show how much this manual repeats itself.
+#
+# ## 4. Three kinds of networks, one size
+#
+# How do an LSTM, a Transformer and an R-Transformer compare at one size? `studies/three_writers.py` trains them on windows as in section 1, eight per update. Each has about 48,000 parameters, and
+# the better of two learning rates, chosen on validation text. Each is trained with three **seeds**, which set the initial weights and the windows. The Transformers have two pre-norm layers. One has
+# sinusoidal positions, the other learnt relative positions (Shaw et al., 2018). The R-Transformer has one pre-norm block with a window of 8, and no positions.
+#
+# **Predict.** Which network is ahead after 300 updates? Which networks are ahead of counts of four after 1,000?
+
+# %%
+from rtx.lab.studies import chosen_runs
+
+study, UPDATES = chosen_runs("../studies/three_writers.json", "characters"), (100, 300, 1000)
+baselines = {"bigram": bigram, "counts of 4": mean(counted[4]), f"backed-off counts of {chosen}": mean(tried[chosen]["test"])}
+fig, ax = plt.subplots(figsize=(7.5, 4))
+print("test bits per character: mean (lowest to highest seed)\n" + " " * 48 + "".join(f"{at:>13,} updates" for at in UPDATES))
+for (name, seeds), colour, mark in zip(study.items(), plots.COLOURS, "osD^"):
+    bits = torch.tensor([[scores["bits"][0] for scores in run["test"]] for run in seeds])
+    ax.plot(UPDATES, bits.mean(0), mark + "-", color=colour, label=name)
+    ax.vlines(UPDATES, bits.amin(0), bits.amax(0), color=colour)
+    each = "".join(f"{column.mean():7.2f} ({column.min():.2f} to {column.max():.2f})"[:22].rjust(21) for column in bits.T)
+    print(f"{name:23} {seeds[0]['parameters']:,} parameters, rate {seeds[0]['rate']} {each}")
+for name, bits in baselines.items():
+    ax.axhline(bits, color="0.4", linestyle=":")
+    ax.text(1050, bits, f"{name}: {bits:.2f}", va="center")
+ax.set(xscale="log", xlabel="updates", ylabel="bits per character, test", ylim=(1.6, None), xlim=(90, 1000), title="after 1,000 updates, no network has a better mean than counts of four")
+ax.set_xticks(UPDATES, [f"{at:,}" for at in UPDATES]), ax.minorticks_off()
+ax.legend(loc="lower left", framealpha=1, edgecolor="white")
 plt.show()
 
 # %% [markdown]
-# A table of counts is a language model. Its context is short, and it cannot tell that `lambda` and `yield` are alike. Any
-# network has to beat it on its own text: without that number beside it, "2.1 bits" tells nothing.
-#
-# ## 4. Three texts of one name
-#
-# Papers report "Penn Treebank, bits per character" on three different texts:
-#
-# | `rtx` | text | characters in training |
-# | --- | --- | --- |
-# | `ptb-char` | the word files, line ends removed: the counts that the paper prints | 5,059,550 |
-# | `ptb-char-mikolov` | Mikolov's own character files, line ends kept | 5,017,482 |
-# | `ptb-char-eos` | what the published code loads: each line end spelt as the five characters `<eos>` | 5,269,890 |
-#
-# (Counted from the files; `rtx.tasks.text` has all splits.) The same can be done to our text.
-#
-# **Predict.** In which of the three forms does a counting model need fewest bits per character? And in which the fewest in all?
-#
 # <details><summary>Answer</summary>
 #
-# Per character the one that spells line ends out: after `<`, the characters `eos>` are nearly sure and cost next to nothing,
-# but they *count*. In all it costs most: nothing was understood better. The text without line ends costs least in all, as
-# there is least to tell. On the Penn Treebank, too, about one character in thirty is such a sure one: (5,269,890 - 5,059,550) / 5 = 42,068 lines, four of five characters each.
+# The R-Transformer is ahead after 300 updates. After 1,000, no mean is ahead of counts of four. One seed of the R-Transformer is (2.03).
 #
 # </details>
+#
+# - The **R-Transformer** is first after 100, 300 and 1,000 updates, with every seed. At the end its lead over the LSTM is 0.07 bits.
+# - The **Transformer with sinusoids** is last. With relative positions it needs 0.3 bits less. So most of the R-Transformer's lead disappears with other positions.
+# - The larger rate was better for every network, so an even larger rate may help.
+#
+# ## 5. Where does a network beat the counts?
+#
+# A mean does not say *which* characters are predicted well. We sort the characters of the test text by their contexts. After a **new** context, training does not have the last five symbols
+# in a row. The other kinds say how many of the last symbols training has in a row.
+#
+# **Predict.** Where can networks be ahead of counts: after new contexts, or after long contexts that training has?
 
 # %%
-forms = {"unmarked": "", "newlines": "\n", "eos": "<eos>"}
-each, whole = [], []
-for end in forms.values():
-    train, test = (text[part].replace("\n", end) for part in ("train", "test"))
-    each.append(count_bits(train, test, 4, known.size))
-    whole.append(each[-1] * len(test) / 1000)
-fig, axes = plt.subplots(1, 2, figsize=(7.4, 2.4), sharey=True)
-for ax, values, x in zip(axes, (each, whole), ("bits per character", "thousand bits for the whole test text")):
-    ax.bar_label(ax.barh(list(forms), values, color=plots.COLOURS[0], height=0.6), fmt=" %.2f")
-    ax.set(xlabel=x, xlim=(0, 1.2 * max(values)))
-fig.suptitle("spelt out, line ends lower the mean and raise the sum", x=0.01, ha="left", fontsize=11)
-plt.show()
-print("fewest per character:", list(forms)[each.index(min(each))], "  in all:", list(forms)[whole.index(min(whole))])
+def has(length):
+    """Say for each scored character whether training has as many symbols as stand before it (and one more)."""
+    stored = {train[i : i + length] for i in range(len(train) - length)}
+    return torch.tensor([test[i - length : i] in stored for i in range(64, last)])
 
-# %% [markdown]
-# So a number in bits per character must say *which* characters. The paper prints the counts of the first text; its code
-# loads the third.
-#
-# ## 5. Windows, or a carried state
-#
-# Let an LSTM learn first: 500 updates of 16 windows.
+kind = has(5).int() + has(10) + has(16)
+shares = [(kind == k).float().mean().item() for k in range(4)]
+KINDS = ("new", "5 to 9", "10 to 15", "16 or more")
 
-# %%
-from rtx.lab.learning import learn
+def by_kind(bits):
+    return [torch.as_tensor(bits)[kind == k].mean().item() for k in range(4)]
 
-_ = torch.manual_seed(0)
-lstm = rtx.build(task, "lstm", d_model=96, layers=1)
-for _ in islice(learn(task, lstm, learning_rate=0.01, batch_size=16), 500):
-    pass
-_ = lstm.eval()
-
-# %% [markdown]
-# A window starts from a zero state: its first characters are guessed with hardly any context. Reading *on* from where the
-# last window ended costs the same work and has no such start. We score the test text in pieces of 64, both ways.
-#
-# **Predict.** At which places in a window do the two differ, and by how much?
-#
-# <details><summary>Answer</summary>
-#
-# At the first half dozen, where the window has seen next to nothing. The very first is guessed from a single character,
-# which training hardly ever asked for: it costs about twice what it costs with a state.
-#
-# </details>
+rows = {name: [mean(run["test"][-1]["by kind"][k] for run in seeds) for k in range(4)] for name, seeds in study.items()}
+for name in networks:
+    rows[f"{name} of section 1"] = by_kind(cross_entropy(networks[name](x).mT, y, reduction="none")[:, 16:].flatten() / log(2))
+rows |= {"counts of 4": by_kind(counted[4]), f"backed-off counts of {chosen}": by_kind(tried[chosen]["test"])}
+print("bits per character" + " " * 17 + "".join(f"{name:>12}" for name in KINDS))
+print("share of the characters".ljust(35) + "".join(f"{share:12.0%}" for share in shares))
+for name, values in rows.items():
+    print(f"{name:35}" + "".join(f"{bits:12.2f}" for bits in values))
 
 # %%
-from math import log
-
-tokens = torch.tensor(known.encode(text["test"]))
-pieces = tokens[: 64 * 360 + 1]
-x, y = pieces[:-1].view(-1, 64), pieces[1:].view(-1, 64)
-with torch.no_grad():
-    alone = lstm(x)
-    carried, _ = lstm.read(pieces[None, :-1])
-bits = {name: cross_entropy(z.reshape(-1, known.size), y.flatten(), reduction="none").view(-1, 64).mean(0) / log(2)
-        for name, z in (("windows, no context", alone), ("carried state", carried))}
-fresh, carry = bits.values()
-print("the first character costs 1.5 times as much as with a state:", bool(fresh[0] > 1.5 * carry[0]))
-print("carrying saves bits on the whole:", bool(carry.mean() < fresh.mean()))
-
-# %%
-fig, ax = plt.subplots(figsize=(6.6, 2.9))
-for (name, line), colour in zip(bits.items(), plots.COLOURS):
-    ax.plot(range(1, 65), line, color=colour, label=name)
-ax.axhline(counted[3], color="0.4", linestyle=":", label="counts of four, section 3")
-ax.set(xlabel="place in the window", ylabel="bits per character", ylim=(0, None), title="the start of a window is dear")
-ax.legend(frameon=False)
+fig, ax = plt.subplots(figsize=(7.5, 3.8))
+best_counts = rows[f"backed-off counts of {chosen}"]
+shown = {name: rows[name] for name in (*study, "Transformer of section 1", "R-Transformer of section 1")}
+for (name, values), colour, mark in zip(shown.items(), (*plots.COLOURS[:4], *plots.COLOURS[2:4]), "osD^D^"):
+    ax.plot(range(4), [bits - other for bits, other in zip(values, best_counts)], mark + ("-" if name in study else "--"), color=colour, label=name)
+ax.axhline(0, color="0.4", linestyle=":")
+ax.text(3.2, 0, "counts", va="center", fontsize=9)
+ax.set_xticks(range(4), [f"{name}\n({share:.0%})" for name, share in zip(KINDS, shares)])
+ax.set(xlabel="symbols before it that training has (share of the characters)", ylabel="bits more than the counts", title="with more training, networks are behind only after long known contexts")
+ax.legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1.12, 0.5))
 plt.show()
 
 # %% [markdown]
-# A model that carries its state, or reads context that it does not score, gets fewer bits from the same weights.
-# R-Transformer and the Transformer carry nothing here, so the published set-up gives all models 80 characters of context for
-# 320 that are scored. Its published code never scores the first 81 characters of a text. Of words it reads ten columns, and
-# never scores the first 41 of each. `rtx` scores all.
+# <details><summary>Answer</summary>
 #
-# And 500 updates have not beaten a table of counts yet. Did you expect that?
+# After new contexts. Where training has 16 symbols or more, the counts are ahead of all networks.
 #
-# ## 6. A race on equal seconds
+# </details>
 #
-# Three small models learn in turns, two seconds each, from two seeds; the band lies between the seeds. None is
-# tuned, and two seconds prove little.
+# - **The study.** All four means are behind the backed-off counts, after every kind of context. Where training has the context, the R-Transformer is ahead of the other three with every seed. After new contexts it is not ahead of the LSTM.
+# - **More training.** The Transformer and the R-Transformer of section 1 (one seed each) have read more text. Both are ahead of the counts after new contexts, and behind after 16 symbols or more.
+#
+# ## 6. What do they write?
+#
+# Each network of the study continued the same words, with the same random numbers. Here are the first 120 characters of each seed, with shortened blanks. A rough measure is the share of the written words that training has.
+
+# %%
+words = set(re.findall(r"[A-Za-z]+", train))
+
+def real(written):
+    """Return the share of the words that training has. The first and the last may be cut off."""
+    found = re.findall(r"[A-Za-z]+", written)[1:-1]
+    return sum(word in words for word in found) / len(found)
+
+PROMPT = "The name of a method is "
+for name, seeds in study.items():
+    share = mean(real(run["written"].removeprefix(PROMPT)) for run in seeds)
+    print(f"{name}: {share:.0%} of the words are in the training text")
+    for run in seeds:
+        print("   ", " ".join(run["written"].split())[:120])
+print(f"The test text itself: {real(test):.0%}")
+
+# %% [markdown]
+# The order of the networks is the same as by bits. One R-Transformer is caught in a line of asterisks.
+#
+# How were these characters chosen? The study changes the probabilities of a model before it draws. A **temperature** of 0.8 divides the logits, so likely symbols become likelier. The **nucleus** (Holtzman et al., 2020)
+# keeps the most likely symbols, as few as needed to reach a share of the probability, here 0.95. For example, the nucleus of the
+# probabilities 0.5, 0.3 and 0.2 for a share of 0.7 has the first two symbols.
+#
+# **Exercise 4** (medium, 10 minutes). Which symbols are in the nucleus? `p` $(V)$ has the probabilities. Return a mask $(V)$, `True` for those that are in.
+
+# %%
+def my_nucleus(p, share):
+    ...  # (V,), truth values
+
+nucleus = exercises.yours(my_nucleus, "nucleus")
+
+# %% [markdown]
+# <details><summary>Hint</summary>
+#
+# Sort. A symbol is in if the symbols *before* it do not reach the share yet.
+#
+# </details>
+# <details><summary>Solution</summary>
+#
+# ```python
+# def my_nucleus(p, share):
+#     ranked, symbols = p.sort(descending=True)
+#     inside = ranked.cumsum(0) - ranked < share - 1e-6
+#     return torch.zeros_like(p, dtype=torch.bool).scatter(0, symbols, inside)
+# ```
+#
+# </details>
+#
+# Your nucleus now writes with the R-Transformer of the first screen. A share of 0.01 keeps one symbol.
+#
+# **Predict.** What goes wrong without a nucleus (a share of 1)? And with only the most likely symbol?
+
+# %%
+def write(network, share, letters=300, seed=0):
+    draw, written = torch.Generator().manual_seed(seed), torch.tensor([known.encode(PROMPT)])
+    for _ in range(letters):
+        p = network(written[:, -96:])[0, -1].softmax(-1)  # these networks have learnt from 96 characters
+        written = torch.cat([written, torch.multinomial(p * nucleus(p, share), 1, generator=draw)[None]], 1)
+    return known.decode(written[0].tolist())
+
+def repeated(text, run=20):
+    """Return the share of the characters that end a run of 20 which the text had before."""
+    return mean(text[i : i + run] in text[: i + run - 1] for i in range(len(text) - run))
+
+for share in (1.0, 0.9, 0.01):
+    texts = [write(networks["R-Transformer"], share, seed=seed) for seed in range(3)]
+    print(f"share {share}: {mean(map(real, texts)):.0%} of the words are in training, {mean(map(repeated, texts)):.0%} repeats itself")
+    print(texts[0][:160], "\n")
+
+# %% [markdown]
+# <details><summary>Answer</summary>
+#
+# Without a nucleus, unlikely symbols are drawn now and then, and words break. With only the most likely symbol, the text goes round in a circle.
+#
+# </details>
+#
+# ## 7. What does one number leave out?
+#
+# **The context.** A window begins with nothing before it. What does this cost? A recurrent network can carry its state on, from window to window. As a control, we give it a few characters of context instead.
+
+# %%
+carried, _ = networks["GRU"].read(tokens["test"][None, :last])
+z, following = carried[0, 63 : last - 1], tokens["test"][64:last]
+costs = {"carried state": cross_entropy(z, following, reduction="none").view(-1, 64) / log(2)}
+for context in (0, 8, 16):
+    inputs, targets = windows(context)
+    costs[f"windows, context of {context}"] = cross_entropy(networks["GRU"](inputs).mT, targets, reduction="none")[:, context:] / log(2)
+print("bits per character of the GRU    first character   first eight   all 64")
+for name, bits in costs.items():
+    print(f"{name:32} {bits[:, 0].mean():15.2f} {bits[:, :8].mean():13.2f} {bits.mean():8.2f}")
+
+# %% [markdown]
+# The first characters are costly without context. A carried state removes this cost. But eight characters of context do the same, so this GRU gains nothing from a longer memory.
+#
+# **The characters.** Papers report "Penn Treebank, bits per character" on three different texts. Their line ends are
+#
+# - left out: 5,059,550 training characters, as the R-Transformer paper says;
+# - kept: 5,017,482 characters;
+# - spelt as the five characters `<eos>`: 5,269,890 characters, which the paper's code loads.
+#
+# We do the same to our text, and count four in a row.
+
+# %%
+for name, end in {"left out": "", "kept": "\n", "spelt <eos>": "<eos>"}.items():
+    bits = count_bits(*(text[part].replace("\n", end) for part in ("train", "test")), 4)
+    print(f"line ends {name:12} {mean(bits):.2f} bits per character, {sum(bits) / 1000:.1f} thousand bits for the text")
+
+# %% [markdown]
+# With line ends spelt out, the mean is lowest, but the whole text costs most.
+#
+# ## 8. On a benchmark, and on your own
+#
+# This project has trained the paper's models on the words of the Penn Treebank, too. All have 2.28 million parameters, 2 epochs (passes over the text) of 20, one learning rate, and three seeds.
+
+# %%
+from pathlib import Path
+from statistics import stdev
+from rtx.evidence import tables
+from rtx.training.recipe import load_recipe
+
+PAPER = {"r-transformer": 84.38, "transformer": 122.37, "transformer-xl": 83.38, "tcn": 88.68, "rnn": 114.50, "gru": 92.48, "lstm": 78.93}
+print("words, perplexity    ours, 2 epochs: mean ± standard deviation    the paper, fully trained, other sizes")
+for name, groups in tables.cells(load_recipe("ptb-word"), Path("../results")).items():
+    (found,) = ([run.test for run in seeds] for seeds in groups if seeds[0].variant == "same-parameters")
+    print(f"{name:20} {mean(found):15.0f} ± {stdev(found):3.0f} {PAPER[name]:40.2f}")
+
+# %% [markdown]
+# After two epochs, the R-Transformer is first. Where it would end, two epochs do not say: in the paper a larger LSTM is ahead of it. The Transformer has sinusoids; section 4 shows what these can cost.
+#
+# Now three models learn here, for a few seconds each. Nothing is tuned, so the order means little.
 
 # %%
 entrants = {
@@ -300,119 +488,10 @@ entrants = {
     "Transformer": dict(model="transformer", d_model=64, layers=2, heads=4, tied=False, norm="pre"),
     "LSTM": dict(model="lstm", d_model=96, layers=1, tied=False),
 }
-race = explore.race(task, entrants, seconds=2.0, seeds=2, turns=4, learning_rate=0.01, batch_size=16).run()
-race
+explore.race("characters", entrants, seconds=1.0, seeds=2, turns=4, learning_rate=0.01, batch_size=16).run()
 
 # %% [markdown]
-# **Try.** Click in the picture to move the target: which model is first at about 3.9 bits, and which of them get to 3.2?
-# With a kernel, choose equal parameters and press “Train”.
-#
-# Seconds are fair to whoever pays for them, and to nobody else: they depend on the machine and on how well each model is
-# programmed. Equal parameters and equal multiply-adds are other questions with other winners. The paper's models differ by a
-# factor of six in size on characters (14.2 M parameters that learn for R-Transformer, 2.2 M for the TCN), so its table
-# answers none of the three.
-#
-# ## 7. Tied weights, hidden words
-#
-# A language model has two (V, D) tables: one reads a token, one gives its logit. *Tied*, they are one.
-
-# %%
-for tied in (False, True):
-    with torch.device("meta"):
-        model = rtx.build(task_by_name("ptb-word"), "lstm", d_model=700, layers=3, tied=tied)
-    print(f"3 × 700 LSTM, 10,000 words, tied={tied!s:5}: {sum(p.numel() for p in model.parameters()):,} parameters")
-word = rtx.LanguageModel(rtx.RTransformer(8, 1, 2, 3), vocabulary=50, embedding_dropout=0.5)
-_ = torch.manual_seed(1)
-same = word.embed(torch.tensor([7, 9, 7, 7, 9]))
-print("hidden words are hidden wherever they stand:", bool((same[0] == same[2]).all() and (same[1] == same[4]).all()))
-
-# %% [markdown]
-# Ordinary dropout draws anew at every place. `embedding_dropout` draws once per *word* and batch (Gal & Ghahramani, 2016):
-# otherwise the text would give away what is hidden one line later. R-Transformer's authors do without: 0.35 in its layers and
-# 0.15 of the embedded units (`input_dropout`), each drawn anew. AWD-LSTM does hide words: a tenth of them.
-#
-# For words one reports the perplexity. **Predict** that of a unigram model of some 2,900 words: near 2,900, 1,000 or 100?
-#
-# <details><summary>Answer</summary>
-#
-# Near 100: marks and words like "the" make up most of a text. Perplexity depends on the vocabulary as much as on the model: make
-# more words `<unk>`, and it falls. PTB's ten thousand words include it, too.
-#
-# </details>
-
-# %%
-words = task_by_name("words")
-print("over 2,500 words; unigram perplexity between 80 and 140:", words.inputs > 2500 and 80 < words.baseline() < 140)
-
-# %% [markdown]
-# ## 8. The real thing
-#
-# `rtx train ptb-char r-transformer` and `rtx train ptb-word r-transformer` train what the paper did; `--scale cpu` takes
-# up to an hour instead of days. What this project has run on words so far, from the files in `results/` and from nowhere else:
-
-# %%
-from pathlib import Path
-from IPython.display import HTML
-from rtx.evidence import tables
-from rtx.training import recipe
-
-HTML(tables.to_html(tables.rows(recipe.load_recipe("ptb-word"), Path("../results"))))
-
-# %% [markdown]
-# The column *budget* says what cut a run short: a few epochs, where the published code runs a hundred, are no reproduction, and no refutation. In the
-# paper the Transformer's 122.37 is worse than the plain RNN's 114.50, so words do not show "similar trends" to characters.
-#
-# The lines `same-parameters` give every model as many parameters as R-Transformer, 2.28 million with the embeddings, and two
-# epochs of the whole text at one rate. After so few, R-Transformer is ahead of all with 128, Transformer-XL next with 149 (three
-# seeds each): they learn fast. Where they end, two epochs do not say: in the paper an LSTM, a larger one, ends ahead of both.
-#
-# ## 9. Let it write
-#
-# $p_i \propto \exp(z_i / \tau)$ draws more boldly for a temperature $\tau > 1$ and more timidly below. **Top-k** keeps the k
-# likeliest tokens. The **nucleus** keeps the fewest likeliest that together reach a share p: many where anything may come,
-# few where one thing must.
-#
-# **Exercise 3** (medium, 10 minutes). Which tokens are in the nucleus? Probabilities (V,) in, a mask (V,) out, True for those
-# that are in.
-
-# %%
-def nucleus(p, share):
-    ...
-
-exercises.nucleus(nucleus)
-
-# %% [markdown]
-# <details><summary>Hint</summary>
-#
-# Sort; a token is in if those *before* it do not reach the share yet.
-#
-# </details>
-# <details><summary>Solution</summary>
-#
-# ```python
-# def nucleus(p, share):
-#     ranked, tokens = p.sort(descending=True)
-#     inside = ranked.cumsum(0) - ranked < share - 1e-6
-#     return torch.zeros_like(p, dtype=torch.bool).scatter(0, tokens, inside)
-# ```
-#
-# </details>
-
-# %%
-def write(model, start, tokens=120, **how):
-    """Continue `start`. `how`: temperature, top_k, top_p."""
-    prompt = torch.tensor([known.encode(start)])
-    return known.decode(model.generate(prompt, tokens, **how)[0].tolist())
-
-for how in ({"temperature": 0.0}, {"temperature": 1.0}, {"temperature": 1.0, "top_p": 0.9}):
-    print(how, "\n  ", write(lstm, "The name of the ", **how).replace("\n", " "))
-
-# %% [markdown]
-# **Try.** Temperature 0 always takes the likeliest character: after how many does the text repeat itself? At 1, misspelt
-# words come from the tail of the distribution; `top_p=0.9` cuts it off. The explorer at the top writes on, too.
-#
-# A trained checkpoint of your own writes with `rtx generate best.safetensors --temperature 0.8 --top-p 0.95`. To train
-# one beside this notebook, with every knob in reach, change a number and press “Train”: the kernel stays free.
+# You can also train a model of your own.
 
 # %%
 explore.training("characters", "gru", d_model=48, layers=1, learning_rate=0.01).train()
@@ -420,24 +499,41 @@ explore.training("characters", "gru", d_model=48, layers=1, learning_rate=0.01).
 # %% [markdown]
 # ## Recap
 #
-# - Bits per character are a mean of $-\log_2 p$; perplexity is $2^{\text{bits}}$. Both belong to one text and one way to cut it.
-# - Counts of four in a row are a model, and a yardstick. Beat it, then compare.
-# - "PTB characters" are three texts. Sure characters lower the mean, and nothing else.
-# - The start of a window is costly: carry a state, or read context. Say which.
-# - Equal parameters, multiply-adds and seconds are three races.
+# What must a language model beat? On this text:
+#
+# - **Good counts.** A bigram model needs 3.27 bits per character, counts of four 2.05, and counts that use shorter contexts where needed 1.76.
+# - **Compressors.** After the training text, `lzma` and `bz2` need 1.3 bits. They use text from far back, which our networks cannot read.
+# - **Networks of the same size.** In our study (48,000 parameters, 1,000 updates, three seeds) the R-Transformer learnt soonest. Its mean did not beat counts of four.
+# - **Where?** Two networks with more training (one seed each) were ahead of the counts after new contexts, and behind after long contexts that training has.
+# - Open: larger networks, longer training, and texts that repeat themselves less.
 #
 # ## Quiz
 #
-# 1. A model has 2.0 bits per character, and words have 5.5 characters with their blank. What perplexity per word is that?
-#    <details><summary>Answer</summary>$2^{2.0 \cdot 5.5} = 2^{11} = 2048$, if it spells nothing but words. Small differences in
-#    bits are large ones in perplexity.</details>
-# 2. Why may one not compare perplexities with vocabularies of 10,000 and 30,000 words?
-#    <details><summary>Answer</summary>The smaller one replaces more words by `<unk>`, which is easy to predict.</details>
-# 3. A colleague counts the bigram table on train *and* test. What happens to the bits?
-#    <details><summary>Answer</summary>They fall: the model has seen the answers. The check of exercise 2 names it: try.</details>
-# 4. Does a temperature of 0.5 improve a model's bits per character?
-#    <details><summary>Answer</summary>Hardly: bits are measured at temperature 1. A model that gets better by another one was
-#    badly calibrated.</details>
+# 1. A model has 2.0 bits per character. A word has 5.5 characters with its blank. Which perplexity per word is this?
+# 2. Why may you not compare perplexities with vocabularies of 10,000 and of 30,000 words?
+# 3. Your model is ahead of counts by 0.1 bits. How do you find out where?
 #
-# **Back:** [Make it fast](12_make_it_fast.ipynb) · **Index:** [README](../README.md) · **On:**
-# [Translate and summarise](14_translate_and_summarise.ipynb)
+# <details><summary>Answers</summary>
+#
+# 1. $2^{2.0 \cdot 5.5} = 2^{11} = 2048$, if the model spells only words.
+# 2. The smaller vocabulary replaces more words by `<unk>`, which is easy to predict.
+# 3. Sort the characters by whether training has their context, as in section 5.
+#
+# </details>
+#
+# <details><summary>Paper map</summary>
+#
+# Wang et al. (2019), *R-Transformer*, section 4.3; Holtzman et al. (2020), *The Curious Case of Neural Text Degeneration*; Delétang et al. (2023), *Language Modeling Is Compression*; Chen & Goodman (1999), *An Empirical Study of Smoothing Techniques for
+# Language Modeling*.
+#
+# | in the papers | here | in `rtx` |
+# | --- | --- | --- |
+# | characters, Table 3 (bits per character) | sections 1 to 5, 7 | tasks `characters`, `ptb-char` |
+# | words, Table 4 (perplexity) | section 8 | task and recipe `ptb-word` |
+# | windows: 80 characters read and 320 scored (its code) | section 7 | `rtx.tasks.text.windows` |
+# | nucleus (Holtzman, section 3.1), temperature | section 6 | `LanguageModel.generate`, `rtx generate` |
+#
+# </details>
+#
+# **Back:** [Where does the time go?](12_make_it_fast.ipynb) · **Index:** [README](../README.md) · **On:**
+# [How does one sequence become another?](14_translate_and_summarise.ipynb)

@@ -43,8 +43,9 @@ class Problem:
         batch: sequences in an update.
         best: whether the highest or the lowest score is best.
         validate: as `test`, on other data. By default `test` itself, which then draws with another seed.
-        rates: the learning rates from which validation chooses.
         chosen: the rate of each model that the seeds after the first one use. By default they use all rates.
+        write: a text that a trained model writes; it is stored with the run.
+        rates: the learning rates from which validation chooses.
     """
 
     models: Mapping[str, Callable[[], nn.Module]]
@@ -55,8 +56,9 @@ class Problem:
     batch: int = 32
     best: Literal["max", "min"] = "max"
     validate: Callable[[nn.Module], Scores] | None = None
-    rates: Sequence[float] = RATES
     chosen: Mapping[str, float] | None = None
+    write: Callable[[nn.Module], str] | None = None
+    rates: Sequence[float] = RATES
 
 
 def train(problem: Problem, model: str, rate: float, seed: int) -> dict[str, Any]:
@@ -76,7 +78,11 @@ def train(problem: Problem, model: str, rate: float, seed: int) -> dict[str, Any
                 validation.append(next(iter(chosen_by.values()))[0])
                 test.append(_scores(problem.test, network, TEST))
     run = {"model": model, "rate": rate, "seed": seed, "parameters": sum(p.numel() for p in network.parameters())}
-    return run | {"validation": validation, "test": test}
+    written: dict[str, Any] = {}
+    if problem.write:
+        with evaluating(network), torch.no_grad():
+            written["written"] = problem.write(network)
+    return run | {"validation": validation, "test": test} | written
 
 
 def _scores(test: Callable[[nn.Module], Scores], network: nn.Module, seed: int) -> Scores:

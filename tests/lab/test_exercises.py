@@ -369,6 +369,27 @@ def nucleus_in_a_loop(p: Tensor, share: float) -> list[bool]:
     return kept
 
 
+def bits_by_log_softmax(logits: Tensor, targets: Tensor) -> float:
+    scored = targets >= 0
+    return -logits.log_softmax(1)[scored, targets[scored]].mean().item() / math.log(2)
+
+
+def bits_of_a_dictionary(train: Tensor, test: Tensor, V: int) -> float:
+    pairs, firsts = Counter(zip(train[:-1].tolist(), train[1:].tolist(), strict=True)), Counter(train[:-1].tolist())
+    asked = zip(test[:-1].tolist(), test[1:].tolist(), strict=True)
+    return -mean(math.log2((pairs[a, b] + 1) / (firsts[a] + V)) for a, b in asked)
+
+
+def backed_off_in_a_loop(follow: Callable[[str], Counter[str]], context: str, symbol: str, V: int) -> float:
+    """From the shortest context to the longest."""
+    p = 1 / V
+    for start in range(len(context), -1, -1):
+        if seen := follow(context[start:]):
+            share = len(seen) / (sum(seen.values()) + len(seen))
+            p = (1 - share) * seen[symbol] / sum(seen.values()) + share * p
+    return p
+
+
 def permutation_by_orderings(a: list[float], b: list[float]) -> float:
     deals = [order[: len(a)] for order in permutations([*a, *b])]
     return mean(mean(deal) >= mean(a) for deal in deals)
@@ -430,6 +451,9 @@ def masked_with(hidden: float) -> Callable[[Tensor, Tensor], Tensor]:
         ("softmax_in_pieces", pieces_by_summaries),
         ("back_through_gate", gate_by_autograd),
         ("nucleus", nucleus_in_a_loop),
+        ("bits_per_character", bits_by_log_softmax),
+        ("bigram_bits", bits_of_a_dictionary),
+        ("backed_off", backed_off_in_a_loop),
         ("block_input", block_input_in_a_loop),
         ("mean_ablated", mean_ablated_in_place),
         ("nll_per_frame", nll_by_logsigmoid),
@@ -572,6 +596,7 @@ def test_an_answer_that_is_right_by_chance_does_not_pass(name: str, answer: Call
         ("hoisted_local_rnn", projected_windows, "you project each position M times"),
         ("softmax_in_pieces", pieces_in_a_list, "you hold all pieces at once"),
         ("softmax_in_pieces", largest_of_each_piece, "each piece subtracts its own"),
+        ("nucleus", lambda p, share: torch.tensor(nucleus_in_a_loop(p, share)).int(), "zeros and ones"),
     ],
 )
 def test_a_bug_is_not_taken_for_another(name: str, answer: Callable[..., Any], message: str) -> None:

@@ -20,6 +20,7 @@ NAMES = (
     "text_in_pieces",
     "which_past",
     "dates_translated",
+    "three_writers",
 )
 
 

@@ -17,7 +17,7 @@ from rtx.lab.exercises.evidence import holm, permutation_p, reported
 from rtx.lab.exercises.exercise import Exercise, Verdict
 from rtx.lab.exercises.fast import back_through_gate, hoisted_local_rnn, softmax_in_pieces
 from rtx.lab.exercises.framing import gradient_by_distance, next_tokens, unigram_bits
-from rtx.lab.exercises.language import bigram_bits, bits_per_character, nucleus
+from rtx.lab.exercises.language import backed_off, bigram_bits, bits_per_character, nucleus
 from rtx.lab.exercises.memory import next_memory, with_memory, xl_reach
 from rtx.lab.exercises.music import independence_gap, markov_per_key, nll_per_frame
 from rtx.lab.exercises.pooling import attention_pool, largest_share, mean_ablated
@@ -47,6 +47,7 @@ __all__ = [
     "Verdict",
     "attention_pool",
     "back_through_gate",
+    "backed_off",
     "beam_translation",
     "bigram_bits",
     "bits_per_character",

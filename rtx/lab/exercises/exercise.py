@@ -140,15 +140,14 @@ def _same(expected: Any, given: Any) -> bool:
 
 
 def _has_wrong_kind(expected: Any, given: Any) -> bool:
-    """Return whether floats were given where whole numbers are expected: they cannot be used as an index."""
-    return isinstance(expected, Tensor) and not expected.is_floating_point() and _is_float(given)
-
-
-def _is_float(value: Any) -> bool:
+    """Return whether floats were given for whole numbers, or numbers for truth values: an index needs the right one."""
+    if not isinstance(expected, Tensor) or expected.is_floating_point():
+        return False
     try:
-        return _tensor(value).is_floating_point()
+        kind = _tensor(given).dtype
     except (TypeError, ValueError, RuntimeError):
         return False
+    return kind.is_floating_point or (expected.dtype == torch.bool and kind != torch.bool)
 
 
 def _tensor(value: Any) -> Tensor:
