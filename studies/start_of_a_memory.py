@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 import rtx
-from rtx.nn.linear_recurrence import C, RGLRU
+from rtx.nn.linear_recurrence import RGLRU, C
 from rtx.tasks.build import SequenceModel
 from studies.fair import Problem, Scores, compare
 from studies.first_symbol import SYMBOLS, WIDTH, loss, reader
