@@ -52,7 +52,10 @@ def streamed(model: rtx.models.CausalModel) -> list[float]:
 
 
 def streams() -> dict[str, list[float]]:
-    """Return the milliseconds of a step, by model and hundred of positions: medians over 100 steps, least of seven streams."""
+    """Return the milliseconds of a step, by model and hundred of positions.
+
+    It is the median over 100 steps, and the least of seven streams.
+    """
     models = {name: make().eval() for name, make in MODELS.items()}
     runs = [{name: streamed(model) for name, model in models.items()} for _ in range(ROUNDS)]
     return {

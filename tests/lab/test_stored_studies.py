@@ -19,6 +19,8 @@ NAMES = (
     "digits_in_order",
     "text_in_pieces",
     "which_past",
+    "start_of_a_memory",
+    "near_and_far",
 )
 
 
