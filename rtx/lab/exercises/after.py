@@ -67,7 +67,7 @@ compose_steps = Exercise(
 )
 
 half_life = Exercise(
-    cases=lambda: [(0.9,), (0.999,), (0.5,)],
+    cases=lambda: [(0.9,), (0.999,), (0.8,), (0.5,)],
     solution=lambda a: math.log(0.5) / math.log(a),
     bugs={
         "this is 1 / (1 - a). After so many steps about 1/e is left, not a half": lambda a: 1 / (1 - a),
