@@ -1,9 +1,8 @@
 """Near by recurrence and far by attention, or the reverse? (Notebook 16.)
 
 Models of about 39,000 parameters learn the locality dial with rule and book. The rule needs the order of the last two
-symbols. The book is in steps 1 to 5. From step 13 on it is outside the window of Griffin's attention. Two
-controls change one part of Griffin: its window covers the whole sequence, or its attention becomes a third recurrent
-block. `python -m studies.near_and_far` writes `near_and_far.json`. It takes about 15 minutes of one core.
+symbols. The book is in steps 1 to 5. From step 13 on it is outside the window of Griffin's attention.
+`python -m studies.near_and_far` writes `near_and_far.json`. It takes about 10 minutes of one core.
 """
 
 from dataclasses import replace
@@ -11,21 +10,12 @@ from functools import partial
 from pathlib import Path
 
 import rtx
-from rtx.models.griffin import RecurrentBlock
 from rtx.tasks.build import SequenceModel
 from studies import which_past
 from studies.fair import compare
 
 STORED = Path(__file__).with_suffix(".json")
 SYMBOLS, WIDTH, HEADS, WINDOW = which_past.SYMBOLS, 32, 4, 8
-WHOLE = 64  # longer than a sequence, which has 35 steps
-
-
-def hawk() -> rtx.Griffin:
-    """Return Griffin with a recurrent block in place of its attention. The paper calls this model Hawk."""
-    model = rtx.Griffin(WIDTH, 3, HEADS, WINDOW)
-    model.blocks[2].mixing = RecurrentBlock(WIDTH, HEADS)
-    return model
 
 
 BACKBONES = {
@@ -33,8 +23,6 @@ BACKBONES = {
     "Griffin": partial(rtx.Griffin, WIDTH, 3, HEADS, WINDOW),
     "Transformer": partial(rtx.Transformer, 40, 2, HEADS, norm="pre", position="relative", max_distance=WINDOW),
     "GRU": partial(rtx.RNN, 78, cell="gru"),
-    "Griffin, window of 64": partial(rtx.Griffin, WIDTH, 3, HEADS, WHOLE),
-    "Griffin, recurrence only": hawk,
 }
 
 
