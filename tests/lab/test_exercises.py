@@ -510,7 +510,7 @@ def test_an_answer_that_is_right_by_chance_does_not_pass(name: str, answer: Call
         ("compose_steps", lambda a1, b1, a2, b2: torch.stack([b2 + a2 * b1, a1 * a2]), "a comes first"),
         ("compose_steps", lambda a1, b1, a2, b2: torch.stack([a1 * a2, a1 * (a2 * 0 + b1) + b2]), "a2 multiplies b1"),
         ("half_life", lambda a: math.log(a, 0.5), "upside down"),
-        ("gradient_back", lambda a, g: a.roll(-1, 0) * g.roll(-1, 0) * (g * 0 + 1) + g, "only the next output"),
+        ("gradient_back", lambda a, g: g + pad(a[1:] * g[1:], (0, 0, 0, 1)), "only the next output"),
         ("bits_per_character", lambda z, y: cross_entropy(z.softmax(-1), y) / math.log(2), "softmax twice"),
         ("bigram_bits", bigram_over(lambda counts, _: counts.sum(1)), "each sum divides a column"),
         ("bigram_bits", bigram_over(symbols), "the last symbol of the training text"),
