@@ -13,7 +13,7 @@ from rtx.evidence.ledger import read_results
 from rtx.tasks import task_by_name
 from rtx.tasks.task import Example
 from rtx.training.checkpoint import save_checkpoint
-from studies import equal_copies, music_controls, original_code, sgd_rates, which_past
+from studies import equal_copies, music_controls, original_code, sgd_rates, start_of_a_memory, which_past
 from studies.nottingham_repeats import CORPORA, KINDS, STORED, WINDOW, count_kinds, kinds, main, means, nll_by_kind
 
 ROOT = Path(__file__).parents[1]
@@ -184,3 +184,13 @@ def test_a_short_run_measures_the_whole_and_each_part_twice():
     tunes = [(torch.rand(50, 88, generator=torch.Generator().manual_seed(0)) < 0.05).float()]
     run = music_controls.parts(tunes, tunes, seed=0, updates=1)
     assert len({run["whole"], *run["switched off"].values(), *run["trained without"].values()}) == 5
+
+
+@pytest.mark.parametrize(("start", "half_life"), start_of_a_memory.HALF_LIVES.items())
+def test_a_start_has_the_half_life_of_its_name(start, half_life):
+    layer = start_of_a_memory.LAYERS["RG-LRU"](half_life).recurrence
+    kept = layer.introspect(torch.zeros(1, 1, layer.d_model))["kept"]
+    torch.testing.assert_close(kept**half_life, torch.full_like(kept, 0.5))
+    lstm = start_of_a_memory.LAYERS["LSTM"](half_life).network
+    forget = (lstm.bias_ih_l0 + lstm.bias_hh_l0)[lstm.hidden_size : 2 * lstm.hidden_size].sigmoid()
+    torch.testing.assert_close(forget**half_life, torch.full_like(forget, 0.5))
