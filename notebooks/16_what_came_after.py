@@ -14,9 +14,9 @@
 # In 2019 the **R-Transformer** (Wang et al. 2019) gave the near past to a recurrent network and the far past to attention. In 2024 **Griffin** (De et al. 2024) does the reverse.
 # Blue lines are recurrence, orange lines are attention. The thick lines show what the last position reads in each sublayer. Here both windows have three positions.
 #
-# **Predict.** Both models read a stream of 10,000 positions, one by one. Which model must keep more numbers? Section 5 counts them.
+# **Predict.** Both models read a stream of 10,000 positions, one by one. Which model must keep more numbers?
 #
-# - **You will** join steps of a recurrence, compute how long a factor remembers, and count the bytes of a cache. An optional exercise computes a gradient.
+# - **You will** join steps of a recurrence, compute how long a factor remembers, and count the bytes of a cache.
 # - **You learn** what a *linear* recurrence gives and costs, what decides how long a memory lasts at the start, and how both designs learn one task.
 # - **You need** [02 slide a window](02_slide_a_window.ipynb) and [03 attend to the past](03_attend_to_the_past.ipynb), and the gates of a GRU and an LSTM.
 # - **Time:** 55 minutes, of which 25 are for the exercises. The cells run in about 20 seconds.
@@ -49,7 +49,7 @@ torch.set_num_threads(1)
 #
 # - The paper's window has 1,024 positions, with training sequences of 2,048. Our windows have 4 to 64.
 # - The paper's recurrence is about 4/3 as wide as the model. Ours is as wide as the model.
-# - As in the paper, a convolution over four positions comes before each recurrence. So a recurrent block also has a tool for the *near* past.
+# - As in the paper, a convolution over four positions comes before each recurrence.
 # - The paper's smallest model has 100 million parameters. Ours have about 40,000.
 #
 # The explorer shows which inputs move which outputs, for each part of an untrained Griffin.
@@ -69,7 +69,7 @@ explore.xray(rtx.Griffin(8, layers=3, heads=2, window=4), torch.randn(1, 12, 8))
 #
 # ## 2. What does a linear recurrence give?
 #
-# A recurrence is **linear in its state** if each step has the form $h_t = a_t h_{t-1} + b_t$, where $a_t$ and $b_t$ do not depend on $h$. Let us do two such steps.
+# A recurrence is **linear in its state** if each step has the form $h_t = a_t h_{t-1} + b_t$, where $a_t$ and $b_t$ do not depend on $h$.
 
 # %%
 a1, b1, a2, b2 = 0.5, 1.0, 0.8, 2.0
@@ -123,7 +123,7 @@ for number, b in enumerate(scan(torch.ones(8, 1), torch.ones(8, 1)), start=1):
 print("rounds for 1,000 steps:", len(scan(torch.ones(1000, 1), torch.ones(1000, 1))))
 
 # %% [markdown]
-# A loop needs 1,000 rounds, one for each step. The scan needs $\lceil \log_2 1000 \rceil = 10$.
+# The scan needs $\lceil \log_2 1000 \rceil = 10$.
 #
 # Griffin's recurrence is the **RG-LRU** (real-gated linear recurrent unit). Two gates and a learnt number $\Lambda$ set $a_t$ and $b_t$. All operations act on each number
 # of a vector alone, except $W_a$ and $W_x$:
@@ -165,7 +165,7 @@ for width, took in times["ms of 1,000 steps"].items():
 #
 # </details>
 #
-# Many cores can share the work of a round. We did not measure this. Griffin's authors wrote a kernel of their own for this recurrence. On their accelerator, reading and writing memory limits its speed (section 4.2
+# We did not measure many cores. Griffin's authors wrote a kernel of their own for this recurrence. On their accelerator, reading and writing memory limits its speed (section 4.2
 # of the paper).
 #
 # ## 3. How long does it remember?
@@ -276,8 +276,7 @@ _ = fig.suptitle("with a slow start all three learn to recall; with a fast start
 # - **Slow start:** the LSTM, the GRU and the RG-LRU recall all symbols after 400 updates, with every seed.
 # - **Fast start:** the LSTM and the RG-LRU stay at or near a guess. The GRU learns.
 #
-# So in this task the start decides for the LSTM and the RG-LRU, and linearity does not: with a fast start the linear layer fails, too. To start gates by the expected length is an older idea (Tallec & Ollivier 2018). Why the GRU escapes is open, and so
-# is what more updates would give.
+# So in this task the start decides for the LSTM and the RG-LRU, and linearity does not: with a fast start the linear layer fails, too. To start gates by the expected length is an older idea (Tallec & Ollivier 2018). Why the GRU escapes is open.
 #
 # ## 4. What does it cost?
 #
@@ -369,16 +368,13 @@ for name, sizes in kept.items():
     print(f"{name:13} {sizes[99]:18,} {sizes[-1]:9,}")
 
 # %% [markdown]
-# The Transformer and the R-Transformer grow. The R-Transformer also keeps a window for each LocalRNN. Griffin stops growing when its window is full, and the GRU never grows. At this size
-# the time of a step says little: all four models do many small operations. How large is a cache for a large model?
+# The Transformer and the R-Transformer grow. The R-Transformer also keeps a window for each LocalRNN. Griffin stops growing when its window is full, and the GRU never grows. How large is a cache for a large model, without shared keys?
 
 # %%
 half_precision = cache_bytes(8192, 26, 2560) / 2
 print(f"8,192 positions, 26 layers, 2,560 wide, 16 bits: {half_precision / 1e9:.1f} GB for one stream")
 
 # %% [markdown]
-# (We chose round sizes of a model with a few billion parameters. If heads share their keys, as in Griffin's attention, the cache is smaller.)
-#
 # ## 6. Which design learns near order and far content?
 #
 # The task is **rule and book** from [07](07_convolve_or_recur.ipynb). A sequence begins with a book of five pairs of symbols. In the text of 30 steps after it, half of the symbols follow from the order of the
@@ -395,7 +391,7 @@ for row, results in enumerate(above.values()):
     for shift, part, mark, colour, updates in zip((-0.22, 0, 0.22), results, "vso", plots.COLOURS, (100, 200, 400)):
         ax.plot([part.min(), part.max()], [row + shift] * 2, color=colour)
         ax.plot(part.mean(), row + shift, mark, color=colour, label=f"{updates} updates" if row == 0 else None)
-ax.set(ylim=(len(above) - 0.5, -0.5), xlabel="nats above the best possible loss (less is better; a guess: 1.61)", title="rule and book: the R-Transformer learns first, and Griffin comes close (line: lowest to highest seed)")
+ax.set(ylim=(len(above) - 0.5, -0.5), xlabel="nats above the best possible loss (less is better; line: lowest to highest seed)", title="rule and book: the R-Transformer learns first, Griffin comes close")
 ax.set_yticks(range(len(above)), above)
 _ = ax.legend(frameon=False)
 
@@ -411,12 +407,11 @@ for model, results in above.items():
 # - **After 200 updates** the Transformer is within 0.01. Griffin is about 0.1 above the best loss, and the GRU about 0.3.
 # - **After 400 updates** Griffin is within 0.03, and the GRU within 0.06.
 #
-# In this task the two models with attention to everything are sooner. Griffin learns the task, too, so it brings the book along without attention to it. We did not test whether its window is the cause of the delay. A control
-# would be a window that covers all steps.
+# The two models with attention to everything are sooner. We did not test whether Griffin's window causes its delay.
 #
 # ## 7. What did later models keep?
 #
-# All rows are from the abstracts or texts of the papers. We have measured none of these models.
+# The rows are from the papers. We measured none of these models.
 #
 # | model | recurrence | attention |
 # | --- | --- | --- |
