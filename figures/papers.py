@@ -18,8 +18,10 @@ from rtx.lab import receptive_field, trace, xray
 from rtx.lab.learning import learn
 from rtx.lab.plots import COLOURS, new_figure
 from rtx.models import MCRNN, RNN, CharacterTransformer, LanguageModel, TransformerXL
+from rtx.models.griffin import GatedFeedForward, RecurrentBlock
 from rtx.nn import LocalRNN, MultiHeadAttention
 from rtx.nn.blocks import FeedForward
+from rtx.nn.local_attention import LocalAttention
 from rtx.nn.multi_channel import MultiChannelRNN
 from rtx.tasks import task_by_name
 from rtx.tasks.loader import loader
@@ -56,6 +58,31 @@ def r_transformer_2() -> Figure:
     for ax, colour, (title, model) in zip(axes, COLOURS, models.items(), strict=False):
         _connect(ax, model, 0, colour)
         _nodes(ax, ["x", "h"])
+        ax.set_title(title)
+    return figure
+
+
+def griffin_1() -> Figure:
+    """Two blocks of the R-Transformer beside three blocks of Griffin: which positions each sublayer connects."""
+    torch.manual_seed(0)
+    recurs, attends, alone = COLOURS[0], COLOURS[1], "0.6"
+    block = [
+        ("LocalRNN", recurs, LocalRNN(WIDTH, WINDOW)),
+        ("attention", attends, MultiHeadAttention(WIDTH, 2)),
+        ("feed-forward", alone, FeedForward(WIDTH)),
+    ]
+    network = ("gated network", alone, GatedFeedForward(WIDTH))
+    recurrent = ("recurrent block", recurs, RecurrentBlock(WIDTH, 2))
+    attention = ("local attention", attends, LocalAttention(WIDTH, 2, WINDOW))
+    stacks = {
+        "R-Transformer, two blocks": block + block,
+        "Griffin, three blocks": [recurrent, network, recurrent, network, attention, network],
+    }
+    figure, axes = new_figure(10, 5, columns=2)
+    for ax, (title, layers) in zip(axes, stacks.items(), strict=True):
+        for row, (_, colour, layer) in enumerate(layers):
+            _connect(ax, layer, row, colour, last_only=colour != alone)
+        _nodes(ax, ["x", *(name for name, _, _ in layers)])
         ax.set_title(title)
     return figure
 
@@ -237,6 +264,7 @@ def _channels(ax: Axes, step: int | None) -> None:
 PAPERS: dict[str, Callable[[], Figure]] = {
     "r_transformer_1": r_transformer_1,
     "r_transformer_2": r_transformer_2,
+    "griffin_1": griffin_1,
     "mc_rnn_1": mc_rnn_1,
     "mc_rnn_2": mc_rnn_2,
     "mc_rnn_3": mc_rnn_3,

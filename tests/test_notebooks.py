@@ -105,7 +105,7 @@ def test_a_notebook_is_read_in_one_sitting(source: Path, stored: NotebookNode) -
     assert source.with_suffix(".ipynb").stat().st_size <= BYTES + WEIGHTS.get(source.stem, 0)
 
 
-REWRITTEN = ("00", "01", "02", "03", "04", "05", "06", "07", "08", "09", "10", "11", "12", "13", "14", "15")
+REWRITTEN = ("00", "01", "02", "03", "04", "05", "06", "07", "08", "09", "10", "11", "12", "13", "14", "15", "16")
 """Lessons that print values and use the learner's functions."""
 rewritten = pytest.mark.parametrize("number", REWRITTEN)
 

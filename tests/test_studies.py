@@ -15,7 +15,15 @@ from rtx.nn.ops import OPERATIONS
 from rtx.tasks import task_by_name
 from rtx.tasks.task import Example
 from rtx.training.checkpoint import save_checkpoint
-from studies import equal_copies, music_controls, original_code, sgd_rates, where_time_goes, which_past
+from studies import (
+    equal_copies,
+    music_controls,
+    original_code,
+    sgd_rates,
+    start_of_a_memory,
+    where_time_goes,
+    which_past,
+)
 from studies.nottingham_repeats import CORPORA, KINDS, STORED, WINDOW, count_kinds, kinds, main, means, nll_by_kind
 
 ROOT = Path(__file__).parents[1]
@@ -216,3 +224,13 @@ def test_the_stored_parts_of_a_step_are_no_longer_than_the_step():
             times = step["ways"][way]
             parts = zip(*(times[part] for part in where_time_goes.PARTS), strict=True)
             assert all(0 < sum(part) < whole for part, whole in zip(parts, times["whole"], strict=True))
+
+
+@pytest.mark.parametrize(("start", "half_life"), start_of_a_memory.HALF_LIVES.items())
+def test_a_start_has_the_half_life_of_its_name(start, half_life):
+    layer = start_of_a_memory.LAYERS["RG-LRU"](half_life).recurrence
+    kept = layer.introspect(torch.zeros(1, 1, layer.d_model))["kept"]
+    torch.testing.assert_close(kept**half_life, torch.full_like(kept, 0.5))
+    lstm = start_of_a_memory.LAYERS["LSTM"](half_life).network
+    forget = (lstm.bias_ih_l0 + lstm.bias_hh_l0)[lstm.hidden_size : 2 * lstm.hidden_size].sigmoid()
+    torch.testing.assert_close(forget**half_life, torch.full_like(forget, 0.5))

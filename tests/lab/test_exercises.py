@@ -23,6 +23,7 @@ from torch.nn.functional import conv1d, cross_entropy, logsigmoid, pad, scaled_d
 from rtx.classroom.notebooks import exercise_lines
 from rtx.lab import exercises
 from rtx.lab.exercises import Exercise, Verdict
+from rtx.nn.linear_recurrence import linear_scan
 from rtx.tasks.subwords import BEGIN, END
 
 EXERCISES = {name: check for name, check in vars(exercises).items() if isinstance(check, Exercise)}
@@ -425,6 +426,19 @@ def masked_with(hidden: float) -> Callable[[Tensor, Tensor], Tensor]:
     return lambda e, n: e.masked_fill((torch.arange(e.shape[-1]) >= n[:, None])[:, None], hidden).softmax(-1)
 
 
+def composed_as_matrices(a1: Tensor, b1: Tensor, a2: Tensor, b2: Tensor) -> Tensor:
+    def matrix(a: Tensor, b: Tensor) -> Tensor:
+        return torch.stack([torch.stack([a, b], -1), torch.tensor([0.0, 1.0]).expand(len(a), 2)], -2)
+
+    return (matrix(a2, b2) @ matrix(a1, b1))[:, 0].T
+
+
+def gradient_by_autograd(a: Tensor, g: Tensor) -> Tensor:
+    b = torch.zeros_like(a, requires_grad=True)
+    (found,) = torch.autograd.grad(linear_scan(a[None], b[None])[0], b, g)
+    return found
+
+
 @pytest.mark.parametrize(
     ("name", "answer"),
     [
@@ -467,6 +481,9 @@ def masked_with(hidden: float) -> Callable[[Tensor, Tensor], Tensor]:
         ("holm", holm_by_maxima),
         ("longest_path", lambda length, n: 1 + math.ceil((length - 1) / (n - 1))),
         ("half_life", lambda a: torch.log(torch.tensor(0.5)) / torch.log(torch.tensor(a))),
+        ("compose_steps", composed_as_matrices),
+        ("gradient_back", gradient_by_autograd),
+        ("cache_bytes", lambda T, L, D: sum(torch.zeros(2, T, D).nbytes for _ in range(L))),
     ],
 )
 def test_a_right_answer_in_other_words_passes(name: str, answer: Callable[..., Any]) -> None:
@@ -586,6 +603,10 @@ def test_an_answer_that_is_right_by_chance_does_not_pass(name: str, answer: Call
         ("notices_order", notices(lambda y: y[:, -1], lambda x: x[..., [1, 0, *range(2, 8)]]), "sequences or numbers"),
         ("notices_order", notices(lambda y: y[-1]), "this is the last sequence"),
         ("cache_bytes", lambda T, L, D: 2 * L * T * D * 2, "this is half of it"),
+        ("compose_steps", lambda a1, b1, a2, b2: torch.stack([b2 + a2 * b1, a1 * a2]), "a comes first"),
+        ("compose_steps", lambda a1, b1, a2, b2: torch.stack([a1 * a2, a1 * (a2 * 0 + b1) + b2]), "a2 multiplies b1"),
+        ("half_life", lambda a: math.log(a, 0.5), "upside down"),
+        ("gradient_back", lambda a, g: g + pad(a[1:] * g[1:], (0, 0, 0, 1)), "only the next output"),
         ("bits_per_character", lambda z, y: cross_entropy(z.softmax(-1), y) / math.log(2), "softmax twice"),
         ("bigram_bits", bigram_over(lambda counts, _: counts.sum(1)), "each sum divides a column"),
         ("bigram_bits", bigram_over(symbols), "the last symbol of the training text"),

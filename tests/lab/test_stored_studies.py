@@ -21,6 +21,8 @@ NAMES = (
     "which_past",
     "dates_translated",
     "three_writers",
+    "start_of_a_memory",
+    "near_and_far",
 )
 
 

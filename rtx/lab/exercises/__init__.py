@@ -7,7 +7,7 @@ too, and returns the function that the rest of a notebook uses.
 from collections.abc import Callable
 from typing import Any
 
-from rtx.lab.exercises.after import cache_bytes, compose_steps, half_life
+from rtx.lab.exercises.after import cache_bytes, compose_steps, gradient_back, half_life
 from rtx.lab.exercises.attention import causal_attention, induction
 from rtx.lab.exercises.block import contributions, notices_order, residual
 from rtx.lab.exercises.channels import block_input, in_degree, longest_path
@@ -59,6 +59,7 @@ __all__ = [
     "delay_kernels",
     "dependencies",
     "dilated_convolution",
+    "gradient_back",
     "gradient_by_distance",
     "greedy_translation",
     "half_life",
