@@ -464,5 +464,5 @@ print(f"MC-RNN with three channels / LSTM: {mc_rnn['multiply_adds_g'] / lstm['mu
 #
 # </details>
 #
-# **Back:** [Can a model learn a chorale?](11_model_music.ipynb) · **Index:** [README](../README.md) · **On:**
+# **Back:** [Can a model learn a chorale?](11_model_music.ipynb) · **Index:** [README](../README.md) · **Words:** [glossary](../docs/glossary.md) · **On:**
 # [Model language](13_model_language.ipynb)

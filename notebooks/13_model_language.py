@@ -535,5 +535,5 @@ explore.training("characters", "gru", d_model=48, layers=1, learning_rate=0.01).
 #
 # </details>
 #
-# **Back:** [Where does the time go?](12_make_it_fast.ipynb) · **Index:** [README](../README.md) · **On:**
+# **Back:** [Where does the time go?](12_make_it_fast.ipynb) · **Index:** [README](../README.md) · **Words:** [glossary](../docs/glossary.md) · **On:**
 # [How does one sequence become another?](14_translate_and_summarise.ipynb)

@@ -527,5 +527,5 @@ for name, groups in tables.cells(load_recipe("multi30k"), Path("../results")).it
 #
 # </details>
 #
-# **Back:** [Model language](13_model_language.ipynb) · **Index:** [README](../README.md) · **On:**
+# **Back:** [Model language](13_model_language.ipynb) · **Index:** [README](../README.md) · **Words:** [glossary](../docs/glossary.md) · **On:**
 # [Which numbers can you trust?](15_weigh_the_evidence.ipynb)

@@ -470,5 +470,5 @@ for model, results in above.items():
 #
 # </details>
 #
-# **Back:** [Which numbers can you trust?](15_weigh_the_evidence.ipynb) · **Index:** [README](../README.md) · **On:**
+# **Back:** [Which numbers can you trust?](15_weigh_the_evidence.ipynb) · **Index:** [README](../README.md) · **Words:** [glossary](../docs/glossary.md) · **On:**
 # [How far back does a model look?](00_start_here.ipynb), with your own data

@@ -1,7 +1,7 @@
 """Repeated passages in music: how much does a model lose where a tune continues as an earlier passage of it did?
 
 `python studies/nottingham_repeats.py CHECKPOINT …` measures checkpoints of `rtx train nottingham` on the test split and
-writes `nottingham_repeats.json`.
+writes `nottingham_repeats.json`. Stored runs of other models, variants and seeds stay in the file.
 """
 
 import json
@@ -111,24 +111,28 @@ def means(runs: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def main(checkpoints: Sequence[str], path: Path = STORED) -> None:
-    """Measure checkpoints and write the result with its conditions."""
+    """Measure checkpoints and write the result with its conditions. Stored runs that are not measured anew stay."""
     if not checkpoints:
         raise SystemExit(__doc__)
     torch.set_num_threads(1)
-    runs = [measure(Path(name)) for name in checkpoints]
+    stored = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"runs": [], "conditions": {"by": []}}
+    measured = [measure(Path(name)) for name in checkpoints]
+    of = {(run["model"], run["variant"], run["seed"]): run for run in stored["runs"] + measured}
+    runs = list(of.values())
     conditions = {
         "split": "test",
         "window": WINDOW,
         "frames": {name: count_kinds(task_by_name(name).split("test")) for name in CORPORA},
         "data_sha256": task_by_name(CORPORA[0]).sha256(),
         "by": [
+            *stored["conditions"]["by"],
             {
                 "command": shlex.join(["python", "studies/nottingham_repeats.py", *checkpoints]),
                 "date": datetime.now(UTC).strftime("%Y-%m-%d"),
                 "hardware": hardware(torch.device("cpu")),
                 "versions": versions(),
                 "commit": commit(),
-            }
+            },
         ],
     }
     table = {"conditions": conditions, "means": means(runs), "runs": runs}
