@@ -49,7 +49,7 @@ _ = ax.set_title("one training step on MNIST: most of the time goes into attenti
 
 # %% [markdown]
 # All bars come from one stored run of `studies/where_time_goes.py`, on one core. The sizes are those of the R-Transformer paper. The first bar computes as the
-# published code does. From each of the first seven bars to the next, one part of the code changes. For the last five
+# published code does. Bars 1 to 7 form a chain: each differs from the bar above it in one part of the code. For the last five
 # bars, the picture shows no parts.
 #
 # - **You will** write a LocalRNN that computes less, the gradient of a fused operation, and (optional) a softmax in pieces.
@@ -65,7 +65,7 @@ _ = ax.set_title("one training step on MNIST: most of the time goes into attenti
 # $$\underbrace{3 M \, T D^2}_{\text{LocalRNN}} + \underbrace{4 \, T D^2 + T (T + 1) D}_{\text{attention}} +
 # \underbrace{8 \, T D^2}_{\text{feed-forward}}$$
 #
-# multiply-adds in the forward pass. On MNIST, $T = 784$, $D = 32$ and $M = 7$, and a block has two LocalRNNs. On the characters of Penn Treebank (PTB), $T = 400$ and $D = 512$.
+# multiply-adds in the forward pass. (Attention counts the visible half of the table. The step that we time computes the whole table, as the published code does.) On MNIST, $T = 784$, $D = 32$ and $M = 7$, and a block has two LocalRNNs. On the characters of Penn Treebank (PTB), $T = 400$ and $D = 512$.
 #
 # **Predict.** Which part has the most multiply-adds on MNIST? Does it take the most time?
 
@@ -78,7 +78,7 @@ for step, data in study["steps"].items():
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# On MNIST the LocalRNNs have the most multiply-adds, but attention takes the most time.
+# On MNIST the LocalRNNs have the most multiply-adds that are needed, but attention takes the most time.
 #
 # </details>
 #
@@ -99,14 +99,14 @@ def show(step, *ways, part="whole"):
 show("MNIST", "hoisted", "hoisted, no dropout of weights")
 
 # %% [markdown]
-# Dropout of the attention weights takes about a third of this step. So a count of products says what must be computed. It does not say where the time goes.
+# Dropout of the attention weights takes a quarter to a half of this step. So a count of products says what must be computed. It does not say where the time goes.
 #
 # ## 2. Measure
 #
 # How do you measure a time that changes from run to run? The study follows three rules:
 #
 # - **Processor time**, not the clock on the wall: time in which other programs run does not count.
-# - **In turns**, A B C A B C: what slows down one way then often slows down the others, too.
+# - **In turns:** we run the ways in the order A B C A B C. A disturbance then often hits all of them.
 # - **The fastest round:** other programs still share the caches. They can make a round longer, but hardly shorter.
 #
 # The last column compares with the line before, round by round: without dropout, the step took 0.46 to 0.78 times as long. We call a difference **clear** if it
@@ -121,7 +121,7 @@ show("MNIST", "hoisted", "hoisted, no dropout of weights")
 # ones. **Hoisting** moves what does not change out of the loop: we project each position once.
 #
 # **Exercise 1** (medium, 15 minutes). Write LocalRNN in this way. `project(x)` maps positions $(B, S, D)$ to their projections. `step(a, h)` returns the new states
-# of many windows, from projections `a` and states `h`. Step $i$ of all windows is one call.
+# of many windows, from projections `a` and states `h`. One call of `step` does step $i$ of all windows.
 
 # %%
 def my_hoisted_local_rnn(project, step, x, M):
@@ -318,7 +318,7 @@ show("MNIST", "+ attention in blocks", "+ blocks recomputed", "+ cheap random nu
 # $$z = \sigma(a), \qquad n = \tanh(c), \qquad h' = z \, h + (1 - z) \, n$$
 #
 # torch runs one after the other. Each reads arrays from memory and writes a new one. **Fused** means: several small operations become one pass over memory. The C++ code
-# of `rtx`, called `"native"`, reads each number once, keeps what follows in registers, and writes the result.
+# of `rtx`, called `"native"`, reads each number once, keeps intermediate results in registers, and writes the last result.
 #
 # A fused operation needs its own gradient. Example with single numbers: $z = 0.5$, $n = 0.8$, $h = 0.2$, and the gradient of $h'$ is $d = 1$. Then the gradient of
 # $z$ is $d \, (h - n) = -0.6$. The derivative of the sigmoid is $z (1 - z) = 0.25$. So the gradient of $a$ is $-0.6 \cdot 0.25 = -0.15$.
@@ -378,8 +378,7 @@ show("MNIST", "+ cheap random numbers", "+ fused LocalRNN (C++)", "+ fused atten
 #
 # ## 7. When is it worth it?
 #
-# On MNIST all changes together bring the step from 1.7 to 0.5 seconds. Is this so everywhere? The left panel shows the second size. The right panel has single blocks, all with 1,600
-# positions and four heads. Each dot is a round.
+# On MNIST all changes together bring the step from 1.7 to 0.5 seconds. Is this so everywhere? The left panel shows the second size. The right panel has single blocks with four heads. Each batch has 1,600 positions in all, for example 16 sequences of 100. Each dot is a round.
 
 # %%
 fig, (left, right) = plt.subplots(1, 2, figsize=(11, 3.9), width_ratios=(3, 2))
@@ -397,8 +396,7 @@ right.set_title("one block: gains are largest for T = 800, D = 32", fontsize=10)
 plt.show()
 
 # %% [markdown]
-# In these four blocks, $T$ against $D$ decides. With a long sequence and a small width, most of the time goes into the table, and all changes together give a factor of 3 to 6. With
-# $D = 512$, most of the time goes into LocalRNN, whose products are large. There, hoisting gives most of the gain.
+# Only the block with a long sequence *and* a small width gains a factor of 3 to 6. The other three gain less. So in these blocks the gain depends on $T$ and $D$ together. On MNIST and on characters, we saw why: at small $D$ most of the time goes into the table of weights, at large $D$ into the products of LocalRNN.
 #
 # **LSTM and TCN.** Look at the first picture again. A TCN takes a tenth of the time of the fastest R-Transformer. The two LSTM bars are the same model. In
 # the second one, numbers below $10^{-38}$ (**denormals**) become 0, with `torch.set_flush_denormal(True)`. Then the LSTM is about ten times as fast. A likely reason: on MNIST only the last of 784 steps is scored, and the gradient shrinks on its way back. On characters
@@ -418,10 +416,10 @@ print(f"MC-RNN with three channels / LSTM: {mc_rnn['multiply_adds_g'] / lstm['mu
 
 # %% [markdown]
 # So when should you use which model? Time alone does not decide. On MNIST, the paper reports an accuracy of 99.0 % for the TCN and 99.1 % for the R-Transformer. For such a task choose
-# a **TCN**. An **LSTM** can be as fast, but has 87.2 % in the paper. Choose an LSTM where its accuracy is enough. Where the R-Transformer is clearly better, its time can be worth
+# a **TCN**. An **LSTM** can be as fast, but has 87.2 % in the paper. Choose an LSTM where its accuracy is enough. Where an R-Transformer is clearly better in your own comparison, its time can be worth
 # it. So try the fast models first.
 #
-# The paper of MC-RNN says that it has "almost the same time cost as the conventional RNN". In the last line, on one core, the cost in time is as high as in multiply-adds.
+# The paper of MC-RNN says that it has "almost the same time cost as the conventional RNN". In the last line, on one core, MC-RNN needs several times the multiply-adds of an LSTM, and about as many times its time.
 #
 # The [full benchmark](../figures/speed_cpu.png) has more tasks. Nothing here was measured on a GPU.
 #
@@ -429,7 +427,7 @@ print(f"MC-RNN with three channels / LSTM: {mc_rnn['multiply_adds_g'] / lstm['mu
 #
 # In one stored run on one processor:
 #
-# - **Count:** products explained the time at $D = 512$, but not at $D = 32$.
+# - **Count:** products explained the time of the characters' step ($D = 512$), but not of MNIST's ($D = 32$).
 # - **Hoist:** LocalRNN became faster. The step gained in three of four rounds on characters, and not clearly on MNIST.
 # - **Blocks:** saved a quarter to a half of the time on MNIST.
 # - **Recompute:** less memory, more time. With cheap random numbers the step was about as fast as before.

@@ -10,7 +10,7 @@
 # # How does one sequence become another?
 #
 # Here a German date becomes an English date. Day and month change places, and 14:05 becomes 2:05 PM. The models below write the English date piece by
-# piece. A row of the picture shows where a model looks in the German date before it writes one piece. A darker cell has a larger weight.
+# piece. A row of the picture shows where a model looks in the German date before it writes one piece. In the first picture, a darker cell has a larger weight.
 # Nobody told the models which words belong together.
 
 # %%
@@ -151,13 +151,13 @@ print(f"largest difference from rtx: {(ours - theirs).abs().max():.4f}")
 # ## 3. Does looking help?
 #
 # Without attention, the decoder gets the same vector of the source at every step. `studies/dates_translated.py`
-# trains six models of about 131,000 parameters on dates without seconds, from three random starts (**seeds**). An **update** is one step of Adam on 32 pairs.
+# trains six models of about 131,000 parameters on dates without seconds (unlike those of the other sections), from three random starts (**seeds**). An **update** is one step of Adam on 32 pairs.
 # Each model has the better of two learning rates, chosen on validation pairs with the first seed.
 #
 # - **RNNSearch** (Bahdanau et al. 2015), here with GRUs. The encoder reads **forwards** only, or in **both directions**.
 # - **No attention**: RNNSearch, forwards, with a fixed context. It is the **last annotation**, or the **mean** of all annotations.
 # - **Transformer** (Vaswani et al. 2017), pre-norm, with two blocks in encoder and decoder, and sinusoidal positions.
-# - **R-Transformer**: the same, with a LocalRNN of window 3 in each block instead of positions. Its paper leaves such tasks as future work.
+# - **R-Transformer**: the same, but without sinusoids. Each block has a LocalRNN, a small recurrent network that reads 3 neighbouring positions.
 #
 # **Predict.** Which models write more than half of the dates without a mistake after 400 updates?
 
@@ -185,9 +185,9 @@ for name in runs:
 #
 # </details>
 #
-# The mean contains something of every annotation, but it is the same at every step. So with this recipe the *choice* at each step helps. The controls may only need more updates.
+# The mean contains something of every annotation, but it is the same at every step. So with this recipe the *choice* at each step helps. Perhaps the two models without attention would catch up with more updates.
 #
-# Among the models with attention, most seeds overlap, so no order is settled. Only the first seed chose the rates: other rates may suit the other seeds better.
+# For most pairs of models with attention, the ranges over the seeds overlap, so no order is settled. Only the first seed chose the rates: other rates may suit the other seeds better.
 #
 # ## 4. What does an alignment show?
 #
@@ -202,7 +202,7 @@ WORDS = ("weekday", "month", "day")
 def seeds(name, measure, place):
     return " ".join(f"{100 * one:4.0f}" for one in test(name, measure, -1, place))
 
-print(f"mean weight in %, one number for each seed (equal weights: {seeds('Transformer', 'even', 0).split()[0]})")
+print(f"mean weight in %, one number for each seed ({seeds('Transformer', 'even', 0).split()[0]} if all positions had equal weight)")
 for name in LOOKING:
     for place, word in enumerate(WORDS):
         print(f"{name:27} {word:8} own word {seeds(name, 'own word', place)}   behind {seeds(name, 'behind', place)}")
@@ -210,11 +210,11 @@ for name in LOOKING:
 # %% [markdown]
 # - The **R-Transformer** looks at the word itself, with every seed.
 # - **RNNSearch, forwards**, looks at the point behind the day, with every seed. For the weekday, it looks at the word with seeds 0 and 2, and at the comma with seed 1.
-# - **RNNSearch, both directions**, has no fixed place. With seed 1, the month itself has almost no weight.
+# - **RNNSearch, both directions**, looks at the day itself, but the seeds differ for month and weekday. With seed 1, the month itself has almost no weight.
 #
 # Does it matter where a model looks? We hide the German word from the attention while the model writes the English word.
 #
-# **Predict.** A model has 98 % of its weight on the comma behind the weekday. Now the weekday is hidden. Does the model still write the right weekday?
+# **Predict.** Suppose that a model has nearly all of its weight on the comma behind the weekday. Now the weekday is hidden. Does the model still write the right weekday?
 
 # %%
 dots = [(own, hidden, name, place) for name in LOOKING for place in range(3)
@@ -224,7 +224,7 @@ for name, colour in zip(LOOKING, plots.COLOURS):
     for place, mark in enumerate("os^"):
         found = [(100 * own, 100 * hidden) for own, hidden, of, at in dots if (of, at) == (name, place)]
         ax.plot(*zip(*found), mark, color=colour, alpha=0.8, label=name if place == 0 else None)
-ax.set(xlabel="weight of the own word (%)", ylabel="right without it (%)", title="a hidden word is lost if it had the weight (○ weekday, □ month, △ day; one mark per seed)")
+ax.set(xlabel="weight of the own word (%)", ylabel="right without it (%)", title="a hidden word is mostly lost if it had the weight (○ weekday, □ month, △ day; one mark per seed)")
 ax.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
 plt.show()
 for low, high in ((0, 0.2), (0.2, 0.8), (0.8, 1.01)):
@@ -239,7 +239,7 @@ for low, high in ((0, 0.2), (0.2, 0.8), (0.8, 1.01)):
 # </details>
 #
 # So the weights matter: in most cases, a word is needed if it has the weight. But the dark cell is not always the word, because an annotation describes more than its own
-# position. An alignment shows *where a decoder finds what it needs*, not which words mean the same. So the point in the first picture is no mistake.
+# position. An alignment shows *where a decoder finds what it needs*, not which words mean the same. So the point in the first picture need not be a mistake: a point that is read after the day may hold the day.
 #
 # ## 5. Left alone
 #
@@ -326,7 +326,7 @@ for name in runs:
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# The share of tokens is smaller in free running: after a mistake, the model reads a wrong beginning. The share of whole dates is exactly the same. As long as all
+# The share of tokens is smaller in free running. After a mistake, the model reads a wrong beginning, and later tokens may be at shifted places. The share of whole dates is exactly the same. As long as all
 # tokens are right, both ways feed the same tokens.
 #
 # </details>
@@ -343,7 +343,7 @@ for text, p in {"A x": 0.6 * 0.4, "A y": 0.6 * 0.3, "A z": 0.6 * 0.3, "B x": 0.4
 # %% [markdown]
 # Greedy writes "A x" with 0.24. A beam of 2 keeps A and B, and finds "B x" with 0.36.
 #
-# Each further token multiplies a probability below 1, so long texts are less likely. Therefore hypotheses are compared by $\log p / \text{length}^\alpha$. With $\alpha = 1$ this is
+# Each further token multiplies a probability below 1, so long texts are less likely. Therefore finished texts (**hypotheses**) are compared by $\log p / \text{length}^\alpha$. With $\alpha = 1$ this is
 # the mean over the tokens, and $\alpha = 0$ corrects nothing.
 #
 # **Predict.** Two texts: $\log p = -1.2$ with 2 tokens, and $\log p = -2.1$ with 5. Which one wins with $\alpha = 0$, and which with $\alpha = 1$?
@@ -422,7 +422,7 @@ for name in ("RNNSearch, forwards", "R-Transformer"):
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# After 200 updates, a beam of 2 finds texts with a higher mean log-probability, and BLEU rises by about one point on average. A beam of 5 adds almost nothing. After 400 updates, a beam hardly helps.
+# After 200 updates, a beam of 2 finds texts with a higher mean log-probability, and BLEU rises by about one point on average. A beam of 5 adds little more. After 400 updates, a beam hardly helps.
 #
 # </details>
 #
@@ -430,7 +430,7 @@ for name in ("RNNSearch, forwards", "R-Transformer"):
 #
 # ## 7. What does BLEU count?
 #
-# How good is a translation? BLEU (Papineni et al. 2002) compares it with a reference. $p_n$ is the share of its pieces of $n$ words that are also in the reference.
+# How good is a translation? BLEU (Papineni et al. 2002) compares it with a reference. $p_n$ is the share of the translation's pieces of $n$ words (a comma is a word) that are also in the reference.
 # The factor in front punishes texts that are too short: $c$ words were written, and the reference has $r$.
 #
 # $$\text{BLEU} = 100 \cdot \min\left(1, e^{1 - r/c}\right) \cdot \left(p_1 p_2 p_3 p_4\right)^{1/4}$$
@@ -463,12 +463,12 @@ print("signature of the first column:", bleu([("", REFERENCE)], [WRONG])["signat
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# The wrong date has 50.0, and the right date in another order has 29.0. BLEU counts shared pieces. It does not know what is true.
+# The wrong date has 50.0. The right date in another order has 29.0: no piece of four words is shared, and the library then uses a small number instead of $p_4 = 0$ ("smooth:exp"). BLEU counts shared pieces. It does not know what is true.
 #
 # </details>
 #
 # Upper case and the cut into words change BLEU, too. Therefore sacrebleu (Post 2018) prints a **signature** with its settings, as in the last line.
-# A BLEU without it cannot be compared. MC-RNN's paper gives none.
+# A BLEU without it cannot be compared. MC-RNN's paper gives no signature.
 #
 # ## 8. Real sentences
 #
@@ -488,13 +488,13 @@ for name, groups in tables.cells(load_recipe("multi30k"), Path("../results")).it
 
 # %% [markdown]
 # Here the R-Transformer is ahead of the Transformer with every seed, and both are far ahead of the recurrent models. But these are small models with eight epochs and one learning rate for all.
-# The R-Transformer has a tenth more parameters, and the Transformer has no relative positions. So the table says who learns sooner, and three seeds cannot settle even that. For MC-RNN's own tables see [08](08_split_into_channels.ipynb) and [15](15_weigh_the_evidence.ipynb).
+# The R-Transformer has a tenth more parameters, and the Transformer has no relative positions. All were trained for the same eight epochs. So the table may only say who learns sooner, and three seeds cannot settle even that. For MC-RNN's own tables see [08](08_split_into_channels.ipynb) and [15](15_weigh_the_evidence.ipynb).
 #
 # ## Recap
 #
 # **How does one sequence become another?** An encoder reads, a decoder writes, and attention chooses what to read at each step. In this study (dates, 131,000 parameters, at most 400 updates, three seeds):
 #
-# - **Attention helped** with every seed. Whether more updates close the gap is open.
+# - **Attention helped** with every seed, after 400 updates. Whether more updates close the gap is open.
 # - **An alignment** shows where a decoder finds what it needs. With another seed, the same model looked at another position.
 # - **Teacher forcing** and free running have the same whole dates right, but not the same tokens.
 # - **A beam** helped a little after 200 updates, and hardly after 400.

@@ -47,7 +47,7 @@ torch.set_num_threads(1)
 #
 # Each third block of Griffin has attention. The other blocks are recurrent. Our Griffin is not quite the paper's:
 #
-# - The paper's window has 1,024 positions, with training sequences of 2,048. Our windows have 4 to 64.
+# - The paper's window has 1,024 positions, with training sequences of 2,048. Our windows have 4 to 32.
 # - The paper's recurrence is about 4/3 as wide as the model. Ours is as wide as the model.
 # - As in the paper, a convolution over four positions comes before each recurrence.
 # - The paper's smallest model has 100 million parameters. Ours have about 40,000.
@@ -136,7 +136,7 @@ print("rounds for 1,000 steps:", len(scan(torch.ones(1000, 1), torch.ones(1000, 
 
 # %%
 def terms(x, layer):
-    """Return a and b of Eq. 4, (T, D) each, for x (T, D) and a layer with one block of gates."""
+    """Return a and b of Eq. 4, (T, D) each, for x (T, D) and a layer whose gate matrices are not split."""
     r = torch.sigmoid(x @ layer.recurrence_gate.weight[0].T + layer.recurrence_gate.bias)  # Eq. (1)
     i = torch.sigmoid(x @ layer.input_gate.weight[0].T + layer.input_gate.bias)  # Eq. (2)
     a = torch.sigmoid(layer.decay) ** (8 * r)  # Eq. (3)
@@ -156,12 +156,12 @@ with torch.no_grad():
 times = json.loads(Path("../studies/steps_and_streams.json").read_text())
 print("1,000 steps on one core        loop      scan")
 for width, took in times["ms of 1,000 steps"].items():
-    print(f"{width:>4} numbers in a row     {took['loop']:7.1f} ms {took['scan']:6.1f} ms")
+    print(f"{width:>4} numbers a state      {took['loop']:7.1f} ms {took['scan']:6.1f} ms")
 
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# For narrow rows the scan is faster, about twenty times at a width of 8. Starting 1,000 operations costs more than the arithmetic. For wide rows the loop is faster, because the scan multiplies more.
+# For narrow states the scan is faster, about twenty times at a width of 8. Starting 1,000 operations costs more than the arithmetic. For wide states the loop is faster. The scan multiplies more and moves more numbers.
 #
 # </details>
 #
@@ -195,15 +195,14 @@ half_life = exercises.yours(my_half_life, "half_life")
 #
 # </details>
 #
-# At the start $\sigma(\Lambda)^8$ is drawn between 0.9 and 0.999, and $r_t$ is near ½. A usual LSTM starts with a forget gate near ½, and a usual GRU with an update gate near ½.
+# At the start $\sigma(\Lambda)^8$ is drawn between 0.9 and 0.999, and $r_t$ is near ½. In torch, an LSTM starts with forget gates near ½, and a GRU with update gates near ½: their biases are small random numbers.
 
 # %%
 for name, a in {"LSTM or GRU, usual start": 0.5, "RG-LRU, fastest": 0.9**0.5, "RG-LRU, slowest": 0.999**0.5}.items():
     print(f"{name:25} keeps {a:.4f} per step: half is left after {half_life(a):6.1f} steps")
 
 # %% [markdown]
-# **Exercise 3** (hard, optional, 15 minutes). Which inputs are still in the last state? A gradient answers this. Let $g_t$ be the gradient of a loss with respect to the output $h_t$, without its
-# effect on later states. Return the gradient with respect to each $b_t$, with all effects. A loop is allowed.
+# **Exercise 3** (hard, optional, 15 minutes). Which inputs are still in the last state? A gradient answers this. Let $g_t$ be the direct part of the gradient: what the loss takes from $h_t$ itself, and not through $h_{t+1}$ and later states. Return the gradient with respect to each $b_t$, with all effects. A loop is allowed.
 
 # %%
 def my_gradient_back(a, g):
@@ -242,7 +241,7 @@ for steps in (10, 50, 99):
 
 # %% [markdown]
 # So an untrained RG-LRU remembers long. It is tempting to say: *because it is linear*. But it also **starts slow**. In `studies/start_of_a_memory.py` one thing
-# changes at a time. A model reads one of seven symbols, then 49 silent steps, and names the symbol. Each layer (32 states) has a slow start, with a half-life of 50 steps, and a fast start, with 1.5
+# changes at a time. A model reads one of seven symbols, then 49 silent steps, and names the symbol. We train each layer (with a state of 32 numbers) twice: once with a slow start, a half-life of 50 steps, and once with a fast start, 1.5
 # steps. Each model has the best of three learning rates, chosen on validation data, and three seeds.
 #
 # **Predict.** Which of the six models can learn to recall?
@@ -276,7 +275,7 @@ _ = fig.suptitle("with a slow start all three learn to recall; with a fast start
 # - **Slow start:** the LSTM, the GRU and the RG-LRU recall all symbols after 400 updates, with every seed.
 # - **Fast start:** the LSTM and the RG-LRU stay at or near a guess. The GRU learns.
 #
-# So in this task the start decides for the LSTM and the RG-LRU, and linearity does not: with a fast start the linear layer fails, too. To start gates by the expected length is an older idea (Tallec & Ollivier 2018). Why the GRU escapes is open.
+# So in this task the start decides for the LSTM and the RG-LRU, and linearity does not: with a fast start the linear layer had not learnt the task after 400 updates, either. To start gates by the expected length is an older idea (Tallec & Ollivier 2018). Why the GRU escapes is open.
 #
 # ## 4. What does it cost?
 #
@@ -291,7 +290,7 @@ print("states      ", states[:, 0].int().tolist())
 print("ones modulo 2", (bits.cumsum(0) % 2)[:, 0].int().tolist())
 
 # %% [markdown]
-# The factor of a one is $-1$. But Eq. 3 gives factors between 0 and 1 only. Sarrof et al. (2024) prove that linear recurrences with such factors cannot recognise parity at all lengths, if numbers have finite precision. Grazzi et al.
+# The factor of a one is $-1$. But Eq. 3 gives factors between 0 and 1 only. Sarrof et al. (2024) prove: with numbers of finite precision, no single linear recurrence with such factors is right about parity for every length. Grazzi et al.
 # (2025) prove it for more kinds of linear recurrences.
 #
 # **Predict.** We replace $a_t$ by $2 a_t - 1$ in the RG-LRU. It remains linear, and its gates still do not see the state. Can it learn parity? Training uses 24 bits.
@@ -306,7 +305,7 @@ for model in parity[24]:
 # %% [markdown]
 # Yes. After 800 updates the layer with negative factors is right at all 96 steps, with every seed. The original RG-LRU stays below 55 %, even on 24 bits. The GRU and the LSTM learn parity, too. All layers have 6,400 to 8,600 parameters.
 #
-# So linearity is not the cost here, and neither are gates that do not see the state. The cost is the range of the factors. (Our models are single layers.)
+# So linearity alone is not the cost here, and neither are gates that do not see the state. The cost is a linear recurrence *with factors between 0 and 1*. The GRU and the LSTM have gates in this range, too, but they are not linear. (Our models are single layers.)
 #
 # ## 5. What must a stream keep?
 #
@@ -359,7 +358,7 @@ fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3))
 for name, dash in zip(MODELS, ("-", "--", "-", "-")):
     left.semilogy(range(1, 601), kept[name], dash, label=name)
     right.plot(range(100, 601, 100), times["ms of a step"][name], dash)
-left.set(xlabel="positions read", ylabel="bytes", title="kept: two level out, two grow", ylim=(100, 3e6))
+left.set(xlabel="positions read", ylabel="bytes", title="kept: GRU and Griffin level out, two grow", ylim=(100, 3e6))
 left.legend(frameon=False, fontsize=8, ncols=2)
 right.set(xlabel="positions read", ylabel="ms per step (stored)", title="time of a step: small changes", ylim=(0, None))
 plt.show()
@@ -368,7 +367,7 @@ for name, sizes in kept.items():
     print(f"{name:13} {sizes[99]:18,} {sizes[-1]:9,}")
 
 # %% [markdown]
-# The Transformer and the R-Transformer grow. The R-Transformer also keeps a window for each LocalRNN. Griffin stops growing when its window is full, and the GRU never grows. How large is a cache for a large model, without shared keys?
+# The Transformer and the R-Transformer grow. The R-Transformer also keeps a window for each LocalRNN. Griffin stops growing when its window is full, and the GRU never grows. (Griffin's heads share their keys and values, so its window is smaller than the formula says.) How large is a cache for a large model, if each head keeps its own keys and values?
 
 # %%
 half_precision = cache_bytes(8192, 26, 2560) / 2
@@ -379,7 +378,7 @@ print(f"8,192 positions, 26 layers, 2,560 wide, 16 bits: {half_precision / 1e9:.
 #
 # The task is **rule and book** from [07](07_convolve_or_recur.ipynb). A sequence begins with a book of five pairs of symbols. In the text of 30 steps after it, half of the symbols follow from the order of the
 # last two symbols (near). The other half must be looked up in the book (far). `studies/near_and_far.py` compares models of 38,000 to 40,200 parameters, all with the norm first where there is a norm. Each has the best of three
-# rates and three seeds. The Transformer has relative positions. Griffin's window has 8 positions. So from step 13 on, its attention does not see the book.
+# rates and three seeds. The Transformer has relative positions. Griffin's window has 8 positions. Each pair of the book is one position, so the book fills positions 1 to 5. From position 13 on, the window of 8 misses the book.
 #
 # **Predict.** Which model is first after 100 updates, and which after 400?
 
@@ -407,7 +406,7 @@ for model, results in above.items():
 # - **After 200 updates** the Transformer is within 0.01. Griffin is about 0.1 above the best loss, and the GRU about 0.3.
 # - **After 400 updates** Griffin is within 0.03, and the GRU within 0.06.
 #
-# The two models with attention to everything are sooner. We did not test whether Griffin's window causes its delay.
+# The two models with attention to everything are sooner. Whether Griffin's window causes its delay is open.
 #
 # ## 7. What did later models keep?
 #
@@ -422,7 +421,7 @@ for model, results in above.items():
 # | Samba (Ren et al. 2024) | Mamba layers | in a sliding window, in layers between them |
 # | Hymba (Dong et al. 2024) | state-space heads, beside attention heads in one layer | partly in a sliding window |
 #
-# A recurrence *and* attention in one model, as in the R-Transformer, are in four of the six rows. We found no recurrence that is restarted in a short window, as LocalRNN is.
+# A recurrence *and* attention in one model, as in the R-Transformer, are in four of the six rows. None of the six rows has a recurrence that is restarted in a short window, as LocalRNN is.
 #
 # ## 8. Was the R-Transformer wrong?
 #
@@ -430,16 +429,16 @@ for model, results in above.items():
 # grows. A linear recurrence over all of the past has neither problem.
 #
 # In our small task the R-Transformer learned first, so its design works there. In a stream it keeps more than any other model here. We have measured no large model. Griffin's paper compares with Transformers and Mamba, and we know of no comparison
-# with the R-Transformer at that size. So the question stays open. Griffin does show one thing: a large model can read a stream with a memory of fixed size.
+# with the R-Transformer at that size. So the question stays open. One thing is sure by construction: Griffin reads a stream with a memory of fixed size.
 #
 # ## Recap
 #
 # - **Swapped.** The R-Transformer: near by recurrence, far by attention. Griffin: far by recurrence, near by attention.
 # - **Linear** steps can be joined: $\lceil \log_2 T \rceil$ rounds. On one core this was faster for narrow rows only.
 # - **Memory.** The start of the gates decided for the LSTM and the RG-LRU. Linearity alone did not help.
-# - **Cost.** Factors between 0 and 1 cannot compute parity. With factors from $-1$ to 1 a linear layer learned it.
+# - **Cost.** A linear layer with factors between 0 and 1 did not learn parity. With factors from $-1$ to 1 it did.
 # - **Streams.** Keys and values grow with the stream. A state and a full window do not.
-# - **Learning.** On rule and book the R-Transformer was first, with three seeds. After 400 updates Griffin was within 0.03 nats of the best loss.
+# - **Learning.** On rule and book the R-Transformer had the lowest mean after 100 updates (three seeds). After 400 updates Griffin was within 0.03 nats of the best loss.
 # - **Open:** larger models, longer sequences, many cores, and text.
 #
 # ## Quiz
@@ -451,7 +450,7 @@ for model, results in above.items():
 # <details><summary>Answers</summary>
 #
 # 1. Its gates depend on $h_{t-1}$, so $a_t$ is not known before the state is. Two steps together are not a step of the same form.
-# 2. The bias of its forget gate. In section 3 a half-life of 50 steps at the start was enough.
+# 2. The bias of its forget gate, which sets how long a memory lasts at the start. In section 3 a half-life of 50 steps at the start was enough.
 # 3. The R-Transformer: its attention sees all items. Its cache grows with each position. Griffin's attention sees only its window, and its state has a fixed size.
 #
 # </details>
