@@ -26,6 +26,7 @@ TASKS: dict[str, Callable[..., Task]] = {
     "jsb": partial(music.published, name="jsb"),
     "piano": partial(music.published, name="piano"),
     "muse": partial(music.published, name="muse"),
+    "text": text.own_text,
     "characters": text.characters,
     "words": text.words,
     "ptb-char": text.ptb_char,
