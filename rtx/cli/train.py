@@ -35,6 +35,7 @@ Seed = Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="The seed of we
 Epochs = Annotated[int | None, typer.Option(min=1, help="Train for fewer epochs; the ledger records it.")]
 Set = Annotated[list[str] | None, typer.Option("--set", help="key=value; may be repeated.")]
 Texts = Annotated[list[str] | None, typer.Option("--text", help="A file or folder of yours, for the recipe text.")]
+Midi = Annotated[list[str] | None, typer.Option(help="A folder or MIDI file of yours, for the recipe music.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on from the run's last checkpoint, if it has one.")]
 Precision = Annotated[str, typer.Option(help="A precision of Lightning, such as 32-true or bf16-mixed.")]
 Compile = Annotated[bool, typer.Option("--compile", help="Compile the model: it starts later and trains faster.")]
@@ -55,6 +56,7 @@ def train_(
     epochs: Epochs = None,
     set_: Set = None,
     texts: Texts = None,
+    midi: Midi = None,
     resume: Resume = False,
     precision: Precision = "32-true",
     compile: Compile = False,
@@ -68,7 +70,7 @@ def train_(
 
     Ctrl-C saves and stops (exit code 130). The same command with --resume goes on, and gives the same result.
     """
-    set_ = [*(set_ or []), *own_path("text", recipe, texts)]
+    set_ = [*(set_ or []), *own_path("text", recipe, texts), *own_path("music", recipe, midi)]
     more = ["--precision", precision] if (precision := check_precision(precision)) != "32-true" else []
     seconds = parse_time(max_time)
     plan = load_recipe(recipe).plan(model, variant, dict(map(parse_setting, set_)), scale.value)

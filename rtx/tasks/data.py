@@ -146,6 +146,12 @@ def own_files(path: str | Path | Sequence[str], endings: Sequence[str]) -> list[
     return [*found]
 
 
+def own_name(path: str | Path | Sequence[str]) -> str:
+    """Return the names of a user's files and folders, without the folders that they are in."""
+    given = [path] if isinstance(path, str | Path) else path
+    return "+".join(Path(one).absolute().name for one in given)
+
+
 def sha256_of_arrays(*arrays: NDArray[np.generic]) -> str:
     """Return the SHA-256 of the shapes, types and bytes of arrays."""
     digest = hashlib.sha256()

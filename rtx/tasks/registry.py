@@ -21,6 +21,7 @@ TASKS: dict[str, Callable[..., Task]] = {
     "mnist": images.mnist,
     "mnist-14": partial(images.mnist, side=14),
     "permuted-mnist": partial(images.mnist, permuted=True),
+    "music": music.own_music,
     "chorales": music.chorales,
     "nottingham": partial(music.published, name="nottingham"),
     "jsb": partial(music.published, name="jsb"),

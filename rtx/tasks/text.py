@@ -63,7 +63,7 @@ def own_text(
     cut = UNITS[check_choice("unit", unit, UNITS)]
     always = [UNKNOWN, END] if unit == "words" else [UNKNOWN]
     make = partial(_numbered, cut, least if unit == "words" else 1, always)
-    return _own("text", path, CUTS[cut], partial(_pieces, pieces) if unit == "sub-words" else make, context, scored)
+    return _own(unit, path, CUTS[cut], partial(_pieces, pieces) if unit == "sub-words" else make, context, scored)
 
 
 def characters(path: Paths | None = None, context: int = 80, scored: int = 320) -> Task:
@@ -178,9 +178,7 @@ def _own(
     read = {"": manual()} if path is None else read_own(path)
     texts = {file: text for file, text in read.items() if text.strip()}
     parts = split([cut(text) for text in texts.values()], str(path))
-    if path is not None:
-        given = [path] if isinstance(path, str | Path) else path
-        name += f":{'+'.join(Path(one).absolute().name for one in given)}"
+    name += "" if path is None else f":{data.own_name(path)}"
     sha256 = lambda: hashlib.sha256("\0".join(texts.values()).encode()).hexdigest()  # noqa: E731
     return _task(name, lambda: parts, make(parts), context, scored, sha256, sorted(read.keys() - texts))
 
