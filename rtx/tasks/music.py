@@ -75,17 +75,19 @@ def own_music(path: str | Path | Sequence[str] | None = None, frame: float = 0.5
 
     Args:
         path: a folder of .mid or .midi files, a file, or a list of both; by default Bach's chorales of `chorales`.
-        frame: the length of a frame in quarter notes. By default, a frame is an eighth note.
+        frame: the length of a frame of your files in quarter notes. By default, a frame is an eighth note.
         transpose: train also on each piece moved up and down by 1 to so many semitones, as far as the keys go.
     """
-    seconds, said = check_above_zero("frame", frame) * QUARTER_SECONDS, dict[str, list[str]]()
+    seconds = check_above_zero("frame", frame) * QUARTER_SECONDS if path is not None else FRAME_SECONDS
     check_count("transpose", transpose)
+    said: dict[str, list[str]] = {}
 
     @cache
     def pieces() -> dict[Split, list[Roll]]:
         found = _chorales() if path is None else distinct(_own_rolls(path, seconds, said))
         if len(found) < len(SPLITS):
-            raise ValueError(f"path: expected at least {len(SPLITS)} different pieces in {path}, got {len(found)}")
+            left_out = "; ".join(["", *said.get("left out", [])])
+            raise ValueError(f"path: expected at least {len(SPLITS)} different pieces, got {len(found)}{left_out}")
         return _tenths(found)
 
     def moved() -> dict[Split, list[Roll]]:

@@ -47,7 +47,7 @@ def own_text(
     context: int = 32,
     scored: int = 96,
     least: int = 2,
-    pieces: int = 2000,
+    vocabulary: int = 2000,
 ) -> Task:
     """Texts of your own, split 90/5/5 % by position. No window crosses from one text to the next.
 
@@ -58,12 +58,12 @@ def own_text(
         context: tokens that a window reads before those that it predicts from. A stateful model needs none.
         scored: tokens that a window predicts.
         least: words that occur fewer times on the training side become <unk>.
-        pieces: the number of different sub-words.
+        vocabulary: the number of different sub-words.
     """
     cut = UNITS[check_choice("unit", unit, UNITS)]
     always = [UNKNOWN, END] if unit == "words" else [UNKNOWN]
     make = partial(_numbered, cut, least if unit == "words" else 1, always)
-    return _own(unit, path, CUTS[cut], partial(_pieces, pieces) if unit == "sub-words" else make, context, scored)
+    return _own(unit, path, CUTS[cut], partial(_pieces, vocabulary) if unit == "sub-words" else make, context, scored)
 
 
 def characters(path: Paths | None = None, context: int = 80, scored: int = 320) -> Task:
