@@ -100,7 +100,8 @@ def own_path(kind: str, recipe: str, paths: list[str] | None) -> list[str]:
     """Return the setting of a user's own files, which only the recipe of that name reads."""
     if paths and recipe != kind:
         raise ValueError(f"recipe: expected {kind}, which reads your files, got {recipe!r}")
-    return [f"path={dumps(paths, ensure_ascii=False) if paths[1:] else paths[0]}"] if paths else []
+    files = [os.path.normpath(path) if path else path for path in paths or []]  # songs/ and songs are one run
+    return [f"path={dumps(files, ensure_ascii=False) if files[1:] else files[0]}"] if files else []
 
 
 def how_to_go_on(stop: "Stopped", resume: bool) -> NoReturn:

@@ -114,6 +114,7 @@ def test_folders_and_files_of_the_command_become_the_path():
     for paths in (["my.txt"], ["a b.txt", 'it"s.txt']):
         (setting,) = own_path("text", "text", paths)
         assert parse_setting(setting) == ("path", paths if paths[1:] else paths[0])
+    assert own_path("music", "music", ["songs/"]) == own_path("music", "music", ["./songs"]) == ["path=songs"]
     with pytest.raises(ValueError, match="nottingham"):
         own_path("text", "nottingham", ["my.txt"])
 
