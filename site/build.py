@@ -43,6 +43,7 @@ TEXTS = {
     "benchmarks/README.md": ("speed.html", "Speed"),
     "docs/models.md": ("models.html", "Models"),
     "docs/runs.md": ("runs.html", "Training"),
+    "docs/own-data.md": ("own-data.html", "Your own data"),
     "docs/original-code.md": ("original-code.html", "Original code"),
     "CONTRIBUTING.md": ("contributing.html", "Contributing"),
     "CHANGELOG.md": ("changelog.html", "Changelog"),

@@ -107,7 +107,7 @@ def _row(name: str, line: int | str, found: "Tensor", by_bits: bool) -> dict[str
 def _print(table: list[dict[str, Any]]) -> None:
     typer.echo(f"{'tokens':>9}  unknown     model    bigram  file")
     for row in table:
-        scores = "".join(f"{row[name]:10.4g}" for name in ("model", "bigram"))
+        scores = "".join(f"{row[name]:10.4g}".replace("nan", "  -") for name in ("model", "bigram"))
         place = row["file"] if row["line"] == "" else f"{row['file']}, line {row['line']}"
         typer.echo(printable(f"{row['tokens']:>9,}  {row['unknown']:>6.1%} {scores}  {place}"))
 
