@@ -215,7 +215,7 @@ chosen = min(tried, key=lambda n: mean(tried[n]["validation"]))
 print("chosen on validation text:", chosen)
 
 # %% [markdown]
-# These counts are ahead of all three networks of section 1. Compared with bigrams only, they would look much better.
+# These counts are ahead of all three networks of section 1. Beside bigrams alone, the networks would look much better.
 #
 # ## 3. A compressor is a language model, too
 #
@@ -287,7 +287,7 @@ plt.show()
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# The R-Transformer is ahead after 300 updates. After 1,000, no mean is ahead of counts of four. One seed of the R-Transformer is (2.03).
+# The R-Transformer is ahead after 300 updates. After 1,000, no mean is ahead of counts of four. One seed of the R-Transformer is ahead of them, with 2.03.
 #
 # </details>
 #
@@ -298,7 +298,7 @@ plt.show()
 # ## 5. Where does a network beat the counts?
 #
 # A mean does not say *which* characters are predicted well. We sort the characters of the test text by their contexts. After a **new** context, training does not have the last five symbols
-# in a row. The other kinds say how many of the last symbols training has in a row.
+# in a row. The other kinds are named after the longest run of symbols before the character that training has, too.
 #
 # **Predict.** Where can networks be ahead of counts: after new contexts, or after long contexts that training has?
 
@@ -463,7 +463,7 @@ for name, end in {"left out": "", "kept": "\n", "spelt <eos>": "<eos>"}.items():
 #
 # ## 8. On a benchmark, and on your own
 #
-# This project has trained the paper's models on the words of the Penn Treebank, too. All have 2.28 million parameters, 2 epochs (passes over the text) of 20, one learning rate, and three seeds.
+# This project has trained the paper's models on the words of the Penn Treebank, too. All have 2.28 million parameters, one learning rate, and three seeds. Each was trained for 2 of the 20 planned epochs (passes over the text).
 
 # %%
 from pathlib import Path
@@ -478,7 +478,7 @@ for name, groups in tables.cells(load_recipe("ptb-word"), Path("../results")).it
     print(f"{name:20} {mean(found):15.0f} ± {stdev(found):3.0f} {PAPER[name]:40.2f}")
 
 # %% [markdown]
-# After two epochs, the R-Transformer is first. Where it would end, two epochs do not say: in the paper a larger LSTM is ahead of it. The Transformer has sinusoids; section 4 shows what these can cost.
+# After two epochs, the R-Transformer is first. Two epochs do not show the final order. In the paper, a larger LSTM is ahead of it. The Transformer has sinusoids; section 4 shows what these can cost.
 #
 # Now three models learn here, for a few seconds each. Nothing is tuned, so the order means little.
 
@@ -515,7 +515,7 @@ explore.training("characters", "gru", d_model=48, layers=1, learning_rate=0.01).
 #
 # <details><summary>Answers</summary>
 #
-# 1. $2^{2.0 \cdot 5.5} = 2^{11} = 2048$, if the model spells only words.
+# 1. $2^{2.0 \cdot 5.5} = 2^{11} = 2048$.
 # 2. The smaller vocabulary replaces more words by `<unk>`, which is easy to predict.
 # 3. Sort the characters by whether training has their context, as in section 5.
 #

@@ -1,4 +1,4 @@
-"""The `rtx` command: list, data, train, sweep, evaluate, generate, translate, table, ledger, class."""
+"""The `rtx` command: list, data, train, sweep, evaluate, generate, score, translate, table, ledger, class."""
 
 import atexit
 import signal
@@ -18,6 +18,7 @@ from rtx.cli.classroom import class_app
 from rtx.cli.completion import datasets
 from rtx.cli.generate import generate
 from rtx.cli.ledger import ledger_app, table_
+from rtx.cli.score import score
 from rtx.cli.sweep import sweep_
 from rtx.cli.train import train_
 from rtx.cli.translate import evaluate_, translate_
@@ -98,6 +99,7 @@ app.command("train", epilog="Example: rtx train nottingham r-transformer --epoch
 app.command("sweep", epilog="Example: rtx sweep nottingham gru --set learning_rate=1e-3,1e-4 --epochs 2")(sweep_)
 app.command("evaluate", epilog="Example: rtx evaluate best.safetensors --split validation")(evaluate_)
 app.command("generate", epilog="Example: rtx generate best.safetensors --temperature 0.8 --seed 1")(generate)
+app.command("score", epilog="Example: rtx score best.safetensors my.txt --lines --csv scores.csv")(score)
 app.command("translate", epilog="Example: rtx translate best.safetensors --beam 5 < german.txt")(translate_)
 app.command("table", epilog="Example: rtx table nottingham --markdown")(table_)
 

@@ -24,8 +24,13 @@ Device = Annotated[str | None, typer.Option(help="cpu or cuda. Default: cuda, if
 
 def generate(
     checkpoint: Checkpoint,
-    prompt: Annotated[str, typer.Option(help="A text. For music, a MIDI file or the number of a test tune.")] = "",
-    tokens: Annotated[int, typer.Option(min=1, help="Characters, words or frames to add.")] = 400,
+    prompt: Annotated[
+        list[str] | None, typer.Option(help="A text; may be repeated. For music, a MIDI file or a test tune's number.")
+    ] = None,
+    tokens: Annotated[int, typer.Option(min=1, help="The most characters, words or frames to add.")] = 400,
+    least: Annotated[int, typer.Option(min=0, help="For a text: nothing stops it within so many tokens.")] = 0,
+    stop: Annotated[list[str] | None, typer.Option(help=r"For a text: end before this, such as '\n\n'.")] = None,
+    forbid: Annotated[list[str] | None, typer.Option(help="For a text: never write this character or word.")] = None,
     temperature: Annotated[float, typer.Option(min=0, help="Below 1, likely tokens become likelier.")] = 1.0,
     top_k: Annotated[int | None, typer.Option(min=1, help="For a text: draw only from the k likeliest tokens.")] = None,
     top_p: Annotated[float, typer.Option(help="For a text: draw only from the likeliest, with this share.")] = 1.0,
@@ -43,29 +48,42 @@ def generate(
     if isinstance(network, LanguageModel):
         if out:
             raise ValueError(f"out: expected none for a text, got {out[0]}; redirect the output with `> {out[0]}`")
-        _print_text(network, checkpoint, prompt, tokens, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
+        how: dict[str, Any] = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed, "least": least}
+        how |= {"stop": list(map(_unescaped, stop or [])), "forbidden": list(map(_unescaped, forbid or []))}
+        _print_texts(network, checkpoint, prompt or [""], tokens, **how)
     elif isinstance(network, SequenceModel) and network.per == "step" and network.inputs == NOTES:
         if top_k is not None or top_p != 1:
             raise ValueError("top_k, top_p: expected none for music, because each note of a frame is drawn by itself")
+        if stop or forbid or least or (prompt and prompt[1:]):
+            raise ValueError(
+                "stop, forbid, least, prompt: expected at most one prompt for music, and none of the others"
+            )
         paths = [_checked(path) for path in out or [Path("tune.mid"), Path("tune.wav")]]
-        _write_tune(network, _task(checkpoint), paths, prompt, tokens, temperature, seed)
+        _write_tune(network, _task(checkpoint), paths, prompt[0] if prompt else "", tokens, temperature, seed)
     else:
         name = _task(checkpoint).name
         raise ValueError(f"{checkpoint}: expected a model of a text or of music, got one of {name}; see rtx evaluate")
     typer.echo(f"drawn with --seed {seed}; another seed gives another one", err=True)
 
 
-def _print_text(network: "LanguageModel", checkpoint: Path, prompt: str, tokens: int, **draws: Any) -> None:
-    from rtx.tasks.generate import continue_text
-    from rtx.tasks.vocabulary import Vocabulary
+def _print_texts(network: "LanguageModel", checkpoint: Path, prompts: list[str], tokens: int, **how: Any) -> None:
+    """Print one text as it is drawn. Several are drawn together, and printed with a line of dashes between them."""
+    from rtx.tasks.generate import continue_texts
     from rtx.training.checkpoint import load_texts
 
     (vocabulary,) = load_texts(checkpoint) or _task(checkpoint).texts
-    assert isinstance(vocabulary, Vocabulary)
-    pieces = continue_text(network, vocabulary, prompt, tokens, **draws)
-    first = next(pieces)  # checks the arguments, before anything is printed
-    for piece in chain((prompt, first), pieces, ("\n",)):
+    found = continue_texts(network, vocabulary, prompts, tokens, **how)
+    first = next(found)  # checks the arguments, before anything is printed
+    if len(prompts) > 1:
+        texts = map("".join, zip(prompts, first, *found, strict=True))
+        return typer.echo("\n-----\n".join(texts))
+    for piece in chain(prompts, first, chain.from_iterable(found), ("\n",)):
         typer.echo(piece, nl=False)
+
+
+def _unescaped(text: str) -> str:
+    """Return the text with newlines and tabs where a shell only passes on \\n and \\t."""
+    return text.replace("\\n", "\n").replace("\\t", "\t")
 
 
 def _write_tune(
@@ -122,4 +140,5 @@ def _task(checkpoint: Path) -> "Task":
     from rtx.tasks import task_by_name
     from rtx.training.checkpoint import read_card
 
-    return task_by_name(str(read_card(checkpoint)["task"]))
+    card = read_card(checkpoint)
+    return task_by_name(str(card["task"]), **card.get("task_arguments", {}))

@@ -4,6 +4,7 @@ import os
 import shlex
 import sys
 from enum import StrEnum
+from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -33,6 +34,8 @@ HowMuch = Annotated[Scale, typer.Option(help="quick: a minute; cpu: an hour or s
 Seed = Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="The seed of weights, order and dropout.")]
 Epochs = Annotated[int | None, typer.Option(min=1, help="Train for fewer epochs; the ledger records it.")]
 Set = Annotated[list[str] | None, typer.Option("--set", help="key=value; may be repeated.")]
+Texts = Annotated[list[str] | None, typer.Option("--text", help="A file or folder of yours, for the recipe text.")]
+Midi = Annotated[list[str] | None, typer.Option(help="A folder or MIDI file of yours, for the recipe music.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on from the run's last checkpoint, if it has one.")]
 Precision = Annotated[str, typer.Option(help="A precision of Lightning, such as 32-true or bf16-mixed.")]
 Compile = Annotated[bool, typer.Option("--compile", help="Compile the model: it starts later and trains faster.")]
@@ -52,6 +55,8 @@ def train_(
     seed: Seed = 0,
     epochs: Epochs = None,
     set_: Set = None,
+    texts: Texts = None,
+    midi: Midi = None,
     resume: Resume = False,
     precision: Precision = "32-true",
     compile: Compile = False,
@@ -65,10 +70,11 @@ def train_(
 
     Ctrl-C saves and stops (exit code 130). The same command with --resume goes on, and gives the same result.
     """
+    set_ = [*(set_ or []), *own_path("text", recipe, texts), *own_path("music", recipe, midi)]
     more = ["--precision", precision] if (precision := check_precision(precision)) != "32-true" else []
     seconds = parse_time(max_time)
-    plan = load_recipe(recipe).plan(model, variant, dict(map(parse_setting, set_ or [])), scale.value)
-    command = as_typed(recipe, model, variant, scale, seed, epochs, set_ or [], [*more, *["--compile"] * compile])
+    plan = load_recipe(recipe).plan(model, variant, dict(map(parse_setting, set_)), scale.value)
+    command = as_typed(recipe, model, variant, scale, seed, epochs, set_, [*more, *["--compile"] * compile])
     report = Report(json)
     how: dict[str, Any] = {"compiled": compile, "precision": precision, "enable_progress_bar": report.bar}
     how |= {"every_seconds": 60 * save_every, "max_seconds": seconds, "tell": report}
@@ -88,6 +94,14 @@ def train_(
         typer.echo(f"rtx: {error}", err=True)
         raise typer.Exit(1) from None
     report.end(plan, path, results, run_folder(plan, seed, runs) / "best.safetensors")
+
+
+def own_path(kind: str, recipe: str, paths: list[str] | None) -> list[str]:
+    """Return the setting of a user's own files, which only the recipe of that name reads."""
+    if paths and recipe != kind:
+        raise ValueError(f"recipe: expected {kind}, which reads your files, got {recipe!r}")
+    files = [os.path.normpath(path) if path else path for path in paths or []]  # songs/ and songs are one run
+    return [f"path={dumps(files, ensure_ascii=False) if files[1:] else files[0]}"] if files else []
 
 
 def how_to_go_on(stop: "Stopped", resume: bool) -> NoReturn:

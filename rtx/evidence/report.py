@@ -50,6 +50,8 @@ class Report:
         scale = "" if facts["scale"] == "full" else f", scale {facts['scale']}"
         _say("task", f"{facts['task']} (recipe {facts['recipe']}{scale})")
         _say("model", f"{facts['model']}, {facts['parameters']:,} parameters, variant {facts['variant']}")
+        for name, said in facts["about"].items():
+            _say(name, said)
         _say("metric", f"{facts['metric']}, {DIRECTION[facts['best']]}")
         self._compared_with()
 

@@ -3,6 +3,7 @@
 Press & Wolf (2017) and Inan et al. (2017), tied embeddings; Wang et al. (2019) tie them in Tables 3 and 4.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -104,6 +105,7 @@ class LanguageModel(nn.Module):
         top_k: int | None = None,
         top_p: float = 1.0,
         seed: int = 0,
+        forbidden: Sequence[int] = (),
     ) -> Int[Tensor, "B T+{tokens}"]:
         """Return the prompt followed by new tokens. Each is drawn given all tokens before it.
 
@@ -117,6 +119,7 @@ class LanguageModel(nn.Module):
             top_k: draw from the k most likely tokens only.
             top_p: draw from the smallest set of tokens that has this share of the probability (nucleus).
             seed: of the draws.
+            forbidden: tokens that are never drawn, such as the one for unknown words.
         """
         check_tokens("prompt", prompt, self.vocabulary, 2)
         check_positive("tokens", tokens)
@@ -124,9 +127,10 @@ class LanguageModel(nn.Module):
         state: State | None = None
         for column in prompt.unbind(1):
             logits, state = self.step(column, state)
-        found = [prompt]
+        found, never = [prompt], torch.tensor(forbidden, dtype=torch.long, device=prompt.device)
         for i in range(tokens):
             check_finite("logits", logits)
+            logits = logits.index_fill(1, never, -torch.inf)
             found.append(sample_token(logits, temperature, top_k, top_p, generator)[:, None])
             if i + 1 < tokens:
                 logits, state = self.step(found[-1].squeeze(1), state)

@@ -124,6 +124,34 @@ def read_text(path: Path) -> str:
     return unicodedata.normalize("NFC", text.removeprefix("\ufeff").replace("\r\n", "\n"))
 
 
+def own_files(path: str | Path | Sequence[str], endings: Sequence[str]) -> list[Path]:
+    """Return a user's files: those that are given, and those with one of the endings in a folder and its subfolders.
+
+    The files of a folder are in the order of their names. Hidden ones are left out.
+
+    Raises:
+        FileNotFoundError: if there is no such file or folder, or the folder has no such file.
+    """
+    found: dict[Path, None] = {}
+    for given in [path] if isinstance(path, str | Path) else path:
+        place = Path(os.path.expanduser(str(given)))  # a shell leaves the ~ of path=~/x
+        if place.is_dir():
+            inside = (one for one in sorted(place.rglob("[!.]*")) if one.suffix.lower() in endings)
+        else:
+            inside = (one for one in [place])
+        if not (files := [one for one in inside if one.is_file()]):  # reading a device may never end
+            wanted = f"files that end in {' or '.join(endings)}" if place.is_dir() else "a file or a folder"
+            raise FileNotFoundError(f"path: expected {wanted}, found none at {given} (seen from {Path.cwd()})")
+        found |= dict.fromkeys(files)
+    return [*found]
+
+
+def own_name(path: str | Path | Sequence[str]) -> str:
+    """Return the names of a user's files and folders, without the folders that they are in."""
+    given = [path] if isinstance(path, str | Path) else path
+    return "+".join(Path(one).absolute().name for one in given)
+
+
 def sha256_of_arrays(*arrays: NDArray[np.generic]) -> str:
     """Return the SHA-256 of the shapes, types and bytes of arrays."""
     digest = hashlib.sha256()

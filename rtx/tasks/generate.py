@@ -1,8 +1,6 @@
 """Continue a tune or a text: the next part is drawn from what a model predicts from all before it."""
 
-from collections.abc import Callable, Iterator
-from functools import partial
-from itertools import chain, pairwise
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -12,9 +10,11 @@ from torch import Tensor
 from rtx.models import CharacterTransformer, LanguageModel
 from rtx.nn.mode import evaluating
 from rtx.nn.sampling import sample_token, seeded_generator
-from rtx.nn.validate import check_above_zero, check_finite, check_positive, check_sequence
+from rtx.nn.validate import check_above_zero, check_count, check_finite, check_positive, check_sequence
 from rtx.tasks.build import SequenceModel
-from rtx.tasks.vocabulary import Vocabulary
+from rtx.tasks.task import Text
+
+LOOK_BACK = 8  # tokens before a new one that may decide how it is written
 
 
 def continue_roll(
@@ -35,59 +35,125 @@ def continue_roll(
     check_finite("roll", roll)
     draws = seeded_generator(seed)
 
-    def drawn(logits: Tensor) -> Tensor:
+    def drawn(_: int, logits: Tensor) -> Tensor:
         p = torch.sigmoid(logits.float() / temperature).cpu()
         return (torch.rand(p.shape, generator=draws) < p).to(roll)
 
-    return torch.cat([roll, *_continued(model, roll[:, None], frames, drawn)])
+    return torch.cat([roll, *(torch.stack([*found.values()]) for found in _continued(model, [roll], frames, drawn))])
 
 
-def continue_text(
+def continue_text(model: LanguageModel, vocabulary: Text, prompt: str, tokens: int, **how: Any) -> Iterator[str]:
+    """Yield what comes after the prompt, a token at a time. The arguments are those of `continue_texts`."""
+    return (pieces[0] for pieces in continue_texts(model, vocabulary, [prompt], tokens, **how) if pieces[0])
+
+
+def continue_texts(
     model: LanguageModel,
-    vocabulary: Vocabulary,
-    prompt: str,
+    vocabulary: Text,
+    prompts: Sequence[str],
     tokens: int,
     temperature: float = 1.0,
     top_k: int | None = None,
     top_p: float = 1.0,
     seed: int = 0,
-) -> Iterator[str]:
-    """Yield what comes after the prompt, a character or a word at a time. The draws are those of `model.generate`.
+    stop: Sequence[str] = (),
+    least: int = 0,
+    forbidden: Sequence[str] = (),
+) -> Iterator[list[str]]:
+    """Yield what comes next after each of several prompts, until all continuations have ended.
+
+    The prompts may differ in length. A continuation is the same alone and beside others, and a single one has the draws
+    of `model.generate`. Tokens that are no text, such as <unk>, are never drawn.
 
     A character Transformer reads the last segment anew for each draw. `model.generate` starts new segments instead,
     and so forgets the prompt at the end of the first segment.
 
-    With an empty prompt, the model begins at the start of a text. `temperature`, `top_k` and `top_p` are as in
-    `rtx.nn.sampling.sample_token`.
+    Args:
+        model, vocabulary: a language model, and how it reads and writes.
+        prompts: texts. After an empty one, the model begins at the start of a text.
+        tokens: the most tokens of a continuation.
+        temperature, top_k, top_p: as in `rtx.nn.sampling.sample_token`.
+        seed: of the draws.
+        stop: a continuation ends before any of these texts.
+        least: the number of tokens during which nothing stops a continuation.
+        forbidden: symbols that are never drawn.
     """
     check_positive("tokens", tokens)
+    if check_count("least", least) > tokens:
+        raise ValueError(f"least: expected at most the {tokens} tokens of a continuation, got {least}")
     if vocabulary.size != model.vocabulary:
         raise ValueError(f"vocabulary: expected the model's {model.vocabulary} symbols, got {vocabulary.size}")
-    read = vocabulary.encode(prompt) or [vocabulary.start]
-    draws = seeded_generator(seed)
-    draw = partial(sample_token, temperature=temperature, top_k=top_k, top_p=top_p, generator=draws)
-    start = torch.tensor(read, device=model.embedding.weight.device)[:, None]
-    drawn = map(int, _continued(model, start, tokens, draw))
-    # the token before decides whether a blank is between the two
-    both = pairwise(chain(read[-1:], drawn))
-    return (vocabulary.decode(two)[len(vocabulary.decode(two[:1])) :] for two in both)
+    if not all(stop):
+        raise ValueError("stop: expected texts of at least one character, got an empty one")
+    never = [*vocabulary.unwritten, *(_token(vocabulary, symbol) for symbol in forbidden)]
+    reads = [vocabulary.encode(prompt) or [vocabulary.start] for prompt in prompts]
+    draws = [seeded_generator(seed) for _ in prompts]
+    writers = [_Writer(vocabulary, read, tokens, least, stop) for read in reads]
+
+    def draw(row: int, logits: Tensor) -> Tensor:
+        allowed = logits.index_fill(-1, torch.tensor(never, dtype=torch.long, device=logits.device), -torch.inf)
+        return sample_token(allowed, temperature, top_k, top_p, draws[row])
+
+    def written() -> Iterator[list[str]]:
+        starts = [torch.tensor(read, device=model.embedding.weight.device) for read in reads]
+        for found in _continued(model, starts, tokens, draw):
+            yield [writer.add(int(found[row])) if row in found else "" for row, writer in enumerate(writers)]
+            if all(writer.ended for writer in writers):
+                return
+
+    return written()
+
+
+def _token(vocabulary: Text, symbol: str) -> int:
+    tokens = vocabulary.encode(symbol)
+    if len(tokens) != 1 or tokens[0] in vocabulary.unwritten:
+        raise ValueError(f"forbidden: expected one symbol of the vocabulary, got {symbol!r}")
+    return tokens[0]
+
+
+class _Writer:
+    """Turns the tokens of a continuation into text, and holds back what may be the beginning of a stop."""
+
+    def __init__(self, vocabulary: Text, read: list[int], most: int, least: int, stop: Sequence[str]) -> None:
+        self.vocabulary, self.before, self.stop = vocabulary, read[-LOOK_BACK:], stop
+        self.most, self.least, self.count, self.held, self.ended = most, least, 0, "", False
+
+    def add(self, token: int) -> str:
+        """Return the text that is certain now that this token is drawn."""
+        if self.ended:
+            return ""
+        both, self.count = [*self.before, token], self.count + 1
+        self.held += self.vocabulary.decode(both)[len(self.vocabulary.decode(self.before)) :]
+        self.before = both[-LOOK_BACK:]
+        found = [at for stop in self.stop if (at := self.held.find(stop)) >= 0 and self.count > self.least]
+        self.ended = bool(found) or self.count == self.most
+        begun = [n for stop in self.stop for n in range(1, len(stop)) if self.held.endswith(stop[:n])]
+        end = min(found) if found else len(self.held) - (0 if self.ended else max(begun, default=0))
+        text, self.held = self.held[:end], self.held[end:]
+        return text
 
 
 @torch.no_grad()
 def _continued(
-    model: SequenceModel | LanguageModel, start: Tensor, steps: int, draw: Callable[[Tensor], Tensor]
-) -> Iterator[Tensor]:
-    """Yield `steps` draws, each from the logits after all before it; the model reads one position at a time."""
+    model: SequenceModel | LanguageModel,
+    starts: Sequence[Tensor],
+    steps: int,
+    draw: Callable[[int, Tensor], Tensor],
+) -> Iterator[dict[int, Tensor]]:
+    """Yield what is drawn after each step, by the row of the start that it continues.
+
+    The model reads one position of every row at a time. A row whose start has ended goes on with what is drawn. Each
+    draw is from the logits after all before it, and the row with the longest start has `steps` draws.
+    """
     with evaluating(model):
-        state, step = None, _step_of(model)
-        for position in start:
-            logits, state = step(position, state)
-        for left in range(steps, 0, -1):
+        state, step, found = None, _step_of(model), dict[int, Tensor]()
+        for at in range(max(map(len, starts)) + steps - 1):
+            now = torch.stack([found[row] if row in found else start[at] for row, start in enumerate(starts)])
+            logits, state = step(now, state)
             check_finite("logits of the model", logits)
-            found = draw(logits)
-            yield found
-            if left > 1:
-                logits, state = step(found, state)
+            found = {row: draw(row, logits[row]) for row, start in enumerate(starts) if at + 1 >= len(start)}
+            if found:
+                yield found
 
 
 def _step_of(model: SequenceModel | LanguageModel) -> Callable[[Tensor, Any], tuple[Tensor, Any]]:

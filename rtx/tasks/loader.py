@@ -106,6 +106,8 @@ def loader(
     if order == "fresh":
         if not getattr(examples, "endless", False):
             raise ValueError(f"order: 'fresh' is for sequences that are drawn, {task.name} has {len(examples)}")
+    elif order in ("columns", "stream") and getattr(examples, "apart", False):
+        raise ValueError(f"order: {order!r} is for one text, because a state would cross from one text to the next")
     elif limit is not None:
         examples = examples[:limit]
     look = order in ("bucketed", "by length")

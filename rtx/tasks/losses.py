@@ -115,3 +115,24 @@ def unigram_nll(train: Int[Tensor, " N"], test: Int[Tensor, " M"], vocabulary: i
     """Return the mean -log p in nats of `test` by each token's frequency in `train`, with one added to every count."""
     counts = torch.bincount(train, minlength=vocabulary).double() + 1
     return float((counts.sum().log() - counts.log())[test].mean())
+
+
+def bigram_nll(train: Int[Tensor, " N"], test: Int[Tensor, " M"], start: int, vocabulary: int) -> Float[Tensor, " M"]:
+    """Return -log p in nats of each token of `test`, given the token before it, by the pairs that `train` has.
+
+    p(b|a) = (c(ab) + T(a) p(b)) / (c(a) + T(a)); c counts, T(a) is the number of different tokens after a, and p(b) is
+    the frequency of `unigram_nll`. Witten & Bell (1991), The Zero-Frequency Problem, method C. `start` is before both.
+    """
+
+    def before(tokens: Tensor) -> Tensor:
+        return torch.cat([tokens.new_tensor([start]), tokens[:-1]])
+
+    pairs, counts = torch.unique(before(train) * vocabulary + train, return_counts=True)
+    kinds = torch.bincount(pairs // vocabulary, minlength=vocabulary).double()
+    total = torch.bincount(pairs // vocabulary, counts, vocabulary).double()
+    frequency = (torch.bincount(train, minlength=vocabulary).double() + 1) / (len(train) + vocabulary)
+    wanted, first = before(test) * vocabulary + test, before(test)
+    at = torch.searchsorted(pairs, wanted).clamp(max=len(pairs) - 1)
+    seen = torch.where(pairs[at] == wanted, counts[at], 0)
+    rest = kinds[first].clamp(min=1)  # nothing came after a token that is new here
+    return -((seen + rest * frequency[test]) / (total[first] + rest)).log()

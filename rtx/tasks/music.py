@@ -2,13 +2,15 @@
 
 Nottingham, JSB, Piano-midi.de and MuseData: Boulanger-Lewandowski et al. (2012), prepared and split as in Bai et al.
 (2018). Nottingham is also in R-Transformer, Section 4.2. The task `chorales` has Bach's chorales from the corpus inside
-the installed music21.
+the installed music21. Or MIDI files of your own.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -18,9 +20,21 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from rtx.nn.validate import check_choice
+from rtx.nn.validate import check_above_zero, check_choice, check_count
 from rtx.tasks import data
-from rtx.tasks.rolls import FRAME_SECONDS, LOWEST, NOTES, Note, Roll, check_roll, marginal_nll, read_mat, roll_of
+from rtx.tasks.rolls import (
+    FRAME_SECONDS,
+    LOWEST,
+    NOTES,
+    QUARTER_SECONDS,
+    Note,
+    Roll,
+    check_roll,
+    marginal_nll,
+    read_mat,
+    read_notes,
+    roll_of,
+)
 from rtx.tasks.task import SPLITS, Batch, Example, Examples, Split, Sum, Task, mean_of, real_steps, widened
 
 FRAMES_PER_QUARTER = 2  # of `chorales`
@@ -50,12 +64,76 @@ def chorales() -> Task:
     """
     pieces = cache(_chorales)
 
-    def read() -> dict[Split, list[Roll]]:
-        rolls = pieces()
-        tenth = len(rolls) // 10
-        return {"train": rolls[: -2 * tenth], "validation": rolls[-2 * tenth : -tenth], "test": rolls[-tenth:]}
+    return piano_roll_task("chorales", lambda: _tenths(pieces()), lambda: data.sha256_of_arrays(*pieces()))
 
-    return piano_roll_task("chorales", read, lambda: data.sha256_of_arrays(*pieces()))
+
+def own_music(path: str | Path | Sequence[str] | None = None, frame: float = 0.5, transpose: int = 0) -> Task:
+    """MIDI files of your own, split about 80/10/10 % by piece. Of pieces that are equal but for their key, one is kept.
+
+    Files without notes and files that are not MIDI are left out, and so are notes outside the 88 keys. `about` names
+    these files.
+
+    Args:
+        path: a folder of .mid or .midi files, a file, or a list of both; by default Bach's chorales of `chorales`.
+        frame: the length of a frame of your files in quarter notes. By default, a frame is an eighth note.
+        transpose: train also on each piece moved up and down by 1 to so many semitones, as far as the keys go.
+    """
+    seconds = check_above_zero("frame", frame) * QUARTER_SECONDS if path is not None else FRAME_SECONDS
+    check_count("transpose", transpose)
+    said: dict[str, list[str]] = {}
+
+    @cache
+    def pieces() -> dict[Split, list[Roll]]:
+        found = _chorales() if path is None else distinct(_own_rolls(path, seconds, said))
+        if len(found) < len(SPLITS):
+            left_out = "; ".join(["", *said.get("left out", [])])
+            raise ValueError(f"path: expected at least {len(SPLITS)} different pieces, got {len(found)}{left_out}")
+        return _tenths(found)
+
+    def moved() -> dict[Split, list[Roll]]:
+        shifts = sorted(range(-transpose, transpose + 1), key=abs)
+        copies = (np.roll(roll, by, 1) for by in shifts for roll in pieces()["train"] if _fits(roll, by))
+        return pieces() | {"train": [*copies]}
+
+    def about() -> dict[str, str]:
+        frames = {split: f"{split} {len(rolls)} ({sum(map(len, rolls)):,})" for split, rolls in moved().items()}
+        return {"data": f"pieces (frames): {', '.join(frames.values())}"} | {
+            name: "; ".join(files) for name, files in said.items()
+        }
+
+    name = "music" if path is None else f"music:{data.own_name(path)}"
+    all_pieces = lambda: [roll for split in SPLITS for roll in pieces()[split]]  # noqa: E731
+    task = piano_roll_task(name, moved, lambda: data.sha256_of_arrays(*all_pieces()), seconds)
+    return replace(task, about=about)
+
+
+def _tenths(rolls: list[Roll]) -> dict[Split, list[Roll]]:
+    """Split pieces: the last tenth for test, the tenth before it for validation, at least one piece for each."""
+    tenth = max(1, len(rolls) // 10)
+    return {"train": rolls[: -2 * tenth], "validation": rolls[-2 * tenth : -tenth], "test": rolls[-tenth:]}
+
+
+def _own_rolls(path: str | Path | Sequence[str], seconds: float, said: dict[str, list[str]]) -> Iterator[Roll]:
+    """Yield the rolls of a user's MIDI files. `said` gets the files that are left out, and why."""
+    for file in data.own_files(path, [".mid", ".midi"]):
+        try:
+            notes = read_notes(file, seconds)
+            inside = [note for note in notes if 0 <= note.key < NOTES]
+            roll = check_roll(str(file), roll_of(inside, str(file)))
+        except ValueError as error:
+            said.setdefault("left out", []).append(str(error))
+            continue
+        if len(inside) < len(notes):
+            said.setdefault("other keys", []).append(
+                f"{file}: left out {len(notes) - len(inside)} of {len(notes)} notes"
+            )
+        yield roll
+
+
+def _fits(roll: Roll, shift: int) -> bool:
+    """Whether no note leaves the 88 keys if all are moved by so many semitones."""
+    used = np.flatnonzero(roll.any(axis=0)) + shift
+    return bool(used[0] >= 0 and used[-1] < NOTES)
 
 
 def piano_roll_task(

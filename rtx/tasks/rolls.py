@@ -103,7 +103,12 @@ def write_midi(file: Path | BinaryIO, roll: ArrayLike, frame_seconds: float = FR
 
 
 def read_midi(path: Path, frame_seconds: float = FRAME_SECONDS) -> Roll:
-    """Return the piano roll of a MIDI file: all instruments but drums, each note rounded to frames.
+    """Return the piano roll of a MIDI file; see `read_notes`."""
+    return roll_of(read_notes(path, frame_seconds), str(path))
+
+
+def read_notes(path: Path, frame_seconds: float = FRAME_SECONDS) -> list[Note]:
+    """Return the notes of a MIDI file: of all instruments but drums, each note rounded to frames.
 
     A frame is the same part of a quarter note in every file, whatever its tempo. `frame_seconds` is its length at 100
     quarter notes a minute.
@@ -115,13 +120,13 @@ def read_midi(path: Path, frame_seconds: float = FRAME_SECONDS) -> Roll:
     try:
         midi = PrettyMIDI(str(path))
     except Exception as error:  # mido raises many kinds for a damaged file
-        raise ValueError(f"{path}: expected a MIDI file ({error or type(error).__name__})") from error
+        raise ValueError(f"{path}: expected a MIDI file ({str(error) or type(error).__name__})") from error
 
     def frame(seconds: float) -> int:
         return round(midi.time_to_tick(seconds) / midi.resolution * QUARTER_SECONDS / frame_seconds)
 
     played = [note for instrument in midi.instruments if not instrument.is_drum for note in instrument.notes]
-    return roll_of([Note(note.pitch - LOWEST, frame(note.start), frame(note.end)) for note in played], str(path))
+    return [Note(note.pitch - LOWEST, frame(note.start), frame(note.end)) for note in played]
 
 
 def write_wav(file: Path | BinaryIO, roll: ArrayLike, frame_seconds: float = FRAME_SECONDS) -> None:

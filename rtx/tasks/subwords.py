@@ -35,14 +35,23 @@ class Subwords:
         size: the number of tokens, with the special ones.
         lines: reads the training text.
         punctuation: whether to separate punctuation marks, as raw text needs. Tokenised text has separate marks.
+        ends: whether texts have lines; then `END` is the end of a line.
     """
 
-    def __init__(self, size: int, lines: Callable[[], Iterable[str]], punctuation: bool = True) -> None:
+    unwritten = (PAD, BEGIN, UNKNOWN)  # the tokens that no written text should have
+    start = END  # the token that is read before a text's first
+
+    def __init__(
+        self, size: int, lines: Callable[[], Iterable[str]], punctuation: bool = True, ends: bool = False
+    ) -> None:
         self.size, self.lines, self.punctuation = check_positive("vocabulary", size), lines, punctuation
+        self.ends = ends
 
     def encode(self, text: str) -> list[int]:
         """Return the tokens of a text, without begin and end."""
-        return self.encode_all([text])[0]
+        if not self.ends:
+            return self.encode_all([text])[0]
+        return [token for line in self.encode_all(text.split("\n")) for token in (*line, END)][:-1]
 
     def encode_all(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the tokens of each of many texts. This is faster than one by one."""
@@ -51,12 +60,15 @@ class Subwords:
     def decode(self, tokens: Sequence[int]) -> str:
         """Return the text of tokens, without padding, begin and end. An unknown character becomes "<unk>"."""
         check_range(tokens, self.size)
-        pieces = (self._tokenizer.id_to_token(token) or "" for token in tokens if token not in (PAD, BEGIN, END))
-        return _as_read("".join(pieces))
+        pieces = ["\n" if token == END and self.ends else self._piece(token) for token in tokens]
+        return "\n".join(map(_as_read, "".join(pieces).split("\n")))
+
+    def _piece(self, token: int) -> str:
+        return "" if token in (PAD, BEGIN, END) else self._tokenizer.id_to_token(token) or ""
 
     def to_json(self) -> dict[str, Any]:
         """Return all that `from_json` needs, in plain values."""
-        return {"kind": "subwords", "tokenizer": json.loads(self._tokenizer.to_str())}
+        return {"kind": "subwords", "tokenizer": json.loads(self._tokenizer.to_str()), "ends": self.ends}
 
     @classmethod
     def from_json(cls, table: dict[str, Any]) -> "Subwords":
@@ -64,7 +76,7 @@ class Subwords:
         from tokenizers import Tokenizer
 
         tokenizer = Tokenizer.from_str(json.dumps(table["tokenizer"]))
-        made = cls(tokenizer.get_vocab_size(), tuple)
+        made = cls(tokenizer.get_vocab_size(), tuple, ends=table.get("ends", False))
         made._tokenizer = _as_text(tokenizer)
         return made
 

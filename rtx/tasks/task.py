@@ -120,6 +120,7 @@ class Task(Again):
     texts: tuple[Text, ...] = ()  # how its tokens are read and written: of the text, or of source and target
     sparse: bool = False  # for "token": `predict` returns (N, V) logits of the scored tokens only, row by row
     frame_seconds: float | None = None  # how long a step lasts when music is played; None for other tasks
+    about: Callable[[], dict[str, str]] | None = None  # what was read of a user's files, as name → a sentence
 
     @property
     def test_best(self) -> Literal["min", "max"]:
@@ -185,11 +186,14 @@ def widened(x: Tensor) -> Tensor:
 class Examples(Again, Sequence[Example]):
     """`size` examples. `make(indices)` makes those that are needed, so raw data that are small stay small.
 
-    If the examples are `endless`, `make` also makes examples of indices beyond `size`.
+    If the examples are `endless`, `make` also makes examples of indices beyond `size`. If they are `apart`, they are
+    not the successive pieces of one text.
     """
 
-    def __init__(self, size: int, make: Callable[[list[int]], list[Example]], endless: bool = False) -> None:
-        self._size, self._make, self.endless = size, make, endless
+    def __init__(
+        self, size: int, make: Callable[[list[int]], list[Example]], endless: bool = False, apart: bool = False
+    ) -> None:
+        self._size, self._make, self.endless, self.apart = size, make, endless, apart
 
     def __getitems__(self, indices: list[int]) -> list[Example]:
         """Return a batch of examples: torch's `DataLoader` calls this."""

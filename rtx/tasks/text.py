@@ -1,14 +1,14 @@
 """Texts: predict the next character or word.
 
 Penn Treebank: Mikolov's preparation; windows as in Bai et al. (2018) and Wang et al. (2019), R-Transformer, Section
-4.3. The Python reference manual: the text that the standard library ships for `help()`. Or a file of your own.
+4.3. The Python reference manual: the text that the standard library ships for `help()`. Or texts of your own.
 """
 
 import hashlib
 import math
-import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
+from itertools import accumulate, chain
 from pathlib import Path
 
 import torch
@@ -19,11 +19,16 @@ from rtx.nn.validate import check_choice, check_count, check_positive
 from rtx.tasks import data
 from rtx.tasks.cache_pointer import examine_stream
 from rtx.tasks.losses import bits, perplexity, token_nll, tokens_measured, unigram_nll
-from rtx.tasks.task import IGNORED, Example, Examples, Split, Task
+from rtx.tasks.subwords import Subwords
+from rtx.tasks.task import IGNORED, SPLITS, Example, Examples, Split, Task, Text
 from rtx.tasks.vocabulary import CUTS, END, UNKNOWN, Vocabulary, common, vocabulary
 
-Parts = Mapping[Split, Sequence[str]]
-"""Split → its characters, as one str, or its words."""
+Paths = str | Path | Sequence[str]
+Parts = Mapping[Split, Sequence[Sequence[str]]]
+"""Split → its texts, each as its characters (a str or a list) or its words."""
+
+UNITS = {"characters": "whole characters", "words": "words and marks", "sub-words": "characters"}
+"""Unit of `own_text` → how a text is cut before it is split."""
 
 FILES: dict[Split, str] = {"train": "train", "validation": "valid", "test": "test"}
 LEAST = 20  # symbols that a text must have: validation and test have a twentieth each
@@ -36,22 +41,47 @@ FORMS = {
 """The three texts that papers call "PTB characters": how many different symbols each has, and what is replaced."""
 
 
-def characters(path: str | Path | None = None, context: int = 80, scored: int = 320) -> Task:
-    """The characters of a text, split 90/5/5 % by position.
+def own_text(
+    path: Paths | None = None,
+    unit: str = "characters",
+    context: int = 32,
+    scored: int = 96,
+    least: int = 2,
+    vocabulary: int = 2000,
+) -> Task:
+    """Texts of your own, split 90/5/5 % by position. No window crosses from one text to the next.
 
-    `path` is a text file in UTF-8, or in UTF-16 with a byte-order mark; by default the Python reference manual. Each
-    window predicts `scored` characters, and reads `context` characters before those that it predicts from. A stateful
-    model needs no context.
+    Args:
+        path: a file, a folder of .txt files, or a list of both; by default the Python reference manual. A file is in
+            UTF-8, or in UTF-16 with a byte-order mark.
+        unit: "characters", each with its combining marks; "words", with punctuation marks; or "sub-words".
+        context: tokens that a window reads before those that it predicts from. A stateful model needs none.
+        scored: tokens that a window predicts.
+        least: words that occur fewer times on the training side become <unk>.
+        vocabulary: the number of different sub-words.
     """
-    return _own("characters", "characters", path, 1, [UNKNOWN], context, scored)
+    cut = UNITS[check_choice("unit", unit, UNITS)]
+    always = [UNKNOWN, END] if unit == "words" else [UNKNOWN]
+    make = partial(_numbered, cut, least if unit == "words" else 1, always)
+    return _own(unit, path, CUTS[cut], partial(_pieces, vocabulary) if unit == "sub-words" else make, context, scored)
 
 
-def words(path: str | Path | None = None, context: int = 40, scored: int = 40, least: int = 2) -> Task:
-    """The words and punctuation marks of a text, and the ends of its lines, as `characters` has characters.
+def characters(path: Paths | None = None, context: int = 80, scored: int = 320) -> Task:
+    """The code points of a text, as `own_text` has characters; in the windows of Bai et al."""
+    make = partial(_numbered, "characters", 1, [UNKNOWN])
+    return _own("characters", path, CUTS["characters"], make, context, scored)
 
-    Words that occur fewer than `least` times on the training side become <unk>.
+
+def words(path: Paths | None = None, context: int = 40, scored: int = 40, least: int = 2) -> Task:
+    """The words and punctuation marks of a text, and the ends of its lines, as `own_text` has words.
+
+    Lines without text are left out.
     """
-    return _own("words", "words and marks", path, least, [UNKNOWN, END], context, scored)
+
+    def cut(text: str) -> Sequence[str]:
+        return CUTS["words and marks"]("\n".join(line for line in text.split("\n") if line.strip()))
+
+    return _own("words", path, cut, partial(_numbered, "words and marks", least, [UNKNOWN, END]), context, scored)
 
 
 def ptb_char(form: str = "unmarked", context: int = 80, scored: int = 320) -> Task:
@@ -64,16 +94,16 @@ def ptb_char(form: str = "unmarked", context: int = 80, scored: int = 320) -> Ta
     """
     size, changed = FORMS[check_choice("form", form, FORMS)]
     name, files = ("ptb-char", "ptb.char") if form == "mikolov" else ("ptb-word", "ptb")
-    parts = cache(lambda: {part: text.translate(changed) for part, text in _ptb(name, files).items()})
-    known = Vocabulary("characters", lambda: common(parts()["train"]), size)
+    parts = cache(lambda: {part: [text.translate(changed)] for part, text in _ptb(name, files).items()})
+    known = Vocabulary("characters", lambda: common(chain.from_iterable(parts()["train"])), size)
     label = "ptb-char" if form == "unmarked" else f"ptb-char-{form}"
     return _task(label, parts, known, context, scored, partial(data.sha256, name))
 
 
 def ptb_word(context: int = 40, scored: int = 40) -> Task:
     """Penn Treebank, words: 929,589/73,760/82,430 with <eos> at each line's end, a vocabulary of 10,000."""
-    parts = cache(lambda: {part: CUTS["words"](text) for part, text in _ptb("ptb-word", "ptb").items()})
-    known = Vocabulary("words", lambda: common(parts()["train"]), 10_000)
+    parts = cache(lambda: {part: [CUTS["words"](text)] for part, text in _ptb("ptb-word", "ptb").items()})
+    known = Vocabulary("words", lambda: common(chain.from_iterable(parts()["train"])), 10_000)
     return _task("ptb-word", parts, known, context, scored, partial(data.sha256, "ptb-word"))
 
 
@@ -98,23 +128,29 @@ def windows(tokens: Int[Tensor, " N"], start: int, context: int, scored: int) ->
     return Examples(math.ceil(len(tokens) / scored), lambda indices: [window(i) for i in indices])
 
 
-def split(symbols: Sequence[str], name: str = "text") -> Parts:
-    """Split a text: the first nine tenths to train, the next twentieth for validation, the last for test."""
-    if len(symbols) < LEAST:
-        raise ValueError(f"{name}: expected at least {LEAST} symbols, got {len(symbols)}")
-    first, second = len(symbols) * 18 // 20, len(symbols) * 19 // 20
-    return {"train": symbols[:first], "validation": symbols[first:second], "test": symbols[second:]}
+def split(texts: Sequence[Sequence[str]], name: str = "text") -> Parts:
+    """Split texts: the first nine tenths to train, the next twentieth for validation, the last for test.
+
+    The texts follow one another. Where a part ends inside a text, the rest of this text is in the next part.
+    """
+    starts = [*accumulate(map(len, texts), initial=0)]
+    if (total := starts.pop()) < LEAST:
+        raise ValueError(f"{name}: expected at least {LEAST} symbols, got {total}")
+
+    def part(first: int, end: int) -> list[Sequence[str]]:
+        found = (text[max(0, first - at) : max(0, end - at)] for at, text in zip(starts, texts, strict=True))
+        return [piece for piece in found if len(piece)]
+
+    first, second = total * 18 // 20, total * 19 // 20
+    return {"train": part(0, first), "validation": part(first, second), "test": part(second, total)}
 
 
-def read_own(path: str | Path) -> str:
-    """Return the text of a user's file."""
-    file = Path(os.path.expanduser(str(path)))  # a shell leaves the ~ of path=~/x
-    if not file.is_file():  # reading a device may never end
-        raise FileNotFoundError(f"path: expected a file, found none at {path}")
-    text = data.read_text(file)
-    if not text.strip():
+def read_own(path: Paths) -> dict[str, str]:
+    """Return the texts of a user's files by the files' names. At least one of them is not empty."""
+    texts = {str(file): data.read_text(file) for file in data.own_files(path, [".txt"])}
+    if not any(text.strip() for text in texts.values()):
         raise ValueError(f"{path}: expected a text, the file is empty")
-    return text
+    return texts
 
 
 @cache
@@ -131,34 +167,71 @@ def _ptb(name: str, files: str) -> dict[Split, str]:
 
 
 def _own(
-    kind: str, unit: str, path: str | Path | None, least: int, always: list[str], context: int, scored: int
+    name: str,
+    path: Paths | None,
+    cut: Callable[[str], Sequence[str]],
+    make: Callable[[Parts], Text],
+    context: int,
+    scored: int,
 ) -> Task:
-    """The task of a text of one's own, or of the manual."""
-    text = manual() if path is None else read_own(path)
-    lines = "\n".join(line for line in text.split("\n") if line.strip())
-    parts = split(text if unit == "characters" else CUTS[unit](lines), str(path))
-    name = kind if path is None else f"{kind}:{Path(str(path)).name}"
-    known = vocabulary(unit, common(parts["train"], least, always))
-    return _task(name, lambda: parts, known, context, scored, lambda: hashlib.sha256(text.encode()).hexdigest())
+    """The task of texts of one's own, or of the manual."""
+    read = {"": manual()} if path is None else read_own(path)
+    texts = {file: text for file, text in read.items() if text.strip()}
+    parts = split([cut(text) for text in texts.values()], str(path))
+    name += "" if path is None else f":{data.own_name(path)}"
+    sha256 = lambda: hashlib.sha256("\0".join(texts.values()).encode()).hexdigest()  # noqa: E731
+    return _task(name, lambda: parts, make(parts), context, scored, sha256, sorted(read.keys() - texts))
+
+
+def _numbered(unit: str, least: int, always: list[str], parts: Parts) -> Vocabulary:
+    return vocabulary(unit, common(chain.from_iterable(parts["train"]), least, always))
+
+
+def _pieces(size: int, parts: Parts) -> Subwords:
+    return Subwords(size, lambda: "\n".join(map("".join, parts["train"])).split("\n"), ends=True)
 
 
 def _task(
-    name: str, parts: Callable[[], Parts], known: Vocabulary, context: int, scored: int, sha256: Callable[[], str]
+    name: str,
+    parts: Callable[[], Parts],
+    known: Text,
+    context: int,
+    scored: int,
+    sha256: Callable[[], str],
+    empty: Sequence[str] = (),
 ) -> Task:
     windows(torch.zeros(1, dtype=torch.long), 0, context, scored)  # refuses wrong numbers before any data are read
+    unit = known.unit.removeprefix("whole ") if isinstance(known, Vocabulary) else "sub-words"
 
     @cache
+    def texts(part: Split) -> list[Tensor]:
+        read = known.numbered if isinstance(known, Vocabulary) else lambda text: known.encode("".join(text))
+        return [torch.tensor(read(text)) for text in parts()[part]]
+
     def tokens(part: Split) -> Tensor:
-        return torch.tensor(known.numbered(parts()[part]))
+        return torch.cat(texts(part))
 
+    @cache
     def examples(part: Split) -> Sequence[Example]:
-        return windows(tokens(part), known.start, context, scored)
+        pieces = [windows(text, known.start, context, scored) for text in texts(part)]
+        if len(pieces) == 1:
+            return pieces[0]
+        places = [(piece, i) for piece in pieces for i in range(len(piece))]
+        return Examples(len(places), lambda found: [places[i][0][places[i][1]] for i in found], apart=True)
 
-    by_bits = known.unit == "characters"
+    by_bits = unit == "characters"
 
     def baseline() -> float:
         nats = unigram_nll(tokens("train"), tokens("test"), known.size)
         return nats / math.log(2) if by_bits else math.exp(nats)
+
+    def about() -> dict[str, str]:
+        found = {part: tokens(part) for part in SPLITS}
+        unknown = [torch.isin(found[part], torch.tensor(known.unwritten)).double().mean() for part in SPLITS]
+        shares = ", ".join(f"{part} {share:.2%}" for part, share in zip(SPLITS, unknown, strict=True))
+        said = {"data": f"{unit}: {', '.join(f'{part} {len(each):,}' for part, each in found.items())}"}
+        said |= {"vocabulary": f"{known.size:,} different {unit}; unknown: {shares}"}
+        return said | ({"left out": f"files without text: {', '.join(empty)}"} if empty else {})
 
     return Task(
         name=name,
@@ -174,6 +247,7 @@ def _task(
         sha256=sha256,
         baseline=baseline,
         texts=(known,),
+        about=about,
         sparse=context > 0,  # without a context all tokens are scored
         examine=None if context or by_bits else partial(examine_stream, examples),
     )

@@ -17,17 +17,28 @@ END = "<eos>"
 
 def words_and_marks(text: str) -> list[str]:
     """Return words and single marks. A combining mark or a joiner of no width stays with the letter before it."""
-    combining = "\u200c\u200d" + "".join(c for c in sorted(set(text)) if unicodedata.category(c).startswith("M"))
+    combining = _combining(text)
     symbol = rf"{UNKNOWN}|{END}|\w[\w{combining}]*|[^\w\s][{combining}]*"
     return re.findall(symbol, text.replace("\n", f" {END} "))
 
 
+def whole_characters(text: str) -> list[str]:
+    """Return characters, each with the combining marks and joiners of no width that follow it."""
+    return re.findall(rf"(?s:.)[{_combining(text)}]*", text)
+
+
+def _combining(text: str) -> str:
+    return "\u200c\u200d" + "".join(c for c in sorted(set(text)) if unicodedata.category(c).startswith("M"))
+
+
 CUTS: dict[str, Callable[[str], Sequence[str]]] = {
     "characters": lambda text: text,
+    "whole characters": whole_characters,
     "words": lambda text: text.replace("\n", f" {END} ").split(),
     "words and marks": words_and_marks,
 }
-"""How a text is cut: into its characters; at its blanks, if it is prepared for that; or into words and single marks."""
+"""How a text is cut: into code points; into characters with their combining marks; at its blanks, if it is prepared for
+that; or into words and single marks."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +63,16 @@ class Vocabulary:
         return {symbol: number for number, symbol in enumerate(self.symbols)}
 
     @property
+    def joined(self) -> bool:
+        """Whether its symbols are characters, which no blank separates."""
+        return self.unit.endswith("characters")
+
+    @property
+    def unwritten(self) -> list[int]:
+        """The tokens that no written text should have."""
+        return [self.numbers[UNKNOWN]] if UNKNOWN in self.numbers else []
+
+    @property
     def start(self) -> int:
         """The token that is read before a text's first: the end of a line or a blank, if the vocabulary has one."""
         return self.numbers[next(s for s in (END, "\n", " ", *self.symbols) if s in self.numbers)]
@@ -74,7 +95,7 @@ class Vocabulary:
         """Return the text of tokens: words with blanks between them, and lines where they ended."""
         check_range(tokens, self.size)
         found = [self.symbols[token] for token in tokens]
-        if self.unit == "characters":
+        if self.joined:
             return "".join(found)
         return re.sub(rf" ?{END} ?", "\n", " ".join(found))
 

@@ -4,13 +4,18 @@ from pathlib import Path
 from typing import Any, cast
 
 import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn.functional import cross_entropy
 
 from rtx.models import LanguageModel
 from rtx.nn.mode import evaluating
 from rtx.nn.validate import check_choice
 from rtx.tasks import Task, task_by_name
-from rtx.tasks.task import SPLITS, Scores, where_it_is
-from rtx.training.batches import evaluation_batches, examination
+from rtx.tasks.registry import task_arguments
+from rtx.tasks.task import IGNORED, SPLITS, Batch, Scores, Text, collate, where_it_is
+from rtx.tasks.text import windows
+from rtx.training.batches import AT_ONCE, evaluation_batches, examination
 from rtx.training.checkpoint import load_checkpoint, load_texts, read_card
 from rtx.training.precision import float32_cudnn
 
@@ -33,14 +38,15 @@ def evaluate(
     """
     check_choice("split", split, SPLITS)
     card, network = read_card(checkpoint), load_checkpoint(checkpoint).float().to(device)  # examples are float32
-    task = _task(checkpoint, card)
+    task = task_of(checkpoint, card)
     with evaluating(network), float32_cudnn():
         scores: Scores = {task.metric: _metric(checkpoint, task, network, split, limit, card)}
         examine = examination(task, bool(card.get("carry")))
         return scores | (examine(network, split, limit) if examine else {})  # type: ignore[arg-type]
 
 
-def _task(checkpoint: Path, card: dict[str, Any]) -> Task:
+def task_of(checkpoint: Path, card: dict[str, Any]) -> Task:
+    """Return the task of a checkpoint, if the data here are those that it was trained on."""
     task = task_by_name(card["task"], **card.get("task_arguments", {}))
     ours, given = (tuple(text.to_json() for text in texts) for texts in (task.texts, load_texts(checkpoint)))
     if given and ours != given:
@@ -61,13 +67,35 @@ def _metric(
     metric, state, stateful = task.scorer().to(next(network.parameters()).device), None, bool(card.get("carry"))
     for batch in evaluation_batches(task, split, stateful, limit):
         batch = where_it_is(network, batch)
-        if stateful:
-            predictions, state = cast(LanguageModel, network).read(batch.inputs, state)
-        elif card.get("slide"):
-            predictions = cast(LanguageModel, network).slide(batch.inputs)
+        if stateful or card.get("slide"):
+            predictions, state = _read(cast(LanguageModel, network), batch, card, state)
         else:
             predictions = task.predict(network, batch)
         if task.loss(predictions, batch).total.isnan():  # NaN would only look like a wrong answer
             raise ValueError(f"{checkpoint}: predicts nan on the {split} split of {task.name}, expected numbers")
         metric.update(*task.measured(predictions, batch))
     return float(metric.compute())
+
+
+def _read(network: LanguageModel, batch: Batch, card: dict[str, Any], state: Any) -> tuple[Tensor, Any]:
+    """Return the logits of a batch as the run's own test computes them, and the next state if one is carried."""
+    if card.get("carry"):
+        return network.read(batch.inputs, state)
+    return network.slide(batch.inputs) if card.get("slide") else network(batch.inputs), None
+
+
+@torch.no_grad()
+def token_nats(
+    network: LanguageModel, card: dict[str, Any], text: Text, tokens: Int[Tensor, " N"]
+) -> Float[Tensor, " N"]:
+    """Return -log p of each token of a text in nats. The text is read as the run's own test reads a text."""
+    given = {name: one.default for name, one in task_arguments(card["task"]).items()} | card.get("task_arguments", {})
+    pieces = windows(tokens, text.start, given["context"], given["scored"])
+    found, state, together = [], None, 1 if card.get("carry") else AT_ONCE
+    with evaluating(network), float32_cudnn():
+        for first in range(0, len(pieces), together):
+            batch = where_it_is(network, collate(pieces[first : first + together], "token"))
+            logits, state = _read(network, batch, card, state)
+            scored = batch.targets != IGNORED
+            found.append(cross_entropy(logits[scored].float(), batch.targets[scored], reduction="none").cpu())
+    return torch.cat(found)

@@ -84,6 +84,7 @@ def facts(plan: Plan, task: Task, model: nn.Module) -> dict[str, Any]:
         "variant": plan.variant,
         "scale": plan.scale,
         "parameters": sum(p.numel() for p in model.parameters()),
+        "about": task.about() if task.about else {},
         "metric": task.metric,
         "best": task.best,
         "test_best": task.test_best,

@@ -84,6 +84,9 @@ def refuse_another(checkpoint: dict[str, Any], card: dict[str, Any], precision: 
     then = {"data_sha256": card.get("data_sha256")} | saved["card"]  # older checkpoints lack this, and the precision
     then |= {"precision": saved.get("precision", precision)}
     changed = sorted(key for key in now.keys() | then.keys() if now.get(key) != then.get(key))
+    if changed == ["data_sha256"]:
+        then_now = f"data_sha256 {then['data_sha256']}, now {now.get('data_sha256')}"
+        raise CannotGoOn(f"resume: the data have changed ({then_now}); restore the former data, or use other --runs")
     if changed:
         old, new = ({key: one.get(key) for key in changed} for one in (then, now))
         raise CannotGoOn(f"resume: expected what the run began with, {old}, got {new}; or use other --runs")

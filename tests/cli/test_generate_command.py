@@ -87,14 +87,14 @@ def test_a_text_goes_on_behind_its_prompt_and_is_the_same_for_the_same_seed(comm
     assert first == again != other
     assert first.startswith("the cat")
     prompt = torch.tensor([known.encode("the cat")])
-    whole = network.generate(prompt, 40, seed=1)
+    whole = network.generate(prompt, 40, seed=1, forbidden=known.unwritten)
     assert first == known.decode(whole[0].tolist()) + "\n"
 
 
 def test_a_closed_standard_output_is_no_traceback(text_model, monkeypatch):
     monkeypatch.setattr("sys.stdout", None)
     path, *_ = text_model
-    generate(path, prompt="the", tokens=2, top_k=None, device=None, out=None)
+    generate(path, prompt=["the"], tokens=2)
 
 
 def test_an_argument_out_of_range_prints_nothing_but_the_error(command, text_model):
@@ -112,7 +112,8 @@ def test_a_device_that_is_not_there_is_refused(command, text_model):
 
 def test_temperature_top_k_and_top_p_reach_the_draws(command, text_model):
     saved, network, known = text_model
-    likeliest = known.decode(network.generate(torch.tensor([known.encode("the")]), 20, temperature=0)[0].tolist())
+    never, prompt = known.unwritten, torch.tensor([known.encode("the")])
+    likeliest = known.decode(network.generate(prompt, 20, temperature=0, forbidden=never)[0].tolist())
     for option in (("--temperature", 0), ("--top-k", 1), ("--top-p", 1e-9)):
         assert command(saved, "--prompt", "the", "--tokens", 20, *option).stdout == likeliest + "\n"
 
@@ -120,7 +121,7 @@ def test_temperature_top_k_and_top_p_reach_the_draws(command, text_model):
 def test_without_a_prompt_a_text_begins_where_one_begins(command, text_model):
     saved, network, known = text_model
     found = command(saved, "--tokens", 15).stdout
-    tokens = network.generate(torch.tensor([[known.start]]), 15)[0].tolist()
+    tokens = network.generate(torch.tensor([[known.start]]), 15, forbidden=known.unwritten)[0].tolist()
     begun, whole = known.decode(tokens[:1]), known.decode(tokens)
     assert found == whole[len(begun) :] + "\n"
 

@@ -1,0 +1,310 @@
+"""Texts and MIDI files of a user's own: read, split, trained on, continued and scored; odd files are named."""
+
+import csv
+import math
+import unicodedata
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from pretty_midi import Instrument, PrettyMIDI
+from pretty_midi import Note as MidiNote
+
+import rtx
+from rtx.cli import main
+from rtx.cli.train import own_path
+from rtx.tasks import task_by_name
+from rtx.tasks.generate import continue_text, continue_texts
+from rtx.tasks.loader import loader
+from rtx.tasks.losses import bigram_nll
+from rtx.tasks.task import IGNORED, SPLITS
+from rtx.tasks.vocabulary import END, UNKNOWN, vocabulary
+from rtx.training.checkpoint import load_checkpoint, load_texts, read_card, save_checkpoint
+from rtx.training.evaluate import evaluate, token_nats
+from rtx.training.recipe import parse_setting
+
+STORY = "the cat sat on the mat.\n\nthe dog sat on the cat.\n" * 40
+UNITS = ["characters", "words", "sub-words"]
+
+
+@pytest.fixture
+def command(monkeypatch, capsys):
+    def run(*words):
+        monkeypatch.setattr("sys.argv", ["rtx", *map(str, words)])
+        try:
+            main()
+            code = 0
+        except SystemExit as end:
+            code = end.code
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def scored(task, split):
+    return [t for example in task.split(split) for t in example.target.tolist() if t != IGNORED]
+
+
+@pytest.fixture
+def story(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("story.txt").write_text(STORY, encoding="utf-8")
+    return "story.txt"
+
+
+def saved(path, unit, model="gru", **arguments):
+    """A checkpoint of a model that is not trained, as a run would save it."""
+    torch.manual_seed(0)
+    given = {"path": path, "unit": unit, "vocabulary": 30} | arguments
+    task = task_by_name("text", **given)
+    sizes = {"d_model": 8} if model == "gru" else {"d_model": 8, "layers": 1, "heads": 2, "segment": 6}
+    texts = [text.to_json() for text in task.texts]
+    facts = {"task_arguments": given, "data_sha256": task.sha256(), "texts": texts}
+    save_checkpoint("best.safetensors", rtx.build(task, model, **sizes), "text", model, sizes, **facts)
+    return "best.safetensors"
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_a_text_is_read_back_as_it_was(story, unit):
+    task = task_by_name("text", path=story, unit=unit, vocabulary=30)
+    (known,) = task.texts
+    tokens = [token for split in SPLITS for token in scored(task, split)]
+    assert "".join(known.decode(tokens).split()) == "".join(STORY.split())
+    assert known.decode(known.encode("the cat sat\n\nthe dog")) == "the cat sat\n\nthe dog"
+    assert 0.89 < len(scored(task, "train")) / len(tokens) < 0.91
+
+
+@pytest.mark.parametrize("line", ["यह हिन्दी में है", "เด็ก ดี", "اَلْعَرَبِيَّةُ لُغَةٌ", "naïve cafe\u0301s", "q\u0323\u0307 x"])
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_no_character_is_a_mark_without_its_letter(story, line, form):
+    Path(story).write_text((unicodedata.normalize(form, line) + "\n") * 40, encoding="utf-8")
+    (known,) = task_by_name("text", path=story).texts
+    assert not [one for one in known.symbols if unicodedata.category(one[0]).startswith("M")]
+    assert known.decode(known.encode(unicodedata.normalize("NFD", line))) == unicodedata.normalize("NFC", line)
+
+
+def test_a_folder_is_read_in_the_order_of_names_and_no_window_crosses_a_border(tmp_path, story):
+    folder = tmp_path / "texts"
+    (folder / "more").mkdir(parents=True)
+    for name, letter in (("b", "b"), ("a", "a"), ("more/c", "c")):
+        (folder / f"{name}.txt").write_bytes((letter * 100).encode("utf-16"))
+    (folder / "blank.txt").write_text(" \n")
+    (folder / "._a.txt").write_bytes(b"\xff\x00")  # a file of macOS beside another
+    task = task_by_name("text", path=str(folder), context=5, scored=7)
+    assert task.texts[0].decode(scored(task, "train")) == "a" * 100 + "b" * 100 + "c" * 70
+    for inputs, target in task.split("train")[:]:
+        assert len({*target[target != IGNORED].tolist()}) == 1 and len({*inputs[1:].tolist()}) <= 1
+    assert "blank.txt" in task.about()["left out"]
+    several = task_by_name("text", path=[str(folder / "a.txt"), str(folder / "a.txt"), story])
+    assert several.name == "characters:a.txt+a.txt+story.txt"
+    assert several.texts[0].decode(scored(several, "train")).startswith("a" * 100 + STORY[:30])
+    with pytest.raises(ValueError, match="columns"):
+        loader(task, "train", 2, order="columns")
+
+
+def test_the_report_has_sizes_vocabulary_and_the_unknown_share(story):
+    Path(story).write_text("a b " * 90 + "\N{SNOWMAN}" * 40)
+    about = task_by_name("text", path=story).about()
+    assert "360" in about["data"] and "4 different" in about["vocabulary"] and "test 100.00%" in about["vocabulary"]
+
+
+def test_folders_and_files_of_the_command_become_the_path():
+    assert own_path("text", "text", None) == []
+    for paths in (["my.txt"], ["a b.txt", 'it"s.txt']):
+        (setting,) = own_path("text", "text", paths)
+        assert parse_setting(setting) == ("path", paths if paths[1:] else paths[0])
+    assert own_path("music", "music", ["songs/"]) == own_path("music", "music", ["./songs"]) == ["path=songs"]
+    with pytest.raises(ValueError, match="nottingham"):
+        own_path("text", "nottingham", ["my.txt"])
+
+
+@pytest.mark.parametrize(
+    ("content", "named"),
+    [(b"", "my.txt"), (("caf\xe9 " * 9).encode("latin-1"), "offset 3"), (b"short", "got 5")],
+)
+def test_a_file_that_is_no_text_ends_in_one_line(story, command, content, named):
+    Path("my.txt").write_bytes(content)
+    code, _, err = command("train", "text", "gru", "--text", "my.txt")
+    assert code == 2 and named in err and err.count("\n") == 1
+
+
+def test_a_path_without_texts_ends_in_one_line(story, command):
+    Path("folder").mkdir()
+    for recipe, option in (("text", "--text"), ("music", "--midi")):
+        for given in ("folder", "nothing"):
+            code, _, err = command("train", recipe, "gru", option, given, "--scale", "quick")
+            assert code == 2 and given in err and err.count("\n") == 1
+
+
+def midi(path, *notes):
+    song = PrettyMIDI(initial_tempo=100)
+    song.instruments = [Instrument(0)]
+    song.instruments[0].notes = [MidiNote(80, *note) for note in notes]
+    song.write(str(path))
+
+
+@pytest.fixture
+def songs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("songs").mkdir()
+    for i in range(10):
+        midi(f"songs/{i}.mid", (60, 0.0, 0.6), (62 + i, 0.6, 1.2), (64, 1.2, 3.0))
+    midi("songs/high.midi", (60, 0.0, 3.0), (110, 0.0, 3.0), (75, 0.6, 1.2))
+    midi("songs/empty.mid")
+    Path("songs/broken.mid").write_bytes(b"MThd")
+    return "songs"
+
+
+def test_a_folder_of_midi_files_becomes_rolls_and_odd_files_are_named(songs):
+    task = task_by_name("music", path=songs)
+    assert [len(task.split(split)) for split in SPLITS] == [9, 1, 1]
+    about = task.about()
+    assert "empty.mid" in about["left out"] and "broken.mid" in about["left out"] and "1 of 3" in about["other keys"]
+    assert "high.midi" in about["other keys"] and task.frame_seconds == 0.3
+    finer = task_by_name("music", path=songs, frame=0.25)
+    assert finer.frame_seconds == 0.15
+    assert len(finer.split("test")[0].inputs) == 2 * len(task.split("test")[0].inputs) + 1
+
+
+def test_transposed_copies_are_for_training_alone(songs):
+    plain, moved = (task_by_name("music", path=songs, transpose=by) for by in (0, 2))
+    assert len(moved.split("train")) == 5 * 9 and len(moved.split("test")) == 1
+    first, up = (moved.split("train")[i].target.numpy() for i in (0, 9))
+    assert np.array_equal(np.roll(first, -1, 1), up) or np.array_equal(np.roll(first, 1, 1), up)
+    assert moved.sha256() == plain.sha256()
+    Path("songs/3.mid").unlink()
+    assert task_by_name("music", path=songs).sha256() != plain.sha256()
+
+
+def test_too_few_pieces_are_refused_and_the_reasons_are_named(songs):
+    with pytest.raises(ValueError, match=r"got 1.*broken\.mid"):
+        task_by_name("music", path=["songs/1.mid", "songs/broken.mid"]).split("train")
+
+
+@pytest.mark.slow
+def test_own_music_goes_from_files_to_a_tune(songs, command):
+    assert command("train", "music", "gru", "--midi", songs, "--scale", "quick", "--set", "frame=0.25")[0] == 0
+    (checkpoint,) = Path("runs").rglob("best.safetensors")
+    assert command("generate", checkpoint, "--tokens", 8, "--out", "a.mid", "--prompt", "songs/1.mid")[0] == 0
+    assert PrettyMIDI("a.mid").get_end_time() <= (10 + 16) * 0.15 + 1e-6
+    assert command("evaluate", checkpoint)[0] == 0
+    Path("songs/1.mid").unlink()
+    assert command("evaluate", checkpoint)[0] == 2
+    assert command("generate", checkpoint, "--tokens", 8, "--out", "a.mid")[0] == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unit", UNITS)
+def test_own_text_goes_from_a_file_to_a_continuation(story, command, unit):
+    train = (
+        "train",
+        "text",
+        "gru",
+        "--text",
+        story,
+        "--scale",
+        "quick",
+        "--set",
+        f"unit={unit}",
+        "--set",
+        "vocabulary=30",
+    )
+    code, out, _ = command(*train)
+    assert code == 0 and "vocabulary" in out
+    (checkpoint,) = Path("runs").rglob("best.safetensors")
+    code, out, _ = command("generate", checkpoint, "--prompt", "the cat", "--tokens", 20)
+    assert code == 0 and out.startswith("the cat") and UNKNOWN not in out
+    assert command("evaluate", checkpoint)[0] == command("score", checkpoint, story)[0] == 0
+    Path(story).write_text(STORY + "a dog.\n")
+    code, _, err = command("evaluate", checkpoint)
+    assert code == 2 and err.count("\n") == 1
+    code, _, err = command(*train, "--resume")
+    assert code == 2 and err.splitlines()[-1].startswith("rtx: ")
+    Path(story).unlink()
+    code, _, err = command("evaluate", checkpoint)
+    assert code == 2 and story in err
+    assert command("generate", checkpoint, "--tokens", 5)[0] == 0
+
+
+@pytest.mark.parametrize("model", ["gru", "character-transformer"])
+def test_prompts_of_several_lengths_go_on_as_each_does_alone(story, model):
+    network = load_checkpoint(path := saved(story, "characters", model)).double()
+    (known,) = load_texts(path)
+    prompts = ["the", "", "the cat sat on"]
+    alone = ["".join(continue_text(network, known, prompt, 15, seed=3)) for prompt in prompts]
+    together = map("".join, zip(*continue_texts(network, known, prompts, 15, seed=3), strict=True))
+    assert [*together] == alone and {len(text) for text in alone} == {15}
+
+
+def test_a_stop_ends_a_text_before_it_but_not_within_the_least_tokens(story):
+    network = load_checkpoint(path := saved(story, "characters"))
+    (known,) = load_texts(path)
+    whole = "".join(continue_text(network, known, "the", 200))
+    stop = whole[20:23]
+    at = whole.index(stop)
+    assert "".join(continue_text(network, known, "the", 200, stop=[stop])) == whole[:at]
+    later = "".join(continue_text(network, known, "the", 200, stop=[stop], least=at + 5))
+    assert len(later) > at + 3 and whole.startswith(later)
+    assert "".join(continue_text(network, known, "the", 9, stop=[whole[8] + "!"])) == whole[:9]
+    for wrong in ({"stop": [""]}, {"least": 201}, {"forbidden": ["\N{SNOWMAN}"]}, {"forbidden": ["th"]}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            continue_text(network, known, "the", 200, **wrong)
+
+
+def test_forbidden_symbols_are_never_written(story, command):
+    path = saved(story, "words")
+    _, out, _ = command("generate", path, "--tokens", 200, "--forbid", "cat", "--forbid", r"\n")
+    assert "cat" not in out and UNKNOWN not in out and out.count("\n") == 1 and "dog" in out
+    _, out, _ = command("generate", path, "--tokens", 5, "--prompt", "the", "--prompt", "a dog")
+    assert out.startswith("the ") and "\na dog " in out
+
+
+def test_a_long_continuation_needs_no_more_memory_than_a_short_one(story):
+    network = load_checkpoint(path := saved(story, "characters"))
+    found = continue_texts(network, load_texts(path)[0], ["the"], 100_000)
+    frame = found.gi_frame  # what the writer keeps between two tokens
+    for _ in range(3000):
+        next(found)
+    assert max(len(writer.before) for writer in frame.f_locals["writers"]) <= 8
+
+
+def test_the_bigram_sums_to_one_and_follows_its_formula():
+    train = torch.tensor([0, 1, 0, 1, 0, 2])
+    every = [bigram_nll(train, torch.tensor([a, b]), 0, 4)[1].neg().exp() for a in range(4) for b in range(4)]
+    torch.testing.assert_close(torch.stack(every).reshape(4, 4).sum(1), torch.ones(4, dtype=torch.double))
+    # after 0 came 0, 1, 1, 2, the first 0 being after the start: three kinds
+    assert float(every[1]) == pytest.approx((2 + 3 * 3 / 10) / (4 + 3))
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_a_text_is_scored_as_the_test_split_is(story, command, unit):
+    path, card = saved(story, unit), read_card("best.safetensors")
+    task, (known,) = task_by_name("text", **card["task_arguments"]), load_texts(path)
+    tokens = torch.tensor(scored(task, "test"))
+    nats = float(token_nats(load_checkpoint(path), card, known, tokens).mean())
+    expected = nats / math.log(2) if unit == "characters" else math.exp(nats)
+    assert evaluate(Path(path))[task.metric] == pytest.approx(expected, rel=1e-4)
+    Path("a.txt").write_text("the cat\n\nthe zebra\n")
+    code, out, _ = command("score", path, "a.txt", story, "--lines", "--csv", "scores.csv")
+    rows = [*csv.DictReader(Path("scores.csv").read_text().splitlines())]
+    assert code == 0 and "line 3" in out
+    mine = [row for row in rows if row["file"] == "a.txt"]
+    lines, whole = [row for row in mine if row["line"]], mine[-1]
+    assert [row["line"] for row in lines] == ["1", "2", "3"] and rows[-1]["file"] == "all"
+    assert sum(int(row["tokens"]) for row in lines) == int(whole["tokens"]) and float(lines[2]["unknown"]) > 0
+    assert all(float(row["bigram"]) > 0 for row in rows)
+
+
+def test_without_the_training_text_a_score_has_no_bigram(story, command):
+    path = saved(story, "words")
+    Path(story).rename("moved.txt")
+    code, out, err = command("score", path, "moved.txt")
+    assert code == 0 and " - " in out and story in err
+    assert command("score", path, "nothing.txt")[0] == 2
+
+
+def test_a_sub_word_vocabulary_of_lines_comes_back_from_its_checkpoint(story):
+    (known,) = load_texts(saved(story, "sub-words"))
+    assert known.encode("the cat\n")[-1] == known.start and known.decode([known.start]) == "\n"
+    assert vocabulary("words", ["the", END, UNKNOWN]).unwritten == [2]
