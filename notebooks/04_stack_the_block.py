@@ -391,8 +391,7 @@ plt.show()
 # - A **longer window** helps up to 12, the longest that we tried.
 #
 # What is not controlled? The rows without a part have fewer parameters. All rows share one learning rate and post-norm, and
-# section 3 showed that post-norm can hide what a model is able to learn. Relative
-# positions ([notebook 05](05_encode_position.ipynb)) may give the same gain as LocalRNN. And we did not remove attention
+# section 3 showed that post-norm can hide what a model is able to learn. Relative positions ([notebook 05](05_encode_position.ipynb)) without any LocalRNN give a loss as low as the whole model has: [notebook 15](15_weigh_the_evidence.ipynb) shows these runs. And we did not remove attention
 # from the model with window 12.
 #
 # ## Recap
@@ -403,7 +402,7 @@ plt.show()
 #   at longer lengths.
 # - "It did not learn" is about one training: its norm, its rates, its updates. "It cannot learn" needs a proof, such as
 #   the one for model (a).
-# - On Nottingham, LocalRNN and attention both lower the loss, under the conditions above. Open: relative positions, pre-norm.
+# - On Nottingham, LocalRNN and attention both lower the loss, under the conditions above. But relative positions can take the place of LocalRNN there. Open: pre-norm.
 #
 # ## Quiz
 #

@@ -425,7 +425,7 @@ for slopes in ((1 / 16, 1 / 256), (1.0, 2.0)):
 # - On "three steps back", a learned table fails where training ended. Sinusoids go up and down. Shaw and Transformer-XL stay
 #   right. RoPE stays right to about step 40, and then falls, too. With steeper slopes, the ALiBi model learnt more with two of three seeds.
 # - A LocalRNN needs no encoding of position for the order inside its window. With a window of 4 it solves this task without attention.
-# - This was shown for models of width 32, most of them with one layer, and for one short distance. Deep models, long distances and real texts are open.
+# - This was shown for models of width 32, most of them with one layer, and for one short distance. Deep models, long distances and real texts are open. On real music the choice matters much: on folk tunes, relative positions lowered a Transformer's loss from 3.51 to 2.13 nats ([lesson 15](15_weigh_the_evidence.ipynb), three seeds).
 #
 # ## Quiz
 #

@@ -86,7 +86,7 @@ bits_per_character = exercises.yours(my_bits_per_character, "bits_per_character"
 # explorer on windows of the test text: 16 characters of context, then 64 that count. (The numbers are those of Python 3.11.)
 
 # %%
-text = split(manual())
+text = {part: "".join(pieces) for part, pieces in split([manual()]).items()}
 known = task_by_name("characters").texts[0]  # the symbols and their numbers
 tokens = {part: torch.tensor(known.encode(characters)) for part, characters in text.items()}
 last = len(text["test"]) // 64 * 64  # we score the test text from place 64 to here
@@ -250,10 +250,10 @@ for module in (gzip, bz2, lzma):
 #
 # What do they use? The last two columns are controls:
 #
-# - **After the last 30,000 characters of training**, `bz2` and `lzma` need half a bit more. So they use text from far back. (`gzip` loses nothing: it looks back at most 32 kilobytes.)
+# - If they first compress **only the last 30,000 training characters**, `bz2` and `lzma` need half a bit more. So they use text from far back. (`gzip` loses nothing: it looks back at most 32 kilobytes.)
 # - **In pieces of 1,000 characters**, each compressed without the test text before it, they need 0.3 to 0.4 bits more. So they also use the test text itself, as they go.
 #
-# The networks cannot do either: they read at most 80 characters, and their weights are fixed. But the compressors show how much this manual repeats itself.
+# Our networks did neither: in these tests they read at most 96 characters, and their weights were fixed. But the compressors show how much this manual repeats itself.
 #
 # ## 4. Three kinds of networks, one size
 #
@@ -333,7 +333,7 @@ for (name, values), colour, mark in zip(shown.items(), (*plots.COLOURS[:4], *plo
 ax.axhline(0, color="0.4", linestyle=":")
 ax.text(3.2, 0, "counts", va="center", fontsize=9)
 ax.set_xticks(range(4), [f"{name}\n({share:.0%})" for name, share in zip(KINDS, shares)])
-ax.set(xlabel="symbols before it that training has (share of the characters)", ylabel="bits more than the counts", title="with more training, networks are behind only after long known contexts")
+ax.set(xlabel="symbols before it that training has (share of the characters)", ylabel="bits more than the counts", title="with more training, two networks are behind only after long known contexts")
 ax.legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1.12, 0.5))
 plt.show()
 
@@ -344,12 +344,12 @@ plt.show()
 #
 # </details>
 #
-# - **The study.** All four means are behind the backed-off counts, after every kind of context. Where training has the context, the R-Transformer is ahead of the other three with every seed. After new contexts it is not ahead of the LSTM.
-# - **More training.** The Transformer and the R-Transformer of section 1 (one seed each) have read more text. Both are ahead of the counts after new contexts, and behind after 16 symbols or more.
+# - **The study.** All four means are behind the backed-off counts, after every kind of context. Where training has the context, the R-Transformer's mean is ahead of the other three. After new contexts it is not ahead of the LSTM.
+# - **More training.** The Transformer and the R-Transformer of section 1 (one seed each) were trained longer, and have another size. Both are ahead of the counts after new contexts, and behind after 16 symbols or more.
 #
 # ## 6. What do they write?
 #
-# Each network of the study continued the same words, with the same random numbers. Here are the first 120 characters of each seed, with shortened blanks. A rough measure is the share of the written words that training has.
+# Each network of the study continued the same words, with the same random numbers. Here is the beginning of each text, with shortened blanks. A rough measure is the share of the written words that training has.
 
 # %%
 words = set(re.findall(r"[A-Za-z]+", train))
@@ -443,12 +443,12 @@ for name, bits in costs.items():
     print(f"{name:32} {bits[:, 0].mean():15.2f} {bits[:, :8].mean():13.2f} {bits.mean():8.2f}")
 
 # %% [markdown]
-# The first characters are costly without context. A carried state removes this cost. But eight characters of context do the same, so this GRU gains nothing from a longer memory.
+# The first characters are costly without context. A carried state removes this cost. But eight characters of context do the same, so this GRU gains almost nothing from a longer memory.
 #
 # **The characters.** Papers report "Penn Treebank, bits per character" on three different texts. Their line ends are
 #
-# - left out: 5,059,550 training characters, as the R-Transformer paper says;
-# - kept: 5,017,482 characters;
+# - left out: 5,059,550 training characters, as the R-Transformer paper says (each line keeps a blank at its start and at its end);
+# - kept, in the place of these two blanks: 5,017,482 characters;
 # - spelt as the five characters `<eos>`: 5,269,890 characters, which the paper's code loads.
 #
 # We do the same to our text, and count four in a row.
@@ -502,7 +502,7 @@ explore.training("characters", "gru", d_model=48, layers=1, learning_rate=0.01).
 # What must a language model beat? On this text:
 #
 # - **Good counts.** A bigram model needs 3.27 bits per character, counts of four 2.05, and counts that use shorter contexts where needed 1.76.
-# - **Compressors.** After the training text, `lzma` and `bz2` need 1.3 bits. They use text from far back, which our networks cannot read.
+# - **Compressors.** After the training text, `lzma` and `bz2` need 1.3 bits. They use text from far back, which our networks did not read.
 # - **Networks of the same size.** In our study (48,000 parameters, 1,000 updates, three seeds) the R-Transformer learnt soonest. Its mean did not beat counts of four.
 # - **Where?** Two networks with more training (one seed each) were ahead of the counts after new contexts, and behind after long contexts that training has.
 # - Open: larger networks, longer training, and texts that repeat themselves less.

@@ -156,7 +156,7 @@ with torch.no_grad():
 times = json.loads(Path("../studies/steps_and_streams.json").read_text())
 print("1,000 steps on one core        loop      scan")
 for width, took in times["ms of 1,000 steps"].items():
-    print(f"{width:>4} numbers a state      {took['loop']:7.1f} ms {took['scan']:6.1f} ms")
+    print(f"state of {width:>5} numbers {took['loop']:7.1f} ms {took['scan']:6.1f} ms")
 
 # %% [markdown]
 # <details><summary>Answer</summary>

@@ -115,7 +115,9 @@ def main(checkpoints: Sequence[str], path: Path = STORED) -> None:
     if not checkpoints:
         raise SystemExit(__doc__)
     torch.set_num_threads(1)
-    stored = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"runs": [], "conditions": {"by": []}}
+    stored: dict[str, Any] = (
+        json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"runs": [], "conditions": {"by": []}}
+    )
     measured = [measure(Path(name)) for name in checkpoints]
     of = {(run["model"], run["variant"], run["seed"]): run for run in stored["runs"] + measured}
     runs = list(of.values())

@@ -47,7 +47,7 @@ def model(name: str) -> nn.Module:
 @cache
 def tokens(part: Split) -> Tensor:
     """Return the characters of a split as numbers."""
-    return torch.tensor(TASK.texts[0].encode("".join(split(manual())[part])))
+    return torch.tensor(TASK.texts[0].encode("".join(split([manual()])[part])))
 
 
 def windows(part: Split, first: Tensor) -> tuple[Tensor, Tensor]:
@@ -74,7 +74,7 @@ def places(part: Split) -> Tensor:
 @cache
 def kinds(part: Split) -> Tensor:
     """Return for each tested place how many of the lengths 5, 10 and 16 the training text has, (N, 64)."""
-    train, text = split(manual())["train"], split(manual())[part]
+    train, text = ("".join(split([manual()])[name]) for name in ("train", part))
     found = torch.zeros(len(text), dtype=torch.long)
     for length in KINDS[1:]:
         seen = {train[i : i + length] for i in range(len(train) - length)}  # each of them has a successor
