@@ -44,10 +44,15 @@ def model(name: str) -> nn.Module:
     return made
 
 
+def text_of(part: Split) -> str:
+    """Return the text of a split."""
+    return "".join("".join(piece) for piece in split([manual()])[part])
+
+
 @cache
 def tokens(part: Split) -> Tensor:
     """Return the characters of a split as numbers."""
-    return torch.tensor(TASK.texts[0].encode("".join(split([manual()])[part])))
+    return torch.tensor(TASK.texts[0].encode(text_of(part)))
 
 
 def windows(part: Split, first: Tensor) -> tuple[Tensor, Tensor]:
@@ -74,7 +79,7 @@ def places(part: Split) -> Tensor:
 @cache
 def kinds(part: Split) -> Tensor:
     """Return for each tested place how many of the lengths 5, 10 and 16 the training text has, (N, 64)."""
-    train, text = ("".join(split([manual()])[name]) for name in ("train", part))
+    train, text = text_of("train"), text_of(part)
     found = torch.zeros(len(text), dtype=torch.long)
     for length in KINDS[1:]:
         seen = {train[i : i + length] for i in range(len(train) - length)}  # each of them has a successor
