@@ -38,7 +38,7 @@ shown = nottingham | {"transformer, relative": scores("nottingham", "transformer
 fig, ax = plt.subplots(figsize=(7, 2.6))
 for place, (name, dots) in enumerate(shown.items()):
     ax.plot(dots, [place] * len(dots), "o", color=plots.COLOURS[0 if place < 1 else 1 if place > 5 else 7], alpha=0.7)
-ax.set(ylim=(6.5, -0.5), xlabel="test loss, nats per frame (less is better)", title="Nottingham, our runs: relative positions bring the Transformer to the R-Transformer")
+ax.set(ylim=(6.5, -0.5), xlabel="test loss, nats per frame (less is better)", title="Nottingham: relative positions bring the Transformer level")
 _ = ax.set_yticks(range(7), list(shown))
 
 # %% [markdown]
@@ -93,7 +93,7 @@ for ax, kind in zip(axes, ("new", "as before", "otherwise")):
     ax.barh(list(nll), [of_kind[kind] for of_kind in nll.values()], color=[plots.COLOURS[0 if name == "r-transformer" else 7] for name in nll])
     ax.set(title=f"{kind}: {frames[kind] / sum(frames.values()):.0%} of frames", xlabel="nats per frame")
 axes[0].invert_yaxis()
-fig.suptitle("the largest lead is on frames that go on as before (3 % are beginnings, not shown)", fontsize=11)
+fig.suptitle("only two models repeat well what came before (3 % are beginnings, not shown)", fontsize=11)
 plt.show()
 for kind in ("new", "as before", "otherwise"):
     best, second = sorted((of_kind[kind], name) for name, of_kind in nll.items())[:2]
@@ -106,7 +106,7 @@ for kind in ("new", "as before", "otherwise"):
 # the last frames, and attention finds an earlier place with the same summary. Language models have such a pair of layers, too, called an
 # **induction head** (Olsson et al., 2022).
 #
-# Is it the recurrence? The control says no. A Transformer with *relative* positions has no recurrence, and it copies, too: 0.94 nats on repeated passages, against 3.00 with sinusoids. The R-Transformer copies best (0.69). But on new frames the control is ahead (3.00 against 3.32). Over all frames it has 2.13 ± 0.18 nats, and the R-Transformer 2.21 ± 0.04 (three seeds). So the lead of 1.3 nats was a lead over sinusoids. We found no lead over a Transformer with relative positions, which also has a third fewer parameters.
+# Is it the recurrence? The control says no. A Transformer with *relative* positions has no recurrence, and it copies, too: 0.94 nats on repeated passages, against 3.00 with sinusoids. The R-Transformer copies best (0.69). But on new frames the control is ahead (3.00 against 3.32). Over all frames it has 2.13 ± 0.18 nats, and the R-Transformer 2.21 ± 0.04 (three seeds). So the lead of 1.3 nats was a lead over sinusoids. We found no lead over a Transformer with relative positions, which also has a third fewer parameters. (With a window of 12 frames instead of 6, the R-Transformer has 2.05: [lesson 11](11_model_music.ipynb), section 8. So neither is clearly ahead.)
 #
 # ## 2. What must come with a number?
 #
