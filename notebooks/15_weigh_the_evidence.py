@@ -42,12 +42,12 @@ ax.set(ylim=(6.5, -0.5), xlabel="test loss, nats per frame (less is better)", ti
 _ = ax.set_yticks(range(7), list(shown))
 
 # %% [markdown]
-# The Transformer of the paper marks positions by *sinusoids*, fixed waves. The control has **relative positions** instead (Shaw et al., 2018): attention knows the distance to each earlier frame. They were published before the paper. Everything else is the same. **Predict.** What would you want to know before you believe a lead? Write down three questions, and look for their answers in this lesson.
+# The Transformer of the paper marks positions by *sinusoids*, fixed waves. The control has **relative positions** instead (Shaw et al., 2018): attention knows the distance to each earlier frame. They were published before the paper. Everything else is the same. **Predict.** What would you want to know before you believe a lead? 
 #
 # - **You will** choose a run, write a permutation test and a correction for many claims, and judge claims of three papers with them.
 # - **You learn** to tell a difference from luck, and a result from a training that was cut short.
 # - **Words.** A *nat* is a bit times 0.69. *Full size* means: model, data and training as the paper describes them, or as our recipe does where the paper is silent.
-# - **You need** a mean and a standard deviation. The other lessons help, but none is required.
+# - **You need** a mean and a standard deviation.
 # - **Time:** 60 minutes to read and try, exercises included. The cells run in about 30 seconds.
 #
 # ## 1. Where does the lead come from?
@@ -100,13 +100,11 @@ for kind in ("new", "as before", "otherwise"):
     print(f"{kind:10}: best {best[1]} {best[0]:.2f}, second {second[1]} {second[0]:.2f}, R-Transformer {nll['r-transformer'][kind]:.2f}")
 
 # %% [markdown]
-# Leave out the last bar first. On new frames the R-Transformer and the TCN have the same loss. On frames that go on as before, the R-Transformer has less than a quarter of the loss of any other model. So it seems to copy earlier passages. Could a bug show it the next frame instead? Then it would be ahead where the tune goes on *otherwise*, too. It is not.
+# Look at all bars but the last. On new frames the R-Transformer and the TCN have the same loss. On frames that go on as before, the R-Transformer has less than a quarter of the loss of any other model. So it seems to copy earlier passages. Could a bug show it the next frame instead? Then it would be ahead where the tune goes on *otherwise*, too. It is not.
 #
-# Models trained without attention, or without LocalRNN (the recurrent network in a window), gain little on repeated passages. A possible reading: the LocalRNN summarises
-# the last frames, and attention finds an earlier place with the same summary. Language models have such a pair of layers, too, called an
-# **induction head** (Olsson et al., 2022).
+# Trained without attention, or without LocalRNN (the recurrent network in a window), it gains little on repeated passages. A possible reading: LocalRNN summarises the last frames, and attention finds an earlier place with the same summary, as an **induction head** does (Olsson et al., 2022).
 #
-# Is it the recurrence? The control says no. A Transformer with *relative* positions has no recurrence, and it copies, too: 0.94 nats on repeated passages, against 3.00 with sinusoids. The R-Transformer copies best (0.69). But on new frames the control is ahead (3.00 against 3.32). Over all frames it has 2.13 ± 0.18 nats, and the R-Transformer 2.21 ± 0.04 (three seeds). So the lead of 1.3 nats was a lead over sinusoids. We found no lead over a Transformer with relative positions, which also has a third fewer parameters. (With a window of 12 frames instead of 6, the R-Transformer has 2.05: [lesson 11](11_model_music.ipynb), section 8. So neither is clearly ahead.)
+# Is it the recurrence? The control says no. A Transformer with *relative* positions has no recurrence, and it copies, too: 0.94 nats on repeated passages, against 3.00 with sinusoids. The R-Transformer copies best (0.69). But on new frames the control is ahead (3.00 against 3.32). Over all frames it has 2.13 ± 0.18 nats, and the R-Transformer 2.21 ± 0.04 (three seeds). So the lead of 1.3 nats was a lead over sinusoids. We found no lead over a Transformer with relative positions, which also has a third fewer parameters. (With a window of 12 instead of 6, the R-Transformer has 2.05; see [lesson 11](11_model_music.ipynb).)
 #
 # ## 2. What must come with a number?
 #
@@ -125,7 +123,7 @@ print(f"the audit of {sum(1 for _ in RESULTS.glob('*/*.json'))} files found {len
 # The audit checks that each file has its command, the commit of the code, the checksum of the data, and the versions of the libraries. A budget of
 # None means that the training was not cut short.
 #
-# A table in a paper has one number per cell. It does not say the seeds, the length of the training, or how the learning rate was chosen.
+# A paper's table has none of this.
 #
 # ## 3. Choose, then look once
 #
@@ -222,7 +220,7 @@ for name, model in models.items():
     print(f"{name:14} {found[0][1]:,} parameters, accuracy", ", ".join(f"{right:.1f}" for right in digits[name]), f"mean {mean(digits[name]):.1f} ± {stdev(digits[name]):.1f} %")
 
 # %% [markdown]
-# The ± is the standard deviation over seeds. The means differ. Could that be luck?
+# The means differ. Could that be luck?
 #
 # A **permutation test** answers in this way. Suppose that both models are equally good. Then it is luck which five of the ten scores belong to the first model. We try all
 # ways to give it five scores. In which share of them is the first model at least as far ahead as in reality? This share is called $p$.
@@ -347,7 +345,7 @@ for paper in ("r_transformer", "mc_rnn", "ff_attention"):
     print(f"{paper:14} {sum(counted.values()):3} claims: {counted['holds']:2} hold, {counted['fails']:2} fail, {counted['open']:2} open")
 
 # %% [markdown]
-# Most claims are open. That is no fault of the papers: our runs had too few seeds or were smaller. Here is a card for each paper.
+# Most claims are open, because our runs had too few seeds or were smaller. Here is a card for each paper.
 #
 # **R-Transformer** (Wang et al., 2019): recurrent networks in windows, then attention.
 #
@@ -394,7 +392,7 @@ for name, text in TEN.items():
     print(f"{text:64} {verdicts[name].verdict}{leaning}")
 
 # %% [markdown]
-# The explorer has all claims, and the numbers behind each one. Filter them by a word.
+# The explorer has all claims. Filter them by a word.
 
 # %%
 explore.claims(RESULTS)
@@ -403,7 +401,7 @@ explore.claims(RESULTS)
 # ## 7. Which numbers are whose?
 #
 # In Tables 1 to 4 of the R-Transformer paper, the numbers of RNN, GRU, LSTM and TCN were "directly copied from Bai et al. (2018)" (section 4). Only Transformer and
-# R-Transformer were trained by the authors. So these tables compare different programs, sizes, and searches for a learning rate.
+# R-Transformer were trained by the authors. So these tables compare different programs, sizes, and searches.
 #
 # **Predict.** Our recipe trains all models with the same optimiser and epochs. For which models is our number better than the printed one?
 
@@ -415,12 +413,11 @@ for name, losses in nottingham.items():
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# Only for the R-Transformer and the RNN. The others are 0.1 to 0.4 nats worse than printed. So our baselines may be too weak, and a part of our lead may come from this. Even the
-# best printed baseline, 3.07, is far from 2.21.
+# Only for the R-Transformer and the RNN. The others are 0.1 to 0.4 nats worse than printed. So our baselines may be too weak, and a part of our lead may come from this. 
 #
 # </details>
 #
-# The explorer has every table with the papers' numbers and our runs, also runs with other learning rates or fewer epochs. Choose one of our numbers to see its command.
+# The explorer has every table with the papers' numbers and all our runs.
 
 # %%
 explore.ledger("nottingham", RESULTS)
@@ -428,7 +425,7 @@ explore.ledger("nottingham", RESULTS)
 # %% [markdown]
 # ## 8. Find the error
 #
-# Papers and programs have errors. One case: the authors' program for music limits ("clips") the size of the gradient *before* it computes the gradient. So it clips nothing. Guess in each case before you look.
+# One case: the authors' program for music limits ("clips") the size of the gradient *before* it computes the gradient. So it clips nothing. Guess in each case before you look.
 
 # %%
 explore.errata()
@@ -454,13 +451,11 @@ explore.errata()
 #
 # 1. A table prints 99.1 % in bold beside 99.0 %. What do you ask?
 # 2. All four seeds of A are better than all four of B. What is $p$?
-# 3. A model was tuned with 40 settings. Its baseline was copied from another paper. What is compared?
 #
 # <details><summary>Answers</summary>
 #
 # 1. How many seeds, which spread, how many test images, and who chose the epoch ([10](10_read_digits.ipynb)).
 # 2. 2/70, about 0.029: one of 70 ways, doubled. With two comparisons it becomes 0.058, above 0.05.
-# 3. Two models and two amounts of search. Give the baseline its 40 settings, too.
 #
 # </details>
 #
@@ -470,7 +465,6 @@ explore.errata()
 # | --- | --- | --- |
 # | Tables 1-4 (Wang et al.), 2-5 (Xu et al.), 1 (Raffel and Ellis) | sections 1, 5, 6, 7 | `rtx table`, `explore.ledger`, `explore.claims` |
 # | the learning rate, chosen by validation | section 3 | `rtx sweep` |
-# | misprints, and code that differs | section 8 | `studies/errata.py` |
 #
 # </details>
 #

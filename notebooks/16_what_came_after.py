@@ -428,12 +428,12 @@ for model, results in above.items():
 # Its authors wanted order without added positions, a recurrence that is computed at all positions at once, and attention for the far past. Griffin's authors name other problems: attention to everything costs more and more with the length, and the cache of a stream
 # grows. A linear recurrence over all of the past has neither problem.
 #
-# In our small task the R-Transformer learned first, so its design works there. In a stream it keeps more than any other model here. We have measured no large model. Griffin's paper compares with Transformers and Mamba, and we know of no comparison
-# with the R-Transformer at that size. So the question stays open. One thing is sure by construction: Griffin reads a stream with a memory of fixed size.
+# In our small task the R-Transformer learned first, so its design works there. We have measured no large model. Griffin's paper compares with Transformers and Mamba, and we know of no comparison
+# with the R-Transformer at that size. So the question stays open.
 #
 # ## Recap
 #
-# - **Swapped.** The R-Transformer: near by recurrence, far by attention. Griffin: far by recurrence, near by attention.
+# - **Swapped.** Griffin: far by recurrence, near by attention. The R-Transformer: the reverse.
 # - **Linear** steps can be joined: $\lceil \log_2 T \rceil$ rounds. On one core this was faster for narrow rows only.
 # - **Memory.** The start of the gates decided for the LSTM and the RG-LRU. Linearity alone did not help.
 # - **Cost.** A linear layer with factors between 0 and 1 did not learn parity. With factors from $-1$ to 1 it did.
@@ -445,13 +445,11 @@ for model, results in above.items():
 #
 # 1. Why can this scan not compute a GRU?
 # 2. Your LSTM cannot recall a symbol after 50 silent steps. What do you change first?
-# 3. A stream has a million positions, and each question asks for one exact earlier item. Which of the two designs would you try, and what does it cost?
 #
 # <details><summary>Answers</summary>
 #
 # 1. Its gates depend on $h_{t-1}$, so $a_t$ is not known before the state is. Two steps together are not a step of the same form.
 # 2. The bias of its forget gate, which sets how long a memory lasts at the start. In section 3 a half-life of 50 steps at the start was enough.
-# 3. The R-Transformer: its attention sees all items. Its cache grows with each position. Griffin's attention sees only its window, and its state has a fixed size.
 #
 # </details>
 #
