@@ -415,9 +415,9 @@ mc_rnn, lstm = row("mc-rnn", "rtx"), row("mc-rnn", "nn.LSTM")
 print(f"MC-RNN with three channels / LSTM: {mc_rnn['multiply_adds_g'] / lstm['multiply_adds_g']:.1f} in multiply-adds, {mc_rnn['processor_ms'] / lstm['processor_ms']:.1f} in time")
 
 # %% [markdown]
-# So when should you use which model? Time alone does not decide. On MNIST, the paper reports an accuracy of 99.0 % for the TCN and 99.1 % for the R-Transformer. For such a task choose
-# a **TCN**. An **LSTM** can be as fast, but has 87.2 % in the paper. Choose an LSTM where its accuracy is enough. Where an R-Transformer is clearly better in your own comparison, its time can be worth
-# it. So try the fast models first.
+# So when should you use which model?  On MNIST, the paper reports an accuracy of 99.0 % for the TCN and 99.1 % for the R-Transformer. For such a task choose
+# a **TCN**. An **LSTM** can be as fast, but has 87.2 % in the paper.  Where an R-Transformer is clearly better in your own comparison, its time can be worth
+# it. 
 #
 # The paper of MC-RNN says that it has "almost the same time cost as the conventional RNN". In the last line, on one core, MC-RNN needs several times the multiply-adds of an LSTM, and about as many times its time.
 #
@@ -439,13 +439,11 @@ print(f"MC-RNN with three channels / LSTM: {mc_rnn['multiply_adds_g'] / lstm['mu
 #
 # 1. Your model has $T = 100$ and $D = 1024$. Which change would you try first?
 # 2. In a piece, all scores are lower than the running maximum. What is the factor for the earlier sums?
-# 3. Why must the recomputed dropout draw the same random numbers again?
 #
 # <details><summary>Answers</summary>
 #
 # 1. Hoisting. The products take most of the time.
 # 2. 1. The maximum does not rise.
-# 3. Otherwise the gradient would belong to another function than the one that gave the output.
 #
 # </details>
 #
@@ -463,4 +461,4 @@ print(f"MC-RNN with three channels / LSTM: {mc_rnn['multiply_adds_g'] / lstm['mu
 # </details>
 #
 # **Back:** [Can a model learn a chorale?](11_model_music.ipynb) · **Index:** [README](../README.md) · **Words:** [glossary](../docs/glossary.md) · **On:**
-# [Model language](13_model_language.ipynb)
+# [What must a language model beat?](13_model_language.ipynb)

@@ -510,14 +510,12 @@ explore.training("characters", "gru", d_model=48, layers=1, learning_rate=0.01).
 # ## Quiz
 #
 # 1. A model has 2.0 bits per character. A word has 5.5 characters with its blank. Which perplexity per word is this?
-# 2. Why may you not compare perplexities with vocabularies of 10,000 and of 30,000 words?
-# 3. Your model is ahead of counts by 0.1 bits. How do you find out where?
+# 2. Your model is ahead of counts by 0.1 bits. How do you find out where?
 #
 # <details><summary>Answers</summary>
 #
 # 1. $2^{2.0 \cdot 5.5} = 2^{11} = 2048$.
-# 2. The smaller vocabulary replaces more words by `<unk>`, which is easy to predict.
-# 3. Sort the characters by whether training has their context, as in section 5.
+# 2. Sort the characters by whether training has their context, as in section 5.
 #
 # </details>
 #

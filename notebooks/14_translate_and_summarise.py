@@ -95,7 +95,7 @@ for j in range(3):
 print("context, the weighted mean:", [round(c, 2) for c in (alpha @ h).tolist()])
 
 # %% [markdown]
-# In general, with learnt matrices $W$ and $U$ and a learnt vector $v$ (Bahdanau et al. 2015):
+# In general, with learnt matrices $W$ and $U$ and a learnt vector $v$ (Bahdanau, Cho & Bengio 2015):
 #
 # $$e_{ij} = v^\top \tanh(W s_{i-1} + U h_j) \qquad \alpha_{ij} = \frac{\exp(e_{ij})}{\sum_{k=1}^{S} \exp(e_{ik})} \qquad
 # c_i = \sum_{j=1}^{S} \alpha_{ij} h_j$$
@@ -154,7 +154,7 @@ print(f"largest difference from rtx: {(ours - theirs).abs().max():.4f}")
 # trains six models of about 131,000 parameters on dates without seconds (unlike those of the other sections), from three random starts (**seeds**). An **update** is one step of Adam on 32 pairs.
 # Each model has the better of two learning rates, chosen on validation pairs with the first seed.
 #
-# - **RNNSearch** (Bahdanau et al. 2015), here with GRUs. The encoder reads **forwards** only, or in **both directions**.
+# - **RNNSearch** (Bahdanau, Cho & Bengio 2015), here with GRUs. The encoder reads **forwards** only, or in **both directions**.
 # - **No attention**: RNNSearch, forwards, with a fixed context. It is the **last annotation**, or the **mean** of all annotations.
 # - **Transformer** (Vaswani et al. 2017), pre-norm, with two blocks in encoder and decoder, and sinusoidal positions.
 # - **R-Transformer**: the same, but without sinusoids. Each block has a LocalRNN, a small recurrent network that reads 3 neighbouring positions.
@@ -185,7 +185,7 @@ for name in runs:
 #
 # </details>
 #
-# The mean contains something of every annotation, but it is the same at every step. So with this recipe the *choice* at each step helps. Perhaps the two models without attention would catch up with more updates.
+# The mean contains something of every annotation, but it is the same at every step. So with this recipe the *choice* at each step helps. 
 #
 # For most pairs of models with attention, the ranges over the seeds overlap, so no order is settled. Only the first seed chose the rates: other rates may suit the other seeds better.
 #
@@ -463,7 +463,7 @@ print("signature of the first column:", bleu([("", REFERENCE)], [WRONG])["signat
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# The wrong date has 50.0. The right date in another order has 29.0: no piece of four words is shared, and the library then uses a small number instead of $p_4 = 0$ ("smooth:exp"). BLEU counts shared pieces. It does not know what is true.
+# The wrong date has 50.0. The right date in another order has 29.0: no piece of four words is shared, and the library then uses a small number instead of $p_4 = 0$ ("smooth:exp"). BLEU counts shared pieces, and not what is true.
 #
 # </details>
 #
@@ -488,7 +488,7 @@ for name, groups in tables.cells(load_recipe("multi30k"), Path("../results")).it
 
 # %% [markdown]
 # Here the R-Transformer is ahead of the Transformer with every seed, and both are far ahead of the recurrent models. But these are small models with eight epochs and one learning rate for all.
-# The R-Transformer has a tenth more parameters, and the Transformer has no relative positions. All were trained for the same eight epochs. So the table may only say who learns sooner, and three seeds cannot settle even that. For MC-RNN's own tables see [08](08_split_into_channels.ipynb) and [15](15_weigh_the_evidence.ipynb).
+# The R-Transformer has a tenth more parameters, and the Transformer has no relative positions. So the table may only say who learns sooner, and three seeds cannot settle even that. For MC-RNN's own tables see [08](08_split_into_channels.ipynb) and [15](15_weigh_the_evidence.ipynb).
 #
 # ## Recap
 #
@@ -527,5 +527,5 @@ for name, groups in tables.cells(load_recipe("multi30k"), Path("../results")).it
 #
 # </details>
 #
-# **Back:** [Model language](13_model_language.ipynb) · **Index:** [README](../README.md) · **Words:** [glossary](../docs/glossary.md) · **On:**
+# **Back:** [What must a language model beat?](13_model_language.ipynb) · **Index:** [README](../README.md) · **Words:** [glossary](../docs/glossary.md) · **On:**
 # [Which numbers can you trust?](15_weigh_the_evidence.ipynb)
