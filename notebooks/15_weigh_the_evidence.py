@@ -451,13 +451,11 @@ explore.errata()
 #
 # ## Quiz
 #
-# 1. A table prints 99.1 % in bold beside 99.0 %. What do you ask?
-# 2. All four seeds of A are better than all four of B. What is $p$?
+# All four seeds of A are better than all four of B. What is $p$?
 #
 # <details><summary>Answers</summary>
 #
-# 1. How many seeds, which spread, how many test images, and who chose the epoch ([10](10_read_digits.ipynb)).
-# 2. 2/70, about 0.029: one of 70 ways, doubled. With two comparisons it becomes 0.058, above 0.05.
+# 2/70, about 0.029: one of 70 ways, doubled. With two comparisons it becomes 0.058, above 0.05.
 #
 # </details>
 #
@@ -466,7 +464,6 @@ explore.errata()
 # | in the papers | here | in `rtx` |
 # | --- | --- | --- |
 # | Tables 1-4 (Wang et al.), 2-5 (Xu et al.), 1 (Raffel and Ellis) | sections 1, 5, 6, 7 | `rtx table`, `explore.ledger`, `explore.claims` |
-# | the learning rate, chosen by validation | section 3 | `rtx sweep` |
 #
 # </details>
 #
