@@ -421,7 +421,7 @@ print(f"MC-RNN with three channels / LSTM: {mc_rnn['multiply_adds_g'] / lstm['mu
 #
 # The paper of MC-RNN says that it has "almost the same time cost as the conventional RNN". In the last line, on one core, MC-RNN needs several times the multiply-adds of an LSTM, and about as many times its time.
 #
-# The [full benchmark](../figures/speed_cpu.png) has more tasks. Nothing here was measured on a GPU.
+# The [full benchmark](../benchmarks/README.md) has more tasks. Nothing here was measured on a GPU.
 #
 # ## Recap
 #
