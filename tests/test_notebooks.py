@@ -255,7 +255,8 @@ def test_the_findings_have_every_run_of_the_authors_own_training() -> None:
 
 def test_the_readme_has_the_ledgers_totals() -> None:
     verdicts = Counter(finding.verdict for _, finding in judged(LEDGER))
-    said = "judged {} claims of the papers: {holds} hold, {fails} fail, and {open} are open".format(verdicts.total(), **verdicts)
+    of_all = "{holds} hold, {fails} fail, and {open} are open".format(**verdicts)
+    said = f"We judged {verdicts.total()} claims of the papers: {of_all}"
     assert said in " ".join((FOLDER.parent / "README.md").read_text(encoding="utf-8").split())
 
 
