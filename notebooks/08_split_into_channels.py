@@ -13,7 +13,7 @@
 # (multi-channel RNN, Xu et al. 2019) a state can read several earlier states directly, here up to three.
 #
 # MC-RNN has several rows of states, the **channels**. In the picture, a row is a channel and a column is a word. The number $m$ in a
-# cell says how many earlier states this state reads. In the live version, arrows show which ones. We say that a state **joins** its own word and the
+# cell says how many earlier states this state reads.  We say that a state **joins** its own word and the
 # words of the states that it reads.
 
 # %%
@@ -65,8 +65,7 @@ plots.style()
 #
 # Step 4 ends the first block, so it reads steps 3, 2 and 1. Step 5 reads only step 4. Step 1 also ends a block, which would begin before the sentence. So its number is 3, but these three states are zeros.
 #
-# Channel 2 has the same blocks one step later, and channel 3 two steps later. A fourth channel would equal channel 1. Therefore there are
-# $n - 1$ channels. The number of states that step $t$ of channel $k$ reads is the **in-degree** $m_t^k$. It is
+# Channel 2 has the same blocks one step later, and channel 3 two steps later. A fourth channel would equal channel 1, so there are $n - 1$. The number of states that step $t$ of channel $k$ reads is the **in-degree** $m_t^k$. It is
 # 1 plus the remainder (mod) of a division:
 #
 # $$m_t^k = (t - k - 1) \bmod (n - 1) + 1 \qquad (1)$$
@@ -232,7 +231,7 @@ for name in ORDER:
 # - **Blocks and several channels**: after 400 updates, "equal channels" with $n = 4$ have the best mean, and are ahead of "last state" with every seed. After 200 updates they are behind it. With $n = 3$ they are not ahead.
 # - **The attention**: after 400 updates, MC-RNN is behind "equal channels" with $n = 4$ (every seed), but its mean is ahead with $n = 3$.
 #
-# Without the row "last state", the table would say that reading several states gives the lead over the GRUs. The row "last state" shows that one matrix $W_1$ gives most of it. Why the matrix helps is open.
+# Without the row "last state", the table would say that reading several states gives the lead over the GRUs. The row "last state" shows that one matrix $W_1$ gives most of it.
 #
 # Validation text chose 0.01 for every model. It was the largest of three learning rates, so a larger one may be better. All models still improve, so the table shows who learns sooner.
 #
@@ -281,7 +280,7 @@ text = "the value of the expression is not a list of the class , and so on"
 explore.channels(model, words, text)
 
 # %% [markdown]
-# For each word from the fifth on, this cell prints the channel with the largest weight and the words that it joins.
+# The channel with the largest weight, and the words that it joins:
 
 # %%
 def weights(text):
@@ -295,7 +294,7 @@ for t, row in enumerate(weights(text).tolist(), start=1):
         print(f"channel {k}, weight {max(row):.2f}: {' '.join(text.split()[t - 1 - in_degree(t, k, 4) : t])}")
 
 # %% [markdown]
-# **Predict.** Over the whole test text, does the attention prefer an in-degree? Without a preference each mean weight is 0.33.
+# **Predict.** Over the whole test text, does the attention prefer an in-degree? 
 
 # %%
 test = next(iter(loader(task, "test", 200)))
@@ -463,8 +462,8 @@ for name, groups in tables.cells(load_recipe("multi30k"), Path("../results")).it
 
 # %% [markdown]
 # In the paper the MC-RNNs are ahead. In our runs at the rate 0.001, the mean of the plain LSTM is larger than that of each MC-RNN, but the seeds overlap. The two Transformers
-# are far ahead. We do not know the reasons. Our corpus is Multi30k, not the paper's IWSLT14, and our trainings are short.
-# So this table does not test the paper's numbers.
+# are far ahead.  Our corpus is Multi30k, not the paper's IWSLT14, and our trainings are short.
+# So it does not test the paper's numbers.
 #
 # ## Recap
 #

@@ -404,7 +404,7 @@ for row, (runs,) in tables.cells(plan, Path("../results")).items():
 #
 # </details>
 #
-# The ranges are very different, for example 0.2 points for the TCN and 5.5 points for the Transformer (from unrounded numbers). We know a model's range only after training it with several seeds. The paper prints one number per model, and copies the TCN's from Bai et al. (2018), as its section 4 says.
+# The ranges are very different, for example 0.2 points for the TCN and 5.5 points for the Transformer (from unrounded numbers). We know a model's range only after training it with several seeds. The paper prints one number per model, and copies the TCN's from Bai et al. (2018).
 #
 # Under our conditions, the TCN is 5.5 points ahead of the R-Transformer. This does not refute the paper, which has deeper models, and more and larger images.
 #
@@ -415,7 +415,7 @@ parameters = json.loads(Path("../studies/original_code.json").read_text())["para
 print(f"trained parameters in the published code: R-Transformer {parameters['r-transformer, theirs, with gradients']:,}, TCN {parameters['tcn, theirs']:,}")
 
 # %% [markdown]
-# **What does 99.1 against 99.0 say?** One trained R-Transformer had about ten errors fewer than one trained TCN, on 10,000 images. That is less than the ranges that we measured. It does not say which kind of model is better.
+# **What does 99.1 against 99.0 say?** One trained R-Transformer had about ten errors fewer than one trained TCN, on 10,000 images.  It does not say which kind of model is better.
 #
 # ## Recap
 #

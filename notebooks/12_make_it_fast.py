@@ -54,12 +54,12 @@ _ = ax.set_title("one training step on MNIST: most of the time goes into attenti
 #
 # - **You will** write a LocalRNN that computes less, the gradient of a fused operation, and (optional) a softmax in pieces.
 # - **You learn** to count, to measure, and what a backward pass keeps in memory.
-# - **You need** LocalRNN ([02](02_slide_a_window.ipynb)), attention ([03](03_attend_to_the_past.ipynb)), and what a gradient is.
+# - **You need** LocalRNN ([02](02_slide_a_window.ipynb)), attention ([03](03_attend_to_the_past.ipynb)) and gradients.
 # - **Time:** 60 minutes to read and try, exercises included. The cells run in about 20 seconds.
 #
 # ## 1. Count
 #
-# Can we say where the time goes without running anything? Most arithmetic is products of matrices. A linear layer that maps 3 positions of width 2
+# Most arithmetic is products of matrices. A linear layer that maps 3 positions of width 2
 # to width 4 has $3 \cdot 2 \cdot 4 = 24$ **multiply-adds**. One block of an R-Transformer with one LocalRNN (a GRU in windows of $M$), $T$ positions and width $D$ has
 #
 # $$\underbrace{3 M \, T D^2}_{\text{LocalRNN}} + \underbrace{4 \, T D^2 + T (T + 1) D}_{\text{attention}} +
@@ -103,7 +103,7 @@ show("MNIST", "hoisted", "hoisted, no dropout of weights")
 #
 # ## 2. Measure
 #
-# How do you measure a time that changes from run to run? The study follows three rules:
+# The study follows three rules:
 #
 # - **Processor time**, not the clock on the wall: time in which other programs run does not count.
 # - **In turns:** we run the ways in the order A B C A B C. A disturbance then often hits all of them.

@@ -253,7 +253,7 @@ for module in (gzip, bz2, lzma):
 # - If they first compress **only the last 30,000 training characters**, `bz2` and `lzma` need half a bit more. So they use text from far back. (`gzip` loses nothing: it looks back at most 32 kilobytes.)
 # - **In pieces of 1,000 characters**, each compressed without the test text before it, they need 0.3 to 0.4 bits more. So they also use the test text itself, as they go.
 #
-# Our networks did neither: in these tests they read at most 96 characters, and their weights were fixed. But the compressors show how much this manual repeats itself.
+# Our networks did neither: in these tests they read at most 96 characters, and their weights were fixed. 
 #
 # ## 4. Three kinds of networks, one size
 #

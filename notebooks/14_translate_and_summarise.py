@@ -187,11 +187,11 @@ for name in runs:
 #
 # The mean contains something of every annotation, but it is the same at every step. So with this recipe the *choice* at each step helps. 
 #
-# For most pairs of models with attention, the ranges over the seeds overlap, so no order is settled. Only the first seed chose the rates: other rates may suit the other seeds better.
+# For most pairs of models with attention, the ranges over the seeds overlap, so no order is settled. Only the first seed chose the rates.
 #
 # ## 4. What does an alignment show?
 #
-# It is tempting to read a dark cell as "this word translates that word". Is this right? We use the test dates with a whole weekday, like the date in the picture.
+# It is tempting to read a dark cell as "this word translates that word". We use the test dates with a whole weekday, like the date in the picture.
 # We measure two weights while a model writes the first token of a word. **Own word** is the weight of the German word with the same meaning. **Behind** is the weight
 # of the next position, for example the comma after the weekday.
 
@@ -238,7 +238,7 @@ for low, high in ((0, 0.2), (0.2, 0.8), (0.8, 1.01)):
 #
 # </details>
 #
-# So the weights matter: in most cases, a word is needed if it has the weight. But the dark cell is not always the word, because an annotation describes more than its own
+# So in most cases, a word is needed if it has the weight. But the dark cell is not always the word, because an annotation describes more than its own
 # position. An alignment shows *where a decoder finds what it needs*, not which words mean the same. So the point in the first picture need not be a mistake: a point that is read after the day may hold the day.
 #
 # ## 5. Left alone
@@ -422,7 +422,7 @@ for name in ("RNNSearch, forwards", "R-Transformer"):
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# After 200 updates, a beam of 2 finds texts with a higher mean log-probability, and BLEU rises by about one point on average. A beam of 5 adds little more. After 400 updates, a beam hardly helps.
+# After 200 updates, a beam of 2 finds texts with a higher mean log-probability, and BLEU rises by about one point on average.  After 400 updates, a beam hardly helps.
 #
 # </details>
 #
@@ -468,11 +468,11 @@ print("signature of the first column:", bleu([("", REFERENCE)], [WRONG])["signat
 # </details>
 #
 # Upper case and the cut into words change BLEU, too. Therefore sacrebleu (Post 2018) prints a **signature** with its settings, as in the last line.
-# A BLEU without it cannot be compared. MC-RNN's paper gives no signature.
+# A BLEU without it cannot be compared. 
 #
 # ## 8. Real sentences
 #
-# What about real sentences? Multi30k has 29,000 captions of photographs, German and English. Our ledger has these runs.
+# Multi30k has 29,000 captions of photographs, German and English. Our ledger has these runs.
 
 # %%
 from rtx.evidence import tables
@@ -488,13 +488,13 @@ for name, groups in tables.cells(load_recipe("multi30k"), Path("../results")).it
 
 # %% [markdown]
 # Here the R-Transformer is ahead of the Transformer with every seed, and both are far ahead of the recurrent models. But these are small models with eight epochs and one learning rate for all.
-# The R-Transformer has a tenth more parameters, and the Transformer has no relative positions. So the table may only say who learns sooner, and three seeds cannot settle even that. For MC-RNN's own tables see [08](08_split_into_channels.ipynb) and [15](15_weigh_the_evidence.ipynb).
+# The R-Transformer has a tenth more parameters, and the Transformer has no relative positions. So the table may only say who learns sooner, and three seeds cannot settle even that. 
 #
 # ## Recap
 #
 # **How does one sequence become another?** An encoder reads, a decoder writes, and attention chooses what to read at each step. In this study (dates, 131,000 parameters, at most 400 updates, three seeds):
 #
-# - **Attention helped** with every seed, after 400 updates. Whether more updates close the gap is open.
+# - **Attention helped** with every seed, after 400 updates. With more updates: open.
 # - **An alignment** shows where a decoder finds what it needs. With another seed, the same model looked at another position.
 # - **Teacher forcing** and free running have the same whole dates right, but not the same tokens.
 # - **A beam** helped a little after 200 updates, and hardly after 400.
@@ -508,7 +508,7 @@ for name, groups in tables.cells(load_recipe("multi30k"), Path("../results")).it
 # <details><summary>Answers</summary>
 #
 # 1. Accuracy under teacher forcing. Nobody has the target when translating.
-# 2. Perhaps it contains the word before it. Hide the word, and see whether the translation changes. Then hide the comma.
+# 2. Perhaps it contains the word before it. Hide the word, and see whether the translation changes. 
 #
 # </details>
 #

@@ -410,7 +410,7 @@ for model, results in above.items():
 #
 # ## 7. What did later models keep?
 #
-# The rows are from the papers. We measured none of these models.
+# The rows are from the papers. 
 #
 # | model | recurrence | attention |
 # | --- | --- | --- |
@@ -428,8 +428,7 @@ for model, results in above.items():
 # Its authors wanted order without added positions, a recurrence that is computed at all positions at once, and attention for the far past. Griffin's authors name other problems: attention to everything costs more and more with the length, and the cache of a stream
 # grows. A linear recurrence over all of the past has neither problem.
 #
-# In our small task the R-Transformer learned first, so its design works there. We have measured no large model. Griffin's paper compares with Transformers and Mamba, and we know of no comparison
-# with the R-Transformer at that size. So the question stays open.
+# In our small task the R-Transformer learned first, so its design works there. We have measured no large model. We know of no comparison with the R-Transformer at the size of Griffin's paper. So the question is open.
 #
 # ## Recap
 #
@@ -439,7 +438,7 @@ for model, results in above.items():
 # - **Cost.** A linear layer with factors between 0 and 1 did not learn parity. With factors from $-1$ to 1 it did.
 # - **Streams.** Keys and values grow with the stream. A state and a full window do not.
 # - **Learning.** On rule and book the R-Transformer had the lowest mean after 100 updates (three seeds). After 400 updates Griffin was within 0.03 nats of the best loss.
-# - **Open:** larger models, longer sequences, many cores, and text.
+# - **Open:** larger models, longer sequences, text.
 #
 # ## Quiz
 #
