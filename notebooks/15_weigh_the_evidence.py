@@ -229,7 +229,7 @@ for name, model in models.items():
 # A **permutation test** answers in this way. Suppose that both models are equally good. Then it is luck which five of the ten scores belong to the first model. We try all
 # ways to give it five scores. In which share of them is the first model at least as far ahead as in reality? This share is called $p$.
 #
-# A small example: A has 3 and 5, B has 1 and 2. There are six ways to give two of the four scores to A. Only one way, the real one, gives A a sum of 8 or more. So $p = 1/6$.
+# Example: A has 3 and 5, B has 1 and 2. There are six ways to give two of the four scores to A. Only one way, the real one, gives A a sum of 8 or more. So $p = 1/6$.
 #
 # **Exercise 2** (medium, 10 minutes). Write the test for two lists of scores. Larger is better.
 
@@ -359,7 +359,7 @@ for paper in ("r_transformer", "mc_rnn", "ff_attention"):
 # | fails | nothing |
 # | runs suggest that it holds | On Nottingham it is ahead of the other models of Table 2 (the models of the first picture). |
 # | runs suggest that it fails | On Nottingham with the training of the authors' code (15 of 100 epochs) it is fourth of six. On JSB it does better without attention. |
-# | control | We found no lead over a Transformer with relative positions, which the paper does not have, on Nottingham and JSB. On a third collection, Piano-midi, it is behind it (7.61 against 7.48 nats). |
+# | control | No lead over a Transformer with relative positions on Nottingham and JSB. On Piano-midi it is behind (7.61 against 7.48 nats). |
 # | not run | digits, characters and words at full size |
 #
 # **MC-RNN** (Xu et al., 2019): several recurrent states, called channels, that start new blocks at different steps.
@@ -395,7 +395,7 @@ for name, text in TEN.items():
     print(f"{text:64} {verdicts[name].verdict}{leaning}")
 
 # %% [markdown]
-# The explorer has all claims. Filter them by a word.
+# The explorer has all claims.
 
 # %%
 explore.claims(RESULTS)
