@@ -239,6 +239,18 @@ def test_the_findings_say_what_models_of_one_size_have() -> None:
     assert seeds == dict.fromkeys(of, 3)
 
 
+def test_the_pages_quote_the_transformer_with_relative_positions_as_the_ledger_has_it() -> None:
+    findings, readme = (" ".join(path.read_text("utf-8").split()) for path in (FINDINGS, FOLDER.parent / "README.md"))
+    relative, said = "adam+max_distance=64+position=relative", {}
+    for recipe in ("nottingham", "jsb", "piano"):
+        (runs,) = [line for line in ledger_lines(recipe) if line[0].variant == relative]
+        tests = [run.test for run in runs]
+        assert [run.seed for run in runs] == [0, 1, 2] and all(run.budget is None for run in runs)
+        said[recipe] = f"{mean(tests):.2f} ± {stdev(tests):.2f}"
+        assert f"{said[recipe]} nats" in findings
+    assert f"relative positions the Transformer has {said['nottingham']}" in readme
+
+
 def test_the_findings_have_every_run_of_the_authors_own_training() -> None:
     table = re.search(r"<!-- official -->\n(.*?)<!-- end -->", FINDINGS.read_text(encoding="utf-8"), re.DOTALL)[1]
     said = [[cell.strip() for cell in row.split("|")[1:-1]] for row in table.splitlines()[2:]]
