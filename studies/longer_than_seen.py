@@ -14,40 +14,16 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 import rtx
-from rtx.nn import MultiHeadAttention
-from rtx.nn.position import rotate
+from rtx.nn.relative import LinearBiasAttention, RotaryAttention
 from studies.fair import Problem, Scores, compare
 
 STORED = Path(__file__).with_suffix(".json")
 WIDTH, SYMBOLS, BACK, LENGTH, LONGEST, TESTED = 32, 8, 3, 24, 120, 300
 
 
-class Rotary(MultiHeadAttention):
-    """Queries and keys are rotated by angles that grow with their position. Su et al. (2021), RoFormer, Eq. 16."""
-
-    own_scores = True
-
-    def scores(self, q: Tensor, k: Tensor) -> Tensor:
-        """Return scores that depend on content and distance."""
-        return super().scores(rotate(q, k.shape[-2] - q.shape[-2]), rotate(k))
-
-
-class LinearBias(MultiHeadAttention):
-    """A score is lowered in proportion to the distance, in each head by another slope. Press et al. (2022), ALiBi."""
-
-    own_scores = True
-
-    def scores(self, q: Tensor, k: Tensor) -> Tensor:
-        """Return scores of content, less slope times distance. The slopes are 2^(-8 h / H), h = 1 … H."""
-        T, S = q.shape[-2], k.shape[-2]
-        distance = torch.arange(S - T, S)[:, None] - torch.arange(S)
-        slopes = 2.0 ** (-8 * torch.arange(1, self.heads + 1) / self.heads)
-        return super().scores(q, k) - slopes[:, None, None] * distance
-
-
 def transformer(position: str, norm: str, layers: int = 1) -> rtx.Transformer:
     """Return a Transformer with one of its own kinds of position, or with rotations, or with a linear bias."""
-    own = {"rotary": Rotary, "linear bias": LinearBias}
+    own = {"rotary": RotaryAttention, "linear bias": LinearBiasAttention}
     made = rtx.Transformer(
         WIDTH,
         layers,

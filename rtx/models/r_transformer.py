@@ -9,11 +9,13 @@ from torch import Tensor, nn
 from rtx.models.backbone import Card, CausalModel
 from rtx.nn import FeedForward, LocalRNN, MultiHeadAttention, Residual, sinusoidal_positions
 from rtx.nn.attention import keys_so_far
+from rtx.nn.convolution import LocalConv
 from rtx.nn.recurrent import CELLS
+from rtx.nn.relative import attention_with
 from rtx.nn.streaming import State, split, step_through
 from rtx.nn.validate import check_choice, check_count, check_positive
 
-POSITIONS = ("none", "sinusoidal")
+POSITIONS = ("none", "sinusoidal", "relative")
 STARTS = ("separate", "copies")
 
 
@@ -30,13 +32,15 @@ class RTransformer(CausalModel):
         layers: L, number of blocks.
         heads: H, attention heads; must divide D. With heads=0 there is no attention, for an ablation.
         window: M, number of positions that each LocalRNN reads, the current one included.
-        cell: "rnn", "gru" or "lstm".
+        cell: "rnn", "gru" or "lstm". "convolution" puts a causal convolution of the same window in place
+            of each LocalRNN, for an ablation.
         local_layers: number of LocalRNNs at the bottom of each block. The authors use 2 on MNIST and 1 elsewhere.
             With local_layers=0 there is no LocalRNN, for an ablation.
         dropout: after each sublayer, on attention weights and in the feed-forward network.
         norm: "post" is Eq. 8. "pre" is the order of the authors' code, x + sublayer(LayerNorm(x)).
-        position: "none", as in the paper, or "sinusoidal", which adds sines and cosines of the position to the input.
-            `step` finds the position from the number of stored keys, so "sinusoidal" needs heads > 0.
+        position: "none", as in the paper; "sinusoidal", which adds sines and cosines of the position to the input; or
+            "relative", which gives each attention Shaw's tables of clipped distances. Positions need heads > 0.
+        max_distance: k of "relative", the largest distance with vectors of its own.
         init: "separate" draws every weight. "copies" starts as the authors' code does: in a block W_q, W_k, W_v and W_o
             are equal, and so are all LocalRNNs. A position then prefers itself. After that they learn on their own.
     """
@@ -52,20 +56,25 @@ class RTransformer(CausalModel):
         dropout: float = 0.0,
         norm: str = "post",
         position: str = "none",
+        max_distance: int = 16,
         init: str = "separate",
     ) -> None:
         super().__init__()
         check_positive("layers", layers), check_count("local_layers", local_layers), check_count("heads", heads)
         if check_choice("position", position, POSITIONS) != "none" and not heads:
-            raise ValueError(f"position: {position!r} needs heads > 0: a step counts the stored keys. Got heads = 0")
-        check_positive("window", window), check_choice("cell", cell, CELLS)  # even if local_layers is 0
+            raise ValueError(f"position: {position!r} needs heads > 0, got heads = 0")
+        check_positive("window", window), check_positive("max_distance", max_distance)
+        check_choice("cell", cell, [*CELLS, "convolution"])  # even if local_layers is 0
         self.positions, self.local_layers = position == "sinusoidal", local_layers
+
+        def local() -> nn.Module:
+            return LocalConv(d_model, window) if cell == "convolution" else LocalRNN(d_model, window, cell)
 
         def block() -> nn.Sequential:
             # Eq. (8), from bottom to top
             sublayers = [
-                *(LocalRNN(d_model, window, cell) for _ in range(local_layers)),
-                *([MultiHeadAttention(d_model, heads, dropout)] if heads else []),
+                *(local() for _ in range(local_layers)),
+                *([attention_with(position, d_model, heads, max_distance, dropout)] if heads else []),
                 FeedForward(d_model, dropout=dropout),
             ]
             return nn.Sequential(*(Residual(s, d_model, norm, dropout) for s in sublayers))
@@ -96,7 +105,7 @@ class RTransformer(CausalModel):
 def _start_equal(block: nn.Module) -> None:
     """Give all LocalRNNs of a block the weights of the first, and all projections of its attention those of W_q."""
     parts = list(block.modules())
-    local = [part for part in parts if isinstance(part, LocalRNN)]
+    local = [part for part in parts if isinstance(part, LocalRNN | LocalConv)]
     projections = [linear for part in parts if isinstance(part, MultiHeadAttention) for linear in part.children()]
     for kind in (local, projections):
         for part in kind[1:]:

@@ -1,4 +1,4 @@
-"""The Transformer's decoder half: attention to the past, with one of four kinds of positions.
+"""The Transformer's decoder half: attention to the past, with one of six kinds of positions.
 
 Vaswani et al. (2017), Attention Is All You Need; Shaw et al. (2018), Self-Attention with Relative Position
 Representations. It is the baseline of Wang et al. (2019), Tables 1-4.
@@ -9,12 +9,13 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from rtx.models.backbone import Card, CausalModel
-from rtx.nn import FeedForward, MultiHeadAttention, RelativeAttention, Residual, sinusoidal_positions
+from rtx.nn import FeedForward, Residual, sinusoidal_positions
 from rtx.nn.attention import keys_so_far
+from rtx.nn.relative import attention_with
 from rtx.nn.streaming import State, split, step_through
 from rtx.nn.validate import check_choice, check_fraction, check_positive
 
-POSITIONS = ("sinusoidal", "learned", "relative", "none")
+POSITIONS = ("sinusoidal", "learned", "relative", "rotary", "alibi", "none")
 
 
 class Transformer(CausalModel):
@@ -28,7 +29,8 @@ class Transformer(CausalModel):
             network.
         norm: "post", LayerNorm(x + sublayer(x)), or "pre", x + sublayer(LayerNorm(x)).
         position: "sinusoidal" adds sines and cosines of the position to the input. "learned" adds a row of a table.
-            "relative" gives each attention Shaw's tables of clipped distances. "none" adds nothing.
+            "relative" gives each attention Shaw's tables of clipped distances, "rotary" rotates its queries and keys,
+            and "alibi" lowers its scores with the distance. "none" adds nothing.
         max_length: rows of the table for "learned", and so the longest sequence. The other kinds have no limit.
         max_distance: k of "relative", the largest distance with vectors of its own.
     """
@@ -50,13 +52,9 @@ class Transformer(CausalModel):
         check_positive("max_length", max_length), check_positive("max_distance", max_distance)
         self.position = check_choice("position", position, POSITIONS)
 
-        def attention() -> MultiHeadAttention:
-            if position == "relative":
-                return RelativeAttention(d_model, heads, max_distance, dropout)
-            return MultiHeadAttention(d_model, heads, dropout)
-
         def block() -> nn.Sequential:
-            sublayers = [attention(), FeedForward(d_model, dropout=dropout)]
+            attention = attention_with(position, d_model, heads, max_distance, dropout)
+            sublayers = [attention, FeedForward(d_model, dropout=dropout)]
             return nn.Sequential(*(Residual(s, d_model, norm, dropout) for s in sublayers))
 
         learned = position == "learned"

@@ -78,5 +78,15 @@ class CausalConv(nn.Module):
         return f"{self.inputs}, {self.outputs}, kernel={self.kernel}, dilation={self.dilation}, groups={self.groups}"
 
 
+class LocalConv(CausalConv):
+    """tanh of a causal convolution, (B, T, D) → (B, T, D). It reads what a `LocalRNN` of the same window reads."""
+
+    def __init__(self, d_model: int, window: int) -> None:
+        super().__init__(d_model, d_model, window, normalised=False)
+
+    def _convolve(self, x: Tensor) -> Tensor:
+        return super()._convolve(x).tanh()
+
+
 def _norms(filters: Float[Tensor, "outputs inputs kernel"]) -> Float[Tensor, "outputs 1 1"]:
     return torch.linalg.vector_norm(filters, dim=(1, 2), keepdim=True)

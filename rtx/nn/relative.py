@@ -1,7 +1,8 @@
-"""Attention that uses the distance between query and key: from tables of vectors, or from sinusoids.
+"""Attention that uses the distance between query and key: tables of vectors, sinusoids, rotations or a linear bias.
 
 Shaw, Uszkoreit & Vaswani (2018), Self-Attention with Relative Position Representations, Eq. 3-5; Dai et al. (2019),
-Transformer-XL: Attentive Language Models beyond a Fixed-Length Context, §3.3 and Appendix B.
+Transformer-XL: Attentive Language Models beyond a Fixed-Length Context, §3.3 and Appendix B; Su et al. (2021),
+RoFormer, Eq. 16; Press, Smith & Lewis (2022), Train Short, Test Long (ALiBi), §3.
 """
 
 import math
@@ -14,7 +15,7 @@ from torch.nn import functional as F
 from rtx.nn.attention import MultiHeadAttention
 from rtx.nn.initial import uniform_parameter
 from rtx.nn.ops.conditions import replaced
-from rtx.nn.position import sinusoidal_positions
+from rtx.nn.position import rotate, sinusoidal_positions
 from rtx.nn.validate import check_positive
 
 
@@ -60,6 +61,43 @@ class RelativeAttention(MultiHeadAttention):
         device = self.key_table.device
         t, s = torch.arange(keys - queries, keys, device=device), torch.arange(keys, device=device)
         return (s - t[:, None]).clamp(-self.clip, 0) + self.clip
+
+
+class RotaryAttention(MultiHeadAttention):
+    """Attention whose queries and keys are rotated by angles that grow with their position. K = D / H must be even."""
+
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Float[Tensor, "B H T K"]:
+        """Let T queries attend to S keys. Without a mask, the queries are at the last of the S positions."""
+        # Eq. (16): a product of rotated vectors depends on their positions only by the distance
+        return super().attend(rotate(q, k.shape[-2] - q.shape[-2]), rotate(k), v, mask)
+
+    def softmax(self, q: Tensor, k: Tensor, mask: Tensor | None) -> Float[Tensor, "B H T S"]:
+        """Return the attention weights of queries and keys that are not rotated yet; the mask is causal by default."""
+        return super().softmax(rotate(q, k.shape[-2] - q.shape[-2]), rotate(k), mask)
+
+
+class LinearBiasAttention(MultiHeadAttention):
+    """Attention whose scores fall in proportion to the distance, in each head with another slope (ALiBi)."""
+
+    own_scores = True
+
+    def scores(self, q: Float[Tensor, "B H T K"], k: Float[Tensor, "B H S K"]) -> Float[Tensor, "B H T S"]:
+        """Return the scores by content, less slope times distance. Head h of H has the slope 2^(-8 h / H)."""
+        # §3: softmax(q_i Kᵀ + m · [-(i-1), …, -2, -1, 0])
+        T, S = q.shape[-2], k.shape[-2]
+        distance = torch.arange(S - T, S, device=q.device)[:, None] - torch.arange(S, device=q.device)
+        slope = 2.0 ** (torch.arange(1, self.heads + 1, device=q.device, dtype=q.dtype) * (-8 / self.heads))
+        return super().scores(q, k) - slope[:, None, None] * distance
+
+
+def attention_with(
+    position: str, d_model: int, heads: int, max_distance: int, dropout: float = 0.0
+) -> MultiHeadAttention:
+    """Return attention with "relative" (Shaw), "rotary" or "alibi" positions, or without any for another name."""
+    if position == "relative":
+        return RelativeAttention(d_model, heads, max_distance, dropout)
+    kinds = {"rotary": RotaryAttention, "alibi": LinearBiasAttention}
+    return kinds.get(position, MultiHeadAttention)(d_model, heads, dropout)
 
 
 class XLAttention(MultiHeadAttention):

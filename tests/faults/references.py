@@ -28,9 +28,11 @@ from rtx.models import (
     TransformerXL,
 )
 from rtx.nn import FeedForward, LocalRNN, MultiHeadAttention, RelativeAttention, Residual, reference
+from rtx.nn.convolution import LocalConv
 from rtx.nn.cross_attention import CrossAttention
 from rtx.nn.local_attention import LocalAttention
 from rtx.nn.multi_channel import MultiChannelRNN
+from rtx.nn.relative import LinearBiasAttention, RotaryAttention
 from rtx.nn.segment_memory import SegmentMemory
 
 SWITCHES = ("start", "phase", "cell_state", "mapping")
@@ -51,6 +53,8 @@ def sublayer(layer: nn.Module, x: Tensor) -> Tensor:
     if isinstance(layer, FeedForward):
         return each_position(lambda u: reference.feed_forward(u, *layer.parameters()), x)
     attention = layer.attention if isinstance(layer, SegmentMemory) else layer
+    if isinstance(layer, LocalConv):
+        return local_convolution(layer, x).tanh()
     maps = [f.weight for f in (attention.query, attention.key, attention.value, attention.output)]
     if isinstance(layer, SegmentMemory):
         biases = attention.content_bias, attention.position_bias
@@ -58,7 +62,38 @@ def sublayer(layer: nn.Module, x: Tensor) -> Tensor:
         return reference.transformer_xl_attention(x, *weights, layer.segment, layer.memory)
     if isinstance(layer, RelativeAttention):
         return reference.shaw_attention(x, layer.key_table, layer.value_table, *maps, len(layer.key_table) - 1)
+    if isinstance(layer, RotaryAttention | LinearBiasAttention):
+        return torch.stack([by_distance(layer, sequence, *maps) for sequence in x])
     return reference.multi_head_attention(x, *maps, attention.heads)
+
+
+def local_convolution(layer: LocalConv, x: Tensor) -> Tensor:
+    """Each output is the sum of one matrix times each input of its window."""
+    rows = x.new_zeros(*x.shape) + layer.bias
+    for t in range(x.shape[1]):
+        for back in range(min(layer.kernel, t + 1)):
+            rows[:, t] += x[:, t - back] @ layer.direction[:, :, -1 - back].T
+    return rows
+
+
+def by_distance(layer: MultiHeadAttention, x: Tensor, *maps: Tensor) -> Tensor:
+    """Rotary attention, with complex numbers, or ALiBi, for one sequence."""
+    q, k, v = (x @ matrix.T for matrix in maps[:3])
+    H, K, heads = layer.heads, len(x[0]) // layer.heads, []
+    for h in range(H):
+        cut, rows = slice(h * K, (h + 1) * K), []
+        speeds = 10_000.0 ** -(torch.arange(K // 2, dtype=x.dtype) / (K // 2))
+        for t in range(len(x)):
+            scores = []
+            for s in range(t + 1):
+                if isinstance(layer, LinearBiasAttention):
+                    scores.append(q[t, cut] @ k[s, cut] / K**0.5 - (t - s) * 2 ** (-8 * (h + 1) / H))
+                else:
+                    a, b = (torch.view_as_complex(y[cut].reshape(-1, 2)) for y in (q[t], k[s]))
+                    scores.append((a * b.conj() * torch.exp(1j * (t - s) * speeds)).real.sum() / K**0.5)
+            rows.append(torch.stack(scores).softmax(0) @ v[: t + 1, cut])
+        heads.append(torch.stack(rows))
+    return torch.cat(heads, -1) @ maps[3].T
 
 
 def residual(around: Residual, x: Tensor, function: Callable[[Tensor], Tensor] | None = None) -> Tensor:

@@ -12,18 +12,20 @@ from rtx.nn.additive_attention import AdditiveAttention
 from rtx.nn.cross_attention import CrossAttention
 from rtx.nn.local_attention import LocalAttention
 from rtx.nn.ops.pooling import pooling
-from rtx.nn.relative import XLAttention
+from rtx.nn.relative import LinearBiasAttention, RotaryAttention, XLAttention
 from rtx.nn.segment_memory import SegmentMemory
 
 T = 9
 BRICKS = {
     "plain": lambda: MultiHeadAttention(8, 2),
     "relative": lambda: RelativeAttention(8, 2, 3),
+    "rotary": lambda: RotaryAttention(8, 2),
+    "alibi": lambda: LinearBiasAttention(8, 2),
     "xl": lambda: XLAttention(8, 2),
     "local": lambda: LocalAttention(8, 2, 3),
     "segments": lambda: SegmentMemory(XLAttention(8, 2), 4, 3),
 }
-WITH_MASK = ["plain", "relative", "xl"]
+WITH_MASK = ["plain", "relative", "rotary", "alibi", "xl"]
 EACH = pytest.mark.parametrize("name", BRICKS)
 
 

@@ -1,4 +1,4 @@
-"""Shaw's attention against the reference, and what the clipped distances change."""
+"""Shaw's attention against the reference, what the clipped distances change, and ALiBi's slopes."""
 
 import pytest
 import torch
@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from rtx.nn import RelativeAttention
 from rtx.nn.reference import shaw_attention
+from rtx.nn.relative import LinearBiasAttention
 
 
 def layer(d_model: int = 8, heads: int = 2, clip: int = 2) -> RelativeAttention:
@@ -88,3 +89,12 @@ def test_tables_start_uniform_within_the_bound_of_a_heads_width():
 def test_a_clip_below_one_is_refused():
     with pytest.raises(ValueError, match="^clip: .*got 0"):
         RelativeAttention(8, 2, clip=0)
+
+
+def test_alibi_takes_slope_times_distance_from_each_score():
+    torch.manual_seed(0)
+    q, k = (torch.randn(1, 8, 5, 2, dtype=torch.float64) for _ in range(2))
+    scores = LinearBiasAttention(16, 8).double().scores(q[:, :, 2:], k)
+    for h, t, s in [(0, 0, 0), (0, 2, 1), (3, 1, 0), (7, 2, 2)]:  # with 8 heads: slopes 1/2, 1/4, … 1/256
+        expected = float(q[0, h, t + 2] @ k[0, h, s]) / 2**0.5 - 0.5 ** (h + 1) * (t + 2 - s)
+        assert scores[0, h, t, s].item() == pytest.approx(expected, abs=1e-12)
