@@ -26,7 +26,7 @@ ledger_app = typer.Typer(no_args_is_help=True, help="The finished runs.")
 ledger_app.command("fill", epilog="Example: rtx ledger fill results/full-size.toml --max-time 00:09:30")(fill)
 
 
-Format = StrEnum("Format", ["terminal", "markdown", "html", "csv"])
+Format = StrEnum("Format", ["terminal", "markdown", "csv"])
 
 
 def table_(
@@ -91,10 +91,8 @@ def _print(recipe: Recipe, results: Path, variant: str | None, every: bool, form
         _draw(recipe, lines, found.score, set() if every else found.best, tables.HEADER[:-1] if every else tables.SHORT)
     else:
         if titled:
-            typer.echo(tables.heading(recipe, format is Format.html))
-        short = found._replace(lines=lines).to_markdown()
-        in_markdown = tables.to_markdown(lines) if every else short
-        typer.echo(tables.to_html(lines) if format is Format.html else in_markdown)
+            typer.echo(tables.heading(recipe))
+        typer.echo(tables.to_markdown(lines) if every else found._replace(lines=lines).to_markdown())
 
 
 def _draw(recipe: Recipe, lines: list[tables.Row], score: str, best: set[int], names: Sequence[str]) -> None:

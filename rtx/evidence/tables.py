@@ -4,7 +4,6 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import reduce
-from html import escape
 from pathlib import Path
 from statistics import mean, stdev
 from typing import NamedTuple
@@ -203,10 +202,9 @@ def spread(values: Sequence[float], digits: int) -> str:
     return f"{middle} ± {deviation:.{digits}f}"
 
 
-def heading(recipe: Recipe, html: bool) -> str:
-    """Return the heading of a table, for output with several tables."""
-    text = f"{recipe.title} ({recipe.source})"
-    return f"<h2>{escape(text)}</h2>" if html else f"\n## {text}\n"
+def heading(recipe: Recipe) -> str:
+    """Return the heading of a table in Markdown, for output with several tables."""
+    return f"\n## {recipe.title} ({recipe.source})\n"
 
 
 def to_markdown(table: Sequence[Row]) -> str:
@@ -217,10 +215,3 @@ def to_markdown(table: Sequence[Row]) -> str:
 def _markdown(header: Sequence[str], table: Sequence[Sequence[str]]) -> str:
     lines = [header, ["---"] * len(header), *table]
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |" for cells in lines)
-
-
-def to_html(table: Sequence[Row]) -> str:
-    """Return the table as HTML."""
-    head = "".join(f"<th>{escape(cell)}</th>" for cell in HEADER)
-    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>\n" for row in table)
-    return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>"
