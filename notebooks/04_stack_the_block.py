@@ -13,8 +13,9 @@
 # last few positions; their number is its **window**. Attention takes a weighted mean over all positions so far. A feed-forward
 # network works on one position.
 #
-# The explorer compares an RNN, two LocalRNNs, and an R-Transformer of two blocks. The picture shows which outputs change with
-# input 6. In JupyterLab and on the website it is alive: change an input, and click the name of a sublayer to switch it off.
+# The picture compares an RNN, a stack of two LocalRNNs, and an R-Transformer of two blocks. How much does each output change when
+# input 6 changes? White means no change, the palest blue a very small change. In JupyterLab and on the website the
+# picture is alive: change an input, and click the name of a sublayer to switch it off.
 
 # %%
 from rtx.lab import explore
@@ -24,7 +25,7 @@ explore.depends()
 # %% [markdown]
 # This is one block:
 #
-# ![One block: LocalRNN reads three positions, attention reads all earlier ones, feed-forward reads its own](../figures/r_transformer_1.png)
+# ![One block: LocalRNN reads three positions, attention reads all positions so far, feed-forward reads its own](../figures/r_transformer_1.png)
 #
 # **Try.** Change input 6 of the R-Transformer. (1) Switch both attentions off. How far does the change go? (2) Switch the
 # LocalRNNs off instead. Which positions change?
@@ -36,7 +37,7 @@ explore.depends()
 #
 # </details>
 #
-# The picture shows what *can* pass. What does a trained model need? We take parts away, train the rest, and see what is lost.
+# The first picture shows what *can* pass. What does a trained model need? We take parts away, train the rest, and see what is lost.
 #
 # - **You will** write the step that a block repeats, a test for order, and (optional) a function that takes a stack apart.
 # - **You learn** what each sublayer adds on a small task and on real music.
@@ -74,7 +75,7 @@ for t in range(3):
 
 # %% [markdown]
 # First, the sublayer's input is added to its output. This is the **residual connection**. Then **LayerNorm**, the **norm** for
-# short, shifts and scales the sum at each position to mean 0 and variance 1. Training can change this later, by a gain
+# short, shifts and scales the sum at each position to mean 0 and variance 1. Training can later change both values, by a gain
 # and a bias. With $f$ for the sublayer:
 #
 # $$z_1, \dots, z_T = f(x_1, \dots, x_T) \qquad \hat z_t = \text{LayerNorm}(z_t + x_t) \qquad (8)$$
@@ -134,15 +135,18 @@ for step in steps:
 #
 # <details><summary>Answer</summary>
 #
-# (a) cannot. Its attention takes a weighted sum of the inputs. The weight of an input depends on its content only. So it moves along when the input changes places, and the sum stays the same. The feed-forward network works on the last position only, and nothing has changed there.
+# (a) cannot. Its attention takes a weighted sum of the inputs. The weights depend on the contents of the query and of all inputs, but
+# not on places. So each input keeps its weight when it changes places, and the sum stays the same. For the last output, the
+# feed-forward network reads only the last position, and that has not changed.
 #
-# (b) can. In the first block, output 1 depends on input 1 only. After the swap, output 1 is another vector, and the second block
-# reads it. (c) can, because each position adds a different vector. (d) can: a LocalRNN reads its window in order, so its first outputs change, and attention reads them.
+# (b) can. In the first block, output 1 depends on input 1 only, and output 2 mixes inputs 1 and 2. After the swap, output 1 depends
+# on the other input only. So the second block reads new vectors, not the old vectors in another order. (c) can, because each position
+# adds a different vector. (d) can: a LocalRNN reads its window in order, so its outputs are new vectors, too.
 #
 # </details>
 #
 # **Exercise 2** (medium, 5 minutes). Write the test. It returns `True` if the last output of a causal `model` changes when
-# the first two positions of `x` (B, T, D) change places. A change by rounding does not count.
+# the first two positions of `x` (B, T, D) change places. Ignore changes by rounding.
 
 # %%
 def my_notices_order(model, x):
@@ -194,7 +198,7 @@ for name, make in models.items():
 # ```
 #
 # We trained seven models on sequences of 24 symbols. Each model has two versions. **Post-norm** is Eq. 8: the norm comes last. In **pre-norm**
-# the norm comes first: $x + f(\text{LayerNorm}(x))$. The authors' own code uses pre-norm.
+# the norm comes first: $x + f(\text{LayerNorm}(x))$. The authors' own code uses pre-norm ([list of differences](../docs/original-code.md)).
 #
 # A model has one block, unless its name says 2. A LocalRNN has window 4. Each model got 400 updates. We tried the
 # learning rates 0.001, 0.003 and 0.01 for each model and each norm, and chose by validation data (`studies/parts_of_a_block.py`).
@@ -221,18 +225,18 @@ for name in names:
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# The letter: "no attention". The pair: "no LocalRNN". With post-norm, also "no LocalRNN, 2 blocks". "Sinusoids, no LocalRNN"
-# fails with some seeds.
+# The letter: only "no attention". The pair: "no LocalRNN", and with post-norm also "no LocalRNN, 2 blocks". "Sinusoids, no
+# LocalRNN" fails with some seeds.
 #
 # </details>
 #
-# - **Attention** adds what is far. Without attention, no output at the end depends on the early letter, so the model can only guess.
-# - **LocalRNN** adds order in a single block. Without LocalRNN and sinusoids, a single block can only guess the pair.
+# - **Attention** adds what is far. Without attention, the last output does not depend on the early letter.
+# - **LocalRNN** adds order in a single block. A single block that has neither LocalRNN nor sinusoids can only guess the pair.
 # - **The feed-forward network** adds nothing that *this* task can show. Without it, all answers are right, too.
 #
-# Now look at "no LocalRNN, 2 blocks". Section 2 says that it can notice order. With post-norm, it did not learn to. An
-# earlier version of this notebook had only the post-norm column. It concluded that attention without LocalRNN does not
-# learn order. That conclusion was wrong. With pre-norm, the same two blocks solve the task with all three seeds.
+# Now look at "no LocalRNN, 2 blocks". Section 2 says that this model can notice order. With post-norm, it did not learn to. From the
+# post-norm column alone, one would conclude that attention needs LocalRNN or sinusoids to learn order. But with pre-norm, the same
+# two blocks solve the task with all three seeds.
 #
 # What about sequences that are longer than in training?
 
@@ -250,28 +254,29 @@ for ax, norm in zip(axes, ("post", "pre")):
     ax.set(title=f"{norm}-norm", xlabel="length of the sequence (training: 24)", xticks=(24, 48, 72, 96, 120), ylim=(-3, 105))
 axes[0].set(ylabel="pairs that are right (%)\ndashed: a guess")
 fig.legend(*axes[0].get_legend_handles_labels(), frameon=False, fontsize=9, loc="outside lower center", ncols=3)
-fig.suptitle("right at all lengths: the whole block, and two pre-norm blocks without LocalRNN", fontsize=11)
+fig.suptitle("the pair is right at all lengths: the whole block, and two pre-norm blocks without LocalRNN", fontsize=11)
 plt.show()
 
 # %%
 print("lengths 28 to 120: lowest to highest share of right pairs, over three seeds")
-for name in shown:
+for name in (*shown, "sinusoids, no LocalRNN, 2 blocks"):
     for norm in ("post", "pre"):
         longer = [100 * share for run in runs[f"{name}, {norm}-norm"] for share in run["test"][-1]["order"][1:]]
-        print(f"{name:24} {norm + '-norm':10} {min(longer):3.0f} to {max(longer):3.0f} %")
+        print(f"{name:33} {norm + '-norm':10} {min(longer):3.0f} to {max(longer):3.0f} %")
 for norm in ("post", "pre"):
     last = [100 * run["test"][-1]["key"][-1] for run in runs[f"all sublayers, {norm}-norm"]]
     print(f"right early letters at length 120, all sublayers, {norm}-norm, each seed:", *(f"{share:.0f} %" for share in last))
 
 # %% [markdown]
-# Each line is one seed. The block with all sublayers names the pair at all lengths. Two pre-norm blocks without LocalRNN name
-# it at all lengths, too. With sinusoids, most longer lengths fail, also with the seeds that were right at length 24. In longer sequences, the pair is at positions that no training has shown. A share far *below* 50 % means that the model mistakes XY for YX. The early letter is less safe: at length 120,
-# one seed of the full pre-norm model is down to 75 %.
+# Each line is one seed. Two models name the pair at all lengths: the block with all sublayers, and two pre-norm blocks without
+# LocalRNN. The models with sinusoids fail at most longer lengths, even if they were right at length 24. A possible reason, not
+# tested: in training, the pair was always at the same two positions. A share far *below* 50 % means that the model mistakes XY for
+# YX. The early letter is less safe: at length 120, one seed of the full pre-norm model names only 75 % of the letters.
 #
 # ## 4. Norm after, or norm before?
 #
-# The place of the norm changed a conclusion in section 3. What does it do in a **stack** of 8 blocks, one after another? Under
-# pre-norm, each sublayer adds its output to the sum so far. We call what a sublayer adds its **contribution**.
+# What does the place of the norm do in a **stack** of 8 blocks, one after another? Under pre-norm, each sublayer adds its output
+# to the sum so far. We call what a sublayer adds its **contribution**.
 #
 # **Exercise 3** (hard, optional, 10 minutes). Return the contributions of a pre-norm stack. `sublayers` and `norms` are two
 # lists of equal length $S$.
@@ -302,8 +307,8 @@ contributions = exercises.yours(my_contributions, "contributions")
 #
 # </details>
 #
-# How large are they? We measure mean squares. If contributions point in unrelated directions, the mean square of their sum is the
-# sum of their mean squares.
+# How large are they? We measure mean squares. If contributions point in unrelated directions, the mean square of their sum is
+# about the sum of their mean squares.
 
 # %%
 def stack(norm, seed, layers=8):
@@ -317,11 +322,13 @@ squares = added.square().mean((1, 2, 3))
 for place, name in enumerate(("LocalRNN", "attention", "feed-forward")):
     print(f"{name:12} mean square of a contribution: {squares[place::3].mean():.2f}")
 print(f"mean square of the input {x.square().mean():.2f}, plus those of all contributions: {x.square().mean() + squares.sum():.2f}")
-print(f"mean square of the output: {(x + added.sum(0)).square().mean():.2f}")
+sums = [(x + added[: 3 * blocks].sum(0)).square().mean() for blocks in (2, 4, 6, 8)]
+print("mean square of the sum after 2, 4, 6 and 8 blocks:", *(f"{one:.2f}" for one in sums))
 
 # %% [markdown]
-# The last two numbers are almost equal: in this untrained stack, contributions do not cancel each other. So the output grows with
-# each block. Under post-norm it cannot grow, because the norm comes last. Which of the two is easier to train?
+# After 8 blocks, the mean square is almost that of unrelated directions. So contributions hardly cancel each other in this
+# untrained stack, and the sum grows from block to block. In an untrained post-norm stack nothing grows: each step ends with
+# LayerNorm, which scales to variance 1. Which of the two stacks is easier to train?
 #
 # **Predict.** Which stack learns the task of section 3 at more of the three learning rates: post-norm or pre-norm?
 
@@ -336,14 +343,15 @@ for name in ("8 blocks, post-norm", "8 blocks, pre-norm"):
         print(f"{name:20} learning rate {rate:<6}", *(f"{100 * share:4.0f}" for share in found))
 
 # %% [markdown]
-# Pre-norm solves the task at all three rates, post-norm at the smallest one only. At 0.003 alone, we would have said that deep
-# post-norm stacks cannot learn this task. In this experiment, the place of the norm matters for *which rates work*.
+# Pre-norm solves the task at all three rates, post-norm at the smallest one only. If we had tried only 0.003, we would have said that
+# deep post-norm stacks cannot learn this task. In this experiment, the place of the norm matters for *which rates work*. We have
+# not tested whether the growing sum is the reason.
 #
 # ## 5. Real music
 #
 # What do the parts add on real data? A Nottingham tune is a sequence of **frames**: the notes that sound at one time. A model
-# predicts the next frame. Its loss is the negative log-likelihood of this frame, in nats (with the natural logarithm). We trained the R-Transformer of the paper (3 blocks, $D = 160$, window 6) and took parts away, except feed-forward. All runs use post-norm, Adam
-# and the same learning rate.
+# predicts the next frame. Its loss is the negative log-likelihood of this frame, in nats (with the natural logarithm). We trained the R-Transformer of the paper (3 blocks, $D = 160$, window 6)
+# and took away LocalRNN or attention. Feed-forward always stays. All runs use post-norm, Adam and the same learning rate.
 #
 # **Predict.** Which loss is larger: without attention, or without LocalRNN? A LocalRNN with
 # window 1 reads only its own position. What does such a LocalRNN add?
@@ -359,20 +367,21 @@ asked = {
     "no attention": ("r-transformer", "adam+heads=0"),  # no heads: no attention
     "no LocalRNN": ("r-transformer", "adam+local_layers=0"),
     "no LocalRNN, sinusoids": ("transformer", "adam"),
+    "no LocalRNN, relative positions": ("transformer", "adam+max_distance=64+position=relative"),
 }
 ledger = [run for run in read_results("nottingham", Path("../results")) if run.budget is None]  # full trainings
 music = {name: [run for run in ledger if (run.model, run.variant) == line] for name, line in asked.items()}
 
 # %%
-fig, ax = plt.subplots(figsize=(8, 2.9))
+fig, ax = plt.subplots(figsize=(8, 3.2))
 for row, (name, seeds) in enumerate(music.items()):
     scores = [run.test for run in seeds]
-    print(f"{name:26} {mean(scores):.2f} ± {stdev(scores):.2f} nats per frame, {len(scores)} seeds, {seeds[0].parameters:9,} parameters")
+    print(f"{name:31} {mean(scores):.2f} ± {stdev(scores):.2f} nats per frame, {len(scores)} seeds, {seeds[0].parameters:9,} parameters")
     label = {0: "all sublayers", 4: "a sublayer left out"}.get(row)
     ax.plot(scores, [row] * len(scores), "o", color=plots.COLOURS[0 if row < 4 else 1], alpha=0.7, label=label)
 ax.set(yticks=range(len(music)), yticklabels=list(music), xlabel="test loss (nats per frame; smaller is better)", xlim=(1.8, 4.5))
-ax.set_title("music: LocalRNN, attention and a long window all lower the loss")
-ax.legend(frameon=False, fontsize=9, loc="lower left")
+ax.set_title("music: LocalRNN, attention and relative positions all lower the loss")
+ax.legend(frameon=False, fontsize=9, loc="center left")
 ax.invert_yaxis()
 plt.show()
 
@@ -383,26 +392,31 @@ plt.show()
 #
 # </details>
 #
-# - Without **LocalRNN**, the loss rises most. "Window 1" is a control. It has all parameters of the full
-#   model, but its loss is as large as without LocalRNN. So the number of parameters does not explain the gain.
-# - These two models have no mark of which frames are near, except the causal mask. Sinusoids mark positions. With sinusoids, the loss is smaller, but
-#   still far above that of window 6.
-# - Without **attention**, the loss rises as well. Without attention, an output sees only the last 16 frames ($3 \cdot 5 + 1$).
+# - Without **LocalRNN**, the loss rises most. "Window 1" is a control. It has all parameters of the full model, but its loss is as large
+#   as without LocalRNN. So the number of parameters does not explain what LocalRNN gains.
+# - In "window 1" and "no LocalRNN", nothing marks which frames are near, except the causal mask. Sinusoids mark positions. With
+#   sinusoids, the loss is smaller, but still far above that of window 6.
+# - **Relative positions** ([notebook 05](05_encode_position.ipynb)) tell attention how far away each frame is. Without any LocalRNN, but
+#   with relative positions, the loss is about as low as with window 6.
+# - Without **attention**, the loss rises as well. An output then sees only the last 16 frames ($3 \cdot 5 + 1$), and the model has fewer
+#   parameters. These runs do not separate the two reasons.
 # - A **longer window** helps up to 12, the longest that we tried.
 #
-# What is not controlled? The rows without a part have fewer parameters. All rows share one learning rate and post-norm, and
-# section 3 showed that post-norm can hide what a model is able to learn. Relative positions ([notebook 05](05_encode_position.ipynb)) without any LocalRNN give a loss as low as the whole model has: [notebook 15](15_weigh_the_evidence.ipynb) shows these runs. And we did not remove attention
-# from the model with window 12.
+# What else is not controlled? All rows share one learning rate and post-norm, and section 3 showed that post-norm can hide what a model
+# is able to learn.
 #
 # ## Recap
 #
-# - A block repeats one step three times: a sublayer, a residual connection, a norm.
-# - On our small task, attention adds what is far, and in a single block LocalRNN adds the order of near symbols.
-# - One block of attention without positions cannot notice order. Two blocks can. With pre-norm they learned it, and kept it
-#   at longer lengths.
+# - A block repeats one step three times: a sublayer, a residual connection, and a norm (in pre-norm, the norm comes first).
+# - In a single block on our small task, attention adds what is far, and LocalRNN adds the order of near symbols. (Eight
+#   LocalRNNs of window 4 could see $8 \cdot 3 + 1 = 25$ positions. We did not train them.)
+# - One block of attention without positions cannot notice order. Two blocks can. With pre-norm, two blocks learned the pair, also for
+#   longer sequences.
 # - "It did not learn" is about one training: its norm, its rates, its updates. "It cannot learn" needs a proof, such as
 #   the one for model (a).
-# - On Nottingham, LocalRNN and attention both lower the loss, under the conditions above. But relative positions can take the place of LocalRNN there. Open: pre-norm.
+# - On Nottingham, LocalRNN and attention both lower the loss, under the conditions above. But relative positions can take the place
+#   of LocalRNN there. We have not tested this with pre-norm.
+# - What the feed-forward network adds is open. The small task does not need it, and on music we never removed it.
 #
 # ## Quiz
 #
@@ -428,8 +442,6 @@ plt.show()
 # | "does not rely on any position embeddings" | | sections 2, 3 | `Transformer(position=…)` |
 # | Eq. 8's order, and the order of the authors' code | 8 | sections 3, 4 | `norm="post"`, `norm="pre"` |
 # | Table 2: Nottingham | | section 5 | `rtx train nottingham` |
-#
-# [docs/original-code.md](../docs/original-code.md) lists what else differs between the paper and the authors' code.
 #
 # </details>
 #

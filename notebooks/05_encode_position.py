@@ -9,8 +9,9 @@
 # %% [markdown]
 # # How can attention know where things are?
 #
-# Attention compares contents. How can it use positions? The picture shows one way, **sinusoids**. Left are the waves that are added
-# to the inputs, right the products of two positions. In JupyterLab and on the website it is alive and shows two more ways.
+# Attention compares contents. How can it use positions? The picture shows one way, **sinusoids**. On the left, each row has the numbers
+# that are added to the input at one position. On the right are the products of any two rows. In JupyterLab and on the website the picture
+# is alive and shows two more ways.
 
 # %%
 from rtx.lab import explore
@@ -19,10 +20,10 @@ explore.positions()
 
 # %% [markdown]
 # An **encoding** of positions is a way to tell attention where inputs are. All models here are **causal**: a query sees the keys of
-# its own position and of earlier ones.
+# its own position and of earlier ones. The picture counts positions from 1, the formulas from 0.
 #
 # - **You will** write Shaw's scores, Transformer-XL's score and (optional) the rotation of RoPE, and use all three.
-# - **You learn** what each encoding adds, and which of them work on sequences five times longer than in training.
+# - **You learn** what each encoding adds, and which encodings work on sequences five times longer than in training.
 # - **You need** [attention](03_attend_to_the_past.ipynb). Section 5 also uses [LocalRNN](02_slide_a_window.ipynb) and the [norm](04_stack_the_block.ipynb).
 # - **Time:** 45 minutes with the exercises. The cells run in about 30 seconds. Longer trainings are stored.
 
@@ -55,12 +56,12 @@ for t, s in ((2, 0), (3, 1), (5, 3), (1, 0), (5, 4)):
     print(f"distance {t - s}: product of positions {t} and {s} = {p[t] @ p[s]:.3f}")
 
 # %% [markdown]
-# **Predict** before you read on. What does the product of two positions depend on?
+# **Predict.** What does the product of two positions depend on?
 #
 # <details><summary>Answer</summary>
 #
 # It depends on their distance only. The reason is $\sin a \sin b + \cos a \cos b = \cos(a - b)$, once per pair. So the product
-# is $\sum_i \cos(\omega_i (t - s))$. This is the product of the waves alone. Section 3 shows what attention makes of it.
+# is $\sum_i \cos(\omega_i (t - s))$.
 #
 # </details>
 
@@ -78,23 +79,24 @@ right.legend(frameon=False)
 plt.show()
 
 # %% [markdown]
-# The right curve goes up and down. So several distances can have the same product.
+# The curves on the right go up and down. So several distances can have the same product.
 #
-# A **learned table** is another way. It has one trained vector for each position. The vector of a position that
-# training never uses stays random.
+# A **learned table** is another encoding. It has one trained vector for each position. If training never uses a position, the vector of
+# this position stays random.
 #
 # ## 2. Distances instead of places: Shaw
 #
-# A pair XY is the same pair wherever it is. So Shaw et al. put the *distance* into the score. Here the distance from
-# a query at position $t$ to a key at $s$ is $s - t$, a negative number for earlier keys. Each distance has a vector $a$, which is
-# added to the key. Distances above $k$ count as $k$, and those below $-k$ count as $-k$. This is called **clipping**. A query is a vector
-# of $K$ numbers:
+# A pair XY is the same pair wherever it is. So Shaw et al. put the *distance* into the score. They give it a sign: in this section, the
+# distance from a query at position $t$ to a key at $s$ is $s - t$, a negative number for earlier keys. (In all other sections it is
+# $t - s$.) Each distance has a vector $a$, which is added to the key. Distances above $k$ count as $k$, and distances below $-k$ count as
+# $-k$. This is called **clipping**. A query is a vector of $K$ numbers:
 #
 # $$\text{score}_{ts} = \frac{\langle q_t,\; k_s + a_{\text{clip}(s - t)} \rangle}{\sqrt{K}}, \qquad
 # \text{clip}(d) = \max(-k, \min(k, d)) \qquad (4)$$
 #
-# **Exercise 1** (medium, 10 minutes). Write these scores. `q` and `k` have shape (T, K). `table` has $2 \cdot$ `clip` $+ 1$ rows: row 0
-# is for the distance $-$`clip`, and the last row for `clip`.
+# **Exercise 1** (medium, 10 minutes). Write these scores. `q` and `k` are the queries and the keys, of shape (T, K). The limit $k$ of the
+# formula is called `clip` in the code. `table` has $2 \cdot$ `clip` $+ 1$ vectors as rows, from the distance $-$`clip` in row 0 to the
+# distance `clip` in the last row.
 
 # %%
 def my_shaw_scores(q, k, table, clip):
@@ -122,11 +124,11 @@ shaw_scores = exercises.yours(my_shaw_scores, "shaw_scores")
 #
 # ### A claim to test
 #
-# A survey on the web, "an introduction of variant Transformers", calls Shaw's vectors relative position representations (RPR). It
-# says: "RPR only considers context in a fixed window size $2k+1$".
+# A survey on the web, "an introduction of variant Transformers", calls Shaw's vectors relative position representations (RPR). The
+# survey says: "RPR only considers context in a fixed window size $2k+1$".
 #
-# **Predict.** Take $k = 2$ and the last of 10 positions. Does it see input 1? Does it notice if inputs 1 and 5 change places?
-# And inputs 8 and 9?
+# **Predict.** Take $k = 2$ and the last of 10 positions. Does its query see input 1? Does its output change if inputs 1 and 5 change
+# places? And if inputs 8 and 9 do?
 
 # %%
 _ = torch.manual_seed(0)
@@ -151,23 +153,24 @@ with torch.no_grad():
 # <details><summary>Answer</summary>
 #
 # It sees input 1: every key has a weight. The distances of inputs 1 and 5 are $-9$ and $-5$. Both are clipped to $-2$, so the
-# swap changes nothing. Inputs 8 and 9 have different vectors.
+# swap changes nothing. Inputs 8 and 9 are at distances $-2$ and $-1$, which have different vectors $a$. So the output changes.
 #
 # </details>
 #
-# The claim is wrong. Clipping limits which distances a query can *tell apart*. It does not limit which keys it *sees*. By
-# the claim, the last query would see keys 8, 9 and 10 only. But all 10 keys have a weight.
+# The claim is wrong. If it were right, the last query would see keys 8, 9 and 10 only. (The other two of the $2k + 1 = 5$ keys would lie
+# in the future.) But all 10 keys have a weight. Clipping limits which distances a query can *tell apart*. It does not limit which keys
+# the query *sees*.
 #
 # ## 3. Four terms: Transformer-XL
 #
-# The products of waves depend on distances only. The scores of attention do not. Start with attention that has sinusoids added to its input. Its query
-# is $W_q(x_t + p_t)$ and its key is $W_k(x_s + p_s)$. Multiply out:
+# The products of waves depend on distances only. But if waves are added to the input, the scores of attention also depend on the places
+# themselves. Why? The query is $W_q(x_t + p_t)$, and the key is $W_k(x_s + p_s)$. Multiply out:
 #
 # $$\underbrace{\langle W_q x_t, W_k x_s\rangle}_{(a)} + \underbrace{\langle W_q x_t, W_k p_s\rangle}_{(b)} +
 # \underbrace{\langle W_q p_t, W_k x_s\rangle}_{(c)} + \underbrace{\langle W_q p_t, W_k p_s\rangle}_{(d)}$$
 #
 # 1. In (b) and (d), $p_s$ says where the key is. Transformer-XL uses the distance instead: the sinusoid $R_{t-s}$.
-# 2. This sinusoid gets a matrix of its own. Call $r = W_R R_{t-s}$.
+# 2. This sinusoid gets a matrix of its own, so that it does not share $W_k$ with the contents. Call $r = W_R R_{t-s}$.
 # 3. In (c) and (d), $p_t$ says where the query is. But only the distance should matter. So $W_q p_t$ is replaced by
 #    learnt vectors, which are the same at all positions: $u$ in (c) and $v$ in (d).
 #
@@ -199,7 +202,8 @@ xl_score = exercises.yours(my_xl_score, "xl_score")
 #
 # </details>
 #
-# With zeros for some arguments, only one term is left. The next two cells compute and draw each term, for random weights.
+# With zeros for the right arguments, `xl_score` gives one of the four terms alone. The next two cells compute and draw each term, for
+# random weights.
 
 # %%
 xl = XLAttention(8, heads=1)
@@ -248,7 +252,7 @@ for t, s in ((1, 0), (2, 1), (9, 8), (2, 0)):
 # The query turns by $\omega_i t$ and the key by $\omega_i s$. So their product depends on the contents and on $t - s$ only.
 #
 # **Exercise 3** (hard, optional, 10 minutes). Rotate the rows of `x` (T, K). Row $j$ has the position $t =$ `start` $+ j$. Numbers $2i$
-# and $2i + 1$ are a pair, and it turns by $\omega_i t$ with $\omega_i = 10000^{-2i/K}$:
+# and $2i + 1$ are a pair. This pair turns by $\omega_i t$ with $\omega_i = 10000^{-2i/K}$:
 # $(a, b)$ becomes $(a \cos - b \sin,\; a \sin + b \cos)$.
 
 # %%
@@ -260,7 +264,8 @@ rotated = exercises.yours(my_rotated, "rotated")
 # %% [markdown]
 # <details><summary>Hint</summary>
 #
-# `x[:, ::2]` has the first numbers of all pairs. `torch.stack([first, second], -1).flatten(1)` puts pairs back in turn.
+# `x[:, ::2]` has the first numbers of all pairs. `torch.stack([first, second], -1).flatten(1)` puts the two
+# numbers of each pair side by side again.
 #
 # </details>
 # <details><summary>Solution</summary>
@@ -287,8 +292,9 @@ for start in (7, 100):
     print(f"start {start:3}: scores change by up to {moved.abs().max():.5f} (rotated), {placed.abs().max():.1f} (sinusoids added)")
 
 # %% [markdown]
-# Rotated scores do not depend on where the text begins. Scores with added sinusoids do, because they multiply contents by
-# positions.
+# Rotated scores do not depend on where the text begins. Scores with added sinusoids do. This cell has no matrices, so term (d) of
+# section 3 is a product of waves, and depends on the distance only. The change comes from (b) and (c), in which a content is multiplied
+# by a position.
 #
 # **ALiBi** (attention with linear biases) is simple. Each head has a fixed slope $m$, and
 # $\text{score}_{ts} = \langle q_t, k_s \rangle / \sqrt{K} - m \cdot (t - s)$.
@@ -298,12 +304,13 @@ for start in (7, 100):
 #
 # ## 5. Longer than in training
 #
-# Which of them still work on longer sequences? Here is a task that needs positions. The text is a random sequence of 8
-# symbols. At each step, the model says which symbol was three steps back. Training has 24 steps, the test has 120.
+# Which encodings still work on longer sequences? Here is a task that needs positions. The text is random: each entry is one of 8
+# symbols. At each step, the model says which symbol was three steps back. Training sequences have 24 steps, test sequences 120.
 #
 # All models have width 32 and one layer, unless their name says 2. A **LocalRNN** is a recurrent network over the last few
-# positions, its **window**. The **R-Transformer** is a LocalRNN and then attention. Each model is trained with post-norm and with pre-norm, with three seeds of each. Each model has the learning rate that was best on validation data, out of three
-# (`studies/longer_than_seen.py`). For comparison, we show the answer "the most frequent symbol so far".
+# positions, its **window**. The **R-Transformer** is a LocalRNN and then attention. Each model is trained with post-norm and with
+# pre-norm, with three seeds of each. Its learning rate is the best of three on validation data (`studies/longer_than_seen.py`). For
+# comparison, we show the answer "the most frequent symbol so far".
 #
 # **Predict.** Which models are still right in steps 61 to 120?
 
@@ -352,22 +359,26 @@ for norm in ("post", "pre"):
     for seed, line in enumerate(shares("sinusoids", norm)):
         high = [step for step in range(27, 121) if line[step - 4] > 60]
         print(f"sinusoids, {norm}-norm, seed {seed}: more than 60 % right at steps", *high)
+for norm in ("post", "pre"):
+    falls = [next(step for step in range(4, 121) if line[step - 4] < 90) for line in shares("RoPE", norm)]
+    print(f"RoPE, {norm}-norm, each seed: less than 90 % right for the first time at steps", *falls)
 
 # %% [markdown]
 # Pale lines are seeds 1 and 2. The figure shows pre-norm, the table shows both.
 #
-# - **A learned table** is at a blind guess from step 25 on. Those vectors were never trained.
-# - **Sinusoids** go up and down. A mean over later steps hides this. At step 37, all six runs have more than 60 %. At
-#   many steps only some of them have, and at most steps none.
-# - **Shaw and Transformer-XL** stay right up to step 120. The task needs distance 3, and Shaw's clipping
-#   begins at 8. Longer distances were not tried.
-# - **RoPE** is relative, too. It falls in sudden drops, the first one a little after step 40. So "relative" alone is not
+# - **A learned table** is at a blind guess from step 25 on. The vectors of these positions were never trained.
+# - **Sinusoids** go up and down. A mean over later steps hides this. At step 37, all six runs have more than 60 %. At most later steps,
+#   none of the runs has more than 60 %.
+# - **Shaw and Transformer-XL** stay right up to step 120. The task needs distance 3, and Shaw's clipping begins at 8. (With $k = 2$,
+#   distance 3 would have the same vector as all longer distances, so one layer could not tell them apart.)
+# - **RoPE** is relative, too. It falls in sudden drops, the first one at step 42 in all six runs. So "relative" alone is not
 #   enough. We have not tested the cause.
-# - **ALiBi** has about a third right at the trained steps, and less later. This is little more than the most frequent symbol gives. Section 6 asks why it is not more.
+# - **ALiBi** has only about a third right at the trained steps, little more than the most frequent symbol. In steps 61 to 120 it is
+#   clearly better than the most frequent symbol, but far from solving the task. Section 6 asks why.
 # - **A window of 4** contains the symbol three steps back. "LocalRNN alone" has no attention, and it is right at all steps. So
 #   attention is not needed if the window is long enough.
-# - **A window of 3** does not contain this symbol. So the R-Transformer needs its attention here. Its share
-#   falls slowly, from the first steps on.
+# - **A window of 3** does not contain this symbol. The symbols are drawn independently, so a LocalRNN alone could only guess, and the
+#   R-Transformer needs its attention here. The R-Transformer's share of right answers falls slowly, from the first steps on.
 # - **Without encoding** ("none"), a model is about as good as the most frequent symbol. With two layers it is a little better.
 #
 # ## 6. ALiBi: is it the idea, or the slopes?
@@ -414,8 +425,8 @@ for slopes in ((1 / 16, 1 / 256), (1.0, 2.0)):
         print(f"slopes {slopes[0]:<7.4g} and {slopes[1]:<7.2g} seed {seed}; right in {means}")
 
 # %% [markdown]
-# With steep slopes, two of three seeds learn much of the task, and their share hardly falls at later steps. The third seed learns
-# little more than with gentle slopes. So our explanation was wrong: a linear bias does not exclude distance 3. These
+# With steep slopes, two of three seeds learn much of the task, and their share hardly falls at later steps. The third seed is also better
+# than with gentle slopes, but only a little. So our explanation was wrong: a linear bias does not exclude distance 3. These
 # trainings are short, with 300 updates at one rate. How the model finds distance 3 is open.
 #
 # ## Recap
@@ -423,9 +434,12 @@ for slopes in ((1 / 16, 1 / 256), (1.0, 2.0)):
 # - Sinusoids and learned tables encode positions. Shaw, Transformer-XL, RoPE and ALiBi encode distances.
 # - Clipping limits which distances are told apart. It does not limit which keys are seen.
 # - On "three steps back", a learned table fails where training ended. Sinusoids go up and down. Shaw and Transformer-XL stay
-#   right. RoPE stays right to about step 40, and then falls, too. With steeper slopes, the ALiBi model learnt more with two of three seeds.
+#   right. RoPE stays right to about step 40, and then falls, too. With steeper slopes, the ALiBi model learnt more: much more with two
+#   seeds, a little more with the third.
 # - A LocalRNN needs no encoding of position for the order inside its window. With a window of 4 it solves this task without attention.
-# - This was shown for models of width 32, most of them with one layer, and for one short distance. Deep models, long distances and real texts are open. On real music the choice matters much: on folk tunes, relative positions lowered a Transformer's loss from 3.51 to 2.13 nats ([lesson 15](15_weigh_the_evidence.ipynb), three seeds).
+# - This was shown for models of width 32, most of them with one layer, and for one short distance. Deep models, long distances and real texts are open.
+# - On folk tunes, a Transformer with Shaw's relative positions has a much lower loss than with sinusoids
+#   ([lesson 04](04_stack_the_block.ipynb), section 5).
 #
 # ## Quiz
 #

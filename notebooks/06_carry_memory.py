@@ -9,8 +9,9 @@
 # %% [markdown]
 # # How can attention read a long text in pieces?
 #
-# Attention compares all pairs of positions, so a long text is too costly. We cut the text into pieces, called **segments**. But then the
-# first character of a segment is read without the text before it. The picture shows this problem and two cures.
+# Attention compares all pairs of positions: twice the length needs four times as many comparisons. So we cut a long text into
+# pieces, called **segments**. But then the first character of a segment is read without the text before it. The picture shows this
+# problem and two cures.
 #
 # ![The first output of a segment sees one character; with memory nine, sliding eight](../figures/transformer_xl_1.png)
 #
@@ -19,9 +20,9 @@
 #
 # - **Memory** (second row): the layer remembers its inputs from the segment before (orange). This is the idea of *Transformer-XL* by
 #   Dai et al. (2019), called "the paper" below.
-# - **Sliding** (third row, Al-Rfou et al. 2019): each output gets its own segment, and this segment ends at the position of the output.
+# - **Sliding** (third row, Al-Rfou et al. 2019): each output gets its own segment, which ends at the output.
 #
-# **Predict.** Which cure is cheaper? Which one predicts better? Sections 4 and 5 measure it.
+# **Predict.** Which cure predicts better (section 4)? Which cure is cheaper (section 5)?
 #
 # - **You will** write a layer with memory, train it, and compare the cures.
 # - **You learn** what separate segments cost, and what each cure saves.
@@ -32,7 +33,7 @@
 #
 # - $S$ is the number of positions in a segment, $P$ the number of positions in the memory.
 # - A **place** is a number from 1 to $S$. It counts positions from the start of their segment.
-# - A position **attends to** another if it has a weight for it in *one* attention layer.
+# - Position $t$ **attends to** position $s$ if $t$ has a weight for $s$ in *one* attention layer.
 # - $(B, T, D)$ is a shape: $B$ texts, $T$ positions, $D$ numbers at each position.
 # - `rtx` is this project's package.
 #
@@ -40,8 +41,8 @@
 #
 # ## 1. Six numbers, by hand
 #
-# What does an output see in each row of the picture? Here is a text of six numbers, in segments of two. The "attention" is the mean of all numbers that an output sees. The memory
-# has two positions.
+# What does an output see in each row of the picture? Here is a text of six numbers, in segments of two. The "attention" is the mean of
+# all numbers that an output sees. The memory has two positions.
 
 # %%
 import json
@@ -66,8 +67,8 @@ for t in range(6):
 #
 # ## 2. Write the layer
 #
-# Now we use real attention. Segment number $\tau$ has the inputs $h_\tau$. Its memory $m_\tau$ has the inputs of the *same* layer
-# at the last $P$ positions before the segment.
+# Now we use real attention. Segment number $\tau$ has the inputs $h_\tau$. The layer also keeps a memory $m_\tau$: the inputs that this
+# layer had at the last $P$ positions before the segment.
 #
 # $$\tilde h_\tau = \text{SG}(m_\tau) \circ h_\tau, \qquad q = W^q h_\tau, \quad k = W^k \tilde h_\tau, \quad v = W^v \tilde h_\tau$$
 #
@@ -75,7 +76,7 @@ for t in range(6):
 # - $\circ$ concatenates along the positions. So $\tilde h_\tau$ is the memory, followed by the segment.
 # - $q$, $k$ and $v$ are queries, keys and values. $W^q$, $W^k$ and $W^v$ are their matrices.
 #
-# So the memory has keys and values, but no queries.
+# So the memory has keys and values, but needs no queries. (Our solution computes them, too, and drops their outputs.)
 #
 # **Exercise 1** (medium, 15 minutes). `layer` is causal attention: it maps $(B, N, D)$ to $(B, N, D)$, and each position attends to
 # itself and to earlier positions. Call it once per segment of length `S`, with `P` positions of memory.
@@ -132,7 +133,8 @@ for S, P in ((8, 8), (8, 3), (4, 12), (8, 0)):
 #
 # </details>
 #
-# The picture shows the weights of this untrained layer. Dark violet means no weight. In JupyterLab or on the website, choose a position.
+# The picture shows the weights of this untrained layer. The darkest violet means no weight: no position attends to later positions, and
+# positions 17 to 24 do not attend to positions 1 to 8. In JupyterLab or on the website, choose a position.
 
 # %%
 layers = torch.nn.Sequential()
@@ -150,8 +152,8 @@ count(Yours(attention, 8, 8), x, 17)
 count(Yours(attention, 8, 8), x, 24)
 
 # %% [markdown]
-# The output sees the memory, but a gradient flows only to inputs of its own segment. So the computations of earlier
-# segments need not be kept for a backward pass.
+# The output sees the memory, but a gradient flows only to inputs of its own segment. So one can run a backward pass after each segment
+# and then forget its computations. (For simplicity, section 4 runs one backward pass for four segments.)
 #
 # **Exercise 2** (easy, 5 minutes). A long text arrives segment by segment. After a segment, what is kept for the next one?
 # `memory` $(B, n, D)$ is the memory so far, and $n$ may be 0. Keep the newest `P` positions. If there are fewer, keep all.
@@ -225,7 +227,7 @@ plt.show()
 count(Stack(8), torch.randn(1, 32, 8), 32)
 
 # %% [markdown]
-# Blue means that the output sees the input. The last line is for $P = 8$. In this stack, too, a gradient flows only to the output's segment.
+# Blue means that the output sees the input. In this stack, too, a gradient flows only to the output's segment (printed for $P = 8$).
 #
 # **Exercise 3** (hard, optional, 15 minutes). Count the inputs that the last output of a segment sees, with `L` layers, segments of
 # `S` and a memory of `P`. The text before is long enough.
@@ -239,8 +241,8 @@ xl_reach = exercises.yours(my_xl_reach, "xl_reach")
 # %% [markdown]
 # <details><summary>Hint</summary>
 #
-# The oldest position in the top layer's memory lies $P$ positions before the first position of the segment. In which segment is it? The layer below sees *that* whole
-# segment, and its memory.
+# The oldest position in the top layer's memory lies $P$ positions before the first position of the segment. In which segment does this
+# oldest position lie? There, the layer below sees back to the first position of that segment, and $P$ positions further.
 #
 # </details>
 # <details><summary>Solution</summary>
@@ -250,8 +252,17 @@ xl_reach = exercises.yours(my_xl_reach, "xl_reach")
 #     return S + (L - 1) * S * math.ceil(P / S) + P
 # ```
 #
-# </details>
+# Each upper layer goes back by $\lceil P / S \rceil$ whole segments, the lowest layer by $P$ positions.
 #
+# </details>
+
+# %%
+with torch.random.fork_rng():  # later cells do not depend on the numbers drawn here
+    for P in (2, 12):
+        counted = changed(Stack(P), torch.randn(1, 40, 8))[-1].sum()
+        print(f"two layers, S = 8, P = {P:2}: xl_reach gives {xl_reach(2, 8, P)}, and we count {counted}")
+
+# %% [markdown]
 # ## 4. What does each cure save?
 #
 # Models learn to predict the next character of the Python reference manual. The loss is in **bits per character**: $-\log_2$ of the probability of
@@ -285,20 +296,21 @@ share = torch.bincount(inputs["train"].flatten(), minlength=task.inputs) / input
 print(f"a guess by the share of each character: {-share[following['test'][:80, 16:]].log2().mean():.2f} bits per character")
 
 # %% [markdown]
-# The model is better than the guess. For a comparison, `studies/text_in_pieces.py` trained larger models (two layers, width 64) for longer:
+# For a comparison, `studies/text_in_pieces.py` trained larger models (two layers, width 64) for longer:
 #
 # 1. **separate segments, learnt positions**: a learnt vector for each place in every layer, as in Al-Rfou et al.;
 # 2. **separate segments, relative positions**, as in Transformer-XL;
 # 3. **memory, relative positions**: $P = 16$.
 #
-# Learnt vectors of places do not fit a memory: place 5 of the memory would have the same vector as place 5 of the segment. So models 1 and 3 differ in positions and in memory (and by 5 % in parameters). Model 2 is the control: it has relative positions, but no memory.
+# The learnt vectors of model 1 do not fit a memory: place 5 of the memory would have the same vector as place 5 of the segment. So models
+# 1 and 3 differ in positions and in memory (and by 5 % in parameters). Model 2 is the control: it has relative positions, but no memory.
 #
-# Each model was tested after 200 and after 800 updates (steps of Adam). For 200 and for 800 updates separately, we took the learning rate (of three) with the lowest loss on validation text. There are
-# three **seeds**: a seed decides the initial weights and which pieces are drawn. **Post-norm** has a LayerNorm after each residual
-# sum, **pre-norm** before each sublayer. We show both: in [lesson 04](04_stack_the_block.ipynb) the order of the norm changed a conclusion. The
-# test uses segments 2 to 4 of each piece.
+# Each model was tested after 200 and after 800 updates (steps of Adam), each time with the best of three learning rates on validation
+# text. There are three **seeds**: a seed decides the initial weights and which pieces are drawn. We show post-norm and
+# pre-norm, because this choice changed a conclusion in [lesson 04](04_stack_the_block.ipynb). The test uses segments 2 to 4 of each
+# piece.
 #
-# **Predict.** Learnt positions, separate segments: is the loss the same at all 16 places of a segment? And with a memory?
+# **Predict.** Without a memory, is the loss the same at all 16 places of a segment? And with a memory?
 
 # %%
 stored = json.loads(Path("../studies/text_in_pieces.json").read_text())["runs"]
@@ -329,24 +341,25 @@ plt.show()
 
 # %%
 for norm in ("post", "pre"):
-    without, having = (scores(name, norm, "by place") for name in (RELATIVE, MEMORY))
-    more = [spread(part[:, 0] - part[:, 4:].mean(1)) for part in (without, having)]
-    saved = (without - having).mean(0)
-    print(f"{norm}-norm: place 1 minus the mean of places 5 to 16: {more[0]} bits without a memory, {more[1]} with it")
-    print(f"           {saved[:4].sum() / saved.sum():.0%} of what the memory saves is saved at places 1 to 4")
+    print(f"{norm}-norm, bits at place 1 minus the mean of places 5 to 16:")
+    for name in models:
+        part = scores(name, norm, "by place")
+        print(f"    {name:38} {spread(part[:, 0] - part[:, 4:].mean(1))}")
+    saved = (scores(RELATIVE, norm, "by place") - scores(MEMORY, norm, "by place")).mean(0)
+    print(f"    {saved[:4].sum() / saved.sum():.0%} of what the memory saves is saved at places 1 to 4")
 
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# Without a memory, place 1 costs about 1.2 bits more than places 5 to 16: its output sees one character only. With a memory, place
-# 1 does not cost more.
+# Without a memory (models 1 and 2), place 1 costs about 1.2 bits more than places 5 to 16: its output sees one character only. With a
+# memory, place 1 does not cost more.
 #
 # </details>
 #
-# The paper calls this cost of a cut **context fragmentation**. At each place, all models are tested on the same 240 characters, and their
-# curves have small ups and downs in common.
+# The paper calls this cost of a cut **context fragmentation**. All models are tested on the same characters, so their curves
+# rise and fall together.
 #
-# In the next tables, the number after ± is the standard deviation over the seeds. A positive number of saved bits means that the change helps.
+# In the tables, ± is the standard deviation over the seeds. Positive saved bits mean that the change helps.
 
 # %%
 print(f"{'bits per character, 800 updates':38}   post-norm      pre-norm   parameters   rates (post, pre)")
@@ -363,20 +376,20 @@ for updates in (800, 200):
         print(f"{step:38}", "  ".join(spread(part) for part in saved))
 
 # %% [markdown]
-# - **Relative positions** without a memory save nothing after 800 updates. They cost 0.03 ± 0.02 and 0.04 ± 0.02 bits.
-# - **The memory** saves 0.24 bits (post-norm) and 0.27 bits (pre-norm). About two thirds are saved at places 1 to 4.
+# - **Relative positions** without a memory save nothing: they cost 0.03 or 0.04 bits.
+# - **The memory** saves 0.24 bits (post-norm) and 0.27 bits (pre-norm), about two thirds of them at places 1 to 4.
 # - **Sliding** with model 2 saves less: 0.18 and 0.19 bits.
 #
 # The control matters. After 200 updates with post-norm, the steps from model 1 to model 3 save 0.31 bits together. But relative positions
-# save 0.13 ± 0.03 of these bits. With pre-norm they save less (0.07 ± 0.04).
+# save 0.13 ± 0.03 of these bits. With pre-norm they save 0.07 ± 0.04. (For pre-norm, 0.01 is the largest rate that we tried.)
 #
-# Why is the memory ahead of sliding? A sliding output sees 16 characters, and an output with memory sees up to 48. Also, model 2 was
-# not trained to slide. This study does not separate the two reasons.
+# Why is the memory ahead of sliding? A sliding output sees 16 characters, and an output with memory sees up to 48. Training differs, too:
+# sliding uses only place 16, but model 2 learns at all 16 places. This study does not separate the two reasons.
 #
 # ## 5. What does an evaluation cost?
 #
-# Sliding needs no new training, but it computes each position again and again. We count the multiplications in matrix products for
-# one more character of a long text.
+# Sliding computes each position again and again. We count the multiplications in matrix products for one more character of a long
+# text.
 #
 # **Predict.** Segments of 16: how many times more multiplications does sliding need than separate segments? And a
 # memory of 16?
@@ -393,11 +406,15 @@ def multiplications(read, T):
 def one_more(read, S):
     return (multiplications(read, 4 * S) - multiplications(read, 2 * S)) / (2 * S)
 
+def slide(model, S):  # a segment for each character
+    return lambda x: model(x.unfold(1, S, 1)[0].mT)
+
 for S in (16, 64):
     learnt, relative, memory = rtx.CharacterTransformer(64, 2, 4, S), rtx.TransformerXL(64, 2, 4, S, memory=0), rtx.TransformerXL(64, 2, 4, S, memory=S)
-    for positions, separate, cure, read in (("learnt", learnt, "sliding", learnt.slide), ("relative", relative, "memory", memory)):
+    cures = ("learnt", learnt, "sliding", slide(learnt, S)), ("relative", relative, "sliding", slide(relative, S)), ("relative", relative, "memory", memory)
+    for positions, separate, cure, read in cures:
         before, after = one_more(separate, S), one_more(read, S)
-        print(f"S = {S}, {positions} positions: separate {before:,.0f}, {cure} {after:,.0f} ({after / before:.1f} times)")
+        print(f"S = {S}, {positions + ' positions':18}: separate {before:,.0f}, {cure} {after:9,.0f} ({after / before:.1f} times)")
 
 # %% [markdown]
 # <details><summary>Answer</summary>
@@ -407,13 +424,13 @@ for S in (16, 64):
 #
 # </details>
 #
-# Dai et al. (Table 9) measured time. With an attention length of 3,800, their model evaluates 1,874 times faster than a model that slides.
+# In Table 9 of Dai et al., with an attention length of 3,800, their model evaluates 1,874 times faster than a model that slides.
 #
 # ## 6. How much memory does a trained model use?
 #
-# No parameter depends on $P$. So we can test model 3 with another memory than in training, where $P$ was 16 (dotted line). We
-# score only the last of the four segments, because 48 characters come before it. So the bits differ from section 4. The
-# number in brackets counts the inputs that the last output sees, at most the 64 of a piece.
+# No parameter depends on $P$. So we can test model 3 with a smaller or larger memory than in training, where $P$ was 16 (dotted line). We
+# score only the last of the four segments, because 48 characters come before it. The number in brackets counts the inputs that the last
+# output sees, at most 64.
 
 # %%
 lengths = (0, 1, 2, 4, 8, 16, 32, 48)
@@ -426,25 +443,30 @@ for norm, colour, style in zip(("post", "pre"), plots.COLOURS, ("o-", "s--")):
         print(f"{norm}-norm, from P = {shorter:2} to P = {longer:2}: saves {spread(saved)} bits per character")
 ax.axvline(lengths.index(16), color="0.6", linestyle=":", ymax=0.7)
 ax.set_xticks(range(8), [f"{P}\n({min(64, xl_reach(2, 16, P))})" for P in lengths])
-ax.set(xlabel="memory P in the test (inputs that the last output sees)", ylabel="bits per character", title="the first eight remembered positions save most")
+ax.set(xlabel="memory P in the test (inputs that the last output sees)", ylabel="bits per character", title="the eight nearest remembered positions save most")
 _ = ax.legend(frameon=False, fontsize=9)
 plt.show()
 
 # %% [markdown]
-# The first eight remembered positions save about 0.3 bits. The other 40 together save less than 0.05 bits. Two warnings: the model was trained with a memory that is empty at the start of a piece and then holds 16 positions, so other numbers are new to it. And each remembered position has itself read earlier inputs.
+# The eight nearest remembered positions save about 0.3 bits. The other 40 together save less than 0.05 bits. Three warnings:
 #
-# Dai et al. use another measure, the **relative effective context length** (RECL, section 4.4). It needs a group of models. The baseline is the model
-# that does best with a short context. A longer context counts as long as the perplexity is more than 1 % better than that of this baseline. The longest context that counts is the RECL of a model. (Perplexity
-# is 2 to the power of the bits.) Our curve has one model, so it is not an RECL.
+# - In training, only the first segment had an empty memory, and the others remembered 16 positions. Other sizes are new to the model.
+# - The last segment always had a memory in training. So the 0.3 bits cannot be compared with section 4, where model 2 was trained
+#   without a memory.
+# - Each remembered position has itself read earlier inputs, so eight positions can carry more than eight inputs.
+#
+# Dai et al. measure the **relative effective context length** (RECL, section 4.4) of a group of models. The baseline is the best model
+# with a short context. A longer context counts if it makes the perplexity (2 to the power of the bits) more than 1 % better than the
+# baseline's. The longest context that counts is the RECL. Our curve has one model, so it is not an RECL.
 #
 # ## Recap
 #
-# **How can attention read a long text in pieces?** It carries a memory of its inputs from segment to segment, without gradients.
-#
-# - One layer sees its segment and $P$ positions more. With $P = S$, a stack of $L$ layers sees $L + 1$ segments.
+# - Attention can carry a memory of its inputs from segment to segment, without gradients.
+# - In one layer, the last output of a segment sees this segment and $P$ positions more. In a stack of $L$ layers with $P = S$, it sees
+#   $L + 1$ segments.
 # - In our study (characters, segments of 16, two layers, 800 updates, three seeds) the memory saves 0.24 to 0.27 bits, mostly at the
 #   first four places. Relative positions alone save about 0.1 bits after 200 updates, but none after 800.
-# - Sliding saves less here. With learnt positions it needs $S$ times as many multiplications.
+# - Sliding saves less here, and needs $S$ times as many multiplications.
 # - Open: separate segments of 32; larger models; longer training; a memory with gradients.
 #
 # ## Quiz

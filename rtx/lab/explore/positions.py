@@ -90,7 +90,7 @@ def _still(length: int, width: int) -> Figure:
     figure, axes = new_figure(8, 3.4, columns=2)
     for ax, values, title, x in (
         (axes[0], table, "sinusoids", "number i of D"),
-        (axes[1], table @ table.T / (width / 2), "their products", "position s"),
+        (axes[1], table @ table.T / (width / 2), "their products, divided by D / 2", "position s"),
     ):
         extent = (0.5, values.shape[1] + 0.5, length + 0.5, 0.5)
         image = ax.imshow(values.numpy(), extent=extent, aspect="auto", cmap="PuOr_r", vmin=-1, vmax=1)
