@@ -109,7 +109,7 @@ causal_attention = exercises.yours(my_causal_attention, "causal_attention")
 #
 # ## 3. Why several heads?
 #
-# When is one mean not enough? Four names have a number each: Ann 1, Bob 2, Cat 3, Dan 4. We ask for two names at once: the query
+# When is one weighted mean not enough? Four names have a number each: Ann 1, Bob 2, Cat 3, Dan 4. We ask for two names at once: the query
 # is the sum of their keys.
 #
 # **Predict.** Can you tell from the answer whether we asked for Ann and Dan, or for Bob and Cat?
@@ -192,7 +192,7 @@ plt.show()
 
 # %% [markdown]
 # Why divide? Without scaling, the share of saturated queries grows with the width, and these queries get almost no gradient.
-# The other queries get a larger gradient than with scaling, and it depends on the width. With scaling, no query is
+# The other queries get a larger gradient than with scaling, and its size depends on the width. With scaling, no query is
 # saturated, and the gradient is about the same at all widths. All this is for random queries and keys.
 #
 # ## 5. What the mask hides
@@ -498,7 +498,7 @@ for alphabet in (26, 1000):
 #
 # <details><summary>Answers</summary>
 #
-# 1. The first: its $T - 1$ hidden keys get a weight. The last position has none.
+# 1. The first: its $T - 1$ hidden keys get a weight. The last position has no hidden keys.
 # 2. The mean of the values so far, for every query.
 # 3. No. Switch the head off and measure.
 #
