@@ -18,25 +18,27 @@ explore.depends()
 
 # %% [markdown]
 # Input 6 of 24 was changed. Each row is a model, and each square is an output. A white square does not change. A blue square
-# changes; a darker blue means a larger change. The last squares of the RNN are very pale, but not white. You see three shapes:
+# changes; a darker blue means a larger change. All changes below $10^{-4}$ have the palest blue, as in the last squares of the
+# RNN. You see three shapes:
 #
-# - **Fading.** An RNN (recurrent neural network) passes a vector, its *state*, from step to step. The change gets weaker.
+# - **Fading.** An RNN (recurrent neural network) passes a vector, its *state*, from step to step. With each step the change
+#   gets weaker.
 # - **A band.** A LocalRNN reads only a window: a position and the 3 before it. For each position a small RNN runs over this
-#   window, from a zero state. One layer carries a change to 3 later positions. The models here have two layers, one after the other, and these carry it to 6. Then it ends.
+#   window, from a zero state. So one layer carries a change to 3 later positions. The picture's model has two such layers, one
+#   after the other. Together they carry the change to 6 later positions.
 # - **A band and everything.** The R-Transformer has a LocalRNN and then *attention*: each position *attends to* all positions
-#   so far. This means that it reads a weighted mean of their vectors. So every later position changes, and the nearest ones
-#   change most.
+#   so far. This means that the position reads a weighted mean of their vectors. So every later position changes. The nearest
+#   ones also have input 6 in their windows, and change most.
 #
-# The models are untrained: their weights are random. Training changes the weights, so it can change the blue squares. The white squares stay white; section
-# 2 says why.
+# The models are untrained: their weights are random. Training changes the weights, so it can change the blue squares. The
+# white squares stay white: no model reads a later input, and the windows end after 6 positions (sections 2 and 3).
 #
-# **Try.** In JupyterLab and on the website this picture is alive. The inputs are bars that you can drag, and each layer of a model
-# has a row of its own. Click the name of a layer to switch it off. Which layers of the R-Transformer carry the change to far
-# positions?
+# **Try.** In JupyterLab and on the website this picture is alive. The inputs are bars that you can drag, and each layer of a
+# model has a row of its own. Click the name of a layer to switch it off. Which layers of the R-Transformer carry the change far?
 #
 # <details><summary>Answer</summary>
 #
-# The two attention layers. Without them the change ends after 6 positions, as in the model with LocalRNNs alone.
+# The two attention layers. Without them the change ends after 6 positions (the table in section 2 has this control).
 #
 # </details>
 #
@@ -78,9 +80,10 @@ plots.style()
 #
 # ## 1. Three positions, by hand
 #
-# How do we measure a dependency? We **nudge** one input: we add a small number $\varepsilon$ to it. Then we divide the change of
-# each output by $\varepsilon$. Here are three tiny models with one number per position. The RNN keeps half of its state at each
-# step. The window adds up two positions. The mean is the simplest attention: all positions so far have equal weight. (A real attention layer also adds its own input to the result.)
+# How do we measure a dependency? We **nudge** one input: we add a small number $\varepsilon$ to it. Then we divide the change
+# of each output by $\varepsilon$. Here are three tiny models with one number per position. The RNN keeps half of its state at
+# each step. The window adds up two positions. The mean is the simplest attention: all positions so far have equal weight. (An
+# attention layer below also adds the position's own vector to its mean.)
 
 # %%
 def rnn(x):
@@ -104,7 +107,7 @@ for model in (rnn, window, mean):
           "  change / nudge", *(f"{d:.2f}" for d in (after - before) / nudge))
 
 # %% [markdown]
-# The last three numbers of each line say how much the first input matters to outputs 1, 2 and 3. In the RNN the influence
+# The last three numbers of each line say how much input 1 matters to outputs 1, 2 and 3. In the RNN its influence
 # halves at each step. In the window it ends after one step. In the mean it shrinks, because more positions share the weight.
 #
 # **Predict.** Nudge the *second* input instead. What are the three numbers of each model?
@@ -115,14 +118,14 @@ for model in (rnn, window, mean):
 #
 # </details>
 #
-# The first number is 0 each time. A model is called **causal** if no output depends on a later input. Such a model can be trained
-# to predict at every position what comes next.
+# The first number is 0 each time. A model is called **causal** if no output depends on a later input. Output $t$ of such a
+# model has not seen input $t + 1$. So the model can be trained to predict this input.
 #
 # ## 2. The table of dependencies
 #
-# How do we measure a real model, with $D$ numbers at each position? We nudge each of the $D$ numbers of input $s$ in turn. Each
-# nudge changes output $t$ by a vector. We divide this vector by $\varepsilon$ and add up the squares of its numbers. We sum over the $D$ nudges,
-# and take the root. The result goes to row $t$ and column $s$ of the **table of dependencies**:
+# How do we measure a real model, with $D$ numbers at each position? We nudge each of the $D$ numbers of input $s$ in turn.
+# Each nudge changes output $t$ by a vector. We divide this vector by $\varepsilon$ and add up the squares of its numbers. We
+# sum these squares over the $D$ nudges, and take the root. The result goes to row $t$ and column $s$ of the **table of dependencies**:
 #
 # $$r_{ts} = \sqrt{\sum_{d=1}^{D} \left\lVert \frac{y_t(x + \varepsilon\, e_{sd}) - y_t(x)}{\varepsilon} \right\rVert^2}$$
 #
@@ -163,9 +166,11 @@ dependencies = exercises.yours(my_dependencies, "dependencies")
 # The line with `exercises.yours` checks your function. If it is right, the cells below use it. Until then they use ours, so
 # "Run All" works at any time.
 #
-# Now three untrained models of two layers and width $D = 8$. The Transformer lets each position attend to all positions so far.
-# To mark the positions, it adds to each input a vector that is different at each position ([notebook 05](05_encode_position.ipynb)). The R-Transformer
-# first runs a LocalRNN with $M = 4$, then attends. We use double precision, so that rounding does not hide a small change.
+# Now we measure three untrained models of two layers and width $D = 8$. The Transformer lets each position attend to all
+# positions so far. To mark the positions, it adds to each input a vector that is different at each position
+# ([notebook 05](05_encode_position.ipynb)). The R-Transformer adds no such vector. In each of its two blocks, a LocalRNN with
+# $M = 4$ runs first, and attention follows. We use double precision (16 digits), because the usual 7 digits could hide a small
+# change.
 
 # %%
 _ = torch.manual_seed(0)
@@ -180,13 +185,13 @@ with torch.no_grad():
     tables = {name: dependencies(model.double(), x16) for name, model in models.items()}
 
 # %% [markdown]
-# The figure divides each row by its sum. So a colour shows the share of one input in everything that moves this output.
+# The figure divides each row by its sum, so that a row adds up to 1. A colour shows which part of this sum belongs to one input.
 #
 # **Predict.**
 #
 # 1. What is to the right of the diagonal?
 # 2. In which model does an output's own input, on the diagonal, have the largest share?
-# 3. In which model do inputs 7 or more steps back matter least?
+# 3. In which model do the inputs that are 7 or more steps back matter least?
 #
 # <details><summary>Answers</summary>
 #
@@ -207,10 +212,12 @@ fig.suptitle("untrained: far inputs matter little in the RNN, more in the Transf
 plt.show()
 
 # %% [markdown]
-# White is exactly zero. To compare the models in numbers, we form four ranges of distances. The next two cells print the mean
-# share of *one* input in each range, for outputs 10 to 16. Each model is drawn five times. The last line is a **control**: it changes one
-# thing and keeps the rest. An RNN multiplies its state by a matrix at each step. In the control this matrix is a rotation,
-# which keeps the length of a vector.
+# White is exactly zero. To compare the models in numbers, we form four ranges of distances. The next table prints the average
+# share of an input in each range, for outputs 10 to 16. Each model is drawn five times.
+#
+# The last three lines of the table are **controls**: each changes one thing in a model and keeps the rest. The first two
+# remove a part of the R-Transformer. The third changes an RNN. An RNN multiplies its state by a matrix at each step. In the
+# control this matrix only rotates or mirrors the state, so that the state keeps its length.
 
 # %%
 def orthogonal():
@@ -219,12 +226,14 @@ def orthogonal():
     return model
 
 makers = {"RNN": lambda: rtx.RNN(D, layers=2, cell="rnn"), "Transformer": lambda: rtx.Transformer(D, layers=2, heads=2),
-          "R-Transformer": lambda: rtx.RTransformer(D, layers=2, heads=2, window=4), "RNN, rotation": orthogonal}
+          "R-Transformer": lambda: rtx.RTransformer(D, layers=2, heads=2, window=4),
+          "… without LocalRNN": lambda: rtx.RTransformer(D, layers=2, heads=2, window=4, local_layers=0),
+          "… without attention": lambda: rtx.RTransformer(D, layers=2, heads=0, window=4), "RNN, rotation": orthogonal}
 ranges = {"own input": (0, 0), "1-3 back": (1, 3), "4-6 back": (4, 6), "7 and more": (7, T)}
 back = torch.arange(T)[:, None] - torch.arange(T)  # t - s
 
 # %%
-print(f"{'% per input':14}", *(f"{part:>14}" for part in ranges))
+print(f"{'% per input':19}", *(f"{part:>14}" for part in ranges))
 for name, make in makers.items():
     drawn = []
     for seed in range(5):
@@ -234,14 +243,19 @@ for name, make in makers.items():
         chosen = [((a <= back) & (back <= b))[9:] for a, b in ranges.values()]
         drawn.append([100 * shares[9:][here].mean() for here in chosen])
     drawn = torch.tensor(drawn)
-    print(f"{name:14}", *(f"{m:7.2f} ± {s:4.2f}" for m, s in zip(drawn.mean(0), drawn.std(0))))
+    print(f"{name:19}", *(f"{m:7.2f} ± {s:4.2f}" for m, s in zip(drawn.mean(0), drawn.std(0))))
 
 # %% [markdown]
 # In the RNN each range has far less than the range before it: the RNN fades. In the Transformer the three ranges of the past are
-# about equal. In the R-Transformer the 3 nearest inputs have more than the others. These are the inputs in its window.
+# about equal. Its own input has most, because each layer adds the position's own vector to its result.
 #
-# With a rotation, the RNN fades much more slowly. So how fast an RNN fades depends on its
-# *weights*. A *zero* in the table does not depend on the weights. A LocalRNN computes an output from its window only. No other input enters, whatever the weights are.
+# In the R-Transformer, an input 1-3 back has a larger share than an input farther back. The cause is the LocalRNN, because
+# without it the three ranges are about equal. Two LocalRNNs together also reach inputs 4-6 back, but these inputs have little:
+# 0.48 % each without attention. From 7 and more steps back, nothing arrives without attention.
+#
+# With a rotation, the RNN fades much more slowly. (It still fades, because the slope of the tanh is below 1.) So how fast an
+# RNN fades depends on its *weights*. The zeros of a LocalRNN do not depend on the weights. A LocalRNN computes an output from
+# its window only. No other input enters, whatever the weights are.
 #
 # ## 3. Zeros that come from the wiring
 #
@@ -295,8 +309,9 @@ span = exercises.yours(my_span, "span")
 #
 # </details>
 #
-# We ask both functions about stacks of LocalRNNs with a window of 4, and about attention with and without its **mask**. The mask
-# is a table, too: where it is `False`, position $t$ may not attend to position $s$. Usually it is `False` for all later positions.
+# We ask both functions about stacks of LocalRNNs with a window of 4, and about attention with and without its **mask**. The
+# mask is a table, too: where it is `False`, position $t$ may not attend to position $s$. Usually it is `False` for all later
+# positions.
 
 # %%
 def stack(n):
@@ -317,7 +332,7 @@ for name, make in kinds.items():
     print(f"{name:20}", " or ".join(found))
 
 # %% [markdown]
-# Each line shows one answer, so the five draws agree.
+# Different draws could give different answers. A line would then join them with "or". No line does.
 #
 # **Try.** What is the span of $n$ LocalRNNs with window $M$? [Notebook 02](02_slide_a_window.ipynb) derives it.
 #
@@ -329,8 +344,9 @@ for name, make in kinds.items():
 #
 # ## 4. Your own model
 #
-# Which inputs does *your* model use? The X-ray explorer draws its table on the left. On the right are the inputs of output 8.
-# On how many inputs does output 8 depend? In the living version, click another row, or choose a part of the model.
+# Which inputs does *your* model use? The X-ray explorer shows the model's table on the left, with each row divided by its sum.
+# On the right is row 8 of this table: the inputs of output $t = 8$. On how many inputs does output 8 depend? In the living
+# version, click another row, or choose a part of the model.
 
 # %%
 mine = torch.nn.Sequential(rtx.nn.LocalRNN(8, window=4), rtx.nn.FeedForward(8))
@@ -338,16 +354,16 @@ explore.xray(mine, torch.randn(1, 16, 8))
 
 # %% [markdown]
 # Output 8 depends on 4 inputs, the window of the LocalRNN. The second part, `FeedForward`, adds none: it treats each position
-# by itself. In the living version, choose `FeedForward`: its table has only a diagonal.
+# by itself.
 #
 # ## Recap
 #
 # - The table of dependencies says how much input $s$ (column) matters to output $t$ (row). A causal model has zeros to the
 #   right of the diagonal.
-# - Untrained models have different shapes: fading (RNN), a band (LocalRNN), level over the past (Transformer), a band and
-#   everything (R-Transformer).
+# - Untrained models have different shapes: fading (RNN), a band (LocalRNN), own input and a level past (Transformer), a band
+#   and everything (R-Transformer).
 # - Where an input never enters, the table has a zero for all weights. How fast an RNN fades depends on its weights.
-# - Open: which of these dependencies does a *trained* model use? And what happens over thousands of positions?
+# - Open: which of these dependencies does a *trained* model use?
 #
 # ## Quiz
 #
@@ -357,7 +373,7 @@ explore.xray(mine, torch.randn(1, 16, 8))
 # <details><summary>Answers</summary>
 #
 # 1. No. Output 3 depends on inputs 4 and 5, which come later.
-# 2. Those to the right of the diagonal, and those farther back than the windows of the stack. Those inputs never enter.
+# 2. The entries to the right of the diagonal, and the entries more than $n (M - 1)$ positions back. Those inputs never enter.
 #
 # </details>
 #
@@ -394,4 +410,5 @@ explore.xray(mine, torch.randn(1, 16, 8))
 #
 # </details>
 #
-# **Index:** [README](../README.md) · **Words:** [glossary](../docs/glossary.md) · **On:** [Why is the past hard to hold?](01_frame_the_problem.ipynb)
+# **Index:** [README](../README.md) · **Words:** [glossary](../docs/glossary.md) · **On:**
+# [Why is the past hard to hold?](01_frame_the_problem.ipynb)

@@ -30,7 +30,7 @@ for ax, (T, runs) in zip(axes, studies.items()):
     ax.set(title=f"T = {T}", xlabel="right answers in % (dotted: a guess)", xlim=(0, 103), yticks=range(len(names)))
     ax.set_yticklabels(names)
 axes[0].invert_yaxis()
-fig.suptitle("after 1,000 updates: the LSTM is always right over 5 steps, but only guesses over 20", fontsize=11)
+fig.suptitle("after 1,000 updates: the LSTM is always right with 5 symbols, but only guesses with 20", fontsize=11)
 plt.show()
 
 # %% [markdown]
@@ -41,10 +41,8 @@ plt.show()
 # - **RNN, GRU, LSTM:** recurrent networks. A GRU and an LSTM have **gates**: numbers between 0 and 1 that decide how much of the
 #   state they keep. **Gates open:** this LSTM starts with gates that keep almost everything.
 # - **Sinusoids:** waves that a Transformer adds to its inputs to mark the positions.
-# - **Transformer, no positions:** a Transformer without sinusoids. It is also an R-Transformer without its LocalRNN. **LocalRNN
-#   alone:** an R-Transformer without its attention.
-#
-# Why do some models recall the first symbol over 20 steps, and others not?
+# - **R-Transformer:** a small RNN over a window of the last 4 symbols (the **LocalRNN**), then attention. **LocalRNN alone** has
+#   no attention. **Transformer, no positions** is the R-Transformer without its LocalRNN: attention without sinusoids.
 #
 # - **You will** turn a text into questions and answers, compute a baseline for text, and measure how gradients shrink with
 #   distance.
@@ -98,8 +96,9 @@ print("reads  ", vocabulary.decode(inputs.tolist()))
 print("answers", vocabulary.decode(targets.tolist()))
 
 # %% [markdown]
-# Here are three more tasks that need no download. `digits` reads the small picture pixel by pixel. `chorales` predicts which
-# notes sound in the next frame; a frame is an eighth note. `add` sums the two marked numbers of a sequence.
+# Here are three more tasks that need no download. `digits` reads the picture of a digit pixel by pixel (8 × 8 pixels, top
+# right in the left panel below). `chorales` predicts which notes sound in the next frame; a frame is an eighth note. `add`
+# sums the two marked numbers of a sequence.
 
 # %%
 tasks = {name: task_by_name(name) for name in ("digits", "chorales")} | {"add": task_by_name("add", size=1000)}
@@ -120,7 +119,8 @@ plt.show()
 # %% [markdown]
 # ## 2. What is a good number?
 #
-# A score means little by itself. An accuracy of 90 % is poor if 89 % of all answers are the same. So we always ask for the **baseline**: the score of a model that has learnt nothing.
+# A score means little by itself. An accuracy of 90 % is poor if 89 % of all answers are the same. So we always ask for the
+# **baseline**: the score of a simple rule that does not look at the inputs.
 #
 # Most losses here are negative log-likelihoods (NLL): $-\ln p$, where $p$ is the probability that the model gave to the right
 # answer. Lower is better. The same loss is reported in three ways:
@@ -175,13 +175,15 @@ for name, task in tasks.items():
     print(f"{name:10} baseline {task.baseline():5.2f}, {task.metric}: {'higher' if task.best == 'max' else 'lower'} is better")
 
 # %% [markdown]
-# Frequencies save two bits, because a few characters are common. The baseline of `digits` always names the commonest digit. The baseline of `chorales` uses the frequency of each note as its probability. The baseline of `add` always answers the mean. A sum counts as solved if
-# the error is below 0.04.
+# Frequencies save two bits, because a few characters are common. The baseline of `digits` always names the commonest digit.
+# The baseline of `chorales` uses the frequency of each note as its probability. The baseline of `add` always answers the mean.
+# A sum counts as solved if the error is below 0.04.
 #
 # ## 3. What a product of factors does
 #
-# Why is the past hard to hold? A recurrent network passes its past on in a state $h$. One step is $h_t = g(h_{t-1}, x_t)$. After $x_s$,
-# $T - s$ more steps follow until $h_T$. A gradient from $h_T$ back to $x_s$ goes through all of them. Each step multiplies the gradient by one factor (in general, by a matrix):
+# Why is the past hard to hold? A recurrent network carries its past in a state $h$. One step is $h_t = g(h_{t-1}, x_t)$.
+# After $x_s$, $T - s$ more steps follow until $h_T$. A gradient from $h_T$ back to $x_s$ goes through all of them. Each step
+# multiplies the gradient by one factor (in general, by a matrix):
 #
 # $$\frac{\partial h_T}{\partial x_s} = \frac{\partial h_T}{\partial h_{T-1}} \cdots \frac{\partial h_{s+1}}{\partial
 # h_s} \, \frac{\partial h_s}{\partial x_s}$$
@@ -194,12 +196,12 @@ for w in (0.5, 0.9, 1.0, 1.1):
     print(f"{w:8} {w:14.2f} {w**10:16.3f} {w**50:16.1e}")
 
 # %% [markdown]
-# Factors below 1 make a gradient vanish, factors above 1 make it explode. To learn from a symbol 50 steps ago, training needs
-# a gradient that still arrives there.
+# Factors below 1 make a gradient vanish, factors above 1 make it explode. If no gradient arrives at a symbol 50 steps ago,
+# training cannot learn from this symbol.
 #
-# **Exercise 3** (hard, optional, 15 minutes). Measure it for real models. `model` maps $x$ (B, T, D) to outputs $y$ (B, T, D), and
-# `weights` $w$ is (B, D). Let $S$ be the weighted sum of the last outputs. How large is the gradient of $S$ at the
-# input $d$ steps before the end? Return $r_0, \dots, r_{T-1}$ as a tensor (T,):
+# **Exercise 3** (hard, optional, 15 minutes). Measure it for real models. `model` maps $x$ (B, T, D) to outputs $y$ (B, T, D),
+# and `weights` $w$ is (B, D). Let $S$ be the weighted sum of the last outputs. How large is the gradient of $S$ at the input
+# $d$ steps before the end? Return $r_0, \dots, r_{T-1}$ as a tensor (T,):
 #
 # $$S = \sum_{b=1}^{B} w_b \cdot y_{b,T}, \qquad r_d = \sqrt{\frac{1}{B} \sum_{b=1}^{B} \left\lVert
 # \frac{\partial S}{\partial x_{b,T-d}} \right\rVert^2}$$
@@ -227,16 +229,16 @@ gradient_by_distance = exercises.yours(my_gradient_by_distance, "gradient_by_dis
 #
 # </details>
 #
-# Now untrained models of width 32, which read random vectors. An LSTM has a memory $c$. At each step its **forget gate** $f_t$
-# multiplies the memory, and its input gate $i_t$ adds something new, $n_t$:
+# Now we measure untrained models of width 32. They read random vectors. An LSTM has a memory $c$. At each step its **forget
+# gate** $f_t$ multiplies the memory, and its input gate $i_t$ adds something new, $n_t$:
 #
 # $$c_t = f_t \odot c_{t-1} + i_t \odot n_t, \qquad f_t = \sigma(W x_t + U h_{t-1} + b)$$
 #
-# A bias of $b = 5$ opens the forget gate, because $\sigma(5) = 0.993$. A GRU has a similar gate. A rotation is a recurrent matrix
-# that keeps the length of the state (notebook 00).
+# A bias of $b = 5$ opens the forget gate, because $\sigma(5) = 0.993$. A GRU has a similar gate: its
+# update gate multiplies the state. A rotation is a recurrent matrix that keeps the length of the state (notebook 00).
 #
-# **Predict.** Which of the lines fall, and which stay level: a plain RNN, an RNN with a rotation, a GRU, an LSTM, an LSTM with open
-# gates, an R-Transformer?
+# **Predict.** Which of the lines fall, and which stay level: a plain RNN, an RNN with a rotation, a GRU, an LSTM, an LSTM with
+# open gates, an R-Transformer?
 
 # %%
 def network(cell, bias=0.0, rotation=False):
@@ -278,8 +280,11 @@ plt.show()
 
 # %% [markdown]
 # The axis is logarithmic, so a straight falling line is a product of equal factors. The plain RNN, the GRU and the LSTM lose the
-# gradient within 50 steps. With a rotation the RNN loses it more slowly. With open gates a large part stays, and at $T = 20$ nothing is lost. In the
-# R-Transformer, attention leads from every position to the last one in a single step. Beyond its window the line is level.
+# gradient within 50 steps. With a rotation the RNN loses it more slowly: the matrix keeps the length, but the slope of the tanh
+# is below 1. With open gates a large part stays. (The 1.1 in the table is explained below.)
+#
+# In the R-Transformer, attention leads from every position to the last one in a single step. Beyond its window the line is
+# level. Attention divides its weight among all positions. So less arrives at each position at $T = 100$ than at $T = 20$.
 #
 # **Is it really the forget gate?** We keep the LSTM and change only the bias $b$. If the gate matters, the factor per step must
 # follow it.
@@ -295,23 +300,24 @@ for bias in (0.0, 1.0, 2.0, 3.0, 5.0):
 # The factor rises with the bias, so the forget gate matters. The factor is larger than $\sigma(b)$ in each row. We did not look
 # for the reason.
 #
-# The line of the open gates *rises* towards the far end of the figure. Do open gates amplify a gradient with distance? In the figure, a distance of 99 is also position 1, the start of the sequence. The reason may be the long distance, or the start. So we measure the same
-# distances in a longer sequence, where they are far from the start.
+# The line of the open gates *rises* towards the far end of the figure. Do open gates amplify a gradient with distance? In the
+# figure, a distance of 99 is also position 1. So the line may rise because the distance is long, or because the sequence
+# starts there. We measure the same distances in a longer sequence, where they are far from the start.
 
 # %%
 short, long = (measure(lambda: network("lstm", 5.0), T) for T in (100, 400))
-print("LSTM, gates open    distance 50    distance 75    distance 99")
+print("LSTM, gates open    distance 19    distance 50    distance 75    distance 99")
 for T, size in ((100, short), (400, long)):
-    print(f"T = {T}         ", *(f"{size[:, d].mean():8.2f} ± {size[:, d].std():.2f}" for d in (50, 75, 99)))
+    print(f"T = {T}         ", *(f"{size[:, d].mean():8.2f} ± {size[:, d].std():.2f}" for d in (19, 50, 75, 99)))
 
 # %% [markdown]
-# With $T = 400$, the three numbers are about equal. So the distance is not the reason for the rise. From $T = 100$ alone we would
-# have concluded that open gates amplify gradients with distance.
+# With $T = 400$, the four numbers are about equal. So the distance is not the reason for the rise: the start is. The 1.1 after
+# 19 steps at $T = 20$ was measured at the start, too. Far from the start, about a fifth of the gradient stays.
 #
 # ## 4. Does it matter for learning?
 #
-# A gradient before training is one thing, learning is another. Here are the numbers of the first figure: mean ± standard
-# deviation of three seeds. The R-Transformer's window holds 4 symbols.
+# Does a model with a larger gradient also learn more? Here are the numbers of the first figure: mean ± standard deviation of
+# three seeds.
 
 # %%
 print("right answers in % (a guess: 12.5)   T = 5               T = 20")
@@ -325,7 +331,10 @@ for name in names:
     print()
 
 # %% [markdown]
-# Two controls help to read this table. The first compares the two LSTMs at equal learning rates. The second is the best score of a model that ignores the order of the symbols. Such a model knows only how often each symbol came before the last step. Its best answer is the most frequent one.
+# Two controls help to read this table. The first compares the two LSTMs at equal learning rates, and shows each seed of the
+# RNN. The second is the best score of a model that ignores the order. Such a model knows only how often each symbol occurred
+# among the first $T - 1$. (The last symbol is never the answer.) Its best answer is the most frequent symbol. The ± says how
+# far chance moves a score on 1,000 sequences (one standard deviation).
 
 # %%
 import json
@@ -334,31 +343,39 @@ for name in ("LSTM", "LSTM, gates open"):
     for rate in (0.001, 0.003, 0.01):
         right = [100 * run["test"][-1]["right"][0] for run in runs if (run["model"], run["rate"]) == (name, rate)]
         print(f"{name:17} rate {rate:5}, T = 20: {min(right):5.1f} to {max(right):5.1f} %")
+seeds = [f"{100 * run['test'][-1]['right'][0]:.1f}" for run in studies[20]["RNN"]]
+print("RNN               rate  0.01, T = 20, each seed:", *seeds, "%")
 for T in (5, 20):
     counts = torch.nn.functional.one_hot(torch.randint(8, (100_000, T - 1)), 8).sum(1)
-    print(f"best without the order, T = {T}: {100 * counts.amax(1).float().mean() / (T - 1):.1f} %")
+    best = counts.amax(1).float().mean() / (T - 1)
+    print(f"best without the order, T = {T}: {100 * best:.1f} %, by chance ± {100 * (best * (1 - best) / 1000) ** 0.5:.1f}")
 
 # %% [markdown]
 # What the comparisons show, at this size and budget:
 #
-# - **The forget gate matters for learning, too.** The two LSTMs differ only in the forget gate's bias at the start: near 0, or 5.
-#   At $T = 20$, the LSTM with a bias near 0 only guesses at each of the three rates. The LSTM with open gates learns the task at each of them.
-# - **The gradient at the start does not decide alone.** Over 19 steps, the GRU loses about as much gradient as the LSTM, but it
-#   learns the task. The plain RNN has the smallest gradient of all, and still scores more than a guess. Its seeds differ widely.
-# - **Attention alone is not enough.** Without positions, a model scores about as much as is possible without the order. (Our test has 1,000 sequences, so a score moves by one or two points by chance.) With
-#   sinusoids it is always right.
-# - **A window alone is not enough.** A LocalRNN sees the last 4 symbols, so over 5 steps it can only guess.
-# - **The R-Transformer needs both of its parts.** Without its LocalRNN or without its attention it does not learn the task at either length. A
-#   Transformer can do without the LocalRNN if it has sinusoids.
+# - **The forget gate matters for learning, too.** The two LSTMs differ only in the forget gate's bias at the start: near 0, or
+#   5. At $T = 20$, the LSTM with a bias near 0 only guesses, and the LSTM with open gates learns the task. Both hold at each of
+#   the three rates.
+# - **The gradient before training does not decide alone.** (In the task, the recurrent networks
+#   start with weights of the same kind as in section 3.) Over 19 steps, the GRU loses about as much gradient as the LSTM,
+#   but it learns the task. The plain RNN loses most, and one of its three seeds still scores 64.9 %. The other two are near the
+#   best score without the order. Between 500 and 1,000 updates, the RNN's mean fell.
+# - **Attention alone is not enough.** Without positions, a model scores about as much as is possible without the order. At
+#   $T = 5$ its mean is a little higher. Chance may explain this, because all seeds share the same 1,000 test sequences. With
+#   sinusoids the Transformer is always right.
+# - **A window alone is not enough.** With $T = 5$ symbols, a window of 4 never holds the first symbol. So a LocalRNN can only
+#   guess.
+# - **The R-Transformer needs both of its parts.** Without its LocalRNN or without its attention it does not learn the task at
+#   either length. With sinusoids, a Transformer needs no LocalRNN.
 #
 # ## Recap
 #
 # - All tasks here have one form: $y_t = f(x_1, \dots, x_t)$. The future stays hidden.
 # - A loss is reported in nats, in bits or as a perplexity. A score needs a baseline beside it.
-# - **Why is the past hard to hold?** In a recurrent network, a gradient is a product over all steps between. In our untrained
-#   RNN, GRU and LSTM it vanishes within 50 steps.
-# - Open forget gates kept the gradient of the LSTM, and it learnt the task over 20 steps. But the GRU learnt this task with as
-#   small a gradient as the LSTM. So the gradient at the start is only a part of the answer.
+# - **Why is the past hard to hold?** In a recurrent network, a gradient is a product with one factor for each step. In our
+#   untrained RNN, GRU and LSTM the gradient vanishes within 50 steps.
+# - Open forget gates kept a part of the LSTM's gradient, and this LSTM learnt the task with 20 symbols. But the GRU learnt the
+#   task with as small a gradient as the plain LSTM. So the gradient before training is only a part of the answer.
 # - Attention reaches every position in one step. In our task it also needed positions or a LocalRNN.
 # - Open: why does the GRU learn where the LSTM does not? This was one toy task with models of one layer.
 #   [Notebook 09](09_add_and_multiply.ipynb) goes to thousands of steps.
@@ -372,7 +389,8 @@ for T in (5, 20):
 # <details><summary>Answers</summary>
 #
 # 1. Whether it sees the future: the shift between inputs and targets, and the mask.
-# 2. It depends on the baseline. Equal guesses have a perplexity of 10,000. Word frequencies are another baseline; first measure what they give.
+# 2. It depends on the baseline. Equal guesses have a perplexity of 10,000. Word frequencies are another baseline; first
+#    measure what they give.
 # 3. $0.99^{100} \approx 0.37$.
 #
 # </details>
@@ -390,5 +408,5 @@ for T in (5, 20):
 #
 # </details>
 #
-# **Back:** [How far back does a model look?](00_start_here.ipynb) · **Index:** [README](../README.md) · **Words:** [glossary](../docs/glossary.md) · **On:**
-# [What does a window see?](02_slide_a_window.ipynb)
+# **Back:** [How far back does a model look?](00_start_here.ipynb) · **Index:** [README](../README.md) · **Words:**
+# [glossary](../docs/glossary.md) · **On:** [What does a window see?](02_slide_a_window.ipynb)

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # What does a window see?
 #
-# A LocalRNN is a small recurrent network. For each position it reads the last $M$ inputs, and nothing else.
+# A LocalRNN is a small recurrent network. For each position it reads a **window**, the last $M$ inputs, and no other input.
 
 # %%
 import torch
@@ -22,12 +22,13 @@ explore.window(x)
 
 # %% [markdown]
 # Our sequence is a strip of the handwritten digits 3, 1 and 4. Each column is a position, so we have $T = 24$ positions with
-# $D = 8$ numbers each. The picture shows the 8 numbers of a LocalRNN's output at each position.
+# $D = 8$ numbers each. Here a window has $M = 4$ columns. The LocalRNN's output at a position is the last state of its window.
+# The picture shows the 8 numbers of this state (hidden units).
 #
 # In JupyterLab and on the website the picture is alive: you drag a window over the strip, and see what the network does at each
 # step in the window. A window that begins before the sequence reads **pads**, vectors of zeros. Section 5 shows what they do.
 #
-# All weights are random here. So you learn what a window *can* see and what it costs, but not which layer learns better.
+# All weights are random here. So the lesson shows what a window *can* see, not which layer learns better.
 #
 # - **You will** write a LocalRNN, measure what it sees, and test a claim of the R-Transformer paper (Wang et al., 2019).
 # - **You learn** how it differs from an RNN over the whole sequence and from a convolution.
@@ -64,10 +65,11 @@ for t in (1, 2, 3):
 #
 # $$(x_{t-M+1}, \; x_{t-M+2}, \; \dots, \; x_t), \qquad t = 1, \dots, T$$
 #
-# The window never holds a later position. So its output can be used to predict $x_{t+1}$. The first $M - 1$ windows begin with pads.
+# The window never holds a later position. So its output can be used to predict $x_{t+1}$. The first $M - 1$ windows begin with
+# pads.
 #
 # **Exercise 1** (easy, 10 minutes). Write `my_windows(x, window)`. It turns sequences (B, T, D) into their windows
-# (B, T, M, D). Where a window begins before its sequence, it holds zero vectors.
+# (B, T, M, D). The places of a window that lie before the sequence hold zero vectors.
 
 # %%
 from rtx.lab import exercises
@@ -100,7 +102,8 @@ windows = exercises.yours(my_windows, "windows")
 #
 # $$h_t = \text{RNN}(x_{t-M+1}, \; x_{t-M+2}, \; \dots, \; x_t)$$
 #
-# We take a GRU (gated recurrent unit). Its *update gate* holds numbers between 0 and 1, which decide how much of the state to keep.
+# We take a GRU (gated recurrent unit). Its *update gate* holds numbers between 0 and 1, which decide how much of the state to
+# keep.
 #
 # **Exercise 2** (medium, 10 minutes). Write `my_local_rnn(gru, x, window)`. Here `gru` is a
 # `torch.nn.GRU(D, D, batch_first=True)`, and `x` is (B, T, D). Return the outputs of all windows, (B, T, D).
@@ -146,7 +149,8 @@ print(f"outputs are up to {layer(x[None]).abs().max():.2f}; the two functions di
 # ## 4. Compare it with an RNN over the whole sequence
 #
 # What does a model lose with a window? We give the same weights to an RNN that reads the whole sequence. Then we measure both
-# tables of dependencies. Row $t$, column $s$ says how much output $t$ changes when input $s$ changes.
+# tables of dependencies. Row $t$, column $s$ says how much output $t$ changes when input $s$ changes: the size of the
+# derivative, as in notebook 00.
 #
 # **Predict.** Which entries are exactly zero in each table?
 #
@@ -182,7 +186,8 @@ plt.show()
 # %% [markdown]
 # White is exactly zero. On the left, old inputs have little influence. Does every RNN fade like this? As a control we take a GRU
 # with the same weights, but raise the biases of its update gate by 3. This GRU keeps more of its state. Each model has five
-# draws of its weights. For each draw we take the mean entry at four distances $t - s$. The next table prints mean ± standard deviation of the five draws.
+# draws of its weights. For each draw and each of four distances $t - s$, we take the mean of all entries at this distance. The
+# table prints mean ± standard deviation of the five draws.
 
 # %%
 def keeper(gru):
@@ -204,11 +209,11 @@ for name, make in {"LocalRNN, M = 4": MyLocalRNN, "RNN": lambda gru: gru, "RNN t
     print(f"{name:22}", *(f"{one.mean():6.4f} ± {one.std():.4f}" for one in far), f"{100 * far[-1].mean() / far[0].mean():8.1f} %")
 
 # %% [markdown]
-# At distances 0 and 3, the LocalRNN and the RNN are almost equal. At distance 16, the plain RNN has lost almost all influence of an
-# input. In the RNN that keeps more, 43 % of the influence is left. But each new input changes its output less. So how fast an RNN
-# fades depends on its weights, and training changes the weights.
+# At distances 0 and 3, the LocalRNN and the RNN are almost equal. At distance 16, the plain RNN has lost almost all influence
+# of an input. In the RNN that keeps more, 43 % of the influence is left. But each new input changes its output less. So how
+# fast an RNN fades depends on its weights.
 #
-# The zeros of the LocalRNN are different. No weights can make it see beyond its window. More LocalRNNs on top see farther.
+# The zeros of the LocalRNN are different. No weights can make it see beyond its window. A stack of LocalRNNs sees farther.
 #
 # **Exercise 3** (easy, 3 minutes). In a stack of LocalRNNs with window $M$, on how many inputs does an output of the top layer
 # depend, its own included?
@@ -279,7 +284,8 @@ without_pads = exercises.yours(my_without_pads, "without_pads")
 #
 # </details>
 #
-# The figure shows the size (norm) of the change of each output: mean and standard deviation of five draws. The unit is the mean size of an output without pads.
+# The figure shows the size (norm) of the change of each output: mean and standard deviation of five draws. The unit is 1 % of
+# the mean norm of all 24 outputs without pads. We also print it for the GRU of section 4 that keeps more of its state.
 
 # %%
 def no_bias(gru):
@@ -291,27 +297,31 @@ def effect_of_pads(gru):
         cut_short = without_pads(gru, x[None], M)[0]
         return 100 * (local_rnn(gru, x[None], M)[0] - cut_short).norm(dim=1) / cut_short.norm(dim=1).mean()
 
-with_bias, without_bias = (torch.stack([effect_of_pads(one) for one in draws(make)])[:, :8] for make in (lambda gru: gru, no_bias))
+makers = {"with biases": lambda gru: gru, "without biases": no_bias, "keeps more": keeper}
+effects = {name: torch.stack([effect_of_pads(one) for one in draws(make)])[:, :8] for name, make in makers.items()}
 
 # %%
 fig, ax = plt.subplots(figsize=(6.4, 2.8))
-ax.bar(torch.arange(1, 9), with_bias.mean(0), 0.5, yerr=with_bias.std(0), color=plots.COLOURS[1], label="with biases")
-ax.plot(torch.arange(1, 9), without_bias.mean(0), "o", color=plots.COLOURS[0], label="without biases", clip_on=False)
+mean, deviation = effects["with biases"].mean(0), effects["with biases"].std(0)
+ax.bar(torch.arange(1, 9), mean, 0.5, yerr=deviation, color=plots.COLOURS[1], label="with biases")
+ax.plot(torch.arange(1, 9), effects["without biases"].mean(0), "o", color=plots.COLOURS[0], label="without biases", clip_on=False)
 ax.set(xlabel="position t", ylabel="change of output (%)", title=f"pads change the first {M - 1} outputs, through the biases")
 _ = ax.legend(frameon=False)
 plt.show()
-print("with biases, in %:   ", *(f"{m:5.1f} ± {s:4.1f}" for m, s in zip(with_bias.mean(0)[:4], with_bias.std(0))))
-print("without biases, in %:", *(f"{m:5.1f} ± {s:4.1f}" for m, s in zip(without_bias.mean(0)[:4], without_bias.std(0))))
+print("change of output (%) at position     1            2            3            4")
+for name, effect in effects.items():
+    print(f"{name:31}", *(f"{m:5.1f} ± {s:4.1f}" for m, s in zip(effect.mean(0)[:4], effect.std(0))))
 
 # %% [markdown]
-# Output 1 reads three pads and changes most. Without biases, no output changes. So pads act through the biases. `rtx` reads
-# pads in this way, too.
+# Output 1 reads three pads and changes most. Without biases, no output changes. So pads act through the biases. In the GRU that
+# keeps more, the effect of the pads lasts longer. `rtx` reads pads, too.
 #
-# **Try.** In the living explorer, set position 1 and untick "pads go through the cell". What happens to the state in the first steps?
+# **Try.** In the living explorer, set position 1 and untick "pads go through the cell". What happens to the state in the first
+# steps?
 #
 # <details><summary>Answer</summary>
 #
-# It stays zero while the window reads pads.
+# The state stays zero while the window reads pads.
 #
 # </details>
 #
@@ -323,16 +333,18 @@ print("without biases, in %:", *(f"{m:5.1f} ± {s:4.1f}" for m, s in zip(without
 # $$h_t = b + \sum_{i=0}^{M-1} W_i \, x_{t-i}$$
 #
 # The paper (section 3.1) says why it prefers a recurrent network: "the convolution operation completely ignores the sequential
-# information of positions within the local window". We can test this. Take four columns of the 3, and put them in all 24
-# orders. A model that ignores the order gives the same output 24 times.
+# information of positions within the local window". We take "sequential information" to mean order. To
+# test the claim, we put four columns of the 3 in all 24 orders. A model that ignores the order gives the same output 24 times.
 #
 # **Predict.** How many different outputs does a LocalRNN give? A convolution? A convolution with the same matrix at all places?
 # Pooling, which takes the mean or the maximum over the window?
 #
 # <details><summary>Answer</summary>
 #
-# The LocalRNN and the convolution give 24, the others 1. In the convolution, each place in the window has its own matrix. If a column moves to another place, a different matrix multiplies it. With the same
-# matrix at all places, the convolution sums up the columns, and a sum does not depend on the order.
+# The LocalRNN and the convolution give 24, the others 1. In the LocalRNN, what a column does to the state depends on the columns
+# before it. In the convolution, each place in the window has its own matrix. If a column moves to another place, a different
+# matrix multiplies it. With the same matrix at all places, the convolution multiplies the sum of the columns. A sum, a mean and
+# a maximum do not depend on the order.
 #
 # </details>
 
@@ -361,7 +373,7 @@ for seed in range(5):
             y = model(orders)[:, -1]
         moved = 100 * (y - y.mean(0)).norm(dim=1).mean() / y.norm(dim=1).mean()
         found.setdefault(name, []).append((len((y - y.mean(0)).round(decimals=4).unique(dim=0)), moved.item(), y))
-print("of 24 orders            different outputs    mean distance from the mean output, % of an output's size")
+print("of 24 orders            different outputs    mean distance of an output from the average of the 24, % of their mean norm")
 for name, runs in found.items():
     counts, moved = {run[0] for run in runs}, torch.tensor([run[1] for run in runs])
     print(f"{name:24} {' or '.join(map(str, counts)):>15} {moved.mean():28.1f} ± {moved.std():.1f}")
@@ -373,15 +385,16 @@ for ax, name in zip(axes, ("LocalRNN", "convolution", "conv., one matrix", "max 
     image = ax.imshow(found[name][0][2] - found[name][0][2].mean(0), **scale)
     ax.set(title=name, xlabel="output number", xticks=range(1, D + 1))
 axes[0].set(ylabel="one of the 24 orders", yticks=[1, 12, 24])
-fig.colorbar(image, ax=axes, extend="both", label="output minus its mean")
-fig.suptitle("LocalRNN and convolution notice the order; one matrix for all places, or pooling, does not", fontsize=11)
+fig.colorbar(image, ax=axes, extend="both", label="output minus the average of the 24")
+fig.suptitle("one draw: LocalRNN and convolution notice the order; one matrix for all places, or pooling, does not", fontsize=11)
 plt.show()
 
 # %% [markdown]
-# So a convolution does notice the order, and the claim is too strong. The control has the same matrix at all places, and it does
-# not notice the order. In these untrained models, the order even moves the output of the convolution more.
+# A convolution does notice the order of these four columns. So in this sense the claim is too strong. The control has the same
+# matrix at all places, and does not notice the order. In these untrained models, the order even moves the output of the
+# convolution more.
 #
-# What else may differ? A table of dependencies says how much each input matters. Is it the same table for another strip? We
+# What else may differ? A table of dependencies says how much each input matters. Does this table change with the strip? We
 # compare our strip with a strip of the digits 5, 9 and 2.
 
 # %%
@@ -394,10 +407,13 @@ for seed in range(5):
         change = 100 * (one - two).norm() / one.norm()
         changes.setdefault(name, []).append(change)
 for name, change in changes.items():
-    print(f"{name:19} the table of the other strip differs by {torch.stack(change).mean():4.1f} ± {torch.stack(change).std():3.1f} %")
+    change = torch.stack(change)
+    print(f"{name:19} the other strip's table differs by {change.mean():4.1f} ± {change.std():3.1f} % of the norm of our strip's table")
 
 # %% [markdown]
-# A convolution is linear, so its table is the same for all strips. The table of a LocalRNN depends on the strip. But the table of a convolution with a ReLU after it depends on the strip, too. (A ReLU sets negative numbers to 0, and which numbers are negative depends on the strip.)
+# A convolution is linear, so its derivatives are the same for all strips. The table of a LocalRNN depends on the strip. But so
+# does the table of a convolution with a ReLU after it. (A ReLU sets negative numbers to 0, and which numbers are negative
+# depends on the strip.)
 #
 # **What do they cost?** A convolution has $M$ matrices. A LocalRNN uses one cell $M$ times.
 
@@ -416,12 +432,17 @@ for window in (2, 4, 8, 16):
     print(f"{window:3}       ", *(adds for adds, _ in three), "    ", *(size for _, size in three), sep="  ")
 
 # %% [markdown]
-# A LocalRNN is as large as the RNN. For each position, the RNN multiplies two vectors by matrices: an input and a
-# state. `rtx` multiplies each input once for all windows. In each window it multiplies $M - 1$ states, because the first state is zero. So
-# it multiplies $M$ vectors for each position, $M / 2$ times as many as the RNN. The convolution's size grows with $M$.
+# What is special about the LocalRNN is that one cell serves all places of the window. So it is as large as the RNN for every
+# $M$. The convolution grows with $M$.
 #
-# These counts are not times: the RNN takes $T$ steps one after the other, the LocalRNN $M$, and the convolution one.
-# [Notebook 12](12_make_it_fast.ipynb) measures times. [Notebook 07](07_convolve_or_recur.ipynb) trains convolutions and RNNs.
+# For each position, the RNN multiplies two vectors by matrices: an input and a state. `rtx` multiplies each input by the
+# matrices once, and uses the products in all windows that hold this input. In a window it also multiplies $M - 1$ states,
+# because the first state is zero. So the LocalRNN multiplies $1 + (M - 1) = M$ vectors for each position, and the RNN two. The
+# convolution multiplies $M$ inputs, but a GRU needs three matrices for each vector.
+#
+# These counts are not times. The RNN takes $T$ steps one after the other. The windows of a LocalRNN do not wait for each other,
+# so it takes $M$ steps. The convolution takes one.
+# [Notebook 12](12_make_it_fast.ipynb) measures times.
 #
 # ## Recap
 #
@@ -429,9 +450,10 @@ for window in (2, 4, 8, 16):
 #
 # - An RNN over the whole sequence can see the whole past. Its weights decide how strongly. The LocalRNN's zeros
 #   beyond $M$ hold for all weights. A stack of $L$ layers sees $L (M - 1) + 1$ positions.
-# - The first $M - 1$ windows also read pads. Through the biases, pads change these outputs.
-# - A convolution sees the same window and its order, too. It has a matrix for each place; the LocalRNN has one cell for all places.
-# - Open: which of the two learns better.
+# - The first $M - 1$ windows also read pads. Through the biases, pads change the outputs of these windows.
+# - A convolution sees the same window and its order, too. It has a matrix for each place; the LocalRNN has one cell for all
+#   places.
+# - Open here: which of the two learns better? [Notebook 07](07_convolve_or_recur.ipynb) trains both.
 #
 # ## Quiz
 #
@@ -442,7 +464,7 @@ for window in (2, 4, 8, 16):
 # <details><summary>Answers</summary>
 #
 # 1. At $t = M$: both start at $x_1$ and read up to $x_M$. Earlier, the LocalRNN reads pads. Later, the RNN has read more.
-# 2. The cell is the same at every step, so no weight depends on the number of steps.
+# 2. The cell is the same at every step, so the weights are the same for every number of steps.
 # 3. For a convolution with the same matrix at all places.
 #
 # </details>
@@ -462,5 +484,5 @@ for window in (2, 4, 8, 16):
 #
 # </details>
 #
-# **Back:** [Why is the past hard to hold?](01_frame_the_problem.ipynb) · **Index:** [README](../README.md) · **Words:** [glossary](../docs/glossary.md) · **On:**
-# [How does a position fetch what it needs?](03_attend_to_the_past.ipynb)
+# **Back:** [Why is the past hard to hold?](01_frame_the_problem.ipynb) · **Index:** [README](../README.md) · **Words:**
+# [glossary](../docs/glossary.md) · **On:** [How does a position fetch what it needs?](03_attend_to_the_past.ipynb)

@@ -18,10 +18,10 @@ from rtx.lab import explore
 explore.lookup()
 
 # %% [markdown]
-# A **token** is a letter, a digit or `?`. **Attention** lets each token take information from itself and from earlier tokens. The
-# model has two layers, one after the other. Each layer has two **heads**; a head is one attention with its own weights. In
-# JupyterLab and on the website the picture is alive and draws arcs. The still picture has one map for each head. A row is a token,
-# and the brightest columns are the tokens that it takes most from.
+# A **token** is a letter, a digit or `?`. **Attention** lets each token take information from itself and from earlier tokens.
+# The model has two layers, one after the other. Each layer has two **heads**; a head is one attention with its own weights. In
+# JupyterLab and on the website the picture is alive and draws arcs. The still picture has one map for each head. A row is a
+# token, and the brightest columns are the tokens that it takes most from.
 #
 # - **You will** compute attention by hand, write a head that cannot see the future, and look inside the model above.
 # - **You learn** what queries, keys and values are, what $\sqrt{d_k}$ and the mask do, and which models learn to look things up.
@@ -30,8 +30,9 @@ explore.lookup()
 #
 # ## 1. Three positions, by hand
 #
-# How does a position choose where to look? It makes three vectors from its input $h$. Its **query** says what it looks for. Its
-# **key** says what it offers. Its **value** is what others get from it. Here are three positions with two numbers each.
+# How does a position choose where to look? It makes three vectors from its input $h$. Its **query** says what it looks for.
+# Its **key** says what it offers. Its **value** is what a position takes if it looks here. Here are three positions with two
+# numbers each.
 
 # %%
 import matplotlib.pyplot as plt
@@ -57,8 +58,8 @@ for t in range(3):
     print(f"position {t + 1}: scores {shown(scores)}, weights {shown(weights)}, output {shown(weights @ v3[: t + 1])}")
 
 # %% [markdown]
-# Read the last line. The query (1, 1) has the products 1, 2 and 2 with the three keys. Divided by $\sqrt 2$, these are the scores.
-# The softmax turns the scores into weights with sum 1. The output is the weighted mean of the values.
+# Read the last line. The query (1, 1) has the products 1, 2 and 2 with the three keys. Divided by $\sqrt 2$, they are the
+# scores. The softmax turns the scores into weights with sum 1. The output is the weighted mean of the values.
 #
 # **Predict.** We multiply the query of position 3 by 10. What happens to its weights?
 #
@@ -108,7 +109,7 @@ causal_attention = exercises.yours(my_causal_attention, "causal_attention")
 #
 # ## 3. Why several heads?
 #
-# When is one mean not enough? Four names have a number each: Ann 1, Bob 2, Cat 3, Dan 4. We ask for two names at once: the query
+# When is one weighted mean not enough? Four names have a number each: Ann 1, Bob 2, Cat 3, Dan 4. We ask for two names at once: the query
 # is the sum of their keys.
 #
 # **Predict.** Can you tell from the answer whether we asked for Ann and Dan, or for Bob and Cat?
@@ -150,9 +151,9 @@ for H in (1, 2, 4, 8):
 #
 # ## 4. Why divide by $\sqrt{d_k}$?
 #
-# A product of query and key is a sum of $d_k$ terms. If their numbers are independent and random with mean 0 and variance 1, the product has variance
-# $d_k$. So wide heads get large scores, and the softmax makes sharp choices. We call a query **saturated** if one key has
-# more than 99 % of the weight.
+# A product of query and key is a sum of $d_k$ terms. If their numbers are independent and random with mean 0 and variance 1,
+# the product has variance $d_k$. So wide heads get large scores, and the softmax makes sharp choices. We call a query
+# **saturated** if one key has more than 99 % of the weight.
 #
 # **Predict.** There are 50 random keys, $d_k = 64$, and no scaling. Which share of the queries is saturated?
 
@@ -184,14 +185,14 @@ fig, ax = plt.subplots(figsize=(6, 2.8))
 for scaled, colour in ((False, plots.COLOURS[1]), (True, plots.COLOURS[0])):
     share = torch.stack([saturated[scaled, width] for width in widths])
     ax.errorbar(widths, share.mean(1), share.std(1), fmt="o-", color=colour, label="scaled" if scaled else "not scaled")
-ax.set(xscale="log", xlabel="width $d_k$", ylabel="saturated queries (%)", title="random queries and keys: without scaling, many saturate")
+ax.set(xscale="log", xlabel="width $d_k$", ylabel="saturated queries (%)", title="random queries and keys: without scaling, many queries of wide heads saturate")
 ax.set_xticks(widths, widths)
 _ = ax.minorticks_off(), ax.legend(frameon=False)
 plt.show()
 
 # %% [markdown]
 # Why divide? Without scaling, the share of saturated queries grows with the width, and these queries get almost no gradient.
-# The other queries get a larger gradient than with scaling, and it depends on the width. With scaling, no query is
+# The other queries get a larger gradient than with scaling, and its size depends on the width. With scaling, no query is
 # saturated, and the gradient is about the same at all widths. All this is for random queries and keys.
 #
 # ## 5. What the mask hides
@@ -238,10 +239,10 @@ for name, kind in {"causal mask": rtx.nn.MultiHeadAttention, "no mask": Unmasked
         print(f"{name + ',':12} layers: {layers}; the last output changes by {changed} (5 random models)")
 
 # %% [markdown]
-# Without a mask and without marks of position, attention sees a **set**: which inputs there are, but not where. With the mask, a single layer sees the set of
-# the inputs so far. Two layers with the mask see more. Take the texts `ab` and `ba`, and the first layer's
-# output at the letter `a`. In `ab` it depends on `a` only. In `ba` it depends on both letters. The second layer reads the outputs
-# of the first, so it can know which letter came first.
+# Without a mask and without marks of position, attention sees a **set**: which inputs there are and how often, but not where.
+# With the mask, a single layer sees the set of the inputs so far. Two layers with the mask see more. Take the texts `ab` and
+# `ba`, and the first layer's output at the letter `a`. In `ab` it depends on `a` only. In `ba` it depends on both letters. The
+# second layer reads the outputs of the first, so it can know which letter came first.
 #
 # ## 6. Who can look things up?
 #
@@ -253,9 +254,11 @@ for name, kind in {"causal mask": rtx.nn.MultiHeadAttention, "no mask": Unmasked
 # ```
 #
 # The letter `d` can find the earlier `d` by its key. But the answer is at the position *after* it. We build a head by hand.
-# Each position's query and value are its own symbol. We try two keys: the position's own symbol, and the symbol before it. With the second key, the position of the digit `7` has the key `k`.
+# Each position's query and value are its own symbol. We try two keys: its own symbol, and the symbol before it. With the
+# second key, the position of the digit `7` has the key `k`.
 #
-# For comparison we use a guess that knows which digits are still to come, but not their letters. It takes the most frequent of them.
+# We compare with a **guess** that is told which digits are still to come, but not to which letters they belong. It names the
+# most frequent of these digits.
 
 # %%
 from torch.nn.functional import one_hot, pad
@@ -284,7 +287,9 @@ for pairs in (6, 24):
 # With the symbol before as the key, one head solves the task without training. So two steps are enough. First, something
 # **binds** each digit to the letter before it. Then attention **finds** the letter.
 #
-# Can a model *learn* this? We train a small one around your head, for 200 updates. Ahead of attention, each position adds to its input a learnt matrix times the input of the previous position. The control uses the position's own input instead.
+# Can a model *learn* this? We train a small model around your head, for 200 updates. Before attention, each position multiplies
+# the previous position's input by a learnt matrix, and adds the result to its own input. The control multiplies the position's
+# own input instead.
 
 # %%
 class Reader(torch.nn.Module):
@@ -315,22 +320,22 @@ def right(model, pairs):
     with torch.no_grad():
         return 100 * (model(inputs)[:, 2 * pairs :: 2].argmax(-1) == wanted).float().mean().item()
 
-for back, name in {1: "adds the input before", 0: "adds the input itself"}.items():
+for back, name in {1: "adds the previous input", 0: "adds its own input"}.items():
     small = [trained(Reader(back)) for _ in range(3)]
     for pairs in (6, 24):
         shares = torch.tensor([right(model, pairs) for model in small])
-        print(f"{name}, {pairs:2} pairs: {shares.mean():5.1f} ± {shares.std():3.1f} % right")
+        print(f"{name:23}, {pairs:2} pairs: {shares.mean():5.1f} ± {shares.std():3.1f} % right")
 
 # %% [markdown]
-# With the input before, one layer of attention learns the task. Then it is right even with 24 pairs instead of 6.
+# With the previous position's input, one layer of attention learns the task. This model is right even with 24 pairs.
 #
 # **Predict.** Which of the usual models learn it in 800 updates: a GRU, Transformers of one and two layers, an R-Transformer?
 #
 # `studies/recall_by_content.py` trains them. All have width 32. Each has the learning rate that was best on validation data,
-# out of three. The R-Transformer has one block: a **LocalRNN**, which is a recurrent network over the last two positions, attention, and a
-# feed-forward network. "LocalRNN alone" has no attention.
-# "Sinusoidal" and "relative" are ways to give positions to attention ([notebook 05](05_encode_position.ipynb)). Post-norm and
-# pre-norm are two places of a normalisation ([notebook 04](04_stack_the_block.ipynb)).
+# out of 0.001, 0.003 and 0.01. The R-Transformer has one block: a **LocalRNN**, which is a recurrent network over the last two
+# positions, attention, and a feed-forward network. "LocalRNN alone" has no attention. "Sinusoidal" and "relative" are ways to
+# mark positions ([notebook 05](05_encode_position.ipynb)). Post-norm and pre-norm are two places of a normalisation
+# ([notebook 04](04_stack_the_block.ipynb)).
 
 # %%
 from rtx.lab.studies import chosen_runs
@@ -349,30 +354,35 @@ fig.suptitle("after 800 updates, 6 pairs: R-Transformers solve it with all seeds
 plt.show()
 
 # %%
-print(f"{'right in % after 800 updates, one number per seed':48} 6 pairs       24 pairs    parameters")
+from pathlib import Path
+from rtx.evidence.ledger import read_results
+
+print(f"{'right in % after 800 updates, one number per seed':48} 6 pairs       24 pairs    parameters   rate")
 for name, seeds in runs.items():
     scores = [" ".join(f"{100 * run['test'][-1][pairs][0]:3.0f}" for run in seeds) for pairs in ("6 pairs", "24 pairs")]
-    print(f"{name:44} {scores[0]:>14} {scores[1]:>14} {seeds[0]['parameters']:10,}")
+    print(f"{name:44} {scores[0]:>14} {scores[1]:>14} {seeds[0]['parameters']:10,} {seeds[0]['rate']:9}")
 print(f"{'a guess':44} {guess[6]:6.0f} {guess[24]:14.0f}")
+(first,) = read_results("look-up", Path("../results"))  # an epoch has 64,000 sequences, an update 64
+print(f"\nthe Transformer of the first screen: {first.validation:.0f} % right for the first time after {1000 * first.epoch:,} updates")
 
 # %% [markdown]
 # The R-Transformers learn the task with every seed. Two kinds of Transformers learn it with one seed of three: two layers,
-# pre-norm, with sinusoidal or relative positions. With 24 pairs, these two runs are much worse. No other run is above the
+# pre-norm, with sinusoidal or relative positions. With 24 pairs, these two runs are much worse. All other runs are below the
 # guess.
 #
-# Does this show that recurrence is needed? No: our small model has no recurrence and learns the task, too. And "not after 800
-# updates" is not "never". The Transformer of the first screen has two layers, too. Its loss stayed near that of a guess for
-# about 4,000 updates, and then it fell (recipe `look-up`, one seed).
+# Does this show that recurrence is needed? No: our small model has no recurrence and learns the task. And "not after 800
+# updates" is not "never". The Transformer of the first screen also has two layers. In a similar task it needed 5,000
+# updates (the last line of the table).
 #
-# One layer without positions can never solve the task. Let two digits of the first half change places. Such a layer sees the
-# same set of symbols, but the right answers are different.
+# One layer of attention that gets only each position's own symbol can never solve the task. Let two digits of the first half
+# change places. Such a layer sees the same set of symbols, but the right answers are different.
 #
 # ## 7. Look inside the model of the first screen
 #
-# How does the trained Transformer of the first screen bind and find? It has relative positions. In its texts, a `?` stands where
-# section 6 has the answer: `d?`. The pictures suggest two steps:
+# How does the trained Transformer of the first screen bind and find? It has relative positions. Its texts have a `?` in place of
+# the digit that is asked for: `d?`, not `d2`. The pictures suggest two steps:
 #
-# 1. **Bind** (layer 1). A digit looks at the token before it, its letter. The question mark does the same.
+# 1. **Bind** (layer 1). Digits and question marks look at the token before them, their letter.
 # 2. **Find** (layer 2). The question mark looks at the digit of the same letter, and takes its value.
 #
 # This is where heads *look*. To see what a head is *good for*, switch it off and count the right answers.
@@ -416,10 +426,12 @@ for block in (0, 1):
         print(f"layer {block + 1}, head {head + 1} {columns}       {right_answers(without(block, head))}")
 
 # %% [markdown]
-# Three heads are needed: without any one of them, the model is worse than a guess. The weights suggest what they do. In layer 1, head 1 looks from a question mark to its letter, and head 2 from a digit to its letter. In layer 2, head 2 looks at the right digit. Head 1 of layer 2 mostly looks at the letter of the question,
-# but without it the answers stay right.
+# Three heads are needed: without any one of them, the model is worse than a guess. The weights agree with the two steps. In
+# layer 1, head 1 binds question marks to letters, and head 2 binds digits. In layer 2, head 2 finds the right digit. In head 1
+# of layer 2, the question mark mostly looks at its letter. But with this head off, the answers stay right.
 #
-# A head that finds the last occurrence of a symbol and copies what followed is called an **induction head** (Olsson et al., 2022).
+# A head that finds the last occurrence of a symbol and copies what followed is called an **induction head** (Olsson et al.,
+# 2022).
 #
 # **Exercise 2** (hard, optional, 15 minutes). Make an induction head by hand. `x` (B, T) are symbols. Return attention weights
 # (B, T, T). In row $t$, find the last earlier occurrence of $x_t$. The position after it gets weight 1. If $x_t$ is new,
@@ -434,8 +446,8 @@ induction = exercises.yours(my_induction, "induction")
 # %% [markdown]
 # <details><summary>Hint</summary>
 #
-# A score can have two parts: a large one if the symbol before position $s$ is $x_t$, and a small one that grows with $s$. Multiply
-# the scores by 100, so that the largest one gets nearly all weight.
+# A score can have two parts: a large one if the symbol before position $s$ is $x_t$, and a small one that grows with $s$.
+# Multiply the scores by 100, so that the largest one gets nearly all weight.
 #
 # </details>
 # <details><summary>Solution</summary>
@@ -463,37 +475,39 @@ for alphabet in (26, 1000):
     print(f"{alphabet:4} symbols: {halves} (a guess: {100 / alphabet:.1f} %)")
 
 # %% [markdown]
-# With 26 symbols, many symbols occur twice in 20 draws. Then the last occurrence may have another follower.
+# With 26 symbols, many occur twice in 20 draws. Then another symbol may follow the last occurrence.
 #
 # ## Recap
 #
-# **How does a position fetch what it needs?** It compares its query with all keys so far, and takes a weighted mean of the values.
+# **How does a position fetch what it needs?** It compares its query with all keys so far, and takes a weighted mean of the
+# values.
 #
 # - Several heads give several means, with the same number of parameters.
 # - Without $1/\sqrt{d_k}$, many random queries of wide heads are saturated. They get almost no gradient.
 # - The mask hides the future. Without the mask, attention sees a set. With the mask, a second layer can know the order.
-# - Look-up takes two steps: bind and find. An R-Transformer learnt them with every seed, and so did a layer that also reads the
-#   input before. Of 18 runs of Transformers with two layers, two learnt them in 800 updates.
+# - Two steps are enough for look-up: bind and find. An R-Transformer learnt the task with every seed, and so did a layer that
+#   also reads the input of the previous position. Of 18 runs of Transformers with two layers, two learnt the task in 800
+#   updates.
 # - Where a head looks does not say what it is good for. Switch it off and measure.
 #
 # ## Quiz
 #
 # 1. You mask with 0 instead of $-\infty$. Which position is affected most, the first or the last?
 # 2. All keys are equal. What does causal attention return?
-# 3. A head looks at commas. Does the model need this head for commas?
+# 3. A head looks at commas. Does this show that the model needs the head to handle commas?
 #
 # <details><summary>Answers</summary>
 #
-# 1. The first: its $T - 1$ hidden keys get a weight. The last position has none.
+# 1. The first: its $T - 1$ hidden keys get a weight. The last position has no hidden keys.
 # 2. The mean of the values so far, for every query.
-# 3. Looking cannot say. Switch the head off and measure.
+# 3. No. Switch the head off and measure.
 #
 # </details>
 #
 # <details><summary>Paper map</summary>
 #
-# Wang et al. (2019), *R-Transformer*, section 3.2; it follows Vaswani et al. (2017), section 3.2. The sum in the paper's Eq. 5 runs to
-# an $n$ that is not defined there. It has to be $t$.
+# Wang et al. (2019), *R-Transformer*, section 3.2; it follows Vaswani et al. (2017), section 3.2. In the paper's Eq. 5, the
+# sums run to an $n$ that is not defined there. We write $t$, because the paper attends to "all the positions in the past".
 #
 # | in the paper | symbol | here | in `rtx` |
 # | --- | --- | --- | --- |
@@ -504,5 +518,5 @@ for alphabet in (26, 1000):
 #
 # </details>
 #
-# **Back:** [What does a window see?](02_slide_a_window.ipynb) · **Index:** [README](../README.md) · **Words:** [glossary](../docs/glossary.md) · **On:**
-# [What does each part of the block add?](04_stack_the_block.ipynb)
+# **Back:** [What does a window see?](02_slide_a_window.ipynb) · **Index:** [README](../README.md) · **Words:**
+# [glossary](../docs/glossary.md) · **On:** [What does each part of the block add?](04_stack_the_block.ipynb)

@@ -44,7 +44,11 @@ def window(x: Float[Tensor, "T D"], model: LocalRNN | None = None) -> Page:
         states = first(x[None])[0].T.float().cpu().numpy()
     extent = (0.5, len(x) + 0.5, len(states) + 0.5, 0.5)
     image = ax.imshow(states, aspect="auto", cmap="RdBu_r", clim=(-1, 1), extent=extent)
-    ax.set(xlabel="position", ylabel="hidden unit", title="the state at the end of each window")
+    ax.set(
+        xlabel="position",
+        ylabel="hidden unit",
+        title=f"LocalRNN, windows of {first.window}: the last state of each window",
+    )
     whole_numbers(ax.xaxis, ax.yaxis)
     figure.colorbar(image, ax=ax, label="state")
     return Page(
