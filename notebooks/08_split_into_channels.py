@@ -26,7 +26,7 @@ explore.channels()
 #
 # <details><summary>Answers</summary>
 #
-# (1) Channel 1. At "Open" its number is 2, so it joins "Open" and the two words before. (2) The numbers 1 to 3, each of them once.
+# (1) Channel 1. At "Open" its number is 2, so it joins "Open" and the two words before. (2) The numbers 1 to 3, each once.
 #
 # </details>
 #
@@ -34,9 +34,9 @@ explore.channels()
 # phrase.
 #
 # - **You will** compute the numbers in the picture, write what a state reads, and (optional) find the longest way back.
-# - **You learn** which part of MC-RNN helps on a small text, what its attention chooses, and how its gradients fall.
+# - **You learn** which part of MC-RNN helps on one text, what its attention chooses, and how its gradients fall.
 # - **You need** recurrent networks, softmax, and PyTorch tensors.
-# - **Time:** 55 minutes, of which 25 are for the exercises. The cells run in about 30 seconds.
+# - **Time:** 55 minutes. The cells run in about 30 seconds.
 
 # %%
 from pathlib import Path
@@ -63,9 +63,9 @@ plots.style()
 # states read        3   1   2   3   1   2   3
 # ```
 #
-# Step 4 ends the first block, so it reads steps 3, 2 and 1. Step 5 reads only step 4. Step 1 also ends a block, which would begin before the sentence. So its number is 3, but these three states are zeros.
+# Step 4 ends the first block, so it reads steps 3, 2 and 1. Step 1 also ends a block, which would begin before the sentence. So step 1 has the number 3. The three states that it reads lie before the sentence and are zeros.
 #
-# Channel 2 has the same blocks one step later, and channel 3 two steps later. A fourth channel would equal channel 1, so there are $n - 1$. The number of states that step $t$ of channel $k$ reads is the **in-degree** $m_t^k$. It is
+# Channel 2 has the same blocks one step later, and channel 3 two steps later. A fourth channel would equal channel 1, so there are $n - 1$ channels. The number of states that step $t$ of channel $k$ reads is the **in-degree** $m_t^k$. It is
 # 1 plus the remainder (mod) of a division:
 #
 # $$m_t^k = (t - k - 1) \bmod (n - 1) + 1 \qquad (1)$$
@@ -115,7 +115,7 @@ for t in (4, 8, 12):
 # ## 2. What does a state read?
 #
 # The states that a state reads are combined in one vector $s$. Each of them is multiplied by a matrix $W_j$, where $j$ is its distance.
-# Then $s$ is the mean. Here is an example with in-degree 2. $W_1$ keeps a state as it is, and $W_2$ swaps its numbers:
+# Then $s$ is the mean of the products. Here is an example with in-degree 2. $W_1$ keeps a state as it is, and $W_2$ swaps its numbers:
 
 # %%
 last, before = torch.tensor([1.0, 0.0]), torch.tensor([4.0, 2.0])  # the states at distances 1 and 2
@@ -127,11 +127,11 @@ print("their mean, s:     ", ((W_1 @ last + W_2 @ before) / 2).tolist())
 # %% [markdown]
 # $$s_{t-1}^k = \frac{1}{m_t^k} \sum_{j=1}^{m_t^k} W_j h_{t-j}^k \quad (2) \qquad h_t^k = f(s_{t-1}^k, x_t) \quad (3)$$
 #
-# $h_t^k$ is the state of channel $k$ at step $t$, and $x_t$ is the vector of the word. $f$ is a recurrent cell, for example a GRU (a cell
-# with gates). All channels share all weights.
+# $h_t^k$ is the state of channel $k$ at step $t$, and $x_t$ is the vector of the word. $f$ is a recurrent cell, for example a GRU or an
+# LSTM (cells with gates). All channels share all weights.
 #
 # **Exercise 2** (medium, 10 minutes). Write Eq. 2 for one step. `states` (T, H) are the states of a channel so far, the oldest
-# first. `W` has shape (n-1, H, H), and `W[0]` is $W_1$. If there are fewer than $m$ states, add those
+# first. `W` has shape (n-1, H, H), and `W[0]` is $W_1$. If there are fewer than $m$ states, add the states
 # that exist, and still divide by $m$: the states before the first step are zeros.
 
 # %%
@@ -160,8 +160,8 @@ block_input = exercises.yours(my_block_input, "block_input")
 #
 # $$e_t^k = r^\top \tanh(V [h_t^k; x_t]) \qquad \alpha_t = \text{softmax}(e_t) \qquad h_t = \sum_k \alpha_t^k h_t^k$$
 #
-# The vector $r$ and the matrix $V$ are learnt. $[h_t^k; x_t]$ is the state followed by the word's vector. $h_t$ goes to the next
-# layer only. The next cell computes a layer with your two functions.
+# The vector $r$ and the matrix $V$ are learnt. $[h_t^k; x_t]$ is the state followed by the word's vector. The next layer reads $h_t$,
+# but the next step does not. The code computes a layer with your two functions.
 
 # %%
 def channel(x, layer, k, n):
@@ -190,13 +190,13 @@ print(f"largest difference from rtx: {(joined - layer(x[None])[0][0]).abs().max(
 # - **equal channels**: no attention. All channels always have the same weight.
 # - **last two states** (for $n = 3$) and **last three states** (for $n = 4$): no blocks. There is one channel, and every state reads that many states before it.
 # - **last state**: every state reads only the state before it, through the matrix $W_1$.
-# - **GRU**: no matrix $W_1$. A second GRU is wider, to have as many parameters as MC-RNN.
+# - **GRU**: no matrix $W_1$. A second GRU is wider, to have about as many parameters as MC-RNN.
 #
 # All models have one layer and predict the next word of the Python reference manual. Each is trained from three random starts
 # (**seeds**). An **update** is one step of the optimiser. The measure is **perplexity**: a perplexity of 10 is as uncertain as a
 # choice among 10 equally likely words. Each model has the best of three learning rates, chosen on validation text.
 #
-# **Predict.** Removing which part costs most?
+# **Predict.** Which part costs most if we remove it?
 
 # %%
 from rtx.lab.studies import chosen_runs
@@ -212,11 +212,11 @@ def spread(values):
     return f"{mean(values):5.2f} ({min(values):5.2f} to {max(values):5.2f})"
 
 print("test perplexity: mean (lowest to highest of three seeds)")
-print(f"{'':30} parameters in use   after 200 updates        after 400 updates")
+print(f"{'':30} parameters in use   after 200 updates        after 400 updates        rate")
 for name in ORDER:
     attention = 0 if "MC-RNN" in name or "GRU" in name else 64 * 32 + 32  # is counted in the study, but not used
     used = runs[name][0]["parameters"] - attention
-    print(f"{name:30} {used:17,}   {spread(perplexities(name, 0))}   {spread(perplexities(name, 1))}")
+    print(f"{name:30} {used:17,}   {spread(perplexities(name, 0))}   {spread(perplexities(name, 1))}   {runs[name][0]['rate']}")
 
 # %% [markdown]
 # <details><summary>Answer</summary>
@@ -231,11 +231,11 @@ for name in ORDER:
 # - **Blocks and several channels**: after 400 updates, "equal channels" with $n = 4$ have the best mean, and are ahead of "last state" with every seed. After 200 updates they are behind it. With $n = 3$ they are not ahead.
 # - **The attention**: after 400 updates, MC-RNN is behind "equal channels" with $n = 4$ (every seed), but its mean is ahead with $n = 3$.
 #
-# Without the row "last state", the table would say that reading several states gives the lead over the GRUs. The row "last state" shows that one matrix $W_1$ gives most of it.
+# Without the row "last state", we would say that the lead over the GRUs comes from reading several states.
 #
-# Validation text chose 0.01 for every model. It was the largest of three learning rates, so a larger one may be better. All models still improve, so the table shows who learns sooner.
+# Every model got the largest of the three learning rates, so a larger rate may be better. All models improved between 200 and 400 updates. So the table shows who learns sooner, not who ends better.
 #
-# A trained MC-RNN may still *use* its attention. We now change its scores after the training. "Equal" sets all
+# Does a trained MC-RNN *use* its attention? We change the scores of the attention after the training. "Equal" sets all
 # scores to 0. "Reversed" multiplies them by -1.
 
 # %%
@@ -247,7 +247,7 @@ for name in ("MC-RNN, n = 3", "MC-RNN, n = 4"):
         print(f"   scores {kind.split()[0]:8} perplexity + {mean(rise):3.0f} %  (seeds: {min(rise):.0f} to {max(rise):.0f} %)")
 
 # %% [markdown]
-# The trained models use their attention: without it they become worse. But with $n = 4$, "equal channels" never had an attention and is better. So a trained model can depend on a part, and a model without this part can be better.
+# Without their attention, the trained models become worse. But "equal channels" with $n = 4$ never had an attention and is better after 400 updates. So a trained model can depend on a part, and a model without this part can be better.
 #
 # ## 4. What does the attention choose?
 #
@@ -272,7 +272,7 @@ for epoch in range(2):  # about 200 updates
 _ = model.eval().requires_grad_(False)
 
 # %% [markdown]
-# The numbers in the picture are in-degrees, as before. The colour shows the weight of the channel: the darker, the larger.
+# The numbers are in-degrees. A darker colour is a larger weight.
 
 # %%
 words = task.texts[0]
@@ -308,14 +308,14 @@ for j in (1, 2, 3):
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# Yes. This model prefers states with in-degree 1. A new block has just begun there, and the state reads only the state before it.
+# Yes. This model prefers states with in-degree 1. There a new block has just begun.
 #
 # </details>
 #
 # Are the joined words phrases? We cannot say, because many neighbouring words look like a phrase. A test needs a text with
-# marked phrases. The paper shows one sentence, and we show one model.
+# marked phrases.
 #
-# **Predict.** Put one word in front of the sentence. At a word of the old sentence, which channel now gets the weight that channel 1 had?
+# **Predict.** Put one word in front of the sentence. At a word of the old sentence, channel 1 had some weight before. Which channel has this weight now?
 
 # %%
 plain, longer = weights(text), weights("if " + text)[1:]  # both for the same words
@@ -328,20 +328,20 @@ print(f"channels 1, 2, 3 against channels 2, 3, 1        {shifted.mean():.2f}   
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# Channel 2. Eq. 1 depends on $t - k$ only, and all channels share their weights. A small difference remains.
+# Channel 2. Eq. 1 depends on $t - k$ only, and all channels share their weights. A small difference remains, because the states now also depend on the new word.
 #
 # </details>
 #
-# Therefore the number of a channel has no meaning by itself. The in-degree has one: it says how many states are read.
+# Therefore the number of a channel has no meaning by itself.
 #
 # ## 5. Shorter ways for gradients
 #
 # A gradient goes back from a state to the states that it reads. One such step is an **edge**. If each state
-# reads one state, the way back over $l$ steps has $l$ edges. With blocks it is shorter: the paper (§5.2) says at most
+# reads one state, the way back over $l$ steps has $l$ edges. With blocks it can be shorter: the paper (§5.2) says at most
 # $\lfloor l / (n-1) \rfloor + 1$ edges ($\lfloor\ \rfloor$ means rounded down). Is this true for the shortest way in every channel?
 #
-# **Exercise 3** (hard, optional, 10 minutes). Each channel has a shortest way. Return the largest of their numbers of edges (the *worst* channel). `length` is $l$, at
-# least 1.
+# **Exercise 3** (hard, optional, 10 minutes). From the same step, count the edges of the shortest way in each channel. Return the largest count (the *worst* channel).
+# `length` is $l$, at least 1.
 
 # %%
 def my_longest_path(length, n):
@@ -367,7 +367,7 @@ longest_path = exercises.yours(my_longest_path, "longest_path")
 
 # %%
 def shortest_way(t, k, n, distance):
-    """Count edges from step t back: the longest possible edge each time."""
+    """Count edges back from step t. No edge crosses the first step of a block, so the longest edge is always best."""
     edges, left = 0, distance
     while left > 0:
         edge = min(in_degree(t, k, n), left)
@@ -385,13 +385,13 @@ for distance in (1, 2, 3, 4, 5, 6, 8, 11):
 # At distances 2, 5, 8 and 11 the worst channel needs one edge more than the paper says. The best channel never does.
 #
 # **Predict.** Suppose that each edge makes a gradient smaller. We start at the end of a block in channel 1, with $n = 7$.
-# From which distance to the next does the gradient fall sharply?
+# Between which neighbouring distances does the gradient fall sharply?
 
 # %%
 FARTHEST, END = 24, 145  # step 145 ends a block of channel 1, for n = 7 and for n = 2
 
 def gradient_back(n, seed):
-    """Return the gradient of the state at step 145 of channel 1 by distance, relative to distance 0. Untrained."""
+    """Return the gradient of state 145 (channel 1) with respect to the word at each distance, over that at distance 0."""
     torch.manual_seed(seed)
     layer = MultiChannelRNN(16, block=n, cell="rnn")
     x = torch.randn(1, END, 16).repeat(16, 1, 1).requires_grad_()
@@ -435,12 +435,12 @@ plt.show()
 # ways. The dotted line adds up all ways, and each edge counts $0.4 / m$. We
 # chose 0.4 so that the line fits. The line has the same rises and falls.
 #
-# The networks are untrained, and the end of a block is the best case.
+# The networks are untrained, and we tried one start only: the end of a block. From there the ways have the fewest edges.
 #
 # ## 6. Translation: the paper's models
 #
-# The paper tests MC-RNN on translation from German to English. We trained its models on a smaller corpus, for 8 epochs (passes over the
-# data). **BLEU** is the overlap with a human translation: higher is better. An LSTM is a cell with gates.
+# The paper tests MC-RNN on translation from German to English. We trained its models on Multi30k, not on the paper's IWSLT14, for 8 epochs (passes over the
+# data), and added a Transformer and an R-Transformer ([notebook 04](04_stack_the_block.ipynb)). **BLEU** is the overlap with a human translation: higher is better.
 
 # %%
 from rtx.evidence import tables
@@ -461,14 +461,15 @@ for name, groups in tables.cells(load_recipe("multi30k"), Path("../results")).it
         print(f"{label:25} {rate}   {theirs:>7}   {tables.spread(scores, 1):10}  ({each})   {seeds[0].parameters:,} parameters")
 
 # %% [markdown]
-# In the paper the MC-RNNs are ahead. In our runs at the rate 0.001, the mean of the plain LSTM is larger than that of each MC-RNN, but the seeds overlap. The two Transformers
-# are far ahead.  Our corpus is Multi30k, not the paper's IWSLT14, and our trainings are short.
-# So it does not test the paper's numbers.
+# In the paper the MC-RNNs are ahead. In our runs at the rate 0.001, the mean of the plain LSTM is larger than that of each MC-RNN, but the seeds overlap. The Transformer and the
+# R-Transformer are far ahead. With another corpus and short
+# trainings, our table does not test the paper's numbers.
 #
 # ## Recap
 #
-# - On our small text, models with a matrix $W_1$ learnt sooner than GRUs. Channels with blocks helped a little more with $n = 4$, and not with $n = 3$. With $n = 4$ the attention made the model slightly worse. Why $W_1$ helps is open.
-# - A trained model used its attention, but with $n = 4$ a model without attention was better.
+# - On our text, models with a matrix $W_1$ learnt sooner than GRUs. Why $W_1$ helps is open.
+# - Blocks and channels without attention: after 400 updates they were ahead of "last state" with $n = 4$, but not with $n = 3$.
+# - With the attention, the mean perplexity after 400 updates was slightly worse for $n = 4$, slightly better for $n = 3$. Trained models used the attention.
 # - In one trained model, the attention preferred in-degree 1. Whether it chooses phrases is open.
 # - The paper's limit for ways back fails in some channels. In untrained networks, gradients from the end of a block fall less over long
 #   distances than in a network that reads one state.
@@ -481,7 +482,7 @@ for name, groups in tables.cells(load_recipe("multi30k"), Path("../results")).it
 # <details><summary>Answers</summary>
 #
 # 1. No. They also have matrices $W_j$. "Last state" has one matrix, reads one state, and has most of the lead.
-# 2. Not necessarily. Train a model without the part. In section 3, with $n = 4$, it was better.
+# 2. Not necessarily. Train a model without the part. In section 3, that was better with $n = 4$ after 400 updates.
 #
 # </details>
 #
