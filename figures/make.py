@@ -1,4 +1,4 @@
-"""Draw the figures of README and docs from the models and the ledger: the same inputs give the same bytes.
+"""Draw the figures of README, docs and lessons from the models and the ledger: the same inputs give the same bytes.
 
 make figures
 """
@@ -14,6 +14,7 @@ from papers import PAPERS
 from speed import speed_cpu
 from thumbnails import write as thumbnails
 
+from rtx.evidence.ledger import read_results
 from rtx.evidence.selection import counts, is_full, under_one_budget
 from rtx.evidence.tables import cells
 from rtx.lab import receptive_field
@@ -76,9 +77,36 @@ def nottingham() -> Figure:
     return figure
 
 
+def nottingham_control() -> Figure:
+    """Our runs of Table 2, a dot for each seed, and of a Transformer with relative positions."""
+    runs = [run for run in read_results("nottingham", LEDGER) if is_full(run)]
+    rows = {
+        "R-Transformer": ("r-transformer", "adam"),
+        "Transformer, sinusoids": ("transformer", "adam"),
+        "TCN": ("tcn", "adam+learning_rate=0.001"),
+        "RNN": ("rnn", "adam"),
+        "GRU": ("gru", "adam"),
+        "LSTM": ("lstm", "adam+learning_rate=0.002"),
+        "Transformer, relative": ("transformer", "adam+max_distance=64+position=relative"),
+    }
+    figure, (ax,) = new_figure(7.2, 2.7)
+    for place, wanted in enumerate(rows.values()):
+        tests = [run.test for run in runs if (run.model, run.variant) == wanted]
+        colour = COLOURS[{0: 0, len(rows) - 1: 1}.get(place, 7)]
+        ax.plot(tests, [place] * len(tests), "o", color=colour, alpha=0.7)
+    ax.set_yticks(range(len(rows)), list(rows))
+    ax.set(
+        xlabel="test loss, nats per frame (less is better)",
+        title="Nottingham: a Transformer with relative positions is not behind",
+        ylim=(len(rows) - 0.5, -0.5),
+    )
+    return figure
+
+
 FIGURES: dict[str, Callable[[], Figure]] = {
     "every_reach": every_reach,
     "nottingham": nottingham,
+    "nottingham_control": nottingham_control,
     "speed_cpu": speed_cpu,
     **PAPERS,
 }

@@ -146,7 +146,9 @@ class Text:
     def follow(self, target: str) -> str:
         """Return where a link of the source leads in the site, or "" if the site does not hold it."""
         path, mark, place = target.partition("#")
-        if not path or re.match("[a-z]+:", target):
+        if not path:
+            return target.lower()  # Jupyter keeps the capitals of a heading in its address, and `name_heading` does not
+        if re.match("[a-z]+:", target):
             return target
         page = self.addresses.get((self.source.parent / path).resolve())
         return f"{self.root}{page}{mark}{place}" if page else ""
