@@ -171,7 +171,7 @@ def _beam(step: Step, state: Any, width: int, longest: int, bug: str = "") -> li
 
 
 beam_translation = Exercise(
-    cases=lambda: [(*one, width, longest) for one in _models() for width, longest in ((1, 9), (2, 9), (4, 9), (3, 4))],
+    cases=lambda: [(*one, width, longest) for one in _models() for width, longest in ((1, 6), (2, 6), (4, 6), (3, 4))],
     solution=_beam,
     bugs={
         "this is greedy search: it ignores `width`": lambda step, state, width, longest: _greedy(step, state, longest),
