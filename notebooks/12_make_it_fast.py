@@ -9,8 +9,8 @@
 # %% [markdown]
 # # Where does the time go?
 #
-# An R-Transformer reads four MNIST images, pixel by pixel, and takes one training step (forward and backward). The first seven bars compute the same
-# function. Why does one of them take 1.7 seconds, and another one 0.5? And why does an LSTM take 0.43 seconds or 0.04?
+# The picture shows training steps (forward and backward) on four MNIST images, read pixel by pixel. The first seven bars are an R-Transformer. All seven compute
+# the same function, apart from the random numbers of dropout. Why does the first take 1.7 seconds, and the last of them 0.5? And why does an LSTM take 0.43 seconds or 0.04?
 
 # %%
 import json
@@ -49,40 +49,42 @@ _ = ax.set_title("one training step on MNIST: most of the time goes into attenti
 
 # %% [markdown]
 # All bars come from one stored run of `studies/where_time_goes.py`, on one core. The sizes are those of the R-Transformer paper. The first bar computes as the
-# published code does. Bars 1 to 7 form a chain: each differs from the bar above it in one part of the code. For the last five
-# bars, the picture shows no parts.
+# published code does. From bar 2 to bar 7, each differs from the bar above it in one part of the code. Bars 8 to 12
+# show no parts.
 #
 # - **You will** write a LocalRNN that computes less, the gradient of a fused operation, and (optional) a softmax in pieces.
 # - **You learn** to count, to measure, and what a backward pass keeps in memory.
 # - **You need** LocalRNN ([02](02_slide_a_window.ipynb)), attention ([03](03_attend_to_the_past.ipynb)) and gradients.
-# - **Time:** 60 minutes to read and try, exercises included. The cells run in about 20 seconds.
+# - **Time:** 60 minutes with the exercises. The cells run in about 20 seconds.
 #
 # ## 1. Count
 #
 # Most arithmetic is products of matrices. A linear layer that maps 3 positions of width 2
 # to width 4 has $3 \cdot 2 \cdot 4 = 24$ **multiply-adds**. One block of an R-Transformer with one LocalRNN (a GRU in windows of $M$), $T$ positions and width $D$ has
 #
-# $$\underbrace{3 M \, T D^2}_{\text{LocalRNN}} + \underbrace{4 \, T D^2 + T (T + 1) D}_{\text{attention}} +
+# $$\underbrace{3 M \, T D^2}_{\text{LocalRNN}} + \underbrace{4 \, T D^2 + 2 \, T^2 D}_{\text{attention}} +
 # \underbrace{8 \, T D^2}_{\text{feed-forward}}$$
 #
-# multiply-adds in the forward pass. (Attention counts the visible half of the table. The step that we time computes the whole table, as the published code does.) On MNIST, $T = 784$, $D = 32$ and $M = 7$, and a block has two LocalRNNs. On the characters of Penn Treebank (PTB), $T = 400$ and $D = 512$.
+# multiply-adds in the forward pass. (LocalRNN projects each position once. It multiplies $M - 1$ states in each window, because the first state is 0. Attention computes the whole table, although half of it is masked.) On MNIST, $T = 784$, $D = 32$ and $M = 7$, and a block has two LocalRNNs. On the characters of Penn Treebank (PTB), $T = 400$ and $D = 512$.
 #
-# **Predict.** Which part has the most multiply-adds on MNIST? Does it take the most time?
+# **Predict.** Which part has the most multiply-adds on MNIST? Is its share of the time as large?
 
 # %%
 for step, data in study["steps"].items():
-    counts, times = data["multiply-adds"], fastest(step, "hoisted")
+    counts, times, size = dict(data["multiply-adds"]), fastest(step, "hoisted"), data["sizes"]
+    # the stored count of attention is without the masked half
+    counts["attention"] += size["B"] * size["layers"] * size["T"] * (size["T"] - 1) * size["d_model"]
     for part, count in counts.items():
         print(f"{step:10} {part:12} {count / 1e6:5,.0f} million multiply-adds {count / sum(counts.values()):4.0%}   {times[part] / times['whole']:4.0%} of the time")
 
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# On MNIST the LocalRNNs have the most multiply-adds that are needed, but attention takes the most time.
+# Attention has the most, 51 %. Its share of the time is larger, 70 %.
 #
 # </details>
 #
-# On characters the two columns roughly agree. On MNIST they do not. What else does attention do? It has one weight for each pair of positions. For each weight it computes a
+# On characters the two columns roughly agree. On MNIST, attention has a quarter more multiply-adds than LocalRNN, but takes more than three times as long. What else does attention do? For each pair of positions it computes a
 # mask, an exponential, and a random number for **dropout** (setting some weights to 0 in training). None of these are multiply-adds. The study has a control:
 # the same step without dropout of the attention weights.
 
@@ -92,33 +94,33 @@ def show(step, *ways, part="whole"):
     found = [study["steps"][step]["ways"][way] for way in ways]
     for way, data, before in zip(ways, found, [None, *found]):
         ratios = [time / old for time, old in zip(data[part], before[part])] if before else []
-        compared = f"   × {min(ratios):.2f} to {max(ratios):.2f}" if before else ""
+        compared = "   ×" + "".join(f" {ratio:.2f}" for ratio in sorted(ratios)) if before else ""
         memory = f"{data['peak MiB']:4.0f} MiB" if part == "whole" else " " * 8
         print(f"{step:10} {part:8} {way:31} {min(data[part]):5,.0f} ms {memory}{compared}")
 
 show("MNIST", "hoisted", "hoisted, no dropout of weights")
 
 # %% [markdown]
-# Dropout of the attention weights takes a quarter to a half of this step. So a count of products says what must be computed. It does not say where the time goes.
+# This dropout takes a quarter to a half of this step. So a count of products does not always say where the time goes.
 #
 # ## 2. Measure
 #
 # The study follows three rules:
 #
 # - **Processor time**, not the clock on the wall: time in which other programs run does not count.
-# - **In turns:** we run the ways in the order A B C A B C. A disturbance then often hits all of them.
+# - **In turns** (A B C A B C): a disturbance then often hits all ways.
 # - **The fastest round:** other programs still share the caches. They can make a round longer, but hardly shorter.
 #
-# The last column compares with the line before, round by round: without dropout, the step took 0.46 to 0.78 times as long. We call a difference **clear** if it
+# The last numbers (one for each round, sorted) compare with the line before. Without dropout, the step took 0.46 to 0.78 times as long. We call a difference **clear** if it
 # has the same direction in each round. Memory is the largest amount that the step holds at one time.
 #
 # **Predict.** The next section saves almost half of LocalRNN's multiply-adds. Does the step become faster on MNIST? And on characters?
 #
 # ## 3. Hoist
 #
-# The published code copies each window and lets a GRU read it. Take windows of 3 and four positions. Position 2 is in the windows 2, 3 and 4. So the GRU projects it
-# three times, each time with the same result $W x_2 + b$. In all, it computes $4 \cdot 3 = 12$ projections. With two pads there are only $4 + 2 = 6$ different
-# ones. **Hoisting** moves what does not change out of the loop: we project each position once.
+# The published code copies each window and lets a GRU read it. Take four positions, and windows of length 3. Position 2 is in the windows 2, 3 and 4. So the GRU computes $W x_2 + b$
+# three times. In all, it computes $4 \cdot 3 = 12$ projections. With two pads there are only $4 + 2 = 6$ different
+# projections. **Hoisting** moves what does not change out of the loop: we project each position once.
 #
 # **Exercise 1** (medium, 15 minutes). Write LocalRNN in this way. `project(x)` maps positions $(B, S, D)$ to their projections. `step(a, h)` returns the new states
 # of many windows, from projections `a` and states `h`. One call of `step` does step $i$ of all windows.
@@ -179,7 +181,7 @@ for B, T, D in ((4, 784, 32), (1, 200, 512)):
     print(f"   training step {times['copied']:.0f} ms and {times['hoisted']:.0f} ms, ratio {times['copied'] / times['hoisted']:.1f} ×")
 
 # %% [markdown]
-# These times are of your machine. What does hoisting change in the stored step?
+# These times are of your machine. (The hoisted way counts a little more than the formula, because it also multiplies the first state.) What does hoisting change in the stored step?
 
 # %%
 for step in study["steps"]:
@@ -187,17 +189,17 @@ for step in study["steps"]:
         show(step, "windows copied, whole table", "hoisted", part=part)
 
 # %% [markdown]
-# LocalRNN becomes clearly faster in both. On characters, the fastest step is a fifth faster, but one round of four shows no gain. On MNIST
+# LocalRNN becomes clearly faster in both steps. On characters, the fastest step is a fifth faster, but one round of four shows no gain. On MNIST
 # LocalRNN is less than a third of the step, and the whole step shows no clear gain.
 #
 # ## 4. Attention in blocks
 #
-# On MNIST, the weights of attention are a table of $784 \times 784$ numbers for each head, sequence and layer. That is 150 MiB in all, and autograd keeps several such
-# tables. Half of each table is the future, which is masked. Can we compute only the visible half?
+# On MNIST, the weights of attention are a table of $784 \times 784$ numbers for each of 4 sequences, 8 layers and 2 heads. That is 150 MiB in all, and autograd keeps several such
+# tables. Half of each table belongs to the future and is masked. Can we compute only the visible half?
 #
-# We take **blocks** of 64 queries. Each block meets only the keys up to its own end. The largest array then has 64 rows.
+# We take **blocks** of 64 queries. Each block uses only the keys up to its own end. The largest array then has 64 rows.
 #
-# For long texts, even a row is long. Can a softmax read its row in pieces? Each weight is $e^{s_i} / \sum_j e^{s_j}$, and a sum can be computed in pieces. But $e^{s}$ overflows for
+# Can a softmax even read a row in pieces? Each weight is $e^{s_i} / \sum_j e^{s_j}$, and a sum can be computed in pieces. But $e^{s}$ overflows for
 # large scores, so one subtracts the largest score of the row. Before the last piece, nobody knows the largest score. The solution is a **running maximum**. When it
 # rises from $m$ to $m'$, all earlier sums are multiplied by $e^{m - m'}$ (Milakov & Gimelshein, 2018).
 
@@ -213,7 +215,7 @@ for scores in ([1.0, 3.0], [5.0, 2.0], [4.0]):
 print(f"the whole row: maximum 5, sum {sum(exp(s - 5) for s in (1, 3, 5, 2, 4)):.3f}")
 
 # %% [markdown]
-# The second piece raises the maximum from 3 to 5. So the old sum is multiplied by $e^{3 - 5} = 0.135$. The third piece does not raise it, and the factor is 1. The
+# The second piece raises the maximum from 3 to 5. So the old sum is multiplied by $e^{3 - 5} = 0.135$. The third piece does not raise the maximum, so the factor is 1. The
 # weighted sum of the values needs the same factor.
 #
 # **Exercise 2** (hard, optional, 20 minutes). `piece(i)` computes the scores $(T, S)$ and the values $(S, D)$ of piece `i`. Return the output of attention over all `n` pieces. Use each
@@ -277,17 +279,17 @@ for T in (256, 512, 1024):
     print(f"T = {T:4}: whole table {kept(whole, T):6,.0f} KiB, in blocks {kept(in_blocks, T):6,.0f} KiB")
 
 # %% [markdown]
-# The result is the same. But nothing is saved: autograd keeps all pieces for the backward pass. In the stored steps, only the queries are cut:
+# The result is the same, but it needs no less memory: autograd keeps all pieces for the backward pass. The stored steps cut the queries into blocks, but not the keys into pieces:
 
 # %%
 show("MNIST", "hoisted", "+ attention in blocks")
 
 # %% [markdown]
-# The step is clearly faster. The masked half is not computed, and the arrays are smaller. This run does not separate the two.
+# The step is clearly faster. Most of the masked half is not computed, and the arrays are smaller. This run does not separate these two causes.
 #
 # ## 5. Recompute
 #
-# Why keep a block at all? Its weights can be computed again from the queries and the keys when the backward pass needs them (Rabe & Staats, 2021). torch has a function for this, `checkpoint`.
+# The backward pass can compute a block's weights again from the queries and the keys (Rabe & Staats, 2021). torch offers this as `checkpoint`.
 #
 # **Predict.** What happens to the memory? And to the time?
 
@@ -304,12 +306,12 @@ show("MNIST", "+ attention in blocks", "+ blocks recomputed", "+ cheap random nu
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# The memory of the step falls from 686 to 402 MiB. The step becomes clearly slower: everything in a block is computed twice.
+# The memory of the step falls from 686 to 402 MiB. The step becomes clearly slower.
 #
 # </details>
 #
-# The random numbers of dropout are drawn twice, too. The next way draws one random *byte* for each weight, where torch draws a longer number. The step is then about as fast as
-# before. In `rtx`, the implementation `"blocks"` works like this.
+# Each block is computed twice, and its random numbers are drawn twice. The next way draws one random *byte* for each weight, where torch draws a longer number. The step is then about as fast as
+# without recomputing. We did not run cheap random numbers without recomputing.
 #
 # ## 6. Fuse, in C++
 #
@@ -317,8 +319,8 @@ show("MNIST", "+ attention in blocks", "+ blocks recomputed", "+ cheap random nu
 #
 # $$z = \sigma(a), \qquad n = \tanh(c), \qquad h' = z \, h + (1 - z) \, n$$
 #
-# torch runs one after the other. Each reads arrays from memory and writes a new one. **Fused** means: several small operations become one pass over memory. The C++ code
-# of `rtx`, called `"native"`, reads each number once, keeps intermediate results in registers, and writes the last result.
+# torch runs them one after the other. Each operation reads arrays from memory and writes a new array. **Fused** means: several small operations become one pass over memory. The C++ code
+# of `rtx`, called `"native"`, fuses a step of a GRU in this way.
 #
 # A fused operation needs its own gradient. Example with single numbers: $z = 0.5$, $n = 0.8$, $h = 0.2$, and the gradient of $h'$ is $d = 1$. Then the gradient of
 # $z$ is $d \, (h - n) = -0.6$. The derivative of the sigmoid is $z (1 - z) = 0.25$. So the gradient of $a$ is $-0.6 \cdot 0.25 = -0.15$.
@@ -346,7 +348,7 @@ back_through_gate = exercises.yours(my_back_through_gate, "back_through_gate")
 #
 # </details>
 #
-# With your gradient, the whole line is one operation for autograd. So less is kept.
+# With your gradient, the whole line is one operation for autograd. So autograd keeps less.
 
 # %%
 class Gate(torch.autograd.Function):
@@ -373,12 +375,14 @@ for name, run in (("small operations", in_small_operations), ("one operation", G
 show("MNIST", "+ cheap random numbers", "+ fused LocalRNN (C++)", "+ fused attention (C++)")
 
 # %% [markdown]
-# With the fused LocalRNN, the step needs a quarter of the memory. Its time shows no clear change. With the fused attention, the step takes about half of the time. The fused attention also draws its random
-# numbers in C++. This run does not show which part matters most.
+# With the fused LocalRNN, the step needs a quarter of the memory, and its time shows no clear change. This LocalRNN as a whole is one operation for autograd. At widths below 64 it keeps no gates, and computes them again in the backward pass.
+#
+# With the fused attention, the step takes about half of the time. The fused attention also draws its random
+# numbers in C++.
 #
 # ## 7. When is it worth it?
 #
-# On MNIST all changes together bring the step from 1.7 to 0.5 seconds. Is this so everywhere? The left panel shows the second size. The right panel has single blocks with four heads. Each batch has 1,600 positions in all, for example 16 sequences of 100. Each dot is a round.
+# On MNIST all changes together bring the step from 1.7 to 0.5 seconds. Are the gains so large everywhere? The left panel shows characters. The right panel has single blocks with four heads. Each batch has 1,600 positions in all. Each dot is a round.
 
 # %%
 fig, (left, right) = plt.subplots(1, 2, figsize=(11, 3.9), width_ratios=(3, 2))
@@ -396,12 +400,27 @@ right.set_title("one block: gains are largest for T = 800, D = 32", fontsize=10)
 plt.show()
 
 # %% [markdown]
-# Only the block with a long sequence *and* a small width gains a factor of 3 to 6. The other three gain less. So in these blocks the gain depends on $T$ and $D$ together. On MNIST and on characters, we saw why: at small $D$ most of the time goes into the table of weights, at large $D$ into the products of LocalRNN.
+# Only the block with a long sequence *and* a small width gains a factor of 3 to 6. On MNIST ($T = 784$, $D = 32$), most of the time went into attention until it was fused. On characters ($D = 512$), most went into LocalRNN.
 #
-# **LSTM and TCN.** Look at the first picture again. A TCN takes a tenth of the time of the fastest R-Transformer. The two LSTM bars are the same model. In
-# the second one, numbers below $10^{-38}$ (**denormals**) become 0, with `torch.set_flush_denormal(True)`. Then the LSTM is about ten times as fast. A likely reason: on MNIST only the last of 784 steps is scored, and the gradient shrinks on its way back. On characters
-# many steps are scored, and the switch changes little. The stored benchmark comes from an older commit and another
-# processor, without the switch. "published" is like our first way, and "rtx" has all changes:
+# **LSTM and TCN.** In the first picture, a TCN takes a tenth of the time of the fastest R-Transformer. The two LSTM bars are the same model. In
+# the second bar, numbers below $10^{-38}$ (**denormals**) become 0, with `torch.set_flush_denormal(True)`. Then the LSTM is about ten times as fast. Where do such small numbers come from? On MNIST only the last of 784 steps is scored. We follow the gradient of this step back:
+
+# %%
+_ = torch.manual_seed(0)
+cell, state, states = torch.nn.LSTMCell(1, 130), None, []  # as wide as the LSTM of the picture
+for pixels in torch.randn(784, 4, 1):
+    state = cell(pixels, state)
+    states.append(state[0])
+shrinking = torch.autograd.grad(state[0].sum(), states)
+for back in (0, 100, 200):
+    print(f"{back:3} steps back: largest gradient of the state {shrinking[-1 - back].abs().max():.0e}")
+
+# %% [markdown]
+# After 200 steps, the gradient is below $10^{-38}$. On characters
+# many steps are scored, and the switch changes little.
+#
+# The stored [benchmark](../benchmarks/README.md) comes from an older commit and another
+# processor, without the switch. "published" is like our first way, and "rtx" has all changes. "TransformerEncoder" is torch's own code. The Transformer of the picture uses the fused attention of `rtx`:
 
 # %%
 bench = json.loads(Path("../benchmarks/results/cpu.json").read_text())
@@ -415,24 +434,23 @@ mc_rnn, lstm = row("mc-rnn", "rtx"), row("mc-rnn", "nn.LSTM")
 print(f"MC-RNN with three channels / LSTM: {mc_rnn['multiply_adds_g'] / lstm['multiply_adds_g']:.1f} in multiply-adds, {mc_rnn['processor_ms'] / lstm['processor_ms']:.1f} in time")
 
 # %% [markdown]
-# So when should you use which model?  On MNIST, the paper reports an accuracy of 99.0 % for the TCN and 99.1 % for the R-Transformer. For such a task choose
-# a **TCN**. An **LSTM** can be as fast, but has 87.2 % in the paper.  Where an R-Transformer is clearly better in your own comparison, its time can be worth
-# it. 
+# On this processor the LSTM is fast without the switch. We did not test why.
 #
-# The paper of MC-RNN says that it has "almost the same time cost as the conventional RNN". In the last line, on one core, MC-RNN needs several times the multiply-adds of an LSTM, and about as many times its time.
+# So when should you use which model? On MNIST, the paper reports an accuracy of 99.0 % for the TCN and 99.1 % for the R-Transformer. For such a task choose
+# a **TCN**. An **LSTM** can be as fast, but has 87.2 % in the paper.
 #
-# The [full benchmark](../benchmarks/README.md) has more tasks. Nothing here was measured on a GPU.
+# The paper of MC-RNN ([08](08_split_into_channels.ipynb)) says that it has "almost the same time cost as the conventional RNN". In the last line, on one core, it needs 3.6 times the multiply-adds of an LSTM and 3.7 times its time.
 #
 # ## Recap
 #
 # In one stored run on one processor:
 #
-# - **Count:** products explained the time of the characters' step ($D = 512$), but not of MNIST's ($D = 32$).
-# - **Hoist:** LocalRNN became faster. The step gained in three of four rounds on characters, and not clearly on MNIST.
+# - **Count:** shares of multiply-adds and of time roughly agreed on characters ($D = 512$), but not on MNIST ($D = 32$).
+# - **Hoist:** LocalRNN became clearly faster, but the whole step did not.
 # - **Blocks:** saved a quarter to a half of the time on MNIST.
-# - **Recompute:** less memory, more time. With cheap random numbers the step was about as fast as before.
-# - **Fuse:** with a fused LocalRNN the step needed less memory, and with a fused attention half of the time.
-# - A TCN was about ten times as fast on MNIST, and its accuracy in the paper is nearly the same.
+# - **Recompute:** less memory, more time. With cheap random numbers the step was about as fast as without recomputing.
+# - **Fuse:** a fused LocalRNN saved memory. With a fused attention, the step took half as long.
+# - On MNIST a TCN was about ten times as fast as the fastest R-Transformer.
 # - Open: GPUs, more cores, and which part of the fused attention gives the gain.
 #
 # ## Quiz
@@ -442,7 +460,7 @@ print(f"MC-RNN with three channels / LSTM: {mc_rnn['multiply_adds_g'] / lstm['mu
 #
 # <details><summary>Answers</summary>
 #
-# 1. Hoisting. The products take most of the time.
+# 1. Hoisting. At $D = 512$, LocalRNN took most of the time.
 # 2. 1. The maximum does not rise.
 #
 # </details>

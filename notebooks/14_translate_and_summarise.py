@@ -9,9 +9,8 @@
 # %% [markdown]
 # # How does one sequence become another?
 #
-# Here a German date becomes an English date. Day and month change places, and 14:05 becomes 2:05 PM. The models below write the English date piece by
-# piece. A row of the picture shows where a model looks in the German date before it writes one piece. In the first picture, a darker cell has a larger weight.
-# Nobody told the models which words belong together.
+# Here a German date becomes English. Day and month change places, and 14:05 becomes 2:05 PM. The models below write the English date piece by
+# piece. A row of the picture shows where a model looks in the German date before it writes one piece. A darker cell has a larger weight.
 
 # %%
 from pathlib import Path
@@ -47,12 +46,12 @@ for name in ("RNNSearch, forwards", "RNNSearch, both directions", "R-Transformer
     print(f"{name:27}", ",  ".join(f"{WRITTEN[row]}: looks at {READ[looks[row].argmax()]!r} with {looks[row].max():.0%}" for row in (0, 2, 3)))
 
 # %% [markdown]
-# **Predict.** In the left picture, the row "8" is dark at the point behind the 8. Is this a mistake? (Section 4.)
+# **Predict.** In the left picture, the row "8" is dark at the full stop after the 8. Is this a mistake? (Section 4.)
 #
 # - **You will** write the attention of a translator, let it write without help, and (optional) write a beam search.
 # - **You learn** whether attention helps, what an alignment shows, how a translation is searched, and what BLEU counts.
 # - **You need** [attention](03_attend_to_the_past.ipynb) and recurrent networks.
-# - **Time:** 60 minutes with the exercises. The cells run in about 30 seconds. The longer trainings are stored.
+# - **Time:** 60 minutes with the exercises. The cells run in about 30 seconds.
 #
 # ## 1. The task
 #
@@ -64,9 +63,9 @@ for way in (2, 7, 12):
 print(f"{len(task.split('train')):,} pairs to learn from, {len(task.split('test'))} to test; no date is in both")
 
 # %% [markdown]
-# The dates come from Babel, a library that knows how countries write dates. The texts are cut into **sub-words**
+# The dates come from the library Babel. The texts are cut into **sub-words**
 # (byte-pair encoding, Sennrich et al. 2016): a frequent word is one piece, or **token**, and a rare word is several.
-# A text starts with a **begin token**. The model writes an **end token** when it is done.
+# An English text starts with a **begin token**. All texts stop with an **end token**.
 #
 # ## 2. Look, then write
 #
@@ -126,7 +125,7 @@ source_weights = exercises.yours(my_source_weights, "source_weights")
 #
 # </details>
 #
-# We use your function for the small example, in a batch of two. The second source has two positions and padding. The last line compares with `rtx`.
+# Your function now computes the small example. A second source in the batch has two positions and padding.
 
 # %%
 from rtx.nn.additive_attention import AdditiveAttention
@@ -151,8 +150,8 @@ print(f"largest difference from rtx: {(ours - theirs).abs().max():.4f}")
 # ## 3. Does looking help?
 #
 # Without attention, the decoder gets the same vector of the source at every step. `studies/dates_translated.py`
-# trains six models of about 131,000 parameters on dates without seconds (unlike those of the other sections), from three random starts (**seeds**). An **update** is one step of Adam on 32 pairs.
-# Each model has the better of two learning rates, chosen on validation pairs with the first seed.
+# trains six models of about 131,000 parameters, from three random starts (**seeds**). Its dates have no seconds. An **update** is one step of Adam on 32 pairs.
+# Each model has the better of two learning rates (0.003 and 0.01), chosen on validation pairs with the first seed.
 #
 # - **RNNSearch** (Bahdanau, Cho & Bengio 2015), here with GRUs. The encoder reads **forwards** only, or in **both directions**.
 # - **No attention**: RNNSearch, forwards, with a fixed context. It is the **last annotation**, or the **mean** of all annotations.
@@ -185,31 +184,31 @@ for name in runs:
 #
 # </details>
 #
-# The mean contains something of every annotation, but it is the same at every step. So with this recipe the *choice* at each step helps. 
+# The mean contains something of every annotation, but it is the same at every step. RNNSearch, forwards, differs from it only in the attention (and a little in width). So with this recipe the *choice* at each step helps.
 #
-# For most pairs of models with attention, the ranges over the seeds overlap, so no order is settled. Only the first seed chose the rates.
+# The Transformer is ahead of RNNSearch, both directions, with every seed. For other pairs of models with attention, the ranges over the seeds overlap or touch, so no order is settled.
 #
 # ## 4. What does an alignment show?
 #
-# It is tempting to read a dark cell as "this word translates that word". We use the test dates with a whole weekday, like the date in the picture.
+# Does a dark cell mean "this word translates that word"? We use the test dates with a whole weekday.
 # We measure two weights while a model writes the first token of a word. **Own word** is the weight of the German word with the same meaning. **Behind** is the weight
-# of the next position, for example the comma after the weekday.
+# of the next position, for example the comma after the weekday. (Transformers: mean over the heads of the last decoder block.)
 
 # %%
 LOOKING = [name for name in runs if not name.startswith("no attention")]
 WORDS = ("weekday", "month", "day")
 
-def seeds(name, measure, place):
+def per_seed(name, measure, place):
     return " ".join(f"{100 * one:4.0f}" for one in test(name, measure, -1, place))
 
-print(f"mean weight in %, one number for each seed ({seeds('Transformer', 'even', 0).split()[0]} if all positions had equal weight)")
+print(f"mean weight in %, one number for each seed ({per_seed('Transformer', 'even', 0).split()[0]} if all positions had equal weight)")
 for name in LOOKING:
     for place, word in enumerate(WORDS):
-        print(f"{name:27} {word:8} own word {seeds(name, 'own word', place)}   behind {seeds(name, 'behind', place)}")
+        print(f"{name:27} {word:8} own word {per_seed(name, 'own word', place)}   behind {per_seed(name, 'behind', place)}")
 
 # %% [markdown]
 # - The **R-Transformer** looks at the word itself, with every seed.
-# - **RNNSearch, forwards**, looks at the point behind the day, with every seed. For the weekday, it looks at the word with seeds 0 and 2, and at the comma with seed 1.
+# - **RNNSearch, forwards**, looks at the full stop behind the day, with every seed. For the weekday, it looks at the word with seeds 0 and 2, and at the comma with seed 1.
 # - **RNNSearch, both directions**, looks at the day itself, but the seeds differ for month and weekday. With seed 1, the month itself has almost no weight.
 #
 # Does it matter where a model looks? We hide the German word from the attention while the model writes the English word.
@@ -217,29 +216,34 @@ for name in LOOKING:
 # **Predict.** Suppose that a model has nearly all of its weight on the comma behind the weekday. Now the weekday is hidden. Does the model still write the right weekday?
 
 # %%
-dots = [(own, hidden, name, place) for name in LOOKING for place in range(3)
-        for own, hidden in zip(test(name, "own word", -1, place), test(name, "right without", -1, place))]
+MEASURES = ("own word", "right without", "right")
+dots = [(*found, name, place) for name in LOOKING for place in range(3) for found in zip(*(test(name, one, -1, place) for one in MEASURES))]
 fig, ax = plt.subplots(figsize=(6.4, 3.4))
 for name, colour in zip(LOOKING, plots.COLOURS):
     for place, mark in enumerate("os^"):
-        found = [(100 * own, 100 * hidden) for own, hidden, of, at in dots if (of, at) == (name, place)]
+        found = [(100 * own, 100 * hidden) for own, hidden, _, of, at in dots if (of, at) == (name, place)]
         ax.plot(*zip(*found), mark, color=colour, alpha=0.8, label=name if place == 0 else None)
-ax.set(xlabel="weight of the own word (%)", ylabel="right without it (%)", title="a hidden word is mostly lost if it had the weight (○ weekday, □ month, △ day; one mark per seed)")
+ax.set(xlabel="weight of the own word (%)", ylabel="right without it (%)", title="a hidden word is mostly lost if most of the weight was on it (○ weekday, □ month, △ day; one mark per seed)")
 ax.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
 plt.show()
 for low, high in ((0, 0.2), (0.2, 0.8), (0.8, 1.01)):
-    some = [hidden for own, hidden, *_ in dots if low <= own < high]
-    print(f"own word has {100 * low:.0f} to {min(100 * high, 100):.0f} %: {len(some):2} cases, right without it", f"{100 * mean(some):.0f} % on average" if some else "-")
+    hidden, shown = zip(*(one[1:3] for one in dots if low <= one[0] < high))
+    print(f"own word has {100 * low:.0f} to {min(100 * high, 100):.0f} %: {len(hidden):2} cases, right without it {100 * mean(hidden):.0f} % on average, and with it {100 * mean(shown):.0f} %")
+
+# %%
+print("RNNSearch, forwards: right in %, one number for each seed")
+for what, measure in {"all words visible": "right", "the word hidden": "right without", "only the word visible": "right with only"}.items():
+    print(f"{what:23}", "".join(f"{WORDS[place]:>10} {per_seed('RNNSearch, forwards', measure, place)}" for place in (0, 2)))
 
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# Yes, almost always. The comma's annotation is the state of a network that has just read the weekday.
+# Yes. RNNSearch, forwards, has this weight with seed 1, and still writes every weekday. The comma's annotation is the state of a network that has just read the weekday.
 #
 # </details>
 #
-# So in most cases, a word is needed if it has the weight. But the dark cell is not always the word, because an annotation describes more than its own
-# position. An alignment shows *where a decoder finds what it needs*, not which words mean the same. So the point in the first picture need not be a mistake: a point that is read after the day may hold the day.
+# So in most cases, a word is needed if most of the weight is on it. But the dark cell is not always the word, because an annotation describes more than its own
+# position. The full stop in the first picture is no mistake: the model writes the day without seeing the 8. If it sees only the 8, it almost always writes the day, too. So an alignment shows *where a decoder looks*, and not which words mean the same.
 #
 # ## 5. Left alone
 #
@@ -277,7 +281,7 @@ greedy_translation = exercises.yours(my_greedy_translation, "greedy_translation"
 #
 # </details>
 #
-# We train a translator for 300 updates, and let your function write.
+# We train a translator for 300 updates on dates with and without seconds. Then your function writes.
 
 # %%
 from itertools import islice
@@ -302,8 +306,8 @@ pairs = [(german.decode(one.inputs.tolist()), english.decode(one.target.tolist()
 greedy = [english.decode(greedy_translation(step, start(source), 40)) for source, _ in pairs]
 fig, ax = plt.subplots(figsize=(8.5, 2.4))
 for row, ((source, target), text) in enumerate(list(zip(pairs, greedy))[:8]):
-    for x, part in ((0, source), (0.42, text)):
-        ax.text(x, 0.95 - row / 8, part, va="top", fontsize=10, color="black" if text == target or x == 0 else plots.COLOURS[3])
+    for x, part in ((0, source), (0.35, text), (0.7, "" if text == target else f"right: {target}")):
+        ax.text(x, 0.95 - row / 8, part, va="top", fontsize=10, color="black" if text == target or x != 0.35 else plots.COLOURS[3])
 ax.set_title("eight test dates, and what your function writes (mistakes in colour)")
 ax.axis("off")
 plt.show()
@@ -315,26 +319,25 @@ by_rtx = write(model, task.texts, [source for source, _ in pairs], beam=1, longe
 print("the same text as the greedy search of rtx:", sum(a == b for a, b in zip(greedy, by_rtx)), "of", len(pairs))
 
 # %% [markdown]
-# **Predict.** With the true tokens fed, some share of the tokens is right. Is the share larger or smaller in free running? And the share of dates that are right as a *whole*?
+# **Predict.** (Models of section 3.) Is the share of right tokens larger or smaller in free running than under teacher forcing? And the share of dates that are right as a *whole*?
 
 # %%
 print("right in %, mean (lowest to highest seed)")
-print(f"{'':31} {'tokens, true fed':18} {'tokens, free':18} {'whole, true fed':18} whole, free")
+print(f"{'':31} {'tokens, teacher':18} {'tokens, free':18} {'whole, teacher':18} whole, free")
 for name in runs:
     print(f"{name:31}", *(f"{spread(test(name, how)):18}" for how in ("tokens", "tokens, free", "whole", "whole, free")))
 
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# The share of tokens is smaller in free running. After a mistake, the model reads a wrong beginning, and later tokens may be at shifted places. The share of whole dates is exactly the same. As long as all
-# tokens are right, both ways feed the same tokens.
+# The share of tokens is smaller in free running. After a mistake, the model reads a wrong beginning, and later tokens may be at shifted places. The share of whole dates is the same, because both ways feed the same tokens until the first mistake.
 #
 # </details>
 #
 # ## 6. Search
 #
 # A **beam** of width $K$ keeps the $K$ most likely beginnings at each step. Width 1 is
-# greedy. Here greedy loses. The first token is A with 0.6, or B with 0.4. After A comes x with 0.4, y with 0.3 or z with 0.3. After B comes x with 0.9 or y with 0.1.
+# greedy. Here greedy loses. The first token is A with 0.6, or B with 0.4. The second factors belong to the second token:
 
 # %%
 for text, p in {"A x": 0.6 * 0.4, "A y": 0.6 * 0.3, "A z": 0.6 * 0.3, "B x": 0.4 * 0.9, "B y": 0.4 * 0.1}.items():
@@ -343,24 +346,24 @@ for text, p in {"A x": 0.6 * 0.4, "A y": 0.6 * 0.3, "A z": 0.6 * 0.3, "B x": 0.4
 # %% [markdown]
 # Greedy writes "A x" with 0.24. A beam of 2 keeps A and B, and finds "B x" with 0.36.
 #
-# Each further token multiplies a probability below 1, so long texts are less likely. Therefore finished texts (**hypotheses**) are compared by $\log p / \text{length}^\alpha$. With $\alpha = 1$ this is
-# the mean over the tokens, and $\alpha = 0$ corrects nothing.
+# Each further token multiplies the probability of a text by a factor below 1, so long texts are less likely. Therefore finished texts (**hypotheses**) are compared by $\log p / \text{length}^a$. With $a = 1$ this is
+# the mean over the tokens, and $a = 0$ corrects nothing.
 #
-# **Predict.** Two texts: $\log p = -1.2$ with 2 tokens, and $\log p = -2.1$ with 5. Which one wins with $\alpha = 0$, and which with $\alpha = 1$?
+# **Predict.** Two texts: $\log p = -1.2$ with 2 tokens, and $\log p = -2.1$ with 5. Which text wins with $a = 0$, and which with $a = 1$?
 #
 # <details><summary>Answer</summary>
 #
-# The short one wins with $\alpha = 0$. With $\alpha = 1$ the short one has -0.60 and the long one -0.42, so the long one wins.
+# The short text wins with $a = 0$. With $a = 1$ the short text has -0.60 and the long text -0.42, so the long text wins.
 #
 # </details>
 #
-# The explorer shows a beam search of our model. A path through the tree is a hypothesis.
+# The explorer shows a beam search of our model. In its live tree, each path is a hypothesis.
 
 # %%
 explore.beam(model, task.texts, "08.12.58")
 
 # %% [markdown]
-# **Try.** (1) At which token do the hypotheses of a beam of 3 differ? (2) Set alpha to 0. Does a shorter text win?
+# **Try.** (1) At which token do the hypotheses of a beam of 3 differ? (2) Set alpha, our $a$, to 0. Does a shorter text win?
 #
 # <details><summary>Answers</summary>
 #
@@ -369,8 +372,8 @@ explore.beam(model, task.texts, "08.12.58")
 # </details>
 #
 # **Exercise 3** (hard, optional, 25 minutes). Write the beam search, with `step` and `state` as in exercise 2. At each step, extend all hypotheses by all
-# tokens, and keep the `width` most likely of all extensions. Those that end with `END` are complete, and leave the beam. After `longest` tokens,
-# all that are left count as complete. Return the tokens of the complete hypothesis with the best mean log-probability.
+# tokens, and keep the `width` most likely of all extensions. Hypotheses that end with `END` are complete, and leave the beam. After `longest` tokens,
+# the hypotheses on the beam count as complete. Return the tokens of the complete hypothesis with the best mean log-probability.
 
 # %%
 def my_beam_translation(step, state, width, longest):
@@ -422,7 +425,7 @@ for name in ("RNNSearch, forwards", "R-Transformer"):
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# After 200 updates, a beam of 2 finds texts with a higher mean log-probability, and BLEU rises by about one point on average.  After 400 updates, a beam hardly helps.
+# After 200 updates, a beam of 2 finds texts with a higher mean log-probability, and BLEU rises by about one point on average. After 400 updates, a beam hardly helps.
 #
 # </details>
 #
@@ -430,8 +433,8 @@ for name in ("RNNSearch, forwards", "R-Transformer"):
 #
 # ## 7. What does BLEU count?
 #
-# How good is a translation? BLEU (Papineni et al. 2002) compares it with a reference. $p_n$ is the share of the translation's pieces of $n$ words (a comma is a word) that are also in the reference.
-# The factor in front punishes texts that are too short: $c$ words were written, and the reference has $r$.
+# BLEU (Papineni et al. 2002) compares a translation with a reference. $p_n$ is the share of the translation's **n-grams** (sequences of $n$ words; a comma is a word) that are also in the reference.
+# The factor in front punishes short texts: $c$ words were written, and the reference has $r$.
 #
 # $$\text{BLEU} = 100 \cdot \min\left(1, e^{1 - r/c}\right) \cdot \left(p_1 p_2 p_3 p_4\right)^{1/4}$$
 
@@ -439,16 +442,16 @@ for name in ("RNNSearch, forwards", "R-Transformer"):
 from collections import Counter
 from rtx.tasks.translation import bleu
 
-def pieces(words, n):
+def grams(words, n):
     return Counter(tuple(words[i : i + n]) for i in range(len(words) - n + 1))
 
 REFERENCE, WRONG = "Thursday, March 5, 1987 at noon", "Thursday, March 6, 1987 at noon"
 wrong, right = (text.replace(",", " ,").split() for text in (WRONG, REFERENCE))
 product = 1.0
 for n in (1, 2, 3, 4):
-    shared, total = (pieces(wrong, n) & pieces(right, n)).total(), pieces(wrong, n).total()
+    shared, total = (grams(wrong, n) & grams(right, n)).total(), grams(wrong, n).total()
     product *= shared / total
-    print(f"pieces of {n} words: {shared} of {total} are in the reference")
+    print(f"{n}-grams: {shared} of {total} are in the reference")
 print(f"BLEU by hand {100 * product**0.25:.1f}, by sacrebleu {bleu([('', REFERENCE)], [WRONG])['BLEU']:.1f}")
 
 # %% [markdown]
@@ -463,16 +466,16 @@ print("signature of the first column:", bleu([("", REFERENCE)], [WRONG])["signat
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# The wrong date has 50.0. The right date in another order has 29.0: no piece of four words is shared, and the library then uses a small number instead of $p_4 = 0$ ("smooth:exp"). BLEU counts shared pieces, and not what is true.
+# The wrong date has 50.0. The right date in another order has 29.0. It has no 4-gram of the reference, and the library then uses a small number instead of $p_4 = 0$ ("smooth:exp"). It also has a comma less, so it is shorter. BLEU counts shared n-grams, not truth.
 #
 # </details>
 #
 # Upper case and the cut into words change BLEU, too. Therefore sacrebleu (Post 2018) prints a **signature** with its settings, as in the last line.
-# A BLEU without it cannot be compared. 
+# Compare BLEU only between equal signatures. Sections 3, 6 and 8 have the same signature.
 #
 # ## 8. Real sentences
 #
-# Multi30k has 29,000 captions of photographs, German and English. Our ledger has these runs.
+# Multi30k has 29,000 captions of photographs, German and English. Our stored runs ([MC-RNN](08_split_into_channels.ipynb)):
 
 # %%
 from rtx.evidence import tables
@@ -488,14 +491,14 @@ for name, groups in tables.cells(load_recipe("multi30k"), Path("../results")).it
 
 # %% [markdown]
 # Here the R-Transformer is ahead of the Transformer with every seed, and both are far ahead of the recurrent models. But these are small models with eight epochs and one learning rate for all.
-# The R-Transformer has a tenth more parameters, and the Transformer has no relative positions. So the table may only say who learns sooner, and three seeds cannot settle even that. 
+# The R-Transformer has a tenth more parameters. Perhaps the table shows only which model learns sooner.
 #
 # ## Recap
 #
-# **How does one sequence become another?** An encoder reads, a decoder writes, and attention chooses what to read at each step. In this study (dates, 131,000 parameters, at most 400 updates, three seeds):
+# An encoder reads, a decoder writes, and attention chooses what to read at each step. In this study (dates, 131,000 parameters, at most 400 updates, three seeds):
 #
-# - **Attention helped** with every seed, after 400 updates. With more updates: open.
-# - **An alignment** shows where a decoder finds what it needs. With another seed, the same model looked at another position.
+# - **Attention helped** with every seed, after 400 updates.
+# - **An alignment** shows where a decoder looks. RNNSearch looked at other positions with other seeds, but the R-Transformer did not.
 # - **Teacher forcing** and free running have the same whole dates right, but not the same tokens.
 # - **A beam** helped a little after 200 updates, and hardly after 400.
 # - **BLEU** can be higher for a wrong date than for a right one.
@@ -508,7 +511,7 @@ for name, groups in tables.cells(load_recipe("multi30k"), Path("../results")).it
 # <details><summary>Answers</summary>
 #
 # 1. Accuracy under teacher forcing. Nobody has the target when translating.
-# 2. Perhaps it contains the word before it. Hide the word, and see whether the translation changes. 
+# 2. Perhaps the comma's annotation contains the word before it. Hide the word, then the comma.
 #
 # </details>
 #

@@ -131,7 +131,7 @@ def _looked(model: nn.Module, source: list[int], prefix: Prefix) -> Tensor:
 
 def _still(look: Tensor, source: list[str], written: list[str]) -> Figure:
     """Where the best hypothesis looked."""
-    panel = Panel("heat", "where the best hypothesis of a beam of 3 looked", y=(0, 1))
+    panel = Panel("heat", "where the best hypothesis of a beam of 3 looked (bright: large weight)", y=(0, 1))
     figure = draw({"look": panel}, {"look": look})
     figure.axes[0].set_xticks(range(1, len(source) + 1), source, parse_math=False)
     figure.axes[0].set_yticks(range(1, len(written) + 1), written, parse_math=False)
