@@ -125,7 +125,7 @@ class Toy(Live):
             sentence = runs[run].told_at(update) if runs else NOTHING
             return sentence, {"solved": solved, "shares": looks.get(run)}
 
-        title = f"weights (brightest: {MOST:.1f} times the mean)"
+        title = f"weights (the scale ends at {MOST:.1f} times the mean)"
         panels = {
             "solved": Panel(
                 "lines", "test sequences solved", "updates", names=list(runs), x=(0, UPDATES), y=(0, 1), sets="update"
