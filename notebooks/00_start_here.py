@@ -30,8 +30,8 @@ explore.depends()
 #   so far. This means that the position reads a weighted mean of their vectors. So every later position changes. The nearest
 #   ones also have input 6 in their windows, and change most.
 #
-# The models are untrained: their weights are random. Training changes the weights, so it can change the blue squares. The
-# white squares stay white: no model reads a later input, and the windows end after 6 positions (sections 2 and 3).
+# The models are untrained: their weights are random. Training changes the weights, so it can change the blue squares. The white squares stay white: no model reads a later input, and two LocalRNN layers carry a change only 6 positions
+# (sections 2 and 3).
 #
 # **Try.** In JupyterLab and on the website this picture is alive. The inputs are bars that you can drag, and each layer of a
 # model has a row of its own. Click the name of a layer to switch it off. Which layers of the R-Transformer carry the change far?
@@ -166,7 +166,7 @@ dependencies = exercises.yours(my_dependencies, "dependencies")
 # The line with `exercises.yours` checks your function. If it is right, the cells below use it. Until then they use ours, so
 # "Run All" works at any time.
 #
-# Now we measure three untrained models of two layers and width $D = 8$. The Transformer lets each position attend to all
+# Now we measure three untrained models of width $D = 8$. The RNN and the Transformer have two layers. The Transformer lets each position attend to all
 # positions so far. To mark the positions, it adds to each input a vector that is different at each position
 # ([notebook 05](05_encode_position.ipynb)). The R-Transformer adds no such vector. In each of its two blocks, a LocalRNN with
 # $M = 4$ runs first, and attention follows. We use double precision (16 digits), because the usual 7 digits could hide a small
@@ -360,9 +360,9 @@ explore.xray(mine, torch.randn(1, 16, 8))
 #
 # - The table of dependencies says how much input $s$ (column) matters to output $t$ (row). A causal model has zeros to the
 #   right of the diagonal.
-# - Untrained models have different shapes: fading (RNN), a band (LocalRNN), own input and a level past (Transformer), a band
+# - Untrained models have different shapes: fading (RNN), a band (LocalRNN), mostly the own input, and all past inputs about equally (Transformer), a band
 #   and everything (R-Transformer).
-# - Where an input never enters, the table has a zero for all weights. How fast an RNN fades depends on its weights.
+# - Where an input never enters, the table has a zero, whatever the weights are. How fast an RNN fades depends on its weights.
 # - Open: which of these dependencies does a *trained* model use?
 #
 # ## Quiz

@@ -333,7 +333,7 @@ for name in names:
 # %% [markdown]
 # Two controls help to read this table. The first compares the two LSTMs at equal learning rates, and shows each seed of the
 # RNN. The second is the best score of a model that ignores the order. Such a model knows only how often each symbol occurred
-# among the first $T - 1$. (The last symbol is never the answer.) Its best answer is the most frequent symbol. The ± says how
+# among the first $T - 1$. (It can leave out the last position, because the first symbol never stands there.) Its best answer is the most frequent symbol. The ± says how
 # far chance moves a score on 1,000 sequences (one standard deviation).
 
 # %%
@@ -354,8 +354,7 @@ for T in (5, 20):
 # What the comparisons show, at this size and budget:
 #
 # - **The forget gate matters for learning, too.** The two LSTMs differ only in the forget gate's bias at the start: near 0, or
-#   5. At $T = 20$, the LSTM with a bias near 0 only guesses, and the LSTM with open gates learns the task. Both hold at each of
-#   the three rates.
+#   5. At $T = 20$, the LSTM with a bias near 0 only guesses, and the LSTM with open gates learns the task. Both statements are true at each of the three rates.
 # - **The gradient before training does not decide alone.** (In the task, the recurrent networks
 #   start with weights of the same kind as in section 3.) Over 19 steps, the GRU loses about as much gradient as the LSTM,
 #   but it learns the task. The plain RNN loses most, and one of its three seeds still scores 64.9 %. The other two are near the
@@ -363,7 +362,7 @@ for T in (5, 20):
 # - **Attention alone is not enough.** Without positions, a model scores about as much as is possible without the order. At
 #   $T = 5$ its mean is a little higher. Chance may explain this, because all seeds share the same 1,000 test sequences. With
 #   sinusoids the Transformer is always right.
-# - **A window alone is not enough.** With $T = 5$ symbols, a window of 4 never holds the first symbol. So a LocalRNN can only
+# - **A window alone is not enough.** With $T = 5$ symbols, a window of 4 does not hold the first symbol at the last step. So a LocalRNN can only
 #   guess.
 # - **The R-Transformer needs both of its parts.** Without its LocalRNN or without its attention it does not learn the task at
 #   either length. With sinusoids, a Transformer needs no LocalRNN.

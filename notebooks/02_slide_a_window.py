@@ -285,7 +285,7 @@ without_pads = exercises.yours(my_without_pads, "without_pads")
 # </details>
 #
 # The figure shows the size (norm) of the change of each output: mean and standard deviation of five draws. The unit is 1 % of
-# the mean norm of all 24 outputs without pads. We also print it for the GRU of section 4 that keeps more of its state.
+# the mean norm of all 24 outputs without pads. We also print this change for the GRU of section 4 that keeps more of its state.
 
 # %%
 def no_bias(gru):
@@ -313,8 +313,7 @@ for name, effect in effects.items():
     print(f"{name:31}", *(f"{m:5.1f} ± {s:4.1f}" for m, s in zip(effect.mean(0)[:4], effect.std(0))))
 
 # %% [markdown]
-# Output 1 reads three pads and changes most. Without biases, no output changes. So pads act through the biases. In the GRU that
-# keeps more, the effect of the pads lasts longer. `rtx` reads pads, too.
+# Output 1 reads three pads and changes most. Without biases, no output changes. So pads act through the biases. In the GRU that keeps more, the effect of the pads is larger and fades more slowly. `rtx` reads pads, too.
 #
 # **Try.** In the living explorer, set position 1 and untick "pads go through the cell". What happens to the state in the first
 # steps?
@@ -432,13 +431,12 @@ for window in (2, 4, 8, 16):
     print(f"{window:3}       ", *(adds for adds, _ in three), "    ", *(size for _, size in three), sep="  ")
 
 # %% [markdown]
-# What is special about the LocalRNN is that one cell serves all places of the window. So it is as large as the RNN for every
+# What is special about the LocalRNN: one cell serves all places of the window, and its output still depends on the order. So it is as large as the RNN for every
 # $M$. The convolution grows with $M$.
 #
 # For each position, the RNN multiplies two vectors by matrices: an input and a state. `rtx` multiplies each input by the
-# matrices once, and uses the products in all windows that hold this input. In a window it also multiplies $M - 1$ states,
-# because the first state is zero. So the LocalRNN multiplies $1 + (M - 1) = M$ vectors for each position, and the RNN two. The
-# convolution multiplies $M$ inputs, but a GRU needs three matrices for each vector.
+# matrices once, and uses the products in all windows that hold this input. In a window it also multiplies the states. These are only $M - 1$: the first state is zero and needs no product. So the LocalRNN multiplies $1 + (M - 1) = M$ vectors for each position, and the RNN two. The convolution also multiplies $M$ vectors, by one matrix each. A GRU needs three matrices for each vector, so the LocalRNN
+# needs three times as many multiply-adds.
 #
 # These counts are not times. The RNN takes $T$ steps one after the other. The windows of a LocalRNN do not wait for each other,
 # so it takes $M$ steps. The convolution takes one.

@@ -31,7 +31,7 @@ explore.lookup()
 # ## 1. Three positions, by hand
 #
 # How does a position choose where to look? It makes three vectors from its input $h$. Its **query** says what it looks for.
-# Its **key** says what it offers. Its **value** is what a position takes if it looks here. Here are three positions with two
+# Its **key** says what it offers. Its **value** is what a position that looks at it takes. Here are three positions with two
 # numbers each.
 
 # %%
@@ -284,8 +284,8 @@ for pairs in (6, 24):
     print(f"{pairs:2} pairs, a guess                           {guess[pairs]:5.1f} % right")
 
 # %% [markdown]
-# With the symbol before as the key, one head solves the task without training. So two steps are enough. First, something
-# **binds** each digit to the letter before it. Then attention **finds** the letter.
+# With the symbol before as the key, one head solves the task without training. So look-up takes two steps: shifting the keys, then attention. First, something
+# **binds** each digit to the letter before it. Then attention **finds** the digit that is bound to the letter.
 #
 # Can a model *learn* this? We train a small model around your head, for 200 updates. Before attention, each position multiplies
 # the previous position's input by a learnt matrix, and adds the result to its own input. The control multiplies the position's
@@ -426,7 +426,7 @@ for block in (0, 1):
         print(f"layer {block + 1}, head {head + 1} {columns}       {right_answers(without(block, head))}")
 
 # %% [markdown]
-# Three heads are needed: without any one of them, the model is worse than a guess. The weights agree with the two steps. In
+# Three heads are needed: without any one of them, the model is worse than a guess. In
 # layer 1, head 1 binds question marks to letters, and head 2 binds digits. In layer 2, head 2 finds the right digit. In head 1
 # of layer 2, the question mark mostly looks at its letter. But with this head off, the answers stay right.
 #
@@ -463,7 +463,7 @@ induction = exercises.yours(my_induction, "induction")
 #
 # </details>
 #
-# The usual test has random symbols, and then the same symbols again. How often does the head copy the right next symbol?
+# The usual test repeats random symbols. How often does the head copy the right next symbol?
 
 # %%
 for alphabet in (26, 1000):

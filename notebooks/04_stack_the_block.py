@@ -326,7 +326,7 @@ sums = [(x + added[: 3 * blocks].sum(0)).square().mean() for blocks in (2, 4, 6,
 print("mean square of the sum after 2, 4, 6 and 8 blocks:", *(f"{one:.2f}" for one in sums))
 
 # %% [markdown]
-# After 8 blocks, the mean square is almost that of unrelated directions. So contributions hardly cancel each other in this
+# After 8 blocks, the mean square of the sum (2.49) is almost what contributions in unrelated directions would give (2.52). So contributions hardly cancel each other in this
 # untrained stack, and the sum grows from block to block. In an untrained post-norm stack nothing grows: each step ends with
 # LayerNorm, which scales to variance 1. Which of the two stacks is easier to train?
 #
@@ -343,14 +343,13 @@ for name in ("8 blocks, post-norm", "8 blocks, pre-norm"):
         print(f"{name:20} learning rate {rate:<6}", *(f"{100 * share:4.0f}" for share in found))
 
 # %% [markdown]
-# Pre-norm solves the task at all three rates, post-norm at the smallest one only. If we had tried only 0.003, we would have said that
-# deep post-norm stacks cannot learn this task. In this experiment, the place of the norm matters for *which rates work*. We have
+# Pre-norm solves the task at all three rates, post-norm at the smallest one only. If we had tried only 0.003, we would have said that deep post-norm stacks cannot learn this task. In this experiment, the place of the norm matters for *which rates work*. We have
 # not tested whether the growing sum is the reason.
 #
 # ## 5. Real music
 #
 # What do the parts add on real data? A Nottingham tune is a sequence of **frames**: the notes that sound at one time. A model
-# predicts the next frame. Its loss is the negative log-likelihood of this frame, in nats (with the natural logarithm). We trained the R-Transformer of the paper (3 blocks, $D = 160$, window 6)
+# predicts the next frame. Its loss is the negative log-likelihood of this frame, in nats. We trained the R-Transformer of the paper (3 blocks, $D = 160$, window 6)
 # and took away LocalRNN or attention. Feed-forward always stays. All runs use post-norm, Adam and the same learning rate.
 #
 # **Predict.** Which loss is larger: without attention, or without LocalRNN? A LocalRNN with
@@ -394,7 +393,7 @@ plt.show()
 #
 # - Without **LocalRNN**, the loss rises most. "Window 1" is a control. It has all parameters of the full model, but its loss is as large
 #   as without LocalRNN. So the number of parameters does not explain what LocalRNN gains.
-# - In "window 1" and "no LocalRNN", nothing marks which frames are near, except the causal mask. Sinusoids mark positions. With
+# - In "window 1" and "no LocalRNN", nothing tells attention directly which frames are near. The causal mask only hides later frames. Sinusoids mark positions. With
 #   sinusoids, the loss is smaller, but still far above that of window 6.
 # - **Relative positions** ([notebook 05](05_encode_position.ipynb)) tell attention how far away each frame is. Without any LocalRNN, but
 #   with relative positions, the loss is about as low as with window 6.

@@ -10,7 +10,7 @@
 # # How can attention know where things are?
 #
 # Attention compares contents. How can it use positions? The picture shows one way, **sinusoids**. On the left, each row has the numbers
-# that are added to the input at one position. On the right are the products of any two rows. In JupyterLab and on the website the picture
+# that are added to the input at one position. On the right are the products of any two rows, divided by $D / 2$. In JupyterLab and on the website the picture
 # is alive and shows two more ways.
 
 # %%
@@ -89,7 +89,7 @@ plt.show()
 # A pair XY is the same pair wherever it is. So Shaw et al. put the *distance* into the score. They give it a sign: in this section, the
 # distance from a query at position $t$ to a key at $s$ is $s - t$, a negative number for earlier keys. (In all other sections it is
 # $t - s$.) Each distance has a vector $a$, which is added to the key. Distances above $k$ count as $k$, and distances below $-k$ count as
-# $-k$. This is called **clipping**. A query is a vector of $K$ numbers:
+# $-k$. This is called **clipping**. A query is a vector of $K$ numbers. The score of query $t$ and key $s$ is:
 #
 # $$\text{score}_{ts} = \frac{\langle q_t,\; k_s + a_{\text{clip}(s - t)} \rangle}{\sqrt{K}}, \qquad
 # \text{clip}(d) = \max(-k, \min(k, d)) \qquad (4)$$
@@ -202,7 +202,7 @@ xl_score = exercises.yours(my_xl_score, "xl_score")
 #
 # </details>
 #
-# With zeros for the right arguments, `xl_score` gives one of the four terms alone. The next two cells compute and draw each term, for
+# If the arguments that a term does not use are zero vectors, `xl_score` gives this term alone. The next two cells compute and draw each term, for
 # random weights.
 
 # %%
@@ -364,7 +364,7 @@ for norm in ("post", "pre"):
     print(f"RoPE, {norm}-norm, each seed: less than 90 % right for the first time at steps", *falls)
 
 # %% [markdown]
-# Pale lines are seeds 1 and 2. The figure shows pre-norm, the table shows both.
+# In the figure above the list, pale lines are seeds 1 and 2. The figure shows pre-norm, the table shows both.
 #
 # - **A learned table** is at a blind guess from step 25 on. The vectors of these positions were never trained.
 # - **Sinusoids** go up and down. A mean over later steps hides this. At step 37, all six runs have more than 60 %. At most later steps,
@@ -425,8 +425,7 @@ for slopes in ((1 / 16, 1 / 256), (1.0, 2.0)):
         print(f"slopes {slopes[0]:<7.4g} and {slopes[1]:<7.2g} seed {seed}; right in {means}")
 
 # %% [markdown]
-# With steep slopes, two of three seeds learn much of the task, and their share hardly falls at later steps. The third seed is also better
-# than with gentle slopes, but only a little. So our explanation was wrong: a linear bias does not exclude distance 3. These
+# With steep slopes, two of three seeds learn much of the task, and their share hardly falls at later steps. The third seed is only a little better than with gentle slopes. So our explanation was wrong: a linear bias does not exclude distance 3. These
 # trainings are short, with 300 updates at one rate. How the model finds distance 3 is open.
 #
 # ## Recap
@@ -434,9 +433,8 @@ for slopes in ((1 / 16, 1 / 256), (1.0, 2.0)):
 # - Sinusoids and learned tables encode positions. Shaw, Transformer-XL, RoPE and ALiBi encode distances.
 # - Clipping limits which distances are told apart. It does not limit which keys are seen.
 # - On "three steps back", a learned table fails where training ended. Sinusoids go up and down. Shaw and Transformer-XL stay
-#   right. RoPE stays right to about step 40, and then falls, too. With steeper slopes, the ALiBi model learnt more: much more with two
-#   seeds, a little more with the third.
-# - A LocalRNN needs no encoding of position for the order inside its window. With a window of 4 it solves this task without attention.
+#   right. RoPE stays right to about step 40, and then falls. Steeper slopes helped the ALiBi model: much with two seeds, a little with the third.
+# - Inside its window, a LocalRNN needs no encoding of position. With a window of 4 it solves this task without attention.
 # - This was shown for models of width 32, most of them with one layer, and for one short distance. Deep models, long distances and real texts are open.
 # - On folk tunes, a Transformer with Shaw's relative positions has a much lower loss than with sinusoids
 #   ([lesson 04](04_stack_the_block.ipynb), section 5).

@@ -222,7 +222,7 @@ for ax, P in zip(axes, (0, 2, 8)):
     ax.vlines((8.5, 16.5, 24.5), 0.5, 32.5, color="0.7", lw=0.8)
     ax.hlines((8.5, 16.5, 24.5), 0.5, 32.5, color="0.7", lw=0.8)
 axes[0].set(ylabel="output")
-fig.suptitle("two layers, segments of 8 (lines): two remembered positions more than double what output 32 sees", fontsize=11)
+fig.suptitle("two layers, segments of 8 (lines): with two remembered positions, output 32 sees 18 inputs, not 8", fontsize=11)
 plt.show()
 count(Stack(8), torch.randn(1, 32, 8), 32)
 
@@ -356,8 +356,7 @@ for norm in ("post", "pre"):
 #
 # </details>
 #
-# The paper calls this cost of a cut **context fragmentation**. All models are tested on the same characters, so their curves
-# rise and fall together.
+# The paper calls this cost of a cut **context fragmentation**. All models are tested on the same characters, so from about place 5 on their curves mostly rise and fall together.
 #
 # In the tables, ± is the standard deviation over the seeds. Positive saved bits mean that the change helps.
 
@@ -450,10 +449,9 @@ plt.show()
 # %% [markdown]
 # The eight nearest remembered positions save about 0.3 bits. The other 40 together save less than 0.05 bits. Three warnings:
 #
-# - In training, only the first segment had an empty memory, and the others remembered 16 positions. Other sizes are new to the model.
-# - The last segment always had a memory in training. So the 0.3 bits cannot be compared with section 4, where model 2 was trained
-#   without a memory.
-# - Each remembered position has itself read earlier inputs, so eight positions can carry more than eight inputs.
+# - In training, only the first segment had an empty memory; the others remembered 16 positions. Other sizes are new to the model.
+# - The last segment always had a memory in training. So the 0.3 bits cannot be compared with section 4, where model 2 learnt without a memory.
+# - Each remembered position has read earlier inputs, so eight positions can carry more than eight inputs.
 #
 # Dai et al. measure the **relative effective context length** (RECL, section 4.4) of a group of models. The baseline is the best model
 # with a short context. A longer context counts if it makes the perplexity (2 to the power of the bits) more than 1 % better than the
@@ -477,7 +475,7 @@ plt.show()
 #
 # <details><summary>Answers</summary>
 #
-# 1. Models 1 and 3 differ in positions and memory. Model 2 differs from each of them in one of the two.
+# 1. Models 1 and 3 differ in positions and memory. Model 2 differs from each in one of the two.
 # 2. The outputs stay the same. In training, gradients flow into earlier segments, so their computations must be kept.
 # 3. $(12 + 1) \cdot 128 = 1664$.
 #
