@@ -55,7 +55,7 @@ def nottingham() -> Figure:
         model: [runs for runs in groups if is_full(runs[0]) and counts(runs[0], recipe.default_variant)]
         for model, groups in cells(recipe, LEDGER).items()
     }
-    ours = under_one_budget(full, [*recipe.models], min)
+    ours = under_one_budget(full, [m for m in recipe.models if recipe.paper(m) is not None], min)
     models = [m for m in recipe.models if m in ours]
     fewest = min(len(runs) for runs in ours.values())
     figure, (ax,) = new_figure(7.2, 0.9 + 0.5 * len(models))

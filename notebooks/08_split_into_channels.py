@@ -33,7 +33,7 @@ explore.channels()
 # At each word, learnt weights (an **attention**) choose among the channels. The paper's idea: the chosen channel joins the words of a
 # phrase.
 #
-# - **You will** compute the numbers in the picture, write what a state reads, and (optional) find the longest way back.
+# - **You will** compute the numbers in the picture, write what a state reads, and (optional) find the way back in the worst channel.
 # - **You learn** which part of MC-RNN helps on one text, what its attention chooses, and how its gradients fall.
 # - **You need** recurrent networks, softmax, and PyTorch tensors.
 # - **Time:** 55 minutes. The cells run in about 30 seconds.
@@ -328,19 +328,19 @@ print(f"channels 1, 2, 3 against channels 2, 3, 1        {shifted.mean():.2f}   
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# Channel 2. Eq. 1 depends on $t - k$ only, and all channels share their weights. A small difference remains, because the states now also depend on the new word.
+# Channel 2. Eq. 1 depends on $t - k$ only, and all channels share their weights. A small difference remains: the states also depend on the new word.
 #
 # </details>
 #
-# Therefore the number of a channel has no meaning by itself.
+# So a channel's number has no meaning by itself.
 #
 # ## 5. Shorter ways for gradients
 #
 # A gradient goes back from a state to the states that it reads. One such step is an **edge**. If each state
 # reads one state, the way back over $l$ steps has $l$ edges. With blocks it can be shorter: the paper (§5.2) says at most
-# $\lfloor l / (n-1) \rfloor + 1$ edges ($\lfloor\ \rfloor$ means rounded down). Is this true for the shortest way in every channel?
+# $\lfloor l / (n-1) \rfloor + 1$ edges ($\lfloor\ \rfloor$ means rounded down). Is this true in every channel?
 #
-# **Exercise 3** (hard, optional, 10 minutes). From the same step, count the edges of the shortest way in each channel. Return the largest count (the *worst* channel).
+# **Exercise 3** (hard, optional, 10 minutes). Choose a step and go back `length` steps from it. In each channel, count the edges of the shortest way. Return the largest count (the *worst* channel).
 # `length` is $l$, at least 1.
 
 # %%
@@ -352,8 +352,7 @@ longest_path = exercises.yours(my_longest_path, "longest_path")
 # %% [markdown]
 # <details><summary>Hint</summary>
 #
-# In the worst channel you start one step after the end of a block. The first edge goes back one step only. Each further edge goes
-# back $n - 1$ steps. In Python, `-(-a // b)` is a / b, rounded up.
+# In the worst channel you start one step after the end of a block. The first edge goes back one step only. Each further edge goes back at most $n - 1$ steps. In Python, `-(-a // b)` is a / b, rounded up.
 #
 # </details>
 # <details><summary>Solution</summary>
@@ -433,7 +432,7 @@ plt.show()
 #
 # Why does the gradient rise between the falls? A gradient adds up all ways back. Inside a block, a larger distance has more
 # ways. The dotted line adds up all ways, and each edge counts $0.4 / m$. We
-# chose 0.4 so that the line fits. The line has the same rises and falls.
+# chose 0.4 so that the line fits. The line has the same four sharp falls.
 #
 # The networks are untrained, and we tried one start only: the end of a block. From there the ways have the fewest edges.
 #
@@ -469,7 +468,7 @@ for name, groups in tables.cells(load_recipe("multi30k"), Path("../results")).it
 #
 # - On our text, models with a matrix $W_1$ learnt sooner than GRUs. Why $W_1$ helps is open.
 # - Blocks and channels without attention: after 400 updates they were ahead of "last state" with $n = 4$, but not with $n = 3$.
-# - With the attention, the mean perplexity after 400 updates was slightly worse for $n = 4$, slightly better for $n = 3$. Trained models used the attention.
+# - With attention, the mean perplexity after 400 updates was slightly worse for $n = 4$, slightly better for $n = 3$. Trained models used the attention.
 # - In one trained model, the attention preferred in-degree 1. Whether it chooses phrases is open.
 # - The paper's limit for ways back fails in some channels. In untrained networks, gradients from the end of a block fall less over long
 #   distances than in a network that reads one state.

@@ -402,7 +402,7 @@ for T in (50, 500, 5000, 10_000):
 # So attention with these scores cannot select at 10,000 steps: other steps have at least 99.8 % of the weight.
 #
 # Can the model learn such lengths nevertheless? Table 1 of the paper gives the number of **epochs** (here 1,000
-# updates) until all sequences are solved. We print it beside our stored runs, three seeds each. The lengths vary by up to a tenth. A shorter sequence may be filled up or not:
+# updates) until all sequences are solved. We print it beside our stored runs, three seeds each. The lengths vary by up to a tenth, and there are two ways to handle this:
 #
 # - **With zeros:** steps with zeros as inputs are added at the end, so that all sequences are equally long. They count as steps, as in the authors' code.
 # - **Without zeros:** the weighted mean is over a sequence's own steps, as in Eq. 1.
@@ -411,7 +411,7 @@ for T in (50, 500, 5000, 10_000):
 # its quickest run counts, as in the paper. ">3" is a seed that had not solved all when we stopped it after 3 epochs. In the paper's column, a percentage is
 # the share solved after 100 epochs.
 #
-# **Predict.** In the paper, attention needs 3 epochs at 10,000 steps. Do our runs learn this length, too?
+# **Predict.** In the paper, attention needs 3 epochs on sums of 10,000 steps. Do our runs learn this length, too?
 
 # %%
 from rtx.evidence.ledger import variant_of
@@ -459,10 +459,9 @@ for row, groups in stored_runs(recipe, Path("../results")).items():
 # </details>
 #
 # So the title's answer is yes. With zeros, attention learns sums of 10,000 steps and products of 5,000 steps. Without zeros, one model for all lengths up to 10,000
-# solves 97 to 99 % of the sums. The numbers with ">" do not show what a model can learn, because we stopped those runs early. Up to 1,000 steps, sums with zeros take at most the
-# epochs of the paper, and sums without zeros take more. For products with attention up to 1,000 steps, the zeros make no clear difference.
+# solves 97 to 99 % of the sums. The numbers with ">" do not show what a model can learn, because we stopped those runs early. Up to 1,000 steps, sums with zeros never need more epochs than in the paper. Sums without zeros always do. For products with attention up to 1,000 steps, the zeros make no clear difference.
 #
-# Open questions: How do such small weights suffice? Most sums without zeros had a larger learning rate: do the zeros or the rates make the difference? How does one model adapt to many lengths?
+# Open questions: How do such small weights suffice? Most sums without zeros had a larger learning rate. Is this why they are slower, or is it the missing zeros? How does one model adapt to many lengths?
 #
 # ## 7. What a mean cannot hold
 #

@@ -428,11 +428,11 @@ parameters = json.loads(Path("../studies/original_code.json").read_text())["para
 print(f"trained parameters in the published code: R-Transformer {parameters['r-transformer, theirs, with gradients']:,}, TCN {parameters['tcn, theirs']:,}")
 
 # %% [markdown]
-# **What does 99.1 against 99.0 say?** The R-Transformer made about ten errors fewer on 10,000 images. This does not say which kind of model is better.
+# **What does 99.1 against 99.0 say?** The R-Transformer made at most 20 errors fewer on 10,000 images. This does not say which kind is better.
 #
 # ## Recap
 #
-# - A p value compares two trained networks. To compare two kinds of model, we need several seeds.
+# - The p value of section 4 compares two trained networks. To compare two kinds of model, we need several seeds.
 # - With permuted pixels, the R-Transformers lose accuracy (540 updates, three seeds, one order). A GRU, without a window, loses accuracy, too.
 # - After 540 updates, the TCN loses only about one point. So high accuracy did not need neighbouring pixels here.
 # - In our small runs the TCN is ahead of the R-Transformer. Open: MNIST at full size (`rtx train mnist r-transformer`, on a graphics card).

@@ -143,8 +143,7 @@ for nats in (61.0, 10.0, 7.0, 2.37):
 #
 # **Exercise 2** (medium, 10 minutes). Write the second model. `before` has $N$ frames, and `after` has the frames that follow them:
 # both are $(N, K)$. Return two rows of $K$ probabilities that a key sounds: row 0 if it was silent before, row 1 if it sounded
-# before. Each probability is $(n + ½)/(c + 1)$. For row 0, the key was silent in $c$ frames, and after $n$ of them it sounds. For
-# row 1, $c$ counts the frames in which the key sounded, and $n$ those of them after which it sounds again. The added ½ and 1 keep every
+# before. Each probability is $(n + ½)/(c + 1)$. For row 0, the key was silent in $c$ frames, and after $n$ of them it sounds. For row 1, the key sounded in $c$ frames, and after $n$ of them it sounds again. The added ½ and 1 keep every
 # probability strictly between 0 and 1. At 0 or 1, one note could cost infinitely much.
 
 # %%
@@ -407,8 +406,8 @@ explore.bach_or_machine()
 # ± standard deviation over three seeds, if a cell names no other number. A star marks the best model of a column.
 #
 # - *Adam* is our recipe: the optimiser Adam, 15 epochs. On Nottingham the R-Transformer had one
-#   learning rate. For the others, validation chose one of two or three. On JSB, validation chose one of six for every model.
-#   The Transformer with relative positions had one rate on both.
+#   learning rate. For the paper's five other models, validation chose one of two or three rates. On JSB, validation chose one of six for every model.
+#   The Transformer with relative positions had one rate on each data set.
 # - *Same size* gives each model the R-Transformer's 1.42 million parameters, and one learning rate.
 
 # %%
@@ -428,7 +427,7 @@ def told(group):
     return tables.spread([run.test for run in group], 2) + seeds if group else ""
 
 # %%
-order = sorted(plan.models, key=plan.paper)
+order = sorted(filter(plan.paper, plan.models), key=plan.paper)
 asked = ("nottingham", ADAM), ("nottingham", "same-parameters"), ("jsb", ADAM)
 columns = [{row: runs(row, pattern, name) for row in order} for name, pattern in asked]
 columns[1]["r-transformer"] = columns[0]["r-transformer"]  # the others have its size
@@ -451,7 +450,7 @@ print("Nottingham, authors' settings, 15 of 100 epochs:", *(f"{row:14}{told(runs
 #   with 3.81 nats, and the R-Transformer had 4.06 with two seeds. With Adam, our R-Transformer has 2.21.
 # - **Is it first?** On Nottingham with Adam, it is first of the paper's six models, also at equal size. On JSB, the LSTM and the R-Transformer are level.
 # - **JSB is not our chorales.** Fewer frames repeat the frame before. Do not compare its numbers with section 4.
-# - **This Transformer has sinusoids**: waves that mark positions ([notebook 05](05_encode_position.ipynb)). The R-Transformer's lead over it is 1.3 nats on Nottingham. With **relative positions** and the same recipe, two of the Transformer's seeds are level with the R-Transformer, and one is ahead (picture below). So the Transformer was behind because of its sinusoids. On JSB, relative positions make no clear difference.
+# - **This Transformer has sinusoids**: waves that mark positions ([notebook 05](05_encode_position.ipynb)). The R-Transformer's lead over it is 1.3 nats on Nottingham. With **relative positions** and the same recipe, two of the Transformer's seeds are level with the R-Transformer, and one is ahead. So the Transformer was behind because sinusoids help it less than relative positions. On JSB, relative positions make no clear difference.
 #
 # Which part gives the lead? These runs trained the R-Transformer without a part, or with another window.
 
@@ -474,11 +473,9 @@ plt.show()
 # - **Window 1** has all parameters of window 6, but its LocalRNN reads only one frame. The lead is gone. So the number of parameters
 #   does not explain the lead.
 # - **Window 12** has 2.05 nats. This is between the seeds of the Transformer with relative positions.
-# - **No LocalRNN** is as bad as a Transformer without positions. Without its LocalRNN, the R-Transformer loses two things: the window, and
-#   any mark of position. Sinusoids alone win back 0.7 of the 2.0 nats, and relative positions all of them. So either a window or relative
+# - **No LocalRNN** is as bad as a Transformer without positions. Without its LocalRNN, the R-Transformer lacks the window and any mark of position, and its NLL is 2.0 nats higher. Sinusoids give a Transformer without positions 0.7 nats, relative positions 2.1. So either a window or relative
 #   positions give the low NLL. We trained no model with both.
-# - **No attention** costs 1.4 nats, much more than on our chorales. A likely reason: folk tunes repeat many passages, and attention helps to copy
-#   them ([notebook 15](15_weigh_the_evidence.ipynb)). This model also has fewer parameters.
+# - **No attention** costs 1.4 nats, more than on our chorales. A likely reason: folk tunes repeat passages, which attention helps to copy ([notebook 15](15_weigh_the_evidence.ipynb)). This model also has fewer parameters.
 #
 # ## Recap
 #

@@ -84,9 +84,8 @@ for step, data in study["steps"].items():
 #
 # </details>
 #
-# On characters the two columns roughly agree. On MNIST, attention has a quarter more multiply-adds than LocalRNN, but takes more than three times as long. What else does attention do? For each pair of positions it computes a
-# mask, an exponential, and a random number for **dropout** (setting some weights to 0 in training). None of these are multiply-adds. The study has a control:
-# the same step without dropout of the attention weights.
+# On characters the columns roughly agree. On MNIST, attention has a quarter more multiply-adds than LocalRNN, but takes over three times as long. What else does attention do? For each pair of positions it computes a
+# mask, an exponential, and a random number for **dropout** (setting some weights to 0 in training). None of these are multiply-adds. A control: the same step without dropout of the attention weights.
 
 # %%
 def show(step, *ways, part="whole"):
@@ -111,7 +110,7 @@ show("MNIST", "hoisted", "hoisted, no dropout of weights")
 # - **In turns** (A B C A B C): a disturbance then often hits all ways.
 # - **The fastest round:** other programs still share the caches. They can make a round longer, but hardly shorter.
 #
-# The last numbers (one for each round, sorted) compare with the line before. Without dropout, the step took 0.46 to 0.78 times as long. We call a difference **clear** if it
+# Above, the numbers after × (one for each round, sorted) compare this way with the line above it. Without dropout, the step took 0.46 to 0.78 times as long. We call a difference **clear** if it
 # has the same direction in each round. Memory is the largest amount that the step holds at one time.
 #
 # **Predict.** The next section saves almost half of LocalRNN's multiply-adds. Does the step become faster on MNIST? And on characters?
@@ -134,7 +133,7 @@ hoisted_local_rnn = exercises.yours(my_hoisted_local_rnn, "hoisted_local_rnn")
 # %% [markdown]
 # <details><summary>Hint</summary>
 #
-# Put $M - 1$ zero vectors before the sequence, then project. In step `i`, window $t$ reads the projection `i` places after its first one. So all windows together read
+# Put $M - 1$ zero vectors before the sequence, then project. The first projection of window $t$ is `a[:, t]`. In step `i`, it reads `a[:, t + i]`. So all windows together read
 # `a[:, i : i + T]`.
 #
 # </details>
@@ -348,7 +347,7 @@ back_through_gate = exercises.yours(my_back_through_gate, "back_through_gate")
 #
 # </details>
 #
-# With your gradient, the whole line is one operation for autograd. So autograd keeps less.
+# With your gradient, the formulas above are one operation for autograd. So autograd keeps less.
 
 # %%
 class Gate(torch.autograd.Function):
@@ -400,7 +399,7 @@ right.set_title("one block: gains are largest for T = 800, D = 32", fontsize=10)
 plt.show()
 
 # %% [markdown]
-# Only the block with a long sequence *and* a small width gains a factor of 3 to 6. On MNIST ($T = 784$, $D = 32$), most of the time went into attention until it was fused. On characters ($D = 512$), most went into LocalRNN.
+# Only the block with a long sequence *and* a small width gains a factor of 3 to 6. On MNIST ($T = 784$, $D = 32$), most of the time went into attention until it was fused. On characters ($D = 512$), LocalRNN took the largest part.
 #
 # **LSTM and TCN.** In the first picture, a TCN takes a tenth of the time of the fastest R-Transformer. The two LSTM bars are the same model. In
 # the second bar, numbers below $10^{-38}$ (**denormals**) become 0, with `torch.set_flush_denormal(True)`. Then the LSTM is about ten times as fast. Where do such small numbers come from? On MNIST only the last of 784 steps is scored. We follow the gradient of this step back:
@@ -419,8 +418,7 @@ for back in (0, 100, 200):
 # After 200 steps, the gradient is below $10^{-38}$. On characters
 # many steps are scored, and the switch changes little.
 #
-# The stored [benchmark](../benchmarks/README.md) comes from an older commit and another
-# processor, without the switch. "published" is like our first way, and "rtx" has all changes. "TransformerEncoder" is torch's own code. The Transformer of the picture uses the fused attention of `rtx`:
+# The stored [benchmark](../benchmarks/README.md) is from an older commit and another processor, without the switch. "published" is like our first way, and "rtx" has all changes. "TransformerEncoder" is torch's own code. The Transformer of the picture uses the fused attention of `rtx`:
 
 # %%
 bench = json.loads(Path("../benchmarks/results/cpu.json").read_text())

@@ -260,11 +260,11 @@ for module in (gzip, bz2, lzma):
 # - If they first compress **only the last 30,000 training characters**, `bz2` and `lzma` need half a bit more. So they use text from far back. (`gzip` loses nothing: it looks back at most 32 kilobytes.)
 # - **In pieces of 1,000 characters**, each without the test text before it, `bz2` and `lzma` need 0.3 to 0.4 bits more. So they also use the test text itself.
 #
-# Our networks could do neither in the test: they read at most 80 characters of test text, and their weights were fixed.
+# In the test, our networks saw at most 80 characters, and their weights were fixed.
 #
 # ## 4. Three kinds of networks, one size
 #
-# How do an LSTM, a Transformer and an R-Transformer compare at one size? `studies/three_writers.py` trains them on windows as in section 1, eight per update. Each has 47,000 to 48,000 parameters, and
+# How do an LSTM, a Transformer and an R-Transformer compare at one size? `studies/three_writers.py` trains them on windows as in section 1, eight per update. Each has 46,700 to 48,200 parameters, and
 # the better of two learning rates (0.003 and 0.01), chosen on validation text. Each is trained with three **seeds**, which set the initial weights and the windows. The Transformers have two pre-norm layers. One has
 # sinusoidal positions, the other learnt relative positions (Shaw et al., 2018). The R-Transformer has one pre-norm block with a window of 8, and no positions.
 #
@@ -299,7 +299,7 @@ plt.show()
 # </details>
 #
 # - The **R-Transformer** is first after 100, 300 and 1,000 updates, with every seed.
-# - The **Transformer with sinusoids** is last. With relative positions, the R-Transformer's lead over it is 0.09 bits and not 0.39.
+# - The **Transformer with sinusoids** is last. The R-Transformer leads it by 0.39 bits, but leads the Transformer with relative positions by only 0.09.
 # - The chosen rate is the larger one for every network, so an even larger rate may help.
 #
 # ## 5. Where does a network beat the counts?
@@ -350,7 +350,7 @@ plt.show()
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# Two networks are ahead after new contexts, and a little ahead after 5 to 15 known symbols. After 16 known symbols or more, the counts are ahead of all networks.
+# Two networks are ahead after new contexts and after 5 to 15 known symbols. After 16 known symbols or more, the backed-off counts are ahead of all networks.
 #
 # </details>
 #
@@ -461,7 +461,7 @@ for name, bits in costs.items():
 # - kept, in the place of these two blanks: 5,017,482 characters (Mikolov's files);
 # - spelt as the five characters `<eos>`: 5,269,890 characters, which the paper's code loads.
 #
-# We do the same to our text (without a blank for a line end that is left out), and use counts of four.
+# We do the same to our text, and use counts of four. No blank replaces a line end that is left out.
 
 # %%
 for name, end in {"left out": "", "kept": "\n", "spelt <eos>": "<eos>"}.items():
@@ -513,7 +513,7 @@ explore.training("characters", "gru", d_model=48, layers=1, learning_rate=0.01).
 # On this text:
 #
 # - **Good counts.** A bigram model needs 3.27 bits per character, and counts of four need 2.05. Counts that fall back on shorter contexts need 1.76.
-# - **Compressors.** After the training text, `lzma` and `bz2` need 1.3 bits, because they use text from far back.
+# - **Compressors.** After the training text, `lzma` and `bz2` need 1.3 bits, because they use text from far back and the test text itself.
 # - **Networks of the same size.** In our study (about 48,000 parameters, 1,000 updates, three seeds) the R-Transformer learnt soonest. Its mean did not beat counts of four.
 # - **Where?** Two networks of section 1 (one seed each) were ahead of the counts after new contexts, and behind after long known contexts.
 # - Open: larger networks, and longer training.

@@ -184,13 +184,13 @@ for name in runs:
 #
 # </details>
 #
-# The mean contains something of every annotation, but it is the same at every step. RNNSearch, forwards, differs from it only in the attention (and a little in width). So with this recipe the *choice* at each step helps.
+# The mean contains something of every annotation, but it is the same at every step. RNNSearch, forwards, differs from the model with the mean only in the attention (and a little in width). So with this recipe the *choice* at each step helps.
 #
-# The Transformer is ahead of RNNSearch, both directions, with every seed. For other pairs of models with attention, the ranges over the seeds overlap or touch, so no order is settled.
+# The Transformer is ahead of RNNSearch, both directions, with every seed. For other pairs of models with attention, the ranges of whole dates after 400 updates overlap or touch, so no order is settled.
 #
 # ## 4. What does an alignment show?
 #
-# Does a dark cell mean "this word translates that word"? We use the test dates with a whole weekday.
+# Does a dark cell mean "this word translates that word"? We use the test dates whose weekday is written in full.
 # We measure two weights while a model writes the first token of a word. **Own word** is the weight of the German word with the same meaning. **Behind** is the weight
 # of the next position, for example the comma after the weekday. (Transformers: mean over the heads of the last decoder block.)
 
@@ -213,7 +213,7 @@ for name in LOOKING:
 #
 # Does it matter where a model looks? We hide the German word from the attention while the model writes the English word.
 #
-# **Predict.** Suppose that a model has nearly all of its weight on the comma behind the weekday. Now the weekday is hidden. Does the model still write the right weekday?
+# **Predict.** A model has nearly all of its weight on the comma behind the weekday. With the weekday hidden, does the model still write the right weekday?
 
 # %%
 MEASURES = ("own word", "right without", "right")
@@ -337,7 +337,7 @@ for name in runs:
 # ## 6. Search
 #
 # A **beam** of width $K$ keeps the $K$ most likely beginnings at each step. Width 1 is
-# greedy. Here greedy loses. The first token is A with 0.6, or B with 0.4. The second factors belong to the second token:
+# greedy. Here greedy loses. The first token is A with 0.6, or B with 0.4. In each product below, the second factor belongs to the second token:
 
 # %%
 for text, p in {"A x": 0.6 * 0.4, "A y": 0.6 * 0.3, "A z": 0.6 * 0.3, "B x": 0.4 * 0.9, "B y": 0.4 * 0.1}.items():
@@ -346,18 +346,18 @@ for text, p in {"A x": 0.6 * 0.4, "A y": 0.6 * 0.3, "A z": 0.6 * 0.3, "B x": 0.4
 # %% [markdown]
 # Greedy writes "A x" with 0.24. A beam of 2 keeps A and B, and finds "B x" with 0.36.
 #
-# Each further token multiplies the probability of a text by a factor below 1, so long texts are less likely. Therefore finished texts (**hypotheses**) are compared by $\log p / \text{length}^a$. With $a = 1$ this is
+# Each further token multiplies the probability of a text by a factor below 1, so long texts are less likely. Therefore texts on the beam (**hypotheses**) are compared by $\log p / \text{length}^a$. With $a = 1$ this is
 # the mean over the tokens, and $a = 0$ corrects nothing.
 #
 # **Predict.** Two texts: $\log p = -1.2$ with 2 tokens, and $\log p = -2.1$ with 5. Which text wins with $a = 0$, and which with $a = 1$?
 #
 # <details><summary>Answer</summary>
 #
-# The short text wins with $a = 0$. With $a = 1$ the short text has -0.60 and the long text -0.42, so the long text wins.
+# With $a = 0$ the short text wins. With $a = 1$ the long text wins: -0.42 against -0.60.
 #
 # </details>
 #
-# The explorer shows a beam search of our model. In its live tree, each path is a hypothesis.
+# The explorer shows a beam search of our model. Each path of its live tree is a hypothesis.
 
 # %%
 explore.beam(model, task.texts, "08.12.58")
@@ -433,7 +433,7 @@ for name in ("RNNSearch, forwards", "R-Transformer"):
 #
 # ## 7. What does BLEU count?
 #
-# BLEU (Papineni et al. 2002) compares a translation with a reference. $p_n$ is the share of the translation's **n-grams** (sequences of $n$ words; a comma is a word) that are also in the reference.
+# BLEU (Papineni et al. 2002) compares a translation with a reference. $p_n$ is the share of the translation's **n-grams** (sequences of $n$ words; a comma is a word) that are also in the reference (counted at most as often as there).
 # The factor in front punishes short texts: $c$ words were written, and the reference has $r$.
 #
 # $$\text{BLEU} = 100 \cdot \min\left(1, e^{1 - r/c}\right) \cdot \left(p_1 p_2 p_3 p_4\right)^{1/4}$$
@@ -466,12 +466,11 @@ print("signature of the first column:", bleu([("", REFERENCE)], [WRONG])["signat
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# The wrong date has 50.0. The right date in another order has 29.0. It has no 4-gram of the reference, and the library then uses a small number instead of $p_4 = 0$ ("smooth:exp"). It also has a comma less, so it is shorter. BLEU counts shared n-grams, not truth.
+# The wrong date has 50.0. The right date in another order has 29.0. It has no 4-gram of the reference, and the library then uses a small number instead of $p_4 = 0$ ("smooth:exp"). It is also shorter by a comma. BLEU counts shared n-grams, not truth.
 #
 # </details>
 #
-# Upper case and the cut into words change BLEU, too. Therefore sacrebleu (Post 2018) prints a **signature** with its settings, as in the last line.
-# Compare BLEU only between equal signatures. Sections 3, 6 and 8 have the same signature.
+# Upper case and the cut into words change BLEU, too. So sacrebleu (Post 2018) prints its settings as a **signature** (last line). Compare BLEU only between equal signatures. Sections 3, 6 and 8 have the same signature.
 #
 # ## 8. Real sentences
 #
@@ -490,8 +489,8 @@ for name, groups in tables.cells(load_recipe("multi30k"), Path("../results")).it
         print(f"{ROWS[name]:22} {tables.spread([run.test for run in seeds], 1):11} ({each})   {seeds[0].parameters:,} parameters")
 
 # %% [markdown]
-# Here the R-Transformer is ahead of the Transformer with every seed, and both are far ahead of the recurrent models. But these are small models with eight epochs and one learning rate for all.
-# The R-Transformer has a tenth more parameters. Perhaps the table shows only which model learns sooner.
+# The R-Transformer is ahead of the Transformer with every seed, and both are far ahead of the recurrent models. But these are small models, with eight epochs and one learning rate.
+# The R-Transformer has a tenth more parameters. Perhaps the table shows only who learns sooner.
 #
 # ## Recap
 #

@@ -12,12 +12,12 @@
 # ![In the R-Transformer recurrence reads three positions and attention reads all. In Griffin recurrence reads all and attention reads three](../figures/griffin_1.png)
 #
 # In 2019 the **R-Transformer** (Wang et al. 2019) gave the near past to a recurrent network and the far past to attention. In 2024 **Griffin** (De et al. 2024) does the reverse.
-# Blue lines are recurrence, orange lines are attention. The thick lines show what the last position reads in each sublayer. Here both windows have three positions.
+# Blue lines are recurrence, orange lines are attention. The thick blue and orange lines show what the last position reads. Here both windows have three positions.
 #
 # **Predict.** Both models read a stream of 10,000 positions, one by one. Which model must keep more numbers?
 #
 # - **You will** join steps of a recurrence, compute how long a factor remembers, and count the bytes of a cache.
-# - **You learn** what a *linear* recurrence gives and costs, what decides how long a memory lasts at the start, and how both designs learn one task.
+# - **You learn** what a *linear* recurrence gives and costs, what sets, before training, how long a memory lasts, and how both designs learn one task.
 # - **You need** [02 slide a window](02_slide_a_window.ipynb) and [03 attend to the past](03_attend_to_the_past.ipynb), and the gates of a GRU and an LSTM.
 # - **Time:** 55 minutes with the exercises. The cells run in about 20 seconds.
 
@@ -49,8 +49,8 @@ torch.set_num_threads(1)
 #
 # - The paper's window has 1,024 positions, with training sequences of 2,048. Our windows have 4 to 32.
 # - The paper's recurrence is about 4/3 as wide as the model. Ours is as wide as the model.
-# - As in the paper, a convolution over four positions comes before each recurrence.
-# - The paper's smallest model has 100 million parameters. Ours have about 40,000.
+# - As in the paper, each recurrence follows a convolution over four positions.
+# - The paper's smallest model has 100 million parameters. In section 6, ours has about 40,000.
 #
 # The explorer shows which inputs move which outputs of an untrained Griffin (brighter is more). You can choose one of its parts. The still picture has the whole model.
 
@@ -59,7 +59,7 @@ _ = torch.manual_seed(0)
 explore.xray(rtx.Griffin(8, layers=3, heads=2, window=4), torch.randn(1, 12, 8))
 
 # %% [markdown]
-# **Try.** Look at `blocks.0.mixing.recurrence`, `blocks.2.mixing` and `blocks.0.mixing.convolution`. How many positions does each of them read?
+# **Try.** Look at `blocks.0.mixing.recurrence`, `blocks.2.mixing` and `blocks.0.mixing.convolution`. How many positions does each read?
 #
 # <details><summary>Answer</summary>
 #
@@ -194,7 +194,7 @@ half_life = exercises.yours(my_half_life, "half_life")
 #
 # </details>
 #
-# At the start $\sigma(\Lambda)^8$ is drawn between 0.9 and 0.999 (section 2.4 of the paper), and $r_t$ is near ½. In torch, an LSTM's forget gates and a GRU's update gates start near ½.
+# At the start $\sigma(\Lambda)^8$ is drawn between 0.9 and 0.999 (section 2.4), and $r_t$ is near ½. In torch, LSTM's forget gates and GRU's update gates start near ½.
 
 # %%
 with torch.no_grad():
@@ -204,7 +204,7 @@ for name, a in {"LSTM or GRU, usual start": 0.5, "RG-LRU, fastest": 0.9**0.5, "R
     print(f"{name:25} keeps {a:.4f} per step: half is left after {half_life(a):6.1f} steps")
 
 # %% [markdown]
-# **Exercise 3** (hard, optional, 15 minutes). Which inputs are still in the last state? A gradient answers this. Let $g_t$ be the derivative of the loss with respect to $h_t$ if all later states stay as they are. Return the gradient with respect to each $b_t$, with all effects. A loop is allowed.
+# **Exercise 3** (hard, optional, 15 minutes). Which inputs are still in the last state? A gradient answers this. Let $g_t$ be the derivative of the loss with respect to $h_t$ if all later states stay as they are. Return the full gradient with respect to each $b_t$, including its effect through all later states. A loop is allowed.
 
 # %%
 def my_gradient_back(a, g):
@@ -242,7 +242,7 @@ for steps in (10, 50, 99):
     print(f"share of b that is left in the last state after {steps} steps, mean of 64 numbers: {left[99 - steps].mean():.2f}")
 
 # %% [markdown]
-# So an untrained RG-LRU remembers long. It is tempting to say: *because it is linear*. But it also **starts slow**. In `studies/start_of_a_memory.py` the same
+# So an untrained RG-LRU remembers long. Is the reason that it is linear? But it also starts with a long half-life (a **slow start**). In `studies/start_of_a_memory.py` the same
 # layers start slow or fast. A model reads one of seven symbols, then 49 silent steps, and names the symbol. We train each layer (with a state of 32 numbers) twice: once with a slow start, a half-life of 50 steps, and once with a fast start, 1.5
 # steps. Each model has the best of three learning rates (printed), chosen on validation data, and three seeds.
 #
@@ -279,7 +279,7 @@ _ = fig.suptitle("with a slow start all three learn to recall; with a fast start
 # - **Slow start:** the LSTM, the GRU and the RG-LRU recall all symbols after 400 updates, with every seed.
 # - **Fast start:** the GRU learns. The LSTM stays at a guess. Of the RG-LRU, one seed begins to learn (29 %).
 #
-# So the start decides for the LSTM and the RG-LRU. With a fast start, linearity alone is not enough in 400 updates. Tallec & Ollivier (2018) start gates by the expected length. Why the GRU learns is open.
+# So the start decides for the LSTM and the RG-LRU. With a fast start, linearity alone is not enough in 400 updates. Tallec & Ollivier (2018) set the biases of gates from the number of steps that a memory should last. Why the GRU learns is open.
 #
 # ## 4. What does it cost?
 #
@@ -297,7 +297,7 @@ print("ones modulo 2", (bits.cumsum(0) % 2)[:, 0].int().tolist())
 # The factor of a one is $-1$. But Eq. 3 gives factors between 0 and 1 only. Sarrof et al. (2024) prove: with numbers of finite precision, no single linear recurrence with such factors is right about parity for every length. Grazzi et al.
 # (2025) prove it for more kinds of linear recurrences.
 #
-# **Predict.** We replace the factor $a_t$ by $2 a_t - 1$ in the RG-LRU, and keep what is added. The layer is still linear, without gates that see the state. Can it learn parity? Training uses 24 bits.
+# **Predict.** We replace the factor $a_t$ by $2 a_t - 1$ in the RG-LRU, and keep what is added. The layer is still linear. Can it learn parity? Training uses 24 bits.
 
 # %%
 parity = {up_to: shares("parity", f"{up_to} steps") for up_to in (24, 96)}
@@ -310,7 +310,7 @@ for model in parity[24]:
 # %% [markdown]
 # Yes. After 800 updates the layer with negative factors is right at all 96 steps, with every seed. The original RG-LRU stays below 55 %, even on 24 bits. The GRU and the LSTM learn parity, too.
 #
-# So neither linearity alone nor gates without the state made the RG-LRU fail. What failed is a linear recurrence *with factors between 0 and 1*. The proof concerns all lengths. It does not say why 24 bits are too many for our single layer.
+# So the RG-LRU did not fail because it is linear, nor because its gates do not see the state. What failed is a linear recurrence *with factors between 0 and 1*. The proof concerns all lengths. It does not say why 24 bits are too many for our single layer.
 #
 # ## 5. What must a stream keep?
 #
@@ -363,7 +363,7 @@ fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3))
 for name, dash in zip(MODELS, ("-", "--", "-", "-")):
     left.semilogy(range(1, 601), kept[name], dash, label=name)
     right.plot(range(100, 601, 100), times["ms of a step"][name], dash)
-left.set(xlabel="positions read", ylabel="bytes", title="kept: GRU and Griffin level out, two grow", ylim=(100, 3e6))
+left.set(xlabel="positions read", ylabel="bytes", title="kept: GRU and Griffin have a limit, two grow", ylim=(100, 3e6))
 left.legend(frameon=False, fontsize=8, ncols=2)
 right.set(xlabel="positions read", ylabel="ms per step (stored)", title="time of a step: small changes", ylim=(0, None))
 plt.show()
@@ -386,8 +386,7 @@ print(f"8,192 positions, 26 layers, 2,560 wide, 16 bits: {half_precision / 1e9:.
 # ## 6. Which design learns near order and far content?
 #
 # The task is **rule and book** from [07](07_convolve_or_recur.ipynb). A sequence begins with a book of five pairs of symbols. In the text of 30 steps after it, half of the symbols follow from the order of the
-# last two symbols (near). The other half must be looked up in the book (far). `studies/near_and_far.py` compares models of nearly equal size, with the norm first. Each has the best of three
-# rates and three seeds. The Transformer has relative positions. Griffin's window has 8 positions. The book fills positions 1 to 5, so from position 13 on the window misses the book.
+# last two symbols (near). The other half must be looked up in the book (far). `studies/near_and_far.py` compares models of nearly equal size, with the norm first. Each has the best of three rates, and three seeds. The Transformer has relative positions. Griffin's window has 8 positions. One position of the book holds one pair, so from position 13 on the window misses the book.
 #
 # **Predict.** Which model is first after 100 updates, and which after 400?
 
@@ -437,10 +436,10 @@ for model, seeds in dial.items():
 #
 # ## 8. Was the R-Transformer wrong?
 #
-# Its authors wanted order without added positions, a recurrence that is computed at all positions at once, and attention for the far past. Griffin's authors name other problems (section 1 of each paper): attention to everything costs more with the length, and the cache of a stream
-# grows. A linear recurrence over all of the past has neither problem. Our short streams show the second problem only.
+# Its authors wanted order without added positions, a recurrence that is computed at all positions at once, and attention for the far past. Griffin's authors name other problems (section 1 of both papers): attention to everything costs more with the length, and the cache of a stream
+# grows. A linear recurrence has neither problem. Our short streams show the second one only.
 #
-# In our small task the R-Transformer had the lowest mean after 100 updates. No run shows which part of its design helped. We have measured no large model, and know of no such comparison. So the question is open.
+# In our small task the R-Transformer had the lowest mean after 100 updates. No run shows which part of its design helped. We have measured no large model, and know of no such comparison. The question is open.
 #
 # ## Recap
 #
