@@ -1,7 +1,9 @@
 """`trace`: a model at work, as named arrays. The model is left as it is, and one that is not traced pays nothing."""
 
+import inspect
 from collections.abc import Callable
-from typing import Any, Protocol, cast, runtime_checkable
+from functools import partial
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -27,7 +29,8 @@ def trace(model: nn.Module, *inputs: Any) -> Trace:
     A brick shows what it computes by a method `introspect`, which is called with the brick's own arguments: attention
     its "weights" (B, H, T, S); LocalRNN its "states" in every window (B, T, M, D); MC-RNN "channels",
     "channel_weights", "in_degrees"; HM-RNN "boundaries"; Transformer-XL the four terms of its scores. A module of
-    your own joins by having such a method. Torch's layers have none: of an LSTM or a TCN nothing is shown.
+    your own joins by having such a method. Of torch's own layers only `nn.MultiheadAttention` is shown, by its
+    "weights" of all heads.
 
     Args:
         model: any module.
@@ -44,7 +47,7 @@ def trace(model: nn.Module, *inputs: Any) -> Trace:
     found: Trace = {}
     busy = False
 
-    def watch(place: str, module: nn.Module) -> Callable[..., None]:
+    def watch(place: str, introspect: Callable[..., Trace]) -> Callable[..., None]:
         calls = 0
 
         def hook(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -53,7 +56,7 @@ def trace(model: nn.Module, *inputs: Any) -> Trace:
                 return
             busy, calls = True, calls + 1
             try:
-                shown = cast(Introspective, module).introspect(*args, **kwargs)
+                shown = introspect(*args, **kwargs)
             finally:
                 busy = False
             suffix = f".{calls}" if calls > 1 else ""
@@ -61,8 +64,12 @@ def trace(model: nn.Module, *inputs: Any) -> Trace:
 
         return hook
 
-    bricks = [one for one in model.named_modules() if isinstance(one[1], Introspective)]
-    handles = [module.register_forward_pre_hook(watch(place, module), with_kwargs=True) for place, module in bricks]
+    bricks = [(place, module, _introspection(module)) for place, module in model.named_modules()]
+    handles = [
+        module.register_forward_pre_hook(watch(place, introspect), with_kwargs=True)
+        for place, module, introspect in bricks
+        if introspect is not None
+    ]
     try:
         with torch.no_grad(), evaluating(model):
             model(*inputs)
@@ -70,3 +77,18 @@ def trace(model: nn.Module, *inputs: Any) -> Trace:
         for handle in handles:
             handle.remove()
     return found
+
+
+def _introspection(module: nn.Module) -> Callable[..., Trace] | None:
+    """Return the function that shows what a module computes, if there is one."""
+    if isinstance(module, nn.MultiheadAttention):
+        return partial(_weights, module)
+    return module.introspect if isinstance(module, Introspective) else None
+
+
+def _weights(layer: nn.MultiheadAttention, *args: Any, **kwargs: Any) -> Trace:
+    """Return "weights" of torch's attention, (B, H, T, S), from the arguments of its `forward`."""
+    given = inspect.signature(layer.forward).bind(*args, **kwargs).arguments
+    weights = layer.forward(**given | {"need_weights": True, "average_attn_weights": False})[1]
+    assert weights is not None
+    return {"weights": weights}
