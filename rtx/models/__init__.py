@@ -5,6 +5,7 @@ from rtx.models.backbone import Backbone, Card, CausalModel
 from rtx.models.causal_encoder import CausalEncoder
 from rtx.models.character_transformer import CharacterTransformer
 from rtx.models.encoder_decoder import EncoderDecoder
+from rtx.models.export import export_step
 from rtx.models.ff_attention import FeedForwardAttention
 from rtx.models.griffin import Griffin
 from rtx.models.hm_rnn import HMRNN
@@ -45,6 +46,7 @@ __all__ = [
     "Seq2Seq",
     "Transformer",
     "TransformerXL",
+    "export_step",
     "parameter_bytes",
     "rnnsearch",
 ]

@@ -91,7 +91,7 @@ def _with_weight_dropout(
     if torch.compiler.is_compiling() or replaced(network, kind=nn.LSTM):
         found: tuple[Tensor, tuple[Tensor, Tensor]] = functional_call(network, {"weight_hh_l0": dropped}, (x, state))
         return found
-    zeros = x.new_zeros(1, len(x), network.hidden_size)
+    zeros = x.new_zeros(1, x.shape[0], network.hidden_size)
     # Not `functional_call`: on a GPU it would copy all weights of the network at each call.
     weights, state = [w, dropped, *biases], state or (zeros, zeros)
     y, h, c = torch.lstm(x, state, weights, True, 1, 0.0, network.training, False, True)

@@ -86,7 +86,7 @@ class MultiHeadAttention(Heads):
         """Read one position of a stream. The state has the keys and values so far, (B, H, T, K) each."""
         q, k, v = self.project(x[:, None])
         if state is not None:
-            check_state(state, *[(len(x), self.heads, None, k.shape[-1])] * 2)
+            check_state(state, *[(x.shape[0], self.heads, None, k.shape[-1])] * 2)
             k, v = torch.cat([state[0], k], 2), torch.cat([state[1], v], 2)
         return self.join(self.attend(q, k, v)).squeeze(1), (k, v)
 

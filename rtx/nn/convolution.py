@@ -62,8 +62,8 @@ class CausalConv(nn.Module):
     ) -> tuple[Float[Tensor, "B outputs"], State]:
         """Read one position of a stream. The state has the last (k - 1) d inputs, the oldest first."""
         if state is None:
-            state = (x.new_zeros(len(x), self.past, self.inputs),)
-        check_state(state, (len(x), self.past, self.inputs))
+            state = (x.new_zeros(x.shape[0], self.past, self.inputs),)
+        check_state(state, (x.shape[0], self.past, self.inputs))
         window = torch.cat([state[0], x[:, None]], 1)  # (B, past + 1, inputs)
         return self._convolve(window).squeeze(1), (window[:, 1:],)
 

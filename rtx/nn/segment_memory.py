@@ -111,7 +111,8 @@ class SegmentMemory(nn.Module):
             return x[:, :0], none, none, 0
         check_state(state, (B, None, D), (B, H, None, D // H), (B, H, None, D // H), None)
         inputs, keys, values, count = state
-        if not 0 <= count < self.segment or not 0 <= inputs.shape[1] - count <= self.memory:
+        fits = isinstance(count, int)  # an exported program cannot leave open whether a segment ends
+        if not fits or not 0 <= count < self.segment or not 0 <= inputs.shape[1] - count <= self.memory:
             raise ValueError(
                 f"state: expected at most {self.memory} positions before a segment of {self.segment}, "
                 f"got {inputs.shape[1] - count} before {count}"
