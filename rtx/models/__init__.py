@@ -2,6 +2,7 @@
 
 from rtx.models.awd_lstm import AWDLSTM
 from rtx.models.backbone import Backbone, Card, CausalModel
+from rtx.models.bidirectional import Bidirectional
 from rtx.models.causal_encoder import CausalEncoder
 from rtx.models.character_transformer import CharacterTransformer
 from rtx.models.encoder_decoder import EncoderDecoder
@@ -34,6 +35,7 @@ __all__ = [
     "TRANSLATORS",
     "WHOLE",
     "Backbone",
+    "Bidirectional",
     "Card",
     "CausalEncoder",
     "CausalModel",
