@@ -2,8 +2,7 @@
 
 import inspect
 from collections.abc import Callable
-from functools import partial
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -47,7 +46,7 @@ def trace(model: nn.Module, *inputs: Any) -> Trace:
     found: Trace = {}
     busy = False
 
-    def watch(place: str, introspect: Callable[..., Trace]) -> Callable[..., None]:
+    def watch(place: str, module: nn.Module) -> Callable[..., None]:
         calls = 0
 
         def hook(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -56,7 +55,10 @@ def trace(model: nn.Module, *inputs: Any) -> Trace:
                 return
             busy, calls = True, calls + 1
             try:
-                shown = introspect(*args, **kwargs)
+                if isinstance(module, nn.MultiheadAttention):
+                    shown = _weights(module, *args, **kwargs)
+                else:
+                    shown = cast(Introspective, module).introspect(*args, **kwargs)
             finally:
                 busy = False
             suffix = f".{calls}" if calls > 1 else ""
@@ -64,12 +66,8 @@ def trace(model: nn.Module, *inputs: Any) -> Trace:
 
         return hook
 
-    bricks = [(place, module, _introspection(module)) for place, module in model.named_modules()]
-    handles = [
-        module.register_forward_pre_hook(watch(place, introspect), with_kwargs=True)
-        for place, module, introspect in bricks
-        if introspect is not None
-    ]
+    bricks = [one for one in model.named_modules() if isinstance(one[1], (Introspective, nn.MultiheadAttention))]
+    handles = [module.register_forward_pre_hook(watch(place, module), with_kwargs=True) for place, module in bricks]
     try:
         with torch.no_grad(), evaluating(model):
             model(*inputs)
@@ -79,16 +77,8 @@ def trace(model: nn.Module, *inputs: Any) -> Trace:
     return found
 
 
-def _introspection(module: nn.Module) -> Callable[..., Trace] | None:
-    """Return the function that shows what a module computes, if there is one."""
-    if isinstance(module, nn.MultiheadAttention):
-        return partial(_weights, module)
-    return module.introspect if isinstance(module, Introspective) else None
-
-
 def _weights(layer: nn.MultiheadAttention, *args: Any, **kwargs: Any) -> Trace:
     """Return "weights" of torch's attention, (B, H, T, S), from the arguments of its `forward`."""
     given = inspect.signature(layer.forward).bind(*args, **kwargs).arguments
-    weights = layer.forward(**given | {"need_weights": True, "average_attn_weights": False})[1]
-    assert weights is not None
-    return {"weights": weights}
+    _, weights = layer.forward(**given | {"need_weights": True, "average_attn_weights": False})
+    return {"weights": cast(Tensor, weights)}

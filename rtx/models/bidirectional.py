@@ -39,8 +39,7 @@ class Bidirectional(nn.Module):
             lengths: number of real positions of each sequence; by default T. The outputs after them are zero.
         """
         check_tensor("x", x)
-        if lengths is None:
-            return self.join(torch.cat([self.forwards(x), self.backwards(x.flip(1)).flip(1)], -1))
+        lengths = torch.full(x.shape[:1], x.shape[1]) if lengths is None else lengths
         check_lengths("lengths", lengths, *x.shape[:2])
         lengths = lengths.to(x.device)
         hidden = ~real_positions(lengths, x.shape[1])[..., None]

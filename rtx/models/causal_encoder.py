@@ -51,7 +51,7 @@ class CausalEncoder(nn.Module):
         if padding is None:
             y = self.backbone(x)
         else:
-            start = _first_real(padding)
+            start = padding.long().argmin(1)  # the first real position
             x = turned(x.masked_fill(padding[..., None], 0.0), start)  # with all padding at the end
             y = turned(self.backbone(x), -start)
             y = y.masked_fill(padding[..., None], 0.0)
@@ -79,14 +79,10 @@ class CausalEncoder(nn.Module):
             raise ValueError(f"{name}: expected {tuple(x.shape[:2])}, got {tuple(mask.shape)}")
         if bool(padding.all(1).any()):
             raise ValueError(f"{name}: expected a real position in each sequence, got one that is all padding")
-        at_end = turned(padding, _first_real(padding))
+        at_end = turned(padding, padding.long().argmin(1))
         if bool((at_end[:, :-1] & ~at_end[:, 1:]).any()):
             raise ValueError(f"{name}: expected padding at the start or the end of a sequence, got some in between")
         return padding
-
-
-def _first_real(padding: Tensor) -> Tensor:
-    return padding.long().argmin(1)
 
 
 def _hidden(name: str, mask: Tensor) -> Tensor:

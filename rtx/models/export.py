@@ -35,22 +35,15 @@ def export_step(model: nn.Module, x: Tensor) -> tuple[ExportedProgram, ExportedP
             are refused: their state changes its form at the end of a segment, which one program cannot express.
         x: an example of one position of at least two streams, (B, D) or, for tokens, (B,).
     """
-    step = Step(model)
+    step, examples, programs = Step(model), list[tuple[Any, ...]](), list[ExportedProgram]()
     with evaluating(step):
-        one, two = (_example(model, rows) for rows in (x[[0, 1]], x[[0, 1, 0]]))
-        return _exported(step, one[:1], two[:1]), _exported(step, one, two)
-
-
-def _example(model: nn.Module, x: Tensor) -> tuple[Tensor, Any]:
-    """Return `x` and the state after as many steps as there are streams."""
-    state = None
-    for _ in x:
-        state = cast(Streaming, model).step(x, state)[1]
-    return x, state
-
-
-def _exported(step: Step, inputs: tuple[Any, ...], others: tuple[Any, ...]) -> ExportedProgram:
-    """Return the program for `inputs`. It leaves open the sizes in which `others` differ."""
-    both = AdditionalInputs()
-    both.add(others)
-    return export(step, inputs, dynamic_shapes=cast(Any, both))
+        for rows in (x[[0, 1]], x[[0, 1, 0]]):
+            state = None
+            for _ in rows:
+                state = cast(Streaming, model).step(rows, state)[1]
+            examples.append((rows, state))
+        for parts in (1, 2):
+            sizes = AdditionalInputs()  # leaves open the sizes in which the two examples differ
+            sizes.add(examples[1][:parts])
+            programs.append(export(step, examples[0][:parts], dynamic_shapes=cast(Any, sizes)))
+    return programs[0], programs[1]
