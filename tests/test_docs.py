@@ -43,7 +43,10 @@ def test_the_commands_of_the_pages_run(tmp_path: Path) -> None:
         assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [
+    pytest.param(page, id=page.name, marks=[pytest.mark.slow] * ("torch.onnx" in page.read_text("utf-8")))
+    for page in PAGES if blocks(page, "python")
+])  # fmt: skip
 def test_the_python_of_a_page_runs(page: Path, tmp_path: Path) -> None:
     code = "".join(code for _, code in blocks(page, "python"))
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=HERE, capture_output=True, text=True)

@@ -40,6 +40,8 @@ def sweep_(
     recipe: options.RecipeName,
     model: options.RowName,
     set_: Values = None,
+    texts: options.Texts = None,
+    midi: options.Midi = None,
     variant: options.Variant = None,
     scale: options.HowMuch = Scale.full,
     seed: options.Seed = 0,
@@ -65,6 +67,8 @@ def sweep_(
     loaded, left = load_recipe(recipe), countdown(parse_time(max_time))
     check_choice("model", model, loaded.models)
     values = loaded.sweep_values(variant, scale.value) | dict(map(parse_values, set_ or []))
+    files = [*options.own_path("text", recipe, texts), *options.own_path("music", recipe, midi)]
+    values |= {key: [value] for key, value in map(parse_setting, files)}  # all files together are one value
 
     from rtx.training.survival import Stopped  # Lightning and Optuna take seconds to import: only here
     from rtx.training.sweep import Sweep
@@ -156,7 +160,8 @@ def _plot(study: "Study", metric: str) -> bytes:
     from matplotlib.pyplot import gcf
     from optuna.visualization.matplotlib import plot_slice
 
+    drawn = [key for key, value in study.best_params.items() if not isinstance(value, list)]  # not several files
     with warnings.catch_warnings(action="ignore"):
-        plot_slice(study, target_name=f"validation, {metric}")
+        plot_slice(study, drawn, target_name=f"validation, {metric}")
     gcf().savefig(picture := BytesIO(), dpi=150)
     return picture.getvalue()

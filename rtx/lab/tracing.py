@@ -1,5 +1,6 @@
 """`trace`: a model at work, as named arrays. The model is left as it is, and one that is not traced pays nothing."""
 
+import inspect
 from collections.abc import Callable
 from typing import Any, Protocol, cast, runtime_checkable
 
@@ -27,7 +28,8 @@ def trace(model: nn.Module, *inputs: Any) -> Trace:
     A brick shows what it computes by a method `introspect`, which is called with the brick's own arguments: attention
     its "weights" (B, H, T, S); LocalRNN its "states" in every window (B, T, M, D); MC-RNN "channels",
     "channel_weights", "in_degrees"; HM-RNN "boundaries"; Transformer-XL the four terms of its scores. A module of
-    your own joins by having such a method. Torch's layers have none: of an LSTM or a TCN nothing is shown.
+    your own joins by having such a method. Of torch's own layers only `nn.MultiheadAttention` is shown, by its
+    "weights" of all heads.
 
     Args:
         model: any module.
@@ -53,7 +55,10 @@ def trace(model: nn.Module, *inputs: Any) -> Trace:
                 return
             busy, calls = True, calls + 1
             try:
-                shown = cast(Introspective, module).introspect(*args, **kwargs)
+                if isinstance(module, nn.MultiheadAttention):
+                    shown = _weights(module, *args, **kwargs)
+                else:
+                    shown = cast(Introspective, module).introspect(*args, **kwargs)
             finally:
                 busy = False
             suffix = f".{calls}" if calls > 1 else ""
@@ -61,7 +66,7 @@ def trace(model: nn.Module, *inputs: Any) -> Trace:
 
         return hook
 
-    bricks = [one for one in model.named_modules() if isinstance(one[1], Introspective)]
+    bricks = [one for one in model.named_modules() if isinstance(one[1], (Introspective, nn.MultiheadAttention))]
     handles = [module.register_forward_pre_hook(watch(place, module), with_kwargs=True) for place, module in bricks]
     try:
         with torch.no_grad(), evaluating(model):
@@ -70,3 +75,10 @@ def trace(model: nn.Module, *inputs: Any) -> Trace:
         for handle in handles:
             handle.remove()
     return found
+
+
+def _weights(layer: nn.MultiheadAttention, *args: Any, **kwargs: Any) -> Trace:
+    """Return "weights" of torch's attention, (B, H, T, S), from the arguments of its `forward`."""
+    given = inspect.signature(layer.forward).bind(*args, **kwargs).arguments
+    _, weights = layer.forward(**given | {"need_weights": True, "average_attn_weights": False})
+    return {"weights": cast(Tensor, weights)}

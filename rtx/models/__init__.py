@@ -2,9 +2,11 @@
 
 from rtx.models.awd_lstm import AWDLSTM
 from rtx.models.backbone import Backbone, Card, CausalModel
+from rtx.models.bidirectional import Bidirectional
 from rtx.models.causal_encoder import CausalEncoder
 from rtx.models.character_transformer import CharacterTransformer
 from rtx.models.encoder_decoder import EncoderDecoder
+from rtx.models.export import export_step
 from rtx.models.ff_attention import FeedForwardAttention
 from rtx.models.griffin import Griffin
 from rtx.models.hm_rnn import HMRNN
@@ -33,6 +35,7 @@ __all__ = [
     "TRANSLATORS",
     "WHOLE",
     "Backbone",
+    "Bidirectional",
     "Card",
     "CausalEncoder",
     "CausalModel",
@@ -45,6 +48,7 @@ __all__ = [
     "Seq2Seq",
     "Transformer",
     "TransformerXL",
+    "export_step",
     "parameter_bytes",
     "rnnsearch",
 ]

@@ -6,7 +6,7 @@ the continuous cache in `rtx.tasks.cache_pointer`. Tied weights and embedding dr
 """
 
 from functools import partial
-from itertools import chain, pairwise, repeat
+from itertools import pairwise, repeat
 from typing import cast
 
 import torch
@@ -55,7 +55,8 @@ class AWDLSTM(CausalModel):
         super().__init__()
         self.d_model = d_model = check_positive("d_model", d_model)
         hidden = check_positive("d_hidden", d_model if d_hidden is None else d_hidden)
-        widths = chain([d_model], repeat(hidden, check_positive("layers", layers) - 1), [d_model])
+        widths = [d_model, *repeat(hidden, check_positive("layers", layers) - 1), d_model]
+        self.widths = widths[1:]
         self.networks = nn.ModuleList(nn.LSTM(a, b, batch_first=True) for a, b in pairwise(widths))
         self.dropout_input = LockedDropout(check_fraction("dropout_input", dropout_input))
         self.dropout_hidden = LockedDropout(check_fraction("dropout_hidden", dropout_hidden))
@@ -65,14 +66,15 @@ class AWDLSTM(CausalModel):
     def read(self, x: Float[Tensor, "B T D"], state: State | None = None) -> tuple[Float[Tensor, "B T D"], State]:
         """Read a piece of a stream. The state has (h, c) of each layer, (B, width) each."""
         self.check_input(x)
-        layers = [partial(self._run, cast(nn.LSTM, network)) for network in self.networks]
+        networks = zip(self.networks, self.widths, strict=True)
+        layers = [partial(self._run, cast(nn.LSTM, network), width) for network, width in networks]
         raw, state = read_through(layers, self.dropout_input(x), state, self.dropout_hidden)
         return self.dropout(raw), state
 
-    def _run(self, network: nn.LSTM, x: Tensor, state: State | None) -> tuple[Tensor, State]:
+    def _run(self, network: nn.LSTM, width: int, x: Tensor, state: State | None) -> tuple[Tensor, State]:
         given = None
         if state is not None:
-            check_state(state, *[(x.shape[0], network.hidden_size)] * 2)
+            check_state(state, *[(x.shape[0], width)] * 2)
             given = tuple(part[None] for part in state)
         p = self.weight_dropout if self.training else 0.0
         y, (h, c) = run_network(partial(_with_weight_dropout, network, p) if p else network, network, x, given)
@@ -89,7 +91,7 @@ def _with_weight_dropout(
     if torch.compiler.is_compiling() or replaced(network, kind=nn.LSTM):
         found: tuple[Tensor, tuple[Tensor, Tensor]] = functional_call(network, {"weight_hh_l0": dropped}, (x, state))
         return found
-    zeros = x.new_zeros(1, len(x), network.hidden_size)
+    zeros = x.new_zeros(1, x.shape[0], network.hidden_size)
     # Not `functional_call`: on a GPU it would copy all weights of the network at each call.
     weights, state = [w, dropped, *biases], state or (zeros, zeros)
     y, h, c = torch.lstm(x, state, weights, True, 1, 0.0, network.training, False, True)

@@ -131,7 +131,7 @@ def check_backbone(name: str, module: object, width: int | None = None) -> int:
         allowed = "a backbone, such as RTransformer or a subclass of rtx.models.CausalModel with a d_model"
         raise ValueError(f"{name}: expected {allowed}, got {type(module).__name__}")
     if width is not None and module.d_model != width:
-        raise ValueError(f"{name}: expected the encoder's d_model = {width}, got {module.d_model}")
+        raise ValueError(f"{name}: expected d_model = {width}, as of the other one, got {module.d_model}")
     return module.d_model
 
 

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from rtx.models.backbone import Backbone, check_backbone
+from rtx.nn.padding import turned
 from rtx.nn.validate import check_flag, check_tensor
 
 
@@ -37,8 +38,8 @@ class CausalEncoder(nn.Module):
         Args:
             src: (B, T, D) or (T, B, D), see `batch_first`; (T, D) for one sequence.
             mask: the causal mask, (T, T): True, or -∞, above the diagonal. It may be left out if `is_causal` is True.
-            src_key_padding_mask: (B, T), or (T,) for one sequence: True, or -∞, at the padding, which must be at the
-                end.
+            src_key_padding_mask: (B, T), or (T,) for one sequence: True, or -∞, at the padding. A sequence may have
+                padding at its start and at its end. Its first real position is position 1 for the backbone.
             is_causal: whether `mask` is known to be causal.
         """
         check_tensor("src", src)
@@ -47,8 +48,13 @@ class CausalEncoder(nn.Module):
         if x.ndim == 3:  # otherwise the backbone raises the error
             self._check_mask(mask, is_causal, x.shape[1])
         padding = self._padding(src_key_padding_mask, x)
-        y = self.backbone(x if padding is None else x.masked_fill(padding[..., None], 0.0))
-        y = y if padding is None else y.masked_fill(padding[..., None], 0.0)
+        if padding is None:
+            y = self.backbone(x)
+        else:
+            start = padding.long().argmin(1)  # the first real position
+            x = turned(x.masked_fill(padding[..., None], 0.0), start)  # with all padding at the end
+            y = turned(self.backbone(x), -start)
+            y = y.masked_fill(padding[..., None], 0.0)
         return y[0] if one else y if self.batch_first else y.transpose(0, 1)
 
     def _check_mask(self, mask: Tensor | None, is_causal: bool | None, length: int) -> None:
@@ -73,8 +79,9 @@ class CausalEncoder(nn.Module):
             raise ValueError(f"{name}: expected {tuple(x.shape[:2])}, got {tuple(mask.shape)}")
         if bool(padding.all(1).any()):
             raise ValueError(f"{name}: expected a real position in each sequence, got one that is all padding")
-        if bool((padding[:, :-1] & ~padding[:, 1:]).any()):
-            raise ValueError(f"{name}: expected padding at the end of a sequence, got some before a real position")
+        at_end = turned(padding, padding.long().argmin(1))
+        if bool((at_end[:, :-1] & ~at_end[:, 1:]).any()):
+            raise ValueError(f"{name}: expected padding at the start or the end of a sequence, got some in between")
         return padding
 
 

@@ -71,7 +71,7 @@ class FeedForwardAttention(nn.Module):
         wide = torch.promote_types(h.dtype, torch.float32)
         sums = (mass * h).to(wide), mass.to(wide)
         if state is not None:
-            check_state(state, (len(x), h.shape[-1]), (len(x), 1))
+            check_state(state, (x.shape[0], h.shape[-1]), (x.shape[0], 1))
             sums = state[0] + sums[0], state[1] + sums[1]
         return self._read_out((sums[0] / sums[1]).to(h.dtype)), sums
 

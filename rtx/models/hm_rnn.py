@@ -14,6 +14,7 @@ from torch.nn import functional as F
 
 from rtx.models.backbone import Card, CausalModel
 from rtx.nn.initial import uniform_parameter
+from rtx.nn.ops.conditions import replaced
 from rtx.nn.streaming import State, check_state, split
 from rtx.nn.validate import check_fraction, check_positive
 
@@ -40,19 +41,21 @@ class Level(nn.Module):
                 self.bias[-1] = 0.0  # below 0 the boundary might never open, and the layers above would not be trained
 
     def forward(
-        self, from_below: Tensor, z_below: Tensor, state: State, h_above: Tensor | None, slope: float
+        self, below: Tensor, z_below: Tensor, state: State, h_above: Tensor | None, slope: float, projected: bool
     ) -> tuple[Tensor, ...]:
         """Return h and c after a step, (B, D), and below the top also the boundary, (B, 1).
 
         Args:
-            from_below: W h_t^{l-1}, the bottom-up product before it is gated.
+            below: h_t^{l-1}, (B, D), or already its product with `bottom_up`.
             z_below: z_t^{l-1}, (B, 1).
             state: h_{t-1}, c_{t-1} and z_{t-1} of this layer; the top layer has no z.
             h_above: h_{t-1}^{l+1}; None at the top.
             slope: a of the hard sigmoid.
+            projected: whether `below` is the product.
         """
         h, c, *boundary = state
         z = boundary[0] if boundary else torch.zeros_like(z_below)
+        from_below = below if projected else F.linear(below, self.bottom_up)
         # Eq. (4)-(7): a closed boundary multiplies by 0
         s = F.linear(h, self.recurrent, self.bias) + z_below * from_below
         if h_above is not None:
@@ -138,15 +141,17 @@ class HMRNN(CausalModel):
     def _run(self, x: Tensor, state: State | None) -> tuple[Tensor, Tensor, State]:
         """Return h of all layers, (B, T, L, D), z of all but the top, (B, T, L-1), and the next state."""
         state = self._zeros(x) if state is None else self._checked(state, x.shape[0])
-        levels = [cast(Level, level) for level in self.levels]
+        # All inputs in one product, which would not see what a wrapper such as LoRA adds to the weight.
+        projected = not replaced(self.levels[0], kind=Level)
+        inputs = F.linear(x, cast(Level, self.levels[0]).bottom_up) if projected else x
         open_below, hidden, boundaries = x.new_ones(x.shape[0], 1), [], []
-        for from_input in F.linear(x, levels[0].bottom_up).unbind(1):
+        for from_input in inputs.unbind(1):
             after: list[tuple[Tensor, ...]] = []
-            for i, level in enumerate(levels):
-                from_below = F.linear(after[-1][0], level.bottom_up) if i else from_input
+            for i, level in enumerate(self.levels):
+                below = after[-1][0] if i else from_input
                 z_below = after[-1][2] if i else open_below  # z^0 = 1: the input is always read
                 h_above = state[i + 1][0] if i + 1 < len(state) else None
-                after.append(level(from_below, z_below, state[i], h_above, self.slope))
+                after.append(level(below, z_below, state[i], h_above, self.slope, projected and not i))
             state = tuple(after)
             hidden.append(torch.stack([part[0] for part in after], 1))
             boundaries.append(torch.cat([open_below[:, :0], *(part[2] for part in after[:-1])], 1))
@@ -162,9 +167,9 @@ class HMRNN(CausalModel):
         return (*[(h, h, z)] * (len(self.levels) - 1), (h, h))
 
     def _checked(self, state: State, batch: int) -> State:
-        for level, part in zip(self.levels, split(state, len(self.levels)), strict=True):
-            h = (batch, self.d_model)
-            check_state(part, h, h, *[(batch, 1)] * (not level.top))
+        top, h = len(self.levels) - 1, (batch, self.d_model)
+        for level, part in enumerate(split(state, len(self.levels))):
+            check_state(part, h, h, *[(batch, 1)] * (level < top))
         return state
 
 

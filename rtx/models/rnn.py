@@ -27,25 +27,25 @@ class RNN(CausalModel):
 
     def __init__(self, d_model: int, layers: int = 1, cell: str = "gru", dropout: float = 0.0) -> None:
         super().__init__()
-        layers, self.d_model = check_positive("layers", layers), check_positive("d_model", d_model)
+        self.layers, self.d_model = check_positive("layers", layers), check_positive("d_model", d_model)
         network = TORCH[check_choice("cell", cell, TORCH)]
         self.dropout = nn.Dropout(check_fraction("dropout", dropout))
         # torch's own dropout leaves the last layer out, and warns if that is the only one
         between = dropout if layers > 1 else 0.0
-        self.network = network(self.d_model, self.d_model, layers, batch_first=True, dropout=between)
+        self.network = network(self.d_model, self.d_model, self.layers, batch_first=True, dropout=between)
+        self.lstm = cell == "lstm"
 
     def read(self, x: Float[Tensor, "B T D"], state: State | None = None) -> tuple[Float[Tensor, "B T D"], State]:
         """Read a piece of a stream. The state has h, and for an LSTM c, (B, L, D) each."""
         self.check_input(x)
         # torch puts the layers before the batch, and a lone h is not in a tuple
-        lstm = self.network.mode == "LSTM"
         given: Tensor | tuple[Tensor, ...] | None = None
         if state is not None:
-            check_state(state, *[(x.shape[0], self.network.num_layers, self.d_model)] * (1 + lstm))
+            check_state(state, *[(x.shape[0], self.layers, self.d_model)] * (1 + self.lstm))
             swapped = tuple(part.transpose(0, 1).contiguous() for part in state)
-            given = swapped if lstm else swapped[0]
+            given = swapped if self.lstm else swapped[0]
         hidden, after = run_network(self.network, self.network, x, given)
-        return self.dropout(hidden), tuple(part.transpose(0, 1) for part in (after if lstm else (after,)))
+        return self.dropout(hidden), tuple(part.transpose(0, 1) for part in (after if self.lstm else (after,)))
 
 
 RNN_CARD, GRU_CARD = (

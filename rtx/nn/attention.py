@@ -65,24 +65,28 @@ class MultiHeadAttention(Heads):
         return weights @ v
 
     def forward(
-        self, x: Float[Tensor, "B T D"], mask: Bool[Tensor, "*shared T T"] | None = None
+        self,
+        x: Float[Tensor, "B T D"],
+        mask: Bool[Tensor, "*shared T S"] | None = None,
+        context: Float[Tensor, "B S D"] | None = None,
     ) -> Float[Tensor, "B T D"]:
         """Return for each position a mixture of the positions that it attends to.
 
         Args:
             x: the sequence.
-            mask: True where a query (row) may attend to a key (column). The shape is (T, T), or (B, 1, T, T) if the
+            mask: True where a query (row) may attend to a key (column). The shape is (T, S), or (B, 1, T, S) if the
                 sequences have different masks. A query that may see nothing mixes nothing: see `rtx.nn.masks`.
+            context: the S positions that are attended to; by default `x`.
         """
-        q, k, v = self._project(x)
+        q, k, v = self.project(x, context)
         self._check_mask(mask, q, k)
         return self.join(self.attend(q, k, v, mask))
 
     def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
         """Read one position of a stream. The state has the keys and values so far, (B, H, T, K) each."""
-        q, k, v = self._project(x[:, None])
+        q, k, v = self.project(x[:, None])
         if state is not None:
-            check_state(state, *[(len(x), self.heads, None, k.shape[-1])] * 2)
+            check_state(state, *[(x.shape[0], self.heads, None, k.shape[-1])] * 2)
             k, v = torch.cat([state[0], k], 2), torch.cat([state[1], v], 2)
         return self.join(self.attend(q, k, v)).squeeze(1), (k, v)
 
@@ -90,17 +94,21 @@ class MultiHeadAttention(Heads):
         self, x: Float[Tensor, "B T D"], mask: Bool[Tensor, "*shared T T"] | None = None
     ) -> Float[Tensor, "B H T T"]:
         """Return the attention weights of `forward`, without dropout. Each row sums to 1."""
-        q, k, _ = self._project(x)
+        q, k, _ = self.project(x)
         self._check_mask(mask, q, k)
         return self.softmax(q, k, mask)
 
-    def introspect(self, x: Tensor, mask: Tensor | None = None) -> dict[str, Float[Tensor, "B H T T"]]:
-        """Return "weights", the attention weights."""
-        return {"weights": self.weights(x, mask)}
+    def introspect(
+        self, x: Tensor, mask: Tensor | None = None, context: Tensor | None = None
+    ) -> dict[str, Float[Tensor, "B H T T"]]:
+        """Return "weights", the attention weights. With a context it is empty: `SegmentMemory` shows them itself."""
+        return {} if context is not None else {"weights": self.weights(x, mask)}
 
-    def _project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def project(self, x: Tensor, context: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the queries of `x`, and the keys and values of the context, which is `x` by default."""
+        context = x if context is None else context
         # Eq. (6), all heads in one product
-        return self.split(self.query(x)), self.split(self.key(x)), self.split(self.value(x))
+        return self.split(self.query(x)), self.split(self.key(context)), self.split(self.value(context))
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Float[Tensor, "B H T K"]:
         """Let T queries attend to S keys. Without a mask, the queries are at the last of the S positions."""

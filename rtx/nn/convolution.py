@@ -46,7 +46,7 @@ class CausalConv(nn.Module):
         """How many positions back an output reads: (k - 1) d."""
         return (self.kernel - 1) * self.dilation
 
-    def weight(self) -> Float[Tensor, "outputs inputs kernel"]:
+    def filters(self) -> Float[Tensor, "outputs inputs kernel"]:
         """Return the filters, the oldest position first."""
         if self.gain is None:
             return self.direction
@@ -62,15 +62,15 @@ class CausalConv(nn.Module):
     ) -> tuple[Float[Tensor, "B outputs"], State]:
         """Read one position of a stream. The state has the last (k - 1) d inputs, the oldest first."""
         if state is None:
-            state = (x.new_zeros(len(x), self.past, self.inputs),)
-        check_state(state, (len(x), self.past, self.inputs))
+            state = (x.new_zeros(x.shape[0], self.past, self.inputs),)
+        check_state(state, (x.shape[0], self.past, self.inputs))
         window = torch.cat([state[0], x[:, None]], 1)  # (B, past + 1, inputs)
         return self._convolve(window).squeeze(1), (window[:, 1:],)
 
     def _convolve(self, x: Tensor) -> Tensor:
         """(B, past + T, inputs) → (B, T, outputs)."""
         # Bai et al., §3.3, Eq. (2): F(t) = Σ_i f(i) x_{t - d i}
-        y = F.conv1d(x.transpose(1, 2), self.weight(), self.bias, dilation=self.dilation, groups=self.groups)
+        y = F.conv1d(x.transpose(1, 2), self.filters(), self.bias, dilation=self.dilation, groups=self.groups)
         return y.transpose(1, 2)
 
     def extra_repr(self) -> str:

@@ -86,7 +86,7 @@ class RGLRU(nn.Module):
         """Read one position of a stream. The state is h_{t-1}, (B, D), in float32 at least."""
         a, b = self._terms(x)
         if state is not None:
-            check_state(state, (len(x), self.d_model))
+            check_state(state, (x.shape[0], self.d_model))
             b = a * state[0] + b
         return b.to(x.dtype), (b,)
 

@@ -62,8 +62,10 @@ class LocalAttention(nn.Module):
         q, k, v = self._project(x[:, None])
         k, v = k.squeeze(1), v.squeeze(1)  # (B, 1, K)
         if state is not None:
-            check_state(state, *[(len(x), None, k.shape[-1])] * 2)
-            k, v = (torch.cat(both, 1)[:, -self.window :] for both in zip(state, (k, v), strict=True))
+            check_state(state, *[(x.shape[0], None, k.shape[-1])] * 2)
+            k, v = (torch.cat(both, 1) for both in zip(state, (k, v), strict=True))
+            first = torch.sym_max(k.shape[1] - self.window, 0)  # also where an exported program leaves the length open
+            k, v = k[:, first:], v[:, first:]
         seen = self._attend(rotate(q, k.shape[1] - 1), rotate(k)[:, None], v[:, None])
         return self._join(seen).squeeze(1), (k, v)
 

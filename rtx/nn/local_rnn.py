@@ -70,9 +70,9 @@ class LocalRNN(nn.Module):
         one position, is first. An LSTM has a second tensor of this shape, with the memories c.
         """
         if state is None:
-            state = self._after_zeros(len(x))
+            state = self._after_zeros(x.shape[0])
         else:
-            check_state(state, *[(len(x), self.window - 1, self.d_model)] * CELLS[self.cell].parts)
+            check_state(state, *[(x.shape[0], self.window - 1, self.d_model)] * CELLS[self.cell].parts)
         before = tuple(F.pad(part, (0, 0, 1, 0)) for part in state)  # a new window begins here with a zero state
         from_input = F.linear(x, self.weight_ih_l0, self.bias_ih_l0)[:, None]
         from_state = F.linear(before[0], self.weight_hh_l0, self.bias_hh_l0)  # (B, M, gates · D)

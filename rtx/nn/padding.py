@@ -40,6 +40,12 @@ def real_positions(lengths: Int[Tensor, " B"], longest: int) -> Bool[Tensor, "B 
     return torch.arange(longest, device=lengths.device) < lengths[:, None]
 
 
+def turned(x: Shaped[Tensor, "B S ..."], by: Int[Tensor, " B"]) -> Shaped[Tensor, "B S ..."]:
+    """Return each sequence moved to the left by its own number of positions. What leaves at the left comes in again."""
+    at = torch.arange(x.shape[1], device=x.device) + by[:, None]
+    return x[torch.arange(x.shape[0], device=x.device)[:, None], at % x.shape[1]]
+
+
 def reverse(x: Shaped[Tensor, "B S ..."], lengths: Int[Tensor, " B"]) -> Shaped[Tensor, "B S ..."]:
     """Return each sequence from its last position to its first. The padding stays at the end."""
     at = torch.arange(x.shape[1], device=x.device).expand(x.shape[0], -1)

@@ -25,7 +25,7 @@ class SegmentMemory(nn.Module):
     `step` computes the others when it needs them.
 
     Args:
-        attention: the attention to use. Its layers are called, but its `forward` is not, so its own hooks do not fire.
+        attention: the attention to use.
         segment: number of positions in a segment.
         memory: number of positions before the segment that are visible; 0 for none.
     """
@@ -44,7 +44,7 @@ class SegmentMemory(nn.Module):
         """
         past, _, _, count = self._checked(state, x)
         queries, context, mask = self._segments(x, past, count)
-        y = self.attention.join(self.attention.attend(*self._heads(queries, context), mask))  # (B · C, S, D)
+        y = self.attention(queries, mask, context)  # (B · C, S, D)
         return y.unflatten(0, (x.shape[0], -1)).flatten(1, 2)[:, count : count + x.shape[1]]
 
     def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
@@ -52,7 +52,7 @@ class SegmentMemory(nn.Module):
         present = x[:, None]
         past, keys, values, count = self._checked(state, present)
         inputs = torch.cat([past, present], 1)
-        q, k, v = self._heads(present, inputs[:, keys.shape[2] :])
+        q, k, v = self.attention.project(present, inputs[:, keys.shape[2] :])
         keys, values = torch.cat([keys, k], 2), torch.cat([values, v], 2)
         y = self.attention.join(self.attention.attend(q, keys, values)).squeeze(1)
         return y, self._kept(inputs, keys, values, count + 1)
@@ -70,7 +70,7 @@ class SegmentMemory(nn.Module):
         """
         past, _, _, count = self._checked(state, x)
         queries, context, mask = self._segments(x, past, count)
-        q, k, _ = self._heads(queries, context)
+        q, k, _ = self.attention.project(queries, context)
         found = self.attention.terms(q, k) | {"weights": self.attention.softmax(q, k, mask)}
         padded = context.shape[1] - queries.shape[1] - (past.shape[1] - count)  # columns before the first real one
         rows, columns = slice(count, count + x.shape[1]), slice(padded, padded + past.shape[1] + x.shape[1])
@@ -94,10 +94,6 @@ class SegmentMemory(nn.Module):
         mask = real[:, None, None] & (key <= key[M:, None])
         return windows[:, M:], context, mask.repeat(x.shape[0], 1, 1, 1)
 
-    def _heads(self, queries: Tensor, context: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        layer = self.attention
-        return layer.split(layer.query(queries)), layer.split(layer.key(context)), layer.split(layer.value(context))
-
     def _kept(self, inputs: Tensor, keys: Tensor, values: Tensor, count: int) -> State:
         """Return the state of a segment with `count` positions. A full segment becomes the memory of the next one."""
         if count < self.segment:
@@ -115,7 +111,8 @@ class SegmentMemory(nn.Module):
             return x[:, :0], none, none, 0
         check_state(state, (B, None, D), (B, H, None, D // H), (B, H, None, D // H), None)
         inputs, keys, values, count = state
-        if not 0 <= count < self.segment or not 0 <= inputs.shape[1] - count <= self.memory:
+        fits = isinstance(count, int)  # an exported program cannot leave open whether a segment ends
+        if not fits or not 0 <= count < self.segment or not 0 <= inputs.shape[1] - count <= self.memory:
             raise ValueError(
                 f"state: expected at most {self.memory} positions before a segment of {self.segment}, "
                 f"got {inputs.shape[1] - count} before {count}"

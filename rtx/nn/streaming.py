@@ -14,6 +14,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 State = tuple[Any, ...]
+WHOLE = (int, torch.SymInt)  # the second is a number that an exported program leaves open
 
 
 class Streaming(Protocol):
@@ -34,7 +35,7 @@ def check_state(state: object, *shapes: tuple[int | None, ...] | None) -> None:
     There is one shape for each part. The shape (8, None) allows any second axis. For a whole number, pass None.
     """
     found = [
-        tuple(part.shape) if isinstance(part, Tensor) else part if isinstance(part, int) else type(part).__name__
+        tuple(part.shape) if isinstance(part, Tensor) else part if isinstance(part, WHOLE) else type(part).__name__
         for part in parts(state)
     ]
     if len(found) != len(shapes) or not all(map(_fits, found, shapes)):
@@ -110,7 +111,7 @@ def detach(state: Any) -> Any:
 
 def _fits(found: object, shape: tuple[int | None, ...] | None) -> bool:
     if shape is None:
-        return isinstance(found, int)
+        return isinstance(found, WHOLE)
     if not isinstance(found, tuple) or len(found) != len(shape):
         return False
     return all(expected is None or size == expected for size, expected in zip(found, shape, strict=True))

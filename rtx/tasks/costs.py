@@ -8,13 +8,12 @@ from torch.utils.flop_counter import FlopCounterMode
 from rtx.models import LanguageModel
 from rtx.nn import MultiHeadAttention
 from rtx.nn.local_attention import LocalAttention
-from rtx.nn.segment_memory import SegmentMemory
 from rtx.nn.validate import check_positive
 from rtx.tasks.build import SequenceModel, build
 from rtx.tasks.registry import task_by_name
 from rtx.tasks.task import Task
 
-ATTENTIONS = (MultiHeadAttention, LocalAttention, SegmentMemory)
+ATTENTIONS = (MultiHeadAttention, LocalAttention)
 
 
 def multiply_adds(task: str | Task, model: str, steps: int, **hyperparameters: Any) -> int:

@@ -71,7 +71,7 @@ def own_music(path: str | Path | Sequence[str] | None = None, frame: float = 0.5
     """MIDI files of your own, split about 80/10/10 % by piece. Of pieces that are equal but for their key, one is kept.
 
     Files without notes and files that are not MIDI are left out, and so are notes outside the 88 keys. `about` names
-    these files.
+    these files, and the number of pieces that are equal to another one.
 
     Args:
         path: a folder of .mid or .midi files, a file, or a list of both; by default Bach's chorales of `chorales`.
@@ -84,7 +84,12 @@ def own_music(path: str | Path | Sequence[str] | None = None, frame: float = 0.5
 
     @cache
     def pieces() -> dict[Split, list[Roll]]:
-        found = _chorales() if path is None else distinct(_own_rolls(path, seconds, said))
+        if path is None:
+            return _tenths(_chorales())
+        read = [*_own_rolls(path, seconds, said)]
+        found = distinct(read)
+        if same := len(read) - len(found):
+            said["equal pieces"] = [f"left out {same} of {len(read)} pieces, which equal another but for their key"]
         if len(found) < len(SPLITS):
             left_out = "; ".join(["", *said.get("left out", [])])
             raise ValueError(f"path: expected at least {len(SPLITS)} different pieces, got {len(found)}{left_out}")

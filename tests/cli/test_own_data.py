@@ -1,7 +1,9 @@
 """Texts and MIDI files of a user's own: read, split, trained on, continued and scored; odd files are named."""
 
 import csv
+import json
 import math
+import pickle
 import unicodedata
 from pathlib import Path
 
@@ -162,6 +164,12 @@ def test_a_folder_of_midi_files_becomes_rolls_and_odd_files_are_named(songs):
     about = task.about()
     assert "empty.mid" in about["left out"] and "broken.mid" in about["left out"] and "1 of 3" in about["other keys"]
     assert "high.midi" in about["other keys"] and task.frame_seconds == 0.3
+    assert "equal pieces" not in about
+    copy = pickle.loads(pickle.dumps(task)).split("test")  # as for a worker that is started by `spawn`
+    assert torch.equal(copy[0].inputs, task.split("test")[0].inputs)
+    midi("songs/again.mid", (65, 0.0, 0.6), (67, 0.6, 1.2), (69, 1.2, 3.0))  # 0.mid, five semitones higher
+    assert "1 of 12" in task_by_name("music", path=songs).about()["equal pieces"]
+    Path("songs/again.mid").unlink()
     finer = task_by_name("music", path=songs, frame=0.25)
     assert finer.frame_seconds == 0.15
     assert len(finer.split("test")[0].inputs) == 2 * len(task.split("test")[0].inputs) + 1
@@ -225,6 +233,17 @@ def test_own_text_goes_from_a_file_to_a_continuation(story, command, unit):
     code, _, err = command("evaluate", checkpoint)
     assert code == 2 and story in err
     assert command("generate", checkpoint, "--tokens", 5)[0] == 0
+
+
+@pytest.mark.slow
+def test_a_sweep_reads_own_files_all_together(story, command):
+    Path("other.txt").write_text(STORY.replace("cat", "cow"))
+    sweep = ("sweep", "text", "gru", "--scale", "quick", "--epochs", 1, "--set", "learning_rate=0.01,0.003")
+    code, out, _ = command(*sweep, "--text", story, "--text", "other.txt", "--test", "--results", "results")
+    assert code == 0 and "2 runs" in out and "sweep.png" in out
+    (result,) = map(json.loads, map(Path.read_text, Path("results").rglob("*.json")))
+    assert result["data"] == f"characters:{story}+other.txt"
+    assert command(*sweep, "--midi", story)[0] == 2
 
 
 @pytest.mark.parametrize("model", ["gru", "character-transformer"])

@@ -5,7 +5,8 @@ import torch
 from outside_script import WIDTH, torchs_encoder, train
 from torch import nn
 
-from rtx.models import CausalEncoder, RTransformer, Transformer
+from rtx.models import MODELS, CausalEncoder, RTransformer, Transformer
+from rtx.tasks.build import hyperparameter_names
 
 CAUSAL = torch.ones(6, 6).triu(1).bool()
 
@@ -55,6 +56,24 @@ def test_the_causal_mask_may_have_each_of_torchs_forms(mask: torch.Tensor | None
     torch.testing.assert_close(ours()(x[:, 0], mask, is_causal=True), ours()(x, CAUSAL)[:, 0])
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_a_padded_sequence_has_the_outputs_that_it_has_alone(name: str) -> None:
+    torch.manual_seed(0)
+    sizes = {"d_model": 8, "layers": 2, "heads": 2, "window": 3, "segment": 4, "memory": 4}
+    model = MODELS[name](**{key: value for key, value in sizes.items() if key in hyperparameter_names(name)})
+    encoder, x = CausalEncoder(model.double(), batch_first=True).eval(), torch.randn(4, 7, 8).double()
+    real = [(0, 7), (3, 7), (2, 5), (0, 4)]  # of the four sequences: from where to where
+    padding = torch.ones(4, 7).bool()
+    for row, (start, end) in enumerate(real):
+        padding[row, start:end] = False
+    x[padding] = torch.nan
+    y = encoder(x, src_key_padding_mask=padding, is_causal=True)
+    for row, (start, end) in enumerate(real):
+        alone = encoder(x[row : row + 1, start:end], is_causal=True)
+        torch.testing.assert_close(y[row, start:end], alone[0], rtol=0, atol=1e-12)
+    assert not y[padding].any()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -63,8 +82,8 @@ def test_the_causal_mask_may_have_each_of_torchs_forms(mask: torch.Tensor | None
         ({"mask": torch.ones(5, 5).triu(1).bool(), "is_causal": True}, r"^mask: .*\(6, 6\).*\(5, 5\)"),
         ({"is_causal": True, "src_key_padding_mask": CAUSAL}, r"^src_key_padding_mask: .*\(2, 6\).*\(6, 6\)"),
         (
-            {"is_causal": True, "src_key_padding_mask": torch.tensor([[True] + [False] * 5] * 2)},
-            "^src_key_padding_mask: ",  # padding before a real position
+            {"is_causal": True, "src_key_padding_mask": torch.tensor([[True, False, True, False, False, True]] * 2)},
+            "^src_key_padding_mask: ",  # padding between two real positions
         ),
     ],
 )

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from rtx.models import MODELS, WHOLE, EncoderDecoder, LanguageModel, rnnsearch
+from rtx.models import MODELS, WHOLE, EncoderDecoder, LanguageModel, export_step, rnnsearch
 from rtx.tasks.build import SequenceModel, hyperparameter_names
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")]
@@ -17,6 +17,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationW
 SIZES = {"d_model": 8, "layers": 1, "heads": 2, "window": 3, "segment": 2, "memory": 2, "d_hidden": 8, "inputs": 8}
 ANY_LENGTH = ("r-transformer", "transformer", "tcn", "feed-forward-attention")
 """Exported for sequences of any length. The others count steps or segments in Python, so one length each."""
+ONE_FORM = [name for name in (*MODELS, *WHOLE, "tokens") if name not in ("transformer-xl", "character-transformer")]
+"""Their state has the same form at every position, so that one program is every step but the first."""
 
 
 @pytest.fixture(autouse=True)
@@ -49,13 +51,41 @@ def exported(name: str, model: nn.Module) -> tuple[torch.export.ExportedProgram,
 def test_exported_and_as_onnx_it_gives_the_same_numbers(name: str) -> None:
     model = small(name, layers=3 if name == "griffin" else 1)  # its third layer is attention
     program, sequences = exported(name, model)
-    onnx = torch.onnx.export(program, dynamo=True, verbose=False)
-    session = onnxruntime.InferenceSession(onnx.model_proto.SerializeToString(), providers=["CPUExecutionProvider"])
+    run = in_onnxruntime(program)
     for x in sequences:
         expected = model(x)
         torch.testing.assert_close(program.module()(x), expected, rtol=0, atol=1e-5)
-        (found,) = session.run(None, {session.get_inputs()[0].name: x.numpy()})
+        (found,) = run(x.numpy())
         np.testing.assert_allclose(found, expected.numpy(), rtol=0, atol=1e-5)
+
+
+def in_onnxruntime(program: torch.export.ExportedProgram) -> Callable[..., list[np.ndarray]]:
+    onnx = torch.onnx.export(program, dynamo=True, verbose=False)
+    session = onnxruntime.InferenceSession(onnx.model_proto.SerializeToString(), providers=["CPUExecutionProvider"])
+    names = [one.name for one in session.get_inputs()]
+    return lambda *arrays: session.run(None, dict(zip(names, arrays, strict=True)))
+
+
+@pytest.mark.parametrize("name", ONE_FORM)
+@torch.no_grad()
+def test_a_stream_in_onnxruntime_has_the_numbers_of_the_model(name: str) -> None:
+    inputs = torch.randint(7, (17, 5)) if name == "tokens" else torch.randn(17, 5, 8)
+    model = small(name, layers=3 if name == "griffin" else 1, window=4) if name != "tokens" else None
+    model = model or LanguageModel(small("r-transformer"), 7).eval()
+    first, other = map(in_onnxruntime, export_step(model, inputs[0, :2]))
+    for streams in (1, 5):
+        state, after = [], None
+        for x in inputs[:, :streams]:
+            y, *state = other(x.numpy(), *state) if state else first(x.numpy())
+            expected, after = model.step(x, after)
+            np.testing.assert_allclose(y, expected.numpy(), rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["transformer-xl", "character-transformer"])
+@torch.no_grad()
+def test_a_step_whose_state_changes_its_form_is_not_exported(name: str) -> None:
+    with pytest.raises(ValueError, match="^state: .*segment"):
+        export_step(small(name, segment=4), torch.randn(2, 8))
 
 
 WITH_VALUES: dict[str, tuple[Callable[[], nn.Module], tuple[torch.Tensor, ...]]] = {

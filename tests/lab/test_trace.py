@@ -97,3 +97,29 @@ def test_a_brick_called_twice_is_shown_twice():
     found = trace(torch.nn.Sequential(layer, layer), torch.randn(1, 4, 8))
     assert sorted(found) == ["0.weights", "0.weights.2"]
     assert not torch.equal(found["0.weights"], found["0.weights.2"])
+
+
+@pytest.mark.parametrize("batch_first", [False, True])
+def test_torchs_attention_shows_the_weights_of_each_head(batch_first):
+    torch.manual_seed(0)
+    layer, x = torch.nn.MultiheadAttention(8, 2, dropout=0.5, batch_first=batch_first), torch.randn(3, 5, 8)
+    source = torch.randn(*((3, 4) if batch_first else (4, 5)), 8)
+    padding = torch.zeros(source.shape[:2] if batch_first else source.shape[1::-1]).bool()
+    padding[0, -1] = True
+    expected = layer.eval()(x, source, source, padding, average_attn_weights=False)[1]
+    found = trace(layer.train(), x, source, source, padding, False)  # its caller does not want weights
+    torch.testing.assert_close(found, {"weights": expected})
+    assert layer.training and not found["weights"][0, ..., -1].any()
+
+
+def test_torchs_transformer_shows_the_weights_of_its_layers():
+    torch.manual_seed(0)
+    layer = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+    model, x = torch.nn.TransformerEncoder(layer, 2).eval(), torch.randn(2, 5, 8)
+    before = model(x)
+    found = trace(model, x, torch.nn.Transformer.generate_square_subsequent_mask(5))
+    assert sorted(found) == ["layers.0.self_attn.weights", "layers.1.self_attn.weights"]
+    for weights in found.values():
+        torch.testing.assert_close(weights.sum(-1), torch.ones(2, 2, 5))
+        assert not weights.triu(1).any()
+    assert torch.equal(model(x), before)

@@ -77,24 +77,26 @@ def test_a_language_model_keeps_a_replaced_output_layer_when_it_is_moved_and_loa
 
 
 def silent(model: nn.Module, call: Callable[[], object]) -> list[str]:
-    """Return the layers without children whose forward hooks do not fire in a call."""
-    left = {name for name, part in model.named_modules() if not list(part.children())}
+    """Return the modules whose forward hooks do not fire in a call. A list of layers has no call."""
+    containers = (nn.ModuleList, nn.Sequential)
+    left = {name for name, part in model.named_modules() if not isinstance(part, containers)}
     for name in list(left):
         model.get_submodule(name).register_forward_hook(lambda *_, name=name: left.discard(name))
     call()
     return sorted(left)
 
 
-def test_the_hooks_of_all_layers_of_a_backbone_fire(small_model):
+def test_the_hooks_of_all_bricks_of_a_backbone_fire(small_model):
     model, x = small_model(weight_dropout=0.1), torch.randn(2, 9, 8)
     assert silent(model, lambda: model(x)) == []
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_the_hooks_of_all_layers_of_another_model_fire(name):
+def test_the_hooks_of_all_bricks_of_another_model_fire(name):
     make, call = OTHERS[name]
     model = make()
-    assert silent(model, lambda: call(model)) == []
+    step_only = ["decoder"] if name == "rnnsearch" else []  # one position at a time: see `rtx.nn.streaming`
+    assert silent(model, lambda: call(model)) == step_only
 
 
 def test_outputs_with_hooks_are_those_without(small_model):

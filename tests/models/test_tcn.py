@@ -92,7 +92,7 @@ def test_weights_start_as_torchs_do_for_the_inputs_of_a_group():
     torch.manual_seed(0)
     for groups, bound in ((1, 1 / 16), (64, 1 / 2)):  # 1 / √(inputs of a group · kernel)
         conv = CausalConv(64, 64, 4, groups=groups)
-        torch.testing.assert_close(conv.weight(), conv.direction)  # the gain starts as the norm
+        torch.testing.assert_close(conv.filters(), conv.direction)  # the gain starts as the norm
         for parameter in (conv.direction, conv.bias):
             assert 0.9 * bound < parameter.abs().max() <= bound
 
