@@ -105,4 +105,6 @@ $(VENV)/site-installed: pyproject.toml $(CONSTRAINTS)
 $(VENV)/test-installed: EXTRAS := all
 $(VENV)/test-installed: pyproject.toml $(CONSTRAINTS)
 	$(install)
+	@# peft apart: where transformers can be imported, torchmetrics imports it, and each run starts two seconds later
+	@$(PY) -m pip install --quiet --disable-pip-version-check $(if $(CONSTRAINTS),-c $(CONSTRAINTS)) --no-deps --upgrade --target $(VENV)/peft peft transformers accelerate
 	@touch $(VENV)/lab-installed $(VENV)/site-installed $@

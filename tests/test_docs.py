@@ -49,7 +49,8 @@ def test_the_commands_of_the_pages_run(tmp_path: Path) -> None:
 ])  # fmt: skip
 def test_the_python_of_a_page_runs(page: Path, tmp_path: Path) -> None:
     code = "".join(code for _, code in blocks(page, "python"))
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=HERE, capture_output=True, text=True)
+    peft = {"PYTHONPATH": f"{sys.prefix}/peft{os.pathsep}{os.environ.get('PYTHONPATH', '')}"} if "peft" in code else {}
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=HERE | peft, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 
