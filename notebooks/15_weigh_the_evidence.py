@@ -14,7 +14,7 @@
 #
 # ![Test losses on Nottingham: R-Transformer and Transformer with relative positions near 2.2 nats, five other models above 3.1](../figures/nottingham_control.png)
 #
-# Each dot is one of our runs with its own **seed**, the number that sets the initial weights and the order of the data. The last row (orange) is a control that the paper does not have.
+# Each dot is one of our runs. Its **seed** sets the initial weights and the order of the data. The last row (orange) is a control that the paper does not have.
 # The Transformer of the paper marks positions by *sinusoids*, fixed waves. The control has **relative positions** instead (Shaw et al., 2018, before the paper): attention knows the distance to each earlier frame. Distances above 64 count as 64 (`max_distance=64`). Everything else is the same.
 #
 # **Predict.** Which facts would you ask for before you believe this lead? The [table in the Recap](#Recap) says where, and against whom, the lead holds.
@@ -61,8 +61,7 @@ for name, losses in lines.items():
 # %% [markdown]
 # ## 1. Where does the lead come from?
 #
-# Folk tunes repeat themselves. Have the last six frames of a tune occurred before in this tune? Does the tune go on as it did
-# then? The small example uses two letters instead of six frames.
+# Folk tunes repeat themselves. Have the last six frames occurred before in this tune? Does it go on as it did then? The small example uses two letters instead of six frames.
 
 # %%
 def kinds(tune, w):
@@ -197,7 +196,7 @@ print("each at its best rate:  ", ", ".join(sorted(tried, key=lambda name: min(t
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# Yes, in this sweep with one seed. At 0.0005 the R-Transformer is first and the LSTM last. At 0.002 the order is the reverse. So choose the rate for each model separately, but from the same list.
+# Yes, in this sweep (one seed). At 0.0005 the R-Transformer is first and the LSTM last. At 0.002 the order is reversed. So choose each model's rate separately, but from the same list.
 #
 # </details>
 #
@@ -234,7 +233,7 @@ for name, model in models.items():
     print(f"{name:14} {found[0][1]:,} parameters, accuracy", ", ".join(f"{right:.1f}" for right in digits[name]), f"mean {mean(digits[name]):.1f} ± {stdev(digits[name]):.1f} %")
 
 # %% [markdown]
-# The means differ. Could that be luck? A **permutation test** answers in this way. Suppose that both models are equally good. Then luck decided which five of the ten scores belong to the first model. We try all
+# The means differ. Could that be luck? A **permutation test** answers this. Suppose that both models are equally good. Then luck decided which five of the ten scores belong to the first model. We try all
 # ways to give it five scores, and count those in which it is at least as far ahead as in reality. Their share is called $p$.
 #
 # Example: A has 3 and 5, B has 1 and 2. There are six ways to give two of the four scores to A. Only one way, the real one, gives A a sum of 8 or more. So $p = 1/6$.
@@ -416,7 +415,7 @@ explore.claims(RESULTS)
 # In Tables 1 to 4 of the R-Transformer paper, the numbers of RNN, GRU, LSTM and TCN were "directly copied from Bai et al. (2018)" (section 4). Only Transformer and
 # R-Transformer were trained by the authors. So these tables compare different programs, sizes, and searches.
 #
-# **Predict.** Our recipe trains all models with the same optimiser and epochs. For which models is our number better than the printed one?
+# **Predict.** Our recipe trains all models with the same optimiser and epochs. Which of our numbers are better than the printed ones?
 
 # %%
 for name, losses in nottingham.items():
@@ -426,11 +425,11 @@ for name, losses in nottingham.items():
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# Only for the R-Transformer and the RNN. The others are 0.1 to 0.4 nats worse than printed. So our baselines may be too weak, and a part of our lead may come from this.
+# Only those of the R-Transformer and the RNN. The others are 0.1 to 0.4 nats worse than printed. So our baselines may be too weak, which may explain a part of our lead.
 #
 # </details>
 #
-# The explorer has every table, and our runs also at learning rates that were not chosen, such as the Transformer's 9.9 nats.
+# The explorer also has the learning rates that were not chosen, such as the Transformer's 9.9 nats.
 
 # %%
 explore.ledger("nottingham", RESULTS)
@@ -438,7 +437,7 @@ explore.ledger("nottingham", RESULTS)
 # %% [markdown]
 # ## 8. Find the error
 #
-# The explorer shows errors in papers and programs. Guess before you look. The still picture has one case solved: the authors' program for music limits ("clips") the gradient *before* it computes the gradient.
+# The explorer shows errors in papers and programs. Guess before you look. The still picture has one case: the authors' program limits ("clips") the gradient *before* it computes the gradient.
 
 # %%
 explore.errata()
@@ -466,7 +465,7 @@ explore.errata()
 #
 # <details><summary>Answers</summary>
 #
-# 2/70, about 0.029: one of 70 ways, doubled. With two comparisons it becomes 0.057, above 0.05.
+# 2/70, about 0.029: one of 70 ways, doubled. With two comparisons it becomes 0.057.
 #
 # </details>
 #
