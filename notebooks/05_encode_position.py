@@ -433,7 +433,7 @@ for slopes in ((1 / 16, 1 / 256), (1.0, 2.0)):
 # - Sinusoids and learned tables encode positions. Shaw, Transformer-XL, RoPE and ALiBi encode distances.
 # - Clipping limits which distances are told apart. It does not limit which keys are seen.
 # - On "three steps back", a learned table fails where training ended. Sinusoids go up and down. Shaw and Transformer-XL stay
-#   right. RoPE stays right to about step 40, and then falls. Steeper slopes helped the ALiBi model: much with two seeds, a little with the third.
+#   right. RoPE stays right to about step 40, and then falls. Steeper slopes helped ALiBi: much with two seeds, a little with the third.
 # - Inside its window, a LocalRNN needs no encoding of position. With a window of 4 it solves this task without attention.
 # - This was shown for models of width 32, most of them with one layer, and for one short distance. Deep models, long distances and real texts are open.
 # - On folk tunes, a Transformer with Shaw's relative positions has a much lower loss than with sinusoids

@@ -43,7 +43,7 @@ explore.xray(Tools(), torch.randn(1, 20, 4))
 # ## 1. A convolution that looks back, by hand
 #
 # How does a convolution read a sequence? Each output is a sum of a few inputs, each multiplied by a fixed weight. The set of weights is the **kernel**.
-# The step between two of these inputs is the **dilation**. Here the kernel has three weights, and the dilation is 2.
+# The step between two neighbours of these inputs is the **dilation**. Here the kernel has three weights, and the dilation is 2.
 
 # %%
 x6, kernel, d = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [1.0, 0.5, -2.0], 2
@@ -306,10 +306,10 @@ for title, table in copies.items():
 # - The **TCN that sees 25 inputs** stays at the guess. Each letter is wanted 30 steps later, so it never sees the letter.
 # - The **TCN that sees 151 inputs** learns the silence of 20. At 21 it is at the guess, like a delay made for 20.
 # - The **pre-norm Transformer** recalls all letters at 20, and 17 % at 21. So it, too, learnt one distance, or it learnt absolute positions. This test cannot tell which.
-# - The **R-Transformers** and the **GRU** recall fewer letters at 20 than the pre-norm Transformer. But they recall about as many at 21. So they do not need exactly this silence.
+# - The **R-Transformers** and the **GRU** recall fewer letters at 20 than the pre-norm Transformer. But at 21 they recall about as many as at 20. So they do not need exactly this silence.
 # - The **LSTM** stays at the guess.
 #
-# In the third panel the silence varies, and no fixed delay solves the task. Now both R-Transformers are ahead of all others, with every seed. The TCN recalls less than 20 %.
+# In the third panel the silence varies, and no fixed delay solves the task. Now, after 400 updates, both R-Transformers are ahead of all others, with every seed. The TCN recalls less than 20 %.
 #
 # So copy memory with one silence does not measure memory alone: a model can learn one distance. A varied silence changes which model is first.
 #
@@ -321,7 +321,7 @@ for title, table in copies.items():
 # **Predict.** Trained with 24 steps, tested with 96. Which models can be right at step 96?
 #
 # <details><summary>Answer</summary>
-# The GRU and the LSTM can: their state can keep the last answer. The LocalRNNs cannot: from step 20 on, the answer depends on a bit that they do not see. Up to step 18, they also see a place before the first bit, which shows the start. At step 19 they see 19 bits, as at every later step. The others see all 24 bits in training.
+# The GRU and the LSTM can: their state can keep the last answer. The LocalRNNs cannot: from step 20 on, the answer depends on a bit that they do not see. Up to step 18, they also see a place before the first bit, which shows the start. At step 19 they see all 19 bits, but no place before them, as at every later step. The others see all 24 bits in training; the test shows what they learn.
 #
 # </details>
 
@@ -378,7 +378,7 @@ print(f"a guess among the five symbols: {guess / 2:.3f} if only the rule or only
 #
 # If we had tested only post-norm, we would have concluded that a Transformer fails in book alone. The control with pre-norm shows that this is wrong. The GRU, without attention, learns
 # most of the look-up, too. But the R-Transformer learns *sooner*: it is ahead of the Transformer with the same norm after 100 updates, in all three problems and with every seed. After 400 updates, the difference to the
-# pre-norm Transformer is at most about 0.01 nats. The cause of the advantage is open, because the two models also differ in their positions.
+# pre-norm Transformer is at most about 0.01 nats. The cause is open: the two models also differ in their positions.
 #
 # ## Recap
 #
@@ -386,11 +386,11 @@ print(f"a guess among the five symbols: {guess / 2:.3f} if only the rule or only
 #
 # - **A fixed distance:** a TCN that sees far enough, or a pre-norm Transformer. Both fail when the silence is one step longer.
 # - **A varied distance:** after 400 updates the R-Transformers were first, but recalled only 46 and 66 % of the letters.
-# - **The whole past:** a GRU or an LSTM. They alone learnt parity in 400 updates, and they were right beyond the trained length.
+# - **The whole past:** a GRU or an LSTM. They alone learnt parity in 400 updates, and were right beyond the trained length.
 # - **Nearby:** all models of section 6 learnt the rule.
-# - **By content:** the R-Transformers were first. They learnt the look-up sooner than the Transformer with the same norm and than the GRU.
+# - **By content:** the R-Transformers were first. They learnt the look-up sooner than the Transformer with the same norm, and the GRU.
 # - Pre-norm or post-norm changed which model was ahead. In book alone, the Transformer was ahead of the GRU only with pre-norm.
-# - Open: other sizes, and what the slower models learn with more updates.
+# - Open: other sizes, and more updates.
 #
 # ## Quiz
 #

@@ -9,8 +9,7 @@
 # %% [markdown]
 # # Can a model learn a chorale?
 #
-# This is the Bach room. A **frame** is an eighth note. A bar shows how much a frame **surprised** a small model, an
-# R-Transformer. On the website and in JupyterLab you can play the tune, and the model writes its last third. In the still picture,
+# This is the Bach room. A **frame** is an eighth note. The height of an orange column shows how much a frame **surprised** a small model, an R-Transformer. On the website and in JupyterLab you can play the tune, and the model writes its last third. In the still picture,
 # all notes are by Bach, and a dashed line marks the last third. Bach repeats the first half, but the bars hardly shrink.
 
 # %%
@@ -402,12 +401,10 @@ explore.bach_or_machine()
 # ## 8. The paper's 2.37, and ours
 #
 # Nottingham is a set of folk tunes with chords. JSB is another edition of Bach's chorales, with one frame per *quarter* note. RNN,
-# GRU and LSTM are recurrent networks. A TCN uses convolutions. A Transformer has attention and no LocalRNN. Our numbers are mean
-# ± standard deviation over three seeds, if a cell names no other number. A star marks the best model of a column.
+# GRU and LSTM are recurrent networks. A TCN uses convolutions. A Transformer has attention, but no LocalRNN. Our numbers are mean ± standard deviation over three seeds, or as many as named. A star marks our best model of a column.
 #
 # - *Adam* is our recipe: the optimiser Adam, 15 epochs. On Nottingham the R-Transformer had one
-#   learning rate. For the paper's five other models, validation chose one of two or three rates. On JSB, validation chose one of six for every model.
-#   The Transformer with relative positions had one rate on each data set.
+#   learning rate. For the paper's other models, validation chose among two or three rates, on JSB among six for all six models. With relative positions, the Transformer had one rate.
 # - *Same size* gives each model the R-Transformer's 1.42 million parameters, and one learning rate.
 
 # %%
@@ -473,7 +470,7 @@ plt.show()
 # - **Window 1** has all parameters of window 6, but its LocalRNN reads only one frame. The lead is gone. So the number of parameters
 #   does not explain the lead.
 # - **Window 12** has 2.05 nats. This is between the seeds of the Transformer with relative positions.
-# - **No LocalRNN** is as bad as a Transformer without positions. Without its LocalRNN, the R-Transformer lacks the window and any mark of position, and its NLL is 2.0 nats higher. Sinusoids give a Transformer without positions 0.7 nats, relative positions 2.1. So either a window or relative
+# - **No LocalRNN** is as bad as a Transformer without positions. Without its LocalRNN, the R-Transformer lacks the window and any mark of position, and its NLL is 2.0 nats higher. Compared with no positions, sinusoids lower the Transformer's NLL by 0.7 nats, and relative positions by 2.1. So either a window or relative
 #   positions give the low NLL. We trained no model with both.
 # - **No attention** costs 1.4 nats, more than on our chorales. A likely reason: folk tunes repeat passages, which attention helps to copy ([notebook 15](15_weigh_the_evidence.ipynb)). This model also has fewer parameters.
 #
@@ -487,7 +484,7 @@ plt.show()
 # ## Quiz
 #
 # 1. One paper reports 2.37 nats. Another reports 0.027 for the same model and data. Why?
-# 2. You cut each frame in two. What happens to the NLL per frame?
+# 2. You cut each frame into two sixteenth notes. What happens to the NLL per frame?
 #
 # <details><summary>Answers</summary>
 #

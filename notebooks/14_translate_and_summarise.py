@@ -433,7 +433,7 @@ for name in ("RNNSearch, forwards", "R-Transformer"):
 #
 # ## 7. What does BLEU count?
 #
-# BLEU (Papineni et al. 2002) compares a translation with a reference. $p_n$ is the share of the translation's **n-grams** (sequences of $n$ words; a comma is a word) that are also in the reference (counted at most as often as there).
+# BLEU (Papineni et al. 2002) compares a translation with a reference. An **n-gram** is a sequence of $n$ words; a comma is a word. $p_n$ is the share of the translation's n-grams that are also in the reference. Each counts at most as often as it occurs there.
 # The factor in front punishes short texts: $c$ words were written, and the reference has $r$.
 #
 # $$\text{BLEU} = 100 \cdot \min\left(1, e^{1 - r/c}\right) \cdot \left(p_1 p_2 p_3 p_4\right)^{1/4}$$
@@ -474,7 +474,7 @@ print("signature of the first column:", bleu([("", REFERENCE)], [WRONG])["signat
 #
 # ## 8. Real sentences
 #
-# Multi30k has 29,000 captions of photographs, German and English. Our stored runs ([MC-RNN](08_split_into_channels.ipynb)):
+# Multi30k has 29,000 captions of photographs, German and English. The table shows our runs ([lesson 08](08_split_into_channels.ipynb) explains MC-RNN).
 
 # %%
 from rtx.evidence import tables
@@ -490,7 +490,7 @@ for name, groups in tables.cells(load_recipe("multi30k"), Path("../results")).it
 
 # %% [markdown]
 # The R-Transformer is ahead of the Transformer with every seed, and both are far ahead of the recurrent models. But these are small models, with eight epochs and one learning rate.
-# The R-Transformer has a tenth more parameters. Perhaps the table shows only who learns sooner.
+# The R-Transformer has a tenth more parameters, and may only learn sooner.
 #
 # ## Recap
 #

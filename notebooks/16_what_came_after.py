@@ -49,7 +49,7 @@ torch.set_num_threads(1)
 #
 # - The paper's window has 1,024 positions, with training sequences of 2,048. Our windows have 4 to 32.
 # - The paper's recurrence is about 4/3 as wide as the model. Ours is as wide as the model.
-# - As in the paper, each recurrence follows a convolution over four positions.
+# - Before each recurrence, a convolution reads four positions, as there.
 # - The paper's smallest model has 100 million parameters. In section 6, ours has about 40,000.
 #
 # The explorer shows which inputs move which outputs of an untrained Griffin (brighter is more). You can choose one of its parts. The still picture has the whole model.
@@ -310,7 +310,7 @@ for model in parity[24]:
 # %% [markdown]
 # Yes. After 800 updates the layer with negative factors is right at all 96 steps, with every seed. The original RG-LRU stays below 55 %, even on 24 bits. The GRU and the LSTM learn parity, too.
 #
-# So the RG-LRU did not fail because it is linear, nor because its gates do not see the state. What failed is a linear recurrence *with factors between 0 and 1*. The proof concerns all lengths. It does not say why 24 bits are too many for our single layer.
+# So the RG-LRU did not fail because it is linear, nor because its gates do not see the state. What failed is a linear recurrence *with factors between 0 and 1*. The proof says that no such layer is right at every length. It does not say why 24 bits are too many for ours.
 #
 # ## 5. What must a stream keep?
 #
@@ -436,10 +436,9 @@ for model, seeds in dial.items():
 #
 # ## 8. Was the R-Transformer wrong?
 #
-# Its authors wanted order without added positions, a recurrence that is computed at all positions at once, and attention for the far past. Griffin's authors name other problems (section 1 of both papers): attention to everything costs more with the length, and the cache of a stream
-# grows. A linear recurrence has neither problem. Our short streams show the second one only.
+# Its authors wanted order without added positions, a recurrence that is computed at all positions at once, and attention for the far past. Griffin's authors name other problems (section 1 of their paper): attention to everything costs more with the length, and the cache of a stream grows. A linear recurrence has neither problem. Our short streams show only the growing cache.
 #
-# In our small task the R-Transformer had the lowest mean after 100 updates. No run shows which part of its design helped. We have measured no large model, and know of no such comparison. The question is open.
+# In our small task the R-Transformer had the lowest mean after 100 updates. No run shows which part helped. We have measured no large model, and know of no such comparison. The question is open.
 #
 # ## Recap
 #
