@@ -349,7 +349,7 @@ print(f"this is {independence_gap(following):.2f} more than whole frames; in the
 # %% [markdown]
 # In the control, each key's column is shuffled by itself. Then the keys *are* independent, and the true gap is 0. The estimate is
 # 1.57, because 480 frames are too few: rare frames are missing, so whole frames seem to cost too little. The gap of the real frames is
-# about 2.4 nats larger. This is rough: the error may differ for the real frames, and only the last frame of their pasts was the same.
+# about 2.4 nats larger. This is rough: the error may differ for the real frames, and their pasts agree only in the last frame.
 #
 # ## 7. Let it write, and listen
 #
@@ -401,10 +401,10 @@ explore.bach_or_machine()
 # ## 8. The paper's 2.37, and ours
 #
 # Nottingham is a set of folk tunes with chords. JSB is another edition of Bach's chorales, with one frame per *quarter* note. RNN,
-# GRU and LSTM are recurrent networks. A TCN uses convolutions. A Transformer has attention, but no LocalRNN. Our numbers are mean ± standard deviation over three seeds, or as many as named. A star marks our best model of a column.
+# GRU and LSTM are recurrent networks. A TCN uses convolutions. A Transformer has attention, but no LocalRNN. Our numbers are mean ± standard deviation over three seeds, or as many as a table says. A star marks our best model of a column.
 #
 # - *Adam* is our recipe: the optimiser Adam, 15 epochs. On Nottingham the R-Transformer had one
-#   learning rate. For the paper's other models, validation chose among two or three rates, on JSB among six for all six models. With relative positions, the Transformer had one rate.
+#   learning rate. For the paper's other models, validation chose among two or three. On JSB, all six models had six rates to choose from. With relative positions, the Transformer had one rate.
 # - *Same size* gives each model the R-Transformer's 1.42 million parameters, and one learning rate.
 
 # %%
@@ -442,9 +442,8 @@ print("frames that repeat the frame before:", *(f"{name} {found['repeats']:.0%}"
 print("Nottingham, authors' settings, 15 of 100 epochs:", *(f"{row:14}{told(runs(row, 'official.*'))}" for row in order), sep="\n  ")
 
 # %% [markdown]
-# - **Is 2.37 good?** Compared with simple models, yes: Markov per key has 5.15 nats.
-# - **Did we reproduce 2.37?** With the authors' settings, no. We stopped after 15 of their 100 epochs. The GRU was first
-#   with 3.81 nats, and the R-Transformer had 4.06 with two seeds. With Adam, our R-Transformer has 2.21.
+# - **Is 2.37 good?** Yes: Markov per key has 5.15 nats.
+# - **Did we reproduce 2.37?** With the authors' settings, no. We stopped after 15 of their 100 epochs. The GRU was first with 3.81 nats; the R-Transformer had 4.06 with two seeds. With Adam, our R-Transformer has 2.21.
 # - **Is it first?** On Nottingham with Adam, it is first of the paper's six models, also at equal size. On JSB, the LSTM and the R-Transformer are level.
 # - **JSB is not our chorales.** Fewer frames repeat the frame before. Do not compare its numbers with section 4.
 # - **This Transformer has sinusoids**: waves that mark positions ([notebook 05](05_encode_position.ipynb)). The R-Transformer's lead over it is 1.3 nats on Nottingham. With **relative positions** and the same recipe, two of the Transformer's seeds are level with the R-Transformer, and one is ahead. So the Transformer was behind because sinusoids help it less than relative positions. On JSB, relative positions make no clear difference.

@@ -17,7 +17,7 @@
 # **Predict.** Both models read a stream of 10,000 positions, one by one. Which model must keep more numbers?
 #
 # - **You will** join steps of a recurrence, compute how long a factor remembers, and count the bytes of a cache.
-# - **You learn** what a *linear* recurrence gives and costs, what sets, before training, how long a memory lasts, and how both designs learn one task.
+# - **You learn** what a *linear* recurrence gives and costs, what decides before training how long a memory lasts, and how both designs learn one task.
 # - **You need** [02 slide a window](02_slide_a_window.ipynb) and [03 attend to the past](03_attend_to_the_past.ipynb), and the gates of a GRU and an LSTM.
 # - **Time:** 55 minutes with the exercises. The cells run in about 20 seconds.
 
@@ -45,11 +45,10 @@ torch.set_num_threads(1)
 # | positions | added encoding (section 6: relative) | none | rotary, inside the window |
 # | norm | after each sublayer | after (paper), before (code) | before each sublayer |
 #
-# Each third block of Griffin has attention. The other blocks are recurrent. Our Griffin is not quite the paper's:
+# Each third block of Griffin has attention. The other blocks are recurrent, with a convolution over four positions first. Our Griffin is not quite the paper's:
 #
 # - The paper's window has 1,024 positions, with training sequences of 2,048. Our windows have 4 to 32.
 # - The paper's recurrence is about 4/3 as wide as the model. Ours is as wide as the model.
-# - Before each recurrence, a convolution reads four positions, as there.
 # - The paper's smallest model has 100 million parameters. In section 6, ours has about 40,000.
 #
 # The explorer shows which inputs move which outputs of an untrained Griffin (brighter is more). You can choose one of its parts. The still picture has the whole model.
@@ -85,7 +84,7 @@ print(f"both at once: 0.4 · {h0} + 2.8 = {0.4 * h0 + 2.8:.1f}")
 
 # %%
 def my_compose_steps(a1, b1, a2, b2):
-    ...  # tensors of any one shape; (2, shape)
+    ...  # four tensors of one shape; (2, *shape)
 
 compose_steps = exercises.yours(my_compose_steps, "compose_steps")
 
@@ -297,7 +296,7 @@ print("ones modulo 2", (bits.cumsum(0) % 2)[:, 0].int().tolist())
 # The factor of a one is $-1$. But Eq. 3 gives factors between 0 and 1 only. Sarrof et al. (2024) prove: with numbers of finite precision, no single linear recurrence with such factors is right about parity for every length. Grazzi et al.
 # (2025) prove it for more kinds of linear recurrences.
 #
-# **Predict.** We replace the factor $a_t$ by $2 a_t - 1$ in the RG-LRU, and keep what is added. The layer is still linear. Can it learn parity? Training uses 24 bits.
+# **Predict.** In the RG-LRU, we replace the factor of $h_{t-1}$ by $2 a_t - 1$. What is added stays. The layer is still linear. Can it learn parity? Training uses 24 bits.
 
 # %%
 parity = {up_to: shares("parity", f"{up_to} steps") for up_to in (24, 96)}
@@ -438,7 +437,7 @@ for model, seeds in dial.items():
 #
 # Its authors wanted order without added positions, a recurrence that is computed at all positions at once, and attention for the far past. Griffin's authors name other problems (section 1 of their paper): attention to everything costs more with the length, and the cache of a stream grows. A linear recurrence has neither problem. Our short streams show only the growing cache.
 #
-# In our small task the R-Transformer had the lowest mean after 100 updates. No run shows which part helped. We have measured no large model, and know of no such comparison. The question is open.
+# In our small task the R-Transformer had the lowest mean after 100 updates. No run shows which part helped. We have measured no large model, and know of no paper that compares large ones. The question is open.
 #
 # ## Recap
 #

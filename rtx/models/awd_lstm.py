@@ -6,7 +6,7 @@ the continuous cache in `rtx.tasks.cache_pointer`. Tied weights and embedding dr
 """
 
 from functools import partial
-from itertools import pairwise, repeat
+from itertools import chain, pairwise, repeat
 from typing import cast
 
 import torch
@@ -55,9 +55,9 @@ class AWDLSTM(CausalModel):
         super().__init__()
         self.d_model = d_model = check_positive("d_model", d_model)
         hidden = check_positive("d_hidden", d_model if d_hidden is None else d_hidden)
-        widths = [d_model, *repeat(hidden, check_positive("layers", layers) - 1), d_model]
-        self.widths = widths[1:]
-        self.networks = nn.ModuleList(nn.LSTM(a, b, batch_first=True) for a, b in pairwise(widths))
+        widths = chain([d_model], repeat(hidden, check_positive("layers", layers) - 1), [d_model])
+        networks = [nn.LSTM(a, b, batch_first=True) for a, b in pairwise(widths)]
+        self.networks, self.widths = nn.ModuleList(networks), [network.hidden_size for network in networks]
         self.dropout_input = LockedDropout(check_fraction("dropout_input", dropout_input))
         self.dropout_hidden = LockedDropout(check_fraction("dropout_hidden", dropout_hidden))
         self.dropout = LockedDropout(dropout)
