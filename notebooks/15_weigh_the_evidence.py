@@ -94,7 +94,7 @@ import json
 
 study = json.loads(Path("../studies/nottingham_repeats.json").read_text())
 PARTS = {"adam+heads=0": "R-T., no attention", "adam+local_layers=0": "R-T., no LocalRNN", RELATIVE: "transformer, relative"}
-nll = {PARTS.get(one["variant"], one["model"]): one["nll"] for one in study["means"]}  # of the TCN, the chosen rate stands last
+nll = {PARTS.get(one["variant"], one["model"]): one["nll"] for one in study["means"]}  # the TCN has several rates: the last one, which was chosen, replaces the others
 frames = study["conditions"]["frames"]["nottingham"]
 colours = [plots.COLOURS[{"r-transformer": 0, PARTS[RELATIVE]: 1}.get(name, 7)] for name in nll]
 fig, axes = plt.subplots(1, 3, figsize=(8, 2.6), sharex=True, sharey=True)
@@ -102,7 +102,7 @@ for ax, kind in zip(axes, ("new", "as before", "otherwise")):
     ax.barh(list(nll), [of_kind[kind] for of_kind in nll.values()], color=colours)
     ax.set(title=f"{kind}: {frames[kind] / sum(frames.values()):.0%} of frames", xlabel="nats per frame")
 axes[0].invert_yaxis()
-fig.suptitle("only two models predict repeated passages well (2 % of frames are beginnings, not shown)", fontsize=11)
+fig.suptitle("only two models predict well what goes on as before (2 % of frames are beginnings, not shown)", fontsize=11)
 plt.show()
 for kind in ("new", "as before", "otherwise"):
     best, second = sorted((of_kind[kind], name) for name, of_kind in nll.items())[:2]
@@ -114,14 +114,14 @@ for one in study["runs"]:
 # %% [markdown]
 # First leave out the orange bar (the control). On new frames the R-Transformer and the TCN have the same loss. On frames that go on as before, the R-Transformer has less than a quarter of the loss of any other model. So it seems to copy earlier passages. (If a bug let the R-Transformer see the next frame, it would also be ahead on *otherwise* frames. It is not.)
 #
-# Trained without attention, or without LocalRNN (the recurrent network in a window), its loss on repeated passages is hardly lower than on new ones. A possible reading: LocalRNN summarises the last frames, and attention finds an earlier place with the same summary, as an **induction head** does (Olsson et al., 2022).
+# An R-Transformer trained without attention, or without LocalRNN (the recurrent network in a window), has hardly less loss on *as before* frames than on new ones. A possible reading: LocalRNN summarises the last frames, and attention finds an earlier place with the same summary, as an **induction head** does (Olsson et al., 2022).
 #
 # Does copying need recurrence? The control says no. A Transformer with relative positions copies, too: 0.94 nats on repeated passages, against 3.00 with sinusoids. The R-Transformer has the lower mean (0.69), but two seeds do not settle this. On new frames both seeds of the control are better. Over all frames the control has 2.13 ± 0.18 nats, and the R-Transformer 2.21 ± 0.04. So the lead of 1.3 nats over the paper's Transformer was a lead over sinusoids.
 # We did not train an R-Transformer with relative positions.
 #
 # ## 2. What must come with a number?
 #
-# Every finished run of this project has one file in the **ledger**, the folder `results/`. Here is one.
+# Each finished run has one file in the **ledger**, the folder `results/`. Here is one.
 
 # %%
 from rtx.evidence.audit import audit
@@ -367,7 +367,7 @@ print("why open:", ", ".join(f"{why} {n}" for why, n in Counter(found[0] if foun
 # | claims | It is ahead on digits, music and characters, and second on words. |
 # | holds | None of the paper's own claims. On JSB, which the paper does not use, it is ahead of TCN and Transformer (p = 0.048, a close call). |
 # | open, runs support | On Nottingham it is ahead of the other models of Table 2 (grey in the picture). |
-# | open, runs both ways | On Nottingham with the authors' training, stopped after 15 of 100 epochs, it is fourth of six. |
+# | open, our runs point both ways | On Nottingham with the authors' training, stopped after 15 of 100 epochs, it is fourth of six. |
 # | open, runs contradict | On JSB it does better without attention. |
 # | control | No lead on Nottingham; with a window of 12, ahead on average (2.05), not settled. On JSB a small lead, not settled. On Piano-midi it is behind (7.61 against 7.48 nats). |
 # | not run to the end | digits, characters and words at full size |
@@ -391,13 +391,13 @@ print("why open:", ", ".join(f"{why} {n}" for why, n in Counter(found[0] if foun
 # | fails | Without these zeros, as the equations are printed, the same sums take at least twice as many epochs. |
 # | not run to the end | most of the longest sequences, and one model for all lengths |
 #
-# Here are ten claims with their numbers. "Both ways": the model is ahead of some of the others, and behind the rest.
+# Here are ten claims with their numbers. "Both ways": ahead of some of the others, behind the rest.
 
 # %%
 TEN = {"music-all": "R-Transformer: first on Nottingham", "music-official": "R-Transformer: first on Nottingham with the authors' training",
        "chorales-tcn-transformer": "R-Transformer: ahead of TCN and Transformer on JSB", "chorales-recurrent": "R-Transformer: ahead of RNN, GRU and LSTM on JSB",
        "attention-chorales": "R-Transformer: attention helps on JSB", "order-blind": "Feed-forward attention: at most 75 % right in a task of order",
-       "multi30k-three-one": "MC-RNN: three channels are better than one on Multi30k", "path-longest": "MC-RNN: the limit for paths is right for every channel",
+       "multi30k-three-one": "MC-RNN: three channels are better than one on Multi30k", "path-longest": "MC-RNN: the bound on the way between two steps is right for every channel",
        "add-mean-500": "Plain mean: adds over 500 steps in one epoch, as printed", "add-mean-500-padded": "Plain mean: adds over 500 steps in one epoch, with zeros"}
 verdicts = {claim.name: finding for claim, finding in findings}
 for name, text in TEN.items():
