@@ -100,7 +100,8 @@ def _write_tune(
         write(written := BytesIO(), roll, frame_seconds)
         write_whole(path, written.getbuffer())
         typer.echo(f"wrote {path}")
-    typer.echo(f"{len(roll) * frame_seconds:.0f} seconds of music, of which the model made {frames} frames", err=True)
+    made = f"the model made the last {frames * frame_seconds:.0f}"
+    typer.echo(f"{len(roll) * frame_seconds:.0f} seconds of music; {made} seconds", err=True)
 
 
 def chosen_device(name: str | None) -> "torch.device":

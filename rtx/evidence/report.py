@@ -48,7 +48,8 @@ class Report:
             print(printable(f"run {facts['variant']}"), flush=True)
             return
         scale = "" if facts["scale"] == "full" else f", scale {facts['scale']}"
-        _say("task", f"{facts['task']} (recipe {facts['recipe']}{scale})")
+        other = "" if facts["same_data"] else "; these are not the data of the paper's table"
+        _say("task", f"{facts['task']} (recipe {facts['recipe']}{scale}){other}")
         _say("model", f"{facts['model']}, {facts['parameters']:,} parameters, variant {facts['variant']}")
         for name, said in facts["about"].items():
             _say(name, said)

@@ -73,13 +73,14 @@ def facts(plan: Plan, task: Task, model: nn.Module) -> dict[str, Any]:
     """Return what is trained and what its score can be compared with.
 
     `baseline` is the test score without a model; None if the task has none. `paper` is the paper's number; None if the
-    paper has none, or if this scale trains on another task.
+    paper has none, or if this scale trains on another task (`same_data` is false).
     """
     recipe = plan.recipe
     same_task = recipe.plan(plan.row, plan.variant.split("+")[0]).task == plan.task
     return {
         "recipe": recipe.name,
         "task": plan.task,
+        "same_data": same_task,
         "model": plan.row,
         "variant": plan.variant,
         "scale": plan.scale,

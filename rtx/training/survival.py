@@ -89,7 +89,7 @@ class Survival(Callback):
         if not self.training or self.asked is not None:
             raise Stopped(f"stopped at once; the last checkpoint is {self.last}", 128 + number)
         self.asked = number
-        log.warning("stopping before the next update, or after a validation in progress; ask again to stop at once")
+        log.warning("stopping before the next update, or after a validation in progress; Ctrl-C again stops at once")
 
     def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int) -> None:
         """Save if it is time, or if the run should stop."""
