@@ -213,7 +213,7 @@ for name in LOOKING:
 #
 # Does it matter where a model looks? We hide the German word from the attention while the model writes the English word.
 #
-# **Predict.** A model has nearly all of its weight on the comma behind the weekday. With the weekday hidden, does the model still write the right weekday?
+# **Predict.** A model has nearly all of its weight on the comma behind the weekday. With the weekday hidden, does it still write the right weekday?
 
 # %%
 MEASURES = ("own word", "right without", "right")
@@ -337,7 +337,7 @@ for name in runs:
 # ## 6. Search
 #
 # A **beam** of width $K$ keeps the $K$ most likely beginnings at each step. Width 1 is
-# greedy. Here greedy loses. The first token is A with 0.6, or B with 0.4. In each product below, the second factor belongs to the second token:
+# greedy. Here greedy loses. The first token is A with 0.6, or B with 0.4. In each product, the second factor belongs to the second token:
 
 # %%
 for text, p in {"A x": 0.6 * 0.4, "A y": 0.6 * 0.3, "A z": 0.6 * 0.3, "B x": 0.4 * 0.9, "B y": 0.4 * 0.1}.items():
@@ -367,7 +367,7 @@ explore.beam(model, task.texts, "08.12.58")
 #
 # <details><summary>Answers</summary>
 #
-# (1) At the day and the year. (2) No. All hypotheses have the same number of tokens here, so alpha changes no order.
+# (1) At the day and the year. (2) No. All hypotheses are equally long here.
 #
 # </details>
 #
@@ -470,7 +470,7 @@ print("signature of the first column:", bleu([("", REFERENCE)], [WRONG])["signat
 #
 # </details>
 #
-# Upper case and the cut into words change BLEU, too. So sacrebleu (Post 2018) prints its settings as a **signature** (last line). Compare BLEU only between equal signatures. Sections 3, 6 and 8 have the same signature.
+# Upper case and the cut into words change BLEU, too. So sacrebleu (Post 2018) prints its settings as a **signature** (last line). Compare BLEU only between equal signatures. Sections 3, 6 and 8 have the same one.
 #
 # ## 8. Real sentences
 #
