@@ -19,14 +19,14 @@ explore.depends()
 # %% [markdown]
 # Input 6 of 24 was changed. Each row is a model, and each square is an output. A white square does not change. A blue square
 # changes; a darker blue means a larger change. All changes below $10^{-4}$ have the palest blue, as in the last squares of the
-# RNN. You see three shapes:
+# [RNN](../docs/glossary.md#rnn). You see three shapes:
 #
 # - **Fading.** An RNN (recurrent neural network) passes a vector, its *state*, from step to step. With each step the change
 #   gets weaker.
-# - **A band.** A LocalRNN reads only a window: a position and the 3 before it. For each position a small RNN runs over this
-#   window, from a zero state. So one layer carries a change to 3 later positions. The picture's model has two such layers, one
+# - **A band.** A [LocalRNN](../docs/glossary.md#localrnn) reads only a [window](../docs/glossary.md#window): a position and the 3 before it. For each position a small RNN runs over this
+#   window, from a zero [state](../docs/glossary.md#state). So one layer carries a change to 3 later positions. The picture's model has two such layers, one
 #   after the other. Together they carry the change to 6 later positions.
-# - **A band and everything.** The R-Transformer has a LocalRNN and then *attention*: each position *attends to* all positions
+# - **A band and everything.** The R-Transformer has a LocalRNN and then *[attention](../docs/glossary.md#attention)*: each position *attends to* all positions
 #   so far. This means that the position reads a weighted mean of their vectors. So every later position changes. The nearest
 #   ones also have input 6 in their windows, and change most.
 #
@@ -34,7 +34,7 @@ explore.depends()
 # (sections 2 and 3).
 #
 # **Try.** In JupyterLab and on the website this picture is alive. The inputs are bars that you can drag, and each layer of a
-# model has a row of its own. Click the name of a layer to switch it off. Which layers of the R-Transformer carry the change far?
+# model has a row of its own. Click the name of a layer to switch it off. Which layers of the [R-Transformer](../docs/glossary.md#r-transformer) carry the change far?
 #
 # <details><summary>Answer</summary>
 #
@@ -76,7 +76,7 @@ plots.style()
 # - **Layer:** one step of a model, from $T$ vectors to $T$ vectors. A **block** is a group of layers that a model repeats.
 # - **Head:** attention can run several times side by side. Each run is a head.
 # - **Wiring:** which parts of a model are connected, whatever their weights are.
-# - **Draw:** a model with fresh random weights. A **seed** fixes the random numbers. ± means standard deviation over draws.
+# - **Draw:** a model with fresh random weights. A **seed** fixes the random numbers. ± means [standard deviation](../docs/glossary.md#standard-deviation) over draws.
 #
 # ## 1. Three positions, by hand
 #
@@ -166,7 +166,7 @@ dependencies = exercises.yours(my_dependencies, "dependencies")
 # The line with `exercises.yours` checks your function. If it is right, the cells below use it. Until then they use ours, so
 # "Run All" works at any time.
 #
-# Now we measure three untrained models of width $D = 8$. The RNN and the Transformer have two layers. The Transformer lets each position attend to all
+# Now we measure three untrained models of width $D = 8$. The RNN and the [Transformer](../docs/glossary.md#transformer) have two layers. The Transformer lets each position attend to all
 # positions so far. To mark the positions, it adds to each input a vector that is different at each position
 # ([notebook 05](05_encode_position.ipynb)). The R-Transformer adds no such vector. In each of its two blocks, a LocalRNN with
 # $M = 4$ runs first, and attention follows. We use double precision (16 digits), because the usual 7 digits could hide a small

@@ -36,13 +36,13 @@ plt.show()
 # %% [markdown]
 # There are 8 symbols, so a guess is right in 12.5 %. Each dot is one seed: one draw of the weights and of the training data. All
 # models have one layer of width 32. All were trained for 1,000 **updates** (training steps). Each model was trained at
-# three learning rates. Its rate is the one that was best on validation sequences. The dots show its answers on other sequences.
+# three [learning rates](../docs/glossary.md#learning-rate). Its rate is the one that was best on validation sequences. The dots show its answers on other sequences.
 #
 # - **RNN, GRU, LSTM:** recurrent networks. A GRU and an LSTM have **gates**: numbers between 0 and 1 that decide how much of the
 #   state they keep. **Gates open:** this LSTM starts with gates that keep almost everything.
-# - **Sinusoids:** waves that a Transformer adds to its inputs to mark the positions.
+# - **Sinusoids:** waves that a [Transformer](../docs/glossary.md#transformer) adds to its inputs to mark the positions.
 # - **R-Transformer:** a small RNN over a window of the last 4 symbols (the **LocalRNN**), then attention. **LocalRNN alone** has
-#   no attention. **Transformer, no positions** is the R-Transformer without its LocalRNN: attention without sinusoids.
+#   no [attention](../docs/glossary.md#attention). **Transformer, no positions** is the [R-Transformer](../docs/glossary.md#r-transformer) without its LocalRNN: attention without [sinusoids](../docs/glossary.md#sinusoids).
 #
 # - **You will** turn a text into questions and answers, compute a baseline for text, and measure how gradients shrink with
 #   distance.
@@ -119,10 +119,10 @@ plt.show()
 # %% [markdown]
 # ## 2. What is a good number?
 #
-# A score means little by itself. An accuracy of 90 % is poor if 89 % of all answers are the same. So we always ask for the
+# A score means little by itself. An [accuracy](../docs/glossary.md#accuracy) of 90 % is poor if 89 % of all answers are the same. So we always ask for the
 # **baseline**: the score of a simple rule that does not look at the inputs.
 #
-# Most losses here are negative log-likelihoods (NLL): $-\ln p$, where $p$ is the probability that the model gave to the right
+# Most losses here are negative log-likelihoods ([NLL](../docs/glossary.md#nll)): $-\ln p$, where $p$ is the probability that the model gave to the right
 # answer. Lower is better. The same loss is reported in three ways:
 
 # %%
@@ -283,7 +283,7 @@ plt.show()
 # gradient within 50 steps. With a rotation the RNN loses it more slowly: the matrix keeps the length, but the slope of the tanh
 # is below 1. With open gates a large part stays. (The 1.1 in the table is explained below.)
 #
-# In the R-Transformer, attention leads from every position to the last one in a single step. Beyond its window the line is
+# In the R-Transformer, attention leads from every position to the last one in a single step. Beyond its [window](../docs/glossary.md#window) the line is
 # level. Attention divides its weight among all positions. So less arrives at each position at $T = 100$ than at $T = 20$.
 #
 # **Is it really the forget gate?** We keep the LSTM and change only the bias $b$. If the gate matters, the factor per step must
@@ -316,7 +316,7 @@ for T, size in ((100, short), (400, long)):
 #
 # ## 4. Does it matter for learning?
 #
-# Does a model with a larger gradient also learn more? Here are the numbers of the first figure: mean ± standard deviation of
+# Does a model with a larger gradient also learn more? Here are the numbers of the first figure: mean ± [standard deviation](../docs/glossary.md#standard-deviation) of
 # three seeds.
 
 # %%
@@ -331,7 +331,7 @@ for name in names:
     print()
 
 # %% [markdown]
-# Two controls help to read this table. The first compares the two LSTMs at equal learning rates, and shows each seed of the
+# Two [controls](../docs/glossary.md#control) help to read this table. The first compares the two LSTMs at equal learning rates, and shows each seed of the
 # RNN. The second is the best score of a model that ignores the order. Such a model knows only how often each symbol occurred
 # among the first $T - 1$. (It can leave out the last position, because the first symbol never stands there.) Its best answer is the most frequent symbol. The ± says how
 # far chance moves a score on 1,000 sequences (one standard deviation).
@@ -351,7 +351,7 @@ for T in (5, 20):
     print(f"best without the order, T = {T}: {100 * best:.1f} %, by chance ± {100 * (best * (1 - best) / 1000) ** 0.5:.1f}")
 
 # %% [markdown]
-# What the comparisons show, at this size and budget:
+# What the comparisons show, at this size and [budget](../docs/glossary.md#budget):
 #
 # - **The forget gate matters for learning, too.** The two LSTMs differ only in the forget gate's bias at the start: near 0, or
 #   5. At $T = 20$, the LSTM with a bias near 0 only guesses, and the LSTM with open gates learns the task. Both statements are true at each of the three rates.

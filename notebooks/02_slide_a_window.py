@@ -22,7 +22,7 @@ explore.window(x)
 
 # %% [markdown]
 # Our sequence is a strip of the handwritten digits 3, 1 and 4. Each column is a position, so we have $T = 24$ positions with
-# $D = 8$ numbers each. Here a window has $M = 4$ columns. The LocalRNN's output at a position is the last state of its window.
+# $D = 8$ numbers each. Here a window has $M = 4$ columns. The LocalRNN's output at a position is the last [state](../docs/glossary.md#state) of its window.
 # The picture shows the 8 numbers of this state (hidden units).
 #
 # In JupyterLab and on the website the picture is alive: you drag a window over the strip, and see what the network does at each
@@ -30,8 +30,8 @@ explore.window(x)
 #
 # All weights are random here. So the lesson shows what a window *can* see, not which layer learns better.
 #
-# - **You will** write a LocalRNN, measure what it sees, and test a claim of the R-Transformer paper (Wang et al., 2019).
-# - **You learn** how it differs from an RNN over the whole sequence and from a convolution.
+# - **You will** write a LocalRNN, measure what it sees, and test a claim of the [R-Transformer](../docs/glossary.md#r-transformer) paper (Wang et al., 2019).
+# - **You learn** how it differs from an [RNN](../docs/glossary.md#rnn) over the whole sequence and from a convolution.
 # - **You need** PyTorch tensors, and the words, letters and the table of dependencies of [notebook 00](00_start_here.ipynb).
 # - **Time:** 55 minutes, 33 of them for the four exercises. The cells run in about 20 seconds.
 #
@@ -102,7 +102,7 @@ windows = exercises.yours(my_windows, "windows")
 #
 # $$h_t = \text{RNN}(x_{t-M+1}, \; x_{t-M+2}, \; \dots, \; x_t)$$
 #
-# We take a GRU (gated recurrent unit). Its *update gate* holds numbers between 0 and 1, which decide how much of the state to
+# We take a [GRU](../docs/glossary.md#gru-lstm) (gated recurrent unit). Its *update gate* holds numbers between 0 and 1, which decide how much of the state to
 # keep.
 #
 # **Exercise 2** (medium, 10 minutes). Write `my_local_rnn(gru, x, window)`. Here `gru` is a
@@ -187,7 +187,7 @@ plt.show()
 # White is exactly zero. On the left, old inputs have little influence. Does every RNN fade like this? As a control we take a GRU
 # with the same weights, but raise the biases of its update gate by 3. This GRU keeps more of its state. Each model has five
 # draws of its weights. For each draw and each of four distances $t - s$, we take the mean of all entries at this distance. The
-# table prints mean ± standard deviation of the five draws.
+# table prints mean ± [standard deviation](../docs/glossary.md#standard-deviation) of the five draws.
 
 # %%
 def keeper(gru):
@@ -326,7 +326,7 @@ for name, effect in effects.items():
 #
 # ## 6. Compare it with a convolution
 #
-# What is special about a recurrent network in the window? A causal convolution sees the same window. It multiplies each input
+# What is special about a recurrent network in the window? A [causal](../docs/glossary.md#causal) convolution sees the same window. It multiplies each input
 # in the window by a matrix $W_i$, a different one for each place:
 #
 # $$h_t = b + \sum_{i=0}^{M-1} W_i \, x_{t-i}$$

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # How does a position fetch what it needs?
 #
-# Each letter has a digit. The question `f?` asks for the digit of `f`, and a small trained Transformer answers. In the living
+# Each letter has a digit. The question `f?` asks for the digit of `f`, and a small trained [Transformer](../docs/glossary.md#transformer) answers. In the living
 # version, change the text. Then switch off one head after the other.
 
 # %%
@@ -71,7 +71,7 @@ for t in range(3):
 #
 # ## 2. Write the head
 #
-# In general, position $t$ compares its query with all keys up to its own. This is Eq. 5 of the R-Transformer paper:
+# In general, position $t$ compares its query with all keys up to its own. This is Eq. 5 of the [R-Transformer](../docs/glossary.md#r-transformer) paper:
 #
 # $$u_t = \sum_{i=1}^{t} \alpha_i v_i, \qquad \alpha_i = \frac{\exp(\langle q_t, k_i \rangle / \sqrt{d_k})}
 # {\sum_{j=1}^{t} \exp(\langle q_t, k_j \rangle / \sqrt{d_k})}$$
@@ -287,8 +287,8 @@ for pairs in (6, 24):
 # With the symbol before as the key, one head solves the task without training. So look-up takes two steps: shifting the keys, then attention. First, something
 # **binds** each digit to the letter before it. Then attention **finds** the digit that is bound to the letter.
 #
-# Can a model *learn* this? We train a small model around your head, for 200 updates. Before attention, each position multiplies
-# the previous position's input by a learnt matrix, and adds the result to its own input. The control multiplies the position's
+# Can a model *learn* this? We train a small model around your head, for 200 [updates](../docs/glossary.md#update). Before attention, each position multiplies
+# the previous position's input by a learnt matrix, and adds the result to its own input. The [control](../docs/glossary.md#control) multiplies the position's
 # own input instead.
 
 # %%
@@ -329,12 +329,12 @@ for back, name in {1: "adds the previous input", 0: "adds its own input"}.items(
 # %% [markdown]
 # With the previous position's input, one layer of attention learns the task. This model is right even with 24 pairs.
 #
-# **Predict.** Which of the usual models learn it in 800 updates: a GRU, Transformers of one and two layers, an R-Transformer?
+# **Predict.** Which of the usual models learn it in 800 updates: a [GRU](../docs/glossary.md#gru-lstm), Transformers of one and two layers, an R-Transformer?
 #
-# `studies/recall_by_content.py` trains them. All have width 32. Each has the learning rate that was best on validation data,
-# out of 0.001, 0.003 and 0.01. The R-Transformer has one block: a **LocalRNN**, which is a recurrent network over the last two
+# `studies/recall_by_content.py` trains them. All have width 32. Each has the [learning rate](../docs/glossary.md#learning-rate) that was best on [validation data](../docs/glossary.md#validation-data),
+# out of 0.001, 0.003 and 0.01. The R-Transformer has one [block](../docs/glossary.md#block): a **LocalRNN**, which is a recurrent network over the last two
 # positions, attention, and a feed-forward network. "LocalRNN alone" has no attention. "Sinusoidal" and "relative" are ways to
-# mark positions ([notebook 05](05_encode_position.ipynb)). Post-norm and pre-norm are two places of a normalisation
+# mark positions ([notebook 05](05_encode_position.ipynb)). [Post-norm](../docs/glossary.md#post-norm-pre-norm) and pre-norm are two places of a normalisation
 # ([notebook 04](04_stack_the_block.ipynb)).
 
 # %%
@@ -366,8 +366,8 @@ print(f"{'a guess':44} {guess[6]:6.0f} {guess[24]:14.0f}")
 print(f"\nthe Transformer of the first screen: {first.validation:.0f} % right for the first time after {1000 * first.epoch:,} updates")
 
 # %% [markdown]
-# The R-Transformers learn the task with every seed. Two kinds of Transformers learn it with one seed of three: two layers,
-# pre-norm, with sinusoidal or relative positions. With 24 pairs, these two runs are much worse. All other runs are below the
+# The R-Transformers learn the task with every [seed](../docs/glossary.md#seed). Two kinds of Transformers learn it with one seed of three: two layers,
+# pre-norm, with sinusoidal or [relative positions](../docs/glossary.md#relative-positions). With 24 pairs, these two runs are much worse. All other runs are below the
 # guess.
 #
 # Does this show that recurrence is needed? No: our small model has no recurrence and learns the task. And "not after 800
@@ -493,7 +493,7 @@ for alphabet in (26, 1000):
 # ## Quiz
 #
 # 1. You mask with 0 instead of $-\infty$. Which position is affected most, the first or the last?
-# 2. All keys are equal. What does causal attention return?
+# 2. All keys are equal. What does [causal](../docs/glossary.md#causal) attention return?
 # 3. A head looks at commas. Does this show that the model needs the head to handle commas?
 #
 # <details><summary>Answers</summary>

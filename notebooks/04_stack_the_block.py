@@ -13,7 +13,7 @@
 # last few positions; their number is its **window**. Attention takes a weighted mean over all positions so far. A feed-forward
 # network works on one position.
 #
-# The picture compares an RNN, a stack of two LocalRNNs, and an R-Transformer of two blocks. How much does each output change when
+# The picture compares an [RNN](../docs/glossary.md#rnn), a stack of two LocalRNNs, and an R-Transformer of two blocks. How much does each output change when
 # input 6 changes? White means no change, the palest blue a very small change. In JupyterLab and on the website the
 # picture is alive: change an input, and click the name of a sublayer to switch it off.
 
@@ -135,7 +135,7 @@ for step in steps:
 #
 # <details><summary>Answer</summary>
 #
-# (a) cannot. Its attention takes a weighted sum of the inputs. The weights depend on the contents of the query and of all inputs, but
+# (a) cannot. Its attention takes a weighted sum of the inputs. The weights depend on the contents of the [query](../docs/glossary.md#query-key-value) and of all inputs, but
 # not on places. So each input keeps its weight when it changes places, and the sum stays the same. For the last output, the
 # feed-forward network reads only the last position, and that has not changed.
 #
@@ -200,8 +200,8 @@ for name, make in models.items():
 # We trained seven models on sequences of 24 symbols. Each model has two versions. **Post-norm** is Eq. 8: the norm comes last. In **pre-norm**
 # the norm comes first: $x + f(\text{LayerNorm}(x))$. The authors' own code uses pre-norm ([list of differences](../docs/original-code.md)).
 #
-# A model has one block, unless its name says 2. A LocalRNN has window 4. Each model got 400 updates. We tried the
-# learning rates 0.001, 0.003 and 0.01 for each model and each norm, and chose by validation data (`studies/parts_of_a_block.py`).
+# A model has one block, unless its name says 2. A LocalRNN has window 4. Each model got 400 [updates](../docs/glossary.md#update). We tried the
+# [learning rates](../docs/glossary.md#learning-rate) 0.001, 0.003 and 0.01 for each model and each norm, and chose by [validation data](../docs/glossary.md#validation-data) (`studies/parts_of_a_block.py`).
 #
 # **Predict.** A guess is right in 50 %. Which models stay at 50 % for the letter? Which for the pair?
 
@@ -226,12 +226,12 @@ for name in names:
 # <details><summary>Answer</summary>
 #
 # The letter: only "no attention". The pair: "no LocalRNN", and with post-norm also "no LocalRNN, 2 blocks". "Sinusoids, no
-# LocalRNN" fails with some seeds.
+# LocalRNN" fails with some [seeds](../docs/glossary.md#seed).
 #
 # </details>
 #
 # - **Attention** adds what is far. Without attention, the last output does not depend on the early letter.
-# - **LocalRNN** adds order in a single block. A single block that has neither LocalRNN nor sinusoids can only guess the pair.
+# - **LocalRNN** adds order in a single block. A single block that has neither LocalRNN nor [sinusoids](../docs/glossary.md#sinusoids) can only guess the pair.
 # - **The feed-forward network** adds nothing that *this* task can show. Without it, all answers are right, too.
 #
 # Now look at "no LocalRNN, 2 blocks". Section 2 says that this model can notice order. With post-norm, it did not learn to. From the
@@ -349,7 +349,7 @@ for name in ("8 blocks, post-norm", "8 blocks, pre-norm"):
 # ## 5. Real music
 #
 # What do the parts add on real data? A Nottingham tune is a sequence of **frames**: the notes that sound at one time. A model
-# predicts the next frame. Its loss is the negative log-likelihood of this frame, in nats. We trained the R-Transformer of the paper (3 blocks, $D = 160$, window 6)
+# predicts the next frame. Its loss is the negative log-likelihood of this frame, in [nats](../docs/glossary.md#bit-nat). We trained the R-Transformer of the paper (3 blocks, $D = 160$, window 6)
 # and took away LocalRNN or attention. Feed-forward always stays. All runs use post-norm, Adam and the same learning rate.
 #
 # **Predict.** Which loss is larger: without attention, or without LocalRNN? A LocalRNN with
@@ -391,7 +391,7 @@ plt.show()
 #
 # </details>
 #
-# - Without **LocalRNN**, the loss rises most. "Window 1" is a control. It has all parameters of the full model, but its loss is as large
+# - Without **LocalRNN**, the loss rises most. "Window 1" is a [control](../docs/glossary.md#control). It has all parameters of the full model, but its loss is as large
 #   as without LocalRNN. So the number of parameters does not explain what LocalRNN gains.
 # - In "window 1" and "no LocalRNN", nothing tells attention directly which frames are near. The causal mask only hides later frames. Sinusoids mark positions. With
 #   sinusoids, the loss is smaller, but still far above that of window 6.

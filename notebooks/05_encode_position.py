@@ -9,7 +9,7 @@
 # %% [markdown]
 # # How can attention know where things are?
 #
-# Attention compares contents. How can it use positions? The picture shows one way, **sinusoids**. On the left, each row has the numbers
+# [Attention](../docs/glossary.md#attention) compares contents. How can it use positions? The picture shows one way, **sinusoids**. On the left, each row has the numbers
 # that are added to the input at one position. On the right are the products of any two rows, divided by $D / 2$. In JupyterLab and on the website the picture
 # is alive and shows two more ways.
 
@@ -19,10 +19,10 @@ from rtx.lab import explore
 explore.positions()
 
 # %% [markdown]
-# An **encoding** of positions is a way to tell attention where inputs are. All models here are **causal**: a query sees the keys of
+# An **encoding** of positions is a way to tell attention where inputs are. All models here are **causal**: a [query](../docs/glossary.md#query-key-value) sees the keys of
 # its own position and of earlier ones. The picture counts positions from 1, the formulas from 0.
 #
-# - **You will** write Shaw's scores, Transformer-XL's score and (optional) the rotation of RoPE, and use all three.
+# - **You will** write Shaw's scores, [Transformer-XL](../docs/glossary.md#transformer-xl)'s score and (optional) the rotation of RoPE, and use all three.
 # - **You learn** what each encoding adds, and which encodings work on sequences five times longer than in training.
 # - **You need** [attention](03_attend_to_the_past.ipynb). Section 5 also uses [LocalRNN](02_slide_a_window.ipynb) and the [norm](04_stack_the_block.ipynb).
 # - **Time:** 45 minutes with the exercises. The cells run in about 30 seconds. Longer trainings are stored.
@@ -41,7 +41,7 @@ plots.style()
 # %% [markdown]
 # ## 1. Waves that are added to the input
 #
-# The first Transformer adds a vector $p_t$ to the input at position $t$. The input has $D$ numbers, so $p_t$ has $D$ numbers, too.
+# The first [Transformer](../docs/glossary.md#transformer) adds a vector $p_t$ to the input at position $t$. The input has $D$ numbers, so $p_t$ has $D$ numbers, too.
 # The entries of $p_t$ with index $2i$ and $2i + 1$ form a pair, a sine and a cosine:
 #
 # $$p_{t, 2i} = \sin(\omega_i t), \qquad p_{t, 2i+1} = \cos(\omega_i t), \qquad \omega_i = 10000^{-2i/D}$$
@@ -296,7 +296,7 @@ for start in (7, 100):
 # section 3 is a product of waves, and depends on the distance only. The change comes from (b) and (c), in which a content is multiplied
 # by a position.
 #
-# **ALiBi** (attention with linear biases) is simple. Each head has a fixed slope $m$, and
+# **ALiBi** (attention with linear biases) is simple. Each [head](../docs/glossary.md#head) has a fixed slope $m$, and
 # $\text{score}_{ts} = \langle q_t, k_s \rangle / \sqrt{K} - m \cdot (t - s)$.
 #
 # Sinusoids and learned tables are called **absolute**: they encode places. The others are **relative**: they encode distances. A model
@@ -308,8 +308,8 @@ for start in (7, 100):
 # symbols. At each step, the model says which symbol was three steps back. Training sequences have 24 steps, test sequences 120.
 #
 # All models have width 32 and one layer, unless their name says 2. A **LocalRNN** is a recurrent network over the last few
-# positions, its **window**. The **R-Transformer** is a LocalRNN and then attention. Each model is trained with post-norm and with
-# pre-norm, with three seeds of each. Its learning rate is the best of three on validation data (`studies/longer_than_seen.py`). For
+# positions, its **window**. The **R-Transformer** is a LocalRNN and then attention. Each model is trained with [post-norm](../docs/glossary.md#post-norm-pre-norm) and with
+# pre-norm, with three [seeds](../docs/glossary.md#seed) of each. Its [learning rate](../docs/glossary.md#learning-rate) is the best of three on [validation data](../docs/glossary.md#validation-data) (`studies/longer_than_seen.py`). For
 # comparison, we show the answer "the most frequent symbol so far".
 #
 # **Predict.** Which models are still right in steps 61 to 120?
@@ -384,7 +384,7 @@ for norm in ("post", "pre"):
 # ## 6. ALiBi: is it the idea, or the slopes?
 #
 # Why does ALiBi not learn this task? A plausible reason: a linear bias always prefers the *nearest* key, so it cannot find distance 3.
-# We believed this. The control keeps the linear bias and changes only the slopes. The paper's rule gives our two heads the
+# We believed this. The [control](../docs/glossary.md#control) keeps the linear bias and changes only the slopes. The paper's rule gives our two heads the
 # slopes 1/16 and 1/256. We also try 1 and 2.
 
 # %%

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # How can attention read a long text in pieces?
 #
-# Attention compares all pairs of positions: twice the length needs four times as many comparisons. So we cut a long text into
+# [Attention](../docs/glossary.md#attention) compares all pairs of positions: twice the length needs four times as many comparisons. So we cut a long text into
 # pieces, called **segments**. But then the first character of a segment is read without the text before it. The picture shows this
 # problem and two cures.
 #
@@ -74,11 +74,11 @@ for t in range(6):
 #
 # - $\text{SG}$ means "stop gradient". In PyTorch it is `detach()`.
 # - $\circ$ concatenates along the positions. So $\tilde h_\tau$ is the memory, followed by the segment.
-# - $q$, $k$ and $v$ are queries, keys and values. $W^q$, $W^k$ and $W^v$ are their matrices.
+# - $q$, $k$ and $v$ are queries, [keys](../docs/glossary.md#query-key-value) and values. $W^q$, $W^k$ and $W^v$ are their matrices.
 #
 # So the memory has keys and values, but needs no queries. (Our solution computes them, too, and drops their outputs.)
 #
-# **Exercise 1** (medium, 15 minutes). `layer` is causal attention: it maps $(B, N, D)$ to $(B, N, D)$, and each position attends to
+# **Exercise 1** (medium, 15 minutes). `layer` is [causal](../docs/glossary.md#causal) attention: it maps $(B, N, D)$ to $(B, N, D)$, and each position attends to
 # itself and to earlier positions. Call it once per segment of length `S`, with `P` positions of memory.
 
 # %%
@@ -303,10 +303,10 @@ print(f"a guess by the share of each character: {-share[following['test'][:80, 1
 # 3. **memory, relative positions**: $P = 16$.
 #
 # The learnt vectors of model 1 do not fit a memory: place 5 of the memory would have the same vector as place 5 of the segment. So models
-# 1 and 3 differ in positions and in memory (and by 5 % in parameters). Model 2 is the control: it has relative positions, but no memory.
+# 1 and 3 differ in positions and in memory (and by 5 % in parameters). Model 2 is the [control](../docs/glossary.md#control): it has relative positions, but no memory.
 #
-# Each model was tested after 200 and after 800 updates (steps of Adam), each time with the best of three learning rates on validation
-# text. There are three **seeds**: a seed decides the initial weights and which pieces are drawn. We show post-norm and
+# Each model was tested after 200 and after 800 [updates](../docs/glossary.md#update) (steps of Adam), each time with the best of three [learning rates](../docs/glossary.md#learning-rate) on validation
+# text. There are three **seeds**: a seed decides the initial weights and which pieces are drawn. We show [post-norm](../docs/glossary.md#post-norm-pre-norm) and
 # pre-norm, because this choice changed a conclusion in [lesson 04](04_stack_the_block.ipynb). The test uses segments 2 to 4 of each
 # piece.
 #
@@ -351,14 +351,14 @@ for norm in ("post", "pre"):
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# Without a memory (models 1 and 2), place 1 costs about 1.2 bits more than places 5 to 16: its output sees one character only. With a
+# Without a memory (models 1 and 2), place 1 costs about 1.2 [bits](../docs/glossary.md#bit-nat) more than places 5 to 16: its output sees one character only. With a
 # memory, place 1 does not cost more.
 #
 # </details>
 #
 # The paper calls this cost of a cut **context fragmentation**. All models are tested on the same characters, so from about place 5 on their curves mostly rise and fall together.
 #
-# In the tables, ± is the standard deviation over the seeds. Positive saved bits mean that the change helps.
+# In the tables, ± is the [standard deviation](../docs/glossary.md#standard-deviation) over the seeds. Positive saved bits mean that the change helps.
 
 # %%
 print(f"{'bits per character, 800 updates':38}   post-norm      pre-norm   parameters   rates (post, pre)")
@@ -453,8 +453,8 @@ plt.show()
 # - The last segment always had a memory in training. So the 0.3 bits cannot be compared with section 4, where model 2 learnt without a memory.
 # - Each remembered position has read earlier inputs, so eight positions can carry more than eight inputs.
 #
-# Dai et al. measure the **relative effective context length** (RECL, section 4.4) of a group of models. The baseline is the best model
-# with a short context. A longer context counts if it makes the perplexity (2 to the power of the bits) more than 1 % better than the
+# Dai et al. measure the **relative effective context length** (RECL, section 4.4) of a group of models. The [baseline](../docs/glossary.md#baseline) is the best model
+# with a short context. A longer context counts if it makes the [perplexity](../docs/glossary.md#perplexity) (2 to the power of the bits) more than 1 % better than the
 # baseline's. The longest context that counts is the RECL. Our curve has one model, so it is not an RECL.
 #
 # ## Recap

@@ -37,7 +37,7 @@ explore.xray(Tools(), torch.randn(1, 20, 4))
 #
 # - **You will** write the convolution of a TCN, train a small TCN with it, and (optional) set its weights by hand.
 # - **You learn** what each tool learns soon or late, and why one test of memory is not enough.
-# - **You need** a GRU ([01](01_frame_the_problem.ipynb)), a window ([02](02_slide_a_window.ipynb)), attention ([03](03_attend_to_the_past.ipynb)).
+# - **You need** a GRU ([01](01_frame_the_problem.ipynb)), a [window](../docs/glossary.md#window) ([02](02_slide_a_window.ipynb)), attention ([03](03_attend_to_the_past.ipynb)).
 # - **Time:** 50 minutes, exercises included. The cells run in about 15 seconds.
 #
 # ## 1. A convolution that looks back, by hand
@@ -83,7 +83,7 @@ dilated_convolution = exercises.yours(my_dilated_convolution, "dilated_convoluti
 #
 # </details>
 #
-# The R-Transformer is a model with small recurrent networks in windows (LocalRNNs), followed by attention. Its paper says that a convolution ignores the order of
+# The R-Transformer is a model with small recurrent networks in windows ([LocalRNNs](../docs/glossary.md#localrnn)), followed by attention. Its paper says that a convolution ignores the order of
 # the inputs that it sees. **Predict.** We swap two of them. Does the output change?
 
 # %%
@@ -101,7 +101,7 @@ print(f"inputs 2 and 4 swapped: the change of output 6 is {change:.1f} times as 
 #
 # ## 2. How far does a stack see?
 #
-# A TCN is a stack of blocks. A block has two convolutions with the same dilation, each followed by a ReLU, and a residual connection. The dilation doubles
+# A TCN is a stack of blocks. A block has two convolutions with the same dilation, each followed by a ReLU, and a [residual connection](../docs/glossary.md#residual-connection). The dilation doubles
 # from block to block: 1, 2, 4, and so on.
 #
 # **Exercise 2** (medium, 5 minutes). How many inputs does the last output of $L$ blocks with kernel $k$ depend on?
@@ -174,9 +174,9 @@ print("             next  ", "".join("rb"[int(flag)] for flag in dial[5:, 10]), 
 
 # %% [markdown]
 # `studies/which_past.py` trains models of 35,000 to 40,000 parameters on these tasks. Each model has the best of three
-# learning rates, chosen on validation data. Each is trained with three **seeds**: a seed sets the initial weights and the training sequences. The tests are after 100, 200 and 400
+# [learning rates](../docs/glossary.md#learning-rate), chosen on [validation data](../docs/glossary.md#validation-data). Each is trained with three **seeds**: a seed sets the initial weights and the training sequences. The tests are after 100, 200 and 400
 # **updates** (steps of Adam, with 32 sequences each). The Transformers have two layers and sinusoidal positions. The R-Transformers have two blocks with a window of 4, and no positions. Transformers and R-Transformers come with **post-norm**
-# (a LayerNorm after each residual sum) and **pre-norm** (a LayerNorm before each sublayer). "LocalRNNs" are three layers of LocalRNNs with a window of 7, without attention: they see $1 + 3 \cdot 6 = 19$ inputs. The TCNs have
+# (a [LayerNorm](../docs/glossary.md#layer-normalisation-layernorm) after each residual sum) and **pre-norm** (a LayerNorm before each sublayer). "LocalRNNs" are three layers of LocalRNNs with a window of 7, without attention: they see $1 + 3 \cdot 6 = 19$ inputs. The TCNs have
 # four blocks with kernel 6 (151 inputs), and two blocks with kernel 5 (25 inputs).
 
 # %%
@@ -306,7 +306,7 @@ for title, table in copies.items():
 # - The **TCN that sees 25 inputs** stays at the guess. Each letter is wanted 30 steps later, so it never sees the letter.
 # - The **TCN that sees 151 inputs** learns the silence of 20. At 21 it is at the guess, like a delay made for 20.
 # - The **pre-norm Transformer** recalls all letters at 20, and 17 % at 21. So it, too, learnt one distance, or it learnt absolute positions. This test cannot tell which.
-# - The **R-Transformers** and the **GRU** recall fewer letters at 20 than the pre-norm Transformer. But at 21 they recall about as many as at 20. So they do not need exactly this silence.
+# - The **R-Transformers** and the **GRU** recall fewer letters at 20 than the pre-norm [Transformer](../docs/glossary.md#transformer). But at 21 they recall about as many as at 20. So they do not need exactly this silence.
 # - The **LSTM** stays at the guess.
 #
 # In the third panel the silence varies, and no fixed delay solves the task. Now, after 400 updates, both R-Transformers are ahead of all others, with every seed. The TCN recalls less than 20 %.
@@ -321,7 +321,7 @@ for title, table in copies.items():
 # **Predict.** Trained with 24 steps, tested with 96. Which models can be right at step 96?
 #
 # <details><summary>Answer</summary>
-# The GRU and the LSTM can: their state can keep the last answer. The LocalRNNs cannot: from step 20 on, the answer depends on a bit that they do not see. Up to step 18, they also see a place before the first bit, which shows the start. At step 19 they see all 19 bits, but no place before them, as at every later step. The others see all 24 bits in training; the test shows what they learn.
+# The GRU and the LSTM can: their [state](../docs/glossary.md#state) can keep the last answer. The LocalRNNs cannot: from step 20 on, the answer depends on a bit that they do not see. Up to step 18, they also see a place before the first bit, which shows the start. At step 19 they see all 19 bits, but no place before them, as at every later step. The others see all 24 bits in training; the test shows what they learn.
 #
 # </details>
 
@@ -355,7 +355,7 @@ for model, runs in parity.items():
 #
 # ## 6. Rule and book: nearby, or by content
 #
-# The R-Transformer has a recurrent network in a window *and* attention. Does having both help on a task that needs only one of them? In **rule alone**, the symbols with flag b are random, so only the rule can be learnt. In **book alone**, the symbols with flag r are random. All models see the whole sequence, with its book. We know the best possible loss, because we know how each symbol is made. We plot how far a model is above this loss, in nats (bits times 0.69) per symbol.
+# The R-Transformer has a recurrent network in a window *and* attention. Does having both help on a task that needs only one of them? In **rule alone**, the symbols with flag b are random, so only the rule can be learnt. In **book alone**, the symbols with flag r are random. All models see the whole sequence, with its book. We know the best possible loss, because we know how each symbol is made. We plot how far a model is above this loss, in [nats](../docs/glossary.md#bit-nat) (bits times 0.69) per symbol.
 #
 # **Predict.** Rule alone, book alone, both: which model comes close to the best loss first?
 
@@ -376,7 +376,7 @@ print(f"a guess among the five symbols: {guess / 2:.3f} if only the rule or only
 # - **Book alone:** after 200 updates both R-Transformers are within 0.02 nats, with every seed. The pre-norm Transformer is there after 400. After 400, the post-norm Transformer has 0.68 and the TCN 0.72 (a guess: 0.80).
 # - **Rule and book:** after 200 updates both R-Transformers are within 0.01 nats. After 400 updates the Transformers and the GRU are within 0.05 on average. The TCN is at 0.435.
 #
-# If we had tested only post-norm, we would have concluded that a Transformer fails in book alone. The control with pre-norm shows that this is wrong. The GRU, without attention, learns
+# If we had tested only post-norm, we would have concluded that a Transformer fails in book alone. The [control](../docs/glossary.md#control) with pre-norm shows that this is wrong. The GRU, without attention, learns
 # most of the look-up, too. But the R-Transformer learns *sooner*: it is ahead of the Transformer with the same norm after 100 updates, in all three problems and with every seed. After 400 updates, the difference to the
 # pre-norm Transformer is at most about 0.01 nats. The cause is open: the two models also differ in their positions.
 #

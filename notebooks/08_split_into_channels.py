@@ -194,7 +194,7 @@ print(f"largest difference from rtx: {(joined - layer(x[None])[0][0]).abs().max(
 #
 # All models have one layer and predict the next word of the Python reference manual. Each is trained from three random starts
 # (**seeds**). An **update** is one step of the optimiser. The measure is **perplexity**: a perplexity of 10 is as uncertain as a
-# choice among 10 equally likely words. Each model has the best of three learning rates, chosen on validation text.
+# choice among 10 equally likely words. Each model has the best of three [learning rates](../docs/glossary.md#learning-rate), chosen on validation text.
 #
 # **Predict.** Which part costs most if we remove it?
 
@@ -438,8 +438,8 @@ plt.show()
 #
 # ## 6. Translation: the paper's models
 #
-# The paper tests MC-RNN on translation from German to English. We trained its models on Multi30k, not on the paper's IWSLT14, for 8 epochs (passes over the
-# data), and added a Transformer and an R-Transformer ([notebook 04](04_stack_the_block.ipynb)). **BLEU** is the overlap with a human translation: higher is better.
+# The paper tests MC-RNN on translation from German to English. We trained its models on Multi30k, not on the paper's IWSLT14, for 8 [epochs](../docs/glossary.md#epoch) (passes over the
+# data), and added a [Transformer](../docs/glossary.md#transformer) and an [R-Transformer](../docs/glossary.md#r-transformer) ([notebook 04](04_stack_the_block.ipynb)). **BLEU** is the overlap with a human translation: higher is better.
 
 # %%
 from rtx.evidence import tables

@@ -191,8 +191,8 @@ for seed, model in enumerate(trained):
 # %% [markdown]
 # ## 3. Who learns sooner?
 #
-# Does this model learn sooner than a recurrent network? We compare it with a GRU and an LSTM of about equal size. The
-# sequences have 50 to 55 steps. We tried three learning rates per model. We kept the rate that was best after 800 updates on
+# Does this model learn sooner than a recurrent network? We compare it with a [GRU](../docs/glossary.md#gru-lstm) and an LSTM of about equal size. The
+# sequences have 50 to 55 steps. We tried three [learning rates](../docs/glossary.md#learning-rate) per model. We kept the rate that was best after 800 updates on
 # **validation** data, which are used neither for training nor for the test.
 #
 # **Predict.** The plain mean has no scores. Can it learn addition? Who is ahead after 200 updates? After 800?

@@ -15,14 +15,14 @@
 #
 # <details><summary>Words</summary>
 #
-# - **RNN, GRU, LSTM**: recurrent networks, which read step by step and keep a state.
+# - **RNN, GRU, LSTM**: recurrent networks, which read step by step and keep a [state](../docs/glossary.md#state).
 # - **TCN**: a temporal convolutional network. Each layer reads a few past steps ([notebook 07](07_convolve_or_recur.ipynb)).
 # - **Transformer**: each step takes a weighted mean of all steps so far.
 # - **R-Transformer**: a Transformer whose blocks first read a **window** (the last few steps) with a small recurrent network.
 # - **Post-norm, pre-norm**: a block normalises after, or before, each of its parts ([notebook 04](04_stack_the_block.ipynb)).
 # - **Update**: one step of the optimiser.
 # - **Seed**: a number that fixes the random start of the weights and the random order of the training images.
-# - **Validation images**: images that choose settings, such as the learning rate.
+# - **Validation images**: images that choose settings, such as the [learning rate](../docs/glossary.md#learning-rate).
 #
 # </details>
 
@@ -124,7 +124,7 @@ for count in (10_000, 179):
 # </details>
 #
 # A test gives one accuracy. Which probabilities $p$ of a right answer agree with it? In many samples of $n$ images, the share of
-# right answers varies around $p$. The standard deviation of the share is $\sqrt{p(1-p)/n}$, the **standard error**. If $n$ is large, the
+# right answers varies around $p$. The [standard deviation](../docs/glossary.md#standard-deviation) of the share is $\sqrt{p(1-p)/n}$, the **standard error**. If $n$ is large, the
 # share is at most 1.96 standard errors away from $p$ in about 95 % of the samples. We say that $p$ **fits** a share if the share is that
 # close to $p$. For example, 9 of 10 answers are right:
 
@@ -192,7 +192,7 @@ for percent in (80, 95):
 # ## 3. Permuted pixels
 #
 # The paper says that an R-Transformer models neighbouring steps well, and that a Transformer does not (section 4.1 of the paper). Does
-# a high accuracy need neighbours? As a control, we read the pixels of *all* images in the same random order. The
+# a high accuracy need neighbours? As a [control](../docs/glossary.md#control), we read the pixels of *all* images in the same random order. The
 # pixels are then **permuted**.
 #
 # **Exercise 2** (easy, 5 minutes). `order[i]` says which pixel is read at step $i$. Reorder `x` $(B, T, 1)$: $B$ images of $T$ pixels.
@@ -233,7 +233,7 @@ for name, x in (("row by row", train.inputs), ("permuted", permuted)):
 # For each seed, the two trainings start from the same weights and read the same images. So each seed gives one **drop**: the accuracy
 # row by row, minus the accuracy with permuted pixels.
 #
-# **Predict.** The models are a GRU, a TCN, a Transformer and an R-Transformer, the last two with post-norm and with pre-norm. Which of the six has the largest drop, and which the smallest?
+# **Predict.** The models are a [GRU](../docs/glossary.md#gru-lstm), a TCN, a Transformer and an R-Transformer, the last two with [post-norm](../docs/glossary.md#post-norm-pre-norm) and with pre-norm. Which of the six has the largest drop, and which the smallest?
 
 # %%
 from rtx.lab.studies import chosen_runs
@@ -439,7 +439,7 @@ print(f"trained parameters in the published code: R-Transformer {parameters['r-t
 #
 # ## Quiz
 #
-# 1. A model is tested on the test images after each of 50 epochs (passes), and the best accuracy is reported. What is wrong?
+# 1. A model is tested on the test images after each of 50 [epochs](../docs/glossary.md#epoch) (passes), and the best accuracy is reported. What is wrong?
 # 2. One network of a new kind is right for 80 % of our 179 test images, after 120 updates. Is its kind better than the TCN?
 #
 # <details><summary>Answers</summary>

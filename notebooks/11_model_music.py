@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Can a model learn a chorale?
 #
-# This is the Bach room. A **frame** is an eighth note. The height of an orange column shows how much a frame **surprised** a small model, an R-Transformer. On the website and in JupyterLab you can play the tune, and the model writes its last third. In the still picture,
+# This is the Bach room. A **frame** is an eighth note. The height of an orange column shows how much a frame **surprised** a small model, an [R-Transformer](../docs/glossary.md#r-transformer). On the website and in JupyterLab you can play the tune, and the model writes its last third. In the still picture,
 # all notes are by Bach, and a dashed line marks the last third. Bach repeats the first half, but the bars hardly shrink.
 
 # %%
@@ -265,7 +265,7 @@ for name, found in {**costs, "gain over Markov": gains}.items():
     print(f"{name:16} standard deviation over chorales {stdev(found):.2f}, smallest {min(found):5.2f}, largest {max(found):5.2f}")
 
 # %% [markdown]
-# The R-Transformer's NLL differs more between chorales (standard deviation 1.19) than the gain does (0.53). So if two models are tested on few and *different* chorales, the difference between the chorales can hide the gain. Compare two models on the same tunes only.
+# The R-Transformer's NLL differs more between chorales ([standard deviation](../docs/glossary.md#standard-deviation) 1.19) than the gain does (0.53). So if two models are tested on few and *different* chorales, the difference between the chorales can hide the gain. Compare two models on the same tunes only.
 #
 # ## 5. What does it expect?
 #
@@ -288,7 +288,7 @@ print("cost of frames 16, 17, 18:", ", ".join(f"{nats:.1f}" for nats in price), 
 # %% [markdown]
 # At frame 17, right of the dashed line, all four voices move. The model expected frame 16 again, and was surprised.
 #
-# Which part does the model need? A stored study trained it with three seeds (random starts). It *switched off* a part: it set
+# Which part does the model need? A stored study trained it with three [seeds](../docs/glossary.md#seed) (random starts). It *switched off* a part: it set
 # the part's output to zero. It also *trained* new models *without* the part.
 
 # %%
@@ -347,7 +347,7 @@ print(f"after it ({len(following)} times), independent keys cost {nll_per_frame(
 print(f"this is {independence_gap(following):.2f} more than whole frames; in the control {independence_gap(shuffled):.2f} more")
 
 # %% [markdown]
-# In the control, each key's column is shuffled by itself. Then the keys *are* independent, and the true gap is 0. The estimate is
+# In the [control](../docs/glossary.md#control), each key's column is shuffled by itself. Then the keys *are* independent, and the true gap is 0. The estimate is
 # 1.57, because 480 frames are too few: rare frames are missing, so whole frames seem to cost too little. The gap of the real frames is
 # about 2.4 nats larger. This is rough: the error may differ for the real frames, and their pasts agree only in the last frame.
 #
@@ -400,11 +400,11 @@ explore.bach_or_machine()
 # %% [markdown]
 # ## 8. The paper's 2.37, and ours
 #
-# Nottingham is a set of folk tunes with chords. JSB is another edition of Bach's chorales, with one frame per *quarter* note. RNN,
-# GRU and LSTM are recurrent networks. A TCN uses convolutions. A Transformer has attention, but no LocalRNN. Our numbers are mean ± standard deviation over three seeds, or as many as a table says. A star marks our best model of a column.
+# Nottingham is a set of folk tunes with chords. JSB is another edition of Bach's chorales, with one frame per *quarter* note. [RNN](../docs/glossary.md#rnn),
+# [GRU](../docs/glossary.md#gru-lstm) and LSTM are recurrent networks. A [TCN](../docs/glossary.md#tcn) uses convolutions. A [Transformer](../docs/glossary.md#transformer) has attention, but no LocalRNN. Our numbers are mean ± standard deviation over three seeds, or as many as a table says. A star marks our best model of a column.
 #
-# - *Adam* is our recipe: the optimiser Adam, 15 epochs. On Nottingham the R-Transformer had one
-#   learning rate. For the paper's other models, validation chose among two or three. On JSB, all six models had six rates to choose from. With relative positions, the Transformer had one rate.
+# - *Adam* is our [recipe](../docs/glossary.md#recipe): the optimiser Adam, 15 epochs. On Nottingham the R-Transformer had one
+#   [learning rate](../docs/glossary.md#learning-rate). For the paper's other models, validation chose among two or three. On JSB, all six models had six rates to choose from. With relative positions, the Transformer had one rate.
 # - *Same size* gives each model the R-Transformer's 1.42 million parameters, and one learning rate.
 
 # %%
@@ -446,7 +446,7 @@ print("Nottingham, authors' settings, 15 of 100 epochs:", *(f"{row:14}{told(runs
 # - **Did we reproduce 2.37?** With the authors' settings, no. We stopped after 15 of their 100 epochs. The GRU was first with 3.81 nats; the R-Transformer had 4.06 with two seeds. With Adam, our R-Transformer has 2.21.
 # - **Is it first?** On Nottingham with Adam, it is first of the paper's six models, also at equal size. On JSB, the LSTM and the R-Transformer are level.
 # - **JSB is not our chorales.** Fewer frames repeat the frame before. Do not compare its numbers with section 4.
-# - **This Transformer has sinusoids**: waves that mark positions ([notebook 05](05_encode_position.ipynb)). The R-Transformer's lead over it is 1.3 nats on Nottingham. With **relative positions** and the same recipe, two of the Transformer's seeds are level with the R-Transformer, and one is ahead. So the Transformer was behind because sinusoids help it less than relative positions. On JSB, relative positions make no clear difference.
+# - **This Transformer has sinusoids**: waves that mark positions ([notebook 05](05_encode_position.ipynb)). The R-Transformer's lead over it is 1.3 nats on Nottingham. With **relative positions** and the same recipe, two of the Transformer's seeds are level with the R-Transformer, and one is ahead. So the Transformer was behind because [sinusoids](../docs/glossary.md#sinusoids) help it less than relative positions. On JSB, relative positions make no clear difference.
 #
 # Which part gives the lead? These runs trained the R-Transformer without a part, or with another window.
 

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Where does the time go?
 #
-# The picture shows training steps (forward and backward) on four MNIST images, read pixel by pixel. The first seven bars are an R-Transformer. All seven compute
+# The picture shows training steps (forward and backward) on four MNIST images, read pixel by pixel. The first seven bars are an [R-Transformer](../docs/glossary.md#r-transformer). All seven compute
 # the same function, apart from the random numbers of dropout. Why does the first take 1.7 seconds, and the last of them 0.5? And why does an LSTM take 0.43 seconds or 0.04?
 
 # %%
@@ -52,15 +52,15 @@ _ = ax.set_title("one training step on MNIST: most of the time goes into attenti
 # published code does. From bar 2 to bar 7, each differs from the bar above it in one part of the code. Bars 8 to 12
 # show no parts.
 #
-# - **You will** write a LocalRNN that computes less, the gradient of a fused operation, and (optional) a softmax in pieces.
+# - **You will** write a [LocalRNN](../docs/glossary.md#localrnn) that computes less, the gradient of a fused operation, and (optional) a softmax in pieces.
 # - **You learn** to count, to measure, and what a backward pass keeps in memory.
-# - **You need** LocalRNN ([02](02_slide_a_window.ipynb)), attention ([03](03_attend_to_the_past.ipynb)) and gradients.
+# - **You need** LocalRNN ([02](02_slide_a_window.ipynb)), [attention](../docs/glossary.md#attention) ([03](03_attend_to_the_past.ipynb)) and gradients.
 # - **Time:** 60 minutes with the exercises. The cells run in about 20 seconds.
 #
 # ## 1. Count
 #
 # Most arithmetic is products of matrices. A linear layer that maps 3 positions of width 2
-# to width 4 has $3 \cdot 2 \cdot 4 = 24$ **multiply-adds**. One block of an R-Transformer with one LocalRNN (a GRU in windows of $M$), $T$ positions and width $D$ has
+# to width 4 has $3 \cdot 2 \cdot 4 = 24$ **multiply-adds**. One block of an R-Transformer with one LocalRNN (a [GRU](../docs/glossary.md#gru-lstm) in [windows](../docs/glossary.md#window) of $M$), $T$ positions and width $D$ has
 #
 # $$\underbrace{3 M \, T D^2}_{\text{LocalRNN}} + \underbrace{4 \, T D^2 + 2 \, T^2 D}_{\text{attention}} +
 # \underbrace{8 \, T D^2}_{\text{feed-forward}}$$
@@ -196,7 +196,7 @@ for step in study["steps"]:
 # On MNIST, the weights of attention are a table of $784 \times 784$ numbers for each of 4 sequences, 8 layers and 2 heads. That is 150 MiB in all, and autograd keeps several such
 # tables. Half of each table belongs to the future and is masked. Can we compute only the visible half?
 #
-# We take **blocks** of 64 queries. Each block uses only the keys up to its own end. The largest array then has 64 rows.
+# We take **blocks** of 64 queries. Each block uses only the [keys](../docs/glossary.md#query-key-value) up to its own end. The largest array then has 64 rows.
 #
 # Can a softmax even read a row in pieces? Each weight is $e^{s_i} / \sum_j e^{s_j}$, and a sum can be computed in pieces. But $e^{s}$ overflows for
 # large scores, so one subtracts the largest score of the row. Before the last piece, nobody knows the largest score. The solution is a **running maximum**. When it
@@ -418,7 +418,7 @@ for back in (0, 100, 200):
 # After 200 steps, the gradient is below $10^{-38}$. On characters
 # many steps are scored, and the switch changes little.
 #
-# The stored [benchmark](../benchmarks/README.md) is from an older commit and another processor, without the switch. "published" is like our first way, and "rtx" has all changes. "TransformerEncoder" is torch's own code. The Transformer of the picture uses the fused attention of `rtx`:
+# The stored [benchmark](../benchmarks/README.md) is from an older commit and another processor, without the switch. "published" is like our first way, and "rtx" has all changes. "TransformerEncoder" is torch's own code. The [Transformer](../docs/glossary.md#transformer) of the picture uses the fused attention of `rtx`:
 
 # %%
 bench = json.loads(Path("../benchmarks/results/cpu.json").read_text())
@@ -434,10 +434,10 @@ print(f"MC-RNN with three channels / LSTM: {mc_rnn['multiply_adds_g'] / lstm['mu
 # %% [markdown]
 # On this processor the LSTM is fast without the switch. We did not test why.
 #
-# So when should you use which model? On MNIST, the paper reports an accuracy of 99.0 % for the TCN and 99.1 % for the R-Transformer. For such a task choose
+# So when should you use which model? On MNIST, the paper reports an [accuracy](../docs/glossary.md#accuracy) of 99.0 % for the TCN and 99.1 % for the R-Transformer. For such a task choose
 # a **TCN**. An **LSTM** can be as fast, but has 87.2 % in the paper.
 #
-# The paper of MC-RNN ([08](08_split_into_channels.ipynb)) says that it has "almost the same time cost as the conventional RNN". In the last line, on one core, it needs 3.6 times the multiply-adds of an LSTM and 3.7 times its time.
+# The paper of [MC-RNN](../docs/glossary.md#mc-rnn) ([08](08_split_into_channels.ipynb)) says that it has "almost the same time cost as the conventional RNN". In the last line, on one core, it needs 3.6 times the multiply-adds of an LSTM and 3.7 times its time.
 #
 # ## Recap
 #

@@ -18,7 +18,7 @@ from rtx.lab import explore
 explore.sentence("The name of a method is ")
 
 # %% [markdown]
-# **Try.** (1) Press "Write on" of the R-Transformer three times. (2) Reset, and do the same with the GRU. (3) Choose the preset "Bracket". Which model expects the bracket to close?
+# **Try.** (1) Press "Write on" of the R-Transformer three times. (2) Reset, and do the same with the [GRU](../docs/glossary.md#gru-lstm). (3) Choose the preset "Bracket". Which model expects the bracket to close?
 #
 # Is such a model *good*? A table of counts predicts text, too, and so does a compressor.
 #
@@ -46,7 +46,7 @@ torch.set_num_threads(1)
 # %% [markdown]
 # ## 1. How good is a prediction?
 #
-# A text continues with three characters. A model gave them the probabilities $\tfrac12$, $\tfrac18$ and $\tfrac14$. A character with the probability $p$ costs $-\log_2 p$ bits:
+# A text continues with three characters. A model gave them the probabilities $\tfrac12$, $\tfrac18$ and $\tfrac14$. A character with the probability $p$ costs $-\log_2 p$ [bits](../docs/glossary.md#bit-nat):
 
 # %%
 p = torch.tensor([1 / 2, 1 / 8, 1 / 4])
@@ -83,7 +83,7 @@ bits_per_character = exercises.yours(my_bits_per_character, "bits_per_character"
 # </details>
 #
 # The manual is the text that `help()` shows. Nine tenths are for training, then a twentieth for validation and a twentieth for tests. We score the three models of the
-# explorer on windows of the test text: 16 characters of context, then 64 that count. (The numbers are those of Python 3.11.)
+# explorer on [windows](../docs/glossary.md#window) of the test text: 16 characters of context, then 64 that count. (The numbers are those of Python 3.11.)
 
 # %%
 text = {part: "".join(pieces) for part, pieces in split([manual()]).items()}
@@ -135,7 +135,7 @@ bigram_bits = exercises.yours(my_bigram_bits, "bigram_bits")
 #
 # </details>
 #
-# Longer runs of symbols are counted in the same way. There we add only 0.1 to every count. Many contexts are rare, and 1 for each of the 104 symbols would hide their counts (control below).
+# Longer runs of symbols are counted in the same way. There we add only 0.1 to every count. Many contexts are rare, and 1 for each of the 104 symbols would hide their counts ([control](../docs/glossary.md#control) below).
 #
 # **Predict.** Do counts of six symbols in a row need fewer bits than counts of four?
 
@@ -264,9 +264,9 @@ for module in (gzip, bz2, lzma):
 #
 # ## 4. Three kinds of networks, one size
 #
-# How do an LSTM, a Transformer and an R-Transformer compare at one size? `studies/three_writers.py` trains them on windows as in section 1, eight per update. Each has 46,700 to 48,200 parameters, and
-# the better of two learning rates (0.003 and 0.01), chosen on validation text. Each is trained with three **seeds**, which set the initial weights and the windows. The Transformers have two pre-norm layers. One has
-# sinusoidal positions, the other learnt relative positions (Shaw et al., 2018). The R-Transformer has one pre-norm block with a window of 8, and no positions.
+# How do an LSTM, a [Transformer](../docs/glossary.md#transformer) and an R-Transformer compare at one size? `studies/three_writers.py` trains them on windows as in section 1, eight per update. Each has 46,700 to 48,200 parameters, and
+# the better of two [learning rates](../docs/glossary.md#learning-rate) (0.003 and 0.01), chosen on validation text. Each is trained with three **seeds**, which set the initial weights and the windows. The Transformers have two [pre-norm](../docs/glossary.md#post-norm-pre-norm) layers. One has
+# sinusoidal positions, the other learnt [relative positions](../docs/glossary.md#relative-positions) (Shaw et al., 2018). The R-Transformer has one pre-norm [block](../docs/glossary.md#block) with a window of 8, and no positions.
 #
 # **Predict.** Which network is ahead after 300 updates? Which networks are ahead of counts of four after 1,000?
 
@@ -473,7 +473,7 @@ for name, end in {"left out": "", "kept": "\n", "spelt <eos>": "<eos>"}.items():
 #
 # ## 8. On a benchmark, and on your own
 #
-# This project has trained the paper's models on the words of the Penn Treebank. All have about the same size, one learning rate, and three seeds. Each was trained for 2 of the 20 planned epochs (passes over the text).
+# This project has trained the paper's models on the words of the Penn Treebank. All have about the same size, one learning rate, and three seeds. Each was trained for 2 of the 20 planned [epochs](../docs/glossary.md#epoch) (passes over the text).
 
 # %%
 from pathlib import Path
@@ -489,7 +489,7 @@ for name, groups in tables.cells(load_recipe("ptb-word"), Path("../results")).it
     print(f"{name:20} {size:10,} {mean(found):18.0f} ± {stdev(found):3.0f} {PAPER[name]:40.2f}")
 
 # %% [markdown]
-# After two epochs, the R-Transformer is first. In the paper, after full training, the LSTM is ahead. The Transformer, which has sinusoids, is last, as in section 4.
+# After two epochs, the R-Transformer is first. In the paper, after full training, the LSTM is ahead. The Transformer, which has [sinusoids](../docs/glossary.md#sinusoids), is last, as in section 4.
 #
 # Now three models learn here, for about a second each. Nothing is tuned, so the order means little. All three are still far behind counts of four.
 

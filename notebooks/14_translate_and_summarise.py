@@ -48,7 +48,7 @@ for name in ("RNNSearch, forwards", "RNNSearch, both directions", "R-Transformer
 # %% [markdown]
 # **Predict.** In the left picture, the row "8" is dark at the full stop after the 8. Is this a mistake? (Section 4.)
 #
-# - **You will** write the attention of a translator, let it write without help, and (optional) write a beam search.
+# - **You will** write the [attention](../docs/glossary.md#attention) of a translator, let it write without help, and (optional) write a beam search.
 # - **You learn** whether attention helps, what an alignment shows, how a translation is searched, and what BLEU counts.
 # - **You need** [attention](03_attend_to_the_past.ipynb) and recurrent networks.
 # - **Time:** 60 minutes with the exercises. The cells run in about 30 seconds.
@@ -151,12 +151,12 @@ print(f"largest difference from rtx: {(ours - theirs).abs().max():.4f}")
 #
 # Without attention, the decoder gets the same vector of the source at every step. `studies/dates_translated.py`
 # trains six models of about 131,000 parameters, from three random starts (**seeds**). Its dates have no seconds. An **update** is one step of Adam on 32 pairs.
-# Each model has the better of two learning rates (0.003 and 0.01), chosen on validation pairs with the first seed.
+# Each model has the better of two [learning rates](../docs/glossary.md#learning-rate) (0.003 and 0.01), chosen on validation pairs with the first seed.
 #
 # - **RNNSearch** (Bahdanau, Cho & Bengio 2015), here with GRUs. The encoder reads **forwards** only, or in **both directions**.
 # - **No attention**: RNNSearch, forwards, with a fixed context. It is the **last annotation**, or the **mean** of all annotations.
-# - **Transformer** (Vaswani et al. 2017), pre-norm, with two blocks in encoder and decoder, and sinusoidal positions.
-# - **R-Transformer**: the same, but without sinusoids. Each block has a LocalRNN, a small recurrent network that reads 3 neighbouring positions.
+# - **Transformer** (Vaswani et al. 2017), [pre-norm](../docs/glossary.md#post-norm-pre-norm), with two [blocks](../docs/glossary.md#block) in encoder and decoder, and sinusoidal positions.
+# - **R-Transformer**: the same, but without [sinusoids](../docs/glossary.md#sinusoids). Each block has a [LocalRNN](../docs/glossary.md#localrnn), a small recurrent network that reads 3 neighbouring positions.
 #
 # **Predict.** Which models write more than half of the dates without a mistake after 400 updates?
 
@@ -184,7 +184,7 @@ for name in runs:
 #
 # </details>
 #
-# The mean contains something of every annotation, but it is the same at every step. RNNSearch, forwards, differs from the model with the mean only in the attention (and a little in width). So with this recipe the *choice* at each step helps.
+# The mean contains something of every annotation, but it is the same at every step. RNNSearch, forwards, differs from the model with the mean only in the attention (and a little in width). So with this [recipe](../docs/glossary.md#recipe) the *choice* at each step helps.
 #
 # The Transformer is ahead of RNNSearch, both directions, with every seed. For other pairs of models with attention, the ranges of whole dates after 400 updates overlap or touch, so no order is settled.
 #
@@ -192,7 +192,7 @@ for name in runs:
 #
 # Does a dark cell mean "this word translates that word"? We use the test dates whose weekday is written in full.
 # We measure two weights while a model writes the first token of a word. **Own word** is the weight of the German word with the same meaning. **Behind** is the weight
-# of the next position, for example the comma after the weekday. (Transformers: mean over the heads of the last decoder block.)
+# of the next position, for example the comma after the weekday. (Transformers: mean over the [heads](../docs/glossary.md#head) of the last decoder block.)
 
 # %%
 LOOKING = [name for name in runs if not name.startswith("no attention")]
@@ -474,7 +474,7 @@ print("signature of the first column:", bleu([("", REFERENCE)], [WRONG])["signat
 #
 # ## 8. Real sentences
 #
-# Multi30k has 29,000 captions of photographs, German and English. The table shows our runs ([lesson 08](08_split_into_channels.ipynb) explains MC-RNN).
+# Multi30k has 29,000 captions of photographs, German and English. The table shows our runs ([lesson 08](08_split_into_channels.ipynb) explains [MC-RNN](../docs/glossary.md#mc-rnn)).
 
 # %%
 from rtx.evidence import tables
@@ -489,7 +489,7 @@ for name, groups in tables.cells(load_recipe("multi30k"), Path("../results")).it
         print(f"{ROWS[name]:22} {tables.spread([run.test for run in seeds], 1):11} ({each})   {seeds[0].parameters:,} parameters")
 
 # %% [markdown]
-# The R-Transformer is ahead of the Transformer with every seed, and both are far ahead of the recurrent models. But these are small models, with eight epochs and one learning rate.
+# The R-Transformer is ahead of the Transformer with every seed, and both are far ahead of the recurrent models. But these are small models, with eight [epochs](../docs/glossary.md#epoch) and one learning rate.
 # The R-Transformer has a tenth more parameters, and may only learn sooner.
 #
 # ## Recap
@@ -504,7 +504,7 @@ for name, groups in tables.cells(load_recipe("multi30k"), Path("../results")).it
 #
 # ## Quiz
 #
-# 1. A colleague reports 98 % token accuracy at test time, from one call of `model(source, target)`. What was measured?
+# 1. A colleague reports 98 % token [accuracy](../docs/glossary.md#accuracy) at test time, from one call of `model(source, target)`. What was measured?
 # 2. A row of an alignment is dark at a comma. What can this mean, and how do you test it?
 #
 # <details><summary>Answers</summary>

@@ -9,13 +9,13 @@
 # %% [markdown]
 # # Which numbers can you trust?
 #
-# The R-Transformer paper predicts folk tunes (Nottingham) frame by frame. A frame is the set of notes that sound at one time. The paper reports a loss of 2.37 nats
+# The R-Transformer paper predicts folk tunes (Nottingham) frame by frame. A frame is the set of notes that sound at one time. The paper reports a loss of 2.37 [nats](../docs/glossary.md#bit-nat)
 # per frame, and 3.07 for the next best model. Less is better. Should you believe this lead?
 #
 # ![Test losses on Nottingham: R-Transformer and Transformer with relative positions near 2.2 nats, five other models above 3.1](../figures/nottingham_control.png)
 #
-# Each dot is one of our runs. Its **seed** sets the initial weights and the order of the data. The last row (orange) is a control that the paper does not have.
-# The Transformer of the paper marks positions by *sinusoids*, fixed waves. The control has **relative positions** instead (Shaw et al., 2018, before the paper): attention knows the distance to each earlier frame. Distances above 64 count as 64 (`max_distance=64`). Everything else is the same.
+# Each dot is one of our runs. Its **seed** sets the initial weights and the order of the data. The last row (orange) is a [control](../docs/glossary.md#control) that the paper does not have.
+# The [Transformer](../docs/glossary.md#transformer) of the paper marks positions by *sinusoids*, fixed waves. The control has **relative positions** instead (Shaw et al., 2018, before the paper): [attention](../docs/glossary.md#attention) knows the distance to each earlier frame. Distances above 64 count as 64 (`max_distance=64`). Everything else is the same.
 #
 # **Predict.** Which facts would you ask for before you believe this lead? The [table in the Recap](#Recap) says where, and against whom, the lead holds.
 #
@@ -85,7 +85,7 @@ for t, kind in enumerate(kinds(tune, w=2), start=1):
 #
 # <details><summary>Answer</summary>
 #
-# Mostly on frames that go on as before. It is ahead of the TCN only there.
+# Mostly on frames that go on as before. It is ahead of the [TCN](../docs/glossary.md#tcn) only there.
 #
 # </details>
 
@@ -114,9 +114,9 @@ for one in study["runs"]:
 # %% [markdown]
 # First leave out the orange bar (the control). On new frames the R-Transformer and the TCN have the same loss. On frames that go on as before, the R-Transformer has less than a quarter of the loss of any other model. So it seems to copy earlier passages. (If a bug let the R-Transformer see the next frame, it would also be ahead on *otherwise* frames. It is not.)
 #
-# An R-Transformer trained without attention, or without LocalRNN (the recurrent network in a window), has hardly less loss on *as before* frames than on new ones. A possible reading: LocalRNN summarises the last frames, and attention finds an earlier place with the same summary, as an **induction head** does (Olsson et al., 2022).
+# An R-Transformer trained without attention, or without [LocalRNN](../docs/glossary.md#localrnn) (the recurrent network in a [window](../docs/glossary.md#window)), has hardly less loss on *as before* frames than on new ones. A possible reading: LocalRNN summarises the last frames, and attention finds an earlier place with the same summary, as an **induction head** does (Olsson et al., 2022).
 #
-# Does copying need recurrence? The control says no. A Transformer with relative positions copies, too: 0.94 nats on repeated passages, against 3.00 with sinusoids. The R-Transformer has the lower mean (0.69), but two seeds do not settle this. On new frames both seeds of the control are better. Over all frames the control has 2.13 ± 0.18 nats, and the R-Transformer 2.21 ± 0.04. So the lead of 1.3 nats over the paper's Transformer was a lead over sinusoids.
+# Does copying need recurrence? The control says no. A Transformer with relative positions copies, too: 0.94 nats on repeated passages, against 3.00 with [sinusoids](../docs/glossary.md#sinusoids). The R-Transformer has the lower mean (0.69), but two seeds do not settle this. On new frames both seeds of the control are better. Over all frames the control has 2.13 ± 0.18 nats, and the R-Transformer 2.21 ± 0.04. So the lead of 1.3 nats over the paper's Transformer was a lead over sinusoids.
 # We did not train an R-Transformer with relative positions.
 #
 # ## 2. What must come with a number?
@@ -271,7 +271,7 @@ for n in (2, 3, 4, 6):
     print(f"{n} seeds each, all scores of one model better: p = {2 * permutation_p(list(range(n, 2 * n)), list(range(n))):.3f}")
 
 # %% [markdown]
-# Luck alone gives such a difference with a chance of 2.4 %. This does not say that the comparison was fair: another learning rate might help the GRU.
+# Luck alone gives such a difference with a chance of 2.4 %. This does not say that the comparison was fair: another learning rate might help the [GRU](../docs/glossary.md#gru-lstm).
 #
 # Read the last four lines. With three seeds of each model, $p$ is never below 0.1, however large the lead is. So **three seeds against three cannot settle a comparison** by this test.
 #
@@ -331,7 +331,7 @@ print(f"control       {mean(control['jsb']):.2f} ± {stdev(control['jsb']):.2f} 
 #
 # </details>
 #
-# Every seed of the R-Transformer is better than every seed of the Transformer, the RNN and the GRU. Each of these comparisons alone has $p = 0.012$. Corrected
+# Every seed of the R-Transformer is better than every seed of the Transformer, the [RNN](../docs/glossary.md#rnn) and the GRU. Each of these comparisons alone has $p = 0.012$. Corrected
 # for five comparisons it is 0.061, and 0.05 was the limit. For the LSTM, the test finds no difference. The R-Transformer is ahead of the control, but $p = 0.073$ does not settle it. Also, the R-Transformer had the best of six rates, and the control one rate.
 #
 # Two more warnings. First, which comparisons count? The program that judges all claims (next section) makes two tests on these data. One is for "ahead of the TCN *and* of the Transformer", with the larger of the two $p$, 0.024. The other is for the recurrent networks. So 0.024 is multiplied by two and becomes 0.048. A verdict that changes with such a choice is weak.
@@ -372,7 +372,7 @@ print("why open:", ", ".join(f"{why} {n}" for why, n in Counter(found[0] if foun
 # | control | No lead on Nottingham; with a window of 12, ahead on average (2.05), not settled. On JSB a small lead, not settled. On Piano-midi it is behind (7.61 against 7.48 nats). |
 # | not run to the end | digits, characters and words at full size |
 #
-# **MC-RNN** (Xu et al., 2019): several recurrent states, called channels, that start new blocks at different steps.
+# **MC-RNN** (Xu et al., 2019): several recurrent [states](../docs/glossary.md#state), called [channels](../docs/glossary.md#channel-mc-rnn), that start new blocks at different steps.
 #
 # | | |
 # | --- | --- |
@@ -416,7 +416,7 @@ explore.claims(RESULTS)
 # In Tables 1 to 4 of the R-Transformer paper, the numbers of RNN, GRU, LSTM and TCN were "directly copied from Bai et al. (2018)" (section 4). Only Transformer and
 # R-Transformer were trained by the authors. So these tables compare different programs, sizes, and searches.
 #
-# **Predict.** Our recipe trains all models with the same optimiser and epochs. Which of our numbers are better than the printed ones?
+# **Predict.** Our recipe trains all models with the same optimiser and [epochs](../docs/glossary.md#epoch). Which of our numbers are better than the printed ones?
 
 # %%
 for name, losses in nottingham.items():
@@ -426,7 +426,7 @@ for name, losses in nottingham.items():
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# Only those of the R-Transformer and the RNN. The others are 0.1 to 0.4 nats worse than printed. So our baselines may be too weak, which may explain a part of our lead.
+# Only those of the R-Transformer and the RNN. The others are 0.1 to 0.4 nats worse than printed. So our [baselines](../docs/glossary.md#baseline) may be too weak, which may explain a part of our lead.
 #
 # </details>
 #

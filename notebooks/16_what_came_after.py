@@ -12,13 +12,13 @@
 # ![In the R-Transformer recurrence reads three positions and attention reads all. In Griffin recurrence reads all and attention reads three](../figures/griffin_1.png)
 #
 # In 2019 the **R-Transformer** (Wang et al. 2019) gave the near past to a recurrent network and the far past to attention. In 2024 **Griffin** (De et al. 2024) does the reverse.
-# Blue lines are recurrence, orange lines are attention. The thick blue and orange lines show what the last position reads. Here both windows have three positions.
+# Blue lines are recurrence, orange lines are attention. The thick blue and orange lines show what the last position reads. Here both [windows](../docs/glossary.md#window) have three positions.
 #
 # **Predict.** Both models read a stream of 10,000 positions, one by one. Which model must keep more numbers?
 #
 # - **You will** join steps of a recurrence, compute how long a factor remembers, and count the bytes of a cache.
 # - **You learn** what a *linear* recurrence gives and costs, what decides before training how long a memory lasts, and how both designs learn one task.
-# - **You need** [02 slide a window](02_slide_a_window.ipynb) and [03 attend to the past](03_attend_to_the_past.ipynb), and the gates of a GRU and an LSTM.
+# - **You need** [02 slide a window](02_slide_a_window.ipynb) and [03 attend to the past](03_attend_to_the_past.ipynb), and the gates of a [GRU](../docs/glossary.md#gru-lstm) and an LSTM.
 # - **Time:** 55 minutes with the exercises. The cells run in about 20 seconds.
 
 # %%
@@ -45,7 +45,7 @@ torch.set_num_threads(1)
 # | positions | added encoding (section 6: relative) | none | rotary, inside the window |
 # | norm | after each sublayer | after (paper), before (code) | before each sublayer |
 #
-# Each third block of Griffin has attention. The other blocks are recurrent, with a convolution over four positions first. Our Griffin is not quite the paper's:
+# Each third [block](../docs/glossary.md#block) of Griffin has attention. The other blocks are recurrent, with a convolution over four positions first. Our Griffin is not quite the paper's:
 #
 # - The paper's window has 1,024 positions, with training sequences of 2,048. Our windows have 4 to 32.
 # - The paper's recurrence is about 4/3 as wide as the model. Ours is as wide as the model.
@@ -193,7 +193,7 @@ half_life = exercises.yours(my_half_life, "half_life")
 #
 # </details>
 #
-# At the start $\sigma(\Lambda)^8$ is drawn between 0.9 and 0.999 (section 2.4), and $r_t$ is near ½. In torch, LSTM's forget gates and GRU's update gates start near ½.
+# At the start $\sigma(\Lambda)^8$ is drawn between 0.9 and 0.999 (section 2.4), and $r_t$ is near ½. In torch, LSTM's [forget gates](../docs/glossary.md#forget-gate) and GRU's update gates start near ½.
 
 # %%
 with torch.no_grad():
@@ -243,7 +243,7 @@ for steps in (10, 50, 99):
 # %% [markdown]
 # So an untrained RG-LRU remembers long. Is the reason that it is linear? But it also starts with a long half-life (a **slow start**). In `studies/start_of_a_memory.py` the same
 # layers start slow or fast. A model reads one of seven symbols, then 49 silent steps, and names the symbol. We train each layer (with a state of 32 numbers) twice: once with a slow start, a half-life of 50 steps, and once with a fast start, 1.5
-# steps. Each model has the best of three learning rates (printed), chosen on validation data, and three seeds.
+# steps. Each model has the best of three [learning rates](../docs/glossary.md#learning-rate) (printed), chosen on [validation data](../docs/glossary.md#validation-data), and three [seeds](../docs/glossary.md#seed).
 #
 # **Predict.** Which of the six models can learn to recall?
 
@@ -313,9 +313,9 @@ for model in parity[24]:
 #
 # ## 5. What must a stream keep?
 #
-# A model that reads a stream keeps its past: keys and values, or a state.
+# A model that reads a stream keeps its past: [keys](../docs/glossary.md#query-key-value) and values, or a state.
 #
-# **Exercise 4** (easy, 5 minutes). A Transformer of $L$ layers and width $D$ has read $T$ positions. How many bytes of keys and values must it keep, in float32?
+# **Exercise 4** (easy, 5 minutes). A [Transformer](../docs/glossary.md#transformer) of $L$ layers and width $D$ has read $T$ positions. How many bytes of keys and values must it keep, in float32?
 
 # %%
 def my_cache_bytes(T, L, D):
@@ -372,7 +372,7 @@ for name, sizes in kept.items():
 print("Griffin, block by block:", [weigh(block) for block in states["Griffin"]])
 
 # %% [markdown]
-# The Transformer and the R-Transformer grow. The R-Transformer also keeps a window for each LocalRNN. Griffin stops growing when its window is full, and the GRU never grows. Only the third block of Griffin has attention, and its heads share their keys and values. So its full window takes 4,096 bytes. The times (right) hardly grow up to 600 positions. Griffin's step is the slowest.
+# The Transformer and the R-Transformer grow. The R-Transformer also keeps a window for each [LocalRNN](../docs/glossary.md#localrnn). Griffin stops growing when its window is full, and the GRU never grows. Only the third block of Griffin has attention, and its heads share their keys and values. So its full window takes 4,096 bytes. The times (right) hardly grow up to 600 positions. Griffin's step is the slowest.
 #
 # What must be kept after 10,000 positions? And in a large model, if each head has its own keys and values?
 
@@ -385,7 +385,7 @@ print(f"8,192 positions, 26 layers, 2,560 wide, 16 bits: {half_precision / 1e9:.
 # ## 6. Which design learns near order and far content?
 #
 # The task is **rule and book** from [07](07_convolve_or_recur.ipynb). A sequence begins with a book of five pairs of symbols. In the text of 30 steps after it, half of the symbols follow from the order of the
-# last two symbols (near). The other half must be looked up in the book (far). `studies/near_and_far.py` compares models of nearly equal size, with the norm first. Each has the best of three rates, and three seeds. The Transformer has relative positions. Griffin's window has 8 positions. One position of the book holds one pair, so from position 13 on the window misses the book.
+# last two symbols (near). The other half must be looked up in the book (far). `studies/near_and_far.py` compares models of nearly equal size, with the norm first. Each has the best of three rates, and three seeds. The Transformer has [relative positions](../docs/glossary.md#relative-positions). Griffin's window has 8 positions. One position of the book holds one pair, so from position 13 on the window misses the book.
 #
 # **Predict.** Which model is first after 100 updates, and which after 400?
 
@@ -413,7 +413,7 @@ for model, seeds in dial.items():
     print(f"{model:26} near {near:.2f}, far {far:.2f}")
 
 # %% [markdown]
-# - **After 100 updates** the R-Transformer is within 0.012 nats of the best loss with every seed. The Transformer is there with one seed of three. Griffin and the GRU are about 0.5 above this loss.
+# - **After 100 updates** the R-Transformer is within 0.012 [nats](../docs/glossary.md#bit-nat) of the best loss with every seed. The Transformer is there with one seed of three. Griffin and the GRU are about 0.5 above this loss.
 # - **After 400 updates** Griffin is within 0.03, and the GRU within 0.06.
 #
 # The two models with attention to everything are sooner. After 100 updates Griffin has learnt the rule (near), but not the book (far). Whether a larger window would help is open.

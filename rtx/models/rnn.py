@@ -48,10 +48,9 @@ class RNN(CausalModel):
         return self.dropout(hidden), tuple(part.transpose(0, 1) for part in (after if self.lstm else (after,)))
 
 
-RNN_CARD, GRU_CARD = (
-    Card(name, partial(RNN, cell=name), paper, "none printed; ours for Nottingham", {"d_model": 256, "layers": 1})
-    for name, paper in (("rnn", "Elman (1990)"), ("gru", "Cho et al. (2014)"))
-)
+OURS = "none printed; ours for Nottingham"
+RNN_CARD = Card("rnn", partial(RNN, cell="rnn"), "Elman (1990)", OURS, {"d_model": 256, "layers": 1})
+GRU_CARD = Card("gru", partial(RNN, cell="gru"), "Cho et al. (2014)", OURS, {"d_model": 256, "layers": 1})
 LSTM_CARD = Card(
     "lstm",
     partial(RNN, cell="lstm"),

@@ -8,6 +8,7 @@ from inspect import Parameter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rtx.checks import check_choice
+from rtx.training.arguments import argument_names
 
 if TYPE_CHECKING:
     from rtx.training.settings import Settings
@@ -70,7 +71,7 @@ class Recipe:
             ValueError: for an unknown row, variant, scale or key (the nearest is suggested), or a bad value.
         """
         variant, given = self._variant(variant, scale), dict(overrides or {})
-        of_run = self._of_run(row, variant, scale, given.get("recurrent"))
+        of_run = self._of_run(row, variant, scale, given)
         from rtx.training.settings import SETTINGS, Settings
 
         of_task, values = of_run.of_task, of_run.values
@@ -90,21 +91,23 @@ class Recipe:
         sizes = {key: value for key, value in values.items() if key not in of_task and key not in SETTINGS}
         return Plan(self, row, of_run.model, of_run.task, name, scale, sizes, settings, arguments)
 
-    def _of_run(self, row: str, variant: str, scale: str, recurrent: str | None) -> "_OfRun":
-        """Put a row, a variant and a scale together. Each overrides what comes before it."""
+    def _of_run(self, row: str, variant: str, scale: str, given: Mapping[str, Any]) -> "_OfRun":
+        """Put a row, a variant and a scale together. Each overrides what comes before it. The keys of `given` are checked."""
         printed = self._row(row)
-        from rtx.tasks.build import hyperparameter_names  # takes seconds, so wrong names are refused before
-        from rtx.tasks.registry import task_arguments, task_by_name
-        from rtx.training.settings import SETTINGS
-
         layers = dict(self.variants[variant]), dict(self.scales.get(scale, {}))
         task = own_task = printed.get("task", self.task)
         for layer in layers:
             task = layer.pop("task", task)
             layer.pop("sweep", None)
-        model, of_task = printed.get("model", row), task_arguments(task)
+        model, kind = printed.get("model", row), given.get("recurrent", printed.get("recurrent", "lstm"))
+        for key in given if (known := argument_names(model, task, kind)) else ():
+            check_choice("key", key, known)
+        from rtx.tasks.build import hyperparameter_names  # takes seconds, so wrong names are refused before
+        from rtx.tasks.registry import task_arguments, task_by_name
+        from rtx.training.settings import SETTINGS
+
+        of_task = task_arguments(task)
         values = {k: v for k, v in printed.items() if k not in NOT_OF_THE_MODEL}
-        kind = values.get("recurrent", "lstm") if recurrent is None else recurrent
         of_model = hyperparameter_names(model, task_by_name(task).per, kind)
         arguments = dict(printed.get("task_arguments", {}))
         for layer in layers:

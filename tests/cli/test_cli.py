@@ -165,7 +165,7 @@ def test_bad_input_ends_in_one_line_and_code_2(rtx, words, message):
 def test_help_and_wrong_arguments_do_not_load_torch():
     lines = ["--help", "train --help", "nonsense", "train notingham gru", "train nottingham gro", "generate none"]
     lines += ["sweep nottingham gro", "table nottinghm", "data check nist", "ledger check --results nowhere"]
-    lines += [f"train nottingham gru {more}" for more in ("--seed x", "--variant x", "--max-time x", "--set x")]
+    lines += [f"train nottingham gru {more}" for more in ("--seed x", "--variant x", "--max-time x", "--set x", "--set layer=2")]
     code = f"""import sys
 from rtx.cli import main
 for line in {lines}:
@@ -176,7 +176,7 @@ for line in {lines}:
         print(end.code, "torch" in sys.modules, "numpy" in sys.modules, file=sys.__stdout__)"""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     found = [line for line in done.stdout.splitlines() if line.endswith("False")]
-    assert found == ["0 False False"] * 2 + ["2 False False"] * 7 + ["1 False False"] + ["2 False False"] * 4
+    assert found == ["0 False False"] * 2 + ["2 False False"] * 7 + ["1 False False"] + ["2 False False"] * 5
 
 
 def test_the_package_finds_its_names_when_they_are_used():

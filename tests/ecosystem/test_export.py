@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import onnxruntime
@@ -16,7 +17,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationW
 
 SIZES = {"d_model": 8, "layers": 1, "heads": 2, "window": 3, "segment": 2, "memory": 2, "d_hidden": 8, "inputs": 8}
 ANY_LENGTH = ("r-transformer", "transformer", "tcn", "feed-forward-attention")
-"""Exported for sequences of any length. The others count steps or segments in Python, so one length each."""
+"""Programs for sequences of any length. The others count steps or segments in Python, so one length each."""
 ONE_FORM = [name for name in (*MODELS, *WHOLE, "tokens") if name not in ("transformer-xl", "character-transformer")]
 """Their state has the same form at every position, so that one program is every step but the first."""
 
@@ -59,8 +60,18 @@ def test_exported_and_as_onnx_it_gives_the_same_numbers(name: str) -> None:
         np.testing.assert_allclose(found, expected.numpy(), rtol=0, atol=1e-5)
 
 
-def in_onnxruntime(program: torch.export.ExportedProgram) -> Callable[..., list[np.ndarray]]:
-    onnx = torch.onnx.export(program, dynamo=True, verbose=False)
+@pytest.mark.parametrize("name", ["gru", "lstm"])
+@torch.no_grad()
+def test_as_onnx_a_recurrent_network_reads_any_length(name: str) -> None:
+    """`torch.export` unrolls it over the steps of the example, but the way to ONNX keeps its loop."""
+    model, sizes = small(name), {"x": {0: "B", 1: "T"}}
+    run = in_onnxruntime(model, (torch.randn(3, 5, 8),), dynamic_shapes=sizes)
+    for x in (torch.randn(3, 5, 8), torch.randn(1, 11, 8)):
+        np.testing.assert_allclose(run(x.numpy())[0], model(x).numpy(), rtol=0, atol=1e-5)
+
+
+def in_onnxruntime(*exported: Any, **how: Any) -> Callable[..., list[np.ndarray]]:
+    onnx = torch.onnx.export(*exported, dynamo=True, verbose=False, **how)
     session = onnxruntime.InferenceSession(onnx.model_proto.SerializeToString(), providers=["CPUExecutionProvider"])
     names = [one.name for one in session.get_inputs()]
     return lambda *arrays: session.run(None, dict(zip(names, arrays, strict=True)))

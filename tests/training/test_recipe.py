@@ -10,7 +10,10 @@ import rtx
 from rtx.tasks import task_by_name
 from rtx.tasks.build import hyperparameter_names
 from rtx.tasks.costs import multiply_adds
+from rtx.tasks.registry import task_arguments
+from rtx.training.arguments import argument_names
 from rtx.training.recipe import Plan, load_recipe, recipe_names
+from rtx.training.settings import SETTINGS
 
 
 def on_meta(plan: Plan) -> torch.nn.Module:
@@ -52,6 +55,16 @@ def test_every_row_and_variant_can_be_built_at_the_quick_scale_without_any_data(
 def test_every_row_and_variant_can_be_built_at_the_larger_scales(name, real_data):
     for scale in {"full", *load_recipe(name).scales} - {"quick"}:
         build_every_row(name, scale)
+
+
+@pytest.mark.usefixtures("tasks_once")
+@pytest.mark.parametrize("name", recipe_names())
+def test_names_that_are_read_without_torch_are_those_of_the_model_the_task_and_the_settings(name):
+    recipe = load_recipe(name)
+    for row, variant in product(recipe.models, recipe.variants):
+        plan = recipe.plan(row, variant, scale="quick")
+        names = argument_names(plan.model, plan.task, plan.hyperparameters.get("recurrent", "lstm"))
+        assert sorted(names) == sorted({*taken(plan), *task_arguments(plan.task), *SETTINGS})
 
 
 @pytest.mark.usefixtures("tasks_once")
