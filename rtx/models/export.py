@@ -28,7 +28,8 @@ def export_step(model: nn.Module, x: Tensor) -> tuple[ExportedProgram, ExportedP
     """Return the first step and every later step of a stream as programs, in evaluation mode.
 
     The first program maps `x` to the output and the state. The second one maps (x, state) to the output and the next
-    state. Both take any number of streams. `torch.onnx.export(program)` makes ONNX files of them.
+    state. Both take any number of streams. `torch.onnx.export(program)` makes ONNX files of them. MC-RNN counts its
+    steps: where torch runs the second program, give it that part of the state as `int(count)`.
 
     Args:
         model: a backbone, or a model of tokens or sequences around one. Transformer-XL and the character Transformer

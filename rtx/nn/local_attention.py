@@ -64,8 +64,9 @@ class LocalAttention(nn.Module):
         if state is not None:
             check_state(state, *[(x.shape[0], None, k.shape[-1])] * 2)
             k, v = (torch.cat(both, 1) for both in zip(state, (k, v), strict=True))
-            first = torch.sym_max(k.shape[1] - self.window, 0)  # also where an exported program leaves the length open
-            k, v = k[:, first:], v[:, first:]
+            # an exported program leaves the length open, so it must not depend on whether a position leaves the window
+            kept = torch.arange(torch.sym_max(k.shape[1] - self.window, 0), k.shape[1], device=x.device)
+            k, v = k.index_select(1, kept), v.index_select(1, kept)
         seen = self._attend(rotate(q, k.shape[1] - 1), rotate(k)[:, None], v[:, None])
         return self._join(seen).squeeze(1), (k, v)
 

@@ -47,17 +47,22 @@ def exported(name: str, model: nn.Module) -> tuple[torch.export.ExportedProgram,
     return torch.export.export(model, (sequences[0],), dynamic_shapes={"x": free}), sequences
 
 
+UNROLLED = ("rnn", "lstm", "awd-lstm", "ho-rnn")
+"""As programs of one length they hold the operations of the other recurrent models, so onnxruntime reads only those."""
+
+
 @pytest.mark.parametrize("name", [*MODELS, *WHOLE])
 @torch.no_grad()
 def test_exported_and_as_onnx_it_gives_the_same_numbers(name: str) -> None:
     model = small(name, layers=3 if name == "griffin" else 1)  # its third layer is attention
     program, sequences = exported(name, model)
-    run = in_onnxruntime(program)
+    run = None if name in UNROLLED else in_onnxruntime(program)
     for x in sequences:
         expected = model(x)
         torch.testing.assert_close(program.module()(x), expected, rtol=0, atol=1e-5)
-        (found,) = run(x.numpy())
-        np.testing.assert_allclose(found, expected.numpy(), rtol=0, atol=1e-5)
+        if run is not None:
+            (found,) = run(x.numpy())
+            np.testing.assert_allclose(found, expected.numpy(), rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["gru", "lstm"])
@@ -77,7 +82,7 @@ def in_onnxruntime(*exported: Any, **how: Any) -> Callable[..., list[np.ndarray]
     return lambda *arrays: session.run(None, dict(zip(names, arrays, strict=True)))
 
 
-IN_ONNXRUNTIME = ("r-transformer", "gru", "mc-rnn", "tcn", "griffin", "tokens")
+IN_ONNXRUNTIME = ("r-transformer", "mc-rnn", "tcn", "tokens")
 """One model of each kind of state. For the others torch runs the programs, which takes a fifth of the time."""
 
 
