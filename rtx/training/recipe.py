@@ -92,7 +92,7 @@ class Recipe:
         return Plan(self, row, of_run.model, of_run.task, name, scale, sizes, settings, arguments)
 
     def _of_run(self, row: str, variant: str, scale: str, given: Mapping[str, Any]) -> "_OfRun":
-        """Put a row, a variant and a scale together. Each overrides what comes before it. The keys of `given` are checked."""
+        """Put a row, a variant and a scale together. Each overrides what comes before it."""
         printed = self._row(row)
         layers = dict(self.variants[variant]), dict(self.scales.get(scale, {}))
         task = own_task = printed.get("task", self.task)
@@ -168,9 +168,6 @@ def parse_setting(text: str) -> tuple[str, Any]:
     """Return key and value of `key=value`. The value is read as TOML (numbers, true, lists), otherwise as text.
 
     A path is text, also if it looks like a number.
-
-    Raises:
-        ValueError: if there is no `=`.
     """
     key, equals, value = text.partition("=")
     if not equals or not key or not value:

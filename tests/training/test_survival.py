@@ -28,10 +28,10 @@ from rtx.training.timing import format_time, parse_time
 
 CPU = {"accelerator": "cpu", "enable_progress_bar": False}
 PLANS = {
-    # dropout, two batches per update, a plateau, early stopping
+    # dropout, a plateau, early stopping
     "sums": lambda: tiny_recipe().plan(
         "r-transformer",
-        overrides={"epochs": 14, "batch_size": 2, "accumulate": 2, "anneal": 0.5, "patience": 1, "stop_after": 5},
+        overrides={"epochs": 14, "batch_size": 2, "anneal": 0.5, "patience": 1, "stop_after": 5},
     ),
     "lstm": lambda: tiny_text_recipe().plan("lstm", overrides={"epochs": 6}),
 }
