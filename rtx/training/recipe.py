@@ -100,8 +100,9 @@ class Recipe:
             task = layer.pop("task", task)
             layer.pop("sweep", None)
         model, kind = printed.get("model", row), given.get("recurrent", printed.get("recurrent", "lstm"))
-        for key in given if (known := argument_names(model, task, kind)) else ():
-            check_choice("key", key, known)
+        if given and (known := argument_names(model, task, kind)):
+            for key in given:
+                check_choice("key", key, known)
         from rtx.tasks.build import hyperparameter_names  # takes seconds, so wrong names are refused before
         from rtx.tasks.registry import task_arguments, task_by_name
         from rtx.training.settings import SETTINGS

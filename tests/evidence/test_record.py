@@ -449,6 +449,7 @@ def test_a_run_that_other_code_began_is_not_of_a_clean_commit(recipe, run, monke
     assert read_result(path).commit == "c-dirty"
 
 
+@pytest.mark.slow
 def test_without_a_compiler_a_run_goes_on_and_says_so(recipe, run, caplog):
     from torch._inductor import config
 
