@@ -3,7 +3,7 @@
 import shlex
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -45,7 +45,7 @@ class Entry:
     """
 
     row: tuple[str, str, str, int]
-    command: str = field(compare=False)
+    command: str
     variants: tuple[str, ...]
     points: frozenset[str] = frozenset()
 
@@ -61,8 +61,7 @@ def read_agenda(path: Path, scale: str = "full", epochs: int | None = None) -> l
     """Return the runs of a list in its order: all seeds of a model, then the next model.
 
     Raises:
-        ValueError: if the file is not such a list, or names a run twice; the message names the file.
-        OSError: if it cannot be read.
+        ValueError: if the file is not such a list; the message names the file.
     """
     if not path.is_file():
         raise ValueError(f"agenda: expected a file, found none at {path}")
@@ -70,12 +69,9 @@ def read_agenda(path: Path, scale: str = "full", epochs: int | None = None) -> l
         table = tomllib.loads(path.read_text(encoding="utf-8"))
         if set(table) != {"runs"}:
             raise ValueError(f"expected [[runs]] and nothing else, got {', '.join(table) or 'nothing'}")
-        entries = [entry for group in table["runs"] for entry in _entries(scale, epochs, **group)]
+        return [entry for group in table["runs"] for entry in _entries(scale, epochs, **group)]
     except (AttributeError, TypeError, ValueError) as error:  # the first two: an unknown key, or another type
         raise ValueError(f"{path}: {error}") from None
-    if twice := [entry.command for at, entry in enumerate(entries) if entry in entries[:at]]:
-        raise ValueError(f"{path}: expected each run once, got twice: {twice[0]}")
-    return entries
 
 
 def _entries(

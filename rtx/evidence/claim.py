@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rtx.evidence.ledger import LEDGER
-from rtx.evidence.questions import ask
+from rtx.evidence.questions import QUESTIONS
 from rtx.evidence.verdict import Finding, judge
 
 FOLDER = Path(__file__).with_name("claims")
@@ -38,17 +38,13 @@ class Claim:
 @cache
 def claims() -> tuple[Claim, ...]:
     """Return all claims, paper by paper."""
-    return tuple(claim for paper in PAPERS for claim in _read(paper))
-
-
-def _read(paper: str) -> list[Claim]:
-    table = tomllib.loads((FOLDER / f"{paper}.toml").read_text(encoding="utf-8"))
-    plain = ("name", "text", "source", "question")
     found = []
-    for entry in table["claims"]:
-        named = {key: entry.pop(key) for key in plain}
-        found.append(Claim(paper=paper, what=entry, **named))
-    return found
+    for paper in PAPERS:
+        table = tomllib.loads((FOLDER / f"{paper}.toml").read_text(encoding="utf-8"))
+        for entry in table["claims"]:
+            named = {key: entry.pop(key) for key in ("name", "text", "source", "question")}
+            found.append(Claim(paper=paper, what=entry, **named))
+    return tuple(found)
 
 
 def judged(results: str | Path = LEDGER) -> list[tuple[Claim, Finding]]:
@@ -57,6 +53,6 @@ def judged(results: str | Path = LEDGER) -> list[tuple[Claim, Finding]]:
     found: list[tuple[Claim, Finding]] = []
     for paper in PAPERS:
         of_paper = [claim for claim in claims() if claim.paper == paper]
-        looks = [ask(claim.question, folder, **claim.what) for claim in of_paper]
+        looks = [QUESTIONS[claim.question](folder, **claim.what) for claim in of_paper]
         found += zip(of_paper, judge(looks), strict=True)
     return found

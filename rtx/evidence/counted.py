@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable
 from rtx.tasks import task_by_name
 from rtx.tasks.toy.temporal_order import CLASSES
 
+CHANNELS = 4  # the paper's n
+
 
 def order_blind() -> float:
     """Return the best accuracy (%) on the order task's test split for a model that cannot tell XY from YX."""
@@ -30,16 +32,13 @@ def path_length(t: int, k: int, distance: int, n: int) -> int:
     return edges
 
 
-def beyond_path_bound(which: Callable[[Iterable[int]], int], channels: int = 4) -> dict[str, float]:
-    """Return by how many steps a path of MC-RNN is longer than its printed bound, for each distance of 1 to 7 steps.
+def beyond_path_bound(which: Callable[[Iterable[int]], int]) -> dict[str, float]:
+    """Return by how many steps a path of MC-RNN is longer than its printed bound, for each distance l of 1 to 7 steps.
 
-    Args:
-        which: `max` for the channel with the longest path, `min` for the one with the shortest.
-        channels: the paper's n.
+    The path is that of the channel where it is longest, if `which` is `max`, or shortest, if `which` is `min`.
     """
-    between = channels - 1
-    paths = {
-        distance: which(path_length(100, channel, distance, channels) for channel in range(1, channels))
-        for distance in range(1, 8)
-    }
-    return {f"l = {distance}": float(path - (distance // between + 1)) for distance, path in paths.items()}
+    found = {}
+    for distance in range(1, 8):
+        path = which(path_length(100, channel, distance, CHANNELS) for channel in range(1, CHANNELS))
+        found[f"l = {distance}"] = float(path - (distance // (CHANNELS - 1) + 1))
+    return found

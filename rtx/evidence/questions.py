@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from statistics import mean
-from typing import Any
 
 from rtx.evidence.counted import beyond_path_bound, order_blind
 from rtx.evidence.ledger import Result, variant_of
@@ -34,8 +33,6 @@ from rtx.tasks import task_by_name
 from rtx.training.recipe import Recipe, load_recipe
 
 NOT_RUN = Look("not run")
-BOUNDS: dict[str, Callable[[], float]] = {"order blind": order_blind}
-PATHS = {"longest": max, "shortest": min}
 
 
 def ahead(
@@ -87,11 +84,11 @@ def not_needed(results: Path, recipe: str, model: str, others: Sequence[str]) ->
 
 
 def bound(results: Path, recipe: str, model: str, bound: float | str, sense: str) -> Look:
-    """Is the test score of every seed at least (">=") or at most ("<=") a bound: a number, or a key of `BOUNDS`?
+    """Is the test score of every seed at least (">=") or at most ("<=") a bound: a number, or "order blind"?
 
     The recipe's own variant counts first, then full runs, then most seeds, then the best validation.
     """
-    loaded, limit = load_recipe(recipe), BOUNDS[bound]() if isinstance(bound, str) else bound
+    loaded, limit = load_recipe(recipe), order_blind() if isinstance(bound, str) else bound
     sign = 1 if task_by_name(loaded.task).best == "max" else -1
 
     def is_own(group: list[Result]) -> bool:
@@ -151,7 +148,7 @@ def sooner(results: Path, recipe: str, model: str, others: Sequence[str], varian
 
 def counted(_: Path, path: str) -> Look:
     """Is a path of MC-RNN never longer than its bound? Arithmetic settles this, whatever the ledger holds."""
-    beyond = beyond_path_bound(PATHS[path])
+    beyond = beyond_path_bound(max if path == "longest" else min)
     worst = max(beyond, key=lambda name: beyond[name])
     true = beyond[worst] <= 0
     return Look(f"steps more than the bound, at {worst}: {beyond[worst]:g}", Count([true] * SEEDS, True))
@@ -167,13 +164,9 @@ def timed(results: Path, case: str, ratio: str) -> Look:
     return Look(f"{ratio}: {found:.1f} times the time on one thread ({measured['hardware']})", Count((), False))
 
 
-ALL: tuple[Callable[..., Look], ...] = (ahead, needs, not_needed, bound, solves, sooner, counted, timed)
-QUESTIONS = {question.__name__: question for question in ALL}
-
-
-def ask(question: str, results: Path, **what: Any) -> Look:
-    """Ask the ledger one of `QUESTIONS`."""
-    return QUESTIONS[question](results, **what)
+QUESTIONS: dict[str, Callable[..., Look]] = {
+    question.__name__: question for question in (ahead, needs, not_needed, bound, solves, sooner, counted, timed)
+}
 
 
 def _compared(

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import lightning
 import torch
 
 from rtx.evidence import ledger
@@ -134,18 +133,13 @@ def _save(path: Path, plan: Plan, trainee: Trainee, result: ledger.Result) -> No
     save_checkpoint(path, trainee.model, plan.task, plan.model, plan.hyperparameters, texts=texts, **facts)
 
 
-def _whole_epochs(trainer: lightning.Trainer) -> int:
-    """Return the number of complete epochs."""
-    return trainer.global_step // math.ceil(trainer.num_training_batches / trainer.accumulate_grad_batches)
-
-
 def _cut(plan: Plan, run: Fit) -> str | None:
     """Return what cut the run short: seconds, epochs or sequences. The recipe's own early stop does not."""
     asked = plan.recipe.plan(plan.row, plan.variant.split("+")[0], scale=plan.scale).settings
     given, done, reasons = plan.settings, run.trainer.current_epoch, []
     epochs = max(asked.epochs, given.epochs)
     if given.seconds is not None and run.seconds >= given.seconds:
-        done = min(done, _whole_epochs(run.trainer))
+        done = min(done, run.trainer.global_step // int(run.trainer.num_training_batches))
         if asked.seconds is None and done < asked.epochs:
             reasons.append(f"{given.seconds:g} seconds, {done} of {asked.epochs} epochs")
         elif asked.seconds is not None and given.seconds < asked.seconds:

@@ -12,11 +12,6 @@ from rtx.evidence.tables import DIRECTION, printable
 from rtx.training.recipe import Plan
 
 
-def on_terminal() -> bool:
-    """Whether somebody looks on: standard output is there, and a terminal."""
-    return sys.stdout is not None and sys.stdout.isatty()
-
-
 class Report:
     """Prints the events of a run: each as lines of text, or as one JSON object in one line.
 
@@ -27,7 +22,8 @@ class Report:
 
     def __init__(self, as_json: bool = False, brief: bool = False) -> None:
         self.as_json, self.brief = as_json, brief
-        self.bar = on_terminal() and not as_json  # Lightning's bar shows the progress on a terminal
+        on_terminal = sys.stdout is not None and sys.stdout.isatty()
+        self.bar = on_terminal and not as_json  # Lightning's bar shows the progress on a terminal
         self.start: dict[str, Any] = {}
 
     def __call__(self, kind: str, facts: dict[str, Any]) -> None:

@@ -33,15 +33,19 @@ SHORT = ("model", "paper", "ours", "variant", "seeds", "budget", "parameters")
 DIRECTION = {"min": "lower is better", "max": "higher is better"}
 
 
-def cells(recipe: Recipe, ledger: Path = LEDGER) -> dict[str, list[list[Result]]]:
+def cells(recipe: Recipe, ledger: Path = LEDGER, variant: str | None = None) -> dict[str, list[list[Result]]]:
     """Return the runs of each row in groups; the runs of a group differ only in their seeds and are sorted by seed.
 
     A group shares variant, scale, budget, metric, data, size and precision. Where seconds are the budget, it
-    shares the hardware, too. If a seed was run twice, the newest run counts.
+    shares the hardware, too. If a seed was run twice, the newest run counts. With `variant`, the runs of others are
+    left out.
     """
+    if variant is not None:
+        check_choice("variant", variant, recipe.variants)
     runs = defaultdict(list)
     for result in read_results(recipe.name, ledger):
-        runs[_shared(result)].append(result)
+        if variant in (None, variant_of(result)):
+            runs[_shared(result)].append(result)
     found = sorted(runs.items(), key=str)
     return {model: [_by_seed(group) for key, group in found if key[0] == model] for model in recipe.models}
 
@@ -64,19 +68,11 @@ def _by_seed(runs: Sequence[Result]) -> list[Result]:
 
 
 def rows(recipe: Recipe, ledger: Path = LEDGER, variant: str | None = None) -> list[Row]:
-    """Return a line for each group of `cells`, averaged over seeds; "not run" if the ledger has no run of a row.
-
-    Args:
-        recipe: the table.
-        ledger: the folder.
-        variant: use only runs of this variant; the default is all variants.
-    """
-    if variant is not None:
-        check_choice("variant", variant, recipe.variants)
+    """Return a line for each group of `cells`, averaged over seeds; "not run" if the ledger has no run of a row."""
     table = []
-    for model, groups in cells(recipe, ledger).items():
-        paper, asked = printed(recipe, model), [group for group in groups if variant in (None, variant_of(group[0]))]
-        table += [row(paper, group) for group in asked] or [Row(model, paper, "not run")]
+    for model, groups in cells(recipe, ledger, variant).items():
+        paper = printed(recipe, model)
+        table += [row(paper, group) for group in groups] or [Row(model, paper, "not run")]
     return table
 
 
@@ -99,7 +95,7 @@ class Overview(NamedTuple):
             for place, line in enumerate(self.lines)
         ]
         shown = [[getattr(line, name) for name in SHORT] for line in lines]
-        return _markdown([f"ours: {self.score}" if name == "ours" else name for name in SHORT], shown)
+        return to_markdown(shown, [f"ours: {self.score}" if name == "ours" else name for name in SHORT])
 
 
 def overview(recipe: Recipe, ledger: Path = LEDGER, variant: str | None = None) -> Overview:
@@ -111,8 +107,6 @@ def overview(recipe: Recipe, ledger: Path = LEDGER, variant: str | None = None) 
     """
     from rtx.tasks import task_by_name  # takes seconds to import
 
-    if variant is not None:
-        check_choice("variant", variant, recipe.variants)
     task = task_by_name(recipe.task)
     sign = 1 if task.best == "max" else -1
 
@@ -122,10 +116,7 @@ def overview(recipe: Recipe, ledger: Path = LEDGER, variant: str | None = None) 
         own = variant == recipe.default_variant and all(one.startswith("learning_rate=") for one in changed)
         return first.scale == "full", own, first.budget is None, len(runs), validation
 
-    found = {
-        model: max((runs for runs in groups if variant in (None, variant_of(runs[0]))), key=order, default=[])
-        for model, groups in cells(recipe, ledger).items()
-    }
+    found = {model: max(groups, key=order, default=[]) for model, groups in cells(recipe, ledger, variant).items()}
     lines = [
         row(printed(recipe, model), runs) if runs else Row(model, printed(recipe, model), "not run")
         for model, runs in found.items()
@@ -156,13 +147,9 @@ def printed(recipe: Recipe, model: str) -> str:
 
 
 def chosen(groups: Sequence[list[Result]], best: Callable[..., list[Result]]) -> list[Result]:
-    """Return, of groups with different learning rates, the one with the best validation score.
+    """Return, of groups with different learning rates, the one with the best validation score; `best` is max or min.
 
     Two groups are compared on the seeds that both have: otherwise a rate with one lucky seed could win.
-
-    Args:
-        groups: the runs by rate.
-        best: `max` or `min`.
     """
 
     def of_two(one: list[Result], other: list[Result]) -> list[Result]:
@@ -207,11 +194,7 @@ def heading(recipe: Recipe) -> str:
     return f"\n## {recipe.title} ({recipe.source})\n"
 
 
-def to_markdown(table: Sequence[Row]) -> str:
-    """Return the table as Markdown."""
-    return _markdown(HEADER, table)
-
-
-def _markdown(header: Sequence[str], table: Sequence[Sequence[str]]) -> str:
+def to_markdown(table: Sequence[Sequence[str]], header: Sequence[str] = HEADER) -> str:
+    """Return a table as Markdown."""
     lines = [header, ["---"] * len(header), *table]
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |" for cells in lines)

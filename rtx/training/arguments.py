@@ -1,4 +1,4 @@
-"""The names of arguments, read from source files: a wrong name is refused before torch is imported, which takes seconds."""
+"""The names of arguments, read from source files, so that a wrong name is refused before torch is imported."""
 
 import ast
 from functools import cache
@@ -10,7 +10,7 @@ FROM_TASK = ("inputs", "outputs", "backbone", "vocabulary", "source_vocabulary",
 
 
 class Made(NamedTuple):
-    """What a name stands for: a class or function, the file that it is in, and the arguments that the name has fixed."""
+    """What a name stands for: a class or function, its file, and the arguments that the name has fixed."""
 
     file: str
     name: str
@@ -47,14 +47,17 @@ def _models() -> dict[str, Made]:
 
 
 def _tasks() -> dict[str, Made]:
-    """Return what makes each task, as `module.function` in the list of all tasks."""
+    """Return what makes each task. The list of all tasks has it as `module.function`."""
+    found = {}
     for statement in _source("tasks", "registry"):
         match statement:
             case ast.AnnAssign(target=ast.Name("TASKS"), value=ast.Dict(keys, values)):
-                names = [key.value for key in keys if isinstance(key, ast.Constant)]
-                made = zip(names, map(_without_partial, values), strict=True)
-                return {str(name): Made(*of.split("."), fixed=fixed) for name, (of, fixed) in made}
-    return {}
+                for key, value in zip(keys, values, strict=True):
+                    of, fixed = _without_partial(value)
+                    file, _, function = of.partition(".")
+                    if isinstance(key, ast.Constant):
+                        found[str(key.value)] = Made(file, function, fixed)
+    return found
 
 
 def _without_partial(make: ast.expr) -> tuple[str, tuple[str, ...]]:

@@ -1,4 +1,4 @@
-"""The batches that a model is trained on and scored on."""
+"""The batches that a model is scored on, and the test that a task has of its own."""
 
 from collections.abc import Callable
 
@@ -7,23 +7,8 @@ from torch.utils.data import DataLoader
 
 from rtx.tasks.loader import loader
 from rtx.tasks.task import Batch, Scores, Split, Task
-from rtx.training.settings import Settings
 
 AT_ONCE = 32
-
-
-def training_batches(task: Task, settings: Settings, seed: int, skip: int = 0) -> DataLoader[Batch]:
-    """Return the batches of the training split.
-
-    Args:
-        task: whose examples.
-        settings: the size of a batch, the order, and a limit on the number of examples.
-        seed: of the order.
-        skip: number of batches to leave out of the first epoch, because a resumed run has already seen them.
-    """
-    batches = loader(task, "train", settings.batch_size, seed, settings.batching, settings.limit)
-    batches.batch_sampler.skip(skip)  # type: ignore[union-attr]
-    return batches
 
 
 def examination(task: Task, stateful: bool) -> Callable[[nn.Module, Split, int | None], Scores] | None:
@@ -36,13 +21,10 @@ def examination(task: Task, stateful: bool) -> Callable[[nn.Module, Split, int |
 
 
 def evaluation_batches(task: Task, split: str, stateful: bool, limit: int | None) -> DataLoader[Batch]:
-    """Return the batches of a split for scoring. Scores are sums, so sequences of similar length are put together.
+    """Return the batches of a split for scoring, of the first `limit` examples.
 
-    Args:
-        task: whose examples.
-        split: "train", "validation" or "test".
-        stateful: read the pieces of a text in order, one per batch, so that a state can be carried along.
-        limit: use only the first so many examples; None: all.
+    With `stateful`, a batch is the next piece of a text, so that a state can be carried along. Otherwise sequences of
+    similar length are put together.
     """
     if stateful:
         return loader(task, split, 1, order="stream", limit=limit)

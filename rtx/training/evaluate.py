@@ -26,11 +26,7 @@ def evaluate(
 ) -> Scores:
     """Return the metric of a checkpoint's task on a split, and the scores that the task's own test adds.
 
-    Args:
-        checkpoint: a file of a finished run.
-        split: "train", "validation" or "test".
-        limit: use only the first so many examples; None: all.
-        device: where to compute.
+    With `limit`, only the first so many examples are used.
 
     Raises:
         ValueError: if the file is not a checkpoint, or the model predicts NaN; if the data here, or the tokens that
@@ -38,11 +34,21 @@ def evaluate(
     """
     check_choice("split", split, SPLITS)
     card, network = read_card(checkpoint), load_checkpoint(checkpoint).float().to(device)  # examples are float32
-    task = task_of(checkpoint, card)
+    task, stateful = task_of(checkpoint, card), bool(card.get("carry"))
+    metric, state = task.scorer().to(device), None
     with evaluating(network), float32_cudnn():
-        scores: Scores = {task.metric: _metric(checkpoint, task, network, split, limit, card)}
-        examine = examination(task, bool(card.get("carry")))
-        return scores | (examine(network, split, limit) if examine else {})  # type: ignore[arg-type]
+        for batch in evaluation_batches(task, split, stateful, limit):
+            batch = where_it_is(network, batch)
+            if stateful or card.get("slide"):
+                predictions, state = _read(cast(LanguageModel, network), batch, card, state)
+            else:
+                predictions = task.predict(network, batch)
+            if task.loss(predictions, batch).total.isnan():  # NaN would only look like a wrong answer
+                raise ValueError(f"{checkpoint}: predicts nan on the {split} split of {task.name}, expected numbers")
+            metric.update(*task.measured(predictions, batch))
+        examine = examination(task, stateful)
+        own: Scores = examine(network, split, limit) if examine else {}  # type: ignore[arg-type]
+    return {task.metric: float(metric.compute())} | own
 
 
 def task_of(checkpoint: Path, card: dict[str, Any]) -> Task:
@@ -58,23 +64,6 @@ def task_of(checkpoint: Path, card: dict[str, Any]) -> Task:
             f"{here and here[:12]}; use the former data, or train again"
         )
     return task
-
-
-def _metric(
-    checkpoint: Path, task: Task, network: torch.nn.Module, split: str, limit: int | None, card: dict[str, Any]
-) -> float:
-    """Compute the metric as the run's own test did: with a carried state, or with a sliding segment, if it had one."""
-    metric, state, stateful = task.scorer().to(next(network.parameters()).device), None, bool(card.get("carry"))
-    for batch in evaluation_batches(task, split, stateful, limit):
-        batch = where_it_is(network, batch)
-        if stateful or card.get("slide"):
-            predictions, state = _read(cast(LanguageModel, network), batch, card, state)
-        else:
-            predictions = task.predict(network, batch)
-        if task.loss(predictions, batch).total.isnan():  # NaN would only look like a wrong answer
-            raise ValueError(f"{checkpoint}: predicts nan on the {split} split of {task.name}, expected numbers")
-        metric.update(*task.measured(predictions, batch))
-    return float(metric.compute())
 
 
 def _read(network: LanguageModel, batch: Batch, card: dict[str, Any], state: Any) -> tuple[Tensor, Any]:

@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import lightning
+import torch
 from lightning.pytorch.callbacks import Callback, EarlyStopping, Timer
 from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger
 from lightning.pytorch.plugins.environments import SLURMEnvironment
 
 from rtx.checks import check_seed
+from rtx.models import LanguageModel
 from rtx.nn.validate import check_positive
 from rtx.tasks import build, task_by_name
-from rtx.training.compiling import compile_model
 from rtx.training.files import file_name
 from rtx.training.module import Trainee
-from rtx.training.precision import check_precision
 from rtx.training.progress import Progress, Tell
 from rtx.training.provenance import commit
 from rtx.training.recipe import Plan
@@ -83,9 +83,9 @@ def fit(
     epochs = settings.epochs if epochs is None else min(epochs, settings.epochs)
     ours = [survival, timer, *_early_stopping(trainee), *([Progress(plan, tell)] if tell else [])]
     with quiet(), interruptible(folder):
-        fitted = _lightning_trainer(folder, epochs, settings.accumulate, [*ours, *callbacks], **trainer)
+        fitted = _lightning_trainer(folder, epochs, [*ours, *callbacks], **trainer)
         if compiled:
-            compile_model(trainee.model)
+            _compile(trainee.model)
         try:
             fitted.fit(trainee, ckpt_path=survival.last if resume else None, weights_only=True)
         except OSError as error:
@@ -96,7 +96,7 @@ def fit(
 
 
 def _lightning_trainer(
-    folder: Path, epochs: int, accumulate: int, callbacks: list[Callback], precision: str = "32-true", **more: Any
+    folder: Path, epochs: int, callbacks: list[Callback], precision: str = "32-true", **more: Any
 ) -> lightning.Trainer:
     folder = folder.absolute()  # otherwise the loggers would take a "~" in it for the home folder
     curves = TensorBoardLogger(folder, name="", version="tensorboard", default_hp_metric=False)
@@ -104,7 +104,6 @@ def _lightning_trainer(
     slurm = [SLURMEnvironment(auto_requeue=False)] if SLURMEnvironment.detect() else []
     trainer = lightning.Trainer(
         max_epochs=epochs,
-        accumulate_grad_batches=accumulate,
         devices=1,
         callbacks=callbacks,
         logger=[CSVLogger(folder, name="log"), curves],
@@ -113,7 +112,7 @@ def _lightning_trainer(
         num_sanity_val_steps=0,
         log_every_n_steps=50,
         enable_model_summary=False,
-        precision=(precision := check_precision(precision)),  # type: ignore[arg-type]
+        precision=precision,  # type: ignore[arg-type]
         **more,
     )
     if trainer.precision != precision:  # Lightning only warns, and the ledger would name the wrong precision
@@ -150,6 +149,14 @@ def new_trainee(plan: Plan, seed: int) -> Trainee:
     card |= {"data_sha256": task.sha256(), "task": plan.task} | plan.task_arguments
     card |= {"model": plan.model} | plan.hyperparameters
     return Trainee(task, model, plan.settings, seed, card | asdict(plan.settings))
+
+
+def _compile(model: torch.nn.Module) -> None:
+    """Compile a model in place at its first call. Without a working compiler, torch logs a warning and goes on."""
+    torch._dynamo.config.suppress_errors = True
+    model.compile()
+    if isinstance(model, LanguageModel):  # a stateful run calls `read` instead of the model
+        model.read = torch.compile(model.read)  # type: ignore[method-assign]
 
 
 def _early_stopping(trainee: Trainee) -> list[Callback]:

@@ -10,8 +10,6 @@ from torch import Tensor, nn
 from rtx.training.checkpoint import load_checkpoint, read_card, save_checkpoint
 from rtx.training.files import write_whole
 
-OPTIONS = ("revision", "cache_dir", "force_download", "local_files_only", "token")
-
 
 class Pretrained(nn.Module, ModelHubMixin, library_name="rtx", license="mit", tags=["rtx"]):
     """A network with its card. A folder holds both as `model.safetensors`, and the card once more as `config.json`.
@@ -26,8 +24,6 @@ class Pretrained(nn.Module, ModelHubMixin, library_name="rtx", license="mit", ta
 
     def __init__(self, network: nn.Module, card: dict[str, Any]) -> None:
         super().__init__()
-        if missing := [name for name in ("task", "model", "hyperparameters") if name not in card]:
-            raise ValueError(f"card: expected task, model and hyperparameters, missing {', '.join(missing)}")
         self.network, self.card = network, card
 
     @classmethod
@@ -49,5 +45,4 @@ class Pretrained(nn.Module, ModelHubMixin, library_name="rtx", license="mit", ta
     def _from_pretrained(cls, *, model_id: str, **options: Any) -> Self:
         if Path(model_id).is_dir():
             return cls.of(Path(model_id) / constants.SAFETENSORS_SINGLE_FILE)
-        download = {name: options[name] for name in OPTIONS}
-        return cls.of(hf_hub_download(model_id, constants.SAFETENSORS_SINGLE_FILE, **download))
+        return cls.of(hf_hub_download(model_id, constants.SAFETENSORS_SINGLE_FILE, **options))

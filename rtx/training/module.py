@@ -1,7 +1,6 @@
 """The thin layer between a task, a model and Lightning's Trainer."""
 
 from contextlib import AbstractContextManager, nullcontext
-from math import ceil
 from typing import Any, cast
 
 import lightning
@@ -11,14 +10,14 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader
 from torchmetrics import Metric
 
-from rtx.models import LanguageModel
+from rtx.models import CausalModel, LanguageModel
 from rtx.nn.streaming import State, detach, map_state
 from rtx.nn.validate import check_finite
+from rtx.tasks.loader import loader
 from rtx.tasks.task import IGNORED, Batch, Sum, Task
 from rtx.training.activations import activation_penalty, watch_activations
 from rtx.training.auxiliary_losses import AuxiliaryLosses
-from rtx.training.batches import evaluation_batches, training_batches
-from rtx.training.language import check_model, start_epoch
+from rtx.training.batches import evaluation_batches
 from rtx.training.optimizers import Trigger, averaged, make_optimizer, make_schedule
 from rtx.training.settings import Settings
 from rtx.training.states import Exploded, refuse_another
@@ -62,28 +61,21 @@ class Trainee(lightning.LightningModule):
             watch_activations(cast(LanguageModel, model).backbone, self._penalise)
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
-        """Return the loss of a batch, weighted so that accumulated batches add up to one large batch.
-
-        A "sum" is the sum over all frames. A "mean" is the mean over them; for accumulated batches it is the mean of
-        their means.
-        """
+        """Return the loss of a batch: the sum over all frames, or the mean over them."""
         check_finite("inputs", batch.inputs)
         loss = self.loss(batch)
         mean = loss.total.detach() / loss.count
         if not torch.isfinite(mean):
             raise Exploded(f"loss: became {mean.item()} at {self._place()}")
         self.log("train_loss", mean, prog_bar=True, batch_size=len(batch.lengths))
-        summed, together = loss.total + self.penalty * loss.count, self.settings.accumulate
-        if self.settings.reduction == "sum":
-            return summed * together  # Lightning takes the mean over `together` batches
-        first = batch_idx - batch_idx % together
-        return summed / loss.count * (together / min(together, self.trainer.num_training_batches - first))
+        summed = loss.total + self.penalty * loss.count
+        return summed if self.settings.reduction == "sum" else summed / loss.count
 
     def loss(self, batch: Batch) -> Sum:
         """Return the loss of a batch, with the auxiliary losses."""
         if self.auxiliary is None:
             return self.task.loss(self._predict(batch), batch)
-        updates = ceil(self.trainer.num_training_batches / self.settings.accumulate) * self.settings.epochs
+        updates = self.trainer.num_training_batches * self.settings.epochs
         progress = min(1.0, self.global_step / updates)  # of the plan: this run may stop early and continue later
         count = (batch.targets != IGNORED).sum()
         return Sum(self.auxiliary.of_batch(cast(LanguageModel, self.model), batch, progress) * count, count)
@@ -113,13 +105,18 @@ class Trainee(lightning.LightningModule):
         return logits
 
     def on_train_start(self) -> None:
-        """Set the epoch in the model."""
-        start_epoch(self.model, self.current_epoch)  # a resumed run may begin inside an epoch
+        """Tell the model its epoch: a resumed run may begin inside an epoch."""
+        self._start_epoch()
 
     def on_train_epoch_start(self) -> None:
         """Read a text from its beginning."""
         self.state = None
-        start_epoch(self.model, self.current_epoch)
+        self._start_epoch()
+
+    def _start_epoch(self) -> None:
+        for module in self.model.modules():
+            if isinstance(module, CausalModel):
+                module.start_epoch(self.current_epoch)
 
     def on_validation_epoch_start(self) -> None:
         """Read a text from its beginning, and sum its score in float32, also if the model computes in bfloat16."""
@@ -172,7 +169,10 @@ class Trainee(lightning.LightningModule):
 
     def train_dataloader(self) -> DataLoader[Batch]:
         """Return the training split, in the order of the settings, by seed and epoch."""
-        return training_batches(self.task, self.settings, self.seed, self.batches_done)
+        how = self.settings
+        batches = loader(self.task, "train", how.batch_size, self.seed, how.batching, how.limit)
+        batches.batch_sampler.skip(self.batches_done)  # type: ignore[union-attr]
+        return batches
 
     def val_dataloader(self) -> DataLoader[Batch]:
         """Return the validation split."""
@@ -197,9 +197,24 @@ class Trainee(lightning.LightningModule):
         """Continue a run, if the checkpoint is of the same run."""
         refuse_another(checkpoint, self.card, self.trainer.precision, self.trainer.max_epochs)
         saved = checkpoint["rtx"]
-        if self.commit and any(str(one).endswith("-dirty") for one in saved.get("commits", [])):
+        if self.commit and any(str(one).endswith("-dirty") for one in saved["commits"]):
             self.commit = f"{self.commit.removesuffix('-dirty')}-dirty"  # a part of the run was not made by a commit
         self.live_parameters = saved["live"]
         device = self.trainer.strategy.root_device  # Lightning moves the model to this device only later
         self.state = map_state(lambda tensor: tensor.to(device), saved["states"][0])
         self.observed[:] = saved["observed"]
+
+
+def check_model(model: nn.Module, settings: Settings) -> None:
+    """Check that a model can be trained with the settings `auxiliary`, `slide`, `carry`, `ar` and `tar`."""
+    backbone = model.backbone if isinstance(model, LanguageModel) else None
+    offered = () if backbone is None else backbone.auxiliary_losses
+    for name, asked, able, example in (
+        ("auxiliary", settings.auxiliary, "layers" in offered, "character-transformer"),
+        ("slide", settings.slide, backbone and backbone.separate_segments, "character-transformer"),
+        ("carry", settings.carry, backbone and backbone.stateful, "lstm"),
+        ("ar, tar", settings.ar or settings.tar, "activations" in offered, "awd-lstm"),
+    ):
+        if asked and not able:
+            given = type(model if backbone is None else backbone).__name__
+            raise ValueError(f"{name}: expected a language model such as {example}, got {given}")

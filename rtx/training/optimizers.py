@@ -35,13 +35,7 @@ def make_schedule(
 
 
 def non_monotonic_asgd(parameters: Iterable[nn.Parameter], lr: float, weight_decay: float = 0.0) -> torch.optim.ASGD:
-    """Return torch's averaged SGD with a constant rate. It is plain SGD until a `Trigger` starts the averaging.
-
-    Args:
-        parameters: what is trained.
-        lr: the learning rate.
-        weight_decay: share of each weight subtracted per step, times the rate.
-    """
+    """Return torch's averaged SGD with a constant rate. It is plain SGD until a `Trigger` starts the averaging."""
     optimizer = torch.optim.ASGD(parameters, lr, lambd=0.0, t0=float("inf"), weight_decay=weight_decay)
     for group in optimizer.param_groups:  # otherwise torch copies two numbers per weight from a GPU at each step
         group["capturable"] = all(p.is_cuda for p in group["params"])

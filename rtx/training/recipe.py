@@ -92,7 +92,7 @@ class Recipe:
         return Plan(self, row, of_run.model, of_run.task, name, scale, sizes, settings, arguments)
 
     def _of_run(self, row: str, variant: str, scale: str, given: Mapping[str, Any]) -> "_OfRun":
-        """Put a row, a variant and a scale together. Each overrides what comes before it. The keys of `given` are checked."""
+        """Put a row, a variant and a scale together. Each overrides what comes before it."""
         printed = self._row(row)
         layers = dict(self.variants[variant]), dict(self.scales.get(scale, {}))
         task = own_task = printed.get("task", self.task)
@@ -100,8 +100,9 @@ class Recipe:
             task = layer.pop("task", task)
             layer.pop("sweep", None)
         model, kind = printed.get("model", row), given.get("recurrent", printed.get("recurrent", "lstm"))
-        for key in given if (known := argument_names(model, task, kind)) else ():
-            check_choice("key", key, known)
+        if given and (known := argument_names(model, task, kind)):
+            for key in given:
+                check_choice("key", key, known)
         from rtx.tasks.build import hyperparameter_names  # takes seconds, so wrong names are refused before
         from rtx.tasks.registry import task_arguments, task_by_name
         from rtx.training.settings import SETTINGS
@@ -168,9 +169,6 @@ def parse_setting(text: str) -> tuple[str, Any]:
     """Return key and value of `key=value`. The value is read as TOML (numbers, true, lists), otherwise as text.
 
     A path is text, also if it looks like a number.
-
-    Raises:
-        ValueError: if there is no `=`.
     """
     key, equals, value = text.partition("=")
     if not equals or not key or not value:

@@ -6,7 +6,7 @@ from rtx.nn.validate import check_above_zero, check_at_least_zero, check_choice,
 from rtx.tasks.loader import ORDERS
 
 OPTIMIZERS = ("sgd", "adam", "nt-asgd")
-WHOLE = ("epochs", "batch_size", "patience", "anneal_every", "stop_after", "accumulate", "limit", "limit_evaluation")
+WHOLE = ("epochs", "batch_size", "patience", "anneal_every", "stop_after", "limit", "limit_evaluation")
 ABOVE_ZERO = ("learning_rate", "clip", "anneal", "stop_at", "seconds")
 MOST_SECONDS = 1e9  # 30 years; Python's timedelta has a limit, too
 
@@ -32,7 +32,6 @@ class Settings:
         batching: the order of the training split, one of `rtx.tasks.loader.ORDERS`.
         carry: read a text in order, and start each batch from the state that the batch before left. Needs batching
             "columns" and a language model whose state has a fixed size.
-        accumulate: batches per update.
         weight_decay: the optimiser's.
         ar, tar: weights of activation regularisation, α and β of `rtx.training.activations.activation_penalty`.
         auxiliary: symbols ahead that every layer of a character Transformer learns to predict at every position, see
@@ -56,7 +55,6 @@ class Settings:
     stop_at: float | None = None
     batching: str = "shuffled"
     carry: bool = False
-    accumulate: int = 1
     weight_decay: float = 0.0
     ar: float = 0.0
     tar: float = 0.0

@@ -71,25 +71,16 @@ class Checkpoints(TorchCheckpointIO):
 def refuse_another(checkpoint: dict[str, Any], card: dict[str, Any], precision: str, epochs: int | None) -> None:
     """Check that a checkpoint is of the run that is to be resumed.
 
-    Args:
-        checkpoint: what `rtx.training.module.Trainee` has saved.
-        card: what is trained, on which data.
-        precision: the precision of the run.
-        epochs: the number of epochs that the run should have in all; None: as many as it takes.
-
     Raises:
         CannotGoOn: if the card or the precision differs, or if the run already had more epochs.
     """
-    saved, now = checkpoint["rtx"], card | {"precision": precision}
-    then = {"data_sha256": card.get("data_sha256")} | saved["card"]  # older checkpoints lack this, and the precision
-    then |= {"precision": saved.get("precision", precision)}
+    saved = checkpoint["rtx"]
+    now, then = card | {"precision": precision}, saved["card"] | {"precision": saved["precision"]}
+    then.pop("accumulate", None)  # a setting that earlier checkpoints have
     changed = sorted(key for key in now.keys() | then.keys() if now.get(key) != then.get(key))
-    if changed == ["data_sha256"]:
-        then_now = f"data_sha256 {then['data_sha256']}, now {now.get('data_sha256')}"
-        raise CannotGoOn(f"resume: the data have changed ({then_now}); restore the former data, or use other --runs")
     if changed:
         old, new = ({key: one.get(key) for key in changed} for one in (then, now))
         raise CannotGoOn(f"resume: expected what the run began with, {old}, got {new}; or use other --runs")
-    had = checkpoint["epoch"] + (checkpoint.get("batches", 0) > 0)  # an epoch that has begun counts
+    had = checkpoint["epoch"] + (checkpoint["batches"] > 0)  # an epoch that has begun counts
     if epochs is not None and had > epochs:
         raise CannotGoOn(f"epochs: expected at least {had}, as the run has had, got {epochs}; or use other --runs")

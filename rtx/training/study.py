@@ -41,10 +41,6 @@ class SharedStudy:
         name: of the study; a database may hold several.
         values: the choices of each parameter.
         direction: whether small or large values are better.
-
-    Raises:
-        ValueError: if `server` is not an address of PostgreSQL.
-        OSError: if the database cannot be opened.
     """
 
     def __init__(

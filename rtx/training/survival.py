@@ -55,9 +55,9 @@ class Survival(Callback):
         self,
         folder: Path,
         best: Literal["min", "max"],
-        resume: bool = False,
-        every_seconds: float = 300,
-        max_seconds: float | None = None,
+        resume: bool,
+        every_seconds: float,
+        max_seconds: float | None,
     ) -> None:
         self.folder, self.mode, self.resume, self.every_seconds = folder, best, resume, every_seconds
         self.stop_at = math.inf if max_seconds is None else time.monotonic() + max_seconds
@@ -97,8 +97,6 @@ class Survival(Callback):
         if resumed is not None:
             set_random_state(resumed, pl_module.device)
             trainer.fit_loop.restarting = False  # otherwise Lightning skips the plateau schedule after this epoch
-        if batch_idx % trainer.accumulate_grad_batches:
-            return
         code, late = self._code(), time.monotonic() - self.saved_at >= self.every_seconds
         if code or (resumed is None and (late or batch_idx == 0)):
             self._save(trainer, pl_module)

@@ -29,9 +29,6 @@ class Sweep:
         values: what to choose from, by setting or hyper-parameter.
         runs: the folder of all runs. Processes that use the same folder share the sweep.
         storage: address of a PostgreSQL database. Machines that use the same database share the sweep.
-
-    Raises:
-        ValueError: if there is nothing to choose from, or no combination is possible.
     """
 
     recipe: Recipe
@@ -105,8 +102,6 @@ class Sweep:
 
         Raises:
             Stopped: after a signal or `max_seconds`. The next process that sweeps goes on with the run.
-            CannotGoOn: if a checkpoint is of a run with other data or settings, or another process has the folder.
-            ValueError: if the data are missing, for example.
         """
         shared, seconds = self.open(), countdown(max_seconds)
 

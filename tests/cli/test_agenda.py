@@ -145,7 +145,6 @@ def test_asked_to_stop_it_saves_the_run_and_says_how_to_go_on(tmp_path):
         (f"{TCN}seeds = [-1]", "seeds: expected a whole number from 0 to 4294967295, got -1"),
         (f'{TCN}sweep = "no"', "'no'"),
         (f'{TCN}variant = ""', "variant: "),
-        (f'{TCN}{TCN}variant = "paper"', "rtx train mnist tcn"),
         ('[[runs]]\nrecipe = "mnist"\nmodels = ["tnc"]', "'tcn'"),
         (f"{TCN}set.epoch = [1]", "'epochs'"),
         (f"{TCN}sweep = true", "mnist"),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rtx.evidence.ledger import read_results, write_result
-from rtx.evidence.questions import ask
+from rtx.evidence.questions import QUESTIONS
 from rtx.evidence.verdict import Finding, judge
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -32,7 +32,7 @@ def find(tmp_path) -> Callable[..., Finding]:
 
     def found(question, recipe, model, others=None, **what):
         what |= {"others": others} if others else {}
-        (finding,) = judge([ask(question, tmp_path, recipe=recipe, model=model, **what)])
+        (finding,) = judge([QUESTIONS[question](tmp_path, recipe=recipe, model=model, **what)])
         return finding
 
     return found

@@ -234,27 +234,21 @@ def test_a_line_with_a_score_that_is_no_number_is_printed_all_the_same(recipe, t
     assert (line.ours, line.validation) == (shown, shown)
 
 
-def test_a_cell_of_a_markdown_table_may_hold_what_parts_cells(recipe, tmp_path):
+def test_a_markdown_table_has_rows_without_runs_and_escapes_what_parts_cells(recipe, tmp_path):
     write_result(result(variant="plain+path=a|b"), tmp_path)
-    assert "| plain+path=a\\|b |" in to_markdown(rows(recipe, tmp_path))
+    *_, empty, row = to_markdown(rows(recipe, tmp_path)).splitlines()
+    assert empty.startswith("| r-transformer | 0.50 | not run |") and "| plain+path=a\\|b |" in row
 
 
-def test_a_row_without_runs_is_in_the_markdown_table(recipe, tmp_path):
-    write_result(result(), tmp_path)
-    assert to_markdown(rows(recipe, tmp_path)).splitlines()[2].startswith("| r-transformer | 0.50 | not run |")
-
-
-@pytest.mark.parametrize(
-    ("readme", "names"),
-    [("results/README.md", [(name, "") for name in recipe_names() if [*(ROOT / "results" / name).glob("*.json")]])],
-)
-def test_the_readmes_tables_are_the_ledgers(readme, names):
-    text = (ROOT / readme).read_text(encoding="utf-8")
-    printed = re.findall(r"<!-- table: (\S+)(?: --variant (\S+))? -->\n(.*?)\n<!-- end -->", text, re.DOTALL)
-    assert sorted((name, variant) for name, variant, _ in printed) == sorted(names)
-    for name, variant, table in printed:
-        expected = overview(load_recipe(name), ROOT / "results", variant or None).to_markdown()
-        assert table == expected, "`make tables` writes it anew"
+def test_the_ledgers_readme_has_its_tables_with_title_and_source():
+    text = (ROOT / "results/README.md").read_text(encoding="utf-8")
+    printed = dict(re.findall(r"<!-- table: (\S+) -->\n(.*?)\n<!-- end -->", text, re.DOTALL))
+    assert sorted(printed) == [name for name in recipe_names() if [*(ROOT / "results" / name).glob("*.json")]]
+    for name, table in printed.items():
+        recipe = load_recipe(name)
+        assert table == overview(recipe, ROOT / "results").to_markdown(), "`make tables` writes it anew"
+        source = recipe.source[0].upper() + recipe.source[1:]
+        assert f"## {recipe.title}\n\n{source}; the recipe `{name}`.\n\n<!-- table: {name} -->" in text
 
 
 def test_the_best_score_is_marked_among_rows_that_have_the_same_data(tmp_path):
@@ -263,14 +257,6 @@ def test_the_best_score_is_marked_among_rows_that_have_the_same_data(tmp_path):
         write_result(result(recipe="ffa-add", model=model, variant="sloped", data_sha256=None, test=score), tmp_path)
     found = overview(load_recipe("ffa-add"), tmp_path)
     assert {found.lines[place].model for place in found.best} == {"attention-50", "mean-100"}  # nothing is beside 500
-
-
-def test_each_table_of_the_ledger_has_its_recipes_title_and_source():
-    text = (ROOT / "results/README.md").read_text(encoding="utf-8")
-    for name in re.findall(r"<!-- table: (\S+)", text):
-        recipe = load_recipe(name)
-        source = recipe.source[0].upper() + recipe.source[1:]
-        assert f"## {recipe.title}\n\n{source}; the recipe `{name}`.\n\n<!-- table: {name} -->" in text
 
 
 def test_an_older_file_with_a_checksum_and_without_its_recipe_is_read(tmp_path):

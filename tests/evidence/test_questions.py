@@ -8,7 +8,7 @@ import pytest
 
 from rtx.evidence.claim import claims, judged
 from rtx.evidence.counted import order_blind
-from rtx.evidence.questions import ask
+from rtx.evidence.questions import QUESTIONS
 from rtx.evidence.verdict import Comparison, Count
 from rtx.tasks import task_by_name
 from rtx.tasks.toy.temporal_order import CLASSES
@@ -25,7 +25,7 @@ def scores(tmp_path):
     """Return a function that gives the compared scores of a row and of each other; lower is better in nottingham."""
 
     def compared(question, recipe, model, others, **what):
-        look = ask(question, tmp_path, recipe=recipe, model=model, others=others, **what)
+        look = QUESTIONS[question](tmp_path, recipe=recipe, model=model, others=others, **what)
         assert isinstance(look.evidence, Comparison), look
         return [(list(pair.mine), list(pair.theirs)) for pair in look.evidence.behind]
 
@@ -222,7 +222,7 @@ def test_a_part_is_needed_if_the_model_without_it_is_behind(put, find):
 def test_a_bound_is_checked_seed_by_seed(put, tmp_path, scores_, sense, confirmed):
     for seed, score in enumerate(scores_):
         put("attention", score, seed, recipe="ffa-order")
-    look = ask("bound", tmp_path, recipe="ffa-order", model="attention", bound=75.0, sense=sense)
+    look = QUESTIONS["bound"](tmp_path, recipe="ffa-order", model="attention", bound=75.0, sense=sense)
     assert look.evidence == Count(confirmed, True)
 
 
@@ -366,8 +366,8 @@ def test_a_model_that_compared_no_rates_cannot_be_shown_to_be_later(put, find, l
 
 
 def test_what_the_benchmark_measured_settles_nothing(tmp_path):
-    assert "times the time" in ask("timed", RESULTS, case="mc-rnn", ratio="rtx / nn.LSTM").sentence
-    assert ask("timed", tmp_path, case="mc-rnn", ratio="rtx / nn.LSTM").sentence == "not measured"
+    assert "times the time" in QUESTIONS["timed"](RESULTS, case="mc-rnn", ratio="rtx / nn.LSTM").sentence
+    assert QUESTIONS["timed"](tmp_path, case="mc-rnn", ratio="rtx / nn.LSTM").sentence == "not measured"
 
 
 def test_every_claim_has_a_name_of_its_own_and_is_judged_by_any_ledger(tmp_path):

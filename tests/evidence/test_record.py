@@ -23,6 +23,7 @@ from rtx.training.checkpoint import load_checkpoint
 from rtx.training.evaluate import evaluate
 from rtx.training.fit import new_trainee, run_folder
 from rtx.training.lock import lock_folder
+from rtx.training.precision import check_precision
 from rtx.training.recipe import load_recipe
 from rtx.training.states import CannotGoOn
 from rtx.training.survival import Stopped, Survival
@@ -368,12 +369,6 @@ def test_nan_in_the_data_stops_the_run_and_writes_nothing(recipe, tiny_task, run
     assert not (tmp_path / "results").exists()
 
 
-def test_a_loss_that_explodes_stops_the_run_with_its_step_and_rate(recipe, run):
-    plan = recipe.plan("r-transformer", "pre", {"optimizer": "sgd", "learning_rate": 1e30})
-    with pytest.raises(ValueError, match=r"loss: became (nan|inf) at step \d+, learning rate 1e\+30"):
-        run(plan)
-
-
 def test_predictions_that_are_nan_end_the_run_where_they_would_count_as_wrong_answers(run, tmp_path):
     """The last update's weights are finite, what they predict is not: no later step would show it."""
     settings = {"optimizer": "sgd", "learning_rate": 1e30, "limit": 32, "epochs": 1}
@@ -403,18 +398,14 @@ def test_a_score_that_is_nan_in_one_batch_ends_the_run_without_a_result(
     assert not (tmp_path / "results").exists()
 
 
-@pytest.mark.parametrize("reduction", ["mean", "sum"])
-@pytest.mark.parametrize("limit", [16, 12])  # 12: the last update has one batch of 4, or one of 4 out of 8
-def test_accumulated_batches_are_one_larger_batch(recipe, run, tmp_path, reduction, limit):
-    """Where all batches score equally many frames."""
-    common = {"optimizer": "sgd", "learning_rate": 0.01, "reduction": reduction, "limit": limit}
-    large = recipe.plan("gru", overrides=common | {"batch_size": 8})
-    small = recipe.plan("gru", overrides=common | {"batch_size": 4, "accumulate": 2})
-    results = [read_result(run(plan)) for plan in (large, small)]
-    assert results[0].validation == pytest.approx(results[1].validation, rel=1e-6)
-    weights = [load_checkpoint(checkpoint(tmp_path, plan)).state_dict() for plan in (large, small)]
-    for key in weights[0]:
-        torch.testing.assert_close(weights[0][key], weights[1][key], rtol=1e-5, atol=1e-6)
+def test_a_sum_is_as_many_times_the_mean_as_frames_are_scored(recipe, run, tmp_path):
+    weights = []
+    for reduction, rate in (("mean", 0.01), ("sum", 0.01 / 96)):  # 16 sequences of 6 numbers
+        settings = {"optimizer": "sgd", "batch_size": 16, "reduction": reduction, "learning_rate": rate}
+        plan = recipe.plan("gru", overrides=settings)
+        run(plan)
+        weights.append(load_checkpoint(checkpoint(tmp_path, plan)).state_dict())
+    torch.testing.assert_close(*weights)
 
 
 def test_bfloat16_trains_float32_weights(recipe, run, tmp_path):
@@ -431,7 +422,7 @@ def test_a_precision_that_the_device_has_not_is_refused_and_not_replaced(recipe,
     with pytest.raises(ValueError, match="^precision: 16-mixed .*cpu.*bf16-mixed"):
         run(recipe.plan("r-transformer"), precision="16-mixed")
     with pytest.raises(ValueError, match="^precision: 'bf17-mixed' is unknown, .*; did you mean 'bf16-mixed'"):
-        run(recipe.plan("r-transformer"), precision="bf17-mixed")
+        check_precision("bf17-mixed")
     assert not (tmp_path / "results").exists()
 
 
@@ -458,6 +449,7 @@ def test_a_run_that_other_code_began_is_not_of_a_clean_commit(recipe, run, monke
     assert read_result(path).commit == "c-dirty"
 
 
+@pytest.mark.slow
 def test_without_a_compiler_a_run_goes_on_and_says_so(recipe, run, caplog):
     from torch._inductor import config
 

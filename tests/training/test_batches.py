@@ -4,7 +4,8 @@ import torch
 
 from rtx.tasks import Example, Task
 from rtx.tasks.task import Sum, mean_of
-from rtx.training.batches import evaluation_batches, training_batches
+from rtx.training.batches import evaluation_batches
+from rtx.training.module import Trainee
 from rtx.training.settings import Settings
 
 
@@ -20,8 +21,12 @@ def nothing(predictions, batch) -> Sum:
 TASK = Task("numbers", 1, 1, "step", numbers, nothing, mean_of(nothing), "nothing", "min")
 
 
-def training(seed: int = 0, epoch: int = 0, skip: int = 0, **settings) -> list[list[int]]:
-    loader = training_batches(TASK, Settings(1, 4, "sgd", 0.1, **settings), seed, skip)
+def trainee(seed: int, **settings) -> Trainee:
+    return Trainee(TASK, torch.nn.Linear(1, 1), Settings(1, 4, "sgd", 0.1, **settings), seed)
+
+
+def training(seed: int = 0, epoch: int = 0, **settings) -> list[list[int]]:
+    loader = trainee(seed, **settings).train_dataloader()
     loader.batch_sampler.set_epoch(epoch)
     return seen(loader)
 
@@ -42,7 +47,9 @@ def test_the_settings_choose_size_order_and_limit():
 
 
 def test_a_resumed_run_skips_batches_of_its_first_epoch_only():
-    loader = training_batches(TASK, Settings(1, 4, "sgd", 0.1), 5, skip=4)
+    resumed = trainee(5)
+    resumed.batches_done = 4
+    loader = resumed.train_dataloader()
     assert len(loader) == 6
     assert seen(loader) == training(5)[4:]
     loader.batch_sampler.set_epoch(1)

@@ -1,7 +1,5 @@
 """The character Transformer in training and test: auxiliary losses and the sliding segment. HM-RNN's slope."""
 
-from dataclasses import replace
-
 import pytest
 import torch
 from tiny_recipe import tiny_recipe, tiny_text_recipe
@@ -71,18 +69,6 @@ def test_an_extended_run_learns_the_same_as_an_uninterrupted_one(tmp_path):
     fit(plan, 0, tmp_path / "in two", epochs=1, **CPU)
     extended = fit(plan, 0, tmp_path / "in two", resume=True, **CPU)
     assert extended.validation == whole.validation
-
-
-def test_accumulated_batches_count_as_one_update_of_the_plan(tmp_path):
-    """A layer stops counting after a share of the updates, not of the batches."""
-    plain = DEEP | {"epochs": 4, "optimizer": "sgd", "learning_rate": 0.1}
-    recipe = tiny_text_recipe()
-    row = {"character-transformer": recipe.models["character-transformer"] | {"dropout": 0.0}}
-    found = []
-    for name, sizes in (("one", {"batch_size": 8}), ("two", {"batch_size": 4, "accumulate": 2})):
-        plan = replace(recipe, models=row).plan("character-transformer", overrides=plain | sizes)
-        found.append(fit(plan, 0, tmp_path / name, **CPU).trainee.model.state_dict())
-    torch.testing.assert_close(*found, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -117,11 +117,3 @@ def test_the_average_survives_a_checkpoint():
     assert Trigger(again, 1).fired
     with averaged(optimizer), averaged(again):
         assert torch.equal(weight, other)
-
-
-def test_a_gpu_keeps_the_number_of_steps_itself():
-    class OnGpu(nn.Parameter):
-        is_cuda = True
-
-    for weight, expected in ((nn.Parameter(torch.ones(2)), False), (OnGpu(torch.ones(2)), True)):
-        assert non_monotonic_asgd([weight], 0.05).param_groups[0]["capturable"] is expected

@@ -7,10 +7,9 @@ import pytest
 import torch
 
 import rtx
-from rtx.tasks import task_by_name
+from rtx.tasks import registry
 from rtx.tasks.build import hyperparameter_names
 from rtx.tasks.costs import multiply_adds
-from rtx.tasks.registry import task_arguments
 from rtx.training.arguments import argument_names
 from rtx.training.recipe import Plan, load_recipe, recipe_names
 from rtx.training.settings import SETTINGS
@@ -19,7 +18,7 @@ from rtx.training.settings import SETTINGS
 def on_meta(plan: Plan) -> torch.nn.Module:
     """Build the plan's model without memory, whatever its size."""
     with torch.device("meta"):
-        return rtx.build(task_by_name(plan.task, **plan.task_arguments), plan.model, **plan.hyperparameters)
+        return rtx.build(registry.task_by_name(plan.task, **plan.task_arguments), plan.model, **plan.hyperparameters)
 
 
 def size(plan: Plan) -> int:
@@ -28,7 +27,7 @@ def size(plan: Plan) -> int:
 
 def taken(plan: Plan) -> set[str]:
     """Return the names of the arguments that a row's model takes."""
-    per, recurrent = task_by_name(plan.task).per, plan.hyperparameters.get("recurrent", "lstm")
+    per, recurrent = registry.task_by_name(plan.task).per, plan.hyperparameters.get("recurrent", "lstm")
     return {*hyperparameter_names(plan.model, per, recurrent)}
 
 
@@ -61,10 +60,10 @@ def test_every_row_and_variant_can_be_built_at_the_larger_scales(name, real_data
 @pytest.mark.parametrize("name", recipe_names())
 def test_names_that_are_read_without_torch_are_those_of_the_model_the_task_and_the_settings(name):
     recipe = load_recipe(name)
-    for row, variant in product(recipe.models, recipe.variants):
-        plan = recipe.plan(row, variant, scale="quick")
+    plans = [recipe.plan(row, variant, scale="quick") for row, variant in product(recipe.models, recipe.variants)]
+    for plan in {(one.model, one.task, one.hyperparameters.get("recurrent", "lstm")): one for one in plans}.values():
         names = argument_names(plan.model, plan.task, plan.hyperparameters.get("recurrent", "lstm"))
-        assert sorted(names) == sorted({*taken(plan), *task_arguments(plan.task), *SETTINGS})
+        assert sorted(names) == sorted({*taken(plan), *registry.task_arguments(plan.task), *SETTINGS})
 
 
 @pytest.mark.usefixtures("tasks_once")
@@ -96,7 +95,7 @@ def test_rows_of_equal_cost_differ_by_at_most_2_percent(name, real_data):
     sizes = {row: size(recipe.plan(row, "same-parameters")) for row in recipe.models}
     goal = size(recipe.plan("r-transformer", "paper"))
     assert all(abs(n / goal - 1) < 0.02 for n in sizes.values()), sizes
-    task = task_by_name(recipe.task)
+    task = registry.task_by_name(recipe.task)
 
     def cost(row):
         plan = recipe.plan(row, "same-flops")
@@ -115,7 +114,7 @@ def test_rows_of_equal_cost_differ_by_at_most_2_percent(name, real_data):
 def test_the_r_transformers_of_equal_budget_have_only_parameters_with_a_gradient():
     sizes = {"nottingham": 1_418_968, "mnist": 203_402}
     assert {name: size(load_recipe(name).plan("r-transformer", "same-parameters")) for name in sizes} == sizes
-    plan, task = load_recipe("mnist").plan("r-transformer", "same-parameters"), task_by_name("digits")
+    plan, task = load_recipe("mnist").plan("r-transformer", "same-parameters"), registry.task_by_name("digits")
     model = rtx.build(task, plan.model, **plan.hyperparameters)
     model(task.split("test")[0].inputs[None, :12]).sum().backward()
     assert all(p.grad is not None for p in model.parameters())

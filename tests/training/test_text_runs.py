@@ -4,7 +4,6 @@ import json
 from dataclasses import replace
 from functools import partial
 
-import lightning
 import pytest
 import torch
 
@@ -83,7 +82,6 @@ def test_activation_penalties_change_the_gradient_but_not_the_logged_loss(story)
         torch.manual_seed(1)
         network = rtx.build(task, "awd-lstm", d_model=8, layers=2)
         trainee = Trainee(task, network, Settings(1, 4, "sgd", 1.0, **settings))
-        trainee.trainer = lightning.Trainer(logger=False, enable_checkpointing=False, **CPU)
         logged = []
         trainee.log = lambda name, value, **_: logged.append(value)
         trainee.training_step(batch, 0).backward()
