@@ -1,4 +1,4 @@
-"""The names of arguments, read from source files: a wrong name is refused before torch is imported, which takes seconds."""
+"""The names of arguments, read from source files, so that a wrong name is refused before torch is imported."""
 
 import ast
 from functools import cache
@@ -10,7 +10,7 @@ FROM_TASK = ("inputs", "outputs", "backbone", "vocabulary", "source_vocabulary",
 
 
 class Made(NamedTuple):
-    """What a name stands for: a class or function, the file that it is in, and the arguments that the name has fixed."""
+    """A class or function that a name stands for, its file, and the arguments that the name has fixed."""
 
     file: str
     name: str

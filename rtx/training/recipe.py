@@ -92,7 +92,7 @@ class Recipe:
         return Plan(self, row, of_run.model, of_run.task, name, scale, sizes, settings, arguments)
 
     def _of_run(self, row: str, variant: str, scale: str, given: Mapping[str, Any]) -> "_OfRun":
-        """Put a row, a variant and a scale together. Each overrides what comes before it. The keys of `given` are checked."""
+        """Put a row, a variant and a scale together. Each overrides what comes before. `given` is checked."""
         printed = self._row(row)
         layers = dict(self.variants[variant]), dict(self.scales.get(scale, {}))
         task = own_task = printed.get("task", self.task)

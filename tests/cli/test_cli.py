@@ -165,7 +165,10 @@ def test_bad_input_ends_in_one_line_and_code_2(rtx, words, message):
 def test_help_and_wrong_arguments_do_not_load_torch():
     lines = ["--help", "train --help", "nonsense", "train notingham gru", "train nottingham gro", "generate none"]
     lines += ["sweep nottingham gro", "table nottinghm", "data check nist", "ledger check --results nowhere"]
-    lines += [f"train nottingham gru {more}" for more in ("--seed x", "--variant x", "--max-time x", "--set x", "--set layer=2")]
+    lines += [
+        f"train nottingham gru {more}"
+        for more in ("--seed x", "--variant x", "--max-time x", "--set x", "--set layer=2")
+    ]
     code = f"""import sys
 from rtx.cli import main
 for line in {lines}:
