@@ -51,12 +51,14 @@ class FeedForwardAttention(nn.Module):
             x: sequences, padded at the end. The padding is not read.
             lengths: number of real steps of each sequence; by default T.
         """
-        # Eq. (1) or (2): c = Σ α_t h_t
-        if replaced(self.hidden, self.score):
-            h, shares = self.introspect(x, lengths).values()
-            return self._read_out((shares[:, None] @ h).squeeze(1))
-        scorer = (None, None) if self.score is None else (self.score.weight, self.score.bias)
-        c = pooling(x, self._checked(x, lengths), self.hidden.weight, self.hidden.bias, *scorer, self.leak)
+        if replaced(self.hidden, self.score):  # a wrapper such as LoRA: call the layers, do not read their weights
+            inside = self.introspect(x, lengths)
+            # Eq. (1) or (2): c = Σ α_t h_t
+            c = (inside["attention"][:, None] @ inside["states"]).squeeze(1)
+        else:
+            scorer = (None, None) if self.score is None else (self.score.weight, self.score.bias)
+            # Eq. (1) or (2), without storing the states of all steps
+            c = pooling(x, self._checked(x, lengths), self.hidden.weight, self.hidden.bias, *scorer, self.leak)
         return self._read_out(c)
 
     def step(self, x: Float[Tensor, "B F"], state: State | None = None) -> tuple[Float[Tensor, "B K"], State]:
@@ -67,6 +69,7 @@ class FeedForwardAttention(nn.Module):
         """
         check_step("x", x, self.inputs, like=next(self.parameters()))
         h = LEAKS[self.leak](self.hidden(x))
+        # Eq. (1), as two running sums
         mass = self._scores(h).exp()[:, None]  # (B, 1)
         wide = torch.promote_types(h.dtype, torch.float32)
         sums = (mass * h).to(wide), mass.to(wide)
@@ -83,6 +86,7 @@ class FeedForwardAttention(nn.Module):
         """Return "states", h (B, T, D), and "attention", their shares in the context (B, T)."""
         real = real_positions(self._checked(x, lengths), x.shape[1])
         h = LEAKS[self.leak](self.hidden(torch.where(real[..., None], x, 0)))
+        # Eq. (1): α_t = exp(e_t) / Σ exp(e_s)
         return {"states": h, "attention": masked_softmax(self._scores(h), real).to(h.dtype)}
 
     def _checked(self, x: Tensor, lengths: Tensor | None) -> Int[Tensor, " B"]:

@@ -24,16 +24,16 @@ class RTransformer(CausalModel):
 
     Each of these is in a `Residual`. There are no position embeddings by default. At the paper's sizes the model has
     0.20 M parameters on MNIST, 1.42 M on Nottingham, 14.2 M on characters and 2.3 M on words. These numbers include the
-    input and output layers. The authors' code has 4 D more parameters in each block, because its attention projections
-    have biases. Eq. 4 and 6 have no biases. `docs/original-code.md` lists all differences.
+    input and output layers. The authors' code has 4 D more parameters that learn in each block, because its attention
+    projections have biases. Eq. 4 and 6 have no biases. `docs/original-code.md` lists all differences.
 
     Args:
         d_model: D, width of every layer.
         layers: L, number of blocks.
         heads: H, attention heads; must divide D. With heads=0 there is no attention, for an ablation.
         window: M, number of positions that each LocalRNN reads, the current one included.
-        cell: "rnn", "gru" or "lstm". "convolution" puts a causal convolution of the same window in place
-            of each LocalRNN, for an ablation.
+        cell: "rnn", "gru" or "lstm". "convolution" puts a causal convolution of the same window, with tanh,
+            in place of each LocalRNN, for an ablation.
         local_layers: number of LocalRNNs at the bottom of each block. The authors use 2 on MNIST and 1 elsewhere.
             With local_layers=0 there is no LocalRNN, for an ablation.
         dropout: after each sublayer, on attention weights and in the feed-forward network.
@@ -42,7 +42,8 @@ class RTransformer(CausalModel):
             "relative", which gives each attention Shaw's tables of clipped distances. Positions need heads > 0.
         max_distance: k of "relative", the largest distance with vectors of its own.
         init: "separate" draws every weight. "copies" starts as the authors' code does: in a block W_q, W_k, W_v and W_o
-            are equal, and so are all LocalRNNs. A position then prefers itself. After that they learn on their own.
+            are equal, and so are all LocalRNNs. A position then prefers itself, because its query equals its key. After
+            that they learn on their own.
     """
 
     def __init__(
@@ -60,12 +61,15 @@ class RTransformer(CausalModel):
         init: str = "separate",
     ) -> None:
         super().__init__()
-        check_positive("layers", layers), check_count("local_layers", local_layers), check_count("heads", heads)
+        check_positive("layers", layers)
+        check_count("local_layers", local_layers)
+        check_count("heads", heads)
         if check_choice("position", position, POSITIONS) != "none" and not heads:
             raise ValueError(f"position: {position!r} needs heads > 0, got heads = 0")
-        check_positive("window", window), check_positive("max_distance", max_distance)
+        check_positive("window", window)
+        check_positive("max_distance", max_distance)
         check_choice("cell", cell, [*CELLS, "convolution"])  # even if local_layers is 0
-        self.positions, self.local_layers = position == "sinusoidal", local_layers
+        self.sinusoidal, self.local_layers = position == "sinusoidal", local_layers
 
         def local() -> nn.Module:
             return LocalConv(d_model, window) if cell == "convolution" else LocalRNN(d_model, window, cell)
@@ -90,15 +94,18 @@ class RTransformer(CausalModel):
         if state is not None:
             return super().forward(x, state)
         self.check_input(x)
-        return self.blocks(x + sinusoidal_positions(x.shape[1], self.d_model, x) if self.positions else x)
+        if self.sinusoidal:
+            x = x + sinusoidal_positions(x.shape[1], self.d_model, x)
+        return self.blocks(x)
 
     def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
         """Read one position of a stream. The state has one part for each sublayer, block after block."""
         self.check_one(x)
         sublayers = [sublayer for block in self.blocks for sublayer in block.children()]
         before = split(state, len(sublayers))
-        if self.positions:
-            x = x + sinusoidal_positions(1, self.d_model, x, keys_so_far(before[self.local_layers]))
+        if self.sinusoidal:
+            read = keys_so_far(before[self.local_layers])  # in the first block, attention comes after the LocalRNNs
+            x = x + sinusoidal_positions(1, self.d_model, x, read)
         return step_through(sublayers, x, before)
 
 
@@ -122,6 +129,6 @@ CARD = Card(
     RTransformer,
     "Wang et al. (2019)",
     "Table 2, Nottingham",
-    {"d_model": 160, "layers": 3, "heads": 4, "window": 6},
+    {"d_model": 160, "layers": 3, "heads": 4, "window": 6},  # the paper prints only the first two
     receptive_field,
 )

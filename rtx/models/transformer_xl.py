@@ -79,7 +79,7 @@ class TransformerXL(CausalModel):
         for block, part in zip(self.blocks, before[::2], strict=True):
             attention, feed_forward = cast(list[Residual], list(block.children()))
             memory = cast(SegmentMemory, attention.sublayer)
-            after += [memory.after(attention.normalised(x), part), ()]
+            after += [memory.after(attention.sublayer_input(x), part), ()]
             x = feed_forward(attention(x, part))
         return x, tuple(after)
 

@@ -43,8 +43,10 @@ class Heads(nn.Module):
 class MultiHeadAttention(Heads):
     """By default, each position attends to itself and to every earlier position, with H heads of width K = D / H.
 
-    A subclass can compute the scores in another way, for example with relative positions. It sets `own_scores` to True
-    and overrides `scores`. If the values depend on positions as well, it also overrides `gather`.
+    One call of torch or of the native code computes scores, softmax and sum together. `scores`, `softmax` and `gather`
+    spell the same out, for `weights` and for subclasses. A subclass can compute the scores in another way, for example
+    with relative positions. It sets `own_scores` to True and overrides `scores`. If the values depend on positions as
+    well, it also overrides `gather`.
 
     Args:
         d_model: D, width of the input and of the output.
@@ -75,8 +77,9 @@ class MultiHeadAttention(Heads):
         Args:
             x: the sequence.
             mask: True where a query (row) may attend to a key (column). The shape is (T, S), or (B, 1, T, S) if the
-                sequences have different masks. A query that may see nothing mixes nothing: see `rtx.nn.masks`.
-            context: the S positions that are attended to; by default `x`.
+                sequences have different masks; each of the first two sizes may be 1. A query that may see nothing mixes
+                nothing: see `rtx.nn.masks`.
+            context: the S positions that are attended to; by default `x`. Without a mask, `x` are the last T of them.
         """
         q, k, v = self.project(x, context)
         self._check_mask(mask, q, k)
@@ -93,7 +96,7 @@ class MultiHeadAttention(Heads):
     def weights(
         self, x: Float[Tensor, "B T D"], mask: Bool[Tensor, "*shared T T"] | None = None
     ) -> Float[Tensor, "B H T T"]:
-        """Return the attention weights of `forward`, without dropout. Each row sums to 1."""
+        """Return the attention weights of `forward`, without dropout. A row that may see nothing is 0."""
         q, k, _ = self.project(x)
         self._check_mask(mask, q, k)
         return self.softmax(q, k, mask)
@@ -111,26 +114,32 @@ class MultiHeadAttention(Heads):
         return self.split(self.query(x)), self.split(self.key(context)), self.split(self.value(context))
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Float[Tensor, "B H T K"]:
-        """Let T queries attend to S keys. Without a mask, the queries are at the last of the S positions."""
+        """Let T queries attend to S keys. Without a mask, the queries are at the last T of the S positions."""
         dropout = self.dropout if self.training else 0.0
-        if mask is None and q.shape[-2] == 1:  # nothing is hidden from the last position
+        T, S = q.shape[-2], k.shape[-2]
+        if mask is None and T == 1:  # nothing is hidden from the last position
             return self._attend(q, k, v, None, dropout)
+        if mask is None and T != S:
+            mask = causal_mask(T, S, q.device)
+        # a NaN or infinity reaches only the queries that may see its position
         k, v, spoilt = contain(k, v, mask)
         return torch.where(spoilt, math.nan, self._attend(q, k, v, mask, dropout))
 
     def _attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float) -> Tensor:
-        T, before = q.shape[-2], k.shape[-2] - q.shape[-2]
+        T = q.shape[-2]
         if not self.own_scores:
-            causal = mask is None and T > 1
-            return causal_attention(q, k, v, dropout) if causal else masked_attention(q, k, v, mask, dropout)
+            # Eq. (5) in one call: softmax(q K^T / sqrt(d_k)) V
+            if mask is None and T > 1:
+                return causal_attention(q, k, v, dropout)
+            return masked_attention(q, k, v, mask, dropout)
         if mask is not None or T <= BLOCK:
             return self.gather(F.dropout(self.softmax(q, k, mask), dropout), v)
-        found = []
+        outputs = []
         for start in range(0, T, BLOCK):
             block = q[..., start : start + BLOCK, :]
-            end = before + start + block.shape[-2]  # this block does not see later keys
-            found.append(self._attend(block, k[..., :end, :], v[..., :end, :], None, dropout))
-        return torch.cat(found, -2)
+            end = start + block.shape[-2]  # this block of queries does not see later keys
+            outputs.append(self.gather(F.dropout(self.softmax(block, k[..., :end, :], None), dropout), v[..., :end, :]))
+        return torch.cat(outputs, -2)
 
     def softmax(self, q: Tensor, k: Tensor, mask: Tensor | None) -> Float[Tensor, "B H T S"]:
         """Return the attention weights of queries and keys, Eq. (5); the mask is causal by default."""

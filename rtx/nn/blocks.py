@@ -41,8 +41,7 @@ class Residual(nn.Module):
     """A sublayer with a residual connection around it and a LayerNorm.
 
     The LayerNorm is torch's, which adds 1e-5 to the variance. The R-Transformer's code divides by D - 1 in the variance
-    and adds 1e-6 to its root. This matters for small inputs: at D = 160 and a standard deviation of 0.0106, a
-    normalised vector has 0.958 of the length √D here, and 0.997 there.
+    and adds 1e-6 to its root. The difference matters only for inputs with a standard deviation near 0.01 or less.
 
     Args:
         sublayer: maps (B, T, D) to (B, T, D). It may take further arguments, such as a mask.
@@ -61,18 +60,18 @@ class Residual(nn.Module):
 
     def forward(self, x: Float[Tensor, "B T D"], *more: Any) -> Float[Tensor, "B T D"]:
         """Apply the sublayer, the residual connection and the LayerNorm. `more` is passed on to the sublayer."""
-        return self._add(x, self.sublayer(self.normalised(x), *more))
+        return self._add(x, self.sublayer(self.sublayer_input(x), *more))
 
     def step(self, x: Float[Tensor, "B D"], state: Any = None) -> tuple[Float[Tensor, "B D"], Any]:
         """Read one position of a stream. The state is the sublayer's."""
-        y, state = cast(Streaming, self.sublayer).step(self.normalised(x), state)
+        y, state = cast(Streaming, self.sublayer).step(self.sublayer_input(x), state)
         return self._add(x, y), state
 
-    def normalised(self, x: Tensor) -> Tensor:
-        """Return what the sublayer reads."""
+    def sublayer_input(self, x: Tensor) -> Tensor:
+        """Return what the sublayer reads: x, or LayerNorm(x) if the norm comes first."""
         return self.norm(x) if self.order == "pre" else x
 
     def _add(self, x: Tensor, y: Tensor) -> Tensor:
-        y = x + self.dropout(y)
-        # Eq. (8)
-        return self.norm(y) if self.order == "post" else y
+        total = x + self.dropout(y)
+        # Eq. (8): LayerNorm(x + sublayer(x))
+        return self.norm(total) if self.order == "post" else total

@@ -60,7 +60,8 @@ class LocalRNN(nn.Module):
         An LSTM also has "memories". The last of the M states is the output of `forward`.
         """
         parts = zip(*window_states(x, *self._weights(), self.window, self.cell), strict=True)
-        return {name: torch.stack(part, 2) for name, part in zip(("states", "memories"), parts, strict=False)}
+        names = ("states", "memories")[: CELLS[self.cell].parts]
+        return {name: torch.stack(part, 2) for name, part in zip(names, parts, strict=True)}
 
     def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
         """Read one position of a stream.
@@ -84,13 +85,15 @@ class LocalRNN(nn.Module):
 
     def _after_zeros(self, batch: int) -> State:
         """Return the states of M - 1 windows that have read 1, 2, … M - 1 zero vectors."""
-        step, read = CELLS[self.cell].step, list[State]()
+        if self.window == 1:  # no window continues
+            empty = self.bias_ih_l0.new_empty(batch, 0, self.d_model)
+            return (empty,) * CELLS[self.cell].parts
+        states, state = list[State](), None
         for _ in range(self.window - 1):
-            from_state = F.linear(read[-1][0], self.weight_hh_l0, self.bias_hh_l0) if read else self.bias_hh_l0
-            read.append(step(self.bias_ih_l0, from_state, read[-1] if read else None))
-        empty = self.bias_ih_l0.new_empty(0, self.d_model)
-        parts = zip(*read, strict=True) if read else [()] * CELLS[self.cell].parts
-        return tuple((torch.stack(part) if part else empty).expand(batch, -1, -1) for part in parts)
+            from_state = self.bias_hh_l0 if state is None else F.linear(state[0], self.weight_hh_l0, self.bias_hh_l0)
+            state = CELLS[self.cell].step(self.bias_ih_l0, from_state, state)  # each part (D,)
+            states.append(state)
+        return tuple(torch.stack(part).expand(batch, -1, -1) for part in zip(*states, strict=True))
 
     def extra_repr(self) -> str:
         """Return what `print(model)` shows."""

@@ -23,15 +23,23 @@ class MultiChannelRNN(nn.Module):
     """n - 1 channels that share all parameters. In each, a state reads all earlier states of its block of n nodes.
 
     The last node of a block is the first node of the next one. The cell's parameters have the names, shapes and
-    initialisation of `torch.nn.RNN`, `GRU` and `LSTM`. With one channel, n = 2, the layer equals torch's at the start,
-    when W_1 is the identity. Attention then has nothing to choose from, and its weights get no gradient.
+    initialisation of `torch.nn.RNN`, `GRU` and `LSTM`. Before training, a layer with one channel, n = 2, equals torch's
+    layer, because W_1 is the identity. Attention then has nothing to choose from, and its weights do not learn.
 
-    The paper leaves some points open. Here, states before the start are zero, for c as for h. A GRU interpolates with
-    s, h = (1 - z) n + z s. If each gate has its own W_j, an s or c that is no gate's input uses that of the candidate.
+    The channels of n = 4 begin their blocks like this in the phase "equation"; the numbers are m, the predecessors:
+
+        t          1  2  3  4  5  6  7
+        channel 1  3  1  2  3  1  2  3
+        channel 2  2  3  1  2  3  1  2
+        channel 3  1  2  3  1  2  3  1
+
+    The paper leaves some points open. Here, h and c are zero before the sequence. A GRU computes h = (1 - z) n + z s.
+    With "per-gate" there is one s for each gate. The s in this formula, and a mapped c, use the W_j of the candidate,
+    which is n in a GRU and g in an LSTM.
 
     Args:
-        d_model: N_x, width of the input.
-        d_hidden: N_h, width of the states and of the output; by default N_x.
+        d_model: D, width of the input (N_x in the paper).
+        d_hidden: H, width of the states and of the output (N_h); by default D.
         block: n, number of nodes in a block, one more than there are channels; at least 2.
         cell: "rnn", "gru" or "lstm".
         start: "equation" also counts predecessors before the sequence in the mean of Eq. 2, which makes the first
@@ -41,7 +49,7 @@ class MultiChannelRNN(nn.Module):
         cell_state: the memory that an LSTM's forget gate multiplies: "mean" of the predecessors' c, "previous",
             c_{t-1}, or "mapped", the mean through the W_j of h.
         mapping: "shared", one W_j for all gates, or "per-gate".
-        mapping_start: W_j starts as "identity", or "uniform" in ±1/√N_h like the other matrices.
+        mapping_start: W_j starts as "identity", or "uniform" in ±1/√H like the other matrices.
         weight_dropout: DropConnect, the probability that a recurrent weight is hidden for a whole call.
         weight_dropout_on: which weights are hidden. The paper says hidden-to-hidden. "all" are those of W_j and of the
             cell; "cell" are those of the cell only, as in AWD-LSTM.
@@ -66,7 +74,7 @@ class MultiChannelRNN(nn.Module):
         self.d_hidden = check_positive("d_hidden", d_model if d_hidden is None else d_hidden)
         if check_positive("block", block) < 2:
             raise ValueError(f"block: expected a whole number of at least 2, got {block!r}")
-        self.predecessors = block - 1  # of a node, at most. There are as many channels.
+        self.predecessors = self.channel_count = block - 1  # predecessors of a node, at most
         self.cell = check_choice("cell", cell, CELLS)
         self.start = check_choice("start", start, ("equation", "clipped"))
         self.phase = check_choice("phase", phase, ("equation", "text"))
@@ -79,7 +87,8 @@ class MultiChannelRNN(nn.Module):
         self.weight_ih_l0, self.weight_hh_l0 = parameter(G * H, d_model), parameter(G * H, H)
         self.bias_ih_l0, self.bias_hh_l0 = parameter(G * H), parameter(G * H)
         maps = G if mapping == "per-gate" else 1
-        self.weight_block = parameter(self.predecessors, maps * H, H)  # W_1 … W_{n-1}, one gate below the other
+        # W_1 … W_{n-1}, (n-1, H, H), or (n-1, gates · H, H) with the gates one below the other
+        self.weight_block = parameter(self.predecessors, maps * H, H)
         if mapping_start == "identity":
             with torch.no_grad():
                 self.weight_block.copy_(torch.eye(H).repeat(maps, 1))
@@ -101,7 +110,7 @@ class MultiChannelRNN(nn.Module):
         return self._run(x, state, 0.0)[0]
 
     def introspect(self, x: Float[Tensor, "B T D"], state: State | None = None) -> dict[str, Tensor]:
-        """Return what `forward` computes, without dropout.
+        """Return what `forward` computes on the way, without dropout.
 
         Returns:
             "channels": h_t^k, (B, T, C, H); "channel_weights": α_t^k, (B, T, C); "in_degrees": m_t^k, (T, C).
@@ -122,40 +131,41 @@ class MultiChannelRNN(nn.Module):
         """
         device = self.weight_block.device
         t = torch.arange(read + 1, read + length + 1, device=device)[:, None]
-        k = torch.arange(1, self.predecessors + 1, device=device)
+        k = torch.arange(1, self.channel_count + 1, device=device)
         begin = k if self.phase == "equation" else 2 - k
         m = (t - begin - 1) % self.predecessors + 1  # Eq. (1)
         return m if self.start == "equation" else m.minimum(t - 1)
 
     def _run(self, x: Tensor, state: State | None, dropout: float) -> tuple[Tensor, State]:
         """Run all channels together, one step of the cell at a time; return their states and the next state."""
-        *rings, read = self._zeros(x) if state is None else self._checked(state, x.shape[0])
-        w = F.dropout(self.weight_block, dropout if self.weight_dropout_on == "all" else 0.0)
-        w = w.transpose(0, 1).flatten(1)  # (H or gates · H, (n-1) · H): the W_j side by side
-        u = F.dropout(self.weight_hh_l0, dropout)
+        # the last n - 1 states h of each channel, and for an LSTM the last c
+        *recent, read = self._zeros(x) if state is None else self._checked(state, x.shape[0])
+        block = F.dropout(self.weight_block, dropout if self.weight_dropout_on == "all" else 0.0)
+        block = block.transpose(0, 1).flatten(1)  # (H or gates · H, (n-1) · H): the W_j side by side
+        hidden = F.dropout(self.weight_hh_l0, dropout)
         projected = F.linear(x, self.weight_ih_l0, self.bias_ih_l0)[:, :, None]  # (B, T, 1, gates · H)
         states, cell = [], CELLS[self.cell].step
         for from_input, share in zip(projected.unbind(1), self._shares(x, read).unbind(0), strict=True):
-            # Eq. (2): the mean over the predecessors, then one product for all W_j
-            s = F.linear((share * rings[0]).flatten(2), w)  # (B, C, H or gates · H)
-            before = (self._candidate(s), *(self._memory(c, share, w) for c in rings[1:]))
-            after = cell(from_input, self._recurrent(s, u), before)  # Eq. (3)
-            rings = [torch.cat([new[:, :, None], old[:, :, :-1]], 2) for new, old in zip(after, rings, strict=True)]
+            # Eq. (2): each predecessor's state over m; the product with the W_j side by side adds them up
+            s = F.linear((share * recent[0]).flatten(2), block)  # (B, C, H or gates · H)
+            before = (self._candidate(s), *(self._memory(c, share, block) for c in recent[1:]))
+            after = cell(from_input, self._recurrent(s, hidden), before)  # Eq. (3)
+            recent = [torch.cat([new[:, :, None], old[:, :, :-1]], 2) for new, old in zip(after, recent, strict=True)]
             states.append(after[0])
-        return torch.stack(states, 1), (*rings, read + x.shape[1])
+        return torch.stack(states, 1), (*recent, read + x.shape[1])
 
     def _shares(self, x: Tensor, read: int) -> Float[Tensor, "T C P 1"]:
-        """Return 1/m for each of a node's m predecessors, the youngest first, and 0 beyond them."""
+        """Return 1/m for each of a node's m predecessors, the youngest first, and 0 up to P = n - 1 places."""
         m = self.in_degrees(x.shape[1], read)[..., None]
         j = torch.arange(self.predecessors, device=x.device)
         return ((j < m).to(x.dtype) / m.clamp(min=1))[..., None]
 
-    def _memory(self, c: Tensor, share: Tensor, w: Tensor) -> Float[Tensor, "B C H"]:
+    def _memory(self, c: Tensor, share: Tensor, block: Tensor) -> Float[Tensor, "B C H"]:
         """Return the memory that the forget gate multiplies."""
         if self.cell_state == "previous":
             return c[:, :, 0]
         if self.cell_state == "mapped":
-            return self._candidate(F.linear((share * c).flatten(2), w))
+            return self._candidate(F.linear((share * c).flatten(2), block))
         return (share * c).sum(2)
 
     def _candidate(self, s: Tensor) -> Float[Tensor, "B C H"]:
@@ -164,17 +174,18 @@ class MultiChannelRNN(nn.Module):
             return s
         return s.chunk(CELLS[self.cell].gates, -1)[CANDIDATE]
 
-    def _recurrent(self, s: Tensor, u: Tensor) -> Float[Tensor, "B C gates"]:
-        """Return what the state contributes to each gate."""
+    def _recurrent(self, s: Tensor, hidden: Tensor) -> Float[Tensor, "B C gates"]:
+        """Return what the state contributes to each gate, (B, C, gates · H)."""
         if self.mapping == "shared":
-            return F.linear(s, u, self.bias_hh_l0)
-        pairs = zip(s.split(self.d_hidden, -1), u.split(self.d_hidden), strict=True)
+            return F.linear(s, hidden, self.bias_hh_l0)
+        pairs = zip(s.split(self.d_hidden, -1), hidden.split(self.d_hidden), strict=True)
         return torch.cat([F.linear(*pair) for pair in pairs], -1) + self.bias_hh_l0
 
     def _channel_weights(self, states: Tensor, x: Tensor) -> Float[Tensor, "B T C"]:
-        if replaced(self.attention_v):
+        # Eq. (6): r tanh(V [h; x])
+        if replaced(self.attention_v):  # a wrapper such as LoRA: call the layer, do not read its weight
             mixed = self.attention_v(torch.cat([states, x[:, :, None].expand(*states.shape[:3], -1)], -1))
-        else:  # Eq. (6): V [h; x] = V_h h + V_x x. The second term is the same in all channels.
+        else:  # V [h; x] = V_h h + V_x x. The second term is the same in all channels.
             v_h, v_x = self.attention_v.weight.split([self.d_hidden, self.d_model], 1)
             mixed = F.linear(states, v_h) + F.linear(x, v_x)[:, :, None]
         energies = self.attention_r(torch.tanh(mixed)).squeeze(-1)
@@ -182,12 +193,12 @@ class MultiChannelRNN(nn.Module):
         return energies.softmax(-1, dtype=torch.promote_types(energies.dtype, torch.float32)).to(x.dtype)
 
     def _zeros(self, x: Tensor) -> State:
-        zeros = x.new_zeros(x.shape[0], self.predecessors, self.predecessors, self.d_hidden)
+        zeros = x.new_zeros(x.shape[0], self.channel_count, self.predecessors, self.d_hidden)
         return (*[zeros] * CELLS[self.cell].parts, 0)
 
     def _checked(self, state: State, batch: int) -> State:
-        ring = (batch, self.predecessors, self.predecessors, self.d_hidden)
-        check_state(state, *[ring] * CELLS[self.cell].parts, None)
+        shape = (batch, self.channel_count, self.predecessors, self.d_hidden)
+        check_state(state, *[shape] * CELLS[self.cell].parts, None)
         return state
 
     def extra_repr(self) -> str:

@@ -20,11 +20,11 @@ Weights = dict[str, Tensor]
 def cell(name: str, a: Tensor, b: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
     """One step of a plain RNN, GRU or LSTM; return the next h and c.
 
-    a and b (G · H,) come from the input and from the state, with biases, in torch's order of gates. h and c (H,) are
-    the state before; only an LSTM uses c.
+    h and c (D,) are the state before; only an LSTM uses c. a comes from the input and b from the state h. Each has the
+    bias in it, and the gates one after the other in torch's order, (gates · D,).
     """
-    H = len(h)
-    gate = [slice(i * H, (i + 1) * H) for i in range(4)]
+    D = len(h)
+    gate = [slice(i * D, (i + 1) * D) for i in range(4)]
     if name == "rnn":
         return torch.tanh(a + b), c
     if name == "gru":
@@ -54,15 +54,15 @@ def local_rnn(
         for t in range(T):
             h, c = zero, zero
             for x_s in padded[t : t + window]:  # Eq. (2): x_{t-M+1} … x_t
-                h, c = cell(name, w_ih @ x_s + b_ih, w_hh @ h + b_hh, h, c)
+                h, c = cell(name, w_ih @ x_s + b_ih, w_hh @ h + b_hh, h, c)  # Eq. (3)
             rows.append(h)
     return torch.stack(rows).view(B, T, D)
 
 
 def weighted(scores: list[Tensor], values: list[Tensor]) -> Tensor:
     """The sum of the values, (K,) each, weighted by the softmax of their scores."""
-    powers = torch.stack(scores).exp()
-    return ((powers / powers.sum())[:, None] * torch.stack(values)).sum(0)
+    exponentials = torch.stack(scores).exp()
+    return ((exponentials / exponentials.sum())[:, None] * torch.stack(values)).sum(0)
 
 
 def multi_head_attention(
@@ -74,13 +74,16 @@ def multi_head_attention(
     rows = []
     for b in range(B):
         for t in range(T):
-            found = []
+            head_outputs = []
             for i in range(heads):
                 part = slice(i * K, (i + 1) * K)
-                q = w_q[part] @ x[b, t]  # Eq. (6)
-                scores = [(w_k[part] @ x[b, s]) @ q / math.sqrt(K) for s in range(t + 1)]
-                found.append(weighted(scores, [w_v[part] @ x[b, s] for s in range(t + 1)]))  # Eq. (5)
-            rows.append(w_o @ torch.cat(found))  # Eq. (4)
+                # Eq. (6)
+                q = w_q[part] @ x[b, t]
+                keys = [w_k[part] @ x[b, s] for s in range(t + 1)]
+                values = [w_v[part] @ x[b, s] for s in range(t + 1)]
+                # Eq. (5)
+                head_outputs.append(weighted([k @ q / math.sqrt(K) for k in keys], values))
+            rows.append(w_o @ torch.cat(head_outputs))  # Eq. (4)
     return torch.stack(rows).view(B, T, D)
 
 
@@ -93,6 +96,24 @@ def layer_norm(x: Tensor, gain: Tensor, bias: Tensor, eps: float = 1e-5) -> Tens
     """LayerNorm of one position, x (D,), with the biased variance."""
     centred = x - x.sum() / len(x)
     return gain * centred / torch.sqrt((centred**2).sum() / len(x) + eps) + bias
+
+
+def r_transformer_block(x: Float[Tensor, "B T D"], p: Weights, window: int, name: str, heads: int) -> Tensor:
+    """Eq. (8): LocalRNN, attention and feed-forward network; after each its input is added, then LayerNorm.
+
+    p is the state dict of a block of `rtx.models.RTransformer`.
+    """
+    parts = [[weight for key, weight in p.items() if key.startswith(f"{i}.sublayer.")] for i in range(3)]
+    sublayers = [
+        lambda x: local_rnn(x, *parts[0], window, name),
+        lambda x: multi_head_attention(x, *parts[1], heads),
+        lambda x: torch.stack([torch.stack([feed_forward(u, *parts[2]) for u in sequence]) for sequence in x]),
+    ]
+    for i, sublayer in enumerate(sublayers):
+        total = x + sublayer(x)
+        gain, bias = p[f"{i}.norm.weight"], p[f"{i}.norm.bias"]
+        x = torch.stack([torch.stack([layer_norm(u, gain, bias) for u in sequence]) for sequence in total])
+    return x
 
 
 def sinusoidal_positions(length: int, d_model: int) -> Float[Tensor, "T D"]:
@@ -214,14 +235,14 @@ def pooling(x: Float[Tensor, "B T F"], lengths: Int[Tensor, " B"], *layer: Any) 
 
 def lrelu(v: Float[Tensor, " N"], leak: str) -> Float[Tensor, " N"]:
     """max(v, .01) as printed, max(v, .01 v) as in the authors' code."""
-    return torch.stack([torch.max(n, n * 0 + 0.01 if leak == "printed" else 0.01 * n) for n in v])
+    return torch.maximum(v, torch.full_like(v, 0.01) if leak == "printed" else 0.01 * v)
 
 
 # MC-RNN: Xu et al. (2019), Eq. 1-6. A channel's states are stored by step; a step before the start is missing.
 
 
 def block_start(t: int, k: int, block: int, phase: str) -> int:
-    """The first node of the block in which node t of channel k has predecessors, found from block to block."""
+    """The first node of the block that node t of channel k reads, by a walk over the blocks: t - m in Eq. (1)."""
     begin = k if phase == "equation" else 2 - k
     while begin >= t:
         begin -= block - 1
@@ -250,10 +271,12 @@ def multi_channel(
     mapping: str = "shared",
 ) -> tuple[Float[Tensor, "B T H"], Float[Tensor, "B T C"]]:
     """One MC-RNN layer: its output, and the weights of the channels."""
-    (B, T, _), H = x.shape, p["weight_hh_l0"].shape[1]
+    B, T, _ = x.shape
+    H = p["weight_hh_l0"].shape[1]
     gates = len(p["weight_hh_l0"]) // H
+    # maps[g][j - 1] is W_j of gate g; the third gate is the candidate
     maps = [[w[g * H : (g + 1) * H] for w in p["weight_block"]] for g in range(gates if mapping == "per-gate" else 1)]
-    candidate = maps[min(2, len(maps) - 1)]
+    of_candidate = maps[min(2, len(maps) - 1)]
     v, r, zero = p["attention_v.weight"], p["attention_r.weight"][0], x.new_zeros(H)
     outputs, weights = [], []
     for sequence in x:
@@ -263,18 +286,17 @@ def multi_channel(
             for k in range(1, block):
                 first = block_start(t, k, block, phase)
                 before = range(max(first, 1) if start == "clipped" else first, t)
-                memory = {
-                    "mean": mean_of(c[k], before, t, None),
-                    "previous": c[k].get(t - 1, zero),
-                    "mapped": mean_of(c[k], before, t, candidate),
-                }[cell_state]
+                if cell_state == "previous":
+                    memory = c[k].get(t - 1, zero)
+                else:
+                    memory = zero + mean_of(c[k], before, t, of_candidate if cell_state == "mapped" else None)
                 recurrent = []
                 for g in range(gates):
-                    s = mean_of(h[k], before, t, maps[g if mapping == "per-gate" else 0])
-                    recurrent.append(p["weight_hh_l0"][g * H : (g + 1) * H] @ (zero + s))
+                    of_gate = zero + mean_of(h[k], before, t, maps[g if mapping == "per-gate" else 0])
+                    recurrent.append(p["weight_hh_l0"][g * H : (g + 1) * H] @ of_gate)
                 a, b = p["weight_ih_l0"] @ x_t + p["bias_ih_l0"], torch.cat(recurrent) + p["bias_hh_l0"]
-                s = zero + mean_of(h[k], before, t, candidate)
-                h[k][t], c[k][t] = cell(name, a, b, s, zero + memory)  # Eq. (3)
+                s = zero + mean_of(h[k], before, t, of_candidate)
+                h[k][t], c[k][t] = cell(name, a, b, s, memory)  # Eq. (3)
             e = torch.stack([r @ torch.tanh(v @ torch.cat([h[k][t], x_t])) for k in range(1, block)])  # Eq. (6)
             alpha = e.exp() / e.exp().sum()  # Eq. (5)
             outputs.append(torch.stack([alpha[k - 1] * h[k][t] for k in range(1, block)]).sum(0))  # Eq. (4)
@@ -311,7 +333,7 @@ def rg_lru(
             block = x_t[d // K * K : d // K * K + K]
             r = torch.sigmoid(w_a[d // K, d % K] @ block + b_a[d])  # Eq. (1)
             i = torch.sigmoid(w_x[d // K, d % K] @ block + b_x[d])  # Eq. (2)
-            a = torch.sigmoid(decay[d]) ** (8 * r)  # Eq. (3)
+            a = torch.sigmoid(decay[d]) ** (8 * r)  # Eq. (3), with c = 8
             h[d] = a * h[d] + torch.sqrt(1 - a**2) * (i * x_t[d])  # Eq. (4)
         states.append(torch.stack(h))
     return torch.stack(states)

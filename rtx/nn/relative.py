@@ -67,7 +67,7 @@ class RotaryAttention(MultiHeadAttention):
     """Attention whose queries and keys are rotated by angles that grow with their position. K = D / H must be even."""
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Float[Tensor, "B H T K"]:
-        """Let T queries attend to S keys. Without a mask, the queries are at the last of the S positions."""
+        """Let T queries attend to S keys. Without a mask, the queries are at the last T of the S positions."""
         # Eq. (16): a product of rotated vectors depends on their positions only by the distance
         return super().attend(rotate(q, k.shape[-2] - q.shape[-2]), rotate(k), v, mask)
 

@@ -20,8 +20,8 @@ WHOLE = (int, torch.SymInt)  # the second is a number that an exported program l
 class Streaming(Protocol):
     """A module that can read one position at a time.
 
-    A step does not call `forward`. So the hooks of a module that has a `step` do not fire there, but those of the
-    linear layers inside do.
+    A `step` may compute its output without a call of `forward`. The module's own forward hooks then do not fire, but
+    those of the linear layers inside do.
     """
 
     def step(self, x: Float[Tensor, "B D"], state: Any = None) -> tuple[Float[Tensor, "B D"], Any]:
@@ -34,10 +34,7 @@ def check_state(state: object, *shapes: tuple[int | None, ...] | None) -> None:
 
     There is one shape for each part. The shape (8, None) allows any second axis. For a whole number, pass None.
     """
-    found = [
-        tuple(part.shape) if isinstance(part, Tensor) else part if isinstance(part, WHOLE) else type(part).__name__
-        for part in parts(state)
-    ]
+    found = [_form(part) for part in parts(state)]
     if len(found) != len(shapes) or not all(map(_fits, found, shapes)):
         expected = [
             "a number" if shape is None else tuple("any" if n is None else n for n in shape) for shape in shapes
@@ -45,8 +42,15 @@ def check_state(state: object, *shapes: tuple[int | None, ...] | None) -> None:
         raise ValueError(f"state: expected {expected} for this model and batch size, got {found}")
 
 
+def _form(part: object) -> object:
+    """Return a tensor's shape, a number as it is, and of anything else the name of its type."""
+    if isinstance(part, Tensor):
+        return tuple(part.shape)
+    return part if isinstance(part, WHOLE) else type(part).__name__
+
+
 def parts(state: object) -> State:
-    """Return the parts of a state."""
+    """Return the state, after a check that it is a tuple."""
     if not isinstance(state, tuple):
         raise ValueError(f"state: expected a state that a step of this model returned, got {type(state).__name__}")
     return state
@@ -79,7 +83,7 @@ def read_through(
     Args:
         layers: each maps (x, its state) to (y, its next state).
         x: the positions.
-        state: of the whole stack.
+        state: the state of the whole stack.
         dropout: applied between two layers.
     """
     layers, after = list(layers), []

@@ -30,8 +30,8 @@ def window_states(
     step = CELLS[cell].step
     projected = F.linear(x, w_ih, b_ih)
     b_hh = b_hh.to(projected.dtype)  # under autocast
-    zeros = b_ih.expand(B, window - 1, -1).to(projected.dtype)  # the projection of a zero vector is the bias
-    projected = torch.cat([zeros, projected], 1)  # (B, M-1+T, G)
+    before = b_ih.expand(B, window - 1, -1).to(projected.dtype)  # the projection of a zero vector is the bias
+    projected = torch.cat([before, projected], 1)  # (B, M-1+T, G)
     # Eq. (2)-(3). The first step starts from a zero state, which needs no recurrent product.
     state = step(projected[:, :T], b_hh, None)
     yield state
@@ -43,9 +43,13 @@ def window_states(
 def torch_local_rnn(
     x: Float[Tensor, "B T D"], w_ih: Tensor, w_hh: Tensor, b_ih: Tensor, b_hh: Tensor, window: int, cell: str
 ) -> Float[Tensor, "B T D"]:
-    """Return the last hidden state of every window, for as many sequences at a time as fit a CPU's cache."""
+    """Return the last hidden state of every window.
+
+    On a CPU it takes as many sequences at a time as fit the cache. If not even one fits, it takes all together.
+    """
     whole = torch.compiler.is_compiling() or torch.jit.is_tracing() or x.device.type != "cpu"
-    groups = [x] if whole else x.split(GROUP // max(1, x.shape[1] * x.shape[2]) or max(1, len(x)))
+    fit = 0 if whole else GROUP // max(1, x.shape[1] * x.shape[2])
+    groups = x.split(fit) if fit else [x]
     states = []
     for group in groups:
         *_, last = window_states(group, w_ih, w_hh, b_ih, b_hh, window, cell)
