@@ -103,17 +103,21 @@ def r_transformer_block(x: Float[Tensor, "B T D"], p: Weights, window: int, name
 
     p is the state dict of a block of `rtx.models.RTransformer`.
     """
-    parts = [[weight for key, weight in p.items() if key.startswith(f"{i}.sublayer.")] for i in range(3)]
-    sublayers = [
-        lambda x: local_rnn(x, *parts[0], window, name),
-        lambda x: multi_head_attention(x, *parts[1], heads),
-        lambda x: torch.stack([torch.stack([feed_forward(u, *parts[2]) for u in sequence]) for sequence in x]),
-    ]
-    for i, sublayer in enumerate(sublayers):
-        total = x + sublayer(x)
+
+    def weights(i: int) -> list[Tensor]:
+        return [weight for key, weight in p.items() if key.startswith(f"{i}.sublayer.")]
+
+    def norm(i: int, x: Tensor) -> Tensor:
         gain, bias = p[f"{i}.norm.weight"], p[f"{i}.norm.bias"]
-        x = torch.stack([torch.stack([layer_norm(u, gain, bias) for u in sequence]) for sequence in total])
-    return x
+        return torch.stack([torch.stack([layer_norm(u, gain, bias) for u in sequence]) for sequence in x])
+
+    w_ih, w_hh, b_ih, b_hh = weights(0)
+    x = norm(0, x + local_rnn(x, w_ih, w_hh, b_ih, b_hh, window, name))
+    w_q, w_k, w_v, w_o = weights(1)
+    x = norm(1, x + multi_head_attention(x, w_q, w_k, w_v, w_o, heads))
+    w_1, b_1, w_2, b_2 = weights(2)
+    y = torch.stack([torch.stack([feed_forward(u, w_1, b_1, w_2, b_2) for u in sequence]) for sequence in x])
+    return norm(2, x + y)
 
 
 def sinusoidal_positions(length: int, d_model: int) -> Float[Tensor, "T D"]:
