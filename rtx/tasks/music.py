@@ -7,20 +7,19 @@ the installed music21. Or MIDI files of your own.
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from rtx.nn.validate import check_above_zero, check_choice, check_count
+from rtx.nn.validate import check_above_zero, check_count
 from rtx.tasks import data
 from rtx.tasks.rolls import (
     FRAME_SECONDS,
@@ -107,9 +106,7 @@ def own_music(path: str | Path | Sequence[str] | None = None, frame: float = 0.5
         }
 
     name = "music" if path is None else f"music:{data.own_name(path)}"
-    all_pieces = lambda: [roll for split in SPLITS for roll in pieces()[split]]  # noqa: E731
-    task = piano_roll_task(name, moved, lambda: data.sha256_of_arrays(*all_pieces()), seconds)
-    return replace(task, about=about)
+    return piano_roll_task(name, moved, lambda: data.sha256_of_arrays(*chain(*pieces().values())), seconds, about)
 
 
 def _tenths(rolls: list[Roll]) -> dict[Split, list[Roll]]:
@@ -143,26 +140,19 @@ def _fits(roll: Roll, shift: int) -> bool:
 
 def piano_roll_task(
     name: str,
-    read: Callable[[], Mapping[Split, Sequence[ArrayLike]]],
+    read: Callable[[], Mapping[Split, Sequence[Roll]]],
     sha256: Callable[[], str | None] = lambda: None,
     frame_seconds: float = FRAME_SECONDS,
+    about: Callable[[], dict[str, str]] | None = None,
 ) -> Task:
     """Return a task that predicts the next frame of piano rolls.
 
-    `read` returns split → rolls (frames, 88) of 0 and 1, at least two frames each. It is called once, when first
-    needed. `frame_seconds` is how long a frame lasts when a roll is played.
+    `read` returns split → rolls of at least two frames each. It is called once, when first needed. `frame_seconds` is
+    how long a frame lasts when a roll is played.
     """
-
-    @cache
-    def rolls() -> dict[Split, list[Roll]]:
-        given = read()
-        for split in given:
-            check_choice("split", split, SPLITS)
-        return {split: [check_roll(f"{name}, {split}[{i}]", r) for i, r in enumerate(given[split])] for split in given}
+    rolls = cache(read)
 
     def examples(split: Split) -> Sequence[Example]:
-        check_choice("split", split, rolls())
-
         def next_frames(indices: list[int]) -> list[Example]:
             found = (torch.from_numpy(rolls()[split][index]).float() for index in indices)
             return [Example(frames[:-1], frames[1:]) for frames in found]
@@ -182,6 +172,7 @@ def piano_roll_task(
         sha256=sha256,
         baseline=lambda: marginal_nll(rolls()["train"], rolls()["test"]),
         frame_seconds=frame_seconds,
+        about=about,
     )
 
 

@@ -1,4 +1,4 @@
-"""Pairs of sentences and their translation: data, splits, loss, BLEU, and errors that name file and line."""
+"""Pairs of sentences and their translation: data, splits, loss and BLEU."""
 
 import gzip
 import math
@@ -195,24 +195,6 @@ def test_iwslt14_has_the_counts_of_its_splits_and_says_that_training_is_a_part(r
     assert (task.name, mixer.name) == ("iwslt14", "iwslt14-mixer") and "49,774 of 160,239" in task.metric
     source, _ = texts(task, task.split("train")[1])
     assert source == "aber wenn sie kinder haben , wissen sie , dass es so nicht oft funktioniert ."
-
-
-@pytest.mark.parametrize(
-    ("source", "target", "message"),
-    [
-        (b"a\nb\nc\n", b"d\ne\n", "b.en: expected as many lines as .*a.de, 3, got 2"),
-        (b"a\n\nc\n", b"d\ne\nf\n", "a.de, line 2: expected a sentence, the line is empty"),
-        (b"a\n \t\n", b"d\ne\n", "a.de, line 2: expected a sentence, the line is empty"),
-        (b"", b"d\n", "a.de, line 1: expected a sentence, the line is empty"),
-        (b"a\nb\n", "d\né\n".encode("latin-1"), "b.en, line 2: .* 0xe9 at offset 2"),
-        (b"a\nb\n", "d\ne\n".encode("utf-16-le"), "b.en, line 1: .* 0x00 at offset 1"),
-    ],
-)
-def test_a_wrong_pair_is_refused_with_file_and_line(tmp_path, source, target, message):
-    (tmp_path / "a.de").write_bytes(source)
-    (tmp_path / "b.en").write_bytes(target)
-    with pytest.raises(ValueError, match=message):
-        read_pairs(tmp_path / "a.de", tmp_path / "b.en")
 
 
 def test_lines_end_at_newlines_alone_and_files_may_be_gzipped(tmp_path):
