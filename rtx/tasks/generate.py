@@ -29,10 +29,7 @@ def continue_roll(
     """
     check_positive("frames", frames)
     check_above_zero("temperature", temperature)
-    if roll.ndim != 2:
-        raise ValueError(f"roll: expected one sequence (time, {model.inputs}), got {tuple(roll.shape)}")
     check_sequence("roll", roll[None], model.inputs, like=next(model.parameters()))
-    check_finite("roll", roll)
     draws = seeded_generator(seed)
 
     def drawn(_: int, logits: Tensor) -> Tensor:

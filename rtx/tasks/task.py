@@ -55,9 +55,8 @@ class Batch(NamedTuple):
     lengths: Tensor
 
 
-@dataclass(frozen=True)
-class Sum:
-    """A sum over what is scored (frames, sequences) and their count. Sums of batches can be added."""
+class Sum(NamedTuple):
+    """A sum over what is scored (frames, sequences), and their number."""
 
     total: Tensor
     count: Tensor

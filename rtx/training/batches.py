@@ -45,5 +45,5 @@ def evaluation_batches(task: Task, split: str, stateful: bool, limit: int | None
         limit: use only the first so many examples; None: all.
     """
     if stateful:
-        return loader(task, split, 1, order="stream", limit=limit)
+        return loader(task, split, 1, order="columns", limit=limit)
     return loader(task, split, AT_ONCE, order="by length", limit=limit)

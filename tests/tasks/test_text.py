@@ -114,10 +114,6 @@ def test_symbols_and_tokens_that_are_not_there_are_refused():
     for token in (-1, 3):
         with pytest.raises(ValueError, match=f"tokens: expected numbers from 0 to 2, got {token}"):
             known.decode([0, token])
-    with pytest.raises(ValueError, match="vocabulary: expected at least one symbol"):
-        vocabulary("characters", "")
-    with pytest.raises(ValueError, match="vocabulary: expected 3 different symbols, got 2"):
-        _ = Vocabulary("characters", lambda: "aab", 3).symbols
 
 
 def random_batch() -> tuple[torch.Tensor, Batch]:
