@@ -62,25 +62,19 @@ def cache_pointer(
 def examine_stream(
     examples: Callable[[Split], Sequence[Example]], model: LanguageModel, split: Split, limit: int | None = None
 ) -> Scores:
-    """Return the perplexity of a split that is read in order, and the perplexity with a cache of words.
+    """Return the perplexity of a split that a stateful model reads in order, and the perplexity with a cache of words.
 
-    A model that is not stateful reads each piece separately, and has no cache. `examples` has the pieces of each split
-    in their order; only the first `limit` are read.
+    `examples` has the pieces of each split in their order; only the first `limit` are read.
     """
     plain, cached = perplexity(), perplexity()
-    stateful = model.backbone.stateful
     state: Any = None
     past: Cached | None = None
     for piece in examples(split)[:limit]:
         batch = collate([piece], "token")
         inputs, targets, _ = where_it_is(model, batch)
-        if not stateful:
-            plain.update(*tokens_measured(model(inputs).float().cpu(), batch))
-            continue
         hidden, state = model.backbone.read(model.embed(inputs), state)
         logits = model.decoder(hidden)
         mixed, past = cache_pointer(hidden, targets, logits, past)
         plain.update(*tokens_measured(logits.float().cpu(), batch))
         cached.update(*tokens_measured(mixed.float().cpu(), batch))
-    found: Scores = {"perplexity": float(plain.compute())}
-    return found | {"perplexity with cache": float(cached.compute())} if stateful else found
+    return {"perplexity": float(plain.compute()), "perplexity with cache": float(cached.compute())}

@@ -59,7 +59,11 @@ def pair_task(
 
     @cache
     def examples(split: Split) -> Sequence[Example]:
-        return pair_examples(read()[split], *texts)
+        pairs = read()[split]
+        sources = texts[0].encode_all([source for source, _ in pairs])
+        targets = texts[1].encode_all([target for _, target in pairs])
+        both = zip(sources, targets, strict=True)
+        return [Example(torch.tensor([*a, END]), torch.tensor([BEGIN, *b, END])) for a, b in both]
 
     def examine(model: nn.Module, split: Split, limit: int | None) -> Scores:
         pairs = read()[split][:limit]
@@ -85,13 +89,6 @@ def pair_task(
         examine=examine,
         texts=texts,
     )
-
-
-def pair_examples(pairs: Sequence[Pair], source: Subwords, target: Subwords) -> Sequence[Example]:
-    """Return the tokens of pairs: sources with the end token, targets between the begin and the end token."""
-    read, written = source.encode_all([a for a, _ in pairs]), target.encode_all([b for _, b in pairs])
-    both = zip(read, written, strict=True)
-    return [Example(torch.tensor([*a, END]), torch.tensor([BEGIN, *b, END])) for a, b in both]
 
 
 def target_cross_entropy(predictions: Tensor, batch: Batch) -> Sum:

@@ -13,7 +13,7 @@ from rtx.tasks import task_by_name
 from rtx.tasks.cache_pointer import cache_pointer
 from rtx.tasks.loader import loader
 from rtx.tasks.losses import bits, perplexity, token_nll, tokens_measured, unigram_nll
-from rtx.tasks.task import IGNORED, SPLITS, Batch, Text, collate
+from rtx.tasks.task import IGNORED, SPLITS, Batch, Text
 from rtx.tasks.text import characters, ptb_char, ptb_word, windows, words
 from rtx.tasks.vocabulary import END, UNKNOWN, Vocabulary, vocabulary
 
@@ -178,16 +178,6 @@ def test_a_stream_is_examined_with_and_without_the_cache(story):
     whole = Batch(inputs, target, torch.tensor([inputs.shape[1]]))
     assert found["perplexity"] == pytest.approx(task.score(network(inputs), whole), rel=1e-4)
     assert found["perplexity with cache"] == pytest.approx(task.score(mixed, whole), rel=1e-4)
-
-
-def test_a_model_without_a_state_is_examined_piece_by_piece(story):
-    task = words(story, context=0, scored=7)
-    network = rtx.build(task, "transformer", d_model=8, layers=1, heads=2).eval()
-    metric = perplexity()
-    for example in task.split("validation")[:3]:
-        batch = collate([example], "token")
-        metric.update(*tokens_measured(network(batch.inputs), batch))
-    assert task.examine(network, "validation", 3) == {"perplexity": pytest.approx(float(metric.compute()))}
 
 
 @pytest.mark.parametrize(
