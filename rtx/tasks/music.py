@@ -6,6 +6,7 @@ the installed music21. Or MIDI files of your own.
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
@@ -79,7 +80,7 @@ def own_music(path: str | Path | Sequence[str] | None = None, frame: float = 0.5
     """
     seconds = check_above_zero("frame", frame) * QUARTER_SECONDS if path is not None else FRAME_SECONDS
     check_count("transpose", transpose)
-    said: dict[str, list[str]] = {}
+    said: defaultdict[str, list[str]] = defaultdict(list)
 
     @cache
     def pieces() -> dict[Split, list[Roll]]:
@@ -88,9 +89,9 @@ def own_music(path: str | Path | Sequence[str] | None = None, frame: float = 0.5
         read = [*_own_rolls(path, seconds, said)]
         found = distinct(read)
         if same := len(read) - len(found):
-            said["equal pieces"] = [f"left out {same} of {len(read)} pieces, which equal another but for their key"]
+            said["equal pieces"].append(f"left out {same} of {len(read)} pieces, which equal another but for their key")
         if len(found) < len(SPLITS):
-            left_out = "; ".join(["", *said.get("left out", [])])
+            left_out = "; ".join(["", *said["left out"]])
             raise ValueError(f"path: expected at least {len(SPLITS)} different pieces, got {len(found)}{left_out}")
         return _tenths(found)
 
@@ -101,9 +102,8 @@ def own_music(path: str | Path | Sequence[str] | None = None, frame: float = 0.5
 
     def about() -> dict[str, str]:
         frames = {split: f"{split} {len(rolls)} ({sum(map(len, rolls)):,})" for split, rolls in moved().items()}
-        return {"data": f"pieces (frames): {', '.join(frames.values())}"} | {
-            name: "; ".join(files) for name, files in said.items()
-        }
+        files = {name: "; ".join(named) for name, named in said.items()}
+        return {"data": f"pieces (frames): {', '.join(frames.values())}"} | files
 
     name = "music" if path is None else f"music:{data.own_name(path)}"
     return piano_roll_task(name, moved, lambda: data.sha256_of_arrays(*chain(*pieces().values())), seconds, about)
@@ -115,7 +115,7 @@ def _tenths(rolls: list[Roll]) -> dict[Split, list[Roll]]:
     return {"train": rolls[: -2 * tenth], "validation": rolls[-2 * tenth : -tenth], "test": rolls[-tenth:]}
 
 
-def _own_rolls(path: str | Path | Sequence[str], seconds: float, said: dict[str, list[str]]) -> Iterator[Roll]:
+def _own_rolls(path: str | Path | Sequence[str], seconds: float, said: defaultdict[str, list[str]]) -> Iterator[Roll]:
     """Yield the rolls of a user's MIDI files. `said` gets the files that are left out, and why."""
     for file in data.own_files(path, [".mid", ".midi"]):
         try:
@@ -123,12 +123,10 @@ def _own_rolls(path: str | Path | Sequence[str], seconds: float, said: dict[str,
             inside = [note for note in notes if 0 <= note.key < NOTES]
             roll = check_roll(str(file), roll_of(inside, str(file)))
         except ValueError as error:
-            said.setdefault("left out", []).append(str(error))
+            said["left out"].append(str(error))
             continue
         if len(inside) < len(notes):
-            said.setdefault("other keys", []).append(
-                f"{file}: left out {len(notes) - len(inside)} of {len(notes)} notes"
-            )
+            said["other keys"].append(f"{file}: left out {len(notes) - len(inside)} of {len(notes)} notes")
         yield roll
 
 

@@ -12,7 +12,7 @@ import rtx
 from rtx.tasks import task_by_name
 from rtx.tasks.cache_pointer import cache_pointer
 from rtx.tasks.loader import loader
-from rtx.tasks.losses import bits, perplexity, token_nll, tokens_measured, unigram_nll
+from rtx.tasks.losses import bits, perplexity, token_nll, tokens_measured
 from rtx.tasks.task import IGNORED, SPLITS, Batch, Text
 from rtx.tasks.text import characters, ptb_char, ptb_word, windows, words
 from rtx.tasks.vocabulary import END, UNKNOWN, Vocabulary, vocabulary
@@ -135,11 +135,6 @@ def test_perplexity_is_exp_of_the_mean_loss_and_bits_are_its_logarithm():
         for part in (slice(0, 1), slice(1, 3)):
             scorer.update(*tokens_measured(logits[part], Batch(*(each[part] for each in batch))))
         assert float(scorer.compute()) == pytest.approx(float(expected), rel=1e-5)
-
-
-def test_the_unigram_baseline_is_the_smoothed_frequency():
-    train, test = torch.tensor([0, 0, 0, 1]), torch.tensor([0, 2])
-    assert unigram_nll(train, test, 3) == pytest.approx(-(math.log(4 / 7) + math.log(1 / 7)) / 2)
 
 
 def test_the_baseline_scores_every_test_token_by_its_training_frequency(story):

@@ -11,7 +11,7 @@ import rtx
 from rtx.nn.search import Hypotheses
 from rtx.tasks import task_by_name
 from rtx.tasks.pairs import pair_task, read_pairs, write
-from rtx.tasks.subwords import BEGIN, END, UNKNOWN, Subwords
+from rtx.tasks.subwords import BEGIN, END, UNKNOWN
 from rtx.tasks.task import SPLITS, collate
 from rtx.tasks.translation import WAYS, bleu, date_pair, dates, iwslt14, multi30k
 
@@ -74,12 +74,6 @@ def test_the_validation_side_is_never_seen_by_the_subwords(monkeypatch, tmp_path
     for split in ("validation", "test"):
         assert UNKNOWN in task.split(split)[0].inputs and UNKNOWN in task.split(split)[0].target
     assert not any(UNKNOWN in e.inputs or UNKNOWN in e.target for e in task.split("train"))
-
-
-def test_the_subwords_of_a_task_are_of_its_training_side(small_dates):
-    sides = [[texts(small_dates, e)[side] for e in small_dates.split("train")] for side in (0, 1)]
-    for subwords, side in zip(small_dates.texts, sides, strict=True):
-        assert Subwords(250, lambda side=side: side).to_json()["tokenizer"] == subwords.to_json()["tokenizer"]
 
 
 def test_the_loss_is_the_cross_entropy_of_what_follows_each_token(small_dates):
