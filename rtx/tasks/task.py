@@ -55,7 +55,8 @@ class Batch(NamedTuple):
     lengths: Tensor
 
 
-class Sum(NamedTuple):
+@dataclass(frozen=True)
+class Sum:
     """A sum over what is scored (frames, sequences), and their number."""
 
     total: Tensor
