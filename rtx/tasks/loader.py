@@ -9,7 +9,8 @@ from torch.utils.data import DataLoader, Sampler
 from rtx.nn.validate import check_choice, check_positive
 from rtx.tasks.task import Batch, Task, collate
 
-ORDERS = ("shuffled", "fresh", "bucketed", "columns", "as it is", "by length")
+UNSHUFFLED = ("as it is", "by length")
+ORDERS = ("shuffled", "fresh", "bucketed", "columns", *UNSHUFFLED)
 POOL = 100  # batches whose sequences are sorted by length together
 
 
@@ -59,25 +60,22 @@ class BatchOrder(Sampler[list[int]]):
         yield from batches
 
     def _batches(self) -> list[list[int]]:
-        size = self.batch_size
+        size, count = self.batch_size, len(self.lengths)
         if self.order == "columns":
-            rows = len(self.lengths) // size
+            rows = count // size
             return [[row + rows * column for column in range(size)] for row in range(rows)]
-        if self.order in ("as it is", "by length"):
-            order = list(range(len(self.lengths)))
-            if self.order == "by length":
-                order.sort(key=self.lengths.__getitem__, reverse=True)
-            return [order[i : i + size] for i in range(0, len(order), size)]
         draws = torch.Generator().manual_seed(self.seed * 1_000_003 + self.epoch)
-        order = torch.randperm(len(self.lengths), generator=draws).tolist()
+        order = list(range(count)) if self.order in UNSHUFFLED else torch.randperm(count, generator=draws).tolist()
+        if self.order == "by length":
+            order.sort(key=self.lengths.__getitem__, reverse=True)
         if self.order == "fresh":
-            order = [self.epoch * len(order) + i for i in order]
+            order = [self.epoch * count + i for i in order]
         if self.order == "bucketed":
             order = self._sorted_in_pools(order)
-        whole = [order[i : i + size] for i in range(0, len(order), size)]
+        batches = [order[i : i + size] for i in range(0, count, size)]
         if self.order == "bucketed":
-            whole = [whole[i] for i in torch.randperm(len(whole), generator=draws).tolist()]
-        return whole
+            batches = [batches[i] for i in torch.randperm(len(batches), generator=draws).tolist()]
+        return batches
 
     def _sorted_in_pools(self, order: list[int]) -> list[int]:
         pool = POOL * self.batch_size
