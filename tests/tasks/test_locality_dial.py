@@ -10,8 +10,7 @@ from torch import nn
 
 import rtx
 from rtx.tasks.task import IGNORED
-from rtx.tasks.toy import locality_dial, optimal_loss
-from rtx.tasks.toy.locality_dial import draw_rule
+from rtx.tasks.toy.locality_dial import draw_rule, locality_dial, optimal_loss
 
 V = 8
 

@@ -16,7 +16,7 @@ from rtx.tasks.loader import BatchOrder
 from rtx.tasks.losses import class_cross_entropy, percent_correct, summed_cross_entropy
 from rtx.tasks.music import frame_nll, piano_roll_task
 from rtx.tasks.task import IGNORED, Batch, Example, Examples, collate, mean_metric, real_steps
-from rtx.tasks.toy import solved, squared_error
+from rtx.tasks.toy.arithmetic import solved, squared_error
 
 
 def numbers(size: int) -> Examples:
