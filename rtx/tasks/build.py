@@ -75,11 +75,7 @@ def build(task: str | Task, model: str, **hyperparameters: Any) -> nn.Module:
     other layers. For a text it is a `LanguageModel` around the backbone, for pairs of sentences one of `TRANSLATORS`.
 
     Names are those of `rtx list`. `hyperparameters` are the model's own arguments, such as `d_model=32, layers=2`. For
-    a text they are also those of `LanguageModel`, such as `tied`.
-
-    Raises:
-        ValueError: if a name or a hyper-parameter is unknown (the nearest is suggested), missing or out of range, or
-            if the task needs another kind of model, or if the parameters would need more than 16 GiB.
+    a text they are also those of `LanguageModel`, such as `tied`. A model of more than 16 GiB is refused.
     """
     if not isinstance(task, Task):
         task = task_by_name(task)

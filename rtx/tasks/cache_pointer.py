@@ -11,7 +11,6 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from rtx.models import LanguageModel
-from rtx.nn.validate import check_at_least_zero, check_fraction, check_positive
 from rtx.tasks.losses import perplexity, tokens_measured
 from rtx.tasks.task import Example, Scores, Split, collate, where_it_is, widened
 
@@ -33,16 +32,15 @@ def cache_pointer(
 ) -> tuple[Float[Tensor, "B T V"], Cached]:
     """Return log-probabilities of the next word, mixed with those of words that recently followed similar states.
 
-    The cache has no parameters and is used for evaluation only. A long text is read in pieces; each piece gets the
-    cache after the piece before. Grave et al. (2017), Eq. 2-4, computed in float32 at least. The defaults are those of
-    Merity et al.'s code on PTB. Their code starts to mix when the cache is full; here this starts at the second word.
+    The cache has no parameters and is used for evaluation only. Grave et al. (2017), Eq. 2-4, computed in float32 at
+    least. The defaults are those of Merity et al.'s code on PTB. Their code starts to mix when the cache is full; here
+    this starts at the second word.
 
     `hidden` are the states h_t that predicted each word, and `words` the words x_{t+1} that came. A word is in the
-    cache from the next step on. `past` is the cache after the piece before. The cache has `window` steps, `theta` is θ,
-    the weight of similarity, and `mix` is λ, the cache's share. The second result is the next cache.
+    cache from the next step on. `past` is the cache after the piece of the text before this one. The cache has `window`
+    steps, `theta` is θ, the weight of similarity, and `mix` is λ, the cache's share. The second result is the next
+    cache.
     """
-    check_positive("window", window), check_fraction("mix", mix)
-    check_at_least_zero("theta", theta)
     hidden, logits = widened(hidden), widened(logits)  # in half precision the probabilities would not sum to 1
     (B, T, D), V = hidden.shape, logits.shape[-1]
     before = (hidden.new_zeros(B, 0, D), words.new_zeros(B, 0)) if past is None else past
@@ -64,25 +62,19 @@ def cache_pointer(
 def examine_stream(
     examples: Callable[[Split], Sequence[Example]], model: LanguageModel, split: Split, limit: int | None = None
 ) -> Scores:
-    """Return the perplexity of a split that is read in order, and the perplexity with a cache of words.
+    """Return the perplexity of a split that a stateful model reads in order, and the perplexity with a cache of words.
 
-    A model that is not stateful reads each piece separately, and has no cache. `examples` has the pieces of each split
-    in their order; only the first `limit` are read.
+    `examples` has the pieces of each split in their order; only the first `limit` are read.
     """
     plain, cached = perplexity(), perplexity()
-    stateful = model.backbone.stateful
     state: Any = None
     past: Cached | None = None
     for piece in examples(split)[:limit]:
         batch = collate([piece], "token")
         inputs, targets, _ = where_it_is(model, batch)
-        if not stateful:
-            plain.update(*tokens_measured(model(inputs).float().cpu(), batch))
-            continue
         hidden, state = model.backbone.read(model.embed(inputs), state)
         logits = model.decoder(hidden)
         mixed, past = cache_pointer(hidden, targets, logits, past)
         plain.update(*tokens_measured(logits.float().cpu(), batch))
         cached.update(*tokens_measured(mixed.float().cpu(), batch))
-    found: Scores = {"perplexity": float(plain.compute())}
-    return found | {"perplexity with cache": float(cached.compute())} if stateful else found
+    return {"perplexity": float(plain.compute()), "perplexity with cache": float(cached.compute())}

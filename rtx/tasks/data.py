@@ -21,8 +21,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rtx.nn.validate import check_choice
-
 log = logging.getLogger(__name__)
 
 Arrays = dict[str, NDArray[Any]]
@@ -66,12 +64,7 @@ DATASETS: dict[str, tuple[File, ...]] = {
 
 
 def fetch(name: str) -> dict[str, Path]:
-    """Return the path of every file of a data set, by file name. Each file has the published checksum.
-
-    Raises:
-        ValueError: if RTX_DATA is not a folder, or a file in it has another checksum.
-        FileNotFoundError: if a file is missing and no address serves it.
-    """
+    """Return the path of every file of a data set, by file name. Each file has the published checksum."""
     paths = {}
     for file, state, path in check(name):
         if path and state == "corrupt" and not path.is_relative_to(cache_folder()):  # nothing is written there
@@ -83,14 +76,12 @@ def fetch(name: str) -> dict[str, Path]:
 
 def check(name: str) -> list[Found]:
     """Return what is there of a data set, where, and whether it is right. Nothing is downloaded."""
-    check_choice("dataset", name, DATASETS)
     folders = [folder for folder in (_own_folder(), cache_folder()) if folder]
     return [_look(file, folders) for file in DATASETS[name]]
 
 
 def sha256(name: str) -> str:
     """Return the published checksums of a data set, in the table's order, joined by "+"."""
-    check_choice("dataset", name, DATASETS)
     return "+".join(file.sha256 for file in DATASETS[name])
 
 
@@ -128,9 +119,6 @@ def own_files(path: str | Path | Sequence[str], endings: Sequence[str]) -> list[
     """Return a user's files: those that are given, and those with one of the endings in a folder and its subfolders.
 
     The files of a folder are in the order of their names. Hidden ones are left out.
-
-    Raises:
-        FileNotFoundError: if there is no such file or folder, or the folder has no such file.
     """
     found: dict[Path, None] = {}
     for given in [path] if isinstance(path, str | Path) else path:

@@ -29,10 +29,7 @@ def continue_roll(
     """
     check_positive("frames", frames)
     check_above_zero("temperature", temperature)
-    if roll.ndim != 2:
-        raise ValueError(f"roll: expected one sequence (time, {model.inputs}), got {tuple(roll.shape)}")
     check_sequence("roll", roll[None], model.inputs, like=next(model.parameters()))
-    check_finite("roll", roll)
     draws = seeded_generator(seed)
 
     def drawn(_: int, logits: Tensor) -> Tensor:
@@ -94,14 +91,11 @@ def continue_texts(
         allowed = logits.index_fill(-1, torch.tensor(never, dtype=torch.long, device=logits.device), -torch.inf)
         return sample_token(allowed, temperature, top_k, top_p, draws[row])
 
-    def written() -> Iterator[list[str]]:
-        starts = [torch.tensor(read, device=model.embedding.weight.device) for read in reads]
-        for found in _continued(model, starts, tokens, draw):
-            yield [writer.add(int(found[row])) if row in found else "" for row, writer in enumerate(writers)]
-            if all(writer.ended for writer in writers):
-                return
-
-    return written()
+    starts = [torch.tensor(read, device=model.embedding.weight.device) for read in reads]
+    for found in _continued(model, starts, tokens, draw):
+        yield [writer.add(int(found[row])) if row in found else "" for row, writer in enumerate(writers)]
+        if all(writer.ended for writer in writers):
+            return
 
 
 def _token(vocabulary: Text, symbol: str) -> int:

@@ -9,8 +9,8 @@ from torch.utils.data import DataLoader, Sampler
 from rtx.nn.validate import check_choice, check_positive
 from rtx.tasks.task import Batch, Task, collate
 
-ORDERS = ("shuffled", "fresh", "bucketed", "columns", "stream", "as it is", "by length")
-UNSHUFFLED = ("stream", "as it is", "by length")
+UNSHUFFLED = ("as it is", "by length")
+ORDERS = ("shuffled", "fresh", "bucketed", "columns", *UNSHUFFLED)
 POOL = 100  # batches whose sequences are sorted by length together
 
 
@@ -25,7 +25,6 @@ class BatchOrder(Sampler[list[int]]):
     - "bucketed": shuffled, but sequences of about the same length are together, so there is little padding.
     - "columns": one long text is cut into `batch_size` columns, and a batch has the next piece of each column. So a
       state can be kept from batch to batch.
-    - "stream": such a text piece by piece.
     - "as it is".
     - "by length": the longest first, which gives the least padding. It is for splits whose order has no meaning.
 
@@ -36,9 +35,7 @@ class BatchOrder(Sampler[list[int]]):
         self.lengths, self.batch_size = lengths, check_positive("batch_size", batch_size)
         self.order, self.seed, self.epoch = check_choice("order", order, ORDERS), seed, 0
         self.skipped = 0
-        if order == "stream" and batch_size != 1:
-            raise ValueError(f"batch_size: expected 1 for a stream, got {batch_size}")
-        if order in ("columns", "stream") and len(lengths) < batch_size:
+        if order == "columns" and len(lengths) < batch_size:
             raise ValueError(f"batch_size: expected at most {len(lengths)} pieces of the text, got {batch_size}")
 
     @property
@@ -63,25 +60,22 @@ class BatchOrder(Sampler[list[int]]):
         yield from batches
 
     def _batches(self) -> list[list[int]]:
-        size = self.batch_size
+        size, count = self.batch_size, len(self.lengths)
         if self.order == "columns":
-            rows = len(self.lengths) // size
+            rows = count // size
             return [[row + rows * column for column in range(size)] for row in range(rows)]
-        if self.order in UNSHUFFLED:
-            order = list(range(len(self.lengths)))
-            if self.order == "by length":
-                order.sort(key=self.lengths.__getitem__, reverse=True)
-            return [order[i : i + size] for i in range(0, len(order), size)]
         draws = torch.Generator().manual_seed(self.seed * 1_000_003 + self.epoch)
-        order = torch.randperm(len(self.lengths), generator=draws).tolist()
+        order = list(range(count)) if self.order in UNSHUFFLED else torch.randperm(count, generator=draws).tolist()
+        if self.order == "by length":
+            order.sort(key=self.lengths.__getitem__, reverse=True)
         if self.order == "fresh":
-            order = [self.epoch * len(order) + i for i in order]
+            order = [self.epoch * count + i for i in order]
         if self.order == "bucketed":
             order = self._sorted_in_pools(order)
-        whole = [order[i : i + size] for i in range(0, len(order), size)]
+        batches = [order[i : i + size] for i in range(0, count, size)]
         if self.order == "bucketed":
-            whole = [whole[i] for i in torch.randperm(len(whole), generator=draws).tolist()]
-        return whole
+            batches = [batches[i] for i in torch.randperm(len(batches), generator=draws).tolist()]
+        return batches
 
     def _sorted_in_pools(self, order: list[int]) -> list[int]:
         pool = POOL * self.batch_size
@@ -106,8 +100,8 @@ def loader(
     if order == "fresh":
         if not getattr(examples, "endless", False):
             raise ValueError(f"order: 'fresh' is for sequences that are drawn, {task.name} has {len(examples)}")
-    elif order in ("columns", "stream") and getattr(examples, "apart", False):
-        raise ValueError(f"order: {order!r} is for one text, because a state would cross from one text to the next")
+    elif order == "columns" and getattr(examples, "apart", False):
+        raise ValueError("order: 'columns' is for one text, because a state would cross from one text to the next")
     elif limit is not None:
         examples = examples[:limit]
     look = order in ("bucketed", "by length")

@@ -36,7 +36,7 @@ def scored_cross_entropy(predictions: Tensor, targets: Tensor, scored: Tensor) -
     return Sum(summed_cross_entropy(widened(predictions).flatten(0, -2), targets.flatten()), scored.sum())
 
 
-def percent_correct(classes: int = 10) -> "Metric":
+def percent_correct(classes: int) -> "Metric":
     """Return torchmetrics' accuracy, in percent."""
     from torchmetrics.classification import MulticlassAccuracy
 

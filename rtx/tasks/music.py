@@ -6,21 +6,21 @@ the installed music21. Or MIDI files of your own.
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from rtx.nn.validate import check_above_zero, check_choice, check_count
+from rtx.nn.validate import check_above_zero, check_count
 from rtx.tasks import data
 from rtx.tasks.rolls import (
     FRAME_SECONDS,
@@ -80,7 +80,7 @@ def own_music(path: str | Path | Sequence[str] | None = None, frame: float = 0.5
     """
     seconds = check_above_zero("frame", frame) * QUARTER_SECONDS if path is not None else FRAME_SECONDS
     check_count("transpose", transpose)
-    said: dict[str, list[str]] = {}
+    said: defaultdict[str, list[str]] = defaultdict(list)
 
     @cache
     def pieces() -> dict[Split, list[Roll]]:
@@ -89,9 +89,9 @@ def own_music(path: str | Path | Sequence[str] | None = None, frame: float = 0.5
         read = [*_own_rolls(path, seconds, said)]
         found = distinct(read)
         if same := len(read) - len(found):
-            said["equal pieces"] = [f"left out {same} of {len(read)} pieces, which equal another but for their key"]
+            said["equal pieces"].append(f"left out {same} of {len(read)} pieces, which equal another but for their key")
         if len(found) < len(SPLITS):
-            left_out = "; ".join(["", *said.get("left out", [])])
+            left_out = "; ".join(["", *said["left out"]])
             raise ValueError(f"path: expected at least {len(SPLITS)} different pieces, got {len(found)}{left_out}")
         return _tenths(found)
 
@@ -102,14 +102,11 @@ def own_music(path: str | Path | Sequence[str] | None = None, frame: float = 0.5
 
     def about() -> dict[str, str]:
         frames = {split: f"{split} {len(rolls)} ({sum(map(len, rolls)):,})" for split, rolls in moved().items()}
-        return {"data": f"pieces (frames): {', '.join(frames.values())}"} | {
-            name: "; ".join(files) for name, files in said.items()
-        }
+        files = {name: "; ".join(named) for name, named in said.items()}
+        return {"data": f"pieces (frames): {', '.join(frames.values())}"} | files
 
     name = "music" if path is None else f"music:{data.own_name(path)}"
-    all_pieces = lambda: [roll for split in SPLITS for roll in pieces()[split]]  # noqa: E731
-    task = piano_roll_task(name, moved, lambda: data.sha256_of_arrays(*all_pieces()), seconds)
-    return replace(task, about=about)
+    return piano_roll_task(name, moved, lambda: data.sha256_of_arrays(*chain(*pieces().values())), seconds, about)
 
 
 def _tenths(rolls: list[Roll]) -> dict[Split, list[Roll]]:
@@ -118,7 +115,7 @@ def _tenths(rolls: list[Roll]) -> dict[Split, list[Roll]]:
     return {"train": rolls[: -2 * tenth], "validation": rolls[-2 * tenth : -tenth], "test": rolls[-tenth:]}
 
 
-def _own_rolls(path: str | Path | Sequence[str], seconds: float, said: dict[str, list[str]]) -> Iterator[Roll]:
+def _own_rolls(path: str | Path | Sequence[str], seconds: float, said: defaultdict[str, list[str]]) -> Iterator[Roll]:
     """Yield the rolls of a user's MIDI files. `said` gets the files that are left out, and why."""
     for file in data.own_files(path, [".mid", ".midi"]):
         try:
@@ -126,12 +123,10 @@ def _own_rolls(path: str | Path | Sequence[str], seconds: float, said: dict[str,
             inside = [note for note in notes if 0 <= note.key < NOTES]
             roll = check_roll(str(file), roll_of(inside, str(file)))
         except ValueError as error:
-            said.setdefault("left out", []).append(str(error))
+            said["left out"].append(str(error))
             continue
         if len(inside) < len(notes):
-            said.setdefault("other keys", []).append(
-                f"{file}: left out {len(notes) - len(inside)} of {len(notes)} notes"
-            )
+            said["other keys"].append(f"{file}: left out {len(notes) - len(inside)} of {len(notes)} notes")
         yield roll
 
 
@@ -143,26 +138,19 @@ def _fits(roll: Roll, shift: int) -> bool:
 
 def piano_roll_task(
     name: str,
-    read: Callable[[], Mapping[Split, Sequence[ArrayLike]]],
+    read: Callable[[], Mapping[Split, Sequence[Roll]]],
     sha256: Callable[[], str | None] = lambda: None,
     frame_seconds: float = FRAME_SECONDS,
+    about: Callable[[], dict[str, str]] | None = None,
 ) -> Task:
     """Return a task that predicts the next frame of piano rolls.
 
-    `read` returns split → rolls (frames, 88) of 0 and 1, at least two frames each. It is called once, when first
-    needed. `frame_seconds` is how long a frame lasts when a roll is played.
+    `read` returns split → rolls of at least two frames each. It is called once, when first needed. `frame_seconds` is
+    how long a frame lasts when a roll is played.
     """
-
-    @cache
-    def rolls() -> dict[Split, list[Roll]]:
-        given = read()
-        for split in given:
-            check_choice("split", split, SPLITS)
-        return {split: [check_roll(f"{name}, {split}[{i}]", r) for i, r in enumerate(given[split])] for split in given}
+    rolls = cache(read)
 
     def examples(split: Split) -> Sequence[Example]:
-        check_choice("split", split, rolls())
-
         def next_frames(indices: list[int]) -> list[Example]:
             found = (torch.from_numpy(rolls()[split][index]).float() for index in indices)
             return [Example(frames[:-1], frames[1:]) for frames in found]
@@ -182,6 +170,7 @@ def piano_roll_task(
         sha256=sha256,
         baseline=lambda: marginal_nll(rolls()["train"], rolls()["test"]),
         frame_seconds=frame_seconds,
+        about=about,
     )
 
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
-from rtx.nn.validate import check_choice, check_positive
+from rtx.nn.validate import check_positive
 from rtx.tasks import data
 from rtx.tasks.losses import perplexity, scored_cross_entropy
 from rtx.tasks.subwords import BEGIN, END, PAD, Subwords, one_blank
@@ -59,7 +59,11 @@ def pair_task(
 
     @cache
     def examples(split: Split) -> Sequence[Example]:
-        return pair_examples(read()[check_choice("split", split, SPLITS)], *texts)  # type: ignore[index]
+        pairs = read()[split]
+        sources = texts[0].encode_all([source for source, _ in pairs])
+        targets = texts[1].encode_all([target for _, target in pairs])
+        both = zip(sources, targets, strict=True)
+        return [Example(torch.tensor([*a, END]), torch.tensor([BEGIN, *b, END])) for a, b in both]
 
     def examine(model: nn.Module, split: Split, limit: int | None) -> Scores:
         pairs = read()[split][:limit]
@@ -85,13 +89,6 @@ def pair_task(
         examine=examine,
         texts=texts,
     )
-
-
-def pair_examples(pairs: Sequence[Pair], source: Subwords, target: Subwords) -> Sequence[Example]:
-    """Return the tokens of pairs: sources with the end token, targets between the begin and the end token."""
-    read, written = source.encode_all([a for a, _ in pairs]), target.encode_all([b for _, b in pairs])
-    both = zip(read, written, strict=True)
-    return [Example(torch.tensor([*a, END]), torch.tensor([BEGIN, *b, END])) for a, b in both]
 
 
 def target_cross_entropy(predictions: Tensor, batch: Batch) -> Sum:
@@ -148,23 +145,13 @@ def _search(model: nn.Module, sources: Sequence[list[int]], beam: int, longest: 
 
 
 def read_pairs(source: Path, target: Path) -> list[Pair]:
-    """Return the lines of two files. The translation of a line is in the same line of the other file.
-
-    Raises:
-        ValueError: naming file and line, if the numbers of lines differ, or a line is empty or not UTF-8.
-    """
-    sources, targets = _lines(source), _lines(target)
-    if len(sources) != len(targets):
-        raise ValueError(f"{target}: expected as many lines as {source}, {len(sources)}, got {len(targets)}")
-    return list(zip(sources, targets, strict=True))
+    """Return the lines of two files. The translation of a line is in the same line of the other file."""
+    return list(zip(_lines(source), _lines(target), strict=True))
 
 
 def _lines(path: Path) -> list[str]:
     # str.splitlines would also split at rare characters within a line
-    lines = [one_blank(line) for line in data.read_text(path).removesuffix("\n").split("\n")]
-    if "" in lines:
-        raise ValueError(f"{path}, line {lines.index('') + 1}: expected a sentence, the line is empty")
-    return lines
+    return [one_blank(line) for line in data.read_text(path).removesuffix("\n").split("\n")]
 
 
 def sha256_of_pairs(splits: Mapping[Split, Sequence[Pair]]) -> str:

@@ -44,11 +44,7 @@ TASKS: dict[str, Callable[..., Task]] = {
 
 
 def task_by_name(name: str, **arguments: Any) -> Task:
-    """Return the task of that name. `arguments` are the task's own, such as `length=100`.
-
-    Raises:
-        ValueError: if the name or an argument is unknown (the nearest is suggested), or an argument is out of range.
-    """
+    """Return the task of that name. `arguments` are the task's own, such as `length=100`."""
     known = task_arguments(name)
     for argument in arguments:
         check_choice(f"argument of {name}", argument, known)

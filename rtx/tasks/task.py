@@ -57,7 +57,7 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True)
 class Sum:
-    """A sum over what is scored (frames, sequences) and their count. Sums of batches can be added."""
+    """A sum over what is scored (frames, sequences), and their number."""
 
     total: Tensor
     count: Tensor

@@ -61,15 +61,14 @@ def own_text(
         vocabulary: the number of different sub-words.
     """
     cut = UNITS[check_choice("unit", unit, UNITS)]
-    always = [UNKNOWN, END] if unit == "words" else [UNKNOWN]
-    make = partial(_numbered, cut, least if unit == "words" else 1, always)
-    return _own(unit, path, CUTS[cut], partial(_pieces, vocabulary) if unit == "sub-words" else make, context, scored)
+    if unit == "sub-words":
+        return _own(unit, path, cut, context, scored, pieces=vocabulary)
+    return _own(unit, path, cut, context, scored, least if unit == "words" else 1)
 
 
 def characters(path: Paths | None = None, context: int = 80, scored: int = 320) -> Task:
     """The code points of a text, as `own_text` has characters; in the windows of Bai et al."""
-    make = partial(_numbered, "characters", 1, [UNKNOWN])
-    return _own("characters", path, CUTS["characters"], make, context, scored)
+    return _own("characters", path, "characters", context, scored)
 
 
 def words(path: Paths | None = None, context: int = 40, scored: int = 40, least: int = 2) -> Task:
@@ -77,11 +76,7 @@ def words(path: Paths | None = None, context: int = 40, scored: int = 40, least:
 
     Lines without text are left out.
     """
-
-    def cut(text: str) -> Sequence[str]:
-        return CUTS["words and marks"]("\n".join(line for line in text.split("\n") if line.strip()))
-
-    return _own("words", path, cut, partial(_numbered, "words and marks", least, [UNKNOWN, END]), context, scored)
+    return _own("words", path, "words and marks", context, scored, least, blank_lines=False)
 
 
 def ptb_char(form: str = "unmarked", context: int = 80, scored: int = 320) -> Task:
@@ -169,26 +164,27 @@ def _ptb(name: str, files: str) -> dict[Split, str]:
 def _own(
     name: str,
     path: Paths | None,
-    cut: Callable[[str], Sequence[str]],
-    make: Callable[[Parts], Text],
+    cut: str,
     context: int,
     scored: int,
+    least: int = 1,
+    pieces: int | None = None,
+    blank_lines: bool = True,
 ) -> Task:
-    """The task of texts of one's own, or of the manual."""
+    """The task of texts of one's own, or of the manual. `cut` is one of `CUTS`; `pieces` is the number of sub-words."""
     read = {"": manual()} if path is None else read_own(path)
     texts = {file: text for file, text in read.items() if text.strip()}
-    parts = split([cut(text) for text in texts.values()], str(path))
+    kept = [text if blank_lines else "\n".join(filter(str.strip, text.split("\n"))) for text in texts.values()]
+    parts = split([CUTS[cut](text) for text in kept], str(path))
+    known: Text
+    if pieces is None:
+        always = [UNKNOWN, END] if cut == "words and marks" else [UNKNOWN]
+        known = vocabulary(cut, common(chain.from_iterable(parts["train"]), least, always))
+    else:
+        known = Subwords(pieces, lambda: "\n".join(map("".join, parts["train"])).split("\n"), ends=True)
     name += "" if path is None else f":{data.own_name(path)}"
     sha256 = lambda: hashlib.sha256("\0".join(texts.values()).encode()).hexdigest()  # noqa: E731
-    return _task(name, lambda: parts, make(parts), context, scored, sha256, sorted(read.keys() - texts))
-
-
-def _numbered(unit: str, least: int, always: list[str], parts: Parts) -> Vocabulary:
-    return vocabulary(unit, common(chain.from_iterable(parts["train"]), least, always))
-
-
-def _pieces(size: int, parts: Parts) -> Subwords:
-    return Subwords(size, lambda: "\n".join(map("".join, parts["train"])).split("\n"), ends=True)
+    return _task(name, lambda: parts, known, context, scored, sha256, sorted(read.keys() - texts))
 
 
 def _task(

@@ -12,12 +12,12 @@ from itertools import pairwise, product
 
 import numpy as np
 
+from rtx.checks import check_seed
 from rtx.nn.validate import check_choice, check_positive
 from rtx.tasks import data
 from rtx.tasks.pairs import Pair, pair_task, read_pairs
 from rtx.tasks.subwords import one_blank
 from rtx.tasks.task import Scores, Split, Task
-from rtx.tasks.toy.drawn import check_seed
 
 LENGTHS = (0, 20, 40, 61)
 """Where the groups of source lengths end, in words. The paper's text names 40 and 61, of the groups in Figure 4."""
@@ -80,7 +80,7 @@ def dates(size: int = 5_000, vocabulary: int = 250, beam: int = 5, seed: int = 0
         beam: width of the search.
         seed: of the dates, the times and the styles.
     """
-    check_seed(seed)
+    check_seed("seed", seed)
     if check_positive("size", size) > DAYS - 2 * HELD_OUT:
         raise ValueError(f"size: expected at most {DAYS - 2 * HELD_OUT}, as each date is in one pair, got {size}")
 

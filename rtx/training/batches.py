@@ -27,5 +27,5 @@ def evaluation_batches(task: Task, split: str, stateful: bool, limit: int | None
     similar length are put together.
     """
     if stateful:
-        return loader(task, split, 1, order="stream", limit=limit)
+        return loader(task, split, 1, order="columns", limit=limit)
     return loader(task, split, AT_ONCE, order="by length", limit=limit)

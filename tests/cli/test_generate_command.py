@@ -292,6 +292,6 @@ def test_what_cannot_be_generated_is_refused(command, text_model, music_model, t
         assert message in str(command(*words_).exception)
     assert command(tmp_path / "none").exit_code == command(tmp_path).exit_code == 2
     with pytest.raises(ValueError, match="vocabulary: expected the model's .* symbols, got 3"):
-        continue_text(network, vocabulary("characters", "abc"), "a", 3)
+        next(continue_text(network, vocabulary("characters", "abc"), "a", 3))
     with pytest.raises(ValueError, match="tokens: expected a whole number of at least 1, got 0"):
-        continue_text(network, vocabulary("characters", "abc"), "a", 0)
+        next(continue_text(network, vocabulary("characters", "abc"), "a", 0))

@@ -268,7 +268,7 @@ def test_a_stop_ends_a_text_before_it_but_not_within_the_least_tokens(story):
     assert "".join(continue_text(network, known, "the", 9, stop=[whole[8] + "!"])) == whole[:9]
     for wrong in ({"stop": [""]}, {"least": 201}, {"forbidden": ["\N{SNOWMAN}"]}, {"forbidden": ["th"]}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
-            continue_text(network, known, "the", 200, **wrong)
+            next(continue_text(network, known, "the", 200, **wrong))
 
 
 def test_forbidden_symbols_are_never_written(story, command):

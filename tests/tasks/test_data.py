@@ -188,6 +188,7 @@ FILES |= {"ptb-word": 3, "ptb-char": 3, "multi30k": 12, "iwslt14": 8, "gigaword"
 def test_every_published_file_has_an_address_or_a_word_on_how_to_get_it():
     assert {name: len(files) for name, files in data.DATASETS.items()} == FILES
     everything = [file for files in data.DATASETS.values() for file in files]
+    assert {file.also.rpartition("/")[0] for file in data.DATASETS["mnist"]} == {"MNIST/raw"}  # as torchvision has them
     assert len({file.path for file in everything}) == len({file.sha256 for file in everything}) == 40
     for file in everything:
         assert len(file.sha256) == 64 and bool(file.addresses) != bool(file.by_hand)

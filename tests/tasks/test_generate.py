@@ -101,17 +101,12 @@ def test_a_tune_model_of_segments_sees_the_last_segment_at_every_draw() -> None:
     assert torch.equal(continue_roll(model, ROLL, 12, seed=5), last_segments(model, ROLL, 12, draw))
 
 
-@pytest.mark.parametrize("temperature", [0.5, 1.0, 3.0])
+@pytest.mark.parametrize("temperature", [0.01, 0.5, 1.0, 3.0])
 def test_notes_sound_as_often_as_the_model_says(temperature: float) -> None:
     logits = torch.tensor([-2.0, -1.0, 0.0, 1.0, 2.0])
     drawn = continue_roll(constant_model(logits), ROLL, 1500, temperature)[2:]
     expected = torch.sigmoid(logits / temperature)
     torch.testing.assert_close(drawn.mean(0), expected, rtol=0, atol=4 * 0.5 / 1500**0.5)
-
-
-def test_a_low_temperature_takes_what_is_likelier() -> None:
-    tune = continue_roll(constant_model(torch.tensor([-1.0, 1, -2, 2, 0.5])), ROLL, 10, 0.01)
-    assert torch.equal(tune[2:], torch.tensor([0.0, 1, 0, 1, 1]).expand(10, -1))
 
 
 def test_the_seed_decides_and_the_callers_random_numbers_stay() -> None:
@@ -141,9 +136,8 @@ def test_dropout_is_off_while_drawing_and_every_module_keeps_its_mode() -> None:
         ({"frames": 0}, "frames: expected a whole number of at least 1, got 0"),
         ({"temperature": 0.0}, "temperature: expected a finite number above 0, got 0.0"),
         ({"seed": None}, "seed: expected a whole number of at most 64 bits, got None"),
-        ({"roll": ROLL[None]}, r"roll: expected one sequence \(time, 5\), got \(1, 2, 5\)"),
+        ({"roll": ROLL[None]}, r"roll: expected shape \(batch, time, 5\), got \(1, 1, 2, 5\)"),
         ({"roll": ROLL[:, :4]}, r"roll: expected shape \(batch, time, 5\), got \(1, 2, 4\)"),
-        ({"roll": ROLL / 0}, "roll: expected finite numbers"),
         ({"model": constant_model(torch.full((NOTES,), torch.nan))}, "logits of the model: expected finite"),
     ],
 )

@@ -104,17 +104,6 @@ def test_permuted_digits_are_the_same_digits_in_one_fixed_order():
     assert digits(permuted=True).name == "permuted-digits" and digits(permuted=True).sha256() != digits().sha256()
 
 
-def test_the_folder_of_torchvision_is_read(real_data, tmp_path, monkeypatch):
-    published, raw = mnist(side=14).split("test"), tmp_path / "MNIST" / "raw"
-    raw.mkdir(parents=True)
-    for path in (real_data / "mnist").iterdir():
-        (raw / path.stem).write_bytes(gzip.decompress(path.read_bytes()))
-    monkeypatch.setenv("RTX_DATA", str(tmp_path))
-    monkeypatch.setenv("RTX_CACHE", str(tmp_path / "none"))
-    found = mnist(side=14).split("test")
-    assert len(found) == len(published) and torch.equal(found[7].inputs, published[7].inputs)
-
-
 def test_an_idx_file_is_read_as_written(tmp_path):
     array = np.arange(24, dtype=np.uint8).reshape(2, 3, 4)
     header = bytes((0, 0, 8, 3)) + b"".join(size.to_bytes(4, "big") for size in array.shape)

@@ -16,7 +16,7 @@ from rtx.tasks.loader import BatchOrder
 from rtx.tasks.losses import class_cross_entropy, percent_correct, summed_cross_entropy
 from rtx.tasks.music import frame_nll, piano_roll_task
 from rtx.tasks.task import IGNORED, Batch, Example, Examples, collate, mean_metric, real_steps
-from rtx.tasks.toy import solved, squared_error
+from rtx.tasks.toy.arithmetic import solved, squared_error
 
 
 def numbers(size: int) -> Examples:
@@ -90,7 +90,6 @@ def music_batch(seed: int = 0):
 PADDED = {
     "music": piano_roll_task("music", lambda: {"test": [np.eye(frames, 88) for frames in (4, 10, 6)]}),
     "copy-memory": task_by_name("copy-memory", length=3, longest=9),
-    "locality-dial": task_by_name("locality-dial", length=3, longest=9),
     "look-up": task_by_name("look-up"),
     "characters": task_by_name("characters", context=4, scored=8),
     "dates": task_by_name("dates", size=600),
@@ -152,7 +151,7 @@ def test_sequence_losses_and_scores_are_the_textbook_ones():
     logits[:, 7] = 2.0
     sure = torch.log_softmax(logits[0], 0)
     torch.testing.assert_close(class_cross_entropy(logits, batch).total, -(2 * sure[7] + sure[0]))
-    correct = percent_correct()
+    correct = percent_correct(10)
     correct.update(logits, batch.targets)
     torch.testing.assert_close(correct.compute(), torch.tensor(200 / 3))
 
@@ -186,7 +185,7 @@ def test_columns_are_consecutive_pieces_and_a_text_that_is_too_short_is_refused(
     """26 pieces make six columns of four; the last two are left out."""
     batches = list(BatchOrder([3] * 26, 6, "columns"))
     assert batches[:2] == [[0, 4, 8, 12, 16, 20], [1, 5, 9, 13, 17, 21]] and len(batches) == 4
-    assert list(BatchOrder([3] * 3, 1, "stream")) == [[0], [1], [2]]
+    assert list(BatchOrder([3] * 3, 1, "columns")) == [[0], [1], [2]]
     with pytest.raises(ValueError, match="^batch_size: .*10.* got 11$"):
         BatchOrder([3] * 10, 11, "columns")
 

@@ -12,8 +12,8 @@ import rtx
 from rtx.tasks import task_by_name
 from rtx.tasks.cache_pointer import cache_pointer
 from rtx.tasks.loader import loader
-from rtx.tasks.losses import bits, perplexity, token_nll, tokens_measured, unigram_nll
-from rtx.tasks.task import IGNORED, SPLITS, Batch, Text, collate
+from rtx.tasks.losses import bits, perplexity, token_nll, tokens_measured
+from rtx.tasks.task import IGNORED, SPLITS, Batch, Text
 from rtx.tasks.text import characters, ptb_char, ptb_word, windows, words
 from rtx.tasks.vocabulary import END, UNKNOWN, Vocabulary, vocabulary
 
@@ -114,10 +114,6 @@ def test_symbols_and_tokens_that_are_not_there_are_refused():
     for token in (-1, 3):
         with pytest.raises(ValueError, match=f"tokens: expected numbers from 0 to 2, got {token}"):
             known.decode([0, token])
-    with pytest.raises(ValueError, match="vocabulary: expected at least one symbol"):
-        vocabulary("characters", "")
-    with pytest.raises(ValueError, match="vocabulary: expected 3 different symbols, got 2"):
-        _ = Vocabulary("characters", lambda: "aab", 3).symbols
 
 
 def random_batch() -> tuple[torch.Tensor, Batch]:
@@ -139,11 +135,6 @@ def test_perplexity_is_exp_of_the_mean_loss_and_bits_are_its_logarithm():
         for part in (slice(0, 1), slice(1, 3)):
             scorer.update(*tokens_measured(logits[part], Batch(*(each[part] for each in batch))))
         assert float(scorer.compute()) == pytest.approx(float(expected), rel=1e-5)
-
-
-def test_the_unigram_baseline_is_the_smoothed_frequency():
-    train, test = torch.tensor([0, 0, 0, 1]), torch.tensor([0, 2])
-    assert unigram_nll(train, test, 3) == pytest.approx(-(math.log(4 / 7) + math.log(1 / 7)) / 2)
 
 
 def test_the_baseline_scores_every_test_token_by_its_training_frequency(story):
@@ -182,16 +173,6 @@ def test_a_stream_is_examined_with_and_without_the_cache(story):
     whole = Batch(inputs, target, torch.tensor([inputs.shape[1]]))
     assert found["perplexity"] == pytest.approx(task.score(network(inputs), whole), rel=1e-4)
     assert found["perplexity with cache"] == pytest.approx(task.score(mixed, whole), rel=1e-4)
-
-
-def test_a_model_without_a_state_is_examined_piece_by_piece(story):
-    task = words(story, context=0, scored=7)
-    network = rtx.build(task, "transformer", d_model=8, layers=1, heads=2).eval()
-    metric = perplexity()
-    for example in task.split("validation")[:3]:
-        batch = collate([example], "token")
-        metric.update(*tokens_measured(network(batch.inputs), batch))
-    assert task.examine(network, "validation", 3) == {"perplexity": pytest.approx(float(metric.compute()))}
 
 
 @pytest.mark.parametrize(

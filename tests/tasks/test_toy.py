@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rtx.tasks.loader import loader
 from rtx.tasks.task import collate
-from rtx.tasks.toy import add, draw_marks, multiply
+from rtx.tasks.toy.arithmetic import add, draw_marks, multiply
 from rtx.tasks.toy.drawn import Draws, keys
 
 TARGETS = {

@@ -59,14 +59,14 @@ def step_cross_entropy(predictions: Tensor, batch: Batch) -> Sum:
     return scored_cross_entropy(predictions, batch.targets, real_steps(batch))
 
 
-def recalled(predictions: Tensor, batch: Batch, letters: int = 10) -> tuple[Tensor, Tensor]:
+def recalled(predictions: Tensor, batch: Batch, letters: int) -> tuple[Tensor, Tensor]:
     """Return logits and targets of each sequence's last real steps, where its letters are recalled."""
     steps = torch.arange(batch.inputs.shape[1], device=batch.lengths.device)
     recall = real_steps(batch) & (steps >= batch.lengths[:, None] - letters)
     return predictions[recall], batch.targets[recall]
 
 
-def draw_sequence(rng: np.random.Generator, shortest: int, longest: int, letters: int = 10) -> Example:
+def draw_sequence(rng: np.random.Generator, shortest: int, longest: int, letters: int) -> Example:
     """Return one-hot symbols (T + 20, 10), T from U{shortest … longest}, and their targets (T + 20,)."""
     blanks = int(rng.integers(shortest, longest, endpoint=True))
     kept: Any = rng.integers(1, LETTERS, size=letters, endpoint=True)

@@ -12,11 +12,11 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from rtx.nn.validate import check_positive, is_whole
+from rtx.checks import check_seed
+from rtx.nn.validate import check_positive
 from rtx.tasks.losses import Splits
 from rtx.tasks.task import SPLITS, Example, Examples
 
-LARGEST_SEED = 2**63 - 1  # the largest whole number of NumPy
 HELD_OUT = 1000  # sequences of validation and of test, as in Raffel & Ellis (2015)
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 PLACE = np.uint64(0xD1342543DE82EF95)  # odd, so that no two places of a sequence have the same product
@@ -28,8 +28,7 @@ def drawn(draw: Callable[[np.random.Generator], Example], size: int, seed: int) 
     """Return split → its sequences: `size` to train, 1,000 to validate, 1,000 to test."""
 
     def make(split: int, indices: list[int]) -> list[Example]:
-        # NumPy cuts a seed into words of 32 bits, so the upper word has a place of its own
-        return [draw(np.random.default_rng((seed % 2**32, split, index, seed >> 32))) for index in indices]
+        return [draw(np.random.default_rng((seed, split, index))) for index in indices]
 
     return _splits(make, size, seed)
 
@@ -40,7 +39,7 @@ def drawn_together(draw: Callable[["Draws"], list[Example]], size: int, seed: in
 
 
 def _splits(make: Callable[[int, list[int]], list[Example]], size: int, seed: int) -> Splits:
-    check_seed(seed)
+    check_seed("seed", seed)
     sizes = {"train": check_positive("size", size), "validation": HELD_OUT, "test": HELD_OUT}
     return lambda split: Examples(sizes[split], partial(make, SPLITS.index(split)), endless=True)
 
@@ -80,13 +79,6 @@ class Draws:
         place = np.arange(ends[-1]) - np.repeat(ends - lengths, lengths)
         words = mix(np.repeat(self.key, lengths) + PLACE * place.astype(np.uint64))
         return (words >> np.uint64(40)).astype(np.float32) * np.float32(2.0**-24)
-
-
-def check_seed(seed: int) -> int:
-    """Return `seed`; refuse one that is not a whole number from 0 to `LARGEST_SEED`."""
-    if not is_whole(seed) or not 0 <= seed <= LARGEST_SEED:
-        raise ValueError(f"seed: expected a whole number from 0 to {LARGEST_SEED}, got {seed!r}")
-    return int(seed)
 
 
 def check_longest(length: int, longest: int | None, default: int) -> int:

@@ -13,13 +13,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from rtx.checks import check_seed
 from rtx.nn.validate import check_positive, is_number
 from rtx.tasks.losses import scored_cross_entropy
 from rtx.tasks.task import IGNORED, Batch, Example, Scores, Sum, Task, collate, mean_of, real_steps, where_it_is
-from rtx.tasks.toy.drawn import check_longest, check_seed, drawn
+from rtx.tasks.toy.drawn import drawn
 
 RULE = 3  # the rule's number among the seeds; the splits have 0, 1, 2
-LARGEST_RULE = 1_000_000
+CONTEXT = 2  # symbols that a local one follows from
+MOST = 1000  # symbols; the rule has a number for each pair of them
 BATCH = 100
 METRIC = "NLL per symbol (nats)"
 
@@ -29,32 +31,30 @@ def locality_dial(
     local: float = 0.9,
     long: float = 0.9,
     symbols: int = 8,
-    gram: int = 3,
     size: int = 10_000,
-    longest: int | None = None,
     seed: int = 0,
 ) -> Task:
-    """Predict the next symbol. A flag says whether it follows from the last few symbols or from the sequence's book.
+    """Predict the next symbol. A flag says whether it follows from the last two symbols or from the sequence's book.
 
     A sequence begins with its book: V steps, each with a symbol and its partner, from a permutation drawn for this
     sequence. Then come T steps of text. The input is the symbol (one-hot, V), the partner (one-hot, V; 0 in the text),
     and a flag: 1 if the next symbol is a recall, 0 if it is local, with equal probability. A recalled symbol is the
-    partner of the last symbol. A local symbol follows from the last k-1 symbols by a fixed rule, and the oldest of them
+    partner of the last symbol. A local symbol follows from the last two symbols by a fixed rule, and the older of them
     matters. With the probability of its strength, `local` or `long`, a symbol follows so; otherwise it is any symbol.
 
     A model that knows rule and book has the loss `optimal_loss(local)` at local symbols and `optimal_loss(long)` at
-    recalled ones. A model that does not look back far enough has ln V. `examine` gives both losses. The first k-1
-    symbols are not scored. `symbols` is V, `gram` is k, and T is from `length` to `longest` (default: `length`).
+    recalled ones. A model that does not look back far enough has ln V. `examine` gives both losses. The first two
+    symbols are not scored. `symbols` is V, and `length` is T.
     """
-    for name, number, least in (("symbols", symbols, 2), ("gram", gram, 2), ("length", length, gram)):
-        if check_positive(name, number) < least:
-            raise ValueError(f"{name}: expected at least {least}, got {number}")
+    if not 2 <= check_positive("symbols", symbols) <= MOST:
+        raise ValueError(f"symbols: expected 2 to {MOST}, got {symbols}")
+    if check_positive("length", length) <= CONTEXT:
+        raise ValueError(f"length: expected at least {CONTEXT + 1}, got {length}")
     for name, strength in (("local", local), ("long", long)):
         if not (is_number(strength) and 0 <= strength <= 1):
             raise ValueError(f"{name}: expected a strength from 0 to 1, got {strength!r}")
-    longest = check_longest(length, longest, length)
-    rule = draw_rule(np.random.default_rng((check_seed(seed), RULE)), symbols, gram)
-    draw = partial(draw_sequence, shortest=length, longest=longest, rule=rule, strengths=(local, long))
+    rule = draw_rule(np.random.default_rng((check_seed("seed", seed), RULE)), symbols)
+    draw = partial(draw_sequence, steps=length, rule=rule, strengths=(local, long))
     best = {"optimal, local": optimal_loss(local, symbols), "optimal, recalled": optimal_loss(long, symbols)}
     return Task(
         name="locality-dial",
@@ -86,31 +86,26 @@ def symbol_nll(predictions: Tensor, batch: Batch, recall: bool | None = None) ->
     return scored_cross_entropy(predictions, batch.targets, scored)
 
 
-def draw_rule(rng: np.random.Generator, symbols: int, gram: int) -> NDArray[np.int64]:
-    """Return the next symbol by the last k-1, oldest first. For fixed others it is a permutation of the oldest."""
-    if symbols ** (gram - 1) > LARGEST_RULE:
-        raise ValueError(f"gram: expected symbols^(gram - 1) of at most {LARGEST_RULE:,}, got {symbols}^{gram - 1}")
-    others = symbols ** (gram - 2)
-    rows = rng.permuted(np.tile(np.arange(symbols)[:, None], others), axis=0)
-    return rows.reshape((symbols,) * (gram - 1))
+def draw_rule(rng: np.random.Generator, symbols: int) -> NDArray[np.int64]:
+    """Return the next symbol by the last two, the older one first. For a fixed newer one it is a permutation."""
+    return rng.permuted(np.tile(np.arange(symbols)[:, None], symbols), axis=0)
 
 
 def draw_sequence(
-    rng: np.random.Generator, shortest: int, longest: int, rule: NDArray[np.int64], strengths: tuple[float, float]
+    rng: np.random.Generator, steps: int, rule: NDArray[np.int64], strengths: tuple[float, float]
 ) -> Example:
-    """Return book and text (V + T, 2V + 1), T from U{shortest … longest}, and the next symbols (V + T,)."""
-    symbols, context = rule.shape[0], rule.ndim
-    steps = int(rng.integers(shortest, longest, endpoint=True))
+    """Return book and text (V + T, 2V + 1), and the next symbols (V + T,)."""
+    symbols = len(rule)
     keys, partners = rng.permutation(symbols), rng.permutation(symbols)
     text, recall = rng.integers(symbols, size=steps + 1), rng.integers(2, size=steps + 1)
     follows = rng.random(steps + 1) < np.take(strengths, recall)
-    for t in np.flatnonzero(follows[context:]) + context:
-        text[t] = partners[text[t - 1]] if recall[t] else rule[tuple(text[t - context : t])]
+    for t in np.flatnonzero(follows[CONTEXT:]) + CONTEXT:
+        text[t] = partners[text[t - 1]] if recall[t] else rule[text[t - 2], text[t - 1]]
     inputs, eye = np.zeros((symbols + steps, 2 * symbols + 1), np.float32), np.eye(symbols, dtype=np.float32)
     inputs[:symbols, :-1] = np.hstack([eye[keys], eye[partners[keys]]])
     inputs[symbols:, :symbols], inputs[symbols:, -1] = eye[text[:-1]], recall[1:]
     target = np.full(symbols + steps, IGNORED)
-    target[symbols + context - 1 :] = text[context:]
+    target[symbols + CONTEXT - 1 :] = text[CONTEXT:]
     return Example(torch.from_numpy(inputs), torch.from_numpy(target))
 
 

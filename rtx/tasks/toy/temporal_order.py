@@ -12,14 +12,14 @@ import torch
 from rtx.nn.validate import check_positive
 from rtx.tasks.losses import classification
 from rtx.tasks.task import Example, Task
-from rtx.tasks.toy.drawn import Draws, check_longest, drawn_together
+from rtx.tasks.toy.drawn import Draws, drawn_together
 
 SYMBOLS = "abcdXYEB"  # four distractors, the two that count, the one at the beginning and the one at the end
 CLASSES = ("XX", "XY", "YX", "YY")
 SHORTEST = 10
 
 
-def temporal_order(length: int = 100, size: int = 100_000, longest: int | None = None, seed: int = 0) -> Task:
+def temporal_order(length: int = 100, size: int = 100_000, seed: int = 0) -> Task:
     """Classify sequences by two symbols in them: XX, XY, YX or YY.
 
     A sequence of T one-hot symbols begins with E and ends with B. The first symbol that counts comes after 1/10 to 2/10
@@ -27,16 +27,14 @@ def temporal_order(length: int = 100, size: int = 100_000, longest: int | None =
     proportions are ours. All other symbols are drawn from a, b, c, d.
 
     Args:
-        length: the shortest sequence; at least 10.
+        length: the shortest sequence; at least 10. The longest has 1.1 · length steps.
         size: training sequences, fixed.
-        longest: the longest sequence; by default 1.1 · length.
         seed: of all sequences.
     """
     if check_positive("length", length) < SHORTEST:
         raise ValueError(f"length: expected at least {SHORTEST}, a step for every tenth, got {length}")
-    longest = check_longest(length, longest, length * 11 // 10)
-    examples = drawn_together(partial(draw_sequences, shortest=length, longest=longest), size, seed)
-    return classification("temporal-order", len(SYMBOLS), len(CLASSES), examples)
+    draw = partial(draw_sequences, shortest=length, longest=length * 11 // 10)
+    return classification("temporal-order", len(SYMBOLS), len(CLASSES), drawn_together(draw, size, seed))
 
 
 def draw_sequences(draws: Draws, shortest: int, longest: int) -> list[Example]:
