@@ -21,6 +21,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rtx.checks import check_choice
+
 log = logging.getLogger(__name__)
 
 Arrays = dict[str, NDArray[Any]]
@@ -77,7 +79,7 @@ def fetch(name: str) -> dict[str, Path]:
 def check(name: str) -> list[Found]:
     """Return what is there of a data set, where, and whether it is right. Nothing is downloaded."""
     folders = [folder for folder in (_own_folder(), cache_folder()) if folder]
-    return [_look(file, folders) for file in DATASETS[name]]
+    return [_look(file, folders) for file in DATASETS[check_choice("data set", name, DATASETS)]]
 
 
 def sha256(name: str) -> str:
