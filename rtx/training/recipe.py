@@ -71,7 +71,8 @@ class Recipe:
             ValueError: for an unknown row, variant, scale or key (the nearest is suggested), or a bad value.
         """
         variant, given = self._variant(variant, scale), dict(overrides or {})
-        of_run = self._of_run(row, variant, scale, given)
+        self.check_names(row, variant, scale, given)
+        of_run = self._of_run(row, variant, scale, given.get("recurrent"))
         from rtx.training.settings import SETTINGS, Settings
 
         of_task, values = of_run.of_task, of_run.values
@@ -91,23 +92,34 @@ class Recipe:
         sizes = {key: value for key, value in values.items() if key not in of_task and key not in SETTINGS}
         return Plan(self, row, of_run.model, of_run.task, name, scale, sizes, settings, arguments)
 
-    def _of_run(self, row: str, variant: str, scale: str, given: Mapping[str, Any]) -> "_OfRun":
+    def check_names(self, row: str, variant: str | None, scale: str, given: Mapping[str, Any]) -> None:
+        """Refuse an unknown row, variant, scale or key of `given` before torch is imported, which takes seconds.
+
+        Raises:
+            ValueError: the nearest name is suggested.
+        """
+        printed, variant, task = self._row(row), self._variant(variant, scale), self.task
+        for layer in (printed, self.variants[variant], self.scales.get(scale, {})):
+            task = layer.get("task", task)
+        kind = given.get("recurrent", printed.get("recurrent", "lstm"))
+        known = argument_names(printed.get("model", row), task, kind)
+        for key in given if known else ():
+            check_choice("key", key, known)
+
+    def _of_run(self, row: str, variant: str, scale: str, recurrent: str | None) -> "_OfRun":
         """Put a row, a variant and a scale together. Each overrides what comes before it."""
+        from rtx.tasks.build import hyperparameter_names
+        from rtx.tasks.registry import task_arguments, task_by_name
+        from rtx.training.settings import SETTINGS
+
         printed = self._row(row)
         layers = dict(self.variants[variant]), dict(self.scales.get(scale, {}))
         task = own_task = printed.get("task", self.task)
         for layer in layers:
             task = layer.pop("task", task)
             layer.pop("sweep", None)
-        model, kind = printed.get("model", row), given.get("recurrent", printed.get("recurrent", "lstm"))
-        if given and (known := argument_names(model, task, kind)):
-            for key in given:
-                check_choice("key", key, known)
-        from rtx.tasks.build import hyperparameter_names  # takes seconds, so wrong names are refused before
-        from rtx.tasks.registry import task_arguments, task_by_name
-        from rtx.training.settings import SETTINGS
-
-        of_task = task_arguments(task)
+        model, of_task = printed.get("model", row), task_arguments(task)
+        kind = recurrent or printed.get("recurrent", "lstm")
         values = {k: v for k, v in printed.items() if k not in NOT_OF_THE_MODEL}
         of_model = hyperparameter_names(model, task_by_name(task).per, kind)
         arguments = dict(printed.get("task_arguments", {}))
