@@ -240,7 +240,7 @@ def test_a_sweep_reads_own_files_all_together(story, command):
     Path("other.txt").write_text(STORY.replace("cat", "cow"))
     sweep = ("sweep", "text", "gru", "--scale", "quick", "--epochs", 1, "--set", "learning_rate=0.01,0.003")
     code, out, _ = command(*sweep, "--text", story, "--text", "other.txt", "--test", "--results", "results")
-    assert code == 0 and "2 runs" in out and "sweep.png" in out
+    assert code == 0 and "2 runs" in out
     (result,) = map(json.loads, map(Path.read_text, Path("results").rglob("*.json")))
     assert result["data"] == f"characters:{story}+other.txt"
     assert command(*sweep, "--midi", story)[0] == 2

@@ -1,22 +1,19 @@
 """A sweep: a grid of runs, from which validation chooses; the test split is not read."""
 
-import errno
 import json
 import re
 from dataclasses import replace
 from types import SimpleNamespace
 
-import optuna
 import pytest
 from optuna.trial import TrialState, create_trial
 from run_tiny import InLastValidation, main
 
-from rtx.cli.sweep import _run as run_sweep
 from rtx.cli.sweep import parse_values
 from rtx.evidence.ledger import read_results
 from rtx.evidence.record import train
 from rtx.evidence.tables import rows
-from rtx.tasks import TASKS, task_by_name
+from rtx.tasks import TASKS
 from rtx.training import sweep as sweeps
 from rtx.training.recipe import load_recipe
 from rtx.training.states import CannotGoOn
@@ -160,15 +157,11 @@ def test_a_grid_of_which_nothing_can_be_run_is_refused_before_it_starts(recipe, 
         ("learning_rate=1e-3", ("learning_rate", [1e-3])),
         ("cell=gru,lstm", ("cell", ["gru", "lstm"])),
         ("cell=[1, 2]", ("cell", [1, 2])),
-        ("path=a.txt,./a.txt,b.txt,~/a.txt", ("path", ["a.txt", "b.txt"])),
-        ('path=["b.txt", "c/../b.txt", "1"]', ("path", ["b.txt", "1"])),
+        ("path=a.txt,b.txt", ("path", ["a.txt", "b.txt"])),
         ("path=1,01", ("path", ["1", "01"])),
     ],
 )
-def test_values_are_read_as_settings_are(text, expected, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    (tmp_path / "c").mkdir()
+def test_values_are_read_as_settings_are(text, expected):
     assert parse_values(text) == expected
 
 
@@ -179,27 +172,6 @@ def test_scores_on_a_text_that_has_changed_since_are_not_compared(tmp_path):
         sweep = Sweep(load_recipe("ptb-char"), "gru", {"path": [f"{tmp_path}/a.txt"]}, scale="quick", runs=tmp_path)
         names.append(sweep.open().study.study_name)
     assert names[0] == names[1] != names[2]
-
-
-def test_a_full_disk_leaves_the_former_picture_of_a_sweep(tmp_path, monkeypatch):
-    def full(*_):
-        raise OSError(errno.ENOSPC, "the disk is full")
-
-    study = optuna.create_study()
-    trial = study.ask()
-    trial.suggest_categorical("window", [3, 5])
-    trial.set_user_attr("epoch", 1)
-    study.tell(trial, 0.5)
-    sweep = SimpleNamespace(
-        runs=tmp_path, folder=tmp_path, task=task_by_name("digits"), grid=[{}], run=lambda *_, **__: study
-    )
-    (tmp_path / "sweep.png").write_text("the former picture")
-    with monkeypatch.context() as patch, pytest.raises(OSError, match=r"sweep\.png"):
-        patch.setattr("os.fsync", full)
-        run_sweep(sweep, lambda: None, None, 1.0)
-    assert (tmp_path / "sweep.png").read_text() == "the former picture"
-    run_sweep(sweep, lambda: None, None, 1.0)
-    assert (tmp_path / "sweep.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize("rates", [[1e-2], [1e30, 1e-2]], ids=["ends", "explodes"])
