@@ -40,11 +40,12 @@ def command():
     return lambda *words, text=None: CliRunner().invoke(app, [str(word) for word in words], input=text)
 
 
-def test_lines_go_in_and_come_out_in_order_whatever_the_block(command, translator):
+def test_lines_go_in_and_come_out_in_order_whatever_the_block(command, translator, monkeypatch):
     expected = write(translator.network, translator.task.texts, LINES, 3)
     assert len(set(expected)) > 2 and expected[1] == ""
     for block in (1, 2, 99):
-        done = command("translate", translator.path, "--beam", 3, "--block", block, text="\n".join(LINES) + "\n")
+        monkeypatch.setattr("rtx.cli.translate.BLOCK", block)
+        done = command("translate", translator.path, "--beam", 3, text="\n".join(LINES) + "\n")
         assert done.stdout.split("\n") == [*expected, ""], done.exception
 
 
@@ -67,7 +68,8 @@ def test_a_block_is_written_before_the_next_is_read(translator, monkeypatch):
     lines = (read.append(line) or f"{line}\n".encode() for line in LINES)
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=lines))
     monkeypatch.setattr("typer.echo", lambda line, err=False: err or written.append(len(read)))
-    translate_(translator.path, beam=1, longest=4, block=2)
+    monkeypatch.setattr("rtx.cli.translate.BLOCK", 2)
+    translate_(translator.path, beam=1)
     assert written == [2, 2, 4, 4, 5]
 
 
@@ -176,6 +178,5 @@ def test_what_cannot_be_done_is_refused_in_a_line(command, translator, tmp_path)
             raise command(*words, text=LINES[0]).exception
     for verb in ("translate", "evaluate"):
         assert command(verb, tmp_path / "none").exit_code == command(verb, tmp_path).exit_code == 2
-    for wrong in (b"\xff", b"\0"):
-        with pytest.raises(ValueError, match=f"standard input, line 2: .* got {hex(wrong[0])}"):
-            [*read_stream(io.BytesIO(b"a\n" + wrong + b"\n"))]
+    with pytest.raises(ValueError, match="standard input, line 2: .* got 0xff"):
+        [*read_stream(io.BytesIO(b"a\n\xff\n"))]
