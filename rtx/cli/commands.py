@@ -29,7 +29,6 @@ data_app = typer.Typer(no_args_is_help=True, help="The benchmark data: fetch the
 app.add_typer(data_app, name="data")
 app.add_typer(ledger_app, name="ledger")
 app.add_typer(class_app, name="class")
-console = Console()
 
 DataName = Annotated[str, typer.Argument(help="A data set; see `rtx list data`.", autocompletion=datasets)]
 Kind = StrEnum("Kind", ["models", "tasks", "recipes", "data"])
@@ -41,10 +40,10 @@ def list_(
 ) -> None:
     """List the names of models, tasks, recipes and data."""
     if kind is Kind.models:
-        console.print(_model_sheet())
+        Console().print(_model_sheet())
         return
     for title in [kind] if kind else Kind:
-        console.print(f"[bold]{title}[/bold]  {'  '.join(_names(title))}", soft_wrap=True)
+        Console().print(f"[bold]{title}[/bold]  {'  '.join(_names(title))}", soft_wrap=True)
 
 
 def _names(kind: Kind) -> list[str]:

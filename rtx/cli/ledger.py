@@ -22,7 +22,6 @@ from rtx.training.recipe import Recipe, load_recipe, recipe_names
 
 IN_TWO = {"validation": "vali-\ndation", "parameters": "para-\nmeters"}  # these heads are wider than their numbers
 
-console = Console()
 ledger_app = typer.Typer(no_args_is_help=True, help="The finished runs.")
 ledger_app.command("fill", epilog="Example: rtx ledger fill results/full-size.toml --max-time 00:09:30")(fill)
 
@@ -106,4 +105,4 @@ def _draw(title: str, found: tables.Overview, names: Sequence[str]) -> None:
         if place in found.best:
             cells["ours"].stylize("bold")
         drawn.add_row(*cells.values())
-    console.print(drawn)
+    Console().print(drawn)

@@ -14,7 +14,6 @@ from pretty_midi import Instrument, PrettyMIDI
 from pretty_midi import Note as MidiNote
 
 import rtx
-from rtx.cli import main
 from rtx.cli.train import own_path
 from rtx.tasks import task_by_name
 from rtx.tasks.generate import continue_text, continue_texts
@@ -28,20 +27,6 @@ from rtx.training.recipe import parse_setting
 
 STORY = "the cat sat on the mat.\n\nthe dog sat on the cat.\n" * 40
 UNITS = ["characters", "words", "sub-words"]
-
-
-@pytest.fixture
-def command(monkeypatch, capsys):
-    def run(*words):
-        monkeypatch.setattr("sys.argv", ["rtx", *map(str, words)])
-        try:
-            main()
-            code = 0
-        except SystemExit as end:
-            code = end.code
-        return code, *capsys.readouterr()
-
-    return run
 
 
 def scored(task, split):
