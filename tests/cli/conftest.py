@@ -1,6 +1,7 @@
 """The command in the process of the tests."""
 
 from collections.abc import Callable
+from io import BytesIO, TextIOWrapper
 from typing import NamedTuple
 
 import pytest
@@ -18,8 +19,9 @@ class Done(NamedTuple):
 def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
     """Runs the command in this process: starting Python and torch for each line would take seconds."""
 
-    def run(*words: object, width: int = 120) -> Done:
+    def run(*words: object, width: int = 120, text: str = "") -> Done:
         monkeypatch.setattr("sys.argv", ["rtx", *map(str, words)])
+        monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(text.encode())))
         monkeypatch.setenv("COLUMNS", str(width))
         try:
             main()
