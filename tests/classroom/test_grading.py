@@ -36,7 +36,7 @@ def stacked_reach(layers, window):
         except OSError: pass
     os._exit(0)
 """
-SECONDS = 5
+SECONDS = 8  # the slowest right answer needs 1.6 s on a quiet core
 # name → the result, what the message must name, and the cells
 HANDED_IN = {
     "right": ("passed", "", RIGHT + CHECK),
