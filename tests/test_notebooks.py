@@ -7,7 +7,6 @@ from pathlib import Path
 from statistics import mean, stdev
 from symtable import SymbolTable, symtable
 from textwrap import dedent
-from typing import Any
 
 import jupytext
 import nbformat
@@ -19,6 +18,7 @@ from nbformat import NotebookNode
 from rtx.evidence.claim import judged
 from rtx.evidence.ledger import Result, variant_of
 from rtx.evidence.tables import cells
+from rtx.evidence.verdict import Finding
 from rtx.lab import explore
 from rtx.training.recipe import load_recipe
 
@@ -105,15 +105,8 @@ def test_a_notebook_is_read_in_one_sitting(source: Path, stored: NotebookNode) -
     assert source.with_suffix(".ipynb").stat().st_size <= BYTES + WEIGHTS.get(source.stem, 0)
 
 
-REWRITTEN = ("00", "01", "02", "03", "04", "05", "06", "07", "08", "09", "10", "11", "12", "13", "14", "15", "16")
-"""Lessons that print values and use the learner's functions."""
-rewritten = pytest.mark.parametrize("number", REWRITTEN)
-
-
-@rewritten
-def test_no_line_of_output_is_a_bare_truth_value(number: str) -> None:
-    (path,) = FOLDER.glob(f"{number}_*.ipynb")
-    for cell in code_cells(nbformat.read(path, as_version=4)):
+def test_no_line_of_output_is_a_bare_truth_value(stored: NotebookNode) -> None:
+    for cell in code_cells(stored):
         for output in cell.outputs:
             text = output.get("text") or output.get("data", {}).get("text/plain", "")
             assert not [line for line in text.splitlines() if re.search(r"\b(True|False)\W*$", line)], cell.source
@@ -129,29 +122,12 @@ def solved(source: Path) -> list[str]:
     return [stub.sub(lambda match: found[match[1]], cell.source) for cell in code_cells(notebook)]
 
 
-@rewritten
-def test_every_function_that_a_learner_writes_is_used_later(number: str) -> None:
-    (source,) = FOLDER.glob(f"{number}_*.py")
+def test_every_function_that_a_learner_writes_is_used_later(source: Path) -> None:
     cells = solved(source)
     for place, code in enumerate(cells):
         for name, *_ in re.findall(r"^(\w+) = exercises\.yours\((\w+),", code, re.MULTILINE):
             later = [symtable(cell, source.name, "exec") for cell in cells[place + 1 :]]
             assert any(name in globals_read(part) for part in later), name
-
-
-@pytest.mark.slow
-def test_a_learners_own_function_is_called_by_the_cells_after_it(capsys: pytest.CaptureFixture[str]) -> None:
-    (source,) = FOLDER.glob("00_*.py")
-    names: dict[str, Any] = {"display": lambda *_: None}
-    called: list[str] = []
-    for code in solved(source):
-        exec(code, names)
-        for name in re.findall(r"^(\w+) = exercises\.yours\(", code, re.MULTILINE):
-            mine = names[f"my_{name}"]
-            assert names[name] is mine  # the solution passed, so it is used
-            names[name] = lambda *given, mine=mine, name=name: (called.append(name), mine(*given))[1]
-    assert set(called) == {"dependencies", "is_causal", "span"}
-    assert "not attempted" not in capsys.readouterr().out
 
 
 def test_the_list_of_explorers_names_the_notebooks_that_show_them() -> None:
@@ -168,16 +144,10 @@ def test_the_list_of_explorers_names_the_notebooks_that_show_them() -> None:
 # What the text says of the ledger, where no cell computes it.
 
 
-def prose(start: str) -> str:
-    (source,) = FOLDER.glob(f"{start}_*.py")
-    return " ".join(" ".join(c.source for c in jupytext.read(source).cells if c.cell_type == "markdown").split())
-
-
-def score(recipe: str, model: str, variant: str, scale: str = "full", detail: str | None = None) -> float:
-    """The mean over the seeds of a line that was trained to its end."""
-    lines = cells(load_recipe(recipe), LEDGER)[model]
-    (runs,) = [line for line in lines if (line[0].variant, line[0].scale, line[0].budget) == (variant, scale, None)]
-    return mean(run.details[detail] if detail else run.test for run in runs)
+@pytest.fixture(scope="module")
+def found() -> dict[str, Finding]:
+    """What the ledger says of each claim."""
+    return {claim.name: finding for claim, finding in judged(LEDGER)}
 
 
 def test_the_ledger_browser_in_notebook_15_holds_the_ledger() -> None:
@@ -199,10 +169,11 @@ def test_notebook_14_says_how_translators_rank() -> None:
     assert sizes["r-transformer"] / sizes["transformer"] == pytest.approx(1.1, abs=0.01)
 
 
-def test_notebook_15_has_cards_that_say_what_was_found() -> None:
-    found = {claim.name: finding for claim, finding in judged(LEDGER)}
+def test_notebook_15_has_cards_that_say_what_was_found(found: dict[str, Finding]) -> None:
     chorales = found["chorales-tcn-transformer"]
-    assert chorales.verdict == "holds" and f"(p = {chorales.p:.3f}, a close call" in prose("15")
+    (source,) = FOLDER.glob("15_*.py")
+    assert chorales.verdict == "holds"
+    assert f"(p = {chorales.p:.3f}, a close call" in " ".join(source.read_text("utf-8").replace("\n# ", " ").split())
     assert [found[f"path-{which}"].verdict for which in ("shortest", "longest")] == ["holds", "fails"]
     for row in ("attention", "mean"):
         for steps in (50, 100, 500, 1000):
@@ -223,20 +194,17 @@ def ledger_lines(recipe: str) -> list[list[Result]]:
     return [line for of_row in cells(load_recipe(recipe), LEDGER).values() for line in of_row]
 
 
-def equal(recipe: str, variant: str) -> list[list[Result]]:
-    """A recipe's runs of that variant, those of a line together."""
-    return [line for line in ledger_lines(recipe) if variant_of(line[0]) == variant]
-
-
 FINDINGS = FOLDER.parent / "docs/findings.md"
 
 
 def test_the_findings_say_what_models_of_one_size_have() -> None:
-    of = {row: score("nottingham", row, "same-parameters") for row in ("transformer", "tcn", "gru", "lstm", "rnn")}
+    rows = ("transformer", "tcn", "gru", "lstm", "rnn")
+    equal = [line for line in ledger_lines("nottingham") if variant_of(line[0]) == "same-parameters"]
+    assert sorted(line[0].model for line in equal) == sorted(rows)
+    assert {(len(line), run.scale, run.budget) for line in equal for run in line} == {(3, "full", None)}
+    of = {line[0].model: mean(run.test for run in line) for line in equal}
     said = "the Transformer has {:.2f} nats, the TCN {:.2f}, the GRU {:.2f}, the LSTM {:.2f}, the RNN {:.2f}."
-    assert said.format(*of.values()) in " ".join(FINDINGS.read_text(encoding="utf-8").split())
-    seeds = {line[0].model: len(line) for line in equal("nottingham", "same-parameters")}
-    assert seeds == dict.fromkeys(of, 3)
+    assert said.format(*(of[row] for row in rows)) in " ".join(FINDINGS.read_text(encoding="utf-8").split())
 
 
 def test_the_pages_quote_the_transformer_with_relative_positions_as_the_ledger_has_it() -> None:
@@ -265,8 +233,8 @@ def test_the_findings_have_every_run_of_the_authors_own_training() -> None:
     assert sorted((row[0].lower(), float(row[1]), *row[2:]) for row in said) == sorted(found)
 
 
-def test_the_readme_has_the_ledgers_totals() -> None:
-    verdicts = Counter(finding.verdict for _, finding in judged(LEDGER))
+def test_the_readme_has_the_ledgers_totals(found: dict[str, Finding]) -> None:
+    verdicts = Counter(finding.verdict for finding in found.values())
     of_all = "{holds} hold, {fails} fail, and {open} are open".format(**verdicts)
     said = f"We judged {verdicts.total()} claims of the papers: {of_all}"
     assert said in " ".join((FOLDER.parent / "README.md").read_text(encoding="utf-8").split())
@@ -352,4 +320,4 @@ def test_a_failing_cell_leaves_the_notebook_and_is_reported(tmp_path: Path, caps
 def test_the_builder_takes_sources_only(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["notebooks/none.ipynb"])
-    assert "expected the .py file of a notebook, got 'notebooks/none.ipynb'" in capsys.readouterr().err
+    assert "'notebooks/none.ipynb'" in capsys.readouterr().err

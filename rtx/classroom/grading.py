@@ -41,12 +41,12 @@ class Grade(NamedTuple):
 
 def grade_folder(folder: Path, notebooks: Path, only: Sequence[str] = (), seconds: int = 20) -> Iterator[Grade]:
     """Grade the exercises of `notebooks` for every student, each in at most `seconds`. See `handed_in` for `folder`."""
-    exercises = [(source.stem, *each) for source in chosen_notebooks(notebooks, only) for each in exercises_of(source)]
+    asked = [(source.stem, check) for source in chosen_notebooks(notebooks, only) for check in exercises_of(source)]
     # this process imports torch once and copies itself for each exercise; it leaves Ctrl-C to the grader
     server = ProcessPoolExecutor(1, get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_IGN))
     with patch.dict(os.environ, ONE_THREAD, MPLBACKEND="agg", CUDA_VISIBLE_DEVICES=""), server:
         for student, files in handed_in(folder).items():
-            for notebook, check, _ in exercises:
+            for notebook, check in asked:
                 try:
                     cells = needed_cells(code_cells(_one_of(files, notebook)), check)
                     result, message = _judge(check, server.submit(run, check, cells, seconds).result())

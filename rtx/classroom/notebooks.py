@@ -93,9 +93,9 @@ def _files(place: Path) -> dict[str, Notebook]:
     return {path.relative_to(place).as_posix() + "/" * path.is_dir(): path for path in inside}
 
 
-def exercises_of(notebook: Path) -> list[tuple[str, str]]:
-    """Return the name and the function of each exercise in one of the project's own notebooks."""
-    return exercise_lines("\n".join(code_cells(notebook)))
+def exercises_of(notebook: Path) -> list[str]:
+    """Return the name of each exercise in one of the project's own notebooks."""
+    return [name for name, _ in exercise_lines("\n".join(code_cells(notebook)))]
 
 
 def exercise_lines(code: str) -> list[tuple[str, str]]:

@@ -5,10 +5,7 @@ Torch takes seconds to import. So the files of this folder import what loads tor
 
 import os
 import signal
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import FrameType
+from types import FrameType
 
 INTERRUPTED = 128 + signal.SIGINT  # the exit code of shells
 
@@ -27,7 +24,7 @@ def main() -> None:
         raise SystemExit(INTERRUPTED) from None
 
 
-def _on_interrupt(number: int, frame: "FrameType | None") -> None:
+def _on_interrupt(number: int, frame: FrameType | None) -> None:
     """Raise KeyboardInterrupt, so that open files are tidied up. End the process at once during an import.
 
     An exception in the middle of an import may be caught there, or change into another one.

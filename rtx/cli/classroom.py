@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from rtx.training.files import write_whole
+from rtx.training.files import check_new_file, write_whole
 
 class_app = typer.Typer(no_args_is_help=True, help="A class: notebooks for students, and grades for them.")
 
@@ -21,7 +21,7 @@ def make(
     only: Only = None,
 ) -> None:
     """Write a folder of notebooks for students: without solutions, with the checks."""
-    from rtx.classroom import make_handout
+    from rtx.classroom.notebooks import make_handout
 
     written = make_handout(folder, notebooks, only or ())
     typer.echo(f"{len(written)} notebooks in {folder}")
@@ -42,8 +42,7 @@ def grade(
     from rtx.classroom.confine import can_confine
     from rtx.classroom.grading import PASSED, Grade, grade_folder, to_csv
 
-    if csv.is_dir() or not csv.resolve().parent.is_dir():
-        raise ValueError(f"csv: expected a file in a folder that exists, got {str(csv)!r}")
+    check_new_file("csv", csv)
     if not can_confine():
         typer.echo(
             "rtx: without Landlock and libseccomp, a student's code has your rights. Grade in a container.", err=True

@@ -4,7 +4,6 @@ import atexit
 import signal
 import sys
 from enum import StrEnum
-from errno import ENOENT
 from io import TextIOWrapper
 from typing import Annotated
 
@@ -30,11 +29,8 @@ data_app = typer.Typer(no_args_is_help=True, help="The benchmark data: fetch the
 app.add_typer(data_app, name="data")
 app.add_typer(ledger_app, name="ledger")
 app.add_typer(class_app, name="class")
-console = Console()
 
 DataName = Annotated[str, typer.Argument(help="A data set; see `rtx list data`.", autocompletion=datasets)]
-
-
 Kind = StrEnum("Kind", ["models", "tasks", "recipes", "data"])
 
 
@@ -44,15 +40,17 @@ def list_(
 ) -> None:
     """List the names of models, tasks, recipes and data."""
     if kind is Kind.models:
-        console.print(_model_sheet())
+        Console().print(_model_sheet())
         return
     for title in [kind] if kind else Kind:
-        console.print(f"[bold]{title}[/bold]  {'  '.join(_names(title))}", soft_wrap=True)
+        Console().print(f"[bold]{title}[/bold]  {'  '.join(_names(title))}", soft_wrap=True)
 
 
 def _names(kind: Kind) -> list[str]:
-    if kind in (Kind.recipes, Kind.data):
-        return recipe_names() if kind is Kind.recipes else datasets()
+    if kind is Kind.recipes:
+        return recipe_names()
+    if kind is Kind.data:
+        return datasets()
     from rtx.models import MODELS, TRANSLATORS, WHOLE
     from rtx.tasks import TASKS
 
@@ -113,10 +111,7 @@ def run() -> None:
     except (ValueError, OverflowError, OSError, MemoryError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and "memory" not in str(error):
             raise  # a fault of rtx, which its traceback helps to find
-        said = str(error) or type(error).__name__
-        if isinstance(error, OSError) and error.errno == ENOENT and error.filename is None:
-            said = "the current folder was removed; go to another one"
-        typer.echo(f"rtx: {printable(said)}", err=True)
+        typer.echo(f"rtx: {printable(str(error) or type(error).__name__)}", err=True)
         raise SystemExit(2 if isinstance(error, (ValueError, OverflowError, FileNotFoundError)) else 1) from None
     finally:
         atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)  # the exit takes a moment, too

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rtx.checks import LARGEST_SEED, check_choice
-from rtx.training.files import write_whole
+from rtx.training.files import check_new_file, write_whole
 
 if TYPE_CHECKING:
     import torch
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from rtx.tasks import SequenceModel, Task
 
 READ = 16  # frames of a tune that are read before it is continued
-ENDINGS = (".mid", ".wav")
 Checkpoint = Annotated[Path, typer.Argument(help="best.safetensors of a run.", exists=True, dir_okay=False)]
 Device = Annotated[str | None, typer.Option(help="cpu or cuda. Default: cuda, if there is such a device.")]
 
@@ -52,16 +51,16 @@ def generate(
         how |= {"stop": list(map(_unescaped, stop or [])), "forbidden": list(map(_unescaped, forbid or []))}
         _print_texts(network, checkpoint, prompt or [""], tokens, **how)
     elif isinstance(network, SequenceModel) and network.per == "step" and network.inputs == NOTES:
-        if top_k is not None or top_p != 1:
-            raise ValueError("top_k, top_p: expected none for music, because each note of a frame is drawn by itself")
-        if stop or forbid or least or (prompt and prompt[1:]):
-            raise ValueError(
-                "stop, forbid, least, prompt: expected at most one prompt for music, and none of the others"
-            )
-        paths = [_checked(path) for path in out or [Path("tune.mid"), Path("tune.wav")]]
-        _write_tune(network, _task(checkpoint), paths, prompt[0] if prompt else "", tokens, temperature, seed)
+        if stop or forbid or least or top_k is not None or top_p != 1 or (prompt and prompt[1:]):
+            raise ValueError("stop, forbid, least, top_k, top_p: expected none for music, and at most one prompt")
+        paths = out or [Path("tune.mid"), Path("tune.wav")]
+        for path in paths:
+            if path.suffix not in (".mid", ".wav"):
+                raise ValueError(f"out: expected a file that ends in .mid or .wav, got {path}")
+            check_new_file("out", path)
+        _write_tune(network, card_task(checkpoint), paths, prompt[0] if prompt else "", tokens, temperature, seed)
     else:
-        name = _task(checkpoint).name
+        name = card_task(checkpoint).name
         raise ValueError(f"{checkpoint}: expected a model of a text or of music, got one of {name}; see rtx evaluate")
     typer.echo(f"drawn with --seed {seed}; another seed gives another one", err=True)
 
@@ -71,7 +70,7 @@ def _print_texts(network: "LanguageModel", checkpoint: Path, prompts: list[str],
     from rtx.tasks.generate import continue_texts
     from rtx.training.checkpoint import load_texts
 
-    (vocabulary,) = load_texts(checkpoint) or _task(checkpoint).texts
+    (vocabulary,) = load_texts(checkpoint) or card_task(checkpoint).texts
     found = continue_texts(network, vocabulary, prompts, tokens, **how)
     first = next(found)  # checks the arguments, before anything is printed
     if len(prompts) > 1:
@@ -112,14 +111,6 @@ def chosen_device(name: str | None) -> "torch.device":
     return torch.device(allowed[-1] if name is None else check_choice("device", name, allowed))
 
 
-def _checked(path: Path) -> Path:
-    if path.suffix not in ENDINGS:
-        raise ValueError(f"out: expected a file that ends in {' or '.join(ENDINGS)}, got {path}")
-    if path.is_dir() or not path.resolve().parent.is_dir():
-        raise ValueError(f"out: expected a file in a folder that exists, got {path}")
-    return path
-
-
 def _start(task: "Task", prompt: str, frame_seconds: float) -> "torch.Tensor":
     """Return the first frames of a MIDI file or of a tune of the test split; without a prompt one frame of silence."""
     import torch
@@ -137,7 +128,8 @@ def _start(task: "Task", prompt: str, frame_seconds: float) -> "torch.Tensor":
     return tunes[int(prompt)].inputs[:READ]
 
 
-def _task(checkpoint: Path) -> "Task":
+def card_task(checkpoint: Path) -> "Task":
+    """Return the task that a checkpoint was trained on."""
     from rtx.tasks import task_by_name
     from rtx.training.checkpoint import read_card
 

@@ -3,7 +3,6 @@
 import csv
 import math
 from io import StringIO
-from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +10,7 @@ import typer
 
 from rtx.cli.generate import Checkpoint, Device, chosen_device
 from rtx.evidence.tables import printable
-from rtx.training.files import write_whole
+from rtx.training.files import check_new_file, write_whole
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -40,8 +39,8 @@ def score(
     from rtx.training.checkpoint import load_checkpoint, read_card
     from rtx.training.evaluate import token_nats
 
-    if csv and (csv.is_dir() or not csv.resolve().parent.is_dir()):
-        raise ValueError(f"csv: expected a file in a folder that exists, got {str(csv)!r}")
+    if csv:
+        check_new_file("csv", csv)
     network, card = load_checkpoint(checkpoint).float().to(chosen_device(device)), read_card(checkpoint)
     if not isinstance(network, LanguageModel):
         raise ValueError(f"{checkpoint}: expected a model of a text, got one of {card['task']}; see rtx evaluate")
@@ -57,9 +56,9 @@ def score(
         nats = token_nats(network, card, known, tokens)
         bigram = nats * math.nan if train is None else bigram_nll(train, tokens, known.start, known.size)
         found.append(torch.stack([unknown.double(), nats.double(), bigram.double()]))
-        ends = pairwise(accumulate((len(line) for _, line in cut), initial=0))
-        each = [(name, number, found[-1][:, a:b]) for (number, _), (a, b) in zip(cut, ends, strict=True)]
-        rows += [*(each if lines or csv else []), (name, "", found[-1])]
+        of_lines = found[-1].split([len(line) for _, line in cut], dim=1)
+        rows += [(name, number, part) for (number, _), part in zip(cut, of_lines, strict=True)]
+        rows.append((name, "", found[-1]))
     if len(found) > 1:
         rows.append(("all", "", torch.cat(found, 1)))
     by_bits = getattr(known, "joined", False)

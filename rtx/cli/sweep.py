@@ -1,9 +1,6 @@
 """`rtx sweep`."""
 
-import os
-import warnings
 from collections.abc import Callable
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,7 +17,7 @@ from rtx.evidence.agenda import as_typed
 from rtx.evidence.ledger import LEDGER
 from rtx.evidence.report import Report
 from rtx.evidence.tables import DIRECTION, printable
-from rtx.training.files import check_writable, write_whole
+from rtx.training.files import check_writable
 from rtx.training.precision import check_precision
 from rtx.training.recipe import as_setting, as_typed_together, load_recipe, parse_setting
 from rtx.training.timing import countdown, parse_time
@@ -75,7 +72,7 @@ def sweep_(
 
     sweep = Sweep(loaded, model, values, variant, scale.value, seed, epochs, runs, precision, storage)
     if show:
-        _print(sweep.open().study if storage or sweep.folder.exists() else None, sweep.task.metric)
+        _print(sweep.open().study, sweep.task.metric)
         return
     try:
         _run(sweep, left, results if test else None, 60 * save_every)
@@ -84,7 +81,7 @@ def sweep_(
 
 
 def _run(sweep: "Sweep", left: Callable[[], float | None], results: Path | None, every_seconds: float) -> None:
-    """Run the sweep, print and plot its runs, and test the best run if there is a folder for the result."""
+    """Run the sweep, print its runs, and test the best run if there is a folder for the result."""
     from rtx.training.sweep import finished
 
     check_writable("runs", sweep.runs)
@@ -93,13 +90,8 @@ def _run(sweep: "Sweep", left: Callable[[], float | None], results: Path | None,
     brief, task = Report(brief=True), sweep.task
     typer.echo(f"{len(sweep.grid)} runs; validation chooses by {task.metric}, {DIRECTION[task.best]}")
     how: dict[str, Any] = {"enable_progress_bar": brief.bar, "every_seconds": every_seconds}
-    study, metric = sweep.run(left(), tell=brief, **how), task.metric
-    _print(study, metric)
-    if finished(study):
-        path = sweep.folder / "sweep.png"
-        path.parent.mkdir(parents=True, exist_ok=True)  # of a sweep on a server
-        write_whole(path, _plot(study, metric))
-        typer.echo(f"wrote {path}")
+    study = sweep.run(left(), tell=brief, **how)
+    _print(study, task.metric)
     if results is not None:
         _test_best(sweep, study, results, max_seconds=left(), **how)
     elif best := finished(study)[:1]:
@@ -128,40 +120,25 @@ def _test_best(sweep: "Sweep", study: "Study", results: Path, **how: Any) -> Non
 
 
 def parse_values(text: str) -> tuple[str, list[Any]]:
-    """`key=a,b,c`: a list of what `parse_setting` reads, also of one. A file counts once, whatever its names."""
+    """Return the key and the values of `key=a,b,c`, each read by `parse_setting`."""
     key, value = parse_setting(text)
     if not isinstance(value, list):
         value = [parse_setting(f"{key}={part}")[1] for part in text.partition("=")[2].split(",")]
-    if key == "path":
-        files = [os.path.realpath(os.path.expanduser(str(part))) for part in value]
-        value = [part for at, part in enumerate(value) if files[at] not in files[:at]]
     return key, value
 
 
-def _print(study: "Study | None", metric: str) -> None:
+def _print(study: "Study", metric: str) -> None:
+    """Print the runs that ended, the best first, then the runs that failed, are impossible or still go on."""
     from rtx.training.sweep import finished
 
-    trials = [t for t in study.get_trials() if t.params] if study else []
-    order = {trial.number: place for place, trial in enumerate(finished(study))} if study else {}
-    shown = [t for t in trials if t.state.name != "FAIL" or "error" in t.user_attrs]
+    others = [t for t in study.get_trials() if t.params and t.state.name != "COMPLETE"]
+    shown = [*finished(study), *(t for t in others if t.state.name != "FAIL" or "error" in t.user_attrs)]
     if not shown:
         Console().print("nothing has been run")
         return
     drawn = Table(*shown[0].params, "epoch", f"validation, {metric}", box=SIMPLE_HEAD, padding=(0, 1), show_edge=False)
-    for trial in sorted(shown, key=lambda t: order.get(t.number, len(order))):
+    for trial in shown:
         score = f"{trial.value:.4f}" if trial.value is not None else trial.user_attrs.get("error", "running")
         cells = (*map(str, trial.params.values()), str(trial.user_attrs.get("epoch", "")), score)
         drawn.add_row(*map(escape, map(printable, cells)))
     Console().print(drawn)
-
-
-def _plot(study: "Study", metric: str) -> bytes:
-    """Return a picture of every run's validation over each of the settings."""
-    from matplotlib.pyplot import gcf
-    from optuna.visualization.matplotlib import plot_slice
-
-    drawn = [key for key, value in study.best_params.items() if not isinstance(value, list)]  # not several files
-    with warnings.catch_warnings(action="ignore"):
-        plot_slice(study, drawn, target_name=f"validation, {metric}")
-    gcf().savefig(picture := BytesIO(), dpi=150)
-    return picture.getvalue()

@@ -8,18 +8,16 @@ from typing import Annotated, BinaryIO
 
 import typer
 
-from rtx.cli.generate import Checkpoint, Device, chosen_device
+from rtx.cli.generate import Checkpoint, Device, card_task, chosen_device
 from rtx.cli.train import Json
 from rtx.evidence.tables import DIRECTION
+
+BLOCK = 32  # lines that are translated together
 
 
 def translate_(
     checkpoint: Checkpoint,
     beam: Annotated[int, typer.Option(min=1, help="Width of the search; 1 is greedy.")] = 5,
-    longest: Annotated[
-        int | None, typer.Option(min=1, help="Most tokens. Default: twice the source's, and 10.")
-    ] = None,
-    block: Annotated[int, typer.Option(min=1, help="The number of lines that are read at once.")] = 32,
     device: Device = None,
 ) -> None:
     """Translate or summarise standard input, line by line. The checkpoint is all that this needs."""
@@ -33,8 +31,8 @@ def translate_(
     if len(texts := load_texts(checkpoint)) != 2:
         raise ValueError(f"{checkpoint}: expected how it reads and how it writes text, got {len(texts)} texts")
     lines, done = read_stream(sys.stdin.buffer), 0
-    while read := [*islice(lines, block)]:
-        for written in write(network, texts, read, beam, longest):
+    while read := [*islice(lines, BLOCK)]:
+        for written in write(network, texts, read, beam):
             typer.echo(written)
         done += len(read)
     typer.echo(f"{done} lines written, with a beam of {beam}", err=True)
@@ -43,8 +41,6 @@ def translate_(
 def read_stream(stream: BinaryIO) -> Iterator[str]:
     """Yield the lines of a stream in UTF-8, without the byte order mark that some programs write first."""
     for number, line in enumerate(stream, 1):
-        if 0 in line:
-            raise ValueError(f"standard input, line {number}: expected UTF-8, got 0x0, which UTF-16 has")
         try:
             yield line.decode("utf-8-sig" if number == 1 else "utf-8").removesuffix("\n")
         except UnicodeDecodeError as error:
@@ -59,7 +55,6 @@ def evaluate_(
     json: Json = False,
 ) -> None:
     """Score a checkpoint on a split of its task."""
-    from rtx.tasks import task_by_name
     from rtx.training.checkpoint import read_card
     from rtx.training.evaluate import evaluate
 
@@ -67,9 +62,8 @@ def evaluate_(
     if json:
         typer.echo(dumps(scores))
         return
-    card = read_card(checkpoint)
-    task = task_by_name(card["task"], **card.get("task_arguments", {}))
+    task, model = card_task(checkpoint), read_card(checkpoint)["model"]
     some = f"the first {limit} examples of the" if limit else "the"
-    typer.echo(f"{card['model']}, {some} {split} split of {task.name}; {task.metric}: {DIRECTION[task.best]}")
+    typer.echo(f"{model}, {some} {split} split of {task.name}; {task.metric}: {DIRECTION[task.best]}")
     for name, score in scores.items():
         typer.echo(f"{name}  {score:.4f}" if isinstance(score, float) else f"{name}  {score}")

@@ -38,6 +38,12 @@ def check_writable(name: str, folder: Path) -> None:
         raise ValueError(f"{name}: expected a folder that can be written, got {folder} ({error.strerror})") from None
 
 
+def check_new_file(name: str, path: Path) -> None:
+    """Check that the folder of a file exists, and that no folder has the file's name, before hours of work."""
+    if path.is_dir() or not path.resolve().parent.is_dir():
+        raise ValueError(f"{name}: expected a file in a folder that exists, got {path}")
+
+
 def file_name(text: str) -> str:
     """Return a text as a part of a file name: unchanged if possible.
 

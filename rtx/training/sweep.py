@@ -61,7 +61,7 @@ class Sweep:
 
     @property
     def folder(self) -> Path:
-        """Where the database and the plot are."""
+        """Where the database is."""
         base = run_folder(self.plan({}), self.seed, self.runs)
         return base.with_name(f"sweep-{base.name}")
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rtx.classroom import make_handout
-from rtx.classroom.notebooks import chosen_notebooks, code_cells, exercises_of
+from rtx.classroom.notebooks import chosen_notebooks, code_cells, exercises_of, make_handout
 from rtx.evidence.ledger import read_results
 from rtx.lab import exercises
 from rtx.lab.exercises import Exercise
@@ -59,5 +58,5 @@ def test_a_link_to_a_notebook_that_is_not_handed_out_becomes_text(tmp_path: Path
 
 
 def test_every_check_is_an_exercise_of_one_notebook() -> None:
-    asked = [check for source in chosen_notebooks(OWN) for check, _ in exercises_of(source)]
+    asked = [check for source in chosen_notebooks(OWN) for check in exercises_of(source)]
     assert sorted(asked) == sorted(name for name, value in vars(exercises).items() if isinstance(value, Exercise))

@@ -157,15 +157,11 @@ def test_a_grid_of_which_nothing_can_be_run_is_refused_before_it_starts(recipe, 
         ("learning_rate=1e-3", ("learning_rate", [1e-3])),
         ("cell=gru,lstm", ("cell", ["gru", "lstm"])),
         ("cell=[1, 2]", ("cell", [1, 2])),
-        ("path=a.txt,./a.txt,b.txt,~/a.txt", ("path", ["a.txt", "b.txt"])),
-        ('path=["b.txt", "c/../b.txt", "1"]', ("path", ["b.txt", "1"])),
+        ("path=a.txt,b.txt", ("path", ["a.txt", "b.txt"])),
         ("path=1,01", ("path", ["1", "01"])),
     ],
 )
-def test_values_are_read_as_settings_are(text, expected, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    (tmp_path / "c").mkdir()
+def test_values_are_read_as_settings_are(text, expected):
     assert parse_values(text) == expected
 
 
