@@ -1,8 +1,8 @@
-"""Checks of names, flags and seeds. They need no torch, so the command line can refuse a wrong name at once."""
+"""Checks of names, numbers, flags and seeds. They need no torch, so a command can refuse a wrong name at once."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
-from numbers import Integral
+from numbers import Integral, Real
 
 LARGEST_SEED = 2**32 - 1  # the largest that NumPy's generator takes
 
@@ -35,3 +35,36 @@ def check_seed(name: str, seed: int) -> int:
 def is_whole(value: object) -> bool:
     """Whether `value` is a whole number of Python or NumPy. Python would count True and False too."""
     return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def check_whole(name: str, value: int, least: int) -> int:
+    """Return `value` as an int if it is a whole number of at least `least`."""
+    if not is_whole(value) or value < least:
+        raise ValueError(f"{name}: expected a whole number of at least {least}, got {value!r}")
+    return int(value)
+
+
+def is_number(value: object) -> bool:
+    """Whether `value` is a real number of Python or NumPy. Python would count True and False too."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def check_fraction(name: str, value: float) -> float:
+    """Return `value` if it is in [0, 1), as a dropout probability must be."""
+    if not (is_number(value) and 0 <= value < 1):
+        raise ValueError(f"{name}: expected a number from 0 up to, not including, 1, got {value!r}")
+    return value
+
+
+def check_above_zero(name: str, value: float) -> float:
+    """Return `value` if it is a finite number above 0."""
+    if not (is_number(value) and 0 < value < float("inf")):
+        raise ValueError(f"{name}: expected a finite number above 0, got {value!r}")
+    return value
+
+
+def check_at_least_zero(name: str, value: float) -> float:
+    """Return `value` if it is a finite number of at least 0."""
+    if not (is_number(value) and 0 <= value < float("inf")):
+        raise ValueError(f"{name}: expected a finite number of at least 0, got {value!r}")
+    return value

@@ -10,7 +10,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from rtx.checks import check_choice
 from rtx.cli import train as options
 from rtx.cli.train import Scale, how_to_go_on
 from rtx.evidence.agenda import as_typed
@@ -62,8 +61,11 @@ def sweep_(
     """
     precision = check_precision(precision)
     loaded, left = load_recipe(recipe), countdown(parse_time(max_time))
-    check_choice("model", model, loaded.models)
-    values = loaded.sweep_values(variant, scale.value) | dict(map(parse_values, set_ or []))
+    given = dict(map(parse_values, set_ or []))
+    point = {key: some[0] for key, some in given.items() if some}
+    for one in [point, *(point | {key: value} for key, some in given.items() for value in some)]:
+        loaded.check_names(model, variant, scale.value, one)
+    values = loaded.sweep_values(variant, scale.value) | given
     files = [*options.own_path("text", recipe, texts), *options.own_path("music", recipe, midi)]
     values |= {key: [value] for key, value in map(parse_setting, files)}  # all files together are one value
 

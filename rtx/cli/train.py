@@ -100,7 +100,10 @@ def own_path(kind: str, recipe: str, paths: list[str] | None) -> list[str]:
     """Return the setting of a user's own files, which only the recipe of that name reads."""
     if paths and recipe != kind:
         raise ValueError(f"recipe: expected {kind}, which reads your files, got {recipe!r}")
-    files = [os.path.normpath(path) if path else path for path in paths or []]  # songs/ and songs are one run
+    for path in paths or []:
+        if not path or not os.path.exists(os.path.expanduser(path)):
+            raise ValueError(f"{kind}: expected a file or a folder, found none at {path!r}")
+    files = [os.path.normpath(path) for path in paths or []]  # songs/ and songs are one run
     return [f"path={dumps(files, ensure_ascii=False) if files[1:] else files[0]}"] if files else []
 
 

@@ -105,6 +105,7 @@ def overview(recipe: Recipe, ledger: Path = LEDGER, variant: str | None = None) 
     learning rate may differ, then complete runs, then those with most seeds, then those with the best validation
     score. The test score does not decide.
     """
+    per_model = cells(recipe, ledger, variant)
     from rtx.tasks import task_by_name  # takes seconds to import
 
     task = task_by_name(recipe.task)
@@ -116,7 +117,7 @@ def overview(recipe: Recipe, ledger: Path = LEDGER, variant: str | None = None) 
         own = variant == recipe.default_variant and all(one.startswith("learning_rate=") for one in changed)
         return first.scale == "full", own, first.budget is None, len(runs), validation
 
-    found = {model: max(groups, key=order, default=[]) for model, groups in cells(recipe, ledger, variant).items()}
+    found = {model: max(groups, key=order, default=[]) for model, groups in per_model.items()}
     lines = [
         row(printed(recipe, model), runs) if runs else Row(model, printed(recipe, model), "not run")
         for model, runs in found.items()

@@ -4,13 +4,16 @@ A value is checked where it enters: in a constructor, in a model's `forward`, `r
 command line. The bricks inside a model do not check their inputs again.
 """
 
-from numbers import Real
-
 import torch
 from torch import Tensor, nn
 
+from rtx.checks import check_above_zero as check_above_zero
+from rtx.checks import check_at_least_zero as check_at_least_zero
 from rtx.checks import check_choice as check_choice
 from rtx.checks import check_flag as check_flag
+from rtx.checks import check_fraction as check_fraction
+from rtx.checks import check_whole
+from rtx.checks import is_number as is_number
 from rtx.checks import is_whole as is_whole
 
 
@@ -18,18 +21,12 @@ def check_positive(name: str, value: int) -> int:
     """Return `value` as an int if it is a whole number of at least 1."""
     if isinstance(value, torch.SymInt) or (torch.jit.is_tracing() and isinstance(value, Tensor)):
         return value  # a size that an exported or traced program leaves open
-    return _whole_number(name, value, 1)
+    return check_whole(name, value, 1)
 
 
 def check_count(name: str, value: int) -> int:
     """Return `value` as an int if it is a whole number of at least 0."""
-    return _whole_number(name, value, 0)
-
-
-def _whole_number(name: str, value: int, least: int) -> int:
-    if not is_whole(value) or value < least:
-        raise ValueError(f"{name}: expected a whole number of at least {least}, got {value!r}")
-    return int(value)
+    return check_whole(name, value, 0)
 
 
 def check_divides(name: str, value: int, width: int) -> int:
@@ -38,32 +35,6 @@ def check_divides(name: str, value: int, width: int) -> int:
         divisors = [n for n in range(1, min(width, 1000) + 1) if width % n == 0]
         raise ValueError(f"{name}: expected a divisor of {width}, such as one of {divisors}, got {value}")
     return int(value)
-
-
-def is_number(value: object) -> bool:
-    """Whether `value` is a real number of Python or NumPy. Python would count True and False too."""
-    return isinstance(value, Real) and not isinstance(value, bool)
-
-
-def check_fraction(name: str, value: float) -> float:
-    """Return `value` if it is in [0, 1), as a dropout probability must be."""
-    if not (is_number(value) and 0 <= value < 1):
-        raise ValueError(f"{name}: expected a number from 0 up to, not including, 1, got {value!r}")
-    return value
-
-
-def check_above_zero(name: str, value: float) -> float:
-    """Return `value` if it is a finite number above 0."""
-    if not (is_number(value) and 0 < value < float("inf")):
-        raise ValueError(f"{name}: expected a finite number above 0, got {value!r}")
-    return value
-
-
-def check_at_least_zero(name: str, value: float) -> float:
-    """Return `value` if it is a finite number of at least 0."""
-    if not (is_number(value) and 0 <= value < float("inf")):
-        raise ValueError(f"{name}: expected a finite number of at least 0, got {value!r}")
-    return value
 
 
 def check_module(name: str, module: nn.Module) -> None:

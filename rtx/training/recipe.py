@@ -5,13 +5,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import resources
 from inspect import Parameter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from rtx.checks import check_choice
 from rtx.training.arguments import argument_names
-
-if TYPE_CHECKING:
-    from rtx.training.settings import Settings
+from rtx.training.settings import SETTINGS, Settings, check_setting
 
 NOT_OF_THE_MODEL = ("paper", "paper_epochs", "model", "task", "task_arguments")
 
@@ -73,8 +71,6 @@ class Recipe:
         variant, given = self._variant(variant, scale), dict(overrides or {})
         self.check_names(row, variant, scale, given)
         of_run = self._of_run(row, variant, scale, given.get("recurrent"))
-        from rtx.training.settings import SETTINGS, Settings
-
         of_task, values = of_run.of_task, of_run.values
         for key in given:
             check_choice("key", key, [*of_run.of_model, *of_task, *SETTINGS])
@@ -93,24 +89,20 @@ class Recipe:
         return Plan(self, row, of_run.model, of_run.task, name, scale, sizes, settings, arguments)
 
     def check_names(self, row: str, variant: str | None, scale: str, given: Mapping[str, Any]) -> None:
-        """Refuse an unknown row, variant, scale or key of `given` before torch is imported, which takes seconds.
-
-        Raises:
-            ValueError: the nearest name is suggested.
-        """
+        """Refuse unknown names and wrong settings in `given` before torch is imported, which takes seconds."""
         printed, variant, task = self._row(row), self._variant(variant, scale), self.task
         for layer in (printed, self.variants[variant], self.scales.get(scale, {})):
             task = layer.get("task", task)
         kind = given.get("recurrent", printed.get("recurrent", "lstm"))
         known = argument_names(printed.get("model", row), task, kind)
-        for key in given if known else ():
+        for key, value in given.items() if known else ():
             check_choice("key", key, known)
+            check_setting(key, value)
 
     def _of_run(self, row: str, variant: str, scale: str, recurrent: str | None) -> "_OfRun":
         """Put a row, a variant and a scale together. Each overrides what comes before it."""
         from rtx.tasks.build import hyperparameter_names
         from rtx.tasks.registry import task_arguments, task_by_name
-        from rtx.training.settings import SETTINGS
 
         printed = self._row(row)
         layers = dict(self.variants[variant]), dict(self.scales.get(scale, {}))
@@ -156,7 +148,7 @@ class Plan:
     variant: str
     scale: str
     hyperparameters: dict[str, Any]
-    settings: "Settings"
+    settings: Settings
     task_arguments: dict[str, Any] = field(default_factory=dict)
 
 

@@ -1,11 +1,13 @@
 """How a model is trained, with a check of each value."""
 
 from dataclasses import dataclass, fields
+from typing import Any
 
-from rtx.nn.validate import check_above_zero, check_at_least_zero, check_choice, check_flag, check_positive
-from rtx.tasks.loader import ORDERS
+from rtx.checks import check_above_zero, check_at_least_zero, check_choice, check_flag, check_whole
 
-OPTIMIZERS = ("sgd", "adam", "nt-asgd")
+CHOICES = {"optimizer": ("sgd", "adam", "nt-asgd"), "reduction": ("sum", "mean")}
+FLAGS = ("carry", "slide")
+AT_LEAST_ZERO = ("weight_decay", "ar", "tar")
 WHOLE = ("epochs", "batch_size", "patience", "anneal_every", "stop_after", "limit", "limit_evaluation")
 ABOVE_ZERO = ("learning_rate", "clip", "anneal", "stop_at", "seconds")
 MOST_SECONDS = 1e9  # 30 years; Python's timedelta has a limit, too
@@ -65,21 +67,8 @@ class Settings:
     limit_evaluation: int | None = None
 
     def __post_init__(self) -> None:
-        for name, allowed in (("optimizer", OPTIMIZERS), ("reduction", ("sum", "mean")), ("batching", ORDERS)):
-            check_choice(name, getattr(self, name), allowed)
-        for names, check in (
-            (WHOLE, check_positive),
-            (ABOVE_ZERO, check_above_zero),
-            (("weight_decay", "ar", "tar"), check_at_least_zero),
-            (("carry", "slide"), check_flag),
-        ):
-            for name in names:
-                if getattr(self, name) is not None:
-                    check(name, getattr(self, name))
-        if self.auxiliary != 0:
-            check_positive("auxiliary", self.auxiliary)
-        if self.seconds is not None and self.seconds > MOST_SECONDS:
-            raise ValueError(f"seconds: expected at most {MOST_SECONDS:g}, got {self.seconds!r}")
+        for one in fields(self):
+            check_setting(one.name, getattr(self, one.name))
         if self.carry and self.batching != "columns":
             raise ValueError(f"carry: expected batching 'columns', which keeps a text in order, got {self.batching!r}")
         if self.anneal is not None and self.anneal >= 1 and self.anneal_every is None:
@@ -88,3 +77,25 @@ class Settings:
 
 SETTINGS = {one.name: one for one in fields(Settings)}
 """The settings by name."""
+
+
+def check_setting(name: str, value: Any) -> None:
+    """Raise a ValueError if the value of a setting is wrong, whatever the other settings are."""
+    if name == "batching":
+        from rtx.tasks.loader import ORDERS  # it imports torch, which takes seconds
+
+        check_choice(name, value, ORDERS)
+    elif name in CHOICES:
+        check_choice(name, value, CHOICES[name])
+    elif name in FLAGS:
+        check_flag(name, value)
+    elif name in WHOLE and value is not None:
+        check_whole(name, value, 1)
+    elif name in ABOVE_ZERO and value is not None:
+        check_above_zero(name, value)
+    elif name in AT_LEAST_ZERO:
+        check_at_least_zero(name, value)
+    elif name == "auxiliary":
+        check_whole(name, value, 0)
+    if name == "seconds" and value is not None and value > MOST_SECONDS:
+        raise ValueError(f"seconds: expected at most {MOST_SECONDS:g}, got {value!r}")
