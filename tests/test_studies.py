@@ -152,7 +152,7 @@ def test_the_findings_say_how_many_seeds_stay_finite():
     finite = {(run["learning_rate"], run["start"]): run["not_finite_at_tune"].count(None) for run in runs}
     assert {len(run["not_finite_at_tune"]) for run in runs} == {len(sgd_rates.SEEDS)}
     readme = " ".join((ROOT / "docs/findings.md").read_text(encoding="utf-8").split())
-    assert f"{finite[5e-5, 'separate']} of 16 seeds" in readme and f"({finite[5e-5, 'copies']} from" in readme
+    assert f"{finite[5e-5, 'separate']} of 16 seeds" in readme and f"({finite[5e-5, 'copies']} if" in readme
     last = max(max(run["not_finite_at_tune"]) for run in runs if run["learning_rate"] == 5e-4)
     assert f"diverges at 5e-4 within {last} tunes" in readme
 

@@ -69,7 +69,7 @@ class RTransformer(CausalModel):
         check_positive("window", window)
         check_positive("max_distance", max_distance)
         check_choice("cell", cell, [*CELLS, "convolution"])  # even if local_layers is 0
-        self.sinusoidal, self.local_layers = position == "sinusoidal", local_layers
+        self.position, self.local_layers = position, local_layers
 
         def local() -> nn.Module:
             return LocalConv(d_model, window) if cell == "convolution" else LocalRNN(d_model, window, cell)
@@ -94,7 +94,7 @@ class RTransformer(CausalModel):
         if state is not None:
             return super().forward(x, state)
         self.check_input(x)
-        if self.sinusoidal:
+        if self.position == "sinusoidal":
             x = x + sinusoidal_positions(x.shape[1], self.d_model, x)
         return self.blocks(x)
 
@@ -103,7 +103,7 @@ class RTransformer(CausalModel):
         self.check_one(x)
         sublayers = [sublayer for block in self.blocks for sublayer in block.children()]
         before = split(state, len(sublayers))
-        if self.sinusoidal:
+        if self.position == "sinusoidal":
             read = keys_so_far(before[self.local_layers])  # in the first block, attention comes after the LocalRNNs
             x = x + sinusoidal_positions(1, self.d_model, x, read)
         return step_through(sublayers, x, before)

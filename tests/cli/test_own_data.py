@@ -95,7 +95,11 @@ def test_the_report_has_sizes_vocabulary_and_the_unknown_share(story):
     assert "360" in about["data"] and "4 different" in about["vocabulary"] and "test 100.00%" in about["vocabulary"]
 
 
-def test_folders_and_files_of_the_command_become_the_path():
+def test_folders_and_files_of_the_command_become_the_path(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "songs").mkdir()
+    for name in ("my.txt", "a b.txt", 'it"s.txt'):
+        (tmp_path / name).touch()
     assert own_path("text", "text", None) == []
     for paths in (["my.txt"], ["a b.txt", 'it"s.txt']):
         (setting,) = own_path("text", "text", paths)

@@ -100,8 +100,13 @@ def test_evaluate_scores_tasks_of_numbers_too(tmp_path):
 
 def test_a_gpu_is_used_where_there_is_one(command, translator, monkeypatch):
     moved = []
+
+    def move(module, *to, **_):
+        moved.extend([str(to[0])] * any(True for _ in module.parameters()))  # a metric has none
+        return module
+
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.nn.Module, "to", lambda self, *to, **_: moved.append(str(to[0])) or self)
+    monkeypatch.setattr(torch.nn.Module, "to", move)
     for words in (["translate", translator.path], ["evaluate", translator.path, "--limit", 2]):
         for device in ([], ["--device", "cuda"], ["--device", "cpu"]):
             assert command(*words, *device, text=LINES[0]).returncode == 0

@@ -114,7 +114,7 @@ def blocks(model: RTransformer | Transformer | TransformerXL, x: Tensor) -> Tens
 
 
 def r_transformer(model: RTransformer, x: Tensor) -> Tensor:
-    return blocks(model, x + reference.sinusoidal_positions(*x.shape[1:]) if model.sinusoidal else x)
+    return blocks(model, x + reference.sinusoidal_positions(*x.shape[1:]) if model.position == "sinusoidal" else x)
 
 
 def transformer(model: Transformer, x: Tensor) -> Tensor:

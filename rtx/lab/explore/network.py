@@ -31,7 +31,9 @@ def described(model: nn.Module) -> dict[str, Any]:
         raise ValueError(f"model: expected an RNN, a Transformer or an R-Transformer, got {type(backbone).__name__}")
     if any(layer.get("cell", "gru") not in CELLS for layer in layers):
         raise ValueError(f"model: expected cells of {', '.join(CELLS)}, got an LSTM, which no explorer computes")
-    return {"layers": layers, "width": backbone.d_model, "positions": _positions(backbone)}
+    position = backbone.position if isinstance(backbone, RTransformer | Transformer) else "none"
+    added = position if position in ("learned", "sinusoidal") else "none"  # to the input; others are in the attention
+    return {"layers": layers, "width": backbone.d_model, "positions": added}
 
 
 def weight_bytes(model: nn.Module) -> bytes:
@@ -60,9 +62,3 @@ def _layer(name: str, residual: Residual) -> dict[str, Any]:
     if isinstance(part, FeedForward):
         return {"kind": "feed-forward", **found}
     raise ValueError(f"model: expected LocalRNN, attention and feed-forward networks, got {type(part).__name__}")
-
-
-def _positions(backbone: nn.Module) -> str:
-    if isinstance(backbone, Transformer):
-        return backbone.position if backbone.position in ("learned", "sinusoidal") else "none"
-    return "sinusoidal" if getattr(backbone, "positions", False) else "none"
