@@ -1,4 +1,4 @@
-"""The Transformer's decoder half: attention to the past, with one of six kinds of positions.
+"""The Transformer's decoder half: attention to the past, with one of seven kinds of positions.
 
 Vaswani et al. (2017), Attention Is All You Need; Shaw et al. (2018), Self-Attention with Relative Position
 Representations. It is the baseline of Wang et al. (2019), Tables 1-4.
@@ -15,7 +15,7 @@ from rtx.nn.relative import attention_with
 from rtx.nn.streaming import State, split, step_through
 from rtx.nn.validate import check_choice, check_fraction, check_positive
 
-POSITIONS = ("sinusoidal", "learned", "relative", "rotary", "alibi", "none")
+POSITIONS = ("sinusoidal", "scaled-sinusoidal", "learned", "relative", "rotary", "alibi", "none")
 
 
 class Transformer(CausalModel):
@@ -27,10 +27,11 @@ class Transformer(CausalModel):
         heads: H, attention heads; must divide D.
         dropout: on the input with its positions, after each sublayer, on attention weights, in the feed-forward
             network.
-        norm: "post", LayerNorm(x + sublayer(x)), or "pre", x + sublayer(LayerNorm(x)).
-        position: "sinusoidal" adds sines and cosines of the position to the input. "learned" adds a row of a table.
+        norm: "post", LayerNorm(x + sublayer(x)), or "pre", x + sublayer(LayerNorm(x)), here without a LayerNorm on top.
+        position: "sinusoidal" adds sines and cosines of the position to the input. "scaled-sinusoidal" first multiplies
+            the input by √D, as Vaswani et al. (§3.4) do with their embeddings. "learned" adds a row of a table.
             "relative" gives each attention Shaw's tables of clipped distances, "rotary" rotates its queries and keys,
-            and "alibi" lowers its scores with the distance. "none" adds nothing.
+            whose width must be even, and "alibi" lowers its scores with the distance. "none" adds nothing.
         max_length: rows of the table for "learned", and so the longest sequence. The other kinds have no limit.
         max_distance: k of "relative", the largest distance with vectors of its own.
     """
@@ -84,8 +85,10 @@ class Transformer(CausalModel):
             if end > len(self.table):
                 raise ValueError(f"x: expected at most max_length = {len(self.table)} learned positions, got {end}")
             return x + self.table[start:end]
-        if self.position == "sinusoidal":
-            return x + sinusoidal_positions(x.shape[1], self.d_model, x, start)
+        if self.position == "scaled-sinusoidal":
+            x = x * self.d_model**0.5
+        if self.position in ("sinusoidal", "scaled-sinusoidal"):
+            x = x + sinusoidal_positions(x.shape[1], self.d_model, x, start)
         return x
 
 

@@ -66,6 +66,11 @@ class RelativeAttention(MultiHeadAttention):
 class RotaryAttention(MultiHeadAttention):
     """Attention whose queries and keys are rotated by angles that grow with their position. K = D / H must be even."""
 
+    def __init__(self, d_model: int, heads: int, dropout: float = 0.0) -> None:
+        super().__init__(d_model, heads, dropout)
+        if d_model // heads % 2:
+            raise ValueError(f"heads: expected heads of even width in d_model = {d_model}, got {heads}")
+
     def attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Float[Tensor, "B H T K"]:
         """Let T queries attend to S keys. Without a mask, the queries are at the last T of the S positions."""
         # Eq. (16): a product of rotated vectors depends on their positions only by the distance

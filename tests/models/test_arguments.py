@@ -45,6 +45,7 @@ BAD = [
     (partial(r_transformer, heads=0), {"position": ["sinusoidal"]}),  # a step counts the keys of the attention
     (partial(Transformer, 8, 2, heads=2), {"heads": [3], "position": ["sinusoid"], "norm": ["no"]}),
     (partial(Transformer, 8, 2, heads=2), {"max_length": [0], "max_distance": [0]}),
+    (partial(Transformer, 6, 2, position="rotary"), {"heads": [2, 6]}),
     (partial(TransformerXL, 8, 2, heads=2), {"heads": [3], "segment": [0], "memory": [-1, True]}),
     (partial(TransformerXL, 8, 2, heads=2), {"biases": ["sharde"], "norm": ["no"]}),
     (partial(CharacterTransformer, 8, 2, heads=2), {"heads": [3], "segment": [0], "norm": ["no"]}),

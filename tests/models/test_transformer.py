@@ -20,12 +20,14 @@ def inputs(T: int = 12) -> torch.Tensor:
     return torch.randn(2, T, 8, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
 
 
-@pytest.mark.parametrize("norm", ["post", "pre"])
-def test_transformer_equals_torchs_encoder_under_a_causal_mask(norm):
+@pytest.mark.parametrize(
+    ("norm", "position"), [("post", "sinusoidal"), ("pre", "sinusoidal"), ("post", "scaled-sinusoidal")]
+)
+def test_transformer_equals_torchs_encoder_under_a_causal_mask(norm, position):
     torch.manual_seed(0)
-    ours = Transformer(8, 2, 2, norm=norm).double().eval()
+    ours = Transformer(8, 2, 2, norm=norm, position=position).double().eval()
     x = torch.randn(2, 9, 8, dtype=torch.float64)
-    expected = x + sinusoidal_positions(9, 8, x)
+    expected = (8**0.5 if position == "scaled-sinusoidal" else 1) * x + sinusoidal_positions(9, 8, x)
     for block in ours.blocks:
         expected = torch_layer(block, norm)(expected, torch.ones(9, 9).triu(1).bool())
     torch.testing.assert_close(ours(x), expected, rtol=0, atol=1e-10)

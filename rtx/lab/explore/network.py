@@ -32,6 +32,8 @@ def described(model: nn.Module) -> dict[str, Any]:
     if any(layer.get("cell", "gru") not in CELLS for layer in layers):
         raise ValueError(f"model: expected cells of {', '.join(CELLS)}, got an LSTM, which no explorer computes")
     position = backbone.position if isinstance(backbone, RTransformer | Transformer) else "none"
+    if position == "scaled-sinusoidal":
+        raise ValueError(f"model: expected positions that an explorer computes, got {position}")
     added = position if position in ("learned", "sinusoidal") else "none"  # to the input; others are in the attention
     return {"layers": layers, "width": backbone.d_model, "positions": added}
 
