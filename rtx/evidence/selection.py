@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from statistics import mean
 
-from rtx.evidence.ledger import Result, variant_of
+from rtx.evidence.ledger import Result, option, variant_of
 from rtx.evidence.tables import chosen, machine
 from rtx.training.recipe import Recipe
 
@@ -99,14 +99,16 @@ def under_one_budget(
 ) -> dict[str, list[Result]]:
     """Return for each row its runs under the variant, scale and budget that the first row and most others share.
 
-    Where seconds are the budget, they share the machine, too. If several budgets have as many rows, full runs come
-    first, then runs with all their training, then most seeds. Of several rates, `tables.chosen` takes one.
+    They share the precision, too, and the machine where seconds are the budget. If several budgets have the same number
+    of rows, full runs come first, then runs with all their training, then most seeds. Of several rates,
+    `tables.chosen` takes one.
     """
-    groups: dict[tuple[str, str, str, str], dict[str, list[Result]]] = {}
+    groups: dict[tuple[str | None, ...], dict[str, list[Result]]] = {}
     for row in rows:
         for runs in found[row]:
             first = runs[0]
-            shared = groups.setdefault((variant_of(first), first.scale, first.budget or "", machine(first) or ""), {})
+            how = variant_of(first), first.scale, first.budget, machine(first), *option(first.command, "--precision")
+            shared = groups.setdefault(how, {})
             shared[row] = chosen([*([shared[row]] if row in shared else []), runs], best)
 
     def order(shared: dict[str, list[Result]]) -> tuple[bool, int, bool, bool, int]:
@@ -130,7 +132,7 @@ def _with_rates(runs: list[Result], lines: Sequence[list[Result]]) -> list[Resul
 
 
 def scores(runs: Sequence[Result], highest: bool) -> list[float]:
-    """Return the test scores, larger is better; a run that diverged has minus infinity."""
+    """Return the test scores, larger is better; one that is not finite is minus infinity."""
     signed = [run.test if highest else -run.test for run in runs]
     return [score if math.isfinite(score) else -math.inf for score in signed]
 

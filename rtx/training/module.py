@@ -14,7 +14,7 @@ from rtx.models import CausalModel, LanguageModel
 from rtx.nn.streaming import State, detach, map_state
 from rtx.nn.validate import check_finite
 from rtx.tasks.loader import loader
-from rtx.tasks.task import IGNORED, Batch, Sum, Task
+from rtx.tasks.task import IGNORED, SPLITS, Batch, Sum, Task
 from rtx.training.activations import activation_penalty, watch_activations
 from rtx.training.auxiliary_losses import AuxiliaryLosses
 from rtx.training.batches import evaluation_batches
@@ -44,6 +44,8 @@ class Trainee(lightning.LightningModule):
     ) -> None:
         super().__init__()
         check_model(model, settings)
+        if settings.carry and any(getattr(task.split(part), "apart", False) for part in SPLITS):
+            raise ValueError("carry: expected one text in each split, because a state would cross from text to text")
         self.task, self.model, self.settings, self.seed, self.card = task, model, settings, seed, card or {}
         self.validation, self.test = task.scorer(), task.scorer()
         self.commit: str | None = None  # of the code
@@ -121,8 +123,9 @@ class Trainee(lightning.LightningModule):
     def on_validation_epoch_start(self) -> None:
         """Read a text from its beginning, and sum its score in float32, also if the model computes in bfloat16."""
         self.state = None
-        for metric in (self.validation, self.test):
-            metric.set_dtype(torch.float32)
+        for module in (*self.validation.modules(), *self.test.modules()):
+            if isinstance(module, Metric):  # a metric such as the perplexity has another one inside
+                module.set_dtype(torch.float32)
 
     on_test_epoch_start = on_validation_epoch_start
 

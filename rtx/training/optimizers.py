@@ -62,10 +62,10 @@ class Trigger:
 
     def observe(self, loss: float) -> bool:
         """Take a validation loss; return whether weights are averaged from now on."""
-        # Algorithm 1: t > n and v > min of the losses except the last n
+        # Algorithm 1 (ICLR version, and the authors' code): t > n and v > min of the losses except the last n
         if not self.fired and len(self.losses) > self.patience and loss > min(self.losses[: -self.patience]):
             for group in self.optimizer.param_groups:
-                # torch computes a step's share in the average one step ahead; a frozen parameter has made no step
+                # minus 1, because torch computes a step's share in the average one step ahead
                 steps = [float(one["step"]) for p in group["params"] if (one := self.optimizer.state.get(p))]
                 group["t0"] = max(steps, default=0.0) - 1
         self.losses.append(loss)

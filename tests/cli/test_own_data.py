@@ -23,7 +23,8 @@ from rtx.tasks.task import IGNORED, SPLITS
 from rtx.tasks.vocabulary import END, UNKNOWN, vocabulary
 from rtx.training.checkpoint import load_checkpoint, load_texts, read_card, save_checkpoint
 from rtx.training.evaluate import evaluate, token_nats
-from rtx.training.recipe import parse_setting
+from rtx.training.fit import new_trainee
+from rtx.training.recipe import load_recipe, parse_setting
 
 STORY = "the cat sat on the mat.\n\nthe dog sat on the cat.\n" * 40
 UNITS = ["characters", "words", "sub-words"]
@@ -87,6 +88,15 @@ def test_a_folder_is_read_in_the_order_of_names_and_no_window_crosses_a_border(t
     assert several.texts[0].decode(scored(several, "train")).startswith("a" * 100 + STORY[:30])
     with pytest.raises(ValueError, match="columns"):
         loader(task, "train", 2, order="columns")
+
+
+def test_a_state_is_not_carried_from_one_file_of_the_test_split_to_the_next(tmp_path):
+    sizes = {"large": 9000, "small": 100}  # the end of the first and all of the second are the test split
+    for name, size in sizes.items():
+        (tmp_path / f"{name}.txt").write_text("ab" * size)
+    how = {"carry": True, "batching": "columns", "path": [str(tmp_path / f"{name}.txt") for name in sizes]}
+    with pytest.raises(ValueError, match="carry"):
+        new_trainee(load_recipe("text").plan("gru", overrides=how), 0)
 
 
 def test_the_report_has_sizes_vocabulary_and_the_unknown_share(story):
