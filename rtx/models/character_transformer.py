@@ -23,8 +23,8 @@ class CharacterTransformer(CausalModel):
     without this problem, as the paper does, but computes a whole segment for each position.
 
     At the paper's size (d_model 512, segment 512) 12 layers have 40,949,760 parameters and 64 layers 218,398,720. With
-    an embedding of 256 symbols and the classifiers of `rtx.training.auxiliary_losses` there are 44.2 M and 235.3 M.
-    The paper says 44 M and 235 M.
+    an embedding of 256 symbols that is not tied to the output, and the classifiers of `rtx.training.auxiliary_losses`,
+    there are 44.2 M and 235.3 M. The paper says 44 M and 235 M.
 
     Args:
         d_model: D, width of every layer.
@@ -32,7 +32,7 @@ class CharacterTransformer(CausalModel):
         heads: H, attention heads; must divide D.
         segment: S, number of positions in a segment.
         dropout: on the input, after each sublayer, on attention weights, in the feed-forward network.
-        norm: "post", LayerNorm(x + sublayer(x)), or "pre", x + sublayer(LayerNorm(x)).
+        norm: "post", LayerNorm(x + sublayer(x)), or "pre", x + sublayer(LayerNorm(x)), without a LayerNorm on top.
     """
 
     separate_segments = True

@@ -81,11 +81,11 @@ def boundary_of(s: Tensor, slope: float) -> Tensor:
 
 
 class HMRNN(CausalModel):
-    """A stack of LSTM layers, each with a binary boundary that says where its segments end.
+    """A stack of LSTM layers. All but the top one have a binary boundary that says where their segments end.
 
     A layer updates its state when a segment of the layer below ends, and copies it otherwise. After the end of one of
-    its own segments it is flushed: its past is erased, and the layer above is read instead. All layers feed the output,
-    each through a gate.
+    its own segments it is flushed: its memory c is erased, and its gates also read the layer above. All layers feed the
+    output, each through a gate.
 
     The paper leaves some points open. Here h, c and z are zero before the start. At a copy the boundary is computed
     from the copied state. A gradient reaches a boundary wherever it multiplies or selects. The biases of the boundaries

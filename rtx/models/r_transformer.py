@@ -24,8 +24,8 @@ class RTransformer(CausalModel):
 
     Each of these is in a `Residual`. There are no position embeddings by default. At the paper's sizes the model has
     0.20 M parameters on MNIST, 1.42 M on Nottingham, 14.2 M on characters and 2.3 M on words. These numbers include the
-    input and output layers. The authors' code has 4 D more parameters that learn in each block, because its attention
-    projections have biases. Eq. 4 and 6 have no biases. `docs/original-code.md` lists all differences.
+    input and output layers. The authors' code has 4 D more parameters that get gradients in each block, because its
+    attention projections have biases. Eq. 4 and 6 have no biases. `docs/original-code.md` lists all differences.
 
     Args:
         d_model: D, width of every layer.
@@ -40,7 +40,7 @@ class RTransformer(CausalModel):
         norm: "post" is Eq. 8. "pre" is the order of the authors' code, x + sublayer(LayerNorm(x)).
         position: "none", as in the paper; "sinusoidal", which adds sines and cosines of the position to the input; or
             "relative", which gives each attention Shaw's tables of clipped distances. Positions need heads > 0.
-        max_distance: k of "relative", the largest distance with vectors of its own.
+        max_distance: k of "relative", the distance from which on all keys share vectors.
         init: "separate" draws every weight. "copies" starts as the authors' code does: in a block W_q, W_k, W_v and W_o
             are equal, and so are all LocalRNNs. A position then prefers itself, because its query equals its key. After
             that they learn on their own.

@@ -18,10 +18,11 @@ from rtx.nn.validate import check_fraction, check_positive, check_tokens
 class Seq2Seq(Translator):
     """Maps a source sentence and the target so far to the logits of the target's next token.
 
-    The paper's GRUs may be any recurrent backbones. Therefore three details differ from the paper. A backbone starts
-    from its own zero state, so the paper's s_0 = tanh(W_s h) is only the first query. The two directions are joined by
-    a linear layer to width D, which the paper's attention does implicitly. The output g is a layer of tanh, where the
-    paper has a layer of maxout.
+    Any recurrent backbone may take the place of the paper's GRUs. Therefore four details differ from the paper. A
+    backbone starts from its own zero state, so the paper's s_0 = tanh(W_s h) is only the first query. The two
+    directions are joined by a linear layer to width D; in the paper they stay side by side. The last token and the
+    context are mapped together to width D before the cell; in the paper each gate has matrices for both. The output g
+    is a layer of tanh, where the paper has a layer of maxout.
 
     With LSTMs of width 256 there are 23.0 M parameters for 2 layers and vocabularies of 25,000, and 30.0 M for 4 layers
     and 30,000. Xu et al. print 25 M (Table 2) and 36 M (Table 3) for their baselines. They say "about 25k", and nothing

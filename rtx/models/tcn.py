@@ -35,6 +35,7 @@ class TemporalBlock(nn.Module):
     def forward(self, x: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
         """Return ReLU(x + the convolutions of x)."""
         y = self._dropped(self.first(x).relu())
+        # Eq. (3): Activation(x + F(x))
         return (x + self._dropped(self.second(y).relu())).relu()
 
     def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
@@ -57,7 +58,7 @@ class TCN(CausalModel):
     66,910 on MNIST. On words F = D, so the blocks are the same. On characters the authors' widths are 450, 450, 100
     after embeddings of 100; here all widths are D.
 
-    Weights start as in torch's `Conv1d`. The authors draw theirs from N(0, .01), but they write them into the product
+    Weights start as in torch's `Conv1d`. The authors draw theirs from N(0, .01²), but they write them into the product
     g v / ||v||, which the next forward pass computes anew. Only their 1×1 convolution keeps them.
 
     Args:

@@ -33,7 +33,7 @@ class Transformer(CausalModel):
             "relative" gives each attention Shaw's tables of clipped distances, "rotary" rotates its queries and keys,
             whose width must be even, and "alibi" lowers its scores with the distance. "none" adds nothing.
         max_length: rows of the table for "learned", and so the longest sequence. The other kinds have no limit.
-        max_distance: k of "relative", the largest distance with vectors of its own.
+        max_distance: k of "relative", the distance from which on all keys share vectors.
     """
 
     def __init__(

@@ -34,6 +34,11 @@ class Heads(nn.Module):
         """Split the last axis into heads."""
         return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
 
+    def scores(self, q: Float[Tensor, "B H T K"], k: Float[Tensor, "B H S K"]) -> Float[Tensor, "B H T S"]:
+        """Return how well each query matches each key, before masking."""
+        # Eq. (5): <q, k_i> / sqrt(d_k)
+        return q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+
     def join(self, heads: Float[Tensor, "B H T K"]) -> Float[Tensor, "B T D"]:
         """Put the heads side by side, then apply W^o."""
         # Eq. (4)
@@ -55,11 +60,6 @@ class MultiHeadAttention(Heads):
     """
 
     own_scores = False  # True in a subclass that overrides `scores`: the fast implementations never call `scores`
-
-    def scores(self, q: Float[Tensor, "B H T K"], k: Float[Tensor, "B H S K"]) -> Float[Tensor, "B H T S"]:
-        """Return how well each query matches each key, before masking."""
-        # Eq. (5): <q, k_i> / sqrt(d_k)
-        return q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
 
     def gather(self, weights: Float[Tensor, "B H T S"], v: Float[Tensor, "B H S K"]) -> Float[Tensor, "B H T K"]:
         """Return the weighted sum of the values."""

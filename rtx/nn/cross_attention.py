@@ -47,8 +47,7 @@ class CrossAttention(Heads):
         """Return the attention weights of `forward`, without dropout. Each row sums to 1; padding has weight 0."""
         keys, _, mask = self._source(x, encoded)
         q = self.split(self.query(x))
-        scores = q @ keys.transpose(-2, -1) / q.shape[-1] ** 0.5
-        return masked_softmax(scores, mask)
+        return masked_softmax(self.scores(q, keys), mask)
 
     def introspect(self, x: Float[Tensor, "B T D"], encoded: State) -> dict[str, Tensor]:
         """Return "weights", (B, H, T, S)."""

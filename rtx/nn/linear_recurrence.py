@@ -87,6 +87,7 @@ class RGLRU(nn.Module):
         a, b = self._terms(x)
         if state is not None:
             check_state(state, (x.shape[0], self.d_model))
+            # Eq. (4): h_t = a_t h_{t-1} + b_t; before the first step h is zero
             b = a * state[0] + b
         return b.to(x.dtype), (b,)
 

@@ -77,6 +77,7 @@ class LocalRNN(nn.Module):
         before = tuple(F.pad(part, (0, 0, 1, 0)) for part in state)  # a new window begins here with a zero state
         from_input = F.linear(x, self.weight_ih_l0, self.bias_ih_l0)[:, None]
         from_state = F.linear(before[0], self.weight_hh_l0, self.bias_hh_l0)  # (B, M, gates · D)
+        # Eq. (2)-(3), one step of all M windows; the oldest ends
         after = CELLS[self.cell].step(from_input, from_state, before)
         return after[0][:, -1], tuple(part[:, :-1] for part in after)
 

@@ -41,6 +41,7 @@ def rotate(x: Float[Tensor, "*batch T K"], start: int = 0) -> Float[Tensor, "*ba
     angles = _angles(T, K, start, torch.promote_types(x.dtype, torch.float32), x.device)  # (T, K / 2)
     cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
     even, odd = x[..., ::2], x[..., 1::2]
+    # Eq. (15) of Su et al. (2021): each pair of numbers is turned by its angle
     return torch.stack([even * cos - odd * sin, even * sin + odd * cos], -1).flatten(-2)
 
 

@@ -22,13 +22,13 @@ from rtx.nn.validate import check_positive
 class RelativeAttention(MultiHeadAttention):
     """Attention whose keys and values get a vector for their distance from the query.
 
-    All distances beyond `clip` share the last vector. A position still attends to keys that far away, but cannot tell
+    All distances from `clip` on share one vector. A position still attends to keys that far away, but cannot tell
     their distances apart. The heads share the tables.
 
     Args:
         d_model: D, width of the input and of the output.
         heads: H; must divide D.
-        clip: k, the largest distance with a vector of its own.
+        clip: k, the distance from which on all keys share a vector.
         dropout: probability that an attention weight is set to zero in training.
     """
 
