@@ -97,10 +97,10 @@ def docstrings(vocabulary: int = 1_500, beam: int = 5) -> Task:
         return {"test": pairs[:tenth], "validation": pairs[tenth : 2 * tenth], "train": pairs[2 * tenth :]}
 
     @cache
-    def commonest(_: str) -> str:
+    def commonest() -> str:
         return Counter(summary for _, summary in read()["train"]).most_common(1)[0][0]
 
-    return pair_task("docstrings", read, rouge, vocabulary, True, first_guess=commonest, beam=beam, longest=LONGEST)
+    return pair_task("docstrings", read, rouge, vocabulary, True, first_guess=lambda _: commonest(), beam=beam, longest=LONGEST)
 
 
 def rouge(pairs: Sequence[Pair], written: Sequence[str]) -> Scores:
