@@ -1,14 +1,17 @@
 """A continued tune keeps its start and follows the model's probabilities, the seed and the temperature."""
 
+import resource
+from itertools import islice
+
 import pytest
 import torch
 from torch import Tensor
 
-from rtx.models import CausalModel, CharacterTransformer, LanguageModel, RTransformer
+from rtx.models import RNN, CausalModel, CharacterTransformer, LanguageModel, RTransformer
 from rtx.nn.mode import evaluating
 from rtx.tasks import SequenceModel
 from rtx.tasks.generate import continue_roll, continue_text
-from rtx.tasks.vocabulary import vocabulary
+from rtx.tasks.vocabulary import Vocabulary, vocabulary
 
 NOTES = 5
 ROLL = torch.tensor([[1.0, 0, 0, 1, 0], [0, 1, 0, 1, 0]])
@@ -145,3 +148,14 @@ def test_bad_input_is_named(change: dict[str, object], message: str) -> None:
     arguments: dict[str, object] = {"model": small_model(), "roll": ROLL, "frames": 2}
     with pytest.raises(ValueError, match=message):
         continue_roll(**arguments | change)
+
+
+@pytest.mark.soak
+def test_a_stream_of_100_000_symbols_needs_no_more_memory_than_a_short_one() -> None:
+    symbols = Vocabulary("characters", lambda: "abcdefghijkl", 12)
+    stream = continue_text(LanguageModel(RNN(4, 1, cell="gru"), 12), symbols, "a", 100_000)
+    most = []
+    for piece in (10_000, 90_000):
+        assert sum(1 for _ in islice(stream, piece)) == piece
+        most.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)  # kB
+    assert most[1] - most[0] < 1000
