@@ -17,7 +17,11 @@ TABLE = re.compile(r"(<!-- table: (\S+)(?: --variant (\S+))? -->\n).*?(\n<!-- en
 SPEED = re.compile(r"(<!-- speed -->\n).*?(<!-- end -->)", re.DOTALL)
 ROOT = Path(__file__).parents[1]
 CASES = {"mnist": "MNIST, pixel by pixel", "nottingham": "Nottingham", "characters": "characters", "words": "words"}
-WAYS = {"rtx": "R-Transformer", "published": "R-Transformer, authors' code", "TransformerEncoder": "Transformer (torch)"}
+WAYS = {
+    "rtx": "R-Transformer",
+    "published": "R-Transformer, authors' code",
+    "TransformerEncoder": "Transformer (torch)",
+}
 
 
 def with_tables(text: str, ledger: Path) -> str:

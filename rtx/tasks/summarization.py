@@ -100,7 +100,10 @@ def docstrings(vocabulary: int = 1_500, beam: int = 5) -> Task:
     def commonest() -> str:
         return Counter(summary for _, summary in read()["train"]).most_common(1)[0][0]
 
-    return pair_task("docstrings", read, rouge, vocabulary, True, first_guess=lambda _: commonest(), beam=beam, longest=LONGEST)
+    def guess(_: str) -> str:
+        return commonest()
+
+    return pair_task("docstrings", read, rouge, vocabulary, True, first_guess=guess, beam=beam, longest=LONGEST)
 
 
 def rouge(pairs: Sequence[Pair], written: Sequence[str]) -> Scores:
