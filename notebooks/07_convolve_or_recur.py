@@ -19,6 +19,7 @@ from torch import nn
 from rtx.lab import exercises, explore, plots, xray
 _ = torch.set_num_threads(1), torch.manual_seed(0)
 
+# %%
 class Tools(nn.Module):
     def __init__(self):
         super().__init__()
