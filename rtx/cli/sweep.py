@@ -74,7 +74,10 @@ def sweep_(
 
     sweep = Sweep(loaded, model, values, variant, scale.value, seed, epochs, runs, precision, storage)
     if show:
-        _print(sweep.open().study, sweep.task.metric)
+        if storage or sweep.folder.exists():  # opening a sweep would make its folder
+            _print(sweep.open().study, sweep.task.metric)
+        else:
+            typer.echo("nothing has been run")
         return
     try:
         _run(sweep, left, results if test else None, 60 * save_every)

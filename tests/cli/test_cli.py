@@ -284,7 +284,7 @@ def test_a_sweep_shows_values_and_faults_as_they_are(capsys):
 
 def test_a_sweep_that_was_not_begun_has_nothing_to_show(command, tmp_path):
     done = command("sweep", "ffa-add", "attention-50", "--show", "--runs", str(tmp_path))
-    assert (done.returncode, done.stdout) == (0, "nothing has been run\n")
+    assert (done.returncode, done.stdout, [*tmp_path.iterdir()]) == (0, "nothing has been run\n", [])
 
 
 def test_a_table_fits_a_narrow_terminal(command):
