@@ -28,7 +28,7 @@ def together(update: Callable[[], object]) -> Run:
 
 
 def local_rnn(options: Options) -> Case:
-    """A LocalRNN's forward and backward pass in torch and in Triton, for MNIST and for words."""
+    """A LocalRNN's forward and backward pass on copied windows, in torch and in Triton, for MNIST and words."""
     contenders, targets = [], []
     for recipe, batch, length in (("mnist", 32, 784), ("ptb-word", 16, 80)):
         sizes = load_recipe(recipe).plan("r-transformer").hyperparameters
@@ -38,9 +38,10 @@ def local_rnn(options: Options) -> Case:
         x = torch.randn(B, T, D, device=options.device, requires_grad=True)
         for half in (False, True):
             run, size = together(_layer_step(layer, x, half)), f"{recipe}, {'bfloat16' if half else 'float32'}"
-            for impl in ("torch", "triton") if takes_triton(layer, x, half) else ("torch",):
+            for impl in ("copied", "torch", *(["triton"] if takes_triton(layer, x, half) else [])):
                 contenders.append(Contender(f"{impl}, {size}", using(impl, run, "local_rnn"), times=1 / TOGETHER))
-            targets.append(Target(f"torch / triton, {size}", f"torch, {size}", f"triton, {size}", None))
+            for one in ("torch", "triton"):
+                targets.append(Target(f"{one} / copied, {size}", f"{one}, {size}", f"copied, {size}", None))
     return Case("gpu-local-rnn: LocalRNN, forward and backward", contenders, targets)
 
 

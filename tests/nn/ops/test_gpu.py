@@ -1,8 +1,8 @@
-"""Tests that need a CUDA device: LocalRNN in Triton, and models on the GPU against the CPU. None measures time."""
+"""Tests that need a CUDA device: LocalRNN's implementations, and models against the CPU. None measures time."""
 
 import pytest
 import torch
-from comparison import outputs_and_gradients
+from comparison import outputs_and_gradients, second_gradients
 from operands import CELLS
 from test_triton_local_rnn import SIZES, arguments, results
 
@@ -43,6 +43,30 @@ def test_triton_in_float32_equals_the_reference(cell, B, T, D, window):
 
 
 @EACH
+@pytest.mark.parametrize("rounded", [False, True])
+@pytest.mark.parametrize(("B", "T", "D", "window"), [*SIZES, (3, 100, 32, 7), (2, 70, 700, 9)])
+def test_copied_windows_in_float32_equal_the_reference_also_where_cudnn_may_round(cell, B, T, D, window, rounded):
+    inputs = arguments(cell, B, T, D, torch.float32, GPU)
+    with torch.backends.cudnn.flags(allow_tf32=rounded):
+        found = results("copied", inputs, window, cell)
+    expected = results("torch", arguments(cell, B, T, D, torch.float64), window, cell)
+    for one, wanted in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, wanted, rtol=1e-5, atol=1e-5 * max(1.0, float(wanted.abs().max())))
+
+
+@EACH
+def test_copied_windows_have_second_derivatives_and_take_bfloat16(cell):
+    inputs = arguments(cell, 2, 30, 8, torch.float64, GPU)
+    found, expected = (second_gradients(local_rnn(*inputs, 5, cell, impl=impl), inputs) for impl in ("copied", "torch"))
+    torch.testing.assert_close(found, expected)
+    inputs = arguments(cell, 2, 130, 64, torch.bfloat16, GPU)
+    found, of_torch = (results(impl, inputs, 6, cell) for impl in ("copied", "torch"))
+    expected = results("torch", arguments(cell, 2, 130, 64, torch.float64), 6, cell)
+    for one, other, wanted in zip(found, of_torch, expected, strict=True):
+        assert relative_error(one, wanted) <= max(0.01, 1.5 * relative_error(other, wanted))
+
+
+@EACH
 @pytest.mark.parametrize("D", [16, 32, 33, 64, 96, 128])
 def test_triton_in_bfloat16_is_as_near_as_torch(cell, D):
     inputs = arguments(cell, 2, 130, D, torch.bfloat16, GPU)
@@ -68,7 +92,7 @@ def test_triton_gives_the_same_bits_in_every_run_and_on_every_stream(cell, dtype
         assert all(map(torch.equal, again, once))
 
 
-@pytest.mark.parametrize("impl", ["triton", "torch"])
+@pytest.mark.parametrize("impl", ["triton", "copied", "torch"])
 def test_local_rnns_memory_is_linear_in_the_length(impl):
     layer = LocalRNN(32, 7).to(GPU)
 
@@ -86,10 +110,13 @@ def test_local_rnns_memory_is_linear_in_the_length(impl):
     assert peak(8192) < 2.1 * peak(4096)
 
 
-def test_on_a_gpu_torch_is_chosen_and_triton_only_on_request():
+def test_on_a_gpu_windows_are_copied_and_triton_is_chosen_only_on_request():
     inputs = arguments("gru", 2, 9, 32, torch.float32, GPU)
     q = torch.randn(1, 2, 9, 4, device=GPU)
-    assert local_rnn.choose(*inputs, 7, "gru") == causal_attention.choose(q, q, q, 0.1) == "torch"
+    assert local_rnn.choose(*inputs, 7, "gru") == "copied"
+    assert causal_attention.choose(q, q, q, 0.1) == "torch"
+    with torch.autocast(GPU, dtype=torch.bfloat16):
+        assert local_rnn(*inputs, 7, "gru").dtype == torch.bfloat16
     with implementation("triton"):
         assert local_rnn.choose(*inputs, 7, "gru") == "triton"
         with torch.autocast(GPU, dtype=torch.bfloat16):
@@ -108,11 +135,12 @@ def assert_same_on_the_gpu(
         torch.testing.assert_close(one.cpu(), wanted, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.parametrize("impl", ["copied", "torch"])
 @pytest.mark.parametrize("name", sorted(MODELS))
-def test_a_model_on_the_gpu_is_the_model_on_the_cpu(name):
+def test_a_model_on_the_gpu_is_the_model_on_the_cpu(name, impl):
     torch.manual_seed(0)
     sizes = {key: size for key, size in SIZE.items() if key in hyperparameter_names(name)}
-    assert_same_on_the_gpu(MODELS[name](**sizes).double(), torch.randn(3, 20, 16).double())
+    assert_same_on_the_gpu(MODELS[name](**sizes).double(), torch.randn(3, 20, 16).double(), impl=impl)
 
 
 def test_feed_forward_attention_on_the_gpu_is_the_model_on_the_cpu():
@@ -121,7 +149,7 @@ def test_feed_forward_attention_on_the_gpu_is_the_model_on_the_cpu():
     assert_same_on_the_gpu(model, torch.randn(3, 20, 16).double(), torch.tensor([20, 1, 7]))
 
 
-@pytest.mark.parametrize("impl", ["triton", "torch"])
+@pytest.mark.parametrize("impl", ["triton", "copied", "torch"])
 def test_an_r_transformer_in_float32_on_the_gpu_is_the_model_on_the_cpu(impl):
     torch.manual_seed(0)
     model = MODELS["r-transformer"](16, 2, 2, 4)

@@ -1,0 +1,27 @@
+"""Float32 that cuDNN does not round to tf32."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+
+
+@contextmanager
+def float32_cudnn() -> Iterator[None]:
+    """Keep float32 in cuDNN inside the block, if torch keeps it in matrix products.
+
+    On a GPU, torch by default rounds the factors of recurrent layers and convolutions to tf32, but not those of
+    products. An LSTM would then be computed less exactly, and faster, than the models that it is compared with.
+    """
+    cudnn = torch.backends.cudnn
+    try:
+        rounds = cudnn.allow_tf32 and torch.get_float32_matmul_precision() == "highest"
+    except RuntimeError:  # the user has set a precision for one kind of layer
+        rounds = False
+    if rounds:
+        cudnn.allow_tf32 = False
+    try:
+        yield
+    finally:
+        if rounds:
+            cudnn.allow_tf32 = True
