@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from benchmarks.measure import Run
 from rtx.nn.ops import OPERATIONS, implementation
-from rtx.nn.precision import float32_cudnn
+from rtx.training.precision import float32_cudnn
 
 PUBLISHED, OURS, UNCOMPILED, PLAIN = "published", "rtx", "rtx, no compiler", "rtx, plain torch"
 

@@ -11,13 +11,13 @@ import torch
 
 from rtx.evidence import ledger
 from rtx.nn.mode import evaluating
-from rtx.nn.precision import float32_cudnn
 from rtx.tasks.task import Scores
 from rtx.training.batches import examination
 from rtx.training.checkpoint import save_checkpoint
 from rtx.training.fit import Fit, fit, interruptible, quiet, run_folder
 from rtx.training.lock import lock_folder
 from rtx.training.module import Trainee
+from rtx.training.precision import float32_cudnn
 from rtx.training.provenance import hardware, in_commit, versions
 from rtx.training.recipe import Plan, Recipe
 from rtx.training.states import Exploded

@@ -10,7 +10,6 @@ from torch.nn.functional import cross_entropy
 
 from rtx.models import LanguageModel
 from rtx.nn.mode import evaluating
-from rtx.nn.precision import float32_cudnn
 from rtx.nn.validate import check_choice
 from rtx.tasks import Task, task_by_name
 from rtx.tasks.registry import task_arguments
@@ -18,6 +17,7 @@ from rtx.tasks.task import IGNORED, SPLITS, Batch, Scores, Text, collate, where_
 from rtx.tasks.text import windows
 from rtx.training.batches import AT_ONCE, evaluation_batches, examination
 from rtx.training.checkpoint import load_checkpoint, load_texts, read_card
+from rtx.training.precision import float32_cudnn
 
 
 @torch.no_grad()

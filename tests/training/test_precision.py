@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from rtx.nn.precision import float32_cudnn
+from rtx.training.precision import float32_cudnn
 
 cudnn = torch.backends.cudnn
 

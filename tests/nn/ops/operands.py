@@ -66,7 +66,6 @@ OPERATIONS = ("local_rnn", "causal_attention", "pooling")
 # implementations with a backward pass of their own, on a CPU
 TWICE = [  # those with second derivatives
     pytest.param("local_rnn", "native", marks=COMPILED),
-    ("local_rnn", "copied"),
     pytest.param("pooling", "native", marks=COMPILED),
     ("pooling", "blocks"),
 ]

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from comparison import outputs_and_gradients, second_gradients
+from comparison import outputs_and_gradients
 from operands import CELLS
 from test_triton_local_rnn import SIZES, arguments, results
 
@@ -12,6 +12,7 @@ from rtx.nn.ops import implementation
 from rtx.nn.ops.attention import causal_attention
 from rtx.nn.ops.local_rnn import local_rnn
 from rtx.tasks.build import hyperparameter_names
+from rtx.training.precision import float32_cudnn
 
 pytestmark = pytest.mark.gpu
 GPU = "cuda"
@@ -43,11 +44,10 @@ def test_triton_in_float32_equals_the_reference(cell, B, T, D, window):
 
 
 @EACH
-@pytest.mark.parametrize("rounded", [False, True])
 @pytest.mark.parametrize(("B", "T", "D", "window"), [*SIZES, (3, 100, 32, 7), (2, 70, 700, 9)])
-def test_copied_windows_in_float32_equal_the_reference_also_where_cudnn_may_round(cell, B, T, D, window, rounded):
+def test_copied_windows_in_float32_equal_the_reference(cell, B, T, D, window):
     inputs = arguments(cell, B, T, D, torch.float32, GPU)
-    with torch.backends.cudnn.flags(allow_tf32=rounded):
+    with float32_cudnn():
         found = results("copied", inputs, window, cell)
     expected = results("torch", arguments(cell, B, T, D, torch.float64), window, cell)
     for one, wanted in zip(found, expected, strict=True):
@@ -55,10 +55,7 @@ def test_copied_windows_in_float32_equal_the_reference_also_where_cudnn_may_roun
 
 
 @EACH
-def test_copied_windows_have_second_derivatives_and_take_bfloat16(cell):
-    inputs = arguments(cell, 2, 30, 8, torch.float64, GPU)
-    found, expected = (second_gradients(local_rnn(*inputs, 5, cell, impl=impl), inputs) for impl in ("copied", "torch"))
-    torch.testing.assert_close(found, expected)
+def test_copied_windows_take_bfloat16(cell):
     inputs = arguments(cell, 2, 130, 64, torch.bfloat16, GPU)
     found, of_torch = (results(impl, inputs, 6, cell) for impl in ("copied", "torch"))
     expected = results("torch", arguments(cell, 2, 130, 64, torch.float64), 6, cell)
@@ -110,16 +107,13 @@ def test_local_rnns_memory_is_linear_in_the_length(impl):
     assert peak(8192) < 2.1 * peak(4096)
 
 
-def test_on_a_gpu_windows_are_copied_and_triton_is_chosen_only_on_request():
+def test_on_a_gpu_torch_is_chosen_and_others_only_on_request():
     inputs = arguments("gru", 2, 9, 32, torch.float32, GPU)
     q = torch.randn(1, 2, 9, 4, device=GPU)
-    assert local_rnn.choose(*inputs, 7, "gru") == "copied"
-    assert causal_attention.choose(q, q, q, 0.1) == "torch"
-    with torch.autocast(GPU, dtype=torch.bfloat16):
-        assert local_rnn(*inputs, 7, "gru").dtype == torch.bfloat16
-    with implementation("triton"):
-        assert local_rnn.choose(*inputs, 7, "gru") == "triton"
-        with torch.autocast(GPU, dtype=torch.bfloat16):
+    assert local_rnn.choose(*inputs, 7, "gru") == causal_attention.choose(q, q, q, 0.1) == "torch"
+    for impl in ("triton", "copied"):
+        with implementation(impl), torch.autocast(GPU, dtype=torch.bfloat16):
+            assert local_rnn.choose(*inputs, 7, "gru") == impl
             assert local_rnn(*inputs, 7, "gru").dtype == torch.bfloat16
 
 

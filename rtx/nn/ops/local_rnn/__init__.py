@@ -40,10 +40,6 @@ def _not_copied(*arguments: Any) -> str | None:
     return no_custom_gradient(*arguments) or mixed_dtypes(*arguments) or _other_sizes(*arguments)
 
 
-def _slow_copies(x: Tensor, *_: Any) -> str | None:
-    return None if x.is_cuda else f"copies of the windows pay on a CUDA device, and x is on {x.device}"
-
-
 def _other_sizes(
     x: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor, b_hh: Tensor, window: int, cell: str
 ) -> str | None:
@@ -58,7 +54,7 @@ local_rnn = Operation(
     "local_rnn",
     {
         "native": Implementation(native_local_rnn, _not_native),
-        "copied": Implementation(copied_local_rnn, _not_copied, _slow_copies),
+        "copied": Implementation(copied_local_rnn, _not_copied, opt_in=True),
         "torch": Implementation(torch_local_rnn),
         "triton": Implementation(_triton, _no_triton, opt_in=True),
         "reference": Implementation(reference.local_rnn, opt_in=True),
