@@ -12,8 +12,9 @@ port ?= 8000
 VENV := .venv
 PY := $(VENV)/bin/python
 # Sums depend on the number of threads, and two workers share the cores. The
-# browser's long files are first, so that all workers end together.
-PYTEST = OMP_NUM_THREADS=1 $(PY) -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+# browser's long files are first, so that all workers end together. Some images
+# tell Python to keep no compiled files; here hundreds of processes share them.
+PYTEST = PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(PY) -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 NBVAL = --nbval --nbval-current-env --nbval-cell-timeout=300 --nbval-sanitize-with tools/nbval_sanitize.cfg
 # On loopback; without JupyterLab's question for news and look-up of updates; as root, only if it must.
 LAB = --ip=127.0.0.1 --ServerApp.root_dir=. --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb \
