@@ -25,7 +25,6 @@ from rtx.tasks.task import IGNORED, Batch, Task
 from rtx.training.recipe import load_recipe
 
 HALF, TRITON_HALF = f"{OURS}, bfloat16", f"{OURS}, Triton, bfloat16"
-COPIED = f"{OURS}, copied windows"
 PUBLISHED_HALF, ENCODER_HALF = f"{PUBLISHED}, bfloat16", f"{ENCODER}, bfloat16"
 
 
@@ -63,7 +62,6 @@ def training(name: str, options: Options) -> Case:
     for one, model in models.items():
         runs[one] = updates(task, model, batch)
         runs[f"{one}, bfloat16"] = updates(task, model, batch, half=True)
-    runs[COPIED] = using("copied", runs[OURS], "local_rnn")
     local = next(module for module in ours.modules() if isinstance(module, LocalRNN))
     if gpu_layers.takes_triton(local, torch.zeros(1, 1, local.d_model, device=device), half=True):
         runs[TRITON_HALF] = using("triton", runs[HALF], "local_rnn")
@@ -78,7 +76,6 @@ def training(name: str, options: Options) -> Case:
         Target(f"{HALF}: ms an update", HALF, None, None, "<="),
         Target(f"{PUBLISHED_HALF} / {HALF}", PUBLISHED_HALF, HALF, None),
         Target(f"{PUBLISHED} / {OURS}", PUBLISHED, OURS, None),
-        Target(f"{OURS} / {COPIED}", OURS, COPIED, None),
         Target(f"{HALF} / {TRITON_HALF}", HALF, TRITON_HALF, None),
         Target(f"{HALF} / {ENCODER_HALF}", HALF, ENCODER_HALF, None, "<="),
     ]

@@ -28,7 +28,7 @@ def together(update: Callable[[], object]) -> Run:
 
 
 def local_rnn(options: Options) -> Case:
-    """A LocalRNN's forward and backward pass on copied windows, in torch and in Triton, for MNIST and words."""
+    """A LocalRNN's forward and backward pass in torch and in Triton, for MNIST and for words."""
     contenders, targets = [], []
     for recipe, batch, length in (("mnist", 32, 784), ("ptb-word", 16, 80)):
         sizes = load_recipe(recipe).plan("r-transformer").hyperparameters
@@ -38,10 +38,9 @@ def local_rnn(options: Options) -> Case:
         x = torch.randn(B, T, D, device=options.device, requires_grad=True)
         for half in (False, True):
             run, size = together(_layer_step(layer, x, half)), f"{recipe}, {'bfloat16' if half else 'float32'}"
-            for impl in ("copied", "torch", *(["triton"] if takes_triton(layer, x, half) else [])):
+            for impl in ("torch", "triton") if takes_triton(layer, x, half) else ("torch",):
                 contenders.append(Contender(f"{impl}, {size}", using(impl, run, "local_rnn"), times=1 / TOGETHER))
-            for one in ("torch", "triton"):
-                targets.append(Target(f"{one} / copied, {size}", f"{one}, {size}", f"copied, {size}", None))
+            targets.append(Target(f"torch / triton, {size}", f"torch, {size}", f"triton, {size}", None))
     return Case("gpu-local-rnn: LocalRNN, forward and backward", contenders, targets)
 
 

@@ -31,15 +31,10 @@ def not_on_cpu(x: Tensor, *others: object) -> str | None:
     """Why a CPU implementation with a custom gradient cannot be used for `x` and the other arguments."""
     if x.device.type != "cpu":
         return f"it runs on the CPU, and x is on {x.device}"
-    return no_custom_gradient(x, *others) or mixed_dtypes(x, *others)
-
-
-def mixed_dtypes(x: Tensor, *others: object) -> str | None:
-    """Why code for floating-point numbers of one dtype cannot be used for `x` and the other arguments."""
     kinds = {one.dtype for one in (x, *others) if isinstance(one, Tensor)}
-    if not x.is_floating_point() or (len(kinds) > 1 and not torch.is_autocast_enabled(x.device.type)):
+    if not x.is_floating_point() or (len(kinds) > 1 and not torch.is_autocast_enabled("cpu")):
         return f"it needs floating-point numbers of one dtype, and these are {kinds}"
-    return None
+    return no_custom_gradient(x, *others)
 
 
 def no_native_code(x: Tensor, *others: object) -> str | None:

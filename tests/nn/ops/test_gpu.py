@@ -1,4 +1,4 @@
-"""Tests that need a CUDA device: LocalRNN's implementations, and models against the CPU. None measures time."""
+"""Tests that need a CUDA device: LocalRNN in Triton, and models on the GPU against the CPU. None measures time."""
 
 import pytest
 import torch
@@ -12,7 +12,6 @@ from rtx.nn.ops import implementation
 from rtx.nn.ops.attention import causal_attention
 from rtx.nn.ops.local_rnn import local_rnn
 from rtx.tasks.build import hyperparameter_names
-from rtx.training.precision import float32_cudnn
 
 pytestmark = pytest.mark.gpu
 GPU = "cuda"
@@ -44,26 +43,6 @@ def test_triton_in_float32_equals_the_reference(cell, B, T, D, window):
 
 
 @EACH
-@pytest.mark.parametrize(("B", "T", "D", "window"), [*SIZES, (3, 100, 32, 7), (2, 70, 700, 9)])
-def test_copied_windows_in_float32_equal_the_reference(cell, B, T, D, window):
-    inputs = arguments(cell, B, T, D, torch.float32, GPU)
-    with float32_cudnn():
-        found = results("copied", inputs, window, cell)
-    expected = results("torch", arguments(cell, B, T, D, torch.float64), window, cell)
-    for one, wanted in zip(found, expected, strict=True):
-        torch.testing.assert_close(one, wanted, rtol=1e-5, atol=1e-5 * max(1.0, float(wanted.abs().max())))
-
-
-@EACH
-def test_copied_windows_take_bfloat16(cell):
-    inputs = arguments(cell, 2, 130, 64, torch.bfloat16, GPU)
-    found, of_torch = (results(impl, inputs, 6, cell) for impl in ("copied", "torch"))
-    expected = results("torch", arguments(cell, 2, 130, 64, torch.float64), 6, cell)
-    for one, other, wanted in zip(found, of_torch, expected, strict=True):
-        assert relative_error(one, wanted) <= max(0.01, 1.5 * relative_error(other, wanted))
-
-
-@EACH
 @pytest.mark.parametrize("D", [16, 32, 33, 64, 96, 128])
 def test_triton_in_bfloat16_is_as_near_as_torch(cell, D):
     inputs = arguments(cell, 2, 130, D, torch.bfloat16, GPU)
@@ -89,7 +68,7 @@ def test_triton_gives_the_same_bits_in_every_run_and_on_every_stream(cell, dtype
         assert all(map(torch.equal, again, once))
 
 
-@pytest.mark.parametrize("impl", ["triton", "copied", "torch"])
+@pytest.mark.parametrize("impl", ["triton", "torch"])
 def test_local_rnns_memory_is_linear_in_the_length(impl):
     layer = LocalRNN(32, 7).to(GPU)
 
@@ -107,13 +86,13 @@ def test_local_rnns_memory_is_linear_in_the_length(impl):
     assert peak(8192) < 2.1 * peak(4096)
 
 
-def test_on_a_gpu_torch_is_chosen_and_others_only_on_request():
+def test_on_a_gpu_torch_is_chosen_and_triton_only_on_request():
     inputs = arguments("gru", 2, 9, 32, torch.float32, GPU)
     q = torch.randn(1, 2, 9, 4, device=GPU)
     assert local_rnn.choose(*inputs, 7, "gru") == causal_attention.choose(q, q, q, 0.1) == "torch"
-    for impl in ("triton", "copied"):
-        with implementation(impl), torch.autocast(GPU, dtype=torch.bfloat16):
-            assert local_rnn.choose(*inputs, 7, "gru") == impl
+    with implementation("triton"):
+        assert local_rnn.choose(*inputs, 7, "gru") == "triton"
+        with torch.autocast(GPU, dtype=torch.bfloat16):
             assert local_rnn(*inputs, 7, "gru").dtype == torch.bfloat16
 
 
@@ -129,12 +108,11 @@ def assert_same_on_the_gpu(
         torch.testing.assert_close(one.cpu(), wanted, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.parametrize("impl", ["copied", "torch"])
 @pytest.mark.parametrize("name", sorted(MODELS))
-def test_a_model_on_the_gpu_is_the_model_on_the_cpu(name, impl):
+def test_a_model_on_the_gpu_is_the_model_on_the_cpu(name):
     torch.manual_seed(0)
     sizes = {key: size for key, size in SIZE.items() if key in hyperparameter_names(name)}
-    assert_same_on_the_gpu(MODELS[name](**sizes).double(), torch.randn(3, 20, 16).double(), impl=impl)
+    assert_same_on_the_gpu(MODELS[name](**sizes).double(), torch.randn(3, 20, 16).double())
 
 
 def test_feed_forward_attention_on_the_gpu_is_the_model_on_the_cpu():
@@ -143,7 +121,7 @@ def test_feed_forward_attention_on_the_gpu_is_the_model_on_the_cpu():
     assert_same_on_the_gpu(model, torch.randn(3, 20, 16).double(), torch.tensor([20, 1, 7]))
 
 
-@pytest.mark.parametrize("impl", ["triton", "copied", "torch"])
+@pytest.mark.parametrize("impl", ["triton", "torch"])
 def test_an_r_transformer_in_float32_on_the_gpu_is_the_model_on_the_cpu(impl):
     torch.manual_seed(0)
     model = MODELS["r-transformer"](16, 2, 2, 4)

@@ -13,7 +13,7 @@ from rtx.nn.ops.local_rnn import torch as plain
 EACH = pytest.mark.parametrize("cell", CELLS)
 
 
-@pytest.mark.parametrize("impl", [NATIVE, "copied", "torch"])
+@pytest.mark.parametrize("impl", [NATIVE, "torch"])
 @settings(max_examples=40)
 @given(
     stored=st.booleans(),
@@ -52,7 +52,7 @@ def test_native_is_exact_where_gates_are_saturated(cell):
     assert_near([found], [local_rnn(*exact, 3, cell, impl="reference")], 1e-5)
 
 
-@pytest.mark.parametrize("impl", [NATIVE, "copied", "torch"])
+@pytest.mark.parametrize("impl", [NATIVE, "torch"])
 @EACH
 def test_a_nan_is_in_the_output_of_every_window_that_contains_it(cell, impl):
     inputs = [one.detach() for one in local_rnn_inputs(cell, 2, 40, 8)]

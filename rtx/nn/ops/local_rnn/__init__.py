@@ -8,9 +8,8 @@ from typing import Any
 from torch import Tensor
 
 from rtx.nn import reference
-from rtx.nn.ops.conditions import mixed_dtypes, no_custom_gradient, no_native_code, other_sizes
+from rtx.nn.ops.conditions import no_native_code, other_sizes
 from rtx.nn.ops.dispatch import Implementation, Operation
-from rtx.nn.ops.local_rnn.copied import copied_local_rnn
 from rtx.nn.ops.local_rnn.native import native_local_rnn
 from rtx.nn.ops.local_rnn.torch import torch_local_rnn
 from rtx.nn.recurrent import CELLS
@@ -36,10 +35,6 @@ def _not_native(*arguments: Any) -> str | None:
     return no_native_code(*arguments) or _other_sizes(*arguments)
 
 
-def _not_copied(*arguments: Any) -> str | None:
-    return no_custom_gradient(*arguments) or mixed_dtypes(*arguments) or _other_sizes(*arguments)
-
-
 def _other_sizes(
     x: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor, b_hh: Tensor, window: int, cell: str
 ) -> str | None:
@@ -54,7 +49,6 @@ local_rnn = Operation(
     "local_rnn",
     {
         "native": Implementation(native_local_rnn, _not_native),
-        "copied": Implementation(copied_local_rnn, _not_copied, opt_in=True),
         "torch": Implementation(torch_local_rnn),
         "triton": Implementation(_triton, _no_triton, opt_in=True),
         "reference": Implementation(reference.local_rnn, opt_in=True),
