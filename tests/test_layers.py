@@ -38,10 +38,6 @@ def layer_of(path: Path) -> str | None:
     return None if name == "__init__" else name
 
 
-def test_every_file_belongs_to_a_layer() -> None:
-    assert {layer_of(path) for path in FILES} - {None} <= set(LAYERS)
-
-
 def test_a_file_imports_only_its_own_layer_and_those_before_it() -> None:
     for path in FILES:
         layer = layer_of(path)

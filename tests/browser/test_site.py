@@ -183,7 +183,9 @@ def test_an_explorer_in_a_lesson_is_moved(tab: Tab, address: str) -> None:
 
 
 def seen(tab: Tab) -> str:
-    """What stands there once nothing moves any more."""
+    """What stands there once nothing moves any more. What plays is stopped."""
+    for button in tab.get_by_role("button", name="■ Stop").all():
+        button.click()
     tab.wait_for_function("!document.querySelector('[aria-busy=true]')")  # a worker may be at work
     now = tab.evaluate(SEEN)
     while (before := now) != (now := (tab.wait_for_timeout(60), tab.evaluate(SEEN))[1]):
