@@ -1,21 +1,28 @@
 """A private JupyterLab and a headless Chromium, so that tests use a notebook as a reader does."""
 
+import json
 import os
-import secrets
+import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
 
 import nbformat
+import psutil
 import pytest
 from drawn import KEEP_TEXTS
-from notebook_page import LOOPBACK, Notebook, written
+from notebook_page import LOOPBACK
 from playwright.sync_api import Browser, Page, expect, sync_playwright
-from ports import free_port
-from private import private_environment, wait_for
+
+from rtx.lab import explore
+from rtx.lab.plots import new_figure
 
 # Five seconds by default, which a busy machine may take for anything; what is so already is not waited for.
 expect.set_options(timeout=60_000)
@@ -32,21 +39,19 @@ CHROMIUM_OPTIONS = [
 
 @dataclass
 class Lab:
-    """A running JupyterLab: the folder that it serves, and where."""
+    """A running JupyterLab: the folder that it serves, its process, and its address with the token."""
 
     root: Path
+    process: psutil.Process
     url: str
     token: str
 
-    def add(self, notebook: Path) -> str:
-        """The address of a copy of `notebook` without its outputs: what is seen then, was made then."""
-        copy = nbformat.read(notebook, as_version=4)
-        for cell in copy.cells:
-            if cell.cell_type == "code":
-                cell.outputs, cell.execution_count = [], None
-        copy.metadata.pop("widgets", None)
-        nbformat.write(copy, self.root / "notebooks" / notebook.name)
-        return f"{self.url}lab/tree/notebooks/{notebook.name}?reset&token={self.token}"
+    def add(self, cells: Iterable[str]) -> str:
+        """The address of a new notebook of these cells."""
+        page = nbformat.v4.new_notebook(metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}})
+        page.cells = [nbformat.v4.new_code_cell(one) for one in cells]
+        nbformat.write(page, self.root / "notebooks" / "cells.ipynb")
+        return f"{self.url}lab/tree/notebooks/cells.ipynb?reset&token={self.token}"
 
 
 @pytest.fixture(scope="session")
@@ -60,13 +65,29 @@ def chromium() -> str:
     return found
 
 
-# One browser a file, closed after it: while it is open its event loop runs, which other tests must not meet.
+# One browser for the files of this folder. While it is open its event loop runs, which other tests must not meet.
+OPEN, BROWSERS = ExitStack(), []
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> Iterator[None]:
+    """Close the browser after the last test of this folder."""
+    try:
+        return (yield)
+    finally:
+        if nextitem is None or Path(__file__).parent not in nextitem.path.parents:
+            BROWSERS.clear()
+            OPEN.close()
+
+
 @pytest.fixture(scope="module")
-def browser(chromium: str) -> Iterator[Browser]:
+def browser(chromium: str) -> Browser:
     """A headless Chromium that can reach this machine only."""
     root = ["--no-sandbox"] if os.geteuid() == 0 else []  # Chromium's sandbox refuses to work for root
-    with sync_playwright() as playwright:
-        yield playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_OPTIONS + root)
+    if not BROWSERS:
+        launcher = OPEN.enter_context(sync_playwright()).chromium
+        BROWSERS.append(launcher.launch(executable_path=chromium, args=CHROMIUM_OPTIONS + root))
+    return BROWSERS[0]
 
 
 @pytest.fixture(scope="module")
@@ -94,48 +115,47 @@ def tab(watched: tuple[Page, list[str]]) -> Iterator[Page]:
     assert faults == []
 
 
+@pytest.fixture
+def computed(tab: Page, tmp_path: Path) -> Callable[..., Any]:
+    """A function that opens a page of this script, which says JSON, and returns what it says."""
+
+    def found(script: str, data: dict[str, Any], weights: bytes = b"", **state: object) -> Any:
+        (tmp_path / "piece.js").write_text(script)
+        page = explore.Page(tmp_path / "piece.js", data, new_figure()[0], "read", weights=weights, **state)
+        tab.goto(page.save(tmp_path / "computed.html").as_uri())
+        return json.loads(str(tab.locator(".sentence").text_content()))
+
+    return found
+
+
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """A JupyterLab of its own on loopback, with a token, serving a folder laid out as the repository."""
+    """What `make lab` starts, with separate settings, in a folder laid out as the repository."""
     home = tmp_path_factory.mktemp("lab")
     root, log = home / "root", home / "log"
     (root / "notebooks").mkdir(parents=True)
-    for folder in ("results", "figures"):
-        (root / folder).symlink_to(REPOSITORY / folder)
-    options = [f"--ip={LOOPBACK}", "--no-browser", "--allow-root", "--expose-app-in-browser"]
-    port, token = free_port(), secrets.token_hex()
-    options += [f"--ServerApp.port={port}", f"--IdentityProvider.token={token}", f"--ServerApp.root_dir={root}"]
-    options += [f"--LabApp.app_settings_dir={REPOSITORY}/tools/jupyterlab"]
-    environment = private_environment(home)
+    (root / "tools").symlink_to(REPOSITORY / "tools")
+    given = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS", "JUPYTER"))}
+    planned = subprocess.run(["make", "--dry-run", "lab"], cwd=REPOSITORY, env=given, capture_output=True, text=True)
+    (line,) = (line for line in planned.stdout.splitlines() if " -m jupyterlab " in line)
+    options = [*shlex.split(line.partition(" -m jupyterlab ")[2]), "--no-browser", "--expose-app-in-browser"]
+    # its own folders keep it and its kernels from the user's settings, and those from them
+    own = ["JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR"]
+    own += ["JUPYTERLAB_SETTINGS_DIR", "JUPYTERLAB_WORKSPACES_DIR"]
+    given |= {name: str(home / name.lower()) for name in own} | {"OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "jupyterlab", *options, "--ServerApp.port=0"]
     with log.open("wb") as stream:
-        server = subprocess.Popen(
-            [sys.executable, "-m", "jupyterlab", *options], env=environment, stdout=stream, stderr=stream
-        )
+        server = subprocess.Popen(command, cwd=root, env=given, stdout=stream, stderr=stream)
+    running = home / "jupyter_runtime_dir" / f"jpserver-{server.pid}.json"
     try:
-        address = f"http://{LOOPBACK}:{port}/"
-        wait_for(server, f"{address}api/status?token={token}", log)
-        yield Lab(root, address, token)
+        for _ in range(1500):  # five minutes
+            with suppress(OSError, ValueError):  # not there yet, half written, not listening yet
+                known = json.loads(running.read_text())
+                urlopen(f"{known['url']}api/status?token={known['token']}", timeout=60).close()
+                break
+            assert server.poll() is None, log.read_text()
+            time.sleep(0.2)
+        yield Lab(root, psutil.Process(server.pid), known["url"], known["token"])
     finally:
         server.terminate()
         server.wait(60)
-
-
-@pytest.fixture
-def open_notebook(lab: Lab, browser: Browser) -> Iterator[Callable[[Path], Notebook]]:
-    """A function that opens a copy of a notebook in JupyterLab."""
-    page = browser.new_page(viewport={"width": 1280, "height": 1000})
-    yield lambda notebook: Notebook(page, lab.add(notebook))
-    page.evaluate("() => window.jupyterapp.serviceManager.sessions.shutdownAll()")  # its kernel ends with the test
-    page.close()
-
-
-@pytest.fixture
-def open_cells(open_notebook: Callable[[Path], Notebook], tmp_path: Path) -> Callable[..., Notebook]:
-    """A function that opens a notebook of these cells in JupyterLab and runs it."""
-
-    def opened(*cells: str) -> Notebook:
-        notebook = open_notebook(written(cells, tmp_path))
-        notebook.run_all()
-        return notebook
-
-    return opened

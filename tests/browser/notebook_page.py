@@ -1,14 +1,10 @@
-"""A notebook open in JupyterLab in a browser: run it, read its outputs, move its sliders."""
+"""A notebook open in JupyterLab in a browser: run it, and read its outputs."""
 
-from collections.abc import Iterable, Iterator
-from pathlib import Path
 from urllib.parse import urlsplit
 
-import nbformat
 from playwright.sync_api import Locator, Page, expect
 
 LOOPBACK = "127.0.0.1"
-VIEW = "application/vnd.jupyter.widget-view+json"
 
 # JupyterLab shows "Idle" before there is a kernel, and greys its Run menu until the notebook is active.
 READY = """async () => {
@@ -30,14 +26,6 @@ FINISHED = f"""() => {{
         && (failed || code.every(cell => cell.executionCount !== null));
 }}"""
 SCROLL = "index => window.jupyterapp.shell.currentWidget.content.scrollToItem(index, 'start')"
-
-
-def written(cells: Iterable[str], folder: Path) -> Path:
-    """Write a notebook of these code cells into a folder."""
-    page = nbformat.v4.new_notebook(metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}})
-    page.cells = [nbformat.v4.new_code_cell(one) for one in cells]
-    nbformat.write(page, folder / "cells.ipynb")
-    return folder / "cells.ipynb"
 
 
 class Notebook:
@@ -64,38 +52,9 @@ class Notebook:
         outputs = [output for cell in self.page.evaluate(OUTPUTS) for output in cell]
         return [f"{out['ename']}: {out['evalue']}" for out in outputs if out["output_type"] == "error"]
 
-    def explorers(self) -> Iterator[tuple[Locator, Locator]]:
-        """The first slider of each cell that has a picture beside it, and that picture, one cell after the other."""
-        for index, outputs in enumerate(self.page.evaluate(OUTPUTS)):
-            if not any(VIEW in output.get("data", {}) for output in outputs):
-                continue
-            self.page.evaluate(SCROLL, index)
-            cell = self.page.locator(f'.jp-Cell[data-windowed-list-index="{index}"]')
-            expect(cell.locator(".jupyter-widgets").first).to_be_visible(timeout=30_000)
-            slider, image = cell.get_by_role("slider").first, cell.locator("img.widget-image").first
-            if slider.count() and image.count():
-                yield slider, image
-
     def output(self, index: int) -> Locator:
         """The cell of this index, scrolled to, once its widgets are there."""
         self.page.evaluate(SCROLL, index)
         cell = self.page.locator(f'.jp-Cell[data-windowed-list-index="{index}"] .jp-Cell-outputArea')
         expect(cell.locator(".jupyter-widgets, canvas").first).to_be_visible(timeout=30_000)
         return cell
-
-    def press(self, slider: Locator) -> None:
-        """Move `slider` by a step of the keyboard, back if it stands at its end."""
-        at_end = slider.get_attribute("aria-valuenow") == slider.get_attribute("aria-valuemax")
-        slider.press("ArrowLeft" if at_end else "ArrowRight")
-
-    def drag(self, slider: Locator) -> None:
-        """Drag `slider` with the mouse to the farther end of its track."""
-        slider.scroll_into_view_if_needed()
-        handle, track = slider.bounding_box(), slider.locator("xpath=../..").bounding_box()
-        assert handle and track
-        x, y = handle["x"] + handle["width"] / 2, handle["y"] + handle["height"] / 2
-        left, right = track["x"], track["x"] + track["width"]
-        self.page.mouse.move(x, y)
-        self.page.mouse.down()
-        self.page.mouse.move(right if right - x > x - left else left, y, steps=8)
-        self.page.mouse.up()

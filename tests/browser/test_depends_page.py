@@ -1,16 +1,15 @@
 """What the page of "who depends on whom" computes is what torch computes."""
 
-import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from playwright.sync_api import Page as Tab
 
 from rtx.lab import explore, receptive_field
-from rtx.lab.explore import Page
 from rtx.lab.explore.depends import models, row
-from rtx.lab.plots import new_figure
 
 pytestmark = pytest.mark.browser
 
@@ -29,14 +28,9 @@ export function show(page) {
 """
 
 
-def test_outputs_and_derivatives_agree_with_torch(tab: Tab, tmp_path: Path) -> None:
+def test_outputs_and_derivatives_agree_with_torch(computed: Callable[..., Any]) -> None:
     page = explore.depends()
-    script = tmp_path / "piece.js"
-    script.write_text(SCRIPT)
-    probe = Page(script, {}, new_figure()[0], "read", weights=page.weights, a=0)
-    probe.data = page.data
-    tab.goto(probe.save(tmp_path / "a.html").as_uri())
-    found = json.loads(str(tab.locator(".sentence").text_content()))
+    found = computed(SCRIPT, page.data, page.weights)
     x = torch.tensor(row(), dtype=torch.float64)[None, :, None]
     for model, one in zip(models().values(), found, strict=True):
         model = model.double()

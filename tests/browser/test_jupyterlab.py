@@ -1,9 +1,15 @@
-"""A reader opens a notebook in JupyterLab, runs it, and trains beside it, by pointer and by keyboard."""
+"""A reader opens a notebook in JupyterLab, runs it, and trains beside it, by pointer and by keyboard.
+
+It is the JupyterLab of `make lab`: on loopback, behind a token, with no asset from elsewhere.
+"""
 
 from collections.abc import Callable, Iterator
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
+import psutil
 import pytest
-from notebook_page import LOOPBACK, Notebook, written
+from notebook_page import LOOPBACK, Notebook
 from playwright.sync_api import Browser, Locator, expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -43,10 +49,10 @@ COUNT = "() => window.jupyterapp.shell.currentWidget.content.model.cells.length"
 
 
 @pytest.fixture(scope="module")
-def notebook(lab, browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Notebook]:  # type: ignore[no-untyped-def]
+def notebook(lab, browser: Browser) -> Iterator[Notebook]:  # type: ignore[no-untyped-def]
     """A notebook of these cells, which was run."""
     page = browser.new_page(viewport={"width": 1280, "height": 1000})
-    opened = Notebook(page, lab.add(written(CELLS.values(), tmp_path_factory.mktemp("cells"))))
+    opened = Notebook(page, lab.add(CELLS.values()))
     opened.run_all()
     assert opened.errors() == []
     yield opened
@@ -122,3 +128,12 @@ def test_letters_are_no_commands(shown: Show) -> None:
     output.page.wait_for_timeout(300)
     assert output.page.evaluate(COUNT) == before
     expect(control).to_be_focused()
+
+
+def test_it_listens_on_loopback_only_and_refuses_requests_without_the_token(lab) -> None:  # type: ignore[no-untyped-def]
+    listening = {c.laddr.ip for c in lab.process.net_connections("inet") if c.status == psutil.CONN_LISTEN}
+    assert listening == {LOOPBACK} and len(lab.token) >= 32
+    for path in ("api/contents", "api/kernels", "api/contents?token=wrong"):
+        with pytest.raises(HTTPError, match="403"):
+            urlopen(lab.url + path, timeout=60)
+    assert urlopen(f"{lab.url}api/kernels?token={lab.token}", timeout=60).status == 200

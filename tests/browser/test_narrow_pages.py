@@ -55,7 +55,7 @@ MAKERS: dict[str, Callable[[], Page]] = {
     "ledger": explore.ledger,
     "bach": lambda: explore.bach(np.eye(40, 88), rtx.build("chorales", "gru", d_model=4)),
     "bach_or_machine": lambda: explore.bach_or_machine([(np.eye(40, 88), np.eye(40, 88))]),
-    "positions": lambda: explore.positions(XLAttention(128, 2), X),
+    "positions": lambda: explore.positions(XLAttention(128, 16), X),
 }
 
 

@@ -1,7 +1,8 @@
 """The page of a sentence: predictions and shades are torch's, models write on, and a text can be read in part."""
 
-import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -9,10 +10,8 @@ from playwright.sync_api import Page as Tab
 from playwright.sync_api import expect
 
 from rtx.lab import explore
-from rtx.lab.explore import Page
 from rtx.lab.explore.network import described
 from rtx.lab.explore.sentence import LONGEST, MODELS
-from rtx.lab.plots import new_figure
 from rtx.lab.pretrained import card_of, pretrained, weights
 
 pytestmark = pytest.mark.browser
@@ -35,14 +34,9 @@ export function show(page) {
 
 
 @pytest.mark.parametrize("name", MODELS.values())
-def test_predictions_and_shades_of_60_letters_agree_with_torch(tab: Tab, tmp_path: Path, name: str) -> None:
-    script, model = tmp_path / "piece.js", pretrained(name).double()
-    script.write_text(SCRIPT)
-    data = {"network": described(model), "symbols": READ, "others": OTHERS}
-    tab.goto(
-        Page(script, data, new_figure()[0], "read", weights=weights(name), begin=1).save(tmp_path / "a.html").as_uri()
-    )
-    found = json.loads(str(tab.locator(".sentence").text_content()))
+def test_predictions_and_shades_of_60_letters_agree_with_torch(computed: Callable[..., Any], name: str) -> None:
+    model = pretrained(name).double()
+    found = computed(SCRIPT, {"network": described(model), "symbols": READ, "others": OTHERS}, weights(name))
 
     changed = torch.where(torch.eye(len(READ), dtype=torch.bool), OTHERS, READ)  # one letter in each row
     with torch.no_grad():

@@ -1,17 +1,13 @@
-"""What the tests of faults share: processes that start quickly and are really killed, and the tiny recipes."""
+"""What the tests of faults share: processes that start quickly and are really killed."""
 
 import os
 import random
-import sys
 import time
 from collections.abc import Callable, Iterator
 from multiprocessing.context import ForkServerContext
-from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path += [str(Path(__file__).parents[1] / name) for name in ("training", "models", "evidence")]
 
 
 @pytest.fixture
@@ -41,15 +37,3 @@ def killed(processes: ForkServerContext) -> Callable[..., Iterator[Any]]:
                 yield said
 
     return lives
-
-
-@pytest.fixture
-def recipe() -> Any:
-    """The tiny recipe of tests/training, its task registered."""
-    from tiny_recipe import tiny, tiny_recipe
-
-    from rtx.tasks import TASKS
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(TASKS, "tiny", tiny)
-        yield tiny_recipe()

@@ -1,5 +1,6 @@
-"""Eight processes at once: a ledger loses no result, and no run is begun twice."""
+"""Several processes: a ledger loses no result, no run is begun twice, and the same seed gives the same bits."""
 
+import threading
 import time
 from collections import Counter
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import load_file
 from test_ledger import result
 from tiny_recipe import TASKS as TINY
 from tiny_recipe import tiny_recipe
@@ -62,7 +64,8 @@ def train_one(gate: Any, number: int, folder: Path) -> None:
     torch.set_num_threads(1)
     TASKS.update(TINY)
     gate.wait()
-    train(tiny_recipe().plan("gru"), seed=number, epochs=2, runs=folder / "runs", results=folder / "results", **CPU)
+    plan = tiny_recipe().plan("r-transformer")
+    train(plan, seed=number, epochs=2, runs=folder / "runs", results=folder / "results", **CPU)
 
 
 @pytest.mark.slow
@@ -70,6 +73,20 @@ def test_eight_runs_are_recorded_once_each(processes, tmp_path) -> None:
     together(processes, train_one, tmp_path)
     found = [read_result(path) for path in (tmp_path / "results").rglob("*.json")]
     assert sorted(run.seed for run in found) == list(EIGHT)
+
+
+@pytest.mark.slow
+def test_the_same_seed_gives_the_same_bits_in_another_process(processes, tmp_path, monkeypatch) -> None:
+    """Strings have other hashes there. Another seed gives another run: tests/evidence/test_record.py."""
+    for name, task in TINY.items():
+        monkeypatch.setitem(TASKS, name, task)
+    train_one(threading.Barrier(1), 5, tmp_path / "here")
+    gate = processes.Barrier(1)
+    child = processes.Process(target=train_one, args=(gate, 5, tmp_path / "there"))
+    child.start()
+    child.join(300)
+    here, there = (load_file(next((tmp_path / name).rglob("best.safetensors"))) for name in ("here", "there"))
+    assert here.keys() == there.keys() and all(torch.equal(here[name], there[name]) for name in here)
 
 
 def hold(pipe: Any, folder: Path) -> None:

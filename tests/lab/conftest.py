@@ -1,15 +1,11 @@
-"""What tests of work in the background share; the cells of tests/browser can be imported."""
+"""What tests of work in the background share."""
 
-import sys
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from rtx.lab import background
-
-sys.path.append(str(Path(__file__).parents[1] / "browser"))
 
 
 @pytest.fixture

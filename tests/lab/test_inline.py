@@ -1,22 +1,11 @@
-"""A kernel that shows figures inline stores them in few colours, with alt text that says what they show."""
+"""Alt text says what a figure shows. tests/faults/test_kernel.py stores figures in a real kernel."""
 
 import sys
-from base64 import b64decode
-from io import BytesIO
 
-import nbformat
 import pytest
 from matplotlib.figure import Figure
-from nbclient import NotebookClient
-from PIL import Image
 
 from rtx.lab.inline import alt_text, keep_figures_well
-
-CELLS = (
-    "import matplotlib.pyplot as plt\nfrom rtx.lab import plots\nplots.style()\nplots.style()",
-    "fig, ax = plt.subplots()\nax.set(title='a band', xlabel='position')\nplt.show()",
-    "plt.subplots()\nplt.show()",
-)
 
 
 def test_titles_axes_and_lines_are_said_once_each_and_maths_without_dollars() -> None:
@@ -42,17 +31,6 @@ def test_a_colour_bar_says_what_colours_are_and_a_bare_figure_nothing() -> None:
     figure.colorbar(figure.subplots().imshow([[0, 1]]), label="weight")
     bare.subplots(2, 2)
     assert (alt_text(figure), alt_text(bare)) == ("colour: weight", "")
-
-
-@pytest.mark.slow
-def test_a_kernel_stores_figures_in_few_colours_with_alt_text_if_they_say_something() -> None:
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in CELLS])
-    NotebookClient(notebook, kernel_name="python3").execute()
-    named, bare = (cell.outputs[-1] for cell in notebook.cells[1:])
-    assert named.metadata["image/png"] == {"alt": "a band; across: position"}
-    assert "image/png" not in bare.metadata
-    for kept in (named, bare):
-        assert Image.open(BytesIO(b64decode(kept.data["image/png"]))).mode == "P"  # few colours, looked up in a palette
 
 
 @pytest.mark.parametrize("name", ["IPython", "matplotlib_inline.backend_inline"])

@@ -9,21 +9,8 @@ import pytest
 from rtx.lab.studies import chosen_runs
 from studies import fair
 
-NAMES = (
-    "first_symbol",
-    "recall_by_content",
-    "parts_of_a_block",
-    "longer_than_seen",
-    "add_and_multiply",
-    "parts_of_mc_rnn",
-    "digits_in_order",
-    "text_in_pieces",
-    "which_past",
-    "dates_translated",
-    "three_writers",
-    "start_of_a_memory",
-    "near_and_far",
-)
+FILES = sorted(Path(fair.__file__).parent.glob("*.py"))
+NAMES = [path.stem for path in FILES if "\nPROBLEMS" in path.read_text(encoding="utf-8")]
 
 
 def run(model: str, rate: float, seed: int, *validation: float) -> dict[str, object]:
