@@ -4,13 +4,6 @@ import pytest
 from oracles import count
 
 from rtx.models import Griffin
-from rtx.models.griffin import RecurrentBlock
-from rtx.nn.local_attention import LocalAttention
-
-
-def test_every_third_block_is_attention():
-    kinds = [type(block.mixing) for block in Griffin(8, 7, 2, 3).blocks]
-    assert kinds == [RecurrentBlock, RecurrentBlock, LocalAttention] * 2 + [RecurrentBlock]
 
 
 @pytest.mark.parametrize(("D", "layers", "heads"), [(8, 2, 2), (8, 3, 2), (12, 7, 3)])

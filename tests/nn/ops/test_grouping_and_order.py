@@ -9,17 +9,6 @@ from rtx.nn.ops.local_rnn import local_rnn
 from rtx.nn.ops.local_rnn import torch as plain
 
 
-def test_groups_of_sequences_do_not_change_the_result(monkeypatch):
-    torch.manual_seed(0)
-    layer, x = LocalRNN(4, 3).double(), torch.randn(5, 6, 4, dtype=torch.float64, requires_grad=True)
-    found = []
-    for numbers in (plain.GROUP, 2 * 6 * 4):  # all sequences at once, and two at a time
-        monkeypatch.setattr(plain, "GROUP", numbers)
-        y = plain.torch_local_rnn(x, *layer._weights(), 3, "gru")
-        found.append([y, *torch.autograd.grad(y.square().sum(), [x, *layer.parameters()])])
-    torch.testing.assert_close(found[1], found[0], rtol=0, atol=1e-12)
-
-
 def test_a_trace_takes_another_batch_size(monkeypatch):
     monkeypatch.setattr(plain, "GROUP", 2 * 6 * 4)
     layer = LocalRNN(4, 3)
@@ -27,12 +16,6 @@ def test_a_trace_takes_another_batch_size(monkeypatch):
         traced = torch.jit.trace(layer, torch.randn(1, 6, 4), check_trace=False)
     x = torch.randn(5, 6, 4)
     torch.testing.assert_close(traced(x), layer(x), rtol=0, atol=1e-5)
-
-
-@pytest.mark.parametrize("cell", ["rnn", "gru", "lstm"])
-def test_autocast_gives_its_own_dtype(cell):
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        assert LocalRNN(4, 3, cell)(torch.randn(2, 5, 4)).dtype == torch.bfloat16
 
 
 def test_blocks_that_end_in_another_order_keep_the_choice_of_the_open_one():
