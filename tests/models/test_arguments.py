@@ -33,17 +33,8 @@ COUNTS, RATES = [-1, 1.0, True], [1.0, -0.1, "0.1"]
 r_transformer = partial(RTransformer, d_model=8, layers=2, heads=2, window=3)
 translator = partial(EncoderDecoder, source_vocabulary=9, target_vocabulary=7, d_model=8, layers=2, heads=2)
 BAD = [
-    (
-        r_transformer,
-        {
-            "heads": [*COUNTS, 3],
-            "local_layers": COUNTS,
-            "window": [0],
-            "position": ["sines"],
-            "norm": ["no"],
-            "init": ["equal"],
-        },
-    ),
+    (r_transformer, {"heads": [*COUNTS, 3], "local_layers": COUNTS, "window": [0]}),
+    (r_transformer, {"position": ["sines"], "norm": ["no"], "init": ["equal"]}),
     (partial(r_transformer, local_layers=0), {"window": [-3], "cell": ["gruu"]}),  # also what is not used
     (partial(r_transformer, heads=0), {"position": ["sinusoidal"]}),  # a step counts the keys of the attention
     (partial(Transformer, 8, 2, heads=2), {"heads": [3], "position": ["sinusoid"], "norm": ["no"]}),

@@ -43,6 +43,13 @@ def test_a_stream_equals_the_whole_sequence(brick):
     torch.testing.assert_close(stream(brick, x), brick(x), rtol=0, atol=1e-10)
 
 
+def test_the_state_of_local_attention_stops_growing():
+    layer, state = LocalAttention(8, 2, 4).double(), None
+    for t, x_t in enumerate(numbers(2, 9, 8).unbind(1)):
+        _, state = layer.step(x_t, state)
+        assert [part.shape for part in state] == [(2, min(t + 1, 4), 4)] * 2
+
+
 def test_functions_of_a_state_leave_whole_numbers_as_they_are():
     state = (torch.ones(2, 3), 4, (torch.zeros(2, 1), None))
     doubled = map_state(lambda part: 2 * part, state)
