@@ -420,7 +420,7 @@ def test_a_run_that_other_code_began_is_not_of_a_clean_commit(recipe, run, monke
 def test_without_a_compiler_a_run_goes_on_and_says_so(recipe, run, caplog):
     from torch._inductor import config
 
-    plan = recipe.plan("gru")
+    plan = recipe.plan("gru", overrides={"epochs": 1})
     torch._dynamo.reset()
     with config.patch({"cpp.cxx": (None, "/no/compiler")}):
         compiled = read_result(run(plan, "a", compiled=True))
@@ -432,7 +432,7 @@ def test_without_a_compiler_a_run_goes_on_and_says_so(recipe, run, caplog):
 @pytest.mark.usefixtures("compiler")
 def test_a_compiled_run_gets_the_same_numbers(recipe, run, tmp_path, caplog):
     torch._dynamo.reset()
-    plan = recipe.plan("gru")
+    plan = recipe.plan("gru", overrides={"epochs": 1})
     compiled, plain = read_result(run(plan, "a", compiled=True)), read_result(run(plan, "b"))
     assert compiled.test == pytest.approx(plain.test, rel=1e-4)
     assert "compiler" not in caplog.text

@@ -1,7 +1,6 @@
 """MC-RNN against loops over its equations, torch's own networks, and the paper's figures and claims."""
 
 import itertools
-import math
 
 import pytest
 import torch
@@ -70,36 +69,6 @@ def test_figure_2_has_the_phase_of_the_equation():
 def test_figure_3_joins_the_phrases_that_the_paper_names(word, channel, before):
     """champions have been · few and far between · Italian Open · home-grown champions"""
     assert MultiChannelRNN(1).in_degrees(13)[word - 1, channel - 1] == before
-
-
-def path_lengths(block: int, steps: int) -> list[list[list[int]]]:
-    """Measure d[t][k][l - 1]: ∂h_t^k / ∂x_{t-l} falls with this power of ε if all W_j = ε."""
-
-    def slopes(epsilon: float) -> torch.Tensor:
-        layer = MultiChannelRNN(1, block=block, cell="rnn").double()
-        state = {name: torch.zeros_like(value) for name, value in layer.state_dict().items()}
-        state["weight_ih_l0"][:], state["weight_hh_l0"][:], state["weight_block"][:] = 1.0, 1.0, epsilon
-        layer.load_state_dict(state)
-        x = torch.zeros(1, steps, 1, dtype=torch.float64, requires_grad=True)
-        states = layer.channels(x)[0, :, :, 0]
-        rows = [[torch.autograd.grad(h, x, retain_graph=True)[0][0, :, 0] for h in h_t] for h_t in states]
-        return torch.stack([torch.stack(row) for row in rows])  # (T, C, T)
-
-    power = (slopes(1e-3) / slopes(1e-4)).log10()
-    return [
-        [[round(power[t, k, t - d].item()) for d in range(1, t + 1)] for k in range(block - 1)] for t in range(steps)
-    ]
-
-
-@pytest.mark.parametrize("block", [2, 3, 4, 5])
-def test_paths_of_gradients_have_exactly_these_lengths(block):
-    n, lengths = block, path_lengths(block, 15)
-    for t, distance in itertools.product(range(15), range(1, 11)):
-        if distance > t:
-            continue
-        found = [d[distance - 1] for d in lengths[t]]
-        assert min(found) == math.ceil(distance / (n - 1))
-        assert max(found) == (1 if distance == 1 else (distance - 2) // (n - 1) + 2)
 
 
 @pytest.mark.parametrize(("mapping", "more"), [("shared", 1_311_744), ("per-gate", 3_671_040)])

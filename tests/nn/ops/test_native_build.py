@@ -149,6 +149,15 @@ def test_a_compiler_that_hangs_has_a_time_limit(tmp_path, monkeypatch):
         build.library.__wrapped__()
 
 
+def test_a_compiler_that_cannot_run_is_one_clear_obstacle(tmp_path, monkeypatch):
+    broken = tmp_path / "c++"
+    broken.write_bytes(b"\x00not a program")
+    broken.chmod(0o755)
+    monkeypatch.setenv("CXX", str(broken))
+    with pytest.raises(build.BuildError, match="c\\+\\+"):
+        build.library.__wrapped__()
+
+
 def test_a_compilation_that_is_killed_leaves_nothing_in_the_cache(tmp_path):
     began = tmp_path / "began"
     slow = script(tmp_path / "slow", f'[ "$1" = --version ] && exit\ntouch "{began}"\nexec sleep 2')
