@@ -132,6 +132,15 @@ def test_bad_tokens_are_refused(model, tokens, message):
             method(tokens)
 
 
+def test_no_tokens_and_logits_that_are_nan_are_refused(model):
+    with pytest.raises(ValueError, match="^tokens: .*0"):
+        model.generate(torch.tensor([[1]]), 0)
+    with torch.no_grad():
+        model.decoder.bias[0] = torch.nan
+    with pytest.raises(ValueError, match="^logits: "):
+        model.generate(torch.tensor([[1]]), 3)
+
+
 def test_settings_may_be_numbers_of_numpy(model):
     prompt, how = torch.tensor([[5, 7]]), {"tokens": 9, "top_k": 4, "seed": 3}
     same = model.generate(prompt, **{name: np.int64(value) for name, value in how.items()})
