@@ -20,9 +20,17 @@ TINY = 'recipe = "ffa-add"\nmodels = ["attention-50"]\nset.limit = [40]\n'
 LONG = f"{TINY}seeds = [0, 1]\nset.learning_rate = [1e-9]\n"
 
 
+def small(name):
+    recipe = load_recipe(name)
+    recipe.scales["quick"] |= {"task_arguments": {"length": 50, "size": 40}, "limit_evaluation": 20}
+    return recipe
+
+
 @pytest.fixture
-def fill(tmp_path):
-    """Writes a list of runs and fills the ledger from it; gives the exit code and the output's lines."""
+def fill(tmp_path, monkeypatch):
+    """Writes a list of short runs and fills the ledger from it; gives the exit code and the output's lines."""
+    for module in ("rtx.evidence.agenda", "rtx.cli.train", "rtx.cli.sweep"):
+        monkeypatch.setattr(f"{module}.load_recipe", small)
 
     def run(text, *words):
         path = tmp_path / "agenda.toml"
@@ -57,18 +65,11 @@ def test_what_the_ledger_lacks_is_run_once_and_a_failed_run_does_not_stop_the_ot
 
 
 @pytest.mark.slow
-def test_a_sweep_is_done_when_the_ledger_has_the_run_it_chose(fill, tmp_path, monkeypatch):
-    def small(name):
-        recipe = load_recipe(name)
-        recipe.scales["quick"]["task_arguments"]["size"] = 400
-        return recipe
-
-    for module in ("rtx.evidence.agenda", "rtx.cli.train", "rtx.cli.sweep"):
-        monkeypatch.setattr(f"{module}.load_recipe", small)
+def test_a_sweep_is_done_when_the_ledger_has_the_run_it_chose(fill, tmp_path):
     sweep = 'recipe = "ffa-add"\nmodels = ["attention-50"]\nsweep = true\n'
     assert fill(sweep, "--epochs", "1")[0] == 0
     (run,) = written(tmp_path)
-    assert run[0] == "sloped"  # at this scale the rate that it chose is the row's own
+    assert run[0].startswith("sloped")
     assert fill(sweep, "--epochs", "1", "--show")[1][0].startswith("done  sweep ffa-add attention-50")
 
 
@@ -108,7 +109,7 @@ def test_a_run_that_is_stopped_stops_all_and_goes_on_next_time(fill, tmp_path, m
         patch.setattr("rtx.cli.train.Report.__call__", lambda *_: signal.raise_signal(signal.SIGTERM))
         code, lines = fill(LONG)
     assert code == 128 + signal.SIGTERM and "go on with: rtx ledger fill" in lines[-1]
-    code, lines = fill(LONG, "--max-time", "00:00:01")
+    code, lines = fill(LONG, "--max-time", "00:00:00")
     assert code == 124 and "go on with: rtx ledger fill" in lines[-1] and not written(tmp_path)
     (last,) = (tmp_path / "runs").rglob("last.ckpt")
     begun = load_state(last)["epoch"] + 1

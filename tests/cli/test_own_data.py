@@ -4,7 +4,6 @@ import csv
 import json
 import math
 import pickle
-import unicodedata
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +27,7 @@ from rtx.training.recipe import load_recipe, parse_setting
 
 STORY = "the cat sat on the mat.\n\nthe dog sat on the cat.\n" * 40
 UNITS = ["characters", "words", "sub-words"]
+BRIEF = ("--epochs", 1, "--set", "limit=20", "--set", "limit_evaluation=20")
 
 
 def scored(task, split):
@@ -61,14 +61,6 @@ def test_a_text_is_read_back_as_it_was(story, unit):
     assert "".join(known.decode(tokens).split()) == "".join(STORY.split())
     assert known.decode(known.encode("the cat sat\n\nthe dog")) == "the cat sat\n\nthe dog"
     assert 0.89 < len(scored(task, "train")) / len(tokens) < 0.91
-
-
-@pytest.mark.parametrize("line", ["यह हिन्दी में है", "q\u0323\u0307 x"])
-def test_no_character_is_a_mark_without_its_letter(story, line):
-    for form in ("NFC", "NFD"):
-        Path(story).write_text((unicodedata.normalize(form, line) + "\n") * 40, encoding="utf-8")
-        (known,) = task_by_name("text", path=story).texts
-        assert not [one for one in known.symbols if unicodedata.category(one[0]).startswith("M")]
 
 
 def test_a_folder_is_read_in_the_order_of_names_and_no_window_crosses_a_border(tmp_path, story):
@@ -189,7 +181,7 @@ def test_too_few_pieces_are_refused_and_the_reasons_are_named(songs):
 
 @pytest.mark.slow
 def test_own_music_goes_from_files_to_a_tune(songs, command):
-    assert command("train", "music", "gru", "--midi", songs, "--scale", "quick", "--set", "frame=0.25")[0] == 0
+    assert command("train", "music", "gru", "--midi", songs, "--scale", "quick", "--set", "frame=0.25", *BRIEF)[0] == 0
     (checkpoint,) = Path("runs").rglob("best.safetensors")
     assert command("generate", checkpoint, "--tokens", 8, "--out", "a.mid", "--prompt", "songs/1.mid")[0] == 0
     assert PrettyMIDI("a.mid").get_end_time() <= (10 + 16) * 0.15 + 1e-6
@@ -202,7 +194,7 @@ def test_own_music_goes_from_files_to_a_tune(songs, command):
 @pytest.mark.slow
 @pytest.mark.parametrize("unit", UNITS)
 def test_own_text_goes_from_a_file_to_a_continuation(story, command, unit):
-    train = ("train", "text", "gru", "--text", story, "--scale", "quick")
+    train = ("train", "text", "gru", "--text", story, "--scale", "quick", *BRIEF)
     train += ("--set", f"unit={unit}", "--set", "vocabulary=30")
     code, out, _ = command(*train)
     assert code == 0 and "vocabulary" in out
@@ -224,7 +216,7 @@ def test_own_text_goes_from_a_file_to_a_continuation(story, command, unit):
 @pytest.mark.slow
 def test_a_sweep_reads_own_files_all_together(story, command):
     Path("other.txt").write_text(STORY.replace("cat", "cow"))
-    sweep = ("sweep", "text", "gru", "--scale", "quick", "--epochs", 1, "--set", "learning_rate=0.01,0.003")
+    sweep = ("sweep", "text", "gru", "--scale", "quick", *BRIEF, "--set", "learning_rate=0.01,0.003")
     code, out, _ = command(*sweep, "--text", story, "--text", "other.txt", "--test", "--results", "results")
     assert code == 0 and "2 runs" in out
     (result,) = map(json.loads, map(Path.read_text, Path("results").rglob("*.json")))
@@ -269,7 +261,7 @@ def test_a_long_continuation_needs_no_more_memory_than_a_short_one(story):
     network = load_checkpoint(path := saved(story, "characters"))
     found = continue_texts(network, load_texts(path)[0], ["the"], 100_000)
     frame = found.gi_frame  # what the writer keeps between two tokens
-    for _ in range(3000):
+    for _ in range(300):
         next(found)
     assert max(len(writer.before) for writer in frame.f_locals["writers"]) <= 8
 

@@ -1,6 +1,6 @@
-"""The tiny recipes of tests/training."""
+"""The tiny recipes of tests/training, and what tests/models compares with torch."""
 
 import sys
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).parents[1] / "training"))
+sys.path += [str(Path(__file__).parents[1] / name) for name in ("training", "models")]

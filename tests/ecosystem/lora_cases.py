@@ -6,10 +6,10 @@
 import pytest
 import torch
 from peft import LoraConfig, get_peft_model
-from test_export import small
 from torch import nn
 
 from rtx.models import MODELS, Transformer
+from rtx.tasks.build import hyperparameter_names
 
 NO_BRICKS = ("positions", "content_bias", "position_bias")
 """Parameters of the model itself, which peft refuses, and biases."""
@@ -21,7 +21,9 @@ def test_lora_changes_a_model_trains_and_merges_into_its_weights(name: str) -> N
     if name == "relative":
         model: nn.Module = Transformer(8, 1, 2, position="relative", max_distance=2)
     else:
-        model = small(name, layers=3 if name == "griffin" else 2)
+        sizes = {"d_model": 8, "heads": 2, "window": 3, "segment": 4, "memory": 4}
+        sizes["layers"] = 3 if name == "griffin" else 2
+        model = MODELS[name](**{key: size for key, size in sizes.items() if key in hyperparameter_names(name)})
     linear = [place for place, part in model.named_modules() if type(part) is nn.Linear]
     raw = [place for place, parameter in model.named_parameters() if parameter.ndim in (2, 3)]
     raw = [place for place in raw if place.removesuffix(".weight") not in linear and not place.endswith(NO_BRICKS)]

@@ -13,14 +13,7 @@ PEFT = Path(sys.prefix, "peft")  # `make test` installs peft there: see the Make
 @pytest.mark.slow
 def test_lora_wraps_every_brick() -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(PEFT), os.environ.get("PYTHONPATH", "")])}
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        str(Path(__file__).with_name("lora_cases.py")),
-    ]
+    cases = Path(__file__).with_name("lora_cases.py")
+    command = [sys.executable, *["-m", "pytest", "-q", "-p", "no:cacheprovider"], str(cases)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-3000:]

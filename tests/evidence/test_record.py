@@ -17,7 +17,6 @@ from torchmetrics import MeanMetric
 from rtx.evidence import ledger
 from rtx.evidence.ledger import read_result
 from rtx.evidence.record import train
-from rtx.nn import implementation
 from rtx.tasks import TASKS, Example, build
 from rtx.tasks.losses import perplexity, tokens_measured
 from rtx.tasks.task import collate
@@ -67,18 +66,6 @@ def test_the_same_seed_gives_the_same_run_and_another_seed_another(recipe, run):
     plan = recipe.plan("r-transformer")
     first, again, other = (read_result(run(plan, name, seed=s)) for name, s in (("a", 0), ("b", 0), ("c", 1)))
     assert first.test == again.test != other.test
-
-
-def test_a_resumed_run_ends_where_the_undisturbed_one_does(recipe, run, tmp_path):
-    plan = recipe.plan("r-transformer")
-    whole = read_result(run(plan, "whole"))
-    part = read_result(run(plan, "parts", epochs=2))
-    assert part.budget == "2 of 4 epochs"
-    resumed = read_result(run(plan, "parts", resume=True))
-    assert (resumed.test, resumed.validation, resumed.epoch) == (whole.test, whole.validation, whole.epoch)
-    assert resumed.budget is None
-    a, b = (load_checkpoint(checkpoint(tmp_path, plan, name)).state_dict() for name in ("whole", "parts"))
-    assert all(torch.equal(a[k], b[k]) for k in a)
 
 
 @pytest.mark.parametrize("best", ["min", "max"])
@@ -153,13 +140,6 @@ def test_the_budget_says_what_cut_a_run_short(recipe, run, changes, budget):
     assert result.budget == budget and result.epoch >= 1
 
 
-def test_fewer_seconds_than_the_recipe_has_are_a_budget(recipe, run):
-    asked = replace(recipe, variants=recipe.variants | {"plain": recipe.variants["plain"] | {"seconds": 60}})
-    cut = asked.plan("gru", overrides={"seconds": 0.5, "epochs": 100_000})
-    assert read_result(run(cut, "a")).budget == "0.5 of 60 seconds"
-    assert read_result(run(asked.plan("gru"), "b")).budget is None  # four epochs end it before
-
-
 def test_a_run_that_stops_itself_in_its_last_allowed_epoch_is_not_cut(recipe, run):
     plan = recipe.plan("gru", overrides={"stop_at": 1e9})  # any score is good enough
     assert read_result(run(plan, epochs=1)).budget is None
@@ -184,14 +164,6 @@ def test_a_run_ends_after_so_many_epochs_without_a_better_score(
     run(plan)
     last = torch.load(checkpoint(tmp_path, plan).with_name("last.ckpt"), weights_only=True)
     assert last["epoch"] == epochs  # epochs done
-
-
-def test_an_unfinished_run_is_not_overwritten(recipe, run, tmp_path):
-    plan = recipe.plan("gru")
-    run(plan)
-    checkpoint(tmp_path, plan).unlink()
-    with pytest.raises(ValueError, match="gru-plain-s0 .*--resume"):
-        run(plan)
 
 
 class Interrupted(Callback):
@@ -230,8 +202,8 @@ class Late(Callback):
 )
 def test_a_run_that_is_stopped_anywhere_can_be_resumed(recipe, run, monkeypatch, callback, code):
     monkeypatch.setattr("rtx.training.batches.AT_ONCE", 4)  # Lightning looks for signals between batches
-    plan, before = recipe.plan("gru"), signal.getsignal(signal.SIGINT)
-    with pytest.raises(Stopped, match="gru-plain-s0") as stop:
+    plan, before = recipe.plan("gru", overrides={"epochs": 2}), signal.getsignal(signal.SIGINT)
+    with pytest.raises(Stopped, match="gru-plain.*-s0") as stop:
         run(plan, callbacks=[callback()], max_seconds=3600)
     assert stop.value.code == code and signal.getsignal(signal.SIGINT) is before
     assert score(run(plan, resume=True)) == score(run(plan, "b"))
@@ -410,15 +382,6 @@ def test_a_sum_is_as_many_times_the_mean_as_frames_are_scored(recipe, run, tmp_p
     torch.testing.assert_close(*weights)
 
 
-def test_bfloat16_trains_float32_weights(recipe, run, tmp_path):
-    plan = recipe.plan("r-transformer")
-    with implementation("blocks"):  # the C++ attention is for float32 only, and draws other dropout masks
-        full, half = read_result(run(plan, "full")), read_result(run(plan, "half", precision="bf16-mixed"))
-    assert half.test == pytest.approx(full.test, rel=0.1) and half.test != full.test
-    network = load_checkpoint(checkpoint(tmp_path, plan, "half"))
-    assert {p.dtype for p in network.parameters()} == {torch.float32}
-
-
 @pytest.mark.filterwarnings("ignore:.*fp16 is not supported on CPU")
 def test_a_precision_that_the_device_has_not_is_refused_and_not_replaced(recipe, run, tmp_path):
     with pytest.raises(ValueError, match="^precision: 16-mixed .*cpu.*bf16-mixed"):
@@ -457,7 +420,7 @@ def test_a_run_that_other_code_began_is_not_of_a_clean_commit(recipe, run, monke
 def test_without_a_compiler_a_run_goes_on_and_says_so(recipe, run, caplog):
     from torch._inductor import config
 
-    plan = recipe.plan("gru")
+    plan = recipe.plan("gru", overrides={"epochs": 1})
     torch._dynamo.reset()
     with config.patch({"cpp.cxx": (None, "/no/compiler")}):
         compiled = read_result(run(plan, "a", compiled=True))
@@ -469,7 +432,7 @@ def test_without_a_compiler_a_run_goes_on_and_says_so(recipe, run, caplog):
 @pytest.mark.usefixtures("compiler")
 def test_a_compiled_run_gets_the_same_numbers(recipe, run, tmp_path, caplog):
     torch._dynamo.reset()
-    plan = recipe.plan("gru")
+    plan = recipe.plan("gru", overrides={"epochs": 1})
     compiled, plain = read_result(run(plan, "a", compiled=True)), read_result(run(plan, "b"))
     assert compiled.test == pytest.approx(plain.test, rel=1e-4)
     assert "compiler" not in caplog.text

@@ -1,4 +1,4 @@
-"""Bad arguments of every constructor: one ValueError that names the argument and the value.
+"""Bad arguments of every constructor, of models and of bricks: one ValueError that names the argument and the value.
 
 test_properties.py has `d_model`, `layers` and `dropout`, which all backbones have.
 """
@@ -24,23 +24,17 @@ from rtx.models import (
     Transformer,
     TransformerXL,
 )
+from rtx.nn import FeedForward, LocalRNN, MultiHeadAttention, RelativeAttention, Residual
 from rtx.nn.convolution import CausalConv
+from rtx.nn.linear_recurrence import RGLRU
+from rtx.nn.local_attention import LocalAttention
 
 COUNTS, RATES = [-1, 1.0, True], [1.0, -0.1, "0.1"]
 r_transformer = partial(RTransformer, d_model=8, layers=2, heads=2, window=3)
 translator = partial(EncoderDecoder, source_vocabulary=9, target_vocabulary=7, d_model=8, layers=2, heads=2)
 BAD = [
-    (
-        r_transformer,
-        {
-            "heads": [*COUNTS, 3],
-            "local_layers": COUNTS,
-            "window": [0],
-            "position": ["sines"],
-            "norm": ["no"],
-            "init": ["equal"],
-        },
-    ),
+    (r_transformer, {"heads": [*COUNTS, 3], "local_layers": COUNTS, "window": [0]}),
+    (r_transformer, {"position": ["sines"], "norm": ["no"], "init": ["equal"]}),
     (partial(r_transformer, local_layers=0), {"window": [-3], "cell": ["gruu"]}),  # also what is not used
     (partial(r_transformer, heads=0), {"position": ["sinusoidal"]}),  # a step counts the keys of the attention
     (partial(Transformer, 8, 2, heads=2), {"heads": [3], "position": ["sinusoid"], "norm": ["no"]}),
@@ -67,6 +61,16 @@ BAD = [
     (partial(Seq2Seq, 9, encoder=RNN(8), decoder=RNN(8)), {"target_vocabulary": [0]}),
     (partial(Seq2Seq, 9, 7, RNN(8), RNN(8)), {"dropout": RATES}),
     (translator, {"source_vocabulary": [0], "target_vocabulary": [0], "d_model": [0], "layers": [0], "heads": [3]}),
+    (partial(MultiHeadAttention, d_model=4, heads=2), {"d_model": [0], "heads": [3], "dropout": [*RATES, False, None]}),
+    (partial(RelativeAttention, 8, 2), {"clip": [0]}),
+    (
+        partial(LocalAttention, 6, heads=1, window=3),
+        {"heads": [2, 4], "window": [0], "dropout": [1.0]},
+    ),  # heads of odd width
+    (partial(LocalRNN, d_model=4, window=3), {"d_model": [0, True], "window": [0, 2.0], "cell": ["gruu", "LSTM"]}),
+    (partial(RGLRU, d_model=6), {"d_model": [0], "heads": [4]}),
+    (partial(Residual, None, 4), {"norm": ["prae"], "dropout": [1]}),
+    (partial(FeedForward, 4), {"d_hidden": [0]}),
     (translator, {"window": [0], "cell": ["gruu"], "norm": ["before"], "dropout": RATES}),
 ]
 

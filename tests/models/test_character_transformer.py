@@ -51,15 +51,6 @@ def test_slide_gives_the_last_output_of_the_segment_that_ends_at_each_position(T
     torch.testing.assert_close(transformer.slide(x, windows), torch.stack(expected, 1), rtol=0, atol=1e-12)
 
 
-def test_a_segment_does_not_depend_on_the_one_before_but_slide_does():
-    transformer, x = model(), inputs(8)
-    other = x.clone()
-    other[:, 3] += 1  # the last position of the first segment
-    assert torch.equal(transformer(other)[:, 4:], transformer(x)[:, 4:])
-    changed = (transformer.slide(other) - transformer.slide(x)).abs().amax((0, 2)) > 1e-9
-    assert changed.tolist() == [False] * 3 + [True] * 4 + [False]
-
-
 def test_positions_start_with_length_1():
     torch.manual_seed(0)
     lengths = CharacterTransformer(64, 2, 2, 32).positions.norm(dim=-1)
@@ -110,19 +101,6 @@ def test_half_precision_is_summed_in_single_and_tokens_may_be_int32():
     found = loss.half()([h.half() for h in hidden], tokens.int())  # 16,384 positions at about 5.6: too much for half
     assert found.dtype == torch.float32
     torch.testing.assert_close(found.double(), exact, rtol=1e-3, atol=0)
-
-
-def test_layers_stop_counting_from_the_bottom_until_the_last_is_alone_at_half_the_training():
-    loss = losses()
-    assert [len(loss.counting(p)) for p in (0, 0.124, 0.125, 0.25, 0.374, 0.375, 0.5, 1)] == [4, 4, 3, 2, 2, 1, 1, 1]
-    hidden, tokens = example()
-    for h in hidden:
-        h.requires_grad_()
-    counted = {}
-    for progress in (0.0, 0.3, 0.5):
-        found = torch.autograd.grad(loss(hidden, tokens, progress), hidden, allow_unused=True)
-        counted[progress] = [g is not None for g in found]
-    assert counted == {0.0: [True] * 4, 0.3: [False, False, True, True], 0.5: [False, False, False, True]}
 
 
 def test_an_unknown_symbol_is_not_predicted():

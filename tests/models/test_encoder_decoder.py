@@ -8,7 +8,7 @@ from oracles import assert_same, torch_state
 from references import encoder_decoder
 
 from rtx.models import EncoderDecoder
-from rtx.nn import LocalRNN, MultiHeadAttention, sinusoidal_positions
+from rtx.nn import MultiHeadAttention, sinusoidal_positions
 from rtx.nn.cross_attention import CrossAttention
 
 LENGTHS = torch.tensor([5, 2, 1])
@@ -71,11 +71,6 @@ def test_logits_and_all_gradients_are_those_of_the_reference(window, norm):
     rows = zip(SOURCE.tolist(), TARGET.tolist(), LENGTHS.tolist(), strict=True)
     expected = torch.stack([encoder_decoder(model, source[:n], target) for source, target, n in rows])
     assert_same(model(SOURCE, TARGET, LENGTHS), expected, model.parameters())
-
-
-def test_a_window_gives_each_block_of_both_stacks_a_local_rnn():
-    parts = EncoderDecoder(9, 7, 8, 2, 2, window=3, cell="lstm").modules()
-    assert [(part.window, part.cell) for part in parts if isinstance(part, LocalRNN)] == [(3, "lstm")] * 4
 
 
 def test_dropout_is_on_the_embeddings_with_their_positions():

@@ -16,14 +16,6 @@ def model_of(*args, **options) -> HMRNN:
     return HMRNN(*args, **options).double()
 
 
-def force(model: HMRNN, *boundaries: int) -> HMRNN:
-    """Close (0) or open (1) the boundaries of the layers at all steps."""
-    for level, boundary in zip(model.levels, boundaries, strict=False):
-        with torch.no_grad():
-            level.bias[-1] = 1e4 if boundary else -1e4
-    return model
-
-
 @pytest.mark.parametrize("epoch", [0, 50])
 @pytest.mark.parametrize("layers", [1, 2, 3])
 def test_outputs_and_straight_through_gradients_are_those_of_the_equations(layers, epoch):
@@ -54,39 +46,6 @@ def test_introspect_returns_the_operations_and_every_one_occurs():
     assert set(shown[..., 2].flatten().tolist()) == {0, 1}  # the top is never flushed
 
 
-def lstm_step(level: torch.nn.Module, inputs: torch.Tensor, h: torch.Tensor, c: torch.Tensor, above=None):
-    """Run torch's LSTM cell with a layer's weights. The state of the layer above is a part of its input."""
-    D = level.d_model
-    cell = torch.nn.LSTMCell(D if above is None else 2 * D, D).double()
-    w = level.bottom_up if above is None else torch.cat([level.bottom_up, level.top_down], 1)
-    weights = {"weight_ih": w, "weight_hh": level.recurrent, "bias_ih": level.bias, "bias_hh": 0 * level.bias}
-    cell.load_state_dict({name: weight[: 4 * D] for name, weight in weights.items()})
-    return cell(inputs if above is None else torch.cat([inputs, above], 1), (h, c))
-
-
-def test_with_closed_boundaries_the_bottom_is_an_lstm_and_the_layers_above_copy():
-    model, x = force(model_of(4, layers=3), 0, 0), torch.randn(2, 8, 4, dtype=torch.float64)
-    shown, h, c = model.introspect(x), torch.zeros(2, 4).double(), torch.zeros(2, 4).double()
-    for t in range(8):
-        h, c = lstm_step(model.levels[0], x[:, t], h, c)
-        torch.testing.assert_close(shown["states"][:, t, 0], h, rtol=0, atol=1e-12)
-    assert not shown["states"][:, :, 1:].any() and not shown["boundaries"].any()
-    assert shown["operations"].unique().tolist() == [0, 1]
-
-
-def test_with_open_boundaries_all_layers_but_the_top_are_flushed():
-    model, x = force(model_of(4, layers=2), 1), torch.randn(2, 8, 4, dtype=torch.float64)
-    shown, zero = model.introspect(x), torch.zeros(2, 4).double()
-    low, top, c = zero, zero, zero
-    for t in range(8):
-        # no memory, and the top layer's state of the step before
-        low, _ = lstm_step(model.levels[0], x[:, t], low, zero, above=top)
-        top, c = lstm_step(model.levels[1], low, top, c)
-        torch.testing.assert_close(shown["states"][:, t], torch.stack([low, top], 1), rtol=0, atol=1e-12)
-    assert shown["operations"].tolist() == [[[0, 0], *[[2, 0]] * 7]] * 2
-    assert shown["boundaries"].all()
-
-
 def test_one_layer_is_torchs_lstm_with_the_output_module_on_top():
     model, network = model_of(5, layers=1), torch.nn.LSTM(5, 5, batch_first=True).double()
     (level,) = model.levels
@@ -97,28 +56,6 @@ def test_one_layer_is_torchs_lstm_with_the_output_module_on_top():
     expected = torch.relu(torch.sigmoid(h @ model.output_gates.weight.T) * (h @ model.output.weight.T))
     torch.testing.assert_close(model(x), expected, rtol=0, atol=1e-12)
     assert model.introspect(x)["boundaries"].shape == (2, 9, 0)
-
-
-def test_a_copy_keeps_the_state_to_the_last_bit():
-    torch.manual_seed(0)
-    model = HMRNN(8, layers=3)
-    state = tuple(tuple(torch.randn_like(part) for part in layer) for layer in model.step(torch.zeros(2, 8))[1])
-    state = ((*state[0][:2], torch.zeros(2, 1)), (*state[1][:2], torch.zeros(2, 1)), state[2])
-    _, after = force(model, 0, 0).read(torch.randn(2, 12, 8), state)
-    for layer in (1, 2):
-        assert torch.equal(after[layer][0], state[layer][0])
-        assert torch.equal(after[layer][1], state[layer][1])
-    assert not torch.equal(after[0][0], state[0][0])
-
-
-def test_a_copied_state_gets_the_whole_gradient():
-    """The steps up to the next end of a segment do not make it smaller."""
-    model = force(model_of(4, layers=2), 0)
-    h, c = (torch.randn(1, 4, dtype=torch.float64, requires_grad=True) for _ in range(2))
-    zero = torch.zeros(1, 4).double()
-    _, (_, (after, _)) = model.read(torch.randn(1, 50, 4).double(), ((zero, zero, zero[:, :1]), (h, c)))
-    gradient = torch.autograd.grad(after.sum(), h)[0]
-    torch.testing.assert_close(gradient, torch.ones_like(h), rtol=0, atol=0)
 
 
 @given(

@@ -97,17 +97,6 @@ def test_weights_start_as_torchs_do_for_the_inputs_of_a_group():
             assert 0.9 * bound < parameter.abs().max() <= bound
 
 
-def test_weight_normalisation_undoes_the_first_weights_of_the_authors():
-    """Their N(0, .01) goes into the product, which the next forward pass computes anew from gain and direction."""
-    torch.manual_seed(0)
-    with pytest.warns(FutureWarning, match="deprecated"):
-        conv = nn.utils.weight_norm(nn.Conv1d(8, 8, 2))  # the function that their code calls
-    before = conv.weight.detach().clone()
-    conv.weight.data.normal_(0, 0.01)
-    conv(torch.randn(1, 8, 5))
-    torch.testing.assert_close(conv.weight.detach(), before)
-
-
 TABLES = {
     # F inputs, D, layers, kernel, parameters of the tables' models
     "mnist": (1, 25, 8, 7, 66_910),
@@ -131,14 +120,6 @@ def test_parameters_on_words_are_the_published_ones():
     blocks, tied_embedding = count(TCN(600, 4, 3)), 10_000 * 600 + 10_000
     assert blocks == count(official([600] * 5, 3)) == 8_649_600
     assert blocks + tied_embedding == 14_659_600
-
-
-def test_on_characters_the_authors_last_width_is_that_of_the_tied_embedding():
-    """49 characters, embeddings of 100: 2.2M; all layers as wide as the table's 450 have 3.7M."""
-    theirs = official([100, 450, 450, 100], 3)
-    assert count(theirs) == 2_217_050
-    assert count(theirs) + 49 * 100 + 49 == 2_221_999
-    assert count(TCN(450, 3, 3)) == 3_650_400
 
 
 def test_the_papers_dropout_hides_whole_channels_and_the_codes_single_numbers():

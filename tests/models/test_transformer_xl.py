@@ -9,7 +9,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from rtx.models import TransformerXL
 from rtx.nn.reference import transformer_xl_attention, transformer_xl_terms
-from rtx.nn.relative import XLAttention, relative_shift
+from rtx.nn.relative import XLAttention
 from rtx.nn.segment_memory import SegmentMemory
 
 TERMS = ("content", "content_position", "global_content", "global_position")
@@ -46,18 +46,6 @@ def test_outputs_and_gradients_of_a_layer_are_those_of_the_reference(T, heads, w
     weights = dict(fast.attention.named_parameters())
     expected = transformer_xl_attention(x, *weights.values(), segment=segment, memory=memory)
     assert_same(fast(x), expected, [x, *weights.values()])
-
-
-@settings(max_examples=30)
-@given(T=st.integers(1, 6), more=st.integers(0, 6))
-def test_relative_shift_equals_direct_indexing(T, more):
-    S = T + more
-    by_distance = torch.randn(2, 3, T, S)
-    shifted = relative_shift(by_distance)
-    for i in range(T):
-        for j in range(S - T + i + 1):
-            distance = S - T + i - j
-            assert torch.equal(shifted[..., i, j], by_distance[..., i, S - 1 - distance])
 
 
 def test_no_array_of_every_query_key_and_feature_is_made():
@@ -129,14 +117,6 @@ def test_the_memory_has_an_effect_but_gets_no_gradient():
     assert not torch.allclose(xl(other)[:, 4:], xl(x)[:, 4:])
 
 
-def test_the_projections_get_a_gradient_from_the_memory():
-    xl, x = layer(segment=4, memory=4), torch.randn(1, 5, 6, dtype=torch.float64)
-    (with_memory,) = torch.autograd.grad(xl(x)[:, 4].sum(), xl.attention.value.weight)
-    weights = xl.introspect(x)["weights"][0, :, 4, 4].repeat_interleave(3)[:, None]
-    from_its_own_segment = x[0, 4] * (xl.attention.output.weight.sum(0)[:, None] * weights)
-    assert not torch.allclose(with_memory, from_its_own_segment)
-
-
 def test_a_longer_memory_at_evaluation_needs_no_other_parameters():
     x = torch.randn(1, 16, 8, dtype=torch.float64)
     trained, longer = model(), model(memory=12)
@@ -158,12 +138,6 @@ def test_all_layers_share_their_biases_or_each_has_its_own():
     assert not torch.allclose(own(x), shared(x))
 
 
-def test_parameters_are_those_of_the_paper_for_enwik8():
-    with torch.device("meta"):
-        xl = TransformerXL(512, 12, 8, 512, 512)
-    assert round((count(xl) + 204 * 512 + 204) / 1e6) == 41
-
-
 def flops(run, *arguments: object) -> int:
     with torch.no_grad(), FlopCounterMode(display=False) as counter:
         run(*arguments)
@@ -182,16 +156,9 @@ def test_a_sequence_shorter_than_a_segment_costs_no_whole_segment():
     assert flops(xl, x) == flops(layer(segment=3, memory=1), x)
 
 
-def test_a_state_holds_no_more_than_memory_and_segment():
-    xl = model(segment=4, memory=6)
-    _, state = stream(xl, torch.randn(1, 31, 8, dtype=torch.float64))
-    for inputs, keys, values, position in state[::2]:
-        assert (inputs.shape, keys.shape, values.shape, position) == ((1, 9, 8), (1, 2, 9, 4), (1, 2, 9, 4), 3)
-
-
 def test_u_and_v_start_small_as_in_the_authors_code():
     torch.manual_seed(0)
-    attention = XLAttention(4000, 1)
+    attention = XLAttention(1000, 1)
     for bias in (attention.content_bias, attention.position_bias):
         assert bias.std().item() == pytest.approx(0.02, rel=0.1)
 

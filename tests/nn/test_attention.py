@@ -112,16 +112,3 @@ def test_another_mask_is_refused(mask, named, method):
     named = named.replace("(", r"\(").replace(")", r"\)")
     with pytest.raises(ValueError, match=f"^mask: .*{named}"):
         getattr(MultiHeadAttention(4, 2), method)(torch.randn(2, 5, 4), mask)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((0, 1), "d_model: .*0"),
-        ((6, 4), "heads: .*6.*got 4"),
-        *(((4, 2, dropout), f"dropout: .*{dropout!r}") for dropout in (-0.1, 1.0, "abc", False, None)),
-    ],
-)
-def test_bad_arguments_are_refused(arguments, message):
-    with pytest.raises(ValueError, match=f"^{message}"):
-        MultiHeadAttention(*arguments)

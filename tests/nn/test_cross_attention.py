@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from comparison import assert_near, outputs_and_gradients, stream
+from comparison import assert_near, outputs_and_gradients
 
 from rtx.nn.additive_attention import AdditiveAttention
 from rtx.nn.cross_attention import CrossAttention
@@ -62,14 +62,6 @@ def test_cross_attention_equals_torchs_with_all_gradients(padded):
     assert_near(found, outputs_and_gradients(expected, [x, source, theirs.in_proj_weight]), 1e-10)
 
 
-def test_cross_attention_reads_its_target_step_by_step_and_its_state_does_not_change():
-    torch.manual_seed(0)
-    layer = CrossAttention(8, 2).double()
-    x, encoded = numbers(3, 4, 8), layer.encode(numbers(3, 5, 8), REAL)
-    assert layer.step(x[:, 0], encoded)[1] is encoded
-    torch.testing.assert_close(stream(layer, x, encoded), layer(x, encoded), rtol=0, atol=1e-12)
-
-
 def test_dropout_is_on_the_weights_and_in_training_only():
     torch.manual_seed(0)
     layer = CrossAttention(8, 2, 0.5).double()
@@ -88,12 +80,3 @@ def test_weights_are_exactly_zero_on_padding_and_sum_to_one():
     assert not flat[~REAL].any() and not heads[(~REAL)[:, None, None].expand_as(heads)].any()
     torch.testing.assert_close(flat.sum(-1), torch.ones(3))
     torch.testing.assert_close(heads.sum(-1), torch.ones(3, 2, 4))
-
-
-@pytest.mark.parametrize(("kind", "shape"), [(AdditiveAttention, (3, 8)), (lambda D: CrossAttention(D, 2), (3, 4, 8))])
-def test_another_source_is_refused(kind, shape):
-    layer, query, source = kind(8), torch.randn(shape), torch.randn(3, 5, 8)
-    with pytest.raises(ValueError, match=r"^state: .*got .*\(2, "):
-        layer(query, layer.encode(source[:2], REAL[:2]))
-    with pytest.raises(ValueError, match="^state: .*got NoneType"):
-        layer(query, None)

@@ -85,17 +85,3 @@ def test_rotation_is_a_product_of_complex_numbers_with_angles_in_float32_at_leas
     torch.testing.assert_close(rotate(x, 3), expected, rtol=0, atol=1e-12)
     half = rotate(torch.ones(1, 2, dtype=torch.bfloat16), 1001)[0, 0].item()
     assert half == pytest.approx(math.cos(1001) - math.sin(1001), abs=0.02)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((6, 2, 3), "heads: .*6.*got 2"),  # heads of odd width
-        ((6, 4, 3), "heads: .*6.*got 4"),
-        ((8, 2, 0), "window: .*got 0"),
-        ((8, 2, 3, 1.0), r"dropout: .*got 1\.0"),
-    ],
-)
-def test_bad_arguments_are_refused(arguments, message):
-    with pytest.raises(ValueError, match=f"^{message}"):
-        LocalAttention(*arguments)

@@ -58,14 +58,6 @@ def test_any_mask_hides_a_position_that_is_not_finite(name):
     assert spoilt(y[:1]) == [5] and spoilt(y[1:]) == [5, 7]
 
 
-@pytest.mark.parametrize("impl", [NATIVE, "blocks", "sdpa", "torch"])
-def test_each_implementation_with_dropout_hides_a_later_position(impl):
-    layer, x = MultiHeadAttention(8, 2, dropout=0.2), torch.randn(1, 130, 8)
-    x[:, 70] = math.nan
-    with implementation(impl, "causal_attention"):
-        assert spoilt(layer(x)) == list(range(70, 130))
-
-
 def test_padding_of_a_source_may_hold_anything():
     x, source, real = torch.randn(2, 3, 8), torch.randn(2, 5, 8), torch.arange(5) < torch.tensor([[5], [2]])
     for layer, query in ((CrossAttention(8, 2), x), (AdditiveAttention(8), x[:, 0])):

@@ -26,13 +26,6 @@ def test_outputs_and_gradients_equal_the_reference(T, heads, width, clip):
     assert_near(outputs_and_gradients(relative(x), inputs), expected, 1e-10)
 
 
-def test_tables_have_a_row_for_each_distance_up_to_the_clip():
-    relative = layer(clip=3)
-    assert relative.key_table.shape == relative.value_table.shape == (4, 4)
-    assert relative.rows(6, 6)[5].tolist() == [0, 0, 0, 1, 2, 3]
-    assert relative.rows(2, 6).tolist() == relative.rows(6, 6)[4:].tolist()
-
-
 @pytest.mark.parametrize("clip", [1, 2, 4])
 def test_keys_beyond_the_clipped_distance_are_visible_unlike_in_the_survey(clip):
     relative, x = layer(clip=clip), torch.randn(1, 12, 8, dtype=torch.float64, requires_grad=True)
@@ -50,17 +43,6 @@ def test_the_order_of_keys_matters_only_within_the_clipped_distance():
     last = relative(x)[:, -1]
     torch.testing.assert_close(relative(x[:, far])[:, -1], last, rtol=0, atol=1e-12)
     assert not torch.allclose(relative(x[:, near])[:, -1], last)
-
-
-@pytest.mark.parametrize("queries", [1, 3, 7])
-def test_any_number_of_queries_are_the_last_of_the_keys(queries):
-    relative = layer()
-    q, k, v = (torch.randn(2, 2, 7, 4, dtype=torch.float64) for _ in range(3))
-    scores = relative.scores(q, k)
-    torch.testing.assert_close(relative.scores(q[:, :, -queries:], k), scores[:, :, -queries:], rtol=0, atol=1e-12)
-    weights = scores.softmax(-1)
-    gathered = relative.gather(weights, v)[:, :, -queries:]
-    torch.testing.assert_close(relative.gather(weights[:, :, -queries:], v), gathered, rtol=0, atol=1e-12)
 
 
 def test_no_tensor_has_an_axis_for_queries_keys_and_features():
@@ -84,11 +66,6 @@ def test_tables_start_uniform_within_the_bound_of_a_heads_width():
     relative = RelativeAttention(32, 2, clip=16)
     for table in (relative.key_table, relative.value_table):
         assert 0.23 < table.abs().max() <= 0.25  # 1 / √16
-
-
-def test_a_clip_below_one_is_refused():
-    with pytest.raises(ValueError, match="^clip: .*got 0"):
-        RelativeAttention(8, 2, clip=0)
 
 
 def test_alibi_takes_slope_times_distance_from_each_score():

@@ -91,26 +91,6 @@ def test_every_dtype_gives_the_draws_of_its_values_in_float64(dtype):
     assert torch.equal(seeded(logits), seeded(logits.double()))
 
 
-class Far(torch.Tensor):
-    """A tensor like one on a GPU: reading its values means waiting. Counts how often that happens."""
-
-    waited = 0
-
-    def cpu(self) -> torch.Tensor:  # type: ignore[override]
-        Far.waited += 1
-        return self.as_subclass(torch.Tensor)
-
-    def __bool__(self) -> bool:
-        Far.waited += 1
-        return super().__bool__()
-
-
-def test_the_gpu_is_waited_for_once():
-    seeded = lambda x: sample_token(x, generator=torch.Generator().manual_seed(0))  # noqa: E731
-    logits, Far.waited = torch.randn(100, 5), 0
-    assert torch.equal(seeded(logits.as_subclass(Far)), seeded(logits)) and Far.waited == 1
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -5,13 +5,12 @@ import torch
 from comparison import stream
 
 from rtx.nn import FeedForward, LocalRNN, MultiHeadAttention, RelativeAttention, Residual
-from rtx.nn.attention import keys_so_far
 from rtx.nn.convolution import CausalConv
 from rtx.nn.linear_recurrence import RGLRU
 from rtx.nn.local_attention import LocalAttention
 from rtx.nn.relative import XLAttention
 from rtx.nn.segment_memory import SegmentMemory
-from rtx.nn.streaming import check_state, detach, map_state, select, split
+from rtx.nn.streaming import check_state, map_state, split
 
 BRICKS = {
     "feed-forward": lambda: FeedForward(8),
@@ -27,7 +26,6 @@ BRICKS = {
     "rg-lru": lambda: RGLRU(8, 2),
     "residual": lambda: Residual(LocalRNN(8, 4), 8, "pre"),
 }
-WITH_STATE = [name for name in BRICKS if name != "feed-forward"]
 
 
 @pytest.fixture(params=BRICKS)
@@ -40,43 +38,9 @@ def numbers(*shape: int) -> torch.Tensor:
     return torch.randn(*shape, dtype=torch.float64)
 
 
-def after(layer: torch.nn.Module, x: torch.Tensor, state: object = None) -> object:
-    for x_t in x.unbind(1):
-        _, state = layer.step(x_t, state)
-    return state
-
-
 def test_a_stream_equals_the_whole_sequence(brick):
     x = numbers(2, 13, 8)
     torch.testing.assert_close(stream(brick, x), brick(x), rtol=0, atol=1e-10)
-
-
-def test_a_state_can_be_used_twice_selected_and_detached(brick):
-    x, y, z = numbers(3, 7, 8), numbers(3, 4, 8), numbers(3, 4, 8)
-    state = after(brick, x)
-    first, second = stream(brick, y, state), stream(brick, z, state)
-    assert torch.equal(stream(brick, y, state), first)
-    torch.testing.assert_close(second, brick(torch.cat([x, z], 1))[:, 7:], rtol=0, atol=1e-10)
-    assert torch.equal(stream(brick, y, detach(state)), first)
-    rows = torch.tensor([2, 0, 0])
-    torch.testing.assert_close(stream(brick, y[rows], select(state, rows)), first[rows], rtol=0, atol=1e-10)
-
-
-@pytest.mark.parametrize("brick", WITH_STATE, indirect=True)
-def test_the_state_of_another_batch_size_or_width_is_refused(brick):
-    state = after(brick, numbers(2, 3, 8))
-    with pytest.raises(ValueError, match=r"^state: .*\b3\b.*got .*\b2\b"):
-        brick.step(numbers(3, 8), state)
-    narrow = map_state(lambda part: part[..., :1], state)
-    with pytest.raises(ValueError, match=r"^state: .*got .*\b1\b"):
-        brick.step(numbers(2, 8), narrow)
-
-
-@pytest.mark.parametrize("brick", WITH_STATE, indirect=True)
-@pytest.mark.parametrize(("wrong", "named"), [((), r"\[\]"), ([1], "list"), (("a",), "str"), (torch.ones(2), "Tensor")])
-def test_what_is_no_state_is_refused(brick, wrong, named):
-    with pytest.raises(ValueError, match=f"^state: .*got .*{named}"):
-        brick.step(numbers(2, 8), wrong)
 
 
 def test_the_state_of_local_attention_stops_growing():
@@ -84,14 +48,6 @@ def test_the_state_of_local_attention_stops_growing():
     for t, x_t in enumerate(numbers(2, 9, 8).unbind(1)):
         _, state = layer.step(x_t, state)
         assert [part.shape for part in state] == [(2, min(t + 1, 4), 4)] * 2
-
-
-def test_the_state_of_attention_is_its_keys_and_values():
-    layer, x = MultiHeadAttention(8, 2).double(), numbers(2, 5, 8)
-    state = after(layer, x)
-    assert keys_so_far(None) == 0 and keys_so_far(state) == 5
-    for part, projection in zip(state, (layer.key, layer.value), strict=True):
-        torch.testing.assert_close(part, projection(x).unflatten(-1, (2, 4)).transpose(1, 2), rtol=0, atol=1e-12)
 
 
 def test_functions_of_a_state_leave_whole_numbers_as_they_are():

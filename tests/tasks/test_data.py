@@ -201,11 +201,6 @@ def test_published_files_are_verified(name, real_data):
     assert [file.state for file in found] == ["verified"] * FILES[name]
     assert list(data.fetch(name).values()) == [file.path for file in found]
     assert len(data.sha256(name).split("+")) == FILES[name]
-    for file, _, path in found:
-        assert (
-            hashlib.sha256(path.read_bytes() if path.name == file.name else data.unpacked(path)).hexdigest()
-            == file.sha256
-        )
 
 
 def test_arrays_are_computed_once(cache):
@@ -235,14 +230,6 @@ def test_a_damaged_cache_of_arrays_is_computed_again(damage, cache, caplog):
     np.testing.assert_array_equal(read["numbers"], numbers)
     assert str(path) in caplog.text
     assert damage == "a folder" or path.read_bytes() == whole
-
-
-def test_a_cache_that_cannot_be_used_costs_only_time(cache, caplog, monkeypatch):
-    cache.mkdir()
-    monkeypatch.setenv("RTX_CACHE", str(cache / ("long" * 100)))  # root may write everywhere, but not under such a name
-    read = data.cached_arrays("numbers", lambda: {"numbers": np.arange(3)})
-    np.testing.assert_array_equal(read["numbers"], np.arange(3))
-    assert "long" in caplog.text
 
 
 @pytest.mark.parametrize("look", [data.fetch, data.check])

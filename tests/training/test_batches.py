@@ -46,16 +46,6 @@ def test_the_settings_choose_size_order_and_limit():
     assert together(training(limit=10)) == list(range(10)) and together(training(limit=99)) == list(range(22))
 
 
-def test_a_resumed_run_skips_batches_of_its_first_epoch_only():
-    resumed = trainee(5)
-    resumed.batches_done = 4
-    loader = resumed.train_dataloader()
-    assert len(loader) == 6
-    assert seen(loader) == training(5)[4:]
-    loader.batch_sampler.set_epoch(1)
-    assert seen(loader) == training(5, 1)
-
-
 def test_an_evaluation_has_each_sequence_once_up_to_its_limit():
     for limit, expected in ((None, 22), (7, 7), (99, 22)):
         assert together(seen(evaluation_batches(TASK, "test", False, limit))) == list(range(expected))

@@ -50,6 +50,7 @@ def test_every_row_and_variant_can_be_built_at_the_quick_scale_without_any_data(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("tasks_once")
 @pytest.mark.parametrize("name", recipe_names())
 def test_every_row_and_variant_can_be_built_at_the_larger_scales(name, real_data):
     for scale in {"full", *load_recipe(name).scales} - {"quick"}:
@@ -126,59 +127,6 @@ def test_a_variant_is_like_another_except_for_what_it_says():
     assert same.settings == adam.settings
     assert (adam.hyperparameters["d_model"], same.hyperparameters["d_model"]) == (256, 471)
     assert recipe.variants["same-flops"]["rows"]["gru"] == {"d_model": 625}  # its rows replace those of the other
-
-
-@pytest.mark.parametrize(
-    ("operation", "attention", "mean"),
-    [
-        ("add", [1, 1, 1, 1, 2, 3], [1, 1, 1, 2, 8, 17]),
-        ("multiply", [1, 2, 4, 2, 15, 6], [2, 2, 8, 33, 0.898, 0.808]),
-    ],
-)
-def test_feed_forward_attention_is_table_1(operation, attention, mean):
-    recipe = load_recipe(f"ffa-{operation}")
-    lengths = (50, 100, 500, 1000, 5000, 10000)
-    for pooling, printed in (("attention", attention), ("mean", mean)):
-        for length, number in zip(lengths, printed, strict=True):
-            row = f"{pooling}-{length}"
-            expected = (1.0, number) if isinstance(number, int) else (number, 100)
-            assert (recipe.paper(row), recipe.paper_epochs(row)) == expected
-            plan = recipe.plan(row)
-            assert plan.task_arguments == {"length": length} and plan.hyperparameters["pooling"] == pooling
-            assert (plan.model, plan.settings.batch_size) == ("feed-forward-attention", 100)
-    assert recipe.sweep == {"learning_rate": [3e-4, 1e-3, 3e-3, 1e-2]}
-
-
-def test_the_recipes_hold_the_numbers_that_the_papers_print():
-    printed = {
-        "jsb": {"tcn": 8.10, "rnn": 8.91, "gru": 8.43, "lstm": 8.45},
-        "permuted-mnist": {"tcn": 97.2, "rnn": 25.3, "gru": 87.3, "lstm": 85.7},
-        "piano": {},
-        "muse": {},
-        "nottingham": {"r-transformer": 2.37, "transformer": 3.34, "tcn": 3.07, "rnn": 4.05, "gru": 3.46, "lstm": 3.29},
-    }
-    rows = ("add-attention", "add-mean", "multiply-attention", "multiply-mean")
-    printed["ffa-variable"] = dict(zip(rows, [0.999, 0.774, 0.994, 0.555], strict=True))
-    rows = ("rnn", "gru", "lstm", "tcn", "transformer", "transformer-xl", "r-transformer")
-    printed["ptb-char"] = dict(zip(rows, [1.48, 1.37, 1.36, 1.31, 1.34, None, 1.24], strict=True))
-    printed["ptb-word"] = dict(zip(rows, [114.50, 92.48, 78.93, 88.68, 122.37, 83.38, 84.38], strict=True))
-    for name, numbers in printed.items():
-        recipe = load_recipe(name)
-        assert {row: p for row in recipe.models if (p := recipe.paper(row)) is not None} == {
-            row: number for row, number in numbers.items() if number is not None
-        }
-    rates = {"learning_rate": [1.0, 2.0, 3.0]}
-    assert load_recipe("ptb-char").sweep_values() == load_recipe("ptb-word").sweep_values() == rates
-    assert load_recipe("ptb-word").sweep_values("paper-xl") == {"learning_rate": [1e-2, 1e-3, 1e-4]}
-
-
-def test_nottingham_has_the_papers_sizes():
-    recipe = load_recipe("nottingham")
-    sizes = {"d_model": 160, "layers": 3, "heads": 4, "window": 6, "cell": "gru", "local_layers": 1, "dropout": 0.1}
-    assert recipe.plan("r-transformer", "paper").hyperparameters == sizes
-    assert recipe.plan("r-transformer", "official").hyperparameters["norm"] == "pre"
-    assert recipe.plan("r-transformer", "official").settings.clip is None
-    assert recipe.plan("gru", "official").hyperparameters == recipe.plan("gru", "paper").hyperparameters
 
 
 def test_overrides_reach_model_and_settings_and_are_named_in_the_variant(recipe):
@@ -275,19 +223,6 @@ def test_task_arguments_come_from_row_variant_scale_and_overrides_in_this_order(
     assert rows["a"]["task_arguments"] == {"length": 30, "size": 5} and "rows" in scales["quick"]
     with pytest.raises(ValueError, match="^key: 'lenght'.*'length'"):
         recipe.plan("a", overrides={"lenght": 7})
-
-
-def test_the_models_of_texts_have_the_papers_sizes(real_data):
-    expected = {
-        ("ptb-word", "r-transformer"): 2.3,
-        ("ptb-word", "tcn"): 14.7,
-        ("ptb-word", "lstm"): 18.8,
-        ("ptb-char", "r-transformer"): 14.2,
-        ("awd", "awd-lstm"): 24.2,
-    }
-    assert {
-        (name, row): round(size(load_recipe(name).plan(row, "paper")) / 1e6, 1) for name, row in expected
-    } == expected
 
 
 def test_rows_of_the_memory_recipe_differ_in_memory_alone():

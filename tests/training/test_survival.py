@@ -31,9 +31,9 @@ PLANS = {
     # dropout, a plateau, early stopping
     "sums": lambda: tiny_recipe().plan(
         "r-transformer",
-        overrides={"epochs": 14, "batch_size": 2, "anneal": 0.5, "patience": 1, "stop_after": 5},
+        overrides={"epochs": 8, "batch_size": 2, "anneal": 0.5, "patience": 1, "stop_after": 5},
     ),
-    "lstm": lambda: tiny_text_recipe().plan("lstm", overrides={"epochs": 6}),
+    "lstm": lambda: tiny_text_recipe().plan("lstm", overrides={"epochs": 5}),
 }
 
 

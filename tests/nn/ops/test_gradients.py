@@ -25,16 +25,6 @@ def test_second_derivatives_equal_the_reference(name, impl):
     assert_near(second_gradients(found, one.inputs), second_gradients(expected, exact), tolerance)
 
 
-@pytest.mark.parametrize(("name", "impl"), TWICE)
-def test_a_batch_of_gradients_equals_one_gradient_at_a_time(name, impl):
-    one = case(name, precision(impl)[0])
-    y = one.run(*one.inputs, impl=impl)
-    many = torch.randn(4, *y.shape, dtype=y.dtype)
-    batched = torch.autograd.grad(y, one.inputs, many, is_grads_batched=True, retain_graph=True)
-    each = [torch.autograd.grad(y, one.inputs, gradient, retain_graph=True) for gradient in many]
-    assert_near(batched, [torch.stack(parts) for parts in zip(*each, strict=True)], 1e-5)
-
-
 @pytest.mark.parametrize("how", [{"create_graph": True}, {"is_grads_batched": True}])
 @pytest.mark.parametrize(("name", "impl"), ONCE)
 def test_derivatives_that_an_implementation_lacks_are_refused(name, impl, how):

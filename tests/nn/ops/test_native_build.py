@@ -85,11 +85,11 @@ def in_a_new_process(cache: Path, compiler: str) -> str:
 
 
 @COMPILED
-def test_the_library_is_compiled_once_for_all_processes(tmp_path):
+def test_the_library_is_compiled_once_for_all_processes(tmp_path, choose):
     compiler, cache = Compiler(tmp_path), tmp_path / "cache"
     assert compiler.compiles(in_a_new_process, cache)
     assert len(list((cache / "rtx" / "ops").iterdir())) == 2  # the library and its checksum
-    assert not compiler.compiles(in_a_new_process, cache)
+    assert not compiler.compiles(choose, cache)
 
 
 @pytest.fixture
@@ -146,6 +146,15 @@ def test_a_compiler_that_hangs_has_a_time_limit(tmp_path, monkeypatch):
     monkeypatch.setenv("CXX", str(script(tmp_path / "slow", "exec sleep 60")))
     monkeypatch.setattr(build, "SECONDS", 0.2)
     with pytest.raises(build.BuildError, match=r"slow .*0\.2"):
+        build.library.__wrapped__()
+
+
+def test_a_compiler_that_cannot_run_is_one_clear_obstacle(tmp_path, monkeypatch):
+    broken = tmp_path / "c++"
+    broken.write_bytes(b"\x00not a program")
+    broken.chmod(0o755)
+    monkeypatch.setenv("CXX", str(broken))
+    with pytest.raises(build.BuildError, match="c\\+\\+"):
         build.library.__wrapped__()
 
 

@@ -86,16 +86,6 @@ def test_a_nan_in_a_real_step_is_in_the_context(impl, leak):
     assert context.isnan().any(-1).tolist() == [False, True]
 
 
-def test_tiles_have_each_real_step_once_and_none_is_only_padding(rows):
-    x, seen = drawn(5, 7)[0].detach(), torch.zeros(5, 7)
-    for sequences, steps, tile in blocks._tiles(x, LENGTHS, x.dtype):
-        real = tile[-1]
-        assert real.any()
-        seen[sequences, steps] += real
-        assert torch.equal(tile[:-1].permute(1, 2, 0), x[sequences, steps] * real[..., None])
-    assert torch.equal(seen, (torch.arange(7) < LENGTHS[:, None]).float())
-
-
 @EACH
 @VARIANTS
 def test_the_memory_for_the_backward_pass_does_not_grow_with_time(impl, scored, leak):
