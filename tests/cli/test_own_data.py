@@ -4,6 +4,7 @@ import csv
 import json
 import math
 import pickle
+import unicodedata
 from pathlib import Path
 
 import numpy as np
@@ -305,3 +306,11 @@ def test_a_sub_word_vocabulary_of_lines_comes_back_from_its_checkpoint(story):
     (known,) = load_texts(saved(story, "sub-words"))
     assert known.encode("the cat\n")[-1] == known.start and known.decode([known.start]) == "\n"
     assert vocabulary("words", ["the", END, UNKNOWN]).unwritten == [2]
+
+
+@pytest.mark.parametrize("line", ["यह हिन्दी में है", "q\u0323\u0307 x"])
+def test_no_character_is_a_mark_without_its_letter(story, line):
+    for form in ("NFC", "NFD"):
+        Path(story).write_text((unicodedata.normalize(form, line) + "\n") * 40, encoding="utf-8")
+        (known,) = task_by_name("text", path=story).texts
+        assert not [one for one in known.symbols if unicodedata.category(one[0]).startswith("M")]

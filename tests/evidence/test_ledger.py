@@ -13,7 +13,7 @@ import torch
 
 from rtx.evidence.agenda import read_agenda
 from rtx.evidence.ledger import Result, read_result, read_results, write_result
-from rtx.evidence.tables import Row, overview, rows, to_markdown
+from rtx.evidence.tables import Row, overview, printed, rows, to_markdown
 from rtx.tasks.text import characters
 from rtx.training import provenance
 from rtx.training.checkpoint import load_checkpoint
@@ -276,3 +276,8 @@ def test_a_value_of_another_type_is_refused(tmp_path, change):
     path.write_text(json.dumps(asdict(result()) | change))
     with pytest.raises(ValueError, match=rf"(?s)odd\.json.*{next(iter(change))}"):
         read_result(path)
+
+
+def test_the_papers_number_keeps_its_digits():
+    assert printed(load_recipe("ffa-variable"), "add-attention") == "0.999"
+    assert printed(load_recipe("mnist"), "r-transformer") == "99.10"

@@ -17,6 +17,7 @@ from torchmetrics import MeanMetric
 from rtx.evidence import ledger
 from rtx.evidence.ledger import read_result
 from rtx.evidence.record import train
+from rtx.nn import implementation
 from rtx.tasks import TASKS, Example, build
 from rtx.tasks.losses import perplexity, tokens_measured
 from rtx.tasks.task import collate
@@ -456,3 +457,27 @@ def test_the_logs_hold_every_epochs_validation_also_of_a_resumed_run(recipe, run
     assert len(table) == 4
     assert [event.value for event in seen] == pytest.approx(table)
     assert [event.step for event in seen] == [3, 7, 11, 15]
+
+
+def test_fewer_seconds_than_the_recipe_has_are_a_budget(recipe, run):
+    asked = replace(recipe, variants=recipe.variants | {"plain": recipe.variants["plain"] | {"seconds": 60}})
+    cut = asked.plan("gru", overrides={"seconds": 0.5, "epochs": 100_000})
+    assert read_result(run(cut, "a")).budget == "0.5 of 60 seconds"
+    assert read_result(run(asked.plan("gru"), "b")).budget is None  # four epochs end it before
+
+
+def test_an_unfinished_run_is_not_overwritten(recipe, run, tmp_path):
+    plan = recipe.plan("gru")
+    run(plan)
+    checkpoint(tmp_path, plan).unlink()
+    with pytest.raises(ValueError, match="gru-plain-s0 .*--resume"):
+        run(plan)
+
+
+def test_bfloat16_trains_float32_weights(recipe, run, tmp_path):
+    plan = recipe.plan("r-transformer")
+    with implementation("blocks"):  # the C++ attention is for float32 only, and draws other dropout masks
+        full, half = read_result(run(plan, "full")), read_result(run(plan, "half", precision="bf16-mixed"))
+    assert half.test == pytest.approx(full.test, rel=0.1) and half.test != full.test
+    network = load_checkpoint(checkpoint(tmp_path, plan, "half"))
+    assert {p.dtype for p in network.parameters()} == {torch.float32}

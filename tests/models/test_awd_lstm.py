@@ -8,7 +8,7 @@ import torch
 from torch.nn import functional as F
 
 from rtx.models import AWDLSTM, MCRNN
-from rtx.nn.dropout import LockedDropout
+from rtx.nn.dropout import LockedDropout, drop_words
 from rtx.tasks.cache_pointer import cache_pointer
 from rtx.training.activations import activation_penalty, watch_activations
 
@@ -128,3 +128,13 @@ def test_a_very_small_probability_does_not_become_zero():
     logits = torch.tensor([[[200.0, 0.0], [200.0, 0.0]]])
     log_p, _ = cache_pointer(torch.ones(1, 2, 3), torch.zeros(1, 2, dtype=torch.long), logits, mix=0.5)
     torch.testing.assert_close(log_p[0, :, 1], torch.tensor([-200.0, -200.0 + math.log(0.5)]))
+
+
+def test_a_dropped_word_is_zero_as_a_whole_and_wherever_it_occurs():
+    torch.manual_seed(0)
+    tokens = torch.arange(1000).repeat(2)
+    rows = drop_words(torch.ones(2000, 3), tokens, 1000, 0.25, training=True)
+    assert torch.equal(rows, rows[:, :1].expand(-1, 3)) and torch.equal(rows[:1000], rows[1000:])
+    assert 0.2 < (rows[:, 0] == 0).float().mean() < 0.3
+    x = torch.ones(4, 3)
+    assert drop_words(x, tokens[:4], 1000, 0.25, training=False) is x

@@ -135,3 +135,12 @@ def test_bad_windows_and_states_of_another_segment_are_refused():
         model().slide(x, 0)
     with pytest.raises(ValueError, match="^state: "):
         model().step(x[:, 0], model(9).read(x)[1])  # 6 positions in a segment of 4
+
+
+def test_a_segment_does_not_depend_on_the_one_before_but_slide_does():
+    transformer, x = model(), inputs(8)
+    other = x.clone()
+    other[:, 3] += 1  # the last position of the first segment
+    assert torch.equal(transformer(other)[:, 4:], transformer(x)[:, 4:])
+    changed = (transformer.slide(other) - transformer.slide(x)).abs().amax((0, 2)) > 1e-9
+    assert changed.tolist() == [False] * 3 + [True] * 4 + [False]

@@ -8,7 +8,7 @@ from oracles import assert_same, torch_state
 from references import encoder_decoder
 
 from rtx.models import EncoderDecoder
-from rtx.nn import MultiHeadAttention, sinusoidal_positions
+from rtx.nn import LocalRNN, MultiHeadAttention, sinusoidal_positions
 from rtx.nn.cross_attention import CrossAttention
 
 LENGTHS = torch.tensor([5, 2, 1])
@@ -105,3 +105,8 @@ def test_the_source_is_projected_once_for_a_whole_stream():
         for tokens in TARGET.unbind(1):
             _, state = model.step(tokens, state)
     assert len(calls) == 2
+
+
+def test_a_window_gives_each_block_of_both_stacks_a_local_rnn():
+    parts = EncoderDecoder(9, 7, 8, 2, 2, window=3, cell="lstm").modules()
+    assert [(part.window, part.cell) for part in parts if isinstance(part, LocalRNN)] == [(3, "lstm")] * 4

@@ -5,7 +5,7 @@ import re
 
 import pytest
 import torch
-from oracles import assert_same
+from oracles import assert_same, count
 from references import feed_forward_attention
 
 from rtx.models import FeedForwardAttention
@@ -152,3 +152,8 @@ def test_bad_lengths_are_refused(lengths):
 def test_bad_input_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize(("pooling", "parameters"), [("attention", 10_602), ("mean", 10_501)])
+def test_has_the_papers_number_of_parameters(pooling, parameters):
+    assert count(FeedForwardAttention(pooling=pooling)) == parameters

@@ -85,3 +85,31 @@ def test_it_cannot_have_fewer_parameters_than_the_lstm_it_is_compared_with():
     # more: the weights from above and the boundary's row below the top; less: one of the LSTM's two biases
     more = 3 * (4 * 256**2 + 3 * 256 + 1) - 4 * 4 * 256
     assert count(HMRNN(256, layers=4).levels) - count(torch.nn.LSTM(256, 256, 4)) == more > 0
+
+
+def force(model: HMRNN, *boundaries: int) -> HMRNN:
+    """Close (0) or open (1) the boundaries of the layers at all steps."""
+    for level, boundary in zip(model.levels, boundaries, strict=False):
+        with torch.no_grad():
+            level.bias[-1] = 1e4 if boundary else -1e4
+    return model
+
+
+def lstm_step(level: torch.nn.Module, inputs: torch.Tensor, h: torch.Tensor, c: torch.Tensor, above=None):
+    """Run torch's LSTM cell with a layer's weights. The state of the layer above is a part of its input."""
+    D = level.d_model
+    cell = torch.nn.LSTMCell(D if above is None else 2 * D, D).double()
+    w = level.bottom_up if above is None else torch.cat([level.bottom_up, level.top_down], 1)
+    weights = {"weight_ih": w, "weight_hh": level.recurrent, "bias_ih": level.bias, "bias_hh": 0 * level.bias}
+    cell.load_state_dict({name: weight[: 4 * D] for name, weight in weights.items()})
+    return cell(inputs if above is None else torch.cat([inputs, above], 1), (h, c))
+
+
+def test_with_closed_boundaries_the_bottom_is_an_lstm_and_the_layers_above_copy():
+    model, x = force(model_of(4, layers=3), 0, 0), torch.randn(2, 8, 4, dtype=torch.float64)
+    shown, h, c = model.introspect(x), torch.zeros(2, 4).double(), torch.zeros(2, 4).double()
+    for t in range(8):
+        h, c = lstm_step(model.levels[0], x[:, t], h, c)
+        torch.testing.assert_close(shown["states"][:, t, 0], h, rtol=0, atol=1e-12)
+    assert not shown["states"][:, :, 1:].any() and not shown["boundaries"].any()
+    assert shown["operations"].unique().tolist() == [0, 1]

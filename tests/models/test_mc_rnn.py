@@ -1,6 +1,7 @@
 """MC-RNN against loops over its equations, torch's own networks, and the paper's figures and claims."""
 
 import itertools
+import math
 
 import pytest
 import torch
@@ -128,3 +129,56 @@ def test_dropout_is_between_the_layers_too_unless_dropout_hidden_is_given():
     model.layers[1].register_forward_pre_hook(lambda _, given: seen.append(given[0]))
     model(torch.randn(2, 5, 64))
     assert 0.4 < (seen[0] == 0).float().mean() < 0.6
+
+
+def test_the_two_phases_are_the_same_up_to_blocks_of_3_and_swap_channels_2_and_3_at_4():
+    for block, order in ((2, [0]), (3, [0, 1]), (4, [0, 2, 1])):
+        equation, text = (layer_of(2, block=block, phase=phase) for phase in SWITCHES["phase"])
+        assert torch.equal(text.in_degrees(20), equation.in_degrees(20)[:, order])
+        x = torch.randn(1, 9, 2, dtype=torch.float64)
+        torch.testing.assert_close(text.channels(x), equation.channels(x)[:, :, order], rtol=0, atol=1e-12)
+
+
+def test_the_two_starts_differ_in_the_first_steps_only():
+    equation, clipped = (MultiChannelRNN(2, start=start) for start in SWITCHES["start"])
+    assert equation.in_degrees(4).tolist() == [[3, 2, 1], [1, 3, 2], [2, 1, 3], [3, 2, 1]]
+    assert clipped.in_degrees(4).tolist() == [[0, 0, 0], [1, 1, 1], [2, 1, 2], [3, 2, 1]]
+    assert torch.equal(equation.in_degrees(30, 3), clipped.in_degrees(30, 3))
+
+
+def test_a_path_can_be_longer_than_the_papers_bound():
+    """The paper says at most l // (n - 1) + 1, which is 1 at n = 4 and l = 2. Where a block ends in between it is 2."""
+    n, distance = 4, 2
+    found = [d[distance - 1] for d in path_lengths(n, 8)[7]]
+    assert sorted(found) == [1, 1, 2]
+    assert max(found) > distance // (n - 1) + 1
+
+
+def path_lengths(block: int, steps: int) -> list[list[list[int]]]:
+    """Measure d[t][k][l - 1]: ∂h_t^k / ∂x_{t-l} falls with this power of ε if all W_j = ε."""
+
+    def slopes(epsilon: float) -> torch.Tensor:
+        layer = MultiChannelRNN(1, block=block, cell="rnn").double()
+        state = {name: torch.zeros_like(value) for name, value in layer.state_dict().items()}
+        state["weight_ih_l0"][:], state["weight_hh_l0"][:], state["weight_block"][:] = 1.0, 1.0, epsilon
+        layer.load_state_dict(state)
+        x = torch.zeros(1, steps, 1, dtype=torch.float64, requires_grad=True)
+        states = layer.channels(x)[0, :, :, 0]
+        rows = [[torch.autograd.grad(h, x, retain_graph=True)[0][0, :, 0] for h in h_t] for h_t in states]
+        return torch.stack([torch.stack(row) for row in rows])  # (T, C, T)
+
+    power = (slopes(1e-3) / slopes(1e-4)).log10()
+    return [
+        [[round(power[t, k, t - d].item()) for d in range(1, t + 1)] for k in range(block - 1)] for t in range(steps)
+    ]
+
+
+@pytest.mark.parametrize("block", [2, 3, 4, 5])
+def test_paths_of_gradients_have_exactly_these_lengths(block):
+    n, lengths = block, path_lengths(block, 15)
+    for t, distance in itertools.product(range(15), range(1, 11)):
+        if distance > t:
+            continue
+        found = [d[distance - 1] for d in lengths[t]]
+        assert min(found) == math.ceil(distance / (n - 1))
+        assert max(found) == (1 if distance == 1 else (distance - 2) // (n - 1) + 2)

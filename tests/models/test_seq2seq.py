@@ -2,10 +2,10 @@
 
 import pytest
 import torch
-from oracles import assert_same, gradients, skip_without_lstm_under_autocast
+from oracles import assert_same, count, gradients, skip_without_lstm_under_autocast
 from references import rnnsearch as expected_rnnsearch
 
-from rtx.models import MODELS, RNN, EncoderDecoder, Seq2Seq
+from rtx.models import MODELS, RNN, EncoderDecoder, Seq2Seq, rnnsearch
 from rtx.nn.streaming import select
 from rtx.tasks.build import hyperparameter_names
 
@@ -200,3 +200,13 @@ def test_backbones_of_other_widths_are_refused():
         Seq2Seq(SOURCES, TARGETS, RNN(8), RNN(6))
     with pytest.raises(ValueError, match="^backward: .*8.*6"):
         Seq2Seq(SOURCES, TARGETS, RNN(8), RNN(8), RNN(6))
+
+
+@pytest.mark.parametrize(
+    ("vocabulary", "layers", "millions", "printed"), [(25_000, 2, 23.0, 25), (30_000, 4, 30.0, 36)]
+)
+def test_parameters_of_the_baselines_of_tables_2_and_3_are_fewer_than_printed(vocabulary, layers, millions, printed):
+    with torch.device("meta"):
+        model = rnnsearch(vocabulary, vocabulary, "lstm", d_model=256, layers=layers)
+    found = count(model) / 1e6
+    assert abs(found - millions) < 0.05 and found < printed

@@ -86,3 +86,24 @@ def test_parameters_of_language_models_are_those_of_the_published_code(backbone,
     with torch.device("meta"):
         ours = count(LanguageModel(backbone(**sizes), vocabulary))
     assert abs(ours - published) < 0.01 * published
+
+
+def test_relative_positions_see_keys_beyond_their_tables_but_not_the_order_of_these():
+    attention, x = transformer("relative", max_distance=2).blocks[0][0].sublayer, inputs()[:1].requires_grad_()
+    (gradient,) = torch.autograd.grad(attention(x)[0, -1].square().sum(), x)
+    assert (gradient[0].abs().amax(-1) > 0).all()  # distances up to 11
+    reordered = x[:, [*reversed(range(10)), 10, 11]]
+    torch.testing.assert_close(attention(reordered)[:, -1], attention(x)[:, -1], rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "sublayers"),
+    [
+        ({"local_layers": 2}, ["LocalRNN", "LocalRNN", "MultiHeadAttention", "FeedForward"]),
+        ({"heads": 0}, ["LocalRNN", "FeedForward"]),
+        ({"local_layers": 0}, ["MultiHeadAttention", "FeedForward"]),
+    ],
+)
+def test_a_block_has_its_local_rnns_below_the_attention(sizes, sublayers):
+    for block in RTransformer(8, 2, **{"heads": 2, "window": 3} | sizes).blocks:
+        assert [type(residual.sublayer).__name__ for residual in block] == sublayers

@@ -9,7 +9,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from rtx.models import TransformerXL
 from rtx.nn.reference import transformer_xl_attention, transformer_xl_terms
-from rtx.nn.relative import XLAttention
+from rtx.nn.relative import XLAttention, relative_shift
 from rtx.nn.segment_memory import SegmentMemory
 
 TERMS = ("content", "content_position", "global_content", "global_position")
@@ -178,3 +178,28 @@ def test_states_of_another_segmentation_are_refused():
         for call in (lambda state=state: xl.read(x, state), lambda state=state: xl.step(x[:, 0], state)):
             with pytest.raises(ValueError, match="^state: "):
                 call()
+
+
+@settings(max_examples=30)
+@given(T=st.integers(1, 6), more=st.integers(0, 6))
+def test_relative_shift_equals_direct_indexing(T, more):
+    S = T + more
+    by_distance = torch.randn(2, 3, T, S)
+    shifted = relative_shift(by_distance)
+    for i in range(T):
+        for j in range(S - T + i + 1):
+            distance = S - T + i - j
+            assert torch.equal(shifted[..., i, j], by_distance[..., i, S - 1 - distance])
+
+
+def test_parameters_are_those_of_the_paper_for_enwik8():
+    with torch.device("meta"):
+        xl = TransformerXL(512, 12, 8, 512, 512)
+    assert round((count(xl) + 204 * 512 + 204) / 1e6) == 41
+
+
+def test_a_state_holds_no_more_than_memory_and_segment():
+    xl = model(segment=4, memory=6)
+    _, state = stream(xl, torch.randn(1, 31, 8, dtype=torch.float64))
+    for inputs, keys, values, position in state[::2]:
+        assert (inputs.shape, keys.shape, values.shape, position) == ((1, 9, 8), (1, 2, 9, 4), (1, 2, 9, 4), 3)

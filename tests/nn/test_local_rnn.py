@@ -6,9 +6,11 @@ from comparison import Largest, assert_near, outputs_and_gradients
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional as F
+from torch.utils.flop_counter import FlopCounterMode
 
 from rtx.nn import LocalRNN
 
+GATES = {"rnn": 1, "gru": 3, "lstm": 4}
 TORCH = {"rnn": torch.nn.RNN, "gru": torch.nn.GRU, "lstm": torch.nn.LSTM}
 CELLS = sorted(TORCH)
 EACH = pytest.mark.parametrize("cell", CELLS)
@@ -64,3 +66,20 @@ def test_the_windows_are_not_copied():
     with Largest() as largest:
         layer(x).sum().backward()
     assert largest.numbers == B * (T + M - 1) * D < B * T * M * D  # the padded projections
+
+
+@EACH
+def test_the_state_dict_is_that_of_torchs_network(cell):
+    ours, theirs = LocalRNN(5, 3, cell), TORCH[cell](5, 5, batch_first=True)
+    assert list(ours.state_dict()) == list(theirs.state_dict())
+    ours.load_state_dict(theirs.state_dict())
+    theirs.load_state_dict(ours.state_dict())
+
+
+@EACH
+def test_each_position_is_projected_once_and_the_first_step_has_no_recurrent_product(cell):
+    B, T, D, M = 2, 11, 8, 5
+    with FlopCounterMode(display=False) as counter:
+        LocalRNN(D, M, cell)(torch.randn(B, T, D))
+    one_product = 2 * B * T * D * GATES[cell] * D
+    assert counter.get_total_flops() == one_product * (1 + (M - 1))

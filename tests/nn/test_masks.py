@@ -121,3 +121,11 @@ def test_a_second_derivative_that_torchs_fast_function_lacks_names_the_way_out(n
         found = second()
     with sdpa_kernel(SDPBackend.MATH):
         torch.testing.assert_close(second(), found)
+
+
+@pytest.mark.parametrize("impl", [NATIVE, "blocks", "sdpa", "torch"])
+def test_each_implementation_with_dropout_hides_a_later_position(impl):
+    layer, x = MultiHeadAttention(8, 2, dropout=0.2), torch.randn(1, 130, 8)
+    x[:, 70] = math.nan
+    with implementation(impl, "causal_attention"):
+        assert spoilt(layer(x)) == list(range(70, 130))

@@ -75,3 +75,10 @@ def test_alibi_takes_slope_times_distance_from_each_score():
     for h, t, s in [(0, 0, 0), (0, 2, 1), (3, 1, 0), (7, 2, 2)]:  # with 8 heads: slopes 1/2, 1/4, … 1/256
         expected = float(q[0, h, t + 2] @ k[0, h, s]) / 2**0.5 - 0.5 ** (h + 1) * (t + 2 - s)
         assert scores[0, h, t, s].item() == pytest.approx(expected, abs=1e-12)
+
+
+def test_tables_have_a_row_for_each_distance_up_to_the_clip():
+    relative = layer(clip=3)
+    assert relative.key_table.shape == relative.value_table.shape == (4, 4)
+    assert relative.rows(6, 6)[5].tolist() == [0, 0, 0, 1, 2, 3]
+    assert relative.rows(2, 6).tolist() == relative.rows(6, 6)[4:].tolist()

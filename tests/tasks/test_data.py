@@ -246,3 +246,11 @@ def test_the_hash_of_arrays_tells_shape_type_and_content_apart():
     hashes = {data.sha256_of_arrays(array) for array in (a, *others)} | {data.sha256_of_arrays(a, a)}
     assert len(hashes) == 5
     assert data.sha256_of_arrays(a) == data.sha256_of_arrays(a.copy())
+
+
+def test_a_cache_that_cannot_be_used_costs_only_time(cache, caplog, monkeypatch):
+    cache.mkdir()
+    monkeypatch.setenv("RTX_CACHE", str(cache / ("long" * 100)))  # root may write everywhere, but not under such a name
+    read = data.cached_arrays("numbers", lambda: {"numbers": np.arange(3)})
+    np.testing.assert_array_equal(read["numbers"], np.arange(3))
+    assert "long" in caplog.text

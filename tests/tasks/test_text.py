@@ -268,3 +268,10 @@ def test_a_token_that_is_next_to_impossible_costs_what_the_loss_says(cost):
     for scorer, expected in ((perplexity(), math.exp(cost)), (bits(), cost / math.log(2))):
         scorer.update(*tokens_measured(logits, batch))
         assert float(scorer.compute()) == pytest.approx(expected, rel=1e-4)
+
+
+def test_the_papers_windows_are_400_characters_and_80_words():
+    inputs, target = task_by_name("characters").split("train")[5]
+    assert len(inputs) == 400 and int((target != IGNORED).sum()) == 320
+    inputs, target = task_by_name("words").split("train")[5]
+    assert len(inputs) == 80 and int((target != IGNORED).sum()) == 40

@@ -125,3 +125,10 @@ def test_every_model_comes_back(tmp_path, name):
     network, x = rtx.build("add", name, **sizes).eval(), torch.randn(2, 9, 2)
     save_checkpoint(tmp_path / "a.safetensors", network, "add", name, sizes)
     assert torch.equal(load_checkpoint(tmp_path / "a.safetensors")(x), network(x))
+
+
+def test_other_sizes_are_refused(saved):
+    path, network = saved
+    save_checkpoint(path, network, "add", "r-transformer", SIZES | {"d_model": 16})
+    with pytest.raises(ValueError, match=rf"{re.escape(str(path))}: .*r-transformer"):
+        load_checkpoint(path)

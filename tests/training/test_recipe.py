@@ -233,3 +233,25 @@ def test_rows_of_the_memory_recipe_differ_in_memory_alone():
         assert plans["xl-long"]["memory"] == 4 * plans["xl"]["memory"] == 4 * plans["xl"]["segment"]
         assert plans["segments"]["segment"] == plans["xl"]["segment"]
     assert recipe.plan("segments", "auxiliary").settings.learning_rate == 5e-4
+
+
+def test_nottingham_has_the_papers_sizes():
+    recipe = load_recipe("nottingham")
+    sizes = {"d_model": 160, "layers": 3, "heads": 4, "window": 6, "cell": "gru", "local_layers": 1, "dropout": 0.1}
+    assert recipe.plan("r-transformer", "paper").hyperparameters == sizes
+    assert recipe.plan("r-transformer", "official").hyperparameters["norm"] == "pre"
+    assert recipe.plan("r-transformer", "official").settings.clip is None
+    assert recipe.plan("gru", "official").hyperparameters == recipe.plan("gru", "paper").hyperparameters
+
+
+def test_the_models_of_texts_have_the_papers_sizes(real_data):
+    expected = {
+        ("ptb-word", "r-transformer"): 2.3,
+        ("ptb-word", "tcn"): 14.7,
+        ("ptb-word", "lstm"): 18.8,
+        ("ptb-char", "r-transformer"): 14.2,
+        ("awd", "awd-lstm"): 24.2,
+    }
+    assert {
+        (name, row): round(size(load_recipe(name).plan(row, "paper")) / 1e6, 1) for name, row in expected
+    } == expected
