@@ -78,14 +78,16 @@ def _join(first: Any, other: Any) -> None:
     (x_0,), (y_0, *state) = first.inputs, first.outputs
     (x_t, *before), (y_t, *after) = other.inputs, other.outputs
     x = ir.val("x", x_0.dtype, ["B", "T", *x_0.shape[1:]])
+    last, later = [ir.val(part.name, part.dtype, part.shape) for part in before], ir.val("later")
     zero, one = (outer.op("Constant", [], {"value_int": number}) for number in (0, 1))
     x_0.replace_all_uses_with(outer.op("Gather", [x, zero], {"axis": 1}))
     # The loop's body, for t = i + 1
     i, go_on = ir.val("i", ir.DataType.INT64, []), ir.val("go_on", ir.DataType.BOOL, [])
     x_t.replace_all_uses_with(inner.op("Gather", [x, inner.op("Add", [i, one])], {"axis": 1}))
     other.inputs[:], other.outputs[:] = [i, go_on, *before], [inner.op("Identity", [go_on]), *after, y_t]
+    for value in (*other.inputs, *(value for node in other for value in node.outputs)):
+        value.name = f"loop.{value.name}"  # no name of the outer graph, which the loop sees
     length = outer.op("Squeeze", [outer.op("Shape", [x], {"start": 1, "end": 2})])
-    last, later = [ir.val(part.name, part.dtype, part.shape) for part in before], ir.val("later")
     steps = outer.op("Sub", [length, one])
     outer.op_multi_out("Loop", [steps, None, *state], {"body": other}, outputs=[*last, later])
     # (T, B, …) to (B, T, …). A loop of no steps gives a wrong B, so its output needs the shape of y_0.

@@ -116,7 +116,9 @@ def test_as_onnx_any_model_with_a_step_reads_any_length_and_returns_its_state(na
     model, inputs = streaming(name)
     onnx = export_sequence(model, inputs[0, :2])
     stored, run = onnx.model_proto.SerializeToString(), running(onnx)
-    assert max(stored.count(weight.numpy().tobytes()) for weight in model.parameters() if weight.ndim > 1) == 1
+    for weight in model.parameters():
+        if weight.ndim == 2:  # stored once, as it is or transposed
+            assert sum(map(stored.count, {weight.numpy().tobytes(), weight.T.numpy().tobytes()})) <= 1
     for streams, length in ((1, 1), (5, 2), (2, 9)):
         expected, state = [], None
         for x in inputs[:length, :streams]:
