@@ -6,7 +6,7 @@ from rtx.models.bidirectional import Bidirectional
 from rtx.models.causal_encoder import CausalEncoder
 from rtx.models.character_transformer import CharacterTransformer
 from rtx.models.encoder_decoder import EncoderDecoder
-from rtx.models.export import export_step
+from rtx.models.export import export_sequence, export_step
 from rtx.models.ff_attention import FeedForwardAttention
 from rtx.models.griffin import Griffin
 from rtx.models.hm_rnn import HMRNN
@@ -48,6 +48,7 @@ __all__ = [
     "Seq2Seq",
     "Transformer",
     "TransformerXL",
+    "export_sequence",
     "export_step",
     "parameter_bytes",
     "rnnsearch",

@@ -9,8 +9,10 @@ import onnxruntime
 import pytest
 import torch
 from torch import nn
+from torch.utils._pytree import tree_leaves, tree_map_only
 
-from rtx.models import MODELS, WHOLE, EncoderDecoder, LanguageModel, export_step, rnnsearch
+from rtx.models import MODELS, WHOLE, EncoderDecoder, LanguageModel, export_sequence, export_step, rnnsearch
+from rtx.nn.local_attention import LocalAttention
 from rtx.tasks.build import SequenceModel, hyperparameter_names
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")]
@@ -47,8 +49,8 @@ def exported(name: str, model: nn.Module) -> tuple[torch.export.ExportedProgram,
     return torch.export.export(model, (sequences[0],), dynamic_shapes={"x": free}), sequences
 
 
-UNROLLED = ("rnn", "lstm", "awd-lstm", "ho-rnn")
-"""As programs of one length they hold the operations of the other recurrent models, so onnxruntime reads only those."""
+AS_ONNX = ("r-transformer", "tcn", "feed-forward-attention", "transformer-xl")
+"""Their programs have the operations of all models that compute their positions in parallel."""
 
 
 @pytest.mark.parametrize("name", [*MODELS, *WHOLE])
@@ -56,7 +58,7 @@ UNROLLED = ("rnn", "lstm", "awd-lstm", "ho-rnn")
 def test_exported_and_as_onnx_it_gives_the_same_numbers(name: str) -> None:
     model = small(name, layers=3 if name == "griffin" else 1)  # its third layer is attention
     program, sequences = exported(name, model)
-    run = None if name in UNROLLED else in_onnxruntime(program)
+    run = in_onnxruntime(program) if name in AS_ONNX else None
     for x in sequences:
         expected = model(x)
         torch.testing.assert_close(program.module()(x), expected, rtol=0, atol=1e-5)
@@ -65,34 +67,40 @@ def test_exported_and_as_onnx_it_gives_the_same_numbers(name: str) -> None:
             np.testing.assert_allclose(found, expected.numpy(), rtol=0, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["gru", "lstm"])
 @torch.no_grad()
-def test_as_onnx_a_recurrent_network_reads_any_length(name: str) -> None:
+def test_as_onnx_a_recurrent_network_reads_any_length() -> None:
     """`torch.export` unrolls it over the steps of the example, but the way to ONNX keeps its loop."""
-    model, sizes = small(name), {"x": {0: "B", 1: "T"}}
+    model, sizes = small("lstm"), {"x": {0: "B", 1: "T"}}
     run = in_onnxruntime(model, (torch.randn(3, 5, 8),), dynamic_shapes=sizes)
     for x in (torch.randn(3, 5, 8), torch.randn(1, 11, 8)):
         np.testing.assert_allclose(run(x.numpy())[0], model(x).numpy(), rtol=0, atol=1e-5)
 
 
 def in_onnxruntime(*exported: Any, **how: Any) -> Callable[..., list[np.ndarray]]:
-    onnx = torch.onnx.export(*exported, dynamo=True, verbose=False, **how)
+    return running(torch.onnx.export(*exported, dynamo=True, verbose=False, **how))
+
+
+def running(onnx: torch.onnx.ONNXProgram) -> Callable[..., list[np.ndarray]]:
     session = onnxruntime.InferenceSession(onnx.model_proto.SerializeToString(), providers=["CPUExecutionProvider"])
     names = [one.name for one in session.get_inputs()]
     return lambda *arrays: session.run(None, dict(zip(names, arrays, strict=True)))
 
 
-IN_ONNXRUNTIME = ("r-transformer", "mc-rnn", "tcn", "tokens")
-"""One model of each kind of state. For the others torch runs the programs, which takes a fifth of the time."""
+def streaming(name: str) -> tuple[nn.Module, torch.Tensor]:
+    """Return a small model, and 17 positions of 5 sequences, (T, B, …)."""
+    if name == "tokens":
+        return LanguageModel(small("r-transformer"), 7).eval(), torch.randint(7, (17, 5))
+    if name == "local attention":
+        return LocalAttention(8, 2, window=3), torch.randn(17, 5, 8)
+    return small(name, layers=3 if name == "griffin" else 1, window=4), torch.randn(17, 5, 8)
 
 
 @pytest.mark.parametrize("name", ONE_FORM)
 @torch.no_grad()
 def test_a_stream_of_exported_steps_has_the_numbers_of_the_model(name: str) -> None:
-    inputs = torch.randint(7, (17, 5)) if name == "tokens" else torch.randn(17, 5, 8)
-    model = small(name, layers=3 if name == "griffin" else 1, window=4) if name != "tokens" else None
-    model = model or LanguageModel(small("r-transformer"), 7).eval()
-    first, other = map(in_onnxruntime if name in IN_ONNXRUNTIME else in_torch, export_step(model, inputs[0, :2]))
+    """One model runs in onnxruntime. For the others torch runs the programs, which takes a fifth of the time."""
+    model, inputs = streaming(name)
+    first, other = map(in_onnxruntime if name == "tokens" else in_torch, export_step(model, inputs[0, :2]))
     for streams in (1, 5):
         state, after = [], None
         for x in inputs[:, :streams]:
@@ -101,12 +109,32 @@ def test_a_stream_of_exported_steps_has_the_numbers_of_the_model(name: str) -> N
             np.testing.assert_allclose(y, expected.numpy(), rtol=0, atol=1e-5)
 
 
+@pytest.mark.parametrize("name", ["mc-rnn", "tokens", "local attention"])
+@torch.no_grad()
+def test_as_onnx_any_model_with_a_step_reads_any_length_and_returns_its_state(name: str) -> None:
+    """One model of each kind of state: with a count, with all positions so far, with the last positions."""
+    model, inputs = streaming(name)
+    onnx = export_sequence(model, inputs[0, :2])
+    stored, run = onnx.model_proto.SerializeToString(), running(onnx)
+    for weight in model.parameters():
+        if weight.ndim == 2:  # stored once, as it is or transposed
+            assert sum(map(stored.count, {weight.numpy().tobytes(), weight.T.numpy().tobytes()})) <= 1
+    for streams, length in ((1, 1), (5, 2), (2, 9)):
+        expected, state = [], None
+        for x in inputs[:length, :streams]:
+            y, state = model.step(x, state)
+            expected.append(y)
+        found = run(inputs[:length, :streams].transpose(0, 1).numpy())
+        for part, value in zip(found, (torch.stack(expected, 1), *tree_leaves(state)), strict=True):
+            np.testing.assert_allclose(part, value, rtol=0, atol=1e-5)
+
+
 def in_torch(program: torch.export.ExportedProgram) -> Callable[..., list[object]]:
     run = program.module()
 
     def flat(x: np.ndarray, *state: object) -> list[object]:
         y, after = run(torch.from_numpy(x), *state)
-        return [y.numpy(), after]
+        return [y.numpy(), tree_map_only(torch.Tensor, lambda part: part if part.ndim else int(part), after)]
 
     return flat
 
