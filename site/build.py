@@ -85,7 +85,6 @@ class Text:
     address: str
     addresses: dict[Path, str]
     title: str = ""
-    question: str = ""
     outline: list[tuple[int, str, str]] = field(default_factory=list)
     pictures: list[Path] = field(default_factory=list)
     cited: set[str] = field(default_factory=set)
@@ -100,7 +99,6 @@ class Text:
         tokens = MARKDOWN.parse(self.cite(markdown))
         if tokens and tokens[0].tag == "h1":
             self.title = words(tokens[1])
-            self.question = words(tokens[4]) if len(tokens) > 4 and words(tokens[4]).endswith("?") else ""
             del tokens[:3]
         for i, token in enumerate(tokens):
             if token.type == "heading_open":

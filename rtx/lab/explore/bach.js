@@ -10,7 +10,7 @@ import { row } from "./tensor.js";
 
 const RULER = 26, ARCS = 24, ROW = 6, GAP = 26, STRIP = 60, BELOW = 40; // pixels, from above
 const LEAST = 4; // frames of a passage that counts as copied
-const HINT = "Bars: the cost of each frame. Short lines: with nothing switched off. Box: the chosen frame, where Play begins.";
+const HINT = "Bars: what each frame costs the model. Box: the chosen frame, where Play begins.";
 
 const probability = (logit) => 1 / (1 + Math.exp(-logit));
 
@@ -138,7 +138,8 @@ export function show(page) {
     if (y < RULER) return "Drag the border: the model writes what is right of it.";
     if (t < 0 || t >= T || y < box.y) return "";
     if (y <= box.y + box.height) return cellText(t, place.key(y));
-    return t && `Frame ${t + 1} costs ${seen[t].cost.toFixed(2)} nats; with nothing switched off, ${seen[t].whole.toFixed(2)}.`;
+    const whole = offOf(page.state).length ? `; with nothing switched off, ${seen[t].whole.toFixed(2)}` : "";
+    return t && `Frame ${t + 1} costs ${seen[t].cost.toFixed(2)} nats${whole}.`;
   }
   function cellText(t, key) {
     const sounds = seen[t].frame[key], logit = seen[t - 1]?.logits[key];

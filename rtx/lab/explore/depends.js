@@ -8,6 +8,7 @@ import { add, attend, layerNorm, linear, matrix, readTensors, recurrent, relu, r
 
 const BARS = 92, ROW = 24, GAP = 30, LEGEND = 26; // pixels: the inputs, a layer, the room above a model, the legend
 const EDGE = 14, LEFT = 124; // above and below the bars, for the handle; the room of the layers' names
+const LONG = 2000; // pixels of the longest sentence in one line: the picture stays where it is
 const FAINT = 1e-4; // the smallest change that has a colour of its own; white is exactly none
 
 const STYLE = `
@@ -61,7 +62,7 @@ export function show(page) {
   const picture = canvas(page, {
     height,
     label: "",
-    hint: "Drag an orange or grey bar. Keys: ← → choose an input, ↑ ↓ change it. Point at a square for its number.",
+    hint: "Drag an orange or grey bar; dots show its old value. Keys: ← → choose an input, ↑ ↓ change it.",
     point(x, y) {
       const i = rows.findIndex((_, k) => y >= top(k) && y < top(k) + ROW);
       if (i < 0 || x < LEFT || x >= LEFT + across * T) return "";
@@ -96,6 +97,7 @@ export function show(page) {
   const stage = make("div", { className: "stage" }, make("style", { textContent: STYLE }));
   picture.element.replaceWith(stage);
   stage.append(picture.element, ...switches);
+  const headline = stage.closest(".rtx-page").querySelector(".sentence");
 
   function drawInputs(pen, chosen, value) {
     const bar = (t, number) => [LEFT + t * across + 1.5, Math.min(yOf(0), yOf(number)), across - 3, Math.max(2, Math.abs(yOf(number) - yOf(0)))];
@@ -129,6 +131,7 @@ export function show(page) {
   /** The layers, as far as the change has come: `share` of them from the top, and in a recurrent one of its positions. */
   function draw({ chosen, value, off }, share) {
     const { pen, width } = picture.begin();
+    headline.style.minHeight = `${Math.ceil(LONG / width)}lh`;
     across = (width - LEFT - 2) / T;
     drawInputs(pen, chosen, value);
     pen.fillStyle = page.ink;
@@ -165,13 +168,14 @@ export function show(page) {
   const [, local, blocks] = models, task = make("p");
   task.setAttribute("aria-live", "polite");
   page.picture(task);
-  const last4 = (model) => reached(model).length;
+  const reach = (model) => reached(model).length;
   const CHALLENGES = [
-    ["switch off one layer of LocalRNN, so that its change ends after 4 positions.", ({ chosen }) => chosen < T - 3 && last4(local) === 4],
-    ["make the change end in the R-Transformer just where it ends in LocalRNN.", ({ chosen }) => chosen < T - 6 && last4(blocks) === 7],
+    ["switch off one layer of LocalRNN, so that its change ends after 4 positions.", ({ chosen }) => chosen < T - 3 && reach(local) === 4],
+    ["make the change end in the R-Transformer just where it ends in LocalRNN.",
+      ({ chosen }) => chosen + reach(blocks) <= T && reach(blocks) === reach(local)],
     ["switch off two layers of the R-Transformer, so that attention sees the change, but the last position gets more than 3 % of it.",
-      ({ chosen, off }) => off.length === 2 && last4(blocks) === T - chosen + 1 && outputs(blocks)[T - 1] / outputs(blocks)[chosen - 1] > 0.03],
-    ["make every position but the changed one stay as it was, in the R-Transformer.", () => last4(blocks) === 1],
+      ({ chosen, off }) => off.length === 2 && reach(blocks) === T - chosen + 1 && outputs(blocks)[T - 1] / outputs(blocks)[chosen - 1] > 0.03],
+    ["make every position but the changed one stay as it was, in the R-Transformer.", () => reach(blocks) === 1],
   ];
 
   /** The next challenge; one that is met makes room for the next. */

@@ -41,12 +41,12 @@ export function parse(text, symbols) {
 
 /** What is odd about the pairs, in words. The model answers all the same. */
 function oddities({ tokens, pairs, questions }) {
-  const letters = pairs.map((t) => tokens[t - 1]), twice = letters.find((letter, i) => letters.indexOf(letter) !== i);
+  const letters = pairs.map((t) => tokens[t - 1]), twice = [...new Set(letters.filter((letter, i) => letters.indexOf(letter) !== i))];
   const missing = questions.map((t) => tokens[t - 1]).find((letter) => !letters.includes(letter));
-  const digits = pairs.filter((t) => tokens[t - 1] === twice).map((t) => tokens[t]);
+  const digits = (letter) => pairs.filter((t) => tokens[t - 1] === letter).map((t) => tokens[t]).join(" and ");
   return [
     missing && `No pair has “${missing}”, so the model can only guess.`,
-    twice && `The letter “${twice}” has more than one digit: ${digits.join(" and ")} are both right.`,
+    ...twice.map((letter) => `The letter “${letter}” has more than one digit: ${digits(letter)} are right.`),
     (pairs.length < 2 || pairs.length > 8) && `The model has learnt from 2 to 8 pairs; this text has ${pairs.length}.`,
   ];
 }
@@ -148,9 +148,10 @@ export function show(page) {
       pen.fillText(symbol, left + (slot + 0.5) * across, ARCS + BOX / 2 + 1);
     };
     text.tokens.forEach((token, t) => box(slots[t], token, t === focus && found, t === focus && found ? page.ink : page.faint, page.ink));
-    const answer = page.dark ? "#7cc4ff" : "#0063a6";
+    const [good, bad] = page.dark ? ["#7cc4ff", "#ff9d80"] : ["#0063a6", "#b3400c"];
     for (const { t, symbol, sources, right } of answers) {
-      box(slots[t] + 1, symbol, true, answer, answer);
+      const ink = sources.length && !right.includes(symbol) ? bad : good;
+      box(slots[t] + 1, symbol, true, ink, ink);
       pen.font = "12px system-ui, sans-serif";
       pen.fillText(!sources.length ? "?" : right.includes(symbol) ? "✓" : "✗", left + (slots[t] + 1.5) * across, ARCS - 9);
     }

@@ -84,6 +84,7 @@ export function show(page) {
         span.title = `changes ${percent(changes[i])}`;
       }
       const said = span.title && `“${printed(letter)}”, ${count - i} back: another letter here ${span.title} of the prediction. `;
+      span.onpointerleave = () => page.note("");
       span.onpointerenter = () => page.note(`${said}A click makes the models read only up to this letter.`);
       return span;
     }));

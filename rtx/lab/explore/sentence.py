@@ -58,8 +58,9 @@ def sentence(text: str = "The value of the expression is the val") -> Page:
             "worker": bundle(script, listen, frame=False),
         },
         _still(),
-        "look at the bracket and the star: which model wants to close them? Write on, and see how long it knows. A "
-        "click on a letter makes the models read only up to it.",
+        "look at the bracket and the star: which model wants to close them? The bluer a letter, the more the "
+        "prediction would change with another letter in its place. The models have read the Python reference "
+        "manual, nothing else. A click on a letter makes them read only up to it.",
         title="What does it remember of your sentence?",
         presets={name: {"text": text, "read": 0} for name, text in PRESETS.items()},
         weights=files,
