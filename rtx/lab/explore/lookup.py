@@ -31,9 +31,9 @@ def lookup(text: str = TEXT) -> Page:
         "ask for another letter; then switch off one head after the other. Which head is not needed?",
         title="Which head finds the answer?",
         presets={
-            "Eight pairs": {"text": "e4 b8 j1 c5 a0 h3 d6 g9 c?"},
-            "Ask for all": {"text": "a1 b7 c3 d0 c? a? d? b?"},
-            "One letter twice": {"text": "a1 b7 c3 b5 b?"},
+            "Eight pairs": {"text": "e4 b8 j1 c5 a0 h3 d6 g9 c?", "off": []},
+            "Ask for all": {"text": "a1 b7 c3 d0 c? a? d? b?", "off": []},
+            "One letter twice": {"text": "a1 b7 c3 b5 b?", "off": []},
         },
         weights=weights("lookup"),
         text=text,

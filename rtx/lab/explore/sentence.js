@@ -100,7 +100,7 @@ export function show(page) {
     const best = next.indexOf(Math.max(...next)), says = `${name}: “${printed(symbols[best])}” (${percent(next[best])})`;
     if (!changes?.length) return says;
     const sum = (some) => some.reduce((total, one) => total + one, 0);
-    return `${says}, ${percent(sum(changes.slice(0, -FAR)) / (sum(changes) || 1))} far`;
+    return `${says}, ${percent(sum(changes.slice(0, -FAR)) / (sum(changes) || 1))}`;
   }
 
   return (state) => {
@@ -117,7 +117,7 @@ export function show(page) {
     place.setAttribute("aria-busy", String(found.some(({ changes }) => !changes))); // the worker is not done
     place.setAttribute("aria-label", `${sentence}. Left and right choose the letter that is predicted.`);
     return [
-      `Next letter. ${sentence}. “Far”: the part of all influence that letters more than ${FAR} back have.`,
+      `Next letter, and the part of all influence that letters more than ${FAR} back have. ${sentence}.`,
       strange && `${strange} of the letters did not occur in what the models read.`,
       count < letters.length && `The models read ${count} of ${letters.length} letters; what is written now replaces the others.`,
       letters.length === longest && `The text is full: the models have learnt from pieces of ${longest} letters.`,
