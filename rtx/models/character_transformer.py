@@ -11,8 +11,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from rtx.models.backbone import Card, CausalModel
-from rtx.nn import FeedForward, MultiHeadAttention, Residual
-from rtx.nn.streaming import State, parts, step_through
+from rtx.nn import FeedForward, Residual
+from rtx.nn.segment_memory import SegmentAttention, place_in_segment
+from rtx.nn.streaming import State, split, step_through
 from rtx.nn.validate import check_fraction, check_positive
 
 
@@ -46,7 +47,7 @@ class CharacterTransformer(CausalModel):
         check_positive("layers", layers)
 
         def block() -> nn.Sequential:
-            sublayers = [MultiHeadAttention(d_model, heads, dropout), FeedForward(d_model, dropout=dropout)]
+            sublayers = [SegmentAttention(d_model, heads, segment, dropout), FeedForward(d_model, dropout=dropout)]
             return nn.Sequential(*(Residual(s, d_model, norm, dropout) for s in sublayers))
 
         self.positions = nn.Parameter(torch.randn(layers, segment, d_model) * d_model**-0.5)
@@ -79,19 +80,14 @@ class CharacterTransformer(CausalModel):
         return torch.cat(found, 1)
 
     def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
-        """Read one position of a stream. Each attention remembers the keys and values of its segment.
-
-        The state has the number of positions in the segment so far, and the states of all layers.
-        """
+        """Read one position of a stream. The attention of every layer remembers the keys and values of its segment."""
         self.check_one(x)
-        count, before = self._checked(state)
-        after, x = [], self.dropout(x)
+        before, after, x = split(state, len(self.blocks)), [], self.dropout(x)
         for positions, block, part in zip(self.positions, self.blocks, before, strict=True):
+            count = place_in_segment(split(part, 2)[0], self.segment)
             x, part = step_through(block.children(), x + positions[count], part)
             after.append(part)
-        if count + 1 == self.segment:  # the next segment knows nothing of this one
-            return x, (0, *(((k[:, :, :0], v[:, :, :0]), none) for (k, v), none in after))
-        return x, (count + 1, *after)
+        return x, tuple(after)
 
     def _segments(self, x: Tensor) -> Tensor:
         """Return (B, T, D) as (B · C, S, D), with zeros after the end."""
@@ -115,17 +111,6 @@ class CharacterTransformer(CausalModel):
         for y in self._layers(x):
             x = y
         return x
-
-    def _checked(self, state: State | None) -> tuple[int, State]:
-        layers = len(self.blocks)
-        if state is None:
-            return 0, (None,) * layers
-        count, *before = parts(state) or (None,)
-        if not isinstance(count, int) or not 0 <= count < self.segment or len(before) != layers:
-            given = count if isinstance(count, int) else type(count).__name__
-            expected = f"a position in a segment of {self.segment} and the states of {layers} layers"
-            raise ValueError(f"state: expected {expected}, got {given} and {len(before)} parts")
-        return count, tuple(before)
 
 
 def receptive_field(segment: int = 512, **others: object) -> int:

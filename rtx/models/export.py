@@ -5,7 +5,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 from torch.export import AdditionalInputs, ExportedProgram, export
-from torch.utils._pytree import tree_map_only
+from torch.utils._pytree import tree_leaves, tree_map_only
 
 from rtx.nn.mode import evaluating
 from rtx.nn.streaming import Streaming
@@ -28,26 +28,38 @@ def export_step(model: nn.Module, x: Tensor) -> tuple[ExportedProgram, ExportedP
     """Return the first step and every later step of a stream as programs, in evaluation mode.
 
     The first program maps `x` to the output and the state. The second one maps (x, state) to the output and the next
-    state. Both take any number of streams. `torch.onnx.export(program)` makes ONNX files of them. MC-RNN counts its
-    steps: where torch runs the second program, give it that part of the state as `int(count)`.
+    state. Both take any number of streams. `torch.onnx.export(program)` makes ONNX files of them. Some models
+    count steps: where torch runs the second program, give it that part of the state as `int(count)`.
 
     Args:
-        model: a backbone, or a model of tokens or sequences around one. Transformer-XL and the character Transformer
-            are refused: their state changes its form at the end of a segment, which one program cannot express.
+        model: a backbone, or a model of tokens or sequences around one.
         x: an example of one position of at least two streams, (B, D) or, for tokens, (B,).
     """
     step, examples, programs = Step(model), list[tuple[Any, ...]](), list[ExportedProgram]()
-    with evaluating(step):
+    with evaluating(step), torch.no_grad():
         for rows in (x[[0, 1]], x[[0, 1, 0]]):
-            state = None
-            for _ in rows:
+            state = begun = cast(Streaming, model).step(rows)[1]
+            for _ in rows[1:]:
                 state = cast(Streaming, model).step(rows, state)[1]
             examples.append((rows, state))
+        _check_growth(begun, *(state for _, state in examples))
         for parts in (1, 2):
             sizes = AdditionalInputs()  # leaves open the sizes in which the two examples differ
             sizes.add(examples[1][:parts])
             programs.append(export(step, examples[0][:parts], dynamic_shapes=cast(Any, sizes)))
     return programs[0], programs[1]
+
+
+def _check_growth(begun: Any, *examples: Any) -> None:
+    """Raise a ValueError if two examples of a state do not show which of its sizes and numbers change."""
+    for first, *others in zip(*map(_sizes, (begun, *examples)), strict=True):
+        if len({*others}) == 1 and (first != others[0] or first == 0):
+            raise ValueError("model: expected a window of 3 positions or more, or segments of 2 or more, got fewer")
+
+
+def _sizes(state: Any) -> list[int]:
+    """Return all sizes of a state's tensors but the number of streams, and its counts."""
+    return [size for leaf in tree_leaves(state) for size in (leaf.shape[1:] if isinstance(leaf, Tensor) else [leaf])]
 
 
 def export_sequence(model: nn.Module, x: Tensor) -> torch.onnx.ONNXProgram:

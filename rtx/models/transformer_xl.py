@@ -84,10 +84,7 @@ class TransformerXL(CausalModel):
         return x, tuple(after)
 
     def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
-        """Read one position of a stream. The cost is bounded by memory + segment.
-
-        The first step of a segment computes the keys and values of the memory.
-        """
+        """Read one position of a stream. The cost is bounded by memory + segment."""
         self.check_one(x)
         sublayers = (sublayer for block in self.blocks for sublayer in block.children())
         return step_through(sublayers, self.dropout(x), state)

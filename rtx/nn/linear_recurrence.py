@@ -101,8 +101,8 @@ class RGLRU(nn.Module):
         wide = torch.promote_types(x.dtype, torch.float32)
         # Eq. (1)-(2): r_t = σ(W_a x_t + b_a), i_t = σ(W_x x_t + b_x)
         r, i = (torch.sigmoid(gate(x).to(wide)) for gate in (self.recurrence_gate, self.input_gate))
-        # Eq. (3): a_t = a^(c r_t), a = σ(Λ)
-        log_a = C * r * F.logsigmoid(self.decay.to(wide))
+        # Eq. (3): a_t = a^(c r_t), a = σ(Λ). The logarithm as softplus keeps its digits in ONNX; logsigmoid does not.
+        log_a = C * r * -F.softplus(-self.decay.to(wide))
         # Eq. (4): h_t = a_t h_{t-1} + sqrt(1 - a_t²) (i_t x_t). The floor keeps the root's gradient finite at a_t = 1.
         left = (-torch.expm1(2 * log_a)).clamp(min=torch.finfo(wide).tiny)
         return log_a.exp(), left.sqrt() * i * x.to(wide)

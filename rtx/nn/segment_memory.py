@@ -1,16 +1,45 @@
-"""Attention by segments, with a memory of the segment before.
+"""Attention by segments: each for itself, or with a memory of the segment before.
 
-Dai et al. (2019), Transformer-XL: Attentive Language Models beyond a Fixed-Length Context, §3.2.
+Al-Rfou et al. (2019), Character-Level Language Modeling with Deeper Self-Attention; Dai et al. (2019), Transformer-XL:
+Attentive Language Models beyond a Fixed-Length Context, §3.2.
+
 """
 
+from collections.abc import Sequence
+
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from rtx.nn.attention import MultiHeadAttention
 from rtx.nn.relative import XLAttention
 from rtx.nn.streaming import State, check_state
 from rtx.nn.validate import check_count, check_positive
+
+
+class SegmentAttention(MultiHeadAttention):
+    """Attention in one segment of at most S positions. A stream of steps starts a new segment after every S positions.
+
+    A state is (keys, values, count): those of the last positions, (B, H, P, K) with P at most S, and how many positions
+    of the segment have been read.
+    """
+
+    def __init__(self, d_model: int, heads: int, segment: int, dropout: float = 0.0) -> None:
+        super().__init__(d_model, heads, dropout)
+        self.segment = check_positive("segment", segment)
+
+    def step(self, x: Float[Tensor, "B D"], state: State | None = None) -> tuple[Float[Tensor, "B D"], State]:
+        """Read one position of a stream."""
+        (q, k, v), count = self.project(x[:, None]), 0
+        if state is not None:
+            check_state(state, *[(x.shape[0], self.heads, None, k.shape[-1])] * 2, None)
+            *before, count = state
+            check_place(count, self.segment)
+            k, v = (torch.cat(both, 2) for both in zip(before, (k, v), strict=True))
+        (k, v), mask = last_seen((k, v), count + 1, self.segment)
+        y = self.join(self.attend(q, k, v, mask)).squeeze(1)
+        return y, (k, v, (count + 1) % self.segment)
 
 
 class SegmentMemory(nn.Module):
@@ -20,9 +49,9 @@ class SegmentMemory(nn.Module):
     than one layer does, but is not trained to. All segments of a sequence are computed at once, because a layer
     remembers its own inputs, which the layer below has already computed.
 
-    A state is (inputs, keys, values, count). The inputs, (B, P, D), are those of the memory and of the `count`
-    positions of the segment so far. The keys and values, (B, H, P', K), belong to the first P' of these positions;
-    `step` computes the others when it needs them.
+    A state is (inputs, keys, values, count), where `count` positions of the segment have been read. The inputs,
+    (B, P, D), are those of the last positions: at least of these and of the memory, at most M + S. The keys and values,
+    (B, H, P', K), belong to the first P' of the inputs; `step` computes the others.
 
     Args:
         attention: the attention to use.
@@ -42,7 +71,7 @@ class SegmentMemory(nn.Module):
             x: a sequence, or its continuation.
             state: what `after` or `step` returned for all that came before; None at the start.
         """
-        past, _, _, count = self._checked(state, x)
+        past, count = self._visible(state, x)
         queries, context, mask = self._segments(x, past, count)
         y = self.attention(queries, mask, context)  # (B · C, S, D)
         return y.unflatten(0, (x.shape[0], -1)).flatten(1, 2)[:, count : count + x.shape[1]]
@@ -51,16 +80,28 @@ class SegmentMemory(nn.Module):
         """Read one position of a stream."""
         present = x[:, None]
         past, keys, values, count = self._checked(state, present)
+        if torch.is_grad_enabled() and count == 0:  # keys of the segment before would lead gradients into the memory
+            past, keys, values = past.detach(), keys[:, :, :0], values[:, :, :0]
         inputs = torch.cat([past, present], 1)
-        q, k, v = self.attention.project(present, inputs[:, keys.shape[2] :])
+        new = present if keys.shape[2] == past.shape[1] else inputs[:, keys.shape[2] :]
+        q, k, v = self.attention.project(present, new)
         keys, values = torch.cat([keys, k], 2), torch.cat([values, v], 2)
-        y = self.attention.join(self.attention.attend(q, keys, values)).squeeze(1)
-        return y, self._kept(inputs, keys, values, count + 1)
+        seen, most = self.memory + count + 1, self.memory + self.segment
+        (inputs, keys, values), mask = last_seen((inputs, keys, values), seen, most)
+        y = self.attention.join(self.attention.attend(q, keys, values, mask)).squeeze(1)
+        return y, (inputs, keys, values, (count + 1) % self.segment)
 
     def after(self, x: Float[Tensor, "B T D"], state: State | None = None) -> State:
-        """Return the state after `x`, from the state before it."""
-        past, keys, values, count = self._checked(state, x)
-        return self._kept(torch.cat([past, x], 1), keys, values, count + x.shape[1])
+        """Return the state after `x`, from the state before it. A full segment becomes the memory of the next one."""
+        past, count = self._visible(state, x)
+        _, keys, values, _ = self._checked(None, x)
+        inputs, count = torch.cat([past, x], 1), count + x.shape[1]
+        if count < self.segment:
+            return inputs, keys, values, count
+        count %= self.segment
+        end = inputs.shape[1] - count
+        memory = inputs[:, max(0, end - self.memory) : end].detach()
+        return torch.cat([memory, inputs[:, end:]], 1), keys, values, count
 
     def introspect(self, x: Float[Tensor, "B T D"], state: State | None = None) -> dict[str, Float[Tensor, "B H T S"]]:
         """Return the four terms of the scores by name, and "weights", the attention weights without dropout.
@@ -68,7 +109,7 @@ class SegmentMemory(nn.Module):
         Rows are the T positions of `x`. Columns are the positions in `state`, then those of `x`. All values are 0
         where a position does not attend to another.
         """
-        past, _, _, count = self._checked(state, x)
+        past, count = self._visible(state, x)
         queries, context, mask = self._segments(x, past, count)
         q, k, _ = self.attention.project(queries, context)
         found = self.attention.terms(q, k) | {"weights": self.attention.softmax(q, k, mask)}
@@ -94,14 +135,10 @@ class SegmentMemory(nn.Module):
         mask = real[:, None, None] & (key <= key[M:, None])
         return windows[:, M:], context, mask.repeat(x.shape[0], 1, 1, 1)
 
-    def _kept(self, inputs: Tensor, keys: Tensor, values: Tensor, count: int) -> State:
-        """Return the state of a segment with `count` positions. A full segment becomes the memory of the next one."""
-        if count < self.segment:
-            return inputs, keys, values, count
-        count %= self.segment
-        end = inputs.shape[1] - count
-        memory = inputs[:, max(0, end - self.memory) : end].detach()
-        return torch.cat([memory, inputs[:, end:]], 1), keys[:, :, :0], values[:, :, :0], count
+    def _visible(self, state: State | None, x: Tensor) -> tuple[Tensor, int]:
+        """Return the inputs of the memory and of the segment so far, and the number of the latter."""
+        inputs, _, _, count = self._checked(state, x)
+        return inputs[:, max(0, inputs.shape[1] - self.memory - count) :], count
 
     def _checked(self, state: State | None, x: Tensor) -> tuple[Tensor, Tensor, Tensor, int]:
         B, _, D = x.shape
@@ -111,13 +148,39 @@ class SegmentMemory(nn.Module):
             return x[:, :0], none, none, 0
         check_state(state, (B, None, D), (B, H, None, D // H), (B, H, None, D // H), None)
         inputs, keys, values, count = state
-        fits = isinstance(count, int)  # an exported program cannot leave open whether a segment ends
-        if not fits or not 0 <= count < self.segment or not 0 <= inputs.shape[1] - count <= self.memory:
-            raise ValueError(
-                f"state: expected at most {self.memory} positions before a segment of {self.segment}, "
-                f"got {inputs.shape[1] - count} before {count}"
-            )
+        check_place(count, self.segment)
+        if isinstance(count, int) and not count <= inputs.shape[1] <= self.memory + self.segment:
+            allowed = f"the inputs of {count} to {self.memory + self.segment} positions"
+            raise ValueError(f"state: expected {allowed}, got those of {inputs.shape[1]}")
         return inputs, keys, values, count
+
+
+def last_seen(parts: Sequence[Tensor], seen: int, most: int) -> tuple[list[Tensor], Bool[Tensor, "1 last"] | None]:
+    """Return the last `seen` positions of parts of the shape (…, P, width), and a mask if more are returned.
+
+    An exported program leaves `seen` open. Its sizes must not depend on where a segment ends, so it keeps the last
+    `most` positions, and the mask hides those that can no longer be seen.
+    """
+    if isinstance(seen, int):
+        return [part[..., -seen:, :] for part in parts], None
+    end, device = parts[0].shape[-2], parts[0].device
+    places = torch.arange(torch.sym_max(end - most, 0), end, device=device)
+    return [part.index_select(-2, places) for part in parts], (places >= end - seen)[None]
+
+
+def place_in_segment(state: State | None, segment: int) -> int:
+    """Return how many positions of the segment have been read: the last part of a state of `SegmentAttention`."""
+    if state is None:
+        return 0
+    check_state(state, (None,) * 4, (None,) * 4, None)
+    return check_place(state[-1], segment)
+
+
+def check_place(count: int, segment: int) -> int:
+    """Return a state's count if it is a place in a segment. An exported program leaves the count open."""
+    if isinstance(count, int) and not 0 <= count < segment:
+        raise ValueError(f"state: expected a position in a segment of {segment}, got {count}")
+    return count
 
 
 def _on_one_axis(part: Float[Tensor, "N H S W"], batch: int) -> Float[Tensor, "B H T columns"]:

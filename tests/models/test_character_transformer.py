@@ -39,8 +39,8 @@ def test_step_by_step_equals_the_whole_sequence_and_a_state_holds_one_segment_at
     transformer, x = model(segment, norm=norm), inputs(13)
     torch.testing.assert_close(stream(transformer, x)[0], transformer(x), rtol=0, atol=1e-10)
     for t in range(1, 13):
-        count, *layers = transformer.read(x[:, :t])[1]
-        assert count == t % segment and all(keys.shape[2] == count for (keys, _), _ in layers)
+        for (keys, _, place), _ in transformer.read(x[:, :t])[1]:
+            assert place == t % segment and keys.shape[2] == (t - 1) % segment + 1
 
 
 @pytest.mark.parametrize("T", [1, 3, 4, 5, 11])
