@@ -3,6 +3,7 @@
 make figures
 """
 
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -103,11 +104,38 @@ def nottingham_control() -> Figure:
     return figure
 
 
+def word_curves() -> Figure:
+    """Full-size runs on Penn Treebank words: validation by epoch, our test score and the paper's."""
+    recipe = load_recipe("ptb-word")
+    curves = json.loads((FOLDER.parent / "studies" / "word_curves.json").read_text(encoding="utf-8"))
+    runs = [run for run in read_results("ptb-word", LEDGER) if is_full(run)]
+    figure, (ax,) = new_figure(7.2, 3.6)
+    for model, colour in (("transformer", COLOURS[1]), ("r-transformer", COLOURS[0])):
+        curve = curves[f"{model}-adam-s0"]
+        (test,) = (run.test for run in runs if (run.model, run.variant, run.seed) == (model, "adam", 0))
+        ax.plot(range(1, len(curve) + 1), curve, color=colour, label=f"{model}, validation")
+        ax.plot(len(curve) + 0.6, test, "o", color=colour, label=f"{model}, test {test:.1f}")
+        ax.axhline(recipe.paper(model), color=colour, ls=":", label=f"{model}, test in the paper {recipe.paper(model)}")
+    ax.set(
+        yscale="log",
+        xlabel="epoch",
+        ylabel="perplexity (less is better)",
+        title="Penn Treebank words at full size, one seed each",
+        xticks=range(0, 21, 5),
+        yticks=(100, 200, 300, 400, 500),
+        yticklabels=(100, 200, 300, 400, 500),
+    )
+    ax.minorticks_off()
+    ax.legend(frameon=False, fontsize=9)
+    return figure
+
+
 FIGURES: dict[str, Callable[[], Figure]] = {
     "every_reach": every_reach,
     "nottingham": nottingham,
     "nottingham_control": nottingham_control,
     "speed_cpu": speed_cpu,
+    "word_curves": word_curves,
     **PAPERS,
 }
 

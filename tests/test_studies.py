@@ -23,6 +23,7 @@ from studies import (
     start_of_a_memory,
     where_time_goes,
     which_past,
+    word_curves,
 )
 from studies.nottingham_repeats import CORPORA, KINDS, STORED, WINDOW, count_kinds, kinds, main, means, nll_by_kind
 
@@ -234,3 +235,27 @@ def test_a_start_has_the_half_life_of_its_name(start, half_life):
     lstm = start_of_a_memory.LAYERS["LSTM"](half_life).network
     forget = (lstm.bias_ih_l0 + lstm.bias_hh_l0)[lstm.hidden_size : 2 * lstm.hidden_size].sigmoid()
     torch.testing.assert_close(forget**half_life, torch.full_like(forget, 0.5))
+
+
+def test_a_curve_has_one_value_for_each_epoch_of_a_run_that_was_resumed(tmp_path):
+    pieces = {
+        "version_0": ["0,9,,300", "1,12,2.5,", "1,19,,200"],
+        "version_10": ["2,29,,150"],
+        "version_2": ["1,19,,210"],
+    }
+    for name, rows in pieces.items():
+        (tmp_path / "log" / name).mkdir(parents=True)
+        text = "\n".join(["epoch,step,train_loss,validation", *rows])
+        (tmp_path / "log" / name / "metrics.csv").write_text(text, encoding="utf-8")
+    assert word_curves.curve(tmp_path) == [300, 210, 150]
+    (tmp_path / "log" / "version_2" / "metrics.csv").unlink()
+    (tmp_path / "log" / "version_0" / "metrics.csv").unlink()
+    with pytest.raises(ValueError, match="epochs"):
+        word_curves.curve(tmp_path)
+
+
+def test_the_stored_curves_are_those_of_the_ledgers_runs():
+    curves = json.loads(word_curves.STORED.read_text(encoding="utf-8"))
+    runs = {f"{run.model}-{run.variant}-s{run.seed}": run for run in read_results("ptb-word", ROOT / "results")}
+    for name, curve in curves.items():
+        assert min(curve) == curve[runs[name].epoch - 1] == pytest.approx(runs[name].validation, rel=1e-6)
