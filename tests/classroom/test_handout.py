@@ -18,7 +18,7 @@ OWN = Path(__file__).parents[2] / "notebooks"
 @pytest.fixture(scope="module")
 def handout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("class") / "hand out"
-    assert len(make_handout(folder, OWN)) == len(chosen_notebooks(OWN))
+    make_handout(folder, OWN)
     return folder / "notebooks"
 
 
