@@ -39,9 +39,10 @@ class Grade(NamedTuple):
 
 def grade_folder(folder: Path, notebooks: Path, only: Sequence[str] = (), seconds: int = 20) -> Iterator[Grade]:
     """Grade the exercises of `notebooks` for every student, each in at most `seconds`. See `handed_in` for `folder`."""
-    asked = [(source.stem, check) for source in chosen_notebooks(notebooks, only) for check in exercises_of(source)]
-    # this process imports torch once and copies itself for each exercise; it leaves Ctrl-C to the grader
-    server = ProcessPoolExecutor(1, get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_IGN))
+    sources = {source.stem: code_cells(source) for source in chosen_notebooks(notebooks, only)}
+    asked = [(notebook, check) for notebook, cells in sources.items() for check in exercises_of(cells)]
+    # this process imports torch once and copies itself for each exercise; Ctrl-C ends it together with the grader
+    server = ProcessPoolExecutor(1, get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_DFL))
     with patch.dict(os.environ, ONE_THREAD, MPLBACKEND="agg", CUDA_VISIBLE_DEVICES=""), server:
         for student, files in handed_in(folder).items():
             for notebook, check in asked:

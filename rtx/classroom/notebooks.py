@@ -19,9 +19,6 @@ HIDDEN = re.compile(r"(^|/)(\.|__MACOSX/)")  # what systems add
 SOLUTION = re.compile(r"<details>\s*<summary>Solution</summary>.*?</details>\n?", re.DOTALL)
 LINK = re.compile(r"\[([^\]]+)\]\((\w+\.ipynb)(?:#[^)]*)?\)")  # to another notebook
 BESIDE = re.compile(r"\.\./([\w./-]*\w)")  # a file or a folder that a cell reads, shows or links to
-README = """Open this folder in JupyterLab, where rtx is installed. In each exercise you write a function.
-The line with `exercises.` below it says whether it is right. Keep this line, and the names of the notebooks.
-"""
 
 Notebook = Path | zipfile.Path
 
@@ -48,7 +45,6 @@ def make_handout(folder: Path, notebooks: Path, only: Sequence[str] = ()) -> Non
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         copy = shutil.copytree if (notebooks.parent / name).is_dir() else shutil.copyfile
         copy(notebooks.parent / name, folder / name)
-    (folder / "README.md").write_text(README, encoding="utf-8")
 
 
 def _for_students(source: Path, given: Set[str]) -> str:
@@ -91,14 +87,9 @@ def _files(place: Path) -> dict[str, Notebook]:
     return {path.relative_to(place).as_posix() + "/" * path.is_dir(): path for path in inside}
 
 
-def exercises_of(notebook: Path) -> list[str]:
-    """Return the name of each exercise in one of the project's own notebooks."""
-    return [name for name, _ in exercise_lines("\n".join(code_cells(notebook)))]
-
-
-def exercise_lines(code: str) -> list[tuple[str, str]]:
-    """Return the name and the function of each exercise that a text of code tries."""
-    return [(name or other, mine or function) for mine, name, other, function in CHECKED.findall(code)]
+def exercises_of(cells: Sequence[str]) -> dict[str, str]:
+    """Return the exercises in cells of our own notebooks: the name of each, and the function that it tries."""
+    return {name or other: mine or function for mine, name, other, function in CHECKED.findall("\n".join(cells))}
 
 
 def code_cells(notebook: Notebook) -> list[str]:
