@@ -49,7 +49,7 @@ def test_the_command_has_every_verb_and_option_of_a_page(page: Path) -> None:
 def test_the_commands_of_the_pages_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They run in this process. What trains does so for one epoch."""
     shutil.copytree(ROOT / "results", tmp_path / "results")
-    for folder in ("notebooks", "figures", "studies"):
+    for folder in ("notebooks", "figures", "studies", "docs", "benchmarks", "README.md"):
         (tmp_path / folder).symlink_to(ROOT / folder)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("RTX_DATA", "")

@@ -1,7 +1,5 @@
 """Grade what students hand in: their functions answer in a process without rights, and the exercises judge here."""
 
-import ast
-import asyncio
 import csv
 import io
 import json
@@ -41,9 +39,10 @@ class Grade(NamedTuple):
 
 def grade_folder(folder: Path, notebooks: Path, only: Sequence[str] = (), seconds: int = 20) -> Iterator[Grade]:
     """Grade the exercises of `notebooks` for every student, each in at most `seconds`. See `handed_in` for `folder`."""
-    asked = [(source.stem, check) for source in chosen_notebooks(notebooks, only) for check in exercises_of(source)]
-    # this process imports torch once and copies itself for each exercise; it leaves Ctrl-C to the grader
-    server = ProcessPoolExecutor(1, get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_IGN))
+    sources = {source.stem: code_cells(source) for source in chosen_notebooks(notebooks, only)}
+    asked = [(notebook, check) for notebook, cells in sources.items() for check in exercises_of(cells)]
+    # this process imports torch once and copies itself for each exercise; Ctrl-C ends it together with the grader
+    server = ProcessPoolExecutor(1, get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_DFL))
     with patch.dict(os.environ, ONE_THREAD, MPLBACKEND="agg", CUDA_VISIBLE_DEVICES=""), server:
         for student, files in handed_in(folder).items():
             for notebook, check in asked:
@@ -118,14 +117,13 @@ def _student(check: str, cells: Sequence[str], seconds: int, pipe: int) -> None:
             os.dup2(os.open(os.devnull, os.O_RDWR), stream)
         os.closerange(3, pipe)
         os.closerange(pipe + 1, 1 << 16)
-        loop = asyncio.new_event_loop()  # for `await` in a cell; it opens sockets, which is refused below
         confine(seconds)
-        os.write(pipe, json.dumps(answer(check, cells, loop)).encode())
+        os.write(pipe, json.dumps(answer(check, cells)).encode())
     finally:
         os._exit(0)
 
 
-def answer(name: str, cells: Sequence[str], loop: asyncio.AbstractEventLoop) -> dict[str, Any]:
+def answer(name: str, cells: Sequence[str]) -> dict[str, Any]:
     """Return the answers of the function that the last cell exercises, at the moment of its check; or an error."""
     check: Exercise = getattr(exercises, name)
     cases, found = check.cases(), list[dict[str, Any]]()
@@ -141,9 +139,7 @@ def answer(name: str, cells: Sequence[str], loop: asyncio.AbstractEventLoop) -> 
     failed = f"the notebook does not try the exercise {name}"
     for code in cells:
         try:
-            waiting = eval(compile(code, "cell", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT), names)
-            if waiting is not None:  # a cell with `await`
-                loop.run_until_complete(waiting)
+            exec(code, names)
         except BaseException as error:  # also sys.exit()
             failed = f"a cell raised {type(error).__name__}: {error}"
     return found[-1] if found else {"error": failed}

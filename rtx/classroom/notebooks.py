@@ -5,7 +5,6 @@ import json
 import re
 import shutil
 import zipfile
-from ast import PyCF_ALLOW_TOP_LEVEL_AWAIT
 from collections.abc import Sequence, Set
 from pathlib import Path
 from types import CodeType
@@ -18,12 +17,8 @@ LARGEST = 20_000_000  # bytes of a notebook
 PLATFORM = re.compile(r"([^_/]+)_(?:LATE_)?(\d+)_(?:assignsubmission_|\d+_)")
 HIDDEN = re.compile(r"(^|/)(\.|__MACOSX/)")  # what systems add
 SOLUTION = re.compile(r"<details>\s*<summary>Solution</summary>.*?</details>\n?", re.DOTALL)
-LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^):#]+\.(?:ipynb|md))(?:#[^)]*)?\)")  # to another notebook or page
-READ = re.compile(r'"\.\./([\w./-]+)"')  # a file or a folder that a cell reads
-PICTURE = re.compile(r"!\[[^\]]*\]\(\.\./([\w./-]+)\)")  # shown in the text
-README = """Open this folder in JupyterLab, where rtx is installed. In each exercise you write a function.
-The line with `exercises.` below it says whether it is right. Keep this line, and the names of the notebooks.
-"""
+LINK = re.compile(r"\[([^\]]+)\]\((\w+\.ipynb)(?:#[^)]*)?\)")  # to another notebook
+BESIDE = re.compile(r"\.\./([\w./-]*\w)")  # a file or a folder that a cell reads, shows or links to
 
 Notebook = Path | zipfile.Path
 
@@ -36,32 +31,31 @@ def chosen_notebooks(folder: Path, only: Sequence[str] = ()) -> list[Path]:
     return sorted(found)
 
 
-def make_handout(folder: Path, notebooks: Path, only: Sequence[str] = ()) -> list[Path]:
-    """Write the students' notebooks, and the files that they read, into a new folder; return the notebooks."""
+def make_handout(folder: Path, notebooks: Path, only: Sequence[str] = ()) -> None:
+    """Write the students' notebooks, and the files that they name, into a new folder."""
     sources = chosen_notebooks(notebooks, only)
     folder.mkdir(parents=True)
     (folder / "notebooks").mkdir()
+    named = set[str]()
     for source in sources:
         text = _for_students(source, {each.name for each in sources})
         (folder / "notebooks" / source.name).write_text(text, encoding="utf-8")
-    read = {name for source in sources for name in READ.findall("\n".join(code_cells(source)))}
-    for name in read | {name for source in sources for name in PICTURE.findall(source.read_text(encoding="utf-8"))}:
+        named.update(BESIDE.findall(text))
+    for name in named:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         copy = shutil.copytree if (notebooks.parent / name).is_dir() else shutil.copyfile
         copy(notebooks.parent / name, folder / name)
-    (folder / "README.md").write_text(README, encoding="utf-8")
-    return [folder / "notebooks" / source.name for source in sources]
 
 
 def _for_students(source: Path, given: Set[str]) -> str:
-    """Return a notebook without solutions, outputs and widgets. A link to a file that is not given becomes text."""
+    """Return a notebook without solutions, outputs and widgets. A link to a notebook that is not given becomes text."""
     notebook = json.loads(source.read_text(encoding="utf-8"))
     for cell in notebook["cells"]:
         if cell["cell_type"] == "code":
             cell["outputs"], cell["execution_count"] = [], None
         else:
             text = SOLUTION.sub("", "".join(cell["source"]))
-            cell["source"] = LINK.sub(lambda link: link[0] if link[2] in {*given, "../README.md"} else link[1], text)
+            cell["source"] = LINK.sub(lambda link: link[0] if link[2] in given else link[1], text)
     notebook["metadata"].pop("widgets", None)
     return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
 
@@ -93,14 +87,9 @@ def _files(place: Path) -> dict[str, Notebook]:
     return {path.relative_to(place).as_posix() + "/" * path.is_dir(): path for path in inside}
 
 
-def exercises_of(notebook: Path) -> list[str]:
-    """Return the name of each exercise in one of the project's own notebooks."""
-    return [name for name, _ in exercise_lines("\n".join(code_cells(notebook)))]
-
-
-def exercise_lines(code: str) -> list[tuple[str, str]]:
-    """Return the name and the function of each exercise that a text of code tries."""
-    return [(name or other, mine or function) for mine, name, other, function in CHECKED.findall(code)]
+def exercises_of(cells: Sequence[str]) -> dict[str, str]:
+    """Return the exercises in cells of our own notebooks: the name of each, and the function that it tries."""
+    return {name or other: mine or function for mine, name, other, function in CHECKED.findall("\n".join(cells))}
 
 
 def code_cells(notebook: Notebook) -> list[str]:
@@ -122,20 +111,22 @@ def needed_cells(cells: Sequence[str], exercise: str) -> list[str]:
     """
     codes = [COMMAND.sub(r"\1pass", cell) for cell in cells]
     tried = re.compile(rf'exercises\.({exercise}\(|yours\(.*, "{exercise}"\))')
-    last = max((place for place, code in enumerate(codes) if tried.search(code)), default=-1)
-    compiled = [_compiled(code) for code in codes[: last + 1]]
+    while codes and not tried.search(codes[-1]):
+        codes.pop()
+    compiled = [_compiled(code) for code in codes]
     binds = [_names(code, "STORE") for code in compiled]
-    chosen, more = set[int](), set(range(last, last + 1)) - {-1}
+    chosen = set[int]()
+    more = {len(codes) - 1} if codes else set()
     while more:
         chosen |= more
         reads = set().union(*(_names(compiled[place], "LOAD") for place in chosen))
-        more = {at for at in range(last) if binds[at] & reads or "import *" in codes[at]} - chosen
+        more = {at for at, code in enumerate(codes) if binds[at] & reads or "import *" in code} - chosen
     return [codes[place] for place in sorted(chosen)]
 
 
 def _compiled(code: str) -> CodeType:
     try:
-        return compile(code, "cell", "exec", PyCF_ALLOW_TOP_LEVEL_AWAIT)
+        return compile(code, "cell", "exec")
     except (SyntaxError, ValueError, MemoryError, RecursionError):  # a null byte, or a thousand brackets
         return compile("", "cell", "exec")
 

@@ -3,35 +3,23 @@
 Torch takes seconds to import. So the files of this folder import what loads torch only where a command computes.
 """
 
-import os
 import signal
-from types import FrameType
-
-INTERRUPTED = 128 + signal.SIGINT  # the exit code of shells
+import sys
 
 
 def main() -> None:
-    """Run the command. Ctrl-C ends it with exit code 130 and without a traceback, also while torch is imported."""
-    signal.signal(signal.SIGINT, _on_interrupt)
+    """Run the command. Bad input or a missing file ends it with one line and exit code 2, any other failure with 1."""
+    # Ctrl-C ends the command at once and without a traceback, also during an import. A training has its own handler.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
-        from rtx.cli.commands import run
+        from rtx.cli.commands import app
 
-        run()
+        app()
     except ModuleNotFoundError as error:  # the package alone brings the models, not what the command needs
         extra = f"the command rtx needs {error.name}, which is not installed"
         raise SystemExit(f'{extra}: pip install ".[train]" in the folder of rtx') from None
-    except KeyboardInterrupt:
-        raise SystemExit(INTERRUPTED) from None
+    except (ValueError, OverflowError, OSError, MemoryError) as error:
+        from rtx.evidence.tables import printable
 
-
-def _on_interrupt(number: int, frame: FrameType | None) -> None:
-    """Raise KeyboardInterrupt, so that open files are tidied up. End the process at once during an import.
-
-    An exception in the middle of an import may be caught there, or change into another one.
-    """
-    signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))  # a second one, while the first is handled
-    while frame:
-        if frame.f_code.co_filename.startswith("<frozen importlib"):
-            os._exit(INTERRUPTED)
-        frame = frame.f_back
-    raise KeyboardInterrupt
+        print(f"rtx: {printable(str(error) or type(error).__name__)}", file=sys.stderr)
+        raise SystemExit(2 if isinstance(error, (ValueError, OverflowError, FileNotFoundError)) else 1) from None

@@ -1,6 +1,6 @@
 """`rtx class`: notebooks for students, and grades for what they hand in."""
 
-from collections import Counter
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated
 
@@ -23,8 +23,7 @@ def make(
     """Write a folder of notebooks for students: without solutions, with the checks."""
     from rtx.classroom.notebooks import make_handout
 
-    written = make_handout(folder, notebooks, only or ())
-    typer.echo(f"{len(written)} notebooks in {folder}")
+    make_handout(folder, notebooks, only or ())
 
 
 @class_app.command("grade", epilog="Example: rtx class grade returned.zip --csv grades.csv --only 02")
@@ -44,16 +43,11 @@ def grade(
 
     check_new_file("csv", csv)
     if not can_confine():
-        typer.echo(
-            "rtx: without Landlock and libseccomp, a student's code has your rights. Grade in a container.", err=True
-        )
+        warning = "without Landlock and libseccomp, a student's code has your rights. Grade in a container."
+        typer.echo(f"rtx: {warning}", err=True)
     grades: list[Grade] = []
-    for each in grade_folder(folder, notebooks, only or (), seconds):
-        grades.append(each)
-        if each.result != PASSED:
-            typer.echo(f"{each.student}  {each.notebook}  {each.exercise}: {each.result}  {each.message}")
+    for student, group in groupby(grade_folder(folder, notebooks, only or (), seconds), lambda each: each.student):
+        of_student = list(group)
+        grades += of_student
+        typer.echo(f"{student}: {sum(each.result == PASSED for each in of_student)} of {len(of_student)} passed")
     write_whole(csv, to_csv(grades))
-    typer.echo(f"grades in {csv}", err=True)
-    passed = Counter(each.student for each in grades if each.result == PASSED)
-    for student, asked in Counter(each.student for each in grades).items():
-        typer.echo(f"{student}: {passed[student]} of {asked} passed")

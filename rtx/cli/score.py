@@ -1,14 +1,14 @@
 """`rtx score`: how well a language model predicts texts, line by line if wanted."""
 
-import csv
 import math
+from csv import writer
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from rtx.cli.generate import Checkpoint, Device, chosen_device
+from rtx.cli import options
 from rtx.evidence.tables import printable
 from rtx.training.files import check_new_file, write_whole
 
@@ -17,15 +17,23 @@ if TYPE_CHECKING:
 
     from rtx.tasks.task import Text
 
-HEAD = ("file", "line", "tokens", "unknown", "model", "bigram")
+
+class Row(NamedTuple):
+    """The scores of a line, of a file (then the line is empty), or of all files."""
+
+    file: str
+    line: int | str
+    tokens: int
+    unknown: float
+    model: float
+    bigram: float
 
 
 def score(
-    checkpoint: Checkpoint,
+    checkpoint: options.Checkpoint,
     texts: Annotated[list[str], typer.Argument(help="Text files, or folders of .txt files.")],
     lines: Annotated[bool, typer.Option("--lines", help="Score each line, too.")] = False,
     csv: Annotated[Path | None, typer.Option(help="Write each line's and each file's score to this file.")] = None,
-    device: Device = None,
 ) -> None:
     """Score texts: bits per character, or perplexity for words and sub-words. Lower is better.
 
@@ -36,83 +44,70 @@ def score(
     from rtx.models import LanguageModel
     from rtx.tasks.losses import bigram_nll
     from rtx.tasks.text import read_own
-    from rtx.training.checkpoint import load_checkpoint, read_card
+    from rtx.training.checkpoint import load_checkpoint, load_texts, read_card
     from rtx.training.evaluate import token_nats
 
     if csv:
         check_new_file("csv", csv)
-    network, card = load_checkpoint(checkpoint).float().to(chosen_device(device)), read_card(checkpoint)
+    network, card = load_checkpoint(checkpoint).float().to(options.device()), read_card(checkpoint)
     if not isinstance(network, LanguageModel):
         raise ValueError(f"{checkpoint}: expected a model of a text, got one of {card['task']}; see rtx evaluate")
-    known, train = _trained_on(checkpoint)
-    rows: list[tuple[str, int | str, Tensor]] = []
-    found: list[Tensor] = []
+    (known,), train = load_texts(checkpoint), _training_text(checkpoint)
+    by_bits = getattr(known, "joined", False)
+    table: list[Row] = []
+    every: list[Tensor] = []
     for name, text in read_own(texts).items():
         if not (cut := _lines(known, text)):
-            typer.echo(f"{name}: left out, because it has no text", err=True)
             continue
-        tokens = torch.tensor([token for _, line in cut for token in line])
+        tokens = torch.tensor([token for line in cut.values() for token in line])
         unknown = torch.isin(tokens, torch.tensor(known.unwritten))
         nats = token_nats(network, card, known, tokens)
         bigram = nats * math.nan if train is None else bigram_nll(train, tokens, known.start, known.size)
-        found.append(torch.stack([unknown.double(), nats.double(), bigram.double()]))
-        of_lines = found[-1].split([len(line) for _, line in cut], dim=1)
-        rows += [(name, number, part) for (number, _), part in zip(cut, of_lines, strict=True)]
-        rows.append((name, "", found[-1]))
-    if len(found) > 1:
-        rows.append(("all", "", torch.cat(found, 1)))
-    by_bits = getattr(known, "joined", False)
-    table = [_row(*row, by_bits) for row in rows]
-    typer.echo(f"{'bits per character' if by_bits else 'perplexity'}, lower is better", err=True)
-    _print([row for row in table if lines or row["line"] == ""])
+        of_file = torch.stack([unknown.double(), nats.double(), bigram.double()])
+        of_lines = of_file.split([len(line) for line in cut.values()], dim=1)
+        table += [_row(name, number, part, by_bits) for number, part in zip(cut, of_lines, strict=True)]
+        table.append(_row(name, "", of_file, by_bits))
+        every.append(of_file)
+    if len(every) > 1:
+        table.append(_row("all", "", torch.cat(every, 1), by_bits))
+    typer.echo(f"{'tokens':>9}  unknown     model    bigram  {'bits per character' if by_bits else 'perplexity'} of")
+    for row in table:
+        if lines or row.line == "":
+            _print(row)
     if csv:
-        write_whole(csv, _as_csv(table))
+        writer(content := StringIO(newline="")).writerows([Row._fields, *table])
+        write_whole(csv, content.getvalue().encode())
 
 
-def _trained_on(checkpoint: Path) -> "tuple[Text, Tensor | None]":
-    """Return how the model reads a text, and its training text, which is None if it is no longer here."""
+def _training_text(checkpoint: Path) -> "Tensor | None":
+    """Return the text that a model was trained on, or None if it is no longer here."""
     import torch
 
     from rtx.tasks.task import IGNORED
-    from rtx.training.checkpoint import load_texts, read_card
+    from rtx.training.checkpoint import read_card
     from rtx.training.evaluate import task_of
 
-    texts = load_texts(checkpoint)
     try:
-        task = task_of(checkpoint, read_card(checkpoint))
-        train = torch.cat([target[target != IGNORED] for _, target in task.split("train")[:]])
-        return (texts or task.texts)[0], train
+        examples = task_of(checkpoint, read_card(checkpoint)).split("train")[:]
     except (ValueError, OSError) as error:
-        if not texts:
-            raise
         typer.echo(printable(f"rtx: no bigram, because the training text is not here: {error}"), err=True)
-        return texts[0], None
+        return None
+    return torch.cat([target[target != IGNORED] for _, target in examples])
 
 
-def _lines(known: "Text", text: str) -> list[tuple[int, list[int]]]:
-    """Return the number and the tokens of each line. Its end is a token of it, if the model knows ends of lines."""
+def _lines(known: "Text", text: str) -> dict[int, list[int]]:
+    """Return the tokens of each line by its number. Its end is a token of it, if the model knows ends of lines."""
     end = "\n" if known.encode("\n") and known.encode("\n")[0] not in known.unwritten else ""
-    cut = [(number, known.encode(line + end)) for number, line in enumerate(text.removesuffix("\n").split("\n"), 1)]
-    return [(number, tokens) for number, tokens in cut if tokens] if text.strip() else []
+    cut = {number: known.encode(line + end) for number, line in enumerate(text.removesuffix("\n").split("\n"), 1)}
+    return {number: tokens for number, tokens in cut.items() if tokens} if text.strip() else {}
 
 
-def _row(name: str, line: int | str, found: "Tensor", by_bits: bool) -> dict[str, Any]:
-    unknown, nats, bigram = found.mean(1).tolist()
-    of = (lambda x: x / math.log(2)) if by_bits else math.exp
-    said = (name, line, found.shape[1], round(unknown, 6), round(of(nats), 6), round(of(bigram), 6))
-    return dict(zip(HEAD, said, strict=True))
+def _row(name: str, line: int | str, found: "Tensor", by_bits: bool) -> Row:
+    unknown, *nats = found.mean(1).tolist()
+    model, bigram = (each / math.log(2) if by_bits else math.exp(each) for each in nats)
+    return Row(name, line, found.shape[1], round(unknown, 6), round(model, 6), round(bigram, 6))
 
 
-def _print(table: list[dict[str, Any]]) -> None:
-    typer.echo(f"{'tokens':>9}  unknown     model    bigram  file")
-    for row in table:
-        scores = "".join(f"{row[name]:10.4g}".replace("nan", "  -") for name in ("model", "bigram"))
-        place = row["file"] if row["line"] == "" else f"{row['file']}, line {row['line']}"
-        typer.echo(printable(f"{row['tokens']:>9,}  {row['unknown']:>6.1%} {scores}  {place}"))
-
-
-def _as_csv(table: list[dict[str, Any]]) -> bytes:
-    writer = csv.DictWriter(text := StringIO(newline=""), HEAD)
-    writer.writeheader()
-    writer.writerows({key: "" if value != value else value for key, value in row.items()} for row in table)
-    return text.getvalue().encode()
+def _print(row: Row) -> None:
+    place = row.file if row.line == "" else f"{row.file}, line {row.line}"
+    typer.echo(printable(f"{row.tokens:>9,}  {row.unknown:>6.1%} {row.model:10.4g}{row.bigram:10.4g}  {place}"))

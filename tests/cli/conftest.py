@@ -1,6 +1,7 @@
 """The command in the process of the tests."""
 
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Iterator
 from io import BytesIO, TextIOWrapper
 from typing import NamedTuple
 
@@ -16,7 +17,7 @@ class Done(NamedTuple):
 
 
 @pytest.fixture
-def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
+def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., Done]]:
     """Runs the command in this process: starting Python and torch for each line would take seconds."""
 
     def run(*words: object, width: int = 120, text: str = "") -> Done:
@@ -30,4 +31,6 @@ def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
             code = end.code
         return Done(code, *capsys.readouterr())
 
-    return run
+    handler = signal.getsignal(signal.SIGINT)
+    yield run
+    signal.signal(signal.SIGINT, handler)

@@ -11,7 +11,6 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import fields
-from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 import optuna
@@ -26,7 +25,7 @@ from rtx.evidence.tables import rows
 from rtx.models import CARDS, MODELS, TRANSLATORS, WHOLE
 from rtx.tasks.build import hyperparameter_names, models_for
 from rtx.tasks.registry import TASKS, task_arguments, task_by_name
-from rtx.training.recipe import load_recipe, parse_setting
+from rtx.training.recipe import load_recipe, parse_setting, recipe_names
 from rtx.training.settings import Settings
 from rtx.training.states import Exploded
 
@@ -80,9 +79,9 @@ def test_list_has_names_and_the_sizes_of_models(command):
     assert only.split()[0] == "recipes" and "tasks" not in only
     out = command("list", "models").stdout
     for name in [*MODELS, *WHOLE, *TRANSLATORS]:
-        assert re.search(rf"^ *{name} +{re.escape(CARDS[name].paper[:5])}", out, re.MULTILINE), name
-    assert re.search(r"feed-forward-attention +Raffel .* 10,602 +whole past", out)
-    assert re.search(r"tcn +Bai, .* 902,400 +121 steps", out)  # 8 convolutions of 150 x 150 x 5, gains and biases
+        assert re.search(rf"^{name} .*\n +{re.escape(CARDS[name].paper)}", out, re.MULTILINE), name
+    assert re.search(r"feed-forward-attention +10,602 .* whole past\n +Raffel ", out)
+    assert re.search(r"tcn +902,400 .* 121 steps\n +Bai, ", out)  # 8 convolutions of 150 x 150 x 5, gains and biases
 
 
 QUICK = "train ffa-add attention-50 --scale quick --set"
@@ -101,7 +100,6 @@ QUICK = "train ffa-add attention-50 --scale quick --set"
         ("train headlines baseline --scale quick --set bidirectional=no", "bidirectional: expected true or false"),
         ("table nottinghm", "did you mean 'nottingham'?"),
         ("table nottingham --variant adm", "variant: 'adm' is unknown, allowed are "),
-        ("table all --variant adam", "got all"),
         ("data check nist", "did you mean 'mnist'?"),
         (f"{QUICK} d_hidden=1{'0' * 9}", "d_hidden"),
         (f"{QUICK} d_hidden=1{'0' * 30}", "d_hidden"),
@@ -122,9 +120,9 @@ def test_bad_input_ends_in_one_line_and_code_2(command, line, named, tmp_path, m
 
 def test_help_and_wrong_arguments_do_not_load_torch():
     lines = ["--help", "train --help", "nonsense", "train notingham gru", "train nottingham gro", "generate none"]
-    lines += ["sweep nottingham gro", "table nottinghm", "data check nist", "ledger check --results nowhere"]
+    lines += ["sweep nottingham gro", "table nottinghm"]
     lines += ["table nottingham --variant x", "sweep nottingham gru --set rate=1,2", "class make new --only 99"]
-    lines += ["sweep nottingham gru --set learning_rate=0.1,x", "train text gru --text none.txt"]
+    lines += ["sweep nottingham gru --set learning_rate=0.1,x"]
     wrong = ("--seed x", "--variant x", "--max-time x", "--set x", "--set layer=2", "--set epochs=x")
     lines += [f"train nottingham gru {more}" for more in wrong]
     code = f"""import sys
@@ -137,7 +135,7 @@ for line in {lines}:
         print(end.code, "torch" in sys.modules, "numpy" in sys.modules, file=sys.__stdout__)"""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     found = [line for line in done.stdout.splitlines() if re.fullmatch(r"\d \w+ \w+", line)]
-    assert found == [f"{code} False False" for code in "00" + 7 * "2" + "1" + 11 * "2"]
+    assert found == [f"{code} False False" for code in "00" + 16 * "2"]
 
 
 def test_the_package_finds_its_names_when_they_are_used():
@@ -163,7 +161,7 @@ def test_two_interrupts_at_once_end_the_command_quietly(tmp_path, delay):
             process.send_signal(signal.SIGINT)
             time.sleep(0.005)
         _, told = process.communicate(timeout=120)
-    assert process.returncode == 130 and "Traceback" not in told
+    assert process.returncode in (130, -signal.SIGINT) and told.count("\n") <= 1  # shells show both as 130
 
 
 def test_a_seed_beyond_the_largest_is_named_with_it(command):
@@ -206,7 +204,7 @@ def test_what_a_run_computes_by_stands_in_its_command_and_reaches_the_training(c
     assert done.returncode == 0 and given == [3, 2, True, typed, tmp_path / "a", tmp_path / "b"]
     made_by = {"precision": "bf16-mixed", "compiled": True}
     assert named.pop("tell").bar is False
-    assert named == made_by | {"max_seconds": 60, "every_seconds": 300, "enable_progress_bar": False}
+    assert named == made_by | {"max_seconds": 60, "enable_progress_bar": False}
     assert command(*words[:3], *elsewhere[-4:]).returncode == 0
     assert calls[1][3] == "rtx train ffa-add attention-50 --seed 0"
 
@@ -215,12 +213,12 @@ def test_what_a_run_computes_by_stands_in_its_command_and_reaches_the_training(c
 def test_a_ledger_without_any_run_is_no_success_and_is_named(command, tmp_path, monkeypatch, line):
     monkeypatch.chdir(tmp_path)
     done = command(*line.split())
-    assert done.returncode == 1 and ("not run" in done.stdout) == (line == "table nottingham")
-    assert str(tmp_path / ("none" if "none" in line else "results")) in done.stderr.splitlines()[-1]
+    assert done.returncode == 1 and ("not run" in done.stdout) == line.startswith("table")
+    assert str(tmp_path / ("none" if "none" in line else "results")) in done.stdout + done.stderr
 
 
 def test_a_table_has_one_line_for_each_model_the_metric_and_the_best_score_in_bold(command):
-    head, _, *lines = command("table", "nottingham", "--markdown").stdout.splitlines()
+    _, _, _, head, _, *lines = command("table", "nottingham", "--markdown").stdout.splitlines()
     assert "NLL per frame (nats), lower is better" in head
     assert [line.split(" | ")[0] for line in lines] == [f"| {name}" for name in load_recipe("nottingham").models]
     trained = [line for line in lines if "not run" not in line]
@@ -235,45 +233,34 @@ def test_a_csv_has_every_line_of_every_table(command):
     assert len([line for line in lines if line[0] == "nottingham"]) == len(rows(load_recipe("nottingham")))
 
 
-def test_all_tables_have_their_titles_and_recipes_without_runs_are_left_out(command, ledger):
+def test_all_tables_have_their_titles(command, ledger):
     done = command("table", "all", "--markdown", "--results", ledger({}))
-    recipe = load_recipe("nottingham")
-    assert done.stdout.startswith(f"\n## {recipe.title} ({recipe.source})\n\n| model |")
-    assert done.stdout.count("## ") == 1 and "not run" in done.stdout and "mnist" in done.stderr
+    for recipe in map(load_recipe, recipe_names()):
+        assert f"\n## {recipe.title} ({recipe.source})\n\n| model |" in done.stdout
 
 
-def test_brackets_are_no_markup_and_control_characters_do_not_reach_the_terminal(command, ledger):
-    folder = ledger({"variant": "adam+path=[old]/[/]\x1b[2J", "hardware": "CPU\x1b]0;a\x07", "commit": "\x1b[31m"})
+def test_brackets_are_no_markup_and_control_characters_of_a_foreign_ledger_are_escaped(command, ledger):
+    folder = ledger({"variant": "adam+path=[old]/[/]", "commit": "\x1b[31m"})
     assert "+path=[old]/[/]" in command("table", "nottingham", "--results", folder).stdout
-    for words in (["table", "nottingham"], ["table", "nottingham", "--markdown"], ["ledger", "check"]):
-        done = command(*words, "--results", folder)
-        assert "\x1b" not in done.stdout + done.stderr and r"\x1b[" in done.stdout + done.stderr, words
+    done = command("ledger", "check", "--results", folder)
+    assert "\x1b" not in done.stderr and r"\x1b[" in done.stderr
 
 
-def test_letters_that_a_terminal_lacks_are_replaced(command, monkeypatch, ledger):
-    folder = ledger({"variant": "adam+path=Ω", "hardware": "CPU"})
-    for words in ([], ["--csv"]):
-        with TextIOWrapper(BytesIO(), "cp1252") as terminal, monkeypatch.context() as patch:
-            patch.setattr("sys.stdout", terminal)
-            assert command("table", "nottingham", "--results", folder, *words).returncode == 0
-            terminal.flush()
-            assert b"path=?" in terminal.buffer.getvalue()
-
-
-def test_a_sweep_shows_values_and_faults_as_they_are(capsys):
+def test_a_sweep_prints_the_best_run_first_and_why_others_failed(capsys):
     study = optuna.create_study()
+    for value in (0.5, 0.25):
+        trial = study.ask()
+        trial.suggest_categorical("rate", [0.1])
+        trial.set_user_attr("epoch", 3)
+        study.tell(trial, value)
     trial = study.ask()
     trial.suggest_categorical("path", ["[old]/a.txt"])
     trial.set_user_attr("error", "loss: became nan in [/]")
     study.tell(trial, state=optuna.trial.TrialState.FAIL)
-    print_sweep(study, "NLL")
-    out = capsys.readouterr().out
-    assert "[old]/a.txt" in out and "loss: became nan in [/]" in out
-
-
-def test_a_sweep_that_was_not_begun_has_nothing_to_show(command, tmp_path):
-    done = command("sweep", "ffa-add", "attention-50", "--show", "--runs", str(tmp_path))
-    assert (done.returncode, done.stdout, [*tmp_path.iterdir()]) == (0, "nothing has been run\n", [])
+    print_sweep(study)
+    best, other, failed = capsys.readouterr().out.splitlines()
+    assert best.split() == ["0.2500", "epoch", "3", "rate=0.1"] and "0.5000" in other
+    assert "[old]/a.txt" in failed and "loss: became nan in [/]" in failed
 
 
 def test_a_table_fits_a_narrow_terminal(command):
@@ -306,7 +293,7 @@ def test_a_text_may_be_in_the_home_folder(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("error", "code"),
-    [(Exploded("loss"), 1), (OSError("disk"), 1), (RuntimeError("not enough memory"), 1), (ValueError("seed"), 2)],
+    [(Exploded("loss"), 1), (OSError("disk"), 1), (MemoryError("array"), 1), (ValueError("seed"), 2)],
 )
 def test_a_run_that_failed_ends_with_1_and_wrong_usage_with_2(command, tmp_path, monkeypatch, error, code):
     def fail(*_, **__):

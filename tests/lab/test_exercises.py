@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.distributions import Bernoulli, Categorical
 from torch.nn.functional import conv1d, cross_entropy, logsigmoid, pad, scaled_dot_product_attention
 
-from rtx.classroom.notebooks import exercise_lines
+from rtx.classroom.notebooks import exercises_of
 from rtx.lab import exercises
 from rtx.lab.exercises import Exercise, Verdict
 from rtx.nn.linear_recurrence import linear_scan
@@ -67,7 +67,7 @@ def test_every_stub_of_every_notebook_is_not_attempted_and_has_the_words_of_its_
     tried = []
     for notebook in NOTEBOOKS:
         for cell in re.split(r"^# %%.*$", notebook.read_text(), flags=re.MULTILINE):
-            for name, function in exercise_lines(cell):
+            for name, function in exercises_of([cell]).items():
                 names: dict[str, Any] = {"torch": torch, "exercises": exercises}
                 exec(cell, names)
                 check, stub = EXERCISES[name], names[function]

@@ -128,7 +128,7 @@ def test_each_run_ends_once_though_one_of_two_processes_is_killed(tmp_path, stor
     capsys.readouterr()
     main([*words(tmp_path, storage), "--test"])
     shown = capsys.readouterr().out
-    scores = [float(line.split()[-1]) for line in shown.splitlines() if re.match(r" *(0\.\d+|1e)", line)]
+    scores = [float(score) for score in re.findall(r"^ *(\d+\.\d+)  epoch", shown, re.MULTILINE)]
     assert len(scores) == 4 and scores == sorted(scores)
     (path,) = (tmp_path / "results").rglob("*.json")
     assert json.loads(path.read_text())["validation"] == pytest.approx(scores[0], abs=1e-4)

@@ -1,0 +1,44 @@
+"""The arguments and options that several commands have."""
+
+import os
+from enum import StrEnum
+from json import dumps
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rtx.checks import LARGEST_SEED
+from rtx.training.recipe import recipe_names
+
+Scale = StrEnum("Scale", ["quick", "cpu", "full"])
+Recipe = Annotated[str, typer.Argument(help="A paper's table; see `rtx list recipes`.", autocompletion=recipe_names)]
+Row = Annotated[str, typer.Argument(help="A row of the table; see `rtx table RECIPE`.")]
+Variant = Annotated[str | None, typer.Option(help="A variant of the recipe. Default: the recipe's own.")]
+HowMuch = Annotated[Scale, typer.Option(help="quick: a minute; cpu: an hour or so on one core; full: the paper's.")]
+Seed = Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="The seed of all random draws.")]
+Epochs = Annotated[int | None, typer.Option(min=1, help="Train for fewer epochs; the ledger records it.")]
+Texts = Annotated[list[str] | None, typer.Option("--text", help="A file or folder of yours, for the recipe text.")]
+Midi = Annotated[list[str] | None, typer.Option(help="A folder or MIDI file of yours, for the recipe music.")]
+Precision = Annotated[str, typer.Option(help="A precision of Lightning, such as 32-true or bf16-mixed.")]
+MaxTime = Annotated[str | None, typer.Option(metavar="HH:MM:SS", help="Save and stop after this time (exit code 124).")]
+HOME = {"callback": lambda folder: Path(os.path.expanduser(folder))}  # a shell leaves the ~ of --runs=~/runs
+Runs = Annotated[Path, typer.Option(help="Folder for checkpoints and logs.", **HOME)]
+Results = Annotated[Path, typer.Option(help="The ledger's folder.", **HOME)]
+Checkpoint = Annotated[Path, typer.Argument(help="best.safetensors of a run.", exists=True, dir_okay=False)]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
+
+
+def own_files(recipe: str, texts: list[str] | None, midi: list[str] | None) -> list[str]:
+    """Return the setting of a user's own files, which only the recipes text and music read."""
+    if (texts and recipe != "text") or (midi and recipe != "music"):
+        raise ValueError(f"recipe: expected text for --text and music for --midi, got {recipe!r}")
+    files = [os.path.normpath(path) for path in [*(texts or []), *(midi or [])]]  # songs/ and songs are one run
+    return [f"path={dumps(files, ensure_ascii=False) if files[1:] else files[0]}"] if files else []
+
+
+def device() -> str:
+    """Return a CUDA device if there is one, otherwise the CPU."""
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else "cpu"
