@@ -469,7 +469,7 @@ for name, end in {"left out": "", "kept": "\n", "spelt <eos>": "<eos>"}.items():
     print(f"line ends {name:12} {mean(bits):.2f} bits per character, {sum(bits) / 1000:.1f} thousand bits for the text")
 
 # %% [markdown]
-# With line ends spelt out, the mean is lowest, but the whole text costs most.
+# With spelt line ends, the mean is lowest, but the whole text costs most.
 #
 # ## 8. On a benchmark, and on your own
 #
@@ -489,7 +489,7 @@ for name, groups in tables.cells(load_recipe("ptb-word"), Path("../results")).it
     print(f"{name:20} {size:10,} {mean(found):18.0f} ± {stdev(found):3.0f} {PAPER[name]:40.2f}")
 
 # %% [markdown]
-# After two epochs, the R-Transformer is first. In the paper, after full training, the LSTM is ahead. The Transformer, which has [sinusoids](../docs/glossary.md#sinusoids), is last, as in section 4.
+# After two epochs, the R-Transformer is first. In the paper, fully trained, the LSTM is. The Transformer, which has [sinusoids](../docs/glossary.md#sinusoids), is last, as in section 4.
 # After [20 epochs](../docs/findings.md) and with one seed, it has 155, and the R-Transformer 89.
 #
 # Now three models learn here, for about a second each. Nothing is tuned. All three are far behind counts of four.
