@@ -3,13 +3,8 @@
 Merity, Keskar & Socher (2018), Regularizing and Optimizing LSTM Language Models, §4.
 """
 
-from collections.abc import Callable
-from typing import cast
-
 from jaxtyping import Float
-from torch import Tensor, nn
-
-from rtx.models import Backbone
+from torch import Tensor
 
 
 def activation_penalty(
@@ -27,18 +22,3 @@ def activation_penalty(
     """
     penalty = ar * dropped.square().mean()
     return penalty + tar * (raw[:, 1:] - raw[:, :-1]).square().mean() if raw.shape[1] > 1 else penalty
-
-
-def watch_activations(backbone: Backbone, take: Callable[[Tensor, Tensor], object]) -> None:
-    """Call `take(raw, dropped)` with the activations of each training step, for `activation_penalty`.
-
-    Args:
-        backbone: offers the loss "activations", as AWD-LSTM and MC-RNN do; `check_model` asks for it.
-        take: receives the last layer's output before and after dropout.
-    """
-
-    def hook(dropout: nn.Module, raw: tuple[Tensor, ...], dropped: Tensor) -> None:
-        if dropout.training:
-            take(raw[0], dropped)
-
-    cast(nn.Module, cast(nn.Module, backbone).dropout).register_forward_hook(hook)

@@ -15,7 +15,7 @@ from rtx.nn.streaming import State, detach, map_state
 from rtx.nn.validate import check_finite
 from rtx.tasks.loader import loader
 from rtx.tasks.task import IGNORED, SPLITS, Batch, Sum, Task
-from rtx.training.activations import activation_penalty, watch_activations
+from rtx.training.activations import activation_penalty
 from rtx.training.auxiliary_losses import AuxiliaryLosses
 from rtx.training.batches import evaluation_batches
 from rtx.training.optimizers import Trigger, averaged, make_optimizer, make_schedule
@@ -60,7 +60,7 @@ class Trainee(lightning.LightningModule):
         if settings.auxiliary:
             self.auxiliary = AuxiliaryLosses(cast(LanguageModel, model), settings.auxiliary)
         if settings.ar or settings.tar:
-            watch_activations(cast(LanguageModel, model).backbone, self._penalise)
+            model.get_submodule("backbone.dropout").register_forward_hook(self._penalise)
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """Return the loss of a batch: the sum over all frames, or the mean over them."""
@@ -96,8 +96,10 @@ class Trainee(lightning.LightningModule):
         if self.settings.clip is not None:
             torch.nn.utils.clip_grads_with_norm_(self.parameters(), self.settings.clip, norm)
 
-    def _penalise(self, raw: Tensor, dropped: Tensor) -> None:
-        self.penalty = activation_penalty(raw, dropped, self.settings.ar, self.settings.tar)
+    def _penalise(self, dropout: nn.Module, raw: tuple[Tensor], dropped: Tensor) -> None:
+        """Take the last layer's output before and after its dropout, in each training step."""
+        if dropout.training:
+            self.penalty = activation_penalty(raw[0], dropped, self.settings.ar, self.settings.tar)
 
     def _predict(self, batch: Batch) -> Tensor:
         if not self.settings.carry:

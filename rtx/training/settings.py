@@ -8,7 +8,6 @@ from rtx.checks import check_above_zero, check_at_least_zero, check_choice, chec
 CHOICES = {"optimizer": ("sgd", "adam", "nt-asgd"), "reduction": ("sum", "mean")}
 FLAGS = ("carry", "slide")
 AT_LEAST_ZERO = ("weight_decay", "ar", "tar")
-WHOLE = ("epochs", "batch_size", "patience", "anneal_every", "stop_after", "limit", "limit_evaluation")
 ABOVE_ZERO = ("learning_rate", "clip", "anneal", "stop_at", "seconds")
 MOST_SECONDS = 1e9  # 30 years; Python's timedelta has a limit, too
 
@@ -81,6 +80,8 @@ SETTINGS = {one.name: one for one in fields(Settings)}
 
 def check_setting(name: str, value: Any) -> None:
     """Raise a ValueError if the value of a setting is wrong, whatever the other settings are."""
+    if value is None and SETTINGS[name].default is None:
+        return
     if name == "batching":
         from rtx.tasks.loader import ORDERS  # it imports torch, which takes seconds
 
@@ -89,13 +90,11 @@ def check_setting(name: str, value: Any) -> None:
         check_choice(name, value, CHOICES[name])
     elif name in FLAGS:
         check_flag(name, value)
-    elif name in WHOLE and value is not None:
-        check_whole(name, value, 1)
-    elif name in ABOVE_ZERO and value is not None:
-        check_above_zero(name, value)
     elif name in AT_LEAST_ZERO:
         check_at_least_zero(name, value)
-    elif name == "auxiliary":
-        check_whole(name, value, 0)
-    if name == "seconds" and value is not None and value > MOST_SECONDS:
+    elif name in ABOVE_ZERO:
+        check_above_zero(name, value)
+    else:
+        check_whole(name, value, 0 if name == "auxiliary" else 1)
+    if name == "seconds" and value > MOST_SECONDS:
         raise ValueError(f"seconds: expected at most {MOST_SECONDS:g}, got {value!r}")
