@@ -88,7 +88,7 @@ def _print(recipe: Recipe, results: Path, variant: str | None, every: bool, mark
     found = found._replace(lines=[*map(_printable, found.lines)])
     if markdown:
         if titled:
-            typer.echo(tables.heading(recipe))
+            typer.echo(f"\n## {recipe.title} ({recipe.source})\n")
         typer.echo(tables.to_markdown(found.lines) if every else found.to_markdown())
     else:
         names = [name for name in tables.HEADER if name != "hardware"] if every else tables.SHORT

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from rtx.checks import check_choice
 from rtx.cli import train as options
 from rtx.cli.train import Scale, how_to_go_on
 from rtx.evidence.agenda import as_typed
@@ -17,7 +18,7 @@ from rtx.evidence.ledger import LEDGER
 from rtx.evidence.report import Report
 from rtx.evidence.tables import DIRECTION, printable
 from rtx.training.files import check_writable
-from rtx.training.precision import check_precision
+from rtx.training.precision import PRECISIONS
 from rtx.training.recipe import as_setting, as_typed_together, load_recipe, parse_setting
 from rtx.training.timing import countdown, parse_time
 
@@ -59,7 +60,7 @@ def sweep_(
 
     After a stop or a crash, give this command again. A run whose loss exploded is never chosen.
     """
-    precision = check_precision(precision)
+    check_choice("precision", precision, PRECISIONS)
     loaded, left = load_recipe(recipe), countdown(parse_time(max_time))
     given = dict(map(parse_values, set_ or []))
     point = {key: some[0] for key, some in given.items() if some}

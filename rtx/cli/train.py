@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from rtx.checks import LARGEST_SEED
+from rtx.checks import LARGEST_SEED, check_choice
 from rtx.cli.completion import recipes, rows, variants
 from rtx.evidence.agenda import as_typed
 from rtx.evidence.ledger import LEDGER
 from rtx.evidence.report import Report
 from rtx.training.files import check_writable
-from rtx.training.precision import check_precision
+from rtx.training.precision import PRECISIONS
 from rtx.training.recipe import load_recipe, parse_setting
 from rtx.training.timing import parse_time
 
@@ -71,7 +71,8 @@ def train_(
     Ctrl-C saves and stops (exit code 130). The same command with --resume goes on, and gives the same result.
     """
     set_ = [*(set_ or []), *own_path("text", recipe, texts), *own_path("music", recipe, midi)]
-    more = ["--precision", precision] if (precision := check_precision(precision)) != "32-true" else []
+    check_choice("precision", precision, PRECISIONS)
+    more = ["--precision", precision] if precision != "32-true" else []
     seconds = parse_time(max_time)
     plan = load_recipe(recipe).plan(model, variant, dict(map(parse_setting, set_)), scale.value)
     command = as_typed(recipe, model, variant, scale, seed, epochs, set_, [*more, *["--compile"] * compile])

@@ -59,11 +59,7 @@ class Recipe:
         return dict(self.scales.get(scale, {}).get("sweep", own))
 
     def plan(
-        self,
-        row: str,
-        variant: str | None = None,
-        overrides: Mapping[str, Any] | None = None,
-        scale: str = "full",
+        self, row: str, variant: str | None = None, overrides: Mapping[str, Any] | None = None, scale: str = "full"
     ) -> "Plan":
         """Return what to train, and how: a row's arguments and settings after variant, scale and `overrides`."""
         variant, given = self._variant(variant, scale), dict(overrides or {})

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from rtx.models import AWDLSTM, MCRNN
 from rtx.nn.dropout import LockedDropout, drop_words
 from rtx.tasks.cache_pointer import cache_pointer
-from rtx.training.activations import activation_penalty
+from rtx.training.auxiliary_losses import activation_penalty
 
 
 def test_weight_dropout_hides_the_same_weights_at_all_steps_of_a_call():

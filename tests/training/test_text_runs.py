@@ -15,7 +15,7 @@ from rtx.tasks.loader import loader
 from rtx.tasks.task import collate
 from rtx.tasks.text import words
 from rtx.tasks.vocabulary import vocabulary
-from rtx.training.activations import activation_penalty
+from rtx.training.auxiliary_losses import activation_penalty
 from rtx.training.checkpoint import load_checkpoint, load_texts, read_card, save_checkpoint
 from rtx.training.evaluate import evaluate
 from rtx.training.fit import fit
