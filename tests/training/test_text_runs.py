@@ -108,7 +108,7 @@ def test_a_run_records_the_score_with_a_cache_and_saves_its_vocabulary(story, tm
 
 def test_a_model_validated_window_by_window_is_tested_window_by_window(story, tmp_path):
     alone = {"optimizer": "adam", "learning_rate": 0.01, "batching": "shuffled", "carry": False, "ar": 0.0, "tar": 0.0}
-    plan = tiny(epochs=1, patience=None, **alone).plan("awd-lstm")
+    plan = tiny(epochs=1, **alone).plan("awd-lstm")
     found = read_result(train(plan, runs=tmp_path / "runs", results=tmp_path / "results", **CPU))
     (saved,) = (tmp_path / "runs").rglob("best.safetensors")
     task, network = task_by_name("words", context=0, scored=7), load_checkpoint(saved)
