@@ -20,7 +20,7 @@ from rtx.nn.streaming import select
 from rtx.tasks.build import hyperparameter_names, last_step
 from rtx.tasks.cache_pointer import cache_pointer
 from rtx.tasks.generate import continue_roll
-from rtx.training.activations import activation_penalty
+from rtx.training.auxiliary_losses import activation_penalty
 
 tokens = torch.randint(0, 11, (2, 7))
 x = torch.randn(2, 7, 8)

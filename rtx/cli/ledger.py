@@ -66,7 +66,7 @@ def _print(recipe: Recipe, results: Path, variant: str | None, every: bool, mark
     if every:
         found = found._replace(lines=tables.rows(recipe, results, variant), best=set())
     if markdown:
-        typer.echo(tables.heading(recipe))
+        typer.echo(f"\n## {recipe.title} ({recipe.source})\n")
         typer.echo(found.to_markdown())
         return
     drawn = Table(title=f"{recipe.title} ({recipe.source})\n{found.score}", box=SIMPLE_HEAD, padding=0, show_edge=False)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rtx.checks import check_choice
 from rtx.cli import options
 from rtx.cli.train import how_to_go_on
 from rtx.evidence.agenda import as_typed
@@ -13,7 +14,7 @@ from rtx.evidence.ledger import LEDGER
 from rtx.evidence.report import Report
 from rtx.evidence.tables import DIRECTION, printable
 from rtx.training.files import check_writable
-from rtx.training.precision import check_precision
+from rtx.training.precision import PRECISIONS
 from rtx.training.recipe import as_setting, as_typed_together, load_recipe, parse_setting
 from rtx.training.timing import countdown, parse_time
 
@@ -52,7 +53,7 @@ def sweep_(
 
     After a stop or a crash, give this command again. A run whose loss exploded is never chosen.
     """
-    check_precision(precision)
+    check_choice("precision", precision, PRECISIONS)
     loaded, left = load_recipe(recipe), countdown(parse_time(max_time))
     given = dict(map(parse_values, set_ or []))
     for point in product(*given.values()):

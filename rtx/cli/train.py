@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from rtx.checks import check_choice
 from rtx.cli import options
 from rtx.evidence.agenda import as_typed
 from rtx.evidence.ledger import LEDGER
 from rtx.evidence.report import Report
 from rtx.training.files import check_writable
-from rtx.training.precision import check_precision
+from rtx.training.precision import PRECISIONS
 from rtx.training.recipe import load_recipe, parse_setting
 from rtx.training.timing import parse_time
 
@@ -46,9 +47,10 @@ def train_(
 
     Ctrl-C saves and stops (exit code 130). The same command with --resume goes on, and gives the same result.
     """
+    check_choice("precision", precision, PRECISIONS)
     seconds = parse_time(max_time)
     settings = [*(set_ or []), *options.own_files(recipe, texts, midi)]
-    more = ["--precision", precision] if check_precision(precision) != "32-true" else []
+    more = ["--precision", precision] if precision != "32-true" else []
     more += ["--compile"] if compile else []
     plan = load_recipe(recipe).plan(model, variant, dict(map(parse_setting, settings)), scale.value)
     command = as_typed(recipe, model, variant, scale, seed, epochs, settings, more)

@@ -2,13 +2,13 @@
 
 import shlex
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
 
-from rtx.checks import check_flag, check_seed
+from rtx.checks import check_seed
 from rtx.evidence.ledger import Result, option
 from rtx.training.recipe import as_setting, as_typed_together, load_recipe
 
@@ -35,19 +35,12 @@ def as_typed(
 
 @dataclass(frozen=True)
 class Entry:
-    """One run of a list, or one sweep.
+    """One run of a list, or one sweep."""
 
-    Args:
-        row: recipe, model, scale and seed.
-        command: the command that makes it.
-        variants: the variants that the ledger's run may have; a sweep chooses one of several.
-        points: the settings of each point of a sweep, as the ledger writes them.
-    """
-
-    row: tuple[str, str, str, int]
-    command: str
-    variants: tuple[str, ...]
-    points: frozenset[str] = frozenset()
+    row: tuple[str, str, str, int]  # recipe, model, scale and seed
+    command: str  # makes the run
+    variants: tuple[str, ...]  # that the ledger's run may have; a sweep chooses one of several
+    points: frozenset[str] = frozenset()  # the settings of each point of a sweep, as the ledger writes them
 
     def is_made_by(self, run: Result) -> bool:
         """Return whether a run of the ledger is this one. Of a sweep, the ledger has the run that it chose."""
@@ -58,20 +51,14 @@ class Entry:
 
 
 def read_agenda(path: Path, scale: str = "full", epochs: int | None = None) -> list[Entry]:
-    """Return the runs of a list in its order: all seeds of a model, then the next model.
-
-    Raises:
-        ValueError: if the file is not such a list; the message names the file.
-    """
+    """Return the runs of a list in its order: all seeds of a model, then the next model."""
     if not path.is_file():
         raise ValueError(f"agenda: expected a file, found none at {path}")
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-        if set(table) != {"runs"}:
-            raise ValueError(f"expected [[runs]] and nothing else, got {', '.join(table) or 'nothing'}")
-        return [entry for group in table["runs"] for entry in _entries(scale, epochs, **group)]
-    except (AttributeError, TypeError, ValueError) as error:  # the first two: an unknown key, or another type
-        raise ValueError(f"{path}: {error}") from None
+        groups = tomllib.loads(path.read_text(encoding="utf-8"))["runs"]
+        return [entry for group in groups for entry in _entries(scale, epochs, **group)]
+    except (AttributeError, LookupError, TypeError, ValueError) as error:  # an unknown key, or another type, is one
+        raise ValueError(f"{path}: expected [[runs]] as in results/full-size.toml; {error}") from None
 
 
 def _entries(
@@ -81,7 +68,7 @@ def _entries(
     recipe: str,
     models: list[str],
     variant: str | None = None,
-    seeds: list[int] | None = None,
+    seeds: Sequence[int] = (0,),
     set: dict[str, list[Any]] | None = None,
     sweep: bool = False,
 ) -> Iterator[Entry]:
@@ -89,14 +76,10 @@ def _entries(
 
     With `sweep`, validation chooses among the values of the recipe.
     """
-    loaded, seeds, values = load_recipe(recipe), [0] if seeds is None else seeds, set or {}
-    for name, some in (("models", models), ("seeds", seeds), *values.items()):
-        if not isinstance(some, list) or not some:
-            raise ValueError(f"{name}: expected a list with at least one value, got {some!r}")
-    if check_flag("sweep", sweep):
-        if values or not loaded.sweep_values(variant, scale):
-            raise ValueError(f"sweep: expected values in the recipe {recipe}, and none in the list")
-        values = loaded.sweep_values(variant, scale)
+    loaded = load_recipe(recipe)
+    values = loaded.sweep_values(variant, scale) if sweep else set or {}
+    if sweep and (set or not values):
+        raise ValueError(f"sweep: expected values in the recipe {recipe}, and none in the list")
     points = [dict(zip(values, point, strict=True)) for point in product(*values.values())]
     for model, seed in product(models, seeds):
         row, how = (recipe, model, scale, check_seed("seeds", seed)), (recipe, model, variant, scale, seed, epochs)

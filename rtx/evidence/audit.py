@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from rtx.checks import check_choice
 from rtx.evidence.ledger import LEDGER, Result, option, read_result, variant_of
 from rtx.tasks import task_by_name
 from rtx.training.provenance import git
@@ -40,7 +39,6 @@ def _of_run(path: Path, result: Result) -> Iterator[str]:
     if result.recipe_file.get("in_commit") is False:
         yield f"its recipe is not in its commit: the file had the checksum {result.recipe_file.get('sha256')}"
     recipe = load_recipe(result.recipe)
-    check_choice("model", result.model, recipe.models)
     yield from _command(result, recipe)
     yield from _data(result, recipe)
 

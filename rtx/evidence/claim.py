@@ -16,23 +16,14 @@ PAPERS = ("r_transformer", "mc_rnn", "ff_attention")
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim, in our words.
-
-    Args:
-        name: identifies it.
-        paper: one of `PAPERS`.
-        text: the claim.
-        source: where the paper says it, or "ours" for a question that the paper leaves open.
-        question: one of `rtx.evidence.questions.QUESTIONS`.
-        what: arguments of the question: recipe, model, others and so on.
-    """
+    """A claim, in our words."""
 
     name: str
-    paper: str
+    paper: str  # one of `PAPERS`
     text: str
-    source: str
-    question: str
-    what: dict[str, Any]
+    source: str  # where the paper says it, or "ours" for a question that the paper leaves open
+    question: str  # one of `rtx.evidence.questions.QUESTIONS`
+    what: dict[str, Any]  # arguments of the question: recipe, model, others and so on
 
 
 @cache
@@ -49,10 +40,9 @@ def claims() -> tuple[Claim, ...]:
 
 def judged(results: str | Path = LEDGER) -> list[tuple[Claim, Finding]]:
     """Return every claim with its verdict by the ledger in a folder."""
-    folder = Path(results).absolute()
     found: list[tuple[Claim, Finding]] = []
     for paper in PAPERS:
         of_paper = [claim for claim in claims() if claim.paper == paper]
-        looks = [QUESTIONS[claim.question](folder, **claim.what) for claim in of_paper]
+        looks = [QUESTIONS[claim.question](Path(results).absolute(), **claim.what) for claim in of_paper]
         found += zip(of_paper, judge(looks), strict=True)
     return found

@@ -14,20 +14,15 @@ CHANNELS = 4  # the paper's n
 def order_blind() -> float:
     """Return the best accuracy (%) on the order task's test split for a model that cannot tell XY from YX."""
     classes = [CLASSES[int(one.target)] for one in task_by_name("temporal-order").examples("test")]
-    count = {name: classes.count(name) for name in CLASSES}
-    return 100 * (count["XX"] + count["YY"] + max(count["XY"], count["YX"])) / len(classes)
-
-
-def in_degree(t: int, k: int, n: int) -> int:
-    """m_t^k, Eq. 1."""
-    return (t - k - 1) % (n - 1) + 1
+    return 100 - 100 * min(classes.count("XY"), classes.count("YX")) / len(classes)
 
 
 def path_length(t: int, k: int, distance: int, n: int) -> int:
     """Edges on the shortest path from step t back to t - distance in channel k: the longest edge is always best."""
     goal, edges = t - distance, 0
     while t > goal:
-        t -= min(in_degree(t, k, n), t - goal)
+        longest = (t - k - 1) % (n - 1) + 1  # Eq. 1, m_t^k
+        t -= min(longest, t - goal)
         edges += 1
     return edges
 

@@ -20,23 +20,7 @@ LEDGER = Path("results")
 
 @dataclass(frozen=True)
 class Result:
-    """A finished run. `validation` chose the epoch. `test` was measured once, with the weights of that epoch.
-
-    Args:
-        recipe, model, variant, scale: what was trained.
-        data, data_sha256: on which data.
-        metric: name and unit of `validation`, and of `test`; if there are `details`, `test` is the first of them.
-        seed: of weights, order and dropout.
-        epoch: counted from 1.
-        parameters: how many numbers received a gradient.
-        seconds: of training and validation; all parts of a resumed run together.
-        hardware, versions, commit, command: what the run was made with, and how to repeat it.
-        budget: None for a full run, or what cut it short.
-        details: other scores of the test split, by name.
-        chosen_from: if a sweep chose the settings, each combination with its validation score (None: the run failed).
-        recipe_file: "sha256" of the recipe's file, and "in_commit": whether this file is in the commit (None: there is
-            no commit). Older results lack it.
-    """
+    """A finished run. `validation` chose the epoch. `test` was measured once, with the weights of that epoch."""
 
     recipe: str
     model: str
@@ -44,20 +28,22 @@ class Result:
     scale: str
     data: str
     data_sha256: str | None
-    metric: str
-    seed: int
-    epoch: int
+    metric: str  # name and unit of `validation`, and of `test` if there are no `details`
+    seed: int  # of weights, order and dropout
+    epoch: int  # counted from 1
     validation: float
     test: float
-    parameters: int
-    seconds: float
+    parameters: int  # how many numbers received a gradient
+    seconds: float  # of training and validation; all parts of a resumed run together
     hardware: str
     versions: dict[str, str]
     commit: str | None
-    command: str
-    budget: str | None
-    details: dict[str, Any] = field(default_factory=dict)
+    command: str  # repeats the run
+    budget: str | None  # what cut the run short; None for a full run
+    details: dict[str, Any] = field(default_factory=dict)  # other scores of the test split; `test` is the first of them
+    # if a sweep chose the settings: each combination with its validation score (None: the run failed)
     chosen_from: dict[str, float | None] = field(default_factory=dict)
+    # "sha256" of the recipe's file, and whether it is "in_commit" (None: no commit); older results lack both
     recipe_file: dict[str, Any] = field(default_factory=dict)
 
 
@@ -79,13 +65,8 @@ def _words(command: str) -> list[str]:
 def write_result(result: Result, ledger: Path = LEDGER, ended: str | None = None) -> Path:
     """Add a run to the ledger and return its file. The file is written whole or not at all.
 
-    A run that is in the ledger already stays as it is; only `chosen_from` is added, if it was missing.
-
-    Args:
-        result: the run.
-        ledger: the folder.
-        ended: when the training ended, as `stamp` gives it; it identifies the run. Default: now. A run that is killed
-            here and resumed gets the same file again.
+    `ended` says when the training ended, as `stamp` gives it; default: now. It identifies the run: one that is killed
+    here and resumed gets the same file. Of a run that is in the ledger already, only `chosen_from` is changed.
     """
     folder = ledger / result.recipe
     folder.mkdir(parents=True, exist_ok=True)
@@ -105,18 +86,12 @@ def read_results(recipe: str, ledger: Path = LEDGER) -> Iterator[Result]:
 
 
 def read_result(path: Path) -> Result:
-    """Return the run in a file.
-
-    Raises:
-        ValueError: if the file is damaged, or a key is missing or of another type; the message names the file.
-            Unknown keys are ignored, such as the checksum of older files.
-    """
+    """Return the run in a file. Unknown keys are ignored, such as the checksum of older files."""
     if not path.is_file():  # reading a device may never end
         raise ValueError(f"{path}: expected a file, found something else or nothing")
     try:
         result = _results().validate_json(path.read_bytes())
-        if (words := _words(result.command)) and words[-1].startswith("--") and words[-1] != "--compile":
-            raise ValueError(f"command: expected a value after {words[-1]}, got {result.command!r}")
+        _words(result.command)  # an open quote is an error
         return result
     except ValueError as error:  # pydantic's ValidationError is one
         raise ValueError(f"{path}: the file is damaged or no run: {error}") from None

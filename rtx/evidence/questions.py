@@ -8,16 +8,14 @@ from pathlib import Path
 from statistics import mean
 
 from rtx.evidence.counted import beyond_path_bound, order_blind
-from rtx.evidence.ledger import Result, variant_of
+from rtx.evidence.ledger import Result
 from rtx.evidence.selection import (
     budget,
     counts,
     cut_at,
-    had_epochs,
     is_full,
     is_solved,
     mean_validation,
-    of_chosen_rates,
     of_each_rate,
     of_variant,
     rates,
@@ -28,7 +26,7 @@ from rtx.evidence.selection import (
     with_detail,
 )
 from rtx.evidence.tables import cells, spread
-from rtx.evidence.verdict import SEEDS, Comparison, Count, Look, Pair, judge
+from rtx.evidence.verdict import SEEDS, Comparison, Count, Look, Pair
 from rtx.tasks import task_by_name
 from rtx.training.recipe import Recipe, load_recipe
 
@@ -48,8 +46,6 @@ def ahead(
     """Is a model ahead of each of the others, under one variant, scale and budget?
 
     Args:
-        results: the ledger's folder.
-        recipe, model, others: the rows to compare.
         variant: the variant to compare; without it, any that does not make the models equal in something.
         detail: the detail to compare instead of the test score.
         own: the variant of a row, if it is not the recipe's.
@@ -86,26 +82,21 @@ def not_needed(results: Path, recipe: str, model: str, others: Sequence[str]) ->
 def bound(results: Path, recipe: str, model: str, bound: float | str, sense: str) -> Look:
     """Is the test score of every seed at least (">=") or at most ("<=") a bound: a number, or "order blind"?
 
-    The recipe's own variant counts first, then full runs, then most seeds, then the best validation.
+    The runs are those of the recipe's own variant. Full runs come first, then most seeds, then the best validation.
     """
     loaded, limit = load_recipe(recipe), order_blind() if isinstance(bound, str) else bound
     sign = 1 if task_by_name(loaded.task).best == "max" else -1
-
-    def is_own(group: list[Result]) -> bool:
-        return variant_of(group[0]) == loaded.default_variant
-
-    groups = [group for group in cells(loaded, results)[model] if counts(group[0], None)]
+    groups = [group for group in cells(loaded, results)[model] if counts(group[0], loaded.default_variant)]
     if not groups:
         return NOT_RUN
-    runs = max(groups, key=lambda one: (is_own(one), is_full(one[0]), len(one), sign * mean_validation(one)))
+    runs = max(groups, key=lambda one: (is_full(one[0]), len(one), sign * mean_validation(one)))
     # scores are stored as 32-bit numbers, so one that is exactly the bound can lie a little beside it
-    slack = 1e-6 * abs(limit) * (-1 if sense == ">=" else 1)
-    true = [run.test >= limit + slack if sense == ">=" else run.test <= limit + slack for run in runs]
-    whose = model if is_own(runs) else f"{model} of the variant “{variant_of(runs[0])}”"
-    said = f"{whose} {spread([run.test for run in runs], 3)}, bound {limit:g} ({budget(runs[0])}, {seeds(runs)})"
+    above, slack = 1 if sense == ">=" else -1, 1e-6 * abs(limit)
+    true = [above * (run.test - limit) >= -slack for run in runs]
+    said = f"{model} {spread([run.test for run in runs], 3)}, bound {limit:g} ({budget(runs[0])}, {seeds(runs)})"
     if runs[0].budget is not None and all(true) == (sense == "<="):  # more training may lead above the bound
         return Look(f"{said}: the training was cut short", Count((), False))
-    return Look(said, Count(true, is_full(runs[0]) and is_own(runs)))
+    return Look(said, Count(true, is_full(runs[0])))
 
 
 def solves(results: Path, recipe: str, model: str, variant: str | None = None) -> Look:
@@ -115,15 +106,12 @@ def solves(results: Path, recipe: str, model: str, variant: str | None = None) -
     more epochs. It fails only if even the best rate of each seed needs more epochs than the paper's.
     """
     loaded = load_recipe(recipe)
-    paper = loaded.paper_epochs(model)
-    by_rate, best = _toy_runs(loaded, results, model, variant)
-    looks = [_in_time(runs, paper) for runs in [best, *by_rate] if runs]
-    return max(looks, key=_says_most, default=NOT_RUN)
-
-
-def _says_most(look: Look) -> tuple[bool, bool]:
-    (finding,) = judge([look])
-    return finding.verdict == "holds", finding.verdict != "open" or finding.suggests != ""
+    best, by_rate = _toy_runs(loaded, results, model, variant)
+    found = [_in_time(runs, loaded.models[model]["paper_epochs"]) for runs in [best, *by_rate] if runs]
+    if not found:
+        return NOT_RUN
+    sentence, count = max(found, key=lambda one: (one[1].verdict == "holds", len(one[1].confirmed) > 0))
+    return Look(sentence, count)
 
 
 def sooner(results: Path, recipe: str, model: str, others: Sequence[str], variant: str | None = None) -> Look:
@@ -133,19 +121,18 @@ def sooner(results: Path, recipe: str, model: str, others: Sequence[str], varian
     whichever of the two is worse for what it would show.
     """
     loaded, (other,) = load_recipe(recipe), others
-    mine, theirs = (_toy_runs(loaded, results, row, variant)[1] for row in (model, other))
+    mine, theirs = (_toy_runs(loaded, results, row, variant)[0] for row in (model, other))
     if not (mine and theirs):
         return NOT_RUN
-    leads = [lead for lead in (_before(*pair) for pair in product(mine, theirs)) if lead is not None]
-    pairs = [
-        Pair([_earliness(run, cut_solves=not first) for run in mine], [_earliness(run, first) for run in theirs])
-        for first in (True, False)
-    ]
+    ahead = Pair([_earliness(run, False) for run in mine], [_earliness(run, True) for run in theirs])
+    behind = Pair([_earliness(run, True) for run in mine], [_earliness(run, False) for run in theirs])
+    leads = [True for one, another in product(*ahead) if one > another]
+    leads += [False for one, another in product(*behind) if one <= another]
     # a model that did not compare its rates may be sooner with another one: it cannot be shown to be behind
     show_ahead, show_behind = (all(run.chosen_from for run in runs) for runs in (theirs, mine))
     said = "; ".join(f"{runs[0].model} epoch {_epochs(runs)}" for runs in (mine, theirs))
     said += f" ({seeds(mine, theirs)}{_cuts([*mine, *theirs])})"
-    return Look(said, Comparison(pairs[:1] if show_ahead else (), pairs[1:] if show_behind else (), leads))
+    return Look(said, Comparison([ahead] if show_ahead else (), [behind] if show_behind else (), leads))
 
 
 def counted(_: Path, path: str) -> Look:
@@ -172,11 +159,7 @@ QUESTIONS: dict[str, Callable[..., Look]] = {
 
 
 def _compared(
-    mine: list[Result],
-    rest: dict[str, list[Result]],
-    highest: bool,
-    margin: float = 0.0,
-    variant: str | None = None,
+    mine: list[Result], rest: dict[str, list[Result]], highest: bool, margin: float = 0.0, variant: str | None = None
 ) -> Look:
     """Compare runs with those of each other row. Only full runs can settle the claim."""
     run = {other: runs for other, runs in rest.items() if runs}
@@ -195,35 +178,39 @@ def _compared(
     return Look(f"{said} ({', '.join(how)})", Comparison(pairs if len(pairs) == len(rest) else (), pairs, leads))
 
 
-def _toy_runs(recipe: Recipe, results: Path, row: str, variant: str | None) -> tuple[list[list[Result]], list[Result]]:
-    """Return a row's runs at full scale: by each rate, and by the rate that was chosen for each seed."""
+def _toy_runs(recipe: Recipe, results: Path, row: str, variant: str | None) -> tuple[list[Result], list[list[Result]]]:
+    """Return a row's runs at full scale: one for each seed, and all by their rate.
+
+    The one is the run whose rate a sweep chose, if at least three seeds have such a run. Otherwise it has the rate with
+    most seeds; of several such rates the one with the best validation, then the quickest.
+    """
     wanted = variant or recipe.default_variant
     full = [group for group in cells(recipe, results)[row] if group[0].scale == "full" and counts(group[0], wanted)]
-    chosen, by_rate = of_chosen_rates(full), of_each_rate(full)
-    return by_rate, chosen if all(run.chosen_from for run in chosen) else of_chosen_rates(by_rate)
+    swept = {run.seed: run for group in full for run in group if run.chosen_from}
+    by_rate = of_each_rate(full)
+    if len(swept) >= SEEDS:
+        return [swept[seed] for seed in sorted(swept)], by_rate
+
+    def order(runs: list[Result]) -> tuple[int, float, float]:
+        return len(runs), mean_validation(runs), -mean(run.epoch for run in runs)
+
+    return max(by_rate, key=order, default=[]), by_rate
 
 
-def _in_time(runs: list[Result], paper: int | None) -> Look:
+def _in_time(runs: list[Result], paper: int) -> tuple[str, Count]:
     solved = [run for run in runs if is_solved(run)]
     variants = ", ".join(dict.fromkeys(run.variant for run in runs))
     said = f"solved after epoch {_epochs(runs)}, in the paper {paper} ({variants}, {seeds(runs)}{_cuts(runs)})"
-    told = [run for run in runs if run in solved or had_epochs(run, paper)]
-    soon = [run in solved and run.epoch <= (paper or run.epoch) for run in told]
-    return Look(said, Count(soon, told == runs and (all(soon) or all(run.chosen_from for run in runs))))
-
-
-def _before(one: Result, other: Result) -> bool | None:
-    """Return whether one run solved its problem before another; None if a run was cut too early to tell."""
-    if _earliness(one, False) > _earliness(other, True):
-        return True
-    return False if is_solved(other) and _earliness(one, True) <= _earliness(other, False) else None
+    told = [run for run in runs if run in solved or is_full(run) or cut_at(run) >= paper]
+    soon = [run in solved and run.epoch <= paper for run in told]
+    return said, Count(soon, told == runs and (all(soon) or all(run.chosen_from for run in runs)))
 
 
 def _earliness(run: Result, cut_solves: bool) -> float:
-    """Return minus the epoch in which a run solved its problem; a cut run solves it in its next epoch, or never."""
+    """Return minus the epoch in which a run solves its problem; a cut run solves it in its next epoch, or never."""
     if is_solved(run):
         return -run.epoch
-    return -(cut_at(run) or 0) - 1 if cut_solves and not is_full(run) else -math.inf
+    return -cut_at(run) - 1 if cut_solves and not is_full(run) else -math.inf
 
 
 def _epochs(runs: Sequence[Result]) -> str:

@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,14 +12,14 @@ import torch
 from rtx.evidence import ledger
 from rtx.nn.mode import evaluating
 from rtx.tasks.task import Scores
-from rtx.training.batches import examination
 from rtx.training.checkpoint import save_checkpoint
+from rtx.training.evaluate import examination
 from rtx.training.fit import Fit, fit, interruptible, quiet, run_folder
 from rtx.training.lock import lock_folder
 from rtx.training.module import Trainee
 from rtx.training.precision import float32_cudnn
 from rtx.training.provenance import hardware, in_commit, versions
-from rtx.training.recipe import Plan, Recipe
+from rtx.training.recipe import Plan
 from rtx.training.states import Exploded
 
 FACTS = ("recipe", "variant", "scale", "seed", "epoch", "validation", "test", "metric", "data", "data_sha256", "commit")
@@ -39,23 +39,17 @@ def train(
     """Carry out a plan and return the ledger's new file.
 
     Args:
-        plan: model, hyper-parameters and settings.
-        seed: of weights, order and dropout.
         epochs: stop after so many epochs, if the plan has more; the ledger records this as the budget.
         resume: continue from the last checkpoint of the same run, if there is one.
         command: the command that repeats the run, for the ledger.
         runs: folder for checkpoints and logs.
-        results: the ledger's folder.
         chosen_from: what a sweep tried, if a sweep chose the settings; see `ledger.Result`.
         training: `every_seconds` between checkpoints inside an epoch; `max_seconds`, after which the run saves and
             stops; `compiled` for `torch.compile`; `tell`, which gets the events of `rtx.training.progress`; and
             arguments of `lightning.Trainer`, such as `accelerator` and `precision`.
 
     Raises:
-        ValueError: if the folder holds an unfinished run, a damaged one or a run of another plan; if the same run is
-            being trained now; if the loss, a gradient or a score is not finite.
         Stopped: if a signal or `max_seconds` stopped the run; it can be resumed.
-        OSError: if a file cannot be written; earlier checkpoints stay whole.
     """
     folder = run_folder(plan, seed, runs)
     with lock_folder(folder):
@@ -70,33 +64,28 @@ def train(
 
 def _test(done: Fit, folder: Path) -> tuple[float, Scores]:
     """Return the test score, and the scores of what the model writes if the task has such scores."""
-    details: Scores = {}
+    trainer, trainee, details = done.trainer, done.trainee, Scores()
     with quiet(), interruptible(folder):
-        if examine := examination(done.trainee.task, done.trainee.settings.carry):
-            details = _examined(done, examine)
+        if examine := examination(trainee.task, trainee.settings.carry):
+            # on the device and in the precision of the training
+            model = trainee.to(trainer.strategy.root_device).model
+            with torch.no_grad(), evaluating(model), trainer.precision_plugin.forward_context():
+                details = examine(model, "test", trainee.settings.limit_evaluation)
+            trainee.cpu()
             test = float(next(iter(details.values())))
         else:
-            test = done.trainer.test(done.trainee, verbose=False)[0]["test"]
+            test = trainer.test(trainee, verbose=False)[0]["test"]
     if not math.isfinite(test):
         raise Exploded(f"test: became {test} with the weights of epoch {done.epoch}, expected a finite number")
     return test, details
 
 
-def _examined(done: Fit, examine: Callable[..., Scores]) -> Scores:
-    """Return what a task measures itself, on the device and in the precision of the training."""
-    trainer, trainee = done.trainer, done.trainee
-    trainee.to(trainer.strategy.root_device)
-    try:
-        with torch.no_grad(), evaluating(trainee.model), trainer.precision_plugin.forward_context():
-            return examine(trainee.model, "test", trainee.settings.limit_evaluation)
-    finally:
-        trainee.cpu()
-
-
 def _result(plan: Plan, run: Fit, seed: int, test: float, details: Scores, command: str) -> ledger.Result:
-    trainer, task = run.trainer, run.trainee.task
+    trainer, task, recipe, commit = run.trainer, run.trainee.task, plan.recipe, run.trainee.commit
+    in_it = in_commit(commit, f"training/recipes/{recipe.name}.toml", recipe.text)
+    file = {"sha256": hashlib.sha256(recipe.text.encode()).hexdigest(), "in_commit": in_it}
     return ledger.Result(
-        recipe=plan.recipe.name,
+        recipe=recipe.name,
         model=plan.row,
         variant=plan.variant,
         scale=plan.scale,
@@ -111,18 +100,12 @@ def _result(plan: Plan, run: Fit, seed: int, test: float, details: Scores, comma
         seconds=round(run.seconds, 1),
         hardware=hardware(trainer.strategy.root_device),
         versions=versions(),
-        commit=run.trainee.commit,
+        commit=commit,
         command=command,
         budget=_cut(plan, run),
         details=details,
-        recipe_file=_recipe_file(plan.recipe, run.trainee.commit) if plan.recipe.text else {},
+        recipe_file=file if recipe.text else {},
     )
-
-
-def _recipe_file(recipe: Recipe, commit: str | None) -> dict[str, Any]:
-    """Return the checksum of a recipe's file, and whether a commit has the file."""
-    found = in_commit(commit, f"training/recipes/{recipe.name}.toml", recipe.text)
-    return {"sha256": hashlib.sha256(recipe.text.encode()).hexdigest(), "in_commit": found}
 
 
 def _save(path: Path, plan: Plan, trainee: Trainee, result: ledger.Result) -> None:

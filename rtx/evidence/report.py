@@ -8,7 +8,7 @@ from statistics import median
 from typing import Any
 
 from rtx.evidence.ledger import read_result, read_results
-from rtx.evidence.tables import DIRECTION, printable
+from rtx.evidence.tables import DIRECTION, duration, printable
 from rtx.training.recipe import Plan
 
 
@@ -22,8 +22,7 @@ class Report:
 
     def __init__(self, as_json: bool = False, brief: bool = False) -> None:
         self.as_json, self.brief = as_json, brief
-        on_terminal = sys.stdout is not None and sys.stdout.isatty()
-        self.bar = on_terminal and not as_json  # Lightning's bar shows the progress on a terminal
+        self.bar = sys.stdout.isatty() and not as_json  # Lightning's bar shows the progress on a terminal
         self.start: dict[str, Any] = {}
 
     def __call__(self, kind: str, facts: dict[str, Any]) -> None:
@@ -104,23 +103,14 @@ def _line(facts: dict[str, Any]) -> str:
     return f"{minutes:>5}:{seconds:02}  {place}{scores}  {left}"
 
 
-def duration(seconds: float) -> str:
-    """Return a time as people say it."""
-    minutes = round(seconds / 60)
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{minutes} min" if minutes < 100 else f"{minutes / 60:.1f} h"
-
-
 def _next(plan: Plan, checkpoint: Path) -> list[str]:
     """Return the two commands that use a trained model best."""
     from rtx.tasks import task_by_name
 
     task, file = task_by_name(plan.task, **plan.task_arguments), shlex.quote(str(checkpoint))
+    first = f"rtx table {plan.recipe.name}"
     if task.per == "pair":
         first = f"rtx translate {file} < sentences.txt"
     elif task.per == "token" or task.frame_seconds is not None:
         first = f"rtx generate {file}"
-    else:
-        first = f"rtx table {plan.recipe.name}"
     return [first, f"rtx evaluate {file} --split validation"]

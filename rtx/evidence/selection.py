@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from statistics import mean
@@ -26,16 +27,10 @@ def is_full(run: Result) -> bool:
     return run.scale == "full" and run.budget is None
 
 
-def had_epochs(run: Result, least: int | None) -> bool:
-    """Return whether a run had all its training, or at least so many epochs of it."""
-    cut = cut_at(run)
-    return is_full(run) or (cut is not None and least is not None and cut >= least)
-
-
-def cut_at(run: Result) -> int | None:
-    """Return the number of epochs after which a run was stopped; None if nothing, or something else, stopped it."""
+def cut_at(run: Result) -> int:
+    """Return the number of epochs after which a run was stopped; 0 if nothing, or something else, stopped it."""
     cut = re.fullmatch(r"(\d+) of \d+ epochs", run.budget or "")
-    return int(cut[1]) if cut else None
+    return int(cut[1]) if cut else 0
 
 
 def is_solved(run: Result) -> bool:
@@ -60,28 +55,17 @@ def of_variant(recipe: Recipe, row: str, groups: list[list[Result]], variant: st
 
 def renamed(groups: list[list[Result]], old: str, new: str) -> list[list[Result]]:
     """Return the runs, with the name of one variant replaced by another."""
-
-    def one(run: Result) -> Result:
-        return replace(run, variant=run.variant.replace(old, new, 1)) if variant_of(run) == old else run
-
-    return [[one(run) for run in runs] for runs in groups]
-
-
-def of_chosen_rates(groups: Sequence[list[Result]]) -> list[Result]:
-    """Return one run for each seed: the runs whose rate a sweep chose, if at least three seeds have one.
-
-    Otherwise the rate with most seeds; of several such rates the one with the best validation, then the quickest.
-    """
-    swept = {run.seed: run for group in groups for run in group if run.chosen_from}
-    if len(swept) >= 3:
-        return [swept[seed] for seed in sorted(swept)]
-    return max(groups, key=lambda one: (len(one), mean_validation(one), -mean(run.epoch for run in one)), default=[])
+    found = []
+    for runs in groups:
+        variant = runs[0].variant.replace(old, new, 1) if variant_of(runs[0]) == old else runs[0].variant
+        found.append([replace(run, variant=variant) for run in runs])
+    return found
 
 
 def of_each_rate(groups: Sequence[list[Result]]) -> list[list[Result]]:
     """Return the runs by their rate: of each seed the longest, because a shorter run is only its beginning."""
     found: dict[str, dict[int, Result]] = {}
-    for run in sorted((run for group in groups for run in group), key=lambda run: (is_full(run), cut_at(run) or 0)):
+    for run in sorted((run for group in groups for run in group), key=lambda run: (is_full(run), cut_at(run))):
         found.setdefault(run.variant, {})[run.seed] = run
     return [[of_rate[seed] for seed in sorted(of_rate)] for of_rate in found.values()]
 
@@ -103,31 +87,25 @@ def under_one_budget(
     of rows, full runs come first, then runs with all their training, then most seeds. Of several rates,
     `tables.chosen` takes one.
     """
-    groups: dict[tuple[str | None, ...], dict[str, list[Result]]] = {}
+    groups: dict[tuple[str | None, ...], dict[str, list[list[Result]]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         for runs in found[row]:
             first = runs[0]
             how = variant_of(first), first.scale, first.budget, machine(first), *option(first.command, "--precision")
-            shared = groups.setdefault(how, {})
-            shared[row] = chosen([*([shared[row]] if row in shared else []), runs], best)
+            groups[how][row].append(runs)
+    candidates = [{row: _of_rates(rates, best) for row, rates in shared.items()} for shared in groups.values()]
 
     def order(shared: dict[str, list[Result]]) -> tuple[bool, int, bool, bool, int]:
         run = next(iter(shared.values()))[0]
         return rows[0] in shared, len(shared), is_full(run), run.budget is None, min(map(len, shared.values()))
 
-    shared_by_most = max(groups.values(), key=order, default={})
-    return {row: _with_rates(runs, found[row]) for row, runs in shared_by_most.items()}
+    return max(candidates, key=order, default={})
 
 
-def _with_rates(runs: list[Result], lines: Sequence[list[Result]]) -> list[Result]:
-    """Return the runs with the rates that they were chosen from: those of their row under the same budget."""
-
-    def way(run: Result) -> tuple[str, str, str | None]:
-        return variant_of(run), run.scale, run.budget
-
-    tried: dict[str, float | None] = {
-        line[0].variant: mean_validation(line) for line in lines if way(line[0]) == way(runs[0])
-    }
+def _of_rates(groups: list[list[Result]], best: Callable[..., list[Result]]) -> list[Result]:
+    """Return the runs of the best rate, with the rates that it was chosen from."""
+    tried: dict[str, float | None] = {runs[0].variant: mean_validation(runs) for runs in groups}
+    runs = chosen(groups, best)
     return [replace(run, chosen_from=run.chosen_from or tried) for run in runs] if len(tried) > 1 else runs
 
 

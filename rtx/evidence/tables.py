@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 from pathlib import Path
 from statistics import mean, stdev
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rtx.checks import check_choice
 from rtx.evidence.ledger import LEDGER, Result, option, read_results, variant_of
@@ -30,6 +30,7 @@ class Row(NamedTuple):
 
 HEADER = Row._fields
 SHORT = ("model", "paper", "ours", "variant", "seeds", "budget", "parameters")
+OURS = SHORT.index("ours")
 DIRECTION = {"min": "lower is better", "max": "higher is better"}
 
 
@@ -42,18 +43,14 @@ def cells(recipe: Recipe, ledger: Path = LEDGER, variant: str | None = None) -> 
     """
     if variant is not None:
         check_choice("variant", variant, recipe.variants)
-    runs = defaultdict(list)
-    for result in read_results(recipe.name, ledger):
-        if variant in (None, variant_of(result)):
-            runs[_shared(result)].append(result)
-    found = sorted(runs.items(), key=str)
-    return {model: [_by_seed(group) for key, group in found if key[0] == model] for model in recipe.models}
-
-
-def _shared(result: Result) -> tuple[str | int | None, ...]:
-    """Return what the runs of a group have in common, the model first."""
-    how = (result.scale, result.variant, result.budget, machine(result), *option(result.command, "--precision"))
-    return (result.model, *how, result.metric, result.data_sha256, result.parameters)
+    groups: dict[tuple[Any, ...], dict[int, Result]] = defaultdict(dict)
+    for run in read_results(recipe.name, ledger):  # the newest run of a seed is the last
+        if variant in (None, variant_of(run)):
+            precision = option(run.command, "--precision")
+            how = (run.model, run.scale, run.variant, run.budget, machine(run), *precision)
+            groups[*how, run.metric, run.data_sha256, run.parameters][run.seed] = run
+    found = [(key[0], [of[seed] for seed in sorted(of)]) for key, of in sorted(groups.items(), key=str)]
+    return {model: [runs for of, runs in found if of == model] for model in recipe.models}
 
 
 def machine(result: Result) -> str | None:
@@ -61,19 +58,10 @@ def machine(result: Result) -> str | None:
     return result.hardware if "seconds" in result.variant else None
 
 
-def _by_seed(runs: Sequence[Result]) -> list[Result]:
-    """Return the newest run of each seed, in the order of the seeds."""
-    newest = {run.seed: run for run in runs}
-    return [newest[seed] for seed in sorted(newest)]
-
-
 def rows(recipe: Recipe, ledger: Path = LEDGER, variant: str | None = None) -> list[Row]:
     """Return a line for each group of `cells`, averaged over seeds; "not run" if the ledger has no run of a row."""
-    table = []
-    for model, groups in cells(recipe, ledger, variant).items():
-        paper = printed(recipe, model)
-        table += [row(paper, group) for group in groups] or [Row(model, paper, "not run")]
-    return table
+    found = cells(recipe, ledger, variant)
+    return [_line(recipe, model, group) for model, groups in found.items() for group in groups or [[]]]
 
 
 class Overview(NamedTuple):
@@ -90,12 +78,10 @@ class Overview(NamedTuple):
 
     def to_markdown(self) -> str:
         """Return the table as Markdown, with the best score in bold."""
-        lines = [
-            line._replace(ours=f"**{line.ours}**") if place in self.best else line
-            for place, line in enumerate(self.lines)
-        ]
-        shown = [[getattr(line, name) for name in SHORT] for line in lines]
-        return to_markdown(shown, [f"ours: {self.score}" if name == "ours" else name for name in SHORT])
+        shown = [[getattr(line, name) for name in SHORT] for line in self.lines]
+        for place in self.best:
+            shown[place][OURS] = f"**{shown[place][OURS]}**"
+        return to_markdown(shown, [*SHORT[:OURS], f"ours: {self.score}", *SHORT[OURS + 1 :]])
 
 
 def overview(recipe: Recipe, ledger: Path = LEDGER, variant: str | None = None) -> Overview:
@@ -118,10 +104,7 @@ def overview(recipe: Recipe, ledger: Path = LEDGER, variant: str | None = None) 
         return first.scale == "full", own, first.budget is None, len(runs), validation
 
     found = {model: max(groups, key=order, default=[]) for model, groups in per_model.items()}
-    lines = [
-        row(printed(recipe, model), runs) if runs else Row(model, printed(recipe, model), "not run")
-        for model, runs in found.items()
-    ]
+    lines = [_line(recipe, model, runs) for model, runs in found.items()]
     first = next((runs[0] for runs in found.values() if runs), None)
     scores: dict[str, dict[int, float]] = defaultdict(dict)  # rows with other data are not compared
     for place, (model, runs) in enumerate(found.items()):
@@ -160,6 +143,11 @@ def chosen(groups: Sequence[list[Result]], best: Callable[..., list[Result]]) ->
     return reduce(of_two, groups)
 
 
+def _line(recipe: Recipe, model: str, runs: Sequence[Result]) -> Row:
+    paper = printed(recipe, model)
+    return row(paper, runs) if runs else Row(model, paper, "not run")
+
+
 def row(paper: str, runs: Sequence[Result]) -> Row:
     """Return the line of a group of runs that differ only in their seeds."""
     first, tried = runs[0], max(len(run.chosen_from) for run in runs)
@@ -171,13 +159,14 @@ def row(paper: str, runs: Sequence[Result]) -> Row:
         seeds=", ".join(str(r.seed) for r in runs),
         epoch=", ".join(str(r.epoch) for r in runs),
         validation=spread([r.validation for r in runs], 3) + (f", best of {tried}" if tried else ""),
-        budget=f"{first.budget or 'full'}, {_duration(mean(r.seconds for r in runs))}",
+        budget=f"{first.budget or 'full'}, {duration(mean(r.seconds for r in runs))}",
         parameters=f"{first.parameters:,}",
         hardware="; ".join(dict.fromkeys(r.hardware for r in runs)),
     )
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """Return a time as people say it."""
     return f"{seconds:.0f} s" if seconds < 60 else f"{seconds / 60:.0f} min"
 
 
@@ -188,11 +177,6 @@ def spread(values: Sequence[float], digits: int) -> str:
         return middle
     deviation = stdev(values) if all(map(math.isfinite, values)) else math.nan
     return f"{middle} ± {deviation:.{digits}f}"
-
-
-def heading(recipe: Recipe) -> str:
-    """Return the heading of a table in Markdown, for output with several tables."""
-    return f"\n## {recipe.title} ({recipe.source})\n"
 
 
 def to_markdown(table: Sequence[Sequence[str]], header: Sequence[str] = HEADER) -> str:

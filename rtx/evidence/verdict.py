@@ -47,17 +47,11 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class Comparison:
-    """What a claim compares.
+    """What a claim compares."""
 
-    Args:
-        ahead: the pairs that must each show the first model ahead; empty if the claim cannot hold.
-        behind: the pairs of which any one may show the first model behind.
-        leads: for each other model, whether the mean of the first is the better one.
-    """
-
-    ahead: Sequence[Pair]
-    behind: Sequence[Pair]
-    leads: Sequence[bool]
+    ahead: Sequence[Pair]  # each must show the first model ahead; empty if the claim cannot hold
+    behind: Sequence[Pair]  # any one may show the first model behind
+    leads: Sequence[bool]  # for each other model, whether the mean of the first is the better one
 
 
 @dataclass(frozen=True)
@@ -66,6 +60,13 @@ class Count:
 
     confirmed: Sequence[bool]
     conclusive: bool
+
+    @property
+    def verdict(self) -> str:
+        """Return "holds" if every seed confirms the claim, "fails" if none does, otherwise "open"."""
+        if not self.conclusive or len(self.confirmed) < SEEDS or all(self.confirmed) != any(self.confirmed):
+            return "open"
+        return "holds" if all(self.confirmed) else "fails"
 
 
 @dataclass(frozen=True)
@@ -78,26 +79,20 @@ class Look:
 
 @dataclass(frozen=True)
 class Finding:
-    """A verdict.
+    """A verdict."""
 
-    Args:
-        verdict: "holds", "fails" or "open".
-        sentence: the numbers.
-        suggests: of an open claim what its runs suggest: "for", "against", "both ways", or "" without runs.
-        p: the corrected p-value of a comparison; None if it was not tested.
-    """
-
-    verdict: str
-    sentence: str
-    suggests: str = ""
-    p: float | None = None
+    verdict: str  # "holds", "fails" or "open"
+    sentence: str  # the numbers
+    suggests: str = ""  # what the runs of an open claim suggest: "for", "against", "both ways", or "" without runs
+    p: float | None = None  # the corrected p-value of a comparison; None if it was not tested
 
 
 def judge(looks: Sequence[Look]) -> list[Finding]:
     """Return the verdicts on the claims of one paper."""
-    tests = {at: _test(look.evidence) for at, look in enumerate(looks) if isinstance(look.evidence, Comparison)}
-    p_values = _corrected({at: test for at, test in tests.items() if test is not None})
-    return [_finding(look, p_values.get(at), tests.get(at)) for at, look in enumerate(looks)]
+    compared = {at: look.evidence for at, look in enumerate(looks) if isinstance(look.evidence, Comparison)}
+    tests = {at: _test(one) for at, one in compared.items() if one.ahead or one.behind}
+    p_values = _corrected(tests)
+    return [_finding(look, tests.get(at), p_values.get(at)) for at, look in enumerate(looks)]
 
 
 class _Test(NamedTuple):
@@ -106,22 +101,21 @@ class _Test(NamedTuple):
     ahead: bool
 
 
-def _finding(look: Look, p: float | None, test: _Test | None) -> Finding:
+def _finding(look: Look, test: _Test | None, p: float | None) -> Finding:
     if look.evidence is None:
         return Finding("open", look.sentence)
     if isinstance(look.evidence, Count):
-        true = look.evidence.confirmed
-        if look.evidence.conclusive and len(true) >= SEEDS and all(true) == any(true):
-            return Finding("holds" if all(true) else "fails", look.sentence)
-        return Finding("open", look.sentence, _suggests(true))
+        count = look.evidence
+        return Finding(count.verdict, look.sentence, _suggests(count.confirmed) if count.verdict == "open" else "")
+    suggests = _suggests(look.evidence.leads)
+    if test is None:
+        return Finding("open", f"{look.sentence}: only full runs are tested", suggests)
     if p is None:
-        why = "only full runs are tested" if test is None else "too few seeds for a test"
-        return Finding("open", f"{look.sentence}: {why}", _suggests(look.evidence.leads))
-    assert test is not None
+        return Finding("open", f"{look.sentence}: too few seeds for a test", suggests)
     sentence = f"{look.sentence}: p = {p:.2g}"
-    if p <= LEVEL:
-        return Finding("holds" if test.ahead else "fails", sentence, p=p)
-    return Finding("open", sentence, _suggests(look.evidence.leads), p)
+    if p > LEVEL:
+        return Finding("open", sentence, suggests, p)
+    return Finding("holds" if test.ahead else "fails", sentence, p=p)
 
 
 def _suggests(true: Sequence[bool]) -> str:
@@ -130,10 +124,8 @@ def _suggests(true: Sequence[bool]) -> str:
     return "for" if all(true) else "both ways" if any(true) else "against"
 
 
-def _test(comparison: Comparison) -> _Test | None:
-    """Return the two-sided p-value of a comparison; None if there is nothing to test."""
-    if not (comparison.ahead or comparison.behind):
-        return None
+def _test(comparison: Comparison) -> _Test:
+    """Return the two-sided p-value of a comparison."""
     others = max(1, len(comparison.behind))
     ahead = max((permutation_p(*pair) for pair in comparison.ahead), default=1.0)
     behind = others * min((permutation_p(*pair[::-1]) for pair in comparison.behind), default=1.0)

@@ -79,7 +79,7 @@ class TrainingRun(Background):
     def work(self) -> None:
         """Train, and leave the notebook's random numbers as they were at the start."""
         from rtx.training.fit import fit  # Lightning takes seconds to import: only here
-        from rtx.training.randomness import random_state, set_random_state
+        from rtx.training.states import random_state, set_random_state
 
         before = random_state(torch.device("cpu"))
         try:

@@ -1,7 +1,7 @@
 """AWD-LSTM: torch's LSTM with the regularisation that made it the best language model of its time.
 
 Merity, Keskar & Socher (2018), Regularizing and Optimizing LSTM Language Models; the set-up of Xu et al. (2019),
-MC-RNN, Table 4. Averaged SGD is in `rtx.training.optimizers`, the penalty on activations in `rtx.training.activations`,
+MC-RNN, Table 4. Averaged SGD is in `rtx.training.optimizers`, the penalty on activations in `auxiliary_losses` there,
 the continuous cache in `rtx.tasks.cache_pointer`. Tied weights and embedding dropout are in `rtx.models.LanguageModel`.
 """
 

@@ -22,7 +22,7 @@ class Backbone(Protocol):
         separate_segments: whether the model sees nothing beyond the start of its segment. Then `slide` gives every
             position a whole segment.
         auxiliary_losses: which losses the model offers beside its own: "layers" (see `CharacterTransformer.hidden`),
-            "activations" (see `rtx.training.activations`).
+            "activations" (see `rtx.training.auxiliary_losses`).
     """
 
     d_model: int

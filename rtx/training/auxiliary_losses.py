@@ -1,6 +1,7 @@
-"""Auxiliary losses for a deep character model: at every layer, at every position, for several symbols ahead.
+"""Losses beside a task's own: of all layers of a deep character model, and of the activations of a recurrent model.
 
 Al-Rfou et al. (2019), Character-Level Language Modeling with Deeper Self-Attention.
+Merity, Keskar & Socher (2018), Regularizing and Optimizing LSTM Language Models, §4.
 """
 
 from typing import cast
@@ -17,7 +18,7 @@ EXTRA = 0.5  # weight of each target after the first
 
 
 class AuxiliaryLosses(nn.Module):
-    """The sum over layers and targets of a cross-entropy that is averaged over positions.
+    """The sum over layers and targets of a cross-entropy, which is averaged over all positions.
 
     Layer l of n counts during the first l / 2n of the training, and the last layer always. So in the second half of
     the training the last layer is alone. The first target is the next symbol. Each layer has its own classifiers, one
@@ -40,28 +41,22 @@ class AuxiliaryLosses(nn.Module):
         farther = [nn.Linear(width, (targets - 1) * model.vocabulary)] if targets > 1 else []
         self.classifiers = nn.ModuleList([*below, *farther])
 
-    def counting(self, progress: float) -> list[int]:
-        """Return the layers, from 0, whose predictions count when the share `progress` of the training is done."""
-        n = self.layers
-        return [at for at in range(n) if at == n - 1 or progress < (at + 1) / (2 * n)]
-
     def forward(
         self, hidden: list[Float[Tensor, "B T D"]], tokens: Int[Tensor, "B S"], progress: float = 1.0
     ) -> Float[Tensor, ""]:
-        """Return the loss.
+        """Return the loss when the share `progress` of the training is done.
 
-        Args:
-            hidden: the outputs of all layers, from bottom to top.
-            tokens: the text, from the symbol that the first position reads to the last target of the last position:
-                S = T + targets. A negative token is unknown and is not predicted.
-            progress: share of the training that is done, from 0 to 1.
+        `hidden` has the outputs of all layers, from bottom to top. `tokens` is the text, from the symbol that the first
+        position reads to the last target of the last position: S = T + targets. A negative token is not predicted.
         """
         # (B, T, targets): position t predicts tokens t + 1 … t + targets
         wanted = tokens[:, 1:].unfold(1, self.targets, 1)
         known = (wanted >= 0).sum((0, 1)).clamp(min=1)
         weights = torch.tensor([1.0] + [EXTRA] * (self.targets - 1), device=tokens.device)
         losses = []
-        for at in self.counting(progress):
+        n = self.layers
+        counting = [at for at in range(n) if at == n - 1 or progress < (at + 1) / (2 * n)]
+        for at in counting:
             logits = self._predict(at, hidden[at]).unflatten(-1, (self.targets, -1)).movedim(-1, 1)
             # a sum over many positions can exceed the largest half-precision number
             logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
@@ -83,3 +78,20 @@ class AuxiliaryLosses(nn.Module):
         """Return the predictions of layer `at` for all targets side by side."""
         own = [f(h) for f in self.classifiers[at:][:1]]
         return torch.cat([self.decoder(h), *own] if at == self.layers - 1 else own, -1)
+
+
+def activation_penalty(
+    raw: Float[Tensor, "B T D"], dropped: Float[Tensor, "B T D"], ar: float = 2.0, tar: float = 1.0
+) -> Float[Tensor, ""]:
+    """Return the activation regularisation: a penalty for large outputs and for outputs that jump between steps.
+
+    It uses means of squares, as the authors' code does. The paper writes norms.
+
+    Args:
+        raw: the last layer's output before dropout.
+        dropped: the same after dropout.
+        ar: α, weight of the size of `dropped`.
+        tar: β, weight of the change of `raw` from one step to the next.
+    """
+    penalty = ar * dropped.square().mean()
+    return penalty + tar * (raw[:, 1:] - raw[:, :-1]).square().mean() if raw.shape[1] > 1 else penalty

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,7 +12,6 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
 
-from rtx.nn.validate import check_choice
 from rtx.tasks import Task, task_by_name
 from rtx.tasks.build import build
 from rtx.tasks.subwords import Subwords
@@ -21,22 +19,17 @@ from rtx.tasks.task import Text
 from rtx.tasks.vocabulary import Vocabulary
 from rtx.training.files import write_whole
 
-TEXTS: dict[str, Callable[[dict[str, Any]], Text]] = {
-    "vocabulary": Vocabulary.from_json,
-    "subwords": Subwords.from_json,
-}
-"""How to read the `texts` of a card, by their kind."""
+TEXTS: dict[str, type[Vocabulary] | type[Subwords]] = {"vocabulary": Vocabulary, "subwords": Subwords}
+"""What the `texts` of a card are, by their kind."""
 
 
 def save_checkpoint(
     path: str | Path, network: nn.Module, task: str, model: str, hyperparameters: dict[str, Any], **facts: Any
 ) -> None:
-    """Write `network` with the card that `load_checkpoint` builds it from. The file is replaced in one step.
+    """Write a network, also as `torch.compile` returns it, with the card that `load_checkpoint` builds it from.
 
     Args:
-        path: the file.
-        network: made by `rtx.build(task, model, **hyperparameters)`; also as `torch.compile` returns it.
-        task, model, hyperparameters: what `build` was given.
+        task, model, hyperparameters: what `rtx.build` was given.
         facts: what else the card should say, such as recipe, seed and epoch. `texts` holds the `to_json` of each of
             the task's texts; with them the checkpoint does not need the data that the tokens were learned from.
     """
@@ -50,27 +43,20 @@ def save_checkpoint(
 
 
 def read_card(path: str | Path) -> dict[str, Any]:
-    """Return a checkpoint's card: task, model, hyperparameters, and the facts it was saved with.
-
-    Raises:
-        ValueError: if the file is missing, damaged, or not a checkpoint of rtx.
-    """
+    """Return a checkpoint's card: task, model, hyperparameters, and the facts it was saved with."""
     return _read(path)[0]
 
 
 def load_checkpoint(path: str | Path) -> nn.Module:
-    """Return the trained network on the CPU, in evaluation mode and in the precision it was saved in.
-
-    Raises:
-        ValueError: if the file is missing, damaged or not a checkpoint of rtx, or its tensors do not fit its card.
-    """
+    """Return the trained network on the CPU, in evaluation mode and in the precision it was saved in."""
     card, tensors = _read(path)
     try:
         make = partial(build, _task(card), card["model"], **card["hyperparameters"])
         with torch.device("meta"):  # sizes that a file only claims must not take memory
-            expected = {k: (v.shape, v.is_floating_point()) for k, v in _tensors(make()).items()}
-        if odd := expected.items() ^ {k: (v.shape, v.is_floating_point()) for k, v in tensors.items()}.items():
-            raise ValueError(f"missing, unknown or of another shape or type: {sorted({name for name, _ in odd})}")
+            expected = _tensors(make())
+        kinds = [{(k, v.shape, v.is_floating_point()) for k, v in one.items()} for one in (expected, tensors)]
+        if odd := kinds[0] ^ kinds[1]:
+            raise ValueError(f"missing, unknown or of another shape or type: {sorted({name for name, *_ in odd})}")
         network = make()
     except Exception as error:  # odd sizes make torch and Python raise many kinds
         raise ValueError(f"{path}: its tensors do not fit {card['model']} ({error})") from None
@@ -87,16 +73,16 @@ def load_texts(path: str | Path) -> tuple[Text, ...]:
 
 
 def _texts(card: dict[str, Any]) -> tuple[Text, ...]:
-    return tuple(TEXTS[check_choice("texts", table["kind"], TEXTS)](table) for table in card.get("texts", ()))
+    return tuple(TEXTS[table["kind"]].from_json(table) for table in card.get("texts", ()))
 
 
 def _task(card: dict[str, Any]) -> Task:
     """Return the task with the vocabulary of the card. No data are read: they may be missing here, or differ."""
     texts, arguments = _texts(card), dict(card.get("task_arguments", {}))
-    if not texts:
-        return task_by_name(card["task"], **arguments)
-    arguments.pop("path", None)  # the text that the vocabulary was made from
-    return replace(task_by_name(card["task"], **arguments), inputs=texts[0].size, outputs=texts[-1].size, texts=texts)
+    if texts:
+        arguments.pop("path", None)  # the text that the vocabulary was made from
+    task = task_by_name(card["task"], **arguments)
+    return replace(task, inputs=texts[0].size, outputs=texts[-1].size, texts=texts) if texts else task
 
 
 def _tensors(network: nn.Module) -> dict[str, Tensor]:
@@ -108,8 +94,8 @@ def _tensors(network: nn.Module) -> dict[str, Tensor]:
 
 
 def _read(path: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    if Path(path).exists() and not Path(path).is_file():  # reading a device may never end
-        raise ValueError(f"{path}: expected a checkpoint, got a {'folder' if Path(path).is_dir() else 'device'}")
+    if not Path(path).is_file():  # reading a device may never end
+        raise ValueError(f"{path}: expected a checkpoint, found no file of this name")
     try:
         with safe_open(path, framework="pt") as file:
             card = json.loads(file.metadata()["rtx"])
@@ -117,11 +103,9 @@ def _read(path: str | Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
         checksum = card.pop("sha256", None)  # the first checkpoints have none
         if checksum is not None and checksum != _sha256(card, tensors):
             raise ValueError("its checksum does not match")
-        if missing := [key for key in ("task", "model", "hyperparameters") if key not in card]:
-            raise ValueError(f"its card has no {missing[0]}")
+        if not card.keys() >= {"task", "model", "hyperparameters"}:
+            raise ValueError("its card has no task, no model or no hyperparameters")
         _texts(card)
-    except FileNotFoundError:
-        raise ValueError(f"{path}: there is no such checkpoint") from None
     except (SafetensorError, OSError, LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
         raise ValueError(f"{path}: expected a checkpoint of rtx, got a damaged or another file ({error})") from None
     return card, tensors

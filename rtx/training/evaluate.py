@@ -1,23 +1,45 @@
-"""Score a trained model again, from its checkpoint alone."""
+"""Score a model: the batches of a split, and a trained model again, from its checkpoint alone."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
+from torch.utils.data import DataLoader
 
 from rtx.models import LanguageModel
 from rtx.nn.mode import evaluating
 from rtx.nn.validate import check_choice
 from rtx.tasks import Task, task_by_name
+from rtx.tasks.loader import loader
 from rtx.tasks.registry import task_arguments
-from rtx.tasks.task import IGNORED, SPLITS, Batch, Scores, Text, collate, where_it_is
+from rtx.tasks.task import IGNORED, SPLITS, Batch, Scores, Split, Text, collate, where_it_is
 from rtx.tasks.text import windows
-from rtx.training.batches import AT_ONCE, evaluation_batches, examination
 from rtx.training.checkpoint import load_checkpoint, load_texts, read_card
 from rtx.training.precision import float32_cudnn
+
+AT_ONCE = 32
+
+
+def examination(task: Task, stateful: bool) -> Callable[[nn.Module, Split, int | None], Scores] | None:
+    """Return the task's own test if it has one.
+
+    The test of a text carries a model's state along the text. A model that was validated window by window is also
+    tested window by window, by its metric alone.
+    """
+    return None if task.per == "token" and not stateful else task.examine
+
+
+def evaluation_batches(task: Task, split: str, stateful: bool, limit: int | None) -> DataLoader[Batch]:
+    """Return the batches of a split for scoring, of the first `limit` examples.
+
+    With `stateful`, a batch is the next piece of a text. Otherwise sequences of similar length are put together.
+    """
+    size, order = (1, "columns") if stateful else (AT_ONCE, "by length")
+    return loader(task, split, size, order=order, limit=limit)
 
 
 @torch.no_grad()
@@ -26,11 +48,7 @@ def evaluate(
 ) -> Scores:
     """Return the metric of a checkpoint's task on a split, and the scores that the task's own test adds.
 
-    With `limit`, only the first so many examples are used.
-
-    Raises:
-        ValueError: if the file is not a checkpoint, or the model predicts NaN; if the data here, or the tokens that
-            are made of them, are not those that the model was trained on.
+    With `limit`, only the first so many examples are used. Data on which the model was not trained are refused.
     """
     check_choice("split", split, SPLITS)
     card, network = read_card(checkpoint), load_checkpoint(checkpoint).float().to(device)  # examples are float32
@@ -54,14 +72,13 @@ def evaluate(
 def task_of(checkpoint: Path, card: dict[str, Any]) -> Task:
     """Return the task of a checkpoint, if the data here are those that it was trained on."""
     task = task_by_name(card["task"], **card.get("task_arguments", {}))
-    ours, given = (tuple(text.to_json() for text in texts) for texts in (task.texts, load_texts(checkpoint)))
-    if given and ours != given:
+    given = [text.to_json() for text in load_texts(checkpoint)]
+    if given and given != [text.to_json() for text in task.texts]:
         raise ValueError(f"{checkpoint}: its tokens are not those of {task.name} here, so the data must differ")
     trained, here = card.get("data_sha256"), task.sha256()
     if trained and here != trained:
         raise ValueError(
-            f"{checkpoint}: it was trained on data of {task.name} with checksum {trained[:12]}, the data here have "
-            f"{here and here[:12]}; use the former data, or train again"
+            f"{checkpoint}: expected data of {task.name} with checksum {trained}, as in training, got {here}"
         )
     return task
 

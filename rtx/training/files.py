@@ -11,11 +11,7 @@ NOT_IN_NAMES = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|\ud800-\udfff]')  # at least
 
 
 def write_whole(path: Path, content: bytes | memoryview) -> None:
-    """Replace a file in one step. If the process is killed meanwhile, the former file is still there and whole.
-
-    Raises:
-        OSError: if it cannot be written, for example on a full disk. No part of it is left.
-    """
+    """Replace a file in one step. If the process is killed or the disk is full, the former file is there and whole."""
     partial = path.with_name(path.name + ".partial")
     try:
         with partial.open("wb") as file:

@@ -29,6 +29,7 @@ from rtx.training.states import Checkpoints, load_state
 from rtx.training.survival import Survival, interruptible
 
 log = logging.getLogger(__name__)
+logging.getLogger("lightning.pytorch").setLevel(logging.WARNING)  # it informs about devices at each start
 
 # warnings of Lightning about small data, folders and checkpoints inside an epoch, and of torch about its internals
 NOISE = (
@@ -73,15 +74,19 @@ def fit(
     **trainer: Any,
 ) -> Fit:
     """Train to the end. The arguments and the errors are those of `rtx.evidence.record.train`."""
-    if epochs is not None:
-        check_positive("epochs", epochs)
     settings, resume = plan.settings, found_to_resume(folder, resume)
+    epochs = settings.epochs if epochs is None else min(check_positive("epochs", epochs), settings.epochs)
     trainee = new_trainee(plan, seed)
     trainee.commit = commit()
     survival = Survival(folder, trainee.task.best, resume, every_seconds, max_seconds)
     timer = Timer(None if settings.seconds is None else timedelta(seconds=settings.seconds), verbose=False)
-    epochs = settings.epochs if epochs is None else min(epochs, settings.epochs)
-    ours = [survival, timer, *_early_stopping(trainee), *([Progress(plan, tell)] if tell else [])]
+    ours: list[Callback] = [survival, timer]
+    if settings.stop_after is not None or settings.stop_at is not None:
+        patience = settings.stop_after or sys.maxsize  # with `stop_at` alone, patience is endless
+        mode, enough = trainee.task.best, settings.stop_at
+        ours.append(EarlyStopping("validation", patience=patience, mode=mode, stopping_threshold=enough))
+    if tell:
+        ours.append(Progress(plan, tell))
     with quiet(), interruptible(folder):
         fitted = _lightning_trainer(folder, epochs, [*ours, *callbacks], **trainer)
         if compiled:
@@ -127,11 +132,7 @@ def has_checkpoint(folder: Path) -> bool:
 
 
 def found_to_resume(folder: Path, resume: bool) -> bool:
-    """Return whether to resume: `resume` is asked for, and there is a checkpoint.
-
-    Raises:
-        ValueError: if `resume` is not asked for and an unfinished run would be lost.
-    """
+    """Return whether to resume. A new run in the folder of an unfinished one is refused."""
     found = has_checkpoint(folder)
     if resume and not found:
         log.warning("there is no checkpoint in %s yet: the run starts from its beginning", folder)
@@ -159,25 +160,10 @@ def _compile(model: torch.nn.Module) -> None:
         model.read = torch.compile(model.read)  # type: ignore[method-assign]
 
 
-def _early_stopping(trainee: Trainee) -> list[Callback]:
-    settings = trainee.settings
-    if settings.stop_after is None and settings.stop_at is None:
-        return []
-    patience = settings.stop_after or sys.maxsize  # with `stop_at` alone, patience is endless
-    mode, enough = trainee.task.best, settings.stop_at
-    return [EarlyStopping("validation", patience=patience, mode=mode, stopping_threshold=enough)]
-
-
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Silence Lightning's advice on workers and hardware, which does not apply to small data in memory."""
-    logger = logging.getLogger("lightning.pytorch")
-    before = logger.level
-    logger.setLevel(logging.WARNING)
+    """Silence advice on workers and hardware, which does not apply to small data in memory."""
     with warnings.catch_warnings():
         for message in NOISE:
             warnings.filterwarnings("ignore", f".*{message}.*")
-        try:
-            yield
-        finally:
-            logger.setLevel(before)
+        yield

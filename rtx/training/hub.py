@@ -16,10 +16,6 @@ class Pretrained(nn.Module, ModelHubMixin, library_name="rtx", license="mit", ta
 
     `Pretrained.of(checkpoint).save_pretrained(folder)` writes the folder for a run's `best.safetensors`.
     `Pretrained.from_pretrained(folder)` reads the folder without a network connection.
-
-    Args:
-        network: made by `rtx.build(task, model, **hyperparameters)`.
-        card: task, model and hyperparameters, and other facts such as recipe, data, metric and scores.
     """
 
     def __init__(self, network: nn.Module, card: dict[str, Any]) -> None:

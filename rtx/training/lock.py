@@ -22,10 +22,7 @@ def is_locked(folder: Path) -> bool:
 def lock_folder(folder: Path) -> Iterator[None]:
     """Make a folder and lock it for one run. If the folder is empty at the end, it is removed.
 
-    The lock is freed when the process ends, also if it is killed.
-
-    Raises:
-        CannotGoOn: if another run holds the lock.
+    The lock is freed when the process ends, also if it is killed. A folder that another run has locked is refused.
     """
     folder.mkdir(parents=True, exist_ok=True)
     lock = FileLock(folder / ".lock", blocking=False)

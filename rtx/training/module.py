@@ -15,9 +15,8 @@ from rtx.nn.streaming import State, detach, map_state
 from rtx.nn.validate import check_finite
 from rtx.tasks.loader import loader
 from rtx.tasks.task import IGNORED, SPLITS, Batch, Sum, Task
-from rtx.training.activations import activation_penalty, watch_activations
-from rtx.training.auxiliary_losses import AuxiliaryLosses
-from rtx.training.batches import evaluation_batches
+from rtx.training.auxiliary_losses import AuxiliaryLosses, activation_penalty
+from rtx.training.evaluate import evaluation_batches
 from rtx.training.optimizers import Trigger, averaged, make_optimizer, make_schedule
 from rtx.training.settings import Settings
 from rtx.training.states import Exploded, refuse_another
@@ -26,21 +25,11 @@ from rtx.training.states import Exploded, refuse_another
 class Trainee(lightning.LightningModule):
     """A model in training. It logs `train_loss` at each step, and the task's score as `validation` or `test`.
 
-    Args:
-        task: loss and score.
-        model: (inputs, lengths) → predictions.
-        settings: optimiser, schedule, reduction of the loss.
-        seed: of the order of training.
-        card: what is trained, in plain values. A checkpoint with another card is refused.
+    `seed` decides the order of training. `card` says what is trained; a checkpoint with another card is refused.
     """
 
     def __init__(
-        self,
-        task: Task,
-        model: nn.Module,
-        settings: Settings,
-        seed: int = 0,
-        card: dict[str, Any] | None = None,
+        self, task: Task, model: nn.Module, settings: Settings, seed: int = 0, card: dict[str, Any] | None = None
     ) -> None:
         super().__init__()
         check_model(model, settings)
@@ -56,16 +45,18 @@ class Trainee(lightning.LightningModule):
         self.trigger: Trigger | None = None
         self.observed: list[float] = []  # the trigger's validation losses
         self.penalty: Tensor | float = 0.0
-        self.auxiliary: AuxiliaryLosses | None = None
-        if settings.auxiliary:
-            self.auxiliary = AuxiliaryLosses(cast(LanguageModel, model), settings.auxiliary)
+        language_model = cast(LanguageModel, model)
+        self.auxiliary = AuxiliaryLosses(language_model, settings.auxiliary) if settings.auxiliary else None
         if settings.ar or settings.tar:
-            watch_activations(cast(LanguageModel, model).backbone, self._penalise)
+            model.get_submodule("backbone.dropout").register_forward_hook(self._penalise)
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """Return the loss of a batch: the sum over all frames, or the mean over them."""
         check_finite("inputs", batch.inputs)
-        loss = self.loss(batch)
+        if self.auxiliary is None:
+            loss = self.task.loss(self._predict(batch), batch)
+        else:
+            loss = self._auxiliary_loss(self.auxiliary, batch)
         mean = loss.total.detach() / loss.count
         if not torch.isfinite(mean):
             raise Exploded(f"loss: became {mean.item()} at {self._place()}")
@@ -73,14 +64,11 @@ class Trainee(lightning.LightningModule):
         summed = loss.total + self.penalty * loss.count
         return summed if self.settings.reduction == "sum" else summed / loss.count
 
-    def loss(self, batch: Batch) -> Sum:
-        """Return the loss of a batch, with the auxiliary losses."""
-        if self.auxiliary is None:
-            return self.task.loss(self._predict(batch), batch)
+    def _auxiliary_loss(self, losses: AuxiliaryLosses, batch: Batch) -> Sum:
         updates = self.trainer.num_training_batches * self.settings.epochs
         progress = min(1.0, self.global_step / updates)  # of the plan: this run may stop early and continue later
         count = (batch.targets != IGNORED).sum()
-        return Sum(self.auxiliary.of_batch(cast(LanguageModel, self.model), batch, progress) * count, count)
+        return Sum(losses.of_batch(cast(LanguageModel, self.model), batch, progress) * count, count)
 
     def _place(self) -> str:
         rate = self.trainer.optimizers[0].param_groups[0]["lr"]
@@ -96,8 +84,10 @@ class Trainee(lightning.LightningModule):
         if self.settings.clip is not None:
             torch.nn.utils.clip_grads_with_norm_(self.parameters(), self.settings.clip, norm)
 
-    def _penalise(self, raw: Tensor, dropped: Tensor) -> None:
-        self.penalty = activation_penalty(raw, dropped, self.settings.ar, self.settings.tar)
+    def _penalise(self, dropout: nn.Module, raw: tuple[Tensor], dropped: Tensor) -> None:
+        """Take the last layer's output before and after its dropout, in each training step."""
+        if dropout.training:
+            self.penalty = activation_penalty(raw[0], dropped, self.settings.ar, self.settings.tar)
 
     def _predict(self, batch: Batch) -> Tensor:
         if not self.settings.carry:
@@ -107,18 +97,15 @@ class Trainee(lightning.LightningModule):
         return logits
 
     def on_train_start(self) -> None:
-        """Tell the model its epoch: a resumed run may begin inside an epoch."""
-        self._start_epoch()
+        """Tell the model its epoch. A resumed run may begin inside an epoch."""
+        for module in self.model.modules():
+            if isinstance(module, CausalModel):
+                module.start_epoch(self.current_epoch)
 
     def on_train_epoch_start(self) -> None:
         """Read a text from its beginning."""
         self.state = None
-        self._start_epoch()
-
-    def _start_epoch(self) -> None:
-        for module in self.model.modules():
-            if isinstance(module, CausalModel):
-                module.start_epoch(self.current_epoch)
+        self.on_train_start()
 
     def on_validation_epoch_start(self) -> None:
         """Read a text from its beginning, and sum its score in float32, also if the model computes in bfloat16."""
@@ -165,8 +152,7 @@ class Trainee(lightning.LightningModule):
         optimizer = make_optimizer(self.settings, self.parameters())
         if isinstance(optimizer, torch.optim.ASGD):
             self.trigger = Trigger(optimizer, self.settings.patience, self.observed)
-        schedule = make_schedule(self.settings, optimizer, self.task.best)
-        if schedule is None:
+        if (schedule := make_schedule(self.settings, optimizer, self.task.best)) is None:
             return optimizer
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "monitor": "validation"}}
 

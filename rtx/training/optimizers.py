@@ -13,7 +13,6 @@ from torch import nn
 from torch.optim import SGD, Adam, Optimizer
 from torch.optim.lr_scheduler import ReduceLROnPlateau, StepLR
 
-from rtx.nn.validate import check_positive
 from rtx.training.settings import Settings
 
 
@@ -45,23 +44,19 @@ def non_monotonic_asgd(parameters: Iterable[nn.Parameter], lr: float, weight_dec
 class Trigger:
     """Starts the averaging when a validation loss is worse than the best of those before the last `patience`.
 
-    Args:
-        optimizer: made by `non_monotonic_asgd`.
-        patience: n, the non-monotone interval; 5 in the paper.
-        losses: the validation losses so far. New losses are added to this list.
+    `optimizer` is made by `non_monotonic_asgd`. `patience` is the paper's n. New losses are added to `losses`.
     """
 
-    def __init__(self, optimizer: torch.optim.ASGD, patience: int = 5, losses: list[float] | None = None) -> None:
-        self.optimizer, self.patience = optimizer, check_positive("patience", patience)
-        self.losses = [] if losses is None else losses
+    def __init__(self, optimizer: torch.optim.ASGD, patience: int, losses: list[float]) -> None:
+        self.optimizer, self.patience, self.losses = optimizer, patience, losses
 
     @property
     def fired(self) -> bool:
         """Whether weights are being averaged."""
         return self.optimizer.param_groups[0]["t0"] < float("inf")
 
-    def observe(self, loss: float) -> bool:
-        """Take a validation loss; return whether weights are averaged from now on."""
+    def observe(self, loss: float) -> None:
+        """Take a validation loss, and start the averaging if it is too high."""
         # Algorithm 1 (ICLR version, and the authors' code): t > n and v > min of the losses except the last n
         if not self.fired and len(self.losses) > self.patience and loss > min(self.losses[: -self.patience]):
             for group in self.optimizer.param_groups:
@@ -69,7 +64,6 @@ class Trigger:
                 steps = [float(one["step"]) for p in group["params"] if (one := self.optimizer.state.get(p))]
                 group["t0"] = max(steps, default=0.0) - 1
         self.losses.append(loss)
-        return self.fired
 
 
 @contextmanager
@@ -78,11 +72,9 @@ def averaged(optimizer: torch.optim.ASGD) -> Iterator[None]:
     parameters = [p for group in optimizer.param_groups for p in group["params"] if "ax" in optimizer.state[p]]
     last = [p.detach().clone() for p in parameters]
     try:
-        with torch.no_grad():
-            for parameter in parameters:
-                parameter.copy_(optimizer.state[parameter]["ax"])
+        for parameter in parameters:
+            parameter.data.copy_(optimizer.state[parameter]["ax"])
         yield
     finally:
-        with torch.no_grad():
-            for parameter, value in zip(parameters, last, strict=True):
-                parameter.copy_(value)
+        for parameter, value in zip(parameters, last, strict=True):
+            parameter.data.copy_(value)

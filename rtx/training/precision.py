@@ -3,14 +3,8 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rtx.checks import check_choice
-
+# Lightning's short names are not in this list, so each precision has one name
 PRECISIONS = ("32-true", "bf16-mixed", "16-mixed", "bf16-true", "16-true", "64-true")
-
-
-def check_precision(precision: str) -> str:
-    """Return the name of a precision if it is known. Lightning's short names are not, so each has one name."""
-    return check_choice("precision", precision, PRECISIONS)
 
 
 @contextmanager

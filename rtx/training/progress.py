@@ -31,28 +31,24 @@ class Progress(Callback):
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Start the clock."""
         self.began = self.told = time.monotonic()
-        self.before = self._done(trainer)
+        self.before = trainer.fit_loop.total_batch_idx + 1
 
-    def on_train_batch_end(self, trainer: Trainer, *_: Any) -> None:
+    def on_train_batch_end(self, trainer: Trainer, *_: Any, **__: Any) -> None:
         """Tell how far the training is, if it is time."""
         now = time.monotonic()
         if now - self.told >= self.every_seconds:
             self.told = now
             self.tell("progress", self._progress(trainer, now - self.began))
 
-    def on_validation_batch_end(self, trainer: Trainer, *_: Any, **__: Any) -> None:
-        """Tell it during a long validation, too."""
-        self.on_train_batch_end(trainer)
+    on_validation_batch_end = on_train_batch_end  # a validation may be long
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Tell after how many epochs the training ended."""
         self.tell("trained", {"epochs": trainer.current_epoch})
 
-    def _done(self, trainer: Trainer) -> int:
-        return trainer.fit_loop.total_batch_idx + 1
-
     def _progress(self, trainer: Trainer, seconds: float) -> dict[str, Any]:
-        steps, done, settings = int(trainer.num_training_batches), self._done(trainer), self.plan.settings
+        steps, settings = int(trainer.num_training_batches), self.plan.settings
+        done = trainer.fit_loop.total_batch_idx + 1
         epochs = int(trainer.max_epochs or settings.epochs)
         left = seconds / max(done - self.before, 1) * (epochs * steps - done)
         scores = {name: float(value) for name, value in trainer.callback_metrics.items()}
@@ -72,8 +68,8 @@ class Progress(Callback):
 def facts(plan: Plan, task: Task, model: nn.Module) -> dict[str, Any]:
     """Return what is trained and what its score can be compared with.
 
-    `baseline` is the test score without a model; None if the task has none. `paper` is the paper's number; None if the
-    paper has none, or if this scale trains on another task (`same_data` is false).
+    `baseline` is the test score without a model. `paper` is the paper's number; None if this scale trains on another
+    task (`same_data` is false).
     """
     recipe = plan.recipe
     same_task = recipe.plan(plan.row, plan.variant.split("+")[0]).task == plan.task

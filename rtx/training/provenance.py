@@ -2,6 +2,7 @@
 
 import os
 import platform
+import re
 import secrets
 import subprocess
 from datetime import UTC, datetime
@@ -27,8 +28,7 @@ def hardware(device: "torch.device") -> str:
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
     info = Path("/proc/cpuinfo")  # Linux; the standard library knows other systems
-    lines = info.read_text().splitlines() if info.exists() else []
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    names = re.findall(r"model name\s*: (.*)", info.read_text()) if info.exists() else []
     processor = names[0] if names else platform.processor() or platform.machine()
     threads = torch.get_num_threads()
     return f"{processor}, {threads} thread{'s' if threads > 1 else ''}"

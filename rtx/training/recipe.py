@@ -1,17 +1,19 @@
 """Recipes: one TOML file per table of the papers, with the settings, sizes and printed number of each model."""
 
+import ast
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from importlib import resources
-from inspect import Parameter
-from typing import Any, NamedTuple
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
 
 from rtx.checks import check_choice
-from rtx.training.arguments import argument_names
 from rtx.training.settings import SETTINGS, Settings, check_setting
 
+RECIPES = Path(__file__).with_name("recipes")
 NOT_OF_THE_MODEL = ("paper", "paper_epochs", "model", "task", "task_arguments")
+NO_SETTINGS = ("task", "task_arguments", "model", "rows", "sweep")
 
 
 @dataclass(frozen=True)
@@ -57,24 +59,24 @@ class Recipe:
         return dict(self.scales.get(scale, {}).get("sweep", own))
 
     def plan(
-        self,
-        row: str,
-        variant: str | None = None,
-        overrides: Mapping[str, Any] | None = None,
-        scale: str = "full",
+        self, row: str, variant: str | None = None, overrides: Mapping[str, Any] | None = None, scale: str = "full"
     ) -> "Plan":
-        """Return what to train, and how: a row's arguments and settings after variant, scale and `overrides`.
-
-        Raises:
-            ValueError: for an unknown row, variant, scale or key (the nearest is suggested), or a bad value.
-        """
+        """Return what to train, and how: a row's arguments and settings after variant, scale and `overrides`."""
         variant, given = self._variant(variant, scale), dict(overrides or {})
         self.check_names(row, variant, scale, given)
-        of_run = self._of_run(row, variant, scale, given.get("recurrent"))
-        of_task, values = of_run.of_task, of_run.values
+
+        from rtx.tasks.build import hyperparameter_names  # it imports torch, which takes seconds
+        from rtx.tasks.registry import task_arguments, task_by_name
+
+        printed, task = self.models[row], self.task
+        for layer in (printed, self.variants[variant], self.scales.get(scale, {})):
+            task = layer.get("task", task)
+        model, recurrent = printed.get("model", row), given.get("recurrent", printed.get("recurrent", "lstm"))
+        of_task, of_model = task_arguments(task), hyperparameter_names(model, task_by_name(task).per, recurrent)
         for key in given:
-            check_choice("key", key, [*of_run.of_model, *of_task, *SETTINGS])
-        before = {key: one.default for key, one in (SETTINGS | of_task | of_run.of_model).items()} | values
+            check_choice("key", key, [*of_model, *of_task, *SETTINGS])
+        values = self._values(row, variant, scale, of_model.keys(), of_task.keys())
+        before = {key: one.default for key, one in (SETTINGS | of_task | of_model).items()} | values
         # equal runs have equal names: a value that the row has anyway is not part of the name
         changes = {key: value for key, value in given.items() if as_setting(key, before[key]) != as_setting(key, value)}
         name = variant + "".join(f"+{as_setting(key, value)}" for key, value in sorted(changes.items()))
@@ -86,48 +88,39 @@ class Recipe:
         settings = Settings(**{key: value for key, value in values.items() if key in SETTINGS})
         arguments = {key: value for key, value in values.items() if key in of_task}
         sizes = {key: value for key, value in values.items() if key not in of_task and key not in SETTINGS}
-        return Plan(self, row, of_run.model, of_run.task, name, scale, sizes, settings, arguments)
+        return Plan(self, row, model, task, name, scale, sizes, settings, arguments)
 
     def check_names(self, row: str, variant: str | None, scale: str, given: Mapping[str, Any]) -> None:
-        """Refuse unknown names and wrong settings in `given` before torch is imported, which takes seconds."""
-        printed, variant, task = self._row(row), self._variant(variant, scale), self.task
-        for layer in (printed, self.variants[variant], self.scales.get(scale, {})):
-            task = layer.get("task", task)
-        kind = given.get("recurrent", printed.get("recurrent", "lstm"))
-        known = argument_names(printed.get("model", row), task, kind)
-        for key, value in given.items() if known else ():
-            check_choice("key", key, known)
-            check_setting(key, value)
+        """Refuse unknown names and wrong settings in `given` before torch is imported."""
+        self._row(row)
+        self._variant(variant, scale)
+        for key, value in given.items():
+            if key in SETTINGS:
+                check_setting(key, value)
+            elif key not in (names := argument_names()):
+                near = get_close_matches(key, [*SETTINGS, *names], n=1)
+                hint = f"; did you mean {near[0]!r}?" if near else ""
+                raise ValueError(f"key: {key!r} is no setting and no argument of a model or a task{hint}")
 
-    def _of_run(self, row: str, variant: str, scale: str, recurrent: str | None) -> "_OfRun":
-        """Put a row, a variant and a scale together. Each overrides what comes before it."""
-        from rtx.tasks.build import hyperparameter_names
-        from rtx.tasks.registry import task_arguments, task_by_name
-
-        printed = self._row(row)
-        layers = dict(self.variants[variant]), dict(self.scales.get(scale, {}))
-        task = own_task = printed.get("task", self.task)
-        for layer in layers:
-            task = layer.pop("task", task)
-            layer.pop("sweep", None)
-        model, of_task = printed.get("model", row), task_arguments(task)
-        kind = recurrent or printed.get("recurrent", "lstm")
+    def _values(
+        self, row: str, variant: str, scale: str, of_model: Collection[str], of_task: Collection[str]
+    ) -> dict[str, Any]:
+        """Put a row, a variant and a scale together: each overrides what comes before it."""
+        printed = self.models[row]
         values = {k: v for k, v in printed.items() if k not in NOT_OF_THE_MODEL}
-        of_model = hyperparameter_names(model, task_by_name(task).per, kind)
-        arguments = dict(printed.get("task_arguments", {}))
-        for layer in layers:
-            values |= {k: v for k, v in layer.pop("model", {}).items() if k in of_model}
-            rows = layer.pop("rows", {})
-            for name in rows:
+        arguments, settings = dict(printed.get("task_arguments", {})), dict[str, Any]()
+        for layer in (self.variants[variant], self.scales.get(scale, {})):
+            if "task" in layer:  # the former task may have other arguments
+                arguments = {k: v for k, v in arguments.items() if k in of_task}
+            values |= {k: v for k, v in layer.get("model", {}).items() if k in of_model}
+            for name in layer.get("rows", {}):
                 check_choice("rows", name, self.models)
-            values |= rows.get(row, {})
-            arguments |= layer.pop("task_arguments", {})
-        if task != own_task:  # the other task may have other arguments
-            arguments = {k: v for k, v in arguments.items() if k in of_task}
-        settings = layers[0] | layers[1]
+            values |= layer.get("rows", {}).get(row, {})
+            arguments |= layer.get("task_arguments", {})
+            settings |= {k: v for k, v in layer.items() if k not in NO_SETTINGS}
         for key in settings:
             check_choice(f"setting of the variant {variant}", key, SETTINGS)
-        return _OfRun(model, task, values | arguments | settings, of_model, of_task)
+        return values | arguments | settings
 
     def _variant(self, variant: str | None, scale: str) -> str:
         check_choice("scale", scale, ["full", *self.scales])
@@ -152,14 +145,12 @@ class Plan:
     task_arguments: dict[str, Any] = field(default_factory=dict)
 
 
-class _OfRun(NamedTuple):
-    """The values of a run before overrides, and the names that its model and its task know."""
-
-    model: str
-    task: str
-    values: dict[str, Any]  # no name is shared by models, tasks and settings
-    of_model: dict[str, Parameter]
-    of_task: dict[str, Parameter]
+def argument_names() -> set[str]:
+    """Return the names of all arguments in the source of the models and the tasks. This does not import torch."""
+    package = Path(__file__).parents[1]
+    files = [*package.glob("models/*.py"), *package.glob("tasks/**/*.py")]
+    nodes = [node for file in files for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))]
+    return {node.arg for node in nodes if isinstance(node, ast.arg)}
 
 
 def as_setting(key: str, value: Any) -> str:
@@ -196,14 +187,13 @@ def as_typed_together(point: Mapping[str, Any]) -> str:
 
 def recipe_names() -> list[str]:
     """Return the names of the recipes in the package."""
-    folder = resources.files("rtx.training") / "recipes"
-    return sorted(f.name.removesuffix(".toml") for f in folder.iterdir() if f.name.endswith(".toml"))
+    return sorted(path.stem for path in RECIPES.glob("*.toml"))
 
 
 def load_recipe(name: str) -> Recipe:
     """Read a recipe of the package."""
     check_choice("recipe", name, recipe_names())
-    text = (resources.files("rtx.training") / "recipes" / f"{name}.toml").read_text(encoding="utf-8")
+    text = (RECIPES / f"{name}.toml").read_text(encoding="utf-8")
     table = tomllib.loads(text)
     table["variants"] = {name: _resolved(table["variants"], name) for name in table["variants"]}
     table["default_variant"] = check_choice("variant", table.pop("variant"), table["variants"])

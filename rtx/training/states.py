@@ -1,10 +1,15 @@
-"""The state of a run in training, as a file with a checksum. Loading a file never runs code."""
+"""The state of a run in training: its random number generators, and a file with a checksum.
+
+Loading a file never runs code.
+"""
 
 import hashlib
 import io
+import random
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from lightning.pytorch.plugins.io import TorchCheckpointIO
 
@@ -24,12 +29,28 @@ class Exploded(ValueError):
     """A run failed by itself: its loss, a gradient, a weight or its validation is no longer finite."""
 
 
-def save_state(path: Path, state: dict[str, Any]) -> None:
-    """Write tensors and plain values as `torch.save` does, with their SHA-256 at the end, which `torch.load` ignores.
+def random_state(device: torch.device) -> dict[str, Any]:
+    """Return the states of the generators of Python, NumPy and torch, also of torch's generator on a GPU."""
+    name, keys, *rest = np.random.get_state(legacy=True)
+    found: dict[str, Any] = {"python": random.getstate(), "torch": torch.get_rng_state()}
+    found["numpy"] = (name, torch.tensor(np.asarray(keys, np.int64)), *rest)
+    if device.type != "cpu":
+        found["device"] = torch.get_device_module(device).get_rng_state(device)
+    return found
 
-    Raises:
-        OSError: if the file cannot be written. The former file stays.
-    """
+
+def set_random_state(state: dict[str, Any], device: torch.device) -> None:
+    """Set every generator to the state that `random_state` returned."""
+    random.setstate(state["python"])
+    name, keys, *rest = state["numpy"]
+    np.random.set_state((name, keys.numpy().astype(np.uint32), *rest))
+    torch.set_rng_state(state["torch"])
+    if device.type != "cpu" and "device" in state:  # a run may move from a CPU to a GPU
+        torch.get_device_module(device).set_rng_state(state["device"], device)
+
+
+def save_state(path: Path, state: dict[str, Any]) -> None:
+    """Write tensors and plain values as `torch.save` does, and their SHA-256 behind them. `torch.load` ignores it."""
     buffer = io.BytesIO()
     torch.save(state, buffer)
     digest = hashlib.sha256(buffer.getbuffer()).digest()
@@ -39,44 +60,31 @@ def save_state(path: Path, state: dict[str, Any]) -> None:
 
 
 def load_state(path: Path) -> dict[str, Any]:
-    """Read what `save_state` wrote, on the CPU.
-
-    Raises:
-        CannotGoOn: if a byte is missing or has changed. `torch.load` alone would read wrong numbers.
-    """
+    """Read what `save_state` wrote, on the CPU. `torch.load` alone would not see that a byte has changed."""
     content = memoryview(path.read_bytes())
     whole, digest = content[:-DIGEST], bytes(content[-DIGEST:])
     if hashlib.sha256(whole).digest() != digest:
-        raise CannotGoOn(
-            f"{path}: the checkpoint is damaged, its checksum does not match; remove {path.parent} and train again"
-        )
+        raise CannotGoOn(f"{path}: the checkpoint is damaged; remove {path.parent} and train again")
     return torch.load(io.BytesIO(whole), map_location="cpu", weights_only=True)
 
 
 class Checkpoints(TorchCheckpointIO):
     """How Lightning's trainer reads and writes the checkpoints of a run: with `save_state` and `load_state`."""
 
-    def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any = None) -> None:
+    def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, *_: Any, **__: Any) -> None:
         """Write a checkpoint; see `save_state`."""
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         save_state(Path(path), checkpoint)
 
-    def load_checkpoint(
-        self, path: str | Path, map_location: Any = None, weights_only: bool | None = None
-    ) -> dict[str, Any]:
+    def load_checkpoint(self, path: str | Path, *_: Any, **__: Any) -> dict[str, Any]:
         """Read a checkpoint; see `load_state`."""
         return load_state(Path(path))
 
 
 def refuse_another(checkpoint: dict[str, Any], card: dict[str, Any], precision: str, epochs: int | None) -> None:
-    """Check that a checkpoint is of the run that is to be resumed.
-
-    Raises:
-        CannotGoOn: if the card or the precision differs, or if the run already had more epochs.
-    """
+    """Refuse a checkpoint with another card or precision, or of a run that already had more epochs."""
     saved = checkpoint["rtx"]
     now, then = card | {"precision": precision}, saved["card"] | {"precision": saved["precision"]}
-    then.pop("accumulate", None)  # a setting that earlier checkpoints have
     changed = sorted(key for key in now.keys() | then.keys() if now.get(key) != then.get(key))
     if changed:
         old, new = ({key: one.get(key) for key in changed} for one in (then, now))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import optuna
 import sqlalchemy
@@ -19,7 +19,6 @@ from filelock import FileLock
 from optuna.exceptions import StorageInternalError
 from optuna.storages import RDBStorage
 from optuna.storages._heartbeat import get_heartbeat_thread
-from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -30,6 +29,7 @@ log = logging.getLogger(__name__)
 HEARTBEAT = 10  # seconds between two heartbeats
 GRACE_PERIOD = 60  # seconds without a heartbeat, after which a run counts as dead
 Point = dict[str, Any]
+Direction = Literal["minimize", "maximize"]
 
 
 class SharedStudy:
@@ -40,16 +40,10 @@ class SharedStudy:
         server: address of a PostgreSQL database, to use instead of the file.
         name: of the study; a database may hold several.
         values: the choices of each parameter.
-        direction: whether small or large values are better.
     """
 
     def __init__(
-        self,
-        path: Path,
-        server: str | None,
-        name: str,
-        values: dict[str, list[Any]],
-        direction: StudyDirection = StudyDirection.MINIMIZE,
+        self, path: Path, server: str | None, name: str, values: dict[str, list[Any]], direction: Direction = "minimize"
     ) -> None:
         if server is not None and not server.startswith("postgresql://"):
             raise ValueError(f"storage: expected postgresql://user@host/database, got {server!r}")
@@ -90,10 +84,8 @@ class SharedStudy:
     def run(self, points: Callable[[], list[Point]], work: Callable[[Point], tuple[float, dict[str, Any]]]) -> None:
         """Run one point after the other, until no point is left that no other process has.
 
-        Args:
-            points: returns the points that have no result yet.
-            work: runs a point, and returns its value and notes on it. Its errors `TrialPruned` and `Exploded` are
-                results, too. After any other error the point can be run again.
+        `points` returns the points that have no result yet. `work` runs a point, and returns its value and notes on it.
+        Its errors `TrialPruned` and `Exploded` are results, too. After any other error the point can be run again.
         """
         while True:
             with ExitStack() as alive:
@@ -121,9 +113,7 @@ class SharedStudy:
             alive.enter_context(lock_folder(self._lock(trial.number)))
         else:
             self._storage.record_heartbeat(trial._trial_id)
-            heartbeat = get_heartbeat_thread(trial._trial_id, self._storage)
-            heartbeat.start()
-            alive.callback(heartbeat.join)
+            alive.enter_context(get_heartbeat_thread(trial._trial_id, self._storage))  # type: ignore[arg-type]
         for name, choices in self.values.items():
             trial.suggest_categorical(name, choices)
         return trial
@@ -139,15 +129,12 @@ class SharedStudy:
             log.warning("%s: %s", trial.params, error)
         finally:
             with self.alone():
-                self._record(trial, state, value, notes)
-
-    def _record(self, trial: optuna.Trial, state: TrialState, value: float | None, notes: dict[str, Any]) -> None:
-        if self.study.get_trials(deepcopy=False)[trial.number].state is not TrialState.RUNNING:
-            log.warning("another process took run %s for dead, so the run will be taken again", trial.number)
-            return
-        for key, note in notes.items():
-            trial.set_user_attr(key, note)
-        self.study.tell(trial, value, state)
+                if trial.number in [running.number for running in self._trials(TrialState.RUNNING)]:
+                    for key, note in notes.items():
+                        trial.set_user_attr(key, note)
+                    self.study.tell(trial, value, state)
+                else:
+                    log.warning("another process took run %s for dead, so the run will be taken again", trial.number)
 
     def _trials(self, state: TrialState) -> list[FrozenTrial]:
         return self.study.get_trials(deepcopy=False, states=(state,))

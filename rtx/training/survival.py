@@ -20,8 +20,7 @@ from lightning import LightningModule, Trainer
 from lightning.pytorch.callbacks import Callback
 
 from rtx.training.provenance import stamp
-from rtx.training.randomness import random_state, set_random_state
-from rtx.training.states import Exploded, save_state
+from rtx.training.states import Exploded, random_state, save_state, set_random_state
 
 log = logging.getLogger(__name__)
 TIMEOUT = 124  # exit code of coreutils' `timeout`
@@ -30,9 +29,7 @@ TIMEOUT = 124  # exit code of coreutils' `timeout`
 class Stopped(BaseException):  # as KeyboardInterrupt: logging, for example, catches and prints every Exception
     """A run was stopped by a signal or by its time limit, and can be resumed.
 
-    Args:
-        message: where the run is.
-        code: exit code for the process: 128 + the signal's number, as in shells, or 124 for the time limit.
+    `code` is the exit code for the process: 128 + the signal's number, as in shells, or 124 for the time limit.
     """
 
     def __init__(self, message: str, code: int) -> None:
@@ -41,23 +38,16 @@ class Stopped(BaseException):  # as KeyboardInterrupt: logging, for example, cat
 
 
 class Survival(Callback):
-    """Writes `last.ckpt` during training and `best.ckpt` at the best validation; stops the run when asked to.
+    """Writes `last.ckpt` and, at the best validation, `best.ckpt` into a folder; stops the run when asked to.
 
     Args:
-        folder: where it writes.
-        best: whether the lowest ("min") or the highest ("max") validation is best.
         resume: continue from the checkpoint in the folder. Otherwise the checkpoint is removed.
         every_seconds: time between two checkpoints. There is also one at the start of each epoch.
         max_seconds: time after which the run saves and stops.
     """
 
     def __init__(
-        self,
-        folder: Path,
-        best: Literal["min", "max"],
-        resume: bool,
-        every_seconds: float,
-        max_seconds: float | None,
+        self, folder: Path, best: Literal["min", "max"], resume: bool, every_seconds: float, max_seconds: float | None
     ) -> None:
         self.folder, self.mode, self.resume, self.every_seconds = folder, best, resume, every_seconds
         self.stop_at = math.inf if max_seconds is None else time.monotonic() + max_seconds
@@ -125,8 +115,7 @@ class Survival(Callback):
         """Keep the weights that were validated if they are the best so far."""
         score = float(trainer.callback_metrics["validation"])
         if math.isnan(score):
-            where = f"epoch {trainer.current_epoch + 1}, step {trainer.global_step}"
-            raise Exploded(f"validation: became nan at {where}, expected a number; {self.kept()}")
+            raise Exploded(f"validation: became nan after step {trainer.global_step}, expected a number; {self.kept()}")
         if math.isnan(self.score) or (score < self.score if self.mode == "min" else score > self.score):
             self.epoch, self.score = trainer.current_epoch, score
             with pl_module.as_validated():  # type: ignore[operator]

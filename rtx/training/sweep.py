@@ -9,50 +9,34 @@ from pathlib import Path
 from typing import Any
 
 import optuna
-from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from rtx.tasks import Task, build, task_by_name
 from rtx.training.fit import fit, has_checkpoint, run_folder
 from rtx.training.lock import lock_folder
 from rtx.training.recipe import Plan, Recipe, as_typed_together
-from rtx.training.study import Point, SharedStudy
+from rtx.training.study import Direction, Point, SharedStudy
 from rtx.training.timing import countdown
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """A grid of runs of one row of a recipe.
-
-    Args:
-        recipe, row, variant, scale, seed, epochs, precision: as in `rtx.evidence.record.train`; the same for all runs.
-        values: what to choose from, by setting or hyper-parameter.
-        runs: the folder of all runs. Processes that use the same folder share the sweep.
-        storage: address of a PostgreSQL database. Machines that use the same database share the sweep.
-    """
+    """A grid of runs of one row of a recipe. Fields that are not explained are those of `rtx.evidence.record.train`."""
 
     recipe: Recipe
     row: str
-    values: dict[str, list[Any]]
+    values: dict[str, list[Any]]  # what to choose from, by setting or hyper-parameter
     variant: str | None = None
     scale: str = "full"
     seed: int = 0
     epochs: int | None = None
-    runs: Path = Path("runs")
+    runs: Path = Path("runs")  # the folder of all runs; processes that use the same folder share the sweep
     precision: str = "32-true"
-    storage: str | None = None
+    storage: str | None = None  # address of a PostgreSQL database, by which machines share the sweep
 
     def __post_init__(self) -> None:
         if not self.values or not all(self.values.values()):
             raise ValueError(f"sweep: recipe {self.recipe.name} names no values to choose from; --set key=a,b does")
-        errors = []
-        for point in self.grid:
-            try:
-                self.plan(point)
-                return
-            except ValueError as error:
-                errors.append(error)
-        raise errors[0]
 
     @property
     def grid(self) -> list[Point]:
@@ -82,7 +66,7 @@ class Sweep:
         texts = [task_by_name(plan.task, **plan.task_arguments).sha256() for plan in plans]
         what = json.dumps([self.values, self.epochs, self.precision, task.sha256(), *texts], default=str)
         name = f"{self.recipe.name}/{self.folder.name}/{hashlib.sha256(what.encode()).hexdigest()[:12]}"
-        direction = StudyDirection.MAXIMIZE if task.best == "max" else StudyDirection.MINIMIZE
+        direction: Direction = "maximize" if task.best == "max" else "minimize"
         return SharedStudy(self.folder / "sweep.db", self.storage, name, self.values, direction)
 
     def left(self, study: optuna.Study) -> list[Point]:
@@ -99,14 +83,15 @@ class Sweep:
         Args:
             max_seconds: save and stop after so many seconds, all runs together.
             training: as of `fit`.
-
-        Raises:
-            Stopped: after a signal or `max_seconds`. The next process that sweeps goes on with the run.
         """
         shared, seconds = self.open(), countdown(max_seconds)
 
         def train(point: Point) -> tuple[float, dict[str, Any]]:
-            plan = self._possible_plan(point)
+            try:
+                plan = self.plan(point)
+                build(task_by_name(plan.task, **plan.task_arguments), plan.model, **plan.hyperparameters)
+            except ValueError as error:
+                raise optuna.TrialPruned(str(error)) from error
             folder = run_folder(plan, self.seed, self.runs)
             how = training | {"precision": self.precision, "max_seconds": seconds()}
             with lock_folder(folder):
@@ -115,14 +100,6 @@ class Sweep:
 
         shared.run(lambda: self.left(shared.study), train)
         return shared.study
-
-    def _possible_plan(self, point: Point) -> Plan:
-        try:
-            plan = self.plan(point)
-            build(task_by_name(plan.task, **plan.task_arguments), plan.model, **plan.hyperparameters)
-        except ValueError as error:
-            raise optuna.TrialPruned(str(error)) from error
-        return plan
 
 
 def ended(study: optuna.Study) -> list[FrozenTrial]:
@@ -138,6 +115,6 @@ def tried(study: optuna.Study) -> dict[str, float | None]:
 
 def finished(study: optuna.Study) -> list[FrozenTrial]:
     """The runs that came to their end, the best first. Of equally good runs, the one with fewer epochs is first."""
-    sign = -1 if study.direction is StudyDirection.MAXIMIZE else 1
+    sign = -1 if study.direction.name == "MAXIMIZE" else 1
     done = study.get_trials(states=(TrialState.COMPLETE,))
     return sorted(done, key=lambda t: (sign * (t.value or 0.0), t.user_attrs["epoch"]))

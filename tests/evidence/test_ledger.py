@@ -238,9 +238,8 @@ def test_an_older_file_with_a_checksum_and_without_its_recipe_is_read(tmp_path):
     assert read_result(path) == result()
 
 
-@pytest.mark.parametrize("command", ["rtx train tiny gru --precision", "rtx train tiny 'gru"])
-def test_a_command_that_cannot_be_given_again_is_named_with_its_file(recipe, tmp_path, command):
-    path = write_result(result(command=command), tmp_path)
+def test_a_command_that_cannot_be_given_again_is_named_with_its_file(recipe, tmp_path):
+    path = write_result(result(command="rtx train tiny 'gru"), tmp_path)
     with pytest.raises(ValueError, match=re.escape(str(path))):
         rows(recipe, tmp_path)
 

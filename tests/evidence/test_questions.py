@@ -222,9 +222,8 @@ def test_a_bound_is_settled_by_full_runs_of_the_recipes_own_variant(put, find):
     def found():
         return find("bound", "ffa-multiply", "mean-5000", bound=0.898, sense="<=")
 
-    for seed in range(3):
-        put("mean-5000", 0.95, seed, **MULTIPLY, variant="padded")
-    assert (found().verdict, found().suggests) == ("open", "against")
+    put("mean-5000", 0.95, **MULTIPLY, variant="padded")
+    assert found().sentence == "not run"
     put("mean-5000", 0.85, **MULTIPLY, variant="sloped", budget="5 of 100 epochs")
     assert (found().verdict, found().suggests) == ("open", "")  # more training may lead above the bound
     assert found().sentence.startswith("mean-5000 0.850, bound 0.898")

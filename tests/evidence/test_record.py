@@ -25,7 +25,6 @@ from rtx.training.checkpoint import load_checkpoint
 from rtx.training.evaluate import evaluate
 from rtx.training.fit import new_trainee, run_folder
 from rtx.training.lock import lock_folder
-from rtx.training.precision import check_precision
 from rtx.training.recipe import load_recipe
 from rtx.training.states import CannotGoOn
 from rtx.training.survival import Stopped, Survival
@@ -202,7 +201,7 @@ class Late(Callback):
     ],
 )
 def test_a_run_that_is_stopped_anywhere_can_be_resumed(recipe, run, monkeypatch, callback, code):
-    monkeypatch.setattr("rtx.training.batches.AT_ONCE", 4)  # Lightning looks for signals between batches
+    monkeypatch.setattr("rtx.training.evaluate.AT_ONCE", 4)  # Lightning looks for signals between batches
     plan, before = recipe.plan("gru", overrides={"epochs": 2}), signal.getsignal(signal.SIGINT)
     with pytest.raises(Stopped, match="gru-plain.*-s0") as stop:
         run(plan, callbacks=[callback()], max_seconds=3600)
@@ -356,7 +355,7 @@ def test_predictions_that_are_nan_end_the_run_where_they_would_count_as_wrong_an
 @pytest.mark.parametrize(
     ("split", "message"),
     [
-        ("validation", r"^validation: .*nan.* 1.* 4.*last\.ckpt"),
+        ("validation", r"^validation: .*nan.* 4.*last\.ckpt"),
         ("test", r"^test: .*nan"),
     ],
 )
@@ -387,8 +386,6 @@ def test_a_sum_is_as_many_times_the_mean_as_frames_are_scored(recipe, run, tmp_p
 def test_a_precision_that_the_device_has_not_is_refused_and_not_replaced(recipe, run, tmp_path):
     with pytest.raises(ValueError, match="^precision: 16-mixed .*cpu.*bf16-mixed"):
         run(recipe.plan("r-transformer"), precision="16-mixed")
-    with pytest.raises(ValueError, match="^precision: 'bf17-mixed' is unknown, .*; did you mean 'bf16-mixed'"):
-        check_precision("bf17-mixed")
     assert not (tmp_path / "results").exists()
 
 

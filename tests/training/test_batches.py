@@ -4,7 +4,7 @@ import torch
 
 from rtx.tasks import Example, Task
 from rtx.tasks.task import Sum, mean_of
-from rtx.training.batches import evaluation_batches
+from rtx.training.evaluate import evaluation_batches
 from rtx.training.module import Trainee
 from rtx.training.settings import Settings
 

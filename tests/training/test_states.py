@@ -12,8 +12,7 @@ from tiny_recipe import tiny_text_recipe
 
 from rtx.evidence.record import train
 from rtx.training.fit import new_trainee
-from rtx.training.randomness import random_state, set_random_state
-from rtx.training.states import CannotGoOn, Exploded, load_state, save_state
+from rtx.training.states import CannotGoOn, Exploded, load_state, random_state, save_state, set_random_state
 
 STATE = {"weights": torch.randn(100), "model": (torch.randn(2, 3), 4, ((torch.randn(2, 1), None),)), "text": "a"}
 

@@ -135,17 +135,9 @@ def test_the_time_of_a_sweep_is_that_of_all_its_runs(sweep, monkeypatch):
     assert given == [1.0, 0.0]
 
 
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({}, "sweep: .*tiny"),
-        ({"learning_rate": []}, "sweep: .*tiny"),
-        ({"learning_rat": [1]}, "learning_rat.*'learning_rate'"),
-        ({"learning_rate": [-2, -1]}, "learning_rate: .*-2"),
-    ],
-)
-def test_a_grid_of_which_nothing_can_be_run_is_refused_before_it_starts(recipe, tmp_path, values, message):
-    with pytest.raises(ValueError, match=message):
+@pytest.mark.parametrize("values", [{}, {"learning_rate": []}])
+def test_a_grid_without_values_is_refused_before_it_starts(recipe, tmp_path, values):
+    with pytest.raises(ValueError, match="sweep: .*tiny"):
         Sweep(recipe, "gru", values, runs=tmp_path)
     assert list(tmp_path.iterdir()) == []
 

@@ -15,7 +15,7 @@ from rtx.tasks.loader import loader
 from rtx.tasks.task import collate
 from rtx.tasks.text import words
 from rtx.tasks.vocabulary import vocabulary
-from rtx.training.activations import activation_penalty
+from rtx.training.auxiliary_losses import activation_penalty
 from rtx.training.checkpoint import load_checkpoint, load_texts, read_card, save_checkpoint
 from rtx.training.evaluate import evaluate
 from rtx.training.fit import fit
@@ -108,7 +108,7 @@ def test_a_run_records_the_score_with_a_cache_and_saves_its_vocabulary(story, tm
 
 def test_a_model_validated_window_by_window_is_tested_window_by_window(story, tmp_path):
     alone = {"optimizer": "adam", "learning_rate": 0.01, "batching": "shuffled", "carry": False, "ar": 0.0, "tar": 0.0}
-    plan = tiny(epochs=1, patience=None, **alone).plan("awd-lstm")
+    plan = tiny(epochs=1, **alone).plan("awd-lstm")
     found = read_result(train(plan, runs=tmp_path / "runs", results=tmp_path / "results", **CPU))
     (saved,) = (tmp_path / "runs").rglob("best.safetensors")
     task, network = task_by_name("words", context=0, scored=7), load_checkpoint(saved)
