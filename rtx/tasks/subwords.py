@@ -38,6 +38,7 @@ class Subwords:
         ends: whether texts have lines; then `END` is the end of a line.
     """
 
+    unit = "sub-words"
     unwritten = (PAD, BEGIN, UNKNOWN)  # the tokens that no written text should have
     start = END  # the token that is read before a text's first
 
@@ -52,6 +53,10 @@ class Subwords:
         if not self.ends:
             return self.encode_all([text])[0]
         return [token for line in self.encode_all(text.split("\n")) for token in (*line, END)][:-1]
+
+    def numbered(self, pieces: Sequence[str]) -> list[int]:
+        """Return the tokens of a text that is in pieces."""
+        return self.encode("".join(pieces))
 
     def encode_all(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the tokens of each of many texts. This is faster than one by one."""

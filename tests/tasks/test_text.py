@@ -31,7 +31,7 @@ def story(tmp_path):
 def test_every_token_is_scored_exactly_once_and_read_in_its_place(length, context, scored):
     tokens = torch.arange(1, length + 1)
     found = []
-    for at, (inputs, target) in enumerate(windows(tokens, 0, context, scored)):
+    for at, (inputs, target) in enumerate(windows([tokens], 0, context, scored)):
         here = target != IGNORED
         found += target[here].tolist()
         assert here[-len(target[here]) :].all() and int((~here).sum()) == min(context, at * scored)
