@@ -42,12 +42,11 @@ def pair_task(
 ) -> Task:
     """Return a task: predict the next token of a target sentence, given the source and the target so far.
 
-    `read` returns split → its pairs; it is called once, when first needed. `scores` takes pairs and a text written for
-    each source, and returns named scores; the first of them is the test score. The `vocabulary` sub-words of each side,
-    or of both if they are `shared`, are learned from the training pairs. `tokenised` text has separate punctuation
-    marks. `first_guess` answers a source without a model, for the baseline. `beam` and `longest` are as in `write`.
-    Without a `data_set` of datasets.toml, the checksum is that of the pairs. A `note` on the data is added to the
-    metric's name.
+    `read` returns split → its pairs. `scores` takes pairs and a text written for each source; the first of its scores
+    is the test score. The `vocabulary` sub-words of each side, or of both if they are `shared`, are learned from the
+    training pairs. `tokenised` text has separate punctuation marks. `first_guess` answers a source without a model, for
+    the baseline. `beam` and `longest` are as in `write`. Without a `data_set` of datasets.toml, the checksum is that of
+    the pairs. A `note` on the data is added to the metric's name.
     """
     read = cache(read)
 
@@ -73,6 +72,12 @@ def pair_task(
         pairs = read()["test"]
         return float(next(iter(scores(pairs, [first_guess(source) for source, _ in pairs]).values())))
 
+    def sha256() -> str:
+        if data_set:
+            return data.sha256(data_set)
+        lines = (f"{split}\t{source}\t{target}\n" for split in SPLITS for source, target in read()[split])
+        return hashlib.sha256("".join(lines).encode()).hexdigest()
+
     return Task(
         name=name,
         inputs=vocabulary,
@@ -83,8 +88,7 @@ def pair_task(
         measured=mean_of(target_cross_entropy),
         scorer=perplexity,
         metric=f"perplexity per token{note}",
-        best="min",
-        sha256=lambda: data.sha256(data_set) if data_set else sha256_of_pairs(read()),
+        sha256=sha256,
         baseline=baseline,
         examine=examine,
         texts=texts,
@@ -146,17 +150,6 @@ def _search(model: nn.Module, sources: Sequence[list[int]], beam: int, longest: 
 
 def read_pairs(source: Path, target: Path) -> list[Pair]:
     """Return the lines of two files. The translation of a line is in the same line of the other file."""
-    return list(zip(_lines(source), _lines(target), strict=True))
-
-
-def _lines(path: Path) -> list[str]:
     # str.splitlines would also split at rare characters within a line
-    return [one_blank(line) for line in data.read_text(path).removesuffix("\n").split("\n")]
-
-
-def sha256_of_pairs(splits: Mapping[Split, Sequence[Pair]]) -> str:
-    """Return the SHA-256 of all pairs of all splits."""
-    digest = hashlib.sha256()
-    for split in SPLITS:
-        digest.update("".join(f"{split}\t{source}\t{target}\n" for source, target in splits[split]).encode())
-    return digest.hexdigest()
+    lines = (data.read_text(path).removesuffix("\n").split("\n") for path in (source, target))
+    return [(one_blank(a), one_blank(b)) for a, b in zip(*lines, strict=True)]

@@ -7,7 +7,7 @@ import hashlib
 import json
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,6 @@ import numpy as np
 
 from rtx.nn.validate import check_positive
 from rtx.tasks import data
-from rtx.tasks.vocabulary import check_range
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -31,11 +30,8 @@ class Subwords:
     No piece crosses a blank. Several blanks are read as one, and blanks at the ends are dropped. The same holds for
     "▁", which means a blank in the pieces. A special token in a text, such as "</s>", is read as plain characters.
 
-    Args:
-        size: the number of tokens, with the special ones.
-        lines: reads the training text.
-        punctuation: whether to separate punctuation marks, as raw text needs. Tokenised text has separate marks.
-        ends: whether texts have lines; then `END` is the end of a line.
+    `size` counts the special tokens, too. `lines` reads the training text. `punctuation` separates punctuation marks,
+    as raw text needs. If texts have lines, `ends` makes `END` the end of a line.
     """
 
     unit = "sub-words"
@@ -64,12 +60,9 @@ class Subwords:
 
     def decode(self, tokens: Sequence[int]) -> str:
         """Return the text of tokens, without padding, begin and end. An unknown character becomes "<unk>"."""
-        check_range(tokens, self.size)
-        pieces = ["\n" if token == END and self.ends else self._piece(token) for token in tokens]
+        special = {PAD: "", BEGIN: "", END: "\n" if self.ends else ""}
+        pieces = [special[token] if token in special else self._tokenizer.id_to_token(token) or "" for token in tokens]
         return "\n".join(map(_as_read, "".join(pieces).split("\n")))
-
-    def _piece(self, token: int) -> str:
-        return "" if token in (PAD, BEGIN, END) else self._tokenizer.id_to_token(token) or ""
 
     def to_json(self) -> dict[str, Any]:
         """Return all that `from_json` needs, in plain values."""
@@ -92,11 +85,10 @@ class Subwords:
         lines = [_as_read(line) for line in self.lines()]
         settings = [version("tokenizers"), self.size, self.punctuation]
         digest = hashlib.sha256("\n".join([json.dumps(settings), *lines]).encode()).hexdigest()
-        learn = lambda: {"json": np.frombuffer(self._learn(lines), np.uint8)}  # noqa: E731
-        stored = data.cached_arrays(f"subwords-{digest[:32]}", learn)
+        stored = data.cached_arrays(f"subwords-{digest[:32]}", partial(self._learn, lines))
         return _as_text(Tokenizer.from_str(stored["json"].tobytes().decode()))
 
-    def _learn(self, lines: list[str]) -> bytes:
+    def _learn(self, lines: list[str]) -> data.Arrays:
         from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
         learned = Tokenizer(models.BPE(unk_token=SPECIAL[UNKNOWN]))
@@ -107,7 +99,7 @@ class Subwords:
         if (found := learned.get_vocab_size()) != self.size:
             bound = "at least" if found > self.size else "at most"  # the trainer keeps every character
             raise ValueError(f"vocabulary: expected {bound} {found} sub-words of the training text, got {self.size}")
-        return learned.to_str().encode()
+        return {"json": np.frombuffer(learned.to_str().encode(), np.uint8)}
 
 
 def one_blank(text: str) -> str:

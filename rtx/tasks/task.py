@@ -74,7 +74,7 @@ def mean_metric() -> "Metric":
     return MeanMetric(nan_strategy=math.nan)  # replaces NaN by NaN; "warn" leaves NaN out, "disable" leaves out weights
 
 
-def mean_of(total: "Callable[[Tensor, Batch], Sum]") -> "Callable[[Tensor, Batch], tuple[Tensor, ...]]":
+def mean_of(total: Callable[[Tensor, Batch], Sum]) -> Callable[[Tensor, Batch], tuple[Tensor, ...]]:
     """Turn a sum over a batch into what `mean_metric` takes: the mean, and its weight."""
 
     def measured(predictions: Tensor, batch: Batch) -> tuple[Tensor, ...]:
@@ -108,7 +108,7 @@ class Task(Again):
     loss: Callable[[Tensor, Batch], Sum]  # (predictions, batch) → summed loss
     measured: Callable[[Tensor, Batch], tuple[Tensor, ...]]  # (predictions, batch) → what the scorer's `update` takes
     metric: str  # its name with its unit
-    best: Literal["min", "max"]  # whether the lowest or the highest score is best
+    best: Literal["min", "max"] = "min"  # whether the lowest or the highest score is best
     scorer: Callable[[], "Metric"] = mean_metric  # makes the metric of torchmetrics
     sha256: Callable[[], str | None] = lambda: None  # checksum of the data; None if the task draws its own
     baseline: Callable[[], float] | None = None  # test score without a model, such as that of the commonest class
@@ -186,8 +186,7 @@ def widened(x: Tensor) -> Tensor:
 class Examples(Again, Sequence[Example]):
     """`size` examples. `make(indices)` makes those that are needed, so raw data that are small stay small.
 
-    If the examples are `endless`, `make` also makes examples of indices beyond `size`. If they are `apart`, they are
-    not the successive pieces of one text.
+    `endless`: `make` also makes examples of indices beyond `size`. `apart`: they are not the pieces of one text.
     """
 
     def __init__(

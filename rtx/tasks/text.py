@@ -229,7 +229,6 @@ def _task(
         measured=tokens_measured,
         scorer=bits if by_bits else perplexity,
         metric="bits per character" if by_bits else "perplexity",
-        best="min",
         sha256=sha256,
         baseline=baseline,
         texts=(known,),

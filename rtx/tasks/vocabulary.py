@@ -90,7 +90,8 @@ class Vocabulary:
 
     def decode(self, tokens: Sequence[int]) -> str:
         """Return the text of tokens: words with blanks between them, and lines where they ended."""
-        check_range(tokens, self.size)
+        if wrong := [token for token in tokens if not 0 <= token < self.size]:
+            raise ValueError(f"tokens: expected numbers from 0 to {self.size - 1}, got {wrong[0]}")
         found = [self.symbols[token] for token in tokens]
         if self.joined:
             return "".join(found)
@@ -109,12 +110,6 @@ class Vocabulary:
 def vocabulary(unit: str, symbols: Sequence[str]) -> Vocabulary:
     """Return the vocabulary of these symbols."""
     return Vocabulary(check_choice("unit", unit, CUTS), lambda: symbols, len(symbols))
-
-
-def check_range(tokens: Sequence[int], size: int) -> None:
-    """Refuse tokens that are not from 0 to size - 1."""
-    if wrong := [token for token in tokens if not 0 <= token < size]:
-        raise ValueError(f"tokens: expected numbers from 0 to {size - 1}, got {wrong[0]}")
 
 
 def common(symbols: Iterable[str], least: int = 1, always: Sequence[str] = ()) -> list[str]:

@@ -144,8 +144,8 @@ def test_rolls_become_a_task_and_are_read_once_when_needed():
         (np.zeros((5, 87)), r"got shape \(5, 87\)"),
         (np.zeros(88), r"got shape \(88,\)"),
         (roll(1), "two frames.* got 1"),
-        (np.where(roll() == 1, 2, 0), r"got 2 at .* \(0, 0\)"),
-        (np.where(np.arange(88) == 3, np.nan, roll()), r"got nan at .* \(0, 3\)"),
+        (np.where(roll() == 1, 2, 0), "got 2"),
+        (np.where(np.arange(88) == 3, np.nan, roll()), "got nan"),
         (np.full((2, 88), 0.5), "got 0.5"),
     ],
 )

@@ -65,7 +65,6 @@ def locality_dial(
         loss=symbol_nll,
         measured=mean_of(symbol_nll),
         metric=METRIC,
-        best="min",
         baseline=lambda: math.log(symbols),
         examine=lambda model, split, limit: losses_by_kind(model, examples(split)[:limit]) | best,
     )
