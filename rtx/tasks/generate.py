@@ -22,10 +22,8 @@ def continue_roll(
 ) -> Float[Tensor, "T+{frames} K"]:
     """Return the piano roll with `frames` new frames after it.
 
-    The notes of a frame are drawn independently of each other, as in the model's loss.
-
-    `roll` holds 0 and 1, what has sounded so far. `temperature` divides the logits: below 1 likely notes become
-    likelier. Models that differ in their last bits may in time draw different notes.
+    The notes of a frame are drawn independently of each other, as in the model's loss. `temperature` divides the
+    logits: below 1 likely notes become likelier.
     """
     check_positive("frames", frames)
     check_above_zero("temperature", temperature)
@@ -67,7 +65,7 @@ def continue_texts(
 
     Args:
         model, vocabulary: a language model, and how it reads and writes.
-        prompts: texts. After an empty one, the model begins at the start of a text.
+        prompts: after an empty one, the model begins at the start of a text.
         tokens: the most tokens of a continuation.
         temperature, top_k, top_p: as in `rtx.nn.sampling.sample_token`.
         seed: of the draws.

@@ -36,8 +36,7 @@ TASKS: dict[str, Callable[..., Task]] = {
     "ptb-word": text.ptb_word,
     "dates": translation.dates,
     "multi30k": translation.multi30k,
-    "iwslt14": translation.iwslt14,
-    "iwslt14-mixer": partial(translation.iwslt14, split="mixer"),
+    "iwslt14-mixer": translation.iwslt14,
     "docstrings": summarization.docstrings,
     "gigaword": summarization.gigaword,
 }

@@ -51,8 +51,7 @@ def own_text(
     """Texts of your own, split 90/5/5 % by position. No window crosses from one text to the next.
 
     Args:
-        path: a file, a folder of .txt files, or a list of both; by default the Python reference manual. A file is in
-            UTF-8, or in UTF-16 with a byte-order mark.
+        path: a file, a folder of .txt files, or a list of both; by default the Python reference manual.
         unit: "characters", each with its combining marks; "words", with punctuation marks; or "sub-words".
         context: tokens that a window reads before those that it predicts from. A stateful model needs none.
         scored: tokens that a window predicts.
@@ -82,8 +81,7 @@ def ptb_char(form: str = "unmarked", context: int = 80, scored: int = 320) -> Ta
 
     "unmarked" is the word files without newlines: 5,059,550/396,412/446,184 characters, the paper's counts. "mikolov"
     is his own character files with newlines: 5,017,482/393,042/442,423. "eos" is the word files with <eos> spelt out at
-    each line's end: 5,269,890/413,262/464,989. The published code loads this one. Its <eos> is easy to predict, which
-    lowers the bits.
+    each line's end: 5,269,890/413,262/464,989. The published code loads it. Its <eos> is easy to predict.
     """
     data_set, size, changed = FORMS[check_choice("form", form, FORMS)]
     name, table = "ptb-char" if form == "unmarked" else f"ptb-char-{form}", str.maketrans(changed)

@@ -37,15 +37,14 @@ def add(
         length: T0, the shortest sequence; at least 20.
         convention: "paper" draws the numbers from U[0, 1], and the target is the sum. "code" (the authors') draws them
             from U[-1, 1], and the target is 0.5 + sum/4. So its tolerance is 0.16 in the sum.
-        size: training sequences. An epoch of the paper has 1,000 batches of 100. The authors' code draws new sequences
-            in each epoch; the paper does not say. Here they are fixed, unless the loader's order is "fresh".
+        size: training sequences. The authors' code draws new ones in each epoch; the paper does not say. Here they are
+            fixed, unless the loader's order is "fresh".
         longest: the longest sequence; by default 1.1 · length, rounded down.
         seed: of all sequences.
         read_padding: give each sequence zeros that count as steps, as the authors' code does: its model does not know
-            where a sequence ends. The paper's Eq. 1 and 2 use the sequence's own steps. As in that code, `longest` is
-            then 1.1 · length rounded up (56 for 50, because 1.1 · 50 is above 55 in floating point), and all sequences
-            are at least one step shorter. In that code the second mark lies before half of the padded length; here it
-            lies before the midpoint of the sequence, as in the paper.
+            where a sequence ends. As in that code, `longest` is then 1.1 · length rounded up (56 for 50, because 1.1 ·
+            50 is above 55 in floating point), and all sequences are at least one step shorter. In that code the second
+            mark lies before half of the padded length; here it lies before the midpoint of the sequence.
     """
     if check_choice("convention", convention, ("paper", "code")) == "paper":
         return _task("add", 0, operator.add, length, size, longest, seed, read_padding)
@@ -108,7 +107,7 @@ def _task(
     examples = drawn_together(partial(draw_sequences, length, longest, low, combine, padded), size, seed)
 
     def baseline() -> float:
-        """The mean target as the only answer. It is the mean of validation: to draw the training set takes minutes."""
+        # always the mean target, that of validation: to draw the training set takes minutes
         validation, test = (torch.cat([e.target for e in examples(split)[:]]) for split in ("validation", "test"))
         return float(((test - validation.mean()).abs() < TOLERANCE).double().mean())
 

@@ -24,12 +24,8 @@ def temporal_order(length: int = 100, size: int = 100_000, seed: int = 0) -> Tas
 
     A sequence of T one-hot symbols begins with E and ends with B. The first symbol that counts comes after 1/10 to 2/10
     of the steps, the second after 5/10 to 6/10. At T = 100 these are the paper's places; for other lengths the
-    proportions are ours. All other symbols are drawn from a, b, c, d.
-
-    Args:
-        length: the shortest sequence; at least 10. The longest has 1.1 · length steps.
-        size: training sequences, fixed.
-        seed: of all sequences.
+    proportions are ours. All other symbols are drawn from a, b, c, d. The shortest sequence has `length` steps, the
+    longest 1.1 · length. There are `size` training sequences.
     """
     if check_positive("length", length) < SHORTEST:
         raise ValueError(f"length: expected at least {SHORTEST}, a step for every tenth, got {length}")
