@@ -61,7 +61,7 @@ def score(
         rows.append((name, "", found[-1]))
     if len(found) > 1:
         rows.append(("all", "", torch.cat(found, 1)))
-    by_bits = getattr(known, "joined", False)
+    by_bits = known.unit.endswith("characters")
     table = [_row(*row, by_bits) for row in rows]
     typer.echo(f"{'bits per character' if by_bits else 'perplexity'}, lower is better", err=True)
     _print([row for row in table if lines or row["line"] == ""])

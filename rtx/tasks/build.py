@@ -17,8 +17,8 @@ from rtx.nn.validate import check_choice, check_lengths, check_sequence, check_s
 from rtx.tasks.registry import task_by_name
 from rtx.tasks.task import Per, Task
 
+# arguments that `build` sets itself
 FROM_TASK = ("inputs", "outputs", "backbone", "vocabulary", "source_vocabulary", "target_vocabulary")
-"""Arguments that `build` sets itself."""
 
 
 class SequenceModel(nn.Module):
@@ -80,7 +80,12 @@ def build(task: str | Task, model: str, **hyperparameters: Any) -> nn.Module:
     if isinstance(model, str) and model in WHOLE and model not in models:
         raise ValueError(f"model: {model} makes one prediction per sequence, but {task.name} needs one per {task.per}")
     check_choice("model", model, models)
-    check_arguments(model, hyperparameters, task.per)
+    known = hyperparameter_names(model, task.per, hyperparameters.get("recurrent", "lstm"))
+    for name in hyperparameters:
+        check_choice(f"hyper-parameter of {model}", name, known)
+    missing = [k for k, p in known.items() if p.default is p.empty and k not in hyperparameters]
+    if missing:
+        raise ValueError(f"hyper-parameters of {model}: missing {', '.join(missing)}")
     make = partial(_make, task, model)
     parameter_bytes(make, **hyperparameters)
     return make(**hyperparameters)
@@ -118,16 +123,6 @@ def hyperparameter_names(model: str, per: Per = "sequence", recurrent: str = "ls
     if model == "rnnsearch":
         found |= _arguments(MODELS[check_choice("recurrent", recurrent, RECURRENT)])
     return found
-
-
-def check_arguments(model: str, hyperparameters: dict[str, Any], per: Per = "sequence") -> None:
-    """Refuse hyper-parameters that the model does not have, and the lack of one without a default."""
-    known = hyperparameter_names(model, per, hyperparameters.get("recurrent", "lstm"))
-    for name in hyperparameters:
-        check_choice(f"hyper-parameter of {model}", name, known)
-    missing = [k for k, p in known.items() if p.default is p.empty and k not in hyperparameters]
-    if missing:
-        raise ValueError(f"hyper-parameters of {model}: missing {', '.join(missing)}")
 
 
 def _arguments(factory: Callable[..., nn.Module]) -> dict[str, inspect.Parameter]:

@@ -15,10 +15,7 @@ from rtx.tasks.losses import perplexity, tokens_measured
 from rtx.tasks.task import Example, Scores, Split, collate, where_it_is, widened
 
 Cached = tuple[Float[Tensor, "B S D"], Int[Tensor, "B S"]]
-"""The last steps of a text: the model's states, and the word that came after each.
-
-It is a plain tuple, like every state, so that `torch.load(weights_only=True)` reads it.
-"""
+"""The last steps of a text: the model's states, and the word that came after each."""
 
 
 def cache_pointer(
@@ -60,7 +57,7 @@ def cache_pointer(
 def examine_stream(
     examples: Callable[[Split], Sequence[Example]], model: LanguageModel, split: Split, limit: int | None = None
 ) -> Scores:
-    """Return the perplexity of a split that a stateful model reads in order, and the perplexity with a cache of words."""
+    """Return the perplexity of a split that a stateful model reads in order, without and with a cache of words."""
     plain, cached = perplexity(), perplexity()
     state: Any = None
     past: Cached | None = None

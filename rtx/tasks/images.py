@@ -7,7 +7,6 @@ the published code of TCN and R-Transformer (Section 4.1); permuted MNIST: Le, J
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -19,17 +18,11 @@ from rtx.tasks.losses import classification
 from rtx.tasks.task import SPLITS, Example, Examples, Split, Task
 
 Bytes = NDArray[np.uint8]
+Images = tuple[Bytes, Bytes]  # sequences of pixels (N, T), and their classes (N,)
 
 SEED = 0  # of the splits and of the permutation, which all runs share
 HELD_OUT = 5000  # of MNIST's training images, for validation
 MNIST_MEAN, MNIST_STD = 0.1307, 0.3081
-
-
-class Images(NamedTuple):
-    """Images as sequences of pixels (N, T), and their classes (N,)."""
-
-    pixels: Bytes
-    labels: Bytes
 
 
 def digits(permuted: bool = False) -> Task:
@@ -42,11 +35,11 @@ def digits(permuted: bool = False) -> Task:
 
         bunch = load_digits()  # pixels are whole numbers from 0 to 16
         pixels = bunch.data.astype(np.uint8)
-        return Images(pixels[:, permutation(64)] if permuted else pixels, bunch.target.astype(np.uint8))
+        return pixels[:, permutation(64)] if permuted else pixels, bunch.target.astype(np.uint8)
 
     def read() -> Mapping[Split, Images]:
-        parts = stratified_split(whole().labels)
-        return {split: Images(whole().pixels[part], whole().labels[part]) for split, part in parts.items()}
+        pixels, labels = whole()
+        return {split: (pixels[part], labels[part]) for split, part in stratified_split(labels).items()}
 
     name = "permuted-digits" if permuted else "digits"
     return _task(name, read, lambda: data.sha256_of_arrays(*whole()), mean=0.0, scale=16.0)
@@ -65,13 +58,14 @@ def mnist(permuted: bool = False, side: int = 28) -> Task:
 
     def read_part(images: Path, labels: Path) -> Images:
         pixels = shrunk(read_idx(images), side)
-        return Images(pixels[:, permutation(pixels.shape[1])] if permuted else pixels, read_idx(labels))
+        return pixels[:, permutation(pixels.shape[1])] if permuted else pixels, read_idx(labels)
 
     def read() -> Mapping[Split, Images]:
         train_images, train_labels, *of_test = data.fetch("mnist").values()
         train, test = read_part(train_images, train_labels), read_part(*of_test)
-        shuffled = np.random.default_rng(SEED).permutation(len(train.labels))
-        held_out, kept = (Images(*(part[np.sort(rows)] for part in train)) for rows in np.split(shuffled, [HELD_OUT]))
+        shuffled = np.random.default_rng(SEED).permutation(len(train[1]))
+        parts = [np.sort(rows) for rows in np.split(shuffled, [HELD_OUT])]
+        held_out, kept = ((train[0][rows], train[1][rows]) for rows in parts)
         return {"train": kept, "validation": held_out, "test": test}
 
     name = ("permuted-mnist" if permuted else "mnist") + (f"-{side}" if side != 28 else "")
@@ -116,13 +110,13 @@ def _task(
     splits = cache(read)  # reads once, when a split is first needed
 
     def examples(split: Split) -> Sequence[Example]:
-        images = splits()[split]
+        pixels, labels = splits()[split]
 
         def make(indices: list[int]) -> list[Example]:
-            pixels = (torch.from_numpy(images.pixels[indices].astype(np.float32)) - mean) / scale
-            labels = torch.from_numpy(images.labels[indices].astype(np.int64))
-            return [Example(row[:, None], label) for row, label in zip(pixels, labels, strict=True)]
+            rows = (torch.from_numpy(pixels[indices].astype(np.float32)) - mean) / scale
+            classes = torch.from_numpy(labels[indices].astype(np.int64))
+            return [Example(row[:, None], label) for row, label in zip(rows, classes, strict=True)]
 
-        return Examples(len(images.labels), make)
+        return Examples(len(labels), make)
 
     return classification(name, 1, 10, examples, sha256)

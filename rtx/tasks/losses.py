@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from rtx.tasks.task import IGNORED, Batch, Example, Split, Sum, Task, mean_metric, mean_of, sequence_count, widened
+from rtx.tasks.task import IGNORED, Batch, Example, Split, Sum, Task, mean_metric, mean_of, widened
 
 if TYPE_CHECKING:
     from torchmetrics import Metric
@@ -23,7 +23,8 @@ TOGETHER = 640_000  # logits whose loss is computed at a time
 
 def class_cross_entropy(predictions: Tensor, batch: Batch) -> Sum:
     """Cross-entropy in nats of (B, K) logits, summed over sequences."""
-    return Sum(cross_entropy(widened(predictions), batch.targets, reduction="sum"), sequence_count(batch))
+    total = cross_entropy(widened(predictions), batch.targets, reduction="sum")
+    return Sum(total, batch.lengths.new_tensor(len(batch.lengths)))
 
 
 def scored_cross_entropy(predictions: Tensor, targets: Tensor, scored: Tensor) -> Sum:
@@ -97,7 +98,8 @@ def perplexity() -> "Metric":
     """
     from torchmetrics.metric import CompositionalMetric
 
-    return CompositionalMetric(_exp, mean_metric(), None)
+    # in float64, which holds e to the power of 709, and on the CPU, because not every device has float64
+    return CompositionalMetric(lambda nats: nats.cpu().double().exp(), mean_metric(), None)
 
 
 def bits() -> "Metric":
@@ -105,11 +107,6 @@ def bits() -> "Metric":
     from torchmetrics.metric import CompositionalMetric
 
     return CompositionalMetric(torch.div, mean_metric(), math.log(2))
-
-
-def _exp(nats: Tensor) -> Tensor:
-    """In float64, which holds e to the power of 709, and on the CPU, because not every device has float64."""
-    return nats.cpu().double().exp()
 
 
 def unigram_nll(train: Int[Tensor, " N"], test: Int[Tensor, " M"], vocabulary: int) -> float:

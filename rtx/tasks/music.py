@@ -12,7 +12,6 @@ from functools import cache
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -177,22 +176,15 @@ def _chorales() -> list[Roll]:
 
 
 def _parse_chorales() -> data.Arrays:
-    corpus = import_music21().corpus
+    from music21 import corpus, ipython21
+
+    if hasattr(ipython21, "t"):  # a timer, only in a notebook: it would draw all figures at twice the size
+        ipython21.t.cancel()
     names = dict.fromkeys(corpus.chorales.Iterator(returnType="filename"))  # some are listed twice
     # forceSource: music21 writes no pickles of its own beside our cache
     pieces = distinct(score_to_roll(corpus.parse(name, forceSource=True)) for name in names)
     frames = np.packbits(np.concatenate(pieces), axis=1)
     return {"frames": frames, "lengths": np.array([len(piece) for piece in pieces])}
-
-
-def import_music21() -> ModuleType:
-    """Return music21, without its timer that would draw all figures of a notebook at twice the size."""
-    import music21
-    from music21 import ipython21
-
-    if hasattr(ipython21, "t"):  # only in a notebook
-        ipython21.t.cancel()
-    return music21
 
 
 def score_to_roll(score: Any) -> Roll:

@@ -16,9 +16,9 @@ from torch.nn.utils.rnn import pad_sequence
 
 from rtx.nn.validate import check_positive
 from rtx.tasks import data
-from rtx.tasks.losses import perplexity, scored_cross_entropy
+from rtx.tasks.losses import perplexity, token_nll
 from rtx.tasks.subwords import BEGIN, END, PAD, Subwords, one_blank
-from rtx.tasks.task import IGNORED, SPLITS, Batch, Example, Scores, Split, Sum, Task, Text, mean_of
+from rtx.tasks.task import SPLITS, Batch, Example, Scores, Split, Sum, Task, Text, mean_of
 
 Pair = tuple[str, str]
 """A source sentence and its target sentence."""
@@ -54,7 +54,7 @@ def pair_task(
         return Subwords(vocabulary, lambda: [pair[i] for pair in read()["train"] for i in sides], not tokenised)
 
     texts = 2 * (learned(0, 1),) if shared else (learned(0), learned(1))
-    _check_search(beam, longest, texts[1])
+    _check_beam(beam, vocabulary)
 
     @cache
     def examples(split: Split) -> Sequence[Example]:
@@ -84,8 +84,8 @@ def pair_task(
         outputs=vocabulary,
         per="pair",
         examples=examples,
-        loss=target_cross_entropy,
-        measured=mean_of(target_cross_entropy),
+        loss=target_nll,
+        measured=mean_of(target_nll),
         scorer=perplexity,
         metric=f"perplexity per token{note}",
         sha256=sha256,
@@ -95,10 +95,9 @@ def pair_task(
     )
 
 
-def target_cross_entropy(predictions: Tensor, batch: Batch) -> Sum:
-    """Cross-entropy in nats of (B, T - 1, V) logits, summed over the real tokens after the begin token."""
-    following = batch.targets[:, 1:]
-    return scored_cross_entropy(predictions, following, following != IGNORED)
+def target_nll(predictions: Tensor, batch: Batch) -> Sum:
+    """-log p of each token after the begin token in nats, of (B, T - 1, V) logits, summed."""
+    return token_nll(predictions, batch._replace(targets=batch.targets[:, 1:]))
 
 
 @torch.no_grad()
@@ -115,7 +114,7 @@ def write(
     a multiple of `STEP`.
     """
     reader, writer = texts
-    _check_search(beam, longest, writer)
+    _check_beam(beam, writer.size)
     groups = defaultdict(list)
     tokens = [reader.encode(source) for source in sources]
     for i in sorted(range(len(tokens)), key=lambda i: len(tokens[i])):
@@ -131,11 +130,9 @@ def write(
     return written
 
 
-def _check_search(beam: int, longest: int | None, writer: Text) -> None:
-    if check_positive("beam", beam) > writer.size:
-        raise ValueError(f"beam: expected at most the {writer.size} tokens, got {beam}")
-    if longest is not None:
-        check_positive("longest", longest)
+def _check_beam(beam: int, vocabulary: int) -> None:
+    if check_positive("beam", beam) > vocabulary:
+        raise ValueError(f"beam: expected at most the {vocabulary} tokens, got {beam}")
 
 
 def _search(model: nn.Module, sources: Sequence[list[int]], beam: int, longest: int) -> list[list[int]]:

@@ -173,11 +173,6 @@ def real_steps(batch: Batch) -> Tensor:
     return real_positions(batch.lengths, batch.inputs.shape[1])
 
 
-def sequence_count(batch: Batch) -> Tensor:
-    """Return the number of sequences in the batch, as a scalar on its device."""
-    return batch.lengths.new_full((), len(batch.lengths))
-
-
 def widened(x: Tensor) -> Tensor:
     """Return `x` in at least float32. A sum of many terms in half precision would lose the small ones."""
     return x.to(torch.promote_types(x.dtype, torch.float32))

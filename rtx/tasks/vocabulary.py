@@ -60,11 +60,6 @@ class Vocabulary:
         return {symbol: number for number, symbol in enumerate(self.symbols)}
 
     @property
-    def joined(self) -> bool:
-        """Whether its symbols are characters, which no blank separates."""
-        return self.unit.endswith("characters")
-
-    @property
     def unwritten(self) -> list[int]:
         """The tokens that no written text should have."""
         return [self.numbers[UNKNOWN]] if UNKNOWN in self.numbers else []
@@ -81,10 +76,8 @@ class Vocabulary:
     def numbered(self, symbols: Iterable[str]) -> list[int]:
         """Return the tokens of a text that is already cut, as `encode` does."""
         numbers, unknown = self.numbers, self.numbers.get(UNKNOWN)
-        if unknown is not None:
-            return [numbers.get(symbol, unknown) for symbol in symbols]
         try:
-            return [numbers[symbol] for symbol in symbols]
+            return [numbers[symbol] if unknown is None else numbers.get(symbol, unknown) for symbol in symbols]
         except KeyError as error:
             raise ValueError(f"text: {error} is none of the {self.size} {self.unit} of the training side") from None
 
@@ -93,7 +86,7 @@ class Vocabulary:
         if wrong := [token for token in tokens if not 0 <= token < self.size]:
             raise ValueError(f"tokens: expected numbers from 0 to {self.size - 1}, got {wrong[0]}")
         found = [self.symbols[token] for token in tokens]
-        if self.joined:
+        if self.unit.endswith("characters"):  # which no blank separates
             return "".join(found)
         return re.sub(rf" ?{END} ?", "\n", " ".join(found))
 

@@ -16,7 +16,7 @@ from pretty_midi import Note as MidiNote
 import rtx
 from rtx.cli.train import own_path
 from rtx.tasks import task_by_name
-from rtx.tasks.generate import continue_text, continue_texts
+from rtx.tasks.generate import continue_texts
 from rtx.tasks.loader import loader
 from rtx.tasks.losses import bigram_nll
 from rtx.tasks.task import IGNORED, SPLITS
@@ -225,12 +225,16 @@ def test_a_sweep_reads_own_files_all_together(story, command):
     assert command(*sweep, "--midi", story)[0] == 2
 
 
+def continued(network, known, prompt, tokens, **how):
+    return "".join(piece for (piece,) in continue_texts(network, known, [prompt], tokens, **how))
+
+
 @pytest.mark.parametrize("model", ["gru", "character-transformer"])
 def test_prompts_of_several_lengths_go_on_as_each_does_alone(story, model):
     network = load_checkpoint(path := saved(story, "characters", model)).double()
     (known,) = load_texts(path)
     prompts = ["the", "", "the cat sat on"]
-    alone = ["".join(continue_text(network, known, prompt, 15, seed=3)) for prompt in prompts]
+    alone = [continued(network, known, prompt, 15, seed=3) for prompt in prompts]
     together = map("".join, zip(*continue_texts(network, known, prompts, 15, seed=3), strict=True))
     assert [*together] == alone and {len(text) for text in alone} == {15}
 
@@ -238,16 +242,16 @@ def test_prompts_of_several_lengths_go_on_as_each_does_alone(story, model):
 def test_a_stop_ends_a_text_before_it_but_not_within_the_least_tokens(story):
     network = load_checkpoint(path := saved(story, "characters"))
     (known,) = load_texts(path)
-    whole = "".join(continue_text(network, known, "the", 200))
+    whole = continued(network, known, "the", 200)
     stop = whole[20:23]
     at = whole.index(stop)
-    assert "".join(continue_text(network, known, "the", 200, stop=[stop])) == whole[:at]
-    later = "".join(continue_text(network, known, "the", 200, stop=[stop], least=at + 5))
+    assert continued(network, known, "the", 200, stop=[stop]) == whole[:at]
+    later = continued(network, known, "the", 200, stop=[stop], least=at + 5)
     assert len(later) > at + 3 and whole.startswith(later)
-    assert "".join(continue_text(network, known, "the", 9, stop=[whole[8] + "!"])) == whole[:9]
+    assert continued(network, known, "the", 9, stop=[whole[8] + "!"]) == whole[:9]
     for wrong in ({"stop": [""]}, {"least": 201}, {"forbidden": ["\N{SNOWMAN}"]}, {"forbidden": ["th"]}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
-            next(continue_text(network, known, "the", 200, **wrong))
+            continued(network, known, "the", 200, **wrong)
 
 
 def test_forbidden_symbols_are_never_written(story, command):

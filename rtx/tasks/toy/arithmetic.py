@@ -13,9 +13,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rtx.nn.validate import check_choice, check_flag, check_positive
-from rtx.tasks.task import Batch, Example, Sum, Task, mean_of, sequence_count, widened
-from rtx.tasks.toy.drawn import Draws, check_longest, drawn_together
+from rtx.checks import check_choice, check_flag, check_whole
+from rtx.tasks.task import Batch, Example, Sum, Task, mean_of, widened
+from rtx.tasks.toy.drawn import Draws, drawn_together
 
 TOLERANCE = 0.04  # a sequence is solved if its |error| is smaller
 SHORTEST = 20  # from this length on, the first ten steps lie before the midpoint
@@ -60,12 +60,13 @@ def multiply(
 
 def squared_error(predictions: Tensor, batch: Batch) -> Sum:
     """Summed squared error of (B, 1) predictions."""
-    return Sum((widened(predictions) - batch.targets).square().sum(), sequence_count(batch))
+    return Sum((widened(predictions) - batch.targets).square().sum(), batch.lengths.new_tensor(len(batch.lengths)))
 
 
 def solved(predictions: Tensor, batch: Batch) -> Sum:
     """Number of the (B, 1) predictions that have an |error| below 0.04."""
-    return Sum(((widened(predictions) - batch.targets).abs() < TOLERANCE).float().sum(), sequence_count(batch))
+    close = (widened(predictions) - batch.targets).abs() < TOLERANCE
+    return Sum(close.float().sum(), batch.lengths.new_tensor(len(batch.lengths)))
 
 
 def draw_sequences(
@@ -100,10 +101,11 @@ def draw_marks(draws: Draws, steps: NDArray[np.int64]) -> tuple[NDArray[np.int64
 def _task(
     name: str, low: int, combine: Combine, length: int, size: int, longest: int | None, seed: int, padded: bool
 ) -> Task:
-    if check_positive("length", length) < SHORTEST:
-        raise ValueError(f"length: expected at least {SHORTEST}, got {length}")
+    check_whole("length", length, SHORTEST)
     check_flag("read_padding", padded)
-    longest = check_longest(length, longest, math.ceil(1.1 * length) if padded else length * 11 // 10)
+    if longest is None:
+        longest = math.ceil(1.1 * length) if padded else length * 11 // 10
+    check_whole("longest", longest, length)
     examples = drawn_together(partial(draw_sequences, length, longest, low, combine, padded), size, seed)
 
     def baseline() -> float:

@@ -10,10 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rtx.checks import check_whole
 from rtx.nn.validate import check_positive
 from rtx.tasks.losses import percent_commonest, percent_correct, scored_cross_entropy
 from rtx.tasks.task import Batch, Example, Sum, Task, real_steps
-from rtx.tasks.toy.drawn import check_longest, drawn
+from rtx.tasks.toy.drawn import drawn
 
 BLANK, LETTERS, SIGNAL = 0, 8, 9  # letters are 1 … 8; after the signal, 9, they are recalled
 ALPHABET = 10
@@ -30,7 +31,7 @@ def copy_memory(
     are one-hot; Bai et al. give the symbol's number as one input. With `longest`, T is drawn from U{length … longest}
     for each sequence. There are `size` training sequences.
     """
-    longest = check_longest(check_positive("length", length), longest, length)
+    longest = check_positive("length", length) if longest is None else check_whole("longest", longest, length)
     check_positive("letters", letters)
     examples = drawn(partial(draw_sequence, shortest=length, longest=longest, letters=letters), size, seed)
     return Task(

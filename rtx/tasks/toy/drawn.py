@@ -79,12 +79,3 @@ class Draws:
         place = np.arange(ends[-1]) - np.repeat(ends - lengths, lengths)
         words = mix(np.repeat(self.key, lengths) + PLACE * place.astype(np.uint64))
         return (words >> np.uint64(40)).astype(np.float32) * np.float32(2.0**-24)
-
-
-def check_longest(length: int, longest: int | None, default: int) -> int:
-    """Return the longest length: `longest`, or `default` if it is None. Refuse one below `length`."""
-    if longest is None:
-        return default
-    if check_positive("longest", longest) < length:
-        raise ValueError(f"longest: expected at least length = {length}, got {longest}")
-    return longest

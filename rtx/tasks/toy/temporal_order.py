@@ -9,14 +9,14 @@ from functools import partial
 import numpy as np
 import torch
 
-from rtx.nn.validate import check_positive
+from rtx.checks import check_whole
 from rtx.tasks.losses import classification
 from rtx.tasks.task import Example, Task
 from rtx.tasks.toy.drawn import Draws, drawn_together
 
 SYMBOLS = "abcdXYEB"  # four distractors, the two that count, the one at the beginning and the one at the end
 CLASSES = ("XX", "XY", "YX", "YY")
-SHORTEST = 10
+SHORTEST = 10  # a step for every tenth
 
 
 def temporal_order(length: int = 100, size: int = 100_000, seed: int = 0) -> Task:
@@ -27,8 +27,7 @@ def temporal_order(length: int = 100, size: int = 100_000, seed: int = 0) -> Tas
     proportions are ours. All other symbols are drawn from a, b, c, d. The shortest sequence has `length` steps, the
     longest 1.1 · length. There are `size` training sequences.
     """
-    if check_positive("length", length) < SHORTEST:
-        raise ValueError(f"length: expected at least {SHORTEST}, a step for every tenth, got {length}")
+    check_whole("length", length, SHORTEST)
     draw = partial(draw_sequences, shortest=length, longest=length * 11 // 10)
     return classification("temporal-order", len(SYMBOLS), len(CLASSES), drawn_together(draw, size, seed))
 
