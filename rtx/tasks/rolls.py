@@ -2,7 +2,7 @@
 
 import io
 from collections.abc import Iterable, Sequence
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -127,23 +127,24 @@ def write_wav(file: Path | BinaryIO, roll: ArrayLike, frame_seconds: float = FRA
 def sound(roll: ArrayLike, frame_seconds: float = FRAME_SECONDS) -> NDArray[np.int16]:
     """Return the samples of a piano roll and a second of silence. A note is a sine wave with overtones that fades."""
     roll, length = check_roll("roll", roll), round(RATE * frame_seconds)
-    samples = np.zeros(len(roll) * length + RATE, np.int16)
+    samples, tone = np.zeros(len(roll) * length + RATE, np.int16), cache(partial(_tone, length))
     quiet = PEAK / (sum(OVERTONES) * max(1, int(roll.sum(1).max())))  # so that no sum is too large for a sample
-    for key, start, end in held_notes(roll):
-        wave = quiet * _tone(key)[: (end - start) * length]
-        wave[-FADE:] *= np.linspace(1, 0, len(wave[-FADE:]))
-        samples[start * length :][: len(wave)] += wave.astype(np.int16)
+    ages = np.zeros(NOTES, np.int64)  # frames since a key was struck
+    for i, (now, after) in enumerate(pairwise([*roll, np.zeros(NOTES, np.uint8)])):
+        keys = np.flatnonzero(now & (ages * length < LONGEST))
+        samples[i * length : (i + 1) * length] = quiet * sum(tone(key, ages[key], after[key]) for key in keys)
+        ages = (ages + 1) * (now & after)
     loudest = max(1, int(samples.max()), -int(samples.min()))
     return np.multiply(samples, PEAK / loudest, out=samples, casting="unsafe")  # in place, which saves memory
 
 
-@cache
-def _tone(key: int) -> NDArray[np.float32]:
-    """Return the samples of a key that is held until it is silent."""
-    seconds = np.arange(LONGEST) / RATE
+def _tone(length: int, key: int, age: int, goes_on: int) -> NDArray[np.float32]:
+    """Return the samples of a frame of a key that was struck `age` frames before, and sounds after it or ends."""
+    seconds = (np.arange(length) + age * length) / RATE
     phase = 2 * np.pi * 440 * 2 ** ((LOWEST + key - 69) / 12) * seconds  # MIDI note 69 has 440 Hz
     wave = np.sum([loud * np.sin(n * phase) for n, loud in enumerate(OVERTONES, 1)], axis=0)
-    return (np.exp(-seconds) * wave).astype(np.float32)
+    fade = 1 if goes_on else np.minimum(1, np.arange(length, 0, -1) / FADE)  # no click at a note's end
+    return (np.exp(-seconds) * wave * fade).astype(np.float32)
 
 
 def marginal_nll(train: Sequence[Roll], test: Sequence[Roll]) -> float:
