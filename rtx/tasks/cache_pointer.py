@@ -14,8 +14,8 @@ from rtx.models import LanguageModel
 from rtx.tasks.losses import perplexity, tokens_measured
 from rtx.tasks.task import Example, Scores, Split, collate, where_it_is, widened
 
+# the last steps of a text: the model's states, and the word that came after each
 Cached = tuple[Float[Tensor, "B S D"], Int[Tensor, "B S"]]
-"""The last steps of a text: the model's states, and the word that came after each."""
 
 
 def cache_pointer(

@@ -58,7 +58,6 @@ DATASETS: dict[str, tuple[File, ...]] = {
     )
     for name, of in TABLE.items()
 }
-"""The files of each data set."""
 
 
 def fetch(name: str) -> dict[str, Path]:

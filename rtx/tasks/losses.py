@@ -87,8 +87,7 @@ def summed_cross_entropy(logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"
     return torch.stack([cross_entropy(*pair, ignore_index=IGNORED, reduction="sum") for pair in pairs]).sum()
 
 
-tokens_measured = mean_of(token_nll)
-"""What `perplexity` and `bits` take, from the same logits."""
+tokens_measured = mean_of(token_nll)  # what `perplexity` and `bits` take
 
 
 def perplexity() -> "Metric":
@@ -121,15 +120,12 @@ def bigram_nll(train: Int[Tensor, " N"], test: Int[Tensor, " M"], start: int, vo
     p(b|a) = (c(ab) + T(a) p(b)) / (c(a) + T(a)); c counts, T(a) is the number of different tokens after a, and p(b) is
     the frequency of `unigram_nll`. Witten & Bell (1991), The Zero-Frequency Problem, method C. `start` is before both.
     """
-
-    def before(tokens: Tensor) -> Tensor:
-        return torch.cat([tokens.new_tensor([start]), tokens[:-1]])
-
-    pairs, counts = torch.unique(before(train) * vocabulary + train, return_counts=True)
+    before, first = (torch.cat([tokens.new_tensor([start]), tokens[:-1]]) for tokens in (train, test))
+    pairs, counts = torch.unique(before * vocabulary + train, return_counts=True)
     kinds = torch.bincount(pairs // vocabulary, minlength=vocabulary).double()
     total = torch.bincount(pairs // vocabulary, counts, vocabulary).double()
     frequency = (torch.bincount(train, minlength=vocabulary).double() + 1) / (len(train) + vocabulary)
-    wanted, first = before(test) * vocabulary + test, before(test)
+    wanted = first * vocabulary + test
     at = torch.searchsorted(pairs, wanted).clamp(max=len(pairs) - 1)
     seen = torch.where(pairs[at] == wanted, counts[at], 0)
     rest = kinds[first].clamp(min=1)  # nothing came after a token that is new here

@@ -34,23 +34,18 @@ def published(name: str) -> Task:
     pieces and frames differ from `chorales`. piano: Piano-midi.de, 87/12/25 pieces. muse: MuseData, 524/135/124 pieces
     for orchestra and piano.
     """
-
-    def read() -> dict[Split, list[Roll]]:
-        (path,) = data.fetch(name).values()
-        return rolls.read_mat(path)
-
-    return piano_roll_task(name, read, lambda: data.sha256(name), (2 if name == "jsb" else 1) * FRAME_SECONDS)
+    seconds = (2 if name == "jsb" else 1) * FRAME_SECONDS
+    return piano_roll_task(name, lambda: rolls.read_mat(*data.fetch(name).values()), lambda: data.sha256(name), seconds)
 
 
 def chorales() -> Task:
     """Bach's chorales, a frame per eighth note. A frame has the notes that sound at its start.
 
     Shorter notes between two frames are left out. Of pieces that are equal up to transposition, one is kept. Other
-    harmonisations of a melody are pieces of their own. About 80/10/10 % of the pieces are in the splits.
-    The first call parses the scores of music21 (half a minute). Later calls read the cache.
+    harmonisations of a melody are pieces of their own. They are split about 80/10/10 %. The first call parses the
+    scores of music21 (half a minute). Later calls read the cache.
     """
     pieces = cache(_chorales)
-
     return piano_roll_task("chorales", lambda: _tenths(pieces()), lambda: data.sha256_of_arrays(*pieces()))
 
 

@@ -20,9 +20,7 @@ from rtx.tasks.losses import perplexity, token_nll
 from rtx.tasks.subwords import BEGIN, END, PAD, Subwords, one_blank
 from rtx.tasks.task import SPLITS, Batch, Example, Scores, Split, Sum, Task, Text, mean_of
 
-Pair = tuple[str, str]
-"""A source sentence and its target sentence."""
-
+Pair = tuple[str, str]  # a source sentence and its target sentence
 AT_ONCE = 32  # sentences in a batch of a search
 STEP = 8  # sentences are searched together if their numbers of tokens round up to the same multiple of it
 

@@ -21,9 +21,7 @@ from rtx.tasks.pairs import Pair, pair_task, read_pairs
 from rtx.tasks.subwords import one_blank
 from rtx.tasks.task import SPLITS, Scores, Split, Task
 
-UNKNOWN = "UNK"
-"""A rare word in Gigaword's test files."""
-
+UNKNOWN = "UNK"  # a rare word in Gigaword's test files
 ROUGE = {"ROUGE-1": "rouge1", "ROUGE-2": "rouge2", "ROUGE-L": "rougeL"}
 LEAD = 8  # words: the median length of Gigaword's headlines
 BODY = 25  # words that are read of a docstring's body

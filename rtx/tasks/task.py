@@ -25,11 +25,9 @@ Per = Literal["step", "sequence", "token", "pair"]
 """What a model predicts: something at each step of a sequence of vectors; one thing for the whole sequence; the next
 token of a text at each of its tokens; or the next token of a target sentence, given a source sentence."""
 
-IGNORED = -100
-"""The target of a token that is not scored (context, padding). torch's cross-entropy ignores it."""
-
-Scores = dict[str, float | str]
-"""Scores by name, and how they were measured."""
+IGNORED = -100  # the target of a token that is not scored (context, padding); torch's cross-entropy ignores it
+Scores = dict[str, float | str]  # scores by name, and how they were measured
+Text = Vocabulary | Subwords  # reads and writes one kind of tokens
 
 
 class Example(NamedTuple):
@@ -61,10 +59,6 @@ class Sum:
 
     total: Tensor
     count: Tensor
-
-
-Text = Vocabulary | Subwords
-"""Reads and writes one kind of tokens."""
 
 
 def mean_metric() -> "Metric":

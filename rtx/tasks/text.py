@@ -24,20 +24,18 @@ from rtx.tasks.task import IGNORED, SPLITS, Example, Examples, Split, Task, Text
 from rtx.tasks.vocabulary import CUTS, END, UNKNOWN, Vocabulary, common, vocabulary
 
 Paths = str | Path | Sequence[str]
-Parts = Mapping[Split, Sequence[Sequence[str]]]
-"""Split → its texts, each as its characters (a str or a list) or its words."""
+Parts = Mapping[Split, Sequence[Sequence[str]]]  # split → its texts, each as its characters or its words
 
+# unit of `own_text` → how a text is cut before it is split
 UNITS = {"characters": "whole characters", "words": "words and marks", "sub-words": "characters"}
-"""Unit of `own_text` → how a text is cut before it is split."""
-
 LEAST = 20  # symbols that a text must have: validation and test have a twentieth each
 
+# the three texts that papers call "PTB characters": data set, number of different symbols, what is replaced
 FORMS = {
     "unmarked": ("ptb-word", 49, {"\n": ""}),
     "mikolov": ("ptb-char", 50, {" ": "", "_": " "}),  # his files have one blank after each symbol
     "eos": ("ptb-word", 49, {"\n": END}),
 }
-"""The three texts that papers call "PTB characters": data set, number of different symbols, what is replaced."""
 
 
 def own_text(

@@ -19,14 +19,13 @@ from rtx.tasks.pairs import Pair, pair_task, read_pairs
 from rtx.tasks.subwords import one_blank
 from rtx.tasks.task import SPLITS, Scores, Split, Task
 
+# where the groups of source lengths end, in words; the paper's text names 40 and 61, of the groups in Figure 4
 LENGTHS = (0, 20, 40, 61)
-"""Where the groups of source lengths end, in words. The paper's text names 40 and 61, of the groups in Figure 4."""
-
 FIRST_DAY, DAYS = datetime.date(1950, 1, 1), 36_524  # to 30 December 2049, so the last two digits name the year
 HELD_OUT = 500  # pairs for validation, and for test
 SKELETON = "yMMMEd"  # a style between full and medium, with the weekday in short
+# a style or skeleton of the date and a style of the time of day, or none: names of Unicode's locale data (CLDR)
 WAYS = tuple(product(("full", "long", "medium", "short", SKELETON), ("", "medium", "short")))
-"""A style or skeleton of the date and a style of the time of day, or none: names of Unicode's locale data (CLDR)."""
 
 
 def iwslt14(vocabulary: int = 25_000, beam: int = 5) -> Task:

@@ -11,8 +11,7 @@ from typing import Any
 from rtx.nn.validate import check_choice, check_positive
 
 UNKNOWN = "<unk>"
-END = "<eos>"
-"""The end of a line among words, as in Mikolov's preparation of the Penn Treebank."""
+END = "<eos>"  # the end of a line among words, as in Mikolov's preparation of the Penn Treebank
 
 
 def words_and_marks(text: str) -> list[str]:
