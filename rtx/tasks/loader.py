@@ -84,8 +84,6 @@ def loader(
     if order == "fresh":
         if not getattr(examples, "endless", False):
             raise ValueError(f"order: 'fresh' is for sequences that are drawn, {task.name} has {len(examples)}")
-    elif order == "columns" and getattr(examples, "apart", False):
-        raise ValueError("order: 'columns' is for one text, because a state would cross from one text to the next")
     elif limit is not None:
         examples = examples[:limit]
     look = order in ("bucketed", "by length")

@@ -31,7 +31,6 @@ TASKS: dict[str, Callable[..., Task]] = {
     "characters": text.characters,
     "words": text.words,
     "ptb-char": text.ptb_char,
-    "ptb-char-mikolov": partial(text.ptb_char, form="mikolov"),
     "ptb-char-eos": partial(text.ptb_char, form="eos"),
     "ptb-word": text.ptb_word,
     "dates": translation.dates,

@@ -30,12 +30,7 @@ Parts = Mapping[Split, Sequence[Sequence[str]]]  # split → its texts, each as 
 UNITS = {"characters": "whole characters", "words": "words and marks", "sub-words": "characters"}
 LEAST = 20  # symbols that a text must have: validation and test have a twentieth each
 
-# the three texts that papers call "PTB characters": data set, number of different symbols, what is replaced
-FORMS = {
-    "unmarked": ("ptb-word", 49, {"\n": ""}),
-    "mikolov": ("ptb-char", 50, {" ": "", "_": " "}),  # his files have one blank after each symbol
-    "eos": ("ptb-word", 49, {"\n": END}),
-}
+FORMS = {"unmarked": "", "eos": END}  # form of `ptb_char` → what stands at a line's end
 
 
 def own_text(
@@ -77,18 +72,18 @@ def words(path: Paths | None = None, context: int = 40, scored: int = 40, least:
 def ptb_char(form: str = "unmarked", context: int = 80, scored: int = 320) -> Task:
     """Penn Treebank, characters. Three texts have this name, and their bits per character differ.
 
-    "unmarked" is the word files without newlines: 5,059,550/396,412/446,184 characters, the paper's counts. "mikolov"
-    is his own character files with newlines: 5,017,482/393,042/442,423. "eos" is the word files with <eos> spelt out at
-    each line's end: 5,269,890/413,262/464,989. The published code loads it. Its <eos> is easy to predict.
+    "unmarked" is the word files without newlines: 5,059,550/396,412/446,184 characters, the paper's counts. "eos" is
+    the word files with <eos> spelt out at each line's end: 5,269,890/413,262/464,989. The published code loads it. Its
+    <eos> is easy to predict. The third is Mikolov's character files, which are not here: 5,017,482/393,042/442,423.
     """
-    data_set, size, changed = FORMS[check_choice("form", form, FORMS)]
-    name, table = "ptb-char" if form == "unmarked" else f"ptb-char-{form}", str.maketrans(changed)
-    return _ptb(name, data_set, "characters", size, lambda text: text.translate(table), context, scored)
+    end = FORMS[check_choice("form", form, FORMS)]
+    name = "ptb-char" if form == "unmarked" else f"ptb-char-{form}"
+    return _ptb(name, "characters", 49, lambda text: text.replace("\n", end), context, scored)
 
 
 def ptb_word(context: int = 40, scored: int = 40) -> Task:
     """Penn Treebank, words: 929,589/73,760/82,430 with <eos> at each line's end, a vocabulary of 10,000."""
-    return _ptb("ptb-word", "ptb-word", "words", 10_000, CUTS["words"], context, scored)
+    return _ptb("ptb-word", "words", 10_000, CUTS["words"], context, scored)
 
 
 def windows(texts: Sequence[Int[Tensor, " N"]], start: int, context: int, scored: int) -> Examples:
@@ -144,16 +139,14 @@ def manual() -> str:
     return "\n".join(topics[name] for name in sorted(topics))
 
 
-def _ptb(
-    name: str, data_set: str, unit: str, size: int, cut: Callable[[str], Sequence[str]], context: int, scored: int
-) -> Task:
+def _ptb(name: str, unit: str, size: int, cut: Callable[[str], Sequence[str]], context: int, scored: int) -> Task:
     @cache
     def parts() -> Parts:
-        paths = data.fetch(data_set).values()  # in the order of the splits
+        paths = data.fetch("ptb-word").values()  # in the order of the splits
         return {part: [cut(data.read_text(path))] for part, path in zip(SPLITS, paths, strict=True)}
 
     known = Vocabulary(unit, lambda: common(chain.from_iterable(parts()["train"])), size)
-    return _task(name, parts, known, context, scored, partial(data.sha256, data_set))
+    return _task(name, parts, known, context, scored, partial(data.sha256, "ptb-word"))
 
 
 def _own(
@@ -167,9 +160,9 @@ def _own(
     blank_lines: bool = True,
 ) -> Task:
     """The task of texts of one's own, or of the manual. `cut` is one of `CUTS`; `pieces` is the number of sub-words."""
-    read = {"": manual()} if path is None else read_own(path)
-    texts = {file: text for file, text in read.items() if text.strip()}
-    kept = [text if blank_lines else "\n".join(filter(str.strip, text.split("\n"))) for text in texts.values()]
+    read = [manual()] if path is None else read_own(path).values()
+    texts = [text for text in read if text.strip()]
+    kept = [text if blank_lines else "\n".join(filter(str.strip, text.split("\n"))) for text in texts]
     parts = split([CUTS[cut](text) for text in kept], str(path))
     known: Text
     if pieces is None:
@@ -178,18 +171,12 @@ def _own(
     else:
         known = Subwords(pieces, lambda: "\n".join(map("".join, parts["train"])).split("\n"), ends=True)
     name += "" if path is None else f":{data.own_name(path)}"
-    sha256 = lambda: hashlib.sha256("\0".join(texts.values()).encode()).hexdigest()  # noqa: E731
-    return _task(name, lambda: parts, known, context, scored, sha256, sorted(read.keys() - texts))
+    sha256 = lambda: hashlib.sha256("\0".join(texts).encode()).hexdigest()  # noqa: E731
+    return _task(name, lambda: parts, known, context, scored, sha256)
 
 
 def _task(
-    name: str,
-    parts: Callable[[], Parts],
-    known: Text,
-    context: int,
-    scored: int,
-    sha256: Callable[[], str],
-    empty: Sequence[str] = (),
+    name: str, parts: Callable[[], Parts], known: Text, context: int, scored: int, sha256: Callable[[], str]
 ) -> Task:
     check_positive("scored", scored)
     check_count("context", context)
@@ -212,8 +199,7 @@ def _task(
         found, unknown = {part: torch.cat(tokens(part)) for part in SPLITS}, torch.tensor(known.unwritten)
         sizes = ", ".join(f"{part} {len(all_):,}" for part, all_ in found.items())
         shares = ", ".join(f"{part} {torch.isin(all_, unknown).double().mean():.2%}" for part, all_ in found.items())
-        said = {"data": f"{unit}: {sizes}", "vocabulary": f"{known.size:,} different {unit}; unknown: {shares}"}
-        return said | ({"left out": f"files without text: {', '.join(empty)}"} if empty else {})
+        return {"data": f"{unit}: {sizes}", "vocabulary": f"{known.size:,} different {unit}; unknown: {shares}"}
 
     return Task(
         name=name,

@@ -17,7 +17,6 @@ import rtx
 from rtx.cli.train import own_path
 from rtx.tasks import task_by_name
 from rtx.tasks.generate import continue_texts
-from rtx.tasks.loader import loader
 from rtx.tasks.losses import bigram_nll
 from rtx.tasks.task import IGNORED, SPLITS
 from rtx.tasks.vocabulary import END, UNKNOWN, vocabulary
@@ -69,18 +68,15 @@ def test_a_folder_is_read_in_the_order_of_names_and_no_window_crosses_a_border(t
     (folder / "more").mkdir(parents=True)
     for name, letter in (("b", "b"), ("a", "a"), ("more/c", "c")):
         (folder / f"{name}.txt").write_bytes((letter * 100).encode("utf-16"))
-    (folder / "blank.txt").write_text(" \n")
+    (folder / "blank.txt").write_text(" \n")  # has nothing to read
     (folder / "._a.txt").write_bytes(b"\xff\x00")  # a file of macOS beside another
     task = task_by_name("text", path=str(folder), context=5, scored=7)
     assert task.texts[0].decode(scored(task, "train")) == "a" * 100 + "b" * 100 + "c" * 70
     for inputs, target in task.split("train")[:]:
         assert len({*target[target != IGNORED].tolist()}) == 1 and len({*inputs[1:].tolist()}) <= 1
-    assert "blank.txt" in task.about()["left out"]
     several = task_by_name("text", path=[str(folder / "a.txt"), str(folder / "a.txt"), story])
     assert several.name == "characters:a.txt+a.txt+story.txt"
     assert several.texts[0].decode(scored(several, "train")).startswith("a" * 100 + STORY[:30])
-    with pytest.raises(ValueError, match="columns"):
-        loader(task, "train", 2, order="columns")
 
 
 def test_a_state_is_not_carried_from_one_file_of_the_test_split_to_the_next(tmp_path):

@@ -163,18 +163,17 @@ def test_a_stream_is_examined_with_and_without_the_cache(story):
 
 
 @pytest.mark.parametrize(
-    ("form", "counts", "symbols"),
+    ("form", "counts"),
     [
-        ("unmarked", {"validation": 396_412, "test": 446_184}, 49),
-        ("mikolov", {"validation": 393_042, "test": 442_423}, 50),
-        ("eos", {"train": 5_269_890, "validation": 413_262, "test": 464_989}, 49),
+        ("unmarked", {"validation": 396_412, "test": 446_184}),
+        ("eos", {"train": 5_269_890, "validation": 413_262, "test": 464_989}),
     ],
 )
-def test_penn_treebank_by_characters_has_three_forms(real_data, form, counts, symbols):
+def test_penn_treebank_by_characters_has_two_forms(real_data, form, counts):
     task = ptb_char(form, context=0, scored=6_000_000)
     assert {split: len(task.split(split)[0].target) for split in counts} == counts
     (known,) = task.texts
-    assert len(known.symbols) == symbols == task.inputs
+    assert len(known.symbols) == task.inputs == 49
     start = known.decode(task.split("validation")[0].target[:30].tolist())
     assert "consumers may want" in start
 
@@ -192,7 +191,7 @@ def test_penn_treebank_by_words_has_the_published_counts(real_data):
 def test_penn_treebank_can_be_planned_for_without_its_files(monkeypatch, tmp_path):
     monkeypatch.setenv("RTX_CACHE", str(tmp_path))
     monkeypatch.delenv("RTX_DATA", raising=False)
-    assert [task_by_name(name).inputs for name in ("ptb-word", "ptb-char", "ptb-char-mikolov")] == [10_000, 49, 50]
+    assert [task_by_name(name).inputs for name in ("ptb-word", "ptb-char")] == [10_000, 49]
 
 
 def test_files_from_other_systems_read_the_same(story, tmp_path):

@@ -26,11 +26,7 @@ Words = NDArray[np.uint64]
 
 def drawn(draw: Callable[[np.random.Generator], Example], size: int, seed: int) -> Splits:
     """Return split → its sequences: `size` to train, 1,000 to validate, 1,000 to test."""
-
-    def make(split: int, indices: list[int]) -> list[Example]:
-        return [draw(np.random.default_rng((seed, split, index))) for index in indices]
-
-    return _splits(make, size, seed)
+    return _splits(lambda split, indices: [draw(np.random.default_rng((seed, split, i))) for i in indices], size, seed)
 
 
 def drawn_together(draw: Callable[["Draws"], list[Example]], size: int, seed: int) -> Splits:
