@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from torchmetrics import Metric
 
 Splits = Callable[[Split], Sequence[Example]]
+Checksum = Callable[[], str | None]
 
 TOGETHER = 640_000  # logits whose loss is computed at a time
 
@@ -49,9 +50,7 @@ def percent_commonest(labels: Iterable[int]) -> float:
     return 100 * max(counts.values()) / counts.total()
 
 
-def classification(
-    name: str, inputs: int, classes: int, examples: Splits, sha256: Callable[[], str | None] = lambda: None
-) -> Task:
+def classification(name: str, inputs: int, classes: int, examples: Splits, sha256: Checksum = lambda: None) -> Task:
     """Return a task with one class per sequence."""
     return Task(
         name=name,

@@ -107,9 +107,8 @@ def write(
     Sources of about the same length are searched together; the result for one does not depend on the others. A source
     without tokens gets an empty text. Call `eval()` first.
 
-    `texts` are how the model, one of `rtx.models.TRANSLATORS`, reads sources and writes targets. A `beam` of 1 is
-    greedy. A text may have `longest` tokens, by default 2 S + 10. S is the number of the source's tokens, rounded up to
-    a multiple of `STEP`.
+    The model is one of `rtx.models.TRANSLATORS`, and `texts` are those of its task. A `beam` of 1 is greedy. A text may
+    have `longest` tokens, by default 2 S + 10. S is the number of the source's tokens, rounded up to a multiple of 8.
     """
     reader, writer = texts
     _check_beam(beam, writer.size)

@@ -107,10 +107,8 @@ class Task(Again):
     sha256: Callable[[], str | None] = lambda: None  # checksum of the data; None if the task draws its own
     baseline: Callable[[], float] | None = None  # test score without a model, such as that of the commonest class
     examine: "Callable[[nn.Module, Split, int | None], Scores] | None" = None
-    """(model, split, limit) → named scores of what the model writes for the first `limit` examples (None: all).
-
-    The first score is the test score; None if that is `metric`. Validation always uses `metric`.
-    """
+    """(model, split, limit) → named scores of what the model writes for the first `limit` examples (None: all). The
+    first score is the test score; without `examine` it is `metric`. Validation always uses `metric`."""
     texts: tuple[Text, ...] = ()  # how its tokens are read and written: of the text, or of source and target
     sparse: bool = False  # for "token": `predict` returns (N, V) logits of the scored tokens only, row by row
     frame_seconds: float | None = None  # how long a step lasts when music is played; None for other tasks

@@ -62,10 +62,7 @@ def characters(path: Paths | None = None, context: int = 80, scored: int = 320) 
 
 
 def words(path: Paths | None = None, context: int = 40, scored: int = 40, least: int = 2) -> Task:
-    """The words and punctuation marks of a text, and the ends of its lines, as `own_text` has words.
-
-    Lines without text are left out.
-    """
+    """The words and punctuation marks of a text, as `own_text` has words; lines without text are left out."""
     return _own("words", path, "words and marks", context, scored, least, blank_lines=False)
 
 

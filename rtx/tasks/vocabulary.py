@@ -105,10 +105,9 @@ def vocabulary(unit: str, symbols: Sequence[str]) -> Vocabulary:
 
 
 def common(symbols: Iterable[str], least: int = 1, always: Sequence[str] = ()) -> list[str]:
-    """Return the different symbols, commonest first. Equally common ones are ordered by their code points.
+    """Return the different symbols, commonest first, then by their code points. Those in `always` are among them.
 
-    Symbols that occur fewer than `least` times are left out. Those in `always` are kept; at the end if they are not in
-    the text.
+    Other symbols that occur fewer than `least` times are left out.
     """
     check_positive("least", least)
     counts = Counter(symbols)
