@@ -53,7 +53,7 @@ def score(
     if not isinstance(network, LanguageModel):
         raise ValueError(f"{checkpoint}: expected a model of a text, got one of {card['task']}; see rtx evaluate")
     (known,), train = load_texts(checkpoint), _training_text(checkpoint)
-    by_bits = getattr(known, "joined", False)
+    by_bits = known.unit.endswith("characters")
     table: list[Row] = []
     every: list[Tensor] = []
     for name, text in read_own(texts).items():

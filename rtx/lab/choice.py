@@ -25,8 +25,15 @@ BUNDLED = {
 }
 """Tasks that need no download, and the recipe whose scale "quick" is about each."""
 
-DOWNLOADED = ("mnist", "jsb", "nottingham", "ptb-char", "ptb-word", "multi30k")
-"""Data sets, as `rtx data` calls them. The recipe of this name has a scale "cpu" that trains on each."""
+DOWNLOADED = {
+    "mnist": "mnist",
+    "jsb": "jsb",
+    "nottingham": "nottingham",
+    "ptb-char": "ptb-word",
+    "ptb-word": "ptb-word",
+    "multi30k": "multi30k",
+}
+"""Recipes that have a scale "cpu", and the data set that each needs, as `rtx data` calls it."""
 
 SETTINGS = ("learning_rate", "batch_size", "epochs")
 CODE = """\
@@ -86,7 +93,7 @@ def usual(recipe: str, row: str, scale: str) -> dict[str, Any]:
 @cache
 def offered() -> dict[str, tuple[str, str]]:
     """Task → recipe and scale: the bundled ones, and those whose data are on this machine. Nothing is downloaded."""
-    there = [name for name in DOWNLOADED if all(file.state == "verified" for file in data.check(name))]
+    there = [task for task, name in DOWNLOADED.items() if all(file.state == "verified" for file in data.check(name))]
     return {task: (recipe, "quick") for task, recipe in BUNDLED.items()} | {name: (name, "cpu") for name in there}
 
 

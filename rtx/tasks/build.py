@@ -17,15 +17,14 @@ from rtx.nn.validate import check_choice, check_lengths, check_sequence, check_s
 from rtx.tasks.registry import task_by_name
 from rtx.tasks.task import Per, Task
 
+# arguments that `build` sets itself
 FROM_TASK = ("inputs", "outputs", "backbone", "vocabulary", "source_vocabulary", "target_vocabulary")
-"""Arguments that `build` sets itself."""
 
 
 class SequenceModel(nn.Module):
     """A backbone with a linear layer before it and one after it.
 
-    `inputs` is F, numbers per step, and `outputs` is K, numbers per prediction. "step" predicts at every step.
-    "sequence" predicts once, from the state at the last real step.
+    `per` is "step" to predict at every step, or "sequence" to predict once, from the state at the last real step.
     """
 
     backbone: Backbone
@@ -69,13 +68,11 @@ def last_step(hidden: Float[Tensor, "B T D"], lengths: Int[Tensor, " B"] | None 
 
 
 def build(task: str | Task, model: str, **hyperparameters: Any) -> nn.Module:
-    """Make a model for a task: (inputs, lengths) → predictions, tokens → logits, or (source, target, lengths) → logits.
+    """Make a model for a task. Names are those of `rtx list`. A model of more than 16 GiB is refused.
 
     For numbers it is a `SequenceModel` around the named backbone, or one of `WHOLE`, which read and predict without
     other layers. For a text it is a `LanguageModel` around the backbone, for pairs of sentences one of `TRANSLATORS`.
-
-    Names are those of `rtx list`. `hyperparameters` are the model's own arguments, such as `d_model=32, layers=2`. For
-    a text they are also those of `LanguageModel`, such as `tied`. A model of more than 16 GiB is refused.
+    `hyperparameters` are those of `hyperparameter_names`, such as `d_model=32, layers=2`.
     """
     if not isinstance(task, Task):
         task = task_by_name(task)
@@ -83,7 +80,12 @@ def build(task: str | Task, model: str, **hyperparameters: Any) -> nn.Module:
     if isinstance(model, str) and model in WHOLE and model not in models:
         raise ValueError(f"model: {model} makes one prediction per sequence, but {task.name} needs one per {task.per}")
     check_choice("model", model, models)
-    check_arguments(model, hyperparameters, task.per)
+    known = hyperparameter_names(model, task.per, hyperparameters.get("recurrent", "lstm"))
+    for name in hyperparameters:
+        check_choice(f"hyper-parameter of {model}", name, known)
+    missing = [k for k, p in known.items() if p.default is p.empty and k not in hyperparameters]
+    if missing:
+        raise ValueError(f"hyper-parameters of {model}: missing {', '.join(missing)}")
     make = partial(_make, task, model)
     parameter_bytes(make, **hyperparameters)
     return make(**hyperparameters)
@@ -110,10 +112,9 @@ def models_for(per: Per) -> dict[str, Callable[..., nn.Module]]:
 
 
 def hyperparameter_names(model: str, per: Per = "sequence", recurrent: str = "lstm") -> dict[str, inspect.Parameter]:
-    """Return the arguments that a recipe may give a model, by name.
+    """Return the arguments that `build` takes for a model: its own, those of `LanguageModel` for a text ("token").
 
-    They depend on `per`, because a language model has arguments of its own. RNNSearch also takes those of `recurrent`,
-    the model inside it.
+    RNNSearch also takes those of `recurrent`, the model inside it.
     """
     models = models_for(per)
     found = _arguments(models[check_choice("model", model, models)])
@@ -124,16 +125,6 @@ def hyperparameter_names(model: str, per: Per = "sequence", recurrent: str = "ls
     return found
 
 
-def check_arguments(model: str, hyperparameters: dict[str, Any], per: Per = "sequence") -> None:
-    """Refuse hyper-parameters that the model does not have, and the lack of one without a default."""
-    known = hyperparameter_names(model, per, hyperparameters.get("recurrent", "lstm"))
-    for name in hyperparameters:
-        check_choice(f"hyper-parameter of {model}", name, known)
-    missing = [k for k, p in known.items() if p.default is p.empty and k not in hyperparameters]
-    if missing:
-        raise ValueError(f"hyper-parameters of {model}: missing {', '.join(missing)}")
-
-
 def _arguments(factory: Callable[..., nn.Module]) -> dict[str, inspect.Parameter]:
     fixed = {*getattr(factory, "keywords", {}), *FROM_TASK}
     parameters = inspect.signature(factory).parameters
@@ -142,7 +133,6 @@ def _arguments(factory: Callable[..., nn.Module]) -> dict[str, inspect.Parameter
 
 def parameters(model: str) -> int:
     """Return the number of parameters of a model of its paper's size, without the embedding and head of a backbone."""
+    card = CARDS[check_choice("model", model, CARDS)]
     with torch.device("meta"):  # no memory, whatever the size
-        card = CARDS[check_choice("model", model, CARDS)]
-        made: nn.Module = card.make(**card.sizes)
-    return sum(p.numel() for p in made.parameters())
+        return sum(p.numel() for p in card.make(**card.sizes).parameters())

@@ -14,11 +14,8 @@ from rtx.models import LanguageModel
 from rtx.tasks.losses import perplexity, tokens_measured
 from rtx.tasks.task import Example, Scores, Split, collate, where_it_is, widened
 
+# the last steps of a text: the model's states, and the word that came after each
 Cached = tuple[Float[Tensor, "B S D"], Int[Tensor, "B S"]]
-"""The last steps of a text: the model's states, and the word that came after each.
-
-It is a plain tuple, like every state, so that `torch.load(weights_only=True)` reads it.
-"""
 
 
 def cache_pointer(
@@ -32,14 +29,12 @@ def cache_pointer(
 ) -> tuple[Float[Tensor, "B T V"], Cached]:
     """Return log-probabilities of the next word, mixed with those of words that recently followed similar states.
 
-    The cache has no parameters and is used for evaluation only. Grave et al. (2017), Eq. 2-4, computed in float32 at
-    least. The defaults are those of Merity et al.'s code on PTB. Their code starts to mix when the cache is full; here
-    this starts at the second word.
+    Grave et al. (2017), Eq. 2-4, computed in float32 at least. The defaults are those of Merity et al.'s code on PTB.
+    Their code starts to mix when the cache is full; here this starts at the second word.
 
     `hidden` are the states h_t that predicted each word, and `words` the words x_{t+1} that came. A word is in the
-    cache from the next step on. `past` is the cache after the piece of the text before this one. The cache has `window`
-    steps, `theta` is θ, the weight of similarity, and `mix` is λ, the cache's share. The second result is the next
-    cache.
+    cache from the next step on. `past` is the cache after the piece of the text before this one, and the second result
+    is the next cache. It has `window` steps. `theta` is θ, the weight of similarity, and `mix` is λ, the cache's share.
     """
     hidden, logits = widened(hidden), widened(logits)  # in half precision the probabilities would not sum to 1
     (B, T, D), V = hidden.shape, logits.shape[-1]
@@ -62,10 +57,7 @@ def cache_pointer(
 def examine_stream(
     examples: Callable[[Split], Sequence[Example]], model: LanguageModel, split: Split, limit: int | None = None
 ) -> Scores:
-    """Return the perplexity of a split that a stateful model reads in order, and the perplexity with a cache of words.
-
-    `examples` has the pieces of each split in their order; only the first `limit` are read.
-    """
+    """Return the perplexity of a split that a stateful model reads in order, without and with a cache of words."""
     plain, cached = perplexity(), perplexity()
     state: Any = None
     past: Cached | None = None

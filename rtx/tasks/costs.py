@@ -17,12 +17,11 @@ ATTENTIONS = (MultiHeadAttention, LocalAttention)
 
 
 def multiply_adds(task: str | Task, model: str, steps: int, **hyperparameters: Any) -> int:
-    """Return the multiply-adds of the matrix products and convolutions in a forward pass over one sequence.
+    """Return the multiply-adds of the matrix products and convolutions in a forward pass over `steps` steps.
 
     torch counts them. Products of two tensors in an attention count half, because the other half is masked (less is
-    masked in Transformer-XL, which has a memory). An embedding of tokens costs nothing.
-
-    `steps` is the sequence's length. The other arguments are those of `rtx.build`, for a model with a backbone.
+    masked in Transformer-XL, which has a memory). An embedding of tokens costs nothing. The other arguments are those
+    of `rtx.build`, for a model with a backbone.
     """
     task = task_by_name(task) if isinstance(task, str) else task
     with torch.device("meta"):  # shapes without numbers

@@ -29,14 +29,12 @@ Arrays = dict[str, NDArray[Any]]
 
 
 class File(NamedTuple):
-    """A published file. A data folder may also hold it packed by gzip, with ".gz" after its name, or unpacked."""
+    """A published file. A data folder may also hold it packed by gzip, with ".gz" after its name."""
 
     path: str  # in a data folder
     sha256: str  # as it is published
     addresses: Sequence[str]  # URLs that serve it
     by_hand: str = ""  # how to get it if no address serves it
-    unpacked: str = ""  # the SHA-256 of its content, if it is published packed by gzip
-    also: str = ""  # another path in a data folder, where other programs keep it
 
     @property
     def name(self) -> str:
@@ -55,14 +53,11 @@ class Found(NamedTuple):
 TABLE = tomllib.loads((resources.files("rtx.tasks") / "datasets.toml").read_text(encoding="utf-8"))
 DATASETS: dict[str, tuple[File, ...]] = {
     name: tuple(
-        File(
-            f"{of['folder']}/{file}", sha256, [at + file for at in of.get("addresses", ())], of.get("by_hand", "")
-        )._replace(unpacked=of.get("unpacked", {}).get(file, ""), also=f"{of.get('also', of['folder'])}/{file}")
+        File(f"{of['folder']}/{file}", sha256, [at + file for at in of.get("addresses", ())], of.get("by_hand", ""))
         for file, sha256 in of["sha256"].items()
     )
     for name, of in TABLE.items()
 }
-"""The files of each data set."""
 
 
 def fetch(name: str) -> dict[str, Path]:
@@ -70,8 +65,7 @@ def fetch(name: str) -> dict[str, Path]:
     paths = {}
     for file, state, path in check(name):
         if path and state == "corrupt" and not path.is_relative_to(cache_folder()):  # nothing is written there
-            expected = file.unpacked or file.sha256
-            raise ValueError(f"{path}: expected SHA-256 {expected}, got another; replace or remove the file")
+            raise ValueError(f"{path}: expected SHA-256 {file.sha256}, got another; replace or remove the file")
         paths[file.name] = path if path and state == "verified" else _download(file)
     return paths
 
@@ -88,12 +82,10 @@ def sha256(name: str) -> str:
 
 
 def unpacked(path: Path) -> bytes:
-    """Return the content of a file, unpacked if gzip packed it, once or twice. A damaged one is a ValueError."""
+    """Return the content of a file, unpacked if gzip packed it. A damaged one is a ValueError."""
     content = path.read_bytes()
     try:
-        while content.startswith(b"\x1f\x8b"):  # whatever the file's name
-            content = gzip.decompress(content)
-        return content
+        return gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise ValueError(f"{path}: corrupt or truncated gzip file ({error})") from error
 
@@ -107,13 +99,12 @@ def read_text(path: Path) -> str:
     form = "utf-16" if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8"
     try:
         text = content.decode(form)
-        if "\0" in text:  # UTF-16 without its mark, or no text at all
-            at = len(text.partition("\0")[0].encode(form))
-            raise UnicodeDecodeError(form, content, at, at + 1, "NUL")
+        wrong = content.find(b"\0") if form == "utf-8" else -1  # UTF-16 without its mark, or no text at all
     except UnicodeDecodeError as error:
-        place = f"{path}, line {content[: error.start].decode(form, 'ignore').count(chr(10)) + 1}"
-        found = f"the byte 0x{content[error.start]:02x} at offset {error.start}"
-        raise ValueError(f"{place}: expected UTF-8, got {found}; save as UTF-8") from None
+        wrong = error.start
+    if wrong >= 0:
+        found = f"the byte 0x{content[wrong]:02x} at offset {wrong}"
+        raise ValueError(f"{path}: expected UTF-8, got {found}; save as UTF-8")
     return unicodedata.normalize("NFC", text.removeprefix("\ufeff").replace("\r\n", "\n"))
 
 
@@ -125,13 +116,13 @@ def own_files(path: str | Path | Sequence[str], endings: Sequence[str]) -> list[
     found: dict[Path, None] = {}
     for given in [path] if isinstance(path, str | Path) else path:
         place = Path(os.path.expanduser(str(given)))  # a shell leaves the ~ of path=~/x
+        inside = [place]
         if place.is_dir():
-            inside = (one for one in sorted(place.rglob("[!.]*")) if one.suffix.lower() in endings)
-        else:
-            inside = (one for one in [place])
-        if not (files := [one for one in inside if one.is_file()]):  # reading a device may never end
-            wanted = f"files that end in {' or '.join(endings)}" if place.is_dir() else "a file or a folder"
-            raise FileNotFoundError(f"path: expected {wanted}, found none at {given} (seen from {Path.cwd()})")
+            inside = [one for one in sorted(place.rglob("[!.]*")) if one.suffix.lower() in endings]
+        files = [one for one in inside if one.is_file()]  # reading a device may never end
+        if not files:
+            wanted = f"a file, or a folder with files that end in {' or '.join(endings)}"
+            raise FileNotFoundError(f"path: expected {wanted}, got {given} (seen from {Path.cwd()})")
         found |= dict.fromkeys(files)
     return [*found]
 
@@ -154,10 +145,7 @@ def cache_folder() -> Path:
     """Return the folder for downloads and computed files: RTX_CACHE, or pooch's cache folder for this user."""
     import pooch
 
-    try:
-        return Path(os.environ.get("RTX_CACHE") or pooch.os_cache("rtx")).expanduser().resolve()
-    except RuntimeError as error:  # a user without a home
-        raise ValueError(f"RTX_CACHE: expected the path of a folder ({error})") from error
+    return Path(os.environ.get("RTX_CACHE") or pooch.os_cache("rtx")).expanduser().resolve()
 
 
 def cached_arrays(name: str, make: Callable[[], Arrays]) -> Arrays:
@@ -192,15 +180,15 @@ def _own_folder() -> Path | None:
 
 
 def _look(file: File, folders: Sequence[Path]) -> Found:
-    names = [name.removesuffix(".gz") for name in (file.path, file.also) if name]
-    places = (folder / f"{name}{packed}" for folder in folders for name in names for packed in ("", ".gz", ".gz.gz"))
+    places = (folder / name for folder in folders for name in (file.path, f"{file.path}.gz"))
     path = next((place for place in places if place.is_file()), None)
     if path is None:
         return Found(file, "missing")
     try:
-        right = hashlib.sha256(unpacked(path)).hexdigest() == (file.unpacked or file.sha256)
+        contents = path.read_bytes(), unpacked(path)
     except ValueError:  # damaged
-        right = False
+        return Found(file, "corrupt", path)
+    right = file.sha256 in [hashlib.sha256(content).hexdigest() for content in contents]
     return Found(file, "verified" if right else "corrupt", path)
 
 

@@ -22,10 +22,8 @@ def continue_roll(
 ) -> Float[Tensor, "T+{frames} K"]:
     """Return the piano roll with `frames` new frames after it.
 
-    The notes of a frame are drawn independently of each other, as in the model's loss.
-
-    `roll` holds 0 and 1, what has sounded so far. `temperature` divides the logits: below 1 likely notes become
-    likelier. Models that differ in their last bits may in time draw different notes.
+    The notes of a frame are drawn independently of each other, as in the model's loss. `temperature` divides the
+    logits: below 1 likely notes become likelier.
     """
     check_positive("frames", frames)
     check_above_zero("temperature", temperature)
@@ -37,11 +35,6 @@ def continue_roll(
         return (torch.rand(p.shape, generator=draws) < p).to(roll)
 
     return torch.cat([roll, *(torch.stack([*found.values()]) for found in _continued(model, [roll], frames, drawn))])
-
-
-def continue_text(model: LanguageModel, vocabulary: Text, prompt: str, tokens: int, **how: Any) -> Iterator[str]:
-    """Yield what comes after the prompt, a token at a time. The arguments are those of `continue_texts`."""
-    return (pieces[0] for pieces in continue_texts(model, vocabulary, [prompt], tokens, **how) if pieces[0])
 
 
 def continue_texts(
@@ -66,8 +59,7 @@ def continue_texts(
     and so forgets the prompt at the end of the first segment.
 
     Args:
-        model, vocabulary: a language model, and how it reads and writes.
-        prompts: texts. After an empty one, the model begins at the start of a text.
+        prompts: after an empty one, the model begins at the start of a text.
         tokens: the most tokens of a continuation.
         temperature, top_k, top_p: as in `rtx.nn.sampling.sample_token`.
         seed: of the draws.
@@ -82,7 +74,12 @@ def continue_texts(
         raise ValueError(f"vocabulary: expected the model's {model.vocabulary} symbols, got {vocabulary.size}")
     if not all(stop):
         raise ValueError("stop: expected texts of at least one character, got an empty one")
-    never = [*vocabulary.unwritten, *(_token(vocabulary, symbol) for symbol in forbidden)]
+    never = [*vocabulary.unwritten]
+    for symbol in forbidden:
+        found = vocabulary.encode(symbol)
+        if len(found) != 1 or found[0] in vocabulary.unwritten:
+            raise ValueError(f"forbidden: expected one symbol of the vocabulary, got {symbol!r}")
+        never += found
     reads = [vocabulary.encode(prompt) or [vocabulary.start] for prompt in prompts]
     draws = [seeded_generator(seed) for _ in prompts]
     writers = [_Writer(vocabulary, read, tokens, least, stop) for read in reads]
@@ -92,17 +89,10 @@ def continue_texts(
         return sample_token(allowed, temperature, top_k, top_p, draws[row])
 
     starts = [torch.tensor(read, device=model.embedding.weight.device) for read in reads]
-    for found in _continued(model, starts, tokens, draw):
-        yield [writer.add(int(found[row])) if row in found else "" for row, writer in enumerate(writers)]
+    for drawn in _continued(model, starts, tokens, draw):
+        yield [writer.add(int(drawn[row])) if row in drawn else "" for row, writer in enumerate(writers)]
         if all(writer.ended for writer in writers):
             return
-
-
-def _token(vocabulary: Text, symbol: str) -> int:
-    tokens = vocabulary.encode(symbol)
-    if len(tokens) != 1 or tokens[0] in vocabulary.unwritten:
-        raise ValueError(f"forbidden: expected one symbol of the vocabulary, got {symbol!r}")
-    return tokens[0]
 
 
 class _Writer:
@@ -129,10 +119,7 @@ class _Writer:
 
 @torch.no_grad()
 def _continued(
-    model: SequenceModel | LanguageModel,
-    starts: Sequence[Tensor],
-    steps: int,
-    draw: Callable[[int, Tensor], Tensor],
+    model: SequenceModel | LanguageModel, starts: Sequence[Tensor], steps: int, draw: Callable[[int, Tensor], Tensor]
 ) -> Iterator[dict[int, Tensor]]:
     """Yield what is drawn after each step, by the row of the start that it continues.
 

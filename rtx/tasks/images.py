@@ -4,11 +4,9 @@ Digits: the 8 × 8 images bundled with scikit-learn. MNIST: LeCun, Cortes & Burg
 the published code of TCN and R-Transformer (Section 4.1); permuted MNIST: Le, Jaitly & Hinton (2015).
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -20,17 +18,11 @@ from rtx.tasks.losses import classification
 from rtx.tasks.task import SPLITS, Example, Examples, Split, Task
 
 Bytes = NDArray[np.uint8]
+Images = tuple[Bytes, Bytes]  # sequences of pixels (N, T), and their classes (N,)
 
 SEED = 0  # of the splits and of the permutation, which all runs share
 HELD_OUT = 5000  # of MNIST's training images, for validation
 MNIST_MEAN, MNIST_STD = 0.1307, 0.3081
-
-
-class Images(NamedTuple):
-    """Images as sequences of pixels (N, T), and their classes (N,)."""
-
-    pixels: Bytes
-    labels: Bytes
 
 
 def digits(permuted: bool = False) -> Task:
@@ -43,11 +35,11 @@ def digits(permuted: bool = False) -> Task:
 
         bunch = load_digits()  # pixels are whole numbers from 0 to 16
         pixels = bunch.data.astype(np.uint8)
-        return Images(pixels[:, permutation(64)] if permuted else pixels, bunch.target.astype(np.uint8))
+        return pixels[:, permutation(64)] if permuted else pixels, bunch.target.astype(np.uint8)
 
     def read() -> Mapping[Split, Images]:
-        parts = stratified_split(whole().labels)
-        return {split: Images(whole().pixels[part], whole().labels[part]) for split, part in parts.items()}
+        pixels, labels = whole()
+        return {split: (pixels[part], labels[part]) for split, part in stratified_split(labels).items()}
 
     name = "permuted-digits" if permuted else "digits"
     return _task(name, read, lambda: data.sha256_of_arrays(*whole()), mean=0.0, scale=16.0)
@@ -57,38 +49,33 @@ def mnist(permuted: bool = False, side: int = 28) -> Task:
     """MNIST: 784 pixels, normalised by mean 0.1307 and standard deviation 0.3081; the standard test images.
 
     The standard set has no validation images. So 5,000 of the 60,000 training images, drawn once with a fixed seed, are
-    held out for it.
-
-    Args:
-        permuted: whether the pixels of every image are read in one random order, drawn with a fixed seed.
-        side: pixels along an edge, a divisor of 28. Each pixel of a smaller image is the mean of a square, so the
-            sequences are shorter. They are normalised by the same numbers.
+    held out for it. If `permuted`, the pixels of every image are read in one random order, drawn with a fixed seed.
+    `side` is the number of pixels along an edge, a divisor of 28. A pixel of a smaller image is the mean of a square.
     """
     check_flag("permuted", permuted)
     if not (is_whole(side) and side > 0 and 28 % side == 0):
         raise ValueError(f"side: expected a divisor of 28, such as 14, got {side!r}")
 
-    def read_part(paths: dict[str, Path], part: str) -> Images:
-        images = read_idx(paths[f"{part}-images-idx3-ubyte.gz"])
-        pixels = shrunk(images.reshape(len(images), -1), side)
-        labels = read_idx(paths[f"{part}-labels-idx1-ubyte.gz"])
-        return Images(pixels[:, permutation(pixels.shape[1])] if permuted else pixels, labels)
+    def read_part(images: Path, labels: Path) -> Images:
+        pixels = shrunk(read_idx(images), side)
+        return pixels[:, permutation(pixels.shape[1])] if permuted else pixels, read_idx(labels)
 
     def read() -> Mapping[Split, Images]:
-        paths = data.fetch("mnist")
-        train, test = read_part(paths, "train"), read_part(paths, "t10k")
-        shuffled = np.random.default_rng(SEED).permutation(len(train.labels))
-        held_out, kept = (Images(*(part[np.sort(rows)] for part in train)) for rows in np.split(shuffled, [HELD_OUT]))
+        train_images, train_labels, *of_test = data.fetch("mnist").values()
+        train, test = read_part(train_images, train_labels), read_part(*of_test)
+        shuffled = np.random.default_rng(SEED).permutation(len(train[1]))
+        parts = [np.sort(rows) for rows in np.split(shuffled, [HELD_OUT])]
+        held_out, kept = ((train[0][rows], train[1][rows]) for rows in parts)
         return {"train": kept, "validation": held_out, "test": test}
 
     name = ("permuted-mnist" if permuted else "mnist") + (f"-{side}" if side != 28 else "")
     return _task(name, read, lambda: data.sha256("mnist"), mean=255 * MNIST_MEAN, scale=255 * MNIST_STD)
 
 
-def shrunk(pixels: Bytes, side: int) -> Bytes:
-    """Shrink square images (N, T) to (N, side²). Each new pixel is the mean of a square, rounded."""
-    edge = math.isqrt(pixels.shape[1])
-    squares = pixels.reshape(-1, side, edge // side, side, edge // side)
+def shrunk(images: Bytes, side: int) -> Bytes:
+    """Shrink square images (N, L, L) to (N, side²). Each new pixel is the mean of a square, rounded."""
+    step = images.shape[1] // side
+    squares = images.reshape(-1, side, step, side, step)
     return np.rint(squares.mean((2, 4))).astype(np.uint8).reshape(-1, side * side)
 
 
@@ -123,13 +110,13 @@ def _task(
     splits = cache(read)  # reads once, when a split is first needed
 
     def examples(split: Split) -> Sequence[Example]:
-        images = splits()[split]
+        pixels, labels = splits()[split]
 
         def make(indices: list[int]) -> list[Example]:
-            pixels = (torch.from_numpy(images.pixels[indices].astype(np.float32)) - mean) / scale
-            labels = torch.from_numpy(images.labels[indices].astype(np.int64))
-            return [Example(row[:, None], label) for row, label in zip(pixels, labels, strict=True)]
+            rows = (torch.from_numpy(pixels[indices].astype(np.float32)) - mean) / scale
+            classes = torch.from_numpy(labels[indices].astype(np.int64))
+            return [Example(row[:, None], label) for row, label in zip(rows, classes, strict=True)]
 
-        return Examples(len(images.labels), make)
+        return Examples(len(labels), make)
 
     return classification(name, 1, 10, examples, sha256)

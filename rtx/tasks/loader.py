@@ -15,10 +15,7 @@ POOL = 100  # batches whose sequences are sorted by length together
 
 
 class BatchOrder(Sampler[list[int]]):
-    """Which sequences are in a batch together, and in which order the batches come.
-
-    An epoch's order depends only on the seed and the epoch's number, so a resumed run continues as the undisturbed run
-    would.
+    """Which sequences are in a batch together, and in which order. It depends only on the seed and the epoch's number.
 
     - "shuffled".
     - "fresh": other sequences in each epoch, as many as there are `lengths`.
@@ -27,21 +24,15 @@ class BatchOrder(Sampler[list[int]]):
       state can be kept from batch to batch.
     - "as it is".
     - "by length": the longest first, which gives the least padding. It is for splits whose order has no meaning.
-
-    Only "bucketed" and "by length" use the `lengths` of the sequences.
     """
 
     def __init__(self, lengths: list[int], batch_size: int, order: str = "shuffled", seed: int = 0) -> None:
         self.lengths, self.batch_size = lengths, check_positive("batch_size", batch_size)
         self.order, self.seed, self.epoch = check_choice("order", order, ORDERS), seed, 0
         self.skipped = 0
+        self.sampler = self  # Lightning calls `sampler.set_epoch`
         if order == "columns" and len(lengths) < batch_size:
             raise ValueError(f"batch_size: expected at most {len(lengths)} pieces of the text, got {batch_size}")
-
-    @property
-    def sampler(self) -> "BatchOrder":
-        """Itself: Lightning calls `set_epoch` of it."""
-        return self
 
     def set_epoch(self, epoch: int) -> None:
         """Set the epoch whose order comes next."""
@@ -71,28 +62,21 @@ class BatchOrder(Sampler[list[int]]):
         if self.order == "fresh":
             order = [self.epoch * count + i for i in order]
         if self.order == "bucketed":
-            order = self._sorted_in_pools(order)
+            pools = (order[i : i + POOL * size] for i in range(0, count, POOL * size))
+            order = [i for pool in pools for i in sorted(pool, key=self.lengths.__getitem__)]
         batches = [order[i : i + size] for i in range(0, count, size)]
         if self.order == "bucketed":
             batches = [batches[i] for i in torch.randperm(len(batches), generator=draws).tolist()]
         return batches
 
-    def _sorted_in_pools(self, order: list[int]) -> list[int]:
-        pool = POOL * self.batch_size
-        pools = (order[i : i + pool] for i in range(0, len(order), pool))
-        return [i for part in pools for i in sorted(part, key=self.lengths.__getitem__)]
-
 
 def loader(
     task: Task, split: str, batch_size: int, seed: int = 0, order: str | None = None, limit: int | None = None
 ) -> DataLoader[Batch]:
-    """Return the batches of a split. Training batches are in another order in each epoch.
+    """Return the batches of a split, of its first sequences if there is a `limit`.
 
-    Lightning sets the epoch. In your own loop, call `batch_sampler.set_epoch`; otherwise every epoch is epoch 0.
-
-    `order` is one of `ORDERS`; by default "shuffled" for training and "as it is" otherwise. "fresh" is only for
-    sequences that are drawn, such as those of `add`. With a `limit` only the first sequences are used; for "fresh" it
-    is the number of sequences in each epoch.
+    `order` is that of `BatchOrder`; by default "shuffled" for training and "as it is" otherwise. Lightning sets the
+    epoch. In your own loop, call `batch_sampler.set_epoch`; otherwise every epoch is epoch 0.
     """
     examples = task.split(split)
     order = order or ("shuffled" if split == "train" else "as it is")
@@ -100,8 +84,6 @@ def loader(
     if order == "fresh":
         if not getattr(examples, "endless", False):
             raise ValueError(f"order: 'fresh' is for sequences that are drawn, {task.name} has {len(examples)}")
-    elif order == "columns" and getattr(examples, "apart", False):
-        raise ValueError("order: 'columns' is for one text, because a state would cross from one text to the next")
     elif limit is not None:
         examples = examples[:limit]
     look = order in ("bucketed", "by length")

@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from rtx.tasks.task import IGNORED, Batch, Example, Split, Sum, Task, mean_metric, mean_of, sequence_count, widened
+from rtx.tasks.task import IGNORED, Batch, Example, Split, Sum, Task, mean_metric, mean_of, widened
 
 if TYPE_CHECKING:
     from torchmetrics import Metric
@@ -24,7 +24,8 @@ TOGETHER = 640_000  # logits whose loss is computed at a time
 
 def class_cross_entropy(predictions: Tensor, batch: Batch) -> Sum:
     """Cross-entropy in nats of (B, K) logits, summed over sequences."""
-    return Sum(cross_entropy(widened(predictions), batch.targets, reduction="sum"), sequence_count(batch))
+    total = cross_entropy(widened(predictions), batch.targets, reduction="sum")
+    return Sum(total, batch.lengths.new_tensor(len(batch.lengths)))
 
 
 def scored_cross_entropy(predictions: Tensor, targets: Tensor, scored: Tensor) -> Sum:
@@ -85,8 +86,7 @@ def summed_cross_entropy(logits: Float[Tensor, "N V"], targets: Int[Tensor, " N"
     return torch.stack([cross_entropy(*pair, ignore_index=IGNORED, reduction="sum") for pair in pairs]).sum()
 
 
-tokens_measured = mean_of(token_nll)
-"""What `perplexity` and `bits` take, from the same logits."""
+tokens_measured = mean_of(token_nll)  # what `perplexity` and `bits` take
 
 
 def perplexity() -> "Metric":
@@ -96,7 +96,8 @@ def perplexity() -> "Metric":
     """
     from torchmetrics.metric import CompositionalMetric
 
-    return CompositionalMetric(_exp, mean_metric(), None)
+    # in float64, which holds e to the power of 709, and on the CPU, because not every device has float64
+    return CompositionalMetric(lambda nats: nats.cpu().double().exp(), mean_metric(), None)
 
 
 def bits() -> "Metric":
@@ -104,11 +105,6 @@ def bits() -> "Metric":
     from torchmetrics.metric import CompositionalMetric
 
     return CompositionalMetric(torch.div, mean_metric(), math.log(2))
-
-
-def _exp(nats: Tensor) -> Tensor:
-    """In float64, which holds e to the power of 709, and on the CPU, because not every device has float64."""
-    return nats.cpu().double().exp()
 
 
 def unigram_nll(train: Int[Tensor, " N"], test: Int[Tensor, " M"], vocabulary: int) -> float:
@@ -123,15 +119,12 @@ def bigram_nll(train: Int[Tensor, " N"], test: Int[Tensor, " M"], start: int, vo
     p(b|a) = (c(ab) + T(a) p(b)) / (c(a) + T(a)); c counts, T(a) is the number of different tokens after a, and p(b) is
     the frequency of `unigram_nll`. Witten & Bell (1991), The Zero-Frequency Problem, method C. `start` is before both.
     """
-
-    def before(tokens: Tensor) -> Tensor:
-        return torch.cat([tokens.new_tensor([start]), tokens[:-1]])
-
-    pairs, counts = torch.unique(before(train) * vocabulary + train, return_counts=True)
+    before, first = (torch.cat([tokens.new_tensor([start]), tokens[:-1]]) for tokens in (train, test))
+    pairs, counts = torch.unique(before * vocabulary + train, return_counts=True)
     kinds = torch.bincount(pairs // vocabulary, minlength=vocabulary).double()
     total = torch.bincount(pairs // vocabulary, counts, vocabulary).double()
     frequency = (torch.bincount(train, minlength=vocabulary).double() + 1) / (len(train) + vocabulary)
-    wanted, first = before(test) * vocabulary + test, before(test)
+    wanted = first * vocabulary + test
     at = torch.searchsorted(pairs, wanted).clamp(max=len(pairs) - 1)
     seen = torch.where(pairs[at] == wanted, counts[at], 0)
     rest = kinds[first].clamp(min=1)  # nothing came after a token that is new here

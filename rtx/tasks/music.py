@@ -7,12 +7,11 @@ the installed music21. Or MIDI files of your own.
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -21,20 +20,8 @@ from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from rtx.nn.validate import check_above_zero, check_count
-from rtx.tasks import data
-from rtx.tasks.rolls import (
-    FRAME_SECONDS,
-    LOWEST,
-    NOTES,
-    QUARTER_SECONDS,
-    Note,
-    Roll,
-    check_roll,
-    marginal_nll,
-    read_mat,
-    read_notes,
-    roll_of,
-)
+from rtx.tasks import data, rolls
+from rtx.tasks.rolls import FRAME_SECONDS, NOTES, Note, Roll
 from rtx.tasks.task import SPLITS, Batch, Example, Examples, Split, Sum, Task, mean_of, real_steps, widened
 
 FRAMES_PER_QUARTER = 2  # of `chorales`
@@ -47,23 +34,18 @@ def published(name: str) -> Task:
     pieces and frames differ from `chorales`. piano: Piano-midi.de, 87/12/25 pieces. muse: MuseData, 524/135/124 pieces
     for orchestra and piano.
     """
-
-    def read() -> dict[Split, list[Roll]]:
-        (path,) = data.fetch(name).values()
-        return read_mat(path)
-
-    return piano_roll_task(name, read, lambda: data.sha256(name), (2 if name == "jsb" else 1) * FRAME_SECONDS)
+    seconds = (2 if name == "jsb" else 1) * FRAME_SECONDS
+    return piano_roll_task(name, lambda: rolls.read_mat(*data.fetch(name).values()), lambda: data.sha256(name), seconds)
 
 
 def chorales() -> Task:
     """Bach's chorales, a frame per eighth note. A frame has the notes that sound at its start.
 
     Shorter notes between two frames are left out. Of pieces that are equal up to transposition, one is kept. Other
-    harmonisations of a melody are pieces of their own. About 80/10/10 % of the pieces are in the splits.
-    The first call parses the scores of music21 (half a minute). Later calls read the cache.
+    harmonisations of a melody are pieces of their own. They are split about 80/10/10 %. The first call parses the
+    scores of music21 (half a minute). Later calls read the cache.
     """
     pieces = cache(_chorales)
-
     return piano_roll_task("chorales", lambda: _tenths(pieces()), lambda: data.sha256_of_arrays(*pieces()))
 
 
@@ -78,22 +60,13 @@ def own_music(path: str | Path | Sequence[str] | None = None, frame: float = 0.5
         frame: the length of a frame of your files in quarter notes. By default, a frame is an eighth note.
         transpose: train also on each piece moved up and down by 1 to so many semitones, as far as the keys go.
     """
-    seconds = check_above_zero("frame", frame) * QUARTER_SECONDS if path is not None else FRAME_SECONDS
+    seconds = FRAME_SECONDS if path is None else check_above_zero("frame", frame) * rolls.QUARTER_SECONDS
     check_count("transpose", transpose)
     said: defaultdict[str, list[str]] = defaultdict(list)
 
     @cache
     def pieces() -> dict[Split, list[Roll]]:
-        if path is None:
-            return _tenths(_chorales())
-        read = [*_own_rolls(path, seconds, said)]
-        found = distinct(read)
-        if same := len(read) - len(found):
-            said["equal pieces"].append(f"left out {same} of {len(read)} pieces, which equal another but for their key")
-        if len(found) < len(SPLITS):
-            left_out = "; ".join(["", *said["left out"]])
-            raise ValueError(f"path: expected at least {len(SPLITS)} different pieces, got {len(found)}{left_out}")
-        return _tenths(found)
+        return _tenths(_chorales() if path is None else _own_rolls(path, seconds, said))
 
     def moved() -> dict[Split, list[Roll]]:
         shifts = sorted(range(-transpose, transpose + 1), key=abs)
@@ -101,33 +74,39 @@ def own_music(path: str | Path | Sequence[str] | None = None, frame: float = 0.5
         return pieces() | {"train": [*copies]}
 
     def about() -> dict[str, str]:
-        frames = {split: f"{split} {len(rolls)} ({sum(map(len, rolls)):,})" for split, rolls in moved().items()}
+        frames = [f"{split} {len(found)} ({sum(map(len, found)):,})" for split, found in moved().items()]
         files = {name: "; ".join(named) for name, named in said.items()}
-        return {"data": f"pieces (frames): {', '.join(frames.values())}"} | files
+        return {"data": f"pieces (frames): {', '.join(frames)}"} | files
 
     name = "music" if path is None else f"music:{data.own_name(path)}"
     return piano_roll_task(name, moved, lambda: data.sha256_of_arrays(*chain(*pieces().values())), seconds, about)
 
 
-def _tenths(rolls: list[Roll]) -> dict[Split, list[Roll]]:
+def _tenths(pieces: list[Roll]) -> dict[Split, list[Roll]]:
     """Split pieces: the last tenth for test, the tenth before it for validation, at least one piece for each."""
-    tenth = max(1, len(rolls) // 10)
-    return {"train": rolls[: -2 * tenth], "validation": rolls[-2 * tenth : -tenth], "test": rolls[-tenth:]}
+    tenth = max(1, len(pieces) // 10)
+    return {"train": pieces[: -2 * tenth], "validation": pieces[-2 * tenth : -tenth], "test": pieces[-tenth:]}
 
 
-def _own_rolls(path: str | Path | Sequence[str], seconds: float, said: defaultdict[str, list[str]]) -> Iterator[Roll]:
-    """Yield the rolls of a user's MIDI files. `said` gets the files that are left out, and why."""
+def _own_rolls(path: str | Path | Sequence[str], seconds: float, said: defaultdict[str, list[str]]) -> list[Roll]:
+    """Return the different pieces of a user's MIDI files. `said` gets what is left out, and why."""
+    read = []
     for file in data.own_files(path, [".mid", ".midi"]):
         try:
-            notes = read_notes(file, seconds)
+            notes = rolls.read_notes(file, seconds)
             inside = [note for note in notes if 0 <= note.key < NOTES]
-            roll = check_roll(str(file), roll_of(inside, str(file)))
+            read.append(rolls.check_roll(str(file), rolls.roll_of(inside, str(file))))
+            if len(inside) < len(notes):
+                said["other keys"].append(f"{file}: left out {len(notes) - len(inside)} of {len(notes)} notes")
         except ValueError as error:
             said["left out"].append(str(error))
-            continue
-        if len(inside) < len(notes):
-            said["other keys"].append(f"{file}: left out {len(notes) - len(inside)} of {len(notes)} notes")
-        yield roll
+    found = distinct(read)
+    if same := len(read) - len(found):
+        said["equal pieces"].append(f"left out {same} of {len(read)} pieces, which equal another but for their key")
+    if len(found) < len(SPLITS):
+        left_out = "; ".join(["", *said["left out"]])
+        raise ValueError(f"path: expected at least {len(SPLITS)} different pieces, got {len(found)}{left_out}")
+    return found
 
 
 def _fits(roll: Roll, shift: int) -> bool:
@@ -148,14 +127,14 @@ def piano_roll_task(
     `read` returns split → rolls of at least two frames each. It is called once, when first needed. `frame_seconds` is
     how long a frame lasts when a roll is played.
     """
-    rolls = cache(read)
+    pieces = cache(read)
 
     def examples(split: Split) -> Sequence[Example]:
         def next_frames(indices: list[int]) -> list[Example]:
-            found = (torch.from_numpy(rolls()[split][index]).float() for index in indices)
+            found = (torch.from_numpy(pieces()[split][index]).float() for index in indices)
             return [Example(frames[:-1], frames[1:]) for frames in found]
 
-        return Examples(len(rolls()[split]), next_frames)
+        return Examples(len(pieces()[split]), next_frames)
 
     return Task(
         name=name,
@@ -166,9 +145,8 @@ def piano_roll_task(
         loss=frame_nll,
         measured=mean_of(frame_nll),
         metric="NLL per frame (nats)",
-        best="min",
         sha256=sha256,
-        baseline=lambda: marginal_nll(rolls()["train"], rolls()["test"]),
+        baseline=lambda: rolls.marginal_nll(pieces()["train"], pieces()["test"]),
         frame_seconds=frame_seconds,
         about=about,
     )
@@ -193,23 +171,15 @@ def _chorales() -> list[Roll]:
 
 
 def _parse_chorales() -> data.Arrays:
-    corpus = import_music21().corpus
+    from music21 import corpus, ipython21
+
+    if hasattr(ipython21, "t"):  # a timer, only in a notebook: it would draw all figures at twice the size
+        ipython21.t.cancel()
     names = dict.fromkeys(corpus.chorales.Iterator(returnType="filename"))  # some are listed twice
     # forceSource: music21 writes no pickles of its own beside our cache
-    rolls = distinct(score_to_roll(corpus.parse(name, forceSource=True)) for name in names)
-    frames = np.packbits(np.concatenate(rolls), axis=1)
-    return {"frames": frames, "lengths": np.array([len(roll) for roll in rolls])}
-
-
-def import_music21() -> ModuleType:
-    """Return music21, without its timer that would draw all figures of a notebook at twice the size."""
-    import music21
-    from music21 import ipython21
-
-    timer = getattr(ipython21, "t", None)  # only a notebook has one
-    if timer is not None:
-        timer.cancel()
-    return music21
+    pieces = distinct(score_to_roll(corpus.parse(name, forceSource=True)) for name in names)
+    frames = np.packbits(np.concatenate(pieces), axis=1)
+    return {"frames": frames, "lengths": np.array([len(piece) for piece in pieces])}
 
 
 def score_to_roll(score: Any) -> Roll:
@@ -218,18 +188,18 @@ def score_to_roll(score: Any) -> Roll:
     def frame(quarters: float) -> int:
         return math.ceil(quarters * FRAMES_PER_QUARTER)
 
-    found = [(note, pitch.midi - LOWEST) for note in score.flatten().notes for pitch in note.pitches]
+    found = [(note, pitch.midi - rolls.LOWEST) for note in score.flatten().notes for pitch in note.pitches]
     notes = [Note(key, frame(note.offset), frame(note.offset + note.quarterLength)) for note, key in found]
-    return roll_of(notes, "score")
+    return rolls.roll_of(notes, "score")
 
 
-def distinct(rolls: Iterable[Roll]) -> list[Roll]:
-    """Return the first of each set of rolls that are equal up to transposition, ordered by a hash of their notes.
+def distinct(pieces: Iterable[Roll]) -> list[Roll]:
+    """Return the first of each set of pieces that are equal up to transposition, ordered by a hash of their notes.
 
     So the order is random, but the same for everyone, and one piece more or less does not change the others' order.
     """
     by_hash: dict[str, Roll] = {}
-    for roll in rolls:
+    for roll in pieces:
         used = np.flatnonzero(roll.any(axis=0))
         by_hash.setdefault(data.sha256_of_arrays(roll[:, used[0] : used[-1] + 1]), roll)
     return [by_hash[key] for key in sorted(by_hash)]

@@ -16,13 +16,11 @@ from torch.nn.utils.rnn import pad_sequence
 
 from rtx.nn.validate import check_positive
 from rtx.tasks import data
-from rtx.tasks.losses import perplexity, scored_cross_entropy
+from rtx.tasks.losses import perplexity, token_nll
 from rtx.tasks.subwords import BEGIN, END, PAD, Subwords, one_blank
-from rtx.tasks.task import IGNORED, SPLITS, Batch, Example, Scores, Split, Sum, Task, Text, mean_of
+from rtx.tasks.task import SPLITS, Batch, Example, Scores, Split, Sum, Task, Text, mean_of
 
-Pair = tuple[str, str]
-"""A source sentence and its target sentence."""
-
+Pair = tuple[str, str]  # a source sentence and its target sentence
 AT_ONCE = 32  # sentences in a batch of a search
 STEP = 8  # sentences are searched together if their numbers of tokens round up to the same multiple of it
 
@@ -42,12 +40,11 @@ def pair_task(
 ) -> Task:
     """Return a task: predict the next token of a target sentence, given the source and the target so far.
 
-    `read` returns split → its pairs; it is called once, when first needed. `scores` takes pairs and a text written for
-    each source, and returns named scores; the first of them is the test score. The `vocabulary` sub-words of each side,
-    or of both if they are `shared`, are learned from the training pairs. `tokenised` text has separate punctuation
-    marks. `first_guess` answers a source without a model, for the baseline. `beam` and `longest` are as in `write`.
-    Without a `data_set` of datasets.toml, the checksum is that of the pairs. A `note` on the data is added to the
-    metric's name.
+    `read` returns split → its pairs. `scores` takes pairs and a text written for each source; the first of its scores
+    is the test score. The `vocabulary` sub-words of each side, or of both if they are `shared`, are learned from the
+    training pairs. `tokenised` text has separate punctuation marks. `first_guess` answers a source without a model, for
+    the baseline. `beam` and `longest` are as in `write`. Without a `data_set` of datasets.toml, the checksum is that of
+    the pairs. A `note` on the data is added to the metric's name.
     """
     read = cache(read)
 
@@ -55,7 +52,7 @@ def pair_task(
         return Subwords(vocabulary, lambda: [pair[i] for pair in read()["train"] for i in sides], not tokenised)
 
     texts = 2 * (learned(0, 1),) if shared else (learned(0), learned(1))
-    _check_search(beam, longest, texts[1])
+    _check_beam(beam, vocabulary)
 
     @cache
     def examples(split: Split) -> Sequence[Example]:
@@ -73,28 +70,32 @@ def pair_task(
         pairs = read()["test"]
         return float(next(iter(scores(pairs, [first_guess(source) for source, _ in pairs]).values())))
 
+    def sha256() -> str:
+        if data_set:
+            return data.sha256(data_set)
+        lines = (f"{split}\t{source}\t{target}\n" for split in SPLITS for source, target in read()[split])
+        return hashlib.sha256("".join(lines).encode()).hexdigest()
+
     return Task(
         name=name,
         inputs=vocabulary,
         outputs=vocabulary,
         per="pair",
         examples=examples,
-        loss=target_cross_entropy,
-        measured=mean_of(target_cross_entropy),
+        loss=target_nll,
+        measured=mean_of(target_nll),
         scorer=perplexity,
         metric=f"perplexity per token{note}",
-        best="min",
-        sha256=lambda: data.sha256(data_set) if data_set else sha256_of_pairs(read()),
+        sha256=sha256,
         baseline=baseline,
         examine=examine,
         texts=texts,
     )
 
 
-def target_cross_entropy(predictions: Tensor, batch: Batch) -> Sum:
-    """Cross-entropy in nats of (B, T - 1, V) logits, summed over the real tokens after the begin token."""
-    following = batch.targets[:, 1:]
-    return scored_cross_entropy(predictions, following, following != IGNORED)
+def target_nll(predictions: Tensor, batch: Batch) -> Sum:
+    """-log p of each token after the begin token in nats, of (B, T - 1, V) logits, summed."""
+    return token_nll(predictions, batch._replace(targets=batch.targets[:, 1:]))
 
 
 @torch.no_grad()
@@ -106,12 +107,11 @@ def write(
     Sources of about the same length are searched together; the result for one does not depend on the others. A source
     without tokens gets an empty text. Call `eval()` first.
 
-    `texts` are how the model, one of `rtx.models.TRANSLATORS`, reads sources and writes targets. A `beam` of 1 is
-    greedy. A text may have `longest` tokens, by default 2 S + 10. S is the number of the source's tokens, rounded up to
-    a multiple of `STEP`.
+    The model is one of `rtx.models.TRANSLATORS`, and `texts` are those of its task. A `beam` of 1 is greedy. A text may
+    have `longest` tokens, by default 2 S + 10. S is the number of the source's tokens, rounded up to a multiple of 8.
     """
     reader, writer = texts
-    _check_search(beam, longest, writer)
+    _check_beam(beam, writer.size)
     groups = defaultdict(list)
     tokens = [reader.encode(source) for source in sources]
     for i in sorted(range(len(tokens)), key=lambda i: len(tokens[i])):
@@ -127,11 +127,9 @@ def write(
     return written
 
 
-def _check_search(beam: int, longest: int | None, writer: Text) -> None:
-    if check_positive("beam", beam) > writer.size:
-        raise ValueError(f"beam: expected at most the {writer.size} tokens, got {beam}")
-    if longest is not None:
-        check_positive("longest", longest)
+def _check_beam(beam: int, vocabulary: int) -> None:
+    if check_positive("beam", beam) > vocabulary:
+        raise ValueError(f"beam: expected at most the {vocabulary} tokens, got {beam}")
 
 
 def _search(model: nn.Module, sources: Sequence[list[int]], beam: int, longest: int) -> list[list[int]]:
@@ -146,17 +144,6 @@ def _search(model: nn.Module, sources: Sequence[list[int]], beam: int, longest: 
 
 def read_pairs(source: Path, target: Path) -> list[Pair]:
     """Return the lines of two files. The translation of a line is in the same line of the other file."""
-    return list(zip(_lines(source), _lines(target), strict=True))
-
-
-def _lines(path: Path) -> list[str]:
     # str.splitlines would also split at rare characters within a line
-    return [one_blank(line) for line in data.read_text(path).removesuffix("\n").split("\n")]
-
-
-def sha256_of_pairs(splits: Mapping[Split, Sequence[Pair]]) -> str:
-    """Return the SHA-256 of all pairs of all splits."""
-    digest = hashlib.sha256()
-    for split in SPLITS:
-        digest.update("".join(f"{split}\t{source}\t{target}\n" for source, target in splits[split]).encode())
-    return digest.hexdigest()
+    lines = (data.read_text(path).removesuffix("\n").split("\n") for path in (source, target))
+    return [(one_blank(a), one_blank(b)) for a, b in zip(*lines, strict=True)]

@@ -8,7 +8,7 @@ import ast
 import platform
 import sysconfig
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -19,21 +19,14 @@ import numpy as np
 from rtx.tasks import data
 from rtx.tasks.pairs import Pair, pair_task, read_pairs
 from rtx.tasks.subwords import one_blank
-from rtx.tasks.task import Scores, Split, Task
+from rtx.tasks.task import SPLITS, Scores, Split, Task
 
-UNKNOWN = "UNK"
-"""A rare word in Gigaword's test files."""
-
+UNKNOWN = "UNK"  # a rare word in Gigaword's test files
 ROUGE = {"ROUGE-1": "rouge1", "ROUGE-2": "rouge2", "ROUGE-L": "rougeL"}
 LEAD = 8  # words: the median length of Gigaword's headlines
 BODY = 25  # words that are read of a docstring's body
 LONGEST = 40  # tokens that a headline may have
 LEFT_OUT = frozenset({"site-packages", "dist-packages", "test", "tests", "idlelib", "lib2to3", "turtledemo"})
-GIGAWORD: dict[Split, tuple[str, str]] = {
-    "train": ("train.article.first10000.txt", "train.title.first10000.txt"),
-    "validation": ("valid.article.filter.first1000.txt", "valid.title.filter.first1000.txt"),
-    "test": ("input.txt", "task1_ref0.txt"),
-}
 
 
 def gigaword(vocabulary: int = 8_000, beam: int = 10) -> Task:
@@ -42,20 +35,17 @@ def gigaword(vocabulary: int = 8_000, beam: int = 10) -> Task:
     Training uses the first 10,000 of 3,803,957 pairs, validation the first 1,000 of 189,651. The 1,951 pairs of the
     test set are complete. A rare word is `<unk>` in the files of training and validation and UNK in those of the test.
     Here it is UNK in all. ROUGE counts it like any other word, as ROUGE's own script does. "UNK written (%)" is its
-    share of the words that a model writes.
-
-    Args:
-        vocabulary: sub-words of sources and headlines together. The paper's 30,000 are words, from all pairs.
-        beam: width of the search; 10 in the paper.
+    share of the words that a model writes. Sources and headlines share `vocabulary` sub-words; the paper's 30,000 are
+    words, from all pairs. Its beam is 10 wide.
     """
 
-    def read() -> Mapping[Split, list[Pair]]:
+    def read() -> dict[Split, list[Pair]]:
         def named(text: str) -> str:
-            return " ".join(UNKNOWN if word == "<unk>" else word for word in text.split())
+            return text.replace("<unk>", UNKNOWN)
 
-        paths = data.fetch("gigaword")
-        pairs = {split: read_pairs(*(paths[name] for name in names)) for split, names in GIGAWORD.items()}
-        return {split: [(named(a), named(b)) for a, b in pairs[split]] for split in pairs}
+        paths = [*data.fetch("gigaword").values()]  # sentences and headlines, in the order of the splits
+        pairs = [read_pairs(*both) for both in zip(paths[::2], paths[1::2], strict=True)]
+        return {split: [(named(a), named(b)) for a, b in pairs[i]] for i, split in enumerate(SPLITS)}
 
     return pair_task(
         "gigaword",
@@ -81,14 +71,10 @@ def docstrings(vocabulary: int = 1_500, beam: int = 5) -> Task:
 
     The baseline is the commonest summary line. A small model learns more than that from two thousand pairs, but not
     enough to beat the body's first words, whose score is given too.
-
-    Args:
-        vocabulary: sub-words of bodies and summary lines together.
-        beam: width of the search.
     """
 
     @cache
-    def read() -> Mapping[Split, list[Pair]]:
+    def read() -> dict[Split, list[Pair]]:
         key = f"docstrings-v1-python-{platform.python_version()}"  # v1: raise it when parsing changes
         stored = data.cached_arrays(key, _library_docstrings)["text"].tobytes().decode()
         lines = [line.split("\t") for line in stored.split("\n")]
@@ -96,21 +82,16 @@ def docstrings(vocabulary: int = 1_500, beam: int = 5) -> Task:
         tenth = len(pairs) // 10
         return {"test": pairs[:tenth], "validation": pairs[tenth : 2 * tenth], "train": pairs[2 * tenth :]}
 
-    @cache
-    def commonest() -> str:
+    def commonest(_: str) -> str:
         return Counter(summary for _, summary in read()["train"]).most_common(1)[0][0]
 
-    def guess(_: str) -> str:
-        return commonest()
-
-    return pair_task("docstrings", read, rouge, vocabulary, True, first_guess=guess, beam=beam, longest=LONGEST)
+    return pair_task("docstrings", read, rouge, vocabulary, True, first_guess=commonest, beam=beam, longest=LONGEST)
 
 
 def rouge(pairs: Sequence[Pair], written: Sequence[str]) -> Scores:
     """Return ROUGE-1, -2 and -L, each the mean of the texts' F1, in percent.
 
     Words are stemmed, and whole texts count. Earlier work used recall, which needs a cap on the length; F1 does not.
-    `pairs` are sources and references, and `written` has a text for each source.
     """
     from rouge_score.rouge_scorer import RougeScorer
 

@@ -25,11 +25,9 @@ Per = Literal["step", "sequence", "token", "pair"]
 """What a model predicts: something at each step of a sequence of vectors; one thing for the whole sequence; the next
 token of a text at each of its tokens; or the next token of a target sentence, given a source sentence."""
 
-IGNORED = -100
-"""The target of a token that is not scored (context, padding). torch's cross-entropy ignores it."""
-
-Scores = dict[str, float | str]
-"""Scores by name, and how they were measured."""
+IGNORED = -100  # the target of a token that is not scored (context, padding); torch's cross-entropy ignores it
+Scores = dict[str, float | str]  # scores by name, and how they were measured
+Text = Vocabulary | Subwords  # reads and writes one kind of tokens
 
 
 class Example(NamedTuple):
@@ -63,10 +61,6 @@ class Sum:
     count: Tensor
 
 
-Text = Vocabulary | Subwords
-"""Reads and writes one kind of tokens."""
-
-
 def mean_metric() -> "Metric":
     """Return torchmetrics' weighted mean. The mean is NaN as soon as one value is."""
     from torchmetrics import MeanMetric  # takes a second to import
@@ -74,7 +68,7 @@ def mean_metric() -> "Metric":
     return MeanMetric(nan_strategy=math.nan)  # replaces NaN by NaN; "warn" leaves NaN out, "disable" leaves out weights
 
 
-def mean_of(total: "Callable[[Tensor, Batch], Sum]") -> "Callable[[Tensor, Batch], tuple[Tensor, ...]]":
+def mean_of(total: Callable[[Tensor, Batch], Sum]) -> Callable[[Tensor, Batch], tuple[Tensor, ...]]:
     """Turn a sum over a batch into what `mean_metric` takes: the mean, and its weight."""
 
     def measured(predictions: Tensor, batch: Batch) -> tuple[Tensor, ...]:
@@ -108,15 +102,13 @@ class Task(Again):
     loss: Callable[[Tensor, Batch], Sum]  # (predictions, batch) → summed loss
     measured: Callable[[Tensor, Batch], tuple[Tensor, ...]]  # (predictions, batch) → what the scorer's `update` takes
     metric: str  # its name with its unit
-    best: Literal["min", "max"]  # whether the lowest or the highest score is best
+    best: Literal["min", "max"] = "min"  # whether the lowest or the highest score is best
     scorer: Callable[[], "Metric"] = mean_metric  # makes the metric of torchmetrics
     sha256: Callable[[], str | None] = lambda: None  # checksum of the data; None if the task draws its own
     baseline: Callable[[], float] | None = None  # test score without a model, such as that of the commonest class
     examine: "Callable[[nn.Module, Split, int | None], Scores] | None" = None
-    """(model, split, limit) → named scores of what the model writes for the first `limit` examples (None: all).
-
-    The first score is the test score; None if that is `metric`. Validation always uses `metric`.
-    """
+    """(model, split, limit) → named scores of what the model writes for the first `limit` examples (None: all). The
+    first score is the test score; without `examine` it is `metric`. Validation always uses `metric`."""
     texts: tuple[Text, ...] = ()  # how its tokens are read and written: of the text, or of source and target
     sparse: bool = False  # for "token": `predict` returns (N, V) logits of the scored tokens only, row by row
     frame_seconds: float | None = None  # how long a step lasts when music is played; None for other tasks
@@ -173,11 +165,6 @@ def real_steps(batch: Batch) -> Tensor:
     return real_positions(batch.lengths, batch.inputs.shape[1])
 
 
-def sequence_count(batch: Batch) -> Tensor:
-    """Return the number of sequences in the batch, as a scalar on its device."""
-    return batch.lengths.new_full((), len(batch.lengths))
-
-
 def widened(x: Tensor) -> Tensor:
     """Return `x` in at least float32. A sum of many terms in half precision would lose the small ones."""
     return x.to(torch.promote_types(x.dtype, torch.float32))
@@ -186,8 +173,7 @@ def widened(x: Tensor) -> Tensor:
 class Examples(Again, Sequence[Example]):
     """`size` examples. `make(indices)` makes those that are needed, so raw data that are small stay small.
 
-    If the examples are `endless`, `make` also makes examples of indices beyond `size`. If they are `apart`, they are
-    not the successive pieces of one text.
+    `endless`: `make` also makes examples of indices beyond `size`. `apart`: they are not the pieces of one text.
     """
 
     def __init__(

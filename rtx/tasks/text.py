@@ -24,21 +24,13 @@ from rtx.tasks.task import IGNORED, SPLITS, Example, Examples, Split, Task, Text
 from rtx.tasks.vocabulary import CUTS, END, UNKNOWN, Vocabulary, common, vocabulary
 
 Paths = str | Path | Sequence[str]
-Parts = Mapping[Split, Sequence[Sequence[str]]]
-"""Split → its texts, each as its characters (a str or a list) or its words."""
+Parts = Mapping[Split, Sequence[Sequence[str]]]  # split → its texts, each as its characters or its words
 
+# unit of `own_text` → how a text is cut before it is split
 UNITS = {"characters": "whole characters", "words": "words and marks", "sub-words": "characters"}
-"""Unit of `own_text` → how a text is cut before it is split."""
-
-FILES: dict[Split, str] = {"train": "train", "validation": "valid", "test": "test"}
 LEAST = 20  # symbols that a text must have: validation and test have a twentieth each
 
-FORMS = {
-    "unmarked": (49, str.maketrans({"\n": ""})),
-    "mikolov": (50, str.maketrans({" ": "", "_": " "})),  # his files have one blank after each symbol
-    "eos": (49, str.maketrans({"\n": END})),
-}
-"""The three texts that papers call "PTB characters": how many different symbols each has, and what is replaced."""
+FORMS = {"unmarked": "", "eos": END}  # form of `ptb_char` → what stands at a line's end
 
 
 def own_text(
@@ -52,8 +44,7 @@ def own_text(
     """Texts of your own, split 90/5/5 % by position. No window crosses from one text to the next.
 
     Args:
-        path: a file, a folder of .txt files, or a list of both; by default the Python reference manual. A file is in
-            UTF-8, or in UTF-16 with a byte-order mark.
+        path: a file, a folder of .txt files, or a list of both; by default the Python reference manual.
         unit: "characters", each with its combining marks; "words", with punctuation marks; or "sub-words".
         context: tokens that a window reads before those that it predicts from. A stateful model needs none.
         scored: tokens that a window predicts.
@@ -61,9 +52,8 @@ def own_text(
         vocabulary: the number of different sub-words.
     """
     cut = UNITS[check_choice("unit", unit, UNITS)]
-    if unit == "sub-words":
-        return _own(unit, path, cut, context, scored, pieces=vocabulary)
-    return _own(unit, path, cut, context, scored, least if unit == "words" else 1)
+    pieces = vocabulary if unit == "sub-words" else None
+    return _own(unit, path, cut, context, scored, least if unit == "words" else 1, pieces)
 
 
 def characters(path: Paths | None = None, context: int = 80, scored: int = 320) -> Task:
@@ -72,55 +62,45 @@ def characters(path: Paths | None = None, context: int = 80, scored: int = 320) 
 
 
 def words(path: Paths | None = None, context: int = 40, scored: int = 40, least: int = 2) -> Task:
-    """The words and punctuation marks of a text, and the ends of its lines, as `own_text` has words.
-
-    Lines without text are left out.
-    """
+    """The words and punctuation marks of a text, as `own_text` has words; lines without text are left out."""
     return _own("words", path, "words and marks", context, scored, least, blank_lines=False)
 
 
 def ptb_char(form: str = "unmarked", context: int = 80, scored: int = 320) -> Task:
     """Penn Treebank, characters. Three texts have this name, and their bits per character differ.
 
-    "unmarked" is the word files without newlines: 5,059,550/396,412/446,184 characters, the paper's counts. "mikolov"
-    is his own character files with newlines: 5,017,482/393,042/442,423. "eos" is the word files with <eos> spelt out at
-    each line's end: 5,269,890/413,262/464,989. The published code loads this one. Its <eos> is easy to predict, which
-    lowers the bits.
+    "unmarked" is the word files without newlines: 5,059,550/396,412/446,184 characters, the paper's counts. "eos" is
+    the word files with <eos> spelt out at each line's end: 5,269,890/413,262/464,989. The published code loads it. Its
+    <eos> is easy to predict. The third is Mikolov's character files, which are not here: 5,017,482/393,042/442,423.
     """
-    size, changed = FORMS[check_choice("form", form, FORMS)]
-    name, files = ("ptb-char", "ptb.char") if form == "mikolov" else ("ptb-word", "ptb")
-    parts = cache(lambda: {part: [text.translate(changed)] for part, text in _ptb(name, files).items()})
-    known = Vocabulary("characters", lambda: common(chain.from_iterable(parts()["train"])), size)
-    label = "ptb-char" if form == "unmarked" else f"ptb-char-{form}"
-    return _task(label, parts, known, context, scored, partial(data.sha256, name))
+    end = FORMS[check_choice("form", form, FORMS)]
+    name = "ptb-char" if form == "unmarked" else f"ptb-char-{form}"
+    return _ptb(name, "characters", 49, lambda text: text.replace("\n", end), context, scored)
 
 
 def ptb_word(context: int = 40, scored: int = 40) -> Task:
     """Penn Treebank, words: 929,589/73,760/82,430 with <eos> at each line's end, a vocabulary of 10,000."""
-    parts = cache(lambda: {part: [CUTS["words"](text)] for part, text in _ptb("ptb-word", "ptb").items()})
-    known = Vocabulary("words", lambda: common(chain.from_iterable(parts()["train"])), 10_000)
-    return _task("ptb-word", parts, known, context, scored, partial(data.sha256, "ptb-word"))
+    return _ptb("ptb-word", "words", 10_000, CUTS["words"], context, scored)
 
 
-def windows(tokens: Int[Tensor, " N"], start: int, context: int, scored: int) -> Examples:
-    """Cut a long text into windows, so that each token is predicted exactly once.
+def windows(texts: Sequence[Int[Tensor, " N"]], start: int, context: int, scored: int) -> Examples:
+    """Cut long texts into windows, so that each token is predicted exactly once.
 
-    Window w predicts the tokens w·s … (w+1)·s - 1, each from the one before it. It begins to read c tokens further
-    back, or at the text's start. So the first tokens have less context; the published code of TCN and R-Transformer
-    never scores the first c + 1 tokens of a text (of words: of each of ten columns). c is `context` (0 for a stateful
-    model), s is `scored`, and `start` is read before the first token.
+    Window w of a text predicts the tokens w·s … (w+1)·s - 1, each from the one before it. It begins to read c tokens
+    further back, or at the text's start. So the first tokens have less context; the published code of TCN and
+    R-Transformer never scores the first c + 1 tokens of a text (of words: of each of ten columns). c is `context` (0
+    for a stateful model), s is `scored`, and `start` is read before the first token.
     """
-    check_positive("scored", scored), check_count("context", context)
-    before = torch.cat([tokens.new_tensor([start]), tokens[:-1]])
+    begun = [torch.cat([text.new_tensor([start]), text]) for text in texts]
+    places = [(text, first) for text in begun for first in range(0, len(text) - 1, scored)]
 
-    def window(index: int) -> Example:
-        first = index * scored
-        begin, end = max(0, first - context), min(first + scored, len(tokens))
-        target = tokens[begin:end].clone()
-        target[: first - begin] = IGNORED
-        return Example(before[begin:end], target)
+    def window(text: Tensor, first: int) -> Example:
+        read = text[max(0, first - context) : first + scored + 1]
+        target = read[1:].clone()
+        target[: min(first, context)] = IGNORED
+        return Example(read[:-1], target)
 
-    return Examples(math.ceil(len(tokens) / scored), lambda indices: [window(i) for i in indices])
+    return Examples(len(places), lambda indices: [window(*places[i]) for i in indices], apart=len(texts) > 1)
 
 
 def split(texts: Sequence[Sequence[str]], name: str = "text") -> Parts:
@@ -156,9 +136,14 @@ def manual() -> str:
     return "\n".join(topics[name] for name in sorted(topics))
 
 
-def _ptb(name: str, files: str) -> dict[Split, str]:
-    paths = data.fetch(name)
-    return {part: data.read_text(paths[f"{files}.{file}.txt"]) for part, file in FILES.items()}
+def _ptb(name: str, unit: str, size: int, cut: Callable[[str], Sequence[str]], context: int, scored: int) -> Task:
+    @cache
+    def parts() -> Parts:
+        paths = data.fetch("ptb-word").values()  # in the order of the splits
+        return {part: [cut(data.read_text(path))] for part, path in zip(SPLITS, paths, strict=True)}
+
+    known = Vocabulary(unit, lambda: common(chain.from_iterable(parts()["train"])), size)
+    return _task(name, parts, known, context, scored, partial(data.sha256, "ptb-word"))
 
 
 def _own(
@@ -172,9 +157,9 @@ def _own(
     blank_lines: bool = True,
 ) -> Task:
     """The task of texts of one's own, or of the manual. `cut` is one of `CUTS`; `pieces` is the number of sub-words."""
-    read = {"": manual()} if path is None else read_own(path)
-    texts = {file: text for file, text in read.items() if text.strip()}
-    kept = [text if blank_lines else "\n".join(filter(str.strip, text.split("\n"))) for text in texts.values()]
+    read = [manual()] if path is None else read_own(path).values()
+    texts = [text for text in read if text.strip()]
+    kept = [text if blank_lines else "\n".join(filter(str.strip, text.split("\n"))) for text in texts]
     parts = split([CUTS[cut](text) for text in kept], str(path))
     known: Text
     if pieces is None:
@@ -183,51 +168,35 @@ def _own(
     else:
         known = Subwords(pieces, lambda: "\n".join(map("".join, parts["train"])).split("\n"), ends=True)
     name += "" if path is None else f":{data.own_name(path)}"
-    sha256 = lambda: hashlib.sha256("\0".join(texts.values()).encode()).hexdigest()  # noqa: E731
-    return _task(name, lambda: parts, known, context, scored, sha256, sorted(read.keys() - texts))
+    sha256 = lambda: hashlib.sha256("\0".join(texts).encode()).hexdigest()  # noqa: E731
+    return _task(name, lambda: parts, known, context, scored, sha256)
 
 
 def _task(
-    name: str,
-    parts: Callable[[], Parts],
-    known: Text,
-    context: int,
-    scored: int,
-    sha256: Callable[[], str],
-    empty: Sequence[str] = (),
+    name: str, parts: Callable[[], Parts], known: Text, context: int, scored: int, sha256: Callable[[], str]
 ) -> Task:
-    windows(torch.zeros(1, dtype=torch.long), 0, context, scored)  # refuses wrong numbers before any data are read
-    unit = known.unit.removeprefix("whole ") if isinstance(known, Vocabulary) else "sub-words"
+    check_positive("scored", scored)
+    check_count("context", context)
+    unit = known.unit.removeprefix("whole ")
+    by_bits = unit == "characters"
 
     @cache
-    def texts(part: Split) -> list[Tensor]:
-        read = known.numbered if isinstance(known, Vocabulary) else lambda text: known.encode("".join(text))
-        return [torch.tensor(read(text)) for text in parts()[part]]
-
-    def tokens(part: Split) -> Tensor:
-        return torch.cat(texts(part))
+    def tokens(part: Split) -> list[Tensor]:
+        return [torch.tensor(known.numbered(text)) for text in parts()[part]]
 
     @cache
     def examples(part: Split) -> Sequence[Example]:
-        pieces = [windows(text, known.start, context, scored) for text in texts(part)]
-        if len(pieces) == 1:
-            return pieces[0]
-        places = [(piece, i) for piece in pieces for i in range(len(piece))]
-        return Examples(len(places), lambda found: [places[i][0][places[i][1]] for i in found], apart=True)
-
-    by_bits = unit == "characters"
+        return windows(tokens(part), known.start, context, scored)
 
     def baseline() -> float:
-        nats = unigram_nll(tokens("train"), tokens("test"), known.size)
+        nats = unigram_nll(torch.cat(tokens("train")), torch.cat(tokens("test")), known.size)
         return nats / math.log(2) if by_bits else math.exp(nats)
 
     def about() -> dict[str, str]:
-        found = {part: tokens(part) for part in SPLITS}
-        unknown = [torch.isin(found[part], torch.tensor(known.unwritten)).double().mean() for part in SPLITS]
-        shares = ", ".join(f"{part} {share:.2%}" for part, share in zip(SPLITS, unknown, strict=True))
-        said = {"data": f"{unit}: {', '.join(f'{part} {len(each):,}' for part, each in found.items())}"}
-        said |= {"vocabulary": f"{known.size:,} different {unit}; unknown: {shares}"}
-        return said | ({"left out": f"files without text: {', '.join(empty)}"} if empty else {})
+        found, unknown = {part: torch.cat(tokens(part)) for part in SPLITS}, torch.tensor(known.unwritten)
+        sizes = ", ".join(f"{part} {len(all_):,}" for part, all_ in found.items())
+        shares = ", ".join(f"{part} {torch.isin(all_, unknown).double().mean():.2%}" for part, all_ in found.items())
+        return {"data": f"{unit}: {sizes}", "vocabulary": f"{known.size:,} different {unit}; unknown: {shares}"}
 
     return Task(
         name=name,
@@ -239,7 +208,6 @@ def _task(
         measured=tokens_measured,
         scorer=bits if by_bits else perplexity,
         metric="bits per character" if by_bits else "perplexity",
-        best="min",
         sha256=sha256,
         baseline=baseline,
         texts=(known,),

@@ -11,8 +11,7 @@ from typing import Any
 from rtx.nn.validate import check_choice, check_positive
 
 UNKNOWN = "<unk>"
-END = "<eos>"
-"""The end of a line among words, as in Mikolov's preparation of the Penn Treebank."""
+END = "<eos>"  # the end of a line among words, as in Mikolov's preparation of the Penn Treebank
 
 
 def words_and_marks(text: str) -> list[str]:
@@ -60,11 +59,6 @@ class Vocabulary:
         return {symbol: number for number, symbol in enumerate(self.symbols)}
 
     @property
-    def joined(self) -> bool:
-        """Whether its symbols are characters, which no blank separates."""
-        return self.unit.endswith("characters")
-
-    @property
     def unwritten(self) -> list[int]:
         """The tokens that no written text should have."""
         return [self.numbers[UNKNOWN]] if UNKNOWN in self.numbers else []
@@ -81,18 +75,17 @@ class Vocabulary:
     def numbered(self, symbols: Iterable[str]) -> list[int]:
         """Return the tokens of a text that is already cut, as `encode` does."""
         numbers, unknown = self.numbers, self.numbers.get(UNKNOWN)
-        if unknown is not None:
-            return [numbers.get(symbol, unknown) for symbol in symbols]
         try:
-            return [numbers[symbol] for symbol in symbols]
+            return [numbers[symbol] if unknown is None else numbers.get(symbol, unknown) for symbol in symbols]
         except KeyError as error:
             raise ValueError(f"text: {error} is none of the {self.size} {self.unit} of the training side") from None
 
     def decode(self, tokens: Sequence[int]) -> str:
         """Return the text of tokens: words with blanks between them, and lines where they ended."""
-        check_range(tokens, self.size)
+        if wrong := [token for token in tokens if not 0 <= token < self.size]:
+            raise ValueError(f"tokens: expected numbers from 0 to {self.size - 1}, got {wrong[0]}")
         found = [self.symbols[token] for token in tokens]
-        if self.joined:
+        if self.unit.endswith("characters"):  # which no blank separates
             return "".join(found)
         return re.sub(rf" ?{END} ?", "\n", " ".join(found))
 
@@ -111,17 +104,10 @@ def vocabulary(unit: str, symbols: Sequence[str]) -> Vocabulary:
     return Vocabulary(check_choice("unit", unit, CUTS), lambda: symbols, len(symbols))
 
 
-def check_range(tokens: Sequence[int], size: int) -> None:
-    """Refuse tokens that are not from 0 to size - 1."""
-    if wrong := [token for token in tokens if not 0 <= token < size]:
-        raise ValueError(f"tokens: expected numbers from 0 to {size - 1}, got {wrong[0]}")
-
-
 def common(symbols: Iterable[str], least: int = 1, always: Sequence[str] = ()) -> list[str]:
-    """Return the different symbols, commonest first. Equally common ones are ordered by their code points.
+    """Return the different symbols, commonest first, then by their code points. Those in `always` are among them.
 
-    Symbols that occur fewer than `least` times are left out. Those in `always` are kept; at the end if they are not in
-    the text.
+    Other symbols that occur fewer than `least` times are left out.
     """
     check_positive("least", least)
     counts = Counter(symbols)

@@ -96,7 +96,7 @@ def token_nats(
 ) -> Float[Tensor, " N"]:
     """Return -log p of each token of a text in nats. The text is read as the run's own test reads a text."""
     given = {name: one.default for name, one in task_arguments(card["task"]).items()} | card.get("task_arguments", {})
-    pieces = windows(tokens, text.start, given["context"], given["scored"])
+    pieces = windows([tokens], text.start, given["context"], given["scored"])
     found, state, together = [], None, 1 if card.get("carry") else AT_ONCE
     with evaluating(network), float32_cudnn():
         for first in range(0, len(pieces), together):

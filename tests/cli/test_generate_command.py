@@ -14,7 +14,7 @@ from pretty_midi import Instrument, PrettyMIDI
 from pretty_midi import Note as MidiNote
 
 import rtx
-from rtx.tasks.generate import continue_text
+from rtx.tasks.generate import continue_texts
 from rtx.tasks.rolls import RATE, Note, held_notes, read_midi, roll_of, sound, write_midi, write_wav
 from rtx.tasks.text import characters, words
 from rtx.tasks.vocabulary import vocabulary
@@ -98,7 +98,7 @@ def test_pieces_come_one_by_one_as_they_are_drawn(text_model):
     steps = []
     inner = network.backbone.step
     network.backbone.step = lambda *given: steps.append(1) or inner(*given)
-    pieces = continue_text(network, known, "the", 10)
+    pieces = continue_texts(network, known, ["the"], 10)
     next(pieces)
     read = len(known.encode("the"))
     assert len(steps) == read
@@ -246,6 +246,6 @@ def test_what_cannot_be_generated_is_refused(command, text_model, tmp_path):
         assert message in done.stderr and done.stdout == ""
     assert command("generate", tmp_path / "none").returncode == command("generate", tmp_path).returncode == 2
     with pytest.raises(ValueError, match="vocabulary: expected the model's .* symbols, got 3"):
-        next(continue_text(network, vocabulary("characters", "abc"), "a", 3))
+        next(continue_texts(network, vocabulary("characters", "abc"), ["a"], 3))
     with pytest.raises(ValueError, match="tokens: expected a whole number of at least 1, got 0"):
-        next(continue_text(network, vocabulary("characters", "abc"), "a", 0))
+        next(continue_texts(network, vocabulary("characters", "abc"), ["a"], 0))

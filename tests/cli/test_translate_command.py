@@ -44,7 +44,7 @@ def test_nothing_but_the_checkpoint_is_needed(command, translator, monkeypatch, 
     monkeypatch.setenv("RTX_CACHE", str(tmp_path))
     monkeypatch.setenv("RTX_DATA", str(tmp_path))
     monkeypatch.setattr("rtx.tasks.translation.date_pair", None)
-    monkeypatch.setattr("rtx.tasks.subwords.Subwords._learn", None)
+    monkeypatch.setattr("rtx.tasks.subwords.Subwords._tokenizer", None)
     assert command("translate", translator.path, text=LINES[0]).returncode == 0
     assert not [*tmp_path.iterdir()]
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from rtx.models import CARDS, MODELS, TRANSLATORS, WHOLE
-from rtx.tasks.build import check_arguments, hyperparameter_names, parameters
+from rtx.tasks.build import hyperparameter_names, parameters
 
 LENGTH = 64  # a multiple of the segment
 
@@ -56,7 +56,7 @@ def test_every_model_has_a_card_and_every_card_a_model():
 
 @pytest.mark.parametrize("name", [*MODELS, *WHOLE])
 def test_a_card_names_the_hyperparameters_of_its_model(name):
-    check_arguments(name, CARDS[name].sizes)
+    assert set(CARDS[name].sizes) <= set(hyperparameter_names(name))
     kinds = inspect.signature(CARDS[name].receptive_field).parameters.values()
     names = {parameter.name for parameter in kinds if parameter.kind is not parameter.VAR_KEYWORD}
     assert names <= set(hyperparameter_names(name))

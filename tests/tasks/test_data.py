@@ -154,25 +154,6 @@ def test_a_corrupt_file_in_rtx_data_is_named_and_left_alone(name, content, serve
     assert data.unpacked(data.fetch("tune")["tune"]) == CONTENT
 
 
-@pytest.mark.parametrize(
-    "name", ["mnist/tune.gz", "mnist/tune", "mnist/tune.gz.gz", "MNIST/raw/tune", "MNIST/raw/tune.gz"]
-)
-def test_a_file_that_is_published_packed_may_be_packed_anew_or_unpacked(name, tmp_path, monkeypatch):
-    sha256 = hashlib.sha256(gzip.compress(CONTENT)).hexdigest()
-    file = data.File("mnist/tune.gz", sha256, (), unpacked=GOOD, also="MNIST/raw/tune.gz")
-    monkeypatch.setitem(data.DATASETS, "tune", (file,))
-    monkeypatch.setenv("RTX_DATA", str(tmp_path))
-    content = CONTENT
-    for level in range(name.count(".gz")):
-        content = gzip.compress(content, level + 1)
-    (tmp_path / name).parent.mkdir(parents=True)
-    (tmp_path / name).write_bytes(content)
-    assert data.unpacked(data.fetch("tune")["tune.gz"]) == CONTENT
-    (tmp_path / name).write_bytes(gzip.compress(CONTENT[1:]))
-    with pytest.raises(ValueError, match=f"{tmp_path / name}: .*{GOOD}"):
-        data.fetch("tune")
-
-
 def test_a_corrupt_file_in_the_cache_is_fetched_anew(server, offer, cache):
     offer(server.address("/good/tune"))
     (cache / "music").mkdir(parents=True)
@@ -182,14 +163,13 @@ def test_a_corrupt_file_in_the_cache_is_fetched_anew(server, offer, cache):
 
 
 FILES = {"nottingham": 1, "jsb": 1, "piano": 1, "muse": 1, "mnist": 4}
-FILES |= {"ptb-word": 3, "ptb-char": 3, "multi30k": 12, "iwslt14": 8, "gigaword": 6}
+FILES |= {"ptb-word": 3, "multi30k": 12, "iwslt14": 8, "gigaword": 6}
 
 
 def test_every_published_file_has_an_address_or_a_word_on_how_to_get_it():
     assert {name: len(files) for name, files in data.DATASETS.items()} == FILES
     everything = [file for files in data.DATASETS.values() for file in files]
-    assert {file.also.rpartition("/")[0] for file in data.DATASETS["mnist"]} == {"MNIST/raw"}  # as torchvision has them
-    assert len({file.path for file in everything}) == len({file.sha256 for file in everything}) == 40
+    assert len({file.path for file in everything}) == len({file.sha256 for file in everything}) == 37
     for file in everything:
         assert len(file.sha256) == 64 and bool(file.addresses) != bool(file.by_hand)
         assert all(address.endswith(f"/{file.name}") and address.startswith("https") for address in file.addresses)

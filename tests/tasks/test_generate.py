@@ -10,7 +10,7 @@ from torch import Tensor
 from rtx.models import RNN, CausalModel, CharacterTransformer, LanguageModel, RTransformer
 from rtx.nn.mode import evaluating
 from rtx.tasks import SequenceModel
-from rtx.tasks.generate import continue_roll, continue_text
+from rtx.tasks.generate import continue_roll, continue_texts
 from rtx.tasks.vocabulary import Vocabulary, vocabulary
 
 NOTES = 5
@@ -90,7 +90,8 @@ def test_a_text_model_of_segments_sees_the_last_segment_at_every_draw(prompt: st
     model = LanguageModel(CharacterTransformer(8, 2, 2, SEGMENT), letters.size).eval()
     torch.nn.init.normal_(model.embedding.weight, std=2)  # otherwise the likeliest symbol is always the same
     text = last_segments(model, torch.tensor(letters.encode(prompt)), 12, lambda logits: logits.argmax())
-    assert prompt + "".join(continue_text(model, letters, prompt, 12, temperature=0)) == letters.decode(text.tolist())
+    (continued,) = map("".join, zip(*continue_texts(model, letters, [prompt], 12, temperature=0), strict=True))
+    assert prompt + continued == letters.decode(text.tolist())
 
 
 def test_a_tune_model_of_segments_sees_the_last_segment_at_every_draw() -> None:
@@ -153,7 +154,7 @@ def test_bad_input_is_named(change: dict[str, object], message: str) -> None:
 @pytest.mark.soak
 def test_a_stream_of_100_000_symbols_needs_no_more_memory_than_a_short_one() -> None:
     symbols = Vocabulary("characters", lambda: "abcdefghijkl", 12)
-    stream = continue_text(LanguageModel(RNN(4, 1, cell="gru"), 12), symbols, "a", 100_000)
+    stream = continue_texts(LanguageModel(RNN(4, 1, cell="gru"), 12), symbols, ["a"], 100_000)
     most = []
     for piece in (10_000, 90_000):
         assert sum(1 for _ in islice(stream, piece)) == piece

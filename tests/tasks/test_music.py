@@ -144,8 +144,8 @@ def test_rolls_become_a_task_and_are_read_once_when_needed():
         (np.zeros((5, 87)), r"got shape \(5, 87\)"),
         (np.zeros(88), r"got shape \(88,\)"),
         (roll(1), "two frames.* got 1"),
-        (np.where(roll() == 1, 2, 0), r"got 2 at .* \(0, 0\)"),
-        (np.where(np.arange(88) == 3, np.nan, roll()), r"got nan at .* \(0, 3\)"),
+        (np.where(roll() == 1, 2, 0), "got 2"),
+        (np.where(np.arange(88) == 3, np.nan, roll()), "got nan"),
         (np.full((2, 88), 0.5), "got 0.5"),
     ],
 )
@@ -173,7 +173,11 @@ def test_a_mat_file_is_read_as_written_also_packed(tmp_path):
 def test_music21_leaves_a_notebooks_figures_as_they_are():
     """By itself it sets another format, in a thread of its own a second after it is imported."""
     told = "from matplotlib_inline.config import InlineBackend; print(*InlineBackend.instance().figure_formats)"
-    cells = ["from rtx.tasks.music import import_music21; m = import_music21()", f"m.ipython21.t.join(); {told}"]
+    parsed = "from rtx.tasks import music; music.distinct = lambda _: [numpy.eye(2, 88, dtype='u1')]"
+    cells = [
+        f"import numpy; {parsed}; music._parse_chorales()",  # parses no score
+        f"from music21 import ipython21; ipython21.t.join(); {told}",
+    ]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in cells])
     NotebookClient(notebook, kernel_name="python3").execute()
     assert notebook.cells[1].outputs[0].text == "png\n"

@@ -31,7 +31,7 @@ def story(tmp_path):
 def test_every_token_is_scored_exactly_once_and_read_in_its_place(length, context, scored):
     tokens = torch.arange(1, length + 1)
     found = []
-    for at, (inputs, target) in enumerate(windows(tokens, 0, context, scored)):
+    for at, (inputs, target) in enumerate(windows([tokens], 0, context, scored)):
         here = target != IGNORED
         found += target[here].tolist()
         assert here[-len(target[here]) :].all() and int((~here).sum()) == min(context, at * scored)
@@ -163,18 +163,17 @@ def test_a_stream_is_examined_with_and_without_the_cache(story):
 
 
 @pytest.mark.parametrize(
-    ("form", "counts", "symbols"),
+    ("form", "counts"),
     [
-        ("unmarked", {"validation": 396_412, "test": 446_184}, 49),
-        ("mikolov", {"validation": 393_042, "test": 442_423}, 50),
-        ("eos", {"train": 5_269_890, "validation": 413_262, "test": 464_989}, 49),
+        ("unmarked", {"validation": 396_412, "test": 446_184}),
+        ("eos", {"train": 5_269_890, "validation": 413_262, "test": 464_989}),
     ],
 )
-def test_penn_treebank_by_characters_has_three_forms(real_data, form, counts, symbols):
+def test_penn_treebank_by_characters_has_two_forms(real_data, form, counts):
     task = ptb_char(form, context=0, scored=6_000_000)
     assert {split: len(task.split(split)[0].target) for split in counts} == counts
     (known,) = task.texts
-    assert len(known.symbols) == symbols == task.inputs
+    assert len(known.symbols) == task.inputs == 49
     start = known.decode(task.split("validation")[0].target[:30].tolist())
     assert "consumers may want" in start
 
@@ -192,7 +191,7 @@ def test_penn_treebank_by_words_has_the_published_counts(real_data):
 def test_penn_treebank_can_be_planned_for_without_its_files(monkeypatch, tmp_path):
     monkeypatch.setenv("RTX_CACHE", str(tmp_path))
     monkeypatch.delenv("RTX_DATA", raising=False)
-    assert [task_by_name(name).inputs for name in ("ptb-word", "ptb-char", "ptb-char-mikolov")] == [10_000, 49, 50]
+    assert [task_by_name(name).inputs for name in ("ptb-word", "ptb-char")] == [10_000, 49]
 
 
 def test_files_from_other_systems_read_the_same(story, tmp_path):
@@ -233,12 +232,11 @@ def test_only_a_newline_ends_a_line(story):
         (characters, b"\xef\xbb\xbf", "the file is empty"),
         (characters, b"too short", ".* 20 symbols, got 9"),
         (words, " ".join(map(str, range(40))).encode(), ".* 2 times"),
-        (words, "erste Zeile\nzweite \xe9".encode("latin-1"), "line 2: .* 0xe9 at offset 19"),
-        (words, b"\xef\xbb\xbfa\nb\xe9", "line 2: .* 0xe9 at offset 6"),
-        (characters, STORY.encode("utf-16-be"), "line 1: .* 0x00 at offset 0"),
-        (words, "हिन्दी में\n".encode("utf-16-le") * 40, "line 1: .* got the byte 0x"),
-        (words, "\ufeffab\n\0".encode("utf-16-le"), "line 2: .* 0x00 at offset 8"),
-        (characters, STORY.encode("utf-16")[:-1], "line 80: .* 0x0a at offset 3840"),
+        (words, "erste Zeile\nzweite \xe9".encode("latin-1"), "mine.txt: .* 0xe9 at offset 19"),
+        (words, b"\xef\xbb\xbfa\nb\xe9", "mine.txt: .* 0xe9 at offset 6"),
+        (characters, STORY.encode("utf-16-be"), "mine.txt: .* 0x00 at offset 0"),
+        (words, "हिन्दी में\n".encode("utf-16-le") * 40, "mine.txt: .* got the byte 0x"),
+        (characters, STORY.encode("utf-16")[:-1], "mine.txt: .* 0x0a at offset 3840"),
     ],
 )
 def test_a_file_that_is_no_text_is_refused(tmp_path, make, content, message):

@@ -13,9 +13,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rtx.nn.validate import check_choice, check_flag, check_positive
-from rtx.tasks.task import Batch, Example, Sum, Task, mean_of, sequence_count, widened
-from rtx.tasks.toy.drawn import Draws, check_longest, drawn_together
+from rtx.checks import check_choice, check_flag, check_whole
+from rtx.tasks.task import Batch, Example, Sum, Task, mean_of, widened
+from rtx.tasks.toy.drawn import Draws, drawn_together
 
 TOLERANCE = 0.04  # a sequence is solved if its |error| is smaller
 SHORTEST = 20  # from this length on, the first ten steps lie before the midpoint
@@ -37,15 +37,14 @@ def add(
         length: T0, the shortest sequence; at least 20.
         convention: "paper" draws the numbers from U[0, 1], and the target is the sum. "code" (the authors') draws them
             from U[-1, 1], and the target is 0.5 + sum/4. So its tolerance is 0.16 in the sum.
-        size: training sequences. An epoch of the paper has 1,000 batches of 100. The authors' code draws new sequences
-            in each epoch; the paper does not say. Here they are fixed, unless the loader's order is "fresh".
+        size: training sequences. The authors' code draws new ones in each epoch; the paper does not say. Here they are
+            fixed, unless the loader's order is "fresh".
         longest: the longest sequence; by default 1.1 · length, rounded down.
         seed: of all sequences.
         read_padding: give each sequence zeros that count as steps, as the authors' code does: its model does not know
-            where a sequence ends. The paper's Eq. 1 and 2 use the sequence's own steps. As in that code, `longest` is
-            then 1.1 · length rounded up (56 for 50, because 1.1 · 50 is above 55 in floating point), and all sequences
-            are at least one step shorter. In that code the second mark lies before half of the padded length; here it
-            lies before the midpoint of the sequence, as in the paper.
+            where a sequence ends. As in that code, `longest` is then 1.1 · length rounded up (56 for 50, because 1.1 ·
+            50 is above 55 in floating point), and all sequences are at least one step shorter. In that code the second
+            mark lies before half of the padded length; here it lies before the midpoint of the sequence.
     """
     if check_choice("convention", convention, ("paper", "code")) == "paper":
         return _task("add", 0, operator.add, length, size, longest, seed, read_padding)
@@ -61,12 +60,13 @@ def multiply(
 
 def squared_error(predictions: Tensor, batch: Batch) -> Sum:
     """Summed squared error of (B, 1) predictions."""
-    return Sum((widened(predictions) - batch.targets).square().sum(), sequence_count(batch))
+    return Sum((widened(predictions) - batch.targets).square().sum(), batch.lengths.new_tensor(len(batch.lengths)))
 
 
 def solved(predictions: Tensor, batch: Batch) -> Sum:
     """Number of the (B, 1) predictions that have an |error| below 0.04."""
-    return Sum(((widened(predictions) - batch.targets).abs() < TOLERANCE).float().sum(), sequence_count(batch))
+    close = (widened(predictions) - batch.targets).abs() < TOLERANCE
+    return Sum(close.float().sum(), batch.lengths.new_tensor(len(batch.lengths)))
 
 
 def draw_sequences(
@@ -101,14 +101,15 @@ def draw_marks(draws: Draws, steps: NDArray[np.int64]) -> tuple[NDArray[np.int64
 def _task(
     name: str, low: int, combine: Combine, length: int, size: int, longest: int | None, seed: int, padded: bool
 ) -> Task:
-    if check_positive("length", length) < SHORTEST:
-        raise ValueError(f"length: expected at least {SHORTEST}, got {length}")
+    check_whole("length", length, SHORTEST)
     check_flag("read_padding", padded)
-    longest = check_longest(length, longest, math.ceil(1.1 * length) if padded else length * 11 // 10)
+    if longest is None:
+        longest = math.ceil(1.1 * length) if padded else length * 11 // 10
+    check_whole("longest", longest, length)
     examples = drawn_together(partial(draw_sequences, length, longest, low, combine, padded), size, seed)
 
     def baseline() -> float:
-        """The mean target as the only answer. It is the mean of validation: to draw the training set takes minutes."""
+        # always the mean target, that of validation: to draw the training set takes minutes
         validation, test = (torch.cat([e.target for e in examples(split)[:]]) for split in ("validation", "test"))
         return float(((test - validation.mean()).abs() < TOLERANCE).double().mean())
 

@@ -10,10 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rtx.checks import check_whole
 from rtx.nn.validate import check_positive
 from rtx.tasks.losses import percent_commonest, percent_correct, scored_cross_entropy
 from rtx.tasks.task import Batch, Example, Sum, Task, real_steps
-from rtx.tasks.toy.drawn import check_longest, drawn
+from rtx.tasks.toy.drawn import drawn
 
 BLANK, LETTERS, SIGNAL = 0, 8, 9  # letters are 1 … 8; after the signal, 9, they are recalled
 ALPHABET = 10
@@ -22,21 +23,15 @@ ALPHABET = 10
 def copy_memory(
     length: int = 100, letters: int = 10, size: int = 10_000, longest: int | None = None, seed: int = 0
 ) -> Task:
-    """Read ten letters, and recall them after T steps, one a step.
+    """Read ten letters, and recall them after T steps, one a step. All papers have ten `letters`; `length` is T.
 
     A sequence has T + 20 steps: ten of eight letters, T - 1 blanks, eleven signals. The target is a blank at every step
     but the last ten, where it is the letters in their order. The loss counts all steps; the metric counts the last ten.
-    The best answer without memory has a loss of 10 ln 8 / (T + 20) nats a step: blanks, then any letter.
-    Our symbols are one-hot. Bai et al. give the symbol's number as one input.
-
-    Args:
-        length: T. A letter is recalled T + 10 steps after it was read.
-        letters: how many to remember, ten in all papers.
-        size: training sequences, fixed.
-        longest: T is drawn from U{length … longest} for each sequence; by default it is always `length`.
-        seed: of all sequences.
+    The best answer without memory has a loss of 10 ln 8 / (T + 20) nats a step: blanks, then any letter. Our symbols
+    are one-hot; Bai et al. give the symbol's number as one input. With `longest`, T is drawn from U{length … longest}
+    for each sequence. There are `size` training sequences.
     """
-    longest = check_longest(check_positive("length", length), longest, length)
+    longest = check_positive("length", length) if longest is None else check_whole("longest", longest, length)
     check_positive("letters", letters)
     examples = drawn(partial(draw_sequence, shortest=length, longest=longest, letters=letters), size, seed)
     return Task(

@@ -26,11 +26,7 @@ Words = NDArray[np.uint64]
 
 def drawn(draw: Callable[[np.random.Generator], Example], size: int, seed: int) -> Splits:
     """Return split → its sequences: `size` to train, 1,000 to validate, 1,000 to test."""
-
-    def make(split: int, indices: list[int]) -> list[Example]:
-        return [draw(np.random.default_rng((seed, split, index))) for index in indices]
-
-    return _splits(make, size, seed)
+    return _splits(lambda split, indices: [draw(np.random.default_rng((seed, split, i))) for i in indices], size, seed)
 
 
 def drawn_together(draw: Callable[["Draws"], list[Example]], size: int, seed: int) -> Splits:
@@ -79,12 +75,3 @@ class Draws:
         place = np.arange(ends[-1]) - np.repeat(ends - lengths, lengths)
         words = mix(np.repeat(self.key, lengths) + PLACE * place.astype(np.uint64))
         return (words >> np.uint64(40)).astype(np.float32) * np.float32(2.0**-24)
-
-
-def check_longest(length: int, longest: int | None, default: int) -> int:
-    """Return the longest length: `longest`, or `default` if it is None. Refuse one below `length`."""
-    if longest is None:
-        return default
-    if check_positive("longest", longest) < length:
-        raise ValueError(f"longest: expected at least length = {length}, got {longest}")
-    return longest

@@ -13,26 +13,19 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from rtx.checks import check_seed
-from rtx.nn.validate import check_positive, is_number
+from rtx.checks import check_seed, check_whole, is_number
 from rtx.tasks.losses import scored_cross_entropy
 from rtx.tasks.task import IGNORED, Batch, Example, Scores, Sum, Task, collate, mean_of, real_steps, where_it_is
 from rtx.tasks.toy.drawn import drawn
 
 RULE = 3  # the rule's number among the seeds; the splits have 0, 1, 2
 CONTEXT = 2  # symbols that a local one follows from
-MOST = 1000  # symbols; the rule has a number for each pair of them
 BATCH = 100
 METRIC = "NLL per symbol (nats)"
 
 
 def locality_dial(
-    length: int = 50,
-    local: float = 0.9,
-    long: float = 0.9,
-    symbols: int = 8,
-    size: int = 10_000,
-    seed: int = 0,
+    length: int = 50, local: float = 0.9, long: float = 0.9, symbols: int = 8, size: int = 10_000, seed: int = 0
 ) -> Task:
     """Predict the next symbol. A flag says whether it follows from the last two symbols or from the sequence's book.
 
@@ -46,10 +39,8 @@ def locality_dial(
     recalled ones. A model that does not look back far enough has ln V. `examine` gives both losses. The first two
     symbols are not scored. `symbols` is V, and `length` is T.
     """
-    if not 2 <= check_positive("symbols", symbols) <= MOST:
-        raise ValueError(f"symbols: expected 2 to {MOST}, got {symbols}")
-    if check_positive("length", length) <= CONTEXT:
-        raise ValueError(f"length: expected at least {CONTEXT + 1}, got {length}")
+    check_whole("symbols", symbols, 2)
+    check_whole("length", length, CONTEXT + 1)
     for name, strength in (("local", local), ("long", long)):
         if not (is_number(strength) and 0 <= strength <= 1):
             raise ValueError(f"{name}: expected a strength from 0 to 1, got {strength!r}")
@@ -65,7 +56,6 @@ def locality_dial(
         loss=symbol_nll,
         measured=mean_of(symbol_nll),
         metric=METRIC,
-        best="min",
         baseline=lambda: math.log(symbols),
         examine=lambda model, split, limit: losses_by_kind(model, examples(split)[:limit]) | best,
     )

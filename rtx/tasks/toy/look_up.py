@@ -27,13 +27,9 @@ def look_up(pairs: int = 8, size: int = 50_000, seed: int = 0) -> Task:
     """Read pairs of a letter and a digit. Then every letter is asked for once, in random order.
 
     `a1b7c3b?c?a?` is a sequence of three pairs. The targets are at the question marks: 7, 3, 1. The letters of a
-    sequence are different, and its digits are any. Always the same digit is right in about 10 %.
-
-    Args:
-        pairs: the largest number of pairs. The smallest is 2. N pairs have a probability in proportion to 1 / N, so
-            that there are equally many questions for every N.
-        size: training sequences, fixed.
-        seed: of all sequences.
+    sequence are different, and its digits are any. Always the same digit is right in about 10 %. A sequence has 2 to
+    `pairs` pairs: N with a probability in proportion to 1 / N, so that there are equally many questions for every N.
+    There are `size` training sequences.
     """
     if not FEWEST <= check_positive("pairs", pairs) <= LETTERS:
         raise ValueError(f"pairs: expected {FEWEST} to {LETTERS}, got {pairs}")

@@ -9,14 +9,14 @@ from functools import partial
 import numpy as np
 import torch
 
-from rtx.nn.validate import check_positive
+from rtx.checks import check_whole
 from rtx.tasks.losses import classification
 from rtx.tasks.task import Example, Task
 from rtx.tasks.toy.drawn import Draws, drawn_together
 
 SYMBOLS = "abcdXYEB"  # four distractors, the two that count, the one at the beginning and the one at the end
 CLASSES = ("XX", "XY", "YX", "YY")
-SHORTEST = 10
+SHORTEST = 10  # a step for every tenth
 
 
 def temporal_order(length: int = 100, size: int = 100_000, seed: int = 0) -> Task:
@@ -24,15 +24,10 @@ def temporal_order(length: int = 100, size: int = 100_000, seed: int = 0) -> Tas
 
     A sequence of T one-hot symbols begins with E and ends with B. The first symbol that counts comes after 1/10 to 2/10
     of the steps, the second after 5/10 to 6/10. At T = 100 these are the paper's places; for other lengths the
-    proportions are ours. All other symbols are drawn from a, b, c, d.
-
-    Args:
-        length: the shortest sequence; at least 10. The longest has 1.1 · length steps.
-        size: training sequences, fixed.
-        seed: of all sequences.
+    proportions are ours. All other symbols are drawn from a, b, c, d. The shortest sequence has `length` steps, the
+    longest 1.1 · length. There are `size` training sequences.
     """
-    if check_positive("length", length) < SHORTEST:
-        raise ValueError(f"length: expected at least {SHORTEST}, a step for every tenth, got {length}")
+    check_whole("length", length, SHORTEST)
     draw = partial(draw_sequences, shortest=length, longest=length * 11 // 10)
     return classification("temporal-order", len(SYMBOLS), len(CLASSES), drawn_together(draw, size, seed))
 
