@@ -43,8 +43,7 @@ def grade(
 
     check_new_file("csv", csv)
     if not can_confine():
-        warning = "without Landlock and libseccomp, a student's code has your rights. Grade in a container."
-        typer.echo(f"rtx: {warning}", err=True)
+        typer.echo("rtx: without Landlock and libseccomp, a student's code has your rights. Use a container.", err=True)
     grades: list[Grade] = []
     for student, group in groupby(grade_folder(folder, notebooks, only or (), seconds), lambda each: each.student):
         of_student = list(group)

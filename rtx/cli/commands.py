@@ -69,7 +69,7 @@ def check(name: DataName) -> None:
 
     found = data.check(name)
     for one in found:
-        typer.echo(f"{one.state}  {one.path or one.file.name}")
+        typer.echo(f"{one.state}  {one.path or one.file.path.name}")
     raise typer.Exit(0 if all(one.state == "verified" for one in found) else 1)
 
 

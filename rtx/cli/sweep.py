@@ -59,16 +59,14 @@ def sweep_(
     for point in product(*given.values()):
         loaded.check_names(model, variant, scale.value, dict(zip(given, point, strict=True)))
     values = loaded.sweep_values(variant, scale.value) | given
-    files = map(parse_setting, options.own_files(recipe, texts, midi))
-    values |= {key: [value] for key, value in files}  # all files together are one value
+    values |= {key: [value] for key, value in map(parse_setting, options.own_files(recipe, texts, midi))}
 
     from rtx.training.survival import Stopped  # Lightning and Optuna take seconds to import: only here
     from rtx.training.sweep import Sweep
 
     sweep = Sweep(loaded, model, values, variant, scale.value, seed, epochs, runs, precision, storage)
     check_writable("runs", runs)
-    if test:
-        check_writable("results", results)
+    check_writable("results", results)
     brief, task = Report(brief=True), sweep.task
     typer.echo(f"{len(sweep.grid)} runs; validation chooses by {task.metric}, {DIRECTION[task.best]}")
     try:

@@ -14,8 +14,7 @@ BLOCK = 32  # lines that are translated together
 
 
 def translate_(
-    checkpoint: options.Checkpoint,
-    beam: Annotated[int, typer.Option(min=1, help="Width of the search; 1 is greedy.")] = 5,
+    checkpoint: options.Checkpoint, beam: Annotated[int, typer.Option(min=1, help="Width of the search.")] = 5
 ) -> None:
     """Translate or summarise standard input, line by line. The checkpoint is all that this needs."""
     from rtx.models import TRANSLATORS

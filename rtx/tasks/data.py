@@ -14,7 +14,7 @@ import unicodedata
 import zlib
 from collections.abc import Callable, Sequence
 from importlib import resources
-from pathlib import Path
+from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 from typing import Any, Literal, NamedTuple
 
@@ -24,22 +24,16 @@ from numpy.typing import NDArray
 from rtx.checks import check_choice
 
 log = logging.getLogger(__name__)
-
 Arrays = dict[str, NDArray[Any]]
 
 
 class File(NamedTuple):
     """A published file. A data folder may also hold it packed by gzip, with ".gz" after its name."""
 
-    path: str  # in a data folder
+    path: PurePath  # in a data folder
     sha256: str  # as it is published
     addresses: Sequence[str]  # URLs that serve it
     by_hand: str = ""  # how to get it if no address serves it
-
-    @property
-    def name(self) -> str:
-        """The file's name without its folder."""
-        return self.path.rpartition("/")[2]
 
 
 class Found(NamedTuple):
@@ -53,7 +47,7 @@ class Found(NamedTuple):
 TABLE = tomllib.loads((resources.files("rtx.tasks") / "datasets.toml").read_text(encoding="utf-8"))
 DATASETS: dict[str, tuple[File, ...]] = {
     name: tuple(
-        File(f"{of['folder']}/{file}", sha256, [at + file for at in of.get("addresses", ())], of.get("by_hand", ""))
+        File(PurePath(of["folder"], file), sha256, [at + file for at in of.get("addresses", ())], of.get("by_hand", ""))
         for file, sha256 in of["sha256"].items()
     )
     for name, of in TABLE.items()
@@ -66,7 +60,7 @@ def fetch(name: str) -> dict[str, Path]:
     for file, state, path in check(name):
         if path and state == "corrupt" and not path.is_relative_to(cache_folder()):  # nothing is written there
             raise ValueError(f"{path}: expected SHA-256 {file.sha256}, got another; replace or remove the file")
-        paths[file.name] = path if path and state == "verified" else _download(file)
+        paths[file.path.name] = path if path and state == "verified" else _download(file)
     return paths
 
 
@@ -204,7 +198,7 @@ def _download(file: File) -> Path:
         except (RequestException, ValueError) as error:  # no answer, or another checksum
             failures.append(f"{address}: {error}")
     raise FileNotFoundError(
-        "\n  ".join([f"{file.name} is missing. {file.by_hand or 'No address served it:'}", *failures])
+        "\n  ".join([f"{file.path.name} is missing. {file.by_hand or 'No address served it:'}", *failures])
         + f"\nPut it at {(_own_folder() or cache_folder()) / file.path} (or there packed by gzip, with .gz after its "
         f"name; RTX_DATA may name another folder). Its SHA-256 before packing is {file.sha256}"
     )

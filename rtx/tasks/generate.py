@@ -53,19 +53,12 @@ def continue_texts(
     """Yield what comes next after each of several prompts, until all continuations have ended.
 
     The prompts may differ in length. A continuation is the same alone and beside others, and a single one has the draws
-    of `model.generate`. Tokens that are no text, such as <unk>, are never drawn.
+    of `model.generate`. After an empty prompt, the model begins at the start of a text. A continuation has at most
+    `tokens` tokens. It ends before any of the texts in `stop`, but not within its first `least` tokens. Symbols in
+    `forbidden` are never drawn, and neither are tokens that are no text, such as <unk>.
 
     A character Transformer reads the last segment anew for each draw. `model.generate` starts new segments instead,
     and so forgets the prompt at the end of the first segment.
-
-    Args:
-        prompts: after an empty one, the model begins at the start of a text.
-        tokens: the most tokens of a continuation.
-        temperature, top_k, top_p: as in `rtx.nn.sampling.sample_token`.
-        seed: of the draws.
-        stop: a continuation ends before any of these texts.
-        least: the number of tokens during which nothing stops a continuation.
-        forbidden: symbols that are never drawn.
     """
     check_positive("tokens", tokens)
     if check_count("least", least) > tokens:

@@ -17,12 +17,12 @@ POOL = 100  # batches whose sequences are sorted by length together
 class BatchOrder(Sampler[list[int]]):
     """Which sequences are in a batch together, and in which order. It depends only on the seed and the epoch's number.
 
-    - "shuffled".
+    Beside "shuffled" and "as it is", there are:
+
     - "fresh": other sequences in each epoch, as many as there are `lengths`.
     - "bucketed": shuffled, but sequences of about the same length are together, so there is little padding.
     - "columns": one long text is cut into `batch_size` columns, and a batch has the next piece of each column. So a
       state can be kept from batch to batch.
-    - "as it is".
     - "by length": the longest first, which gives the least padding. It is for splits whose order has no meaning.
     """
 
@@ -86,8 +86,7 @@ def loader(
             raise ValueError(f"order: 'fresh' is for sequences that are drawn, {task.name} has {len(examples)}")
     elif limit is not None:
         examples = examples[:limit]
-    look = order in ("bucketed", "by length")
-    lengths = [len(examples[i].inputs) for i in range(size)] if look else [0] * size
+    lengths = [len(examples[i].inputs) for i in range(size)] if order in ("bucketed", "by length") else [0] * size
     batches = BatchOrder(lengths, batch_size, order, seed)
     own = torch.Generator().manual_seed(seed)  # otherwise each epoch would draw from the generator that dropout uses
     together = partial(collate, per=task.per)

@@ -185,11 +185,11 @@ def _parse_chorales() -> data.Arrays:
 def score_to_roll(score: Any) -> Roll:
     """Return the notes of a music21 score that sound at each eighth note. Silence before and after is cut off."""
 
-    def frame(quarters: float) -> int:
-        return math.ceil(quarters * FRAMES_PER_QUARTER)
-
-    found = [(note, pitch.midi - rolls.LOWEST) for note in score.flatten().notes for pitch in note.pitches]
-    notes = [Note(key, frame(note.offset), frame(note.offset + note.quarterLength)) for note, key in found]
+    notes = []
+    for note in score.flatten().notes:
+        times = note.offset, note.offset + note.quarterLength  # in quarter notes
+        start, end = (math.ceil(time * FRAMES_PER_QUARTER) for time in times)
+        notes += [Note(pitch.midi - rolls.LOWEST, start, end) for pitch in note.pitches]
     return rolls.roll_of(notes, "score")
 
 

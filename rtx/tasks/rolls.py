@@ -41,8 +41,7 @@ def check_roll(name: str, roll: ArrayLike) -> Roll:
         raise ValueError(f"{name}: expected a piano roll (frames, {NOTES}), got shape {roll.shape}")
     if len(roll) < 2:
         raise ValueError(f"{name}: expected at least two frames, one to read and one to predict, got {len(roll)}")
-    other = roll[(roll != 0) & (roll != 1)]  # NaN differs from both
-    if other.size:
+    if (other := roll[(roll != 0) & (roll != 1)]).size:  # NaN differs from both
         raise ValueError(f"{name}: expected only 0 and 1, got {other[0]}")
     return roll.astype(np.uint8)
 

@@ -40,12 +40,10 @@ def gigaword(vocabulary: int = 8_000, beam: int = 10) -> Task:
     """
 
     def read() -> dict[Split, list[Pair]]:
-        def named(text: str) -> str:
-            return text.replace("<unk>", UNKNOWN)
-
         paths = [*data.fetch("gigaword").values()]  # sentences and headlines, in the order of the splits
         pairs = [read_pairs(*both) for both in zip(paths[::2], paths[1::2], strict=True)]
-        return {split: [(named(a), named(b)) for a, b in pairs[i]] for i, split in enumerate(SPLITS)}
+        named = [[(a.replace("<unk>", UNKNOWN), b.replace("<unk>", UNKNOWN)) for a, b in part] for part in pairs]
+        return dict(zip(SPLITS, named, strict=True))
 
     return pair_task(
         "gigaword",
@@ -66,8 +64,7 @@ def docstrings(vocabulary: int = 1_500, beam: int = 5) -> Task:
     """Docstrings of the running Python's standard library: the first 25 words of the body to the summary line.
 
     They differ a little between Python versions. Each body is in one pair only. The order is random, but the same for
-    everyone with that version: 10 % of the pairs test, and 10 % validate. The first call parses the library (some
-    seconds). Later calls read the cache.
+    everyone with that version: 10 % of the pairs test, and 10 % validate. What the first call parses is cached.
 
     The baseline is the commonest summary line. A small model learns more than that from two thousand pairs, but not
     enough to beat the body's first words, whose score is given too.
@@ -82,10 +79,11 @@ def docstrings(vocabulary: int = 1_500, beam: int = 5) -> Task:
         tenth = len(pairs) // 10
         return {"test": pairs[:tenth], "validation": pairs[tenth : 2 * tenth], "train": pairs[2 * tenth :]}
 
-    def commonest(_: str) -> str:
+    @cache
+    def commonest() -> str:
         return Counter(summary for _, summary in read()["train"]).most_common(1)[0][0]
 
-    return pair_task("docstrings", read, rouge, vocabulary, True, first_guess=commonest, beam=beam, longest=LONGEST)
+    return pair_task("docstrings", read, rouge, vocabulary, True, False, lambda _: commonest(), beam, LONGEST)
 
 
 def rouge(pairs: Sequence[Pair], written: Sequence[str]) -> Scores:

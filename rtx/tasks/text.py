@@ -21,7 +21,7 @@ from rtx.tasks.cache_pointer import examine_stream
 from rtx.tasks.losses import bits, perplexity, token_nll, tokens_measured, unigram_nll
 from rtx.tasks.subwords import Subwords
 from rtx.tasks.task import IGNORED, SPLITS, Example, Examples, Split, Task, Text
-from rtx.tasks.vocabulary import CUTS, END, UNKNOWN, Vocabulary, common, vocabulary
+from rtx.tasks.vocabulary import CUTS, END, UNKNOWN, Vocabulary, common
 
 Paths = str | Path | Sequence[str]
 Parts = Mapping[Split, Sequence[Sequence[str]]]  # split → its texts, each as its characters or its words
@@ -29,8 +29,6 @@ Parts = Mapping[Split, Sequence[Sequence[str]]]  # split → its texts, each as 
 # unit of `own_text` → how a text is cut before it is split
 UNITS = {"characters": "whole characters", "words": "words and marks", "sub-words": "characters"}
 LEAST = 20  # symbols that a text must have: validation and test have a twentieth each
-
-FORMS = {"unmarked": "", "eos": END}  # form of `ptb_char` → what stands at a line's end
 
 
 def own_text(
@@ -45,25 +43,39 @@ def own_text(
 
     Args:
         path: a file, a folder of .txt files, or a list of both; by default the Python reference manual.
-        unit: "characters", each with its combining marks; "words", with punctuation marks; or "sub-words".
+        unit: "characters", each with its combining marks; "words", with punctuation marks and without lines that have
+            no text; or "sub-words".
         context: tokens that a window reads before those that it predicts from. A stateful model needs none.
         scored: tokens that a window predicts.
         least: words that occur fewer times on the training side become <unk>.
         vocabulary: the number of different sub-words.
     """
     cut = UNITS[check_choice("unit", unit, UNITS)]
-    pieces = vocabulary if unit == "sub-words" else None
-    return _own(unit, path, cut, context, scored, least if unit == "words" else 1, pieces)
+    read = [manual()] if path is None else read_own(path).values()
+    texts = [text for text in read if text.strip()]
+    sha256 = hashlib.sha256("\0".join(texts).encode()).hexdigest()
+    if unit == "words":
+        texts = ["\n".join(filter(str.strip, text.split("\n"))) for text in texts]
+    parts = split([CUTS[cut](text) for text in texts], str(path))
+    known: Text
+    if unit == "sub-words":
+        known = Subwords(vocabulary, lambda: "\n".join(map("".join, parts["train"])).split("\n"), ends=True)
+    else:
+        least, always = (least, [UNKNOWN, END]) if unit == "words" else (1, [UNKNOWN])
+        symbols = common(chain.from_iterable(parts["train"]), least, always)
+        known = Vocabulary(cut, lambda: symbols, len(symbols))
+    name = unit if path is None else f"{unit}:{data.own_name(path)}"
+    return _task(name, lambda: parts, known, context, scored, lambda: sha256)
 
 
 def characters(path: Paths | None = None, context: int = 80, scored: int = 320) -> Task:
-    """The code points of a text, as `own_text` has characters; in the windows of Bai et al."""
-    return _own("characters", path, "characters", context, scored)
+    """The characters of a text, in the windows of Bai et al.; otherwise as `own_text`."""
+    return own_text(path, "characters", context, scored)
 
 
 def words(path: Paths | None = None, context: int = 40, scored: int = 40, least: int = 2) -> Task:
-    """The words and punctuation marks of a text, as `own_text` has words; lines without text are left out."""
-    return _own("words", path, "words and marks", context, scored, least, blank_lines=False)
+    """The words and punctuation marks of a text, in the windows of Bai et al.; otherwise as `own_text`."""
+    return own_text(path, "words", context, scored, least)
 
 
 def ptb_char(form: str = "unmarked", context: int = 80, scored: int = 320) -> Task:
@@ -73,8 +85,8 @@ def ptb_char(form: str = "unmarked", context: int = 80, scored: int = 320) -> Ta
     the word files with <eos> spelt out at each line's end: 5,269,890/413,262/464,989. The published code loads it. Its
     <eos> is easy to predict. The third is Mikolov's character files, which are not here: 5,017,482/393,042/442,423.
     """
-    end = FORMS[check_choice("form", form, FORMS)]
-    name = "ptb-char" if form == "unmarked" else f"ptb-char-{form}"
+    check_choice("form", form, ("unmarked", "eos"))
+    name, end = ("ptb-char", "") if form == "unmarked" else ("ptb-char-eos", END)
     return _ptb(name, "characters", 49, lambda text: text.replace("\n", end), context, scored)
 
 
@@ -144,32 +156,6 @@ def _ptb(name: str, unit: str, size: int, cut: Callable[[str], Sequence[str]], c
 
     known = Vocabulary(unit, lambda: common(chain.from_iterable(parts()["train"])), size)
     return _task(name, parts, known, context, scored, partial(data.sha256, "ptb-word"))
-
-
-def _own(
-    name: str,
-    path: Paths | None,
-    cut: str,
-    context: int,
-    scored: int,
-    least: int = 1,
-    pieces: int | None = None,
-    blank_lines: bool = True,
-) -> Task:
-    """The task of texts of one's own, or of the manual. `cut` is one of `CUTS`; `pieces` is the number of sub-words."""
-    read = [manual()] if path is None else read_own(path).values()
-    texts = [text for text in read if text.strip()]
-    kept = [text if blank_lines else "\n".join(filter(str.strip, text.split("\n"))) for text in texts]
-    parts = split([CUTS[cut](text) for text in kept], str(path))
-    known: Text
-    if pieces is None:
-        always = [UNKNOWN, END] if cut == "words and marks" else [UNKNOWN]
-        known = vocabulary(cut, common(chain.from_iterable(parts["train"]), least, always))
-    else:
-        known = Subwords(pieces, lambda: "\n".join(map("".join, parts["train"])).split("\n"), ends=True)
-    name += "" if path is None else f":{data.own_name(path)}"
-    sha256 = lambda: hashlib.sha256("\0".join(texts).encode()).hexdigest()  # noqa: E731
-    return _task(name, lambda: parts, known, context, scored, sha256)
 
 
 def _task(

@@ -105,10 +105,9 @@ def _written(when: datetime.datetime, way: int, language: str) -> str:
 
 
 def bleu(pairs: Sequence[Pair], written: Sequence[str], tokenize: str = "13a") -> Scores:
-    """Return BLEU of the corpus and of its sources of each length, with case, and sacrebleu's signature.
+    """Return BLEU of all pairs and of those with a source of each length, with case, and sacrebleu's signature.
 
-    `pairs` are sources and references, and `written` has a text for each source. `tokenize` is "13a" for raw text and
-    "none" for tokenised text, as in sacrebleu.
+    `tokenize` is "13a" for raw text and "none" for tokenised text.
     """
     from sacrebleu.metrics import BLEU
 

@@ -36,8 +36,7 @@ CUTS: dict[str, Callable[[str], Sequence[str]]] = {
     "words": lambda text: text.replace("\n", f" {END} ").split(),
     "words and marks": words_and_marks,
 }
-"""How a text is cut: into code points; into characters with their combining marks; at its blanks, if it is prepared for
-that; or into words and single marks."""
+"""How a text is cut. "characters" are code points; "words" are for a text that is prepared to be cut at its blanks."""
 
 
 @dataclass(frozen=True)

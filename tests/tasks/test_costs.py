@@ -58,8 +58,3 @@ def test_torch_counts_what_a_sum_by_hand_gives(model, sizes, inside):
 def test_a_sequence_has_one_prediction():
     once = multiply_adds("digits", "gru", T, d_model=D, layers=1)
     assert once == T * 6 * D * D + T * D + D * 10
-
-
-def test_a_model_without_a_backbone_is_refused():
-    with pytest.raises(ValueError, match="model: expected one with a backbone, got feed-forward-attention"):
-        multiply_adds("add", "feed-forward-attention", T)

@@ -13,7 +13,7 @@ from torch import Tensor
 from rtx.checks import check_whole
 from rtx.nn.validate import check_positive
 from rtx.tasks.losses import percent_commonest, percent_correct, scored_cross_entropy
-from rtx.tasks.task import Batch, Example, Sum, Task, real_steps
+from rtx.tasks.task import Batch, Example, Task, real_steps
 from rtx.tasks.toy.drawn import drawn
 
 BLANK, LETTERS, SIGNAL = 0, 8, 9  # letters are 1 … 8; after the signal, 9, they are recalled
@@ -40,18 +40,13 @@ def copy_memory(
         outputs=ALPHABET,
         per="step",
         examples=examples,
-        loss=step_cross_entropy,
+        loss=lambda predictions, batch: scored_cross_entropy(predictions, batch.targets, real_steps(batch)),
         measured=partial(recalled, letters=letters),
         scorer=partial(percent_correct, ALPHABET),
         metric="letters recalled (%)",
         best="max",
         baseline=lambda: percent_commonest(n for e in examples("test") for n in e.target[-letters:].tolist()),
     )
-
-
-def step_cross_entropy(predictions: Tensor, batch: Batch) -> Sum:
-    """Cross-entropy in nats of (B, T, 10) logits, summed over real steps."""
-    return scored_cross_entropy(predictions, batch.targets, real_steps(batch))
 
 
 def recalled(predictions: Tensor, batch: Batch, letters: int) -> tuple[Tensor, Tensor]:

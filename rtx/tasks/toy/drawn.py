@@ -20,7 +20,6 @@ from rtx.tasks.task import SPLITS, Example, Examples
 HELD_OUT = 1000  # sequences of validation and of test, as in Raffel & Ellis (2015)
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 PLACE = np.uint64(0xD1342543DE82EF95)  # odd, so that no two places of a sequence have the same product
-
 Words = NDArray[np.uint64]
 
 
