@@ -56,16 +56,12 @@ causal_attention = Exercise(
     solution=_attend(),
     bugs={
         "future leak: hide the keys after t before the softmax": _attend(seen=lambda ones: ones),
-        "the mask is inverted: your positions see only the future, and the last one sees nothing": _attend(
-            seen=lambda ones: ones.triu(1)
-        ),
+        "the mask is inverted: your positions see only the future": _attend(seen=lambda ones: ones.triu(1)),
         "off by one: position t sees position t + 1, too": _attend(seen=lambda ones: ones.tril(1)),
         "a position sees itself, too: your first one sees nothing": _attend(seen=lambda ones: ones.tril(-1)),
         "the factor 1/√d_k is missing": _attend(scale=lambda K: 1),
         "divided by d_k, not by its root": _attend(scale=float),
-        "all exponentials of low scores are 0, and 0 / 0 is no weight: `softmax` subtracts the largest score first": (
-            _by_exponentials
-        ),
+        "all exponentials of low scores are 0, and 0 / 0 is no weight: use `softmax`": (_by_exponentials),
         "softmax over the wrong axis: for each query, the weights of its keys sum to 1": _attend(axis=-2),
         "a masked score of 0 still gets a weight, exp(0) = 1: use -inf": _attend(hidden=0.0),
         "a masked score of -10 still gets a weight if the other scores are low: use -inf": _attend(hidden=-10.0),
@@ -114,9 +110,7 @@ induction = Exercise(
     cases=_texts,
     solution=_head(),
     bugs={
-        "you compare the query with each key's own symbol, so it finds itself: compare it with the symbol before": (
-            _head(before=lambda x: x)
-        ),
+        "you compare the query with the key's own symbol: compare it with the one before": (_head(before=lambda x: x)),
         "this is the last occurrence itself: the position after it is wanted": _head(
             before=lambda x: x, seen=lambda match: match.tril(-1)
         ),
@@ -125,9 +119,7 @@ induction = Exercise(
         ),
         "several occurrences share the weight: only the last one counts": _head(choose=_shared),
         "future leak: a key after t has a weight": _head(seen=lambda match: match),
-        "the symbol before the first position is not the last symbol of the text: `roll` goes round": _head(
-            before=lambda x: x.roll(1, 1)
-        ),
+        "nothing stands before the first position, but `roll` goes round": _head(before=lambda x: x.roll(1, 1)),
         "if a symbol is new, its row is zero: it must attend to itself": _head(
             choose=lambda match: _choose(match) * match.any(-1, keepdim=True)
         ),

@@ -34,17 +34,10 @@ residual = Exercise(
     cases=_cases,
     solution=lambda x, sublayer, norm: norm(x + sublayer(x)),
     bugs={
-        "this is pre-norm, the order of the authors' code; in Eq. 8 the norm comes last": (
-            lambda x, sublayer, norm: x + sublayer(norm(x))
-        ),
+        "this is pre-norm: in Eq. 8 the norm comes last": (lambda x, sublayer, norm: x + sublayer(norm(x))),
         "the residual is missing: add x to the sublayer's output": lambda x, sublayer, norm: norm(sublayer(x)),
-        "you normalised the sublayer's output alone: first add x, then normalise the sum": (
-            lambda x, sublayer, norm: x + norm(sublayer(x))
-        ),
+        "you normalised the sublayer's output: normalise the sum": (lambda x, sublayer, norm: x + norm(sublayer(x))),
         "the norm is missing": lambda x, sublayer, norm: x + sublayer(x),
-        "x is normalised before the sublayer, too: the sublayer reads x as it is": (
-            lambda x, sublayer, norm: norm(x + sublayer(norm(x)))
-        ),
         "`norm` is not used: call the one that you are given": lambda x, sublayer, norm: _norm(x + sublayer(x)),
     },
     praise="the input is added to the output of the sublayer, and the sum is normalised",
@@ -134,16 +127,10 @@ notices_order = Exercise(
     cases=_order_cases,
     solution=_notices(),
     bugs={
-        "you compared all outputs: those at the swapped places see other inputs in any model; take the last": _notices(
-            read=lambda y: y
-        ),
-        "this is the last sequence: the first axis counts sequences, the last position is [:, -1]": _notices(
-            read=lambda y: y[-1]
-        ),
+        "you compared all outputs: the swapped places differ in any model; take the last": _notices(read=lambda y: y),
+        "this is the last sequence: the last position is [:, -1]": _notices(read=lambda y: y[-1]),
         "the last input was moved, too: the last output then changes in any model": _notices(lambda x: x.flip(1)),
-        "changes of different sign cancel in a mean or a sum: compare number by number": _notices(
-            read=lambda y: y[:, -1].mean(-1)
-        ),
+        "changes cancel in a mean or a sum: compare number by number": _notices(read=lambda y: y[:, -1].mean(-1)),
         "your tolerance is too large: a change of a thousandth is more than rounding": _notices(
             differ=lambda before, after: not torch.allclose(before, after, atol=0.01)
         ),
@@ -151,9 +138,7 @@ notices_order = Exercise(
         "rounding is not order: sums in another order differ in their last digits; use torch.allclose": _notices(
             differ=lambda before, after: not torch.equal(before, after)
         ),
-        "positions were lost: after the two that change places, all others stay": _notices(
-            lambda x: _swapped(x)[:, :4]
-        ),
+        "positions were lost: all after the first two stay as they are": _notices(lambda x: _swapped(x)[:, :4]),
         "the first position was overwritten before it was copied: both places hold the second one": _notices(
             lambda x: torch.cat([x[:, 1:2], x[:, 1:]], 1)
         ),
@@ -200,12 +185,8 @@ contributions = Exercise(
             lambda x, norm: x, go_on=lambda x, y, norm: norm(x + y)
         ),
         "these are the sums after each sublayer: return only what the sublayer added": _walk(keep=torch.add),
-        "the residual is missing: the next sublayer reads the old sum plus the contribution": _walk(
-            go_on=lambda x, y, norm: y
-        ),
-        "the normalised sum is passed on: the next sum is x plus the contribution": _walk(
-            go_on=lambda x, y, norm: norm(x) + y
-        ),
+        "the residual is missing: the next sublayer reads x plus the contribution": _walk(go_on=lambda x, y, norm: y),
+        "you pass on the normalised sum: add the contribution to x": _walk(go_on=lambda x, y, norm: norm(x) + y),
     },
     praise="the output is x plus the sum of all contributions",
 )

@@ -14,12 +14,8 @@ in_degree = Exercise(
     cases=lambda: [(t, k, n) for n in (2, 3, 4, 6) for k in range(1, n) for t in range(1, 14)],
     solution=lambda t, k, n: (t - k - 1) % (n - 1) + 1,
     bugs={
-        "blocks repeat every n - 1 steps, not every n: a block of n nodes shares its last node with the next block": (
-            lambda t, k, n: (t - k - 1) % n + 1
-        ),
-        "never 0: a block's first node is the last node of the block before, and reads that whole block": (
-            lambda t, k, n: (t - k) % (n - 1)
-        ),
+        "blocks repeat every n - 1 steps, not every n: two blocks share a node": (lambda t, k, n: (t - k - 1) % n + 1),
+        "never 0: the first node of a block reads the whole block before it": (lambda t, k, n: (t - k) % (n - 1)),
         "the + 1 at the end of Eq. 1 is missing: a node reads 1 to n - 1 states": lambda t, k, n: (t - k - 1) % (n - 1),
         "off by one: add 1 after the remainder is taken, not before": lambda t, k, n: (t - k) % (n - 1) + 1,
     },
@@ -52,15 +48,9 @@ block_input = Exercise(
     solution=_average(),
     bugs={
         "this is the sum: divide by m": _average(divisor=lambda m, existing, matrices: 1),
-        "the distances are reversed: W_1, which is W[0], belongs to the last state": _average(
-            newest=lambda states, m: states[-m:]
-        ),
-        "one matrix for all distances: the state at distance j has its own, W_j": _average(
-            matrices=lambda W: W[:1].expand_as(W)
-        ),
-        "you divided by the number of matrices, n - 1: divide by m": _average(
-            divisor=lambda m, existing, matrices: matrices
-        ),
+        "the distances are reversed: W_1 belongs to the last state": _average(newest=lambda states, m: states[-m:]),
+        "one matrix for all distances: distance j has its own, W_j": _average(matrices=lambda W: W[:1].expand_as(W)),
+        "you divided by n - 1: divide by m": _average(divisor=lambda m, existing, matrices: matrices),
         "you divided by the number of states that exist: those before the start are zero, and they count": _average(
             divisor=lambda m, existing, matrices: existing
         ),
@@ -73,17 +63,10 @@ longest_path = Exercise(
     cases=lambda: [(length, n) for n in (2, 3, 4, 5, 8) for length in range(1, 20)],
     solution=lambda length, n: (length - 2) // (n - 1) + 2,  # 1 at length 1: -1 // (n - 1) is -1
     bugs={
-        "this is the paper's bound; at n = 4 and l = 2 it says 1, but one channel needs 2": (
-            lambda length, n: length // (n - 1) + 1
-        ),
+        "this is the paper's bound; at n = 4 and l = 2 it says 1, not 2": (lambda length, n: length // (n - 1) + 1),
         "this is the best channel, whose blocks end where you start": lambda length, n: -(-length // (n - 1)),
-        "the best channel plus one edge is too many where l = 1: any channel needs one edge for one step": (
-            lambda length, n: -(-length // (n - 1)) + 1
-        ),
         "blocks repeat every n - 1 steps, not every n": lambda length, n: (length - 2) // n + 2,
-        "the first edge is missing: the worst step is the first one after a block's end": lambda length, n: (
-            (length - 2) // (n - 1) + 1
-        ),
+        "the first edge is missing: start right after a block's end": lambda length, n: (length - 2) // (n - 1) + 1,
         "edges are whole numbers: use //": lambda length, n: (length - 2) / (n - 1) + 2,
     },
     praise="one edge into the block, one for each whole block, one for the rest",

@@ -55,9 +55,7 @@ dilated_convolution = Exercise(
         "zeros stand before the start: `roll` and negative indices take values from the end": _sum(
             move=lambda x, steps: x.roll(steps, 1)
         ),
-        "zeros stand behind the sequence, so the outputs come too early: put them in front": _sum(
-            lambda i, k, d: d * (i - k + 1)
-        ),
+        "zeros stand behind the sequence: put them in front": _sum(lambda i, k, d: d * (i - k + 1)),
     },
     praise="a matrix for each delay, and nothing but the past",
 )
@@ -99,16 +97,12 @@ delay_kernels = Exercise(
     solution=_kernels(),
     bugs={
         "the layers are in reverse order: layer 0 has dilation 1": _kernels(lambda n, L: _bits(n, L)[::-1]),
-        "the kernels are flipped: w[0] belongs to the present, w[1] to the step d before": _kernels(
-            taps=lambda delays: (delays, 1 - delays)
-        ),
+        "the kernels are flipped: w[0] belongs to the present": _kernels(taps=lambda delays: (delays, 1 - delays)),
         "the first n layers delay: choose the layers whose dilations add up to n": _kernels(
             lambda n, L: [int(layer < n) for layer in range(L)]
         ),
         "a layer that delays must not pass the present on as well": _kernels(taps=lambda delays: (1, delays)),
-        "a layer that does not delay must pass its input on: its w[0] is the identity": _kernels(
-            taps=lambda delays: (0, delays)
-        ),
+        "a layer without a delay must pass its input on, by its w[0]": _kernels(taps=lambda delays: (0, delays)),
         "a matrix of ones adds all features: use `torch.eye`": _kernels(matrix=lambda D: torch.ones(D, D)),
     },
     praise="the layers whose dilations add up to n delay, the others pass their input on",

@@ -36,12 +36,6 @@ wilson = Exercise(
             lambda p, n, z: p, lambda p, n, z: z * math.sqrt(p * (1 - p) / n)
         ),
         "the centre is not shifted: add z²/2n to p and divide by 1 + z²/n": _interval(lambda p, n, z: p),
-        "the half-width has z²/4n under the root: n is squared there": _interval(
-            half=lambda p, n, z: z * math.sqrt(p * (1 - p) / n + z**2 / (4 * n)) / (1 + z**2 / n)
-        ),
-        "the root is missing": _interval(
-            half=lambda p, n, z: z * (p * (1 - p) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
-        ),
         "the centre is not divided by 1 + z²/n": _interval(lambda p, n, z: p + z**2 / (2 * n)),
         "the half-width is not divided by 1 + z²/n": _interval(
             half=lambda p, n, z: z * math.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
@@ -61,12 +55,8 @@ reordered = Exercise(
     cases=_images,
     solution=lambda x, order: x[:, order],
     bugs={
-        "this is the inverse: order[i] says which pixel is read at step i, not when pixel i is read": (
-            lambda x, order: x[:, order.argsort()]
-        ),
-        "the images were reordered, not their pixels: pixels are counted by the second axis": (
-            lambda x, order: x[order % len(x)]
-        ),
+        "this is the inverse: order[i] says which pixel is read at step i": (lambda x, order: x[:, order.argsort()]),
+        "the images were reordered, not their pixels: pixels are the second axis": (lambda x, order: x[order % len(x)]),
     },
     praise="one order for all images: each step still has its pixel, but neighbours are torn apart",
 )
@@ -124,10 +114,7 @@ paired_p = Exercise(
         "the tail starts one too late: *at least* as many belongs to it": _sign_test(
             start=lambda one, other: max(one, other) + 1
         ),
-        "this is the probability of exactly so many: add the more extreme numbers": _sign_test(probability=_exactly),
-        "only the first model may be ahead here: start from the larger of the two numbers": _sign_test(
-            start=lambda one, other: one
-        ),
+        "only the first model may be ahead: start from the larger number": _sign_test(start=lambda one, other: one),
         "all images were thrown as coins: count only those where the models disagree": _sign_test(
             throws=lambda differing, images: images
         ),

@@ -67,19 +67,13 @@ permutation_p = Exercise(
     cases=_scores,
     solution=permuted,
     bugs={
-        "count a deal that is exactly as good, too: the real deal is one of them. Use >=": lambda a, b: permuted(
-            a, b, gt
-        ),
-        "these are the deals that are at most as good. Count those that are at least as good": lambda a, b: permuted(
-            a, b, le
-        ),
+        "count deals that are exactly as good, too, as the real one is. Use >=": lambda a, b: permuted(a, b, gt),
+        "these deals are at most as good. Count those that are at least as good": lambda a, b: permuted(a, b, le),
         "this counts both directions. Count the deals in which the first group is at least as good": _as_far,
         "this is a number of deals. Divide by the number of all deals": lambda a, b: (
             permuted(a, b) * sum(1 for _ in combinations([*a, *b], len(a)))
         ),
-        "each deal must give the first model as many scores as it really has, len(a)": lambda a, b: permuted(
-            a, b, size=len(b)
-        ),
+        "each deal must give the first model len(a) scores": lambda a, b: permuted(a, b, size=len(b)),
     },
     praise="the smaller the share, the harder it is to explain the lead by chance",
 )
@@ -110,9 +104,7 @@ holm = Exercise(
     cases=_several,
     solution=_corrected(),
     bugs={
-        "all are multiplied by their number (Bonferroni). The factor goes down from place to place": _corrected(
-            lambda m, place: m
-        ),
+        "all are multiplied by their number (Bonferroni). The factor must go down": _corrected(lambda m, place: m),
         "a value is smaller than the one before it. Keep the largest so far": _corrected(running=False),
         "the smallest value needs the factor m, not m - 1": _corrected(lambda m, place: m - place - 1, running=False),
         "the values are sorted. Return them in the order in which they were given": lambda ps: _corrected()(sorted(ps)),

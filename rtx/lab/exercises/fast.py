@@ -97,12 +97,7 @@ hoisted_local_rnn = Exercise(
             _in_windows(lambda project, x, M: pad(project(x), (0, 0, M - 1, 0)))
         ),
         "this is the RNN over the whole sequence: each output must depend on its own window only": _whole,
-        "you read each window backwards: step i reads the positions i, i + 1, … of the padded sequence": _in_windows(
-            steps=lambda M: range(M - 1, -1, -1)
-        ),
-        "the state is lost between two steps: give `step` the state that it returned before": _in_windows(
-            keep=torch.zeros_like
-        ),
+        "the state is lost: give `step` the state that it returned before": _in_windows(keep=torch.zeros_like),
         "the zeros are after the sequence, so your windows read the future": _in_windows(
             lambda project, x, M: project(pad(x, (0, 0, 0, M - 1)))
         ),
@@ -208,20 +203,13 @@ softmax_in_pieces = Exercise(
     bugs={
         "you hold all pieces at once, so the whole row is in memory: use one piece, then the next": _joined,
         "you compute each piece twice: rescale the sums when the maximum rises, then once is enough": _twice,
-        "when the maximum rises, the earlier sums are still relative to the old one: multiply by exp(old - new)": (
-            _running(total_by=_one, sum_by=_one)
-        ),
-        "only the sum of the exponentials is rescaled: rescale the weighted sum of the values, too": _running(
-            sum_by=_one
-        ),
+        "when the maximum rises, multiply the earlier sums by exp(old - new)": (_running(total_by=_one, sum_by=_one)),
+        "only the sum of the exponentials is rescaled: rescale the weighted sum, too": _running(sum_by=_one),
         "exp overflows where scores are large: subtract the running maximum first": _running(
             top_of=lambda top, scores: torch.zeros_like(scores[:, :1])
         ),
         "each piece subtracts its own largest score: rescale the sums, so that all pieces have the same maximum": (
             _running(_one, _one, lambda top, scores: scores.amax(-1, True))
-        ),
-        "one maximum for all rows: in a row far below it all exponentials are 0; take each row's own": _running(
-            top_of=lambda top, scores: torch.maximum(top, scores.amax())
         ),
         "the division at the end is missing: divide by the sum of the exponentials": _running(divide=False),
     },
@@ -262,23 +250,11 @@ back_through_gate = Exercise(
     cases=_gates,
     solution=_back(),
     bugs={
-        "the sign of the first gradient is wrong: h grows with z where `before` is larger than n": _back(
-            change=lambda n, before: n - before
-        ),
-        "the first gradient is that of z: go on through the sigmoid, whose derivative is z (1 - z)": _back(
-            z_slope=torch.ones_like
-        ),
-        "the second gradient is that of n: go on through the tanh, whose derivative is 1 - n²": _back(
-            n_slope=torch.ones_like
-        ),
-        "n is already tanh(c): its derivative is 1 - n², without a further tanh": _back(
-            n_slope=lambda n: 1 - n.tanh() ** 2
-        ),
-        "the shares are swapped: n has the share 1 - z, and `before` has the share z": _back(share=lambda z: z),
-        "the gradients must be multiplied by d_h, which comes from above": _back(above=torch.ones_like),
-        "the first gradient lacks n: z multiplies `before`, but 1 - z multiplies n": _back(
-            change=lambda n, before: before
-        ),
+        "the sign of the first gradient is wrong: it is `before` minus n": _back(change=lambda n, before: n - before),
+        "the first gradient is that of z, not a: multiply by z (1 - z)": _back(z_slope=torch.ones_like),
+        "the second gradient is that of n, not c: multiply by 1 - n²": _back(n_slope=torch.ones_like),
+        "n is already tanh(c): its derivative is 1 - n², without a tanh": _back(n_slope=lambda n: 1 - n.tanh() ** 2),
+        "the first gradient lacks n, which 1 - z multiplies": _back(change=lambda n, before: before),
     },
     praise="z, n and the state before are enough: nothing else of this line must be kept",
 )

@@ -26,9 +26,7 @@ next_tokens = Exercise(
         "the last target is made up: the text's last token has no next one": lambda tokens: _pair(
             tokens, torch.cat([tokens[1:], tokens.new_zeros(1)])
         ),
-        "tokens are whole numbers: targets that are floats cannot be looked up": lambda tokens: _pair(
-            tokens[:-1], tokens[1:]
-        ).float(),
+        "floats cannot be looked up: tokens are whole numbers": lambda tokens: _pair(tokens[:-1], tokens[1:]).float(),
     },
     praise="each token is a question, and the next one its answer",
 )
@@ -68,18 +66,13 @@ unigram_bits = Exercise(
     cases=_letters,
     solution=_bits(),
     bugs={
-        "a character that the training text lacks has probability 0, so its cost is infinite: add 1 to each count": (
-            _bits(start=0)
-        ),
+        "a character that the training text lacks has an infinite cost: add 1 to each count": (_bits(start=0)),
         "the probabilities do not sum to 1: divide by the sum of the counts with the added ones": _bits(
             over=lambda counts, train: torch.tensor(len(train))
         ),
         "these are nats: bits use log2": _bits(unit=torch.log),
         "this is the sum over the text: per character means its mean": _bits(end=lambda bits: bits.sum()),
-        "you counted the text that is scored: the model must not know it": lambda train, test, V: _bits()(
-            test, test, V
-        ),
-        "this is the entropy of the training frequencies: average over the other text": _expected_bits,
+        "you counted the scored text: the model must not know it": lambda train, test, V: _bits()(test, test, V),
         "these are bits of the mean probability: take the logarithm first, then the mean": lambda train, test, V: (
             -((torch.bincount(train, minlength=V) + 1) / (len(train) + V))[test].mean().log2()
         ),
@@ -124,12 +117,8 @@ gradient_by_distance = Exercise(
     solution=_gradient(),
     bugs={
         "the order is reversed: distance 0 is the last position": _gradient(order=lambda sizes: sizes),
-        "this sums all outputs: only the last position counts, y[:, -1]": _gradient(
-            lambda y, weights: (y * weights[:, None]).sum()
-        ),
-        "positive and negative numbers cancel: square the gradient before you add": _gradient(
-            size=lambda g: g.sum(-1).mean(0).abs()
-        ),
+        "this sums all outputs: take y[:, -1] only": _gradient(lambda y, weights: (y * weights[:, None]).sum()),
+        "numbers of different sign cancel: square before you add": _gradient(size=lambda g: g.sum(-1).mean(0).abs()),
         "the square root is missing": _gradient(size=lambda g: g.square().sum(-1).mean(0)),
         "take the mean over the sequences; you summed": _gradient(size=lambda g: g.square().sum(-1).sum(0).sqrt()),
         "average the squares over the sequences, then take the root; you averaged the roots": _gradient(

@@ -38,16 +38,9 @@ bits_per_character = Exercise(
     solution=lambda logits, targets: _nats(logits, targets) / math.log(2),
     bugs={
         "these are nats: divide by the natural logarithm of 2": _nats,
-        "a bit is 0.69 nats, so there are more bits than nats: divide by the logarithm of 2": (
-            lambda z, y: _nats(z, y) * math.log(2)
-        ),
         "this is a perplexity: its binary logarithm is the number of bits": lambda z, y: _nats(z, y).exp(),
-        "a sum: these are the bits of the whole text, not per character": (
-            lambda z, y: _nats(z, y, "sum") / math.log(2)
-        ),
-        "context is counted among the characters: divide by the number of those that are scored": (
-            lambda z, y: _nats(z, y, "sum") / len(y) / math.log(2)
-        ),
+        "a sum: these are the bits of the text, not per character": (lambda z, y: _nats(z, y, "sum") / math.log(2)),
+        "context is counted: divide by the scored characters": (lambda z, y: _nats(z, y, "sum") / len(y) / math.log(2)),
         "softmax twice: cross_entropy applies it itself": lambda z, y: _nats(z.softmax(-1), y) / math.log(2),
     },
     praise="the mean of -log₂ p over the characters that are scored",
@@ -93,21 +86,12 @@ bigram_bits = Exercise(
         "one is added to all V counts of a row, so its sum grows by V": _bigram(
             sums=lambda table, train: (table - 1).sum(1, keepdim=True) + 1
         ),
-        "the table says what stands before, not what comes next: counts[this, next]": _bigram(
-            lambda train, test, V: _counts(train, V).T
-        ),
-        "counted on the text that is scored: that is looking at the answers": _bigram(
-            lambda train, test, V: _counts(test, V)
-        ),
-        "each sum divides a column: the sums of the rows have to keep their axis, sum(1, keepdim=True)": _bigram(
-            sums=lambda table, train: table.sum(1)
-        ),
+        "the table is transposed: counts[this, next]": _bigram(lambda train, test, V: _counts(train, V).T),
+        "each sum divides a column: use sum(1, keepdim=True)": _bigram(sums=lambda table, train: table.sum(1)),
         "the last symbol of the training text has none behind it: divide by the counts of its pairs alone": _bigram(
             sums=lambda table, train: (torch.bincount(train, minlength=len(table)) + len(table))[:, None]
         ),
-        "divided by the sum of all: that is p(this, next), not p(next | this)": _bigram(
-            sums=lambda table, train: table.sum()
-        ),
+        "divided by the sum of all: this is p(this, next)": _bigram(sums=lambda table, train: table.sum()),
         "these are nats: use log2": lambda *given: _bigram()(*given) * math.log(2),
         "divided by all symbols: the first has none before it, so there is one pair fewer": (
             lambda train, test, V: _bigram()(train, test, V) * (len(test) - 1) / len(test)
@@ -144,17 +128,13 @@ nucleus = Exercise(
         "the token that crosses the line belongs to the nucleus: ask what those before it come to": (
             lambda p, share: _kept(p, share + 2e-6, before=False)  # a sum that equals the share is kept here
         ),
-        "one too many where a sum is just the share: it is reached there, so ask whether those before are below it": (
-            lambda p, share: _kept(p, share + 2e-6)
-        ),
-        "a threshold for single probabilities: it is their sum that has to reach the share": lambda p, share: (
-            p >= share
-        ),
+        "one too many where a sum is just the share: it is reached there": (lambda p, share: _kept(p, share + 2e-6)),
+        "a threshold for single probabilities: their sum has to reach the share": lambda p, share: p >= share,
         "in the order of `sort`: each token's place in the mask is the one that it has in p": _in_sorted_order,
         "put back the wrong way: with order = p.argsort(…), it is mask[order] = kept, not kept[order]": (
             lambda p, share: _in_sorted_order(p, share)[p.argsort(descending=True)]
         ),
-        "zeros and ones, not truth values: `p[mask]` would take the tokens 0 and 1. Compare, and keep True and False": (
+        "zeros and ones, not truth values: p[mask] would take tokens 0 and 1": (
             lambda p, share: _kept(p, share).long()
         ),
     },
@@ -197,22 +177,13 @@ backed_off = Exercise(
     cases=_contexts,
     solution=_mixed(),
     bugs={
-        "the newest symbol is dropped: the shorter context lacks the oldest, `context[1:]`": _mixed(
-            shorten=lambda context: context[:-1]
-        ),
-        "a symbol that never followed this context gets 0, and costs infinitely many bits: mix in the shorter one": (
-            _mixed(lambda count, n, d, shorter: count / n)
-        ),
+        "the newest symbol is dropped: drop the oldest, `context[1:]`": _mixed(shorten=lambda context: context[:-1]),
+        "an unseen symbol gets 0: mix in the shorter context": (_mixed(lambda count, n, d, shorter: count / n)),
         "the shorter context is used only where the count is 0: then the probabilities have a sum above 1": _mixed(
             lambda count, n, d, shorter: count / n if count else shorter
         ),
         "the shorter context is not multiplied by d": _mixed(lambda count, n, d, shorter: (count + shorter) / (n + d)),
-        "after a context that was never seen, use the shorter context, not 1 / V": _mixed(
-            unseen=lambda shorter, V: 1 / V
-        ),
-        "the empty context is not mixed with 1 / V: a symbol that training never showed gets 0": _mixed(
-            last=lambda V: 0.0
-        ),
+        "after a context that is new, use the shorter context, not 1 / V": _mixed(unseen=lambda shorter, V: 1 / V),
     },
     praise="long contexts where training has them, shorter ones where it has not",
 )

@@ -31,9 +31,7 @@ attention_pool = Exercise(
         "the weights do not sum to 1: divide by the sum of the exponentials": _pool(torch.exp),
         "scores are not weights yet: apply a softmax first": _pool(lambda e: e),
         "e is the score already: do not apply tanh again": _pool(lambda e: e.tanh().softmax(1)),
-        "this is a mean of weighted states: the weights sum to 1 already, so take the sum": (
-            lambda h, e: (e.softmax(1)[..., None] * h).mean(1)
-        ),
+        "a mean of weighted states: the weights sum to 1 already": (lambda h, e: (e.softmax(1)[..., None] * h).mean(1)),
     },
     praise="a weighted mean over time: one vector for each sequence, however long it is",
 )
@@ -82,9 +80,7 @@ largest_share = Exercise(
     solution=_share(math.e, 1 / math.e),
     bugs={
         "scores go from -1 to 1: one of yours is 0": _share(math.e, 1),
-        "a tanh comes as close to 1 as you like: its largest value is not tanh(1)": _share(
-            math.exp(math.tanh(1)), math.exp(-math.tanh(1))
-        ),
+        "the largest score is close to 1, not tanh(1)": _share(math.exp(math.tanh(1)), math.exp(-math.tanh(1))),
         "there are T - marked other steps, not T": lambda T, marked: marked * math.e / (marked * math.e + T / math.e),
         "this is the share of a single marked step: take all of them together": lambda T, marked: (
             math.e / (marked * math.e + (T - marked) / math.e)

@@ -42,9 +42,7 @@ shaw_scores = Exercise(
         "the sign of the distance is wrong: a key in the past has the negative distance s - t": _shaw(
             lambda distance, k: (-distance).clamp(-k, k) + k
         ),
-        "add clip to the distance: a negative index counts from the end of the table": _shaw(
-            lambda distance, k: distance.clamp(-k, k)
-        ),
+        "add clip: a negative index counts from the end": _shaw(lambda distance, k: distance.clamp(-k, k)),
         "the sign of the distance is lost: a key in the past and one in the future have different vectors": _shaw(
             lambda distance, k: distance.abs().clamp(max=k) + k
         ),
@@ -78,18 +76,14 @@ xl_score = Exercise(
     cases=_vectors,
     solution=_score(),
     bugs={
-        "u and v are swapped: u meets the key, v meets the distance": _score(
-            lambda q, k, r, u, v: (q + v) @ k + (q + u) @ r
-        ),
+        "u and v are swapped: u meets k, v meets r": _score(lambda q, k, r, u, v: (q + v) @ k + (q + u) @ r),
         "only the second half is scaled: put brackets around the sum": (
             lambda q, k, r, u, v: (q + u) @ k + (q + v) @ r / math.sqrt(len(q))
         ),
         "divided by K, not by its root": _score(divisor=float),
         "the factor 1/√K is missing": _score(divisor=lambda K: 1),
         "the vectors u and v are missing: these are (a) and (b) only": _score(lambda q, k, r, u, v: q @ k + q @ r),
-        "u · r and v · k were added: u meets the key only, v meets the distance only": _score(
-            lambda q, k, r, u, v: (q + u + v) @ (k + r)
-        ),
+        "u · r and v · k were added: u meets k, v meets r only": _score(lambda q, k, r, u, v: (q + u + v) @ (k + r)),
     },
     praise="two products contain all four terms",
 )

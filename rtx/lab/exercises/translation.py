@@ -43,16 +43,10 @@ source_weights = Exercise(
         "the softmax is over the target: each row must sum to 1 over the source, the last axis": (
             lambda e, n: e.masked_fill(~_real(e, n), -torch.inf).softmax(1)
         ),
-        "you masked after the softmax: the other weights do not sum to 1. Mask the scores": lambda e, n: (
-            e.softmax(-1) * _real(e, n)
-        ),
+        "you masked after the softmax: the rest does not sum to 1": lambda e, n: e.softmax(-1) * _real(e, n),
         "you masked with 0 before the softmax: exp(0) is 1, not 0": lambda e, n: _weights(e, _real(e, n), 0),
-        "real scores can be lower than the number that you put into the padding: use minus infinity": (
-            lambda e, n: _weights(e, _real(e, n), -100)
-        ),
-        "the first position of the padding has a weight: positions count from 0, so use <": lambda e, n: _weights(
-            e, _real(e, n + 1)
-        ),
+        "real scores can be lower than your number: use minus infinity": (lambda e, n: _weights(e, _real(e, n), -100)),
+        "the first padding has a weight: positions count from 0, so use <": lambda e, n: _weights(e, _real(e, n + 1)),
     },
     praise="each row sums to 1 over the real source positions, and the padding has a weight of 0",
 )
@@ -95,7 +89,7 @@ greedy_translation = Exercise(
         "each step gets the first state: pass on the state that the last step returned": partial(_greedy, bug="state"),
         "it writes on after the end token: stop there": partial(_greedy, bug="end"),
         "it writes more than `longest` tokens if no end token comes": partial(_greedy, bug="longest"),
-        "the begin token is in your text: it is fed to the model, but it is not written": lambda *given: [
+        "the begin token is in your text: it is fed, but not written": lambda *given: [
             BEGIN,
             *_greedy(*given),
         ],
@@ -142,15 +136,11 @@ beam_translation = Exercise(
     solution=_beam,
     bugs={
         "this is greedy search: it ignores `width`": lambda step, state, width, longest: _greedy(step, state, longest),
-        "it compares the sums at the end, so short texts win: divide each sum by the number of tokens": partial(
-            _beam, bug="total"
-        ),
+        "it compares sums, so short texts win: divide by the number of tokens": partial(_beam, bug="total"),
         "it stops at the first complete text: a better one may be complete later": partial(_beam, bug="first found"),
         "it sums the logits: take log_softmax first": partial(_beam, bug="logits"),
-        "all hypotheses share one state: keep the state of each hypothesis beside its tokens": partial(
-            _beam, bug="one state"
-        ),
-        "a text that ends takes one of the `width` places: cut to `width` first, then take out the complete ones": (
+        "all hypotheses share one state: keep each one's state beside its tokens": partial(_beam, bug="one state"),
+        "a text that ends takes one of the places: cut to `width` before you take it out": (
             partial(_beam, bug="places")
         ),
         "complete texts are continued after their end token: take them out of the beam": partial(_beam, bug="end"),

@@ -32,22 +32,16 @@ windows = Exercise(
     cases=_sequences,
     solution=_windows,
     bugs={
-        "there are only T - M + 1 windows: put M - 1 zero vectors before the sequence": (
-            lambda x, M: _cut(x, M, before=0)
-        ),
+        "there are only T - M + 1 windows: put M - 1 zeros before the sequence": (lambda x, M: _cut(x, M, before=0)),
         "there are T + 1 windows: put M - 1 zero vectors before the sequence, not M": lambda x, M: _cut(x, M, before=M),
         "the zeros are after the sequence, so your windows read the future": (
             lambda x, M: _cut(x, M, before=0, after=M - 1)
         ),
-        "windows centred on t read the future: put all zeros before the sequence": (
-            lambda x, M: _cut(x, M, before=M // 2, after=M - 1 - M // 2)
-        ),
+        "centred windows read the future: pad in front": (lambda x, M: _cut(x, M, before=M // 2, after=M - 1 - M // 2)),
         "`roll` moves the end of the sequence into the first windows, so they read the future": (
             lambda x, M: torch.stack([x.roll(M - 1 - j, 1) for j in range(M)], 2)
         ),
-        "the order is reversed: a window starts with its oldest position and ends with x_t": (
-            lambda x, M: _windows(x, M).flip(2)
-        ),
+        "the order is reversed: a window starts with its oldest position": (lambda x, M: _windows(x, M).flip(2)),
         "positions and numbers are mixed: a reshape does not swap two axes, `.mT` does": (
             lambda x, M: _windows(x, M).mT.reshape(*x.shape[:2], M, x.shape[2])
         ),
@@ -121,10 +115,6 @@ without_pads = Exercise(
         "this is the RNN over the whole sequence: each output must depend on its own window only": _whole,
         "the first M - 1 outputs are zeros: their windows do have positions to read": lambda gru, x, M: pad(
             _local_rnn(gru, x, M)[:, M - 1 :], (0, 0, M - 1, 0)
-        ),
-        "off by one: output M - 1 still reads a pad": _first_from(lambda M: max(0, M - 2)),
-        "output M + 1 reads M + 1 positions: from position M on, the windows are complete": _first_from(
-            lambda M: M + 1
         ),
     },
     praise="a cut window is the start of the sequence, so its output is that of the plain RNN",
