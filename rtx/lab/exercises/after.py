@@ -44,7 +44,7 @@ half_life = Exercise(
     bugs={
         "this is 1 / (1 - a). After so many steps about 1/e is left, not a half": lambda a: 1 / (1 - a),
         "this is 1 / -log a. After so many steps 1/e is left, not a half": lambda a: -1 / math.log(a),
-        "the sign is wrong: two negative logarithms have a positive ratio": (lambda a: -math.log(0.5) / math.log(a)),
+        "the sign is wrong: two negative logarithms have a positive ratio": lambda a: -math.log(0.5) / math.log(a),
         "upside down: log ½ is divided by log a": lambda a: math.log(a) / math.log(0.5),
         "each step multiplies by a. It does not subtract 1 - a": lambda a: 0.5 / (1 - a),
         "this is an approximation for a near 1: -log a is not quite 1 - a": lambda a: math.log(2) / (1 - a),
@@ -81,13 +81,9 @@ gradient_back = Exercise(
     solution=_back,
     bugs={
         "this runs forwards: a later output depends on an earlier term, so gradients run backwards": _forth,
-        "use a[t + 1]: step t + 1 multiplies h_t by its own factor": (
-            lambda a, g: _forth(a.flip(0), g.flip(0)).flip(0)
-        ),
+        "use a[t + 1]: step t + 1 multiplies h_t by its own factor": lambda a, g: _forth(a.flip(0), g.flip(0)).flip(0),
         "this is in reverse order: the first row belongs to the first step": lambda a, g: _back(a, g).flip(0),
-        "only the next output: pass on all collected so far, not g[t + 1] alone": (
-            lambda a, g: g + _next(a) * _next(g)
-        ),
+        "only the next output: pass on all collected so far, not g[t + 1] alone": lambda a, g: g + _next(a) * _next(g),
         "this is the gradient of h_{t-1}: the last multiplication by a[t] is too much": lambda a, g: a * _back(a, g),
         "this flips g only. The factors run backwards, too": lambda a, g: _forth(a, g.flip(0)).flip(0),
     },
@@ -98,7 +94,7 @@ cache_bytes = Exercise(
     cases=lambda: [(100, 2, 64), (8192, 12, 768), (1, 1, 8)],
     solution=lambda T, L, D: 2 * L * T * D * 4,
     bugs={
-        "this is half of it. There are keys and values, and a float32 has 4 bytes": (lambda T, L, D: L * T * D * 4),
+        "this is half of it. There are keys and values, and a float32 has 4 bytes": lambda T, L, D: L * T * D * 4,
         "these are numbers, not bytes: a float32 has 4 bytes": lambda T, L, D: 2 * L * T * D,
         "these are numbers of keys only: values are kept, too, and a float32 has 4 bytes": lambda T, L, D: L * T * D,
         "each layer has a cache of its own": lambda T, L, D: 2 * T * D * 4,

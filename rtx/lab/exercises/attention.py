@@ -61,7 +61,7 @@ causal_attention = Exercise(
         "a position sees itself, too: your first one sees nothing": _attend(seen=lambda ones: ones.tril(-1)),
         "the factor 1/√d_k is missing": _attend(scale=lambda K: 1),
         "divided by d_k, not by its root": _attend(scale=float),
-        "all exponentials of low scores are 0, and 0 / 0 is no weight: use `softmax`": (_by_exponentials),
+        "all exponentials of low scores are 0, and 0 / 0 is no weight: use `softmax`": _by_exponentials,
         "softmax over the wrong axis: for each query, the weights of its keys sum to 1": _attend(axis=-2),
         "a masked score of 0 still gets a weight, exp(0) = 1: use -inf": _attend(hidden=0.0),
         "a masked score of -10 still gets a weight if the other scores are low: use -inf": _attend(hidden=-10.0),
@@ -110,7 +110,7 @@ induction = Exercise(
     cases=_texts,
     solution=_head(),
     bugs={
-        "you compare the query with the key's own symbol: compare it with the one before": (_head(before=lambda x: x)),
+        "you compare the query with the key's own symbol: compare it with the one before": _head(before=lambda x: x),
         "this is the last occurrence itself: the position after it is wanted": _head(
             before=lambda x: x, seen=lambda match: match.tril(-1)
         ),

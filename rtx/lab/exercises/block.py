@@ -34,9 +34,9 @@ residual = Exercise(
     cases=_cases,
     solution=lambda x, sublayer, norm: norm(x + sublayer(x)),
     bugs={
-        "this is pre-norm: in Eq. 8 the norm comes last": (lambda x, sublayer, norm: x + sublayer(norm(x))),
+        "this is pre-norm: in Eq. 8 the norm comes last": lambda x, sublayer, norm: x + sublayer(norm(x)),
         "the residual is missing: add x to the sublayer's output": lambda x, sublayer, norm: norm(sublayer(x)),
-        "you normalised the sublayer's output: normalise the sum": (lambda x, sublayer, norm: x + norm(sublayer(x))),
+        "you normalised the sublayer's output: normalise the sum": lambda x, sublayer, norm: x + norm(sublayer(x)),
         "the norm is missing": lambda x, sublayer, norm: x + sublayer(x),
         "`norm` is not used: call the one that you are given": lambda x, sublayer, norm: _norm(x + sublayer(x)),
     },

@@ -14,8 +14,8 @@ in_degree = Exercise(
     cases=lambda: [(t, k, n) for n in (2, 3, 4, 6) for k in range(1, n) for t in range(1, 14)],
     solution=lambda t, k, n: (t - k - 1) % (n - 1) + 1,
     bugs={
-        "blocks repeat every n - 1 steps, not every n: two blocks share a node": (lambda t, k, n: (t - k - 1) % n + 1),
-        "never 0: the first node of a block reads the whole block before it": (lambda t, k, n: (t - k) % (n - 1)),
+        "blocks repeat every n - 1 steps, not every n: two blocks share a node": lambda t, k, n: (t - k - 1) % n + 1,
+        "never 0: the first node of a block reads the whole block before it": lambda t, k, n: (t - k) % (n - 1),
         "the + 1 at the end of Eq. 1 is missing: a node reads 1 to n - 1 states": lambda t, k, n: (t - k - 1) % (n - 1),
         "off by one: add 1 after the remainder is taken, not before": lambda t, k, n: (t - k) % (n - 1) + 1,
     },
@@ -63,10 +63,14 @@ longest_path = Exercise(
     cases=lambda: [(length, n) for n in (2, 3, 4, 5, 8) for length in range(1, 20)],
     solution=lambda length, n: (length - 2) // (n - 1) + 2,  # 1 at length 1: -1 // (n - 1) is -1
     bugs={
-        "this is the paper's bound; at n = 4 and l = 2 it says 1, not 2": (lambda length, n: length // (n - 1) + 1),
+        "this is the paper's bound; at n = 4 and l = 2 it says 1, but one channel needs 2": (
+            lambda length, n: length // (n - 1) + 1
+        ),
         "this is the best channel, whose blocks end where you start": lambda length, n: -(-length // (n - 1)),
         "blocks repeat every n - 1 steps, not every n": lambda length, n: (length - 2) // n + 2,
-        "the first edge is missing: start right after a block's end": lambda length, n: (length - 2) // (n - 1) + 1,
+        "the first edge is missing: the worst step is the first one after a block's end": lambda length, n: (
+            (length - 2) // (n - 1) + 1
+        ),
         "edges are whole numbers: use //": lambda length, n: (length - 2) / (n - 1) + 2,
     },
     praise="one edge into the block, one for each whole block, one for the rest",

@@ -102,7 +102,9 @@ delay_kernels = Exercise(
             lambda n, L: [int(layer < n) for layer in range(L)]
         ),
         "a layer that delays must not pass the present on as well": _kernels(taps=lambda delays: (1, delays)),
-        "a layer without a delay must pass its input on, by its w[0]": _kernels(taps=lambda delays: (0, delays)),
+        "a layer without a delay passes its input on: its w[0] is the identity": _kernels(
+            taps=lambda delays: (0, delays)
+        ),
         "a matrix of ones adds all features: use `torch.eye`": _kernels(matrix=lambda D: torch.ones(D, D)),
     },
     praise="the layers whose dilations add up to n delay, the others pass their input on",

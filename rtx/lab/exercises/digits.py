@@ -36,6 +36,9 @@ wilson = Exercise(
             lambda p, n, z: p, lambda p, n, z: z * math.sqrt(p * (1 - p) / n)
         ),
         "the centre is not shifted: add z²/2n to p and divide by 1 + z²/n": _interval(lambda p, n, z: p),
+        "the half-width has z²/4n under the root: n is squared there": _interval(
+            half=lambda p, n, z: z * math.sqrt(p * (1 - p) / n + z**2 / (4 * n)) / (1 + z**2 / n)
+        ),
         "the centre is not divided by 1 + z²/n": _interval(lambda p, n, z: p + z**2 / (2 * n)),
         "the half-width is not divided by 1 + z²/n": _interval(
             half=lambda p, n, z: z * math.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
@@ -55,8 +58,8 @@ reordered = Exercise(
     cases=_images,
     solution=lambda x, order: x[:, order],
     bugs={
-        "this is the inverse: order[i] says which pixel is read at step i": (lambda x, order: x[:, order.argsort()]),
-        "the images were reordered, not their pixels: pixels are the second axis": (lambda x, order: x[order % len(x)]),
+        "this is the inverse: order[i] says which pixel is read at step i": lambda x, order: x[:, order.argsort()],
+        "the images were reordered, not their pixels: pixels are the second axis": lambda x, order: x[order % len(x)],
     },
     praise="one order for all images: each step still has its pixel, but neighbours are torn apart",
 )
@@ -84,15 +87,10 @@ def _tail(least: int, n: int) -> float:
     return sum(math.comb(n, i) for i in range(max(least, 0), n + 1)) / 2**n
 
 
-def _exactly(number: int, n: int) -> float:
-    return math.comb(n, number) / 2**n
-
-
 def _sign_test(
     counts: Callable[[Tensor, Tensor], tuple[int, int]] = _only,
     start: Callable[[int, int], int] = max,
     throws: Callable[[int, int], int] = lambda differing, images: differing,
-    probability: Callable[[int, int], float] = _tail,
     factor: int = 2,
     limit: float = 1.0,
 ) -> Callable[[Tensor, Tensor], float]:
@@ -100,7 +98,7 @@ def _sign_test(
 
     def p(a: Tensor, b: Tensor) -> float:
         one, other = counts(a, b)
-        return min(limit, factor * probability(start(one, other), throws(one + other, len(a))))
+        return min(limit, factor * _tail(start(one, other), throws(one + other, len(a))))
 
     return p
 

@@ -60,14 +60,13 @@ def _projected_once(answer: Tensor, case: tuple[Any, ...]) -> Tensor:
 
 def _in_windows(
     projections: Callable[[Project, Tensor, int], Tensor] = lambda project, x, M: project(pad(x, (0, 0, M - 1, 0))),
-    steps: Callable[[int], range] = range,
     keep: Callable[[Tensor], Tensor] = lambda h: h,
 ) -> Callable[[Project, Step, Tensor, int], Tensor]:
     """Return a hoisted LocalRNN with one thing changed."""
 
     def run(project: Project, step: Step, x: Tensor, M: int) -> Tensor:
         a, h = projections(project, x, M), torch.zeros_like(x)
-        for i in steps(M):
+        for i in range(M):
             h = step(a[:, i : i + x.shape[1]], keep(h))
         return h
 
@@ -203,13 +202,16 @@ softmax_in_pieces = Exercise(
     bugs={
         "you hold all pieces at once, so the whole row is in memory: use one piece, then the next": _joined,
         "you compute each piece twice: rescale the sums when the maximum rises, then once is enough": _twice,
-        "when the maximum rises, multiply the earlier sums by exp(old - new)": (_running(total_by=_one, sum_by=_one)),
+        "when the maximum rises, multiply the earlier sums by exp(old - new)": _running(total_by=_one, sum_by=_one),
         "only the sum of the exponentials is rescaled: rescale the weighted sum, too": _running(sum_by=_one),
         "exp overflows where scores are large: subtract the running maximum first": _running(
             top_of=lambda top, scores: torch.zeros_like(scores[:, :1])
         ),
         "each piece subtracts its own largest score: rescale the sums, so that all pieces have the same maximum": (
             _running(_one, _one, lambda top, scores: scores.amax(-1, True))
+        ),
+        "one maximum for all rows: in a row far below it all exponentials are 0; take each row's own": _running(
+            top_of=lambda top, scores: torch.maximum(top, scores.amax())
         ),
         "the division at the end is missing: divide by the sum of the exponentials": _running(divide=False),
     },
@@ -233,15 +235,14 @@ def _back(
     z_slope: Callable[[Tensor], Tensor] = lambda z: z * (1 - z),
     n_slope: Callable[[Tensor], Tensor] = lambda n: 1 - n * n,
     change: Callable[[Tensor, Tensor], Tensor] = lambda n, before: before - n,
-    share: Callable[[Tensor], Tensor] = lambda z: 1 - z,
     above: Callable[[Tensor], Tensor] = lambda d_h: d_h,
 ) -> Callable[..., Tensor]:
     """Return the three gradients with one thing changed."""
     return lambda d_h, z, n, before: torch.stack(
         [
             above(d_h) * change(n, before) * z_slope(z),
-            above(d_h) * share(z) * n_slope(n),
-            above(d_h) * (1 - share(z)),
+            above(d_h) * (1 - z) * n_slope(n),
+            above(d_h) * z,
         ]
     )
 
@@ -250,10 +251,11 @@ back_through_gate = Exercise(
     cases=_gates,
     solution=_back(),
     bugs={
-        "the sign of the first gradient is wrong: it is `before` minus n": _back(change=lambda n, before: n - before),
+        "the sign of the first gradient is wrong: it has `before` minus n": _back(change=lambda n, before: n - before),
         "the first gradient is that of z, not a: multiply by z (1 - z)": _back(z_slope=torch.ones_like),
         "the second gradient is that of n, not c: multiply by 1 - n²": _back(n_slope=torch.ones_like),
         "n is already tanh(c): its derivative is 1 - n², without a tanh": _back(n_slope=lambda n: 1 - n.tanh() ** 2),
+        "the gradients must be multiplied by d_h, which comes from above": _back(above=torch.ones_like),
         "the first gradient lacks n, which 1 - z multiplies": _back(change=lambda n, before: before),
     },
     praise="z, n and the state before are enough: nothing else of this line must be kept",

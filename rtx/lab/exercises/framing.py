@@ -37,23 +37,14 @@ def _bits(
     over: Callable[[Tensor, Tensor], Tensor] = lambda counts, train: counts.sum(),
     unit: Callable[[Tensor], Tensor] = torch.log2,
     end: Callable[[Tensor], Tensor] = lambda bits: bits.mean(),
-    swap: bool = False,
 ) -> Callable[[Tensor, Tensor, int], Tensor]:
     """Return the bits per character with one thing changed."""
 
     def bits(train: Tensor, test: Tensor, V: int) -> Tensor:
-        if swap:
-            train, test = test, train
         counts = torch.bincount(train, minlength=V) + start
         return end(-unit(counts / over(counts, train))[test])
 
     return bits
-
-
-def _expected_bits(train: Tensor, test: Tensor, V: int) -> Tensor:
-    """Return the entropy of the frequencies, which does not look at the other text."""
-    p = torch.bincount(train, minlength=V) + 1
-    return -(p / p.sum() * (p / p.sum()).log2()).sum()
 
 
 def _letters() -> list[tuple[Tensor, Tensor, int]]:
@@ -66,7 +57,7 @@ unigram_bits = Exercise(
     cases=_letters,
     solution=_bits(),
     bugs={
-        "a character that the training text lacks has an infinite cost: add 1 to each count": (_bits(start=0)),
+        "a character that the training text lacks has an infinite cost: add 1 to each count": _bits(start=0),
         "the probabilities do not sum to 1: divide by the sum of the counts with the added ones": _bits(
             over=lambda counts, train: torch.tensor(len(train))
         ),

@@ -38,9 +38,12 @@ bits_per_character = Exercise(
     solution=lambda logits, targets: _nats(logits, targets) / math.log(2),
     bugs={
         "these are nats: divide by the natural logarithm of 2": _nats,
+        "a bit is 0.69 nats, so there are more bits than nats: divide by ln 2": lambda z, y: _nats(z, y) * math.log(2),
         "this is a perplexity: its binary logarithm is the number of bits": lambda z, y: _nats(z, y).exp(),
-        "a sum: these are the bits of the text, not per character": (lambda z, y: _nats(z, y, "sum") / math.log(2)),
-        "context is counted: divide by the scored characters": (lambda z, y: _nats(z, y, "sum") / len(y) / math.log(2)),
+        "a sum: these are the bits of the text, not per character": lambda z, y: _nats(z, y, "sum") / math.log(2),
+        "context is counted, too: divide by the number of characters that are scored": (
+            lambda z, y: _nats(z, y, "sum") / len(y) / math.log(2)
+        ),
         "softmax twice: cross_entropy applies it itself": lambda z, y: _nats(z.softmax(-1), y) / math.log(2),
     },
     praise="the mean of -log₂ p over the characters that are scored",
@@ -128,15 +131,13 @@ nucleus = Exercise(
         "the token that crosses the line belongs to the nucleus: ask what those before it come to": (
             lambda p, share: _kept(p, share + 2e-6, before=False)  # a sum that equals the share is kept here
         ),
-        "one too many where a sum is just the share: it is reached there": (lambda p, share: _kept(p, share + 2e-6)),
+        "one too many where a sum is just the share: it is reached there": lambda p, share: _kept(p, share + 2e-6),
         "a threshold for single probabilities: their sum has to reach the share": lambda p, share: p >= share,
         "in the order of `sort`: each token's place in the mask is the one that it has in p": _in_sorted_order,
         "put back the wrong way: with order = p.argsort(…), it is mask[order] = kept, not kept[order]": (
             lambda p, share: _in_sorted_order(p, share)[p.argsort(descending=True)]
         ),
-        "zeros and ones, not truth values: p[mask] would take tokens 0 and 1": (
-            lambda p, share: _kept(p, share).long()
-        ),
+        "zeros and ones, not truth values: p[mask] would take tokens 0 and 1": lambda p, share: _kept(p, share).long(),
     },
     praise="the fewest likeliest tokens that together reach the share; how many, the model decides",
 )
@@ -161,12 +162,11 @@ def _mixed(
     weigh: Callable[[int, int, int, float], float] = lambda count, n, d, shorter: (count + d * shorter) / (n + d),
     unseen: Callable[[float, int], float] = lambda shorter, V: shorter,
     shorten: Callable[[str], str] = lambda context: context[1:],
-    last: Callable[[int], float] = lambda V: 1 / V,
 ) -> Callable[[Follow, str, str, int], float]:
     """Return Witten-Bell smoothing with one thing changed. `d` is the number of different symbols."""
 
     def p(follow: Follow, context: str, symbol: str, V: int) -> float:
-        shorter = p(follow, shorten(context), symbol, V) if context else last(V)
+        shorter = p(follow, shorten(context), symbol, V) if context else 1 / V
         seen = follow(context)
         return weigh(seen[symbol], sum(seen.values()), len(seen), shorter) if seen else unseen(shorter, V)
 
@@ -178,7 +178,7 @@ backed_off = Exercise(
     solution=_mixed(),
     bugs={
         "the newest symbol is dropped: drop the oldest, `context[1:]`": _mixed(shorten=lambda context: context[:-1]),
-        "an unseen symbol gets 0: mix in the shorter context": (_mixed(lambda count, n, d, shorter: count / n)),
+        "an unseen symbol gets 0: mix in the shorter context": _mixed(lambda count, n, d, shorter: count / n),
         "the shorter context is used only where the count is 0: then the probabilities have a sum above 1": _mixed(
             lambda count, n, d, shorter: count / n if count else shorter
         ),

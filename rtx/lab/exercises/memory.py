@@ -75,11 +75,11 @@ with_memory = Exercise(
     bugs={
         "gradients flow into the memory: `detach()` is missing": _by_segment(kept=lambda memory: memory),
         "your memory is all text before: keep its last P positions": _by_segment(lambda x, start, S, P: x[:, :start]),
-        "a negative start counts from the end: use 0": _by_segment(lambda x, start, S, P: x[:, start - P : start]),
-        "your memory has what the layer returned: it must have what the layer read": _of_outputs,
-        "you cut off P outputs, but the first memory is shorter": (
-            _by_segment(outputs=lambda y, length, S, P: y[:, P:])
+        "a negative start counts from the end of the text: use `max(0, start - P)`": _by_segment(
+            lambda x, start, S, P: x[:, start - P : start]
         ),
+        "your memory has what the layer returned: it must have what the layer read": _of_outputs,
+        "you cut off P outputs, but the first memory is shorter": _by_segment(outputs=lambda y, length, S, P: y[:, P:]),
         "you keep S outputs: the last segment may be shorter": _by_segment(outputs=lambda y, length, S, P: y[:, -S:]),
     },
     praise="each segment attends to the P positions before it, and is trained on its own positions only",
@@ -108,8 +108,10 @@ next_memory = Exercise(
     bugs={
         "gradients flow into the memory: `detach()` is missing": _newest(kept=lambda newest: newest),
         "a slice [-0:] is everything, and should be nothing where P = 0": _newest(lambda both, P: both[:, -P:]),
-        "a negative start counts from the end: use 0": _newest(lambda both, P: both[:, both.shape[1] - P :]),
-        "with P larger than the segment, some old memory stays": (lambda memory, segment, P: segment[:, -P:].detach()),
+        "a negative start counts from the end: where P is more than there is, keep all": _newest(
+            lambda both, P: both[:, both.shape[1] - P :]
+        ),
+        "with P larger than the segment, some old memory stays": lambda memory, segment, P: segment[:, -P:].detach(),
         "the old memory comes first, then the segment": lambda memory, segment, P: _newest()(segment, memory, P),
     },
     praise="the newest P positions, without gradients",
@@ -119,10 +121,12 @@ xl_reach = Exercise(
     cases=lambda: [(2, 16, 1), (1, 8, 8), (2, 8, 8), (3, 5, 7), (2, 8, 0), (12, 128, 128), (4, 16, 40)],
     solution=lambda L, S, P: S + (L - 1) * S * math.ceil(P / S) + P,
     bugs={
-        "right if P = S; where does the oldest position stand in its own segment?": (lambda L, S, P: (L + 1) * S),
-        "each layer adds more than P: the oldest position saw its segment from the start": (lambda L, S, P: S + L * P),
-        "the lowest layer adds P positions, not whole segments": (lambda L, S, P: S + L * S * math.ceil(P / S)),
-        "⌈P / S⌉ is rounded up: one position saw a whole segment": (lambda L, S, P: S + (L - 1) * S * (P // S) + P),
+        "right if P = S; where does the oldest position stand in its own segment?": lambda L, S, P: (L + 1) * S,
+        "each layer adds more than P: the oldest position saw its segment from the start": lambda L, S, P: S + L * P,
+        "the lowest layer adds P positions, not whole segments": lambda L, S, P: S + L * S * math.ceil(P / S),
+        "⌈P / S⌉ is rounded up: a memory of one position reaches into the whole segment before": (
+            lambda L, S, P: S + (L - 1) * S * (P // S) + P
+        ),
     },
     praise="each layer below the top reaches back by whole segments, and the lowest one by P more",
 )

@@ -32,13 +32,9 @@ nll_per_frame = Exercise(
     bugs={
         "mean over keys: the NLL of a frame is the sum over its 88 keys": lambda z, y: _notes(z, y).mean(),
         "sum over frames: take the mean, or longer tunes cost more": lambda z, y: _notes(z, y).sum(),
-        "this is a softmax over keys: each key has its own sigmoid": (
-            lambda z, y: -(y * z.log_softmax(1)).sum(1).mean()
-        ),
-        "sigmoid twice: the loss with_logits applies it itself": (lambda z, y: _notes(z.sigmoid(), y).sum(1).mean()),
-        "only the notes that sound are counted: count silent keys, too": (
-            lambda z, y: (y * _notes(z, y)).sum(1).mean()
-        ),
+        "this is a softmax over keys: each key has its own sigmoid": lambda z, y: -(y * z.log_softmax(1)).sum(1).mean(),
+        "sigmoid twice: the loss with_logits applies it itself": lambda z, y: _notes(z.sigmoid(), y).sum(1).mean(),
+        "only the notes that sound are counted: count silent keys, too": lambda z, y: (y * _notes(z, y)).sum(1).mean(),
         "right for small logits; for large ones 1 - sigmoid(z) is 0, its log infinite: use logsigmoid(-z)": (
             lambda z, y: -(y * z.sigmoid().log() + (1 - y) * (1 - z.sigmoid()).log()).sum(1).mean()
         ),
@@ -82,6 +78,9 @@ markov_per_key = Exercise(
         "the ½ is there, but not the 1 below: then a share can exceed 1": _shares(lambda n, c: (n + 0.5) / c),
         "divided by all frames: divide by those in which the key was silent, or sounding, before": (
             lambda b, a: _shares(lambda n, c: (n + 0.5) / (len(a) + 1))(b, a)
+        ),
+        "row 0 says how often a silent key stays silent: both rows say how often it sounds next": (
+            lambda b, a: torch.stack([1 - _markov(b, a)[0], _markov(b, a)[1]])
         ),
     },
     praise="two numbers for each key: it knows that notes are held, and nothing else",

@@ -31,7 +31,9 @@ attention_pool = Exercise(
         "the weights do not sum to 1: divide by the sum of the exponentials": _pool(torch.exp),
         "scores are not weights yet: apply a softmax first": _pool(lambda e: e),
         "e is the score already: do not apply tanh again": _pool(lambda e: e.tanh().softmax(1)),
-        "a mean of weighted states: the weights sum to 1 already": (lambda h, e: (e.softmax(1)[..., None] * h).mean(1)),
+        "this is a mean of weighted states: their sum is wanted, because the weights sum to 1": (
+            lambda h, e: (e.softmax(1)[..., None] * h).mean(1)
+        ),
     },
     praise="a weighted mean over time: one vector for each sequence, however long it is",
 )

@@ -83,7 +83,7 @@ xl_score = Exercise(
         "divided by K, not by its root": _score(divisor=float),
         "the factor 1/√K is missing": _score(divisor=lambda K: 1),
         "the vectors u and v are missing: these are (a) and (b) only": _score(lambda q, k, r, u, v: q @ k + q @ r),
-        "u · r and v · k were added: u meets k, v meets r only": _score(lambda q, k, r, u, v: (q + u + v) @ (k + r)),
+        "u · r and v · k were added: u meets only k, v only r": _score(lambda q, k, r, u, v: (q + u + v) @ (k + r)),
     },
     praise="two products contain all four terms",
 )

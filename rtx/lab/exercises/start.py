@@ -86,11 +86,11 @@ is_causal = Exercise(
     cases=_tables,
     solution=lambda table: _empty(table.triu(1)),
     bugs={
-        "the diagonal is each output's own input: start one place to the right": (lambda table: _empty(table.triu())),
-        "rows are outputs and columns inputs: you looked at the past": (lambda table: _empty(table.tril(-1))),
+        "the diagonal is each output's own input: start one place to the right": lambda table: _empty(table.triu()),
+        "rows are outputs and columns inputs: you looked at the past": lambda table: _empty(table.tril(-1)),
         "off by one: the place right of the diagonal is the future, too": lambda table: _empty(table.triu(2)),
         "a small number is not zero: the future must change nothing": lambda table: bool((table.triu(1) < 0.01).all()),
-        "the wrong way round: True is for a model that sees no future": (lambda table: not _empty(table.triu(1))),
+        "the wrong way round: True is for a model that sees no future": lambda table: not _empty(table.triu(1)),
     },
     praise="everything right of the diagonal is exactly zero, in every row",
 )
@@ -119,7 +119,9 @@ span = Exercise(
         "you looked at the last output only; an earlier one may look further back": lambda table: (
             len(table) - int(table[-1].nonzero()[0])
         ),
-        "you counted an output's dependencies: gaps count as well": lambda table: int((table > 0).sum(1).max()),
+        "you counted an output's dependencies: a gap between them counts as well": lambda table: int(
+            (table > 0).sum(1).max()
+        ),
     },
     praise="the farthest dependency decides, in whichever row it is",
 )

@@ -45,8 +45,8 @@ source_weights = Exercise(
         ),
         "you masked after the softmax: the rest does not sum to 1": lambda e, n: e.softmax(-1) * _real(e, n),
         "you masked with 0 before the softmax: exp(0) is 1, not 0": lambda e, n: _weights(e, _real(e, n), 0),
-        "real scores can be lower than your number: use minus infinity": (lambda e, n: _weights(e, _real(e, n), -100)),
-        "the first padding has a weight: positions count from 0, so use <": lambda e, n: _weights(e, _real(e, n + 1)),
+        "real scores can be lower than your number: use minus infinity": lambda e, n: _weights(e, _real(e, n), -100),
+        "the first pad has a weight: positions count from 0, so use <": lambda e, n: _weights(e, _real(e, n + 1)),
     },
     praise="each row sums to 1 over the real source positions, and the padding has a weight of 0",
 )
@@ -140,9 +140,7 @@ beam_translation = Exercise(
         "it stops at the first complete text: a better one may be complete later": partial(_beam, bug="first found"),
         "it sums the logits: take log_softmax first": partial(_beam, bug="logits"),
         "all hypotheses share one state: keep each one's state beside its tokens": partial(_beam, bug="one state"),
-        "a text that ends takes one of the places: cut to `width` before you take it out": (
-            partial(_beam, bug="places")
-        ),
+        "a text that ends takes one of the places: cut to `width` before you take it out": partial(_beam, bug="places"),
         "complete texts are continued after their end token: take them out of the beam": partial(_beam, bug="end"),
     },
     praise="of the texts that were on the beam, the one with the best mean log-probability",

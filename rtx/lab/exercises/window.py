@@ -3,8 +3,6 @@
 Wang et al. (2019), R-Transformer, §3.1.
 """
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
@@ -32,16 +30,18 @@ windows = Exercise(
     cases=_sequences,
     solution=_windows,
     bugs={
-        "there are only T - M + 1 windows: put M - 1 zeros before the sequence": (lambda x, M: _cut(x, M, before=0)),
+        "there are only T - M + 1 windows: put M - 1 zeros before the sequence": lambda x, M: _cut(x, M, before=0),
         "there are T + 1 windows: put M - 1 zero vectors before the sequence, not M": lambda x, M: _cut(x, M, before=M),
         "the zeros are after the sequence, so your windows read the future": (
             lambda x, M: _cut(x, M, before=0, after=M - 1)
         ),
-        "centred windows read the future: pad in front": (lambda x, M: _cut(x, M, before=M // 2, after=M - 1 - M // 2)),
+        "windows centred on t read the future: put all zeros in front": (
+            lambda x, M: _cut(x, M, before=M // 2, after=M - 1 - M // 2)
+        ),
         "`roll` moves the end of the sequence into the first windows, so they read the future": (
             lambda x, M: torch.stack([x.roll(M - 1 - j, 1) for j in range(M)], 2)
         ),
-        "the order is reversed: a window starts with its oldest position": (lambda x, M: _windows(x, M).flip(2)),
+        "the order is reversed: a window starts with its oldest position": lambda x, M: _windows(x, M).flip(2),
         "positions and numbers are mixed: a reshape does not swap two axes, `.mT` does": (
             lambda x, M: _windows(x, M).mT.reshape(*x.shape[:2], M, x.shape[2])
         ),
@@ -98,13 +98,6 @@ local_rnn = Exercise(
     },
     praise="the same GRU reads each window from a zero state, and its last state is the output",
 )
-
-
-def _first_from(number: Callable[[int], int]) -> Callable[[nn.GRU, Tensor, int], Tensor]:
-    """Return LocalRNN whose first outputs, so many for a window M, are those of the RNN over the whole sequence."""
-    return lambda gru, x, window: torch.cat(
-        [gru(x)[0][:, : number(window)], _local_rnn(gru, x, window)[:, number(window) :]], 1
-    )
 
 
 without_pads = Exercise(
