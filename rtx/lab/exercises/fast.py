@@ -254,7 +254,9 @@ back_through_gate = Exercise(
         "the sign of the first gradient is wrong: it has `before` minus n": _back(change=lambda n, before: n - before),
         "the first gradient is that of z, not a: multiply by z (1 - z)": _back(z_slope=torch.ones_like),
         "the second gradient is that of n, not c: multiply by 1 - n²": _back(n_slope=torch.ones_like),
-        "n is already tanh(c): its derivative is 1 - n², without a tanh": _back(n_slope=lambda n: 1 - n.tanh() ** 2),
+        "n is already tanh(c): its derivative is 1 - n², without another tanh": _back(
+            n_slope=lambda n: 1 - n.tanh() ** 2
+        ),
         "the gradients must be multiplied by d_h, which comes from above": _back(above=torch.ones_like),
         "the first gradient lacks n, which 1 - z multiplies": _back(change=lambda n, before: before),
     },

@@ -94,7 +94,9 @@ bigram_bits = Exercise(
         "the last symbol of the training text has none behind it: divide by the counts of its pairs alone": _bigram(
             sums=lambda table, train: (torch.bincount(train, minlength=len(table)) + len(table))[:, None]
         ),
-        "divided by the sum of all: this is p(this, next)": _bigram(sums=lambda table, train: table.sum()),
+        "divided by the sum of all, so this is p(this, next): divide each row by its own sum": _bigram(
+            sums=lambda table, train: table.sum()
+        ),
         "these are nats: use log2": lambda *given: _bigram()(*given) * math.log(2),
         "divided by all symbols: the first has none before it, so there is one pair fewer": (
             lambda train, test, V: _bigram()(train, test, V) * (len(test) - 1) / len(test)

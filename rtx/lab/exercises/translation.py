@@ -43,7 +43,9 @@ source_weights = Exercise(
         "the softmax is over the target: each row must sum to 1 over the source, the last axis": (
             lambda e, n: e.masked_fill(~_real(e, n), -torch.inf).softmax(1)
         ),
-        "you masked after the softmax: the rest does not sum to 1": lambda e, n: e.softmax(-1) * _real(e, n),
+        "masked after the softmax, the rest does not sum to 1: mask the scores": lambda e, n: (
+            e.softmax(-1) * _real(e, n)
+        ),
         "you masked with 0 before the softmax: exp(0) is 1, not 0": lambda e, n: _weights(e, _real(e, n), 0),
         "real scores can be lower than your number: use minus infinity": lambda e, n: _weights(e, _real(e, n), -100),
         "the first pad has a weight: positions count from 0, so use <": lambda e, n: _weights(e, _real(e, n + 1)),
