@@ -91,10 +91,7 @@ greedy_translation = Exercise(
         "each step gets the first state: pass on the state that the last step returned": partial(_greedy, bug="state"),
         "it writes on after the end token: stop there": partial(_greedy, bug="end"),
         "it writes more than `longest` tokens if no end token comes": partial(_greedy, bug="longest"),
-        "the begin token is in your text: it is fed, but not written": lambda *given: [
-            BEGIN,
-            *_greedy(*given),
-        ],
+        "the begin token is in your text: it is fed, but not written": lambda *given: [BEGIN, *_greedy(*given)],
         "the end token is missing: it is the last token of a complete text": lambda *given: [
             token for token in _greedy(*given) if token != END
         ],
