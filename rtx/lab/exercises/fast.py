@@ -59,17 +59,15 @@ def _projected_once(answer: Tensor, case: tuple[Any, ...]) -> Tensor:
 
 
 def _in_windows(
-    pads: Callable[[Tensor, int], Tensor] = lambda x, M: pad(x, (0, 0, M - 1, 0)),
-    steps: Callable[[int], range] = range,
+    projections: Callable[[Project, Tensor, int], Tensor] = lambda project, x, M: project(pad(x, (0, 0, M - 1, 0))),
     keep: Callable[[Tensor], Tensor] = lambda h: h,
 ) -> Callable[[Project, Step, Tensor, int], Tensor]:
     """Return a hoisted LocalRNN with one thing changed."""
 
     def run(project: Project, step: Step, x: Tensor, M: int) -> Tensor:
-        a, T = project(pads(x, M)), x.shape[1]
-        h = torch.zeros_like(x)
-        for i in steps(M):
-            h = step(a[:, i : i + T], keep(h)[:, : a[:, i : i + T].shape[1]])
+        a, h = projections(project, x, M), torch.zeros_like(x)
+        for i in range(M):
+            h = step(a[:, i : i + x.shape[1]], keep(h))
         return h
 
     return run
@@ -79,13 +77,6 @@ def _projected_in_the_loop(project: Project, step: Step, x: Tensor, M: int) -> T
     padded, h = pad(x, (0, 0, M - 1, 0)), torch.zeros_like(x)
     for i in range(M):
         h = step(project(padded[:, i : i + x.shape[1]]), h)
-    return h
-
-
-def _padded_after(project: Project, step: Step, x: Tensor, M: int) -> Tensor:
-    a, h = pad(project(x), (0, 0, M - 1, 0)), torch.zeros_like(x)
-    for i in range(M):
-        h = step(a[:, i : i + x.shape[1]], h)
     return h
 
 
@@ -100,30 +91,14 @@ hoisted_local_rnn = Exercise(
     cases=_sequences,
     solution=_in_windows(),
     bugs={
-        "you project each position M times: call `project` once, before the loop": (_projected_in_the_loop),
+        "you project each position M times: call `project` once, before the loop": _projected_in_the_loop,
         "the pads must be zeros before the projection: `project` adds a bias, so its output for a pad is not 0": (
-            _padded_after
+            _in_windows(lambda project, x, M: pad(project(x), (0, 0, M - 1, 0)))
         ),
         "this is the RNN over the whole sequence: each output must depend on its own window only": _whole,
-        "you read each window backwards: step i reads the positions i, i + 1, … of the padded sequence": _in_windows(
-            steps=lambda M: range(M - 1, -1, -1)
-        ),
-        "the state is lost between two steps: give `step` the state that it returned before": _in_windows(
-            keep=torch.zeros_like
-        ),
-        "there are only T - M + 1 windows: put M - 1 zero vectors before the sequence": _in_windows(
-            pads=lambda x, M: x
-        ),
+        "the state is lost: give `step` the state that it returned before": _in_windows(keep=torch.zeros_like),
         "the zeros are after the sequence, so your windows read the future": _in_windows(
-            pads=lambda x, M: pad(x, (0, 0, 0, M - 1))
-        ),
-        "off by one: with M pads your windows end at t - 1": _in_windows(pads=lambda x, M: pad(x, (0, 0, M, 0))),
-        "one step is missing: a window has M positions": _in_windows(steps=lambda M: range(M - 1)),
-        "the pads must be zero vectors; yours are copies of the first position": _in_windows(
-            pads=lambda x, M: torch.cat([x[:, :1]] * (M - 1) + [x], 1)
-        ),
-        "the first step is missing: a window starts at its oldest position, with i = 0": _in_windows(
-            steps=lambda M: range(1, M)
+            lambda project, x, M: project(pad(x, (0, 0, 0, M - 1)))
         ),
     },
     praise="each position is projected once, and all windows use the result",
@@ -185,19 +160,21 @@ def _by(old: Tensor, new: Tensor) -> Tensor:
     return (old - new).exp()
 
 
+def _one(old: Tensor, new: Tensor) -> Tensor:
+    return torch.ones_like(new)
+
+
 def _running(
     total_by: Rescale = _by,
     sum_by: Rescale = _by,
     top_of: Callable[[Tensor, Tensor], Tensor] = lambda top, scores: torch.maximum(top, scores.amax(-1, True)),
-    start: float = -math.inf,
     divide: bool = True,
-    pieces: Callable[[int], range] = range,
 ) -> Callable[[Piece, int], Tensor]:
     """Return a softmax with a running maximum, and with one thing changed."""
 
     def run(piece: Piece, n: int) -> Tensor:
-        top, total, summed = torch.tensor(start), torch.tensor(0.0), torch.tensor(0.0)
-        for i in pieces(n):
+        top, total, summed = torch.tensor(-math.inf), torch.tensor(0.0), torch.tensor(0.0)
+        for i in range(n):
             scores, values = piece(i)
             new = top_of(top, scores)
             weights = (scores - new).exp()
@@ -209,10 +186,6 @@ def _running(
     return run
 
 
-def _one(old: Tensor, new: Tensor) -> Tensor:
-    return torch.ones_like(new)
-
-
 def _joined(piece: Piece, n: int) -> Tensor:
     scores, values = zip(*(piece(i) for i in range(n)), strict=True)
     return torch.cat(scores, -1).softmax(-1) @ torch.cat(values)
@@ -220,63 +193,27 @@ def _joined(piece: Piece, n: int) -> Tensor:
 
 def _twice(piece: Piece, n: int) -> Tensor:
     top = torch.stack([piece(i)[0].amax(-1, True) for i in range(n)]).amax(0)
-    return _running(top_of=lambda _, scores: top, start=0.0, total_by=_one, sum_by=_one)(piece, n)
-
-
-def _softmaxes(piece: Piece, n: int) -> list[Tensor]:
-    found = []
-    for i in range(n):
-        scores, values = piece(i)
-        found.append(scores.softmax(-1) @ values)
-    return found
-
-
-def _last_total(piece: Piece, n: int) -> Tensor:
-    return _running(total_by=lambda old, new: torch.zeros_like(new))(piece, n)
+    return _running(_one, _one, lambda _, scores: top)(piece, n)
 
 
 softmax_in_pieces = Exercise(
     cases=_pieces,
     solution=_running(),
     bugs={
-        "you hold all pieces at once, so the whole row is in memory: use one piece, then the next": (_joined),
-        "you compute each piece twice: rescale the sums when the maximum rises, then once is enough": (_twice),
-        "each piece has a softmax of its own, so the weights sum to the number of pieces": lambda piece, n: sum(
-            _softmaxes(piece, n)
-        ),
-        "all pieces count alike: a piece with larger scores must weigh more": lambda piece, n: (
-            sum(_softmaxes(piece, n)) / n
-        ),
-        "when the maximum rises, the earlier sums are still relative to the old one: multiply by exp(old - new)": (
-            _running(total_by=_one, sum_by=_one)
-        ),
-        "only the sum of the exponentials is rescaled: rescale the weighted sum of the values, too": _running(
-            sum_by=_one
-        ),
-        "only the weighted sum of the values is rescaled: rescale the sum of the exponentials, too": _running(
-            total_by=_one
-        ),
-        "the factor is upside down: exp(old - new) makes earlier sums smaller when the maximum rises": _running(
-            total_by=lambda old, new: _by(new, old), sum_by=lambda old, new: _by(new, old)
-        ),
+        "you hold all pieces at once, so the whole row is in memory: use one piece, then the next": _joined,
+        "you compute each piece twice: rescale the sums when the maximum rises, then once is enough": _twice,
+        "when the maximum rises, multiply the earlier sums by exp(old - new)": _running(total_by=_one, sum_by=_one),
+        "only the sum of the exponentials is rescaled: rescale the weighted sum, too": _running(sum_by=_one),
         "exp overflows where scores are large: subtract the running maximum first": _running(
-            top_of=lambda top, scores: torch.zeros_like(scores[:, :1]), start=0.0
-        ),
-        "the maximum may not fall: take the larger one of the running maximum and that of the piece": _running(
-            top_of=lambda top, scores: scores.amax(-1, True)
+            top_of=lambda top, scores: torch.zeros_like(scores[:, :1])
         ),
         "each piece subtracts its own largest score: rescale the sums, so that all pieces have the same maximum": (
-            _running(top_of=lambda top, scores: scores.amax(-1, True), total_by=_one, sum_by=_one)
+            _running(_one, _one, lambda top, scores: scores.amax(-1, True))
         ),
         "one maximum for all rows: in a row far below it all exponentials are 0; take each row's own": _running(
             top_of=lambda top, scores: torch.maximum(top, scores.amax())
         ),
-        "start the maximum at minus infinity: with 0, all exponentials of low scores are 0": _running(start=0.0),
         "the division at the end is missing: divide by the sum of the exponentials": _running(divide=False),
-        "you divide by the last piece's sum only: the sums of all pieces belong below": _last_total,
-        "the last piece is missing": _running(pieces=lambda n: range(n - 1)),
-        "the first piece is missing": _running(pieces=lambda n: range(1, n)),
-        "only the last piece is left: add to the sums, do not replace them": _running(pieces=lambda n: range(n - 1, n)),
     },
     praise="no row of scores is ever whole, each piece is computed once, and the answer is the same",
     measure=_one_at_a_time,
@@ -298,15 +235,14 @@ def _back(
     z_slope: Callable[[Tensor], Tensor] = lambda z: z * (1 - z),
     n_slope: Callable[[Tensor], Tensor] = lambda n: 1 - n * n,
     change: Callable[[Tensor, Tensor], Tensor] = lambda n, before: before - n,
-    share: Callable[[Tensor], Tensor] = lambda z: 1 - z,
     above: Callable[[Tensor], Tensor] = lambda d_h: d_h,
 ) -> Callable[..., Tensor]:
     """Return the three gradients with one thing changed."""
     return lambda d_h, z, n, before: torch.stack(
         [
             above(d_h) * change(n, before) * z_slope(z),
-            above(d_h) * share(z) * n_slope(n),
-            above(d_h) * (1 - share(z)),
+            above(d_h) * (1 - z) * n_slope(n),
+            above(d_h) * z,
         ]
     )
 
@@ -315,33 +251,14 @@ back_through_gate = Exercise(
     cases=_gates,
     solution=_back(),
     bugs={
-        "the sign of the first gradient is wrong: h grows with z where `before` is larger than n": _back(
-            change=lambda n, before: n - before
-        ),
-        "the first gradient is that of z: go on through the sigmoid, whose derivative is z (1 - z)": _back(
-            z_slope=torch.ones_like
-        ),
-        "the second gradient is that of n: go on through the tanh, whose derivative is 1 - n²": _back(
-            n_slope=torch.ones_like
-        ),
-        "z is already sigmoid(a): its derivative is z (1 - z), without a further sigmoid": _back(
-            z_slope=lambda z: z.sigmoid() * (1 - z.sigmoid())
-        ),
-        "n is already tanh(c): its derivative is 1 - n², without a further tanh": _back(
+        "the sign of the first gradient is wrong: it has `before` minus n": _back(change=lambda n, before: n - before),
+        "the first gradient is that of z, not a: multiply by z (1 - z)": _back(z_slope=torch.ones_like),
+        "the second gradient is that of n, not c: multiply by 1 - n²": _back(n_slope=torch.ones_like),
+        "n is already tanh(c): its derivative is 1 - n², without another tanh": _back(
             n_slope=lambda n: 1 - n.tanh() ** 2
         ),
-        "the derivatives are swapped: z comes from a sigmoid, and n from a tanh": _back(
-            z_slope=lambda z: 1 - z * z, n_slope=lambda n: n * (1 - n)
-        ),
-        "the derivative of the sigmoid is z (1 - z), not 1 - z²": _back(z_slope=lambda z: 1 - z * z),
-        "the derivative of the tanh is 1 - n², not n (1 - n)": _back(n_slope=lambda n: n * (1 - n)),
-        "the shares are swapped: n has the share 1 - z, and `before` has the share z": _back(share=lambda z: z),
         "the gradients must be multiplied by d_h, which comes from above": _back(above=torch.ones_like),
-        "the first gradient lacks n: z multiplies `before`, but 1 - z multiplies n": _back(
-            change=lambda n, before: before
-        ),
-        "the order is another one: first a, then c, then `before`": lambda *given: _back()(*given).flip(0),
-        "the first two gradients are in the other order: first a, then c": lambda *given: _back()(*given)[[1, 0, 2]],
+        "the first gradient lacks n, which 1 - z multiplies": _back(change=lambda n, before: before),
     },
     praise="z, n and the state before are enough: nothing else of this line must be kept",
 )

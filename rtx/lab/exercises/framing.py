@@ -1,6 +1,5 @@
 """Exercises of notebook 01: inputs and targets of a text, a baseline of frequencies, and gradients by distance."""
 
-import math
 from collections.abc import Callable
 
 import torch
@@ -22,22 +21,12 @@ next_tokens = Exercise(
     solution=lambda tokens: _pair(tokens[:-1], tokens[1:]),
     bugs={
         "the target is the input itself: a model that copies is perfect": lambda tokens: _pair(tokens, tokens),
-        "the target is the input itself, and a token is lost": lambda tokens: _pair(tokens[:-1], tokens[:-1]),
         "inputs and targets are swapped: that predicts the token before": lambda tokens: _pair(tokens[1:], tokens[:-1]),
-        "off by one: the target is the token after the next": lambda tokens: _pair(tokens[:-2], tokens[2:]),
         "rolled: the last target is the text's first token": lambda tokens: _pair(tokens, tokens.roll(-1)),
         "the last target is made up: the text's last token has no next one": lambda tokens: _pair(
             tokens, torch.cat([tokens[1:], tokens.new_zeros(1)])
         ),
-        "the first input is made up: the text's first token is an input, too": lambda tokens: _pair(
-            torch.cat([tokens.new_zeros(1), tokens[:-1]]), tokens
-        ),
-        "the text is reversed: the next token is the one to the right": lambda tokens: _pair(
-            tokens.flip(0)[:-1], tokens.flip(0)[1:]
-        ),
-        "tokens are whole numbers: targets that are floats cannot be looked up": lambda tokens: _pair(
-            tokens[:-1], tokens[1:]
-        ).float(),
+        "floats cannot be looked up: tokens are whole numbers": lambda tokens: _pair(tokens[:-1], tokens[1:]).float(),
     },
     praise="each token is a question, and the next one its answer",
 )
@@ -48,23 +37,14 @@ def _bits(
     over: Callable[[Tensor, Tensor], Tensor] = lambda counts, train: counts.sum(),
     unit: Callable[[Tensor], Tensor] = torch.log2,
     end: Callable[[Tensor], Tensor] = lambda bits: bits.mean(),
-    swap: bool = False,
 ) -> Callable[[Tensor, Tensor, int], Tensor]:
     """Return the bits per character with one thing changed."""
 
     def bits(train: Tensor, test: Tensor, V: int) -> Tensor:
-        if swap:
-            train, test = test, train
         counts = torch.bincount(train, minlength=V) + start
         return end(-unit(counts / over(counts, train))[test])
 
     return bits
-
-
-def _expected_bits(train: Tensor, test: Tensor, V: int) -> Tensor:
-    """Return the entropy of the frequencies, which does not look at the other text."""
-    p = torch.bincount(train, minlength=V) + 1
-    return -(p / p.sum() * (p / p.sum()).log2()).sum()
 
 
 def _letters() -> list[tuple[Tensor, Tensor, int]]:
@@ -77,26 +57,13 @@ unigram_bits = Exercise(
     cases=_letters,
     solution=_bits(),
     bugs={
-        "a character that the training text lacks has probability 0, so its cost is infinite: add 1 to each count": (
-            _bits(start=0)
-        ),
+        "a character that the training text lacks has an infinite cost: add 1 to each count": _bits(start=0),
         "the probabilities do not sum to 1: divide by the sum of the counts with the added ones": _bits(
             over=lambda counts, train: torch.tensor(len(train))
         ),
         "these are nats: bits use log2": _bits(unit=torch.log),
-        "these are decimal digits: bits use log2": _bits(unit=torch.log10),
-        "the sign is wrong: log2 of a probability is negative, and bits are positive": _bits(end=lambda b: -b.mean()),
         "this is the sum over the text: per character means its mean": _bits(end=lambda bits: bits.sum()),
-        "this is the perplexity: return the bits themselves": _bits(end=lambda bits: 2 ** bits.mean()),
-        "count the training text and score the other one; you did it the other way round": _bits(swap=True),
-        "you scored the training text itself": lambda train, test, V: _bits()(train, train, V),
-        "you counted the text that is scored: the model must not know it": lambda train, test, V: _bits()(
-            test, test, V
-        ),
-        "all characters got the same probability: look up the frequency of each": lambda train, test, V: torch.tensor(
-            math.log2(V)
-        ),
-        "this is the entropy of the training frequencies: average over the other text": _expected_bits,
+        "you counted the scored text: the model must not know it": lambda train, test, V: _bits()(test, test, V),
         "these are bits of the mean probability: take the logarithm first, then the mean": lambda train, test, V: (
             -((torch.bincount(train, minlength=V) + 1) / (len(train) + V))[test].mean().log2()
         ),
@@ -141,25 +108,12 @@ gradient_by_distance = Exercise(
     solution=_gradient(),
     bugs={
         "the order is reversed: distance 0 is the last position": _gradient(order=lambda sizes: sizes),
-        "this sums all outputs: only the last position counts, y[:, -1]": _gradient(
-            lambda y, weights: (y * weights[:, None]).sum()
-        ),
-        "this takes the first output: the last position is [:, -1]": _gradient(lambda y, w: (y[:, 0] * w).sum()),
-        "the weights are missing": _gradient(lambda y, weights: y[:, -1].sum()),
-        "the output was squared: multiply it by the weights, and sum": _gradient(
-            lambda y, weights: (y[:, -1].square() * weights).sum()
-        ),
-        "positive and negative numbers cancel: square the gradient before you add": _gradient(
-            size=lambda g: g.sum(-1).mean(0).abs()
-        ),
+        "this sums all outputs: take y[:, -1] only": _gradient(lambda y, weights: (y * weights[:, None]).sum()),
+        "numbers of different sign cancel: square before you add": _gradient(size=lambda g: g.sum(-1).mean(0).abs()),
         "the square root is missing": _gradient(size=lambda g: g.square().sum(-1).mean(0)),
-        "sum the squares over D; you took their mean": _gradient(size=lambda g: g.square().mean(-1).mean(0).sqrt()),
         "take the mean over the sequences; you summed": _gradient(size=lambda g: g.square().sum(-1).sum(0).sqrt()),
         "average the squares over the sequences, then take the root; you averaged the roots": _gradient(
             size=lambda g: g.square().sum(-1).sqrt().mean(0)
-        ),
-        "absolute values are not squares: use g.square(), and the root at the end": _gradient(
-            size=lambda g: g.abs().sum(-1).mean(0)
         ),
     },
     praise="one backward pass gives the gradient at all distances",

@@ -3,8 +3,6 @@
 Wang et al. (2019), R-Transformer, §3.1.
 """
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
@@ -22,11 +20,6 @@ def _windows(x: Tensor, window: int) -> Tensor:
     return _cut(x, window, before=window - 1)
 
 
-def _first_repeated(x: Tensor, window: int) -> Tensor:
-    """Return windows whose pads are copies of the first position."""
-    return _cut(torch.cat([x[:, :1]] * (window - 1) + [x], 1), window, before=0)
-
-
 def _sequences() -> list[tuple[Tensor, int]]:
     """Return three cases. With M = 1 there is nothing before the sequence, and a slice [:-0] is empty."""
     draw = torch.Generator().manual_seed(0)
@@ -37,28 +30,18 @@ windows = Exercise(
     cases=_sequences,
     solution=_windows,
     bugs={
-        "there are only T - M + 1 windows: put M - 1 zero vectors before the sequence": (
-            lambda x, M: _cut(x, M, before=0)
-        ),
+        "there are only T - M + 1 windows: put M - 1 zeros before the sequence": lambda x, M: _cut(x, M, before=0),
         "there are T + 1 windows: put M - 1 zero vectors before the sequence, not M": lambda x, M: _cut(x, M, before=M),
         "the zeros are after the sequence, so your windows read the future": (
             lambda x, M: _cut(x, M, before=0, after=M - 1)
         ),
-        "windows centred on t read the future: put all zeros before the sequence": (
+        "windows centred on t read the future: put all zeros in front": (
             lambda x, M: _cut(x, M, before=M // 2, after=M - 1 - M // 2)
-        ),
-        "off by one: your windows end at t - 1, and position t itself is missing": (
-            lambda x, M: _cut(x[:, :-1], M, before=M)
         ),
         "`roll` moves the end of the sequence into the first windows, so they read the future": (
             lambda x, M: torch.stack([x.roll(M - 1 - j, 1) for j in range(M)], 2)
         ),
-        "the pads must be zero vectors; yours are copies of the first position": _first_repeated,
-        "off by one: your windows hold M + 1 positions": lambda x, M: _cut(x, M + 1, before=M),
-        "the order is reversed: a window starts with its oldest position and ends with x_t": (
-            lambda x, M: _windows(x, M).flip(2)
-        ),
-        "the last two axes are swapped: expected (B, T, M, D)": lambda x, M: _windows(x, M).mT,
+        "the order is reversed: a window starts with its oldest position": lambda x, M: _windows(x, M).flip(2),
         "positions and numbers are mixed: a reshape does not swap two axes, `.mT` does": (
             lambda x, M: _windows(x, M).mT.reshape(*x.shape[:2], M, x.shape[2])
         ),
@@ -80,14 +63,17 @@ def _with_gru() -> list[tuple[nn.GRU, Tensor, int]]:
     return cases
 
 
-def _states(gru: nn.GRU, cut: Tensor) -> Tensor:
-    """Return the states in windows (B, T, M, D) after each of their M steps, each window from a zero state."""
-    return gru(cut.flatten(0, 1))[0].unflatten(0, cut.shape[:2])
+def _states(gru: nn.GRU, x: Tensor, window: int) -> Tensor:
+    """Return the states after each of the M steps of each window, (B, T, M, D)."""
+    return gru(_windows(x, window).flatten(0, 1))[0].unflatten(0, x.shape[:2])
 
 
-def _over(cut: Callable[[Tensor, int], Tensor]) -> Callable[[nn.GRU, Tensor, int], Tensor]:
-    """Return LocalRNN over windows that are cut in another way."""
-    return lambda gru, x, window: _states(gru, cut(x, window))[:, :, -1]
+def _local_rnn(gru: nn.GRU, x: Tensor, window: int) -> Tensor:
+    return _states(gru, x, window)[:, :, -1]
+
+
+def _whole(gru: nn.GRU, x: Tensor, window: int) -> Tensor:
+    return gru(x)[0]
 
 
 def _state_kept(gru: nn.GRU, x: Tensor, window: int) -> Tensor:
@@ -95,102 +81,34 @@ def _state_kept(gru: nn.GRU, x: Tensor, window: int) -> Tensor:
     return gru(_windows(x, window).flatten(1, 2))[0][:, window - 1 :: window]
 
 
-def _across(gru: nn.GRU, x: Tensor, window: int) -> Tensor:
-    """Run along the windows instead of within one window."""
-    cut = _windows(x, window)
-    return gru(cut.flatten(0, 1).transpose(0, 1))[0][-1].unflatten(0, cut.shape[:2])
-
-
-def _sequences_mixed(gru: nn.GRU, x: Tensor, window: int) -> Tensor:
-    return _local_rnn(gru, x, window).flatten(0, 1).view(x.shape[1], x.shape[0], -1).transpose(0, 1)
-
-
-def _blocks(gru: nn.GRU, x: Tensor, window: int) -> Tensor:
-    """Cut the sequence into blocks that do not overlap."""
-    return torch.cat([gru(block)[0] for block in x.split(window, 1)], 1)
-
-
 def _without_pads(gru: nn.GRU, x: Tensor, window: int) -> Tensor:
     ends = range(1, x.shape[1] + 1)
     return torch.stack([gru(x[:, max(0, end - window) : end])[0][:, -1] for end in ends], 1)
 
 
-_local_rnn = _over(_windows)
-_SAME_FOR_BOTH: dict[str, Callable[..., Tensor]] = {
-    "this is the RNN over the whole sequence: each output must depend on its own window only": lambda gru, x, M: gru(x)[
-        0
-    ],
-    "a window's last state is wanted; you took its first": lambda gru, x, M: _states(gru, _windows(x, M))[:, :, 0],
-    "each window must start from a zero state; yours starts with the state of the window before": _state_kept,
-    "your GRU reads each window backwards: the oldest position comes first": _over(lambda x, M: _windows(x, M).flip(2)),
-    "the windows overlap: there is one for each position, not one for each block of M": _blocks,
-    "the pads are copies of the first position": _over(_first_repeated),
-    "your windows read the future": _over(lambda x, M: _cut(x, M, before=0, after=M - 1)),
-}
 local_rnn = Exercise(
     cases=_with_gru,
-    solution=lambda gru, x, window: _local_rnn(gru, x, window),
+    solution=_local_rnn,
     bugs={
-        **_SAME_FOR_BOTH,
-        "all M states of each window are here: return only the last, (B, T, D)": lambda gru, x, M: _states(
-            gru, _windows(x, M)
-        ),
-        "this is the mean of each window's states; the last one is wanted": lambda gru, x, M: _states(
-            gru, _windows(x, M)
-        ).mean(2),
-        "the GRU ran along the windows, not within them: is the batch the first axis of what you gave it?": _across,
-        "sequences and positions are mixed: undo the flattening with (B, T), in this order": _sequences_mixed,
-        "there is an axis too many in front: a GRU's second result is (layers, batch, D)": lambda gru, x, M: _local_rnn(
-            gru, x, M
-        )[None],
-        "B and T are still one axis: bring the result back to (B, T, D)": lambda gru, x, M: _local_rnn(
-            gru, x, M
-        ).flatten(0, 1),
+        "this is the RNN over the whole sequence: each output must depend on its own window only": _whole,
+        "a window's last state is wanted; you took its first": lambda *given: _states(*given)[:, :, 0],
+        "each window must start from a zero state; yours starts with the state of the window before": _state_kept,
+        "all M states of each window are here: return only the last, (B, T, D)": _states,
         "your first windows skip the pads; the GRU reads them, and its biases act": _without_pads,
-        "off by one: your windows hold M + 1 positions": _over(lambda x, M: _cut(x, M + 1, before=M)),
-        "off by one: your windows end at t - 1": _over(lambda x, M: _cut(x[:, :-1], M, before=M)),
-        "the outputs are those of complete windows only: pads make T windows": _over(lambda x, M: _cut(x, M, before=0)),
     },
     praise="the same GRU reads each window from a zero state, and its last state is the output",
 )
 
 
-def _first_from(number: Callable[[int], int]) -> Callable[[nn.GRU, Tensor, int], Tensor]:
-    """Return LocalRNN whose first outputs, so many for a window M, are those of the RNN over the whole sequence."""
-    return lambda gru, x, window: torch.cat(
-        [gru(x)[0][:, : number(window)], _local_rnn(gru, x, window)[:, number(window) :]], 1
-    )
-
-
-def _first_missing(gru: nn.GRU, x: Tensor, window: int) -> Tensor:
-    """Leave out the first real position of the cut windows."""
-    starts = [max(1, end - window) if end > 1 else 0 for end in range(1, x.shape[1] + 1)]
-    return torch.stack([gru(x[:, start : end + 1])[0][:, -1] for end, start in enumerate(starts)], 1)
-
-
-def _first_copied(gru: nn.GRU, x: Tensor, window: int) -> Tensor:
-    y = _local_rnn(gru, x, window)
-    return torch.cat([y[:, window - 1 : window]] * (window - 1) + [y[:, window - 1 :]], 1)
-
-
 without_pads = Exercise(
     cases=_with_gru,
-    solution=lambda gru, x, window: _without_pads(gru, x, window),
+    solution=_without_pads,
     bugs={
-        "your first windows still read pads": lambda gru, x, M: _local_rnn(gru, x, M),
-        **_SAME_FOR_BOTH,
+        "your first windows still read pads": _local_rnn,
+        "this is the RNN over the whole sequence: each output must depend on its own window only": _whole,
         "the first M - 1 outputs are zeros: their windows do have positions to read": lambda gru, x, M: pad(
             _local_rnn(gru, x, M)[:, M - 1 :], (0, 0, M - 1, 0)
         ),
-        "the first M - 1 outputs are missing: a cut window has an output, too": lambda gru, x, M: _local_rnn(gru, x, M)[
-            :, M - 1 :
-        ],
-        "off by one: output M - 1 still reads a pad": _first_from(lambda M: max(0, M - 2)),
-        "output M + 1 reads M + 1 positions: from position M on, the windows are complete": _first_from(
-            lambda M: M + 1
-        ),
-        "the first outputs are copies of output M": _first_copied,
-        "the cut windows lack the first position": _first_missing,
     },
     praise="a cut window is the start of the sequence, so its output is that of the plain RNN",
 )
@@ -202,12 +120,6 @@ stacked_reach = Exercise(
         "a layer adds M - 1 new positions, not M: it shares one with the layer below": lambda L, M: L * M,
         "the layers' windows add up, they do not multiply": lambda L, M: M**L,
         "the output's own position is missing": lambda L, M: L * (M - 1),
-        "this is the window of one layer": lambda L, M: M,
-        "one layer is missing": lambda L, M: (L - 1) * (M - 1) + 1,
-        "the output's own position is counted twice": lambda L, M: L * (M - 1) + 2,
-        "each layer adds M - 1 positions, not one": lambda L, M: M + L - 1,
-        "a window looks back only, not to both sides": lambda L, M: 2 * L * (M - 1) + 1,
-        "a layer adds M - 1 positions, not M + 1": lambda L, M: L * (M + 1) + 1,
         "a layer adds M - 1 positions, not M": lambda L, M: L * M + 1,
     },
     praise="each layer adds M - 1 positions",
