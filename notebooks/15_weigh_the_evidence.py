@@ -370,8 +370,7 @@ print("why open:", ", ".join(f"{why} {n}" for why, n in Counter(found[0] if foun
 # | open, our runs point both ways | On Nottingham with the authors' training, stopped after 15 of 100 epochs, it is fourth of six. |
 # | open, runs contradict | On JSB it does better without attention. |
 # | control | No lead on Nottingham; with a window of 12, ahead on average (2.05), not settled. On JSB a small lead, not settled. On Piano-midi it is behind (7.61 against 7.48 nats). |
-# | one seed at full size | On words it is far ahead of the Transformer (88.7 against 155.1). |
-# | not run to the end | digits and characters at full size, and the other models on words |
+# | not run to the end | digits and characters; on words, all but two models |
 #
 # **MC-RNN** (Xu et al., 2019): several recurrent [states](../docs/glossary.md#state), called [channels](../docs/glossary.md#channel-mc-rnn), that start new blocks at different steps.
 #
@@ -406,7 +405,7 @@ for name, text in TEN.items():
     print(f"{text}: {verdicts[name].verdict}{leaning}\n    {verdicts[name].sentence.split(' (')[0]}")
 
 # %% [markdown]
-# The explorer has all claims.
+# All claims:
 
 # %%
 explore.claims(RESULTS)
@@ -427,7 +426,7 @@ for name, losses in nottingham.items():
 # %% [markdown]
 # <details><summary>Answer</summary>
 #
-# Only those of the R-Transformer and the RNN. The others are 0.1 to 0.4 nats worse than printed. So our [baselines](../docs/glossary.md#baseline) may be too weak, which may explain a part of our lead.
+# Only those of the R-Transformer and the RNN. The others are 0.1 to 0.4 nats worse than printed. So our [baselines](../docs/glossary.md#baseline) may be too weak.
 #
 # </details>
 #
@@ -439,7 +438,7 @@ explore.ledger("nottingham", RESULTS)
 # %% [markdown]
 # ## 8. Find the error
 #
-# The explorer shows errors in papers and programs. Guess before you look. The still picture has one case: the authors' program limits ("clips") the gradient *before* it computes the gradient.
+# The explorer shows errors in papers and programs. The still picture has one case: the authors' program limits ("clips") the gradient *before* it computes the gradient.
 
 # %%
 explore.errata()

@@ -115,8 +115,8 @@ def own_files(path: str | Path | Sequence[str], endings: Sequence[str]) -> list[
             inside = [one for one in sorted(place.rglob("[!.]*")) if one.suffix.lower() in endings]
         files = [one for one in inside if one.is_file()]  # reading a device may never end
         if not files:
-            wanted = f"a file, or a folder with files that end in {' or '.join(endings)}"
-            raise FileNotFoundError(f"path: expected {wanted}, got {given} (seen from {Path.cwd()})")
+            wanted = f"a file or a folder with {' or '.join(endings)}, got {given} (seen from {Path.cwd()})"
+            raise FileNotFoundError(f"path: expected {wanted}")
         found |= dict.fromkeys(files)
     return [*found]
 
@@ -139,7 +139,10 @@ def cache_folder() -> Path:
     """Return the folder for downloads and computed files: RTX_CACHE, or pooch's cache folder for this user."""
     import pooch
 
-    return Path(os.environ.get("RTX_CACHE") or pooch.os_cache("rtx")).expanduser().resolve()
+    try:
+        return Path(os.environ.get("RTX_CACHE") or pooch.os_cache("rtx")).expanduser().resolve()
+    except RuntimeError as error:  # a user without a home
+        raise ValueError(f"RTX_CACHE: expected the path of a folder ({error})") from error
 
 
 def cached_arrays(name: str, make: Callable[[], Arrays]) -> Arrays:

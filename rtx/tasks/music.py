@@ -75,8 +75,7 @@ def own_music(path: str | Path | Sequence[str] | None = None, frame: float = 0.5
 
     def about() -> dict[str, str]:
         frames = [f"{split} {len(found)} ({sum(map(len, found)):,})" for split, found in moved().items()]
-        files = {name: "; ".join(named) for name, named in said.items()}
-        return {"data": f"pieces (frames): {', '.join(frames)}"} | files
+        return {"data": f"pieces (frames): {', '.join(frames)}"} | {name: "; ".join(said[name]) for name in said}
 
     name = "music" if path is None else f"music:{data.own_name(path)}"
     return piano_roll_task(name, moved, lambda: data.sha256_of_arrays(*chain(*pieces().values())), seconds, about)

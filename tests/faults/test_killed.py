@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
@@ -55,7 +55,7 @@ def address() -> Iterator[str]:
 
 def fetch(pipe: Any, address: str, cache: str) -> None:
     os.environ |= {"RTX_CACHE": cache, "NO_PROXY": "127.0.0.1"}
-    data.DATASETS["tune"] = (data.File("music/tune", GOOD, (address,)),)
+    data.DATASETS["tune"] = (data.File(PurePath("music/tune"), GOOD, (address,)),)
     path = Path(cache) / "music" / "tune"
     for number in count():
         pipe.send(number)
@@ -71,7 +71,7 @@ def test_a_download(killed, address, tmp_path, monkeypatch) -> None:
         whole += path.exists()
     monkeypatch.setenv("RTX_CACHE", str(tmp_path))
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setitem(data.DATASETS, "tune", (data.File("music/tune", GOOD, (address,)),))
+    monkeypatch.setitem(data.DATASETS, "tune", (data.File(PurePath("music/tune"), GOOD, (address,)),))
     assert data.fetch("tune")["tune"].read_bytes() == CONTENT
     assert whole < 8  # else nothing was cut short
 

@@ -7,7 +7,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import numpy as np
 import pytest
@@ -75,7 +75,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def offer(monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
     def offer(*addresses: str, by_hand: str = "") -> None:
-        monkeypatch.setitem(data.DATASETS, "tune", (data.File("music/tune", GOOD, addresses, by_hand),))
+        monkeypatch.setitem(data.DATASETS, "tune", (data.File(PurePath("music/tune"), GOOD, addresses, by_hand),))
 
     return offer
 
@@ -172,7 +172,7 @@ def test_every_published_file_has_an_address_or_a_word_on_how_to_get_it():
     assert len({file.path for file in everything}) == len({file.sha256 for file in everything}) == 37
     for file in everything:
         assert len(file.sha256) == 64 and bool(file.addresses) != bool(file.by_hand)
-        assert all(address.endswith(f"/{file.name}") and address.startswith("https") for address in file.addresses)
+        assert all(address.endswith(f"/{file.path.name}") and address.startswith("https") for address in file.addresses)
 
 
 @pytest.mark.parametrize("name", FILES)

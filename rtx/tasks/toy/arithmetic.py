@@ -93,8 +93,7 @@ def draw_sequences(
 def draw_marks(draws: Draws, steps: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return two different steps: one of the first ten, one before the midpoint. Step 0 has a -1 and is not marked."""
     before_midpoint = (steps + 1) // 2  # the number of steps t ≥ 0 with t < steps / 2
-    first = draws.integers(1, 10)
-    second = draws.integers(1, before_midpoint - 1)
+    first, second = draws.integers(1, 10), draws.integers(1, before_midpoint - 1)
     return first, second + (second >= first)  # uniform over the steps 1 … before_midpoint - 1 without `first`
 
 

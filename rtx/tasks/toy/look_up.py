@@ -1,8 +1,7 @@
 """Look-up: read pairs such as `a1b7c3`, then say which digit belongs to a letter: `b?` is 7.
 
-The task is ours. It needs two steps of attention. First, each digit must know the letter before it. Then the question
-must find the digit whose letter is the same, and copy it. Olsson et al. (2022), In-context Learning and Induction
-Heads.
+The task is ours. It needs two steps of attention: each digit must know the letter before it, and the question must find
+the digit that has its letter. Olsson et al. (2022), In-context Learning and Induction Heads.
 """
 
 import string
