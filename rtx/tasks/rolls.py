@@ -18,6 +18,7 @@ Roll = NDArray[np.uint8]  # (frames, 88), 1 where a note sounds
 NOTES = 88  # the keys of a piano
 LOWEST = 21  # MIDI number of the first key, A0
 QUARTER_SECONDS = 0.6  # 100 quarter notes a minute
+LARGEST = 2**24  # bytes of a MIDI file; pretty_midi builds an object for each note
 FRAME_SECONDS = QUARTER_SECONDS / 2  # a frame of most data sets is an eighth note
 RATE = 44_100  # samples per second
 OVERTONES = (1.0, 0.5, 0.25, 0.125)  # loudness of the multiples of a note's frequency
@@ -104,6 +105,8 @@ def read_notes(path: Path, frame_seconds: float = FRAME_SECONDS) -> list[Note]:
     """
     from pretty_midi import PrettyMIDI
 
+    if not path.is_file() or path.stat().st_size > LARGEST:
+        raise ValueError(f"{path}: expected a MIDI file of at most {LARGEST:,} bytes, found another or none")
     try:
         midi = PrettyMIDI(str(path))
     except Exception as error:  # mido raises many kinds for a damaged file

@@ -93,10 +93,7 @@ def _written(when: datetime.datetime, way: int, language: str) -> str:
     from babel.dates import format_date, format_skeleton, format_time, get_datetime_format
 
     style, time_style = WAYS[way]
-    if style == SKELETON:
-        date = format_skeleton(style, when, locale=language)
-    else:
-        date = format_date(when, style, language)
+    date = format_skeleton(style, when, locale=language) if style == SKELETON else format_date(when, style, language)
     if not time_style:
         return one_blank(date)
     time = format_time(when, time_style, locale=language)

@@ -1,6 +1,7 @@
 """`rtx generate`: texts on the terminal, tunes as MIDI and sound; the same again for the same seed."""
 
 import errno
+import os
 import time
 import tracemalloc
 import wave
@@ -186,6 +187,10 @@ def test_what_is_no_midi_file_is_refused(tmp_path):
         (tmp_path / "a.mid").write_bytes(content)
         with pytest.raises(ValueError, match="a.mid: "):
             read_midi(tmp_path / "a.mid")
+    os.truncate(tmp_path / "a.mid", 2**24 + 1)  # a sparse file
+    for path in (tmp_path / "a.mid", Path("/dev/zero")):
+        with pytest.raises(ValueError, match="at most 16,777,216 bytes"):
+            read_midi(path)
 
 
 def test_a_note_sounds_in_its_time_and_a_wav_file_holds_the_samples(tmp_path):
