@@ -167,7 +167,9 @@ def row(paper: str, runs: Sequence[Result]) -> Row:
 
 def duration(seconds: float) -> str:
     """Return a time as people say it."""
-    return f"{seconds:.0f} s" if seconds < 60 else f"{seconds / 60:.0f} min"
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
 def spread(values: Sequence[float], digits: int) -> str:
