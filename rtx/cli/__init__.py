@@ -22,4 +22,5 @@ def main() -> None:
         from rtx.evidence.tables import printable
 
         print(f"rtx: {printable(str(error) or type(error).__name__)}", file=sys.stderr)
-        raise SystemExit(2 if isinstance(error, (ValueError, OverflowError, FileNotFoundError)) else 1) from None
+        mistake = isinstance(error, ValueError | OverflowError | FileNotFoundError | FileExistsError)
+        raise SystemExit(2 if mistake else 1) from None

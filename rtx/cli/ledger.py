@@ -57,7 +57,7 @@ def check(results: options.Results = LEDGER) -> None:
     for fault in faults:
         typer.echo(tables.printable(fault), err=True)
     runs = len(list(results.glob("**/*.json")))
-    typer.echo(f"{results.absolute()}: {runs} runs, {len(faults)} faults")
+    typer.echo(f"{results.absolute()}: {runs or 'no'} runs, {len(faults)} faults")
     raise typer.Exit(1 if faults or not runs else 0)
 
 

@@ -32,7 +32,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 def own_files(recipe: str, texts: list[str] | None, midi: list[str] | None) -> list[str]:
     """Return the one setting of all a user's own files, which only the recipes text and music read."""
     if (texts and recipe != "text") or (midi and recipe != "music"):
-        raise ValueError(f"recipe: expected text for --text and music for --midi, got {recipe!r}")
+        raise ValueError(f"recipe: expected text with --text, or music with --midi, got {recipe!r}")
     if "" in [*(texts or []), *(midi or [])]:  # an unset variable of a shell; normpath would make it this folder
         raise ValueError("text, midi: expected a file or a folder, got an empty name")
     files = [os.path.normpath(path) for path in [*(texts or []), *(midi or [])]]  # songs/ and songs are one run

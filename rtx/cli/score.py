@@ -54,10 +54,10 @@ def score(
         raise ValueError(f"{checkpoint}: expected a model of a text, got one of {card['task']}; see rtx evaluate")
     (known,), train = load_texts(checkpoint), _training_text(checkpoint)
     by_bits = known.unit.endswith("characters")
-    table: list[Row] = []
-    every: list[Tensor] = []
+    table, every = list[Row](), list["Tensor"]()
     for name, text in read_own(texts).items():
         if not (cut := _lines(known, text)):
+            typer.echo(f"rtx: {name} has no text to score", err=True)
             continue
         tokens = torch.tensor([token for line in cut.values() for token in line])
         unknown = torch.isin(tokens, torch.tensor(known.unwritten))
@@ -73,7 +73,9 @@ def score(
     typer.echo(f"{'tokens':>9}  unknown     model    bigram  {'bits per character' if by_bits else 'perplexity'} of")
     for row in table:
         if lines or row.line == "":
-            _print(row)
+            place = row.file if row.line == "" else f"{row.file}, line {row.line}"
+            scores = f"{row.model:10.4g}{row.bigram:10.4g}"
+            typer.echo(printable(f"{row.tokens:>9,}  {row.unknown:>6.1%} {scores}  {place}"))
     if csv:
         writer(content := StringIO(newline="")).writerows([Row._fields, *table])
         write_whole(csv, content.getvalue().encode())
@@ -90,7 +92,7 @@ def _training_text(checkpoint: Path) -> "Tensor | None":
     try:
         examples = task_of(checkpoint, read_card(checkpoint)).split("train")[:]
     except (ValueError, OSError) as error:
-        typer.echo(printable(f"rtx: no bigram, because the training text is not here: {error}"), err=True)
+        typer.echo(printable(f"rtx: no bigram, because the training text is gone or has changed: {error}"), err=True)
         return None
     return torch.cat([target[target != IGNORED] for _, target in examples])
 
@@ -106,8 +108,3 @@ def _row(name: str, line: int | str, found: "Tensor", by_bits: bool) -> Row:
     unknown, *nats = found.mean(1).tolist()
     model, bigram = (each / math.log(2) if by_bits else math.exp(each) for each in nats)
     return Row(name, line, found.shape[1], round(unknown, 6), round(model, 6), round(bigram, 6))
-
-
-def _print(row: Row) -> None:
-    place = row.file if row.line == "" else f"{row.file}, line {row.line}"
-    typer.echo(printable(f"{row.tokens:>9,}  {row.unknown:>6.1%} {row.model:10.4g}{row.bigram:10.4g}  {place}"))

@@ -62,7 +62,7 @@ def sweep_(
     values |= {key: [value] for key, value in map(parse_setting, options.own_files(recipe, texts, midi))}
 
     from rtx.training.survival import Stopped  # Lightning and Optuna take seconds to import: only here
-    from rtx.training.sweep import Sweep
+    from rtx.training.sweep import Sweep, finished
 
     sweep = Sweep(loaded, model, values, variant, scale.value, seed, epochs, runs, precision, storage)
     check_writable("runs", runs)
@@ -72,6 +72,8 @@ def sweep_(
     try:
         study = sweep.run(left(), tell=brief, enable_progress_bar=brief.bar)
         _print(study)
+        if not finished(study) and not sweep.left(study):
+            raise ChildProcessError("no run came to its end, so none is chosen")
         if test:
             _test_best(sweep, study, results, left())
     except Stopped as stop:
@@ -84,10 +86,8 @@ def _test_best(sweep: "Sweep", study: "Study", results: Path, max_seconds: float
     from rtx.training.fit import run_folder
     from rtx.training.sweep import finished, tried
 
-    if sweep.left(study) or not finished(study):
-        why = "other processes still run" if sweep.left(study) else "no run came to its end"
-        typer.echo(f"rtx: not tested: {why}", err=True)
-        raise typer.Exit(1)
+    if sweep.left(study):
+        raise ChildProcessError("not tested: other processes still run")
     best, seed, epochs = finished(study)[0].params, sweep.seed, sweep.epochs
     row = (sweep.recipe.name, sweep.row, sweep.variant, sweep.scale)
     more = ["--precision", sweep.precision] if sweep.precision != "32-true" else []

@@ -115,7 +115,7 @@ def own_files(path: str | Path | Sequence[str], endings: Sequence[str]) -> list[
             inside = [one for one in sorted(place.rglob("[!.]*")) if one.suffix.lower() in endings]
         files = [one for one in inside if one.is_file()]  # reading a device may never end
         if not files:
-            wanted = f"a file or a folder with {' or '.join(endings)}, got {given} (seen from {Path.cwd()})"
+            wanted = f"a file, or a folder with {' or '.join(endings)} files, got {given} (in {Path.cwd()})"
             raise FileNotFoundError(f"path: expected {wanted}")
         found |= dict.fromkeys(files)
     return [*found]

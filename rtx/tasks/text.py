@@ -136,7 +136,7 @@ def read_own(path: Paths) -> dict[str, str]:
     """Return the texts of a user's files by the files' names. At least one of them is not empty."""
     texts = {str(file): data.read_text(file) for file in data.own_files(path, [".txt"])}
     if not any(text.strip() for text in texts.values()):
-        raise ValueError(f"{path}: expected a text, the file is empty")
+        raise ValueError(f"{data.own_name(path)}: expected a text, got only blanks")
     return texts
 
 

@@ -310,7 +310,7 @@ def test_a_sweep_without_a_run_that_ended_tests_nothing_and_says_so(command, tmp
     values = ["--set", "learning_rate=1e30", "--set", "limit=200", "--epochs", "1"]
     places = ["--runs", str(tmp_path / "runs"), "--results", str(tmp_path / "results")]
     done = command("sweep", "ffa-add", "attention-50", "--scale", "quick", *values, *places, "--test")
-    assert done.returncode == 1 and done.stderr.splitlines()[-1].startswith("rtx: not tested: no run")
+    assert done.returncode == 1 and done.stderr.splitlines()[-1].startswith("rtx: no run")
     assert [*(tmp_path / "results").rglob("*")] == []
 
 

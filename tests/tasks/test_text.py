@@ -227,9 +227,9 @@ def test_only_a_newline_ends_a_line(story):
 @pytest.mark.parametrize(
     ("make", "content", "message"),
     [
-        (characters, b"", "the file is empty"),
-        (words, b" \n\n", "the file is empty"),
-        (characters, b"\xef\xbb\xbf", "the file is empty"),
+        (characters, b"", "mine.txt: expected a text"),
+        (words, b" \n\n", "mine.txt: expected a text"),
+        (characters, b"\xef\xbb\xbf", "mine.txt: expected a text"),
         (characters, b"too short", ".* 20 symbols, got 9"),
         (words, " ".join(map(str, range(40))).encode(), ".* 2 times"),
         (words, "erste Zeile\nzweite \xe9".encode("latin-1"), "mine.txt: .* 0xe9 at offset 19"),
