@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 Values = Annotated[list[str] | None, typer.Option("--set", help="key=a,b,c, or key=a for all; may be repeated.")]
 Test = Annotated[bool, typer.Option("--test", help="At the end, test the best, once, and add it to the ledger.")]
+Try = Annotated[int | None, typer.Option(min=1, help="Choose after so many epochs; --test trains the best on.")]
 Storage = Annotated[str | None, typer.Option(help="postgresql://user@host/database, for machines that share a sweep.")]
 
 
@@ -38,6 +39,7 @@ def sweep_(
     scale: options.HowMuch = options.Scale.full,
     seed: options.Seed = 0,
     epochs: options.Epochs = None,
+    try_epochs: Try = None,
     test: Test = False,
     precision: options.Precision = "32-true",
     max_time: options.MaxTime = None,
@@ -64,7 +66,7 @@ def sweep_(
     from rtx.training.survival import Stopped  # Lightning and Optuna take seconds to import: only here
     from rtx.training.sweep import Sweep, finished
 
-    sweep = Sweep(loaded, model, values, variant, scale.value, seed, epochs, runs, precision, storage)
+    sweep = Sweep(loaded, model, values, variant, scale.value, seed, try_epochs or epochs, runs, precision, storage)
     check_writable("runs", runs)
     check_writable("results", results)
     brief, task = Report(brief=True), sweep.task
@@ -75,20 +77,20 @@ def sweep_(
         if not finished(study) and not sweep.left(study):
             raise ChildProcessError("no run came to its end, so none is chosen")
         if test:
-            _test_best(sweep, study, results, left())
+            _test_best(sweep, study, results, epochs, left())
     except Stopped as stop:
         how_to_go_on(stop, resume=True)  # the same command always goes on
 
 
-def _test_best(sweep: "Sweep", study: "Study", results: Path, max_seconds: float | None) -> None:
-    """Test the chosen run. The ledger's new file has the command that makes this run alone."""
+def _test_best(sweep: "Sweep", study: "Study", results: Path, epochs: int | None, max_seconds: float | None) -> None:
+    """Train the chosen run to its end, and test it. The ledger's new file has the command that makes this run alone."""
     from rtx.evidence.record import train
     from rtx.training.fit import run_folder
     from rtx.training.sweep import finished, tried
 
     if sweep.left(study):
         raise ChildProcessError("not tested: other processes still run")
-    best, seed, epochs = finished(study)[0].params, sweep.seed, sweep.epochs
+    best, seed = finished(study)[0].params, sweep.seed
     row = (sweep.recipe.name, sweep.row, sweep.variant, sweep.scale)
     more = ["--precision", sweep.precision] if sweep.precision != "32-true" else []
     command = as_typed(*row, seed, epochs, [as_setting(*pair) for pair in best.items()], more)

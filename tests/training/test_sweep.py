@@ -16,7 +16,7 @@ from rtx.evidence.tables import rows
 from rtx.tasks import TASKS
 from rtx.training import sweep as sweeps
 from rtx.training.recipe import load_recipe
-from rtx.training.states import CannotGoOn
+from rtx.training.states import CannotGoOn, load_state
 from rtx.training.survival import Stopped
 from rtx.training.sweep import Sweep, finished
 
@@ -194,3 +194,17 @@ def test_the_ledger_has_the_best_run_its_command_and_all_that_was_tried(recipe, 
     assert run.validation == tried["learning_rate=0.01"] < tried["learning_rate=0.001"]
     (line,) = (line for line in rows(recipe, tmp_path / "results") if line.seeds)
     assert line.validation == f"{run.validation:.3f}, best of 3"
+
+
+def test_a_run_chosen_after_few_epochs_ends_as_if_it_had_been_trained_alone(recipe, tmp_path):
+    places = ["--runs", str(tmp_path / "runs"), "--results", str(tmp_path / "results")]
+    rates = ["--set", "learning_rate=1e-4,1e-2"]
+    main(["sweep", "tiny", "gru", *rates, "--epochs", "3", "--try-epochs", "1", "--test", *places])
+    (run,) = read_results("tiny", tmp_path / "results")
+    plan = recipe.plan("gru", None, {"learning_rate": 1e-2})
+    train(plan, 0, 3, runs=tmp_path / "alone", results=tmp_path / "beside", **CPU)
+    (alone,) = read_results("tiny", tmp_path / "beside")
+    assert (run.epoch, run.validation, run.test) == (alone.epoch, alone.validation, alone.test)
+    assert run.command == "rtx train tiny gru --seed 0 --epochs 3 --set learning_rate=0.01"
+    loser = load_state(tmp_path / "runs" / "tiny" / "gru-plain+learning_rate=0.0001-s0" / "best.ckpt")
+    assert run.validation < min(run.chosen_from.values()) and loser["epoch"] == 0  # from 0
