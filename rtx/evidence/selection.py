@@ -11,15 +11,15 @@ from rtx.evidence.ledger import Result, option, variant_of
 from rtx.evidence.tables import chosen, machine
 from rtx.training.recipe import Recipe
 
-EQUAL_SIZES = ("same-parameters", "same-flops")
-"""Variants that make models equal in size."""
-TRAINING = ("learning_rate", "epochs", "seconds")
-"""Settings that change neither the model nor its data."""
+EQUAL_SIZES = ("same-parameters", "same-flops")  # variants that make models equal in size
+TRAINING = ("learning_rate", "epochs", "seconds")  # settings that change neither the model nor its data
+TUNED = ("norm", "position")  # settings of a model that validation chooses in the variant strong
 
 
 def unchanged(run: Result) -> bool:
-    """Return whether a run has the model and the data of its row: only settings in `TRAINING` were changed."""
-    return set(re.findall(r"\+(\w+)=", run.variant)) <= set(TRAINING)
+    """Return whether a run has the model and the data of its row, apart from what its variant tunes."""
+    tuned = TUNED if variant_of(run) == "strong" else ()
+    return set(re.findall(r"\+(\w+)=", run.variant)) <= {*TRAINING, *tuned}
 
 
 def is_full(run: Result) -> bool:

@@ -71,6 +71,18 @@ def test_a_run_that_diverged_has_the_worst_rank(put, find, scores, score):
     assert find("ahead", "nottingham", "gru", ["lstm"], detail="with cache").verdict == "holds"
 
 
+def test_the_norm_and_the_positions_that_the_variant_strong_chose_count_and_other_changes_do_not(put, scores):
+    for seed in range(3):
+        put("transformer", 2.0 + seed, seed, variant="strong+learning_rate=0.001+norm=pre+position=relative")
+        put("r-transformer", 3.0 + seed, seed, variant="strong+norm=pre")
+        put("r-transformer", 1.0, seed, variant="strong+cell=convolution")
+    pair = [-3.0, -4.0, -5.0], [-2.0, -3.0, -4.0]
+    assert scores("ahead", "nottingham", "r-transformer", ["transformer"], variant="strong") == [pair]
+    put("transformer", 9.0, variant="adam+position=relative")
+    put("r-transformer", 9.0)
+    assert scores("ahead", "nottingham", "r-transformer", ["transformer"], variant="strong") == [pair]
+
+
 def test_equal_scores_are_no_lead(put, find):
     for recipe in ("nottingham", "mnist"):
         put("gru", 90.0, recipe=recipe)
