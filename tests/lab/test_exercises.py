@@ -117,10 +117,12 @@ def test_a_classic_bug_is_named(check: Exercise, bug: str) -> None:
 
 
 def test_an_error_in_the_answer_is_reported_after_what_is_wrong_before_it() -> None:
-    assert "case 2 (x of shape (2,)) your code raised ZeroDivisionError: division by zero" in repr(
+    assert "case 2 (x: a tensor of shape (2,)) your code raised ZeroDivisionError: division by zero" in repr(
         double(lambda x: 2 * x if x.any() else 1 / 0)
     )
-    assert "case 1 (x of shape (2,)), at [0], expected 2, got 1" in repr(double(lambda x: x if x.any() else 1 / 0))
+    assert "case 1 (x: a tensor of shape (2,)) expected 2, got 1 at [0]" in repr(
+        double(lambda x: x if x.any() else 1 / 0)
+    )
 
     def wraps(x: Tensor, w: Tensor, d: int) -> Tensor:  # on the last case, an index lies beyond the start
         rows = [[x[:, t - d * i] @ w[i] for i in range(len(w))] for t in range(x.shape[1])]
@@ -170,7 +172,7 @@ def test_sorted_runs_are_no_other_runs_afterwards() -> None:
 
 def test_a_case_of_plain_numbers_is_shown() -> None:
     add = Exercise(lambda a, b: a + b, lambda: [(1, 2.5), (2, 2.5)], {})
-    assert add(lambda a, b: a + b if a == 1 else 0).message == "on case 2 (a = 2, b = 2.5) expected 4.5, got 0"
+    assert add(lambda a, b: a + b if a == 1 else 0).message == "on case 2 (a: 2, b: 2.5) expected 4.5, got 0"
 
 
 def test_many_numbers_in_place_of_one_are_reported_by_their_shape() -> None:
@@ -187,11 +189,14 @@ def test_a_share_is_no_truth_value() -> None:
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (lambda x: (2 * x)[None], "on case 1 (x of shape (2,)) expected shape (2,), got (1, 2)"),
-        (lambda x: "doubled", "on case 1 (x of shape (2,)) expected a tensor, got str"),
-        (lambda x: 2 * x + (x == 0), "on case 2 (x of shape (2,)), at [0], expected 0, got 1"),
-        (lambda x: torch.stack([2 * x[0], 3 * x[1]]), "on case 1 (x of shape (2,)), at [1], expected 4, got 6"),
-        (lambda x: 2.0004 * x, "on case 1 (x of shape (2,)), at [0], expected 2, got 2.0004"),
+        (
+            lambda x: (2 * x)[None],
+            "on case 1 (x: a tensor of shape (2,)) expected a tensor of shape (2,), got a tensor of shape (1, 2)",
+        ),
+        (lambda x: "doubled", "on case 1 (x: a tensor of shape (2,)) expected a tensor of shape (2,), got 'doubled'"),
+        (lambda x: 2 * x + (x == 0), "on case 2 (x: a tensor of shape (2,)) expected 0, got 1 at [0]"),
+        (lambda x: torch.stack([2 * x[0], 3 * x[1]]), "on case 1 (x: a tensor of shape (2,)) expected 4, got 6 at [1]"),
+        (lambda x: 2.0004 * x, "on case 1 (x: a tensor of shape (2,)) expected 2, got 2.0004 at [0]"),
     ],
 )
 def test_a_wrong_answer_is_told_how_it_differs(answer: Callable[..., Any], message: str) -> None:

@@ -57,21 +57,14 @@ def _texts() -> list[tuple[Tensor]]:
     cases=_texts,
     bugs={
         "you compare the query with the key's own symbol: compare it with the one before": {"(before[": "(x["},
-        "this is the last occurrence itself: the position after it is wanted": {
-            "(before[": "(x[",
-            "tril()": "tril(-1)",
-        },
+        "this is the last occurrence: the position after it is wanted": {"(before[": "(x[", "tril()": "tril(-1)"},
         "this is the first occurrence: the last one counts": {"(found * torch.arange(1, T + 1))": "found.int()"},
         "several occurrences share the weight: only the last one counts": {
             "one_hot(newest, T).float()": "found / found.sum(-1, keepdim=True)"
         },
         "future leak: a key after t has a weight": {".tril()": ""},
-        "nothing stands before the first position, but `roll` goes round": {
-            "pad(x, (1, 0), value=-1)[:, :-1]": "x.roll(1, 1)"
-        },
-        "if a symbol is new, its row is zero: it must attend to itself": {
-            ".float()": ".float() * match.any(-1, keepdim=True)"
-        },
+        "nothing is before position 0, but `roll` goes round": {"pad(x, (1, 0), value=-1)[:, :-1]": "x.roll(1, 1)"},
+        "if a symbol is new, its row is zero: it must attend to itself": {".float()": ".float() * match.any(-1, True)"},
         "if a symbol is new, it attends to the first position: it must attend to itself": {"(found * ": "(match * "},
     },
 )

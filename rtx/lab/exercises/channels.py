@@ -35,9 +35,7 @@ def _blocks() -> list[tuple[Tensor, int, Tensor]]:
         "the distances are reversed: W_1 belongs to the last state": {"states.flip(0)[:m]": "states[-m:]"},
         "one matrix for all distances: distance j has its own, W_j": {"W[: len(past)]": "W[:1]"},
         "you divided by n - 1: divide by m": {"/ m": "/ len(W)"},
-        "you divided by the number of states that exist: those before the start are zero, and they count": {
-            "/ m": "/ len(past)"
-        },
+        "states before the start are zero, and they count: divide by m": {"/ m": "/ len(past)"},
         "the matrices are transposed: W_j is on the left of the state": {"len(past)]": "len(past)].mT"},
     },
 )
@@ -50,9 +48,7 @@ def block_input(states: Tensor, m: int, W: Tensor) -> Tensor:
 @exercise(
     cases=lambda: [(length, n) for n in (2, 3, 4, 5, 8) for length in range(1, 20)],
     bugs={
-        "this is the paper's bound; at n = 4 and l = 2 it says 1, but one channel needs 2": (
-            lambda length, n: length // (n - 1) + 1
-        ),
+        "the paper's bound says 1 at n = 4 and l = 2, but one channel needs 2": {"length - 2": "length", "+ 2": "+ 1"},
         "this is the best channel, whose blocks end where you start": lambda length, n: -(-length // (n - 1)),
         "blocks repeat every n - 1 steps, not every n": {"(n - 1)": "n"},
         "the first edge is missing: the worst step is the first one after a block's end": {"+ 2": "+ 1"},

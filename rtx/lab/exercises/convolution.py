@@ -29,9 +29,7 @@ def _shifted(x: Tensor, steps: int) -> Tensor:
         "centred on t, half of the kernel reads the future": {"d * i": "d * (i - len(w) // 2)"},
         "the dilation is not used: the inputs of an output are d steps apart": {"d * i": "i"},
         "the kernel is flipped: w[0] belongs to the present": {"w[i]": "w[-1 - i]"},
-        "zeros stand before the start: `roll` and negative indices take values from the end": {
-            "_shifted(x, d * i)": "x.roll(d * i, 1)"
-        },
+        "put zeros before the start: `roll` and negative indices go round": {"_shifted(x, d * i)": "x.roll(d * i, 1)"},
         "zeros stand behind the sequence: put them in front": {"d * i": "d * (i - len(w) + 1)"},
     },
 )

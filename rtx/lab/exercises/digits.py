@@ -14,11 +14,7 @@ from rtx.lab.exercises.exercise import exercise
 @exercise(
     cases=lambda: [(9, 10, 1.96), (10, 10, 1.96), (0, 7, 1.96), (60, 80, 2.5)],
     bugs={
-        "this is p ± z·√(p(1−p)/n): its width is 0 if all answers are right; use Wilson's formula": {
-            "p + z**2 / (2 * total)": "p",
-            " + z**2 / (4 * total**2)": "",
-            " / stretch": "",
-        },
+        "this is p ± z·√(p(1−p)/n): its width is 0 if all answers are right; use Wilson's formula": {"z**2": "0"},
         "the centre is not shifted: add z²/2n to p and divide by 1 + z²/n": {"(p + z**2 / (2 * total)) / stretch": "p"},
         "the half-width has z²/4n under the root: n is squared there": {"total**2": "total"},
         "the centre is not divided by 1 + z²/n": {"(2 * total)) / stretch": "(2 * total))"},
@@ -61,10 +57,7 @@ def _answers() -> list[tuple[Tensor, Tensor]]:
         "the tail starts one too late: *at least* as many belongs to it": {"range(": "range(1 + "},
         "only the first model may be ahead: start from the larger number": {"max(one, other)": "one"},
         "all images were thrown as coins: count only those where the models disagree": {"one + other": "len(a)"},
-        "all right answers were counted: count only images that one model names rightly and the other does not": {
-            "(a & ~b)": "a",
-            "(~a & b)": "b",
-        },
+        "count only images on which one model is right and the other is wrong": {"(a & ~b)": "a", "(~a & b)": "b"},
     },
 )
 def paired_p(a: Tensor, b: Tensor) -> float:

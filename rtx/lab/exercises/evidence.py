@@ -60,7 +60,7 @@ def permutation_p(a: list[float], b: list[float]) -> float:
         "the values are sorted. Return them in the order in which they were given": {"found[at]": "found[place]"},
         "a probability is at most 1": {"min(1.0, ": "min(9.0, "},
         "the values were taken as they stand. Sort them first, then put them back": {
-            "sorted(range(len(ps)), key=ps.__getitem__)": "range(len(ps))",
+            ", key=ps.__getitem__": "",
             "max(highest": "max(0",
         },
     },

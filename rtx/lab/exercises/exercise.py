@@ -7,7 +7,7 @@ that behaves like the changed solution gets the hint of this mistake. A test fee
 import dis
 from collections.abc import Callable, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from inspect import getsource, signature
 from typing import Any
 
@@ -51,7 +51,7 @@ class Exercise:
 
     solution: Function
     draw: Callable[[], Sequence[Case]]
-    bugs: dict[str, Bug] = field(default_factory=dict)
+    bugs: dict[str, Bug]
     measure: Measure | None = None
 
     def cases(self) -> Sequence[Case]:
@@ -69,8 +69,7 @@ class Exercise:
             source = source.replace(old, new)
         names = dict(self.solution.__globals__)
         exec(source, names)
-        function: Function = names[self.solution.__name__]
-        return function
+        return names[self.solution.__name__]
 
     def __call__(self, mine: Function) -> Verdict:
         """Try `mine` on every case and compare."""
@@ -89,16 +88,14 @@ class Exercise:
     def where(self, number: int) -> str:
         """A case, counted from 0, as a message names it: its numbers, and the shapes of its tensors."""
         given = zip(signature(self.solution).parameters, self.cases()[number], strict=False)
-        told = ", ".join(_given(name, value) for name, value in given if not callable(value))
+        told = ", ".join(f"{name}: {_shown(value)}" for name, value in given if not callable(value))
         return f"on case {number + 1} ({told})"
 
     def judge(self, answers: Sequence[Any], changed: int | None = None, stub: bool = True) -> Verdict:
         """Compare answers, one for each case, which may come from another process.
 
-        Args:
-            answers: what was returned.
-            changed: which argument the function changed, counted from 1.
-            stub: whether the function reads nothing, so that to answer nothing is not to have tried.
+        `changed` says which argument the function changed, counted from 1. `stub` says whether the function reads
+        nothing, so that to answer nothing is not to have tried.
         """
         if all(answer is None or answer is Ellipsis for answer in answers):
             return Verdict(None, "") if stub else Verdict(False, "your function returns nothing: is `return` missing?")
@@ -115,7 +112,7 @@ class Exercise:
         for hint in self.bugs:
             if all(map(_same, self._answers(self.wrong(hint), len(answers)), answers)):
                 return Verdict(False, hint)
-        return Verdict(False, _difference(self.where(wrong[0]), expected[wrong[0]], answers[wrong[0]]))
+        return Verdict(False, f"{self.where(wrong[0])} {_difference(expected[wrong[0]], answers[wrong[0]])}")
 
     def _answers(self, function: Function, number: int) -> list[Any]:
         return [attempt(function, case, self.measure)[0] for case in self.cases()[:number]]
@@ -140,7 +137,7 @@ def attempt(mine: Function, case: Case, measure: Measure | None = None) -> tuple
 
 def _equal(before: Any, after: Any) -> bool:
     if isinstance(before, nn.Module):
-        return all(torch.equal(*pair) for pair in zip(before.parameters(), after.parameters(), strict=True))
+        return all(map(torch.equal, before.parameters(), after.parameters()))
     if isinstance(before, Tensor):
         return torch.equal(before, after)
     return callable(before) or bool(before == after)
@@ -150,6 +147,16 @@ def is_stub(function: Function) -> bool:
     """Whether a function reads nothing, neither an argument nor what it set itself: it may begin with `last = 0`."""
     code = getattr(function, "__code__", None)
     return code is not None and not any(read in step.opname for step in dis.get_instructions(code) for read in READS)
+
+
+def _tensor(value: Any) -> Tensor | None:
+    """An answer as a tensor, wherever it lies; None if it has no numbers."""
+    if isinstance(value, np.ndarray):
+        value = value.copy()  # a flipped array has negative strides, which torch does not take
+    try:
+        return torch.as_tensor(value).cpu()
+    except (TypeError, ValueError, RuntimeError):
+        return None
 
 
 def _same(expected: Any, given: Any) -> bool:
@@ -171,35 +178,17 @@ def _has_wrong_kind(expected: Any, given: Tensor) -> bool:
     return given.is_floating_point() or (expected.dtype == torch.bool and given.dtype != torch.bool)
 
 
-def _tensor(value: Any) -> Tensor | None:
-    """An answer as a tensor, wherever it lies; None if it has no numbers."""
-    if isinstance(value, np.ndarray):
-        value = value.copy()  # a flipped array has negative strides, which torch does not take
-    try:
-        return torch.as_tensor(value).cpu()
-    except (TypeError, ValueError, RuntimeError):
-        return None
-
-
-def _given(name: str, value: Any) -> str:
-    return f"{name} of shape {tuple(value.shape)}" if isinstance(value, Tensor) else f"{name} = {value}"
-
-
-def _difference(where: str, expected: Any, given: Any) -> str:
+def _difference(expected: Any, given: Any) -> str:
     found = _tensor(given)
-    if not isinstance(expected, Tensor):
-        return f"{where} expected {_shown(expected)}, got {_shown(given)}"
-    if found is None:
-        return f"{where} expected a tensor, got {type(given).__name__}"
-    if expected.shape != found.shape:
-        return f"{where} expected shape {tuple(expected.shape)}, got {tuple(found.shape)}"
-    if _has_wrong_kind(expected, found):
-        return f"{where} expected numbers of type {expected.dtype}, got {found.dtype}"
+    if not isinstance(expected, Tensor) or found is None or found.shape != expected.shape:
+        return f"expected {_shown(expected)}, got {_shown(given)}"
     # as floats: as truth values, 0.4 and True would be the same
-    close = torch.isclose(found.double(), expected.double(), rtol=1e-4, atol=1e-5, equal_nan=True)
-    place = tuple((~close).nonzero()[0].tolist())
-    at = f", at {list(place)}," if place else ""
-    return f"{where}{at} expected {expected[place].item():.6g}, got {found[place].item():.6g}"
+    far = ~torch.isclose(found.double(), expected.double(), rtol=1e-4, atol=1e-5, equal_nan=True)
+    if not far.any():
+        return f"expected numbers of type {expected.dtype}, got {found.dtype}"
+    place = far.nonzero()[0].tolist()
+    at = f" at {place}" if place else ""
+    return f"expected {expected[far][0].item():.6g}, got {found[far][0].item():.6g}{at}"
 
 
 def _shown(value: Any) -> str:

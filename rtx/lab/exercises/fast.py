@@ -112,24 +112,13 @@ def _one_at_a_time(answer: Tensor, case: tuple[Any, ...]) -> Tensor:
     cases=_cases,
     measure=_one_at_a_time,
     bugs={
-        "you hold all pieces at once, so the whole row is in memory: use one piece, then the next": {
-            "piece(i)": "[piece(j) for j in range(n)][i]"
-        },
-        "you compute each piece twice: rescale the sums when the maximum rises, then once is enough": {
-            "scores.amax(-1, True)": "piece(i)[0].amax(-1, True)"
-        },
+        "you hold all pieces at once: use one piece, then the next": {"piece(i)": "[piece(j) for j in range(n)][i]"},
+        "you compute each piece twice: rescale the sums when the maximum rises": {"scores.amax(": "piece(i)[0].amax("},
         "when the maximum rises, multiply the earlier sums by exp(old - new)": {"(top - new).exp()": "1"},
         "only the sum of the exponentials is rescaled: rescale the weighted sum, too": {"summed * factor": "summed"},
-        "exp overflows where scores are large: subtract the running maximum first": {
-            "torch.maximum(top, scores.amax(-1, True))": "torch.zeros(3, 1)"
-        },
-        "each piece subtracts its own largest score: rescale the sums, so that all pieces have the same maximum": {
-            "torch.maximum(top, scores.amax(-1, True))": "scores.amax(-1, True)",
-            "(top - new).exp()": "1",
-        },
-        "one maximum for all rows: in a row far below it all exponentials are 0; take each row's own": {
-            "amax(-1, True)": "amax()"
-        },
+        "exp overflows where scores are large: subtract the running maximum first": {"new = ": "new = 0 * "},
+        "each piece subtracts its own largest score: rescale the sums": {"top = new": "pass", "(top - new).exp()": "1"},
+        "take each row's own maximum: far below another one all exponentials are 0": {"amax(-1, True)": "amax()"},
         "the division at the end is missing: divide by the sum of the exponentials": {" / total": ""},
     },
 )

@@ -14,14 +14,11 @@ Model = Callable[[Tensor], Tensor]
     cases=lambda: [(torch.tensor([3, 1, 4, 1, 5, 9, 2]),), (torch.tensor([2, 7, 1, 8]),)],
     bugs={
         "the target is the input itself: a model that copies is perfect": {"[:-1]": "", "[1:]": ""},
-        "inputs and targets are swapped: that predicts the token before": {
-            "[:-1]": "[1:]",
-            "tokens[1:]])": "tokens[:-1]])",
-        },
+        "inputs and targets are swapped: that predicts the token before": {"[:-1], tokens[1:]": "[1:], tokens[:-1]"},
         "rolled: the last target is the text's first token": {"[:-1]": "", "[1:]": ".roll(-1)"},
         "the last target is made up: the text's last token has no next one": {
             "[:-1]": "",
-            "tokens[1:]": "torch.cat([tokens[1:], tokens.new_zeros(1)])",
+            "tokens[1:]": "torch.tensor([*tokens[1:], 0])",
         },
         "floats cannot be looked up: tokens are whole numbers": {"])": "]).float()"},
     },
@@ -40,15 +37,11 @@ def _letters() -> list[tuple[Tensor, Tensor, int]]:
     cases=_letters,
     bugs={
         "a character that the training text lacks has an infinite cost: add 1 to each count": {" + 1": ""},
-        "the probabilities do not sum to 1: divide by the sum of the counts with the added ones": {
-            "counts.sum()": "len(train)"
-        },
+        "the probabilities do not sum to 1: divide by the sum of the new counts": {"counts.sum()": "len(train)"},
         "these are nats: bits use log2": {"log2": "log"},
         "this is the sum over the text: per character means its mean": {".mean()": ".sum()"},
         "you counted the scored text: the model must not know it": {"bincount(train": "bincount(test"},
-        "these are bits of the mean probability: take the logarithm first, then the mean": {
-            "log2().mean()": "mean().log2()"
-        },
+        "this is the log of the mean probability: take the logarithm first": {"log2().mean()": "mean().log2()"},
     },
 )
 def unigram_bits(train: Tensor, test: Tensor, V: int) -> Tensor:
@@ -71,9 +64,7 @@ def _leaky(x: Tensor) -> Tensor:
         "numbers of different sign cancel: square before you add": {".square()": "", ".sqrt()": ".abs()"},
         "the square root is missing": {".sqrt()": ""},
         "take the mean over the sequences; you summed": {".mean(0)": ".sum(0)"},
-        "average the squares over the sequences, then take the root; you averaged the roots": {
-            "mean(0).sqrt()": "sqrt().mean(0)"
-        },
+        "you averaged the roots: average the squares, then take the root": {"mean(0).sqrt()": "sqrt().mean(0)"},
     },
 )
 def gradient_by_distance(model: Model, x: Tensor, weights: Tensor) -> Tensor:

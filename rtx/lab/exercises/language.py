@@ -53,22 +53,16 @@ def _texts() -> list[tuple[Tensor, Tensor, int]]:
 @exercise(
     cases=_texts,
     bugs={
-        "a pair is counted once, however often it comes: `counts[a, b] += 1` does that; try bincount": {
-            ".view(V, V)": ".view(V, V).clamp(max=1)"
-        },
+        "`counts[a, b] += 1` counts a repeated pair once: try bincount": {".view(V, V)": ".view(V, V).clamp(max=1)"},
         "one is added to all V counts of a row, so its sum grows by V": {"keepdim=True)": "keepdim=True).sub(V - 1)"},
         "the table is transposed: counts[this, next]": {".view(V, V)": ".view(V, V).T"},
         "each sum divides a column: use sum(1, keepdim=True)": {"sum(1, keepdim=True)": "sum(1)"},
         "the last symbol of the training text has none behind it: divide by the counts of its pairs alone": {
             "counts.sum(1, keepdim=True)": "(torch.bincount(train, minlength=V) + V)[:, None]"
         },
-        "divided by the sum of all, so this is p(this, next): divide each row by its own sum": {
-            "sum(1, keepdim=True)": "sum()"
-        },
+        "this is p(this, next): divide each row by its own sum": {"sum(1, keepdim=True)": "sum()"},
         "these are nats: use log2": {"log2": "log"},
-        "divided by all symbols: the first has none before it, so there is one pair fewer": {
-            ".mean()": ".sum() / len(test)"
-        },
+        "divided by all symbols: there is one pair fewer than symbols": {".mean()": ".sum() / len(test)"},
     },
 )
 def bigram_bits(train: Tensor, test: Tensor, V: int) -> Tensor:
@@ -87,21 +81,12 @@ def _distributions() -> list[tuple[Tensor, float]]:
 @exercise(
     cases=_distributions,
     bugs={
-        "the token that crosses the line belongs to the nucleus: without it the share is not reached": {
-            " - ranked": ""
-        },
-        "the token that crosses the line belongs to the nucleus: ask what those before it come to": {
-            " - ranked": "",
-            "- 1e-6": "+ 1e-6",  # a sum that equals the share is kept here
-        },
+        "the token that crosses the line belongs, too: without it the share is not reached": {" - ranked": ""},
+        "the token that crosses the line belongs, too: sum those before": {" - ranked": "", "- 1e-6": "+ 1e-6"},
         "one too many where a sum is just the share: it is reached there": {"- 1e-6": "+ 1e-6"},
         "a threshold for single probabilities: their sum has to reach the share": lambda p, share: p >= share,
-        "in the order of `sort`: each token's place in the mask is the one that it has in p": {
-            "kept.scatter(0, tokens, inside)": "inside"
-        },
-        "put back the wrong way: with order = p.argsort(…), it is mask[order] = kept, not kept[order]": {
-            "kept.scatter(0, tokens, inside)": "inside[tokens]"
-        },
+        "in the order of `sort`: put each token back in its place": {"kept.scatter(0, tokens, inside)": "inside"},
+        "put back wrongly: mask[order] = kept, not kept[order]": {"kept.scatter(0, tokens, inside)": "inside[tokens]"},
         "zeros and ones, not truth values: p[mask] would take tokens 0 and 1": {"return ": "return 1 * "},
     },
 )
@@ -127,10 +112,7 @@ def _contexts() -> list[tuple[Follow, str, str, int]]:
 @exercise(
     cases=_contexts,
     bugs={
-        "the newest symbol is dropped: drop the oldest, `context[1:]`": {
-            "range(len(context), -1, -1)": "range(len(context) + 1)",
-            "context[start:]": "context[:start]",
-        },
+        "drop the oldest symbol, not the newest: `context[1:]`": {"context[start:]": "context[: len(context) - start]"},
         "an unseen symbol gets 0: mix in the shorter context": {" + d * p) / (n + d)": ") / n"},
         "the shorter context is used only where the count is 0: then the probabilities have a sum above 1": {
             " + d * p) / (n + d) if n": ") / n if seen[symbol]"

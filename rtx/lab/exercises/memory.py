@@ -75,9 +75,7 @@ def _memories() -> list[tuple[Tensor, Tensor, int]]:
     bugs={
         "gradients flow into the memory: `detach()` is missing": {".detach()": ""},
         "a slice [-0:] is everything, and should be nothing where P = 0": {"max(0, both.shape[1] - P)": "-P"},
-        "a negative start counts from the end: where P is more than there is, keep all": {
-            "max(0, both.shape[1] - P)": "both.shape[1] - P"
-        },
+        "a negative start counts from the end: use `max(0, …)`": {"max(0, both.shape[1] - P)": "both.shape[1] - P"},
         "with P larger than the segment, some old memory stays": lambda memory, segment, P: segment[:, -P:].detach(),
         "the old memory comes first, then the segment": {"[memory, segment]": "[segment, memory]"},
     },
@@ -94,9 +92,7 @@ def next_memory(memory: Tensor, segment: Tensor, P: int) -> Tensor:
         "right if P = S; where does the oldest position stand in its own segment?": lambda L, S, P: (L + 1) * S,
         "each layer adds more than P: the oldest position saw its segment from the start": lambda L, S, P: S + L * P,
         "the lowest layer adds P positions, not whole segments": {"(L - 1)": "L", " + P": ""},
-        "⌈P / S⌉ is rounded up: a memory of one position reaches into the whole segment before": {
-            "math.ceil(P / S)": "(P // S)"
-        },
+        "⌈P / S⌉ is rounded up: one position reaches into a whole segment": {"math.ceil(P / S)": "(P // S)"},
     },
 )
 def xl_reach(L: int, S: int, P: int) -> int:

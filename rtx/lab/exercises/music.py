@@ -54,17 +54,11 @@ def _pairs() -> list[tuple[Tensor, Tensor]]:
 @exercise(
     cases=_pairs,
     bugs={
-        "the rows are swapped: row 0 is for a key that was silent before": {
-            "(1 - before, before)": "(before, 1 - before)"
-        },
+        "the rows are swapped: row 0 is for a key that was silent": {"(1 - before, before)": "(before, 1 - before)"},
         "a key that never sounds gives 0/0: add ½ above and 1 below": {" + 0.5": "", " + 1)": ")"},
         "the ½ is there, but not the 1 below: then a share can exceed 1": {" + 1)": ")"},
-        "divided by all frames: divide by those in which the key was silent, or sounding, before": {
-            "was.sum(0) + 1": "len(was) + 1"
-        },
-        "row 0 says how often a silent key stays silent: both rows say how often it sounds next": {
-            "stack(rows)": "stack([1 - rows[0], rows[1]])"
-        },
+        "divide by the frames in which the key was silent, or sounding, before": {"was.sum(0) + 1": "len(was) + 1"},
+        "row 0 says how often it stays silent: say how often it sounds": {"(rows)": "([1 - rows[0], rows[1]])"},
     },
 )
 def markov_per_key(before: Tensor, after: Tensor) -> Tensor:
@@ -83,16 +77,12 @@ def _observed() -> list[tuple[Tensor]]:
 @exercise(
     cases=_observed,
     bugs={
-        "0 · log 0 is NaN here: use torch.xlogy(p, p), which gives 0": {
-            "torch.xlogy(both, both)": "(both * both.log())"
-        },
+        "0 · log 0 is NaN here: torch.xlogy(p, p) gives 0": {"torch.xlogy(both, both)": "(both * both.log())"},
         "only p log p is counted: a key that stays silent costs something, too": {"[p, 1 - p]": "[p]"},
         "these are the nats of independent keys: subtract those of whole frames": {" - together": ""},
-        "every row counts as a frame of its own: join equal rows": {
-            "share = ": "share = torch.ones(len(frames)) / len(frames)  # "
-        },
+        "every row counts as a frame of its own: join equal rows": {"frames.unique(": "torch.eye(len(frames)).unique("},
         "equal rows were thrown away: they say how probable a frame is": {
-            "    p = ": "    frames = frames.unique(dim=0)\n    p = "
+            "p = frames": "p = (frames := frames.unique(dim=0))"
         },
     },
 )

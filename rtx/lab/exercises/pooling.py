@@ -41,9 +41,7 @@ def _chosen() -> list[tuple[Tensor, Tensor]]:
             "h[chosen].mean(0)": "(h * chosen[..., None]).sum(1, True) / chosen.sum(1)[:, None, None]"
         },
         "this is one number for all: a mean state has D numbers": {"mean(0)": "mean()"},
-        "you divided by the number of all steps: divide by the number of chosen steps": {
-            "h[chosen].mean(0)": "h[chosen].sum(0) / chosen.numel()"
-        },
+        "you divided by the number of all steps: divide by that of the chosen": {"mean(0)": "sum(0) / chosen.numel()"},
         "the wrong steps were replaced: the chosen ones stayed as they are": {"(chosen[": "(~chosen["},
     },
 )

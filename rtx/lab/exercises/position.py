@@ -17,19 +17,13 @@ from rtx.lab.exercises.exercise import exercise
         for T, K, clip in ((6, 4, 2), (4, 9, 3), (5, 6, 1))
     ],
     bugs={
-        "the sign of the distance is wrong: a key in the past has the negative distance s - t": {
-            "(t - t[:, None])": "(t[:, None] - t)"
-        },
+        "the sign is wrong: a key in the past has a negative distance": {"(t - t[:, None])": "(t[:, None] - t)"},
         "add clip: a negative index counts from the end": {" + clip": ""},
-        "the sign of the distance is lost: a key in the past and one in the future have different vectors": {
-            ".clamp": ".abs().clamp"
-        },
+        "the sign of the distance is lost: past and future have different vectors": {".clamp": ".abs().clamp"},
         "the factor 1/√K is missing": {" / math.sqrt(q.shape[1])": ""},
         "divided by K, not by its root": {"math.sqrt(q.shape[1])": "q.shape[1]"},
         "only the second product is scaled: put brackets around the sum": {"(q @ k.T + places)": "q @ k.T + places"},
-        "rows and columns are swapped: a row is a query, a column a key": {
-            "(q @ k.T + places)": "(q @ k.T + places).T"
-        },
+        "rows and columns are swapped: a row is a query, a column a key": {"+ places)": "+ places).T"},
     },
 )
 def shaw_scores(q: Tensor, k: Tensor, table: Tensor, clip: int) -> Tensor:
@@ -60,16 +54,12 @@ def xl_score(q: Tensor, k: Tensor, r: Tensor, u: Tensor, v: Tensor) -> Tensor:
     cases=lambda: [(torch.randn(4, 6), 0), (torch.randn(3, 4), 5)],
     bugs={
         "you rotated the other way: the minus belongs to the even number": {"- b * sin, a": "+ b * sin, -a"},
-        "the even number was replaced too early: the odd one needs its old value": {
-            "a * sin": "(a * cos - b * sin) * sin"
-        },
+        "the even number was replaced early: the odd one needs its old value": {"a * sin": "(a * cos - b * sin) * sin"},
         "you paired number i with number i + K/2, as some libraries do; here 2i and 2i + 1 are a pair": {
             "x[:, ::2], x[:, 1::2]": "x[:, : K // 2], x[:, K // 2 :]",
             "torch.stack(turned, -1).flatten(1)": "torch.cat(turned, 1)",
         },
-        "first all even and then all odd numbers: put them back in turn": {
-            "torch.stack(turned, -1).flatten(1)": "torch.cat(turned, 1)"
-        },
+        "even numbers first, then odd ones: put them back in turn": {"stack(turned, -1).flatten(1)": "cat(turned, 1)"},
         "start is not used": {"start + ": ""},
         "the exponent lacks its factor 2: pair i has the rate 10000^(-2i/K)": {"(0, K, 2)": "(K // 2)"},
     },

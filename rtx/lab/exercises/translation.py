@@ -67,7 +67,7 @@ SEEDS = (3, 8, 11, 14, 21)
         "it writes more than `longest` tokens if no end token comes": {"< longest": "< longest + 9"},
         "the begin token is in your text: it is fed, but not written": {"return written": "return [BEGIN, *written]"},
         "the end token is missing: it is the last token of a complete text": {
-            "return written": "return [token for token in written if token != END]"
+            "written.append(last)": "written += [last] * (last != END)"
         },
     },
 )
@@ -98,9 +98,7 @@ def greedy_translation(step: Step, state: Any, longest: int) -> list[int]:
             "in grown if tokens": "in grown[:width] if tokens",
             "!= END]": "!= END][:width]",
         },
-        "complete texts are continued after their end token: take them out of the beam": {
-            "[one for one in grown if one[1][-1] != END]": "grown"
-        },
+        "complete texts go on after their end token: take them out of the beam": {" if one[1][-1] != END]": "]"},
     },
 )
 def beam_translation(step: Step, state: Any, width: int, longest: int) -> list[int]:

@@ -17,16 +17,12 @@ from rtx.lab.exercises.exercise import exercise
         "there are only T - M + 1 windows: put M - 1 zeros before the sequence": {"window - 1, 0": "0, 0"},
         "there are T + 1 windows: put M - 1 zero vectors before the sequence, not M": {"window - 1, 0": "window, 0"},
         "the zeros are after the sequence, so your windows read the future": {"window - 1, 0": "0, window - 1"},
-        "windows centred on t read the future: put all zeros in front": {
-            "window - 1, 0": "window // 2, window - 1 - window // 2"
-        },
+        "windows centred on t read the future: zeros go in front": {"window - 1, 0": "window // 2, (window - 1) // 2"},
         "`roll` moves the end of the sequence into the first windows, so they read the future": (
             lambda x, M: torch.stack([x.roll(M - 1 - j, 1) for j in range(M)], 2)
         ),
         "the order is reversed: a window starts with its oldest position": {".mT": ".mT.flip(2)"},
-        "positions and numbers are mixed: a reshape does not swap two axes, `.mT` does": {
-            ".mT": ".reshape(*x.shape[:2], window, x.shape[2])"
-        },
+        "positions and numbers are mixed: use `.mT`, not a reshape": {".mT": ".flatten(2).unflatten(2, (window, -1))"},
     },
 )
 def windows(x: Tensor, window: int) -> Tensor:
@@ -51,9 +47,7 @@ def _with_gru() -> list[tuple[nn.GRU, Tensor, int]]:
         "your first windows still read pads": {
             "x[:, max(0, end - window) : end]": "pad(x, (0, 0, window, 0))[:, end : end + window]"
         },
-        "this is the RNN over the whole sequence: each output must depend on its own window only": (
-            lambda gru, x, window: gru(x)[0]
-        ),
+        "this is the whole RNN: an output must depend on its window only": lambda gru, x, window: gru(x)[0],
         "the first M - 1 outputs are zeros: their windows do have positions to read": {"-1]": "-1] * (end >= window)"},
     },
 )
@@ -66,9 +60,7 @@ def without_pads(gru: nn.GRU, x: Tensor, window: int) -> Tensor:
 @exercise(
     cases=_with_gru,
     bugs={
-        "this is the RNN over the whole sequence: each output must depend on its own window only": (
-            lambda gru, x, window: gru(x)[0]
-        ),
+        "this is the whole RNN: an output must depend on its window only": lambda gru, x, window: gru(x)[0],
         "a window's last state is wanted; you took its first": {"[:, -1]": "[:, 0]"},
         "each window must start from a zero state; yours starts with the state of the window before": {
             "flatten(0, 1))[0][:, -1].unflatten(0, x.shape[:2])": "flatten(1, 2))[0][:, window - 1 :: window]"
