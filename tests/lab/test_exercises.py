@@ -23,7 +23,7 @@ from torch.nn.functional import conv1d, cross_entropy, logsigmoid, pad, scaled_d
 from rtx.classroom.notebooks import exercises_of
 from rtx.lab import exercises
 from rtx.lab.exercises import Exercise, Verdict
-from rtx.lab.exercises.exercise import exercise
+from rtx.lab.exercises.exercise import bug, exercise
 from rtx.nn.linear_recurrence import linear_scan
 from rtx.tasks.subwords import BEGIN, END
 
@@ -32,9 +32,8 @@ NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("[0-9][0-9]_*.
 BUGS = [pytest.param(EXERCISES[name], bug, id=f"{name}: {bug}") for name in EXERCISES for bug in EXERCISES[name].bugs]
 
 
-@exercise(
-    cases=lambda: [(torch.tensor([1.0, 2.0]),), (torch.zeros(2),)], bugs={"squared, not doubled": {"2 * x": "x**2"}}
-)
+@exercise(lambda: [(torch.tensor([1.0, 2.0]),), (torch.zeros(2),)])
+@bug("squared, not doubled", {"2 * x": "x**2"})
 def double(x: Tensor) -> Tensor:
     """The answer is doubled."""
     return 2 * x

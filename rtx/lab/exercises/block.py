@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import layer_norm
 
-from rtx.lab.exercises.exercise import exercise
+from rtx.lab.exercises.exercise import bug, exercise
 
 Layer = Callable[[Tensor], Tensor]
 
@@ -28,16 +28,12 @@ def _cases() -> list[tuple[Tensor, Layer, Layer]]:
     return [(x, _mix, _norm), (x, torch.cos, _norm), (x, torch.cos, torch.tanh)]
 
 
-@exercise(
-    cases=_cases,
-    bugs={
-        "this is pre-norm: in Eq. 8 the norm comes last": {"norm(x + sublayer(x))": "x + sublayer(norm(x))"},
-        "the residual is missing: add x to the sublayer's output": {"x + ": ""},
-        "you normalised the sublayer's output: normalise the sum": {"norm(x + sublayer(x))": "x + norm(sublayer(x))"},
-        "the norm is missing": {"norm(x + ": "(x + "},
-        "`norm` is not used: call the one that you are given": {"norm(x + ": "_norm(x + "},
-    },
-)
+@exercise(_cases)
+@bug("this is pre-norm: in Eq. 8 the norm comes last", {"norm(x + sublayer(x))": "x + sublayer(norm(x))"})
+@bug("the residual is missing: add x to the sublayer's output", {"x + ": ""})
+@bug("you normalised the sublayer's output: normalise the sum", {"norm(x + sublayer(x))": "x + norm(sublayer(x))"})
+@bug("the norm is missing", {"norm(x + ": "(x + "})
+@bug("`norm` is not used: call the one that you are given", {"norm(x + ": "_norm(x + "})
 def residual(x: Tensor, sublayer: Layer, norm: Layer) -> Tensor:
     """The input is added to the output of the sublayer, and the sum is normalised."""
     return norm(x + sublayer(x))
@@ -69,20 +65,16 @@ def _order_cases() -> list[tuple[Layer, Tensor]]:
     return [*((model, x) for model in models), (torch.tanh, alike), (torch.tanh, twins), (_weighted, most)]
 
 
-@exercise(
-    cases=_order_cases,
-    bugs={
-        "you compared all outputs: the swapped places differ in any model; take the last": {"[:, -1]": ""},
-        "this is the last sequence: the last position is [:, -1]": {"[:, -1]": "[-1]"},
-        "the last input was moved, too: the last output then changes in any model": {"(swapped)": "(x.flip(1))"},
-        "changes cancel in a mean or a sum: compare number by number": {"[:, -1]": "[:, -1].mean(-1)"},
-        "your tolerance is too large: a change of a thousandth is more than rounding": {"1e-5": "0.01"},
-        "the wrong way round: True is for a model that notices": {"not ": ""},
-        "rounding is not order: sums in another order differ in the last digits; use torch.allclose": {"=1e-": "=0e-"},
-        "positions were lost: all after the first two stay as they are": {"(swapped)": "(swapped[:, :4])"},
-        "position 0 was overwritten before it was copied: both places hold position 1": {"x[:, :1]": "x[:, 1:2]"},
-    },
-)
+@exercise(_order_cases)
+@bug("you compared all outputs: the swapped places differ in any model; take the last", {"[:, -1]": ""})
+@bug("this is the last sequence: the last position is [:, -1]", {"[:, -1]": "[-1]"})
+@bug("the last input was moved, too: the last output then changes in any model", {"(swapped)": "(x.flip(1))"})
+@bug("changes cancel in a mean or a sum: compare number by number", {"[:, -1]": "[:, -1].mean(-1)"})
+@bug("your tolerance is too large: a change of a thousandth is more than rounding", {"1e-5": "0.01"})
+@bug("the wrong way round: True is for a model that notices", {"not ": ""})
+@bug("rounding is not order: sums in another order differ in the last digits; use torch.allclose", {"=1e-": "=0e-"})
+@bug("positions were lost: all after the first two stay as they are", {"(swapped)": "(swapped[:, :4])"})
+@bug("position 0 was overwritten before it was copied: both places hold position 1", {"x[:, :1]": "x[:, 1:2]"})
 def notices_order(model: Layer, x: Tensor) -> bool:
     """A sum does not notice the swap, a recurrence does."""
     swapped = torch.cat([x[:, 1:2], x[:, :1], x[:, 2:]], 1)
@@ -95,20 +87,13 @@ def _stacks() -> list[tuple[Tensor, list[Layer], list[Layer]]]:
     return [(x, [_mix, torch.cos, torch.relu], norms), (x[:, :3], [torch.cos, _mix], norms[1:])]
 
 
-@exercise(
-    cases=_stacks,
-    bugs={
-        "all sublayers read the first x: each one reads the sum so far": {"x = x + added": "x = x"},
-        "the norm is missing: each sublayer reads the normalised sum": {"norm(x)": "x"},
-        "this is post-norm: under pre-norm the sum itself is never normalised": {
-            "norm(x)": "x",
-            "x + added": "norm(x + added)",
-        },
-        "these are the sums after each sublayer: return only what the sublayer added": {"append(": "append(x + "},
-        "the residual is missing: the next sublayer reads x plus the contribution": {"x + added": "added"},
-        "you pass on the normalised sum: add the contribution to x": {"x + added": "norm(x) + added"},
-    },
-)
+@exercise(_stacks)
+@bug("all sublayers read the first x: each one reads the sum so far", {"x = x + added": "x = x"})
+@bug("the norm is missing: each sublayer reads the normalised sum", {"norm(x)": "x"})
+@bug("this is post-norm: pre-norm never normalises the sum itself", {"norm(x)": "x", "x + added": "norm(x + added)"})
+@bug("these are the sums after each sublayer: return only what the sublayer added", {"append(": "append(x + "})
+@bug("the residual is missing: the next sublayer reads x plus the contribution", {"x + added": "added"})
+@bug("you pass on the normalised sum: add the contribution to x", {"x + added": "norm(x) + added"})
 def contributions(x: Tensor, sublayers: Sequence[Layer], norms: Sequence[Layer]) -> Tensor:
     """The output is x plus the sum of all contributions."""
     found = []

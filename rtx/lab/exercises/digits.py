@@ -8,19 +8,15 @@ import math
 import torch
 from torch import Tensor
 
-from rtx.lab.exercises.exercise import exercise
+from rtx.lab.exercises.exercise import bug, exercise
 
 
-@exercise(
-    cases=lambda: [(9, 10, 1.96), (10, 10, 1.96), (0, 7, 1.96), (60, 80, 2.5)],
-    bugs={
-        "this is p ± z·√(p(1−p)/n): its width is 0 if all answers are right; use Wilson's formula": {"z**2": "0"},
-        "the centre is not shifted: add z²/2n to p and divide by 1 + z²/n": {"(p + z**2 / (2 * total)) / stretch": "p"},
-        "the half-width has z²/4n under the root: n is squared there": {"total**2": "total"},
-        "the centre is not divided by 1 + z²/n": {"(2 * total)) / stretch": "(2 * total))"},
-        "the half-width is not divided by 1 + z²/n": {"(4 * total**2)) / stretch": "(4 * total**2))"},
-    },
-)
+@exercise(lambda: [(9, 10, 1.96), (10, 10, 1.96), (0, 7, 1.96), (60, 80, 2.5)])
+@bug("this is p ± z·√(p(1−p)/n): its width is 0 if all answers are right; use Wilson's formula", {"z**2": "0"})
+@bug("the centre is not shifted: add z²/2n to p and divide by 1 + z²/n", {"(p + z**2 / (2 * total)) / stretch": "p"})
+@bug("the half-width has z²/4n under the root: n is squared there", {"total**2": "total"})
+@bug("the centre is not divided by 1 + z²/n", {"(2 * total)) / stretch": "(2 * total))"})
+@bug("the half-width is not divided by 1 + z²/n", {"(4 * total**2)) / stretch": "(4 * total**2))"})
 def wilson(right: int, total: int, z: float) -> Tensor:
     """The interval has a width even if all answers are right, and stays between 0 and 1."""
     p, stretch = right / total, 1 + z**2 / total
@@ -29,14 +25,10 @@ def wilson(right: int, total: int, z: float) -> Tensor:
     return torch.tensor([centre - half, centre + half])
 
 
-@exercise(
-    # B = T in the second case, so that a wrong axis raises nothing
-    cases=lambda: [(torch.rand(B, T, 1), torch.randperm(T)) for B, T in ((3, 9), (16, 16))],
-    bugs={
-        "this is the inverse: order[i] says which pixel is read at step i": {"order]": "order.argsort()]"},
-        "the images were reordered, not their pixels: pixels are the second axis": {"x[:, order]": "x[order % len(x)]"},
-    },
-)
+# B = T in the second case, so that a wrong axis raises nothing
+@exercise(lambda: [(torch.rand(B, T, 1), torch.randperm(T)) for B, T in ((3, 9), (16, 16))])
+@bug("this is the inverse: order[i] says which pixel is read at step i", {"order]": "order.argsort()]"})
+@bug("the images were reordered, not their pixels: pixels are the second axis", {"x[:, order]": "x[order % len(x)]"})
 def reordered(x: Tensor, order: Tensor) -> Tensor:
     """All images have one order. Each step still has its pixel, but neighbours are torn apart."""
     return x[:, order]
@@ -49,17 +41,13 @@ def _answers() -> list[tuple[Tensor, Tensor]]:
     return [(a.repeat_interleave(torch.tensor(n)), b.repeat_interleave(torch.tensor(n))) for n in counts]
 
 
-@exercise(
-    cases=_answers,
-    bugs={
-        "this is one-sided: double it, because either model could have been ahead": {"2 * tail": "tail"},
-        "a probability is at most 1: take the smaller of 1 and the doubled tail": {"1.0, ": "2.0, "},
-        "the tail starts one too late: *at least* as many belongs to it": {"range(": "range(1 + "},
-        "only the first model may be ahead: start from the larger number": {"max(one, other)": "one"},
-        "all images were thrown as coins: count only those where the models disagree": {"one + other": "len(a)"},
-        "count only images on which one model is right and the other is wrong": {"(a & ~b)": "a", "(~a & b)": "b"},
-    },
-)
+@exercise(_answers)
+@bug("this is one-sided: double it, because either model could have been ahead", {"2 * tail": "tail"})
+@bug("a probability is at most 1: take the smaller of 1 and the doubled tail", {"1.0, ": "2.0, "})
+@bug("the tail starts one too late: *at least* as many belongs to it", {"range(": "range(1 + "})
+@bug("only the first model may be ahead: start from the larger number", {"max(one, other)": "one"})
+@bug("all images were thrown as coins: count only those where the models disagree", {"one + other": "len(a)"})
+@bug("count only images on which one model is right and the other is wrong", {"(a & ~b)": "a", "(~a & b)": "b"})
 def paired_p(a: Tensor, b: Tensor) -> float:
     """Images on which both models agree say nothing about which one is better."""
     one, other = int((a & ~b).sum()), int((~a & b).sum())

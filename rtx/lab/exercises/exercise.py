@@ -118,11 +118,19 @@ class Exercise:
         return [attempt(function, case, self.measure)[0] for case in self.cases()[:number]]
 
 
-def exercise(
-    cases: Callable[[], Sequence[Case]], bugs: dict[str, Bug], measure: Measure | None = None
-) -> Callable[[Function], Exercise]:
+def exercise(cases: Callable[[], Sequence[Case]], measure: Measure | None = None) -> Callable[[Function], Exercise]:
     """Return a decorator that makes an exercise of its solution. See `Exercise` for the arguments."""
-    return lambda solution: Exercise(solution, cases, bugs, measure)
+    return lambda solution: Exercise(solution, cases, vars(solution).get("bugs", {}), measure)
+
+
+def bug(hint: str, change: Bug) -> Callable[[Function], Function]:
+    """Return a decorator that adds a likely mistake to a solution, before those that it has already."""
+
+    def add(solution: Function) -> Function:
+        vars(solution)["bugs"] = {hint: change} | vars(solution).get("bugs", {})
+        return solution
+
+    return add
 
 
 def attempt(mine: Function, case: Case, measure: Measure | None = None) -> tuple[Any, int | None]:

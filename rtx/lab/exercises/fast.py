@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear, pad
 
-from rtx.lab.exercises.exercise import exercise
+from rtx.lab.exercises.exercise import bug, exercise
 
 Step = Callable[[Tensor, Tensor], Tensor]
 
@@ -46,29 +46,29 @@ def _projected_once(answer: Tensor, case: tuple[Any, ...]) -> Tensor:
 
 
 @exercise(
-    cases=lambda: [(*_cell(D), torch.randn(B, T, D), M) for B, T, D, M in ((2, 7, 3, 4), (3, 5, 2, 2), (2, 6, 3, 1))],
+    lambda: [(*_cell(D), torch.randn(B, T, D), M) for B, T, D, M in ((2, 7, 3, 4), (3, 5, 2, 2), (2, 6, 3, 1))],
     measure=_projected_once,
-    bugs={
-        "you project each position M times: call `project` once, before the loop": {
-            "project(pad(x, (0, 0, M - 1, 0)))": "pad(x, (0, 0, M - 1, 0))",
-            "a[:, i : i + x.shape[1]]": "project(a[:, i : i + x.shape[1]])",
-        },
-        "the pads must be zeros before the projection: `project` adds a bias, so its output for a pad is not 0": {
-            "project(pad(x, (0, 0, M - 1, 0)))": "pad(project(x), (0, 0, M - 1, 0))"
-        },
-        "this is the RNN over the whole sequence: each output must depend on its own window only": {
-            "range(M)": "range(x.shape[1])",
-            "h = step(a[:, i : i + x.shape[1]], h)": "h[:, i] = step(a[:, i + M - 1], h[:, i - 1])",
-        },
-        "the state is lost: give `step` the state that it returned before": {", h)": ", torch.zeros_like(h))"},
-        "the zeros are after the sequence, so your windows read the future": {"M - 1, 0)": "0, M - 1)"},
-    },
 )
+@bug(
+    "you project each position M times: call `project` once, before the loop",
+    {"project(padded)": "padded", "step(a[": "step(project(a)["},
+)
+@bug(
+    "the pads must be zeros before the projection: `project` adds a bias, so its output for a pad is not 0",
+    {"project(padded)": "pad(project(x), (0, 0, M - 1, 0))"},
+)
+@bug(
+    "this is the RNN over the whole sequence: each output must depend on its own window only",
+    {"range(M)": "range(T)", "h = step(a[:, i : i + T], h)": "h[:, i] = step(a[:, i + M - 1], h[:, i - 1])"},
+)
+@bug("the state is lost: give `step` the state that it returned before", {", h)": ", torch.zeros_like(h))"})
+@bug("the zeros are after the sequence, so your windows read the future", {"M - 1, 0)": "0, M - 1)"})
 def hoisted_local_rnn(project: nn.Module, step: Step, x: Tensor, M: int) -> Tensor:
     """Each position is projected once, and all windows use the result."""
-    a, h = project(pad(x, (0, 0, M - 1, 0))), torch.zeros_like(x)
+    T, padded = x.shape[1], pad(x, (0, 0, M - 1, 0))
+    a, h = project(padded), torch.zeros_like(x)
     for i in range(M):
-        h = step(a[:, i : i + x.shape[1]], h)
+        h = step(a[:, i : i + T], h)
     return h
 
 
@@ -108,20 +108,15 @@ def _one_at_a_time(answer: Tensor, case: tuple[Any, ...]) -> Tensor:
     return torch.full_like(answer, 1e30) if piece.calls > n else answer
 
 
-@exercise(
-    cases=_cases,
-    measure=_one_at_a_time,
-    bugs={
-        "you hold all pieces at once: use one piece, then the next": {"piece(i)": "[piece(j) for j in range(n)][i]"},
-        "you compute each piece twice: rescale the sums when the maximum rises": {"scores.amax(": "piece(i)[0].amax("},
-        "when the maximum rises, multiply the earlier sums by exp(old - new)": {"(top - new).exp()": "1"},
-        "only the sum of the exponentials is rescaled: rescale the weighted sum, too": {"summed * factor": "summed"},
-        "exp overflows where scores are large: subtract the running maximum first": {"new = ": "new = 0 * "},
-        "each piece subtracts its own largest score: rescale the sums": {"top = new": "pass", "(top - new).exp()": "1"},
-        "take each row's own maximum: far below another one all exponentials are 0": {"amax(-1, True)": "amax()"},
-        "the division at the end is missing: divide by the sum of the exponentials": {" / total": ""},
-    },
-)
+@exercise(_cases, measure=_one_at_a_time)
+@bug("you hold all pieces at once: use one piece, then the next", {"piece(i)": "[piece(j) for j in range(n)][i]"})
+@bug("you compute each piece twice: rescale the sums when the maximum rises", {"scores.amax(": "piece(i)[0].amax("})
+@bug("when the maximum rises, multiply the earlier sums by exp(old - new)", {"(top - new).exp()": "1"})
+@bug("only the sum of the exponentials is rescaled: rescale the weighted sum, too", {"summed * factor": "summed"})
+@bug("exp overflows where scores are large: subtract the running maximum first", {"new = ": "new = 0 * "})
+@bug("each piece subtracts its own largest score: rescale the sums", {"top = new": "pass", "(top - new).exp()": "1"})
+@bug("take each row's own maximum: far below another one all exponentials are 0", {"amax(-1, True)": "amax()"})
+@bug("the division at the end is missing: divide by the sum of the exponentials", {" / total": ""})
 def softmax_in_pieces(piece: Callable[[int], tuple[Tensor, Tensor]], n: int) -> Tensor:
     """No row of scores is ever whole, each piece is computed once, and the answer is the same."""
     top, total, summed = torch.tensor(-math.inf), torch.tensor(0.0), torch.tensor(0.0)
@@ -136,19 +131,17 @@ def softmax_in_pieces(piece: Callable[[int], tuple[Tensor, Tensor]], n: int) -> 
 
 
 @exercise(
-    cases=lambda: [
+    lambda: [
         (torch.randn(shape), torch.randn(shape).sigmoid(), torch.randn(shape).tanh(), torch.randn(shape))
         for shape in ((5, 3), (2, 4))
-    ],
-    bugs={
-        "the sign of the first gradient is wrong: it has `before` minus n": {"(before - n)": "(n - before)"},
-        "the first gradient is that of z, not a: multiply by z (1 - z)": {" * z * (1 - z)": ""},
-        "the second gradient is that of n, not c: multiply by 1 - n²": {" * (1 - n * n)": ""},
-        "n is already tanh(c): its derivative is 1 - n², without another tanh": {"n * n": "n.tanh() ** 2"},
-        "the gradients must be multiplied by d_h, which comes from above": {"d_h *": "torch.ones_like(z) *"},
-        "the first gradient lacks n, which 1 - z multiplies": {"(before - n)": "before"},
-    },
+    ]
 )
+@bug("the sign of the first gradient is wrong: it has `before` minus n", {"(before - n)": "(n - before)"})
+@bug("the first gradient is that of z, not a: multiply by z (1 - z)", {" * z * (1 - z)": ""})
+@bug("the second gradient is that of n, not c: multiply by 1 - n²", {" * (1 - n * n)": ""})
+@bug("n is already tanh(c): its derivative is 1 - n², without another tanh", {"n * n": "n.tanh() ** 2"})
+@bug("the gradients must be multiplied by d_h, which comes from above", {"d_h *": "torch.ones_like(z) *"})
+@bug("the first gradient lacks n, which 1 - z multiplies", {"(before - n)": "before"})
 def back_through_gate(d_h: Tensor, z: Tensor, n: Tensor, before: Tensor) -> Tensor:
     """The numbers z, n and the state before are enough. Nothing else of this line must be kept."""
     return torch.stack([d_h * (before - n) * z * (1 - z), d_h * (1 - z) * (1 - n * n), d_h * z])

@@ -5,24 +5,20 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from rtx.lab.exercises.exercise import exercise
+from rtx.lab.exercises.exercise import bug, exercise
 
 Model = Callable[[Tensor], Tensor]
 
 
-@exercise(
-    cases=lambda: [(torch.tensor([3, 1, 4, 1, 5, 9, 2]),), (torch.tensor([2, 7, 1, 8]),)],
-    bugs={
-        "the target is the input itself: a model that copies is perfect": {"[:-1]": "", "[1:]": ""},
-        "inputs and targets are swapped: that predicts the token before": {"[:-1], tokens[1:]": "[1:], tokens[:-1]"},
-        "rolled: the last target is the text's first token": {"[:-1]": "", "[1:]": ".roll(-1)"},
-        "the last target is made up: the text's last token has no next one": {
-            "[:-1]": "",
-            "tokens[1:]": "torch.tensor([*tokens[1:], 0])",
-        },
-        "floats cannot be looked up: tokens are whole numbers": {"])": "]).float()"},
-    },
+@exercise(lambda: [(torch.tensor([3, 1, 4, 1, 5, 9, 2]),), (torch.tensor([2, 7, 1, 8]),)])
+@bug("the target is the input itself: a model that copies is perfect", {"[:-1]": "", "[1:]": ""})
+@bug("inputs and targets are swapped: that predicts the token before", {"[:-1], tokens[1:]": "[1:], tokens[:-1]"})
+@bug("rolled: the last target is the text's first token", {"[:-1]": "", "[1:]": ".roll(-1)"})
+@bug(
+    "the last target is made up: the text's last token has no next one",
+    {"[:-1]": "", "tokens[1:]": "torch.tensor([*tokens[1:], 0])"},
 )
+@bug("floats cannot be looked up: tokens are whole numbers", {"])": "]).float()"})
 def next_tokens(tokens: Tensor) -> Tensor:
     """Each token is a question, and the next one its answer."""
     return torch.stack([tokens[:-1], tokens[1:]])
@@ -33,17 +29,13 @@ def _letters() -> list[tuple[Tensor, Tensor, int]]:
     return [(torch.tensor([0, 1, 1, 3]), torch.tensor([1, 2, 0]), 4), (long, long[:7] + 1, 8)]
 
 
-@exercise(
-    cases=_letters,
-    bugs={
-        "a character that the training text lacks has an infinite cost: add 1 to each count": {" + 1": ""},
-        "the probabilities do not sum to 1: divide by the sum of the new counts": {"counts.sum()": "len(train)"},
-        "these are nats: bits use log2": {"log2": "log"},
-        "this is the sum over the text: per character means its mean": {".mean()": ".sum()"},
-        "you counted the scored text: the model must not know it": {"bincount(train": "bincount(test"},
-        "this is the log of the mean probability: take the logarithm first": {"log2().mean()": "mean().log2()"},
-    },
-)
+@exercise(_letters)
+@bug("a character that the training text lacks has an infinite cost: add 1 to each count", {" + 1": ""})
+@bug("the probabilities do not sum to 1: divide by the sum of the new counts", {"counts.sum()": "len(train)"})
+@bug("these are nats: bits use log2", {"log2": "log"})
+@bug("this is the sum over the text: per character means its mean", {".mean()": ".sum()"})
+@bug("you counted the scored text: the model must not know it", {"bincount(train": "bincount(test"})
+@bug("this is the log of the mean probability: take the logarithm first", {"log2().mean()": "mean().log2()"})
 def unigram_bits(train: Tensor, test: Tensor, V: int) -> Tensor:
     """This is the mean of -log2 p, with frequencies from the training text."""
     counts = torch.bincount(train, minlength=V) + 1
@@ -56,17 +48,13 @@ def _leaky(x: Tensor) -> Tensor:
     return torch.tanh((x * kept[:, None]).cumsum(1)) * 2
 
 
-@exercise(
-    cases=lambda: [(_leaky, torch.randn(B, T, D), torch.randn(B, D)) for B, T, D in ((3, 5, 2), (2, 4, 3))],
-    bugs={
-        "the order is reversed: distance 0 is the last position": {".flip(0)": ""},
-        "this sums all outputs: take y[:, -1] only": {"model(x)[:, -1] * weights": "model(x) * weights[:, None]"},
-        "numbers of different sign cancel: square before you add": {".square()": "", ".sqrt()": ".abs()"},
-        "the square root is missing": {".sqrt()": ""},
-        "take the mean over the sequences; you summed": {".mean(0)": ".sum(0)"},
-        "you averaged the roots: average the squares, then take the root": {"mean(0).sqrt()": "sqrt().mean(0)"},
-    },
-)
+@exercise(lambda: [(_leaky, torch.randn(B, T, D), torch.randn(B, D)) for B, T, D in ((3, 5, 2), (2, 4, 3))])
+@bug("the order is reversed: distance 0 is the last position", {".flip(0)": ""})
+@bug("this sums all outputs: take y[:, -1] only", {"model(x)[:, -1] * weights": "model(x) * weights[:, None]"})
+@bug("numbers of different sign cancel: square before you add", {".square()": "", ".sqrt()": ".abs()"})
+@bug("the square root is missing", {".sqrt()": ""})
+@bug("take the mean over the sequences; you summed", {".mean(0)": ".sum(0)"})
+@bug("you averaged the roots: average the squares, then take the root", {"mean(0).sqrt()": "sqrt().mean(0)"})
 def gradient_by_distance(model: Model, x: Tensor, weights: Tensor) -> Tensor:
     """One backward pass gives the gradient at all distances."""
     x = x.clone().requires_grad_()

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rtx.lab.exercises.exercise import exercise
+from rtx.lab.exercises.exercise import bug, exercise
 
 Layer = Callable[[Tensor], Tensor]
 
@@ -40,20 +40,16 @@ def _gradient_seen(y: Tensor, case: tuple[Any, ...]) -> Tensor:
     return y.detach() if gradient[:, start:].any() else torch.full_like(y, -math.inf)
 
 
-@exercise(
-    cases=_texts,
-    measure=_gradient_seen,
-    bugs={
-        "gradients flow into the memory: `detach()` is missing": {".detach()": ""},
-        "your memory is all text before: keep its last P positions": {"max(0, start - P)": ""},
-        "a negative start counts from the end of the text: use `max(0, start - P)`": {"max(0, start - P)": "start - P"},
-        "your memory has what the layer returned: it must have what the layer read": {
-            "x[:, max(0, start - P) : start]": "torch.cat([x[:, :0], *found], 1)[:, max(0, start - P) :]"
-        },
-        "you cut off P outputs, but the first memory is shorter": {"memory.shape[1] :": "P:"},
-        "you keep S outputs: the last segment may be shorter": {"memory.shape[1] :": "-S:"},
-    },
+@exercise(_texts, measure=_gradient_seen)
+@bug("gradients flow into the memory: `detach()` is missing", {".detach()": ""})
+@bug("your memory is all text before: keep its last P positions", {"max(0, start - P)": ""})
+@bug("a negative start counts from the end of the text: use `max(0, start - P)`", {"max(0, start - P)": "start - P"})
+@bug(
+    "your memory has what the layer returned: it must have what the layer read",
+    {"x[:, max(0, start - P) : start]": "torch.cat([x[:, :0], *found], 1)[:, max(0, start - P) :]"},
 )
+@bug("you cut off P outputs, but the first memory is shorter", {"memory.shape[1] :": "P:"})
+@bug("you keep S outputs: the last segment may be shorter", {"memory.shape[1] :": "-S:"})
 def with_memory(x: Tensor, layer: Layer, S: int, P: int) -> Tensor:
     """Each segment attends to the P positions before it, and is trained on its own positions only."""
     found = list[Tensor]()
@@ -69,32 +65,23 @@ def _memories() -> list[tuple[Tensor, Tensor, int]]:
     return [*((memory, segment, P) for P in (4, 2, 7, 9, 0)), (first, segment, 2), (first, segment, 4)]
 
 
-@exercise(
-    cases=_memories,
-    measure=lambda kept, case: torch.full_like(kept, math.inf) if kept.requires_grad else kept,
-    bugs={
-        "gradients flow into the memory: `detach()` is missing": {".detach()": ""},
-        "a slice [-0:] is everything, and should be nothing where P = 0": {"max(0, both.shape[1] - P)": "-P"},
-        "a negative start counts from the end: use `max(0, …)`": {"max(0, both.shape[1] - P)": "both.shape[1] - P"},
-        "with P larger than the segment, some old memory stays": lambda memory, segment, P: segment[:, -P:].detach(),
-        "the old memory comes first, then the segment": {"[memory, segment]": "[segment, memory]"},
-    },
-)
+@exercise(_memories, measure=lambda kept, case: torch.full_like(kept, math.inf) if kept.requires_grad else kept)
+@bug("gradients flow into the memory: `detach()` is missing", {".detach()": ""})
+@bug("a slice [-0:] is everything, and should be nothing where P = 0", {"max(0, both.shape[1] - P)": "-P"})
+@bug("a negative start counts from the end: use `max(0, …)`", {"max(0, both.shape[1] - P)": "both.shape[1] - P"})
+@bug("with P larger than the segment, some old memory stays", lambda memory, segment, P: segment[:, -P:].detach())
+@bug("the old memory comes first, then the segment", {"[memory, segment]": "[segment, memory]"})
 def next_memory(memory: Tensor, segment: Tensor, P: int) -> Tensor:
     """The next memory has the newest P positions, without gradients."""
     both = torch.cat([memory, segment], 1)
     return both[:, max(0, both.shape[1] - P) :].detach()
 
 
-@exercise(
-    cases=lambda: [(2, 16, 1), (1, 8, 8), (2, 8, 8), (3, 5, 7), (2, 8, 0), (12, 128, 128), (4, 16, 40)],
-    bugs={
-        "right if P = S; where does the oldest position stand in its own segment?": lambda L, S, P: (L + 1) * S,
-        "each layer adds more than P: the oldest position saw its segment from the start": lambda L, S, P: S + L * P,
-        "the lowest layer adds P positions, not whole segments": {"(L - 1)": "L", " + P": ""},
-        "⌈P / S⌉ is rounded up: one position reaches into a whole segment": {"math.ceil(P / S)": "(P // S)"},
-    },
-)
+@exercise(lambda: [(2, 16, 1), (1, 8, 8), (2, 8, 8), (3, 5, 7), (2, 8, 0), (12, 128, 128), (4, 16, 40)])
+@bug("right if P = S; where does the oldest position stand in its own segment?", lambda L, S, P: (L + 1) * S)
+@bug("each layer adds more than P: the oldest position saw its segment from the start", lambda L, S, P: S + L * P)
+@bug("the lowest layer adds P positions, not whole segments", {"(L - 1)": "L", " + P": ""})
+@bug("⌈P / S⌉ is rounded up: one position reaches into a whole segment", {"math.ceil(P / S)": "(P // S)"})
 def xl_reach(L: int, S: int, P: int) -> int:
     """Each layer below the top reaches back by whole segments, and the lowest one by P more."""
     return S + (L - 1) * S * math.ceil(P / S) + P

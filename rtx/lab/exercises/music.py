@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy, binary_cross_entropy_with_logits, one_hot
 
-from rtx.lab.exercises.exercise import exercise
+from rtx.lab.exercises.exercise import bug, exercise
 
 
 def _frames() -> list[tuple[Tensor, Tensor]]:
@@ -16,24 +16,23 @@ def _frames() -> list[tuple[Tensor, Tensor]]:
     return [(logits, (torch.rand(logits.shape) < 0.2).float()) for logits in (small, ordinary, 100 * ordinary)]
 
 
-@exercise(
-    cases=_frames,
-    bugs={
-        "mean over keys: the NLL of a frame is the sum over its 88 keys": {".sum(1)": ""},
-        "sum over frames: take the mean, or longer tunes cost more": {".mean()": ".sum()"},
-        "this is a softmax over keys: each key has its own sigmoid": lambda z, y: -(y * z.log_softmax(1)).sum(1).mean(),
-        "sigmoid twice: the loss with_logits applies it itself": {"(logits, ": "(logits.sigmoid(), "},
-        "only the notes that sound are counted: count silent keys, too": {".sum(1)": ".mul(targets).sum(1)"},
-        "right for small logits; for large ones 1 - sigmoid(z) is 0, its log infinite: use logsigmoid(-z)": (
-            lambda z, y: -(y * z.sigmoid().log() + (1 - y) * (1 - z.sigmoid()).log()).sum(1).mean()
-        ),
-        "right for small logits; binary_cross_entropy cuts log p off at -100: use the one with_logits": (
-            lambda z, y: 88 * binary_cross_entropy(z.sigmoid(), y)
-        ),
-        "right for small logits; for large ones exp(z) is infinite: use softplus(z), not log(1 + exp(z))": (
-            lambda z, y: (z.exp().log1p() - z * y).sum(1).mean()
-        ),
-    },
+@exercise(_frames)
+@bug("mean over keys: the NLL of a frame is the sum over its 88 keys", {".sum(1)": ""})
+@bug("sum over frames: take the mean, or longer tunes cost more", {".mean()": ".sum()"})
+@bug("this is a softmax over keys: each key has its own sigmoid", lambda z, y: -(y * z.log_softmax(1)).sum(1).mean())
+@bug("sigmoid twice: the loss with_logits applies it itself", {"(logits, ": "(logits.sigmoid(), "})
+@bug("only the notes that sound are counted: count silent keys, too", {".sum(1)": ".mul(targets).sum(1)"})
+@bug(
+    "right for small logits; for large ones 1 - sigmoid(z) is 0, its log infinite: use logsigmoid(-z)",
+    lambda z, y: -(y * z.sigmoid().log() + (1 - y) * (1 - z.sigmoid()).log()).sum(1).mean(),
+)
+@bug(
+    "right for small logits; binary_cross_entropy cuts log p off at -100: use the one with_logits",
+    lambda z, y: 88 * binary_cross_entropy(z.sigmoid(), y),
+)
+@bug(
+    "right for small logits; for large ones exp(z) is infinite: use softplus(z), not log(1 + exp(z))",
+    lambda z, y: (z.exp().log1p() - z * y).sum(1).mean(),
 )
 def nll_per_frame(logits: Tensor, targets: Tensor) -> Tensor:
     """This is a sum over keys and a mean over frames, from logits of any size."""
@@ -51,16 +50,12 @@ def _pairs() -> list[tuple[Tensor, Tensor]]:
     return cases
 
 
-@exercise(
-    cases=_pairs,
-    bugs={
-        "the rows are swapped: row 0 is for a key that was silent": {"(1 - before, before)": "(before, 1 - before)"},
-        "a key that never sounds gives 0/0: add ½ above and 1 below": {" + 0.5": "", " + 1)": ")"},
-        "the ½ is there, but not the 1 below: then a share can exceed 1": {" + 1)": ")"},
-        "divide by the frames in which the key was silent, or sounding, before": {"was.sum(0) + 1": "len(was) + 1"},
-        "row 0 says how often it stays silent: say how often it sounds": {"(rows)": "([1 - rows[0], rows[1]])"},
-    },
-)
+@exercise(_pairs)
+@bug("the rows are swapped: row 0 is for a key that was silent", {"(1 - before, before)": "(before, 1 - before)"})
+@bug("a key that never sounds gives 0/0: add ½ above and 1 below", {" + 0.5": "", " + 1)": ")"})
+@bug("the ½ is there, but not the 1 below: then a share can exceed 1", {" + 1)": ")"})
+@bug("divide by the frames in which the key was silent, or sounding, before", {"was.sum(0) + 1": "len(was) + 1"})
+@bug("row 0 says how often it stays silent: say how often it sounds", {"(rows)": "([1 - rows[0], rows[1]])"})
 def markov_per_key(before: Tensor, after: Tensor) -> Tensor:
     """The model has two numbers for each key. It knows that notes are held, and nothing else."""
     rows = [((was * after).sum(0) + 0.5) / (was.sum(0) + 1) for was in (1 - before, before)]
@@ -74,18 +69,12 @@ def _observed() -> list[tuple[Tensor]]:
     return [(two,), (three,), (one_hot(torch.tensor([0, 1, 2, 2, 2]), 3).float(),)]
 
 
-@exercise(
-    cases=_observed,
-    bugs={
-        "0 · log 0 is NaN here: torch.xlogy(p, p) gives 0": {"torch.xlogy(both, both)": "(both * both.log())"},
-        "only p log p is counted: a key that stays silent costs something, too": {"[p, 1 - p]": "[p]"},
-        "these are the nats of independent keys: subtract those of whole frames": {" - together": ""},
-        "every row counts as a frame of its own: join equal rows": {"frames.unique(": "torch.eye(len(frames)).unique("},
-        "equal rows were thrown away: they say how probable a frame is": {
-            "p = frames": "p = (frames := frames.unique(dim=0))"
-        },
-    },
-)
+@exercise(_observed)
+@bug("0 · log 0 is NaN here: torch.xlogy(p, p) gives 0", {"torch.xlogy(both, both)": "(both * both.log())"})
+@bug("only p log p is counted: a key that stays silent costs something, too", {"[p, 1 - p]": "[p]"})
+@bug("these are the nats of independent keys: subtract those of whole frames", {" - together": ""})
+@bug("every row counts as a frame of its own: join equal rows", {"frames.unique(": "torch.eye(len(frames)).unique("})
+@bug("equal rows were dropped: they say how likely a frame is", {"p = frames": "p = (frames := frames.unique(dim=0))"})
 def independence_gap(frames: Tensor) -> Tensor:
     """Independent keys never cost less than whole frames. The gap is what the keys know of each other."""
     p = frames.mean(0)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from rtx.lab.exercises.exercise import exercise
+from rtx.lab.exercises.exercise import bug, exercise
 
 Model = Callable[[Tensor], Tensor]
 
@@ -21,19 +21,13 @@ def _models() -> list[tuple[Model, Tensor, float]]:
     return [(_mix, x, 1e-5), (lambda x: 2 * x.roll(-1, 1) + x.flip(2), short, 1e-4), (lambda x: 3 * x, x, 1e-5)]
 
 
-@exercise(
-    cases=_models,
-    bugs={
-        "rows and columns are swapped: a row is an output, a column is an input": {"[:, s]": "[s]"},
-        "the division by epsilon is missing": {" / epsilon": ""},
-        "the square root at the end is missing": {".sqrt()": ""},
-        "changes of different sign cancel: square them before you add them up": {".square()": "", ".sqrt()": ".abs()"},
-        "you nudged all numbers of an input at once; nudge one after the other": {"range(D)": "[slice(None)]"},
-        "earlier nudges were not undone: start each one from a fresh clone of x": {
-            "x.clone()": "nudged if s or d else x.clone()"
-        },
-    },
-)
+@exercise(_models)
+@bug("rows and columns are swapped: a row is an output, a column is an input", {"[:, s]": "[s]"})
+@bug("the division by epsilon is missing", {" / epsilon": ""})
+@bug("the square root at the end is missing", {".sqrt()": ""})
+@bug("changes of different sign cancel: square them before you add them up", {".square()": "", ".sqrt()": ".abs()"})
+@bug("you nudged all numbers of an input at once; nudge one after the other", {"range(D)": "[slice(None)]"})
+@bug("earlier nudges were not undone: start each from a clone of x", {"x.clone()": "nudged if s or d else x.clone()"})
 def dependencies(model: Model, x: Tensor, epsilon: float = 1e-5) -> Tensor:
     """Each column is one input, nudged in all its numbers. Each row says how much that output changed."""
     _, T, D = x.shape
@@ -55,16 +49,12 @@ def _tables() -> list[tuple[Tensor]]:
     return [(past,), (torch.eye(6),), (past + past.T,), (past + ahead,), (far,), (faint,), (inside,)]
 
 
-@exercise(
-    cases=_tables,
-    bugs={
-        "the diagonal is each output's own input: start one place to the right": {"triu(1)": "triu()"},
-        "rows are outputs and columns inputs: you looked at the past": {"triu(1)": "tril(-1)"},
-        "off by one: the place right of the diagonal is the future, too": {"triu(1)": "triu(2)"},
-        "a small number is not zero: the future must change nothing": {"== 0": "< 0.01"},
-        "the wrong way round: True is for a model that sees no future": {"bool(": "not bool("},
-    },
-)
+@exercise(_tables)
+@bug("the diagonal is each output's own input: start one place to the right", {"triu(1)": "triu()"})
+@bug("rows are outputs and columns inputs: you looked at the past", {"triu(1)": "tril(-1)"})
+@bug("off by one: the place right of the diagonal is the future, too", {"triu(1)": "triu(2)"})
+@bug("a small number is not zero: the future must change nothing", {"== 0": "< 0.01"})
+@bug("the wrong way round: True is for a model that sees no future", {"bool(": "not bool("})
 def is_causal(table: Tensor) -> bool:
     """Everything right of the diagonal is exactly zero, in every row."""
     return bool((table.triu(1) == 0).all())
@@ -79,16 +69,10 @@ def _spans() -> list[tuple[Tensor]]:
     return [(0.5 * band,), (torch.eye(5),), (ones.tril(),), (gap,), (early,)]
 
 
-@exercise(
-    cases=_spans,
-    bugs={
-        "the output's own position counts, too: add 1": {" + 1": ""},
-        "you looked at the last output only; an earlier one may look further back": {
-            ".max()": "[rows == len(table) - 1].max()"
-        },
-        "you counted dependencies: a gap between them counts, too": {"(rows - columns)": "(rows.bincount() - 1)"},
-    },
-)
+@exercise(_spans)
+@bug("the output's own position counts, too: add 1", {" + 1": ""})
+@bug("you looked at the last output only; others may look further back", {".max()": "[rows == len(table) - 1].max()"})
+@bug("you counted dependencies: a gap between them counts, too", {"(rows - columns)": "(rows.bincount() - 1)"})
 def span(table: Tensor) -> int:
     """The farthest dependency decides, in whichever row it is."""
     rows, columns = (table > 0).nonzero().T

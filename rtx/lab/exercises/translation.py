@@ -9,10 +9,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rtx.lab.exercises.exercise import exercise
+from rtx.lab.exercises.exercise import bug, exercise
 from rtx.tasks.subwords import BEGIN, END
 
 Step = Callable[[int, Any], tuple[Tensor, Any]]
+SEEDS = (3, 8, 11, 14, 21)  # of the models that the checks bring
 
 
 def _scores() -> list[tuple[Tensor, Tensor]]:
@@ -21,20 +22,17 @@ def _scores() -> list[tuple[Tensor, Tensor]]:
     return [(2 * around, torch.tensor([5, 3])), (2 * low, torch.tensor([2, 5, 4]))]  # no low source fills its table
 
 
-@exercise(
-    cases=_scores,
-    bugs={
-        "the padding has a weight: hide the positions after the end of each source": lambda e, n: e.softmax(-1),
-        "the mask is inverted: only the padding has a weight": {"~real": "real"},
-        "the softmax is over the target: each row must sum to 1 over the source, the last axis": {"(-1)": "(1)"},
-        "masked after the softmax, the rest does not sum to 1: mask the scores": {
-            "masked_fill(~real, -torch.inf).softmax(-1)": "softmax(-1) * real"
-        },
-        "you masked with 0 before the softmax: exp(0) is 1, not 0": {"-torch.inf": "0"},
-        "real scores can be lower than your number: use minus infinity": {"-torch.inf": "-100"},
-        "the first pad has a weight: positions count from 0, so use <": {" < ": " <= "},
-    },
+@exercise(_scores)
+@bug("the padding has a weight: hide the positions after the end of each source", lambda e, n: e.softmax(-1))
+@bug("the mask is inverted: only the padding has a weight", {"~real": "real"})
+@bug("the softmax is over the target: each row must sum to 1 over the source, the last axis", {"(-1)": "(1)"})
+@bug(
+    "masked after the softmax, the rest does not sum to 1: mask the scores",
+    {"masked_fill(~real, -torch.inf).softmax(-1)": "softmax(-1) * real"},
 )
+@bug("you masked with 0 before the softmax: exp(0) is 1, not 0", {"-torch.inf": "0"})
+@bug("real scores can be lower than your number: use minus infinity", {"-torch.inf": "-100"})
+@bug("the first pad has a weight: positions count from 0, so use <", {" < ": " <= "})
 def source_weights(e: Tensor, lengths: Tensor) -> Tensor:
     """Each row sums to 1 over the real source positions, and the padding has a weight of 0."""
     real = (torch.arange(e.shape[-1]) < lengths[:, None])[:, None]  # (B, 1, S)
@@ -55,22 +53,13 @@ def _model(seed: int) -> tuple[Step, tuple[int, int]]:
     return step, (0, seed % 7 + 1)
 
 
-SEEDS = (3, 8, 11, 14, 21)
-
-
-@exercise(
-    cases=lambda: [*((*_model(seed), 12) for seed in SEEDS), (*_model(3), 2)],
-    bugs={
-        "the begin token is fed at every step: feed the token that you wrote last": {"step(last,": "step(BEGIN,"},
-        "each step gets the first state: pass on the state that the last step returned": {"logits, state": "logits, _"},
-        "it writes on after the end token: stop there": {" and last != END": ""},
-        "it writes more than `longest` tokens if no end token comes": {"< longest": "< longest + 9"},
-        "the begin token is in your text: it is fed, but not written": {"return written": "return [BEGIN, *written]"},
-        "the end token is missing: it is the last token of a complete text": {
-            "written.append(last)": "written += [last] * (last != END)"
-        },
-    },
-)
+@exercise(lambda: [*((*_model(seed), 12) for seed in SEEDS), (*_model(3), 2)])
+@bug("the begin token is fed at every step: feed the token that you wrote last", {"step(last,": "step(BEGIN,"})
+@bug("each step gets the first state: pass on the state that the last step returned", {"logits, state": "logits, _"})
+@bug("it writes on after the end token: stop there", {" and last != END": ""})
+@bug("it writes more than `longest` tokens if no end token comes", {"< longest": "< longest + 9"})
+@bug("the begin token is in your text: it is fed, but not written", {"return written": "return [BEGIN, *written]"})
+@bug("the end token is missing: it ends a complete text", {"written.append(last)": "written += [last] * (last != END)"})
 def greedy_translation(step: Step, state: Any, longest: int) -> list[int]:
     """The model runs free: it reads only what it wrote itself."""
     last, written = BEGIN, list[int]()
@@ -82,25 +71,25 @@ def greedy_translation(step: Step, state: Any, longest: int) -> list[int]:
 
 
 @exercise(
-    cases=lambda: [
-        (*_model(seed), width, longest) for seed in SEEDS for width, longest in ((1, 6), (2, 6), (4, 6), (3, 4))
-    ],
-    bugs={
-        "this is greedy search: it ignores `width`": {"[:width]": "[:1]"},
-        "it compares sums, so short texts win: divide by the number of tokens": {"total / length": "total"},
-        "it stops at the first complete text: a better one may be complete later": {
-            "    live = [one": "    if found:\n            break\n        live = [one"
-        },
-        "it sums the logits: take log_softmax first": {".log_softmax(-1)": ""},
-        "all hypotheses share one state: keep each one's state beside its tokens": {"before)": "live[0][2])"},
-        "a text that ends takes one of the places: cut to `width` before you take it out": {
-            "reverse=True)[:width]": "reverse=True)",
-            "in grown if tokens": "in grown[:width] if tokens",
-            "!= END]": "!= END][:width]",
-        },
-        "complete texts go on after their end token: take them out of the beam": {" if one[1][-1] != END]": "]"},
+    lambda: [(*_model(seed), width, longest) for seed in SEEDS for width, longest in ((1, 6), (2, 6), (4, 6), (3, 4))]
+)
+@bug("this is greedy search: it ignores `width`", {"[:width]": "[:1]"})
+@bug("it compares sums, so short texts win: divide by the number of tokens", {"total / length": "total"})
+@bug(
+    "it stops at the first complete text: a better one may be complete later",
+    {"    live = [one": "    if found:\n            break\n        live = [one"},
+)
+@bug("it sums the logits: take log_softmax first", {".log_softmax(-1)": ""})
+@bug("all hypotheses share one state: keep each one's state beside its tokens", {"before)": "live[0][2])"})
+@bug(
+    "a text that ends takes one of the places: cut to `width` before you take it out",
+    {
+        "reverse=True)[:width]": "reverse=True)",
+        "in grown if tokens": "in grown[:width] if tokens",
+        "!= END]": "!= END][:width]",
     },
 )
+@bug("complete texts go on after their end token: take them out of the beam", {" if one[1][-1] != END]": "]"})
 def beam_translation(step: Step, state: Any, width: int, longest: int) -> list[int]:
     """This is the text with the best mean log-probability, of the texts that were on the beam."""
     live, found = [(0.0, [BEGIN], state)], list[tuple[float, list[int]]]()
