@@ -64,7 +64,7 @@ class Exercise:
         bug = self.bugs[hint]
         if callable(bug):
             return bug
-        source = "def" + getsource(self.solution).partition("\ndef")[2]  # without the decorator
+        source = "def" + getsource(self.solution).partition("\ndef")[2]  # without the decorators
         for old, new in bug.items():
             source = source.replace(old, new)
         names = dict(self.solution.__globals__)
