@@ -4,6 +4,8 @@
 too, and returns the function that the rest of a notebook uses.
 """
 
+# ruff: noqa: F401
+
 from collections.abc import Callable
 from typing import Any
 
@@ -40,63 +42,3 @@ def yours(mine: Callable[..., Any], name: str) -> Callable[..., Any]:
     print(verdict)
     print(f"From here on, this notebook uses {'your' if verdict.passed else 'our'} version of `{name}`.")
     return mine if verdict.passed else exercise.solution
-
-
-__all__ = [
-    "Exercise",
-    "Verdict",
-    "attention_pool",
-    "back_through_gate",
-    "backed_off",
-    "beam_translation",
-    "bigram_bits",
-    "bits_per_character",
-    "block_input",
-    "cache_bytes",
-    "causal_attention",
-    "compose_steps",
-    "contributions",
-    "delay_kernels",
-    "dependencies",
-    "dilated_convolution",
-    "gradient_back",
-    "gradient_by_distance",
-    "greedy_translation",
-    "half_life",
-    "hoisted_local_rnn",
-    "holm",
-    "in_degree",
-    "independence_gap",
-    "induction",
-    "is_causal",
-    "largest_share",
-    "local_rnn",
-    "longest_path",
-    "markov_per_key",
-    "mean_ablated",
-    "next_memory",
-    "next_tokens",
-    "nll_per_frame",
-    "notices_order",
-    "nucleus",
-    "paired_p",
-    "permutation_p",
-    "reordered",
-    "reported",
-    "residual",
-    "rotated",
-    "shaw_scores",
-    "softmax_in_pieces",
-    "source_weights",
-    "span",
-    "stacked_reach",
-    "tcn_reach",
-    "unigram_bits",
-    "wilson",
-    "windows",
-    "with_memory",
-    "without_pads",
-    "xl_reach",
-    "xl_score",
-    "yours",
-]

@@ -4,121 +4,53 @@ Wilson (1927) for the interval, McNemar (1947) for the comparison, Le, Jaitly & 
 """
 
 import math
-from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
-from rtx.lab.exercises.exercise import Exercise
-
-Part = Callable[[float, int, float], float]
+from rtx.lab.exercises.exercise import bug, exercise
 
 
-def _interval(
-    centre: Part = lambda p, n, z: (p + z**2 / (2 * n)) / (1 + z**2 / n),
-    half: Part = lambda p, n, z: z * math.sqrt(p * (1 - p) / n + z**2 / (4 * n**2)) / (1 + z**2 / n),
-) -> Callable[[int, int, float], Tensor]:
-    """Return Wilson's interval with one part changed."""
-
-    def interval(right: int, total: int, z: float) -> Tensor:
-        p = right / total
-        middle, width = centre(p, total, z), half(p, total, z)
-        return torch.tensor([middle - width, middle + width])
-
-    return interval
-
-
-wilson = Exercise(
-    cases=lambda: [(9, 10, 1.96), (10, 10, 1.96), (0, 7, 1.96), (60, 80, 2.5)],
-    solution=_interval(),
-    bugs={
-        "this is p ± z·√(p(1−p)/n): its width is 0 if all answers are right; use Wilson's formula": _interval(
-            lambda p, n, z: p, lambda p, n, z: z * math.sqrt(p * (1 - p) / n)
-        ),
-        "the centre is not shifted: add z²/2n to p and divide by 1 + z²/n": _interval(lambda p, n, z: p),
-        "the half-width has z²/4n under the root: n is squared there": _interval(
-            half=lambda p, n, z: z * math.sqrt(p * (1 - p) / n + z**2 / (4 * n)) / (1 + z**2 / n)
-        ),
-        "the centre is not divided by 1 + z²/n": _interval(lambda p, n, z: p + z**2 / (2 * n)),
-        "the half-width is not divided by 1 + z²/n": _interval(
-            half=lambda p, n, z: z * math.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
-        ),
-    },
-    praise="the interval has a width even if all answers are right, and stays between 0 and 1",
-)
+@exercise(lambda: [(9, 10, 1.96), (10, 10, 1.96), (0, 7, 1.96), (60, 80, 2.5)])
+@bug("this is p ± z·√(p(1−p)/n): its width is 0 if all answers are right; use Wilson's formula", {"z**2": "0"})
+@bug("the centre is not shifted: add z²/2n to p and divide by 1 + z²/n", {"(p + z**2 / (2 * total)) / stretch": "p"})
+@bug("the half-width has z²/4n under the root: n is squared there", {"total**2": "total"})
+@bug("the centre is not divided by 1 + z²/n", {"(2 * total)) / stretch": "(2 * total))"})
+@bug("the half-width is not divided by 1 + z²/n", {"(4 * total**2)) / stretch": "(4 * total**2))"})
+def wilson(right: int, total: int, z: float) -> Tensor:
+    """The interval has a width even if all answers are right, and stays between 0 and 1."""
+    p, stretch = right / total, 1 + z**2 / total
+    centre = (p + z**2 / (2 * total)) / stretch
+    half = z * math.sqrt(p * (1 - p) / total + z**2 / (4 * total**2)) / stretch
+    return torch.tensor([centre - half, centre + half])
 
 
-def _images() -> list[tuple[Tensor, Tensor]]:
-    """Return x (B, T, 1) and an order (T,). B = T in the second case, so that a wrong axis raises nothing."""
-    draw = torch.Generator().manual_seed(0)
-    return [(torch.rand(b, t, 1, generator=draw), torch.randperm(t, generator=draw)) for b, t in ((3, 9), (16, 16))]
-
-
-reordered = Exercise(
-    cases=_images,
-    solution=lambda x, order: x[:, order],
-    bugs={
-        "this is the inverse: order[i] says which pixel is read at step i": lambda x, order: x[:, order.argsort()],
-        "the images were reordered, not their pixels: pixels are the second axis": lambda x, order: x[order % len(x)],
-    },
-    praise="one order for all images: each step still has its pixel, but neighbours are torn apart",
-)
+# B = T in the second case, so that a wrong axis raises nothing
+@exercise(lambda: [(torch.rand(B, T, 1), torch.randperm(T)) for B, T in ((3, 9), (16, 16))])
+@bug("this is the inverse: order[i] says which pixel is read at step i", {"order]": "order.argsort()]"})
+@bug("the images were reordered, not their pixels: pixels are the second axis", {"x[:, order]": "x[order % len(x)]"})
+def reordered(x: Tensor, order: Tensor) -> Tensor:
+    """All images have one order. Each step still has its pixel, but neighbours are torn apart."""
+    return x[:, order]
 
 
 def _answers() -> list[tuple[Tensor, Tensor]]:
     """Return which images each of two models names rightly. Counts: both, only the first, only the second, neither."""
-    cases = []
-    for counts in ((9, 2, 7, 3), (1, 9, 1, 0), (5, 3, 3, 1), (8, 0, 0, 2), (3, 0, 5, 6)):
-        a, b = (
-            torch.cat([torch.full((count,), answer) for count, answer in zip(counts, pattern, strict=True)])
-            for pattern in ((True, True, False, False), (True, False, True, False))
-        )
-        cases.append((a, b))
-    return cases
+    counts = ((9, 2, 7, 3), (1, 9, 1, 0), (5, 3, 3, 1), (8, 0, 0, 2), (3, 0, 5, 6))
+    a, b = torch.tensor([True, True, False, False]), torch.tensor([True, False, True, False])
+    return [(a.repeat_interleave(torch.tensor(n)), b.repeat_interleave(torch.tensor(n))) for n in counts]
 
 
-def _only(a: Tensor, b: Tensor) -> tuple[int, int]:
-    """Return how many images only the first, and only the second model names rightly."""
-    return int((a & ~b).sum()), int((~a & b).sum())
-
-
-def _tail(least: int, n: int) -> float:
-    """Return the probability of at least so many heads in n throws of a coin."""
-    return sum(math.comb(n, i) for i in range(max(least, 0), n + 1)) / 2**n
-
-
-def _sign_test(
-    counts: Callable[[Tensor, Tensor], tuple[int, int]] = _only,
-    start: Callable[[int, int], int] = max,
-    throws: Callable[[int, int], int] = lambda differing, images: differing,
-    factor: int = 2,
-    limit: float = 1.0,
-) -> Callable[[Tensor, Tensor], float]:
-    """Return the test with one thing changed."""
-
-    def p(a: Tensor, b: Tensor) -> float:
-        one, other = counts(a, b)
-        return min(limit, factor * _tail(start(one, other), throws(one + other, len(a))))
-
-    return p
-
-
-paired_p = Exercise(
-    cases=_answers,
-    solution=_sign_test(),
-    bugs={
-        "this is one-sided: double it, because either model could have been ahead": _sign_test(factor=1),
-        "a probability is at most 1: take the smaller of 1 and the doubled tail": _sign_test(limit=2),
-        "the tail starts one too late: *at least* as many belongs to it": _sign_test(
-            start=lambda one, other: max(one, other) + 1
-        ),
-        "only the first model may be ahead: start from the larger number": _sign_test(start=lambda one, other: one),
-        "all images were thrown as coins: count only those where the models disagree": _sign_test(
-            throws=lambda differing, images: images
-        ),
-        "all right answers were counted: count only images that one model names rightly and the other does not": (
-            _sign_test(counts=lambda a, b: (int(a.sum()), int(b.sum())))
-        ),
-    },
-    praise="images on which both models agree say nothing about which one is better",
-)
+@exercise(_answers)
+@bug("this is one-sided: double it, because either model could have been ahead", {"2 * tail": "tail"})
+@bug("a probability is at most 1: take the smaller of 1 and the doubled tail", {"1.0, ": "2.0, "})
+@bug("the tail starts one too late: *at least* as many belongs to it", {"range(": "range(1 + "})
+@bug("only the first model may be ahead: start from the larger number", {"max(one, other)": "one"})
+@bug("all images were thrown as coins: count only those where the models disagree", {"one + other": "len(a)"})
+@bug("count only images on which one model is right and the other is wrong", {"(a & ~b)": "a", "(~a & b)": "b"})
+def paired_p(a: Tensor, b: Tensor) -> float:
+    """Images on which both models agree say nothing about which one is better."""
+    one, other = int((a & ~b).sum()), int((~a & b).sum())
+    n = one + other
+    tail = sum(math.comb(n, i) for i in range(max(one, other), n + 1)) / 2**n
+    return min(1.0, 2 * tail)

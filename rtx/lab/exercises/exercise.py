@@ -1,22 +1,28 @@
-"""What a check is: a solution, and the classic wrong answers, which an answer that behaves like one is told by name.
+"""What an exercise is: a solution, cases to try an answer on, and the mistakes that learners make most often.
 
-So a test can feed every check its stub, its solution and its bugs.
+A mistake is written as a change of the solution's text: {"/ m": ""} is the solution without this division. An answer
+that behaves like the changed solution gets the hint of this mistake. A test feeds every exercise all its mistakes.
 """
 
 import dis
 from collections.abc import Callable, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
-from inspect import signature
+from dataclasses import dataclass
+from inspect import getsource, signature
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from rtx.lab.seeded import seeded
+
 READS = ("LOAD_FAST", "LOAD_GLOBAL", "LOAD_DEREF", "LOAD_NAME")  # in names of the steps that read a variable
 PLACES = ("first", "second", "third", "fourth", "fifth")
-Measure = Callable[[Tensor, tuple[Any, ...]], Tensor]
+Function = Callable[..., Any]
+Case = tuple[Any, ...]
+Bug = dict[str, str] | Function  # old text → new text in the solution's source, or another function
+Measure = Callable[[Tensor, Case], Tensor]
 
 
 @dataclass(frozen=True)
@@ -36,94 +42,129 @@ class Exercise:
     """An exercise's check.
 
     Args:
-        cases: arguments to try an answer on.
-        solution: the right answer.
-        bugs: message → a function with that bug.
-        praise: what passing shows.
-        may_change: whether a right answer may change its arguments, as a training step does.
+        solution: the right answer. Its docstring says what passing shows.
+        draw: returns the arguments to try an answer on. Its random numbers have the seed 0.
+        bugs: hint → a likely mistake.
         measure: returns what is compared, from an answer and its case; by default the answer itself. It is for what
             the numbers of an answer do not show, such as its gradient.
     """
 
-    cases: Callable[[], Sequence[tuple[Any, ...]]]
-    solution: Callable[..., Any]
-    bugs: dict[str, Callable[..., Any]] = field(default_factory=dict)
-    praise: str = ""
-    may_change: bool = False
+    solution: Function
+    draw: Callable[[], Sequence[Case]]
+    bugs: dict[str, Bug]
     measure: Measure | None = None
 
-    def __call__(self, mine: Callable[..., Any]) -> Verdict:
+    def cases(self) -> Sequence[Case]:
+        """Return the arguments to try an answer on, the same ones each time."""
+        with seeded(0):
+            return self.draw()
+
+    def wrong(self, hint: str) -> Function:
+        """Return the function with the mistake of this hint."""
+        bug = self.bugs[hint]
+        if callable(bug):
+            return bug
+        source = "def" + getsource(self.solution).partition("\ndef")[2]  # without the decorators
+        for old, new in bug.items():
+            source = source.replace(old, new)
+        names = dict(self.solution.__globals__)
+        exec(source, names)
+        return names[self.solution.__name__]
+
+    def __call__(self, mine: Function) -> Verdict:
         """Try `mine` on every case and compare."""
-        tried: list[tuple[Any, int | None]] = []
+        answers, changes = [], []
         try:
             for case in self.cases():
-                tried.append(attempt(mine, case, self.measure))
+                answer, changed = attempt(mine, case, self.measure)
+                answers.append(answer)
+                changes.append(changed)
         except Exception as error:  # whatever a learner's code raises is the finding, if all was right until then
-            raised = f"{self.where(len(tried))} your code raised {type(error).__name__}: {error}"
-            before = self._compared(self.cases()[: len(tried)], [answer for answer, _ in tried])
+            raised = f"{self.where(len(answers))} your code raised {type(error).__name__}: {error}"
+            before = self._compared(answers)
             return Verdict(False, raised) if before.passed else before
-        changed = next((place for _, place in tried if place), None)
-        return self.judge([answer for answer, _ in tried], changed, is_stub(mine))
+        return self.judge(answers, next(filter(None, changes), None), is_stub(mine))
 
     def where(self, number: int) -> str:
         """A case, counted from 0, as a message names it: its numbers, and the shapes of its tensors."""
         given = zip(signature(self.solution).parameters, self.cases()[number], strict=False)
-        told = ", ".join(_given(name, value) for name, value in given if not callable(value))
+        told = ", ".join(f"{name}: {_shown(value)}" for name, value in given if not callable(value))
         return f"on case {number + 1} ({told})"
 
     def judge(self, answers: Sequence[Any], changed: int | None = None, stub: bool = True) -> Verdict:
         """Compare answers, one for each case, which may come from another process.
 
-        Args:
-            answers: what was returned.
-            changed: which argument the function changed, counted from 1.
-            stub: whether the function reads nothing, so that to answer nothing is not to have tried.
+        `changed` says which argument the function changed, counted from 1. `stub` says whether the function reads
+        nothing, so that to answer nothing is not to have tried.
         """
         if all(answer is None or answer is Ellipsis for answer in answers):
             return Verdict(None, "") if stub else Verdict(False, "your function returns nothing: is `return` missing?")
-        if changed and not self.may_change:  # before what it did to the numbers: it may well be the cause
+        if changed:  # before what it did to the numbers: it may well be the cause
             return Verdict(False, f"it changes its {PLACES[changed - 1]} argument, the caller's own: work on a copy")
-        return self._compared(self.cases(), answers)
+        return self._compared(answers)
 
-    def _compared(self, cases: Sequence[tuple[Any, ...]], answers: Sequence[Any]) -> Verdict:
-        expected = [self._answer(self.solution, case) for case in cases]
+    def _compared(self, answers: Sequence[Any]) -> Verdict:
+        """Compare answers with those of the solution, and then with those of each mistake."""
+        expected = self._answers(self.solution, len(answers))
         wrong = [i for i, pair in enumerate(zip(expected, answers, strict=True)) if not _same(*pair)]
         if not wrong:
-            return Verdict(True, self.praise)
-        for message, bug in self.bugs.items():
-            if self._agrees(bug, cases, answers):
-                return Verdict(False, message)
-        return Verdict(False, _difference(self.where(wrong[0]), expected[wrong[0]], answers[wrong[0]]))
+            return Verdict(True, self.solution.__doc__ or "")
+        for hint in self.bugs:
+            if all(map(_same, self._answers(self.wrong(hint), len(answers)), answers)):
+                return Verdict(False, hint)
+        return Verdict(False, f"{self.where(wrong[0])} {_difference(expected[wrong[0]], answers[wrong[0]])}")
 
-    def _agrees(self, function: Callable[..., Any], cases: Sequence[tuple[Any, ...]], answers: Sequence[Any]) -> bool:
-        return all(_same(self._answer(function, case), answer) for case, answer in zip(cases, answers, strict=True))
-
-    def _answer(self, function: Callable[..., Any], case: tuple[Any, ...]) -> Any:
-        return _measured(function(*case), case, self.measure)
+    def _answers(self, function: Function, number: int) -> list[Any]:
+        return [attempt(function, case, self.measure)[0] for case in self.cases()[:number]]
 
 
-def attempt(mine: Callable[..., Any], case: tuple[Any, ...], measure: Measure | None = None) -> tuple[Any, int | None]:
+def exercise(cases: Callable[[], Sequence[Case]], measure: Measure | None = None) -> Callable[[Function], Exercise]:
+    """Return a decorator that makes an exercise of its solution. See `Exercise` for the arguments."""
+    return lambda solution: Exercise(solution, cases, vars(solution).get("bugs", {}), measure)
+
+
+def bug(hint: str, change: Bug) -> Callable[[Function], Function]:
+    """Return a decorator that adds a likely mistake to a solution, before those that it has already."""
+
+    def add(solution: Function) -> Function:
+        vars(solution)["bugs"] = {hint: change} | vars(solution).get("bugs", {})
+        return solution
+
+    return add
+
+
+def attempt(mine: Function, case: Case, measure: Measure | None = None) -> tuple[Any, int | None]:
     """Return the answer to a copy of a case, and the place of an argument that was changed on the way, from 1."""
     given = deepcopy(case)  # cases share tensors: what one did to its own must not reach the next
-    answer = _measured(mine(*given), given, measure)
+    answer = mine(*given)
+    if measure and isinstance(answer, Tensor):
+        answer = measure(answer, given)
     pairs = enumerate(zip(case, given, strict=True), 1)
     return answer, next((place for place, pair in pairs if not _equal(*pair)), None)
 
 
-def _measured(answer: Any, case: tuple[Any, ...], measure: Measure | None) -> Any:
-    return measure(answer, case) if measure and isinstance(answer, Tensor) else answer
-
-
 def _equal(before: Any, after: Any) -> bool:
     if isinstance(before, nn.Module):
-        return all(torch.equal(*pair) for pair in zip(before.parameters(), after.parameters(), strict=True))
-    return torch.equal(before, after) if isinstance(before, Tensor) else bool(before == after)
+        return all(map(torch.equal, before.parameters(), after.parameters()))
+    if isinstance(before, Tensor):
+        return torch.equal(before, after)
+    return callable(before) or bool(before == after)
 
 
-def is_stub(function: Callable[..., Any]) -> bool:
+def is_stub(function: Function) -> bool:
     """Whether a function reads nothing, neither an argument nor what it set itself: it may begin with `last = 0`."""
     code = getattr(function, "__code__", None)
     return code is not None and not any(read in step.opname for step in dis.get_instructions(code) for read in READS)
+
+
+def _tensor(value: Any) -> Tensor | None:
+    """An answer as a tensor, wherever it lies; None if it has no numbers."""
+    if isinstance(value, np.ndarray):
+        value = value.copy()  # a flipped array has negative strides, which torch does not take
+    try:
+        return torch.as_tensor(value).cpu()
+    except (TypeError, ValueError, RuntimeError):
+        return None
 
 
 def _same(expected: Any, given: Any) -> bool:
@@ -145,37 +186,17 @@ def _has_wrong_kind(expected: Any, given: Tensor) -> bool:
     return given.is_floating_point() or (expected.dtype == torch.bool and given.dtype != torch.bool)
 
 
-def _tensor(value: Any) -> Tensor | None:
-    """An answer as a tensor, wherever it lies; None if it has no numbers."""
-    if isinstance(value, np.ndarray):
-        value = value.copy()  # a flipped array has negative strides, which torch does not take
-    try:
-        return torch.as_tensor(value).cpu()
-    except (TypeError, ValueError, RuntimeError):
-        return None
-
-
-def _given(name: str, value: Any) -> str:
-    return f"{name} of shape {tuple(value.shape)}" if isinstance(value, Tensor) else f"{name} = {value}"
-
-
-def _difference(where: str, expected: Any, given: Any) -> str:
-    if not isinstance(expected, Tensor):
-        return f"{where} expected {_shown(expected)}, got {_shown(given)}"
+def _difference(expected: Any, given: Any) -> str:
     found = _tensor(given)
-    if found is None:
-        return f"{where} expected a tensor, got {type(given).__name__}"
-    if expected.shape != found.shape:
-        return f"{where} expected shape {tuple(expected.shape)}, got {tuple(found.shape)}"
-    if _has_wrong_kind(expected, found):
-        return f"{where} expected numbers of type {expected.dtype}, got {found.dtype}"
+    if not isinstance(expected, Tensor) or found is None or found.shape != expected.shape:
+        return f"expected {_shown(expected)}, got {_shown(given)}"
     # as floats: as truth values, 0.4 and True would be the same
-    close = torch.isclose(found.double(), expected.double(), rtol=1e-4, atol=1e-5, equal_nan=True)
-    place = tuple((~close).nonzero()[0].tolist()) if not close.all() else (0,) * expected.ndim
-    at = f", at {list(place)}," if place else ""
-    wanted, got = expected[place].item(), found[place].item()
-    digits = 4 if f"{wanted:.4g}" != f"{got:.4g}" else 9  # half precision is wrong behind the fourth
-    return f"{where}{at} expected {wanted:.{digits}g}, got {got:.{digits}g}"
+    far = ~torch.isclose(found.double(), expected.double(), rtol=1e-4, atol=1e-5, equal_nan=True)
+    if not far.any():
+        return f"expected numbers of type {expected.dtype}, got {found.dtype}"
+    place = far.nonzero()[0].tolist()
+    at = f" at {place}" if place else ""
+    return f"expected {expected[far][0].item():.6g}, got {found[far][0].item():.6g}{at}"
 
 
 def _shown(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Checks of notebook 13: bits per character, a bigram model, counts that use shorter contexts, and the nucleus.
+"""Exercises of notebook 13: bits per character, a bigram model, counts that use shorter contexts, and the nucleus.
 
 Holtzman et al. (2020), The Curious Case of Neural Text Degeneration, §3.1 (nucleus). Bell, Cleary & Witten (1990), Text
 Compression, and Chen & Goodman (1999), An Empirical Study of Smoothing Techniques for Language Modeling
@@ -13,97 +13,57 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from rtx.lab.exercises.exercise import Exercise
+from rtx.lab.exercises.exercise import bug, exercise
 
-IGNORED = -100
+Follow = Callable[[str], Counter[str]]
 
 
 def _logits() -> list[tuple[Tensor, Tensor]]:
-    """Logits (N, V) and targets, the first two of which are context."""
-    draw = torch.Generator().manual_seed(0)
-    made = []
-    for rows, symbols in ((6, 4), (9, 30)):
-        targets = torch.randint(symbols, (rows,), generator=draw)
-        targets[:2] = IGNORED
-        made.append((3 * torch.randn(rows, symbols, generator=draw), targets))
-    return made
+    """Return logits (N, V) and targets, the first two of which are context."""
+    cases = [(3 * torch.randn(N, V), torch.randint(V, (N,))) for N, V in ((6, 4), (9, 30))]
+    for _, targets in cases:
+        targets[:2] = -100
+    return cases
 
 
-def _nats(logits: Tensor, targets: Tensor, reduction: str = "mean") -> Tensor:
-    return cross_entropy(logits, targets, reduction=reduction, ignore_index=IGNORED)
-
-
-bits_per_character = Exercise(
-    cases=_logits,
-    solution=lambda logits, targets: _nats(logits, targets) / math.log(2),
-    bugs={
-        "these are nats: divide by the natural logarithm of 2": _nats,
-        "a bit is 0.69 nats, so there are more bits than nats: divide by ln 2": lambda z, y: _nats(z, y) * math.log(2),
-        "this is a perplexity: its binary logarithm is the number of bits": lambda z, y: _nats(z, y).exp(),
-        "a sum: these are the bits of the text, not per character": lambda z, y: _nats(z, y, "sum") / math.log(2),
-        "context is counted, too: divide by the number of characters that are scored": (
-            lambda z, y: _nats(z, y, "sum") / len(y) / math.log(2)
-        ),
-        "softmax twice: cross_entropy applies it itself": lambda z, y: _nats(z.softmax(-1), y) / math.log(2),
-    },
-    praise="the mean of -log₂ p over the characters that are scored",
+@exercise(_logits)
+@bug("these are nats: divide by the natural logarithm of 2", {" / math.log(2)": ""})
+@bug("a bit is 0.69 nats, so there are more bits than nats: divide by ln 2", {" / ": " * "})
+@bug("this is a perplexity: its binary logarithm is the number of bits", {" / math.log(2)": ".exp()"})
+@bug("a sum: these are the bits of the text, not per character", {"=-100)": '=-100, reduction="sum")'})
+@bug(
+    "context is counted, too: divide by the number of characters that are scored",
+    {"=-100)": '=-100, reduction="sum") / len(targets)'},
 )
+@bug("softmax twice: cross_entropy applies it itself", {"(logits, ": "(logits.softmax(-1), "})
+def bits_per_character(logits: Tensor, targets: Tensor) -> Tensor:
+    """This is the mean of -log₂ p over the characters that are scored."""
+    return cross_entropy(logits, targets, ignore_index=-100) / math.log(2)
 
 
 def _texts() -> list[tuple[Tensor, Tensor, int]]:
     """Of V symbols, the training text lacks one. The other text has the last symbol of training before its first."""
-    draw, texts = torch.Generator().manual_seed(0), []
-    for n, m, V in ((40, 15, 4), (60, 25, 6)):
-        train, other = torch.randint(V - 1, (n,), generator=draw), torch.randint(V, (m,), generator=draw)
-        texts.append((train, torch.cat([train[-1:], train[:1], other]), V))
-    return texts
+    drawn = [(torch.randint(V - 1, (n,)), torch.randint(V, (m,)), V) for n, m, V in ((40, 15, 4), (60, 25, 6))]
+    return [(train, torch.cat([train[-1:], train[:1], other]), V) for train, other, V in drawn]
 
 
-def _counts(text: Tensor, V: int) -> Tensor:
-    pairs = torch.zeros(V, V, dtype=torch.double)
-    pairs.index_put_((text[:-1], text[1:]), torch.ones(len(text) - 1, dtype=torch.double), accumulate=True)
-    return pairs
-
-
-def _bigram(
-    counts: Callable[[Tensor, Tensor, int], Tensor] = lambda train, test, V: _counts(train, V),
-    sums: Callable[[Tensor, Tensor], Tensor] = lambda table, train: table.sum(1, keepdim=True),
-) -> Callable[[Tensor, Tensor, int], Tensor]:
-    """Return the bits of a bigram model with one thing changed."""
-
-    def bits(train: Tensor, test: Tensor, V: int) -> Tensor:
-        table = counts(train, test, V) + 1
-        p = table / sums(table, train)
-        return -p[test[:-1], test[1:]].log2().mean()
-
-    return bits
-
-
-bigram_bits = Exercise(
-    cases=_texts,
-    solution=_bigram(),
-    bugs={
-        "a pair is counted once, however often it comes: `counts[a, b] += 1` does that; try bincount": _bigram(
-            lambda train, test, V: (_counts(train, V) > 0).double()
-        ),
-        "one is added to all V counts of a row, so its sum grows by V": _bigram(
-            sums=lambda table, train: (table - 1).sum(1, keepdim=True) + 1
-        ),
-        "the table is transposed: counts[this, next]": _bigram(lambda train, test, V: _counts(train, V).T),
-        "each sum divides a column: use sum(1, keepdim=True)": _bigram(sums=lambda table, train: table.sum(1)),
-        "the last symbol of the training text has none behind it: divide by the counts of its pairs alone": _bigram(
-            sums=lambda table, train: (torch.bincount(train, minlength=len(table)) + len(table))[:, None]
-        ),
-        "divided by the sum of all, so this is p(this, next): divide each row by its own sum": _bigram(
-            sums=lambda table, train: table.sum()
-        ),
-        "these are nats: use log2": lambda *given: _bigram()(*given) * math.log(2),
-        "divided by all symbols: the first has none before it, so there is one pair fewer": (
-            lambda train, test, V: _bigram()(train, test, V) * (len(test) - 1) / len(test)
-        ),
-    },
-    praise="a table of counts is a language model, and one that a network has to beat",
+@exercise(_texts)
+@bug("`counts[a, b] += 1` counts a repeated pair once: try bincount", {".view(V, V)": ".view(V, V).clamp(max=1)"})
+@bug("one is added to all V counts of a row, so its sum grows by V", {"keepdim=True)": "keepdim=True).sub(V - 1)"})
+@bug("the table is transposed: counts[this, next]", {".view(V, V)": ".view(V, V).T"})
+@bug("each sum divides a column: use sum(1, keepdim=True)", {"sum(1, keepdim=True)": "sum(1)"})
+@bug(
+    "the last symbol of the training text has none behind it: divide by the counts of its pairs alone",
+    {"counts.sum(1, keepdim=True)": "(torch.bincount(train, minlength=V) + V)[:, None]"},
 )
+@bug("this is p(this, next): divide each row by its own sum", {"sum(1, keepdim=True)": "sum()"})
+@bug("these are nats: use log2", {"log2": "log"})
+@bug("divided by all symbols: there is one pair fewer than symbols", {".mean()": ".sum() / len(test)"})
+def bigram_bits(train: Tensor, test: Tensor, V: int) -> Tensor:
+    """A table of counts is a language model, and one that a network has to beat."""
+    counts = torch.bincount(train[:-1] * V + train[1:], minlength=V * V).view(V, V) + 1.0
+    p = counts / counts.sum(1, keepdim=True)
+    return -p[test[:-1], test[1:]].log2().mean()
 
 
 def _distributions() -> list[tuple[Tensor, float]]:
@@ -112,80 +72,47 @@ def _distributions() -> list[tuple[Tensor, float]]:
     return [(p, 0.5), (p, 0.69), (p, 0.9), (p, 1.0), (torch.tensor([0.6, 0.3, 0.1]), 0.5), (halves, 0.75)]
 
 
-def _kept(p: Tensor, share: float, before: bool = True) -> Tensor:
-    """Return the tokens for which the sum of the likelier ones, or their own sum with them, is below the share."""
-    ranked, tokens = p.sort(descending=True)
-    sums = ranked.double().cumsum(0) - (ranked.double() if before else 0)
-    return torch.zeros(len(p), dtype=torch.bool).scatter(0, tokens, sums < share - 1e-6)
+@exercise(_distributions)
+@bug("the token that crosses the line belongs, too: without it the share is not reached", {" - ranked": ""})
+@bug("the token that crosses the line belongs, too: sum those before", {" - ranked": "", "- 1e-6": "+ 1e-6"})
+@bug("one too many where a sum is just the share: it is reached there", {"- 1e-6": "+ 1e-6"})
+@bug("a threshold for single probabilities: their sum has to reach the share", lambda p, share: p >= share)
+@bug("in the order of `sort`: put each token back in its place", {"kept.scatter(0, tokens, inside)": "inside"})
+@bug("put back wrongly: mask[order] = kept, not kept[order]", {"kept.scatter(0, tokens, inside)": "inside[tokens]"})
+@bug("zeros and ones, not truth values: p[mask] would take tokens 0 and 1", {"return ": "return 1 * "})
+def nucleus(p: Tensor, share: float) -> Tensor:
+    """These are the fewest likeliest tokens that together reach the share. The model decides how many they are."""
+    ranked, tokens = p.double().sort(descending=True)
+    inside = ranked.cumsum(0) - ranked < share - 1e-6
+    kept = torch.zeros_like(inside)
+    return kept.scatter(0, tokens, inside)
 
 
-def _in_sorted_order(p: Tensor, share: float) -> Tensor:
-    return _kept(p, share)[p.argsort(descending=True)]
-
-
-nucleus = Exercise(
-    cases=_distributions,
-    solution=lambda p, share: _kept(p, share),
-    bugs={
-        "the token that crosses the line belongs to the nucleus: without it the share is not reached": (
-            lambda p, share: _kept(p, share, before=False)
-        ),
-        "the token that crosses the line belongs to the nucleus: ask what those before it come to": (
-            lambda p, share: _kept(p, share + 2e-6, before=False)  # a sum that equals the share is kept here
-        ),
-        "one too many where a sum is just the share: it is reached there": lambda p, share: _kept(p, share + 2e-6),
-        "a threshold for single probabilities: their sum has to reach the share": lambda p, share: p >= share,
-        "in the order of `sort`: each token's place in the mask is the one that it has in p": _in_sorted_order,
-        "put back the wrong way: with order = p.argsort(…), it is mask[order] = kept, not kept[order]": (
-            lambda p, share: _in_sorted_order(p, share)[p.argsort(descending=True)]
-        ),
-        "zeros and ones, not truth values: p[mask] would take tokens 0 and 1": lambda p, share: _kept(p, share).long(),
-    },
-    praise="the fewest likeliest tokens that together reach the share; how many, the model decides",
-)
-
-
-def _followers(text: str) -> Callable[[str], Counter[str]]:
+def _followers(text: str) -> Follow:
     """Return a function: context → how often each symbol followed it. Contexts have up to three symbols."""
     places = [(i, i + length) for length in range(4) for i in range(len(text) - length)]
     return lambda context: Counter(text[end] for start, end in places if text[start:end] == context)
 
 
-def _contexts() -> list[tuple[Callable[[str], Counter[str]], str, str, int]]:
-    follow = _followers("abracadabra")
+def _contexts() -> list[tuple[Follow, str, str, int]]:
     asked = (("", "b"), ("a", "b"), ("a", "r"), ("bra", "c"), ("abr", "b"), ("zab", "r"), ("da", "z"), ("zz", "a"))
-    return [(follow, context, symbol, 6) for context, symbol in asked]
+    return [(_followers("abracadabra"), context, symbol, 6) for context, symbol in asked]
 
 
-Follow = Callable[[str], Counter[str]]
-
-
-def _mixed(
-    weigh: Callable[[int, int, int, float], float] = lambda count, n, d, shorter: (count + d * shorter) / (n + d),
-    unseen: Callable[[float, int], float] = lambda shorter, V: shorter,
-    shorten: Callable[[str], str] = lambda context: context[1:],
-) -> Callable[[Follow, str, str, int], float]:
-    """Return Witten-Bell smoothing with one thing changed. `d` is the number of different symbols."""
-
-    def p(follow: Follow, context: str, symbol: str, V: int) -> float:
-        shorter = p(follow, shorten(context), symbol, V) if context else 1 / V
-        seen = follow(context)
-        return weigh(seen[symbol], sum(seen.values()), len(seen), shorter) if seen else unseen(shorter, V)
-
-    return p
-
-
-backed_off = Exercise(
-    cases=_contexts,
-    solution=_mixed(),
-    bugs={
-        "the newest symbol is dropped: drop the oldest, `context[1:]`": _mixed(shorten=lambda context: context[:-1]),
-        "an unseen symbol gets 0: mix in the shorter context": _mixed(lambda count, n, d, shorter: count / n),
-        "the shorter context is used only where the count is 0: then the probabilities have a sum above 1": _mixed(
-            lambda count, n, d, shorter: count / n if count else shorter
-        ),
-        "the shorter context is not multiplied by d": _mixed(lambda count, n, d, shorter: (count + shorter) / (n + d)),
-        "after a context that is new, use the shorter context, not 1 / V": _mixed(unseen=lambda shorter, V: 1 / V),
-    },
-    praise="long contexts where training has them, shorter ones where it has not",
+@exercise(_contexts)
+@bug("drop the oldest symbol, not the newest: `context[1:]`", {"context[start:]": "context[: len(context) - start]"})
+@bug("an unseen symbol gets 0: mix in the shorter context", {" + d * p) / (n + d)": ") / n"})
+@bug(
+    "the shorter context is used only where the count is 0: then the probabilities have a sum above 1",
+    {" + d * p) / (n + d) if n": ") / n if seen[symbol]"},
 )
+@bug("the shorter context is not multiplied by d", {"d * p": "p"})
+@bug("after a context that is new, use the shorter context, not 1 / V", {"else p": "else 1 / V"})
+def backed_off(follow: Follow, context: str, symbol: str, V: int) -> float:
+    """Long contexts count where training has them, and shorter ones where it has not."""
+    p = 1 / V
+    for start in range(len(context), -1, -1):  # from the shortest context to the longest
+        seen = follow(context[start:])
+        n, d = sum(seen.values()), len(seen)
+        p = (seen[symbol] + d * p) / (n + d) if n else p
+    return p

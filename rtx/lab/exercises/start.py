@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from rtx.lab.exercises.exercise import Exercise
+from rtx.lab.exercises.exercise import bug, exercise
 
 Model = Callable[[Tensor], Tensor]
 
@@ -16,84 +16,48 @@ def _mix(x: Tensor) -> Tensor:
     return sums[..., None] * torch.tensor([1.0, -0.7, 0.5], dtype=x.dtype) + 2
 
 
-def _future(x: Tensor) -> Tensor:
-    return 2 * x.roll(-1, 1) + x.flip(2)
-
-
 def _models() -> list[tuple[Model, Tensor, float]]:
-    draw = torch.Generator().manual_seed(0)
-    x = [torch.randn(1, T, D, generator=draw, dtype=torch.float64) for T, D in ((5, 3), (4, 2))]
-    return [(_mix, x[0], 1e-5), (_future, x[1], 1e-4), (lambda x: 3 * x, x[0], 1e-5)]
+    x, short = torch.randn(1, 5, 3, dtype=torch.float64), torch.randn(1, 4, 2, dtype=torch.float64)
+    return [(_mix, x, 1e-5), (lambda x: 2 * x.roll(-1, 1) + x.flip(2), short, 1e-4), (lambda x: 3 * x, x, 1e-5)]
 
 
-def _squares(after: Tensor, before: Tensor, epsilon: float) -> Tensor:
-    return ((after - before) / epsilon).square().sum(-1)
-
-
-def _table(
-    change: Callable[[Tensor, Tensor, float], Tensor] = _squares,
-    end: Callable[[Tensor], Tensor] = torch.sqrt,
-    together: bool = False,
-    undo: bool = True,
-) -> Callable[..., Tensor]:
-    """Return the table of dependencies with one thing changed."""
-
-    def table(model: Model, x: Tensor, epsilon: float = 1e-5) -> Tensor:
-        _, T, D = x.shape
-        sums, nudged = torch.zeros(T, T).to(x), x.clone()
-        for s in range(T):
-            for d in [slice(None)] if together else range(D):
-                nudged = x.clone() if undo else nudged
-                nudged[0, s, d] += epsilon
-                sums[:, s] += change(model(nudged)[0], model(x)[0], epsilon)
-        return end(sums)
-
-    return table
-
-
-dependencies = Exercise(
-    cases=_models,
-    solution=_table(),
-    bugs={
-        "rows and columns are swapped: a row is an output, a column is an input": lambda *given: _table()(*given).T,
-        "the division by epsilon is missing": _table(lambda a, b, e: (a - b).square().sum(-1)),
-        "the square root at the end is missing": _table(end=lambda squares: squares),
-        "changes of different sign cancel: square them before you add them up": _table(
-            lambda a, b, e: ((a - b) / e).sum(-1), end=torch.abs
-        ),
-        "you nudged all numbers of an input at once; nudge one after the other": _table(together=True),
-        "earlier nudges were not undone: start each one from a fresh clone of x": _table(undo=False),
-    },
-    praise="each column is one input, nudged in all its numbers; each row says how much that output changed",
-)
+@exercise(_models)
+@bug("rows and columns are swapped: a row is an output, a column is an input", {"[:, s]": "[s]"})
+@bug("the division by epsilon is missing", {" / epsilon": ""})
+@bug("the square root at the end is missing", {".sqrt()": ""})
+@bug("changes of different sign cancel: square them before you add them up", {".square()": "", ".sqrt()": ".abs()"})
+@bug("you nudged all numbers of an input at once; nudge one after the other", {"range(D)": "[slice(None)]"})
+@bug("earlier nudges were not undone: start each from a clone of x", {"x.clone()": "nudged if s or d else x.clone()"})
+def dependencies(model: Model, x: Tensor, epsilon: float = 1e-5) -> Tensor:
+    """Each column is one input, nudged in all its numbers. Each row says how much that output changed."""
+    _, T, D = x.shape
+    before, squares = model(x), torch.zeros(T, T).to(x)
+    for s in range(T):
+        for d in range(D):
+            nudged = x.clone()
+            nudged[0, s, d] += epsilon
+            squares[:, s] += ((model(nudged) - before)[0] / epsilon).square().sum(-1)
+    return squares.sqrt()
 
 
 def _tables() -> list[tuple[Tensor]]:
     """Return two causal tables, and tables in which all, one, or a single faint entry is in the future."""
-    past = torch.rand(6, 6, generator=torch.Generator().manual_seed(0)).tril() + torch.eye(6)
+    past = torch.rand(6, 6).tril() + torch.eye(6)
     ahead = torch.eye(6).roll(1, 1).triu(1)  # the places right of the diagonal
-    far, faint = past.clone(), past.clone()
-    inside = torch.ones(5, 5).tril()
+    far, faint, inside = past.clone(), past.clone(), torch.ones(5, 5).tril()
     far[2, 5], faint[0, 3], inside[1, 3] = 1, 1e-4, 1
     return [(past,), (torch.eye(6),), (past + past.T,), (past + ahead,), (far,), (faint,), (inside,)]
 
 
-def _empty(part: Tensor) -> bool:
-    return bool((part == 0).all())
-
-
-is_causal = Exercise(
-    cases=_tables,
-    solution=lambda table: _empty(table.triu(1)),
-    bugs={
-        "the diagonal is each output's own input: start one place to the right": lambda table: _empty(table.triu()),
-        "rows are outputs and columns inputs: you looked at the past": lambda table: _empty(table.tril(-1)),
-        "off by one: the place right of the diagonal is the future, too": lambda table: _empty(table.triu(2)),
-        "a small number is not zero: the future must change nothing": lambda table: bool((table.triu(1) < 0.01).all()),
-        "the wrong way round: True is for a model that sees no future": lambda table: not _empty(table.triu(1)),
-    },
-    praise="everything right of the diagonal is exactly zero, in every row",
-)
+@exercise(_tables)
+@bug("the diagonal is each output's own input: start one place to the right", {"triu(1)": "triu()"})
+@bug("rows are outputs and columns inputs: you looked at the past", {"triu(1)": "tril(-1)"})
+@bug("off by one: the place right of the diagonal is the future, too", {"triu(1)": "triu(2)"})
+@bug("a small number is not zero: the future must change nothing", {"== 0": "< 0.01"})
+@bug("the wrong way round: True is for a model that sees no future", {"bool(": "not bool("})
+def is_causal(table: Tensor) -> bool:
+    """Everything right of the diagonal is exactly zero, in every row."""
+    return bool((table.triu(1) == 0).all())
 
 
 def _spans() -> list[tuple[Tensor]]:
@@ -101,27 +65,15 @@ def _spans() -> list[tuple[Tensor]]:
     ones = torch.ones(7, 7)
     band, gap = ones.tril().triu(-2), ones.tril().triu(-4) - ones.tril(-1).triu(-1)
     early = band.clone()
-    early[-1, :-1] = 0
-    early[4, 0] = 1e-9
+    early[-1, :-1], early[4, 0] = 0, 1e-9
     return [(0.5 * band,), (torch.eye(5),), (ones.tril(),), (gap,), (early,)]
 
 
-def _farthest(table: Tensor) -> int:
-    at = (table > 0).nonzero()
-    return int((at[:, 0] - at[:, 1]).max()) + 1
-
-
-span = Exercise(
-    cases=_spans,
-    solution=_farthest,
-    bugs={
-        "the output's own position counts, too: add 1": lambda table: _farthest(table) - 1,
-        "you looked at the last output only; an earlier one may look further back": lambda table: (
-            len(table) - int(table[-1].nonzero()[0])
-        ),
-        "you counted an output's dependencies: a gap between them counts as well": lambda table: int(
-            (table > 0).sum(1).max()
-        ),
-    },
-    praise="the farthest dependency decides, in whichever row it is",
-)
+@exercise(_spans)
+@bug("the output's own position counts, too: add 1", {" + 1": ""})
+@bug("you looked at the last output only; others may look further back", {".max()": "[rows == len(table) - 1].max()"})
+@bug("you counted dependencies: a gap between them counts, too", {"(rows - columns)": "(rows.bincount() - 1)"})
+def span(table: Tensor) -> int:
+    """The farthest dependency decides, in whichever row it is."""
+    rows, columns = (table > 0).nonzero().T
+    return int((rows - columns).max()) + 1
