@@ -7,7 +7,7 @@ finds it, and `jupyter nbconvert --to html --template classic`; JupyterLab and i
 import sys
 from base64 import b64decode, b64encode
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from io import BytesIO
 from typing import Any
 
@@ -48,20 +48,6 @@ def _plain(text: str) -> str:
     return " ".join(text.replace("$", "").split())
 
 
-@dataclass(frozen=True)
-class _Kept:
-    """Draws a figure as IPython's own function does, but in few colours, and says what it shows."""
-
-    draw: Callable[[Figure], Any]
-
-    def __call__(self, figure: Figure) -> Any:
-        drawn = self.draw(figure)
-        if not isinstance(drawn, str):
-            return drawn
-        picture, text = b64encode(smaller(b64decode(drawn))).decode(), alt_text(figure)
-        return (picture, {"alt": text}) if text else picture
-
-
 def keep_figures_well() -> None:
     """From now on, store each figure that this kernel shows inline in this way; elsewhere, do nothing."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
@@ -71,5 +57,14 @@ def keep_figures_well() -> None:
 
     printers = shell.display_formatter.formatters["image/png"].type_printers
     draw = printers.get(Figure)
-    if draw is not None and not isinstance(draw, _Kept):
-        printers[Figure] = _Kept(draw)
+    if draw is not None and getattr(draw, "func", None) is not _kept:
+        printers[Figure] = partial(_kept, draw)
+
+
+def _kept(draw: Callable[[Figure], Any], figure: Figure) -> Any:
+    """Draw a figure as IPython's own function `draw` does, but in few colours, and say what it shows."""
+    drawn = draw(figure)
+    if not isinstance(drawn, str):
+        return drawn
+    picture, text = b64encode(smaller(b64decode(drawn))).decode(), alt_text(figure)
+    return (picture, {"alt": text}) if text else picture
