@@ -109,7 +109,7 @@ def test_the_model_goes_on_from_the_border_and_repeats_its_draws(tab: Tab, tmp_p
     tab.get_by_role("button", name="Reset").click()
     picture.press("Home")
     tab.get_by_role("button", name="Continue from frame 2").click()
-    expect(tab.locator(SENTENCE)).to_contain_text("Frame 1 is")
+    expect(tab.locator(SENTENCE)).to_contain_text("Frames 1 to 1 are")
     for _ in range(6):
         picture.press("ArrowRight")
     tab.get_by_role("button", name="Continue from frame 7").press("Enter")

@@ -10,7 +10,6 @@ import { row } from "./tensor.js";
 
 const RULER = 26, ARCS = 24, ROW = 6, GAP = 26, STRIP = 60, BELOW = 40; // pixels, from above
 const LEAST = 4, KEPT = 4000; // frames of a passage that counts as copied; frames that a reader keeps
-const HINT = "Bars: what each frame costs the model. Box: the chosen frame, where Play begins.";
 
 const probability = (logit) => 1 / (1 + Math.exp(-logit));
 
@@ -69,21 +68,22 @@ export function show(page) {
   const model = load(page.data.network, page.weights), readers = {};
   let seen = [], frames = [], copied = [], place, strip, played = "", borderIsHeld = false;
 
-  const colourOf = (t) => (t + 1 < page.state.begin ? bachs : machines)(page.dark);
+  const border = () => Math.min(T, Math.max(1, page.state.begin - 1)); // the first frame that the model writes, from 0
   const offOf = (state) => model.layers.filter(({ kind }) => state[kind] === false).map(({ name }) => name);
 
   // The state's edits are numbers: 88 t + key + 1 for a note that was added, and minus that for one taken away.
   const cellOf = (edit) => [Math.floor((Math.abs(edit) - 1) / 88), (Math.abs(edit) - 1) % 88];
   function toggled(t, key) {
-    const sounds = !seen[t].frame[key], edit = 88 * t + key + 1, others = page.state.edits.filter((one) => Math.abs(one) !== edit);
+    const sounds = !seen[t].frame[key], edit = 88 * t + key + 1;
+    const others = page.state.edits.filter((one) => Math.abs(one) !== edit);
     if (sounds && !plays()) setTimeout(() => table.start("note", [{ key, start: 0, end: 1 }], 1)); // once it is drawn
     const isBack = others.length < page.state.edits.length;
     return { edits: isBack ? others : [...others, sounds ? edit : -edit], frame: t + 1, note: lowest + key };
   }
   function frameOf(t, logits) {
-    const { begin, seed, temperature, edits } = page.state;
-    const draw = () => Uint8Array.from(logits, (logit, key) => Number(chance(seed, t, key) < probability(logit / temperature)));
-    const frame = t + 1 < begin || !t ? base[t].slice() : draw();
+    const { seed, temperature, edits } = page.state;
+    const draw = (logit, key) => Number(chance(seed, t, key) < probability(logit / temperature));
+    const frame = t < border() ? base[t].slice() : Uint8Array.from(logits, draw);
     for (const edit of edits) if (cellOf(edit)[0] === t) frame[cellOf(edit)[1]] = Number(edit > 0);
     return frame;
   }
@@ -92,8 +92,11 @@ export function show(page) {
     height: 400,
     least: LEFT + 5 * T,
     label: "",
-    hint: HINT,
-    point: (x, y) => described(x, y),
+    hint: "Drag the border: the model writes what is right of it. Bars: what each frame costs the model. Box: the chosen frame.",
+    point(x, y) {
+      const t = place.frame(x);
+      return t >= 0 && t < T && y >= place.box.y && told(t, place.key(y));
+    },
     grab(x, y, first) {
       if (first) borderIsHeld = y < RULER;
       if (borderIsHeld) return { begin: Math.min(T + 1, Math.max(2, Math.round((x - LEFT) / place.across) + 1)) };
@@ -111,9 +114,8 @@ export function show(page) {
   picture.element.style.touchAction = "manipulation"; // a tap changes a note, a finger moves the page
   picture.element.onclick = ({ offsetX: x, offsetY: y }) => {
     const t = place.frame(x), key = place.key(y);
-    if (t < 0 || t >= T || borderIsHeld) return;
-    if (y > place.box.y + place.box.height) page.set({ frame: t + 1 });
-    else if (y >= place.box.y) page.set(toggled(t, key));
+    if (t < 0 || t >= T || borderIsHeld || key > place.high) return;
+    page.set(key < place.low ? { frame: t + 1 } : toggled(t, key));
   };
 
   const player = button(page, "", () => (plays() ? table.stop() : playFrom(page.state.frame - 1)));
@@ -125,24 +127,19 @@ export function show(page) {
   slider(page, "temperature", { min: 0.1, max: 2, step: 0.1, text: (value) => value.toFixed(1) });
   checkbox(page, "expected", { label: "what it expected" });
 
-  function described(x, y) {
-    const t = place.frame(x), { box } = place;
-    if (y < RULER) return "Drag the border: the model writes what is right of it.";
-    if (t < 0 || t >= T || y < box.y) return "";
-    if (y <= box.y + box.height) return cellText(t, place.key(y));
-    const whole = offOf(page.state).length ? `; with nothing switched off, ${seen[t].whole.toFixed(2)}` : "";
-    return t && `Frame ${t + 1} costs ${seen[t].cost.toFixed(2)} nats${whole}.`;
-  }
-  function cellText(t, key) {
-    const { frame, expected } = seen[t], sounds = frame[key], logit = expected?.[key];
-    const begin = `Frame ${t + 1}, ${noteName(lowest + key)}: ${sounds ? "sounds" : "is silent"}.`;
-    if (!expected) return begin;
-    const p = probability(logit).toFixed(2), nats = keyCost(logit, sounds).toFixed(2);
-    return `${begin} The model expected the note with probability ${p}; this costs ${nats} nats.`;
+  /** What a frame costs, and what the model expected of a key in it, in words. */
+  function told(t, key) {
+    const { frame, expected, cost, whole } = seen[t], isKey = key >= place.low && key <= place.high;
+    const besides = offOf(page.state).length ? `; with nothing switched off, ${whole.toFixed(2)}` : "";
+    const costs = t ? `Frame ${t + 1} costs ${cost.toFixed(2)} nats${besides}.` : "Frame 1.";
+    const sounds = isKey ? ` ${noteName(lowest + key)}: ${frame[key] ? "sounds" : "is silent"}.` : "";
+    if (!isKey || !t) return costs + sounds;
+    const p = probability(expected[key]).toFixed(2), nats = keyCost(expected[key], frame[key]).toFixed(2);
+    return `${costs}${sounds} The model expected the note with probability ${p}; this costs ${nats} nats.`;
   }
 
-  function drawRuler(pen, width, border) {
-    const x = place.x(border), bottom = place.box.y + place.box.height;
+  function drawRuler(pen, width) {
+    const x = place.x(border()), bottom = place.box.y + place.box.height;
     pen.font = "600 13px system-ui, sans-serif";
     pen.textAlign = "right";
     pen.fillStyle = bachs(page.dark);
@@ -185,34 +182,34 @@ export function show(page) {
     pen.strokeRect(place.x(frame - 1), strip.box.y, place.across, STRIP);
     if (document.activeElement === picture.element) cell([frame - 1, note - lowest], 2);
   }
-  function drawStrip(pen, switched) {
+  function drawStrip(pen, isSwitched) {
     const high = (cost) => Math.max(strip.box.y, Math.min(strip.y(cost), strip.y(0) - 1));
     seen.forEach(({ cost, whole }, t) => {
       if (!t) return; // the first frame was not predicted
-      pen.fillStyle = colourOf(t);
+      pen.fillStyle = (t < border() ? bachs : machines)(page.dark);
       pen.fillRect(place.x(t), high(cost), Math.max(1, place.across - 1), strip.y(0) - high(cost));
       pen.fillStyle = page.ink;
-      if (switched) pen.fillRect(place.x(t), high(whole) - 1, place.across, 2);
+      if (isSwitched) pen.fillRect(place.x(t), high(whole) - 1, place.across, 2);
     });
   }
 
   function draw() {
     const { state } = page, [low, high] = range(frames, 1), keys = [Math.min(usual[0], low), Math.max(usual[1], high)];
-    const tall = ROW * (keys[1] - keys[0] + 1), switched = offOf(state).length > 0, border = Math.min(T, Math.max(1, state.begin - 1));
+    const tall = ROW * (keys[1] - keys[0] + 1), isSwitched = offOf(state).length > 0;
     picture.resize(RULER + ARCS + tall + GAP + STRIP + BELOW);
     const { pen, width } = picture.begin();
     place = places({ y: RULER + ARCS, width, height: tall }, T, keys);
     strip = axes(pen, page, { ...place.box, y: place.box.y + tall + GAP, height: STRIP }, {
       x: [0.5, T + 0.5], y: [0, most], yTicks: 3, up: "nats", across: "frame",
-      title: switched ? "short lines: nothing switched off" : "",
+      title: isSwitched ? "short lines: nothing switched off" : "",
     });
     drawOctaves(pen, page, place);
     if (state.expected) drawExpected(pen);
-    drawNotes(pen, place, held(frames, 0, border), bachs(page.dark));
-    drawNotes(pen, place, held(frames, border), machines(page.dark));
-    drawStrip(pen, switched);
+    drawNotes(pen, place, held(frames, 0, border()), bachs(page.dark));
+    drawNotes(pen, place, held(frames, border()), machines(page.dark));
+    drawStrip(pen, isSwitched);
     drawCopies(pen);
-    drawRuler(pen, width, border);
+    drawRuler(pen, width);
     drawCells(pen, state);
     drawCursor(pen, page, place, table.frame("tune"));
     player.textContent = plays() ? "■ Stop" : `▶ Play from frame ${state.frame}`;
@@ -220,14 +217,13 @@ export function show(page) {
 
   function sentence({ begin, edits, local, attention }) {
     const off = [local || "LocalRNN", attention || "attention"].filter((name) => name !== true).join(" and ");
-    const theirs = begin > T ? "All frames are" : begin > 2 ? `Frames 1 to ${begin - 1} are` : "Frame 1 is";
-    const who = `${theirs} ${author}'s${begin > T ? "" : ", the rest is the model's"}`;
-    const changed = edits.length ? `; you changed ${edits.length} note${edits.length > 1 ? "s" : ""}` : "";
+    const who = `Frames 1 to ${border()} are ${author}'s${begin > T ? "" : ", the rest is the model's"}`;
+    const changed = edits.length ? `; notes that you changed: ${edits.length}` : "";
     const nats = (name, end = T) => mean(seen.slice(0, end).map((one) => one[name])).toFixed(2);
     const costs = `A frame costs the model ${nats("cost")} nats on average`;
     const whole = off ? ` without ${off}, and ${nats("whole")} with nothing switched off` : "";
     // the model's own frames are cheap to it, however it is switched
-    const given = off && begin > 2 && begin <= T ? ` (${author}'s: ${nats("cost", begin - 1)} and ${nats("whole", begin - 1)})` : "";
+    const given = off && begin > 2 && begin <= T ? ` (${author}'s: ${nats("cost", border())} and ${nats("whole", border())})` : "";
     const repeats = copied.map(({ at, source, length }) => ` Frames ${span(at, length)} repeat ${span(source, length)}.`);
     return `${who}${changed}. ${costs}${whole}${given}.${repeats.join("")}`;
   }
@@ -243,7 +239,7 @@ export function show(page) {
     draw();
     if (plays() && String(frames) !== played) playFrom(table.frame("tune")); // with the notes that the tune has now
     played = String(frames);
-    picture.describe(`Piano roll. ${cellText(state.frame - 1, state.note - lowest)} Arrows move, space changes the note.`);
+    picture.describe(`Piano roll. ${told(state.frame - 1, state.note - lowest)} Arrows move, space changes the note.`);
     return sentence(state);
   };
 }
