@@ -60,9 +60,6 @@ def xray(module: nn.Module, x: Float[Tensor, "1 T D"]) -> XRay:
     Args:
         module: maps (1, T, D) to (1, T, …). A layer of torch with `batch_first=False` is given (T, 1, D).
         x: one sequence, with the batch first.
-
-    Raises:
-        ValueError: as `receptive_field` and `changed`.
     """
     moved, differs = receptive_field(module, x), changed(module, x)
     depends = (moved > 0) | differs

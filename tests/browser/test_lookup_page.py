@@ -90,7 +90,7 @@ ODD = {
     "a1 b7 3?": "“3?”",
     "a1 b? c3": "“c3”",
     "a1 b7 c?": "no pair has this letter",
-    "a1 b7 a2 a?": "1 and 2",
+    "a1 b7 a2 a?": "1 or 2",
     "a1 a?": "has 1",
 }
 

@@ -119,12 +119,11 @@ export function show(page) {
   function drawArcs(pen, focus) {
     // the second layer reads what the first one has put at the token that it looks at
     const paths = [[focus, ...on(1).map((one) => strongest(shares(one, focus)))], [focus]];
-    for (const isStrong of [false, true])
-      for (const one of [...on(0), ...on(1)])
-        text.tokens.forEach((_, t) => {
-          if (paths[one.layer].includes(t) !== isStrong) return;
-          shares(one, t).forEach((weight, s) => weight >= LEAST && arc(pen, one, t, s, weight, isStrong));
-        });
+    for (const one of [...on(0), ...on(1)])
+      text.tokens.forEach((_, t) => {
+        const isStrong = paths[one.layer].includes(t);
+        shares(one, t).forEach((weight, s) => weight >= LEAST && arc(pen, one, t, s, weight, isStrong));
+      });
   }
 
   /** The box of a token, or of an answer, which has a sign above it. */
@@ -157,11 +156,8 @@ export function show(page) {
     const letter = text.tokens[t - 1], right = text.pairs.filter((s) => text.tokens[s - 1] === letter).map((s) => text.tokens[s]);
     const likely = softmax(row(found.logits, t)), i = strongest(likely), symbol = symbols[i];
     const sign = !right.length ? "?" : right.includes(symbol) ? "✓" : "✗";
-    const besides =
-      sign === "?" ? "; a guess, because no pair has this letter"
-      : right.length > 1 ? `; ${right.join(" and ")} are right`
-      : sign === "✗" ? `; right is ${right[0]}`
-      : "";
+    const correction = right.join() === symbol ? "" : `; right is ${right.join(" or ")}`;
+    const besides = right.length ? correction : "; a guess, because no pair has this letter";
     return { t, symbol, sign, said: `${letter}? is ${symbol} (${percent(likely[i])} sure${besides})` };
   }
 
@@ -176,12 +172,9 @@ export function show(page) {
       button.style.textDecoration = isOff(name) ? "line-through" : "";
     }
     draw();
-    const count = text.pairs.length, isUsual = count > 1 && count < 9;
-    const sentence = text.problem || [
-      `The model says: ${answers.map(({ said }) => said).join(", ")}.`,
-      ...(isUsual ? [] : [`The model has learnt from 2 to 8 pairs; this text has ${count}.`]),
-      told(chosen()),
-    ].join(" ");
+    const count = text.pairs.length, besides = `, which has learnt from 2 to 8 pairs (this text has ${count}),`;
+    const who = `The model${count < 2 || count > 8 ? besides : ""} says:`;
+    const sentence = text.problem || `${who} ${answers.map(({ said }) => said).join(", ")}. ${told(chosen())}`;
     picture.describe(`${sentence} Left and right choose the token whose arcs are strong.`);
     return sentence;
   };

@@ -75,7 +75,7 @@ def xray(module: nn.Module, x: Float[Tensor, "1 T D"] | None = None) -> Recordin
 def parts_of(module: nn.Module, x: Float[Tensor, "1 T D"]) -> dict[str, Part]:
     """The sub-modules that read and return a sequence as long as `x`, by name, in the order in which they return.
 
-    Time may stand last in them, (1, D, T), as in a convolution. Parts of very many numbers are left out.
+    In a convolution of torch, time stands last, (1, D, T). Parts of very many numbers are left out.
 
     Raises:
         ValueError: if what the module returns has more than 512 numbers.
@@ -83,12 +83,10 @@ def parts_of(module: nn.Module, x: Float[Tensor, "1 T D"]) -> dict[str, Part]:
     found: dict[str, Part] = {}
 
     def keep(name: str, part: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
-        last = isinstance(part, nn.Conv1d)
-        for turned in (last, not last):
-            if args and all(_is_sequence(one, x.shape[1], turned) for one in (args[0], first_part(output))):
-                read = args[0].mT if turned else args[0]
-                found.setdefault(name, (_Alone(part, args, kwargs, turned), read.detach()))
-                return
+        turned = isinstance(part, nn.Conv1d)
+        if args and all(_is_sequence(one, x.shape[1], turned) for one in (args[0], first_part(output))):
+            read = args[0].mT if turned else args[0]
+            found.setdefault(name, (_Alone(part, args, kwargs, turned), read.detach()))
 
     with torch.no_grad(), evaluating(module), ExitStack() as hooks:
         for name, part in module.named_modules():
@@ -120,7 +118,7 @@ class _Alone(nn.Module):
 def _is_sequence(value: Any, length: int, turned: bool) -> bool:
     if not isinstance(value, Tensor) or not value.is_floating_point() or value.ndim != 3 or value.numel() > MOST:
         return False
-    return value.shape[:: 2 if turned else 1][:2] == (1, length)
+    return (value.shape[0], value.shape[2 if turned else 1]) == (1, length)
 
 
 def _read(module: nn.Module, x: Tensor | None) -> Float[Tensor, "1 T D"]:
