@@ -94,8 +94,8 @@ export function show(page) {
     label: "",
     hint: "Drag the border: the model writes what is right of it. Bars: what each frame costs the model. Box: the chosen frame.",
     point(x, y) {
-      const t = place.frame(x);
-      return t >= 0 && t < T && y >= place.box.y && told(t, place.key(y));
+      const t = place.frame(x), key = place.key(y);
+      return t >= 0 && t < T && key <= place.high && told(t, key < place.low ? undefined : key);
     },
     grab(x, y, first) {
       if (first) borderIsHeld = y < RULER;
@@ -127,13 +127,13 @@ export function show(page) {
   slider(page, "temperature", { min: 0.1, max: 2, step: 0.1, text: (value) => value.toFixed(1) });
   checkbox(page, "expected", { label: "what it expected" });
 
-  /** What a frame costs, and what the model expected of a key in it, in words. */
+  /** What a frame costs, and what the model expected of a key in it, if one is given, in words. */
   function told(t, key) {
-    const { frame, expected, cost, whole } = seen[t], isKey = key >= place.low && key <= place.high;
+    const { frame, expected, cost, whole } = seen[t];
     const besides = offOf(page.state).length ? `; with nothing switched off, ${whole.toFixed(2)}` : "";
     const costs = t ? `Frame ${t + 1} costs ${cost.toFixed(2)} nats${besides}.` : "Frame 1.";
-    const sounds = isKey ? ` ${noteName(lowest + key)}: ${frame[key] ? "sounds" : "is silent"}.` : "";
-    if (!isKey || !t) return costs + sounds;
+    const sounds = key !== undefined ? ` ${noteName(lowest + key)}: ${frame[key] ? "sounds" : "is silent"}.` : "";
+    if (!sounds || !t) return costs + sounds;
     const p = probability(expected[key]).toFixed(2), nats = keyCost(expected[key], frame[key]).toFixed(2);
     return `${costs}${sounds} The model expected the note with probability ${p}; this costs ${nats} nats.`;
   }

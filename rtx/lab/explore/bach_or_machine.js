@@ -11,11 +11,8 @@ export function show(page) {
   const current = () => pairs[page.state.pair] ?? pairs[0], isAnswered = () => page.state.answers.length > page.state.pair;
   const picture = canvas(page, { height: 2 * (HIGH + GAP), label: "" });
   const table = turntable(page.data, picture.element, () => draw());
-  const plays = (i) => table.frame(NAMES[i]) !== undefined;
-  function play(i) {
-    if (plays(i)) return table.stop();
-    table.start(NAMES[i], held(current().tunes[i]), current().tunes[i].length);
-  }
+  const plays = (i) => table.frame(NAMES[i]) !== undefined, start = (i, tune) => table.start(NAMES[i], held(tune), tune.length);
+  const play = (i) => (plays(i) ? table.stop() : start(i, current().tunes[i]));
   picture.element.className = "held";
   picture.element.onclick = ({ offsetY }) => play(offsetY < HIGH + GAP ? 0 : 1);
 
@@ -32,24 +29,20 @@ export function show(page) {
   });
   checkbox(page, "notes", { label: "show the notes" });
 
+  const nameOf = (i) => (isAnswered() ? `${NAMES[i]}: ${i === current().bach ? "Bach" : "the model"}` : NAMES[i]);
   function drawTune(pen, width, i) {
     const { tunes, bach } = current(), done = isAnswered();
-    const place = places({ y: i * (HIGH + GAP) + GAP - 4, width, height: HIGH }, tunes[i].length, range(tunes.flat())), { box } = place;
-    const colour = !done ? page.ink : i === bach ? bachs(page.dark) : machines(page.dark);
+    const place = places({ y: i * (HIGH + GAP) + GAP - 4, width, height: HIGH }, tunes[i].length, range(tunes.flat()));
+    const { x, y } = place.box, colour = !done ? page.ink : i === bach ? bachs(page.dark) : machines(page.dark);
     pen.fillStyle = colour;
-    pen.font = "600 14px system-ui, sans-serif";
-    pen.textAlign = "left";
-    pen.fillText(done ? `${NAMES[i]}: ${i === bach ? "Bach" : "the model"}` : NAMES[i], 4, box.y - 12);
     pen.strokeStyle = page.faint;
-    pen.strokeRect(box.x, box.y, box.width, box.height);
+    pen.font = "600 14px system-ui, sans-serif";
+    pen.fillText(nameOf(i), 4, y - 12);
+    pen.strokeRect(x, y, place.box.width, HIGH);
     if (done || page.state.notes) {
       drawOctaves(pen, page, place);
       drawNotes(pen, place, held(tunes[i]), colour);
-    } else if (!plays(i)) {
-      pen.font = "13px system-ui, sans-serif";
-      pen.textAlign = "center";
-      pen.fillText("▶ click to listen", box.x + box.width / 2, box.y + HIGH / 2);
-    }
+    } else if (!plays(i)) pen.fillText("▶ click to listen", x + 20, y + HIGH / 2);
     drawCursor(pen, page, place, table.frame(NAMES[i]));
   }
   function draw() {
@@ -63,11 +56,9 @@ export function show(page) {
   /** How the game stands; at its end, also what a guesser would have. */
   function score(answers) {
     const right = answers.filter((one, i) => one === pairs[i].bach).length, share = 100 * page.data.chance[right];
-    if (!answers.length) return "";
-    const stands = ` You have ${right} of ${answers.length} right.`;
-    if (answers.length <= last) return stands;
-    return `${stands} That was the last pair. Somebody who only guesses has half of them right on average, ` +
-      `and ${right} or more in ${share < 1 ? "under 1" : Math.round(share)} % of games.`;
+    const guesser = ` That was the last pair. Somebody who only guesses has half of them right on average, and ${right} or ` +
+      `more in ${share < 1 ? "under 1" : Math.round(share)} % of games.`;
+    return answers.length ? ` You have ${right} of ${answers.length} right.${answers.length > last ? guesser : ""}` : "";
   }
 
   return ({ pair, answers }) => {
@@ -76,8 +67,7 @@ export function show(page) {
     next.hidden = !done;
     next.textContent = pair === last ? "Start again" : "Next pair";
     draw();
-    const labels = NAMES.map((name, i) => (done ? `${name} is ${i === bach ? "by Bach" : "by the model"}` : name));
-    picture.describe(`Two tunes: ${labels.join(", ")}.`);
+    picture.describe(`Two tunes. ${nameOf(0)}. ${nameOf(1)}.`);
     const asked = `Pair ${pair + 1} of ${pairs.length}: one of the tunes is by Bach. Listen to both, then choose.`;
     const told = `${answers[pair] === bach ? "Right" : "Wrong"}: ${NAMES[bach]} is by Bach.`;
     return `${done ? told : asked}${score(answers)}`;
