@@ -99,7 +99,7 @@ def changed(model: nn.Module, x: Float[Tensor, "1 T D"]) -> Bool[Tensor, "T T"]:
     the same in each call.
 
     Raises:
-        ValueError: if the arguments are not those of `receptive_field`, or two calls with one input give two outputs.
+        ValueError: as `receptive_field`, or if two calls with one input give two outputs.
     """
     check_one(model, x)
     T = x.shape[1]

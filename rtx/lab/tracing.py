@@ -16,7 +16,7 @@ Trace = dict[str, Tensor]
 
 
 def trace(model: nn.Module, *inputs: Any) -> Trace:
-    """What goes on inside a model, without dropout, for these inputs.
+    """What goes on inside any model, without dropout, when it is called with these inputs.
 
     A brick shows what it computes by a method `introspect`, which is called with the brick's own arguments: attention
     its "weights" (B, H, T, S); LocalRNN its "states" in every window (B, T, M, D); MC-RNN "channels",
@@ -24,16 +24,9 @@ def trace(model: nn.Module, *inputs: Any) -> Trace:
     your own joins by having such a method. Of torch's own layers only `nn.MultiheadAttention` is shown, by its
     "weights" of all heads.
 
-    Args:
-        model: any module.
-        inputs: what it is called with.
-
     Returns:
         Arrays by the brick's place in the model and their own name, "blocks.0.1.sublayer.weights"; where a brick is
         called more than once, for a segment each, the second call's end in ".2", and so on.
-
-    Raises:
-        ValueError: if the model is no module; what the model raises.
     """
     check_module("model", model)
     found: Trace = {}

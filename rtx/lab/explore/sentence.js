@@ -46,7 +46,7 @@ export function show(page) {
   const headline = place.closest(".rtx-page").querySelector(".sentence");
   const lines = (pixels) => `${Math.ceil(pixels / (place.clientWidth || 720))}lh`; // a height for a long text: what is below stays
   place.setAttribute("role", "application");
-  place.onpointerover = ({ target }) => page.note(target.title);
+  place.onpointerover = place.onpointerleave = ({ target }) => page.note(target.title);
   place.onkeydown = (event) => {
     const { letters, count } = parts(), to = stepped(event.key, count, 1, letters.length);
     if (to === undefined || event.target !== place) return;
@@ -55,9 +55,7 @@ export function show(page) {
   };
 
   const worker = new Worker(URL.createObjectURL(new Blob([source], { type: "text/javascript" })));
-  const { buffer, byteOffset } = page.weights;
-  const bytes = ({ from, to }) => new DataView(buffer.slice(byteOffset + from, byteOffset + to));
-  worker.postMessage({ models: models.map((model) => ({ network: model.network, bytes: bytes(model) })) });
+  worker.postMessage({ models, weights: page.weights });
   let id = 0, asked = null, found = [];
   worker.onmessage = ({ data }) => {
     if (data.id !== id) return;

@@ -37,7 +37,8 @@ function write(model, { symbols, temperature, count, unknown }) {
 
 /** A first message brings the models, another one a text to look at or to write on; the answers are sent with `post`. */
 export async function answer({ data }, post) {
-  if (data.models) return void (models = data.models.map(({ network, bytes }) => load(network, bytes)));
+  const bytes = ({ from, to }) => new DataView(data.weights.buffer, data.weights.byteOffset + from, to - from);
+  if (data.models) return void (models = data.models.map((model) => load(model.network, bytes(model))));
   newest = data.id;
   if (data.count) return post({ id: data.id, written: write(models[data.place], data) });
   for (const [place, model] of models.entries()) {
