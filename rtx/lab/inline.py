@@ -28,8 +28,9 @@ def smaller(png: bytes) -> bytes:
 
 def alt_text(figure: Figure) -> str:
     """A sentence for the whole figure and one for each of its axes; maths without its dollar signs."""
-    whole = (figure.get_suptitle(), *map(_of_axes, figure.axes), figure.get_supxlabel(), figure.get_supylabel())
-    return ". ".join(dict.fromkeys(filter(None, map(_plain, whole))))
+    parts = (figure.get_suptitle(), *map(_of_axes, figure.axes), figure.get_supxlabel(), figure.get_supylabel())
+    plain = (" ".join(part.replace("$", "").split()) for part in parts)
+    return ". ".join(dict.fromkeys(filter(None, plain)))
 
 
 def _of_axes(ax: Axes) -> str:
@@ -42,10 +43,6 @@ def _of_axes(ax: Axes) -> str:
         "with": ", ".join(lines),
     }
     return "; ".join(f"{name}: {text}" if name else text for name, text in said.items() if text)
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.replace("$", "").split())
 
 
 def keep_figures_well() -> None:

@@ -60,9 +60,6 @@ export function copies(frames) {
   return found;
 }
 
-const mean = (costs) => costs.slice(1).reduce((sum, one) => sum + one, 0) / (costs.length - 1);
-const span = (at, length) => `${at + 1}–${at + length}`;
-
 export function show(page) {
   const { lowest, author, most } = page.data, base = framesOf(page.data.tune), T = base.length, usual = range(base, 6);
   const model = load(page.data.network, page.weights), readers = {};
@@ -219,12 +216,13 @@ export function show(page) {
     const off = [local || "LocalRNN", attention || "attention"].filter((name) => name !== true).join(" and ");
     const who = `Frames 1 to ${border()} are ${author}'s${begin > T ? "" : ", the rest is the model's"}`;
     const changed = edits.length ? `; notes that you changed: ${edits.length}` : "";
-    const nats = (name, end = T) => mean(seen.slice(0, end).map((one) => one[name])).toFixed(2);
+    const nats = (name, end = T) => (seen.slice(1, end).reduce((sum, one) => sum + one[name], 0) / (end - 1)).toFixed(2);
     const costs = `A frame costs the model ${nats("cost")} nats on average`;
     const whole = off ? ` without ${off}, and ${nats("whole")} with nothing switched off` : "";
     // the model's own frames are cheap to it, however it is switched
     const given = off && begin > 2 && begin <= T ? ` (${author}'s: ${nats("cost", border())} and ${nats("whole", border())})` : "";
-    const repeats = copied.map(({ at, source, length }) => ` Frames ${span(at, length)} repeat ${span(source, length)}.`);
+    const repeats = copied.map(({ at, source, length }) =>
+      ` Frames ${at + 1}–${at + length} repeat ${source + 1}–${source + length}.`);
     return `${who}${changed}. ${costs}${whole}${given}.${repeats.join("")}`;
   }
 
