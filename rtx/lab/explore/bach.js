@@ -1,7 +1,7 @@
 // The Bach room: a tune that a model continues. The reader changes notes, moves the place where the model takes over,
 // and switches LocalRNN and attention off. Wang et al. (2019), R-Transformer, §4.2.
 
-import { axes, SERIES } from "./chart.js";
+import { axes, heatMap, SERIES } from "./chart.js";
 import { grow, load, plant, read } from "./network.js";
 import { button, canvas, checkbox, slider, stepped } from "./page.js";
 import { bachs, drawCursor, drawNotes, drawOctaves, framesOf, held, LEFT, machines, noteName, places, range } from "./roll.js";
@@ -163,12 +163,9 @@ export function show(page) {
     }
   }
   function drawExpected(pen) {
-    pen.fillStyle = page.ink;
-    seen.forEach(({ expected }, t) => expected?.forEach((logit, key) => {
-      pen.globalAlpha = 0.45 * probability(logit);
-      if (pen.globalAlpha > 0.01) pen.fillRect(place.x(t), place.y(key), place.across, place.down);
-    }));
-    pen.globalAlpha = 1;
+    const shade = (logit) => `rgb(128 128 128 / ${0.8 * probability(logit)})`;
+    const { box, low, high } = place;
+    heatMap(pen, box, high - low + 1, T, (i, t) => (t ? shade(seen[t].expected[high - i]) : "transparent"));
   }
   function drawCells(pen, { edits, frame, note }) {
     pen.strokeStyle = page.ink;

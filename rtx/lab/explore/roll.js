@@ -1,5 +1,7 @@
 // Piano rolls on a canvas. A frame is a row of 88 numbers, 1 where a key sounds.
 
+import { mark } from "./chart.js";
+
 /** The colours of notes by who wrote them. */
 export const bachs = (dark) => (dark ? "#56b4e9" : "#0173b2");
 export const machines = (dark) => (dark ? "#f0a63c" : "#c26a00");
@@ -29,12 +31,12 @@ export function range(frames, room = 3) {
   return used.length ? [Math.max(0, used[0] - room), Math.min(87, used.at(-1) + room)] : [20, 60];
 }
 
-/** Where frames and keys are in a picture of that width, and back: `x` is a frame's left edge, `y` a key's upper one. */
-export function places({ y, width, height }, frames, [low, high]) {
+/** Where `count` frames and the keys are in a picture of that width, and back: `x` is a frame's left edge, `y` a key's upper one. */
+export function places({ y, width, height }, count, [low, high]) {
   const box = { x: LEFT, y, width: width - LEFT - RIGHT, height };
-  const across = box.width / frames, down = box.height / (high - low + 1);
+  const across = box.width / count, down = box.height / (high - low + 1);
   return {
-    box, across, down, low, high,
+    box, across, down, low, high, count,
     x: (frame) => box.x + frame * across,
     y: (key) => box.y + (high - key) * down,
     frame: (x) => Math.floor((x - box.x) / across),
@@ -62,8 +64,6 @@ export function drawNotes(pen, { x, y, down }, notes, colour) {
 }
 
 /** A line at the frame that sounds now, if one does. */
-export function drawCursor(pen, page, { box, x }, frame) {
-  if (frame === undefined) return;
-  pen.fillStyle = page.dark ? "#ff78aa" : "#be005a";
-  pen.fillRect(Math.min(x(frame), box.x + box.width) - 1, box.y, 2, box.height);
+export function drawCursor(pen, page, place, frame) {
+  if (frame !== undefined) mark(pen, place, Math.min(frame, place.count), page.dark ? "#ff78aa" : "#be005a");
 }

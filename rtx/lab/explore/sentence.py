@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from rtx.lab.explore.network import described
 from rtx.lab.explore.page import Page, bundle
-from rtx.lab.plots import COLOURS
+from rtx.lab.plots import COLOURS, new_figure
 from rtx.lab.pretrained import card_of, pretrained, weights
 
 MODELS = {name: f"characters-{name.lower()}" for name in ("GRU", "Transformer", "R-Transformer")}
@@ -59,8 +59,7 @@ def sentence(text: str = "The value of the expression is the val") -> Page:
 
 def _still() -> Figure:
     """The scores of the three models on the test text."""
-    figure = Figure(figsize=(7.2, 2.2), layout="constrained")
-    ax = figure.subplots()
+    figure, [ax] = new_figure(7.2, 2.2)
     cards = [card_of(file) for file in MODELS.values()]
     bars = ax.barh(list(MODELS), [card["test"] for card in cards], color=COLOURS[0])
     ax.bar_label(bars, fmt="%.2f", padding=3)
