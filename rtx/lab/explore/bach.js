@@ -217,7 +217,8 @@ export function show(page) {
     const costs = `A frame costs the model ${nats("cost")} nats on average`;
     const whole = off ? ` without ${off}, and ${nats("whole")} with nothing switched off` : "";
     // the model's own frames are cheap to it, however it is switched
-    const given = off && begin > 2 && begin <= T ? ` (${author}'s: ${nats("cost", border())} and ${nats("whole", border())})` : "";
+    const both = `${nats("cost", border())} and ${nats("whole", border())}`;
+    const given = off && begin > 2 && begin <= T ? ` (${author}'s: ${both})` : "";
     const repeats = copied.map(({ at, source, length }) =>
       ` Frames ${at + 1}–${at + length} repeat ${source + 1}–${source + length}.`);
     return `${who}${changed}. ${costs}${whole}${given}.${repeats.join("")}`;

@@ -57,7 +57,8 @@ export function show(page) {
     page.picture(make("div", { className: "row" }, STEPS[layer], ...buttons));
   }
   const isOff = (name) => page.state.off.includes(name), on = (layer) => layers[layer].filter(({ name }) => !isOff(name));
-  const toggle = (name) => page.set({ off: isOff(name) ? page.state.off.filter((one) => one !== name) : [...page.state.off, name] });
+  const others = (name) => page.state.off.filter((one) => one !== name);
+  const toggle = (name) => page.set({ off: isOff(name) ? others(name) : [...page.state.off, name] });
 
   bar(0);
   const picture = canvas(page, {
@@ -74,7 +75,10 @@ export function show(page) {
     },
   });
   bar(1);
-  const hover = (t) => draw((under = t));
+  function hover(t) {
+    under = t;
+    draw();
+  }
   picture.element.addEventListener("pointerleave", () => hover(-1));
   const headline = picture.element.closest(".rtx-page").querySelector(".sentence");
 

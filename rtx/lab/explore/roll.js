@@ -31,7 +31,7 @@ export function range(frames, room = 3) {
   return used.length ? [Math.max(0, used[0] - room), Math.min(87, used.at(-1) + room)] : [20, 60];
 }
 
-/** Where `count` frames and the keys are in a picture of that width, and back: `x` is a frame's left edge, `y` a key's upper one. */
+/** Where `count` frames and the keys are in a picture, and back: `x` is a frame's left edge, `y` a key's upper one. */
 export function places({ y, width, height }, count, [low, high]) {
   const box = { x: LEFT, y, width: width - LEFT - RIGHT, height };
   const across = box.width / count, down = box.height / (high - low + 1);

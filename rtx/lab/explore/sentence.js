@@ -44,7 +44,7 @@ export function show(page) {
   });
   page.picture(place);
   const headline = place.closest(".rtx-page").querySelector(".sentence");
-  const lines = (pixels) => `${Math.ceil(pixels / (place.clientWidth || 720))}lh`; // a height for a long text: what is below stays
+  const lines = (pixels) => `${Math.ceil(pixels / (place.clientWidth || 720))}lh`; // of a long text: what is below stays
   place.setAttribute("role", "application");
   place.onpointerover = place.onpointerleave = ({ target }) => page.note(target.title);
   place.onkeydown = (event) => {
