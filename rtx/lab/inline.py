@@ -7,7 +7,7 @@ finds it, and `jupyter nbconvert --to html --template classic`; JupyterLab and i
 import sys
 from base64 import b64decode, b64encode
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from io import BytesIO
 from typing import Any
 
@@ -28,8 +28,9 @@ def smaller(png: bytes) -> bytes:
 
 def alt_text(figure: Figure) -> str:
     """A sentence for the whole figure and one for each of its axes; maths without its dollar signs."""
-    whole = (figure.get_suptitle(), *map(_of_axes, figure.axes), figure.get_supxlabel(), figure.get_supylabel())
-    return ". ".join(dict.fromkeys(filter(None, map(_plain, whole))))
+    parts = (figure.get_suptitle(), *map(_of_axes, figure.axes), figure.get_supxlabel(), figure.get_supylabel())
+    plain = (" ".join(part.replace("$", "").split()) for part in parts)
+    return ". ".join(dict.fromkeys(filter(None, plain)))
 
 
 def _of_axes(ax: Axes) -> str:
@@ -44,24 +45,6 @@ def _of_axes(ax: Axes) -> str:
     return "; ".join(f"{name}: {text}" if name else text for name, text in said.items() if text)
 
 
-def _plain(text: str) -> str:
-    return " ".join(text.replace("$", "").split())
-
-
-@dataclass(frozen=True)
-class _Kept:
-    """Draws a figure as IPython's own function does, but in few colours, and says what it shows."""
-
-    draw: Callable[[Figure], Any]
-
-    def __call__(self, figure: Figure) -> Any:
-        drawn = self.draw(figure)
-        if not isinstance(drawn, str):
-            return drawn
-        picture, text = b64encode(smaller(b64decode(drawn))).decode(), alt_text(figure)
-        return (picture, {"alt": text}) if text else picture
-
-
 def keep_figures_well() -> None:
     """From now on, store each figure that this kernel shows inline in this way; elsewhere, do nothing."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
@@ -71,5 +54,14 @@ def keep_figures_well() -> None:
 
     printers = shell.display_formatter.formatters["image/png"].type_printers
     draw = printers.get(Figure)
-    if draw is not None and not isinstance(draw, _Kept):
-        printers[Figure] = _Kept(draw)
+    if draw is not None and getattr(draw, "func", None) is not _kept:
+        printers[Figure] = partial(_kept, draw)
+
+
+def _kept(draw: Callable[[Figure], Any], figure: Figure) -> Any:
+    """Draw a figure as IPython's own function `draw` does, but in few colours, and say what it shows."""
+    drawn = draw(figure)
+    if not isinstance(drawn, str):
+        return drawn
+    picture, text = b64encode(smaller(b64decode(drawn))).decode(), alt_text(figure)
+    return (picture, {"alt": text}) if text else picture

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
+from torch.autograd.functional import jacobian
 
 from rtx.lab.counted import counted
 from rtx.lab.seeded import seeded
@@ -57,11 +58,8 @@ def xray(module: nn.Module, x: Float[Tensor, "1 T D"]) -> XRay:
     position. If a module returns a tuple, as torch's recurrent layers do, its first part is used.
 
     Args:
-        module: maps (1, T, D) to (1, T, …). If it has `batch_first=False`, it is given (T, 1, D).
+        module: maps (1, T, D) to (1, T, …). A layer of torch with `batch_first=False` is given (T, 1, D).
         x: one sequence, with the batch first.
-
-    Raises:
-        ValueError: as `receptive_field` and `changed`.
     """
     moved, differs = receptive_field(module, x), changed(module, x)
     depends = (moved > 0) | differs
@@ -84,13 +82,11 @@ def receptive_field(model: nn.Module, x: Float[Tensor, "1 T D"]) -> Float[Tensor
             or has another number of positions, or a derivative is NaN or infinite.
     """
     check_one(model, x)
-    x = x.detach().requires_grad_()
+    _, T, D = x.shape
     # cuDNN's recurrent networks have no backward pass in evaluation mode
-    with torch.enable_grad(), evaluating(model), torch.backends.cudnn.flags(enabled=False):
-        y = _output(model, x)
-    if not y.requires_grad:  # nothing that is differentiable leads from x to y
-        return x.new_zeros(x.shape[1], x.shape[1])
-    moved = torch.stack([_derivatives(output, x) for output in y[0]])
+    with evaluating(model), torch.backends.cudnn.flags(enabled=False):
+        derivatives = jacobian(lambda one: output_of(model, one), x)  # (1, T, …, 1, T, D)
+    moved = derivatives.reshape(T, -1, T, D).square().sum((1, 3)).sqrt()
     check_finite("derivatives of the model, (output, input)", moved)
     return moved
 
@@ -103,27 +99,29 @@ def changed(model: nn.Module, x: Float[Tensor, "1 T D"]) -> Bool[Tensor, "T T"]:
     the same in each call.
 
     Raises:
-        ValueError: if the arguments are not those of `receptive_field`, or two calls with one input give two outputs.
+        ValueError: as `receptive_field`, or if two calls with one input give two outputs.
     """
     check_one(model, x)
     T = x.shape[1]
     noise = torch.randn(x.shape, generator=torch.Generator().manual_seed(0)).to(x)
+
+    def differs(other: Float[Tensor, "1 T D"]) -> Bool[Tensor, " T"]:
+        with seeded(0):
+            same = torch.isclose(output_of(model, other), before, rtol=0, atol=0, equal_nan=True)
+        return ~same.reshape(T, -1).all(1)
+
     with evaluating(model):
-        before = _seeded_output(model, x)
-        if _differs(before, _seeded_output(model, x)).any():
+        with seeded(0):
+            before = output_of(model, x)
+        if differs(x).any():
             raise ValueError("model: expected equal outputs for equal inputs, got different ones in two calls")
         table = torch.zeros(T, T, dtype=torch.bool)
         for s in range(T):
             for magnitude in MAGNITUDES:
                 other = x.clone()
                 other[:, s] += magnitude * noise[:, s]
-                table[:, s] |= _differs(before, _seeded_output(model, other)).cpu()
+                table[:, s] |= differs(other).cpu()
     return table
-
-
-def first_part(output: Any) -> Any:
-    """Return a module's output, or the first part of a tuple, as torch's recurrent layers return it."""
-    return output[0] if isinstance(output, tuple) and output else output
 
 
 def check_one(model: nn.Module, x: Tensor) -> None:
@@ -135,45 +133,28 @@ def check_one(model: nn.Module, x: Tensor) -> None:
     check_sequence("x", x, x.shape[-1])
 
 
-def _output(model: nn.Module, x: Float[Tensor, "1 T D"]) -> Tensor:
-    y = batch_first_output(model, x)
+def first_part(output: Any) -> Any:
+    """Return a module's output, or the first part of a tuple, as torch's recurrent layers return it."""
+    return output[0] if isinstance(output, tuple) and output else output
+
+
+def output_of(model: nn.Module, x: Float[Tensor, "1 T D"]) -> Tensor:
+    """Return the first part of a module's output, batch first. The module gets a copy of x, to change in place.
+
+    Raises:
+        ValueError: if the output is no tensor, or has another number of positions than x.
+    """
+    if _time_first(model):
+        y = first_part(model(x.transpose(0, 1).clone())).transpose(0, 1)
+    else:
+        y = first_part(model(x.clone()))
     if not isinstance(y, Tensor) or y.shape[:2] != x.shape[:2]:
         found = tuple(y.shape) if isinstance(y, Tensor) else type(y).__name__
         raise ValueError(f"model: expected an output (1, {x.shape[1]}, …) for this x, got {found}")
     return y
 
 
-def batch_first_output(model: nn.Module, x: Float[Tensor, "B T D"]) -> Any:
-    """Return the first part of a module's output with the batch first, also if the module itself has time first.
-
-    The module gets a copy of x, which it may change in place.
-    """
-    if not _time_first(model):
-        return first_part(model(x.clone()))
-    y = first_part(model(x.transpose(0, 1).clone()))
-    return y.transpose(0, 1) if isinstance(y, Tensor) and y.ndim >= 2 else y
-
-
 def _time_first(model: nn.Module) -> bool:
-    """Whether a recurrent or Transformer layer of torch reads (T, B, D)."""
-    if isinstance(model, nn.TransformerEncoder):
-        model = model.layers[0]
-    if isinstance(model, nn.TransformerEncoderLayer):
-        model = model.self_attn
-    return getattr(model, "batch_first", True) is False
-
-
-def _seeded_output(model: nn.Module, x: Float[Tensor, "1 T D"]) -> Tensor:
-    with seeded(0):
-        return _output(model, x)
-
-
-def _differs(one: Tensor, other: Tensor) -> Bool[Tensor, " T"]:
-    same = (one == other) | (one.isnan() & other.isnan())
-    return ~same.reshape(*same.shape[:2], -1).all(-1)[0]
-
-
-def _derivatives(output: Tensor, x: Tensor) -> Float[Tensor, " T"]:
-    rows = [torch.autograd.grad(n, x, retain_graph=True, allow_unused=True)[0] for n in output.flatten()]
-    gradients = torch.stack([torch.zeros_like(x) if row is None else row for row in rows])  # (K, 1, T, D)
-    return gradients.square().sum((0, 1, 3)).sqrt()
+    """Whether a recurrent or Transformer layer of torch reads (T, B, D); a Transformer's attention says so."""
+    layers = (nn.RNNBase, nn.TransformerEncoder, nn.TransformerEncoderLayer)
+    return isinstance(model, layers) and not all(getattr(part, "batch_first", True) for part in model.modules())

@@ -1,8 +1,6 @@
 """One plotting style, and the pictures that several notebooks share. Plots take arrays, never a model."""
 
-from collections.abc import Sequence
 from io import BytesIO
-from itertools import cycle
 from typing import Any
 
 import matplotlib as mpl
@@ -83,23 +81,12 @@ def as_array(values: ArrayLike) -> NDArray[Any]:
     return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
 
 
-def heat_map(ax: Axes, values: ArrayLike, x: str, y: str, title: str = "", label: str = "") -> AxesImage:
-    """A matrix as colours, its first row on top; `label` names the colour bar."""
-    image = ax.imshow(as_array(values), aspect="auto", interpolation="nearest", vmin=0)
-    ax.set(xlabel=x, ylabel=y, title=title)
-    if label:
-        figure = ax.get_figure()
-        assert figure is not None
-        figure.colorbar(image, ax=ax, label=label)
-    return image
-
-
 def receptive_field_map(ax: Axes, values: ArrayLike, title: str = "", low: float = 1e-4) -> AxesImage:
     """Which input (column) moves which output (row), in logarithmic colours; where none does, white."""
     moved = np.ma.masked_equal(as_array(values), 0)
-    image = ax.imshow(moved, norm=LogNorm(low, 1), aspect="equal", interpolation="nearest")
     rows, columns = moved.shape
-    image.set_extent((0.5, columns + 0.5, rows + 0.5, 0.5))
+    extent = (0.5, columns + 0.5, rows + 0.5, 0.5)
+    image = ax.imshow(moved, norm=LogNorm(low, 1), interpolation="nearest", extent=extent)
     ax.set(xlabel="input position s", ylabel="output position t", title=title)
     whole_numbers(ax.xaxis, ax.yaxis)
     return image
@@ -111,20 +98,8 @@ def piano_roll(ax: Axes, roll: ArrayLike, title: str = "") -> AxesImage:
     image = ax.imshow(notes, aspect="auto", interpolation="nearest", origin="lower", cmap="Blues", vmin=0, vmax=1)
     image.set_extent((0.5, notes.shape[1] + 0.5, lowest - 0.5, lowest + len(notes) - 0.5))
     used = np.flatnonzero(notes.max(1) > 0.05)
-    if len(used):
-        ax.set_ylim(lowest + used[0] - 2, lowest + used[-1] + 2)
-    else:  # silence: what else is drawn here must not widen the keyboard
-        ax.set_ylim(lowest - 0.5, lowest + len(notes) - 0.5)
+    low, high = (used[0], used[-1]) if len(used) else (0, len(notes) - 1)  # all keys, if none sounds
+    ax.set_ylim(lowest + low - 2, lowest + high + 2)
     ax.set(xlabel="frame", ylabel="note (MIDI number)", title=title)
     whole_numbers(ax.xaxis)
     return image
-
-
-def curves(ax: Axes, lines: dict[str, Sequence[float]], x: str, y: str, title: str = "", every: int = 1) -> None:
-    """Named curves over 1, 2, 3, … times `every`, each labelled at its end rather than in a legend."""
-    for colour, (name, values) in zip(cycle(COLOURS), lines.items(), strict=False):
-        steps = every * np.arange(1, len(values) + 1)
-        ax.plot(steps, values, color=colour)
-        ax.annotate(f" {name}", (steps[-1], values[-1]), color=colour, va="center", fontsize=9)
-    ax.set(xlabel=x, ylabel=y, title=title)
-    whole_numbers(ax.xaxis)

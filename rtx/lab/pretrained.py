@@ -1,9 +1,8 @@
-"""Small trained models that come with the package, as float16. Explorers compute with the same files in the page.
+"""Small trained models that come with the package, as float16. `python studies/pretrained.py` writes their files.
 
-The character models have read the text that the standard library ships for `help()`, the Python reference manual of
-3.11: its first nine tenths. `bach` has read four fifths of the chorales in the corpus of music21, `lookup` drawn
-sequences. The card of a file has the checksum of the data, the seed, and the test score of the float16 weights beside
-that of a baseline. `python studies/pretrained.py` writes the files.
+The character models have read the first nine tenths of the Python reference manual of 3.11, as `help()` has it. `bach`
+has read four fifths of the chorales in music21, `lookup` drawn sequences. A file's card has the checksum of the data,
+the seed, and the test score beside that of a baseline.
 """
 
 from pathlib import Path
@@ -26,7 +25,7 @@ ROWS = {
 
 
 def pretrained(name: str) -> nn.Module:
-    """Return a trained model in evaluation mode. Its numbers are those of the file, its arithmetic is in float32."""
+    """Return a trained model in evaluation mode, which computes in float32."""
     return load_checkpoint(path_of(name)).float()
 
 

@@ -1,8 +1,10 @@
 """`trace`: a model at work, as named arrays. The model is left as it is, and one that is not traced pays nothing."""
 
 import inspect
-from collections.abc import Callable
-from typing import Any, Protocol, cast, runtime_checkable
+from collections import Counter
+from contextlib import ExitStack
+from functools import partial
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -13,17 +15,8 @@ from rtx.nn.validate import check_module
 Trace = dict[str, Tensor]
 
 
-@runtime_checkable
-class Introspective(Protocol):
-    """A module that can show what it computes."""
-
-    def introspect(self, *args: Any, **kwargs: Any) -> Trace:
-        """Return named arrays, from the arguments of `forward`."""
-        ...
-
-
 def trace(model: nn.Module, *inputs: Any) -> Trace:
-    """What goes on inside a model, without dropout, for these inputs.
+    """What goes on inside any model, without dropout, when it is called with these inputs.
 
     A brick shows what it computes by a method `introspect`, which is called with the brick's own arguments: attention
     its "weights" (B, H, T, S); LocalRNN its "states" in every window (B, T, M, D); MC-RNN "channels",
@@ -31,53 +24,35 @@ def trace(model: nn.Module, *inputs: Any) -> Trace:
     your own joins by having such a method. Of torch's own layers only `nn.MultiheadAttention` is shown, by its
     "weights" of all heads.
 
-    Args:
-        model: any module.
-        inputs: what it is called with.
-
     Returns:
         Arrays by the brick's place in the model and their own name, "blocks.0.1.sublayer.weights"; where a brick is
         called more than once, for a segment each, the second call's end in ".2", and so on.
-
-    Raises:
-        ValueError: if the model is no module; what the model raises.
     """
     check_module("model", model)
     found: Trace = {}
+    calls = Counter[str]()
     busy = False
 
-    def watch(place: str, module: nn.Module) -> Callable[..., None]:
-        calls = 0
+    def look(place: str, brick: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        nonlocal busy
+        if busy:  # called by a brick that is being looked into
+            return
+        busy = True
+        shown = brick.introspect(*args, **kwargs) if hasattr(brick, "introspect") else _weights(brick, args, kwargs)
+        busy = False
+        calls[place] += 1
+        suffix = f".{calls[place]}" if calls[place] > 1 else ""
+        found.update({f"{place}.{name}{suffix}".lstrip("."): array for name, array in shown.items()})
 
-        def hook(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-            nonlocal busy, calls
-            if busy:  # called by a brick that is being looked into
-                return
-            busy, calls = True, calls + 1
-            try:
-                if isinstance(module, nn.MultiheadAttention):
-                    shown = _weights(module, *args, **kwargs)
-                else:
-                    shown = cast(Introspective, module).introspect(*args, **kwargs)
-            finally:
-                busy = False
-            suffix = f".{calls}" if calls > 1 else ""
-            found.update({f"{place}.{name}{suffix}".lstrip("."): array for name, array in shown.items()})
-
-        return hook
-
-    bricks = [one for one in model.named_modules() if isinstance(one[1], (Introspective, nn.MultiheadAttention))]
-    handles = [module.register_forward_pre_hook(watch(place, module), with_kwargs=True) for place, module in bricks]
-    try:
-        with torch.no_grad(), evaluating(model):
-            model(*inputs)
-    finally:
-        for handle in handles:
-            handle.remove()
+    with torch.no_grad(), evaluating(model), ExitStack() as hooks:
+        for place, brick in model.named_modules():
+            if hasattr(brick, "introspect") or isinstance(brick, nn.MultiheadAttention):
+                hooks.enter_context(brick.register_forward_pre_hook(partial(look, place), with_kwargs=True))
+        model(*inputs)
     return found
 
 
-def _weights(layer: nn.MultiheadAttention, *args: Any, **kwargs: Any) -> Trace:
+def _weights(layer: nn.MultiheadAttention, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Trace:
     """Return "weights" of torch's attention, (B, H, T, S), from the arguments of its `forward`."""
     given = inspect.signature(layer.forward).bind(*args, **kwargs).arguments
     _, weights = layer.forward(**given | {"need_weights": True, "average_attn_weights": False})

@@ -47,12 +47,6 @@ def test_what_is_no_roll_is_named(model: SequenceModel, roll: np.ndarray, messag
         explore.bach(roll, model)
 
 
-def test_a_frame_that_no_midi_file_can_hold_is_named(model: SequenceModel) -> None:
-    for seconds in (0, 8.5):
-        with pytest.raises(ValueError, match=f"frame_seconds: .*{seconds}"):
-            explore.bach(ROLL, model, frame_seconds=seconds)
-
-
 def test_a_model_that_diverged_is_named() -> None:
     model = rtx.build("chorales", "gru", d_model=4)
     torch.nn.init.constant_(model.head.bias, torch.nan)
@@ -78,5 +72,5 @@ def test_bach_is_as_often_first_as_second_and_the_seed_decides_where() -> None:
 def test_pairs_that_give_themselves_away_are_named() -> None:
     with pytest.raises(ValueError, match="pairs: .*none"):
         explore.bach_or_machine([])
-    with pytest.raises(ValueError, match="pairs: .*9 and 8 frames"):
+    with pytest.raises(ValueError, match=r"pairs: .*\(9, 8\)"):
         explore.bach_or_machine([(ROLL, ROLL[:8])])

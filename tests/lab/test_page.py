@@ -16,7 +16,7 @@ import torch
 from rtx.lab.explore import Page
 from rtx.lab.explore.page import MOST, packed, unpacked
 from rtx.lab.inline import smaller
-from rtx.lab.plots import heat_map, new_figure, png
+from rtx.lab.plots import new_figure, png
 
 SCRIPT = """\
 import {
@@ -90,7 +90,7 @@ def test_a_page_of_its_own_holds_everything(script: Path, tmp_path: Path) -> Non
 def test_a_picture_is_the_same_whenever_it_is_made(context: str) -> None:
     def drawn() -> bytes:
         figure, [ax] = new_figure(3, 2)
-        heat_map(ax, torch.eye(3), "position s", "position t", label="weight")
+        figure.colorbar(ax.imshow(torch.eye(3)), ax=ax, label="weight")
         return png(figure)
 
     with mpl.rc_context(sns.plotting_context(context)):
@@ -99,7 +99,7 @@ def test_a_picture_is_the_same_whenever_it_is_made(context: str) -> None:
 
 def test_fewer_colours_are_hardly_others() -> None:
     figure, [ax] = new_figure(3, 2)
-    heat_map(ax, torch.rand(30, 30, generator=torch.Generator().manual_seed(0)), "position s", "position t")
+    ax.imshow(torch.rand(30, 30, generator=torch.Generator().manual_seed(0)))
     ax.set(xlim=(-9, 40), facecolor="0.94")  # a light grey that a coarse palette would take for white
     whole = png(figure)
     first, second = (plt.imread(BytesIO(one))[..., :3] for one in (whole, smaller(whole)))

@@ -13,11 +13,10 @@ from fontTools.pens.ttGlyphPen import TTGlyphPen
 from fontTools.ttLib.tables._g_l_y_f import Glyph
 from matplotlib import font_manager
 from matplotlib.axis import Axis
-from matplotlib.colors import to_rgb
 from numpy.typing import NDArray
 
 from rtx.lab import explore
-from rtx.lab.plots import CJK_FONTS, COLOURS, curves, heat_map, new_figure, piano_roll, png, receptive_field_map, style
+from rtx.lab.plots import CJK_FONTS, new_figure, piano_roll, png, receptive_field_map, style
 
 
 def test_a_roll_has_time_to_the_right_and_each_note_at_its_number() -> None:
@@ -47,15 +46,6 @@ def test_a_map_of_receptive_fields_counts_from_one_and_leaves_nothing_blank() ->
     assert image.norm(0.01) == pytest.approx(0.5)  # half way from 1e-4 to 1, by its logarithm
 
 
-def test_a_heat_map_begins_at_zero() -> None:
-    figure, [ax] = new_figure()
-    image = heat_map(ax, [[0.5, 1.0], [2.0, 0.25]], "position s", "position t", label="weight")
-    assert image.get_clim() == (0, 2) and figure.axes[1].get_ylabel() == "weight"
-    assert np.asarray(image.get_array()).tolist() == [[0.5, 1.0], [2.0, 0.25]]
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("position s", "position t")
-    assert heat_map(new_figure()[1][0], [[0.5, 3.0]], "", "").get_clim() == (0, 3)
-
-
 class OnAGpu(torch.Tensor):
     """Refuses what torch refuses of a tensor on a GPU."""
 
@@ -68,29 +58,11 @@ class OnAGpu(torch.Tensor):
 
 def test_pictures_take_numbers_from_a_gpu() -> None:
     values = torch.rand(3, 88).requires_grad_()
-    for draw in (lambda ax, one: heat_map(ax, one, "", ""), receptive_field_map, piano_roll):
+    for draw in (receptive_field_map, piano_roll):
         here, there = (
             draw(new_figure()[1][0], one).get_array() for one in (values.detach(), values.as_subclass(OnAGpu))
         )
         assert np.array_equal(np.asarray(here), np.asarray(there))
-
-
-def test_a_curve_has_its_name_at_its_end_in_its_colour() -> None:
-    _, [ax] = new_figure()
-    curves(ax, {"up": [1, 2, 4], "down": [3, 1]}, "epoch", "loss")
-    ends = {name.get_text().strip(): (name.xy, to_rgb(name.get_color())) for name in ax.texts}  # type: ignore[attr-defined]
-    first, second = (to_rgb(line.get_color()) for line in ax.lines)
-    assert ends == {"up": ((3, 4), first), "down": ((2, 1), second)} and first != second
-    assert [line.get_xydata().tolist() for line in ax.lines] == [[[1, 1], [2, 2], [3, 4]], [[1, 3], [2, 1]]]
-    _, [ax] = new_figure()
-    curves(ax, {"loss": [3, 2, 1]}, "training step", "loss", every=50)
-    assert [line.get_xydata().tolist() for line in ax.lines] == [[[50, 3], [100, 2], [150, 1]]]
-
-
-def test_more_curves_than_colours_are_all_drawn() -> None:
-    _, [ax] = new_figure()
-    curves(ax, {str(i): [i, i + 1] for i in range(len(COLOURS) + 2)}, "epoch", "loss")
-    assert [name.get_text().strip() for name in ax.texts] == [str(i) for i in range(12)] and len(ax.lines) == 12
 
 
 def labelled(axis: Axis) -> list[float]:
@@ -102,12 +74,11 @@ def labelled(axis: Axis) -> list[float]:
 @pytest.mark.parametrize("length", [1, 3, 20])
 def test_positions_and_frames_are_whole_numbers(length: int) -> None:
     x = torch.randn(1, max(2, length), 8)
-    _, [map_of, roll, lines] = new_figure(columns=3)
+    _, [map_of, roll] = new_figure(columns=2)
     receptive_field_map(map_of, np.eye(length))
     piano_roll(roll, np.eye(length, 88))
-    curves(lines, {"loss": [0.0] * length}, "epoch", "loss")
     maps = [map_of, *(explore.positions(x=x.repeat(1, 1, 4)).still.axes[:2])]
-    across = [*maps, roll, lines]
+    across = [*maps, roll]
     for axis in [*(ax.xaxis for ax in across), *(ax.yaxis for ax in maps)]:
         places = labelled(axis)
         assert places and all(place == round(place) for place in places), places

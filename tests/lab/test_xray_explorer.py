@@ -93,12 +93,12 @@ def test_a_leak_in_how_parts_are_put_together_is_the_wholes() -> None:
     assert sum("leaks" in label for label in options(explorer).values()) == 1  # the whole
 
 
-def test_of_very_many_parts_the_outer_ones_are_looked_at_and_the_rest_is_said() -> None:
+def test_of_very_many_parts_the_outer_ones_are_looked_at() -> None:
     deep = nn.Sequential(*(nn.Linear(D, D) for _ in range(45)))
     leaking = nn.Sequential(deep, _Turned(nn.Conv1d(D, D, 3, padding=1)))
     explorer = explore.xray(leaking, X)
     assert len(options(explorer)) == 41 and options(explorer)["1"] == "1 (leaks)" and "1.part" not in options(explorer)
-    assert "8 parts" in explorer.text and explorer.text.endswith(": 1.")
+    assert explorer.text.endswith(": 1.")
     assert explore.xray(leaking[1], X).text.endswith(": part.")
 
 
@@ -107,7 +107,7 @@ def test_parts_are_looked_through_as_the_whole_calls_them() -> None:
     found = parts_of(model, X)
     attention = found["blocks.0.1.sublayer"]
     before = model.blocks[0][0](X)  # type: ignore[index]
-    torch.testing.assert_close(attention.x, before)
+    torch.testing.assert_close(attention[1], before)
     expected = receptive_field(model.blocks[0][1].sublayer, before)  # type: ignore[index, union-attr]
     torch.testing.assert_close(receptive_field(*attention), expected)
 

@@ -1,16 +1,15 @@
 // The Bach room: a tune that a model continues. The reader changes notes, moves the place where the model takes over,
 // and switches LocalRNN and attention off. Wang et al. (2019), R-Transformer, §4.2.
 
-import { axes, SERIES } from "./chart.js";
+import { axes, heatMap, SERIES } from "./chart.js";
 import { grow, load, plant, read } from "./network.js";
 import { button, canvas, checkbox, slider, stepped } from "./page.js";
 import { bachs, drawCursor, drawNotes, drawOctaves, framesOf, held, LEFT, machines, noteName, places, range } from "./roll.js";
-import { playButton, saveButton, turntable } from "./sound.js";
+import { turntable } from "./sound.js";
 import { row } from "./tensor.js";
 
 const RULER = 26, ARCS = 24, ROW = 6, GAP = 26, STRIP = 60, BELOW = 40; // pixels, from above
-const LEAST = 4; // frames of a passage that counts as copied
-const HINT = "Bars: what each frame costs the model. Box: the chosen frame, where Play begins.";
+const LEAST = 4, KEPT = 4000; // frames of a passage that counts as copied; frames that a reader keeps
 
 const probability = (logit) => 1 / (1 + Math.exp(-logit));
 
@@ -22,26 +21,24 @@ const frameCost = (logits, frame) => logits.reduce((sum, logit, key) => sum + ke
 const chance = (seed, frame, key) => ((Math.sin(12.9898 * seed + 78.233 * frame + 37.719 * key) * 43758.5453) % 1 + 1) % 1;
 
 /**
- * A reader of tunes that computes only from the first frame that is another than before. `frameOf(t, logits)` gives a
- * frame, which may depend on what is expected, but for the first `given`, which are read at once. Returns each frame with
- * its cost and the logits of the next one.
+ * A reader of tunes, with the layers in `off` switched off. It keeps what it has read as a tree, so that a tune which
+ * begins like an earlier one costs only what is new. `frameOf(t, expected)` gives a frame, which may depend on the logits
+ * that the model expects. Returns each frame with these logits and its cost.
  */
-function reader(model) {
-  let tree = plant(), logits = [], switched = "";
-  return (count, given, frameOf, off) => {
-    if (switched !== String(off)) tree = plant();
-    switched = String(off);
-    const frames = [];
-    while (frames.length < count) {
-      const t = frames.length, some = Array.from({ length: Math.max(1, given - t) }, (_, i) => frameOf(t + i, logits[t + i - 1]));
-      const same = some.findIndex((frame, i) => String(tree.inputs[t + i]) !== String(frame));
-      frames.push(...some);
-      if (same < 0) continue;
-      tree.inputs.length = tree.parents.length = t + same;
-      const nodes = some.slice(same).map((frame) => grow(tree, frame)), rows = read(model, tree, nodes, { off });
-      nodes.forEach((node, i) => (logits[node] = row(rows, i)));
-    }
-    return frames.map((frame, t) => ({ frame, logits: logits[t], cost: t && frameCost(logits[t - 1], frame) }));
+function reader(model, off) {
+  let tree = plant(), known = new Map();
+  return (count, frameOf) => {
+    if (known.size > KEPT) [tree, known] = [plant(), new Map()];
+    let node = -1, logits;
+    return Array.from({ length: count }, (_, t) => {
+      const frame = frameOf(t, logits), expected = logits, place = `${node} ${frame}`;
+      if (!known.has(place)) {
+        node = grow(tree, frame, node);
+        known.set(place, { node, logits: row(read(model, tree, [node], { off }), 0) });
+      }
+      ({ node, logits } = known.get(place));
+      return { frame, expected, cost: t && frameCost(expected, frame) };
+    });
   };
 }
 
@@ -63,32 +60,27 @@ export function copies(frames) {
   return found;
 }
 
-const mean = (costs) => costs.slice(1).reduce((sum, one) => sum + one, 0) / (costs.length - 1);
-const span = (at, length) => `${at + 1}–${at + length}`;
-
 export function show(page) {
   const { lowest, author, most } = page.data, base = framesOf(page.data.tune), T = base.length, usual = range(base, 6);
-  const model = load(page.data.network, page.weights), readAsSwitched = reader(model), readWhole = reader(model);
-  let seen = [], copied = [], place, strip, played = "", borderIsHeld = false;
+  const model = load(page.data.network, page.weights), readers = {};
+  let seen = [], frames = [], copied = [], place, strip, played = "", borderIsHeld = false;
 
-  const frames = () => seen.map(({ frame }) => frame);
-  const notes = (from = 0, to = T) => held(frames().slice(from, to))
-    .map(({ key, start, end }) => ({ key, start: start + from, end: end + from }));
-  const colourOf = (t) => (t + 1 < page.state.begin ? bachs : machines)(page.dark);
+  const border = () => Math.min(T, Math.max(1, page.state.begin - 1)); // the first frame that the model writes, from 0
   const offOf = (state) => model.layers.filter(({ kind }) => state[kind] === false).map(({ name }) => name);
 
   // The state's edits are numbers: 88 t + key + 1 for a note that was added, and minus that for one taken away.
   const cellOf = (edit) => [Math.floor((Math.abs(edit) - 1) / 88), (Math.abs(edit) - 1) % 88];
   function toggled(t, key) {
-    const sounds = !seen[t].frame[key], edit = 88 * t + key + 1, others = page.state.edits.filter((one) => Math.abs(one) !== edit);
-    if (sounds && table.frame("tune") === undefined) setTimeout(() => table.start("note", [{ key, start: 0, end: 1 }], 1)); // once it is drawn
+    const sounds = !seen[t].frame[key], edit = 88 * t + key + 1;
+    const others = page.state.edits.filter((one) => Math.abs(one) !== edit);
+    if (sounds && !plays()) setTimeout(() => table.start("note", [{ key, start: 0, end: 1 }], 1)); // once it is drawn
     const isBack = others.length < page.state.edits.length;
     return { edits: isBack ? others : [...others, sounds ? edit : -edit], frame: t + 1, note: lowest + key };
   }
   function frameOf(t, logits) {
-    const { begin, seed, temperature, edits } = page.state;
-    const draw = () => Uint8Array.from(logits, (logit, key) => Number(chance(seed, t, key) < probability(logit / temperature)));
-    const frame = t + 1 < begin || !t ? base[t].slice() : draw();
+    const { seed, temperature, edits } = page.state;
+    const draw = (logit, key) => Number(chance(seed, t, key) < probability(logit / temperature));
+    const frame = t < border() ? base[t].slice() : Uint8Array.from(logits, draw);
     for (const edit of edits) if (cellOf(edit)[0] === t) frame[cellOf(edit)[1]] = Number(edit > 0);
     return frame;
   }
@@ -97,8 +89,11 @@ export function show(page) {
     height: 400,
     least: LEFT + 5 * T,
     label: "",
-    hint: HINT,
-    point: (x, y) => described(x, y),
+    hint: "Drag the border: the model writes what is right of it. Bars: what each frame costs the model. Box: the chosen frame.",
+    point(x, y) {
+      const t = place.frame(x), key = place.key(y);
+      return t >= 0 && t < T && key <= place.high && told(t, key < place.low ? undefined : key);
+    },
     grab(x, y, first) {
       if (first) borderIsHeld = y < RULER;
       if (borderIsHeld) return { begin: Math.min(T + 1, Math.max(2, Math.round((x - LEFT) / place.across) + 1)) };
@@ -106,51 +101,42 @@ export function show(page) {
     key(name) {
       const { frame, note } = page.state;
       if (name === " ") return toggled(frame - 1, note - lowest);
-      if (name === "c") return { begin: Math.max(2, frame) };
       if (name === "ArrowUp" || name === "ArrowDown") return { note: stepped(name, note, lowest, lowest + 87) };
       const to = stepped(name, frame, 1, T);
       return to && { frame: to };
     },
   });
-  const table = turntable(page.data, picture.element, (name) => name === "tune" && draw());
+  const table = turntable(page.data, picture.element, () => draw()), plays = () => table.frame("tune") !== undefined;
+  const playFrom = (frame) => table.start("tune", held(frames), T, frame);
   picture.element.style.touchAction = "manipulation"; // a tap changes a note, a finger moves the page
   picture.element.onclick = ({ offsetX: x, offsetY: y }) => {
     const t = place.frame(x), key = place.key(y);
-    if (t < 0 || t >= T || borderIsHeld) return;
-    if (y > place.box.y + place.box.height) page.set({ frame: t + 1 });
-    else if (y >= place.box.y) page.set(toggled(t, key));
+    if (t < 0 || t >= T || borderIsHeld || key > place.high) return;
+    page.set(key < place.low ? { frame: t + 1 } : toggled(t, key));
   };
 
-  const player = playButton(page, () => `from frame ${page.state.frame}`, () => {
-    if (table.frame("tune") !== undefined) return table.stop();
-    table.start("tune", notes(), T, page.state.frame - 1);
-  });
+  const player = button(page, "", () => (plays() ? table.stop() : playFrom(page.state.frame - 1)));
+  player.style.minWidth = "11em"; // the button beside it stays where it is
   const onwards = button(page, "", () => page.set({ begin: Math.max(2, page.state.frame) }));
   const again = button(page, "Draw again", () => page.set({ seed: page.state.seed + 1 }));
   for (const [kind, label] of [["local", "LocalRNN"], ["attention", "attention"]])
     if (model.layers.some((layer) => layer.kind === kind)) checkbox(page, kind, { label });
   slider(page, "temperature", { min: 0.1, max: 2, step: 0.1, text: (value) => value.toFixed(1) });
   checkbox(page, "expected", { label: "what it expected" });
-  saveButton(page, page.data.name, notes);
 
-  function described(x, y) {
-    const t = place.frame(x), { box } = place;
-    if (y < RULER) return "Drag the border: the model writes what is right of it.";
-    if (t < 0 || t >= T || y < box.y) return "";
-    if (y <= box.y + box.height) return cellText(t, place.key(y));
-    const whole = offOf(page.state).length ? `; with nothing switched off, ${seen[t].whole.toFixed(2)}` : "";
-    return t && `Frame ${t + 1} costs ${seen[t].cost.toFixed(2)} nats${whole}.`;
-  }
-  function cellText(t, key) {
-    const sounds = seen[t].frame[key], logit = seen[t - 1]?.logits[key];
-    const begin = `Frame ${t + 1}, ${noteName(lowest + key)}: ${sounds ? "sounds" : "is silent"}.`;
-    if (logit === undefined) return begin;
-    const p = probability(logit).toFixed(2), nats = keyCost(logit, sounds).toFixed(2);
-    return `${begin} The model expected the note with probability ${p}; this costs ${nats} nats.`;
+  /** What a frame costs, and what the model expected of a key in it, if one is given, in words. */
+  function told(t, key) {
+    const { frame, expected, cost, whole } = seen[t];
+    const besides = offOf(page.state).length ? `; with nothing switched off, ${whole.toFixed(2)}` : "";
+    const costs = t ? `Frame ${t + 1} costs ${cost.toFixed(2)} nats${besides}.` : "Frame 1.";
+    const sounds = key !== undefined ? ` ${noteName(lowest + key)}: ${frame[key] ? "sounds" : "is silent"}.` : "";
+    if (!sounds || !t) return costs + sounds;
+    const p = probability(expected[key]).toFixed(2), nats = keyCost(expected[key], frame[key]).toFixed(2);
+    return `${costs}${sounds} The model expected the note with probability ${p}; this costs ${nats} nats.`;
   }
 
-  function drawRuler(pen, width, { begin }) {
-    const x = place.x(Math.min(begin - 1, T)), bottom = place.box.y + place.box.height;
+  function drawRuler(pen, width) {
+    const x = place.x(border()), bottom = place.box.y + place.box.height;
     pen.font = "600 13px system-ui, sans-serif";
     pen.textAlign = "right";
     pen.fillStyle = bachs(page.dark);
@@ -177,12 +163,9 @@ export function show(page) {
     }
   }
   function drawExpected(pen) {
-    pen.fillStyle = page.ink;
-    seen.slice(1).forEach((_, i) => seen[i].logits.forEach((logit, key) => {
-      pen.globalAlpha = 0.45 * probability(logit);
-      if (pen.globalAlpha > 0.01) pen.fillRect(place.x(i + 1), place.y(key), place.across, place.down);
-    }));
-    pen.globalAlpha = 1;
+    const shade = (logit) => `rgb(128 128 128 / ${0.8 * probability(logit)})`;
+    const { box, low, high } = place;
+    heatMap(pen, box, high - low + 1, T, (i, t) => (t ? shade(seen[t].expected[high - i]) : "transparent"));
   }
   function drawCells(pen, { edits, frame, note }) {
     pen.strokeStyle = page.ink;
@@ -193,70 +176,66 @@ export function show(page) {
     pen.strokeRect(place.x(frame - 1), strip.box.y, place.across, STRIP);
     if (document.activeElement === picture.element) cell([frame - 1, note - lowest], 2);
   }
-  function drawStrip(pen, switched) {
+  function drawStrip(pen, isSwitched) {
     const high = (cost) => Math.max(strip.box.y, Math.min(strip.y(cost), strip.y(0) - 1));
     seen.forEach(({ cost, whole }, t) => {
       if (!t) return; // the first frame was not predicted
-      pen.fillStyle = colourOf(t);
+      pen.fillStyle = (t < border() ? bachs : machines)(page.dark);
       pen.fillRect(place.x(t), high(cost), Math.max(1, place.across - 1), strip.y(0) - high(cost));
       pen.fillStyle = page.ink;
-      if (switched) pen.fillRect(place.x(t), high(whole) - 1, place.across, 2);
+      if (isSwitched) pen.fillRect(place.x(t), high(whole) - 1, place.across, 2);
     });
   }
 
   function draw() {
-    const { state } = page, [low, high] = range(frames(), 1), keys = [Math.min(usual[0], low), Math.max(usual[1], high)];
-    const tall = ROW * (keys[1] - keys[0] + 1), switched = offOf(state).length > 0;
+    const { state } = page, [low, high] = range(frames, 1), keys = [Math.min(usual[0], low), Math.max(usual[1], high)];
+    const tall = ROW * (keys[1] - keys[0] + 1), isSwitched = offOf(state).length > 0;
     picture.resize(RULER + ARCS + tall + GAP + STRIP + BELOW);
     const { pen, width } = picture.begin();
     place = places({ y: RULER + ARCS, width, height: tall }, T, keys);
     strip = axes(pen, page, { ...place.box, y: place.box.y + tall + GAP, height: STRIP }, {
       x: [0.5, T + 0.5], y: [0, most], yTicks: 3, up: "nats", across: "frame",
-      title: switched ? "short lines: nothing switched off" : "",
+      title: isSwitched ? "short lines: nothing switched off" : "",
     });
     drawOctaves(pen, page, place);
     if (state.expected) drawExpected(pen);
-    for (const part of [notes(0, state.begin - 1), notes(state.begin - 1)]) drawNotes(pen, place, part, ({ start }) => colourOf(start));
-    drawStrip(pen, switched);
+    drawNotes(pen, place, held(frames, 0, border()), bachs(page.dark));
+    drawNotes(pen, place, held(frames, border()), machines(page.dark));
+    drawStrip(pen, isSwitched);
     drawCopies(pen);
-    drawRuler(pen, width, state);
+    drawRuler(pen, width);
     drawCells(pen, state);
     drawCursor(pen, page, place, table.frame("tune"));
-    player(table.frame("tune") !== undefined);
+    player.textContent = plays() ? "■ Stop" : `▶ Play from frame ${state.frame}`;
   }
 
   function sentence({ begin, edits, local, attention }) {
     const off = [local || "LocalRNN", attention || "attention"].filter((name) => name !== true).join(" and ");
-    const theirs = begin > T ? "All frames are" : begin > 2 ? `Frames 1 to ${begin - 1} are` : "Frame 1 is";
-    const who = `${theirs} ${author}'s${begin > T ? "" : ", the rest is the model's"}`;
-    const changed = edits.length ? `; you changed ${edits.length} note${edits.length > 1 ? "s" : ""}` : "";
-    const nats = (name, end = T) => mean(seen.slice(0, end).map((one) => one[name])).toFixed(2);
+    const who = `Frames 1 to ${border()} are ${author}'s${begin > T ? "" : ", the rest is the model's"}`;
+    const changed = edits.length ? `; notes that you changed: ${edits.length}` : "";
+    const nats = (name, end = T) => (seen.slice(1, end).reduce((sum, one) => sum + one[name], 0) / (end - 1)).toFixed(2);
     const costs = `A frame costs the model ${nats("cost")} nats on average`;
     const whole = off ? ` without ${off}, and ${nats("whole")} with nothing switched off` : "";
     // the model's own frames are cheap to it, however it is switched
-    const given = off && begin > 2 && begin <= T ? ` (${author}'s: ${nats("cost", begin - 1)} and ${nats("whole", begin - 1)})` : "";
-    const repeats = copied.map(({ at, source, length }) => ` Frames ${span(at, length)} repeat ${span(source, length)}.`);
+    const both = `${nats("cost", border())} and ${nats("whole", border())}`;
+    const given = off && begin > 2 && begin <= T ? ` (${author}'s: ${both})` : "";
+    const repeats = copied.map(({ at, source, length }) =>
+      ` Frames ${at + 1}–${at + length} repeat ${source + 1}–${source + length}.`);
     return `${who}${changed}. ${costs}${whole}${given}.${repeats.join("")}`;
   }
 
-  /** A tune that plays goes on with the notes that it has now. */
-  function playOn() {
-    const now = table.frame("tune"), sounding = String(frames());
-    if (now !== undefined && sounding !== played) table.start("tune", notes(), T, now);
-    played = sounding;
-  }
-
   return (state) => {
-    const off = offOf(state), switched = readAsSwitched(T, Math.min(T, state.begin - 1), frameOf, off);
-    const whole = off.length ? readWhole(T, T, (t) => switched[t].frame, []) : switched;
+    const heard = (off, frameOf) => (readers[off] ??= reader(model, off))(T, frameOf);
+    const switched = heard(offOf(state), frameOf), whole = heard([], (t) => switched[t].frame);
     seen = switched.map((one, t) => ({ ...one, whole: whole[t].cost }));
-    copied = copies(frames());
-    playOn();
+    frames = seen.map(({ frame }) => frame);
+    copied = copies(frames);
     onwards.textContent = `Continue from frame ${Math.max(2, state.frame)}`;
     again.disabled = state.begin > T;
     draw();
-    const help = "Arrows move, space changes the note, c continues from here.";
-    picture.describe(`Piano roll. ${cellText(state.frame - 1, state.note - lowest)} ${help}`);
+    if (plays() && String(frames) !== played) playFrom(table.frame("tune")); // with the notes that the tune has now
+    played = String(frames);
+    picture.describe(`Piano roll. ${told(state.frame - 1, state.note - lowest)} Arrows move, space changes the note.`);
     return sentence(state);
   };
 }

@@ -41,19 +41,19 @@ def bach(
         roll: a tune, (frames, 88) of 0 and 1; by default a chorale that the model was not trained on.
         model: an RNN, GRU, Transformer or R-Transformer that predicts the 88 logits of the next frame; by default
             the R-Transformer that comes with the package.
-        frame_seconds: how long a frame lasts, at most 8: a MIDI file can hold no slower tempo.
+        frame_seconds: how long a frame lasts.
         begin: the first frame that the model writes, from 2; by default it writes the last third.
 
     Raises:
-        ValueError: if `roll` is no piano roll, a frame is too long, or the page cannot compute the model.
+        ValueError: if `roll` is no piano roll, or the page cannot compute the model.
     """
     tune = unheard()[CHORALE][:FRAMES] if roll is None else check_roll("roll", roll)
-    model, author = trained() if model is None else model, "Bach" if roll is None else "the tune"
+    author = "Bach" if roll is None else "the tune"
+    model = cast(SequenceModel, pretrained("bach")) if model is None else model
     costs, third = frame_costs(model, tune), 2 * len(tune) // 3
-    begin = begin or third + 1
-    data = {"tune": keys(tune), "name": "tune", "author": author, "network": described(model), "most": 1.5 * max(costs)}
+    data = {"tune": keys(tune), "author": author, "network": described(model), "most": 1.5 * max(costs)}
     start: dict[str, Any] = {
-        "begin": begin, "seed": 1, "temperature": 0.7, "local": True, "attention": True,
+        "begin": begin or third + 1, "seed": 1, "temperature": 0.7, "local": True, "attention": True,
         "edits": [], "frame": max(1, third - 7), "note": 60, "expected": False,
     }  # fmt: skip
     presets: dict[str, dict[str, Any]] = {
@@ -64,8 +64,8 @@ def bach(
     }
     return Page(
         Path(__file__).with_name("bach.js"),
-        tune_data(data, frame_seconds),
-        _still(tune, costs, begin),
+        data | {"lowest": LOWEST, "seconds": frame_seconds},
+        _still(tune, costs, start["begin"]),
         "play it; click notes near the border, and see what the model makes of them; drag the border. The higher a "
         "bar, the less the model expected the frame; the highest are cut off. Green marks a passage that repeats an "
         "earlier one",
@@ -82,25 +82,9 @@ def unheard() -> list[Roll]:
     return [torch.cat([one.inputs, one.target[-1:]]).to(torch.uint8).numpy() for one in examples]
 
 
-def trained() -> SequenceModel:
-    """The R-Transformer that comes with the package."""
-    return cast(SequenceModel, pretrained("bach"))
-
-
 def keys(roll: Roll) -> list[list[int]]:
     """For each frame the keys that sound."""
     return [np.flatnonzero(frame).tolist() for frame in roll]
-
-
-def tune_data(data: dict[str, Any], frame_seconds: float) -> dict[str, Any]:
-    """`data`, with what a page needs to play tunes.
-
-    Raises:
-        ValueError: if a frame does not last, or longer than three bytes of a MIDI file's tempo can say.
-    """
-    if not 0 < frame_seconds <= 8:
-        raise ValueError(f"frame_seconds: expected more than 0 and at most 8, got {frame_seconds!r}")
-    return data | {"lowest": LOWEST, "seconds": frame_seconds}
 
 
 def frame_costs(model: SequenceModel, roll: Roll) -> list[float]:

@@ -2,80 +2,72 @@
 
 import { button, canvas, checkbox } from "./page.js";
 import { bachs, drawCursor, drawNotes, drawOctaves, framesOf, held, machines, places, range } from "./roll.js";
-import { playButton, turntable } from "./sound.js";
+import { turntable } from "./sound.js";
 
-const NAMES = ["A", "B"], HIDDEN = 56, SHOWN = 150, GAP = 30; // pixels
+const NAMES = ["A", "B"], HIGH = 110, GAP = 30; // pixels
 
 export function show(page) {
-  const pairs = page.data.pairs.map(({ bach, tunes }) => ({ bach, tunes: tunes.map(framesOf) }));
+  const pairs = page.data.pairs.map(({ bach, tunes }) => ({ bach, tunes: tunes.map(framesOf) })), last = pairs.length - 1;
   const current = () => pairs[page.state.pair] ?? pairs[0], isAnswered = () => page.state.answers.length > page.state.pair;
-  const high = () => (isAnswered() || page.state.notes ? SHOWN : HIDDEN);
-  const picture = canvas(page, { height: 2 * (HIDDEN + GAP), label: "" });
+  const picture = canvas(page, { height: 2 * (HIGH + GAP), label: "" });
   const table = turntable(page.data, picture.element, () => draw());
-  const plays = (i) => table.frame(NAMES[i]) !== undefined;
-  function play(i) {
-    if (plays(i)) return table.stop();
-    table.start(NAMES[i], held(current().tunes[i]), current().tunes[i].length);
-  }
+  const plays = (i) => table.frame(NAMES[i]) !== undefined, start = (i, tune) => table.start(NAMES[i], held(tune), tune.length);
+  const play = (i) => (plays(i) ? table.stop() : start(i, current().tunes[i]));
   picture.element.className = "held";
-  picture.element.onclick = ({ offsetY }) => play(offsetY < high() + GAP ? 0 : 1);
+  picture.element.onclick = ({ offsetY }) => play(offsetY < HIGH + GAP ? 0 : 1);
 
-  const players = NAMES.map((name, i) => playButton(page, () => name, () => play(i)));
+  const players = NAMES.map((_, i) => button(page, "", () => play(i)));
+  players.forEach((one) => (one.style.minWidth = "6em")); // the buttons beside it stay where they are
   const choices = NAMES.map((name, i) => button(page, `${name} is Bach`, () => {
     page.set({ answers: [...page.state.answers.slice(0, page.state.pair), i] });
     next.focus(); // the button that was pressed cannot be pressed again
   }));
-  const isLast = () => page.state.pair === pairs.length - 1;
   const next = button(page, "", () => {
     table.stop();
-    page.set(isLast() ? page.start : { pair: page.state.pair + 1, notes: false });
-    picture.element.closest(".rtx-page").querySelector("button").focus();
+    page.set(page.state.pair === last ? page.start : { pair: page.state.pair + 1, notes: false });
+    players[0].focus();
   });
   checkbox(page, "notes", { label: "show the notes" });
 
+  const nameOf = (i) => (isAnswered() ? `${NAMES[i]}: ${i === current().bach ? "Bach" : "the model"}` : NAMES[i]);
+  function drawTune(pen, width, i) {
+    const { tunes, bach } = current(), done = isAnswered();
+    const place = places({ y: i * (HIGH + GAP) + GAP - 4, width, height: HIGH }, tunes[i].length, range(tunes.flat()));
+    const { x, y } = place.box, colour = !done ? page.ink : i === bach ? bachs(page.dark) : machines(page.dark);
+    pen.fillStyle = colour;
+    pen.strokeStyle = page.faint;
+    pen.font = "600 14px system-ui, sans-serif";
+    pen.fillText(nameOf(i), 4, y - 12);
+    pen.strokeRect(x, y, place.box.width, HIGH);
+    if (done || page.state.notes) {
+      drawOctaves(pen, page, place);
+      drawNotes(pen, place, held(tunes[i]), colour);
+    } else if (!plays(i)) pen.fillText("▶ click to listen", x + 20, y + HIGH / 2);
+    drawCursor(pen, page, place, table.frame(NAMES[i]));
+  }
   function draw() {
-    const { tunes, bach } = current(), done = isAnswered(), keys = range(tunes.flat()), height = high();
-    picture.resize(2 * (height + GAP));
     const { pen, width } = picture.begin();
-    tunes.forEach((frames, i) => {
-      const place = places({ y: i * (height + GAP) + GAP - 4, width, height }, frames.length, keys), { box } = place;
-      const colour = i === bach ? bachs(page.dark) : machines(page.dark);
-      pen.fillStyle = done ? colour : page.ink;
-      pen.font = "600 14px system-ui, sans-serif";
-      pen.fillText(done ? `${NAMES[i]}: ${i === bach ? "Bach" : "the model"}` : NAMES[i], 4, box.y - 12);
-      pen.strokeStyle = page.faint;
-      pen.strokeRect(box.x, box.y, box.width, box.height);
-      pen.font = "13px system-ui, sans-serif";
-      if (done || page.state.notes) {
-        drawOctaves(pen, page, place);
-        drawNotes(pen, place, held(frames), () => (done ? colour : page.ink));
-      } else if (!plays(i)) {
-        pen.textAlign = "center";
-        pen.fillText("▶ click to listen", box.x + box.width / 2, box.y + height / 2);
-        pen.textAlign = "left";
-      }
-      drawCursor(pen, page, place, table.frame(NAMES[i]));
+    NAMES.forEach((name, i) => {
+      drawTune(pen, width, i);
+      players[i].textContent = plays(i) ? "■ Stop" : `▶ Play ${name}`;
     });
-    players.forEach((put, i) => put(plays(i)));
   }
 
   /** How the game stands; at its end, also what a guesser would have. */
   function score(answers) {
-    const right = answers.filter((one, i) => one === pairs[i].bach).length, count = answers.length, { chance } = page.data;
-    if (!count) return "";
-    if (count < pairs.length) return ` You have ${right} of ${count} right.`;
-    return ` That was the last pair: you have ${right} of ${count} right. Somebody who only guesses has half of them right on average, ` +
-      `and ${right} or more in ${chance[right] < 0.01 ? "under 1" : Math.round(100 * chance[right])} % of games.`;
+    const right = answers.filter((one, i) => one === pairs[i].bach).length, share = 100 * page.data.chance[right];
+    const guesser = ` That was the last pair. Somebody who only guesses has half of them right on average, and ${right} or ` +
+      `more in ${share < 1 ? "under 1" : Math.round(share)} % of games.`;
+    return answers.length ? ` You have ${right} of ${answers.length} right.${answers.length > last ? guesser : ""}` : "";
   }
 
   return ({ pair, answers }) => {
     const { bach } = current(), done = isAnswered();
     choices.forEach((one) => (one.disabled = done));
     next.hidden = !done;
-    next.textContent = isLast() ? "Start again" : "Next pair";
+    next.textContent = pair === last ? "Start again" : "Next pair";
     draw();
-    const labels = NAMES.map((name, i) => (done ? `${name} is ${i === bach ? "by Bach" : "by the model"}` : name));
-    picture.describe(`Two tunes: ${labels.join(", ")}.`);
+    picture.describe(`Two tunes. ${nameOf(0)}. ${nameOf(1)}.`);
     const asked = `Pair ${pair + 1} of ${pairs.length}: one of the tunes is by Bach. Listen to both, then choose.`;
     const told = `${answers[pair] === bach ? "Right" : "Wrong"}: ${NAMES[bach]} is by Bach.`;
     return `${done ? told : asked}${score(answers)}`;

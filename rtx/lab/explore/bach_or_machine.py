@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import torch
@@ -11,12 +12,13 @@ from numpy.typing import ArrayLike
 from scipy.stats import binom
 from torch import Tensor
 
-from rtx.lab.explore.bach import keys, trained, tune_data, unheard
+from rtx.lab.explore.bach import keys, unheard
 from rtx.lab.explore.page import Page
+from rtx.lab.pretrained import pretrained
 from rtx.nn.mode import evaluating
 from rtx.nn.sampling import seeded_generator
 from rtx.tasks.build import SequenceModel
-from rtx.tasks.rolls import FRAME_SECONDS, Roll, check_roll
+from rtx.tasks.rolls import FRAME_SECONDS, LOWEST, Roll, check_roll
 
 PAIRS, PROMPT, FRAMES, TRIES, TEMPERATURE = 12, 16, 32, 500, 0.7
 HOW = (
@@ -43,14 +45,12 @@ def bach_or_machine(
     Raises:
         ValueError: if there is no pair, something is no piano roll, or two tunes are not equally long.
     """
-    found = [
-        (check_roll("pairs", real), check_roll("pairs", made))
-        for real, made in (drawn_pairs(trained(), seed) if pairs is None else pairs)
-    ]
-    if not found:
-        raise ValueError("pairs: expected at least one, got none")
-    if uneven := [(len(real), len(made)) for real, made in found if len(real) != len(made)]:
-        raise ValueError(f"pairs: expected tunes of the same length, got {uneven[0][0]} and {uneven[0][1]} frames")
+    if pairs is None:
+        pairs = drawn_pairs(cast(SequenceModel, pretrained("bach")), seed)
+    found = [(check_roll("pairs", real), check_roll("pairs", made)) for real, made in pairs]
+    lengths = [(len(real), len(made)) for real, made in found]
+    if not found or any(real != made for real, made in lengths):
+        raise ValueError(f"pairs: expected at least one, of two tunes of the same length, got {lengths or 'none'}")
     order = np.random.default_rng(seed).permutation(len(found)) % 2  # each place as often as the other
     shown = [
         {"bach": int(place), "tunes": [keys(tune) for tune in (pair[::-1] if place else pair)]}
@@ -59,7 +59,7 @@ def bach_or_machine(
     chance = binom.sf(np.arange(-1, len(found)), len(found), 0.5)  # of at least so many right answers by guessing
     return Page(
         Path(__file__).with_name("bach_or_machine.js"),
-        tune_data({"pairs": shown, "chance": chance}, frame_seconds),
+        {"pairs": shown, "chance": chance, "lowest": LOWEST, "seconds": frame_seconds},
         _still(len(found)),
         f"listen with your eyes closed. {how}",
         title="Bach or machine?",
@@ -90,7 +90,7 @@ def _continued(
         for frame in prompt:
             logits, state = model.step(frame[None], state)
         for count in notes:
-            found.append(_frame((logits[0] / TEMPERATURE).sigmoid(), int(count), draws))
+            found.append(_frame((logits[0] / TEMPERATURE).sigmoid(), count, draws))
             logits, state = model.step(found[-1][None], state)
     return torch.stack(found).to(torch.uint8).numpy()
 

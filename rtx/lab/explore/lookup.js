@@ -6,106 +6,105 @@ import { load, plant, read } from "./network.js";
 import { canvas, make, stepped, textInput } from "./page.js";
 import { row, softmax } from "./tensor.js";
 
-const ARCS = 100, BOX = 32, NARROWEST = 17, WIDEST = 44; // pixels: the arcs of a layer; a token, and its smallest and largest width
+const ARCS = 100, BOX = 32, NARROWEST = 17, WIDEST = 44; // pixels: the arcs of a layer; a token, and its least and largest width
 const LEAST = 0.04, LONG = 2300; // the smallest weight that is drawn; pixels of a long headline
 const COLOURS = [0, 1, 2, 4].map((i) => SERIES[i]); // of a layer's heads
+const STEPS = ["Layer 1, match: a digit looks at its letter", "Layer 2, copy: a question looks at the right digit"];
+const EXAMPLE = "a letter from a to j and a digit, then a question, such as a1 b7 c3 b?";
 const percent = (share) => `${(100 * share).toFixed(0)} %`;
 const strongest = (shares) => shares.indexOf(Math.max(...shares));
 
-/** The logits after each token, and where each layer's heads look. Heads are named by layer and head, such as "1.0"; those in `off` add nothing. */
+/**
+ * The logits after each token, and where the heads look, by layer, token and head. A head's name is its layer and number,
+ * such as "1.0"; those in `off` add nothing.
+ */
 export function look(model, tokens, off = []) {
   const tree = plant(tokens), attentions = model.layers.filter(({ kind }) => kind === "attention").map(({ name }) => name);
   const names = off.map((name) => name.split(".")).map(([layer, head]) => `${attentions[layer]}.${head}`);
   const logits = read(model, tree, [...tokens.keys()], { off: names });
-  return { logits, looked: attentions.map((name) => tree.rows[`${name}.looked`]) }; // by layer, token, head
+  return { logits, looked: attentions.map((name) => tree.rows[`${name}.looked`]) };
 }
 
-/** What stands in a text: its tokens, its pairs and questions by place, and what is wrong with it, if anything. */
-export function parse(text, symbols) {
-  const tokens = [...text.toLowerCase().replace(/[\s,;]/g, "")], pairs = [], questions = [];
-  const stop = (problem) => ({ tokens, pairs, questions, problem });
-  const unknown = tokens.find((token) => !symbols.includes(token));
-  if (unknown) return stop(`The model does not know “${unknown}”. It knows the letters a to ${symbols.match(/[a-z]/g).at(-1)}, digits and the question mark.`);
-  for (let t = 0; t < tokens.length; t += 2) {
-    const [letter, next] = tokens.slice(t, t + 2);
-    if (!/[a-z]/.test(letter)) return stop(`A letter must stand before “${letter}”, as in ${letter === "?" ? "b?" : `b${letter}`}.`);
-    if (next === "?") questions.push(t + 1);
-    else if (/\d/.test(next) && !questions.length) pairs.push(t + 1);
-    else if (/\d/.test(next)) return stop(`All pairs must stand before the first question: “${letter}${next}” comes after it.`);
-    else return stop(`The letter “${letter}” needs a digit or a question mark behind it.`);
-  }
-  if (!pairs.length) return stop("Type pairs of a letter and a digit, then a question, such as a1 b7 c3 b?");
-  if (!questions.length) return stop(`Now ask for one of the letters, such as ${tokens[0]}?`);
-  return { tokens, pairs, questions, problem: "" };
-}
-
-/** What is odd about the pairs, in words. The model answers all the same. */
-function oddities({ tokens, pairs, questions }) {
-  const letters = pairs.map((t) => tokens[t - 1]), twice = [...new Set(letters.filter((letter, i) => letters.indexOf(letter) !== i))];
-  const missing = questions.map((t) => tokens[t - 1]).find((letter) => !letters.includes(letter));
-  const digits = (letter) => pairs.filter((t) => tokens[t - 1] === letter).map((t) => tokens[t]).join(" and ");
-  return [
-    missing && `No pair has “${missing}”, so the model can only guess.`,
-    ...twice.map((letter) => `The letter “${letter}” has more than one digit: ${digits(letter)} are right.`),
-    (pairs.length < 2 || pairs.length > 8) && `The model has learnt from 2 to 8 pairs; this text has ${pairs.length}.`,
-  ];
+/** The tokens of a text, the places of its digits and of its question marks, and what is wrong with it, if anything. */
+function parse(text) {
+  const whole = text.toLowerCase().replace(/[\s,;]/g, "");
+  const [, pairs, asked, rest] = whole.match(/^((?:[a-j]\d)*)((?:[a-j]\?)*)(.*)$/);
+  const problem =
+    rest ? `The model cannot read “${rest}”. It reads pairs of ${EXAMPLE}`
+    : !pairs ? `Type pairs of ${EXAMPLE}`
+    : !asked ? `Now ask for one of the letters, such as ${pairs[0]}?`
+    : "";
+  const places = (symbols, from) => [...symbols].map((_, i) => from + i).filter((t) => t % 2);
+  return { tokens: [...whole], pairs: places(pairs, 0), questions: places(asked, pairs.length), problem };
 }
 
 export function show(page) {
   const { symbols, network } = page.data, model = load(network, page.weights);
-  const heads = model.layers.filter(({ kind }) => kind === "attention").flatMap(({ heads }, layer) =>
-    Array.from({ length: heads }, (_, head) => ({ layer, head, name: `${layer}.${head}`, label: `layer ${layer + 1}, head ${head + 1}` })));
-  let text = parse("", symbols), found = null, answers = [], slots = [], under = -1, left = 0, across = 1;
+  const layers = model.layers.filter(({ kind }) => kind === "attention").map(({ heads }, layer) =>
+    Array.from({ length: heads }, (_, head) => ({ layer, head, name: `${layer}.${head}` })));
+  let text, found, answers, cells, slots, under = -1, left = 0, across = 1;
 
   textInput(page, "text", { label: "pairs and questions", maxLength: 90 });
-  for (const one of heads) {
-    const dot = make("span", { textContent: "● " }), onclick = () => page.set({ off: toggled(page.state.off, one.name) });
-    dot.style.color = COLOURS[one.head];
-    one.button = make("button", { type: "button", onclick }, dot, `${one.head + 1}`);
-    one.button.setAttribute("aria-label", one.label);
+  /** A button for each head of a layer, which switches it off. */
+  function bar(layer) {
+    const buttons = layers[layer].map((one) => {
+      const dot = make("span", { textContent: "● " });
+      dot.style.color = COLOURS[one.head];
+      one.button = make("button", { type: "button", onclick: () => toggle(one.name) }, dot, `head ${one.head + 1}`);
+      one.button.setAttribute("aria-label", `layer ${layer + 1}, head ${one.head + 1}`);
+      return one.button;
+    });
+    page.picture(make("div", { className: "row" }, STEPS[layer], ...buttons));
   }
-  const toggled = (off, name) => (off.includes(name) ? off.filter((one) => one !== name) : [...off, name]);
-  const of = (layer) => heads.filter((one) => one.layer === layer && !page.state.off.includes(one.name));
-  const bar = (layer) => make("div", { className: "row" }, `Layer ${layer + 1}, heads`, ...heads.filter((one) => one.layer === layer).map(({ button }) => button));
-  page.picture(bar(0));
+  const isOff = (name) => page.state.off.includes(name), on = (layer) => layers[layer].filter(({ name }) => !isOff(name));
+  const others = (name) => page.state.off.filter((one) => one !== name);
+  const toggle = (name) => page.set({ off: isOff(name) ? others(name) : [...page.state.off, name] });
+
+  bar(0);
   const picture = canvas(page, {
     height: 2 * ARCS + BOX,
     label: "",
     point(x) {
-      const t = at(x);
-      if (t !== under) draw(page.state, (under = t));
-      return t >= 0 && found ? told(t) : "";
+      if (at(x) !== under) hover(at(x));
+      return found && text.tokens[under] ? told(under) : "";
     },
     grab: (x) => (at(x) >= 0 ? { chosen: at(x) + 1 } : undefined),
     key(name) {
-      const to = stepped(name, place(page.state) + 1, 1, text.tokens.length);
+      const to = stepped(name, chosen() + 1, 1, text.tokens.length);
       return to && { chosen: to };
     },
   });
-  picture.element.addEventListener("pointerleave", () => draw(page.state, (under = -1)));
-  page.picture(bar(1));
+  bar(1);
+  function hover(t) {
+    under = t;
+    draw();
+  }
+  picture.element.addEventListener("pointerleave", () => hover(-1));
   const headline = picture.element.closest(".rtx-page").querySelector(".sentence");
 
   /** The token at a place; an answer belongs to its question. */
-  const at = (x) => slots.findLastIndex((slot) => slot <= (x - left) / across && (x - left) / across < slots.length + answers.length);
+  const at = (x) => cells[Math.floor((x - left) / across)]?.t ?? -1;
   /** The token whose arcs are drawn strongly: the one that was chosen, or else the last question. */
-  const place = ({ chosen }) => (chosen && chosen <= text.tokens.length ? chosen : text.tokens.length) - 1;
+  const chosen = () => ((page.state.chosen <= text.tokens.length && page.state.chosen) || text.tokens.length) - 1;
   const shares = ({ layer, head }, t) => found.looked[layer][t][head];
-  const middle = (t) => left + (slots[t] + 0.5) * across;
 
   /** Where the heads look from a token, in words. */
   function told(t) {
-    const looks = [...of(0), ...of(1)].map((one) => {
-      const s = strongest(shares(one, t));
-      return `${one.label}: ${percent(shares(one, t)[s])} on “${text.tokens[s]}”`;
+    const looks = [0, 1].map((layer) => {
+      const each = on(layer).map((one) => {
+        const s = strongest(shares(one, t));
+        return `head ${one.head + 1} at “${text.tokens[s]}” (${percent(shares(one, t)[s])})`;
+      });
+      return each.length ? `layer ${layer + 1} with ${each.join(" and ")}` : `layer ${layer + 1} is off`;
     });
-    return `Token ${t + 1}, “${text.tokens[t]}”, looks most at: ${looks.join("; ")}`;
+    return `Token ${t + 1}, “${text.tokens[t]}”, looks most at: ${looks.join("; ")}.`;
   }
 
   /** An arc from token t to token s, with a dot at s: above the tokens for layer 1, below them for layer 2. */
   function arc(pen, { layer, head }, t, s, weight, strong) {
     const way = layer ? 1 : -1, y = ARCS + (layer ? BOX : 0) + 4 * way, shift = (head - 0.5) * Math.min(8, 0.3 * across);
-    const [from, to] = [middle(t) + shift, middle(s) + shift], high = y + way * Math.min(1.3 * ARCS - 16, 14 + 0.55 * (from - to));
+    const [from, to] = [t, s].map((token) => left + (slots[token] + 0.5) * across + shift);
+    const high = y + way * Math.min(1.3 * ARCS - 16, 14 + 0.55 * (from - to));
     Object.assign(pen, { strokeStyle: COLOURS[head], fillStyle: COLOURS[head], lineWidth: 1 + 4 * weight });
     pen.globalAlpha = strong ? 0.4 + 0.6 * weight : 0.25 * weight;
     pen.beginPath();
@@ -123,76 +122,63 @@ export function show(page) {
 
   function drawArcs(pen, focus) {
     // the second layer reads what the first one has put at the token that it looks at
-    const paths = [[focus, ...of(1).map((one) => strongest(shares(one, focus)))], [focus]];
-    for (const isStrong of [false, true])
-      for (const one of [...of(0), ...of(1)])
-        text.tokens.forEach((_, t) => {
-          if (paths[one.layer].includes(t) !== isStrong) return;
-          shares(one, t).forEach((weight, s) => weight >= LEAST && arc(pen, one, t, s, weight, isStrong));
-        });
+    const paths = [[focus, ...on(1).map((one) => strongest(shares(one, focus)))], [focus]];
+    for (const one of [...on(0), ...on(1)])
+      text.tokens.forEach((_, t) => {
+        const isStrong = paths[one.layer].includes(t);
+        shares(one, t).forEach((weight, s) => weight >= LEAST && arc(pen, one, t, s, weight, isStrong));
+      });
   }
 
-  function draw(state, hovered) {
-    const T = text.tokens.length, places = T + answers.length, focus = hovered >= 0 && hovered < T ? hovered : place(state);
-    picture.resize(2 * ARCS + BOX, places * NARROWEST);
+  /** The box of a token, or of an answer, which has a sign above it. */
+  function drawCell(pen, { symbol, sign }, x, isFocus) {
+    const [good, bad] = page.dark ? ["#7cc4ff", "#ff9d80"] : ["#0063a6", "#b3400c"], isStrong = sign || isFocus;
+    pen.fillStyle = !sign ? page.ink : sign === "✗" ? bad : good;
+    pen.strokeStyle = isStrong ? pen.fillStyle : page.faint;
+    pen.lineWidth = isStrong ? 2 : 1;
+    pen.strokeRect(x + 1.5, ARCS + 2, across - 3, BOX - 4);
+    pen.font = `${isStrong ? 700 : 400} 17px ui-monospace, monospace`;
+    pen.fillText(symbol, x + 0.5 * across, ARCS + BOX / 2 + 1);
+    pen.font = "12px system-ui, sans-serif";
+    if (sign) pen.fillText(sign, x + 0.5 * across, ARCS - 9);
+  }
+
+  function draw() {
+    const focus = found && (text.tokens[under] ? under : chosen());
+    picture.resize(2 * ARCS + BOX, cells.length * NARROWEST);
     const { pen, width } = picture.begin();
-    across = Math.min(WIDEST, width / Math.max(1, places));
-    left = (width - across * places) / 2;
+    across = Math.min(WIDEST, width / Math.max(1, cells.length));
+    left = (width - across * cells.length) / 2;
     headline.style.minHeight = `${Math.ceil(LONG / width)}lh`; // so that the picture stays where it is
-    slots = text.tokens.map((_, t) => t + answers.filter((one) => one.t < t).length);
     if (found) drawArcs(pen, focus);
     pen.textAlign = "center";
-    const box = (slot, symbol, bold, edge, ink) => {
-      Object.assign(pen, { strokeStyle: edge, fillStyle: ink, lineWidth: bold ? 2 : 1, font: `${bold ? 700 : 400} 17px ui-monospace, monospace` });
-      pen.strokeRect(left + slot * across + 1.5, ARCS + 2, across - 3, BOX - 4);
-      pen.fillText(symbol, left + (slot + 0.5) * across, ARCS + BOX / 2 + 1);
-    };
-    text.tokens.forEach((token, t) => box(slots[t], token, t === focus && found, t === focus && found ? page.ink : page.faint, page.ink));
-    const [good, bad] = page.dark ? ["#7cc4ff", "#ff9d80"] : ["#0063a6", "#b3400c"];
-    for (const { t, symbol, sources, right } of answers) {
-      const ink = sources.length && !right.includes(symbol) ? bad : good;
-      box(slots[t] + 1, symbol, true, ink, ink);
-      pen.font = "12px system-ui, sans-serif";
-      pen.fillText(!sources.length ? "?" : right.includes(symbol) ? "✓" : "✗", left + (slots[t] + 1.5) * across, ARCS - 9);
+    cells.forEach((cell, i) => drawCell(pen, cell, left + i * across, cell.t === focus && !cell.sign));
+  }
+
+  /** The answer to the question at a place, with a sign: right, wrong, or a guess. */
+  function answer(t) {
+    const letter = text.tokens[t - 1], right = text.pairs.filter((s) => text.tokens[s - 1] === letter).map((s) => text.tokens[s]);
+    const likely = softmax(row(found.logits, t)), i = strongest(likely), symbol = symbols[i];
+    const sign = !right.length ? "?" : right.includes(symbol) ? "✓" : "✗";
+    const correction = right.join() === symbol ? "" : `; right is ${right.join(" or ")}`;
+    const besides = right.length ? correction : "; a guess, because no pair has this letter";
+    return { t, symbol, sign, said: `${letter}? is ${symbol} (${percent(likely[i])} sure${besides})` };
+  }
+
+  return ({ text: written, off }) => {
+    text = parse(written);
+    found = text.problem ? null : look(model, text.tokens.map((token) => symbols.indexOf(token)), off);
+    answers = found ? text.questions.map(answer) : [];
+    cells = text.tokens.flatMap((symbol, t) => [{ t, symbol }, ...answers.filter((one) => one.t === t)]);
+    slots = text.tokens.map((_, t) => cells.findIndex((cell) => cell.t === t));
+    for (const { button, name } of layers.flat()) {
+      button.setAttribute("aria-pressed", String(!isOff(name)));
+      button.style.textDecoration = isOff(name) ? "line-through" : "";
     }
-  }
-
-  /** The head of a layer, among those that are on, with the largest mean weight from tokens to others: [[t, sources]]. */
-  function best(layer, links) {
-    const mean = (one) => links.reduce((sum, [t, sources]) => sum + sources.reduce((all, s) => all + shares(one, t)[s], 0), 0) / links.length;
-    const means = of(layer).map(mean), i = strongest(means);
-    return `${of(layer)[i].label} gives ${percent(means[i])}`;
-  }
-
-  /** What the two layers do, in words. */
-  function steps() {
-    const links = answers.filter(({ sources }) => sources.length).map(({ t, sources }) => [t, sources]);
-    return [
-      of(0).length ? `Match: ${best(0, text.pairs.map((t) => [t, [t - 1]]))} of a digit's attention to its letter.` : "Layer 1 is off: no digit knows its letter.",
-      links.length && (of(1).length ? `Copy: ${best(1, links)} of the question's attention to the right digit.` : "Layer 2 is off: nothing is copied."),
-    ];
-  }
-
-  function answered() {
-    return text.questions.map((t) => {
-      const sources = text.pairs.filter((s) => text.tokens[s - 1] === text.tokens[t - 1]), right = sources.map((s) => text.tokens[s]);
-      const shares = softmax(row(found.logits, t)), best = strongest(shares);
-      return { t, sources, right, symbol: symbols[best], share: shares[best] };
-    });
-  }
-
-  return (state) => {
-    text = parse(state.text, symbols);
-    found = text.problem ? null : look(model, text.tokens.map((token) => symbols.indexOf(token)), state.off);
-    answers = found ? answered() : [];
-    for (const { button, name } of heads) {
-      button.setAttribute("aria-pressed", String(!state.off.includes(name)));
-      button.style.textDecoration = state.off.includes(name) ? "line-through" : "";
-    }
-    draw(state, under);
-    const said = answers.map(({ t, symbol, share, right }) =>
-      `${text.tokens[t - 1]}? is ${symbol} (${percent(share)} sure${!right.length || right.includes(symbol) ? "" : `; right is ${right.join(" or ")}`})`);
-    const sentence = text.problem || [`The model says: ${said.join(", ")}.`, ...oddities(text), ...steps()].filter(Boolean).join(" ");
+    draw();
+    const count = text.pairs.length, besides = `, which has learnt from 2 to 8 pairs (this text has ${count}),`;
+    const who = `The model${count < 2 || count > 8 ? besides : ""} says:`;
+    const sentence = text.problem || `${who} ${answers.map(({ said }) => said).join(", ")}. ${told(chosen())}`;
     picture.describe(`${sentence} Left and right choose the token whose arcs are strong.`);
     return sentence;
   };

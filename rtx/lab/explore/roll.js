@@ -1,12 +1,11 @@
 // Piano rolls on a canvas. A frame is a row of 88 numbers, 1 where a key sounds.
 
-import { css } from "./colours.js";
+import { mark } from "./chart.js";
 
-/** The colours of notes by who wrote them, and of what is at the cursor. */
+/** The colours of notes by who wrote them. */
 export const bachs = (dark) => (dark ? "#56b4e9" : "#0173b2");
 export const machines = (dark) => (dark ? "#f0a63c" : "#c26a00");
-export const LEFT = 34; // pixels for the names of octaves
-const RIGHT = 8; // pixels for half a number below the end
+export const LEFT = 34, RIGHT = 8; // pixels for the names of octaves, and for half a number below the end
 
 const NAMES = ["C", "C♯", "D", "D♯", "E", "F", "F♯", "G", "G♯", "A", "A♯", "B"];
 /** A MIDI number as a note: 60 is C4. */
@@ -15,12 +14,12 @@ export const noteName = (midi) => `${NAMES[midi % 12]}${Math.floor(midi / 12) - 
 /** Lists of keys, one for each frame, as frames. */
 export const framesOf = (lists) => lists.map((keys) => Uint8Array.from({ length: 88 }, (_, key) => Number(keys.includes(key))));
 
-/** The notes of frames: a key that sounds in successive frames is one long note. */
-export function held(frames) {
+/** The notes from one frame to another: a key that sounds in successive frames is one long note. */
+export function held(frames, from = 0, to = frames.length) {
   const notes = [];
   for (let key = 0; key < 88; key++)
-    for (let end, start = 0; start < frames.length; start = end) {
-      for (end = start + 1; end < frames.length && frames[start][key] && frames[end][key]; end++);
+    for (let end, start = from; start < to; start = end) {
+      for (end = start + 1; end < to && frames[start][key] && frames[end][key]; end++);
       if (frames[start][key]) notes.push({ key, start, end });
     }
   return notes;
@@ -32,12 +31,12 @@ export function range(frames, room = 3) {
   return used.length ? [Math.max(0, used[0] - room), Math.min(87, used.at(-1) + room)] : [20, 60];
 }
 
-/** Where frames and keys are in a picture of that width, and back: `x` is a frame's left edge, `y` a key's upper one. */
-export function places({ y, width, height }, frames, [low, high]) {
+/** Where `count` frames and the keys are in a picture, and back: `x` is a frame's left edge, `y` a key's upper one. */
+export function places({ y, width, height }, count, [low, high]) {
   const box = { x: LEFT, y, width: width - LEFT - RIGHT, height };
-  const across = box.width / frames, down = box.height / (high - low + 1);
+  const across = box.width / count, down = box.height / (high - low + 1);
   return {
-    box, across, down, low, high,
+    box, across, down, low, high, count,
     x: (frame) => box.x + frame * across,
     y: (key) => box.y + (high - key) * down,
     frame: (x) => Math.floor((x - box.x) / across),
@@ -47,7 +46,6 @@ export function places({ y, width, height }, frames, [low, high]) {
 
 /** A line and a name at each C. */
 export function drawOctaves(pen, page, { box, low, high, y, down }) {
-  pen.save();
   pen.font = "11px system-ui, sans-serif";
   for (let key = low; key <= high; key++) {
     if ((page.data.lowest + key) % 12) continue;
@@ -56,20 +54,16 @@ export function drawOctaves(pen, page, { box, low, high, y, down }) {
     pen.fillStyle = page.ink;
     pen.fillText(noteName(page.data.lowest + key), 4, y(key) + down / 2);
   }
-  pen.restore();
 }
 
-/** Notes as bars; `colour(note)` is that of each. */
+/** Notes as bars of a colour. */
 export function drawNotes(pen, { x, y, down }, notes, colour) {
-  for (const note of notes) {
-    pen.fillStyle = colour(note);
-    pen.fillRect(x(note.start), y(note.key), Math.max(1, x(note.end) - x(note.start) - 1), Math.max(2, down - 0.5));
-  }
+  pen.fillStyle = colour;
+  for (const { key, start, end } of notes)
+    pen.fillRect(x(start), y(key), Math.max(1, x(end) - x(start) - 1), Math.max(2, down - 0.5));
 }
 
 /** A line at the frame that sounds now, if one does. */
-export function drawCursor(pen, page, { box, x }, frame) {
-  if (frame === undefined) return;
-  pen.fillStyle = css(page.dark ? [255, 120, 170] : [190, 0, 90]);
-  pen.fillRect(Math.min(x(frame), box.x + box.width) - 1, box.y, 2, box.height);
+export function drawCursor(pen, page, place, frame) {
+  if (frame !== undefined) mark(pen, place, Math.min(frame, place.count), page.dark ? "#ff78aa" : "#be005a");
 }

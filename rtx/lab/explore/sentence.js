@@ -15,20 +15,19 @@ const STYLE = `
 
 const percent = (share) => `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)} %`;
 const printed = (letter) => ({ " ": "␣", "\n": "⏎", "<unk>": "?" })[letter] ?? letter;
+const sum = (values) => values.reduce((total, one) => total + one, 0);
 
 export function show(page) {
-  const { models, symbols, longest, worker: source } = page.data;
-  const numbers = new Map(symbols.map((symbol, i) => [symbol, i])), unknown = numbers.get("<unk>");
-  const number = (letter) => numbers.get(letter) ?? unknown;
-  const [space, e, a] = [" ", "e", "a"].map(number);
+  const { models, symbols, longest, worker: source } = page.data, unknown = symbols.indexOf("<unk>");
+  const number = (letter) => (symbols.includes(letter) ? symbols.indexOf(letter) : unknown);
   /** What a letter is replaced by: an "e", or an "a" in the place of an "e"; a blank if it is neither letter nor blank. */
-  const other = (symbol) => (symbol === e ? a : symbol === space || /\p{L}/u.test(symbols[symbol]) ? e : space);
+  const other = (letter) => (letter === "e" ? "a" : letter === " " || /\p{L}/u.test(letter) ? "e" : " ");
   /** The letters of the text, and how many of them the models read. */
-  function parts({ text, read }) {
+  function parts({ text, read } = page.state) {
     const letters = [...text].slice(0, longest);
     return { letters, count: read ? Math.min(read, letters.length) : letters.length };
   }
-  const choose = (count) => page.set({ read: count === parts(page.state).letters.length ? 0 : count });
+  const choose = (count) => page.set({ read: count === parts().letters.length ? 0 : count });
 
   const line = textInput(page, "text", { label: "your text", maxLength: longest });
   line.addEventListener("input", () => page.state.read && page.set({ read: 0 }));
@@ -39,68 +38,68 @@ export function show(page) {
     const letters = make("div", { className: "letters" }), next = make("div", { className: "next" });
     const writer = make("button", { type: "button", textContent: "Write on", onclick: () => send({ place: i, count: WRITTEN }) });
     writer.setAttribute("aria-label", `${name}: write on`);
-    place.append(make("div", { className: "model" }, make("div", { className: "row" }, make("b", { textContent: name }), writer), letters, next));
+    const head = make("div", { className: "row" }, make("b", { textContent: name }), writer);
+    place.append(make("div", { className: "model" }, head, letters, next));
     return { letters, next, writer };
   });
   page.picture(place);
   const headline = place.closest(".rtx-page").querySelector(".sentence");
-  const lines = (pixels) => `${Math.ceil(pixels / (place.clientWidth || 720))}lh`; // a height for a long text: what is below stays
+  const lines = (pixels) => `${Math.ceil(pixels / (place.clientWidth || 720))}lh`; // of a long text: what is below stays
   place.setAttribute("role", "application");
+  place.onpointerover = place.onpointerleave = ({ target }) => page.note(target.title);
   place.onkeydown = (event) => {
-    const { letters, count } = parts(page.state), to = stepped(event.key, count, 1, letters.length);
+    const { letters, count } = parts(), to = stepped(event.key, count, 1, letters.length);
     if (to === undefined || event.target !== place) return;
     event.preventDefault();
     choose(to);
   };
 
   const worker = new Worker(URL.createObjectURL(new Blob([source], { type: "text/javascript" })));
-  const bytes = ({ from, to }) => new DataView(page.weights.buffer.slice(page.weights.byteOffset + from, page.weights.byteOffset + to));
-  worker.postMessage({ models: models.map((model) => ({ network: model.network, bytes: bytes(model) })) });
+  worker.postMessage({ models, weights: page.weights });
   let id = 0, asked = null, found = [];
-  worker.onmessage = ({ data: { id: of, place: which, next, changes, written } }) => {
-    if (of !== id) return;
-    if (written) return append(written);
-    found[which] = { next, changes };
+  worker.onmessage = ({ data }) => {
+    if (data.id !== id) return;
+    if (data.written) return append(data.written);
+    found[data.place] = data;
     page.draw();
   };
   function append(added) {
-    const { letters, count } = parts(page.state);
-    page.set({ text: [...letters.slice(0, count), ...added.map((symbol) => symbols[symbol])].slice(0, longest).join(""), read: 0 });
+    const { letters, count } = parts(), text = [...letters.slice(0, count), ...added.map((symbol) => symbols[symbol])];
+    page.set({ text: text.slice(0, longest).join(""), read: 0 });
   }
-  /** Ask the worker about the letters that are read. */
+  /** Ask the worker about the letters that are read; with `count`, a model writes on. */
   function send(more) {
-    const { letters, count } = parts(page.state), read = count ? letters.slice(0, count).map(number) : [number("\n")];
-    worker.postMessage({ id: ++id, symbols: read, others: read.map(other), temperature: page.state.temperature, not: [unknown], ...more });
+    const { letters, count } = parts(), read = count ? letters.slice(0, count) : ["\n"];
+    const symbols = read.map(number), others = read.map(other).map(number);
+    worker.postMessage({ id: ++id, symbols, others, temperature: page.state.temperature, unknown, ...more });
   }
 
-  function drawRow({ letters: box, next, writer }, { next: p, changes = [] }, { letters, count }) {
-    const most = Math.max(0.05, ...changes);
+  function drawRow({ letters: box, next, writer }, { next: p, changes }, { letters, count }) {
+    const most = Math.max(0.05, ...(changes ?? []));
     box.style.minHeight = lines(9.2 * longest);
     box.replaceChildren(...letters.map((letter, i) => {
-      const span = make("span", { textContent: letter === "\n" ? "⏎" : letter, className: i < count ? "" : "unread", onclick: () => choose(i + 1) });
-      if (i < count && changes.length) {
+      const textContent = letter === "\n" ? "⏎" : letter, className = i < count ? "" : "unread";
+      const span = make("span", { textContent, className, onclick: () => choose(i + 1) });
+      if (i < count && changes) {
         const colour = blues(Math.sqrt(changes[i] / most), page.dark);
         Object.assign(span.style, { background: css(colour), color: inkOn(colour) });
-        span.title = `changes ${percent(changes[i])}`;
+        span.title = `changes ${percent(changes[i])} of the prediction: “${printed(letter)}”, ${count - i} back`;
       }
-      const said = span.title && `“${printed(letter)}”, ${count - i} back: another letter here ${span.title} of the prediction. `;
-      span.onpointerleave = () => page.note("");
-      span.onpointerenter = () => page.note(`${said}A click makes the models read only up to this letter.`);
       return span;
     }));
     const best = p ? [...p.keys()].filter((i) => i !== unknown).sort((one, two) => p[two] - p[one]).slice(0, SHOWN) : [];
-    next.replaceChildren(...best.map((i) =>
-      make("button", { type: "button", textContent: `${printed(symbols[i])} ${percent(p[i])}`, disabled: count === longest, onclick: () => append([i]) })));
+    next.replaceChildren(...best.map((i) => {
+      const textContent = `${printed(symbols[i])} ${percent(p[i])}`;
+      return make("button", { type: "button", textContent, disabled: count === longest, onclick: () => append([i]) });
+    }));
     writer.disabled = count === longest;
   }
 
   /** In words: the likeliest letter, and the part of all changes that letters far back make. */
   function told({ next, changes }, name) {
     if (!next) return `${name}: reading …`;
-    const best = next.indexOf(Math.max(...next)), says = `${name}: “${printed(symbols[best])}” (${percent(next[best])})`;
-    if (!changes?.length) return says;
-    const sum = (some) => some.reduce((total, one) => total + one, 0);
-    return `${says}, ${percent(sum(changes.slice(0, -FAR)) / (sum(changes) || 1))}`;
+    const best = next.indexOf(Math.max(...next)), far = changes && sum(changes.slice(0, -FAR)) / (sum(changes) || 1);
+    return `${name}: “${printed(symbols[best])}” (${percent(next[best])})${changes ? `, ${percent(far)}` : ""}`;
   }
 
   return (state) => {
@@ -112,7 +111,7 @@ export function show(page) {
     rows.forEach((row, i) => drawRow(row, found[i], { letters, count }));
     headline.style.minHeight = lines(1700);
     whole.disabled = count === letters.length;
-    const strange = letters.filter((letter) => !numbers.has(letter)).length;
+    const strange = letters.filter((letter) => !symbols.includes(letter)).length;
     const sentence = models.map(({ name }, i) => told(found[i], name)).join("; ");
     place.setAttribute("aria-busy", String(found.some(({ changes }) => !changes))); // the worker is not done
     place.setAttribute("aria-label", `${sentence}. Left and right choose the letter that is predicted.`);

@@ -9,14 +9,10 @@ from matplotlib.figure import Figure
 
 from rtx.lab.explore.network import described
 from rtx.lab.explore.page import Page, bundle
-from rtx.lab.plots import COLOURS
+from rtx.lab.plots import COLOURS, new_figure
 from rtx.lab.pretrained import card_of, pretrained, weights
 
-MODELS = {
-    "GRU": "characters-gru",
-    "Transformer": "characters-transformer",
-    "R-Transformer": "characters-r-transformer",
-}
+MODELS = {name: f"characters-{name.lower()}" for name in ("GRU", "Transformer", "R-Transformer")}
 LONGEST = 96  # letters: the models were trained on pieces of this length
 PRESETS = {
     "Quotation": 'the string "abc',
@@ -32,21 +28,12 @@ def sentence(text: str = "The value of the expression is the val") -> Page:
 
     The change is half the sum of the differences between the probabilities of the next letter, with the letter and
     with an "e" in its place ("a" for an "e", a blank for a mark). The models have about 37,000 parameters each, and
-    have read the Python reference manual. Each can write on.
-
-    Args:
-        text: at first, at most 96 letters.
-
-    Raises:
-        ValueError: if the text is longer.
+    have read the Python reference manual. Each can write on. Of a text, the first 96 letters are read.
     """
-    if len(text) > LONGEST:
-        raise ValueError(f"text: expected at most {LONGEST} letters, got {len(text)}")
-    models, files, end = [], b"", 0
+    models, files = [], b""
     for name, file in MODELS.items():
-        content = weights(file)
-        models.append({"name": name, "network": described(pretrained(file)), "from": end, "to": end + len(content)})
-        files, end = files + content, end + len(content)
+        begin, files = len(files), files + weights(file)
+        models.append({"name": name, "network": described(pretrained(file)), "from": begin, "to": len(files)})
     script = Path(__file__).with_name("sentence_worker.js")
     listen = "onmessage = (event) => $sentence_worker.answer(event, postMessage);\n"
     return Page(
@@ -72,8 +59,7 @@ def sentence(text: str = "The value of the expression is the val") -> Page:
 
 def _still() -> Figure:
     """The scores of the three models on the test text."""
-    figure = Figure(figsize=(7.2, 2.2), layout="constrained")
-    ax = figure.subplots()
+    figure, [ax] = new_figure(7.2, 2.2)
     cards = [card_of(file) for file in MODELS.values()]
     bars = ax.barh(list(MODELS), [card["test"] for card in cards], color=COLOURS[0])
     ax.bar_label(bars, fmt="%.2f", padding=3)

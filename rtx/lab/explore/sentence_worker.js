@@ -23,22 +23,22 @@ export function look(model, { symbols, others }, tell) {
   tell({ next, changes: ends.map((_, i) => distance(next, softmax(row(logits, i)))) });
 }
 
-/** The symbols that a model writes after a text: the likeliest at temperature 0, else drawn; never one of `not`. */
-function write(model, { symbols, temperature, count, not }) {
+/** The symbols that a model writes after a text, never an unknown one. The best of noisy logits is a draw (Gumbel). */
+function write(model, { symbols, temperature, count, unknown }) {
   const tree = plant(symbols);
   let logits = read(model, tree, [...symbols.keys()], { asked: [symbols.length - 1] });
   for (let i = 0; i < count; i++) {
-    const scores = row(logits, 0).map((one, symbol) => (not.includes(symbol) ? -Infinity : one / (temperature || 1)));
-    let left = Math.random();
-    const drawn = softmax(scores).findIndex((share) => (left -= share) < 0), best = scores.indexOf(Math.max(...scores));
-    logits = read(model, tree, [grow(tree, temperature && drawn >= 0 ? drawn : best)]);
+    const noisy = row(logits, 0).map((logit) => logit - temperature * Math.log(-Math.log(Math.random())));
+    noisy[unknown] = -Infinity;
+    logits = read(model, tree, [grow(tree, noisy.indexOf(Math.max(...noisy)))]);
   }
   return tree.inputs.slice(symbols.length);
 }
 
 /** A first message brings the models, another one a text to look at or to write on; the answers are sent with `post`. */
 export async function answer({ data }, post) {
-  if (data.models) return void (models = data.models.map(({ network, bytes }) => load(network, bytes)));
+  const bytes = ({ from, to }) => new DataView(data.weights.buffer, data.weights.byteOffset + from, to - from);
+  if (data.models) return void (models = data.models.map((model) => load(model.network, bytes(model))));
   newest = data.id;
   if (data.count) return post({ id: data.id, written: write(models[data.place], data) });
   for (const [place, model] of models.entries()) {

@@ -3,16 +3,17 @@
 Uses derivatives and changed inputs, as `rtx.lab.xray` does for the whole module.
 """
 
-from collections.abc import Callable
-from functools import cache
-from typing import Any, NamedTuple
+from contextlib import ExitStack
+from functools import cache, partial
+from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.nn.functional import normalize
 
 from rtx.lab.explore.recording import Control, Panel, Recording, Values
-from rtx.lab.jacobian import batch_first_output, check_one, first_part
+from rtx.lab.jacobian import check_one, first_part, output_of
 from rtx.lab.jacobian import xray as look_through
 from rtx.nn.mode import evaluating
 from rtx.nn.validate import check_finite, check_module
@@ -22,13 +23,8 @@ LENGTH = 12
 MOST, MOST_OUTPUTS, MOST_PARTS = 2048, 512, 40  # numbers in a sequence; a backward pass each; parts to choose from
 LEAKY = "choose one part after the other: the guilty one leaks, and nothing inside it does; then move the output t"
 CAUSAL = "choose one part after the other: how far does each look back? Then move the output t"
-
-
-class Part(NamedTuple):
-    """A sub-module as the whole calls it: a function of the sequence that it reads there."""
-
-    function: nn.Module
-    x: Float[Tensor, "1 T D"]
+Part = tuple[nn.Module, Float[Tensor, "1 T D"]]
+"""A function of a sequence, and the sequence that it reads."""
 
 
 def xray(module: nn.Module, x: Float[Tensor, "1 T D"] | None = None) -> Recording:
@@ -48,26 +44,25 @@ def xray(module: nn.Module, x: Float[Tensor, "1 T D"] | None = None) -> Recordin
     """
     check_module("module", module)
     x = _read(module, x)
-    parts = parts_of(module, x)
-    found = {WHOLE: Part(module, x), **_outer(parts)}
-    look = cache(lambda name: look_through(*found[name]))
-    leaking = {name for name in found if look(name).leaks}
-    sources = sorted(leaking - {above for name in leaking for above in found if _holds(above, name)})
-    told = _told(sources, len(parts) + 1 - len(found))
+    parts = {WHOLE: (module, x)} | parts_of(module, x)
+    look = cache(lambda name: look_through(*parts[name]))
+    leaking = [name for name in parts if look(name).leaks]
+    told = _told(leaking)
 
     def see(part: str, output: int) -> Values:
         seen = look(part)
+        table = normalize(seen.derivatives, p=1)  # each row as shares
         # what only a changed input shows has no derivative: it gets the faintest colour
-        table = torch.where(seen.changed, shares(seen.derivatives).clamp(min=1e-4), shares(seen.derivatives))
+        table = torch.where(seen.changed, table.clamp(min=1e-4), table)
         return f"{part}. {seen.verdict}{told}", {"table": table, "row": table[output - 1]}
 
-    texts = [f"{name} (leaks)" if name in leaking else name for name in found]
+    texts = [f"{name} (leaks)" if name in leaking else name for name in parts]
     outputs, title = range(1, x.shape[1] + 1), "share of what moves an output"
     return Recording(
         "xray",
         "Who sees the future?",
         LEAKY if leaking else CAUSAL,
-        {"part": Control("part", list(found), texts), "output": Control("output t", outputs)},
+        {"part": Control("part", list(parts), texts), "output": Control("output t", outputs)},
         {
             "table": Panel("heat", title, "input s", "output t", y=(1e-4, 1), log=True, sets="output"),
             "row": Panel("bars", "the inputs of output t", "input s", "share", y=(0, 1)),
@@ -77,51 +72,31 @@ def xray(module: nn.Module, x: Float[Tensor, "1 T D"] | None = None) -> Recordin
     )
 
 
-def shares(moved: Float[Tensor, "T T"]) -> Float[Tensor, "T T"]:
-    """Each row of a table of derivatives as shares: which part of all that moves output t comes from input s."""
-    return moved / moved.sum(1, keepdim=True).clamp(min=torch.finfo(moved.dtype).tiny)  # nothing moves it: all zero
-
-
 def parts_of(module: nn.Module, x: Float[Tensor, "1 T D"]) -> dict[str, Part]:
-    """All sub-modules that read and return a sequence as long as `x`, by name, in the order in which they return.
+    """The sub-modules that read and return a sequence as long as `x`, by name, in the order in which they return.
 
-    Time may stand last in them, (1, D, T), as in a convolution.
+    In a convolution of torch, time stands last, (1, D, T). Parts of very many numbers are left out.
 
     Raises:
         ValueError: if what the module returns has more than 512 numbers.
     """
     found: dict[str, Part] = {}
 
-    def watch(name: str) -> Callable[..., None]:
-        def hook(part: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
-            last = isinstance(part, nn.Conv1d)
-            for turned in (last, not last):
-                if args and all(_sequence(one, x.shape[1], turned) for one in (args[0], first_part(output))):
-                    read = args[0].mT if turned else args[0]
-                    found.setdefault(name, Part(_Alone(part, args, kwargs, turned), read.detach()))
-                    return
+    def keep(name: str, part: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
+        turned = isinstance(part, nn.Conv1d)
+        if args and all(_is_sequence(one, x.shape[1], turned) for one in (args[0], first_part(output))):
+            read = args[0].mT if turned else args[0]
+            found.setdefault(name, (_Alone(part, args, kwargs, turned), read.detach()))
 
-        return hook
-
-    handles = [
-        part.register_forward_hook(watch(name), with_kwargs=True) for name, part in module.named_modules() if name
-    ]
-    try:
-        with torch.no_grad(), evaluating(module):
-            output = batch_first_output(module, x)
-    finally:
-        for handle in handles:
-            handle.remove()
-    if isinstance(output, Tensor) and output.numel() > MOST_OUTPUTS:
+    with torch.no_grad(), evaluating(module), ExitStack() as hooks:
+        for name, part in module.named_modules():
+            if name:
+                hooks.enter_context(part.register_forward_hook(partial(keep, name), with_kwargs=True))
+        output = output_of(module, x)
+    if output.numel() > MOST_OUTPUTS:
         raise ValueError(f"module: expected an output of at most {MOST_OUTPUTS} numbers, got {output.numel()}")
-    return found
-
-
-def _outer(parts: dict[str, Part]) -> dict[str, Part]:
-    """The parts that are looked through, in their order: not too wide, the outer ones first if there are many."""
-    narrow = [name for name, part in parts.items() if part.x.numel() <= 4 * MOST_OUTPUTS]
-    outer = sorted(narrow, key=lambda name: name.count("."))[:MOST_PARTS]
-    return {name: parts[name] for name in narrow if name in outer}
+    outer = sorted(found, key=lambda name: name.count("."))[:MOST_PARTS]
+    return {name: part for name, part in found.items() if name in outer}
 
 
 class _Alone(nn.Module):
@@ -140,10 +115,10 @@ class _Alone(nn.Module):
         return output.mT if self.turned else output
 
 
-def _sequence(value: Any, length: int, turned: bool) -> bool:
-    if not isinstance(value, Tensor) or not value.is_floating_point() or value.ndim != 3:
+def _is_sequence(value: Any, length: int, turned: bool) -> bool:
+    if not isinstance(value, Tensor) or not value.is_floating_point() or value.ndim != 3 or value.numel() > MOST:
         return False
-    return value.shape[:: 2 if turned else 1][:2] == (1, length)
+    return (value.shape[0], value.shape[2 if turned else 1]) == (1, length)
 
 
 def _read(module: nn.Module, x: Tensor | None) -> Float[Tensor, "1 T D"]:
@@ -159,15 +134,10 @@ def _read(module: nn.Module, x: Tensor | None) -> Float[Tensor, "1 T D"]:
     return x.detach().to(next(module.parameters(), x))
 
 
-def _holds(above: str, name: str) -> bool:
-    """Whether a part is one of the parts of another."""
-    return above != name and (above == WHOLE or name.startswith(f"{above}."))
-
-
-def _told(sources: list[str], left_out: int) -> str:
-    if not sources:
-        return ""
-    unseen = f" {left_out} parts, inner or wide ones, were not looked at." if left_out else ""
-    if sources == [WHOLE]:
-        return f"{unseen} No part that was looked at leaks by itself."
-    return f"{unseen} What leaks, without a part of its own that does: {', '.join(sources)}."
+def _told(leaking: list[str]) -> str:
+    """Which parts leak although none of their own parts does, in words."""
+    parts = sorted({*leaking} - {WHOLE})
+    sources = [name for name in parts if not any(other.startswith(f"{name}.") for other in parts)]
+    if sources:
+        return f" What leaks, without a part of its own that does: {', '.join(sources)}."
+    return " No part that was looked at leaks by itself." if leaking else ""
