@@ -37,7 +37,7 @@ class Racer:
 
     model: nn.Module
     steps: Iterator[float]
-    per_update: float | None  # what an update spends; None: its seconds
+    per_update: float | None
     spent: list[float] = field(default_factory=list)
     scores: list[float] = field(default_factory=list)
     now: float = 0.0
@@ -79,8 +79,9 @@ class Contest(Background):
         if not entrants or task.per == "pair":
             raise ValueError(f"entrants: expected at least one, for a task of no pairs, got {list(entrants)}")
         self.task, self.entrants, self.equal = task, entrants, check_choice("equal", equal, EQUAL)
+        self.title = f"equal {equal}"
         self.turns, self.seeds = check_positive("turns", turns), check_positive("seeds", seeds)
-        self.learning_rate, self.batch_size, self.updates = learning_rate, batch_size, updates
+        self.learning_rate, self.batch_size = learning_rate, batch_size
         self.budget = seconds if equal == "seconds" else float(updates)
         self.racers: dict[str, list[Racer]] = {name: [] for name in entrants}
         self.parameters: dict[str, int] = {}
@@ -111,9 +112,9 @@ class Contest(Background):
 
     def points(self, name: str) -> list[tuple[float, ...]]:
         """Of each turn that all seeds of a model have had: what was spent, and the median, lowest and highest score."""
-        turns = zip(*(zip(racer.spent, racer.scores, strict=False) for racer in self.racers[name]), strict=False)
-        columns = ([list(column) for column in zip(*turn, strict=True)] for turn in turns)
-        return [(median(spent), median(scores), min(scores), max(scores)) for spent, scores in columns]
+        spent = zip(*(racer.spent for racer in self.racers[name]), strict=False)
+        scores = zip(*(racer.scores for racer in self.racers[name]), strict=False)
+        return [(median(x), median(y), min(y), max(y)) for x, y in zip(spent, scores, strict=False)]
 
     def spent_to(self, name: str, target: float, turn: int) -> float | None:
         """What the median seed had spent when it first reached `target`; None if it did not, up to a turn."""
@@ -122,22 +123,22 @@ class Contest(Background):
         return next(reached, None)
 
     def _line_up(self, steps: int) -> None:
-        made = {name: dict(arguments) for name, arguments in self.entrants.items()}
-        costs: dict[str, float | None] = {name: None if self.equal == "seconds" else 1.0 for name in made}
-        if self.equal == "parameters":
-            goal = count(self.task, next(iter(made.values())))
-            made = {name: matched(self.task, arguments, goal) for name, arguments in made.items()}
-        if self.equal == "multiply-adds":
-            found = {name: multiply_adds(self.task, steps=steps, **arguments) for name, arguments in made.items()}
-            costs = {name: self.batch_size / 1e9 * cost for name, cost in found.items()}
-            self.budget = self.updates * self.batch_size / 1e9 * next(iter(found.values()))
-        for name, arguments in made.items():
+        first = next(iter(self.entrants.values()))
+        self.budget *= self._cost(first, steps) or 1.0
+        for name, given in self.entrants.items():
+            arguments = matched(self.task, given, count(self.task, first)) if self.equal == "parameters" else given
             self.parameters[name] = count(self.task, arguments)
             for seed in range(self.seeds):
                 with seeded(seed):
                     model = build(self.task, **arguments)
                 learning = learn(self.task, model, self.learning_rate, self.batch_size, seed=seed)
-                self.racers[name].append(Racer(model, learning, costs[name]))
+                self.racers[name].append(Racer(model, learning, self._cost(arguments, steps)))
+
+    def _cost(self, arguments: Mapping[str, Any], steps: int) -> float | None:
+        """What an update spends; None if that is its seconds."""
+        if self.equal == "multiply-adds":
+            return self.batch_size / 1e9 * multiply_adds(self.task, steps=steps, **arguments)
+        return 1.0 if self.equal == "parameters" else None
 
 
 def count(task: Task, arguments: Mapping[str, Any]) -> int:

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from rtx.lab.explore.recording import Control, Panel, Recording, Values
+from rtx.lab.explore.recording import Control, Panel, Recording, Seen
 from rtx.lab.jacobian import batch_first_output, check_one, first_part
 from rtx.lab.jacobian import xray as look_through
 from rtx.nn.mode import evaluating
@@ -55,23 +55,22 @@ def xray(module: nn.Module, x: Float[Tensor, "1 T D"] | None = None) -> Recordin
     sources = sorted(leaking - {above for name in leaking for above in found if _holds(above, name)})
     told = _told(sources, len(parts) + 1 - len(found))
 
-    def see(part: str, output: int) -> Values:
+    def see(part: str, output: int) -> Seen:
         seen = look(part)
         # what only a changed input shows has no derivative: it gets the faintest colour
         table = torch.where(seen.changed, shares(seen.derivatives).clamp(min=1e-4), shares(seen.derivatives))
-        return f"{part}. {seen.verdict}{told}", {"table": table, "row": table[output - 1]}
+        title = "share of what moves an output"
+        return f"{part}. {seen.verdict}{told}", [
+            Panel("heat", table, title, "input s", "output t", y=(1e-4, 1), log=True, sets="output"),
+            Panel("bars", table[output - 1], "the inputs of output t", "input s", "share", y=(0, 1)),
+        ]
 
     texts = [f"{name} (leaks)" if name in leaking else name for name in found]
-    outputs, title = range(1, x.shape[1] + 1), "share of what moves an output"
     return Recording(
         "xray",
         "Who sees the future?",
         LEAKY if leaking else CAUSAL,
-        {"part": Control("part", list(found), texts), "output": Control("output t", outputs)},
-        {
-            "table": Panel("heat", title, "input s", "output t", y=(1e-4, 1), log=True, sets="output"),
-            "row": Panel("bars", "the inputs of output t", "input s", "share", y=(0, 1)),
-        },
+        {"part": Control("part", list(found), texts), "output": Control("output t", range(1, x.shape[1] + 1))},
         see,
         output=x.shape[1] // 2 or 1,
     )
