@@ -40,7 +40,7 @@ export function axes(pen, page, box, { x, y, title = "", across = "", up = "", g
   pen.strokeStyle = page.faint;
   pen.textAlign = "right";
   for (const value of ticks(...y, yTicks)) {
-    if (grid) stroke(pen, [box.x, place.y(value)], [right, place.y(value)]);
+    if (grid) line(pen, [[box.x, place.y(value)], [right, place.y(value)]]);
     pen.fillText(short(value), box.x - 6, place.y(value));
   }
   pen.textAlign = "center";
@@ -52,35 +52,30 @@ export function axes(pen, page, box, { x, y, title = "", across = "", up = "", g
   pen.fillText(up, Math.max(0, box.x - 34), box.y - 10);
   pen.font = `600 ${pen.font}`;
   pen.fillText(title, box.x + (up ? pen.measureText(up).width + 8 : 0), box.y - 10);
-  pen.strokeStyle = page.ink;
-  stroke(pen, [box.x, bottom], [right, bottom]);
+  line(pen, [[box.x, bottom], [right, bottom]], { strokeStyle: page.ink });
   pen.restore();
   return place;
 }
 
-function stroke(pen, ...points) {
-  pen.beginPath();
-  points.forEach(([x, y], i) => pen[i ? "lineTo" : "moveTo"](x, y));
-  pen.stroke();
-}
-
-/** A line through points [x, y], given as values of the axes. */
-export function line(pen, place, points, colour) {
+/** A line through pixels [x, y]. */
+export function line(pen, points, style = {}, dash = []) {
   pen.save();
-  Object.assign(pen, { strokeStyle: colour, lineWidth: 2, lineJoin: "round" });
-  stroke(pen, ...points.map(([x, y]) => [place.x(x), place.y(y)]));
+  Object.assign(pen, style);
+  pen.setLineDash(dash);
+  pen.beginPath();
+  for (const [x, y] of points) pen.lineTo(x, y);
+  pen.stroke();
   pen.restore();
 }
 
 /** A band around a line, from low to high at each point [x, y, low, high]. */
 export function band(pen, place, points, colour) {
-  pen.save();
   Object.assign(pen, { fillStyle: colour, globalAlpha: 0.25 });
   pen.beginPath();
   for (const [x, , low] of points) pen.lineTo(place.x(x), place.y(low));
   for (const [x, , , high] of points.toReversed()) pen.lineTo(place.x(x), place.y(high));
   pen.fill();
-  pen.restore();
+  pen.globalAlpha = 1;
 }
 
 /** A point [x, y] as a dot. */
@@ -89,15 +84,6 @@ export function dot(pen, place, [x, y], colour) {
   pen.beginPath();
   pen.arc(place.x(x), place.y(y), 4, 0, 2 * Math.PI);
   pen.fill();
-}
-
-/** A straight line from a pixel to another, for a value that a reader moves. */
-export function rule(pen, page, from, to, dash = []) {
-  pen.save();
-  Object.assign(pen, { strokeStyle: page.ink, lineWidth: 1.5 });
-  pen.setLineDash(dash);
-  stroke(pen, from, to);
-  pen.restore();
 }
 
 /** Names of series, [text, colour], below one another at the right of a box, at its top or its bottom. */

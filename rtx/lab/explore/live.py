@@ -23,9 +23,7 @@ class Live(Recording):
     for example when its cell is run again.
 
     Args:
-        name: of the page that the site gives it, and of its runs.
-        title: of the explorer.
-        caption: what to try.
+        name, title, caption: as in `Page`; its runs have that name, too.
         make: makes the next run from the form's values and `watch`; a ValueError refuses the values.
         form: the form's fields in a state, by name: a list of values to choose from, or the value at first.
         recorded: the controls for runs by name, beside the control `run`, and what is seen at a setting.
@@ -85,9 +83,8 @@ class Live(Recording):
 
         If the settings are refused, nothing begins, and the status says why.
         """
-        before = self.runs[-1:]
         self.press("train")
-        if self.runs[-1:] != before:
+        if not self.refused:
             self.runs[-1].wait()
         return self
 
@@ -105,11 +102,7 @@ class Live(Recording):
             getattr(self.runs[-1], button)()
 
     def next_run(self) -> Background:
-        """Return the run of the settings, not begun yet.
-
-        Raises:
-            ValueError: if there is none.
-        """
+        """Return the run of the settings, not begun yet. A ValueError refuses the settings."""
         return self.make(watch=self.show, **{name: self.state[name] for name in self.form(self.state)})
 
     def show(self) -> None:
@@ -117,12 +110,11 @@ class Live(Recording):
         with self._drawing:
             self.runs = [run for run in self.runs if run.told or run.state != "stopped"]
             listed = [run for run in self.runs if run.told and run.group == self.runs[-1].group]
+            self.controls, self.see = {}, lambda: (NOTHING, [])
             if listed:
                 runs = {f"{i}: {run.title}": run for i, run in enumerate(listed, 1)}
                 controls, self.see = self.recorded(runs)
                 self.controls = {"run": Control("run", list(runs)), **controls}
-            else:
-                self.controls, self.see = {}, lambda: (NOTHING, [])
             table = [run.facts() for run in listed if run.facts()]
             live = {"form": self.form(self.state), "table": table, "status": self._status(), "state": self._state()}
             self.data = record(self.controls, self.see) | live

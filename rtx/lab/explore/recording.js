@@ -3,7 +3,7 @@
 // It may grow while it is seen. Then its controls have more values. A control whose state is not among its values shows
 // the last one.
 
-import { axes, band, bitmap, dot, legend, line, rule, SERIES } from "./chart.js";
+import { axes, band, bitmap, dot, legend, line, SERIES } from "./chart.js";
 import { diverging, viridis } from "./colours.js";
 import { canvas, select, slider, stepped, unpack } from "./page.js";
 
@@ -89,14 +89,15 @@ export function show(page) {
       series.forEach((points, k) => {
         if (points[0]?.length > 2) band(pen, at, points, colour(names[k]));
         if (names.indexOf(names[k]) < k) points.forEach((point) => dot(pen, at, point, colour(names[k])));
-        else line(pen, at, points, colour(names[k]));
+        else line(pen, points.map((point) => [at.x(point[0]), at.y(point[1])]), { strokeStyle: colour(names[k]), lineWidth: 2 });
       });
       if (shown.length > 1) {
         const ends = series.flatMap((points) => points.slice(-1)).map(([, end]) => at.y(end));
         legend(pen, page, box, ends.every((end) => end > box.y + box.height / 2), shown.map((name) => [name, colour(name)]));
       }
-      if (sets) rule(pen, page, [at.x(chosen(sets)), box.y], [at.x(chosen(sets)), box.y + box.height]);
-      if (level) rule(pen, page, [box.x, at.y(wanted)], [box.x + box.width, at.y(wanted)], [5, 4]);
+      const mark = at.x(chosen(sets)), style = { strokeStyle: page.ink, lineWidth: 1.5 };
+      if (sets) line(pen, [[mark, box.y], [mark, box.y + box.height]], style);
+      if (level) line(pen, [[box.x, at.y(wanted)], [box.x + box.width, at.y(wanted)]], style, [5, 4]);
       return (px, py) => {
         const near = series.map((points) => closest(points, ([one]) => Math.abs(at.x(one) - px)));
         const text = near.flatMap((one, k) => (one ? [`${names[k]}: ${short(one[1])} at ${short(one[0])}`] : [])).join(", ");

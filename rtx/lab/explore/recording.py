@@ -7,12 +7,11 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from rtx.lab.explore.page import Page, checked, compact, unpacked
-from rtx.lab.plots import COLOURS
+from rtx.lab.plots import COLOURS, as_array
 from rtx.nn.validate import check_choice
 
 
@@ -94,9 +93,7 @@ class Recording(Page):
     """An explorer of panels and controls whose every setting is recorded.
 
     Args:
-        name: of the page that the site gives it.
-        title: of the explorer.
-        caption: what to try.
+        name, title, caption: as in `Page`.
         controls: by the name of the argument of `see`.
         see: returns what is seen at a setting: a sentence, and the panels.
         script: recording.js, or a script that shows more than that.
@@ -166,7 +163,7 @@ def draw(panels: Sequence[Panel]) -> Figure:
 
 
 def _heat(ax: Axes, panel: Panel) -> None:
-    rows = np.array(unpacked(panel.values) if isinstance(panel.values, dict) else panel.values)
+    rows = as_array(unpacked(panel.values) if isinstance(panel.values, dict) else panel.values)
     extent = (0.5, rows.shape[1] + 0.5, len(rows) + 0.5, 0.5)
     colours: dict[str, Any] = {"cmap": "RdBu_r" if panel.diverging else "viridis", "clim": panel.y or (None, None)}
     ax.imshow(rows, aspect="auto", interpolation="nearest", extent=extent, norm="log" if panel.log else None, **colours)

@@ -34,10 +34,7 @@ TRY = "train with attention, then with the mean; then both at T = 400: which one
 
 
 class ToyRun(Background):
-    """One training: after every 20 updates the share of test sequences solved, and the shares of one of them.
-
-    The settings are as in `toy`, and `watch` is as in `Background`.
-    """
+    """One training with settings as in `toy`: what share of sequences is solved, and the weights of one of them."""
 
     def __init__(
         self, task: str, length: int, pooling: str, learning_rate: float, watch: Callable[[], object] = lambda: None
