@@ -25,23 +25,20 @@ class Background(ABC):
     """Work in a daemon thread. The thread ends with the kernel.
 
     `work` calls `breathe` between its steps. There it waits while it is paused, and ends when it is stopped. An error
-    of the work becomes the sentence `error`.
-
-    Args:
-        watch: called now and then in the thread that works, and whenever `state` has changed.
-        name: of the owner, for `end`.
+    of the work becomes the sentence `error`. The thread calls `watch` now and then, and whenever `state` has changed.
     """
 
+    name = ""  # of the owner, for `end`
     title = group = ""  # of one run among others, and of the runs that are shown together
 
-    def __init__(self, watch: Callable[[], object] = lambda: None, name: str = "") -> None:
-        self.watch, self.name = watch, name
+    def __init__(self) -> None:
+        self.watch: Callable[[], object] = lambda: None
         self.state: State = "new"
         self.error = ""
         self._stopped = False  # or asked to stop
         self._may_go = threading.Event()
         self._may_go.set()
-        self._thread = threading.Thread(target=self._run, name=f"rtx {name}", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="rtx", daemon=True)
         self._next_look = 0.0
 
     @abstractmethod

@@ -2,7 +2,7 @@
 
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
@@ -56,7 +56,6 @@ class Contest(Background):
         seeds: how many.
         turns: how often each is scored.
         learning_rate, batch_size: of all.
-        watch: as in `Background`.
 
     Raises:
         ValueError: if there is no entrant, the task is of pairs, or an argument is out of its range.
@@ -73,9 +72,8 @@ class Contest(Background):
         turns: int = 10,
         learning_rate: float = 3e-3,
         batch_size: int = 32,
-        watch: Callable[[], object] = lambda: None,
     ) -> None:
-        super().__init__(watch, "race")
+        super().__init__()
         if not entrants or task.per == "pair":
             raise ValueError(f"entrants: expected at least one, for a task of no pairs, got {list(entrants)}")
         self.task, self.entrants, self.equal = task, entrants, check_choice("equal", equal, EQUAL)

@@ -1,6 +1,5 @@
 """A row of a recipe, trained beside the notebook as `rtx train` does it, to be watched, paused and stopped."""
 
-from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -26,14 +25,13 @@ class TrainingRun(Background):
 
     Args:
         choice: what to train.
-        watch: as in `Background`.
 
     Raises:
         ValueError: if there is no such plan.
     """
 
-    def __init__(self, choice: Choice, watch: Callable[[], object] = lambda: None) -> None:
-        super().__init__(watch, "training")
+    def __init__(self, choice: Choice) -> None:
+        super().__init__()
         self.choice, self.plan = choice, choice.plan()
         self.title, self.group = choice.row, choice.recipe
         self.task: Task | None = None  # task and model, once the data are read

@@ -24,7 +24,7 @@ class Live(Recording):
 
     Args:
         name, title, caption: as in `Page`; its runs have that name, too.
-        make: makes the next run from the form's values and `watch`; a ValueError refuses the values.
+        make: makes the next run from the form's values; a ValueError refuses the values.
         form: the form's fields in a state, by name: a list of values to choose from, or the value at first.
         recorded: the controls for runs by name, beside the control `run`, and what is seen at a setting.
         time: the control that moves through a run. It begins at the end of the newest run.
@@ -103,7 +103,9 @@ class Live(Recording):
 
     def next_run(self) -> Background:
         """Return the run of the settings, not begun yet. A ValueError refuses the settings."""
-        return self.make(watch=self.show, **{name: self.state[name] for name in self.form(self.state)})
+        run = self.make(**{name: self.state[name] for name in self.form(self.state)})
+        run.name, run.watch = self.name, self.show
+        return run
 
     def show(self) -> None:
         """Record everything as it is now. A run that was stopped before there was anything to see is forgotten."""

@@ -184,5 +184,5 @@ def _lines(ax: Axes, panel: Panel) -> None:
 
 def _bars(ax: Axes, panel: Panel) -> None:
     first = panel.x[0] + 0.5 if panel.x else 1
-    ax.bar([first + k for k in range(len(panel.values))], panel.values, color=COLOURS[0])
+    ax.bar([first + k for k in range(len(panel.values))], as_array(panel.values), color=COLOURS[0])
     ax.set_ylim(panel.y)

@@ -4,7 +4,6 @@ Raffel & Ellis (2015), Section 2 and Table 1.
 """
 
 import math
-from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
@@ -36,10 +35,8 @@ TRY = "train with attention, then with the mean; then both at T = 400: which one
 class ToyRun(Background):
     """One training with settings as in `toy`: what share of sequences is solved, and the weights of one of them."""
 
-    def __init__(
-        self, task: str, length: int, pooling: str, learning_rate: float, watch: Callable[[], object] = lambda: None
-    ) -> None:
-        super().__init__(watch, "toy")
+    def __init__(self, task: str, length: int, pooling: str, learning_rate: float) -> None:
+        super().__init__()
         self.task, self.pooling, self.rate = task_by_name(task, length=length), pooling, learning_rate
         self.title = f"{pooling}, T = {length}, rate {learning_rate:g}"
         self.solved: list[float] = []

@@ -1,7 +1,7 @@
 """The training lab: choose a task, a model and its hyper-parameters, and watch it learn beside the notebook."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rtx.lab.choice import Choice, offered, rows, usual
@@ -42,11 +42,11 @@ def _form(state: Mapping[str, Any]) -> dict[str, Any]:
     return {"task": list(offered()), "model": names, **usual(recipe, row, scale)}
 
 
-def _make(watch: Callable[[], object], task: str, model: str, seed: int, **settings: Any) -> TrainingRun:
+def _make(task: str, model: str, seed: int, **settings: Any) -> TrainingRun:
     recipe, scale = offered()[task]
     usually = usual(recipe, model, scale)
     changed = {name: value for name, value in settings.items() if value != usually[name]}
-    return TrainingRun(Choice(recipe, model, scale, changed, seed), watch)
+    return TrainingRun(Choice(recipe, model, scale, changed, seed))
 
 
 def _recorded(runs: dict[str, TrainingRun]) -> Recorded:
