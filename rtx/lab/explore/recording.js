@@ -61,9 +61,9 @@ export function show(page) {
     heat(pen, { box, values: rows, y: [low, high], log, diverging: both, marks, sets, ...texts }) {
       const scaled = log ? Math.log : (value) => value;
       const share = (value) => (scaled(value) - scaled(low)) / (scaled(high) - scaled(low) || 1);
-      const colour = (value) => (both ? diverging(2 * share(value) - 1, page.dark) : log && !value ? null : viridis(share(value)));
+      const colour = (value) => (both ? diverging(2 * share(value) - 1, page.dark) : viridis(share(value)));
       if (rows.image?.dark !== page.dark) {
-        rows.image = bitmap(rows.length, rows[0].length, (i, k) => colour(rows[i][k]));
+        rows.image = bitmap(rows.length, rows[0].length, (i, k) => (log && !rows[i][k] ? null : colour(rows[i][k])));
         rows.image.dark = page.dark;
       }
       pen.imageSmoothingEnabled = false;

@@ -43,7 +43,7 @@ class Panel:
         title, across, up: texts above, below and beside it.
         names: of the series. A second line with the same name is drawn as dots.
         marks: of heat, columns to mark, from 0.
-        x, y: ranges [low, high] of the axes; by default those of the values. Of heat, y is the range of the colours.
+        x, y: ranges [low, high] of the axes; by default those of the values. Heat needs y, the range of its colours.
             Bars stand in the middle between whole steps of x, by default at 1, 2, 3, ….
         log: of heat, whether the colours are logarithmic.
         diverging: of heat, whether the colours have their middle at 0.
