@@ -56,7 +56,7 @@ def _targets(task: Task) -> list[float]:
 
 def _bands(contest: Contest, turn: int) -> Panel:
     """Points of spent, median, lowest and highest score, of each model up to a turn."""
-    lines = {name: contest.points(name) for name in contest.racers}
+    lines = {name: contest.points(name) for name in contest.curves}
     points = [point for line in lines.values() for point in line]
     spent, scores = [point[0] for point in points], [score for _, *three in points for score in three]
     shown, title = [line[: turn + 1] for line in lines.values()], f"{contest.task.metric}: median, range of seeds"
