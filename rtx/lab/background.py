@@ -14,6 +14,7 @@ from typing import Literal
 State = Literal["new", "running", "paused", "stopped", "finished", "failed"]
 EVERY = 0.4  # seconds between two looks, at least
 SHARE = 5  # a look may take this part of the time
+_turn = threading.Lock()  # whoever works has it
 
 
 class Stop(Exception):
@@ -24,22 +25,20 @@ class Background(ABC):
     """Work in a daemon thread. The thread ends with the kernel.
 
     `work` calls `breathe` between its steps. There it waits while it is paused, and ends when it is stopped. An error
-    of the work becomes the sentence `error`.
-
-    Args:
-        watch: called now and then in the thread that works, and whenever `state` has changed.
-        name: of the owner, for `end`.
+    of the work becomes the sentence `error`. The thread calls `watch` now and then, and whenever `state` has changed.
     """
 
-    def __init__(self, watch: Callable[[], object] = lambda: None, name: str = "") -> None:
-        self.watch, self.name = watch, name
+    name = ""  # of the owner, for `end`
+    title = group = ""  # of one run among others, and of the runs that are shown together
+
+    def __init__(self) -> None:
+        self.watch: Callable[[], object] = lambda: None
         self.state: State = "new"
         self.error = ""
         self._stopped = False  # or asked to stop
         self._may_go = threading.Event()
         self._may_go.set()
-        self._thread = threading.Thread(target=self._run, name=f"rtx {name}", daemon=True)
-        self._before: Background | None = None
+        self._thread = threading.Thread(target=self._run, name="rtx", daemon=True)
         self._next_look = 0.0
 
     @abstractmethod
@@ -59,10 +58,9 @@ class Background(ABC):
     def start(self) -> None:
         """Begin. Other work in this process is asked to stop, and this thread waits for its end."""
         global _current
-        self._before, _current = _current, self
-        if self._before is not None:
-            self._before.stop(seconds=0)
-        self.state = "running"
+        if _current is not None:
+            _current.stop(seconds=0)
+        _current, self.state = self, "running"
         self._thread.start()
 
     def pause(self) -> None:
@@ -74,16 +72,18 @@ class Background(ABC):
         """Continue after `pause`."""
         self._may_go.set()
 
-    def stop(self, seconds: float = math.inf) -> None:
+    def stop(self, seconds: float = 1.0) -> None:
         """End at the next breath, and wait for that at most so many seconds."""
         self._stopped = True
         self._may_go.set()
-        self._wait(seconds)
+        self.wait(seconds)
 
-    def wait(self) -> None:
-        """Wait until the work has ended. An interrupt of the cell stops the work."""
+    def wait(self, seconds: float = math.inf) -> None:
+        """Wait until the work has ended, or so many seconds. An interrupt of the cell stops the work."""
+        last = time.monotonic() + seconds
         try:
-            self._wait(math.inf)
+            while self.alive and time.monotonic() < last:
+                time.sleep(0.01)  # an interrupt of `Thread.join` can leave its lock taken
         except KeyboardInterrupt:
             self.stop()
             raise
@@ -94,41 +94,38 @@ class Background(ABC):
         Raises:
             Stop: if the work should end.
         """
-        if resumed := not self._may_go.is_set():
-            self.state = "paused"
+        if not self._may_go.is_set():
+            self.state, self._next_look = "paused", 0.0
             self.look()
             self._may_go.wait()
         if self._stopped:
             raise Stop
         self.state = "running"
-        if resumed or time.monotonic() >= self._next_look:
+        if time.monotonic() >= self._next_look:
             began = time.monotonic()
             self.look()
             now = time.monotonic()
             self._next_look = now + max(EVERY, (SHARE - 1) * (now - began))
 
+    def facts(self) -> dict[str, str]:
+        """The row of a table of runs; its field "more" is a text behind it."""
+        return {}
+
     def look(self) -> None:
         """Show how far the work is."""
         self.watch()
 
-    def _wait(self, seconds: float) -> None:
-        last = time.monotonic() + seconds
-        while self.alive and time.monotonic() < last:
-            time.sleep(0.01)  # an interrupt of `Thread.join` can leave its lock taken
-
     def _run(self) -> None:
-        try:
-            if self._before is not None:
-                self._before._thread.join()
-            self._before = None
-            self.breathe()
-            self.work()
-            self.state = "finished"
-        except Stop:
-            self.state = "stopped"
-        except BaseException as error:  # also SystemExit: the reader is at the notebook, not at a terminal
-            self.state, self.error = "failed", sentence(error)
-        self.look()
+        with _turn:
+            try:
+                self.breathe()
+                self.work()
+                self.state = "finished"
+            except Stop:
+                self.state = "stopped"
+            except BaseException as error:  # also SystemExit: the reader is at the notebook, not at a terminal
+                self.state, self.error = "failed", sentence(error)
+            self.look()
 
 
 _current: Background | None = None

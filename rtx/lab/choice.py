@@ -1,4 +1,4 @@
-"""What should be trained, chosen from the recipes: as a plan, as the command line that runs it, and as Python code."""
+"""What should be trained, chosen from the recipes: as a plan, and as the command line that runs it."""
 
 import shlex
 from collections.abc import Mapping
@@ -25,26 +25,10 @@ BUNDLED = {
 }
 """Tasks that need no download, and the recipe whose scale "quick" is about each."""
 
-DOWNLOADED = {
-    "mnist": "mnist",
-    "jsb": "jsb",
-    "nottingham": "nottingham",
-    "ptb-char": "ptb-word",
-    "ptb-word": "ptb-word",
-    "multi30k": "multi30k",
-}
-"""Recipes that have a scale "cpu", and the data set that each needs, as `rtx data` calls it."""
+DOWNLOADED = ("mnist", "jsb", "nottingham", "ptb-word", "multi30k")
+"""Recipes that have a scale "cpu", and a data set of the same name."""
 
 SETTINGS = ("learning_rate", "batch_size", "epochs")
-CODE = """\
-from pathlib import Path
-from rtx.training.fit import fit
-from rtx.training.recipe import load_recipe
-
-plan = load_recipe({recipe!r}).plan({row!r}, scale={scale!r}, overrides={overrides!r})
-done = fit(plan, seed={seed}, folder=Path("runs/mine"))
-model, score = done.trainee.model, done.validation  # of the best epoch
-"""
 
 
 @dataclass(frozen=True)
@@ -78,10 +62,6 @@ class Choice:
             words += ["--set", as_setting(key, value)]
         return shlex.join(words)
 
-    def code(self) -> str:
-        """Python that trains the same."""
-        return CODE.format(**vars(self))
-
 
 @cache
 def usual(recipe: str, row: str, scale: str) -> dict[str, Any]:
@@ -93,15 +73,15 @@ def usual(recipe: str, row: str, scale: str) -> dict[str, Any]:
 @cache
 def offered() -> dict[str, tuple[str, str]]:
     """Task → recipe and scale: the bundled ones, and those whose data are on this machine. Nothing is downloaded."""
-    there = [task for task, name in DOWNLOADED.items() if all(file.state == "verified" for file in data.check(name))]
+    there = [name for name in DOWNLOADED if all(file.state == "verified" for file in data.check(name))]
     return {task: (recipe, "quick") for task, recipe in BUNDLED.items()} | {name: (name, "cpu") for name in there}
 
 
 @cache
-def rows(recipe: str, scale: str) -> tuple[str, ...]:
+def rows(recipe: str, scale: str) -> list[str]:
     """The rows of a recipe that differ at this scale: of those that are the same run the first."""
     distinct: dict[str, str] = {}
     for row in load_recipe(recipe).models:
         plan = load_recipe(recipe).plan(row, scale=scale)
         distinct.setdefault(repr((plan.model, plan.hyperparameters, plan.task_arguments, plan.settings)), row)
-    return tuple(distinct.values())
+    return list(distinct.values())

@@ -2,8 +2,7 @@
 
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
 from statistics import median
 from typing import Any
 
@@ -17,7 +16,7 @@ from rtx.nn.validate import check_choice, check_positive
 from rtx.tasks.build import build
 from rtx.tasks.costs import multiply_adds
 from rtx.tasks.loader import loader
-from rtx.tasks.task import Task
+from rtx.tasks.task import Batch, Task
 
 EQUAL = {
     "parameters": "updates",
@@ -31,16 +30,8 @@ Entrants = Mapping[str, Mapping[str, Any]]
 """Name → the arguments of `rtx.build`: its `model`, and the hyper-parameters."""
 
 
-@dataclass
-class Racer:
-    """One model with one seed: what it has spent at each turn, and its score then."""
-
-    model: nn.Module
-    steps: Iterator[float]
-    per_update: float | None  # what an update spends; None: its seconds
-    spent: list[float] = field(default_factory=list)
-    scores: list[float] = field(default_factory=list)
-    now: float = 0.0
+Curve = list[tuple[float, float]]
+"""What one model with one seed had spent at each turn, and its score then."""
 
 
 class Contest(Background):
@@ -56,7 +47,6 @@ class Contest(Background):
         seeds: how many.
         turns: how often each is scored.
         learning_rate, batch_size: of all.
-        watch: as in `Background`.
 
     Raises:
         ValueError: if there is no entrant, the task is of pairs, or an argument is out of its range.
@@ -73,16 +63,16 @@ class Contest(Background):
         turns: int = 10,
         learning_rate: float = 3e-3,
         batch_size: int = 32,
-        watch: Callable[[], object] = lambda: None,
     ) -> None:
-        super().__init__(watch, "race")
+        super().__init__()
         if not entrants or task.per == "pair":
             raise ValueError(f"entrants: expected at least one, for a task of no pairs, got {list(entrants)}")
         self.task, self.entrants, self.equal = task, entrants, check_choice("equal", equal, EQUAL)
-        self.turns, self.seeds = check_positive("turns", turns), check_positive("seeds", seeds)
-        self.learning_rate, self.batch_size, self.updates = learning_rate, batch_size, updates
+        self.title = f"equal {equal}"
+        self.turns, self.learning_rate, self.batch_size = check_positive("turns", turns), learning_rate, batch_size
         self.budget = seconds if equal == "seconds" else float(updates)
-        self.racers: dict[str, list[Racer]] = {name: [] for name in entrants}
+        seeds = check_positive("seeds", seeds)
+        self.curves: dict[str, list[Curve]] = {name: [[] for _ in range(seeds)] for name in entrants}
         self.parameters: dict[str, int] = {}
 
     @property
@@ -96,24 +86,16 @@ class Contest(Background):
         return f"turn {self.done} of {self.turns}" if self.parameters else ""
 
     def work(self) -> None:
-        """All turns of all racers."""
-        probe = next(iter(loader(self.task, "validation", PROBE)))
-        self._line_up(probe.inputs.shape[1])
-        for turn in range(self.turns + 1):
-            for racer in [racer for racers in self.racers.values() for racer in racers]:
-                while racer.now < self.budget * turn / self.turns:
-                    began = time.perf_counter()
-                    next(racer.steps)
-                    racer.now += racer.per_update or time.perf_counter() - began
-                    self.breathe()
-                racer.spent.append(racer.now)
-                racer.scores.append(score(self.task, racer.model, probe))
+        """All turns of all models and seeds."""
+        racers = self._line_up(next(iter(loader(self.task, "validation", PROBE))))
+        for _ in range(self.turns + 1):
+            for curve, racer in racers:
+                curve.append(next(racer))
 
     def points(self, name: str) -> list[tuple[float, ...]]:
         """Of each turn that all seeds of a model have had: what was spent, and the median, lowest and highest score."""
-        turns = zip(*(zip(racer.spent, racer.scores, strict=False) for racer in self.racers[name]), strict=False)
-        columns = ([list(column) for column in zip(*turn, strict=True)] for turn in turns)
-        return [(median(spent), median(scores), min(scores), max(scores)) for spent, scores in columns]
+        turns = (zip(*seeds, strict=True) for seeds in zip(*self.curves[name], strict=False))
+        return [(median(spent), median(scores), min(scores), max(scores)) for spent, scores in turns]
 
     def spent_to(self, name: str, target: float, turn: int) -> float | None:
         """What the median seed had spent when it first reached `target`; None if it did not, up to a turn."""
@@ -121,23 +103,35 @@ class Contest(Background):
         reached = (x for x, score, *_ in self.points(name)[: turn + 1] if sign * score >= sign * target)
         return next(reached, None)
 
-    def _line_up(self, steps: int) -> None:
-        made = {name: dict(arguments) for name, arguments in self.entrants.items()}
-        costs: dict[str, float | None] = {name: None if self.equal == "seconds" else 1.0 for name in made}
-        if self.equal == "parameters":
-            goal = count(self.task, next(iter(made.values())))
-            made = {name: matched(self.task, arguments, goal) for name, arguments in made.items()}
-        if self.equal == "multiply-adds":
-            found = {name: multiply_adds(self.task, steps=steps, **arguments) for name, arguments in made.items()}
-            costs = {name: self.batch_size / 1e9 * cost for name, cost in found.items()}
-            self.budget = self.updates * self.batch_size / 1e9 * next(iter(found.values()))
-        for name, arguments in made.items():
+    def _line_up(self, probe: Batch) -> list[tuple[Curve, Iterator[tuple[float, float]]]]:
+        first, steps = next(iter(self.entrants.values())), probe.inputs.shape[1]
+        self.budget *= self._cost(first, steps) or 1.0
+        racers = []
+        for name, given in self.entrants.items():
+            arguments = matched(self.task, given, count(self.task, first)) if self.equal == "parameters" else given
             self.parameters[name] = count(self.task, arguments)
-            for seed in range(self.seeds):
+            for seed, curve in enumerate(self.curves[name]):
                 with seeded(seed):
                     model = build(self.task, **arguments)
-                learning = learn(self.task, model, self.learning_rate, self.batch_size, seed=seed)
-                self.racers[name].append(Racer(model, learning, costs[name]))
+                racers.append((curve, self._race(model, seed, self._cost(arguments, steps), probe)))
+        return racers
+
+    def _race(self, model: nn.Module, seed: int, cost: float | None, probe: Batch) -> Iterator[tuple[float, float]]:
+        """Yield at each turn what was spent, and the score."""
+        updates, spent = learn(self.task, model, self.learning_rate, self.batch_size, seed=seed), 0.0
+        for turn in range(self.turns + 1):
+            while spent < self.budget * turn / self.turns:
+                began = time.perf_counter()
+                next(updates)
+                spent += cost or time.perf_counter() - began
+                self.breathe()
+            yield spent, score(self.task, model, probe)
+
+    def _cost(self, arguments: Mapping[str, Any], steps: int) -> float | None:
+        """What an update spends; None if that is its seconds."""
+        if self.equal == "multiply-adds":
+            return self.batch_size / 1e9 * multiply_adds(self.task, steps=steps, **arguments)
+        return 1.0 if self.equal == "parameters" else None
 
 
 def count(task: Task, arguments: Mapping[str, Any]) -> int:

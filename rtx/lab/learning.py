@@ -19,12 +19,10 @@ def learn(
     """Train with Adam on the training split, epoch after epoch without end; yield the mean loss of each batch.
 
     Args:
-        task: what to learn.
-        model: of `rtx.build`, or one that `task.predict` can call, on any device. It is left in training mode.
+        task, batch_size, seed: what to learn, how many sequences per update, and in which order.
+        model: one that `task.predict` can call, on any device. It is left in training mode.
         learning_rate: of Adam, constant.
-        batch_size: sequences per update.
         clip: largest gradient norm; None leaves gradients as they are.
-        seed: of the order.
 
     Raises:
         ValueError: at the first update, if a number is out of its range; later, if the loss is not finite.

@@ -36,16 +36,17 @@ def look(task: Task, model: nn.Module, batch: Batch) -> Look:
             weights = model.align(x, target)[0]  # type: ignore[operator]
         return Look(weights.cpu(), "source token", "target token", "where it looks")
     states: list[Tensor] = []
-    hook = dict(model.named_children()).get("backbone", model).register_forward_hook(lambda *one: states.append(one[2]))
+    backbone = dict(model.named_children()).get("backbone", model)
+    hook = backbone.register_forward_hook(lambda *call: states.append(call[2]))
     try:
-        found = trace(model, x)
+        found = {(name.split(".")[-1], values.ndim): values for name, values in trace(model, x).items()}
     finally:
         hook.remove()
-    weights_like = [v for k, v in found.items() if k.split(".")[-1] in ("weights", "attention")]
-    if heads := [v for v in weights_like if v.ndim == 4]:  # (B, H, T, S)
-        return Look(heads[-1][0].mean(0).cpu(), "step looked at", "step", "attention, mean of the heads")
-    if shares := [v for v in weights_like if v.ndim == 2]:  # (B, T)
-        return Look(shares[-1].cpu(), "step", "", "share of each step")
-    if channels := [v for k, v in found.items() if k.endswith("channel_weights")]:  # (B, T, C)
-        return Look(channels[-1][0].T.cpu(), "step", "channel", "weights of the channels")
+    for name in ("weights", "attention"):
+        if (name, 4) in found:  # (B, H, T, S), of the last layer
+            return Look(found[name, 4][0].mean(0).cpu(), "step looked at", "step", "attention, mean of heads")
+        if (name, 2) in found:  # (B, T)
+            return Look(found[name, 2].cpu(), "step", "", "share of each step")
+    if ("channel_weights", 3) in found:  # (B, T, C)
+        return Look(found["channel_weights", 3][0].T.cpu(), "step", "channel", "weights of the channels")
     return Look(states[-1][0].T.cpu(), "step", "unit", "states of the last layer")

@@ -33,9 +33,8 @@ def chosen_runs(path: str | Path, problem: str) -> dict[str, Runs]:
     for run in runs:
         if run["problem"] == problem:
             by_model.setdefault(run["model"], {}).setdefault(run["rate"], []).append(run)
-    best = {"max": max, "min": min}[stored.get("conditions", {}).get("best", {}).get(problem, "max")]
-    sign = 1 if best is max else -1
-    return {model: best(rates.values(), key=_order(rates, sign)) for model, rates in by_model.items()}
+    sign = -1 if stored.get("conditions", {}).get("best", {}).get(problem) == "min" else 1
+    return {model: max(rates.values(), key=_order(rates, sign)) for model, rates in by_model.items()}
 
 
 def _order(rates: dict[float, Runs], sign: int) -> Callable[[Runs], list[float]]:
@@ -44,6 +43,6 @@ def _order(rates: dict[float, Runs], sign: int) -> Callable[[Runs], list[float]]
 
     def key(runs: Runs) -> list[float]:
         compared = [reversed(run["validation"]) for run in runs if run["seed"] in shared]
-        return [*map(mean, zip(*compared, strict=True)), sign * len(runs)]
+        return [*(sign * mean(scores) for scores in zip(*compared, strict=True)), len(runs)]
 
     return key

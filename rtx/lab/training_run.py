@@ -1,6 +1,5 @@
 """A row of a recipe, trained beside the notebook as `rtx train` does it, to be watched, paused and stopped."""
 
-from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -26,15 +25,15 @@ class TrainingRun(Background):
 
     Args:
         choice: what to train.
-        watch, name: as in `Background`.
 
     Raises:
         ValueError: if there is no such plan.
     """
 
-    def __init__(self, choice: Choice, watch: Callable[[], object] = lambda: None, name: str = "training") -> None:
-        super().__init__(watch, name)
+    def __init__(self, choice: Choice) -> None:
+        super().__init__()
         self.choice, self.plan = choice, choice.plan()
+        self.title, self.group = choice.row, choice.recipe
         self.task: Task | None = None  # task and model, once the data are read
         self.model: nn.Module | None = None
         self.steps = 0  # of the whole run
@@ -59,10 +58,19 @@ class TrainingRun(Background):
         metric = f"; {self.task.metric} of one validation batch: {scores[-1]:.3f}" if scores and self.task else ""
         return f"After {update:,} updates{loss}{metric}."
 
-    def log(self) -> list[str]:
-        """A line for each validation, and one for the end."""
-        lines = [f"update {at:,}: validation {value:.4f}" for at, value in self.validations]
-        return [*lines, f"{self.state} {self.error}".strip()]
+    def facts(self) -> dict[str, str]:
+        """A row of the table, with the command of the run and its log behind it."""
+        changed = "".join(f"{key} {value}, " for key, value in self.choice.overrides.items())
+        best = max if self.task and self.task.best == "max" else min
+        log = [f"update {at:,}: validation {value:.4f}" for at, value in self.validations]
+        return {
+            "model": self.choice.row,
+            "settings": f"{changed}seed {self.choice.seed}",
+            "parameters": f"{sum(p.numel() for p in self.model.parameters()) if self.model else 0:,}",
+            "updates": f"{len(self.losses):,}",
+            "best validation": f"{best(score for _, score in self.validations):.3f}" if self.validations else "-",
+            "more": "\n".join([self.choice.command(), *log, f"{self.state} {self.error}".strip()]),
+        }
 
     def look(self) -> None:
         """Score the first validation batch and look at its first sequence. Of many looks some are kept."""

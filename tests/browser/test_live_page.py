@@ -45,4 +45,4 @@ def test_a_recorded_training_is_scrubbed_by_pointer_and_keyboard(tab: Tab, tmp_p
     expect(tab.locator("pre").first).to_contain_text("rtx train mnist gru --scale quick --seed 0")
     expect(tab.locator("pre").first).to_contain_text("update 3: validation 30.0000")
     # the second run in the legend
-    assert ORANGE in colours(canvas, [(70 + x, 40 + y) for x in range(60) for y in range(30)])
+    assert ORANGE in colours(canvas, [(x, y) for x in range(220, 300) for y in range(30, 200, 4)])

@@ -17,7 +17,8 @@ class Counting(Background):
     told = "counting"
 
     def __init__(self, name: str = "") -> None:
-        super().__init__(self.note, name)
+        super().__init__()
+        self.name, self.watch = name, self.note
         self.steps, self.states = 0, []
         self.seen = threading.Condition()
 
@@ -47,8 +48,8 @@ class Doing(Background):
     told = ""
 
     def __init__(self, do: Callable[[Background], object], watch: Callable[[], object] = lambda: None) -> None:
-        super().__init__(watch)
-        self.do = do
+        super().__init__()
+        self.do, self.watch = do, watch
 
     def work(self) -> None:
         self.do(self)

@@ -1,10 +1,8 @@
-"""What is chosen is the same as a plan, as a command line and as Python code."""
+"""What is chosen is the same as a plan and as a command line."""
 
 import shlex
-from pathlib import Path
 
 import pytest
-import torch
 import typer
 
 from rtx.cli.commands import app
@@ -32,34 +30,8 @@ def parsed(command: str) -> tuple[Plan, int]:
 
 
 @pytest.mark.parametrize("choice", [*ENDS, *CHANGED], ids=lambda choice: choice.command())
-def test_the_command_and_the_code_make_the_same_plan(choice: Choice) -> None:
+def test_the_command_makes_the_same_plan(choice: Choice) -> None:
     assert parsed(choice.command()) == (choice.plan(), choice.seed)
-    run: dict = {}
-    exec(choice.code().partition("done = ")[0], run)
-    assert run["plan"] == choice.plan()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "choice",
-    [
-        Choice("mnist", "r-transformer", overrides={"epochs": 1, "limit": 64, "limit_evaluation": 40}, seed=2),
-        Choice("ptb-word", "gru", overrides={"limit": 32, "limit_evaluation": 8}),
-    ],
-    ids=lambda choice: choice.recipe,
-)
-def test_the_code_trains_the_same(choice: Choice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from rtx.training.fit import fit
-
-    torch.manual_seed(99)  # the code sets its own seed
-    monkeypatch.chdir(tmp_path)
-    run: dict = {}
-    exec(choice.code().replace("fit(plan, ", "fit(plan, enable_progress_bar=False, "), run)
-    plan = choice.plan()
-    theirs = fit(plan, choice.seed, tmp_path / "theirs", enable_progress_bar=False)
-    assert run["plan"] == plan and run["score"] == theirs.validation
-    for mine, its in zip(run["model"].parameters(), theirs.trainee.model.parameters(), strict=True):
-        torch.testing.assert_close(mine, its, rtol=0, atol=0)
 
 
 def test_bundled_tasks_are_those_of_their_recipes() -> None:
@@ -84,4 +56,4 @@ def test_downloaded_data_are_offered(real_data) -> None:
 
 
 def test_rows_that_are_the_same_run_are_named_once() -> None:
-    assert rows("ffa-add", "quick") == ("attention-50", "mean-50")
+    assert rows("ffa-add", "quick") == ["attention-50", "mean-50"]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rtx.evidence.ledger import read_results, write_result
-from rtx.evidence.tables import rows
+from rtx.evidence.tables import Row, rows
 from rtx.lab import explore
 from rtx.lab.explore import Page
 from rtx.training.recipe import load_recipe, recipe_names
@@ -25,21 +25,17 @@ def page() -> Page:
 def test_every_table_has_the_lines_that_the_command_prints(page):
     assert sorted(page.data) == sorted(recipe_names())
     for name, table in page.data.items():
-        lines = [
-            (row["model"], row["paper"], cell["ours"], cell["budget"], cell["hardware"])
-            for row in table["rows"]
-            for cell in row["cells"] or [{"ours": "not run", "budget": "", "hardware": ""}]
-        ]
-        assert lines == [(r.model, r.paper, r.ours, r.budget, r.hardware) for r in rows(load_recipe(name), RESULTS)]
+        lines = [Row(**{field: line[field] for field in Row._fields}) for line in table["rows"]]
+        assert lines == rows(load_recipe(name), RESULTS)
+        assert len({line["cell"] for line in table["rows"]}) == len(lines)
 
 
-def test_a_run_brings_its_command_and_a_missing_one_says_how_to_run_it(page):
-    table = page.data["nottingham"]
-    row = {one["model"]: one for one in table["rows"]}
-    assert row["gru"]["cells"][0]["command"] == "rtx train nottingham gru --seed 0"
-    assert row["rnn"]["command"] == "rtx train nottingham rnn"
+def test_a_run_brings_its_command(page):
+    command = {line["cell"]: line["command"] for line in page.data["nottingham"]["rows"]}
+    assert command["gru 0"] == "rtx train nottingham gru --seed 0"
+    assert command["rnn 0"] == "rtx train nottingham rnn --seed 0"
+    table, translated = page.data["nottingham"], page.data["multi30k"]
     assert (table["metric"].split()[0], table["best"]) == ("NLL", "lowest")
-    translated = page.data["multi30k"]
     assert (translated["metric"], translated["best"]) == ("BLEU", "highest")
 
 
@@ -57,7 +53,8 @@ def test_the_still_figure_shows_models_as_they_are_and_cut_budgets_open(tmp_path
 
 def test_an_empty_ledger_is_shown_and_a_damaged_one_named(tmp_path):
     page = explore.ledger("mnist", tmp_path)
-    assert not any(row["cells"] for row in page.data["mnist"]["rows"])
+    assert {row["ours"] for row in page.data["mnist"]["rows"]} == {"not run"}
+    assert page.data["mnist"]["rows"][0]["command"] == "rtx train mnist r-transformer"
     assert "png" in str(page._repr_mimebundle_()[0].keys())
     shutil.copytree(RESULTS / "nottingham", tmp_path / "nottingham")
     (path, *_) = sorted((tmp_path / "nottingham").iterdir())

@@ -65,9 +65,9 @@ def test_the_toys_rows_are_its_updates_and_its_marks_the_marked_steps() -> None:
         run.marked = torch.tensor([False, True, False, False, True])
         toy.runs.append(run)
     toy.show()
-    contents = toy._now()[1]
-    assert contents["solved"] == [[(0, 0.1), (20, 0.4)], [(0, 0.1), (20, 0.2), (40, 0.7)]]
-    assert contents["shares"]["values"]["shape"] == [3, 5] and contents["shares"]["panel"]["marks"].tolist() == [1, 4]
+    solved, shares = toy.seen()[1]
+    assert solved.values == [[(0, 0.1), (20, 0.4)], [(0, 0.1), (20, 0.2), (40, 0.7)]]
+    assert shares.values["shape"] == [3, 5] and shares.marks == [1, 4]
     assert "70.0%" in toy.text and "80.0% of the attention; even would be 40.0%" in toy.text
     toy.set(update=20)
     assert "After 20 updates" in toy.text and "20.0% of 500" in toy.text
@@ -93,15 +93,15 @@ def test_all_models_spend_the_same(equal: str, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("rtx.lab.contest.time", SimpleNamespace(perf_counter=lambda: next(ticks)))
     contest = Contest(DIGITS, SMALL, equal, updates=6, seconds=0.2, seeds=2, turns=3)
     finished(contest)
-    for name, racers in contest.racers.items():
-        assert len(racers) == 2
-        for racer in racers:
-            assert len(racer.spent) == len(racer.scores) == 4 and racer.spent[0] == 0
-            step = racer.per_update or 0.02
-            assert contest.budget - 1e-6 <= racer.spent[-1] < contest.budget + 2 * step
+    for name, curves in contest.curves.items():
+        assert len(curves) == 2
+        for curve in curves:
+            assert len(curve) == 4 and curve[0][0] == 0
+            step = contest._cost(SMALL[name], 64) or 0.02
+            assert contest.budget - 1e-6 <= curve[-1][0] < contest.budget + 2 * step
         points = contest.points(name)
         assert len(points) == 4 and all(low <= middle <= high for _, middle, low, high in points)
-        assert points[-1][1] == pytest.approx(sum(racer.scores[-1] for racer in racers) / 2)
+        assert points[-1][1] == pytest.approx(sum(curve[-1][1] for curve in curves) / 2)
     sizes = contest.parameters
     if equal == "parameters":
         assert abs(sizes["attention"] - sizes["gru"]) / sizes["gru"] < 0.25
@@ -119,28 +119,27 @@ def test_the_same_seed_is_the_same_race_and_scores_are_of_the_validation_split()
     probe = next(iter(loader(DIGITS, "validation", PROBE)))
     torch.manual_seed(0)
     model = build(DIGITS, **SMALL["gru"]).eval()
-    racer = first.racers["gru"][0]
-    assert racer.scores[0] == pytest.approx(DIGITS.score(DIGITS.predict(model, probe), probe))
-    racer.spent, racer.scores = [0, 2, 4], [10.0, 55.0, 50.0]
+    assert first.curves["gru"][0][0][1] == pytest.approx(DIGITS.score(DIGITS.predict(model, probe), probe))
+    first.curves["gru"] = [[(0, 10.0), (2, 55.0), (4, 50.0)]]
     assert [first.spent_to("gru", target, 2) for target in (10, 50, 56)] == [0, 2, None]  # the first that is as good
     assert first.spent_to("gru", 50, 0) is None
 
 
 def test_the_race_is_scrubbed_by_target_and_turn() -> None:
     race = explore.race("digits", SMALL, "parameters", updates=4, seeds=3, turns=2)
-    contest = race.make()
+    contest = race.next_run()
     contest.parameters = {"gru": 10, "attention": 20}
     for name, scores in (("gru", ([10, 50, 60], [10, 20, 90], [10, 40, 70])), ("attention", ([5, 6, 7],) * 3)):
-        contest.racers[name] = [SimpleNamespace(spent=[0, 2, 4], scores=one) for one in scores]  # type: ignore[misc]
+        contest.curves[name] = [list(zip([0, 2, 4], one, strict=True)) for one in scores]
     race.runs = [contest]
     race.show()
-    gru, attention = race._now()[1]["scores"]["values"]
+    gru, attention = race.seen()[1][0].values
     assert gru == [(0, 10, 10, 10), (2, 40, 20, 50), (4, 70, 60, 90)]  # spent, median, lowest, highest
     assert attention == [(0, 5, 5, 5), (2, 6, 6, 6), (4, 7, 7, 7)]
-    race.set(target=race.targets[4])
+    race.set(target=race.data["controls"]["target"]["values"][4])
     assert "gru (10 parameters) at 2; attention (20 parameters) not yet" in race.text
     race.set(turn=0)
-    assert "gru (10 parameters) not yet" in race.text and len(race._now()[1]["scores"]["values"][0]) == 1
+    assert "gru (10 parameters) not yet" in race.text and len(race.seen()[1][0].values[0]) == 1
 
 
 def test_races_on_other_terms_are_kept() -> None:
@@ -154,9 +153,9 @@ def test_races_on_other_terms_are_kept() -> None:
 
 
 def test_a_race_without_a_budget_a_model_or_a_size_is_refused() -> None:
-    with pytest.raises(ValueError, match="length: .* 51"):
+    with pytest.raises(ValueError, match="length: .*51"):
         explore.toy(length=51)
-    with pytest.raises(ValueError, match="length: .* 51"):
+    with pytest.raises(ValueError, match="length: .*51"):
         explore.toy().set(length=51)
     with pytest.raises(ValueError, match="entrants: "):
         explore.race("digits", {})

@@ -21,8 +21,8 @@ SHORT = {"epochs": 2, "limit": 96, "limit_evaluation": 40}
 DROPPED = Choice("mnist", "r-transformer", overrides={**SHORT, "dropout": 0.3}, seed=3)
 
 
-def trained(choice: Choice, **other: object) -> TrainingRun:
-    run = TrainingRun(choice, **other)  # type: ignore[arg-type]
+def trained(choice: Choice) -> TrainingRun:
+    run = TrainingRun(choice)
     run.start()
     run.wait()
     assert run.state == "finished", run.error

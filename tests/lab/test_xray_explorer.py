@@ -114,9 +114,9 @@ def test_parts_are_looked_through_as_the_whole_calls_them() -> None:
 
 def test_the_panels_show_the_parts_table_and_the_outputs_row() -> None:
     explorer = explore.xray(Mixed(padding=1), X)
-    _, panels = explorer.see(part="convolution", output=3)
-    assert [bool(share) for share in panels["table"][2]] == [False, True, True, True, False, False, False]
-    assert torch.equal(panels["row"], panels["table"][2])
+    _, (table, row) = explorer.see(part="convolution", output=3)
+    assert [bool(share) for share in table.values[2]] == [False, True, True, True, False, False, False]
+    assert torch.equal(row.values, table.values[2])
 
 
 def test_the_module_is_left_as_it_is() -> None:

@@ -131,8 +131,8 @@ def _looked(model: nn.Module, source: list[int], prefix: Prefix) -> Tensor:
 
 def _still(look: Tensor, source: list[str], written: list[str]) -> Figure:
     """Where the best hypothesis looked."""
-    panel = Panel("heat", "where the best hypothesis of a beam of 3 looked (bright: large weight)", y=(0, 1))
-    figure = draw({"look": panel}, {"look": look})
+    title = "where the best hypothesis of a beam of 3 looked (bright: large weight)"
+    figure = draw([Panel("heat", look, title, y=(0, 1))])
     figure.axes[0].set_xticks(range(1, len(source) + 1), source, parse_math=False)
     figure.axes[0].set_yticks(range(1, len(written) + 1), written, parse_math=False)
     return figure

@@ -22,75 +22,60 @@ function ticks(low, high, count) {
 /**
  * Draw axes in a box and return where values stand: x(value), y(value), and back: at(pixel) and yAt(pixel).
  *
- * `x` and `y` are the ranges [low, high]; `log` makes the y axis logarithmic; `title` stands above, `across` and `up`
- * name the axes; `grid` draws a line at each value of y; `xText` writes a value of the x axis, `yTicks` are about how many y has.
+ * `x` and `y` are the ranges [low, high]; `title` stands above, `across` and `up` name the axes; `grid` draws a line at
+ * each value of y; `yTicks` are about how many y has.
  */
-export function axes(pen, page, box, { x, y, log = false, title = "", across = "", up = "", grid = true, xText = short, yTicks = 4 }) {
-  const scaled = log ? Math.log10 : (value) => value, unscaled = log ? (power) => 10 ** power : (value) => value;
-  const [low, high] = y.map(scaled), right = box.x + box.width, bottom = box.y + box.height;
+export function axes(pen, page, box, { x, y, title = "", across = "", up = "", grid = true, yTicks = 4 }) {
+  const right = box.x + box.width, bottom = box.y + box.height;
   const place = {
     box,
     x: (value) => box.x + ((value - x[0]) / (x[1] - x[0] || 1)) * box.width,
-    y: (value) => bottom - ((scaled(value) - low) / (high - low || 1)) * box.height,
+    y: (value) => bottom - ((value - y[0]) / (y[1] - y[0] || 1)) * box.height,
     at: (pixel) => x[0] + ((pixel - box.x) / box.width) * (x[1] - x[0]),
-    yAt: (pixel) => unscaled(low + ((bottom - pixel) / box.height) * (high - low)),
+    yAt: (pixel) => y[0] + ((bottom - pixel) / box.height) * (y[1] - y[0]),
   };
   pen.save();
   pen.lineWidth = 1;
   pen.fillStyle = page.ink;
   pen.strokeStyle = page.faint;
   pen.textAlign = "right";
-  const whole = log ? ticks(low, high, yTicks).filter(Number.isInteger).map((power) => 10 ** power) : ticks(...y, yTicks);
-  for (const value of whole) {
-    if (grid) stroke(pen, [box.x, place.y(value)], [right, place.y(value)]);
+  for (const value of ticks(...y, yTicks)) {
+    if (grid) line(pen, [[box.x, place.y(value)], [right, place.y(value)]]);
     pen.fillText(short(value), box.x - 6, place.y(value));
   }
   pen.textAlign = "center";
   pen.textBaseline = "top";
-  for (const value of ticks(...x, Math.max(2, box.width / 60))) pen.fillText(xText(value), place.x(value), bottom + 5);
+  for (const value of ticks(...x, Math.max(2, box.width / 60))) pen.fillText(short(value), place.x(value), bottom + 5);
   pen.fillText(across, box.x + box.width / 2, bottom + 21);
   pen.textAlign = "left";
   pen.textBaseline = "bottom";
   pen.fillText(up, Math.max(0, box.x - 34), box.y - 10);
   pen.font = `600 ${pen.font}`;
   pen.fillText(title, box.x + (up ? pen.measureText(up).width + 8 : 0), box.y - 10);
-  pen.strokeStyle = page.ink;
-  stroke(pen, [box.x, bottom], [right, bottom]);
+  line(pen, [[box.x, bottom], [right, bottom]], { strokeStyle: page.ink });
   pen.restore();
   return place;
 }
 
-function stroke(pen, ...points) {
-  pen.beginPath();
-  points.forEach(([x, y], i) => pen[i ? "lineTo" : "moveTo"](x, y));
-  pen.stroke();
-}
-
-/** A line through points [x, y], given as values of the axes. Points that are no numbers leave a gap. */
-export function line(pen, place, points, { colour, width = 2, dash = [] }) {
+/** A line through pixels [x, y]. */
+export function line(pen, points, style = {}, dash = []) {
   pen.save();
-  Object.assign(pen, { strokeStyle: colour, lineWidth: width, lineJoin: "round" });
+  Object.assign(pen, style);
   pen.setLineDash(dash);
   pen.beginPath();
-  let open = false;
-  for (const [x, y] of points) {
-    const shown = Number.isFinite(y);
-    if (shown) pen[open ? "lineTo" : "moveTo"](place.x(x), place.y(y));
-    open = shown;
-  }
+  for (const [x, y] of points) pen.lineTo(x, y);
   pen.stroke();
   pen.restore();
 }
 
 /** A band around a line, from low to high at each point [x, y, low, high]. */
 export function band(pen, place, points, colour) {
-  pen.save();
   Object.assign(pen, { fillStyle: colour, globalAlpha: 0.25 });
   pen.beginPath();
   for (const [x, , low] of points) pen.lineTo(place.x(x), place.y(low));
   for (const [x, , , high] of points.toReversed()) pen.lineTo(place.x(x), place.y(high));
   pen.fill();
-  pen.restore();
+  pen.globalAlpha = 1;
 }
 
 /** A point [x, y] as a dot. */
@@ -101,36 +86,16 @@ export function dot(pen, place, [x, y], colour) {
   pen.fill();
 }
 
-/** A line across the box at a value of the x axis. */
-export function mark(pen, place, value, colour) {
-  pen.save();
-  Object.assign(pen, { strokeStyle: colour, lineWidth: 1.5 });
-  stroke(pen, [place.x(value), place.box.y], [place.x(value), place.box.y + place.box.height]);
-  pen.restore();
-}
-
-/** A line across the box at a value of the y axis. */
-export function level(pen, place, value, colour) {
-  const { x, width } = place.box;
-  pen.save();
-  Object.assign(pen, { strokeStyle: colour, lineWidth: 1.5 });
-  pen.setLineDash([5, 4]);
-  stroke(pen, [x, place.y(value)], [x + width, place.y(value)]);
-  pen.restore();
-}
-
-/** Names of series, [text, colour, dash], below one another. */
-export function legend(pen, page, x, y, entries) {
-  pen.save();
-  pen.textAlign = "left";
-  pen.textBaseline = "middle";
-  entries.forEach(([text, colour, dash = []], i) => {
-    Object.assign(pen, { strokeStyle: colour, lineWidth: 3, fillStyle: page.ink });
-    pen.setLineDash(dash);
-    stroke(pen, [x, y + 17 * i], [x + 22, y + 17 * i]);
-    pen.fillText(text, x + 28, y + 17 * i);
+/** Names of series, [text, colour], below one another at the right of a box, at its top or its bottom. */
+export function legend(pen, page, { x, y, width, height }, top, entries) {
+  pen.textAlign = "right";
+  entries.forEach(([text, colour], i) => {
+    const middle = top ? y + 10 + 17 * i : y + height - 17 * (entries.length - i);
+    pen.fillStyle = colour;
+    pen.fillRect(x + width - 12, middle - 5, 10, 10);
+    pen.fillStyle = page.ink;
+    pen.fillText(text, x + width - 18, middle);
   });
-  pen.restore();
 }
 
 /** A heat map in a box: `colour(row, column)` for each cell, as CSS; the first row on top. */

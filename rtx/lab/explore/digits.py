@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from rtx.lab.counted import counted
-from rtx.lab.explore.recording import Control, Panel, Recording, Values
+from rtx.lab.explore.recording import Control, Panel, Recording, Seen
 from rtx.nn.mode import evaluating
 from rtx.nn.validate import check_finite
 from rtx.tasks.task import Example
@@ -20,58 +20,48 @@ from rtx.tasks.task import Example
 MOST, SHOWN = 32, 5  # moments at which a belief is asked for; examples, since all their images are recorded
 
 
-def digits(
-    models: nn.Module | Mapping[str, nn.Module], examples: Sequence[Example], order: Sequence[int] | None = None
-) -> Recording:
+def digits(models: nn.Module | Mapping[str, nn.Module], examples: Sequence[Example]) -> Recording:
     """Read a digit step by step, with controls `model`, `example` and `read`, how many pixels were read.
 
     Args:
         models: one or several by name, each (B, T, 1) and lengths to the logits of ten classes, as `rtx.build` makes
             them for digits or MNIST.
-        examples: of that task, at least one: square images, row by row. The first five are shown.
-        order: for a permuted task, which pixel is read at each step, counted from 0; row by row if not given.
+        examples: of that task: square images, row by row. The first five are shown.
 
     Raises:
-        ValueError: if the examples are not square images, the order is none of its pixels, or a model's logits are not
-            ten finite numbers.
+        ValueError: if the examples are not square images, or a model's logits are not ten finite numbers.
     """
     named = {"model": models} if isinstance(models, nn.Module) else dict(models)
     examples = [examples[i] for i in range(min(SHOWN, len(examples)))]
-    places = torch.arange(_size(examples)) if order is None else torch.tensor(order)
-    if not torch.equal(places.sort()[0], torch.arange(_size(examples))):
-        raise ValueError(f"order: expected each of 0 … {_size(examples) - 1} once, got {order}")
-    stops = moments(len(places))
+    shapes = sorted({tuple(example.inputs.shape) for example in examples})
+    steps = max((shape[0] for shape in shapes), default=0)
+    if shapes != [(math.isqrt(steps) ** 2, 1)]:
+        raise ValueError(f"examples: expected square images of one size, (T, 1) pixels, got {shapes}")
+    stops = moments(steps)
 
     @cache
     def look(model: str, example: int) -> Tensor:
         return beliefs(named[model], examples[example - 1].inputs, stops)
 
-    def see(model: str, example: int, read: int) -> Values:
-        p, label = look(model, example), int(examples[example - 1].target)
+    def see(model: str, example: int, read: int) -> Seen:
+        p, x, label = look(model, example), examples[example - 1].inputs[:, 0], int(examples[example - 1].target)
         place, others = stops.index(read), p.clone()
         others[:, label] = 0
         lines = [list(zip(stops, row.tolist(), strict=True)) for row in (others.amax(1), p[:, label])]
-        pixels = _seen(examples[example - 1].inputs[:, 0], places, read)
-        return _sentence(p, place, stops, label), {"pixels": pixels, "belief": p[place], "time": lines}
+        names = ("best other", "right")
+        return _sentence(p, place, stops, label), [
+            Panel("heat", _seen(x, read), "read so far", y=(-1, 1), diverging=True),
+            Panel("bars", p[place], "belief", "class", "probability", x=(-0.5, 9.5), y=(0, 1)),
+            Panel("lines", lines, "belief over time", "pixels read", names=names, y=(0, 1), sets="read"),
+        ]
 
-    what, names, ends = "probability", ("best other", "right"), (0, 1)
-    return Recording(
-        "digits",
-        "When does it know?",
-        "read on pixel by pixel: when does the right class take the lead, and does it keep it?",
-        {
-            "model": Control("model", list(named), texts=list(named)),
-            "example": Control("example", range(1, len(examples) + 1)),
-            "read": Control("pixels read", stops, seconds=6),
-        },
-        {
-            "pixels": Panel("heat", "read so far", y=(-1, 1), diverging=True, share=0.8),
-            "belief": Panel("bars", "belief", "class", what, places=[str(d) for d in range(10)], y=ends),
-            "time": Panel("lines", "belief over time", "pixels read", what, names, y=ends, sets="read"),
-        },
-        see,
-        read=stops[len(stops) // 2],
-    )
+    controls = {
+        "model": Control("model", list(named), texts=list(named)),
+        "example": Control("example", range(1, len(examples) + 1)),
+        "read": Control("pixels read", stops, seconds=6),
+    }
+    tip = "read on pixel by pixel: when does the right class take the lead, and does it keep it?"
+    return Recording("digits", "When does it know?", tip, controls, see, read=stops[len(stops) // 2])
 
 
 def moments(length: int) -> list[int]:
@@ -97,19 +87,10 @@ def beliefs(model: nn.Module, x: Float[Tensor, "T 1"], stops: Sequence[int]) -> 
     return (logits.softmax(-1) * 1000).round() / 1000
 
 
-def _size(examples: Sequence[Example]) -> int:
-    """The number of pixels of every example."""
-    shapes = {tuple(example.inputs.shape) for example in examples}
-    size = math.prod(next(iter(shapes), (0,)))
-    if not size or shapes != {(math.isqrt(size) ** 2, 1)}:
-        raise ValueError(f"examples: expected square images, (T, 1) pixels, all of one size, got {sorted(shapes)}")
-    return size
-
-
-def _seen(x: Float[Tensor, " T"], places: Int[Tensor, " T"], read: int) -> Float[Tensor, "side side"]:
+def _seen(x: Float[Tensor, " T"], read: int) -> Float[Tensor, "side side"]:
     """The image from 0 to 1 as far as it is read; -0.2 where it is not."""
     seen = torch.full_like(x, -0.2)
-    seen[places[:read]] = (x[:read] - x.min()) / (x.max() - x.min()).clamp(min=1e-9)
+    seen[:read] = (x[:read] - x.min()) / (x.max() - x.min()).clamp(min=1e-9)
     return seen.view(math.isqrt(len(x)), -1).round(decimals=1)
 
 

@@ -2,7 +2,7 @@
 // kept in the state, so a new case never shows its answer.
 
 import { SERIES } from "./chart.js";
-import { button, make, select } from "./page.js";
+import { make, select } from "./page.js";
 
 const STYLE = `
 .rtx-page .evidence td { padding: 2px 8px 2px 0; }
@@ -12,9 +12,6 @@ const STYLE = `
 export function show(page) {
   const { cases } = page.data;
   select(page, "case", { options: cases.map(({ title }, i) => [i, `${i + 1}: ${title}`]) });
-  const go = (step) => page.set({ case: (page.state.case + step + cases.length) % cases.length });
-  button(page, "Previous", () => go(-1));
-  button(page, "Next", () => go(1));
   const text = make("div");
   page.picture(text);
   const look = make("button", { type: "button", textContent: "Show the evidence" });

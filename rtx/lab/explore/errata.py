@@ -7,7 +7,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from rtx.lab.explore.page import Page
-from rtx.lab.plots import COLOURS
+from rtx.lab.plots import COLOURS, new_figure
 
 CASES = Path(__file__).parents[1] / "errata.json"
 
@@ -28,9 +28,8 @@ def errata() -> Page:
 
 def _still(case: dict[str, Any]) -> Figure:
     """The first case with its evidence."""
-    figure = Figure(figsize=(7.2, 3), layout="constrained")
-    ax = figure.subplots()
-    bars = ax.barh([name for name, _ in case["bars"]], [value for _, value in case["bars"]], color=COLOURS[0])
+    figure, [ax] = new_figure(7.2, 3)
+    bars = ax.barh(*zip(*case["bars"], strict=True), color=COLOURS[0])
     ax.bar_label(bars, fmt="%.3g", padding=3, fontsize=9)
     ax.set(xlabel=case["unit"], title=f"{case['title']} ({case['source']})")
     ax.margins(x=0.12)

@@ -2,10 +2,9 @@
 // Without a kernel the form and the buttons are hidden, and the recording plays.
 
 import { SERIES } from "./chart.js";
-import { make, numberInput, select, textInput, checkbox } from "./page.js";
+import { checkbox, make, numberInput, select, textInput } from "./page.js";
 import { show as recording } from "./recording.js";
 
-const COLUMNS = { model: "model", settings: "settings", parameters: "parameters", updates: "updates", best: "best validation" };
 const STYLE = `
 .rtx-page .live { flex-basis: 100%; }
 .rtx-page .runs { overflow-x: auto; margin-top: 8px; font-size: 14px; }
@@ -13,83 +12,61 @@ const STYLE = `
 .rtx-page .runs th, .rtx-page .runs td { text-align: left; padding: 2px 14px 2px 0; background: none; color: inherit; }
 .rtx-page .runs td { font-variant-numeric: tabular-nums; }
 .rtx-page .runs pre { color: inherit; background: none; }`;
-const KINDS = { pick: select, whole: numberInput, number: numberInput, box: checkbox, text: textInput };
-
-/** A function that fills an element: an item is built anew only if it has changed, so that none loses the focus. */
-function filled(element, build) {
-  const slots = [];
-  return (items) => {
-    items.forEach((item, i) => {
-      const text = JSON.stringify(item);
-      if (slots[i]?.text === text) return;
-      const made = build(item, i);
-      if (slots[i]) slots[i].made.replaceWith(made);
-      else element.append(made);
-      slots[i] = { text, made };
-    });
-    slots.splice(items.length).forEach(({ made }) => made.remove());
-  };
-}
-
-/** A field of the form. What stands in the state by its name is set there, else in its dict of changes. */
-function field(page, { name, kind, value, values }) {
-  const own = name in page.state, box = make("span");
-  const set = (chosen) => {
-    const { changes } = page.state; // another task or model begins with its own values
-    page.set(own ? { ...chosen, ...(changes && { changes: {} }) } : { changes: { ...changes, ...chosen } });
-  };
-  const control = (_, put, whole) => {
-    box.append(whole);
-    box.put = () => {
-      const chosen = (own ? page.state : page.state.changes)[name] ?? value;
-      put(values.length && !values.includes(chosen) ? value : chosen);
-    };
-  };
-  KINDS[kind]({ set, control }, name, { options: values, step: kind === "whole" ? 1 : "any" });
-  return box;
-}
-
-/** Two rows of the table for each run. What a reader has opened stays open. */
-function runTable() {
-  const head = make("tr", {}, ...["", ...Object.values(COLUMNS)].map((text) => make("th", { scope: "col", textContent: text })));
-  const body = make("tbody"), element = make("div", { className: "runs" }, make("table", {}, make("thead", {}, head), body));
-  const fill = filled(body, ({ cells, more }, i) => {
-    if (more) {
-      const details = make("details", {}, make("summary", { textContent: "command, code and log" }), make("pre", { textContent: more }));
-      details.open = body.children[i]?.querySelector("details").open ?? false;
-      return make("tr", {}, make("td", { colSpan: 6 }, details));
-    }
-    const mark = make("td", { textContent: "■" });
-    mark.style.setProperty("color", SERIES[(i / 2) % SERIES.length], "important");
-    return make("tr", {}, mark, ...cells.map((textContent) => make("td", { textContent })));
-  });
-  const update = (runs) => {
-    element.hidden = !runs.length;
-    fill(runs.flatMap(({ more, ...run }) => [{ cells: Object.keys(COLUMNS).map((name) => run[name]) }, { more }]));
-  };
-  return { element, update };
-}
+const KINDS = { number: numberInput, boolean: checkbox, string: textInput };
 
 export function show(page) {
   const fields = make("div", { className: "row" }), status = make("span", { className: "status" });
   status.setAttribute("role", "status");
-  const press = (name) => make("button", { type: "button", textContent: name, onclick: ({ target }) => page.ask(target.textContent.toLowerCase()) });
+  const act = ({ target }) => page.ask(target.textContent.toLowerCase());
+  const press = (textContent) => make("button", { type: "button", textContent, onclick: act });
   const [train, pause, stop, clear] = ["Train", "Pause", "Stop", "Clear"].map(press);
-  const block = make("div", { className: "live" }, make("style", { textContent: STYLE }), fields, make("div", { className: "row" }, train, pause, stop, clear), status);
+  const buttons = make("div", { className: "row" }, train, pause, stop, clear);
+  const block = make("div", { className: "live" }, make("style", { textContent: STYLE }), fields, buttons, status);
   page.control(null, null, block);
   block.hidden = !page.kernel;
-  const fill = filled(fields, (item) => field(page, item)), runs = runTable(), play = recording(page);
-  page.picture(runs.element);
+  const play = recording(page), table = make("table"), more = make("pre");
+  const details = make("details", {}, make("summary", { textContent: "command and log of this run" }), more);
+  const runs = make("div", { className: "runs" }, table, details);
+  page.picture(runs);
+
+  let built = "";
+  function build(form) {
+    built = JSON.stringify(form);
+    const label = document.activeElement?.getAttribute("aria-label"); // a new field takes the focus of the old one
+    fields.replaceChildren();
+    for (const [name, given] of Object.entries(form)) {
+      const control = (_, put, whole) => fields.append(Object.assign(whole, { put: () => put(page.state[name] ?? given) }));
+      const kind = Array.isArray(given) ? select : KINDS[typeof given];
+      kind({ set: page.set, control }, name, { options: given });
+    }
+    fields.querySelector(`[aria-label="${label}"]`)?.focus();
+  }
+
+  function list(rows, seen) {
+    runs.hidden = !rows.length;
+    if (!rows.length) return;
+    const { more: text } = rows.at(seen), names = Object.keys(rows[0]).filter((name) => name !== "more");
+    if (more.textContent !== text) more.textContent = text;
+    const head = make("tr", {}, ...["", ...names].map((textContent) => make("th", { scope: "col", textContent })));
+    const lines = rows.map((row, i) => {
+      const square = make("td", { textContent: "■" });
+      square.style.setProperty("color", SERIES[i % SERIES.length], "important");
+      return make("tr", {}, square, ...names.map((name) => make("td", { textContent: row[name] })));
+    });
+    table.replaceChildren(head, ...lines);
+  }
+
   return (state) => {
-    const { form, table, status: said, state: doing } = page.data, busy = doing === "running" || doing === "paused";
-    if (page.kernel) fill(form);
+    const { controls, form, table: rows, status: said, state: doing } = page.data;
+    const sentence = play(state), busy = doing === "running" || doing === "paused";
+    if (page.kernel && JSON.stringify(form) !== built) build(form);
     for (const box of fields.children) box.put();
     if (status.textContent !== said) status.textContent = said;
     train.disabled = doing === "running";
     pause.disabled = stop.disabled = !busy;
     clear.disabled = busy || doing === "new";
     pause.textContent = doing === "paused" ? "Resume" : "Pause";
-    runs.update(table);
-    return play(state);
+    list(rows, controls.run?.values.indexOf(state.run));
+    return sentence;
   };
 }

@@ -1,10 +1,11 @@
 """The race: several models learn live under the same parameters, multiply-adds or seconds, with bands over seeds."""
 
+from functools import partial
 from typing import Any
 
 from rtx.lab.contest import EQUAL, Contest, Entrants
-from rtx.lab.explore.live import NOTHING, Live, Recorded, field
-from rtx.lab.explore.recording import Control, Panel, Values, content
+from rtx.lab.explore.live import Live, Recorded
+from rtx.lab.explore.recording import Control, Panel, Seen
 from rtx.tasks.registry import task_by_name
 from rtx.tasks.task import Task
 
@@ -17,7 +18,7 @@ ENTRANTS: Entrants = {
 TRY = "train under equal seconds, then under equal parameters: is the winner the same? And for a harder target?"
 
 
-class Race(Live):
+def race(task: str | Task = "digits", entrants: Entrants = ENTRANTS, equal: str = "seconds", **how: Any) -> Live:
     """Time to accuracy, live: what is `equal` is set before a training; `target` and `turn` move through its recording.
 
     Args:
@@ -29,46 +30,21 @@ class Race(Live):
     Raises:
         ValueError: if there is no such task, no entrant, or an argument is out of its range.
     """
+    task = task_by_name(task) if isinstance(task, str) else task
+    make, targets = partial(Contest, task, entrants, **how), _targets(task)
+    make(equal=equal)  # a wrong argument is refused now, not at the first training
 
-    def __init__(
-        self, task: str | Task = "digits", entrants: Entrants = ENTRANTS, equal: str = "seconds", **how: Any
-    ) -> None:
-        self.task = task_by_name(task) if isinstance(task, str) else task
-        self.entrants, self.how, self.targets = entrants, how, _targets(self.task)
-        Contest(self.task, entrants, equal, **how)  # a wrong argument is refused now, not at the first training
-        view = {"run": "", "target": self.targets[len(self.targets) // 4], "turn": -1}
-        super().__init__("race", "A race on equal terms", TRY, view, equal=equal)
+    def recorded(runs: dict[str, Contest]) -> Recorded:
+        turns = range(max(contest.done for contest in runs.values()) + 1)
+        bands = {(run, turn): _bands(contest, turn) for run, contest in runs.items() for turn in turns}
 
-    def make(self) -> Contest:
-        """The contest under what is equal now."""
-        return Contest(self.task, self.entrants, self.state["equal"], **self.how, watch=self.show)
+        def see(run: str, target: float, turn: int) -> Seen:
+            return _sentence(runs[run], target, turn), [bands[run, turn]]
 
-    def form(self) -> list[dict[str, Any]]:
-        """What is equal."""
-        return [field("equal", "seconds", list(EQUAL))]
+        return {"target": Control("target", targets), "turn": Control("turn", turns, seconds=4)}, see
 
-    def recorded(self) -> Recorded:
-        """The curves of each contest up to each turn."""
-        runs = {f"{i}: equal {contest.equal}": contest for i, contest in enumerate(self.runs, 1)}
-        turns = max((contest.done for contest in self.runs), default=0)
-        bands = {(run, turn): _bands(contest, turn) for run, contest in runs.items() for turn in range(turns + 1)}
-
-        def see(run: str, target: float, turn: int) -> Values:
-            if run not in runs:
-                return NOTHING, {"scores": [[] for _ in self.entrants]}
-            return _sentence(runs[run], target, turn), {"scores": bands[run, turn]}
-
-        title = f"{self.task.metric}: median, range of seeds"
-        panels = {"scores": Panel("lines", title, "spent", names=list(self.entrants), level="target")}
-        controls = {
-            "run": Control("race", list(runs) or [""]),
-            "target": Control("target", self.targets),
-            "turn": Control("turn", range(turns + 1), seconds=4),
-        }
-        return controls, panels, see
-
-
-race = Race
+    form, state = {"equal": list(EQUAL)}, {"equal": equal, "target": targets[len(targets) // 4]}
+    return Live("race", "A race on equal terms", TRY, make, lambda _: form, recorded, time="turn", **state)
 
 
 def _targets(task: Task) -> list[float]:
@@ -78,11 +54,14 @@ def _targets(task: Task) -> list[float]:
     return [float(f"{baseline + (perfect - baseline) * k / 20:.3g}") for k in range(1, 20)]
 
 
-def _bands(contest: Contest, turn: int) -> dict[str, Any]:
+def _bands(contest: Contest, turn: int) -> Panel:
     """Points of spent, median, lowest and highest score, of each model up to a turn."""
-    lines = [contest.points(name) for name in contest.racers]
-    furthest = max([contest.budget, *(spent for line in lines for spent, *_ in line)])
-    return content([line[: turn + 1] for line in lines], across=EQUAL[contest.equal], x=(0, furthest))
+    lines = {name: contest.points(name) for name in contest.curves}
+    points = [point for line in lines.values() for point in line]
+    spent, scores = [point[0] for point in points], [score for _, *three in points for score in three]
+    shown, title = [line[: turn + 1] for line in lines.values()], f"{contest.task.metric}: median, range of seeds"
+    x, y = (0, max([contest.budget, *spent])), (min(scores, default=0), max(scores, default=1))
+    return Panel("lines", shown, title, EQUAL[contest.equal], names=list(lines), x=x, y=y, level="target")
 
 
 def _sentence(contest: Contest, target: float, turn: int) -> str:

@@ -1,9 +1,8 @@
 """A recording: panels that follow a few controls. Every setting is computed in advance, so no kernel is needed."""
 
 import json
-import math
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -12,12 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from rtx.lab.explore.page import Page, checked, compact, unpacked
-from rtx.lab.plots import COLOURS
+from rtx.lab.plots import COLOURS, as_array
 from rtx.nn.validate import check_choice
-
-MOST = 4000  # settings
-Values = tuple[str, dict[str, Any]]
-"""What is seen at a setting: a sentence, and the content of each panel by its name."""
 
 
 @dataclass(frozen=True)
@@ -42,27 +37,26 @@ class Panel:
     """One part of the picture. A click in it can move a control.
 
     Args:
-        kind: what its content is. "heat": rows of numbers, or a coarse `packed`. "lines": a list of points [x, y] for
-            each series; with points [x, y, low, high] also a band. "bars": a number for each bar. A content of None
-            leaves the panel empty.
+        kind: what its values are. "heat": rows of numbers, or a coarse `packed`. "lines": a list of points [x, y] for
+            each series; with points [x, y, low, high] also a band. "bars": a number for each bar.
+        values: what is drawn.
         title, across, up: texts above, below and beside it.
         names: of the series. A second line with the same name is drawn as dots.
-        places: of bars, the name of each.
         marks: of heat, columns to mark, from 0.
-        x, y: ranges [low, high] of the axes; by default those of all contents. Of heat, y is the range of the colours.
+        x, y: ranges [low, high] of the axes; by default those of the values. Heat needs y, the range of its colours.
+            Bars stand in the middle between whole steps of x, by default at 1, 2, 3, ….
         log: of heat, whether the colours are logarithmic.
         diverging: of heat, whether the colours have their middle at 0.
         sets: a control that a click sets: by the x axis of lines, by the row of heat.
         level: of lines, a control whose value is a line across; a click sets it by the y axis.
-        share: its part of the picture's width.
     """
 
     kind: str
+    values: Any
     title: str = ""
     across: str = ""
     up: str = ""
     names: Sequence[str] = ()
-    places: Sequence[str] = ()
     marks: Sequence[int] = ()
     x: tuple[float, float] | None = None
     y: tuple[float, float] | None = None
@@ -70,54 +64,40 @@ class Panel:
     diverging: bool = False
     sets: str = ""
     level: str = ""
-    share: float = 1.0
 
 
-def record(controls: dict[str, Control], panels: dict[str, Panel], see: Callable[..., Values]) -> dict[str, Any]:
-    """Return what recording.js plays: `see` called with every setting of the controls.
+Seen = tuple[str, list[Panel]]
+"""What is seen at a setting: a sentence, and the panels."""
 
-    Raises:
-        ValueError: if there are more than 4,000 settings.
-    """
-    settings = math.prod(len(control.values) for control in controls.values())
-    if not 1 <= settings <= MOST:
-        raise ValueError(f"controls: expected 1 to {MOST:,} settings, got {settings:,}: offer fewer values")
-    pool: list[Any] = []  # each different content once
-    places: dict[str, int] = {}
-    known: dict[int, tuple[Any, int]] = {}  # objects that came before, by their id
 
-    def keep(value: Any) -> int:
-        if id(value) not in known:
-            content = compact(value)
-            place = places.setdefault(json.dumps(content), len(pool))
-            if place == len(pool):
-                pool.append(content)
-            known[id(value)] = value, place
-        return known[id(value)][1]
+def record(controls: dict[str, Control], see: Callable[..., Seen]) -> dict[str, Any]:
+    """Return what recording.js plays: `see` called with every setting of the controls."""
+    pool: dict[str, int] = {}  # the place of each different part, by its JSON
+    known: dict[int, tuple[Any, int]] = {}  # the same of objects that came before, by their id
+
+    def keep(part: Any) -> int:
+        if id(part) not in known:
+            known[id(part)] = part, pool.setdefault(json.dumps(compact(part)), len(pool))
+        return known[id(part)][1]
 
     moments = []
     for values in product(*(control.values for control in controls.values())):
-        sentence, contents = see(**dict(zip(controls, values, strict=True)))
-        moments.append([keep(sentence), *(keep(contents[name]) for name in panels)])
-    shown = {name: asdict(control) for name, control in controls.items()}
-    drawn = [asdict(panel) for panel in panels.values()]
-    return {"controls": compact(shown), "panels": compact(drawn), "pool": pool, "moments": moments}
+        sentence, panels = see(**dict(zip(controls, values, strict=True)))
+        parts = [part for panel in panels for part in (vars(panel) | {"values": None}, panel.values)]
+        moments.append([keep(sentence), *map(keep, parts)])
+    shown = compact({name: vars(control) for name, control in controls.items()})
+    return {"controls": shown, "pool": [json.loads(text) for text in pool], "moments": moments}
 
 
 class Recording(Page):
     """An explorer of panels and controls whose every setting is recorded.
 
     Args:
-        name: of the page that the site gives it.
-        title: of the explorer.
-        caption: what to try.
+        name, title, caption: as in `Page`.
         controls: by the name of the argument of `see`.
-        panels: by the name under which `see` returns their content.
-        see: returns what is seen at a setting: a sentence, and each panel's content.
-        start: the setting at the start; by default each control's first value.
-
-    Raises:
-        ValueError: as `record`.
+        see: returns what is seen at a setting: a sentence, and the panels.
+        script: recording.js, or a script that shows more than that.
+        state: the state at the start; by default each control has its first value.
     """
 
     def __init__(
@@ -126,20 +106,25 @@ class Recording(Page):
         title: str,
         caption: str,
         controls: dict[str, Control],
-        panels: dict[str, Panel],
-        see: Callable[..., Values],
-        **start: Any,
+        see: Callable[..., Seen],
+        script: str = "recording.js",
+        **state: Any,
     ) -> None:
-        self.see, self.controls = see, controls
-        begin = {key: start.get(key, control.values[0]) for key, control in controls.items()}
-        data, still = checked(record(controls, panels, see)), draw(panels, see(**begin)[1])
-        super().__init__(Path(__file__).with_name("recording.js"), data, still, caption, title=title, **begin)
+        self.controls, self.see = controls, see
+        begin = {key: control.values[0] for key, control in controls.items()} | state
+        path, data = Path(__file__).with_name(script), checked(record(controls, see))
+        super().__init__(path, data, Figure(), caption, title=title, **begin)
         self.name = name
 
     @property
     def text(self) -> str:
         """The sentence that is seen now."""
-        return self.see(**self.state)[0]
+        return self.seen()[0]
+
+    def seen(self) -> Seen:
+        """What is seen now. A control whose state is not among its values shows the last one."""
+        state = {name: (self.state[name], one.values) for name, one in self.controls.items()}
+        return self.see(**{name: value if value in values else values[-1] for name, (value, values) in state.items()})
 
     def set(self, **state: Any) -> str:
         """Move controls from code, as a reader would, and return the sentence then seen.
@@ -147,49 +132,49 @@ class Recording(Page):
         Raises:
             ValueError: if there is no control of a name, or it has no such value.
         """
-        for name, value in state.items():
-            values = self.controls[check_choice("state", name, self.controls)].values
-            if value not in values:
-                raise ValueError(f"{name}: {value!r} is not offered, allowed are {', '.join(map(str, values))}")
+        offered = self.offered()
+        for name in offered.keys() & state:
+            check_choice(name, str(state[name]), map(str, offered[name]))
         super().set(**state)
         return self.text
 
+    def offered(self) -> Mapping[str, Sequence[Any]]:
+        """The values to choose from, by the control's name."""
+        return {name: control.values for name, control in self.controls.items()}
 
-def content(values: Any, **panel: Any) -> dict[str, Any]:
-    """The content of a panel that needs other arguments than the panel's own."""
-    return {"values": values, "panel": panel}
+    def save(self, path: str | Path) -> Path:
+        """Write what is seen now, as `Page.save`."""
+        self.still = draw(self.seen()[1])
+        return super().save(path)
+
+    def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        self.still = draw(self.seen()[1])
+        return super()._repr_mimebundle_()
 
 
-def draw(panels: dict[str, Panel], contents: dict[str, Any]) -> Figure:
-    """The panels at one setting as a figure, for where no script runs."""
-    kinds: dict[str, Callable[..., None]] = {"heat": _heat, "lines": _lines, "bars": _bars}
+def draw(panels: Sequence[Panel]) -> Figure:
+    """The panels as a figure, for where no script runs."""
+    kinds: dict[str, Callable[[Axes, Panel], None]] = {"heat": _heat, "lines": _lines, "bars": _bars}
     figure = Figure(figsize=(9, 3.2), layout="constrained")
-    axes = figure.subplots(1, len(panels), width_ratios=[panel.share for panel in panels.values()], squeeze=False)[0]
-    for ax, (name, panel) in zip(axes, panels.items(), strict=True):
-        found = compact(contents[name])
-        if isinstance(found, dict):
-            panel, found = replace(panel, **found["panel"]), found["values"]
-        if found is not None:
-            kinds[panel.kind](ax, panel, found)
-        ax.set(xlabel=panel.across, ylabel=panel.up, title=panel.title)
+    for i, panel in enumerate(panels, 1):
+        ax = figure.add_subplot(1, len(panels), i, xlabel=panel.across, ylabel=panel.up, title=panel.title)
+        kinds[panel.kind](ax, panel)
     return figure
 
 
-def _heat(ax: Axes, panel: Panel, found: Any) -> None:
-    rows = unpacked(found) if isinstance(found, dict) else found
-    shown = [[math.nan if panel.log and not value else value for value in row] for row in rows]
-    extent = (0.5, len(rows[0]) + 0.5, len(rows) + 0.5, 0.5)
-    how: dict[str, Any] = {"cmap": "RdBu_r" if panel.diverging else "viridis", "norm": "log" if panel.log else "linear"}
-    ax.imshow(shown, aspect="auto", interpolation="nearest", extent=extent, clim=panel.y or (None, None), **how)
+def _heat(ax: Axes, panel: Panel) -> None:
+    rows = as_array(unpacked(panel.values) if isinstance(panel.values, dict) else panel.values)
+    extent = (0.5, rows.shape[1] + 0.5, len(rows) + 0.5, 0.5)
+    colours: dict[str, Any] = {"cmap": "RdBu_r" if panel.diverging else "viridis", "clim": panel.y or (None, None)}
+    ax.imshow(rows, aspect="auto", interpolation="nearest", extent=extent, norm="log" if panel.log else None, **colours)
 
 
-def _lines(ax: Axes, panel: Panel, series: list[list[list[float]]]) -> None:
+def _lines(ax: Axes, panel: Panel) -> None:
     shown = list(dict.fromkeys(panel.names))
-    for i, (name, points) in enumerate(zip(panel.names, series, strict=True)):
-        x, y, *band = map(list, zip(*points, strict=True)) if points else ([], [])
-        dots: dict[str, Any] = {"marker": "o", "linestyle": ""} if name in panel.names[:i] else {"label": name}
-        colour = COLOURS[shown.index(name) % len(COLOURS)]
-        ax.plot(x, y, color=colour, **dots)
+    for i, (name, points) in enumerate(zip(panel.names, panel.values, strict=True)):
+        again, colour = name in panel.names[:i], COLOURS[shown.index(name) % len(COLOURS)]
+        x, y, *band = zip(*points, strict=True) if points else ((), ())
+        ax.plot(x, y, "o" if again else "-", color=colour, label=None if again else name)
         if band:
             ax.fill_between(x, band[0], band[1], color=colour, alpha=0.25)
     ax.set(xlim=panel.x, ylim=panel.y)
@@ -197,6 +182,7 @@ def _lines(ax: Axes, panel: Panel, series: list[list[list[float]]]) -> None:
         ax.legend(frameon=False, fontsize=8)
 
 
-def _bars(ax: Axes, panel: Panel, values: list[float]) -> None:
-    ax.bar(panel.places or range(1, len(values) + 1), values, color=COLOURS[0])
+def _bars(ax: Axes, panel: Panel) -> None:
+    first = panel.x[0] + 0.5 if panel.x else 1
+    ax.bar([first + k for k in range(len(panel.values))], as_array(panel.values), color=COLOURS[0])
     ax.set_ylim(panel.y)

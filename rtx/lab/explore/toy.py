@@ -4,7 +4,6 @@ Raffel & Ellis (2015), Section 2 and Table 1.
 """
 
 import math
-from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
@@ -12,20 +11,20 @@ import torch
 from torch import Tensor
 
 from rtx.lab.background import Background
-from rtx.lab.explore.live import NOTHING, Live, Recorded, field
+from rtx.lab.explore.live import Live, Recorded
 from rtx.lab.explore.page import packed
-from rtx.lab.explore.recording import Control, Panel, Values, content
+from rtx.lab.explore.recording import Control, Panel, Seen
 from rtx.lab.learning import learn, score
 from rtx.lab.seeded import seeded
 from rtx.models import FeedForwardAttention
 from rtx.tasks.loader import loader
 from rtx.tasks.registry import task_by_name
 
-OFFERED: dict[str, tuple[Any, ...]] = {
-    "task": ("add", "multiply"),
-    "length": (50, 100, 200, 400),
-    "pooling": ("attention", "mean"),
-    "learning_rate": (0.0003, 0.001, 0.003, 0.01, 0.03),
+OFFERED = {
+    "task": ["add", "multiply"],
+    "length": [50, 100, 200, 400],
+    "pooling": ["attention", "mean"],
+    "learning_rate": [0.0003, 0.001, 0.003, 0.01, 0.03],
 }
 BATCH, UPDATES, EVERY = 100, 1000, 20  # sequences per update; updates at most, and between two scores
 TEST, SOLVED = 500, 0.9995
@@ -34,19 +33,10 @@ TRY = "train with attention, then with the mean; then both at T = 400: which one
 
 
 class ToyRun(Background):
-    """One training: after every 20 updates the share of test sequences solved, and the shares of one of them.
+    """One training with settings as in `toy`: what share of sequences is solved, and the weights of one of them."""
 
-    Args:
-        task: "add" or "multiply".
-        length: T, of the shortest sequence; the longest is a tenth longer.
-        pooling, learning_rate: the model's, and Adam's.
-        watch: as in `Background`.
-    """
-
-    def __init__(
-        self, task: str, length: int, pooling: str, learning_rate: float, watch: Callable[[], object] = lambda: None
-    ) -> None:
-        super().__init__(watch, "toy")
+    def __init__(self, task: str, length: int, pooling: str, learning_rate: float) -> None:
+        super().__init__()
         self.task, self.pooling, self.rate = task_by_name(task, length=length), pooling, learning_rate
         self.title = f"{pooling}, T = {length}, rate {learning_rate:g}"
         self.solved: list[float] = []
@@ -85,11 +75,11 @@ class ToyRun(Background):
                 self.breathe()
 
 
-class Toy(Live):
+def toy(length: int = 50, pooling: str = "attention", learning_rate: float = 0.01, task: str = "add") -> Live:
     """Solve addition or multiplication live.
 
     Args:
-        length: T, of the shortest sequence.
+        length: T, of the shortest sequence; the longest is a tenth longer.
         pooling: "attention" or "mean".
         learning_rate: of Adam.
         task: "add" or "multiply".
@@ -97,48 +87,25 @@ class Toy(Live):
     Raises:
         ValueError: if one of them is not offered.
     """
-
-    def __init__(
-        self, length: int = 50, pooling: str = "attention", learning_rate: float = 0.01, task: str = "add"
-    ) -> None:
-        settings = {"task": task, "length": length, "pooling": pooling, "learning_rate": learning_rate}
-        super().__init__("toy", "The toy solver", TRY, {"run": "", "update": -1}, **settings)
-
-    def make(self) -> ToyRun:
-        """The run of the form's settings."""
-        return ToyRun(**{name: self.state[name] for name in OFFERED}, watch=self.show)
-
-    def form(self) -> list[dict[str, Any]]:
-        """Menus of what is offered."""
-        return [field(name, values[0], values) for name, values in OFFERED.items()]
-
-    def recorded(self) -> Recorded:
-        """How much each run has solved, and where one of them looks."""
-        runs = {f"{i}: {run.title}": run for i, run in enumerate((run for run in self.runs if run.solved), 1)}
-        solved = [[(k * EVERY, share) for k, share in enumerate(run.solved)] for run in runs.values()]
-        looks = {
-            name: content(packed(torch.stack(run.shares)), marks=run.marked.nonzero().flatten())
-            for name, run in runs.items()
-        }
-
-        def see(run: str, update: int) -> Values:
-            sentence = runs[run].told_at(update) if runs else NOTHING
-            return sentence, {"solved": solved, "shares": looks.get(run)}
-
-        title = f"weights (the scale ends at {MOST:.1f} times the mean)"
-        panels = {
-            "solved": Panel(
-                "lines", "test sequences solved", "updates", names=list(runs), x=(0, UPDATES), y=(0, 1), sets="update"
-            ),
-            "shares": Panel("heat", title, "step", f"rows of {EVERY} updates", y=(0, MOST), sets="update"),
-        }
-        rows = max((len(run.solved) for run in runs.values()), default=1)
-        updates = range(0, rows * EVERY, EVERY)
-        return (
-            {"run": Control("run", list(runs) or [""]), "update": Control("updates", updates, seconds=4)},
-            panels,
-            see,
-        )
+    settings: dict[str, Any] = {"task": task, "length": length, "pooling": pooling, "learning_rate": learning_rate}
+    return Live("toy", "The toy solver", TRY, ToyRun, lambda _: OFFERED, _recorded, **settings)
 
 
-toy = Toy
+def _recorded(runs: dict[str, ToyRun]) -> Recorded:
+    """How much each run has solved, and where one of them looks."""
+    curves = [[(k * EVERY, share) for k, share in enumerate(run.solved)] for run in runs.values()]
+    axes: dict[str, Any] = {"x": (0, UPDATES), "y": (0, 1)}
+    solved = Panel("lines", curves, "test sequences solved", "updates", names=list(runs), sets="update", **axes)
+    weights = {name: _weights(run) for name, run in runs.items()}
+
+    def see(run: str, update: int) -> Seen:
+        return runs[run].told_at(update), [solved, weights[run]]
+
+    updates = range(0, max(len(run.solved) for run in runs.values()) * EVERY, EVERY)
+    return {"update": Control("updates", updates, seconds=4)}, see
+
+
+def _weights(run: ToyRun) -> Panel:
+    shares, marks = packed(torch.stack(run.shares)), run.marked.nonzero().flatten().tolist()
+    title = f"weights (the scale ends at {MOST:.1f} times the mean)"
+    return Panel("heat", shares, title, "step", "updates", marks=marks, y=(0, MOST), sets="update")

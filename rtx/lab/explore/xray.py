@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from rtx.lab.explore.recording import Control, Panel, Recording, Values
+from rtx.lab.explore.recording import Control, Panel, Recording, Seen
 from rtx.lab.jacobian import check_one, first_part, output_of
 from rtx.lab.jacobian import xray as look_through
 from rtx.nn.mode import evaluating
@@ -47,26 +47,25 @@ def xray(module: nn.Module, x: Float[Tensor, "1 T D"] | None = None) -> Recordin
     parts = {WHOLE: (module, x)} | parts_of(module, x)
     look = cache(lambda name: look_through(*parts[name]))
     leaking = [name for name in parts if look(name).leaks]
-    told = _told(leaking)
+    told, title = _told(leaking), "share of what moves an output"
 
-    def see(part: str, output: int) -> Values:
+    def see(part: str, output: int) -> Seen:
         seen = look(part)
         table = normalize(seen.derivatives, p=1)  # each row as shares
         # what only a changed input shows has no derivative: it gets the faintest colour
         table = torch.where(seen.changed, table.clamp(min=1e-4), table)
-        return f"{part}. {seen.verdict}{told}", {"table": table, "row": table[output - 1]}
+        return f"{part}. {seen.verdict}{told}", [
+            Panel("heat", table, title, "input s", "output t", y=(1e-4, 1), log=True, sets="output"),
+            Panel("bars", table[output - 1], "the inputs of output t", "input s", "share", y=(0, 1)),
+        ]
 
     texts = [f"{name} (leaks)" if name in leaking else name for name in parts]
-    outputs, title = range(1, x.shape[1] + 1), "share of what moves an output"
+    outputs = range(1, x.shape[1] + 1)
     return Recording(
         "xray",
         "Who sees the future?",
         LEAKY if leaking else CAUSAL,
         {"part": Control("part", list(parts), texts), "output": Control("output t", outputs)},
-        {
-            "table": Panel("heat", title, "input s", "output t", y=(1e-4, 1), log=True, sets="output"),
-            "row": Panel("bars", "the inputs of output t", "input s", "share", y=(0, 1)),
-        },
         see,
         output=x.shape[1] // 2 or 1,
     )
