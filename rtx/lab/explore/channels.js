@@ -1,10 +1,9 @@
 // MC-RNN's channels: a sentence, its blocks in every channel, and the weights of a layer computed here.
 // Xu et al. (2019), Eq. 1-6.
-import { CELLS } from "./cells.js";
 import { colourBar, SERIES } from "./chart.js";
 import { blues, css, inkOn } from "./colours.js";
 import { canvas, slider, stepped, textInput } from "./page.js";
-import { linear, matrix, readTensors, row, softmax } from "./tensor.js";
+import { CELLS, linear, matrix, readTensors, row, softmax } from "./tensor.js";
 
 const ROW = 44, TOP = 26, LEFT = 84, BELOW = 84, LEGEND = 22; // of the picture, in CSS pixels
 const APART = 18, NARROWEST = 340; // the least from token to token, and of the picture, for its legend
@@ -40,8 +39,9 @@ function channelWeights({ n, cell, start, phase }, weights, inputs) {
       const back = Array.from({ length: there }, (_, j) => states[k][t - 1 - j]);
       const s = mean(back.map(({ h }, j) => times(h, block(j + 1))), H, m); // Eq. (2)
       const c = mean(back.map((one) => one.c), H, m), kept = times(s, of("weight_hh_l0"), of("bias_hh_l0"));
-      states[k][t] = CELLS[cell](row(read, i), kept, { h: s, c }); // Eq. (3)
-      const mixed = times([...states[k][t].h, ...row(inputs, i)], of("attention_v.weight")).map(Math.tanh);
+      CELLS[cell](row(read, i), kept, s, c); // Eq. (3): s becomes h
+      states[k][t] = { h: s, c };
+      const mixed = times([...s, ...row(inputs, i)], of("attention_v.weight")).map(Math.tanh);
       scores.push(times(mixed, of("attention_r.weight"))[0]); // Eq. (6)
     }
     return softmax(scores); // Eq. (5)

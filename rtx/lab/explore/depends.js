@@ -3,8 +3,8 @@
 
 import { colourBar, SERIES } from "./chart.js";
 import { blues, css } from "./colours.js";
+import { load, plant, read } from "./network.js";
 import { canvas, make, stepped } from "./page.js";
-import { add, attend, layerNorm, linear, matrix, readTensors, recurrent, relu, row, stack } from "./tensor.js";
 
 const BARS = 92, ROW = 24, GAP = 30, LEGEND = 26; // pixels: the inputs, a layer, the room above a model, the legend
 const EDGE = 14, LEFT = 124; // above and below the bars, for the handle; the room of the layers' names
@@ -16,40 +16,26 @@ const STYLE = `
 .rtx-page .switch { position: absolute; left: 0; width: ${LEFT - 4}px; height: ${ROW - 3}px; min-height: 0; padding: 0 6px;
   font-size: 12px; line-height: 1; white-space: nowrap; text-align: left; }`;
 
-/** A sublayer's output for x, in a residual connection with its LayerNorm behind it, Eq. (8). */
-function sublayer({ kind, name }, x, weights, { window, heads }) {
-  const of = (key) => weights[`${name}.${key}`], [q, k, v] = ["query", "key", "value"].map((one) => of(`sublayer.${one}.weight`));
-  if (kind === "rnn") return recurrent(x, weights, "rnn.", { cell: "rnn", layer: Number(name.at(-1)) });
-  let y;
-  if (kind === "local") y = recurrent(x, weights, `${name}.sublayer.`, { window });
-  if (kind === "attention") {
-    const rows = (weight) => { const all = linear(x, weight); return Array.from({ length: all.rows }, (_, t) => row(all, t)); };
-    const [queries, keys, values] = [q, k, v].map(rows);
-    const mixed = queries.map((query, t) => attend(query, keys.slice(0, t + 1), values.slice(0, t + 1), heads).mixed);
-    y = linear(stack(mixed), of("sublayer.output.weight"));
-  }
-  if (kind === "feed-forward") {
-    const wide = linear(x, of("sublayer.expand.weight"), of("sublayer.expand.bias"));
-    y = linear(relu(wide), of("sublayer.contract.weight"), of("sublayer.contract.bias"));
-  }
-  return layerNorm(add(x, y), of("norm.weight"), of("norm.bias"));
-}
-
-/** What each layer returns for a row of numbers; a layer that is off passes on what it gets. */
-export function layers(model, weights, values, off, sizes) {
-  let x = linear(matrix(values.length, 1, Float64Array.from(values)), weights["embed.weight"]);
-  x = add(x, { ...x, values: weights.places.values });
-  return model.layers.map((layer) => (x = off.includes(layer.name) ? x : sublayer(layer, x, weights, sizes)));
+/** What each layer of a model returns for a row of numbers; a layer that is off passes on what it gets. */
+export function layers(model, values, off = []) {
+  const tree = plant(values.map((value) => [value]));
+  read(model, tree, [...values.keys()], { off });
+  let rows = tree.rows.x;
+  return model.layers.map(({ name }) => (rows = tree.rows[name] ?? rows));
 }
 
 /** How far each position of each layer moves when `values` become `others`: the distance of the two vectors. */
-export function moved(model, weights, values, others, off, sizes) {
-  const [before, after] = [values, others].map((given) => layers(model, weights, given, off, sizes));
-  return before.map((one, i) => values.map((_, t) => Math.hypot(...row(one, t).map((value, k) => value - row(after[i], t)[k]))));
+export function moved(model, values, others, off = []) {
+  const before = layers(model, values, off), after = layers(model, others, off);
+  return before.map((rows, i) => rows.map((one, t) => Math.hypot(...one.map((value, k) => value - after[i][t][k]))));
 }
 
+/** The models, which read numbers, and end with their last layer. */
+export const loaded = ({ models, width }, bytes) =>
+  models.map((model) => ({ ...load({ ...model, width, positions: "learned" }, bytes), head: (x) => x }));
+
 export function show(page) {
-  const { base, models } = page.data, weights = readTensors(page.weights), T = base.length;
+  const { base } = page.data, models = loaded(page.data, page.weights), T = base.length;
   const rows = models.flatMap((model) => model.layers.map((layer) => ({ layer, model })));
   const top = (i) => BARS + GAP * (1 + models.indexOf(rows[i].model)) + ROW * i, height = top(rows.length - 1) + ROW + 8 + LEGEND;
   const clipped = (value) => Math.round(Math.max(-1, Math.min(1, value)) * 20) / 20;
@@ -187,7 +173,7 @@ export function show(page) {
 
   return (state) => {
     const { chosen, value, off } = state, changed = base.map((number, t) => (t + 1 === chosen ? value : number));
-    table = models.flatMap((model) => moved(model, weights, base, changed, off, page.data));
+    table = models.flatMap((model) => moved(model, base, changed, off));
     switches.forEach((element, i) => {
       const away = off.includes(rows[i].layer.name);
       element.setAttribute("aria-pressed", String(!away));

@@ -26,7 +26,7 @@ def described(model: nn.Module) -> dict[str, Any]:
             for i in range(backbone.network.num_layers)
         ]
     elif isinstance(backbone, RTransformer | Transformer):
-        layers = [_layer(name, part) for name, part in model.named_modules() if isinstance(part, Residual)]
+        layers = [layer_of(name, part) for name, part in model.named_modules() if isinstance(part, Residual)]
     else:
         raise ValueError(f"model: expected an RNN, a Transformer or an R-Transformer, got {type(backbone).__name__}")
     if any(layer.get("cell", "gru") not in CELLS for layer in layers):
@@ -54,8 +54,8 @@ def _short(value: torch.Tensor) -> torch.Tensor:
     return half if torch.equal(half.to(value.dtype), value) else value.float()
 
 
-def _layer(name: str, residual: Residual) -> dict[str, Any]:
-    """A sublayer with its residual connection."""
+def layer_of(name: str, residual: Residual) -> dict[str, Any]:
+    """Return what network.js needs to know of a sublayer with its residual connection."""
     part, found = residual.sublayer, {"name": name, "prefix": f"{name}.sublayer.", "norm": residual.order}
     if isinstance(part, LocalRNN):
         return {"kind": "local", "cell": part.cell, "window": part.window, **found}

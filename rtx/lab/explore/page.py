@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from rtx.lab.explore.cells import free_earlier
-from rtx.lab.plots import png, small_png
+from rtx.lab.plots import as_array, png, small_png, whole_numbers
 from rtx.nn.validate import check_choice
 from rtx.training.files import write_whole
 
@@ -187,6 +187,18 @@ def _add(path: Path, scopes: dict[str, str]) -> None:
 
 def _scope_name(path: Path) -> str:
     return f"${path.stem}"
+
+
+def maps(values: Mapping[str, Tensor], across: str, up: str, height: float = 3.2, **colours: Any) -> Figure:
+    """A still figure: rows of numbers as colours, counted from 1, each map under its title."""
+    figure = Figure(figsize=(8, height), layout="constrained")
+    for ax, (title, rows) in zip(figure.subplots(1, len(values), squeeze=False)[0], values.items(), strict=True):
+        extent = (0.5, rows.shape[1] + 0.5, rows.shape[0] + 0.5, 0.5)
+        image = ax.imshow(as_array(rows.float()), aspect="auto", interpolation="nearest", extent=extent, **colours)
+        ax.set(title=title, xlabel=across, ylabel=up)
+        whole_numbers(ax.xaxis, ax.yaxis)
+    figure.colorbar(image, ax=figure.axes)
+    return figure
 
 
 def checked(data: Any) -> Any:

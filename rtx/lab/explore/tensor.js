@@ -83,16 +83,33 @@ export function softmax(scores) {
 
 const sigmoid = (value) => 1 / (1 + Math.exp(-value));
 
-/** One step of a cell from a state h and what it reads, already multiplied by its weights; writes the new state. */
+/**
+ * One step of a cell from what it reads and its state h, both already multiplied by its weights. It writes the new state
+ * into h, and an LSTM's memory into c; returns the gates by name.
+ */
 export const CELLS = {
-  rnn: (read, kept, h) => h.forEach((_, k) => (h[k] = Math.tanh(read[k] + kept[k]))),
+  rnn(read, kept, h) {
+    h.forEach((_, k) => (h[k] = Math.tanh(read[k] + kept[k])));
+    return {};
+  },
   gru(read, kept, h) {
-    const D = h.length;
+    const D = h.length, [r, z, n] = [0, 1, 2].map(() => new Float64Array(D));
     for (let k = 0; k < D; k++) {
-      const r = sigmoid(read[k] + kept[k]), z = sigmoid(read[D + k] + kept[D + k]);
-      const n = Math.tanh(read[2 * D + k] + r * kept[2 * D + k]);
-      h[k] = (1 - z) * n + z * h[k];
+      r[k] = sigmoid(read[k] + kept[k]);
+      z[k] = sigmoid(read[D + k] + kept[D + k]);
+      n[k] = Math.tanh(read[2 * D + k] + r[k] * kept[2 * D + k]);
+      h[k] = (1 - z[k]) * n[k] + z[k] * h[k];
     }
+    return { "reset r": r, "update z": z, "candidate n": n };
+  },
+  lstm(read, kept, h, c) {
+    const D = h.length, gate = (f, i) => Float64Array.from(h, (_, k) => f(read[i * D + k] + kept[i * D + k]));
+    const [i, f, g, o] = [sigmoid, sigmoid, Math.tanh, sigmoid].map(gate);
+    h.forEach((_, k) => {
+      c[k] = f[k] * c[k] + i[k] * g[k];
+      h[k] = o[k] * Math.tanh(c[k]);
+    });
+    return { "input i": i, "forget f": f, "candidate g": g, "output o": o };
   },
 };
 
@@ -111,22 +128,6 @@ export function convolution(x, { shape: [outputs, inputs, kernel], values }, bia
       }
       row(y, t)[j] = sum;
     }
-  return y;
-}
-
-/**
- * A recurrent layer as nn.RNN or nn.GRU: its parameters under `prefix` in `weights`. With `window`, a LocalRNN: each
- * position starts from nothing, `window` positions back, and reads zeros before the beginning (Wang et al. 2019, Eq. 2).
- */
-export function recurrent(x, weights, prefix, { cell = "gru", window = 0, layer = 0 } = {}) {
-  const [read, keep] = ["ih", "hh"].map((part) => [weights[`${prefix}weight_${part}_l${layer}`], weights[`${prefix}bias_${part}_l${layer}`]]);
-  const D = keep[0].shape[1], inputs = linear(x, ...read), padding = read[1]?.values ?? new Float64Array(inputs.columns);
-  const y = matrix(x.rows, D), h = matrix(1, D), step = CELLS[cell];
-  for (let t = 0; t < x.rows; t++) {
-    if (window) h.values.fill(0);
-    for (let s = window ? t - window + 1 : t; s <= t; s++) step(s < 0 ? padding : row(inputs, s), linear(h, ...keep).values, h.values);
-    row(y, t).set(h.values);
-  }
   return y;
 }
 

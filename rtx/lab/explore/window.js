@@ -1,11 +1,10 @@
 // One window of a LocalRNN, to be dragged along a sequence and stepped cell by cell. The cells are computed here.
 // Wang et al. (2019), R-Transformer, §3.1, Eq. 2.
 
-import { CELLS } from "./cells.js";
 import { colourBar, heatMap } from "./chart.js";
 import { css, diverging, inkOn } from "./colours.js";
 import { canvas, checkbox, select, slider, stepped } from "./page.js";
-import { linear, matrix, readTensors } from "./tensor.js";
+import { CELLS, linear, matrix, readTensors } from "./tensor.js";
 
 const LEFT = 92, ROW = 26, STRIP = 70, LEGEND = 24; // in CSS pixels
 const CELL = 6, NARROWEST = 300; // the least width of a position, and of the picture, for its legend
@@ -13,16 +12,14 @@ const ORANGE = [222, 143, 5], BLUE = [1, 115, 178];
 
 /** All steps of the window that ends at position t: what each read, its gates, and the state before and after. */
 function run(x, weights, { cell, window, position, processed }) {
-  const D = x[0].length, none = Array(D).fill(0), steps = [];
+  const none = x[0].map(() => 0), [h, c] = [0, 1].map(() => new Float64Array(weights[`${cell}.weight_hh_l0`].shape[1]));
   const times = (vector, part) =>
-    [...linear(matrix(1, D, vector), weights[`${cell}.weight_${part}_l0`], weights[`${cell}.bias_${part}_l0`]).values];
-  let state = { h: none, c: none };
-  for (let at = position - window + 1; at <= position; at++) {
-    const pad = at < 1, input = pad ? none : x[at - 1], skipped = pad && !processed, before = state.h;
-    state = skipped ? { ...state, gates: {} } : CELLS[cell](times(input, "ih"), times(before, "hh"), state);
-    steps.push({ at, pad, skipped, input, before, after: state });
-  }
-  return steps;
+    linear(matrix(1, vector.length, vector), weights[`${cell}.weight_${part}_l0`], weights[`${cell}.bias_${part}_l0`]).values;
+  return Array.from({ length: window }, (_, step) => {
+    const at = position - window + 1 + step, pad = at < 1, input = pad ? none : x[at - 1], skipped = pad && !processed;
+    const before = [...h], gates = skipped ? {} : CELLS[cell](times(input, "ih"), times(h, "hh"), h, c);
+    return { at, pad, skipped, input, before, gates, after: [...h] };
+  });
 }
 
 /** The positions as a strip, the window's in blue and orange, the step's filled. */
@@ -78,7 +75,7 @@ export function show(page) {
   /** A row of numbers from -most to most, as colours and, where there is room, as text. */
   function drawRow({ pen, width }, [name, values], y, most) {
     const box = { x: LEFT, y: y + 2, width: width - LEFT, height: ROW - 4 }, across = box.width / D;
-    const colours = values.map((value) => diverging(value / most, page.dark));
+    const colours = Array.from(values, (value) => diverging(value / most, page.dark));
     heatMap(pen, box, 1, D, (_, k) => css(colours[k]));
     pen.textAlign = "left";
     pen.fillStyle = page.ink;
@@ -94,7 +91,7 @@ export function show(page) {
     step.max = given.window;
     const state = { ...given, step: Math.min(given.step, given.window) };
     const steps = run(x, weights, state), now = steps[state.step - 1], { after } = now;
-    rows = [["input x", now.input], ["state before", now.before], ...Object.entries(after.gates), ["state after", after.h]];
+    rows = [["input x", now.input], ["state before", now.before], ...Object.entries(now.gates), ["state after", after]];
     picture.resize(STRIP + ROW * rows.length + LEGEND, Math.max(NARROWEST, LEFT + CELL * (T + windows - 1)));
     const area = picture.begin();
     strip(area, T, windows, state, page.ink);
@@ -102,8 +99,8 @@ export function show(page) {
     const colour = (share) => diverging(2 * share - 1, page.dark), inputs = largest > 1 ? `  (input: ±${largest.toFixed(1)})` : "";
     colourBar(area.pen, page, 4, STRIP + ROW * rows.length + LEGEND / 2, colour, "-1", `1${inputs}`);
     const what = now.skipped ? "a pad is left out: the state stays" : now.pad ? "a pad is read: zeros, but the biases act" : `x_${now.at} is read`;
-    const moved = Math.hypot(...after.h.map((value, k) => value - now.before[k]));
+    const moved = Math.hypot(...after.map((value, k) => value - now.before[k]));
     return `Step ${state.step} of ${state.window}: ${what}. The state moves by ${moved.toFixed(3)}. At the end of the window, ` +
-      `h_${state.position} has the norm ${Math.hypot(...steps.at(-1).after.h).toFixed(3)}.`;
+      `h_${state.position} has the norm ${Math.hypot(...steps.at(-1).after).toFixed(3)}.`;
   };
 }
