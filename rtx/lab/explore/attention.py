@@ -14,8 +14,7 @@ from matplotlib.figure import Figure
 from safetensors.torch import save
 from torch import Tensor, nn
 
-from rtx.lab.explore.page import Page
-from rtx.lab.plots import new_figure, whole_numbers
+from rtx.lab.explore.page import Page, maps
 from rtx.lab.tracing import Trace, trace
 
 PLACE = re.compile(r"(?:(?P<place>.*)\.)?(?:weights|attention)(?:\.(?P<call>\d+))?")
@@ -107,12 +106,8 @@ def _labels(name: str, given: Sequence[str] | None, positions: int) -> list[str]
 
 def _still(name: str, weights: Tensor, labels: list[str]) -> Figure:
     """The map of the layer's first head."""
-    figure, [ax] = new_figure(5, 3.6)
-    T, S = weights.shape[1:]
-    image = ax.imshow(weights[0].sqrt().numpy(), aspect="auto", vmin=0, vmax=1, extent=(0.5, S + 0.5, T + 0.5, 0.5))
-    ax.set(xlabel="attended to", ylabel="position", title=f"{name}, head 1")
-    whole_numbers(ax.xaxis, ax.yaxis)
-    if S <= MOST_LABELS:
-        ax.set_xticks(range(1, S + 1), [label[:12] for label in labels], rotation=90, fontsize=8, parse_math=False)
-    figure.colorbar(image, ax=ax, label="square root of the weight")
+    figure = maps({f"{name}, head 1": weights[0].sqrt()}, "attended to", "position", 3.6, vmin=0, vmax=1)
+    if len(labels) <= MOST_LABELS:
+        shown = [label[:12] for label in labels]
+        figure.axes[0].set_xticks(range(1, len(shown) + 1), shown, rotation=90, fontsize=8, parse_math=False)
     return figure

@@ -11,8 +11,7 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor, nn
 
-from rtx.lab.explore.page import Page
-from rtx.lab.explore.recording import Panel, draw
+from rtx.lab.explore.page import Page, maps
 from rtx.nn.mode import evaluating
 from rtx.nn.search import beam_search
 from rtx.tasks.subwords import BEGIN, END
@@ -131,8 +130,8 @@ def _looked(model: nn.Module, source: list[int], prefix: Prefix) -> Tensor:
 
 def _still(look: Tensor, source: list[str], written: list[str]) -> Figure:
     """Where the best hypothesis looked."""
-    panel = Panel("heat", "where the best hypothesis of a beam of 3 looked (bright: large weight)", y=(0, 1))
-    figure = draw({"look": panel}, {"look": look})
+    title = "where the best hypothesis of a beam of 3 looked (bright: large weight)"
+    figure = maps({title: look}, "", "", vmin=0, vmax=1)
     figure.axes[0].set_xticks(range(1, len(source) + 1), source, parse_math=False)
     figure.axes[0].set_yticks(range(1, len(written) + 1), written, parse_math=False)
     return figure
