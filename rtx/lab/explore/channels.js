@@ -3,62 +3,49 @@
 import { colourBar, SERIES } from "./chart.js";
 import { blues, css, inkOn } from "./colours.js";
 import { canvas, slider, stepped, textInput } from "./page.js";
-import { CELLS, linear, matrix, readTensors, row, softmax } from "./tensor.js";
+import { CELLS, linear, matrix, readTensors, row, softmax, stack } from "./tensor.js";
 
 const ROW = 44, TOP = 26, LEFT = 84, BELOW = 84, LEGEND = 22; // of the picture, in CSS pixels
 const APART = 18, NARROWEST = 340; // the least from token to token, and of the picture, for its legend
 
-// As CUTS of vocabulary.py: blanks are Python's, which are not quite those of \s here.
+// As CUTS of vocabulary.py.
 const ended = (text) => text.replaceAll("\n", " <eos> ");
 const CUTS = {
   characters: (text) => [...text],
-  words: (text) => ended(text).split(/[\p{White_Space}\x1c-\x1f]+/u).filter(Boolean),
-  "words and marks": (text) =>
-    ended(text).match(/<unk>|<eos>|[\p{L}\p{N}_]+|[^\p{L}\p{N}_\p{White_Space}\x1c-\x1f]/gu) ?? [],
+  words: (text) => ended(text).split(/\s+/).filter(Boolean),
+  "words and marks": (text) => ended(text).match(/<unk>|<eos>|[\p{L}\p{N}_]+|[^\p{L}\p{N}_\s]/gu) ?? [],
 };
 
 /** m_t^k, Eq. (1): predecessors of step t in channel k, both from 1. */
-function inDegree(t, k, n, phase = "equation") {
-  const begin = phase === "equation" ? k : 2 - k, p = n - 1;
-  return ((((t - begin - 1) % p) + p) % p) + 1;
-}
-
-const mean = (vectors, width, count) =>
-  Float64Array.from({ length: width }, (_, i) => vectors.reduce((sum, one) => sum + one[i], 0) / Math.max(1, count));
+const inDegree = (t, k, n) => ((t - k - 1 + n * (n - 1)) % (n - 1)) + 1;
 
 /** The channel weights α of a layer, a row for each row of `inputs`. */
-function channelWeights({ n, cell, start, phase }, weights, inputs) {
-  const of = (name) => weights[name], H = inputs.columns, states = Array.from({ length: n }, () => []); // [channel][step]
-  const times = (vector, ...layer) => linear(matrix(1, vector.length, vector), ...layer).values;
-  const read = linear(inputs, of("weight_ih_l0"), of("bias_ih_l0"));
-  const block = (j) => ({ shape: [H, H], values: of("weight_block").values.subarray((j - 1) * H * H, j * H * H) });
+function channelWeights({ n, cell }, weights, inputs) {
+  const H = inputs.columns, channels = Array.from({ length: n - 1 }, () => []); // the states of each, step after step
+  const times = (vector, name, bias) => linear(matrix(1, vector.length, vector), weights[name], weights[bias]).values;
+  const read = linear(inputs, weights.weight_ih_l0, weights.bias_ih_l0);
+  const mapped = (h, j) => linear(matrix(1, H, h), { shape: [H, H], values: weights.weight_block.values.subarray(j * H * H) }).values;
+  const mean = (vectors, count) => Float64Array.from({ length: H }, (_, i) => vectors.reduce((sum, one) => sum + one[i], 0) / count);
   return Array.from({ length: inputs.rows }, (_, i) => {
-    const t = i + 1, scores = [];
-    for (let k = 1; k < n; k++) {
-      const full = inDegree(t, k, n, phase), there = Math.min(full, t - 1), m = start === "equation" ? full : there;
-      const back = Array.from({ length: there }, (_, j) => states[k][t - 1 - j]);
-      const s = mean(back.map(({ h }, j) => times(h, block(j + 1))), H, m); // Eq. (2)
-      const c = mean(back.map((one) => one.c), H, m), kept = times(s, of("weight_hh_l0"), of("bias_hh_l0"));
-      CELLS[cell](row(read, i), kept, s, c); // Eq. (3): s becomes h
-      states[k][t] = { h: s, c };
-      const mixed = times([...s, ...row(inputs, i)], of("attention_v.weight")).map(Math.tanh);
-      scores.push(times(mixed, of("attention_r.weight"))[0]); // Eq. (6)
-    }
+    const scores = channels.map((states, k) => {
+      const m = inDegree(i + 1, k + 1, n), back = states.slice(-m).reverse(); // states before the start are zeros
+      const s = mean(back.map(({ h }, j) => mapped(h, j)), m), c = mean(back.map((one) => one.c), m); // Eq. (2)
+      CELLS[cell](row(read, i), times(s, "weight_hh_l0", "bias_hh_l0"), s, c); // Eq. (3): s becomes h
+      states.push({ h: s, c });
+      return times(times([...s, ...row(inputs, i)], "attention_v.weight").map(Math.tanh), "attention_r.weight")[0]; // Eq. (6)
+    });
     return softmax(scores); // Eq. (5)
   });
 }
 
 /** A sentence as the model reads it: weights for each of its tokens, and which of them it does not know. */
-function reader({ layer, symbols, unknown: stranger }, bytes) {
+function reader({ layer, symbols }, bytes) {
   if (!layer) return () => ({});
-  const weights = readTensors(bytes), table = weights["embedding.weight"], H = table.shape[1];
+  const weights = readTensors(bytes), { shape: [, H], values } = weights["embedding.weight"];
   const numbers = new Map(symbols.map((symbol, i) => [symbol, i]));
   return (tokens) => {
-    const inputs = matrix(tokens.length, H);
-    tokens.forEach((token, t) => {
-      const at = numbers.get(token) ?? numbers.get(stranger);
-      row(inputs, t).set(table.values.subarray(at * H, (at + 1) * H));
-    });
+    const found = tokens.map((token) => numbers.get(token) ?? numbers.get("<unk>"));
+    const inputs = stack(found.map((number) => values.subarray(number * H, (number + 1) * H)));
     return { unknown: tokens.map((token) => !numbers.has(token)), weights: channelWeights(layer, weights, inputs) };
   };
 }
@@ -67,13 +54,13 @@ const listed = (words) => (words.length > 1 ? `${words.slice(0, -1).join(", ")} 
 
 export function show(page) {
   const { data } = page, { layer, unit, largest, most } = data, read = reader(data, page.weights);
-  const thing = unit === "characters" ? "character" : "word", degree = (t, k, n) => inDegree(t, k, n, layer?.phase);
+  const thing = unit === "characters" ? "character" : "word";
   slider(page, "n", { label: "block n", min: 2, max: largest });
   const steps = slider(page, "step", { label: "step t", min: 1, max: most });
   textInput(page, "text", { label: "sentence" });
   let tokens = [], n = 2, across = 1, weights = null, lastText = null, found = {};
   const x = (t) => LEFT + (t - 0.5) * across, y = (k) => TOP + (k - 0.3) * ROW;
-  const seen = (t, k) => Math.min(degree(t, k, n), t - 1); // how many steps before t channel k joins there
+  const seen = (t, k) => Math.min(inDegree(t, k, n), t - 1); // how many steps before t channel k joins there
   const picture = canvas(page, {
     height: 200,
     label: "",
@@ -109,7 +96,7 @@ export function show(page) {
     pen.clip();
     Object.assign(pen, { strokeStyle: page.dark ? "#777" : "#aaa", lineWidth: 1 });
     pen.fillStyle = page.dark ? "#ffffff18" : "#00000010"; // darker where two links meet
-    for (let begin = 1 - degree(1, k, n); begin < tokens.length; begin += n - 1) { // the first may begin before the start
+    for (let begin = 1 - inDegree(1, k, n); begin < tokens.length; begin += n - 1) { // the first may begin before the start
       pen.beginPath();
       pen.roundRect(x(begin) - radius - 3, y(k) - radius - 3, (n - 1) * across + 2 * radius + 6, 2 * radius + 6, 14);
       pen.fill();
@@ -133,7 +120,7 @@ export function show(page) {
       Object.assign(pen, { strokeStyle: t === step ? SERIES[1] : page.ink, lineWidth: t === step ? 2 : 1 });
       pen.stroke();
       pen.fillStyle = inkOn(fill);
-      pen.fillText(degree(t, k, n), x(t), y(k));
+      pen.fillText(inDegree(t, k, n), x(t), y(k));
     });
     Object.assign(pen, { fillStyle: page.ink, strokeStyle: SERIES[1], lineWidth: 1.5 });
     for (let j = 1; j <= seen(step, k); j++) arrow(pen, step - j, step, k);
