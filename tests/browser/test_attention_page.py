@@ -61,7 +61,6 @@ def test_the_sentence_follows_keyboard_and_mouse(page: Page) -> None:
 
 def test_colours_are_the_weights(page: Page) -> None:
     page.get_by_role("slider", name="head").press("End")
-    expect(page.locator(".scale")).to_contain_text("75 %, the largest")
     for token, share in zip(page.locator(".tokens span").all(), (0, (0.25 / 0.75) ** 0.5, 0, 1), strict=True):
         colour = token.evaluate("one => getComputedStyle(one).backgroundColor")
         assert [int(part) for part in re.findall(r"\d+", colour)] == pytest.approx(blues(share), abs=2)

@@ -43,8 +43,8 @@ def test_it_holds_every_layers_weights(name: str) -> None:
 
 def test_tokens_of_a_language_model_have_their_labels() -> None:
     model = rtx.LanguageModel(rtx.RTransformer(8, 1, 2, window=3), 30)
-    page = explore.attention(model, torch.tensor([[3, 1, 4, 1]]), list("abca"), columns=2)
-    assert (page.data["labels"], page.data["same"], page.data["columns"]) == ([*"abca"], True, 2)
+    page = explore.attention(model, torch.tensor([[3, 1, 4, 1]]), list("abca"))
+    assert (page.data["labels"], page.data["same"]) == ([*"abca"], True)
     assert "[explorer of layer, head, position: " in page._repr_mimebundle_()[0]["text/plain"]
 
 
