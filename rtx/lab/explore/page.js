@@ -9,7 +9,6 @@
 //   page.state, page.set({name})   the state by name: numbers, texts, true or false, or lists; and changing it, which draws
 //   page.kernel, page.ask(what)    whether a kernel listens, and asking it by its trait `wish` (see live.py)
 //   page.dark, page.ink, page.faint    the theme, the colour of text, and of lines that stay in the background
-//   page.animate(milliseconds, draw)   calls draw(share) with shares from 0 to 1; at once where motion is unwanted
 //   page.note(text), page.draw()   a second line, for what is under the pointer; draws again, for what was computed meanwhile
 
 const STYLE = `
@@ -260,7 +259,7 @@ export function mount(show, model, el, { address = "", own = false, kernel = fal
   box.addEventListener("focusin", keepKeys);
 
   const puts = {}, drawns = [];
-  let update = () => "", moving = 0, read = {};
+  let update = () => "", read = {};
   const page = {
     kernel,
     start: model.get("start"),
@@ -290,16 +289,6 @@ export function mount(show, model, el, { address = "", own = false, kernel = fal
       if (name) puts[name] = put;
       controls.append(element);
     },
-    animate(milliseconds, draw) {
-      cancelAnimationFrame(moving);
-      const begun = performance.now(), whole = matchMedia("(prefers-reduced-motion: reduce)").matches;
-      const next = (now) => {
-        const share = whole ? 1 : Math.min(1, Math.max(0, (now - begun) / milliseconds));
-        draw(share);
-        if (share < 1 && box.isConnected) moving = requestAnimationFrame(next);
-      };
-      next(begun);
-    },
   };
   const caption = make("p", { className: "caption", textContent: `Try: ${model.get("caption")}` });
   const heading = make("h3", { textContent: title });
@@ -326,7 +315,7 @@ export function mount(show, model, el, { address = "", own = false, kernel = fal
   for (const name of events) model.on(name, redraw);
   resized.observe(pictures);
   el.style.transition = "color 1ms"; // so that another theme, whatever made it, is an event
-  el.addEventListener("transitionend", redraw);
+  el.addEventListener("transitionend", ({ target }) => target === el && redraw());
   return () => {
     for (const name of events) model.off(name, redraw);
     resized.disconnect();

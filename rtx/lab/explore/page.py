@@ -17,7 +17,7 @@ import traitlets
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from rtx.lab.plots import as_array, png, small_png, whole_numbers
+from rtx.lab.plots import as_array, small_png, whole_numbers
 from rtx.nn.validate import check_choice
 from rtx.training.files import write_whole
 
@@ -117,15 +117,16 @@ class Page(anywidget.AnyWidget):
         self.state = self.state | state
 
     def save(self, path: str | Path) -> Path:
-        """Write the still figure (.png), or the live page as one file that needs no server (.html).
+        """Write the live page as one file that needs no server (.html).
 
         Raises:
             ValueError: if `path` has another ending.
         """
         path = Path(path)
-        makers = {".png": lambda: png(self.still), ".html": lambda: self._html().encode()}
-        check_choice("path", path.suffix, makers)
-        write_whole(path, makers[path.suffix]())
+        check_choice("path", path.suffix, [".html"])
+        traits = json.dumps(self.living()).replace("<", "\\u003c")  # a "<" could end the element
+        page = Template(HTML).substitute(title=escape(self.title), script=self._esm, traits=traits)
+        write_whole(path, page.encode())
         return path
 
     def living(self) -> dict[str, Any]:
@@ -133,10 +134,6 @@ class Page(anywidget.AnyWidget):
         names = ("data", "state", "start", "presets", "caption", "title", "name")
         found = {name: getattr(self, name) for name in names}
         return found | {"data": json.dumps(self.data), "weights": base64.b64encode(self.weights).decode()}
-
-    def _html(self) -> str:
-        traits = json.dumps(self.living()).replace("<", "\\u003c")  # a "<" could end the element
-        return Template(HTML).substitute(title=escape(self.title), script=self._esm, traits=traits)
 
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         live, facts = super()._repr_mimebundle_() or ({}, {})
