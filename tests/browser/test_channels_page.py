@@ -100,12 +100,8 @@ def test_a_circle_has_the_number_of_eq_1_and_the_blue_of_its_weight(tab: Tab, tm
     assert "1  weight of the channel" not in tab.evaluate(f"window.written.slice({len(written)})")
 
 
-@pytest.mark.parametrize(
-    ("unit", "text"), [("words", "few\nand far"), ("words and marks", "few, and\nfar  few")]
-)
-def test_a_text_of_lines_is_cut_as_python_cuts_it(
-    tab: Tab, tmp_path: Path, unit: str, text: str
-) -> None:
+@pytest.mark.parametrize(("unit", "text"), [("words", "few\nand far"), ("words and marks", "few, and\nfar  few")])
+def test_a_text_of_lines_is_cut_as_python_cuts_it(tab: Tab, tmp_path: Path, unit: str, text: str) -> None:
     torch.manual_seed(0)
     symbols = vocabulary(unit, [UNKNOWN, END, "few", "and", "far"])
     model = LanguageModel(MCRNN(6, block=3), symbols.size)

@@ -1,17 +1,17 @@
 // Beam search as a tree of prefixes; a click on a complete hypothesis shows where it looked.
 // Xu et al. (2019), MC-RNN; Wu et al. (2016), §7.
 
-import { heatMap, SERIES } from "./chart.js";
+import { SERIES } from "./chart.js";
 import { blues, css, inkOn } from "./colours.js";
-import { canvas, select, slider, stepped } from "./page.js";
+import { canvas, make, select, slider, stepped, table } from "./page.js";
 
-const LINE = 19, HIGH = 22, LABEL = 92, TOP = 10; // pixels: a leaf of the tree, a weight, its label, above the tree
+const LINE = 19, TOP = 10; // pixels: a leaf of the tree, above the tree
 
 export function show(page) {
   const { source, trees, looks, alphas } = page.data;
   slider(page, "width", { label: "beam width", min: 1, max: 5 });
   select(page, "alpha", { options: alphas.map((one) => [one, one.toFixed(1)]) });
-  let nodes = [], found = [], place = 0, spots = [], rows = [], cell = 40; // spots: where the nodes are
+  let nodes = [], found = [], place = 0, spots = []; // spots: where the nodes are
   const tree = canvas(page, {
     height: 100,
     label: "",
@@ -24,14 +24,8 @@ export function show(page) {
       return to && { hypothesis: to };
     },
   });
-  const map = canvas(page, {
-    height: 100,
-    label: "the attention weights of the chosen hypothesis",
-    point(x, y) {
-      const row = Math.floor((y - LINE) / HIGH), column = Math.floor((x - LABEL) / cell), weight = rows[row]?.[column];
-      return weight === undefined ? "" : `looks at “${source[column]}” with ${(100 * weight).toFixed(0)} %`;
-    },
-  });
+  const map = make("div");
+  page.picture(map);
 
   /** A node and all before it, the root first. */
   const way = (node) => (node < 0 ? [] : [...way(nodes[node][1]), node]);
@@ -57,21 +51,12 @@ export function show(page) {
     });
   }
 
+  /** Where the chosen hypothesis looked: a row for each of its tokens, a column for each of the source's. */
   function drawLooks() {
     const { node, look } = found[place], words = way(node).slice(1).map((one) => nodes[one][0]);
-    rows = looks[look];
-    cell = Math.max(26, Math.min(60, 560 / source.length));
-    map.resize(LINE + HIGH * rows.length + 6, LABEL + cell * source.length);
-    const { pen } = map.begin(), box = { x: LABEL, y: LINE, width: cell * source.length, height: HIGH * rows.length };
-    const middle = (s) => LABEL + (s + 0.5) * cell, line = (t) => LINE + (t + 0.5) * HIGH;
-    heatMap(pen, box, rows.length, source.length, (t, s) => css(blues(rows[t][s], page.dark)));
-    Object.assign(pen, { textAlign: "right", fillStyle: page.ink });
-    words.forEach((word, t) => pen.fillText(word, LABEL - 6, line(t), LABEL - 8));
-    pen.textAlign = "center";
-    source.forEach((word, s) => pen.fillText(word, middle(s), LINE / 2, cell - 2));
-    rows.forEach((row, t) => row.forEach((weight, s) => {
-      pen.fillStyle = inkOn(blues(weight, page.dark));
-      if (weight >= 0.1) pen.fillText((100 * weight).toFixed(0), middle(s), line(t));
+    map.replaceChildren(table(source, looks[look].map((row, t) => [words[t], row]), (weight) => {
+      const colour = blues(weight, page.dark);
+      return { textContent: weight < 0.1 ? "" : (100 * weight).toFixed(0), style: `background: ${css(colour)}; color: ${inkOn(colour)}` };
     }));
   }
 

@@ -58,8 +58,12 @@ def depends() -> Page:
     """
     made, base = models(), row()
     first, *others = (one.model for one in made.values())
-    parts = nn.ModuleDict({"rnn": first, "local": others[0], "blocks": others[1].blocks, "embedding": made["RNN"].embed})
-    layers = [{"kind": "rnn", "cell": "rnn", "name": f"rnn.{i}", "prefix": "rnn.network.", "layer": i} for i in range(2)]
+    parts = nn.ModuleDict(
+        {"rnn": first, "local": others[0], "blocks": others[1].blocks, "embedding": made["RNN"].embed}
+    )
+    layers = [
+        {"kind": "rnn", "cell": "rnn", "name": f"rnn.{i}", "prefix": "rnn.network.", "layer": i} for i in range(2)
+    ]
     layers += [layer_of(name, part) for name, part in parts.named_modules() if isinstance(part, Residual)]
     for layer in layers:
         layer["text"] = f"{TEXTS[layer['kind']]} {int(layer['name'].split('.')[1]) + 1}"

@@ -35,6 +35,9 @@ const STYLE = `
 .rtx-page .pictures { overflow-x: auto; padding: 3px; margin: -3px; }
 .rtx-page canvas { display: block; width: 100%; }
 .rtx-page canvas.held { cursor: pointer; touch-action: pan-y; }
+.rtx-page .numbers { width: 100%; table-layout: fixed; border-collapse: collapse; font-size: 13px; margin: 4px 0; }
+.rtx-page .numbers :is(th, td) { font-weight: normal; text-align: center; padding: 0; height: 22px; overflow: hidden; white-space: nowrap; }
+.rtx-page .numbers th:first-child { width: 92px; text-align: left; }
 .rtx-page .note, .rtx-page .caption { font-size: 14px; }
 .rtx-page .note { min-height: 1.45em; }`;
 
@@ -183,6 +186,15 @@ export function canvas(page, { height, least = 0, label, hint = "", point = () =
       return { pen, width, height };
     },
   };
+}
+
+/** A table of numbers: `head` above its columns, rows [name, numbers], and `cell(number, row)`, the properties of an element. */
+export function table(head, rows, cell) {
+  const top = head.length ? [make("tr", {}, ...["", ...head].map((text) => make("th", { textContent: text })))] : [];
+  const lines = rows.map(([name, numbers], i) =>
+    make("tr", {}, make("th", { textContent: name }), ...Array.from(numbers, (number) => make("td", cell(number, i)))));
+  const columns = rows[0][1].length, style = `min-width: ${92 + 26 * columns}px; max-width: ${92 + 100 * columns}px`;
+  return make("table", { className: "numbers", style }, ...top, ...lines);
 }
 
 /** The number that an arrow key, Home, End or Page Up and Down makes of `value`; undefined for other keys. */

@@ -1,13 +1,14 @@
 // One window of a LocalRNN, to be dragged along a sequence and stepped cell by cell. The cells are computed here.
 // Wang et al. (2019), R-Transformer, §3.1, Eq. 2.
 
-import { colourBar, heatMap } from "./chart.js";
+import { colourBar } from "./chart.js";
 import { css, diverging, inkOn } from "./colours.js";
-import { canvas, checkbox, select, slider, stepped } from "./page.js";
+import { canvas, checkbox, make, select, slider, stepped, table } from "./page.js";
 import { CELLS, linear, matrix, readTensors } from "./tensor.js";
 
-const LEFT = 92, ROW = 26, STRIP = 70, LEGEND = 24; // in CSS pixels
+const LEFT = 92, STRIP = 52, LEGEND = 24; // in CSS pixels
 const CELL = 6, NARROWEST = 300; // the least width of a position, and of the picture, for its legend
+const MOST = 8; // numbers in a row that are written into it
 const ORANGE = [222, 143, 5], BLUE = [1, 115, 178];
 
 /** All steps of the window that ends at position t: what each read, its gates, and the state before and after. */
@@ -48,14 +49,14 @@ export function show(page) {
   slider(page, "position", { label: "position t", min: 1, max: T });
   const step = slider(page, "step", { label: "step in the window", min: 1, max: windows });
   checkbox(page, "processed", { label: "pads go through the cell" });
-  let rows = [];
-  /** In which of so many equal parts of the picture, to the right of the labels, a pixel is. */
-  const part = (px, parts) => Math.floor(((px - LEFT) / (picture.element.clientWidth - LEFT)) * parts);
   const picture = canvas(page, {
-    height: STRIP,
+    height: STRIP + LEGEND,
+    least: Math.max(NARROWEST, LEFT + CELL * (T + windows - 1)),
+    label: "the window on the sequence",
     grab(px, py, first) {
-      const { position, window } = page.state, here = 2 - windows + part(px, T + windows - 1);
-      if (px < LEFT || py > STRIP) return undefined;
+      const { position, window } = page.state, share = (px - LEFT) / (picture.element.clientWidth - LEFT);
+      const here = 2 - windows + Math.floor(share * (T + windows - 1));
+      if (share < 0 || py > STRIP) return undefined;
       if (first && here <= position && here > position - window) return { step: here - position + window };
       return { position: Math.min(T, Math.max(1, here)), step: window };
     },
@@ -65,39 +66,23 @@ export function show(page) {
       const to = stepped(name, position, 1, T);
       return to && { position: to };
     },
-    label: "one step of the window: its input, gates and states as rows of colours",
-    point(px, py) {
-      const row = rows[Math.floor((py - STRIP) / ROW)], unit = part(px, D);
-      return row && unit >= 0 && unit < D ? `${row[0]}, unit ${unit + 1}: ${row[1][unit].toFixed(3)}` : "";
-    },
   });
-
-  /** A row of numbers from -most to most, as colours and, where there is room, as text. */
-  function drawRow({ pen, width }, [name, values], y, most) {
-    const box = { x: LEFT, y: y + 2, width: width - LEFT, height: ROW - 4 }, across = box.width / D;
-    const colours = Array.from(values, (value) => diverging(value / most, page.dark));
-    heatMap(pen, box, 1, D, (_, k) => css(colours[k]));
-    pen.textAlign = "left";
-    pen.fillStyle = page.ink;
-    pen.fillText(name, 4, y + ROW / 2);
-    pen.textAlign = "center";
-    values.forEach((value, k) => {
-      pen.fillStyle = inkOn(colours[k]);
-      if (across >= 38) pen.fillText(value.toFixed(2), LEFT + (k + 0.5) * across, y + ROW / 2);
-    });
-  }
+  const numbers = make("div");
+  page.picture(numbers);
 
   return (given) => {
     step.max = given.window;
     const state = { ...given, step: Math.min(given.step, given.window) };
     const steps = run(x, weights, state), now = steps[state.step - 1], { after } = now;
-    rows = [["input x", now.input], ["state before", now.before], ...Object.entries(now.gates), ["state after", after]];
-    picture.resize(STRIP + ROW * rows.length + LEGEND, Math.max(NARROWEST, LEFT + CELL * (T + windows - 1)));
+    const rows = [["input x", now.input], ["state before", now.before], ...Object.entries(now.gates), ["state after", after]];
+    numbers.replaceChildren(table([], rows, (value, i) => {
+      const colour = diverging(value / (i ? 1 : largest), page.dark); // states and gates are within 1
+      return { textContent: D > MOST ? "" : value.toFixed(2), title: value.toFixed(3), style: `background: ${css(colour)}; color: ${inkOn(colour)}` };
+    }));
     const area = picture.begin();
     strip(area, T, windows, state, page.ink);
-    rows.forEach((row, i) => drawRow(area, row, STRIP + i * ROW, i ? 1 : largest)); // states and gates are within 1
     const colour = (share) => diverging(2 * share - 1, page.dark), inputs = largest > 1 ? `  (input: ±${largest.toFixed(1)})` : "";
-    colourBar(area.pen, page, 4, STRIP + ROW * rows.length + LEGEND / 2, colour, "-1", `1${inputs}`);
+    colourBar(area.pen, page, 4, STRIP + LEGEND / 2, colour, "-1", `1${inputs}`);
     const what = now.skipped ? "a pad is left out: the state stays" : now.pad ? "a pad is read: zeros, but the biases act" : `x_${now.at} is read`;
     const moved = Math.hypot(...after.map((value, k) => value - now.before[k]));
     return `Step ${state.step} of ${state.window}: ${what}. The state moves by ${moved.toFixed(3)}. At the end of the window, ` +
