@@ -77,17 +77,6 @@ export function show(page) {
     },
   });
 
-  function arrow(pen, from, to, k) {
-    const height = y(k) - 12;
-    pen.beginPath();
-    pen.moveTo(x(from), height);
-    pen.quadraticCurveTo((x(from) + x(to)) / 2, height - 6 - 5 * (to - from), x(to), height);
-    pen.lineTo(x(to) - 6, height - 7);
-    pen.moveTo(x(to), height);
-    pen.lineTo(x(to) - 1, height - 9);
-    pen.stroke();
-  }
-
   /** A channel's blocks, as links of a chain that meet in the last step of one and the first of the next. */
   function drawBlocks(pen, k, radius) {
     pen.save();
@@ -123,7 +112,12 @@ export function show(page) {
       pen.fillText(inDegree(t, k, n), x(t), y(k));
     });
     Object.assign(pen, { fillStyle: page.ink, strokeStyle: SERIES[1], lineWidth: 1.5 });
-    for (let j = 1; j <= seen(step, k); j++) arrow(pen, step - j, step, k);
+    for (let j = 1; j <= seen(step, k); j++) { // an arc from each state that the chosen one reads
+      pen.beginPath();
+      pen.moveTo(x(step - j), y(k) - 12);
+      pen.quadraticCurveTo(x(step - j / 2), y(k) - 18 - 5 * j, x(step), y(k) - 12);
+      pen.stroke();
+    }
   }
 
   function drawWords(pen, step) {
@@ -141,11 +135,9 @@ export function show(page) {
 
   /** What is seen, in words. */
   function told(step, left) {
-    const counts = Array.from({ length: n - 1 }, (_, i) => seen(step, i + 1)), one = `1 ${thing}${n > 2 ? " each" : ""}`;
-    const before = step === 1 ? `no ${thing}` : counts.every((count) => count === 1) ? one : `${listed(counts)} ${thing}s`;
-    const missing = found.unknown?.filter(Boolean).length;
+    const counts = Array.from({ length: n - 1 }, (_, i) => seen(step, i + 1)), missing = found.unknown?.filter(Boolean).length;
     return [
-      `Before “${tokens[step - 1]}” ${n > 2 ? `the ${n - 1} channels read` : "the one channel reads"} ${before}.`,
+      `Number of ${thing}s that the channels read before “${tokens[step - 1]}”: ${listed(counts)}.`,
       weights && `Their weights: ${listed(Array.from(weights[step - 1], (weight) => weight.toFixed(2)))}.`,
       layer && !weights && `The model's own n is ${layer.n}: its weights are shown there.`,
       missing && `${missing} in grey: not in the vocabulary.`,
@@ -161,10 +153,7 @@ export function show(page) {
     const bottom = TOP + (n - 0.3) * ROW + BELOW;
     picture.resize(bottom + LEGEND * (layer ? 2 : 1), Math.max(NARROWEST, LEFT + 8 + APART * tokens.length));
     const { pen, width } = picture.begin(), step = Math.min(state.step, tokens.length);
-    if (!step) {
-      picture.describe("no words");
-      return "Type a sentence.";
-    }
+    if (!step) return "Type a sentence.";
     [across, weights] = [Math.min(64, (width - LEFT - 8) / tokens.length), layer?.n === n ? found.weights : null];
     for (let k = 1; k < n; k++) drawChannel(pen, k, step);
     drawWords(pen, step);

@@ -5,6 +5,7 @@ Wang et al. (2019), R-Transformer, §3 and Figure 2.
 
 from copy import deepcopy
 from pathlib import Path
+from typing import Any, cast
 
 import torch
 from jaxtyping import Float
@@ -20,7 +21,7 @@ from rtx.models import RNN, RTransformer
 from rtx.nn import LocalRNN, Residual
 
 POSITIONS, WIDTH, WINDOW, HEADS = 24, 8, 4, 2
-TEXTS = {"rnn": "RNN", "local": "LocalRNN", "attention": "attention", "feed-forward": "feed-forward"}
+TEXTS = {"rnn": "RNN", "local": "LocalRNN"}  # names of layers that differ from their kinds
 
 
 class Row(nn.Module):
@@ -57,16 +58,14 @@ def depends() -> Page:
     are switched off, by name, such as "blocks.0.1") and `solved` (how many challenges are met).
     """
     made, base = models(), row()
-    first, *others = (one.model for one in made.values())
-    parts = nn.ModuleDict(
-        {"rnn": first, "local": others[0], "blocks": others[1].blocks, "embedding": made["RNN"].embed}
-    )
-    layers = [
+    rnn, local, transformer = (cast(Any, one.model) for one in made.values())
+    parts = nn.ModuleDict({"rnn": rnn, "local": local, "blocks": transformer.blocks, "embedding": made["RNN"].embed})
+    layers: list[dict[str, Any]] = [
         {"kind": "rnn", "cell": "rnn", "name": f"rnn.{i}", "prefix": "rnn.network.", "layer": i} for i in range(2)
     ]
     layers += [layer_of(name, part) for name, part in parts.named_modules() if isinstance(part, Residual)]
     for layer in layers:
-        layer["text"] = f"{TEXTS[layer['kind']]} {int(layer['name'].split('.')[1]) + 1}"
+        layer["text"] = f"{TEXTS.get(layer['kind'], layer['kind'])} {int(layer['name'].split('.')[1]) + 1}"
     shown = [
         {"name": name, "layers": [layer for layer in layers if layer["name"].startswith(place)]}
         for name, place in zip(made, parts, strict=False)

@@ -114,24 +114,6 @@ export const CELLS = {
 };
 
 /**
- * A causal convolution as rtx.nn.CausalConv: position t reads t, t - dilation, and so on, and zeros before the beginning.
- * The weight has, for each output and input, a number for each position that is read, the oldest first.
- */
-export function convolution(x, { shape: [outputs, inputs, kernel], values }, bias, dilation = 1) {
-  const y = matrix(x.rows, outputs);
-  for (let t = 0; t < x.rows; t++)
-    for (let j = 0; j < outputs; j++) {
-      let sum = bias ? bias.values[j] : 0;
-      for (let i = 0; i < kernel; i++) {
-        const from = t - (kernel - 1 - i) * dilation;
-        if (from >= 0) for (let k = 0; k < inputs; k++) sum += row(x, from)[k] * values[(j * inputs + k) * kernel + i];
-      }
-      row(y, t)[j] = sum;
-    }
-  return y;
-}
-
-/**
  * What attention returns for one query before its last projection, and where each head looks: a weight for each of the
  * rows of keys, the query's own the last. `off(head)` says that a head returns nothing. `tables`, of keys and values, has
  * a vector for each distance, the farthest first (Shaw et al. 2018, Eq. 3-4).
