@@ -20,7 +20,7 @@ export function show(page) {
   const { base } = page.data, others = base.map((value, t) => (t === 5 ? value + 1e-6 : value));
   return () => JSON.stringify(loaded(page.data, page.weights).map((model) => ({
     output: layers(model, base).at(-1).map((row) => [...row]),
-    moved: moved(model, base, others).at(-1).map((size) => size / 1e-6),
+    moved: moved(layers(model, base), layers(model, others)).at(-1).map((size) => size / 1e-6),
   })));
 }
 """

@@ -20,7 +20,7 @@ export function show(page) {
   const model = load(page.data.network, page.weights), tree = plant(page.data.read);
   return ({ off }) => {
     const nodes = [...tree.inputs.keys()], both = [nodes.slice(0, 3), nodes.slice(3)]; // the latter go on
-    return JSON.stringify(both.flatMap((some) => [...read(model, tree, some, { off }).values]));
+    return JSON.stringify(both.flatMap((some) => read(model, tree, some, { off }).flatMap((row) => [...row])));
   };
 }
 """

@@ -21,9 +21,9 @@ const printed = (label) => ({ " ": "␣", "\n": "⏎", "": "·" })[label] ?? lab
 
 export function show(page) {
   const { labels, queries, same } = page.data;
-  const roots = readTensors(page.weights), layers = page.data.layers.map((name, i) => ({ name, ...roots[i] }));
+  const tensors = readTensors(page.weights), layers = page.data.layers.map((name, i) => ({ name, ...tensors[i] }));
   const [, T, S] = layers[0].shape, widest = Math.max(...layers.map(({ shape }) => shape[0]));
-  const root = (layer, head, t, s) => layers[layer].values[(head * T + t) * S + s]; // of a weight
+  const weight = (layer, head, t, s) => layers[layer].values[(head * T + t) * S + s];
   const named = (names, i) => (names[i] === String(i + 1) ? names[i] : `${i + 1} “${printed(names[i])}”`);
 
   select(page, "layer", { options: layers.map(({ name }, i) => [i, `${i + 1}: ${name}`]) });
@@ -45,7 +45,7 @@ export function show(page) {
     label: "map of weights: a row for each position, a column for each that is attended to",
     point(x, y) {
       const [t, s] = cell(x, y) ?? [];
-      return s === undefined ? "" : `${named(queries, t)} gives ${percent(root(now.layer, now.head, t, s) ** 2)} to ${named(labels, s)}`;
+      return s === undefined ? "" : `${named(queries, t)} gives ${percent(weight(now.layer, now.head, t, s))} to ${named(labels, s)}`;
     },
     grab: (x, y) => cell(x, y) && { position: cell(x, y)[0] },
     /** Left and right choose the position, up and down the head. */
@@ -56,7 +56,7 @@ export function show(page) {
     },
   });
   const maps = layers.map(({ shape }, layer) => Array.from({ length: shape[0] }, (_, head) => {
-    const map = bitmap(T, S, (t, s) => root(layer, head, t, s) && viridis(root(layer, head, t, s)));
+    const map = bitmap(T, S, (t, s) => weight(layer, head, t, s) && viridis(Math.sqrt(weight(layer, head, t, s))));
     const title = `layer ${layer + 1}, head ${head + 1}`;
     return Object.assign(map, { title, role: "img", ariaLabel: title, onclick: () => page.set({ layer, head }) });
   }));
@@ -101,7 +101,7 @@ export function show(page) {
   return ({ layer, head, position }) => {
     heads.max = layers[layer].shape[0] - 1;
     head = Math.min(head, Number(heads.max));
-    now = { layer, head, position, row: Array.from({ length: S }, (_, s) => root(layer, head, position, s) ** 2) };
+    now = { layer, head, position, row: Array.from({ length: S }, (_, s) => weight(layer, head, position, s)) };
     drawTokens(now);
     drawMaps(now);
     return sentence(now);

@@ -46,8 +46,6 @@ def attention(
     labels = _labels("labels", labels, keys)
     rows = labels if queries is None and asking == keys else _labels("queries", queries, asking)
     data = {"layers": [name for name, _ in layers], "labels": labels, "queries": rows, "same": rows is labels}
-    # square roots tell small weights apart in 16 bits, where they would become 0 as those that are not seen
-    roots = {str(i): torch.where(one > 0, one.sqrt().clamp(min=1e-4), 0.0) for i, (_, one) in enumerate(layers)}
     last: dict[str, Any] = {"layer": len(layers) - 1, "head": 0, "position": asking - 1}
     return Page(
         Path(__file__).with_name("attention.js"),
@@ -55,7 +53,7 @@ def attention(
         _still(*layers[-1], labels),
         "step through the heads: which looks at its neighbour, which far back, which at everything alike?",
         title="Where does a position look?",
-        weights=save({name: one.half().contiguous() for name, one in roots.items()}),
+        weights=save({str(i): one.contiguous() for i, (_, one) in enumerate(layers)}),
         **last,
     )
 

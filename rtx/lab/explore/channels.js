@@ -3,7 +3,7 @@
 import { colourBar, SERIES } from "./chart.js";
 import { blues, css, inkOn } from "./colours.js";
 import { canvas, slider, stepped, textInput } from "./page.js";
-import { CELLS, linear, matrix, readTensors, row, softmax, stack } from "./tensor.js";
+import { CELLS, linear, readTensors, softmax } from "./tensor.js";
 
 const ROW = 44, TOP = 26, LEFT = 84, BELOW = 84, LEGEND = 22; // of the picture, in CSS pixels
 const APART = 18, NARROWEST = 340; // the least from token to token, and of the picture, for its legend
@@ -19,20 +19,19 @@ const CUTS = {
 /** m_t^k, Eq. (1): predecessors of step t in channel k, both from 1. */
 const inDegree = (t, k, n) => ((t - k - 1 + n * (n - 1)) % (n - 1)) + 1;
 
-/** The channel weights α of a layer, a row for each row of `inputs`. */
+/** The channel weights α of a layer, for each of its `inputs`. */
 function channelWeights({ n, cell }, weights, inputs) {
-  const H = inputs.columns, channels = Array.from({ length: n - 1 }, () => []); // the states of each, step after step
-  const times = (vector, name, bias) => linear(matrix(1, vector.length, vector), weights[name], weights[bias]).values;
-  const read = linear(inputs, weights.weight_ih_l0, weights.bias_ih_l0);
-  const mapped = (h, j) => linear(matrix(1, H, h), { shape: [H, H], values: weights.weight_block.values.subarray(j * H * H) }).values;
+  const H = inputs[0]?.length, channels = Array.from({ length: n - 1 }, () => []); // the states of each, step after step
+  const times = (vector, name, bias) => linear(vector, weights[name], weights[bias]);
+  const mapped = (h, j) => linear(h, { shape: [H, H], values: weights.weight_block.values.subarray(j * H * H) });
   const mean = (vectors, count) => Float64Array.from({ length: H }, (_, i) => vectors.reduce((sum, one) => sum + one[i], 0) / count);
-  return Array.from({ length: inputs.rows }, (_, i) => {
-    const scores = channels.map((states, k) => {
+  return inputs.map((x, i) => {
+    const read = times(x, "weight_ih_l0", "bias_ih_l0"), scores = channels.map((states, k) => {
       const m = inDegree(i + 1, k + 1, n), back = states.slice(-m).reverse(); // states before the start are zeros
       const s = mean(back.map(({ h }, j) => mapped(h, j)), m), c = mean(back.map((one) => one.c), m); // Eq. (2)
-      CELLS[cell](row(read, i), times(s, "weight_hh_l0", "bias_hh_l0"), s, c); // Eq. (3): s becomes h
+      CELLS[cell](read, times(s, "weight_hh_l0", "bias_hh_l0"), s, c); // Eq. (3): s becomes h
       states.push({ h: s, c });
-      return times(times([...s, ...row(inputs, i)], "attention_v.weight").map(Math.tanh), "attention_r.weight")[0]; // Eq. (6)
+      return times(times([...s, ...x], "attention_v.weight").map(Math.tanh), "attention_r.weight")[0]; // Eq. (6)
     });
     return softmax(scores); // Eq. (5)
   });
@@ -45,7 +44,7 @@ function reader({ layer, symbols }, bytes) {
   const numbers = new Map(symbols.map((symbol, i) => [symbol, i]));
   return (tokens) => {
     const found = tokens.map((token) => numbers.get(token) ?? numbers.get("<unk>"));
-    const inputs = stack(found.map((number) => values.subarray(number * H, (number + 1) * H)));
+    const inputs = found.map((number) => values.subarray(number * H, (number + 1) * H));
     return { unknown: tokens.map((token) => !numbers.has(token)), weights: channelWeights(layer, weights, inputs) };
   };
 }

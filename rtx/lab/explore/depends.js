@@ -6,7 +6,7 @@ import { blues, css } from "./colours.js";
 import { load, plant, read } from "./network.js";
 import { canvas, make, stepped } from "./page.js";
 
-const BARS = 92, EDGE = 14; // pixels: the bars' picture, and the room above and below them for the handle
+const BARS = 92, EDGE = 14, LEFT = 120; // pixels: the bars' picture, the room for the handle in it, and for names beside it
 const LONG = 2000; // pixels of the longest sentence in one line: the picture stays where it is
 const FAINT = 1e-4; // the smallest change that has a colour of its own; white is exactly none
 const HINT = "Drag an orange or grey bar; dots show its old value. Keys: ← → choose an input, ↑ ↓ change it.";
@@ -16,10 +16,12 @@ const STYLE = `
 .rtx-page .stage h4 { grid-column: 1 / -1; margin: 8px 0 2px; font: 600 14px/1 system-ui, sans-serif; color: inherit; }
 .rtx-page .stage canvas { grid-column: 2 / -1; }
 .rtx-page .switch { height: 21px; min-height: 0; padding: 0 6px; font-size: 12px; line-height: 1; white-space: nowrap; text-align: left; }
+.rtx-page .line { display: contents; }
 .rtx-page .square { height: 19px; border: 1px solid var(--rtx-faint); }
+.rtx-page .off .square { opacity: 0.35; }
 .rtx-page .legend { font-size: 13px; margin-top: 10px; }
 .rtx-page .legend span { display: inline-block; width: 100px; height: 10px; margin: 0 6px; }
-@media (prefers-reduced-motion: reduce) { .rtx-page .square { transition: none !important; } }`;
+@media (prefers-reduced-motion: no-preference) { .rtx-page .travels .square { transition: background 80ms var(--wait); } }`;
 
 /** What each layer of a model returns for a row of numbers; a layer that is off passes on what it gets. */
 export function layers(model, values, off = []) {
@@ -29,11 +31,9 @@ export function layers(model, values, off = []) {
   return model.layers.map(({ name }) => (rows = tree.rows[name] ?? rows));
 }
 
-/** How far each position of each layer moves when `values` become `others`: the distance of the two vectors. */
-export function moved(model, values, others, off = []) {
-  const before = layers(model, values, off), after = layers(model, others, off);
-  return before.map((rows, i) => rows.map((one, t) => Math.hypot(...one.map((value, k) => value - after[i][t][k]))));
-}
+/** How far each position of each layer moves: the distance of its vectors before and after. */
+export const moved = (before, after) =>
+  before.map((rows, i) => rows.map((one, t) => Math.hypot(...one.map((value, k) => value - after[i][t][k]))));
 
 /** The models, which read numbers, and end with their last layer. */
 export const loaded = ({ models, width }, bytes) =>
@@ -48,7 +48,7 @@ export function show(page) {
   const yOf = (number) => EDGE + ((1 - number) / 2) * (BARS - 2 * EDGE), valueAt = (y) => clipped(1 - (2 * (y - EDGE)) / (BARS - 2 * EDGE));
   const positionAt = (x) => Math.min(T, Math.max(1, 1 + Math.floor(x / across)));
   const far = (value) => (value > 0 ? -0.8 : 0.8); // a value that differs much from what stands there
-  let across = 1, table = [], from = 0, last = "";
+  let across = 1, table = [], from = 0, last = "", now, plain;
 
   const picture = canvas(page, {
     height: BARS,
@@ -80,12 +80,13 @@ export function show(page) {
       const size = table[rows.findIndex((row) => row.layer === layer)][t];
       page.note(`${model.name}, ${layer.text}, position ${t + 1}: ${size ? `changes by ${size.toPrecision(2)}` : "no change"}`);
     } }));
-    return { model, layer, button, squares };
+    return { model, layer, button, squares, line: make("div", {}, button, ...squares) };
   }));
-  const parts = models.flatMap((model) => [make("h4", { textContent: model.name }),
-    ...rows.filter((row) => row.model === model).flatMap(({ button, squares }) => [button, ...squares])]);
+  rows.forEach(({ squares }, i) => squares.forEach(({ style }, t) => style.setProperty("--wait", `${40 * i + 6 * t}ms`)));
+  const parts = models.flatMap((model) =>
+    [make("h4", { textContent: model.name }), ...rows.filter((row) => row.model === model).map(({ line }) => line)]);
   const stage = make("div", { className: "stage", onpointerleave: () => page.note(HINT) }), scale = make("span");
-  stage.style.gridTemplateColumns = `120px repeat(${T}, 1fr)`;
+  stage.style.gridTemplateColumns = `${LEFT}px repeat(${T}, 1fr)`;
   stage.append(make("style", { textContent: STYLE }), make("span", { textContent: "drag a bar" }), picture.element, ...parts);
   const task = make("p", { ariaLive: "polite" });
   page.picture(stage);
@@ -95,7 +96,7 @@ export function show(page) {
 
   function drawInputs({ chosen, value }) {
     const { pen, width } = picture.begin();
-    headline.style.minHeight = `${Math.ceil(LONG / headline.clientWidth)}lh`;
+    headline.style.minHeight = `${Math.ceil(LONG / (width + LEFT))}lh`;
     across = width / T;
     const bar = (t, number) => [t * across + 1.5, Math.min(yOf(0), yOf(number)), across - 3, Math.max(2, Math.abs(yOf(number) - yOf(0)))];
     pen.strokeStyle = page.faint;
@@ -118,16 +119,14 @@ export function show(page) {
 
   /** Colour the layers. A drag follows the hand; any other change travels from layer to layer, and from left to right. */
   function drawLayers({ chosen, off }) {
-    const now = JSON.stringify([chosen, off]), travels = last && now !== last;
+    const now = JSON.stringify([chosen, off]), travels = last !== "" && now !== last;
     last = now;
-    rows.forEach(({ layer, button, squares }, i) => {
+    stage.classList.toggle("travels", travels);
+    rows.forEach(({ layer, button, squares, line }, i) => {
       const away = off.includes(layer.name);
       Object.assign(button, { ariaPressed: !away, textContent: `${away ? "☐" : "☑"} ${layer.text}` });
-      squares.forEach(({ style }, t) => {
-        style.transition = travels ? `background 80ms ${40 * i + 5 * Math.max(0, t + 1 - chosen)}ms` : "none";
-        style.background = css(blues(away ? 0 : shade(table[i][t]), page.dark));
-        style.opacity = away ? 0.35 : 1;
-      });
+      line.className = away ? "line off" : "line";
+      squares.forEach(({ style }, t) => (style.background = css(blues(away ? 0 : shade(table[i][t]), page.dark))));
     });
     scale.style.background = `linear-gradient(to right, ${[0.08, 0.5, 1].map((share) => css(blues(share, page.dark)))})`;
   }
@@ -165,7 +164,8 @@ export function show(page) {
 
   return (state) => {
     const { chosen, value, off } = state, changed = base.map((number, t) => (t + 1 === chosen ? value : number));
-    table = models.flatMap((model) => moved(model, base, changed, off));
+    if (now !== String(off)) [now, plain] = [String(off), models.map((model) => layers(model, base, off))];
+    table = models.flatMap((model, i) => moved(plain[i], layers(model, changed, off)));
     drawInputs(state);
     drawLayers(state);
     const by = value - base[chosen - 1], what = `Input ${chosen} is changed by ${by < 0 ? "−" : "+"}${Math.abs(by).toFixed(2)}. Which outputs change?`;

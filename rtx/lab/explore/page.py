@@ -22,7 +22,6 @@ from rtx.nn.validate import check_choice
 from rtx.training.files import write_whole
 
 DIGITS = 4  # of a number in the data
-MOST = 2_000_000  # characters of data; a page in a notebook should have a tenth of that
 IMPORT = re.compile(r'^import \{([^}]*)\} from "\./(\w+)\.js";\n', re.MULTILINE)
 EXPORT = re.compile(r"^export (?=(?:const|function|async function) (\w+))", re.MULTILINE)
 HERE = Path(__file__).parent
@@ -69,7 +68,7 @@ class Page(anywidget.AnyWidget):
         state: the controls' values at the start, by name.
 
     Raises:
-        ValueError: if the data holds a number that is not finite, or is larger than 2,000,000 characters.
+        ValueError: if the data holds a number that is not finite.
     """
 
     # as one text: a notebook file would have a line for every number
@@ -93,8 +92,7 @@ class Page(anywidget.AnyWidget):
         weights: bytes = b"",
         **state: Any,
     ) -> None:
-        self.script, self.still = script, still
-        self._esm = bundle(script)
+        self.still, self._esm = still, bundle(script)
         super().__init__(
             data=checked(data),
             state=state,
@@ -124,16 +122,12 @@ class Page(anywidget.AnyWidget):
         """
         path = Path(path)
         check_choice("path", path.suffix, [".html"])
-        traits = json.dumps(self.living()).replace("<", "\\u003c")  # a "<" could end the element
-        page = Template(HTML).substitute(title=escape(self.title), script=self._esm, traits=traits)
+        traits = {name: getattr(self, name) for name in ("state", "start", "presets", "caption", "title", "name")}
+        traits |= {"data": json.dumps(self.data), "weights": base64.b64encode(self.weights).decode()}
+        given = json.dumps(traits).replace("<", "\\u003c")  # a "<" could end the element
+        page = Template(HTML).substitute(title=escape(self.title), script=self._esm, traits=given)
         write_whole(path, page.encode())
         return path
-
-    def living(self) -> dict[str, Any]:
-        """All that the script reads, as JSON can hold it; bytes as base64 text."""
-        names = ("data", "state", "start", "presets", "caption", "title", "name")
-        found = {name: getattr(self, name) for name in names}
-        return found | {"data": json.dumps(self.data), "weights": base64.b64encode(self.weights).decode()}
 
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         live, facts = super()._repr_mimebundle_() or ({}, {})
@@ -186,12 +180,10 @@ def checked(data: Any) -> Any:
     """`data` as JSON can hold it.
 
     Raises:
-        ValueError: if a number is not finite, or all of it is larger than 2,000,000 characters.
+        ValueError: if a number is not finite.
     """
     found = compact(data)
-    size = len(json.dumps(found, allow_nan=False))
-    if size > MOST:
-        raise ValueError(f"data: expected at most {MOST:,} characters, got {size:,}: show a shorter piece")
+    json.dumps(found, allow_nan=False)
     return found
 
 

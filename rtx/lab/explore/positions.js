@@ -18,14 +18,10 @@ const LABELS = ["(a) content", "(b) content, distance", "(c) content, any query"
 
 export function show(page) {
   const { sinusoids, distances, terms } = page.data, T = sinusoids.length, D = sinusoids[0].length;
-  const steps = [...Array(T).keys()];
-
   // One scale for every k and every choice of terms, so that colours compare between them.
-  const farthest = (values) => Math.max(1e-9, ...values);
-  const clips = farthest(distances.flatMap((row, t) => row.slice(0, t + 1).map(Math.abs)));
-  const choices = farthest(terms.flatMap((row, t) => row.slice(0, t + 1).map((four) => dot(four, four.map(Math.sign)))));
+  const clips = Math.max(...distances.flat().map(Math.abs));
+  const choices = Math.max(...terms.flat().map((four) => dot(four, four.map(Math.sign))));
 
-  const past = (t, score) => steps.slice(0, t + 1).map(score);
   // a view: its rows of numbers, as many as there are positions; whether they are scores of the past; what they say
   const views = {
     sinusoids: {
@@ -34,34 +30,33 @@ export function show(page) {
       say: (t) => `Position ${t + 1} as ${D} numbers: quick waves on the left, slow ones on the right.`,
     },
     "products of sinusoids": {
-      rows: () => steps.map((t) => steps.map((s) => dot(sinusoids[t], sinusoids[s]) / (D / 2))),
+      rows: () => sinusoids.map((one) => sinusoids.map((other) => dot(one, other) / (D / 2))),
       names: ["position s", "position t"],
       say: () => "A diagonal is a distance, and has one colour: the product of two positions depends on that alone.",
     },
     "Shaw's distances": {
-      rows: ({ clip }) => steps.map((t) => past(t, (s) => distances[t][Math.min(clip, t - s)])),
+      rows: ({ clip }) => terms.map((row, t) => row.map((_, s) => distances[t][Math.min(clip, t - s)])),
       scores: true,
       most: clips,
       names: ["key s", "query t"],
       say(t, { clip }) {
         const far = Math.max(0, t + 1 - clip);
         const shared = `the ${far} keys that are ${clip} or more steps back share one vector`;
-        return `${t ? `Query ${t + 1} sees all of ${t + 1} keys` : "Query 1 sees its own key"}. With k = ${clip}, ` +
+        return `Query ${t + 1} sees all keys up to its own. With k = ${clip}, ` +
           (far > 1 ? `${shared}: the distinction ends there, not the view.` : "each distance that it sees has a vector of its own.");
       },
     },
     "Transformer-XL": {
       rows(state) {
         const on = TERMS.map((term) => (state[term] ? 1 : 0));
-        return steps.map((t) => past(t, (s) => dot(terms[t][s], on)));
+        return terms.map((row) => row.map((four) => dot(four, on)));
       },
       scores: true,
       most: choices,
       names: ["key s", "query t"],
       say(t, state) {
         const on = LABELS.filter((_, i) => state[TERMS[i]]).map((label) => label.slice(0, 3));
-        if (!on.length && !t) return "All terms are off, and query 1 has but one key.";
-        if (!on.length) return `All terms are off: query ${t + 1} gives each of its ${t + 1} keys the same weight.`;
+        if (!on.length) return `All terms are off: query ${t + 1} gives the same weight to each of its keys.`;
         const blind = !state.content_position && !state.global_position;
         return `The scores are ${on.join(" + ")}${blind ? ": they do not know where a key is" : ""}.`;
       },
@@ -70,7 +65,7 @@ export function show(page) {
 
   select(page, "encoding", { options: Object.keys(views) });
   slider(page, "position", { max: T - 1, text: (t) => t + 1 });
-  const clip = slider(page, "clip", { label: "clip k", min: 1, max: distances[0].length - 1 });
+  const clip = slider(page, "clip", { label: "clip k", min: 1, max: distances.at(-1).length - 1 });
   const boxes = TERMS.map((term, i) => checkbox(page, term, { label: LABELS[i] }));
 
   let rows = [], size = SIZE;

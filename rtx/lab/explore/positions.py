@@ -49,8 +49,8 @@ def positions(layer: MultiHeadAttention | None = None, x: Float[Tensor, "1 T D"]
         data = {
             "sinusoids": table,
             # Shaw et al. (2018), Eq. (4): what each distance adds to a query's scores, the distance 0 first
-            "distances": (queries @ shaw.key_table.T / queries.shape[-1] ** 0.5)[0, 0].flip(-1),
-            "terms": torch.stack([terms[name][0, 0] for name in TERMS], -1),
+            "distances": _past((queries @ shaw.key_table.T / queries.shape[-1] ** 0.5)[0, 0].flip(-1)),
+            "terms": _past(torch.stack([terms[name][0, 0] for name in TERMS], -1)),
         }
     clip = min(4, shaw.clip)
     switches: dict[str, Any] = dict.fromkeys(TERMS, True)
@@ -65,6 +65,11 @@ def positions(layer: MultiHeadAttention | None = None, x: Float[Tensor, "1 T D"]
         clip=clip,
         **switches,
     )
+
+
+def _past(rows: Tensor) -> list[Tensor]:
+    """Of each row what a causal query sees."""
+    return [row[: t + 1] for t, row in enumerate(rows)]
 
 
 def _drawn_xl(width: int) -> XLAttention:

@@ -1,17 +1,8 @@
-// The arithmetic of small models: numbers in rows, and the layers of rtx.nn on one sequence. A sequence of T positions
-// with D features is a matrix { rows: T, columns: D, values }, values row after row, in 64 bits.
+// The arithmetic of small models: vectors of numbers in 64 bits, and the layers of rtx.nn on one vector. A sequence is a
+// list of vectors.
 
-export const matrix = (rows, columns, values = new Float64Array(rows * columns)) => ({ rows, columns, values });
-
-/** A view of one row. */
-export const row = ({ columns, values }, i) => values.subarray(i * columns, (i + 1) * columns);
-
-/** Rows below each other. */
-export function stack(rows) {
-  const whole = matrix(rows.length, rows[0]?.length ?? 0);
-  rows.forEach((one, i) => row(whole, i).set(one));
-  return whole;
-}
+/** A vector of a list. */
+export const row = (rows, i) => rows[i];
 
 /** The tensors of a safetensors file, by name, each with its shape and its values. `bytes` is a DataView. */
 export function readTensors(bytes) {
@@ -33,42 +24,32 @@ function half(bits) {
   return power === 0 ? sign * rest * 2 ** -24 : sign * (1024 + rest) * 2 ** (power - 25);
 }
 
-/** x Wᵀ + b, as nn.Linear: the weight has a row for each output. */
+/** W x + b, as nn.Linear: the weight has a row for each output. */
 export function linear(x, { shape: [outputs, inputs], values: times }, bias) {
-  const y = matrix(x.rows, outputs), from = x.values;
-  for (let t = 0; t < x.rows; t++)
-    for (let j = 0; j < outputs; j++) {
-      let sum = bias ? bias.values[j] : 0, other = 0; // two sums at once: a processor need not wait for one before it adds to the next
-      let a = t * inputs, b = j * inputs;
-      for (const end = a + inputs - 1; a < end; a += 2, b += 2) {
-        sum += from[a] * times[b];
-        other += from[a + 1] * times[b + 1];
-      }
-      y.values[t * outputs + j] = sum + other + (inputs % 2 ? from[a] * times[b] : 0);
+  const y = new Float64Array(outputs);
+  for (let j = 0; j < outputs; j++) {
+    let sum = bias ? bias.values[j] : 0, other = 0; // two sums at once: a processor need not wait for one before it adds to the next
+    let a = 0, b = j * inputs;
+    for (; a < inputs - 1; a += 2, b += 2) {
+      sum += x[a] * times[b];
+      other += x[a + 1] * times[b + 1];
     }
-  return y;
-}
-
-export const add = (x, y) => matrix(x.rows, x.columns, x.values.map((value, i) => value + y.values[i]));
-
-/** The positive part, in place. */
-export function relu(x) {
-  for (let i = 0; i < x.values.length; i++) if (x.values[i] < 0) x.values[i] = 0;
-  return x;
-}
-
-/** Each row with mean 0 and variance 1, then scaled and shifted, as nn.LayerNorm. */
-export function layerNorm(x, weight, bias, epsilon = 1e-5) {
-  const y = matrix(x.rows, x.columns);
-  for (let t = 0; t < x.rows; t++) {
-    const at = t * x.columns, end = at + x.columns;
-    let mean = 0, variance = 0;
-    for (let k = at; k < end; k++) mean += x.values[k] / x.columns;
-    for (let k = at; k < end; k++) variance += (x.values[k] - mean) ** 2 / x.columns;
-    const scale = 1 / Math.sqrt(variance + epsilon);
-    for (let k = at; k < end; k++) y.values[k] = (x.values[k] - mean) * scale * weight.values[k - at] + (bias ? bias.values[k - at] : 0);
+    y[j] = sum + other + (inputs % 2 ? x[a] * times[b] : 0);
   }
   return y;
+}
+
+export const add = (x, y) => x.map((value, i) => value + y[i]);
+
+export const relu = (x) => x.map((value) => Math.max(0, value));
+
+/** A vector with mean 0 and variance 1, then scaled and shifted, as nn.LayerNorm. */
+export function layerNorm(x, weight, bias) {
+  let mean = 0, variance = 1e-5 * x.length;
+  for (let k = 0; k < x.length; k++) mean += x[k] / x.length;
+  for (let k = 0; k < x.length; k++) variance += (x[k] - mean) ** 2;
+  const scale = 1 / Math.sqrt(variance / x.length);
+  return x.map((value, k) => (value - mean) * scale * weight.values[k] + bias.values[k]);
 }
 
 /** Probabilities from scores, in one row. */

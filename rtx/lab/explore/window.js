@@ -4,7 +4,7 @@
 import { colourBar } from "./chart.js";
 import { css, diverging, inkOn } from "./colours.js";
 import { canvas, checkbox, make, select, slider, stepped, table } from "./page.js";
-import { CELLS, linear, matrix, readTensors } from "./tensor.js";
+import { CELLS, linear, readTensors } from "./tensor.js";
 
 const LEFT = 92, STRIP = 52, LEGEND = 24; // in CSS pixels
 const CELL = 6, NARROWEST = 300; // the least width of a position, and of the picture, for its legend
@@ -14,8 +14,7 @@ const ORANGE = [222, 143, 5], BLUE = [1, 115, 178];
 /** All steps of the window that ends at position t: what each read, its gates, and the state before and after. */
 function run(x, weights, { cell, window, position, processed }) {
   const none = x[0].map(() => 0), [h, c] = [0, 1].map(() => new Float64Array(weights[`${cell}.weight_hh_l0`].shape[1]));
-  const times = (vector, part) =>
-    linear(matrix(1, vector.length, vector), weights[`${cell}.weight_${part}_l0`], weights[`${cell}.bias_${part}_l0`]).values;
+  const times = (vector, part) => linear(vector, weights[`${cell}.weight_${part}_l0`], weights[`${cell}.bias_${part}_l0`]);
   return Array.from({ length: window }, (_, step) => {
     const at = position - window + 1 + step, pad = at < 1, input = pad ? none : x[at - 1], skipped = pad && !processed;
     const before = [...h], gates = skipped ? {} : CELLS[cell](times(input, "ih"), times(h, "hh"), h, c);
