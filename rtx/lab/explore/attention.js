@@ -2,7 +2,7 @@
 
 import { axes, bitmap, colourBar, SERIES } from "./chart.js";
 import { blues, css, inkOn, viridis } from "./colours.js";
-import { canvas, make, select, slider, stepped } from "./page.js";
+import { arrows, canvas, make, select, slider } from "./page.js";
 import { readTensors } from "./tensor.js";
 
 const MAP = 336, LEFT = 44, TOP = 26, RIGHT = 12, BELOW = 64; // of the large picture, and the room around its map
@@ -48,12 +48,7 @@ export function show(page) {
       return s === undefined ? "" : `${named(queries, t)} gives ${percent(weight(now.layer, now.head, t, s))} to ${named(labels, s)}`;
     },
     grab: (x, y) => cell(x, y) && { position: cell(x, y)[0] },
-    /** Left and right choose the position, up and down the head. */
-    key(name) {
-      if (name === "ArrowUp" || name === "ArrowDown") return { head: stepped(name, now.head, 0, Number(heads.max)) };
-      const position = stepped(name, now.position, 0, T - 1);
-      return position === undefined ? undefined : { position };
-    },
+    key: (name) => arrows(name, ["position", now.position, 0, T - 1], ["head", now.head, 0, Number(heads.max)]),
   });
   const maps = layers.map(({ shape }, layer) => Array.from({ length: shape[0] }, (_, head) => {
     const map = bitmap(T, S, (t, s) => weight(layer, head, t, s) && viridis(Math.sqrt(weight(layer, head, t, s))));

@@ -3,7 +3,7 @@
 
 import { SERIES } from "./chart.js";
 import { blues, css, inkOn } from "./colours.js";
-import { canvas, make, select, slider, stepped, table } from "./page.js";
+import { arrows, canvas, make, select, slider, table } from "./page.js";
 
 const LINE = 19, TOP = 10; // pixels: a leaf of the tree, above the tree
 
@@ -19,10 +19,7 @@ export function show(page) {
       const near = found.map(({ node }) => Math.hypot(spots[node][0] - x, spots[node][1] - y));
       return { hypothesis: 1 + near.indexOf(Math.min(...near)) };
     },
-    key(name) {
-      const to = stepped({ ArrowDown: "ArrowUp", ArrowUp: "ArrowDown" }[name] ?? name, place + 1, 1, found.length);
-      return to && { hypothesis: to };
-    },
+    key: (name) => arrows(name, ["hypothesis", place + 1, 1, found.length]),
   });
   const map = make("div");
   page.picture(map);

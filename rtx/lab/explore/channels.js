@@ -2,7 +2,7 @@
 // Xu et al. (2019), Eq. 1-6.
 import { colourBar, SERIES } from "./chart.js";
 import { blues, css, inkOn } from "./colours.js";
-import { canvas, slider, stepped, textInput } from "./page.js";
+import { arrows, canvas, slider, textInput } from "./page.js";
 import { CELLS, linear, readTensors, softmax } from "./tensor.js";
 
 const ROW = 44, TOP = 26, LEFT = 84, BELOW = 84, LEGEND = 22; // of the picture, in CSS pixels
@@ -70,10 +70,7 @@ export function show(page) {
       return `step ${t}, channel ${k}: “${tokens.slice(t - 1 - seen(t, k), t).join(" ")}”${weight}`;
     },
     grab: (left) => tokens.length && left > LEFT && { step: Math.min(tokens.length, Math.ceil((left - LEFT) / across)) },
-    key(name) {
-      const step = tokens.length && stepped(name, Math.min(page.state.step, tokens.length), 1, tokens.length);
-      return step && { step };
-    },
+    key: (name) => tokens.length && arrows(name, ["step", Math.min(page.state.step, tokens.length), 1, tokens.length]),
   });
 
   /** A channel's blocks, as links of a chain that meet in the last step of one and the first of the next. */

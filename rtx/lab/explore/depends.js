@@ -82,12 +82,14 @@ export function show(page) {
     } }));
     return { model, layer, button, squares, line: make("div", {}, button, ...squares) };
   }));
-  rows.forEach(({ squares }, i) => squares.forEach(({ style }, t) => style.setProperty("--wait", `${40 * i + 6 * t}ms`)));
-  const parts = models.flatMap((model) =>
-    [make("h4", { textContent: model.name }), ...rows.filter((row) => row.model === model).map(({ line }) => line)]);
   const stage = make("div", { className: "stage", onpointerleave: () => page.note(HINT) }), scale = make("span");
   stage.style.gridTemplateColumns = `${LEFT}px repeat(${T}, 1fr)`;
-  stage.append(make("style", { textContent: STYLE }), make("span", { textContent: "drag a bar" }), picture.element, ...parts);
+  stage.append(make("style", { textContent: STYLE }), make("span", { textContent: "drag a bar" }), picture.element);
+  rows.forEach(({ model, layer, line, squares }, i) => {
+    if (layer === model.layers[0]) stage.append(make("h4", { textContent: model.name }));
+    stage.append(line);
+    squares.forEach(({ style }, t) => style.setProperty("--wait", `${40 * i + 6 * t}ms`));
+  });
   const task = make("p", { ariaLive: "polite" });
   page.picture(stage);
   page.picture(make("div", { className: "legend" }, "a change of 0.0001", scale, "1; empty: none"));

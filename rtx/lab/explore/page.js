@@ -204,6 +204,17 @@ export function stepped(key, value, min, max, step = 1) {
   return to === undefined ? undefined : Math.min(max, Math.max(min, to));
 }
 
+/**
+ * What a key changes in a picture, each given as [name, value, min, max]: left and right change `across`, up and down
+ * change `along`. Without `along`, the rows are a list, and down is its next one.
+ */
+export function arrows(key, across, along) {
+  const turned = along ? key : ({ ArrowDown: "ArrowRight", ArrowUp: "ArrowLeft" }[key] ?? key);
+  const [name, value, min, max] = turned === "ArrowUp" || turned === "ArrowDown" ? along : across;
+  const to = stepped(turned, value, min, max);
+  return to === undefined ? undefined : { [name]: to };
+}
+
 /** An array that Python's `packed` wrote: its numbers in one row, and its shape. */
 export function unpack({ shape, low, high, steps }) {
   return { shape, values: Float32Array.from(atob(steps), (letter) => low + (letter.charCodeAt(0) * (high - low)) / 255) };

@@ -3,7 +3,7 @@
 
 import { axes, colourBar, heatMap, SERIES } from "./chart.js";
 import { css, diverging } from "./colours.js";
-import { canvas, checkbox, select, slider, stepped } from "./page.js";
+import { arrows, canvas, checkbox, select, slider } from "./page.js";
 import { softmax } from "./tensor.js";
 
 const LEFT = 46, TOP = 28, SIZE = 290, BELOW = 64, NARROW = 560; // pixels; in a narrow picture the bars are below the map
@@ -77,10 +77,7 @@ export function show(page) {
       const [t, s] = at(x, y);
       return t >= 0 && t < T && s >= 0 && x < LEFT + size ? { position: t } : undefined;
     },
-    key(name) {
-      const position = stepped({ ArrowDown: "ArrowUp", ArrowUp: "ArrowDown" }[name] ?? name, page.state.position, 0, T - 1);
-      return position === undefined ? undefined : { position };
-    },
+    key: (name) => arrows(name, ["position", page.state.position, 0, T - 1]),
     point(x, y) {
       const [t, s] = at(x, y), value = rows[t]?.[s];
       return value === undefined ? "" : `row ${t + 1}, column ${s + 1}: ${written(value, 3)}`;

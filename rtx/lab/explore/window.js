@@ -3,11 +3,11 @@
 
 import { colourBar } from "./chart.js";
 import { css, diverging, inkOn } from "./colours.js";
-import { canvas, checkbox, make, select, slider, stepped, table } from "./page.js";
+import { arrows, canvas, checkbox, make, select, slider, table } from "./page.js";
 import { CELLS, linear, readTensors } from "./tensor.js";
 
 const LEFT = 92, STRIP = 52, LEGEND = 24; // in CSS pixels
-const CELL = 6, NARROWEST = 300; // the least width of a position, and of the picture, for its legend
+const CELL = 6; // the least width of a position
 const MOST = 8; // numbers in a row that are written into it
 const ORANGE = [222, 143, 5], BLUE = [1, 115, 178];
 
@@ -50,7 +50,7 @@ export function show(page) {
   checkbox(page, "processed", { label: "pads go through the cell" });
   const picture = canvas(page, {
     height: STRIP + LEGEND,
-    least: Math.max(NARROWEST, LEFT + CELL * (T + windows - 1)),
+    least: LEFT + CELL * (T + windows - 1),
     label: "the window on the sequence",
     grab(px, py, first) {
       const { position, window } = page.state, share = (px - LEFT) / (picture.element.clientWidth - LEFT);
@@ -61,9 +61,7 @@ export function show(page) {
     },
     key(name) {
       const { position, window, step: now } = page.state;
-      if (name === "ArrowUp" || name === "ArrowDown") return { step: stepped(name, Math.min(now, window), 1, window) };
-      const to = stepped(name, position, 1, T);
-      return to && { position: to };
+      return arrows(name, ["position", position, 1, T], ["step", Math.min(now, window), 1, window]);
     },
   });
   const numbers = make("div");
