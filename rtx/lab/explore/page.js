@@ -69,8 +69,10 @@ export function slider(page, name, { label = name, min = 0, max, step = 1, text 
     input.ariaValueText = shown.textContent = text(Number(input.value));
   };
   input.oninput = () => page.set({ [name]: Number(input.value) });
-  if (seconds) page.control(null, null, playButton(page, name, input, label, seconds));
-  return addInput(page, name, label, input, put, [label, input, shown]);
+  const whole = make("label", {}, label, input, shown), play = seconds && playButton(page, name, input, label, seconds);
+  input.ariaLabel = label;
+  page.control(name, put, play ? make("span", { className: "row" }, play, whole) : whole);
+  return input;
 }
 
 function playButton(page, name, input, label, seconds) {
@@ -222,7 +224,7 @@ export function unpack({ shape, low, high, steps }) {
 
 /** Whether the page around an element is dark: its text is light then. */
 function isDark(element) {
-  const [red, green, blue] = getComputedStyle(element).color.match(/[\d.]+/g).map(Number);
+  const [red, green, blue] = (getComputedStyle(element).color.match(/[\d.]+/g) ?? [0, 0, 0]).map(Number); // none yet: not in the page
   return red + green + blue > 384;
 }
 
@@ -337,11 +339,15 @@ export function mount(show, model, el, { address = "", own = false, kernel = fal
   const events = ["change:state", "change:data"], resized = new ResizeObserver(redraw);
   for (const name of events) model.on(name, redraw);
   resized.observe(pictures);
-  el.style.transition = "color 1ms"; // so that another theme, whatever made it, is an event
-  el.addEventListener("transitionend", ({ target }) => target === el && redraw());
+  const scheme = matchMedia("(prefers-color-scheme: dark)");
+  const themed = new MutationObserver(() => setTimeout(redraw, 100)); // once its colours are there
+  scheme.addEventListener("change", redraw);
+  for (const one of [document.documentElement, document.body])
+    themed.observe(one, { attributeFilter: ["class", "data-theme", "data-jp-theme-light"] });
   return () => {
     for (const name of events) model.off(name, redraw);
-    resized.disconnect();
+    scheme.removeEventListener("change", redraw);
+    for (const one of [resized, themed]) one.disconnect();
   };
 }
 
