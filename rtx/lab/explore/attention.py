@@ -6,7 +6,6 @@ Wang et al. (2019), R-Transformer, §3.2.
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -46,7 +45,6 @@ def attention(
     labels = _labels("labels", labels, keys)
     rows = labels if queries is None and asking == keys else _labels("queries", queries, asking)
     data = {"layers": [name for name, _ in layers], "labels": labels, "queries": rows, "same": rows is labels}
-    last: dict[str, Any] = {"layer": len(layers) - 1, "head": 0, "position": asking - 1}
     return Page(
         Path(__file__).with_name("attention.js"),
         data,
@@ -54,7 +52,9 @@ def attention(
         "step through the heads: which looks at its neighbour, which far back, which at everything alike?",
         title="Where does a position look?",
         weights=save({str(i): one.contiguous() for i, (_, one) in enumerate(layers)}),
-        **last,
+        layer=len(layers) - 1,
+        head=0,
+        position=asking - 1,
     )
 
 
