@@ -8,7 +8,8 @@ import { readTensors } from "./tensor.js";
 const MAP = 336, LEFT = 44, TOP = 26, RIGHT = 12, BELOW = 64; // of the large picture, and the room around its map
 const STYLE = `
 .rtx-page .tokens { display: flex; flex-wrap: wrap; gap: 1px; font: 13px/23px ui-monospace, monospace; white-space: pre; }
-.rtx-page .tokens span { min-width: 14px; max-width: 40ch; padding: 0 3px; text-align: center; overflow: hidden; text-overflow: ellipsis; }
+.rtx-page .tokens span { min-width: 14px; max-width: 40ch; padding: 0 3px; text-align: center;
+  overflow: hidden; text-overflow: ellipsis; }
 .rtx-page .tokens .here { box-shadow: inset 0 0 0 2px ${SERIES[1]}; }
 .rtx-page .tokens .unseen { opacity: 0.65; }
 .rtx-page .maps { display: flex; flex-wrap: wrap; gap: 0 24px; margin-top: 8px; }
@@ -45,7 +46,8 @@ export function show(page) {
     label: "map of weights: a row for each position, a column for each that is attended to",
     point(x, y) {
       const [t, s] = cell(x, y) ?? [];
-      return s === undefined ? "" : `${named(queries, t)} gives ${percent(weight(now.layer, now.head, t, s))} to ${named(labels, s)}`;
+      if (s === undefined) return "";
+      return `${named(queries, t)} gives ${percent(weight(now.layer, now.head, t, s))} to ${named(labels, s)}`;
     },
     grab: (x, y) => cell(x, y) && { position: cell(x, y)[0] },
     key: (name) => arrows(name, ["position", now.position, 0, T - 1], ["head", now.head, 0, Number(heads.max)]),

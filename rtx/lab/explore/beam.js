@@ -53,7 +53,8 @@ export function show(page) {
     const { node, look } = found[place], words = way(node).slice(1).map((one) => nodes[one][0]);
     map.replaceChildren(table(source, looks[look].map((row, t) => [words[t], row]), (weight) => {
       const colour = blues(weight, page.dark);
-      return { textContent: weight < 0.1 ? "" : (100 * weight).toFixed(0), style: `background: ${css(colour)}; color: ${inkOn(colour)}` };
+      const style = `background: ${css(colour)}; color: ${inkOn(colour)}`;
+      return { textContent: weight < 0.1 ? "" : (100 * weight).toFixed(0), style };
     }));
   }
 

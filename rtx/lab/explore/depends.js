@@ -15,7 +15,8 @@ const STYLE = `
 .rtx-page .stage { display: grid; gap: 3px 2px; align-items: center; }
 .rtx-page .stage h4 { grid-column: 1 / -1; margin: 8px 0 2px; font: 600 14px/1 system-ui, sans-serif; color: inherit; }
 .rtx-page .stage canvas { grid-column: 2 / -1; }
-.rtx-page .switch { height: 21px; min-height: 0; padding: 0 6px; font-size: 12px; line-height: 1; white-space: nowrap; text-align: left; }
+.rtx-page .switch { height: 21px; min-height: 0; padding: 0 6px; font-size: 12px; line-height: 1;
+  white-space: nowrap; text-align: left; }
 .rtx-page .line { display: contents; }
 .rtx-page .square { height: 19px; border: 1px solid var(--rtx-faint); }
 .rtx-page .off .square { opacity: 0.35; }
@@ -45,7 +46,8 @@ const shade = (size) => size && Math.max(0.08, 1 - Math.log(Math.min(1, Math.max
 export function show(page) {
   const { base } = page.data, models = loaded(page.data, page.weights), T = base.length;
   const clipped = (value) => Math.round(Math.max(-1, Math.min(1, value)) * 20) / 20;
-  const yOf = (number) => EDGE + ((1 - number) / 2) * (BARS - 2 * EDGE), valueAt = (y) => clipped(1 - (2 * (y - EDGE)) / (BARS - 2 * EDGE));
+  const yOf = (number) => EDGE + ((1 - number) / 2) * (BARS - 2 * EDGE);
+  const valueAt = (y) => clipped(1 - (2 * (y - EDGE)) / (BARS - 2 * EDGE));
   const positionAt = (x) => Math.min(T, Math.max(1, 1 + Math.floor(x / across)));
   const far = (value) => (value > 0 ? -0.8 : 0.8); // a value that differs much from what stands there
   let across = 1, table = [], from = 0, last = "", now, plain;

@@ -36,7 +36,8 @@ const STYLE = `
 .rtx-page canvas { display: block; width: 100%; }
 .rtx-page canvas.held { cursor: pointer; touch-action: pan-y; }
 .rtx-page .numbers { width: 100%; table-layout: fixed; border-collapse: collapse; font-size: 13px; margin: 4px 0; }
-.rtx-page .numbers :is(th, td) { font-weight: normal; text-align: center; padding: 0; height: 22px; overflow: hidden; white-space: nowrap; }
+.rtx-page .numbers :is(th, td) { font-weight: normal; text-align: center; padding: 0; height: 22px;
+  overflow: hidden; white-space: nowrap; }
 .rtx-page .numbers th:first-child { width: 92px; text-align: left; }
 .rtx-page .note, .rtx-page .caption { font-size: 14px; }
 .rtx-page .note { min-height: 1.45em; }`;
@@ -78,7 +79,8 @@ export function slider(page, name, { label = name, min = 0, max, step = 1, text 
 function playButton(page, name, input, label, seconds) {
   const button = make("button", { type: "button" });
   let timer = 0;
-  const show = (playing) => Object.assign(button, { textContent: playing ? "❚❚" : "▶", ariaLabel: `${playing ? "pause" : "play"} ${label}` });
+  const show = (playing) =>
+    Object.assign(button, { textContent: playing ? "❚❚" : "▶", ariaLabel: `${playing ? "pause" : "play"} ${label}` });
   const stop = () => show((timer = clearInterval(timer)));
   const next = () => {
     const to = Number(input.value) + Number(input.step);
@@ -184,13 +186,13 @@ export function canvas(page, { height, least = 0, label, hint = "", point = () =
       const ratio = window.devicePixelRatio || 1, width = element.clientWidth || 720, pen = element.getContext("2d");
       Object.assign(element, { width: width * ratio, height: height * ratio });
       pen.scale(ratio, ratio);
-      Object.assign(pen, { font: "13px system-ui, sans-serif", fillStyle: page.ink, strokeStyle: page.ink, textBaseline: "middle" });
+      Object.assign(pen, { font: "13px system-ui, sans-serif", textBaseline: "middle", fillStyle: page.ink, strokeStyle: page.ink });
       return { pen, width, height };
     },
   };
 }
 
-/** A table of numbers: `head` above its columns, rows [name, numbers], and `cell(number, row)`, the properties of an element. */
+/** A table of numbers: `head` above its columns, rows [name, numbers], and `cell(number, row)`, an element's properties. */
 export function table(head, rows, cell) {
   const top = head.length ? [make("tr", {}, ...["", ...head].map((text) => make("th", { textContent: text })))] : [];
   const lines = rows.map(([name, numbers], i) =>
@@ -224,7 +226,8 @@ export function unpack({ shape, low, high, steps }) {
 
 /** Whether the page around an element is dark: its text is light then. */
 function isDark(element) {
-  const [red, green, blue] = (getComputedStyle(element).color.match(/[\d.]+/g) ?? [0, 0, 0]).map(Number); // none yet: not in the page
+  const colour = getComputedStyle(element).color.match(/[\d.]+/g) ?? [0, 0, 0]; // none before it is in the page
+  const [red, green, blue] = colour.map(Number);
   return red + green + blue > 384;
 }
 

@@ -28,7 +28,7 @@ function half(bits) {
 export function linear(x, { shape: [outputs, inputs], values: times }, bias) {
   const y = new Float64Array(outputs);
   for (let j = 0; j < outputs; j++) {
-    let sum = bias ? bias.values[j] : 0, other = 0; // two sums at once: a processor need not wait for one before it adds to the next
+    let sum = bias ? bias.values[j] : 0, other = 0; // two sums: a processor need not wait for one before it adds to the next
     let a = 0, b = j * inputs;
     for (; a < inputs - 1; a += 2, b += 2) {
       sum += x[a] * times[b];

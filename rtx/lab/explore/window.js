@@ -74,7 +74,8 @@ export function show(page) {
     const rows = [["input x", now.input], ["state before", now.before], ...Object.entries(now.gates), ["state after", after]];
     numbers.replaceChildren(table([], rows, (value, i) => {
       const colour = diverging(value / (i ? 1 : largest), page.dark); // states and gates are within 1
-      return { textContent: D > MOST ? "" : value.toFixed(2), title: value.toFixed(3), style: `background: ${css(colour)}; color: ${inkOn(colour)}` };
+      const style = `background: ${css(colour)}; color: ${inkOn(colour)}`;
+      return { textContent: D > MOST ? "" : value.toFixed(2), title: value.toFixed(3), style };
     }));
     const area = picture.begin();
     strip(area, T, windows, state, page.ink);
