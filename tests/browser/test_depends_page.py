@@ -14,15 +14,13 @@ from rtx.lab.explore.depends import models, row
 pytestmark = pytest.mark.browser
 
 SCRIPT = """\
-import { layers, moved } from "./depends.js";
-import { readTensors } from "./tensor.js";
+import { layers, loaded, moved } from "./depends.js";
 
 export function show(page) {
-  const weights = readTensors(page.weights), { base, models } = page.data;
-  const others = base.map((value, t) => (t === 5 ? value + 1e-6 : value));
-  return () => JSON.stringify(models.map((model) => ({
-    output: Array.from(layers(model, weights, base, [], page.data).at(-1).values),
-    moved: moved(model, weights, base, others, [], page.data).at(-1).map((size) => size / 1e-6),
+  const { base } = page.data, others = base.map((value, t) => (t === 5 ? value + 1e-6 : value));
+  return () => JSON.stringify(loaded(page.data, page.weights).map((model) => ({
+    output: layers(model, base).at(-1).map((row) => [...row]),
+    moved: moved(layers(model, base), layers(model, others)).at(-1).map((size) => size / 1e-6),
   })));
 }
 """
@@ -35,7 +33,7 @@ def test_outputs_and_derivatives_agree_with_torch(computed: Callable[..., Any]) 
     for model, one in zip(models().values(), found, strict=True):
         model = model.double()
         output = model(x)[0]
-        torch.testing.assert_close(torch.tensor(one["output"]).view_as(output), output.float(), rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close(torch.tensor(one["output"]), output.float(), rtol=1e-5, atol=1e-5)
         expected = receptive_field(model, x)[:, 5]
         torch.testing.assert_close(torch.tensor(one["moved"]), expected.float(), rtol=1e-4, atol=1e-5)
 

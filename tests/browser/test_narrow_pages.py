@@ -49,7 +49,6 @@ class Looks(nn.Module):
 
 MAKERS: dict[str, Callable[[], Page]] = {
     "attention": lambda: explore.attention(Looks(), X[:, :4], ["a", LONG, "<b>", "d"]),
-    "image": lambda: explore.attention(Looks(), X[:, :56], columns=28),
     "channels": lambda: explore.channels(text="word " * 30),
     "window": lambda: explore.window(3 * X[0, :40, :16], LocalRNN(16, 40)),
     "ledger": explore.ledger,

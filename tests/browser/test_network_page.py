@@ -20,7 +20,7 @@ export function show(page) {
   const model = load(page.data.network, page.weights), tree = plant(page.data.read);
   return ({ off }) => {
     const nodes = [...tree.inputs.keys()], both = [nodes.slice(0, 3), nodes.slice(3)]; // the latter go on
-    return JSON.stringify(both.flatMap((some) => [...read(model, tree, some, { off }).values]));
+    return JSON.stringify(both.flatMap((some) => read(model, tree, some, { off }).flatMap((row) => [...row])));
   };
 }
 """
@@ -78,25 +78,3 @@ def test_what_the_page_cannot_compute_is_named() -> None:
     for name, sizes in (("tcn", {"kernel": 2}), ("lstm", {})):
         with pytest.raises(ValueError, match="model: "):
             described(rtx.build("chorales", name, d_model=4, layers=1, **sizes))
-
-
-CONVOLVED = """\
-import { convolution, matrix } from "./tensor.js";
-
-export function show(page) {
-  const { x, weight, bias, dilation } = page.data, flat = (list) => Float64Array.from(list.flat(2));
-  const filters = { shape: [weight.length, weight[0].length, weight[0][0].length], values: flat(weight) };
-  const y = convolution(matrix(x.length, x[0].length, flat(x)), filters, { values: flat(bias) }, dilation);
-  return () => JSON.stringify([...y.values]);
-}
-"""
-
-
-@pytest.mark.parametrize("dilation", [1, 3])
-def test_a_causal_convolution_is_torchs(computed: Callable[..., Any], dilation: int) -> None:
-    # eighths, since a page gets numbers with four digits
-    x, weight, bias = (torch.randint(-8, 9, size) / 8 for size in ((9, 4), (5, 4, 3), (5,)))
-    found = computed(CONVOLVED, {"x": x, "weight": weight, "bias": bias, "dilation": dilation})
-    padded = nn.functional.pad(x.T[None], (2 * dilation, 0))
-    expected = nn.functional.conv1d(padded, weight, bias, dilation=dilation)[0].T
-    torch.testing.assert_close(torch.tensor(found, dtype=torch.float).view(9, 5), expected, atol=1e-5, rtol=0)

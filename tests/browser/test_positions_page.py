@@ -1,4 +1,4 @@
-"""The position lab's own arithmetic, in a browser, against loops in Python; its controls by keyboard and mouse."""
+"""The position lab's own arithmetic, in a browser, against Python's; its controls by keyboard and mouse."""
 
 from pathlib import Path
 
@@ -7,14 +7,13 @@ import torch
 from playwright.sync_api import Page, expect
 
 from rtx.lab import explore
-from rtx.nn.reference import sinusoidal_positions, transformer_xl_terms
+from rtx.nn.reference import sinusoidal_positions
 
 pytestmark = pytest.mark.browser
 
 T, LEFT, TOP, SIZE = 32, 46, 28, 290
 SHOWN = explore.positions()
-XL = {name: torch.tensor(part, dtype=torch.double) for name, part in SHOWN.data["xl"].items()}
-SHAW = {name: torch.tensor(part, dtype=torch.double) for name, part in SHOWN.data["shaw"].items()}
+DISTANCES, TERMS = SHOWN.data["distances"], SHOWN.data["terms"]
 
 
 @pytest.fixture(scope="module")
@@ -55,11 +54,10 @@ def test_shaws_scores_are_those_of_the_clipped_distance(page: Page) -> None:
     slider, sentence = page.get_by_role("slider", name="clip k"), page.locator("[aria-live=polite]")
     slider.press("ArrowLeft")  # from 4 to 3
     expect(sentence).to_contain_text(
-        "Query 32 sees all of 32 keys. With k = 3, the 29 keys that are 3 or more steps back"
+        "Query 32 sees all keys up to its own. With k = 3, the 29 keys that are 3 or more steps back"
     )
-    for t, s, row in ((31, 31, 16), (31, 29, 14), (31, 28, 13), (31, 0, 13), (6, 1, 13)):
-        expected = float(SHAW["queries"][t] @ SHAW["vectors"][row]) / 32**0.5
-        assert value(page, t, s) == pytest.approx(expected, abs=1e-3)
+    for t, s, distance in ((31, 31, 0), (31, 29, 2), (31, 28, 3), (31, 0, 3), (6, 1, 3)):
+        assert value(page, t, s) == pytest.approx(DISTANCES[t][distance], abs=1e-3)
     page.get_by_role("application").hover(position={"x": LEFT + 200, "y": TOP + 5})  # the future
     assert page.locator(".note").inner_text() == ""
 
@@ -69,15 +67,14 @@ def test_transformer_xls_terms_are_switched_on_and_off(page: Page) -> None:
     sentence = page.locator("[aria-live=polite]")
     expect(sentence).to_have_text("The scores are (a) + (b) + (c) + (d).")
     for t, s in ((31, 31), (20, 3)):
-        terms = transformer_xl_terms(XL["queries"][t], XL["keys"][s], XL["weight"], XL["u"], XL["v"], t - s)
-        assert value(page, t, s) == pytest.approx(float(sum(terms)), abs=2e-3)
+        assert value(page, t, s) == pytest.approx(sum(TERMS[t][s]), abs=2e-3)
     for name in ("(b) content, distance", "(d) distance, any query"):
         page.get_by_role("checkbox", name=name).press("Space")
     expect(sentence).to_have_text("The scores are (a) + (c): they do not know where a key is.")
     for name in ("(a) content", "(c) content, any query"):
         page.get_by_label(name).click()
     page.get_by_role("application").click(position={"x": LEFT + 100, "y": TOP + 4.5 * SIZE / T})
-    expect(sentence).to_have_text("All terms are off: query 5 gives each of its 5 keys the same weight.")
+    expect(sentence).to_have_text("All terms are off: query 5 gives the same weight to each of its keys.")
     assert value(page, 4, 2) == 0
     assert page.locator(".note").inner_text().endswith(": 0.000")
     assert "-0.00" not in page.evaluate("window.written.join()")
@@ -86,10 +83,7 @@ def test_transformer_xls_terms_are_switched_on_and_off(page: Page) -> None:
 def test_the_largest_share_is_that_of_the_softmax(page: Page) -> None:
     choose(page, "Transformer-XL")
     page.get_by_role("slider", name="position").press("ArrowLeft")
-    row = [
-        float(sum(transformer_xl_terms(XL["queries"][30], XL["keys"][s], XL["weight"], XL["u"], XL["v"], 30 - s)))
-        for s in range(31)
-    ]
+    row = [sum(TERMS[30][s]) for s in range(31)]
     told = page.evaluate("window.written.findLast(text => text.startsWith('softmax'))")
     assert told.startswith("softmax of row 31: largest ")
     assert float(told.split("largest ")[1]) == pytest.approx(float(torch.tensor(row).softmax(0).max()), abs=2e-3)

@@ -1,4 +1,4 @@
-"""In a real kernel a cell is run again and again, figures are stored, and the kernel is interrupted and shut down."""
+"""In a real kernel figures are stored, and the kernel is interrupted and shut down."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -31,11 +31,8 @@ print(settled("Running: update"), len(alive()))
 def kernel() -> Iterator[tuple[KernelManager, Callable[[str], str]]]:
     manager, client = start_new_kernel(120, extra_arguments=["--HistoryManager.enabled=False"])
 
-    def run(code: str, until: str = "", cell: str | None = None) -> str:
-        message = client.session.msg("execute_request", {"code": code, "silent": False, "stop_on_error": False})
-        message["metadata"] = {"cellId": cell}  # as JupyterLab sends it
-        client.shell_channel.send(message)
-        return answer(client, message["header"]["msg_id"], until)
+    def run(code: str, until: str = "") -> str:
+        return answer(client, client.execute(code, stop_on_error=False), until)
 
     yield manager, run
     client.stop_channels()
@@ -60,27 +57,6 @@ def answer(client: Any, request: str, until: str) -> str:
         if kind == "status" and content["execution_state"] == "idle":
             return text.strip()
     raise AssertionError("the kernel does not answer")
-
-
-COUNT = """
-import gc
-from ipywidgets.widgets.widget import _instances
-from rtx.lab import explore
-gc.collect()
-print(len(_instances), sum(issubclass(type(one), explore.Page) for one in gc.get_objects()))
-"""
-
-
-def test_a_cell_that_is_run_again_frees_its_earlier_explorers(kernel) -> None:
-    _, run = kernel
-    counts = []
-    for _ in range(3):
-        run("kept = explore.errata(); explore.positions(); explore.depends()" if counts else COUNT, cell="a")
-        counts.append([int(number) for number in run(COUNT).split()])
-    (none, _), (once, alive), again = counts
-    assert once > none and alive == 3 and again == [once, alive]
-    run("explore.errata()", cell="b")  # the explorers of another cell stay
-    assert int(run(COUNT).split()[1]) == 4
 
 
 def test_interrupted_while_it_trains_the_kernel_goes_on_and_while_a_cell_waits_the_training_stops(kernel) -> None:

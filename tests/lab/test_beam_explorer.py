@@ -53,13 +53,13 @@ def beam_of_lists(model: nn.Module, width: int, alpha: float, length: int):
 
 @pytest.mark.parametrize(("width", "alpha"), [(1, 1.0), (2, 0.0), (3, 1.0), (4, 0.5)])
 def test_the_tree_is_that_of_a_beam_of_lists(model: nn.Module, width: int, alpha: float) -> None:
-    tree = search(model, SOURCE, width, alpha, length=6)
+    live, found = search(model, SOURCE, width, alpha, length=6)
     extended, ranked = beam_of_lists(model, width, alpha, length=6)
-    assert tree.found == ranked
-    assert tree.live <= extended  # the search may end early
-    early = max(len(prefix) for prefix in tree.live)
-    assert {prefix for prefix in extended if len(prefix) <= early} == tree.live
-    for prefix, score in zip(tree.found, tree.scores, strict=True):
+    assert list(found) == ranked
+    assert live <= extended  # the search may end early
+    early = max(len(prefix) for prefix in live)
+    assert {prefix for prefix in extended if len(prefix) <= early} == live
+    for prefix, score in found.items():
         assert score == pytest.approx(log_probability(model, prefix) / len(prefix) ** alpha, abs=1e-4)
 
 

@@ -26,7 +26,7 @@ def shown(page: Page) -> list[list[float]]:
 
 def test_without_a_model_it_shows_the_in_degrees_of_figure_3s_sentence() -> None:
     page = explore.channels()
-    (ax,) = page.still.axes
+    ax = page.still.axes[0]
     assert page.state == {"n": 4, "step": 8, "text": FIGURE_3}
     assert [label.get_text() for label in ax.get_xticklabels()] == FIGURE_3.split()
     m = [int(text.get_text()) for text in ax.texts]
@@ -55,6 +55,7 @@ def test_a_text_is_cut_as_the_vocabulary_cuts_and_a_long_one_is_cut_short() -> N
         (MCRNN(4), WORDS, SENTENCE, "model: .* MCRNN"),
         (language_model(RNN(4)), WORDS, SENTENCE, "model: "),
         (language_model(MCRNN(4, mapping="per-gate")), WORDS, SENTENCE, "model: .* 'per-gate'"),
+        (language_model(MCRNN(4, phase="text")), WORDS, SENTENCE, "model: .* 'text'"),
         (language_model(size=7), WORDS, SENTENCE, "vocabulary: .* 7 .* got 6"),
         (language_model(size=2), vocabulary("words", ["a", "b"]), "a b", "vocabulary: .*<unk>"),
         (language_model(), WORDS, "  ", "text: .*'  '"),

@@ -14,7 +14,7 @@ import seaborn as sns
 import torch
 
 from rtx.lab.explore import Page
-from rtx.lab.explore.page import MOST, packed, unpacked
+from rtx.lab.explore.page import packed, unpacked
 from rtx.lab.inline import smaller
 from rtx.lab.plots import new_figure, png
 
@@ -46,10 +46,9 @@ def test_data_become_json_of_four_digits(script: Path) -> None:
     assert make(script, data).data == {"x": [[0.3333, 2]], "n": 7, "t": [12350.0, None, True, "text"]}
 
 
-@pytest.mark.parametrize("data", [{"x": torch.tensor(float("inf"))}, {"x": "a" * MOST}])
-def test_data_that_cannot_be_shown_are_refused(script: Path, data: dict[str, Any]) -> None:
+def test_numbers_that_are_not_finite_are_refused(script: Path) -> None:
     with pytest.raises(ValueError):
-        make(script, data)
+        make(script, {"x": torch.tensor(float("inf"))})
 
 
 def test_packed_numbers_come_back() -> None:
@@ -83,7 +82,7 @@ def test_a_page_of_its_own_holds_everything(script: Path, tmp_path: Path) -> Non
     text = page.save(tmp_path / "page.html").read_text()
     assert text.count("</script>") == 1 and "http" not in text
     traits, _ = json.JSONDecoder().raw_decode(text.split("start(")[-1])
-    assert traits == page.living() and json.loads(traits["data"]) == page.data
+    assert traits["state"] == page.state and json.loads(traits["data"]) == page.data
 
 
 @pytest.mark.parametrize("context", ["paper", "talk"])
@@ -106,9 +105,8 @@ def test_fewer_colours_are_hardly_others() -> None:
     assert abs(first - second).max() < 0.05 and (second[0, 0] == 1).all()
 
 
-def test_pages_are_saved_as_pictures_and_no_other_kind(script: Path, tmp_path: Path) -> None:
+def test_pages_are_saved_as_no_other_kind(script: Path, tmp_path: Path) -> None:
     page = make(script)
-    assert plt.imread(page.save(tmp_path / "a.png")).ndim == 3
     with pytest.raises(ValueError, match="path.*pdf"):
         page.save(tmp_path / "a.pdf")
     assert not (tmp_path / "a.pdf").exists()

@@ -6,7 +6,6 @@ Wang et al. (2019), R-Transformer, §3.2.
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -14,8 +13,7 @@ from matplotlib.figure import Figure
 from safetensors.torch import save
 from torch import Tensor, nn
 
-from rtx.lab.explore.page import Page
-from rtx.lab.plots import new_figure, whole_numbers
+from rtx.lab.explore.page import Page, maps
 from rtx.lab.tracing import Trace, trace
 
 PLACE = re.compile(r"(?:(?P<place>.*)\.)?(?:weights|attention)(?:\.(?P<call>\d+))?")
@@ -27,7 +25,6 @@ def attention(
     x: Tensor | Sequence[Tensor],
     labels: Sequence[str] | None = None,
     queries: Sequence[str] | None = None,
-    columns: int = 0,
 ) -> Page:
     """Where a position looks, with controls `layer`, `head` and `position`: its weights as colours of the tokens.
 
@@ -37,7 +34,6 @@ def attention(
         x: one sequence, in a batch of 1; a tuple if the model takes more than one argument.
         labels: what is attended to, a few letters each; numbers from 1 if not given.
         queries: what attends, where that is another sequence.
-        columns: tokens in a line, as pixels are; 0 lets them flow as text does.
 
     Raises:
         ValueError: if the model has no attention, `x` is not a batch of 1, or there are more or fewer labels than
@@ -48,26 +44,17 @@ def attention(
     layers = [(name, weights) for name, weights in layers if weights.shape[1:] == (asking, keys)]
     labels = _labels("labels", labels, keys)
     rows = labels if queries is None and asking == keys else _labels("queries", queries, asking)
-    data = {
-        "layers": [name for name, _ in layers],
-        "labels": labels,
-        "queries": rows,
-        "columns": columns,
-        "same": rows is labels,
-    }
-    # square roots tell small weights apart in 16 bits, where they would become 0 as those that are not seen
-    roots = {str(i): torch.where(one > 0, one.sqrt().clamp(min=1e-4), 0.0) for i, (_, one) in enumerate(layers)}
-    caption = "step through the heads: which looks at its neighbour, which far back, which at everything alike?"
-    last: dict[str, Any] = {"layer": len(layers) - 1, "head": 0, "position": asking - 1}
-    script = Path(__file__).with_name("attention.js")
+    data = {"layers": [name for name, _ in layers], "labels": labels, "queries": rows, "same": rows is labels}
     return Page(
-        script,
+        Path(__file__).with_name("attention.js"),
         data,
         _still(*layers[-1], labels),
-        caption,
+        "step through the heads: which looks at its neighbour, which far back, which at everything alike?",
         title="Where does a position look?",
-        weights=save({name: one.half().contiguous() for name, one in roots.items()}),
-        **last,
+        weights=save({str(i): one.contiguous() for i, (_, one) in enumerate(layers)}),
+        layer=len(layers) - 1,
+        head=0,
+        position=asking - 1,
     )
 
 
@@ -79,22 +66,22 @@ def attention_maps(found: Trace) -> list[tuple[str, Float[Tensor, "H T S"]]]:
     Raises:
         ValueError: if there is none, or of a batch larger than 1.
     """
-    maps: dict[str, Tensor] = {}
+    looks: dict[str, Tensor] = {}
     for key, array in found.items():
         match = PLACE.fullmatch(key)
         if not match or array.ndim not in (2, 4):
             continue
         if len(array) != 1:
             raise ValueError(f"x: expected one sequence, a batch of 1, got {len(array)}")
-        place = match["place"] or "model"
-        if array.ndim == 2:  # (1, S): of one step
-            row = array[0].float().cpu()[None, None]
-            maps[place] = torch.cat([maps[place], row], 1) if place in maps else row
-        else:
-            maps[place + (f".{match['call']}" if match["call"] else "")] = array[0].float().cpu()
-    if not maps:
+        place, call, weights = match["place"] or "model", match["call"], array[0].float().cpu()
+        if array.ndim == 4:
+            looks[f"{place}.{call}" if call else place] = weights
+        else:  # (1, S): of one step
+            earlier = looks.get(place, weights.new_zeros(1, 0, len(weights)))
+            looks[place] = torch.cat([earlier, weights[None, None]], 1)
+    if not looks:
         raise ValueError(f"model: expected one whose bricks give attention weights, got {', '.join(found) or 'none'}")
-    return list(maps.items())
+    return list(looks.items())
 
 
 def _labels(name: str, given: Sequence[str] | None, positions: int) -> list[str]:
@@ -107,12 +94,8 @@ def _labels(name: str, given: Sequence[str] | None, positions: int) -> list[str]
 
 def _still(name: str, weights: Tensor, labels: list[str]) -> Figure:
     """The map of the layer's first head."""
-    figure, [ax] = new_figure(5, 3.6)
-    T, S = weights.shape[1:]
-    image = ax.imshow(weights[0].sqrt().numpy(), aspect="auto", vmin=0, vmax=1, extent=(0.5, S + 0.5, T + 0.5, 0.5))
-    ax.set(xlabel="attended to", ylabel="position", title=f"{name}, head 1")
-    whole_numbers(ax.xaxis, ax.yaxis)
-    if S <= MOST_LABELS:
-        ax.set_xticks(range(1, S + 1), [label[:12] for label in labels], rotation=90, fontsize=8, parse_math=False)
-    figure.colorbar(image, ax=ax, label="square root of the weight")
+    figure = maps({f"{name}, head 1": weights[0].sqrt()}, "attended to", "position", 3.6, vmin=0, vmax=1)
+    if len(labels) <= MOST_LABELS:
+        shown = [label[:12] for label in labels]
+        figure.axes[0].set_xticks(range(1, len(shown) + 1), shown, rotation=90, fontsize=8, parse_math=False)
     return figure

@@ -1,98 +1,72 @@
 // Beam search as a tree of prefixes; a click on a complete hypothesis shows where it looked.
 // Xu et al. (2019), MC-RNN; Wu et al. (2016), §7.
 
-import { heatMap, SERIES } from "./chart.js";
+import { SERIES } from "./chart.js";
 import { blues, css, inkOn } from "./colours.js";
-import { canvas, select, slider, stepped } from "./page.js";
+import { arrows, canvas, make, select, slider, table } from "./page.js";
 
-const LINE = 19, HIGH = 22, LABEL = 92, ACROSS = 74, TOP = 10; // pixels: a leaf, a weight, its label, a token of the tree
+const LINE = 19, TOP = 10; // pixels: a leaf of the tree, above the tree
 
 export function show(page) {
   const { source, trees, looks, alphas } = page.data;
   slider(page, "width", { label: "beam width", min: 1, max: 5 });
   select(page, "alpha", { options: alphas.map((one) => [one, one.toFixed(1)]) });
-  let found = null, place = 0, step = ACROSS, heights = [], leaves = 0;
-  const layOut = (node) => {
-    const children = found.nodes.flatMap(([, parent], i) => (parent === node ? [layOut(i)] : []));
-    return (heights[node] = children.length ? (children[0] + children.at(-1)) / 2 : leaves++); // leaves one below the other
-  };
+  let nodes = [], found = [], place = 0, spots = []; // spots: where the nodes are
   const tree = canvas(page, {
     height: 100,
     label: "",
     grab(x, y) {
-      const near = found.found.map(({ node }) => Math.hypot(10 + step * found.nodes[node][2] - x, TOP + LINE * (heights[node] + 0.5) - y));
+      const near = found.map(({ node }) => Math.hypot(spots[node][0] - x, spots[node][1] - y));
       return { hypothesis: 1 + near.indexOf(Math.min(...near)) };
     },
-    key(name) {
-      const to = stepped({ ArrowDown: "ArrowUp", ArrowUp: "ArrowDown" }[name] ?? name, place + 1, 1, found.found.length);
-      return to && { hypothesis: to };
-    },
+    key: (name) => arrows(name, ["hypothesis", place + 1, 1, found.length]),
   });
-  let rows = [], cell = 40;
-  const map = canvas(page, {
-    height: 100,
-    label: "the attention weights of the chosen hypothesis",
-    point(x, y) {
-      const row = Math.floor((y - LINE) / HIGH), column = Math.floor((x - LABEL) / cell);
-      const weight = rows[row]?.[column];
-      return weight === undefined ? "" : `looks at “${source[column]}” with ${(100 * weight).toFixed(0)} %`;
-    },
-  });
+  const map = make("div");
+  page.picture(map);
+
+  /** A node and all before it, the root first. */
+  const way = (node) => (node < 0 ? [] : [...way(nodes[node][1]), node]);
 
   function drawTree() {
-    const { nodes } = found, deepest = Math.max(...nodes.map((node) => node[2]));
-    leaves = 0;
-    layOut(0);
+    const parents = new Set(nodes.map(([, parent]) => parent)), deepest = Math.max(...nodes.map((node) => node[2]));
+    let leaves = 0; // each has a line of its own; a node is on the line of its first leaf
+    const lines = nodes.map((_, i) => (parents.has(i) ? leaves : leaves++));
     tree.resize(2 * TOP + LINE * leaves, 40 + 58 * deepest);
-    const { pen, width } = tree.begin();
-    step = (width - 60) / Math.max(1, deepest);
-    const up = (node, kept) => (node < 0 ? kept : up(nodes[node][1], [...kept, node]));
-    const chosen = new Set(up(found.found[place].node, [])), whole = new Set(found.found.flatMap(({ node }) => up(node, [])));
-    const x = (depth) => 10 + step * depth, y = (height) => TOP + LINE * (height + 0.5);
-    nodes.forEach(([word, parent, depth], i) => {
+    const { pen, width } = tree.begin(), step = (width - 60) / Math.max(1, deepest);
+    spots = nodes.map(([, , depth], i) => [10 + step * depth, TOP + LINE * (lines[i] + 0.5)]);
+    const chosen = new Set(way(found[place].node)), whole = new Set(found.flatMap(({ node }) => way(node)));
+    nodes.forEach(([word, parent], i) => {
       if (parent < 0) return;
-      const colour = chosen.has(i) ? SERIES[1] : whole.has(i) ? SERIES[0] : page.faint;
-      Object.assign(pen, { strokeStyle: colour, lineWidth: chosen.has(i) ? 2.5 : 1.3 });
+      const [[x, y], [right, down]] = [spots[parent], spots[i]], colour = whole.has(i) ? SERIES[0] : page.faint;
+      Object.assign(pen, { strokeStyle: chosen.has(i) ? SERIES[1] : colour, lineWidth: chosen.has(i) ? 2.5 : 1.3 });
       pen.beginPath();
-      pen.moveTo(x(depth - 1), y(heights[parent]));
-      pen.lineTo(x(depth - 1) + 8, y(heights[i]) + 7);
-      pen.lineTo(x(depth), y(heights[i]) + 7);
+      pen.moveTo(x, y);
+      pen.lineTo(x + 8, down + 7);
+      pen.lineTo(right, down + 7);
       pen.stroke();
-      pen.fillStyle = page.ink;
-      pen.fillText(word, x(depth - 1) + 10, y(heights[i]) - 1, step - 8);
+      pen.fillText(word, x + 10, down - 1, step - 8);
     });
   }
 
+  /** Where the chosen hypothesis looked: a row for each of its tokens, a column for each of the source's. */
   function drawLooks() {
-    const path = (node) => (found.nodes[node][1] < 0 ? [] : [...path(found.nodes[node][1]), found.nodes[node][0]]);
-    const { node, look } = found.found[place], words = path(node);
-    rows = looks[look];
-    cell = Math.max(26, Math.min(60, 560 / source.length));
-    map.resize(LINE + HIGH * rows.length + 6, LABEL + cell * source.length);
-    const { pen } = map.begin(), box = { x: LABEL, y: LINE, width: cell * source.length, height: HIGH * rows.length };
-    heatMap(pen, box, rows.length, source.length, (t, s) => css(blues(rows[t][s], page.dark)));
-    pen.textAlign = "center";
-    pen.fillStyle = page.ink;
-    source.forEach((word, s) => pen.fillText(word, LABEL + (s + 0.5) * cell, LINE / 2, cell - 2));
-    words.forEach((word, t) => {
-      pen.textAlign = "right";
-      pen.fillStyle = page.ink;
-      pen.fillText(word, LABEL - 6, LINE + (t + 0.5) * HIGH, LABEL - 8);
-      pen.textAlign = "center";
-      rows[t].forEach((weight, s) => {
-        pen.fillStyle = inkOn(blues(weight, page.dark));
-        if (weight >= 0.1) pen.fillText((100 * weight).toFixed(0), LABEL + (s + 0.5) * cell, LINE + (t + 0.5) * HIGH);
-      });
-    });
+    const { node, look } = found[place], words = way(node).slice(1).map((one) => nodes[one][0]);
+    map.replaceChildren(table(source, looks[look].map((row, t) => [words[t], row]), (weight) => {
+      const colour = blues(weight, page.dark);
+      const style = `background: ${css(colour)}; color: ${inkOn(colour)}`;
+      return { textContent: weight < 0.1 ? "" : (100 * weight).toFixed(0), style };
+    }));
   }
 
   return ({ width, alpha, hypothesis }) => {
-    found = trees[`${width} ${alpha}`];
-    place = Math.min(hypothesis, found.found.length) - 1;
+    const shown = trees[`${width} ${alpha}`], extended = shown.extended;
+    [nodes, found] = [shown.nodes, shown.found];
+    place = Math.min(hypothesis, found.length) - 1;
     drawTree();
     drawLooks();
-    const ranked = found.found.map(({ text, score }, i) => `${i + 1}. “${text}” (${score.toFixed(2)})`).join("; ");
-    const told = `${found.extended} prefix${found.extended === 1 ? " was" : "es were"} extended. ${ranked}. Below: where hypothesis ${place + 1} looked, in percent.`;
+    const ranked = found.map(({ text, score }, i) => `${i + 1}. “${text}” (${score.toFixed(2)})`).join("; ");
+    const told = `${extended} prefix${extended === 1 ? " was" : "es were"} extended. ${ranked}. ` +
+      `Below: where hypothesis ${place + 1} looked, in percent.`;
     tree.describe(`${told} Blue led to a complete hypothesis, orange to the chosen one; up and down choose another.`);
     return told;
   };

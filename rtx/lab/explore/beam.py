@@ -5,14 +5,13 @@ Xu et al. (2019), MC-RNN, translate with a beam of 5; Wu et al. (2016), §7, nor
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from matplotlib.figure import Figure
 from torch import Tensor, nn
 
-from rtx.lab.explore.page import Page
-from rtx.lab.explore.recording import Panel, draw
+from rtx.lab.explore.page import Page, maps
 from rtx.nn.mode import evaluating
 from rtx.nn.search import beam_search
 from rtx.tasks.subwords import BEGIN, END
@@ -22,20 +21,6 @@ WIDTHS, ALPHAS = range(1, 6), (0.0, 0.5, 1.0, 1.5)
 LONGEST = 40  # tokens of a hypothesis
 TRY = "widen the beam from 1 and see when the best hypothesis changes; set alpha to 0: are shorter ones preferred?"
 Prefix = tuple[int, ...]
-
-
-class BeamTree(NamedTuple):
-    """What a search met.
-
-    Args:
-        live: every prefix that was on the beam; the empty one is the root.
-        found: the complete hypotheses, the best first, each with its end token unless it was cut off.
-        scores: of these, log-probability / length^alpha.
-    """
-
-    live: set[Prefix]
-    found: list[Prefix]
-    scores: list[float]
 
 
 def beam(model: nn.Module, texts: Sequence[Text], source: str) -> Page:
@@ -55,11 +40,11 @@ def beam(model: nn.Module, texts: Sequence[Text], source: str) -> Page:
         raise ValueError(f"source: expected a sentence, got {source!r}")
     most = min(LONGEST, 2 * len(tokens) + 10)
     trees = {f"{w} {a:g}": search(model, tokens, w, a, most) for w in WIDTHS for a in ALPHAS}
-    looks = {prefix: _looked(model, tokens, prefix) for tree in trees.values() for prefix in tree.found}
-    words, best = [_word(reader, token) for token in (*tokens, END)], trees["3 1"].found[0]
+    looks = {prefix: _looked(model, tokens, prefix) for _, found in trees.values() for prefix in found}
+    words, best = [_word(reader, token) for token in (*tokens, END)], next(iter(trees["3 1"][1]))
     data = {
         "source": words,
-        "trees": {key: _drawn(tree, writer) for key, tree in trees.items()},
+        "trees": {key: _drawn(*tree, writer) for key, tree in trees.items()},
         "looks": {str(prefix): look for prefix, look in looks.items()},
         "alphas": ALPHAS,
     }
@@ -77,47 +62,50 @@ def beam(model: nn.Module, texts: Sequence[Text], source: str) -> Page:
 
 
 @torch.no_grad()
-def search(model: nn.Module, source: list[int], width: int, alpha: float, length: int) -> BeamTree:
-    """`rtx.nn.search.beam_search` for one source sentence without its end token, watched."""
-    live: set[Prefix] = {()}
+def search(
+    model: nn.Module, source: list[int], width: int, alpha: float, length: int
+) -> tuple[set[Prefix], dict[Prefix, float]]:
+    """Watch `rtx.nn.search.beam_search` for one source sentence, given without its end token.
+
+    Returns:
+        Every prefix that was on the beam, with the empty one as the root; and the scores of the complete hypotheses,
+        log-probability / length^alpha, the best first. Each has its end token unless it was cut off.
+    """
+    live: set[Prefix] = set()
     tokens = torch.tensor([[*source, END]], device=next(model.parameters()).device)
 
     def step(last: Tensor, state: Any) -> tuple[Tensor, Any]:
-        """The model's step; the state also holds each row's tokens, their log-probability, and the last prediction."""
-        inner, history, total, before = state
-        if before.shape[1] > 1:  # not at the first step
-            total = total + before.gather(1, last[:, None]).squeeze(1)
-            history = torch.cat([history, last[:, None]], 1)
-            live.update(tuple(row) for row in history[total > -torch.inf].tolist() if END not in row)
+        """The model's step; the state also holds each row's tokens."""
+        inner, before = state
+        history = torch.cat([before, last[:, None]], 1)
+        live.update(tuple(row[1:]) for row in history.tolist() if END not in row)  # the first one is BEGIN
         logits, inner = model.step(last, inner)  # type: ignore[operator]
-        return logits, (inner, history, total, logits.log_softmax(-1))
+        return logits, (inner, history)
 
     with evaluating(model):
-        inner = model.start(tokens)  # type: ignore[operator]
-        state = (inner, tokens[:, :0], torch.zeros(1, device=tokens.device), torch.zeros(1, 1, device=tokens.device))
+        state = model.start(tokens), tokens[:, :0]  # type: ignore[operator]
         vocabulary = int(model.target_vocabulary)  # type: ignore[arg-type]
         how: dict[str, Any] = {"begin": BEGIN, "end": END, "width": width, "alpha": alpha, "length": length}
         best = beam_search(step, state, 1, vocabulary, device=tokens.device, **how)
     rows = zip(best.tokens[0].tolist(), best.lengths[0].tolist(), best.scores[0].tolist(), strict=True)
-    complete = [(tuple(row[:size]), score) for row, size, score in rows if size]
-    return BeamTree(live, [prefix for prefix, _ in complete], [score for _, score in complete])
+    return live, {tuple(row[:size]): score for row, size, score in rows if size}
 
 
 def _word(text: Text, token: int) -> str:
     return "end" if token == END else text.decode([token]) or "·"
 
 
-def _drawn(tree: BeamTree, writer: Text) -> dict[str, Any]:
+def _drawn(live: set[Prefix], found: dict[Prefix, float], writer: Text) -> dict[str, Any]:
     """A tree's nodes, parents first, each with its parent's place in the list and its depth; and the hypotheses."""
-    whole = {prefix[:i] for prefix in tree.found for i in range(len(prefix) + 1)}
-    nodes = sorted(whole | tree.live, key=lambda prefix: (len(prefix), prefix))
+    whole = {prefix[:i] for prefix in found for i in range(len(prefix) + 1)}
+    nodes = sorted(whole | live)
     number = {node: i for i, node in enumerate(nodes)}
     drawn = [(_word(writer, node[-1]), number[node[:-1]], len(node)) if node else ("", -1, 0) for node in nodes]
-    found = [
+    ranked = [
         {"text": writer.decode(list(prefix)), "score": score, "node": number[prefix], "look": str(prefix)}
-        for prefix, score in zip(tree.found, tree.scores, strict=True)
+        for prefix, score in found.items()
     ]
-    return {"nodes": drawn, "found": found, "extended": len(tree.live) - 1}
+    return {"nodes": drawn, "found": ranked, "extended": len(live) - 1}
 
 
 @torch.no_grad()
@@ -132,7 +120,7 @@ def _looked(model: nn.Module, source: list[int], prefix: Prefix) -> Tensor:
 def _still(look: Tensor, source: list[str], written: list[str]) -> Figure:
     """Where the best hypothesis looked."""
     title = "where the best hypothesis of a beam of 3 looked (bright: large weight)"
-    figure = draw([Panel("heat", look, title, y=(0, 1))])
+    figure = maps({title: look}, "", "", vmin=0, vmax=1)
     figure.axes[0].set_xticks(range(1, len(source) + 1), source, parse_math=False)
     figure.axes[0].set_yticks(range(1, len(written) + 1), written, parse_math=False)
     return figure

@@ -1,64 +1,50 @@
 // MC-RNN's channels: a sentence, its blocks in every channel, and the weights of a layer computed here.
 // Xu et al. (2019), Eq. 1-6.
-import { CELLS } from "./cells.js";
 import { colourBar, SERIES } from "./chart.js";
 import { blues, css, inkOn } from "./colours.js";
-import { canvas, slider, stepped, textInput } from "./page.js";
-import { linear, matrix, readTensors, row, softmax } from "./tensor.js";
+import { arrows, canvas, slider, textInput } from "./page.js";
+import { CELLS, linear, readTensors, softmax } from "./tensor.js";
 
 const ROW = 44, TOP = 26, LEFT = 84, BELOW = 84, LEGEND = 22; // of the picture, in CSS pixels
 const APART = 18, NARROWEST = 340; // the least from token to token, and of the picture, for its legend
 
-// As CUTS of vocabulary.py: blanks are Python's, which are not quite those of \s here.
+// As CUTS of vocabulary.py.
 const ended = (text) => text.replaceAll("\n", " <eos> ");
 const CUTS = {
   characters: (text) => [...text],
-  words: (text) => ended(text).split(/[\p{White_Space}\x1c-\x1f]+/u).filter(Boolean),
-  "words and marks": (text) =>
-    ended(text).match(/<unk>|<eos>|[\p{L}\p{N}_]+|[^\p{L}\p{N}_\p{White_Space}\x1c-\x1f]/gu) ?? [],
+  words: (text) => ended(text).split(/\s+/).filter(Boolean),
+  "words and marks": (text) => ended(text).match(/<unk>|<eos>|[\p{L}\p{N}_]+|[^\p{L}\p{N}_\s]/gu) ?? [],
 };
 
 /** m_t^k, Eq. (1): predecessors of step t in channel k, both from 1. */
-function inDegree(t, k, n, phase = "equation") {
-  const begin = phase === "equation" ? k : 2 - k, p = n - 1;
-  return ((((t - begin - 1) % p) + p) % p) + 1;
-}
+const inDegree = (t, k, n) => ((t - k - 1 + n * (n - 1)) % (n - 1)) + 1;
 
-const mean = (vectors, width, count) =>
-  Float64Array.from({ length: width }, (_, i) => vectors.reduce((sum, one) => sum + one[i], 0) / Math.max(1, count));
-
-/** The channel weights α of a layer, a row for each row of `inputs`. */
-function channelWeights({ n, cell, start, phase }, weights, inputs) {
-  const of = (name) => weights[name], H = inputs.columns, states = Array.from({ length: n }, () => []); // [channel][step]
-  const times = (vector, ...layer) => linear(matrix(1, vector.length, vector), ...layer).values;
-  const read = linear(inputs, of("weight_ih_l0"), of("bias_ih_l0"));
-  const block = (j) => ({ shape: [H, H], values: of("weight_block").values.subarray((j - 1) * H * H, j * H * H) });
-  return Array.from({ length: inputs.rows }, (_, i) => {
-    const t = i + 1, scores = [];
-    for (let k = 1; k < n; k++) {
-      const full = inDegree(t, k, n, phase), there = Math.min(full, t - 1), m = start === "equation" ? full : there;
-      const back = Array.from({ length: there }, (_, j) => states[k][t - 1 - j]);
-      const s = mean(back.map(({ h }, j) => times(h, block(j + 1))), H, m); // Eq. (2)
-      const c = mean(back.map((one) => one.c), H, m), kept = times(s, of("weight_hh_l0"), of("bias_hh_l0"));
-      states[k][t] = CELLS[cell](row(read, i), kept, { h: s, c }); // Eq. (3)
-      const mixed = times([...states[k][t].h, ...row(inputs, i)], of("attention_v.weight")).map(Math.tanh);
-      scores.push(times(mixed, of("attention_r.weight"))[0]); // Eq. (6)
-    }
+/** The channel weights α of a layer, for each of its `inputs`. */
+function channelWeights({ n, cell }, weights, inputs) {
+  const H = inputs[0]?.length, channels = Array.from({ length: n - 1 }, () => []); // the states of each, step after step
+  const times = (vector, name, bias) => linear(vector, weights[name], weights[bias]);
+  const mapped = (h, j) => linear(h, { shape: [H, H], values: weights.weight_block.values.subarray(j * H * H) });
+  const mean = (vectors, count) => Float64Array.from({ length: H }, (_, i) => vectors.reduce((sum, one) => sum + one[i], 0) / count);
+  return inputs.map((x, i) => {
+    const read = times(x, "weight_ih_l0", "bias_ih_l0"), scores = channels.map((states, k) => {
+      const m = inDegree(i + 1, k + 1, n), back = states.slice(-m).reverse(); // states before the start are zeros
+      const s = mean(back.map(({ h }, j) => mapped(h, j)), m), c = mean(back.map((one) => one.c), m); // Eq. (2)
+      CELLS[cell](read, times(s, "weight_hh_l0", "bias_hh_l0"), s, c); // Eq. (3): s becomes h
+      states.push({ h: s, c });
+      return times(times([...s, ...x], "attention_v.weight").map(Math.tanh), "attention_r.weight")[0]; // Eq. (6)
+    });
     return softmax(scores); // Eq. (5)
   });
 }
 
 /** A sentence as the model reads it: weights for each of its tokens, and which of them it does not know. */
-function reader({ layer, symbols, unknown: stranger }, bytes) {
+function reader({ layer, symbols }, bytes) {
   if (!layer) return () => ({});
-  const weights = readTensors(bytes), table = weights["embedding.weight"], H = table.shape[1];
+  const weights = readTensors(bytes), { shape: [, H], values } = weights["embedding.weight"];
   const numbers = new Map(symbols.map((symbol, i) => [symbol, i]));
   return (tokens) => {
-    const inputs = matrix(tokens.length, H);
-    tokens.forEach((token, t) => {
-      const at = numbers.get(token) ?? numbers.get(stranger);
-      row(inputs, t).set(table.values.subarray(at * H, (at + 1) * H));
-    });
+    const found = tokens.map((token) => numbers.get(token) ?? numbers.get("<unk>"));
+    const inputs = found.map((number) => values.subarray(number * H, (number + 1) * H));
     return { unknown: tokens.map((token) => !numbers.has(token)), weights: channelWeights(layer, weights, inputs) };
   };
 }
@@ -67,13 +53,13 @@ const listed = (words) => (words.length > 1 ? `${words.slice(0, -1).join(", ")} 
 
 export function show(page) {
   const { data } = page, { layer, unit, largest, most } = data, read = reader(data, page.weights);
-  const thing = unit === "characters" ? "character" : "word", degree = (t, k, n) => inDegree(t, k, n, layer?.phase);
+  const thing = unit === "characters" ? "character" : "word";
   slider(page, "n", { label: "block n", min: 2, max: largest });
   const steps = slider(page, "step", { label: "step t", min: 1, max: most });
   textInput(page, "text", { label: "sentence" });
   let tokens = [], n = 2, across = 1, weights = null, lastText = null, found = {};
   const x = (t) => LEFT + (t - 0.5) * across, y = (k) => TOP + (k - 0.3) * ROW;
-  const seen = (t, k) => Math.min(degree(t, k, n), t - 1); // how many steps before t channel k joins there
+  const seen = (t, k) => Math.min(inDegree(t, k, n), t - 1); // how many steps before t channel k joins there
   const picture = canvas(page, {
     height: 200,
     label: "",
@@ -84,22 +70,8 @@ export function show(page) {
       return `step ${t}, channel ${k}: “${tokens.slice(t - 1 - seen(t, k), t).join(" ")}”${weight}`;
     },
     grab: (left) => tokens.length && left > LEFT && { step: Math.min(tokens.length, Math.ceil((left - LEFT) / across)) },
-    key(name) {
-      const step = tokens.length && stepped(name, Math.min(page.state.step, tokens.length), 1, tokens.length);
-      return step && { step };
-    },
+    key: (name) => tokens.length && arrows(name, ["step", Math.min(page.state.step, tokens.length), 1, tokens.length]),
   });
-
-  function arrow(pen, from, to, k) {
-    const height = y(k) - 12;
-    pen.beginPath();
-    pen.moveTo(x(from), height);
-    pen.quadraticCurveTo((x(from) + x(to)) / 2, height - 6 - 5 * (to - from), x(to), height);
-    pen.lineTo(x(to) - 6, height - 7);
-    pen.moveTo(x(to), height);
-    pen.lineTo(x(to) - 1, height - 9);
-    pen.stroke();
-  }
 
   /** A channel's blocks, as links of a chain that meet in the last step of one and the first of the next. */
   function drawBlocks(pen, k, radius) {
@@ -109,7 +81,7 @@ export function show(page) {
     pen.clip();
     Object.assign(pen, { strokeStyle: page.dark ? "#777" : "#aaa", lineWidth: 1 });
     pen.fillStyle = page.dark ? "#ffffff18" : "#00000010"; // darker where two links meet
-    for (let begin = 1 - degree(1, k, n); begin < tokens.length; begin += n - 1) { // the first may begin before the start
+    for (let begin = 1 - inDegree(1, k, n); begin < tokens.length; begin += n - 1) { // the first may begin before the start
       pen.beginPath();
       pen.roundRect(x(begin) - radius - 3, y(k) - radius - 3, (n - 1) * across + 2 * radius + 6, 2 * radius + 6, 14);
       pen.fill();
@@ -133,10 +105,15 @@ export function show(page) {
       Object.assign(pen, { strokeStyle: t === step ? SERIES[1] : page.ink, lineWidth: t === step ? 2 : 1 });
       pen.stroke();
       pen.fillStyle = inkOn(fill);
-      pen.fillText(degree(t, k, n), x(t), y(k));
+      pen.fillText(inDegree(t, k, n), x(t), y(k));
     });
     Object.assign(pen, { fillStyle: page.ink, strokeStyle: SERIES[1], lineWidth: 1.5 });
-    for (let j = 1; j <= seen(step, k); j++) arrow(pen, step - j, step, k);
+    for (let j = 1; j <= seen(step, k); j++) { // an arc from each state that the chosen one reads
+      pen.beginPath();
+      pen.moveTo(x(step - j), y(k) - 12);
+      pen.quadraticCurveTo(x(step - j / 2), y(k) - 18 - 5 * j, x(step), y(k) - 12);
+      pen.stroke();
+    }
   }
 
   function drawWords(pen, step) {
@@ -154,11 +131,9 @@ export function show(page) {
 
   /** What is seen, in words. */
   function told(step, left) {
-    const counts = Array.from({ length: n - 1 }, (_, i) => seen(step, i + 1)), one = `1 ${thing}${n > 2 ? " each" : ""}`;
-    const before = step === 1 ? `no ${thing}` : counts.every((count) => count === 1) ? one : `${listed(counts)} ${thing}s`;
-    const missing = found.unknown?.filter(Boolean).length;
+    const counts = Array.from({ length: n - 1 }, (_, i) => seen(step, i + 1)), missing = found.unknown?.filter(Boolean).length;
     return [
-      `Before “${tokens[step - 1]}” ${n > 2 ? `the ${n - 1} channels read` : "the one channel reads"} ${before}.`,
+      `Number of ${thing}s that the channels read before “${tokens[step - 1]}”: ${listed(counts)}.`,
       weights && `Their weights: ${listed(Array.from(weights[step - 1], (weight) => weight.toFixed(2)))}.`,
       layer && !weights && `The model's own n is ${layer.n}: its weights are shown there.`,
       missing && `${missing} in grey: not in the vocabulary.`,
@@ -174,10 +149,7 @@ export function show(page) {
     const bottom = TOP + (n - 0.3) * ROW + BELOW;
     picture.resize(bottom + LEGEND * (layer ? 2 : 1), Math.max(NARROWEST, LEFT + 8 + APART * tokens.length));
     const { pen, width } = picture.begin(), step = Math.min(state.step, tokens.length);
-    if (!step) {
-      picture.describe("no words");
-      return "Type a sentence.";
-    }
+    if (!step) return "Type a sentence.";
     [across, weights] = [Math.min(64, (width - LEFT - 8) / tokens.length), layer?.n === n ? found.weights : null];
     for (let k = 1; k < n; k++) drawChannel(pen, k, step);
     drawWords(pen, step);

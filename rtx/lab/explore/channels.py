@@ -12,8 +12,7 @@ from matplotlib.figure import Figure
 from safetensors.torch import save
 from torch import Tensor
 
-from rtx.lab.explore.page import Page
-from rtx.lab.plots import new_figure
+from rtx.lab.explore.page import Page, maps
 from rtx.models import MCRNN, LanguageModel
 from rtx.nn.mode import evaluating
 from rtx.nn.multi_channel import MultiChannelRNN
@@ -22,6 +21,8 @@ from rtx.tasks.vocabulary import CUTS, UNKNOWN, Vocabulary
 SENTENCE = "Home-grown champions have been few and far between at the Italian Open ."
 LARGEST = 8  # n
 MOST = 24  # tokens shown
+SWITCHES = {"start": "equation", "phase": "equation", "cell_state": "mean", "mapping": "shared"}
+"""What channels.js computes: the values that an MC-RNN has by default."""
 
 
 def channels(model: LanguageModel | None = None, vocabulary: Vocabulary | None = None, text: str = SENTENCE) -> Page:
@@ -30,7 +31,7 @@ def channels(model: LanguageModel | None = None, vocabulary: Vocabulary | None =
     The weights are those of the model's first layer, computed in the page, and shown where n is the model's own.
 
     Args:
-        model: a language model over an MC-RNN, with W_j shared by the gates and the mean of c, as they are by default.
+        model: a language model over an MC-RNN with the switches that it has by default.
         vocabulary: its own, with <unk> for what it does not know, such as `task.texts[0]`.
         text: the sentence at the start; its first 24 tokens are shown.
 
@@ -45,17 +46,14 @@ def channels(model: LanguageModel | None = None, vocabulary: Vocabulary | None =
     if not tokens:
         raise ValueError(f"text: expected at least one word, got {text!r}")
     data: dict[str, Any] = {"most": MOST, "unit": unit}
-    tensors: dict[str, Tensor] = {}
-    shown: Tensor | None = None
-    wiring = MultiChannelRNN(1)
+    wiring, weights, shown = MultiChannelRNN(1), b"", torch.zeros(len(tokens), 3)
+    n = wiring.predecessors + 1
     if model is not None and vocabulary is not None:
         wiring = first_layer(model, vocabulary)
-        switches = {name: getattr(wiring, name) for name in ("cell", "start", "phase")}
-        data |= {"symbols": list(vocabulary.symbols), "unknown": UNKNOWN}
-        data["layer"] = switches | {"n": wiring.predecessors + 1}
-        tensors = wiring.state_dict() | {"embedding.weight": model.embedding.weight.detach().half()}
+        n = wiring.predecessors + 1
+        data |= {"symbols": vocabulary.symbols, "layer": {"cell": wiring.cell, "n": n}}
+        weights = save(wiring.state_dict() | {"embedding.weight": model.embedding.weight.detach().half()})
         shown = channel_weights(model, vocabulary, text)
-    n = wiring.predecessors + 1
     data["largest"] = max(LARGEST, n)
     caption = "step through the sentence: what does each channel join? Then change n" + (
         "; type another sentence, and put a word in front of it" if model else ""
@@ -66,7 +64,7 @@ def channels(model: LanguageModel | None = None, vocabulary: Vocabulary | None =
         _still(tokens, wiring.in_degrees(len(tokens)), shown),
         caption,
         title="What does a channel join?",
-        weights=save({name: one.contiguous() for name, one in tensors.items()}) if tensors else b"",
+        weights=weights,
         n=n,
         step=min(8, len(tokens)),
         text=text,
@@ -83,13 +81,13 @@ def first_layer(model: LanguageModel, vocabulary: Vocabulary) -> MultiChannelRNN
     if not isinstance(model, LanguageModel) or not isinstance(backbone, MCRNN):
         raise ValueError(f"model: expected a LanguageModel over an MCRNN, got one of {type(backbone).__name__}")
     layer = cast(MultiChannelRNN, backbone.layers[0])
-    if (layer.mapping, layer.cell_state) != ("shared", "mean"):
-        found = f"mapping {layer.mapping!r} and cell_state {layer.cell_state!r}"
-        raise ValueError(f"model: expected mapping 'shared' and cell_state 'mean', got {found}")
-    if vocabulary.size != model.vocabulary:
-        raise ValueError(f"vocabulary: expected {model.vocabulary} symbols for this model, got {vocabulary.size}")
-    if UNKNOWN not in vocabulary.numbers:
-        raise ValueError(f"vocabulary: expected one with {UNKNOWN}, for what a reader may type")
+    switches = {name: getattr(layer, name) for name in SWITCHES}
+    if switches != SWITCHES:
+        raise ValueError(f"model: expected an MCRNN with {SWITCHES}, got {switches}")
+    if vocabulary.size != model.vocabulary or UNKNOWN not in vocabulary.numbers:
+        raise ValueError(
+            f"vocabulary: expected {model.vocabulary} symbols, one of them {UNKNOWN}, got {vocabulary.size}"
+        )
     return layer
 
 
@@ -100,17 +98,14 @@ def channel_weights(model: LanguageModel, vocabulary: Vocabulary, text: str) -> 
         return first_layer(model, vocabulary).introspect(model.embed(numbers))["channel_weights"][0].cpu()
 
 
-def _still(tokens: list[str], in_degrees: Int[Tensor, "T C"], weights: Float[Tensor, "T C"] | None) -> Figure:
+def _still(tokens: list[str], in_degrees: Int[Tensor, "T C"], weights: Float[Tensor, "T C"]) -> Figure:
     """A row of cells for each channel: m_t^k in each, the darker, the larger its weight."""
     T, C = in_degrees.shape
-    figure, [ax] = new_figure(7, 1.2 + 0.36 * C)
-    ax.imshow(
-        (torch.zeros(T, C) if weights is None else weights).T.numpy(), aspect="auto", cmap="Blues", vmin=0, vmax=1.6
-    )
-    for t, row in enumerate(in_degrees.tolist()):
-        for k, m in enumerate(row):
+    title = "m: how many earlier states a state reads"
+    figure = maps({title: weights.T}, "", "channel k", 1.2 + 0.36 * C, cmap="Blues", vmin=0, vmax=1.6)
+    ax = figure.axes[0]
+    for t, row in enumerate(in_degrees.tolist(), start=1):
+        for k, m in enumerate(row, start=1):
             ax.text(t, k, str(m), ha="center", va="center")
-    ax.set(yticks=range(C), yticklabels=range(1, C + 1), ylabel="channel k")
-    ax.set_title("m: how many earlier states a state reads")
-    ax.set_xticks(range(T), tokens, rotation=35, ha="right", fontsize=8, parse_math=False)
+    ax.set_xticks(range(1, T + 1), tokens, rotation=35, ha="right", fontsize=8, parse_math=False)
     return figure

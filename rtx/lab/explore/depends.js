@@ -1,79 +1,65 @@
 // Who depends on whom: drag one input, and see which positions of three models change, layer by layer.
 // Wang et al. (2019), R-Transformer, §3 and Figure 2.
 
-import { colourBar, SERIES } from "./chart.js";
+import { SERIES } from "./chart.js";
 import { blues, css } from "./colours.js";
+import { load, plant, read } from "./network.js";
 import { canvas, make, stepped } from "./page.js";
-import { add, attend, layerNorm, linear, matrix, readTensors, recurrent, relu, row, stack } from "./tensor.js";
 
-const BARS = 92, ROW = 24, GAP = 30, LEGEND = 26; // pixels: the inputs, a layer, the room above a model, the legend
-const EDGE = 14, LEFT = 124; // above and below the bars, for the handle; the room of the layers' names
+const BARS = 92, EDGE = 14, LEFT = 120; // pixels: the bars' picture, the room for the handle in it, and for names beside it
 const LONG = 2000; // pixels of the longest sentence in one line: the picture stays where it is
 const FAINT = 1e-4; // the smallest change that has a colour of its own; white is exactly none
+const HINT = "Drag an orange or grey bar; dots show its old value. Keys: ← → choose an input, ↑ ↓ change it.";
 
 const STYLE = `
-.rtx-page .stage { position: relative; }
-.rtx-page .switch { position: absolute; left: 0; width: ${LEFT - 4}px; height: ${ROW - 3}px; min-height: 0; padding: 0 6px;
-  font-size: 12px; line-height: 1; white-space: nowrap; text-align: left; }`;
+.rtx-page .stage { display: grid; gap: 3px 2px; align-items: center; }
+.rtx-page .stage h4 { grid-column: 1 / -1; margin: 8px 0 2px; font: 600 14px/1 system-ui, sans-serif; color: inherit; }
+.rtx-page .stage canvas { grid-column: 2 / -1; }
+.rtx-page .switch { height: 21px; min-height: 0; padding: 0 6px; font-size: 12px; line-height: 1;
+  white-space: nowrap; text-align: left; }
+.rtx-page .line { display: contents; }
+.rtx-page .square { height: 19px; border: 1px solid var(--rtx-faint); }
+.rtx-page .off .square { opacity: 0.35; }
+.rtx-page .legend { font-size: 13px; margin-top: 10px; }
+.rtx-page .legend span { display: inline-block; width: 100px; height: 10px; margin: 0 6px; }
+@media (prefers-reduced-motion: no-preference) { .rtx-page .travels .square { transition: background 80ms var(--wait); } }`;
 
-/** A sublayer's output for x, in a residual connection with its LayerNorm behind it, Eq. (8). */
-function sublayer({ kind, name }, x, weights, { window, heads }) {
-  const of = (key) => weights[`${name}.${key}`], [q, k, v] = ["query", "key", "value"].map((one) => of(`sublayer.${one}.weight`));
-  if (kind === "rnn") return recurrent(x, weights, "rnn.", { cell: "rnn", layer: Number(name.at(-1)) });
-  let y;
-  if (kind === "local") y = recurrent(x, weights, `${name}.sublayer.`, { window });
-  if (kind === "attention") {
-    const rows = (weight) => { const all = linear(x, weight); return Array.from({ length: all.rows }, (_, t) => row(all, t)); };
-    const [queries, keys, values] = [q, k, v].map(rows);
-    const mixed = queries.map((query, t) => attend(query, keys.slice(0, t + 1), values.slice(0, t + 1), heads).mixed);
-    y = linear(stack(mixed), of("sublayer.output.weight"));
-  }
-  if (kind === "feed-forward") {
-    const wide = linear(x, of("sublayer.expand.weight"), of("sublayer.expand.bias"));
-    y = linear(relu(wide), of("sublayer.contract.weight"), of("sublayer.contract.bias"));
-  }
-  return layerNorm(add(x, y), of("norm.weight"), of("norm.bias"));
+/** What each layer of a model returns for a row of numbers; a layer that is off passes on what it gets. */
+export function layers(model, values, off = []) {
+  const tree = plant(values.map((value) => [value]));
+  read(model, tree, [...values.keys()], { off });
+  let rows = tree.rows.x;
+  return model.layers.map(({ name }) => (rows = tree.rows[name] ?? rows));
 }
 
-/** What each layer returns for a row of numbers; a layer that is off passes on what it gets. */
-export function layers(model, weights, values, off, sizes) {
-  let x = linear(matrix(values.length, 1, Float64Array.from(values)), weights["embed.weight"]);
-  x = add(x, { ...x, values: weights.places.values });
-  return model.layers.map((layer) => (x = off.includes(layer.name) ? x : sublayer(layer, x, weights, sizes)));
-}
+/** How far each position of each layer moves: the distance of its vectors before and after. */
+export const moved = (before, after) =>
+  before.map((rows, i) => rows.map((one, t) => Math.hypot(...one.map((value, k) => value - after[i][t][k]))));
 
-/** How far each position of each layer moves when `values` become `others`: the distance of the two vectors. */
-export function moved(model, weights, values, others, off, sizes) {
-  const [before, after] = [values, others].map((given) => layers(model, weights, given, off, sizes));
-  return before.map((one, i) => values.map((_, t) => Math.hypot(...row(one, t).map((value, k) => value - row(after[i], t)[k]))));
-}
+/** The models, which read numbers, and end with their last layer. */
+export const loaded = ({ models, width }, bytes) =>
+  models.map((model) => ({ ...load({ ...model, width, positions: "learned" }, bytes), head: (x) => x }));
+
+/** How dark a change is shown, from 0 to 1: by its logarithm, and never quite white. */
+const shade = (size) => size && Math.max(0.08, 1 - Math.log(Math.min(1, Math.max(FAINT, size))) / Math.log(FAINT));
 
 export function show(page) {
-  const { base, models } = page.data, weights = readTensors(page.weights), T = base.length;
-  const rows = models.flatMap((model) => model.layers.map((layer) => ({ layer, model })));
-  const top = (i) => BARS + GAP * (1 + models.indexOf(rows[i].model)) + ROW * i, height = top(rows.length - 1) + ROW + 8 + LEGEND;
+  const { base } = page.data, models = loaded(page.data, page.weights), T = base.length;
   const clipped = (value) => Math.round(Math.max(-1, Math.min(1, value)) * 20) / 20;
-  const yOf = (number) => EDGE + ((1 - number) / 2) * (BARS - 2 * EDGE), valueAt = (y) => clipped(1 - (2 * (y - EDGE)) / (BARS - 2 * EDGE));
-  const positionAt = (x) => Math.min(T, Math.max(1, 1 + Math.floor((x - LEFT) / across)));
+  const yOf = (number) => EDGE + ((1 - number) / 2) * (BARS - 2 * EDGE);
+  const valueAt = (y) => clipped(1 - (2 * (y - EDGE)) / (BARS - 2 * EDGE));
+  const positionAt = (x) => Math.min(T, Math.max(1, 1 + Math.floor(x / across)));
   const far = (value) => (value > 0 ? -0.8 : 0.8); // a value that differs much from what stands there
-  let across = 1, table = [], pressed = false, from = 0;
-  let last = "", shown = 1; // what was drawn, and how far the change has come: a drag follows the hand, all else travels
+  let across = 1, table = [], from = 0, last = "", now, plain;
 
   const picture = canvas(page, {
-    height,
+    height: BARS,
     label: "",
-    hint: "Drag an orange or grey bar; dots show its old value. Keys: ← → choose an input, ↑ ↓ change it.",
-    point(x, y) {
-      const i = rows.findIndex((_, k) => y >= top(k) && y < top(k) + ROW);
-      if (i < 0 || x < LEFT || x >= LEFT + across * T) return "";
-      const t = positionAt(x), size = table[i][t - 1];
-      return `${rows[i].model.name}, ${rows[i].layer.text}, position ${t}: ${size ? `changes by ${size.toPrecision(2)}` : "no change"}`;
-    },
+    hint: HINT,
     grab(x, y, first) {
       const { chosen } = page.state, here = positionAt(x);
-      if (first) [pressed, from] = [y <= BARS && x >= LEFT, y];
-      if (!pressed || (first && here === chosen)) return undefined;
-      if (first) return { chosen: here, value: far(base[here - 1]) };
+      if (first) from = y;
+      if (first && here !== chosen) return { chosen: here, value: far(base[here - 1]) };
       return Math.abs(y - from) > 2 ? { value: valueAt(y) } : undefined;
     },
     key(name) {
@@ -84,32 +70,48 @@ export function show(page) {
     },
   });
   picture.element.style.touchAction = "none"; // a bar is dragged up and down
-  const switches = rows.map(({ layer, model }, i) => {
-    const element = make("button", { type: "button", className: "switch", title: `switch ${layer.text} on or off` });
-    element.setAttribute("aria-label", `${model.name}: ${layer.text}`);
-    element.onclick = () => {
+
+  const rows = models.flatMap((model) => model.layers.map((layer) => {
+    const button = make("button", { type: "button", className: "switch", title: `switch ${layer.text} on or off` });
+    button.ariaLabel = `${model.name}: ${layer.text}`;
+    button.onclick = () => {
       const { off } = page.state;
       page.set({ off: off.includes(layer.name) ? off.filter((name) => name !== layer.name) : [...off, layer.name] });
     };
-    element.style.top = `${top(i)}px`;
-    return element;
+    const squares = base.map((_, t) => make("span", { className: "square", onpointerenter() {
+      const size = table[rows.findIndex((row) => row.layer === layer)][t];
+      page.note(`${model.name}, ${layer.text}, position ${t + 1}: ${size ? `changes by ${size.toPrecision(2)}` : "no change"}`);
+    } }));
+    return { model, layer, button, squares, line: make("div", {}, button, ...squares) };
+  }));
+  const stage = make("div", { className: "stage", onpointerleave: () => page.note(HINT) }), scale = make("span");
+  stage.style.gridTemplateColumns = `${LEFT}px repeat(${T}, 1fr)`;
+  stage.append(make("style", { textContent: STYLE }), make("span", { textContent: "drag a bar" }), picture.element);
+  rows.forEach(({ model, layer, line, squares }, i) => {
+    if (layer === model.layers[0]) stage.append(make("h4", { textContent: model.name }));
+    stage.append(line);
+    squares.forEach(({ style }, t) => style.setProperty("--wait", `${40 * i + 6 * t}ms`));
   });
-  const stage = make("div", { className: "stage" }, make("style", { textContent: STYLE }));
-  picture.element.replaceWith(stage);
-  stage.append(picture.element, ...switches);
+  const task = make("p", { ariaLive: "polite" });
+  page.picture(stage);
+  page.picture(make("div", { className: "legend" }, "a change of 0.0001", scale, "1; empty: none"));
+  page.picture(task);
   const headline = stage.closest(".rtx-page").querySelector(".sentence");
 
-  function drawInputs(pen, chosen, value) {
-    const bar = (t, number) => [LEFT + t * across + 1.5, Math.min(yOf(0), yOf(number)), across - 3, Math.max(2, Math.abs(yOf(number) - yOf(0)))];
+  function drawInputs({ chosen, value }) {
+    const { pen, width } = picture.begin();
+    headline.style.minHeight = `${Math.ceil(LONG / (width + LEFT))}lh`;
+    across = width / T;
+    const bar = (t, number) => [t * across + 1.5, Math.min(yOf(0), yOf(number)), across - 3, Math.max(2, Math.abs(yOf(number) - yOf(0)))];
     pen.strokeStyle = page.faint;
-    pen.strokeRect(LEFT, yOf(0), across * T, 0);
+    pen.strokeRect(0, yOf(0), width, 0);
     base.forEach((number, t) => {
       const here = t + 1 === chosen;
       pen.fillStyle = here ? SERIES[1] : page.faint;
       pen.fillRect(...bar(t, here ? value : number));
       if (!here) return;
       pen.beginPath();
-      pen.arc(LEFT + (t + 0.5) * across, yOf(value), Math.min(9, across / 2 + 1), 0, 2 * Math.PI);
+      pen.arc((t + 0.5) * across, yOf(value), Math.min(9, across / 2 + 1), 0, 2 * Math.PI);
       pen.fill();
       pen.strokeStyle = page.ink;
       pen.stroke();
@@ -119,37 +121,18 @@ export function show(page) {
     });
   }
 
-  /** How dark a change is shown, from 0 to 1: by its logarithm, and never quite white. */
-  const shade = (size) => size && Math.max(0.08, 1 - Math.log(Math.min(1, Math.max(FAINT, size))) / Math.log(FAINT));
-
-  function square(pen, x, y, share) {
-    pen.fillStyle = css(blues(share, page.dark));
-    pen.fillRect(x, y, across - 2, ROW - 3);
-    pen.strokeRect(x, y, across - 2, ROW - 3);
-  }
-
-  /** The layers, as far as the change has come: `share` of them from the top, and in a recurrent one of its positions. */
-  function draw({ chosen, value, off }, share) {
-    const { pen, width } = picture.begin();
-    headline.style.minHeight = `${Math.ceil(LONG / width)}lh`;
-    across = (width - LEFT - 2) / T;
-    drawInputs(pen, chosen, value);
-    pen.fillStyle = page.ink;
-    pen.fillText("drag a bar", 4, BARS / 2);
-    pen.font = "600 14px system-ui, sans-serif";
-    for (const model of models) pen.fillText(model.name, 2, top(rows.findIndex((one) => one.model === model)) - 13);
-    pen.strokeStyle = page.faint;
-    rows.forEach(({ layer }, i) => {
-      const come = share * (rows.length + 3) - i, away = off.includes(layer.name);
-      pen.globalAlpha = away ? 0.35 : 1;
-      for (let t = 0; t < T; t++) {
-        const there = !away && come > 0 && (t + 1 - chosen) / T < come / 3;
-        square(pen, LEFT + t * across + 1, top(i), there ? shade(table[i][t]) : 0);
-      }
+  /** Colour the layers. A drag follows the hand; any other change travels from layer to layer, and from left to right. */
+  function drawLayers({ chosen, off }) {
+    const now = JSON.stringify([chosen, off]), travels = last !== "" && now !== last;
+    last = now;
+    stage.classList.toggle("travels", travels);
+    rows.forEach(({ layer, button, squares, line }, i) => {
+      const away = off.includes(layer.name);
+      Object.assign(button, { ariaPressed: !away, textContent: `${away ? "☐" : "☑"} ${layer.text}` });
+      line.className = away ? "line off" : "line";
+      squares.forEach(({ style }, t) => (style.background = css(blues(away ? 0 : shade(table[i][t]), page.dark))));
     });
-    pen.globalAlpha = 1;
-    pen.font = "13px system-ui, sans-serif";
-    colourBar(pen, page, 4, height - LEGEND / 2, (one) => blues(shade(FAINT ** (1 - one)), page.dark), "a change of 0.0001", "1; empty: none");
+    scale.style.background = `linear-gradient(to right, ${[0.08, 0.5, 1].map((share) => css(blues(share, page.dark)))})`;
   }
 
   const outputs = (model) => table[rows.findLastIndex((one) => one.model === model)];
@@ -165,9 +148,7 @@ export function show(page) {
     return `${model.name}: ${range}; at ${T}, ${left < 0.01 ? "less than 0.01" : left.toPrecision(2)} % of the change at ${first} is left.`;
   }
 
-  const [, local, blocks] = models, task = make("p");
-  task.setAttribute("aria-live", "polite");
-  page.picture(task);
+  const [, local, blocks] = models;
   const reach = (model) => reached(model).length;
   const CHALLENGES = [
     ["switch off one layer of LocalRNN, so that its change ends after 4 positions.", ({ chosen }) => chosen < T - 3 && reach(local) === 4],
@@ -187,17 +168,10 @@ export function show(page) {
 
   return (state) => {
     const { chosen, value, off } = state, changed = base.map((number, t) => (t + 1 === chosen ? value : number));
-    table = models.flatMap((model) => moved(model, weights, base, changed, off, page.data));
-    switches.forEach((element, i) => {
-      const away = off.includes(rows[i].layer.name);
-      element.setAttribute("aria-pressed", String(!away));
-      element.textContent = `${away ? "☐" : "☑"} ${rows[i].layer.text}`;
-    });
-    const now = JSON.stringify([chosen, off]), travels = last && now !== last;
-    last = now;
-    shown = travels ? 0 : shown;
-    if (travels) page.animate(500, (share) => draw(page.state, (shown = share)));
-    else draw(state, shown);
+    if (now !== String(off)) [now, plain] = [String(off), models.map((model) => layers(model, base, off))];
+    table = models.flatMap((model, i) => moved(plain[i], layers(model, changed, off)));
+    drawInputs(state);
+    drawLayers(state);
     const by = value - base[chosen - 1], what = `Input ${chosen} is changed by ${by < 0 ? "−" : "+"}${Math.abs(by).toFixed(2)}. Which outputs change?`;
     const text = `${what} ${models.map(told).join(" ")}`;
     picture.describe(`${text} Left and right choose the input, up and down change it.`);

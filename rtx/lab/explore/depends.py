@@ -5,6 +5,7 @@ Wang et al. (2019), R-Transformer, §3 and Figure 2.
 
 from copy import deepcopy
 from pathlib import Path
+from typing import Any, cast
 
 import torch
 from jaxtyping import Float
@@ -13,26 +14,14 @@ from matplotlib.figure import Figure
 from safetensors.torch import save
 from torch import Tensor, nn
 
-from rtx.lab.explore.page import Page
-from rtx.lab.plots import whole_numbers
+from rtx.lab.explore.network import layer_of
+from rtx.lab.explore.page import Page, maps
 from rtx.lab.seeded import seeded
 from rtx.models import RNN, RTransformer
 from rtx.nn import LocalRNN, Residual
 
 POSITIONS, WIDTH, WINDOW, HEADS = 24, 8, 4, 2
-KINDS = {"local": "LocalRNN", "attention": "attention", "feed-forward": "feed-forward"}
-LAYERS = {
-    "RNN": [{"kind": "rnn", "name": f"rnn.{i}", "text": f"RNN {i + 1}"} for i in range(2)],
-    f"LocalRNN, windows of {WINDOW}": [
-        {"kind": "local", "name": f"local.{i}", "text": f"LocalRNN {i + 1}"} for i in range(2)
-    ],
-    "R-Transformer": [
-        {"kind": kind, "name": f"blocks.{block}.{i}", "text": f"{text} {block + 1}"}
-        for block in range(2)
-        for i, (kind, text) in enumerate(KINDS.items())
-    ],
-}
-"""The models by the names shown; of each layer its kind, where its weights are, and the text shown."""
+TEXTS = {"rnn": "RNN", "local": "LocalRNN"}  # names of layers that differ from their kinds
 
 
 class Row(nn.Module):
@@ -52,12 +41,14 @@ def models() -> dict[str, Row]:
     with seeded(0):
         embed, places = nn.Linear(1, WIDTH, bias=False), torch.randn(POSITIONS, WIDTH) / 2
         nn.init.normal_(embed.weight)
-        made: tuple[nn.Module, ...] = (
-            RNN(WIDTH, layers=2, cell="rnn"),
-            nn.Sequential(*(Residual(LocalRNN(WIDTH, WINDOW), WIDTH) for _ in range(2))),
-            RTransformer(WIDTH, layers=2, heads=HEADS, window=WINDOW),
-        )
-    return {name: Row(model, embed, places).eval() for name, model in zip(LAYERS, made, strict=True)}
+        made = {
+            "RNN": RNN(WIDTH, layers=2, cell="rnn"),
+            f"LocalRNN, windows of {WINDOW}": nn.Sequential(
+                *(Residual(LocalRNN(WIDTH, WINDOW), WIDTH) for _ in range(2))
+            ),
+            "R-Transformer": RTransformer(WIDTH, layers=2, heads=HEADS, window=WINDOW),
+        }
+    return {name: Row(model, embed, places).eval() for name, model in made.items()}
 
 
 def depends() -> Page:
@@ -67,26 +58,31 @@ def depends() -> Page:
     are switched off, by name, such as "blocks.0.1") and `solved` (how many challenges are met).
     """
     made, base = models(), row()
-    weights = {"embed.weight": made["RNN"].embed.weight, "places": made["RNN"].places}
-    for model, prefix in zip(made.values(), ("rnn.", "local.", "blocks."), strict=True):
-        inner = model.model.network if isinstance(model.model, RNN) else model.model
-        weights |= {prefix + key.removeprefix("blocks."): value for key, value in inner.state_dict().items()}
-    shown = [{"name": name, "layers": layers} for name, layers in LAYERS.items()]
-    data = {"base": base, "window": WINDOW, "heads": HEADS, "models": shown}
-    attention = [f"blocks.{block}.1" for block in range(2)]
-    local = [f"blocks.{block}.0" for block in range(2)]
+    rnn, local, transformer = (cast(Any, one.model) for one in made.values())
+    parts = nn.ModuleDict({"rnn": rnn, "local": local, "blocks": transformer.blocks, "embedding": made["RNN"].embed})
+    layers: list[dict[str, Any]] = [
+        {"kind": "rnn", "cell": "rnn", "name": f"rnn.{i}", "prefix": "rnn.network.", "layer": i} for i in range(2)
+    ]
+    layers += [layer_of(name, part) for name, part in parts.named_modules() if isinstance(part, Residual)]
+    for layer in layers:
+        layer["text"] = f"{TEXTS.get(layer['kind'], layer['kind'])} {int(layer['name'].split('.')[1]) + 1}"
+    shown = [
+        {"name": name, "layers": [layer for layer in layers if layer["name"].startswith(place)]}
+        for name, place in zip(made, parts, strict=False)
+    ]
+    weights = parts.state_dict() | {"embedding.bias": torch.zeros(WIDTH), "backbone.table": made["RNN"].places}
     return Page(
         Path(__file__).with_name("depends.js"),
-        data,
+        {"base": base, "models": shown, "width": WIDTH},
         _still(made, base),
         "drag the first bar and compare how far the models carry the change. The weights are random.",
         title="Who depends on whom?",
         presets={
             "First input": {"chosen": 1},
-            "Without attention": {"off": attention},
-            "Without LocalRNN (a Transformer)": {"off": local},
+            "Without attention": {"off": ["blocks.0.1", "blocks.1.1"]},
+            "Without LocalRNN (a Transformer)": {"off": ["blocks.0.0", "blocks.1.0"]},
         },
-        weights=save({name: value.detach().contiguous() for name, value in weights.items()}),
+        weights=save(weights),
         chosen=6,
         value=0.9,
         off=[],
@@ -107,12 +103,7 @@ def _still(made: dict[str, Row], base: list[float], chosen: int = 6) -> Figure:
     with torch.no_grad():
         pairs = [deepcopy(model).double()(inputs[..., None]) for model in made.values()]
     changes = torch.stack([(after - before).norm(dim=-1) for before, after in pairs])
-    figure = Figure(figsize=(9, 2.2), layout="constrained")
-    ax = figure.subplots()
-    image = ax.imshow(changes.where(changes > 0, torch.nan), norm=LogNorm(1e-4, 1), cmap="Blues", aspect="auto")
-    image.set_extent((0.5, POSITIONS + 0.5, len(made) - 0.5, -0.5))
-    ax.set_yticks(range(len(made)), list(made))
-    ax.set(xlabel="position", title=f"input {chosen} is changed: which outputs change?")
-    whole_numbers(ax.xaxis)
-    figure.colorbar(image, ax=ax, label="change")
+    title = f"input {chosen} is changed: which outputs change, and how much?"
+    figure = maps({title: changes.where(changes > 0, torch.nan)}, "position", "", norm=LogNorm(1e-4, 1), cmap="Blues")
+    figure.axes[0].set_yticks(range(1, len(made) + 1), list(made))
     return figure

@@ -2,7 +2,7 @@
 // a parent that is read before it, and in each layer a row of numbers, which is kept. A text is a chain of nodes. A text
 // with one letter changed is a branch, and shares with the text all rows that the change cannot reach.
 
-import { add, attend, CELLS, layerNorm, linear, matrix, readTensors, relu, row, stack } from "./tensor.js";
+import { add, attend, CELLS, layerNorm, linear, readTensors, relu } from "./tensor.js";
 
 /** The model that `described` of network.py wrote, with its weights, a DataView of a safetensors file. */
 export function load(network, bytes) {
@@ -35,44 +35,38 @@ function way(tree, node, count = Infinity) {
 }
 
 /**
- * Read nodes of a tree, parents first; returns the logits of what follows those that are `asked` for, a row for each. A
- * layer or head whose name is in `off` adds nothing. Of the other nodes only what later ones need is computed.
+ * Read nodes of a tree, parents first; returns the logits of what follows those that are `asked` for. A layer or head
+ * whose name is in `off` adds nothing. Of the other nodes only what later ones need is computed.
  */
 export function read(model, tree, nodes, { off = [], asked = nodes } = {}) {
   for (const node of nodes) tree.depths[node] = (tree.depths[tree.parents[node]] ?? -1) + 1;
   tree.rows.input = tree.inputs;
-  fill(tree, "x", "input", nodes, (fresh, inputs) => stack(fresh.map((node, i) => embedded(model, inputs[i], tree.depths[node]))));
+  fill(tree, "x", "input", nodes, (input, node) => embedded(model, input, tree.depths[node]));
   const last = model.layers.findLastIndex(({ kind }) => kind !== "feed-forward");
   let x = "x", now = nodes;
   model.layers.forEach((layer, i) => {
     if (off.includes(layer.name)) return;
     const { name, norm, kind } = layer, given = norm === "pre" ? `${name}.normed` : x;
-    const normed = (rows) => layerNorm(rows, model.weights[`${name}.norm.weight`], model.weights[`${name}.norm.bias`]);
-    if (norm === "pre") fill(tree, given, x, now, (_, rows) => normed(stack(rows)));
-    for (const [to, ...weights] of KEPT[kind]?.(layer) ?? []) fill(tree, `${name}.${to}`, given, now, (_, rows) => linear(stack(rows), ...weights));
+    const normed = (one) => layerNorm(one, model.weights[`${name}.norm.weight`], model.weights[`${name}.norm.bias`]);
+    if (norm === "pre") fill(tree, given, x, now, normed);
+    for (const [to, ...weights] of KEPT[kind]?.(layer) ?? []) fill(tree, `${name}.${to}`, given, now, (one) => linear(one, ...weights));
     if (i >= last && kind !== "rnn") now = asked;
     const sees = { local: layer.window, "feed-forward": 1 }[kind] ?? Infinity;
-    fill(tree, name, given, now, (fresh, rows) => {
-      const y = MIXES[kind](layer, tree, fresh, stack(rows), off);
-      const sum = norm ? add(y, stack(fresh.map((node) => tree.rows[x][node]))) : y;
+    fill(tree, name, given, now, (one, node) => {
+      const y = MIXES[kind](layer, tree, node, one, off), sum = norm ? add(y, tree.rows[x][node]) : y;
       return norm === "post" ? normed(sum) : sum;
     }, sees);
     x = name;
   });
-  return model.head(stack(asked.map((node) => tree.rows[x][node])));
+  return asked.map((node) => model.head(tree.rows[x][node]));
 }
 
 /** Compute the rows `to` of nodes from their rows `from`. Where the last `sees` of these are its twin's, a node takes the twin's. */
 function fill(tree, to, from, nodes, compute, sees = 1) {
-  const rows = (tree.rows[to] ??= []), given = tree.rows[from], { parents, twins } = tree, fresh = [];
+  const rows = (tree.rows[to] ??= []), given = tree.rows[from], { parents, twins } = tree;
   const isShared = (node, twin, steps) =>
     twin !== undefined && given[node] === given[twin] && (steps === 1 || node < 0 || isShared(parents[node], parents[twin], steps - 1));
-  for (const node of nodes) {
-    if (isShared(node, twins[node], sees)) rows[node] = rows[twins[node]];
-    else fresh.push(node);
-  }
-  const found = compute(fresh, fresh.map((node) => given[node]));
-  fresh.forEach((node, i) => (rows[node] = row(found, i)));
+  for (const node of nodes) rows[node] = isShared(node, twins[node], sees) ? rows[twins[node]] : compute(given[node], node);
 }
 
 /** The vector of a symbol, or of a row of numbers, most of which are 0 in a piano roll, at a position. */
@@ -94,43 +88,33 @@ const KEPT = {
   attention: ({ of }) => ["key", "value"].map((name) => [name, of(`${name}.weight`)]),
 };
 
-/** What a layer returns for nodes, a row for each; `rows` is what it is given. */
+/** What a layer returns for a node; `x` is what it is given. */
 const MIXES = {
-  rnn(layer, { rows: { [layer.name]: kept, [`${layer.name}.read`]: read }, parents }, nodes) {
-    const keep = cellWeights(layer, "hh"), y = matrix(nodes.length, keep[0].shape[1]);
-    nodes.forEach((node, i) => {
-      const h = (kept[node] = row(y, i)), before = kept[parents[node]];
-      if (before) h.set(before);
-      CELLS[layer.cell](read[node], linear({ rows: 1, columns: h.length, values: h }, ...keep).values, h);
-    });
-    return y;
+  rnn(layer, { rows, parents }, node) {
+    const keep = cellWeights(layer, "hh"), h = rows[layer.name][parents[node]]?.slice() ?? new Float64Array(keep[0].shape[1]);
+    CELLS[layer.cell](rows[`${layer.name}.read`][node], linear(h, ...keep), h);
+    return h;
   },
 
   /** Wang et al. (2019), Eq. 2-3: each window starts from nothing, and reads zeros before the beginning. */
-  local(layer, tree, nodes) {
-    const [, padding] = cellWeights(layer, "ih"), keep = cellWeights(layer, "hh"), h = matrix(nodes.length, keep[0].shape[1]);
-    const reads = nodes.map((node) => way(tree, node, layer.window).map((one) => tree.rows[`${layer.name}.read`][one]));
-    for (let back = layer.window; back > 0; back--) {
-      const kept = linear(h, ...keep);
-      reads.forEach((list, i) => CELLS[layer.cell](list.at(-back) ?? padding.values, row(kept, i), row(h, i)));
-    }
+  local(layer, tree, node) {
+    const [, padding] = cellWeights(layer, "ih"), keep = cellWeights(layer, "hh"), h = new Float64Array(keep[0].shape[1]);
+    const reads = way(tree, node, layer.window).map((one) => tree.rows[`${layer.name}.read`][one]);
+    for (let back = layer.window; back > 0; back--) CELLS[layer.cell](reads.at(-back) ?? padding.values, linear(h, ...keep), h);
     return h;
   },
 
   /** Eq. 4-6. With tables, the positions of Shaw et al. (2018), Eq. 3-4. Keeps where each head looks. */
-  attention({ name, heads, of }, tree, nodes, rows, off) {
-    const queries = linear(rows, of("query.weight")), tables = ["key_table", "value_table"].map(of).filter(Boolean);
-    const looked = (tree.rows[`${name}.looked`] ??= []);
-    const mixes = nodes.map((node, i) => {
-      const before = way(tree, node), [keys, values] = ["key", "value"].map((kind) => before.map((one) => tree.rows[`${name}.${kind}`][one]));
-      const found = attend(row(queries, i), keys, values, heads, { tables, off: (head) => off.includes(`${name}.${head}`) });
-      looked[node] = found.looked;
-      return found.mixed;
-    });
-    return linear(stack(mixes), of("output.weight"));
+  attention({ name, heads, of }, tree, node, x, off) {
+    const before = way(tree, node), tables = ["key_table", "value_table"].map(of).filter(Boolean);
+    const [keys, values] = ["key", "value"].map((kind) => before.map((one) => tree.rows[`${name}.${kind}`][one]));
+    const options = { tables, off: (head) => off.includes(`${name}.${head}`) };
+    const { mixed, looked } = attend(linear(x, of("query.weight")), keys, values, heads, options);
+    (tree.rows[`${name}.looked`] ??= [])[node] = looked;
+    return linear(mixed, of("output.weight"));
   },
 
   /** Eq. 7. */
-  "feed-forward": ({ of }, tree, nodes, rows) =>
-    linear(relu(linear(rows, of("expand.weight"), of("expand.bias"))), of("contract.weight"), of("contract.bias")),
+  "feed-forward": ({ of }, tree, node, x) =>
+    linear(relu(linear(x, of("expand.weight"), of("expand.bias"))), of("contract.weight"), of("contract.bias")),
 };

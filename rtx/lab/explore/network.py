@@ -9,8 +9,6 @@ from torch import nn
 from rtx.models import RNN, LanguageModel, RTransformer, Transformer
 from rtx.nn import FeedForward, LocalRNN, MultiHeadAttention, RelativeAttention, Residual
 
-CELLS = ("rnn", "gru")
-
 
 def described(model: nn.Module) -> dict[str, Any]:
     """Return the layers of a model, from its input on: kind, name, and where their weights are.
@@ -20,18 +18,15 @@ def described(model: nn.Module) -> dict[str, Any]:
     """
     backbone = getattr(model, "backbone", None)
     if isinstance(backbone, RNN):
-        cell, place = backbone.network.mode.removesuffix("_TANH").lower(), {"prefix": "backbone.network."}
-        layers = [
-            {"kind": "rnn", "cell": cell, "name": f"network.{i}", "layer": i, **place}
-            for i in range(backbone.network.num_layers)
-        ]
+        of = {"kind": "rnn", "cell": backbone.network.mode.removesuffix("_TANH").lower(), "prefix": "backbone.network."}
+        layers = [{**of, "name": f"network.{i}", "layer": i} for i in range(backbone.network.num_layers)]
     elif isinstance(backbone, RTransformer | Transformer):
-        layers = [_layer(name, part) for name, part in model.named_modules() if isinstance(part, Residual)]
+        layers = [layer_of(name, part) for name, part in model.named_modules() if isinstance(part, Residual)]
     else:
         raise ValueError(f"model: expected an RNN, a Transformer or an R-Transformer, got {type(backbone).__name__}")
-    if any(layer.get("cell", "gru") not in CELLS for layer in layers):
-        raise ValueError(f"model: expected cells of {', '.join(CELLS)}, got an LSTM, which no explorer computes")
-    position = backbone.position if isinstance(backbone, RTransformer | Transformer) else "none"
+    if any(layer.get("cell") == "lstm" for layer in layers):
+        raise ValueError("model: expected cells rnn or gru, got an LSTM, which no explorer computes")
+    position = getattr(backbone, "position", "none")
     if position == "scaled-sinusoidal":
         raise ValueError(f"model: expected positions that an explorer computes, got {position}")
     added = position if position in ("learned", "sinusoidal") else "none"  # to the input; others are in the attention
@@ -40,22 +35,16 @@ def described(model: nn.Module) -> dict[str, Any]:
 
 def weight_bytes(model: nn.Module) -> bytes:
     """Return the weights as a safetensors file, in 16 bits where no value changes."""
-    return save({name: _short(value.detach().cpu()).contiguous() for name, value in _weights(model).items()})
+    weights = {name: value.detach().cpu().float().contiguous() for name, value in model.state_dict().items()}
+    if isinstance(model, LanguageModel) and model.tied:
+        del weights["decoder.weight"]  # the embedding's
+    return save(
+        {name: half if torch.equal((half := one.half()).float(), one) else one for name, one in weights.items()}
+    )
 
 
-def _weights(model: nn.Module) -> dict[str, torch.Tensor]:
-    """The weights by name, but not those of a tied output layer again."""
-    tied = isinstance(model, LanguageModel) and model.tied
-    return {name: value for name, value in model.state_dict().items() if not (tied and name == "decoder.weight")}
-
-
-def _short(value: torch.Tensor) -> torch.Tensor:
-    half = value.half()
-    return half if torch.equal(half.to(value.dtype), value) else value.float()
-
-
-def _layer(name: str, residual: Residual) -> dict[str, Any]:
-    """A sublayer with its residual connection."""
+def layer_of(name: str, residual: Residual) -> dict[str, Any]:
+    """Return what network.js needs to know of a sublayer with its residual connection."""
     part, found = residual.sublayer, {"name": name, "prefix": f"{name}.sublayer.", "norm": residual.order}
     if isinstance(part, LocalRNN):
         return {"kind": "local", "cell": part.cell, "window": part.window, **found}

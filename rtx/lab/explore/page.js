@@ -9,7 +9,6 @@
 //   page.state, page.set({name})   the state by name: numbers, texts, true or false, or lists; and changing it, which draws
 //   page.kernel, page.ask(what)    whether a kernel listens, and asking it by its trait `wish` (see live.py)
 //   page.dark, page.ink, page.faint    the theme, the colour of text, and of lines that stay in the background
-//   page.animate(milliseconds, draw)   calls draw(share) with shares from 0 to 1; at once where motion is unwanted
 //   page.note(text), page.draw()   a second line, for what is under the pointer; draws again, for what was computed meanwhile
 
 const STYLE = `
@@ -35,7 +34,11 @@ const STYLE = `
 .rtx-page .value { min-width: 2.5em; font-variant-numeric: tabular-nums; }
 .rtx-page .pictures { overflow-x: auto; padding: 3px; margin: -3px; }
 .rtx-page canvas { display: block; width: 100%; }
-.rtx-page canvas.held { cursor: pointer; }
+.rtx-page canvas.held { cursor: pointer; touch-action: pan-y; }
+.rtx-page .numbers { width: 100%; table-layout: fixed; border-collapse: collapse; font-size: 13px; margin: 4px 0; }
+.rtx-page .numbers :is(th, td) { font-weight: normal; text-align: center; padding: 0; height: 22px;
+  overflow: hidden; white-space: nowrap; }
+.rtx-page .numbers th:first-child { width: 92px; text-align: left; }
 .rtx-page .note, .rtx-page .caption { font-size: 14px; }
 .rtx-page .note { min-height: 1.45em; }`;
 
@@ -49,10 +52,11 @@ export const make = (kind, facts = {}, ...children) => {
 // Controls: the browser's own, so that they are moved by keyboard as everywhere, each with a label. They set
 // `state[name]` and follow it, and return their input, whose `max` or `disabled` may be set later.
 
-/** A label around its input, which is read aloud by this name and not by all its options. */
-function labelled(input, name, parts) {
-  input.setAttribute("aria-label", name);
-  return make("label", {}, ...parts);
+/** Add an input in its label, which is read aloud by this name and not by all its options. `put` shows a value in it. */
+function addInput(page, name, label, input, put, parts = [label, input]) {
+  input.ariaLabel = label;
+  page.control(name, put, make("label", {}, ...parts));
+  return input;
 }
 
 /**
@@ -60,30 +64,24 @@ function labelled(input, name, parts) {
  * slider goes from where it is to its end, and would take that long for its whole length.
  */
 export function slider(page, name, { label = name, min = 0, max, step = 1, text = String, seconds = 0 }) {
-  const input = make("input", { type: "range", min, max, step });
-  const shown = make("span", { className: "value" });
+  const input = make("input", { type: "range", min, max, step }), shown = make("span", { className: "value" });
   const put = (value) => {
     input.value = value;
-    shown.textContent = text(Number(input.value));
-    input.setAttribute("aria-valuetext", shown.textContent);
+    input.ariaValueText = shown.textContent = text(Number(input.value));
   };
   input.oninput = () => page.set({ [name]: Number(input.value) });
-  const whole = labelled(input, label, [label, input, shown]);
-  page.control(name, put, seconds ? make("span", { className: "row" }, playButton(page, name, input, label, seconds), whole) : whole);
+  const whole = make("label", {}, label, input, shown), play = seconds && playButton(page, name, input, label, seconds);
+  input.ariaLabel = label;
+  page.control(name, put, play ? make("span", { className: "row" }, play, whole) : whole);
   return input;
 }
 
 function playButton(page, name, input, label, seconds) {
   const button = make("button", { type: "button" });
   let timer = 0;
-  const show = (playing) => {
-    button.textContent = playing ? "❚❚" : "▶";
-    button.setAttribute("aria-label", `${playing ? "pause" : "play"} ${label}`);
-  };
-  const stop = () => {
-    clearInterval(timer);
-    show((timer = 0));
-  };
+  const show = (playing) =>
+    Object.assign(button, { textContent: playing ? "❚❚" : "▶", ariaLabel: `${playing ? "pause" : "play"} ${label}` });
+  const stop = () => show((timer = clearInterval(timer)));
   const next = () => {
     const to = Number(input.value) + Number(input.step);
     if (to > Number(input.max) || !button.isConnected) stop();
@@ -104,39 +102,33 @@ export function select(page, name, { label = name, options }) {
   const input = make("select", {}, ...pairs.map(([, text], i) => make("option", { value: i, textContent: text })));
   input.disabled = pairs.length < 2;
   input.onchange = () => page.set({ [name]: pairs[input.value][0] });
-  const put = (value) => (input.value = pairs.findIndex(([one]) => one === value));
-  page.control(name, put, labelled(input, label, [label, input]));
-  return input;
+  return addInput(page, name, label, input, (value) => (input.value = pairs.findIndex(([one]) => one === value)));
 }
 
 /** A line of text to type. */
 export function textInput(page, name, { label = name, maxLength = 200 }) {
   const input = make("input", { type: "text", maxLength, spellcheck: false, autocomplete: "off" });
   input.oninput = () => page.set({ [name]: input.value });
-  const put = (value) => {
+  return addInput(page, name, label, input, (value) => {
     const line = value.replaceAll("\n", " "); // it would leave out a line's end and join two words
     if (line !== input.value) input.value = line; // else the cursor would jump to the end
-  };
-  page.control(name, put, labelled(input, label, [label, input]));
-  return input;
+  });
 }
 
 /** A field for a number. What is no number, or outside of `min` to `max`, is put back to what it was. */
-export function numberInput(page, name, { label = name, min, max, step = "any" }) {
-  const input = make("input", { type: "number", min: min ?? "", max: max ?? "", step });
+export function numberInput(page, name, { label = name, min = "", max = "", step = "any" }) {
+  const input = make("input", { type: "number", min, max, step });
   let last = 0;
   const put = (value) => (input.value = last = value);
   input.onchange = () => (input.value !== "" && input.checkValidity() ? page.set({ [name]: Number(input.value) }) : put(last));
-  page.control(name, put, labelled(input, label, [label, input]));
-  return input;
+  return addInput(page, name, label, input, put);
 }
 
 /** A box to tick. */
 export function checkbox(page, name, { label = name }) {
   const input = make("input", { type: "checkbox" });
   input.onchange = () => page.set({ [name]: input.checked });
-  page.control(name, (value) => (input.checked = value), labelled(input, label, [input, label]));
-  return input;
+  return addInput(page, name, label, input, (value) => (input.checked = value), [input, label]);
 }
 
 /** A button that does `act`, beside the controls. */
@@ -158,9 +150,7 @@ export function button(page, text, act) {
  * other sizes first.
  */
 export function canvas(page, { height, least = 0, label, hint = "", point = () => "", grab, key }) {
-  const element = make("canvas");
-  element.setAttribute("role", key ? "application" : "img");
-  element.setAttribute("aria-label", label);
+  const element = make("canvas", { role: key ? "application" : "img", ariaLabel: label, className: grab ? "held" : "" });
   const resize = (high, narrowest = least) => {
     [height, least] = [high, narrowest];
     Object.assign(element.style, { height: `${height}px`, minWidth: `${least}px` });
@@ -170,48 +160,45 @@ export function canvas(page, { height, least = 0, label, hint = "", point = () =
   const tell = () => page.note((under && point(...under)) || hint);
   const change = (values) => values && page.set(values);
   page.picture(element, () => (under || hint) && tell());
-  element.onpointermove = (event) => {
+  const moved = (first) => (event) => {
     under = [event.offsetX, event.offsetY];
-    if (grab && element.hasPointerCapture(event.pointerId)) change(grab(...under, false, event));
+    if (first && !event.button) element.setPointerCapture(event.pointerId);
+    if (grab && element.hasPointerCapture(event.pointerId)) change(grab(...under, first, event));
     tell();
   };
+  element.onpointerdown = moved(true);
+  element.onpointermove = moved(false);
   element.onpointerleave = () => {
     under = null;
     tell();
   };
-  if (grab) {
-    element.className = "held";
-    element.style.touchAction = "pan-y";
-    element.onpointerdown = (event) => {
-      if (event.button) return;
-      element.setPointerCapture(event.pointerId);
-      change(grab(event.offsetX, event.offsetY, true, event));
-    };
-  }
-  if (key) {
-    element.tabIndex = 0;
-    element.onkeydown = (event) => {
-      if (event.ctrlKey || event.metaKey || event.altKey) return;
-      const values = key(event.key, event);
-      if (values) event.preventDefault(), change(values);
-    };
-  }
+  element.onkeydown = (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const values = key?.(event.key, event);
+    if (values) event.preventDefault(), change(values);
+  };
+  if (key) element.tabIndex = 0;
   return {
     element,
     resize,
-    describe: (text) => element.setAttribute("aria-label", text),
+    describe: (text) => (element.ariaLabel = text),
     begin() {
-      const ratio = window.devicePixelRatio || 1, width = element.clientWidth || 720;
-      element.width = width * ratio;
-      element.height = height * ratio;
-      const pen = element.getContext("2d");
+      const ratio = window.devicePixelRatio || 1, width = element.clientWidth || 720, pen = element.getContext("2d");
+      Object.assign(element, { width: width * ratio, height: height * ratio });
       pen.scale(ratio, ratio);
-      pen.font = "13px system-ui, sans-serif";
-      pen.fillStyle = pen.strokeStyle = page.ink;
-      pen.textBaseline = "middle";
+      Object.assign(pen, { font: "13px system-ui, sans-serif", textBaseline: "middle", fillStyle: page.ink, strokeStyle: page.ink });
       return { pen, width, height };
     },
   };
+}
+
+/** A table of numbers: `head` above its columns, rows [name, numbers], and `cell(number, row)`, an element's properties. */
+export function table(head, rows, cell) {
+  const top = head.length ? [make("tr", {}, ...["", ...head].map((text) => make("th", { textContent: text })))] : [];
+  const lines = rows.map(([name, numbers], i) =>
+    make("tr", {}, make("th", { textContent: name }), ...Array.from(numbers, (number) => make("td", cell(number, i)))));
+  const columns = rows[0][1].length, style = `min-width: ${92 + 26 * columns}px; max-width: ${92 + 100 * columns}px`;
+  return make("table", { className: "numbers", style }, ...top, ...lines);
 }
 
 /** The number that an arrow key, Home, End or Page Up and Down makes of `value`; undefined for other keys. */
@@ -221,18 +208,27 @@ export function stepped(key, value, min, max, step = 1) {
   return to === undefined ? undefined : Math.min(max, Math.max(min, to));
 }
 
+/**
+ * What a key changes in a picture, each given as [name, value, min, max]: left and right change `across`, up and down
+ * change `along`. Without `along`, the rows are a list, and down is its next one.
+ */
+export function arrows(key, across, along) {
+  const turned = along ? key : ({ ArrowDown: "ArrowRight", ArrowUp: "ArrowLeft" }[key] ?? key);
+  const [name, value, min, max] = turned === "ArrowUp" || turned === "ArrowDown" ? along : across;
+  const to = stepped(turned, value, min, max);
+  return to === undefined ? undefined : { [name]: to };
+}
+
 /** An array that Python's `packed` wrote: its numbers in one row, and its shape. */
 export function unpack({ shape, low, high, steps }) {
   return { shape, values: Float32Array.from(atob(steps), (letter) => low + (letter.charCodeAt(0) * (high - low)) / 255) };
 }
 
-/** Whether the page behind an element is dark, whatever made it so. */
+/** Whether the page around an element is dark: its text is light then. */
 function isDark(element) {
-  for (let one = element; one; one = one.parentElement) {
-    const [red, green, blue, opacity = 1] = (getComputedStyle(one).backgroundColor.match(/[\d.]+/g) ?? [0, 0, 0, 0]).map(Number);
-    if (opacity > 0) return red + green + blue < 384;
-  }
-  return false; // no background: the browser's own, white
+  const colour = getComputedStyle(element).color.match(/[\d.]+/g) ?? [0, 0, 0]; // none before it is in the page
+  const [red, green, blue] = colour.map(Number);
+  return red + green + blue > 384;
 }
 
 /** JupyterLab takes the keys of what has the focus for commands, an arrow or a letter, unless that itself says no. */
@@ -246,30 +242,24 @@ function written(state, start) {
   return new URLSearchParams(changed.map(([name, value]) => [name, typeof value === "string" ? value : JSON.stringify(value)])).toString();
 }
 
-/** The state that an address holds; what is not of the kind that stands at the start is left out. */
+/** The state that an address holds; none if it cannot be read, because somebody has typed it. */
 function stateOf(hash, start) {
-  const kind = (value) => (Array.isArray(value) ? "array" : typeof value);
-  const read = ([name, text]) => {
-    try {
-      return [name, typeof start[name] === "string" ? text : JSON.parse(text)];
-    } catch {
-      return [name, undefined]; // not JSON: somebody has typed the address
-    }
-  };
-  const pairs = [...new URLSearchParams(hash.slice(1))].map(read);
-  return Object.fromEntries(pairs.filter(([name, value]) => name in start && kind(value) === kind(start[name])));
+  const value = ([name, text]) => [name, typeof start[name] === "string" ? text : JSON.parse(text)];
+  try {
+    return Object.fromEntries([...new URLSearchParams(hash.slice(1))].filter(([name]) => name in start).map(value));
+  } catch {
+    return {};
+  }
 }
 
 /** A value in Python, for a notebook, whose page has no address to send to others. */
 const asPython = (value) => JSON.stringify(value).replace(/^true$/, "True").replace(/^false$/, "False");
 
 /** The row below the pictures: presets, reset, and a link to what is seen. */
-function footer(page, model, { address }) {
-  const said = make("span", { className: "said" });
-  said.setAttribute("role", "status");
+function footer(page, model, address, said) {
   const add = (text, act) => make("button", { type: "button", textContent: text, onclick: act });
   const presets = Object.entries(model.get("presets")).map(([text, values]) => add(text, () => page.set(values)));
-  const link = () => `${new URL(address, location.href).href.split("#")[0]}#${written(page.state, page.start)}`;
+  const link = () => new URL(`#${written(page.state, page.start)}`, address).href;
   const code = () => `.set(${Object.entries(page.state).map(([name, value]) => `${name}=${asPython(value)}`).join(", ")})`;
   const copy = add(address ? "Copy link" : "Copy as Python", async () => {
     const text = address ? link() : code();
@@ -280,9 +270,7 @@ function footer(page, model, { address }) {
       said.textContent = text; // the browser does not allow it: to be copied by hand
     }
   });
-  page.forget = () => (said.textContent = "");
-  const reset = add("Reset", () => page.set(page.start));
-  return make("div", { className: "row foot" }, ...presets, reset, copy, said);
+  return make("div", { className: "row foot" }, ...presets, add("Reset", () => page.set(page.start)), copy, said);
 }
 
 /**
@@ -293,15 +281,13 @@ function footer(page, model, { address }) {
  */
 export function mount(show, model, el, { address = "", own = false, kernel = false } = {}) {
   const controls = make("div", { className: "row controls" }), pictures = make("div", { className: "pictures" });
-  const sentence = make("p", { className: "sentence" }), note = make("p", { className: "note" });
-  sentence.setAttribute("aria-live", "polite");
-  const box = make("div", { className: "rtx-page" }, make("style", { textContent: STYLE }));
-  box.setAttribute("role", "group");
-  box.setAttribute("aria-label", model.get("title"));
+  const sentence = make("p", { className: "sentence", ariaLive: "polite" }), note = make("p", { className: "note" });
+  const said = make("span", { className: "said", role: "status" }), title = model.get("title");
+  const box = make("div", { className: "rtx-page", role: "group", ariaLabel: title }, make("style", { textContent: STYLE }));
   box.addEventListener("focusin", keepKeys);
 
   const puts = {}, drawns = [];
-  let update = () => "", moving = 0, read = {};
+  let update = () => "", read = {};
   const page = {
     kernel,
     start: model.get("start"),
@@ -331,31 +317,20 @@ export function mount(show, model, el, { address = "", own = false, kernel = fal
       if (name) puts[name] = put;
       controls.append(element);
     },
-    animate(milliseconds, draw) {
-      cancelAnimationFrame(moving);
-      const begun = performance.now(), whole = matchMedia("(prefers-reduced-motion: reduce)").matches;
-      const next = (now) => {
-        const share = whole ? 1 : Math.min(1, Math.max(0, (now - begun) / milliseconds));
-        draw(share);
-        if (share < 1 && box.isConnected) moving = requestAnimationFrame(next);
-      };
-      next(begun);
-    },
   };
-  const title = make("h3", { textContent: model.get("title") });
   const caption = make("p", { className: "caption", textContent: `Try: ${model.get("caption")}` });
-  box.append(title, sentence, controls, pictures, note, footer(page, model, { address }), caption);
+  const heading = make("h3", { textContent: title });
+  box.append(heading, sentence, controls, pictures, note, footer(page, model, address, said), caption);
   el.append(box);
 
   const redraw = () => {
     const begun = performance.now();
     page.dark = isDark(el);
-    page.ink = page.dark ? "#e8e8e8" : "#222";
-    page.faint = page.dark ? "#555" : "#c8c8c8";
     box.classList.toggle("dark", page.dark);
+    [page.ink, page.faint] = ["--rtx-ink", "--rtx-faint"].map((name) => getComputedStyle(box).getPropertyValue(name));
     const state = page.state, text = update(state);
     for (const [name, put] of Object.entries(puts)) put(state[name]);
-    if (sentence.textContent !== text) sentence.textContent = text, page.forget();
+    if (sentence.textContent !== text) sentence.textContent = text, (said.textContent = "");
     drawns.forEach((drawn) => drawn()); // what is under the pointer may be another now
     if (own) history.replaceState(null, "", `#${written(state, page.start)}`);
     box.dispatchEvent(new CustomEvent("rtx-drawn", { bubbles: true, detail: performance.now() - begun }));
@@ -364,19 +339,18 @@ export function mount(show, model, el, { address = "", own = false, kernel = fal
   update = show(page);
   redraw();
 
-  const events = ["change:state", "change:data"], scheme = matchMedia("(prefers-color-scheme: dark)");
+  const events = ["change:state", "change:data"], resized = new ResizeObserver(redraw);
   for (const name of events) model.on(name, redraw);
-  scheme.addEventListener("change", redraw);
-  const resized = new ResizeObserver(redraw);
   resized.observe(pictures);
+  const scheme = matchMedia("(prefers-color-scheme: dark)");
   const themed = new MutationObserver(() => setTimeout(redraw, 100)); // once its colours are there
+  scheme.addEventListener("change", redraw);
   for (const one of [document.documentElement, document.body])
-    themed.observe(one, { attributes: true, attributeFilter: ["class", "data-theme", "data-jp-theme-light"] });
+    themed.observe(one, { attributeFilter: ["class", "data-theme", "data-jp-theme-light"] });
   return () => {
     for (const name of events) model.off(name, redraw);
     scheme.removeEventListener("change", redraw);
-    resized.disconnect();
-    themed.disconnect();
+    for (const one of [resized, themed]) one.disconnect();
   };
 }
 

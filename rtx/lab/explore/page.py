@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from html import escape
 from pathlib import Path
+from string import Template
 from typing import Any
 
 import anywidget
@@ -16,14 +17,12 @@ import traitlets
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from rtx.lab.explore.cells import free_earlier
-from rtx.lab.plots import png, small_png
+from rtx.lab.plots import as_array, small_png, whole_numbers
 from rtx.nn.validate import check_choice
 from rtx.training.files import write_whole
 
 DIGITS = 4  # of a number in the data
-MOST = 2_000_000  # characters of data; a page in a notebook should have a tenth of that
-IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([^"]*)";\n', re.MULTILINE)
+IMPORT = re.compile(r'^import \{([^}]*)\} from "\./(\w+)\.js";\n', re.MULTILINE)
 EXPORT = re.compile(r"^export (?=(?:const|function|async function) (\w+))", re.MULTILINE)
 HERE = Path(__file__).parent
 END = """
@@ -36,18 +35,16 @@ HTML = """<!doctype html>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>TITLE</title>
+<title>$title</title>
 <style>
 :root { color-scheme: light dark; }
 body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
-@media (prefers-color-scheme: dark) { body { background: #181818; color: #e8e8e8; } }
 </style>
 </head>
 <body>
-<div id="page"></div>
 <script type="module">
-SCRIPT
-start(TRAITS, document.getElementById("page"), { address: location.href, own: true });
+$script
+start($traits, document.body, { address: location.href, own: true });
 </script>
 </body>
 </html>
@@ -71,7 +68,7 @@ class Page(anywidget.AnyWidget):
         state: the controls' values at the start, by name.
 
     Raises:
-        ValueError: if the data holds a number that is not finite, or is larger than 2,000,000 characters.
+        ValueError: if the data holds a number that is not finite.
     """
 
     # as one text: a notebook file would have a line for every number
@@ -95,8 +92,7 @@ class Page(anywidget.AnyWidget):
         weights: bytes = b"",
         **state: Any,
     ) -> None:
-        self.script, self.still = script, still
-        self._esm = bundle(script)
+        self.still, self._esm = still, bundle(script)
         super().__init__(
             data=checked(data),
             state=state,
@@ -107,7 +103,6 @@ class Page(anywidget.AnyWidget):
             name=script.stem,
             weights=weights,
         )
-        free_earlier(self)
 
     def set(self, **state: Any) -> Any:
         """Move controls from code, as a reader would.
@@ -120,31 +115,19 @@ class Page(anywidget.AnyWidget):
         self.state = self.state | state
 
     def save(self, path: str | Path) -> Path:
-        """Write the still figure (.png), or the live page as one file that needs no server (.html).
+        """Write the live page as one file that needs no server (.html).
 
         Raises:
             ValueError: if `path` has another ending.
         """
         path = Path(path)
-        makers = {".png": lambda: png(self.still), ".html": lambda: self._html().encode()}
-        check_choice("path", path.suffix, makers)
-        write_whole(path, makers[path.suffix]())
+        check_choice("path", path.suffix, [".html"])
+        traits = {name: getattr(self, name) for name in ("state", "start", "presets", "caption", "title", "name")}
+        traits |= {"data": json.dumps(self.data), "weights": base64.b64encode(self.weights).decode()}
+        given = json.dumps(traits).replace("<", "\\u003c")  # a "<" could end the element
+        page = Template(HTML).substitute(title=escape(self.title), script=self._esm, traits=given)
+        write_whole(path, page.encode())
         return path
-
-    def living(self) -> dict[str, Any]:
-        """All that the script reads, as JSON can hold it; bytes as base64 text."""
-        names = ("data", "state", "start", "presets", "caption", "title", "name")
-        found = {name: getattr(self, name) for name in names}
-        return found | {"data": json.dumps(self.data), "weights": base64.b64encode(self.weights).decode()}
-
-    def _html(self) -> str:
-        # a "<" could end the element: JSON may write it as an escape instead
-        parts = {
-            "TITLE": escape(self.title),
-            "SCRIPT": self._esm,
-            "TRAITS": json.dumps(self.living()).replace("<", "\\u003c"),
-        }
-        return re.sub("|".join(parts), lambda found: parts[found[0]], HTML)
 
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         live, facts = super()._repr_mimebundle_() or ({}, {})
@@ -155,7 +138,7 @@ class Page(anywidget.AnyWidget):
         return live | still, facts | {"image/png": {"width": int(self.still.get_figwidth() * 100)}}
 
 
-def bundle(script: Path, end: str | None = None, frame: bool = True) -> str:
+def bundle(script: Path, end: str = "", frame: bool = True) -> str:
     """An explorer's module and the files that it imports as one module, since a widget cannot load a second file.
 
     Each file becomes a function's scope, in the order in which they need one another. The whole exports what anywidget
@@ -166,39 +149,41 @@ def bundle(script: Path, end: str | None = None, frame: bool = True) -> str:
     if frame:
         _add(HERE / "page.js", scopes)
     _add(script, scopes)
-    return "\n".join(scopes.values()) + (end or END.replace("PIECE", _scope_name(script)))
+    return "\n".join(scopes.values()) + (end or END.replace("PIECE", f"${script.stem}"))
 
 
 def _add(path: Path, scopes: dict[str, str]) -> None:
     """Add a file after those that it imports; a file that is not beside the script is one of ours."""
-    if path.name in scopes:
-        return
     text = path.read_text(encoding="utf-8")
     for _, name in IMPORT.findall(text):
-        beside = path.with_name(name)
-        _add(beside if beside.exists() else HERE / name, scopes)
-    body = IMPORT.sub(
-        lambda found: f"const {{{found[1].replace(' as ', ': ')}}} = {_scope_name(Path(found[2]))};\n", text
-    )
+        if name not in scopes:
+            beside = path.with_name(f"{name}.js")
+            _add(beside if beside.exists() else HERE / beside.name, scopes)
+    body = IMPORT.sub(lambda found: f"const {{{found[1].replace(' as ', ': ')}}} = ${found[2]};\n", text)
     names = ", ".join(EXPORT.findall(body))
-    body = EXPORT.sub("", body)
-    scopes[path.name] = f"const {_scope_name(path)} = (() => {{\n{body}return {{ {names} }};\n}})();"
+    scopes[path.stem] = f"const ${path.stem} = (() => {{\n{EXPORT.sub('', body)}return {{ {names} }};\n}})();"
 
 
-def _scope_name(path: Path) -> str:
-    return f"${path.stem}"
+def maps(values: Mapping[str, Tensor], across: str, up: str, height: float = 3.2, **colours: Any) -> Figure:
+    """A still figure: rows of numbers as colours, counted from 1, each map under its title."""
+    figure = Figure(figsize=(8, height), layout="constrained")
+    for ax, (title, rows) in zip(figure.subplots(1, len(values), squeeze=False)[0], values.items(), strict=True):
+        extent = (0.5, rows.shape[1] + 0.5, rows.shape[0] + 0.5, 0.5)
+        image = ax.imshow(as_array(rows.float()), aspect="auto", interpolation="nearest", extent=extent, **colours)
+        ax.set(title=title, xlabel=across, ylabel=up)
+        whole_numbers(ax.xaxis, ax.yaxis)
+    figure.colorbar(image, ax=figure.axes)
+    return figure
 
 
 def checked(data: Any) -> Any:
     """`data` as JSON can hold it.
 
     Raises:
-        ValueError: if a number is not finite, or all of it is larger than 2,000,000 characters.
+        ValueError: if a number is not finite.
     """
     found = compact(data)
-    size = len(json.dumps(found, allow_nan=False))
-    if size > MOST:
-        raise ValueError(f"data: expected at most {MOST:,} characters, got {size:,}: show a shorter piece")
+    json.dumps(found, allow_nan=False)
     return found
 
 

@@ -1,35 +1,14 @@
-// The position lab: ways to say where a key is, as heat maps, and what a query makes of them. All is computed here; of
-// Python's come queries, keys and what was learnt: Shaw's vectors, Transformer-XL's weights and biases.
+// The position lab: ways to say where a key is, as heat maps, and what a query makes of them. Python's layers gave what
+// each distance adds to a score (Shaw), and the four terms of each score (Transformer-XL).
 
 import { axes, colourBar, heatMap, SERIES } from "./chart.js";
 import { css, diverging } from "./colours.js";
-import { canvas, checkbox, select, slider, stepped } from "./page.js";
+import { arrows, canvas, checkbox, select, slider } from "./page.js";
 import { softmax } from "./tensor.js";
 
 const LEFT = 46, TOP = 28, SIZE = 290, BELOW = 64, NARROW = 560; // pixels; in a narrow picture the bars are below the map
 
 const dot = (a, b) => a.reduce((sum, value, i) => sum + value * b[i], 0);
-
-/** Vaswani et al. (2017), §3.5: position t as D numbers, sines at even places and cosines at odd ones. */
-function sinusoid(t, D) {
-  return Array.from({ length: D }, (_, i) => {
-    const angle = t / 10000 ** ((i - (i % 2)) / D);
-    return i % 2 ? Math.cos(angle) : Math.sin(angle);
-  });
-}
-
-/** Shaw et al. (2018), Eq. (4): what the distance adds to a score; `vectors` are those of the distances -k … 0. */
-function shawScore({ queries, vectors }, t, s, clip) {
-  const row = vectors.length - 1 + Math.max(-clip, s - t);
-  return dot(queries[t], vectors[row]) / Math.sqrt(queries[t].length);
-}
-
-/** Dai et al. (2019), §3.3: the terms (a) to (d) of a query and a key. */
-function xlTerms({ queries, keys, weight, u, v }, t, s) {
-  const r = weight.map((row) => dot(row, sinusoid(t - s, row.length)));
-  const [q, k] = [queries[t], keys[s]];
-  return [dot(q, k), dot(q, r), dot(u, k), dot(v, r)].map((term) => term / Math.sqrt(u.length));
-}
 
 /** A number with so many digits; what is rounded to zero has no sign. */
 const written = (value, digits = 2) => value.toFixed(digits).replace(/^-(0\.?0*)$/, "$1");
@@ -38,54 +17,46 @@ const TERMS = ["content", "content_position", "global_content", "global_position
 const LABELS = ["(a) content", "(b) content, distance", "(c) content, any query", "(d) distance, any query"];
 
 export function show(page) {
-  const { length: T, width: D, shaw, xl } = page.data;
-  const steps = [...Array(T).keys()];
-  const table = steps.map((t) => sinusoid(t, D));
-  const terms = steps.map((t) => steps.slice(0, t + 1).map((s) => xlTerms(xl, t, s)));
-
+  const { sinusoids, distances, terms } = page.data, T = sinusoids.length, D = sinusoids[0].length;
   // One scale for every k and every choice of terms, so that colours compare between them.
-  const farthest = (values) => Math.max(1e-9, ...values.flat(2));
-  const clips = farthest(steps.map((t) => steps.slice(0, t + 1).flatMap((s) =>
-    shaw.vectors.slice(1).map((_, k) => Math.abs(shawScore(shaw, t, s, k + 1))))));
-  const choices = farthest(terms.map((row) => row.map((four) => four.reduce((sum, term) => sum + Math.abs(term), 0))));
+  const clips = Math.max(...distances.flat().map(Math.abs));
+  const choices = Math.max(...terms.flat().map((four) => dot(four, four.map(Math.sign))));
 
-  const past = (t, score) => steps.slice(0, t + 1).map(score);
   // a view: its rows of numbers, as many as there are positions; whether they are scores of the past; what they say
   const views = {
     sinusoids: {
-      rows: () => table,
+      rows: () => sinusoids,
       names: ["number i of D", "position t"],
       say: (t) => `Position ${t + 1} as ${D} numbers: quick waves on the left, slow ones on the right.`,
     },
     "products of sinusoids": {
-      rows: () => steps.map((t) => steps.map((s) => dot(table[t], table[s]) / (D / 2))),
+      rows: () => sinusoids.map((one) => sinusoids.map((other) => dot(one, other) / (D / 2))),
       names: ["position s", "position t"],
       say: () => "A diagonal is a distance, and has one colour: the product of two positions depends on that alone.",
     },
     "Shaw's distances": {
-      rows: ({ clip }) => steps.map((t) => past(t, (s) => shawScore(shaw, t, s, clip))),
+      rows: ({ clip }) => terms.map((row, t) => row.map((_, s) => distances[t][Math.min(clip, t - s)])),
       scores: true,
       most: clips,
       names: ["key s", "query t"],
       say(t, { clip }) {
         const far = Math.max(0, t + 1 - clip);
         const shared = `the ${far} keys that are ${clip} or more steps back share one vector`;
-        return `${t ? `Query ${t + 1} sees all of ${t + 1} keys` : "Query 1 sees its own key"}. With k = ${clip}, ` +
+        return `Query ${t + 1} sees all keys up to its own. With k = ${clip}, ` +
           (far > 1 ? `${shared}: the distinction ends there, not the view.` : "each distance that it sees has a vector of its own.");
       },
     },
     "Transformer-XL": {
       rows(state) {
         const on = TERMS.map((term) => (state[term] ? 1 : 0));
-        return steps.map((t) => past(t, (s) => dot(terms[t][s], on)));
+        return terms.map((row) => row.map((four) => dot(four, on)));
       },
       scores: true,
       most: choices,
       names: ["key s", "query t"],
       say(t, state) {
         const on = LABELS.filter((_, i) => state[TERMS[i]]).map((label) => label.slice(0, 3));
-        if (!on.length && !t) return "All terms are off, and query 1 has but one key.";
-        if (!on.length) return `All terms are off: query ${t + 1} gives each of its ${t + 1} keys the same weight.`;
+        if (!on.length) return `All terms are off: query ${t + 1} gives the same weight to each of its keys.`;
         const blind = !state.content_position && !state.global_position;
         return `The scores are ${on.join(" + ")}${blind ? ": they do not know where a key is" : ""}.`;
       },
@@ -94,7 +65,7 @@ export function show(page) {
 
   select(page, "encoding", { options: Object.keys(views) });
   slider(page, "position", { max: T - 1, text: (t) => t + 1 });
-  const clip = slider(page, "clip", { label: "clip k", min: 1, max: shaw.vectors.length - 1 });
+  const clip = slider(page, "clip", { label: "clip k", min: 1, max: distances.at(-1).length - 1 });
   const boxes = TERMS.map((term, i) => checkbox(page, term, { label: LABELS[i] }));
 
   let rows = [], size = SIZE;
@@ -106,10 +77,7 @@ export function show(page) {
       const [t, s] = at(x, y);
       return t >= 0 && t < T && s >= 0 && x < LEFT + size ? { position: t } : undefined;
     },
-    key(name) {
-      const position = stepped({ ArrowDown: "ArrowUp", ArrowUp: "ArrowDown" }[name] ?? name, page.state.position, 0, T - 1);
-      return position === undefined ? undefined : { position };
-    },
+    key: (name) => arrows(name, ["position", page.state.position, 0, T - 1]),
     point(x, y) {
       const [t, s] = at(x, y), value = rows[t]?.[s];
       return value === undefined ? "" : `row ${t + 1}, column ${s + 1}: ${written(value, 3)}`;

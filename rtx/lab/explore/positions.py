@@ -11,8 +11,7 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from rtx.lab.explore.page import Page
-from rtx.lab.plots import new_figure, whole_numbers
+from rtx.lab.explore.page import Page, maps
 from rtx.lab.seeded import seeded
 from rtx.nn import MultiHeadAttention, RelativeAttention, sinusoidal_positions
 from rtx.nn.relative import XLAttention
@@ -44,21 +43,33 @@ def positions(layer: MultiHeadAttention | None = None, x: Float[Tensor, "1 T D"]
     with seeded(0), torch.no_grad():
         shaw = layer if isinstance(layer, RelativeAttention) else RelativeAttention(width, 1, clip=16)
         xl = layer if isinstance(layer, XLAttention) else _drawn_xl(width)
-        data = {"length": x.shape[1], "width": width}
-        data |= {"shaw": _shaw(shaw, x), "xl": _xl(xl, x)}  # type: ignore[dict-item]
+        table = sinusoidal_positions(x.shape[1], width)
+        queries, _ = _heads(shaw, x)
+        terms = xl.terms(*_heads(xl, x))
+        data = {
+            "sinusoids": table,
+            # Shaw et al. (2018), Eq. (4): what each distance adds to a query's scores, the distance 0 first
+            "distances": _past((queries @ shaw.key_table.T / queries.shape[-1] ** 0.5)[0, 0].flip(-1)),
+            "terms": _past(torch.stack([terms[name][0, 0] for name in TERMS], -1)),
+        }
     clip = min(4, shaw.clip)
-    terms: dict[str, Any] = dict.fromkeys(TERMS, True)
+    switches: dict[str, Any] = dict.fromkeys(TERMS, True)
     return Page(
         Path(__file__).with_name("positions.js"),
         data,
-        _still(x.shape[1], width),
+        _still(table),
         "Shaw's distances with k = 1 and more; then Transformer-XL with (a) alone, with (d) alone: which knows order?",
         title="How does it know where it is?",
         encoding="Transformer-XL" if isinstance(layer, XLAttention) else "Shaw's distances" if layer else "sinusoids",
         position=x.shape[1] - 1,
         clip=clip,
-        **terms,
+        **switches,
     )
+
+
+def _past(rows: Tensor) -> list[Tensor]:
+    """Of each row what a causal query sees."""
+    return [row[: t + 1] for t, row in enumerate(rows)]
 
 
 def _drawn_xl(width: int) -> XLAttention:
@@ -68,33 +79,16 @@ def _drawn_xl(width: int) -> XLAttention:
     return layer
 
 
-def _head(layer: MultiHeadAttention, x: Tensor) -> tuple[Tensor, Tensor]:
-    """The queries and keys of the first head."""
-    K, x = layer.d_model // layer.heads, x.to(layer.query.weight)
-    return layer.query(x)[0, :, :K], layer.key(x)[0, :, :K]
+def _heads(layer: MultiHeadAttention, x: Tensor) -> tuple[Tensor, Tensor]:
+    """The queries and keys of all heads."""
+    x = x.to(layer.query.weight)
+    return layer.split(layer.query(x)), layer.split(layer.key(x))
 
 
-def _shaw(layer: RelativeAttention, x: Tensor) -> dict[str, Tensor]:
-    return {"queries": _head(layer, x)[0], "vectors": layer.key_table[: layer.clip + 1]}
-
-
-def _xl(layer: XLAttention, x: Tensor) -> dict[str, Tensor]:
-    queries, keys = _head(layer, x)
-    weight, u, v = layer.distance.weight[: keys.shape[1]], layer.content_bias[0, 0], layer.position_bias[0, 0]
-    return {"queries": queries, "keys": keys, "weight": weight, "u": u, "v": v}
-
-
-def _still(length: int, width: int) -> Figure:
+def _still(table: Tensor) -> Figure:
     """The sinusoids, and their products."""
-    table = sinusoidal_positions(length, width)
-    figure, axes = new_figure(8, 3.4, columns=2)
-    for ax, values, title, x in (
-        (axes[0], table, "sinusoids", "number i of D"),
-        (axes[1], table @ table.T / (width / 2), "their products, divided by D / 2", "position s"),
-    ):
-        extent = (0.5, values.shape[1] + 0.5, length + 0.5, 0.5)
-        image = ax.imshow(values.numpy(), extent=extent, aspect="auto", cmap="PuOr_r", vmin=-1, vmax=1)
-        ax.set(title=title, xlabel=x, ylabel="position t")
-        whole_numbers(ax.xaxis, ax.yaxis)
-    figure.colorbar(image, ax=axes)
+    products = table @ table.T / (table.shape[1] / 2)
+    shown = {"sinusoids": table, "their products, divided by D / 2": products}
+    figure = maps(shown, "position s", "position t", cmap="PuOr_r", vmin=-1, vmax=1)
+    figure.axes[0].set_xlabel("number i of D")
     return figure

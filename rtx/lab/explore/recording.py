@@ -142,11 +142,6 @@ class Recording(Page):
         """The values to choose from, by the control's name."""
         return {name: control.values for name, control in self.controls.items()}
 
-    def save(self, path: str | Path) -> Path:
-        """Write what is seen now, as `Page.save`."""
-        self.still = draw(self.seen()[1])
-        return super().save(path)
-
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         self.still = draw(self.seen()[1])
         return super()._repr_mimebundle_()

@@ -1,17 +1,8 @@
-// The arithmetic of small models: numbers in rows, and the layers of rtx.nn on one sequence. A sequence of T positions
-// with D features is a matrix { rows: T, columns: D, values }, values row after row, in 64 bits.
+// The arithmetic of small models: vectors of numbers in 64 bits, and the layers of rtx.nn on one vector. A sequence is a
+// list of vectors.
 
-export const matrix = (rows, columns, values = new Float64Array(rows * columns)) => ({ rows, columns, values });
-
-/** A view of one row. */
-export const row = ({ columns, values }, i) => values.subarray(i * columns, (i + 1) * columns);
-
-/** Rows below each other. */
-export function stack(rows) {
-  const whole = matrix(rows.length, rows[0]?.length ?? 0);
-  rows.forEach((one, i) => row(whole, i).set(one));
-  return whole;
-}
+/** A vector of a list. */
+export const row = (rows, i) => rows[i];
 
 /** The tensors of a safetensors file, by name, each with its shape and its values. `bytes` is a DataView. */
 export function readTensors(bytes) {
@@ -33,42 +24,32 @@ function half(bits) {
   return power === 0 ? sign * rest * 2 ** -24 : sign * (1024 + rest) * 2 ** (power - 25);
 }
 
-/** x Wᵀ + b, as nn.Linear: the weight has a row for each output. */
+/** W x + b, as nn.Linear: the weight has a row for each output. */
 export function linear(x, { shape: [outputs, inputs], values: times }, bias) {
-  const y = matrix(x.rows, outputs), from = x.values;
-  for (let t = 0; t < x.rows; t++)
-    for (let j = 0; j < outputs; j++) {
-      let sum = bias ? bias.values[j] : 0, other = 0; // two sums at once: a processor need not wait for one before it adds to the next
-      let a = t * inputs, b = j * inputs;
-      for (const end = a + inputs - 1; a < end; a += 2, b += 2) {
-        sum += from[a] * times[b];
-        other += from[a + 1] * times[b + 1];
-      }
-      y.values[t * outputs + j] = sum + other + (inputs % 2 ? from[a] * times[b] : 0);
+  const y = new Float64Array(outputs);
+  for (let j = 0; j < outputs; j++) {
+    let sum = bias ? bias.values[j] : 0, other = 0; // two sums: a processor need not wait for one before it adds to the next
+    let a = 0, b = j * inputs;
+    for (; a < inputs - 1; a += 2, b += 2) {
+      sum += x[a] * times[b];
+      other += x[a + 1] * times[b + 1];
     }
-  return y;
-}
-
-export const add = (x, y) => matrix(x.rows, x.columns, x.values.map((value, i) => value + y.values[i]));
-
-/** The positive part, in place. */
-export function relu(x) {
-  for (let i = 0; i < x.values.length; i++) if (x.values[i] < 0) x.values[i] = 0;
-  return x;
-}
-
-/** Each row with mean 0 and variance 1, then scaled and shifted, as nn.LayerNorm. */
-export function layerNorm(x, weight, bias, epsilon = 1e-5) {
-  const y = matrix(x.rows, x.columns);
-  for (let t = 0; t < x.rows; t++) {
-    const at = t * x.columns, end = at + x.columns;
-    let mean = 0, variance = 0;
-    for (let k = at; k < end; k++) mean += x.values[k] / x.columns;
-    for (let k = at; k < end; k++) variance += (x.values[k] - mean) ** 2 / x.columns;
-    const scale = 1 / Math.sqrt(variance + epsilon);
-    for (let k = at; k < end; k++) y.values[k] = (x.values[k] - mean) * scale * weight.values[k - at] + (bias ? bias.values[k - at] : 0);
+    y[j] = sum + other + (inputs % 2 ? x[a] * times[b] : 0);
   }
   return y;
+}
+
+export const add = (x, y) => x.map((value, i) => value + y[i]);
+
+export const relu = (x) => x.map((value) => Math.max(0, value));
+
+/** A vector with mean 0 and variance 1, then scaled and shifted, as nn.LayerNorm. */
+export function layerNorm(x, weight, bias) {
+  let mean = 0, variance = 1e-5 * x.length;
+  for (let k = 0; k < x.length; k++) mean += x[k] / x.length;
+  for (let k = 0; k < x.length; k++) variance += (x[k] - mean) ** 2;
+  const scale = 1 / Math.sqrt(variance / x.length);
+  return x.map((value, k) => (value - mean) * scale * weight.values[k] + bias.values[k]);
 }
 
 /** Probabilities from scores, in one row. */
@@ -83,52 +64,35 @@ export function softmax(scores) {
 
 const sigmoid = (value) => 1 / (1 + Math.exp(-value));
 
-/** One step of a cell from a state h and what it reads, already multiplied by its weights; writes the new state. */
+/**
+ * One step of a cell from what it reads and its state h, both already multiplied by its weights. It writes the new state
+ * into h, and an LSTM's memory into c; returns the gates by name.
+ */
 export const CELLS = {
-  rnn: (read, kept, h) => h.forEach((_, k) => (h[k] = Math.tanh(read[k] + kept[k]))),
+  rnn(read, kept, h) {
+    h.forEach((_, k) => (h[k] = Math.tanh(read[k] + kept[k])));
+    return {};
+  },
   gru(read, kept, h) {
-    const D = h.length;
+    const D = h.length, [r, z, n] = [0, 1, 2].map(() => new Float64Array(D));
     for (let k = 0; k < D; k++) {
-      const r = sigmoid(read[k] + kept[k]), z = sigmoid(read[D + k] + kept[D + k]);
-      const n = Math.tanh(read[2 * D + k] + r * kept[2 * D + k]);
-      h[k] = (1 - z) * n + z * h[k];
+      r[k] = sigmoid(read[k] + kept[k]);
+      z[k] = sigmoid(read[D + k] + kept[D + k]);
+      n[k] = Math.tanh(read[2 * D + k] + r[k] * kept[2 * D + k]);
+      h[k] = (1 - z[k]) * n[k] + z[k] * h[k];
     }
+    return { "reset r": r, "update z": z, "candidate n": n };
+  },
+  lstm(read, kept, h, c) {
+    const D = h.length, gate = (f, i) => Float64Array.from(h, (_, k) => f(read[i * D + k] + kept[i * D + k]));
+    const [i, f, g, o] = [sigmoid, sigmoid, Math.tanh, sigmoid].map(gate);
+    h.forEach((_, k) => {
+      c[k] = f[k] * c[k] + i[k] * g[k];
+      h[k] = o[k] * Math.tanh(c[k]);
+    });
+    return { "input i": i, "forget f": f, "candidate g": g, "output o": o };
   },
 };
-
-/**
- * A causal convolution as rtx.nn.CausalConv: position t reads t, t - dilation, and so on, and zeros before the beginning.
- * The weight has, for each output and input, a number for each position that is read, the oldest first.
- */
-export function convolution(x, { shape: [outputs, inputs, kernel], values }, bias, dilation = 1) {
-  const y = matrix(x.rows, outputs);
-  for (let t = 0; t < x.rows; t++)
-    for (let j = 0; j < outputs; j++) {
-      let sum = bias ? bias.values[j] : 0;
-      for (let i = 0; i < kernel; i++) {
-        const from = t - (kernel - 1 - i) * dilation;
-        if (from >= 0) for (let k = 0; k < inputs; k++) sum += row(x, from)[k] * values[(j * inputs + k) * kernel + i];
-      }
-      row(y, t)[j] = sum;
-    }
-  return y;
-}
-
-/**
- * A recurrent layer as nn.RNN or nn.GRU: its parameters under `prefix` in `weights`. With `window`, a LocalRNN: each
- * position starts from nothing, `window` positions back, and reads zeros before the beginning (Wang et al. 2019, Eq. 2).
- */
-export function recurrent(x, weights, prefix, { cell = "gru", window = 0, layer = 0 } = {}) {
-  const [read, keep] = ["ih", "hh"].map((part) => [weights[`${prefix}weight_${part}_l${layer}`], weights[`${prefix}bias_${part}_l${layer}`]]);
-  const D = keep[0].shape[1], inputs = linear(x, ...read), padding = read[1]?.values ?? new Float64Array(inputs.columns);
-  const y = matrix(x.rows, D), h = matrix(1, D), step = CELLS[cell];
-  for (let t = 0; t < x.rows; t++) {
-    if (window) h.values.fill(0);
-    for (let s = window ? t - window + 1 : t; s <= t; s++) step(s < 0 ? padding : row(inputs, s), linear(h, ...keep).values, h.values);
-    row(y, t).set(h.values);
-  }
-  return y;
-}
 
 /**
  * What attention returns for one query before its last projection, and where each head looks: a weight for each of the

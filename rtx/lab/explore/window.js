@@ -1,28 +1,25 @@
 // One window of a LocalRNN, to be dragged along a sequence and stepped cell by cell. The cells are computed here.
 // Wang et al. (2019), R-Transformer, §3.1, Eq. 2.
 
-import { CELLS } from "./cells.js";
-import { colourBar, heatMap } from "./chart.js";
+import { colourBar } from "./chart.js";
 import { css, diverging, inkOn } from "./colours.js";
-import { canvas, checkbox, select, slider, stepped } from "./page.js";
-import { linear, matrix, readTensors } from "./tensor.js";
+import { arrows, canvas, checkbox, make, select, slider, table } from "./page.js";
+import { CELLS, linear, readTensors } from "./tensor.js";
 
-const LEFT = 92, ROW = 26, STRIP = 70, LEGEND = 24; // in CSS pixels
-const CELL = 6, NARROWEST = 300; // the least width of a position, and of the picture, for its legend
+const LEFT = 92, STRIP = 52, LEGEND = 24; // in CSS pixels
+const CELL = 6; // the least width of a position
+const MOST = 8; // numbers in a row that are written into it
 const ORANGE = [222, 143, 5], BLUE = [1, 115, 178];
 
 /** All steps of the window that ends at position t: what each read, its gates, and the state before and after. */
 function run(x, weights, { cell, window, position, processed }) {
-  const D = x[0].length, none = Array(D).fill(0), steps = [];
-  const times = (vector, part) =>
-    [...linear(matrix(1, D, vector), weights[`${cell}.weight_${part}_l0`], weights[`${cell}.bias_${part}_l0`]).values];
-  let state = { h: none, c: none };
-  for (let at = position - window + 1; at <= position; at++) {
-    const pad = at < 1, input = pad ? none : x[at - 1], skipped = pad && !processed, before = state.h;
-    state = skipped ? { ...state, gates: {} } : CELLS[cell](times(input, "ih"), times(before, "hh"), state);
-    steps.push({ at, pad, skipped, input, before, after: state });
-  }
-  return steps;
+  const none = x[0].map(() => 0), [h, c] = [0, 1].map(() => new Float64Array(weights[`${cell}.weight_hh_l0`].shape[1]));
+  const times = (vector, part) => linear(vector, weights[`${cell}.weight_${part}_l0`], weights[`${cell}.bias_${part}_l0`]);
+  return Array.from({ length: window }, (_, step) => {
+    const at = position - window + 1 + step, pad = at < 1, input = pad ? none : x[at - 1], skipped = pad && !processed;
+    const before = [...h], gates = skipped ? {} : CELLS[cell](times(input, "ih"), times(h, "hh"), h, c);
+    return { at, pad, skipped, input, before, gates, after: [...h] };
+  });
 }
 
 /** The positions as a strip, the window's in blue and orange, the step's filled. */
@@ -51,59 +48,42 @@ export function show(page) {
   slider(page, "position", { label: "position t", min: 1, max: T });
   const step = slider(page, "step", { label: "step in the window", min: 1, max: windows });
   checkbox(page, "processed", { label: "pads go through the cell" });
-  let rows = [];
-  /** In which of so many equal parts of the picture, to the right of the labels, a pixel is. */
-  const part = (px, parts) => Math.floor(((px - LEFT) / (picture.element.clientWidth - LEFT)) * parts);
   const picture = canvas(page, {
-    height: STRIP,
+    height: STRIP + LEGEND,
+    least: LEFT + CELL * (T + windows - 1),
+    label: "the window on the sequence",
     grab(px, py, first) {
-      const { position, window } = page.state, here = 2 - windows + part(px, T + windows - 1);
-      if (px < LEFT || py > STRIP) return undefined;
+      const { position, window } = page.state, share = (px - LEFT) / (picture.element.clientWidth - LEFT);
+      const here = 2 - windows + Math.floor(share * (T + windows - 1));
+      if (share < 0 || py > STRIP) return undefined;
       if (first && here <= position && here > position - window) return { step: here - position + window };
       return { position: Math.min(T, Math.max(1, here)), step: window };
     },
     key(name) {
       const { position, window, step: now } = page.state;
-      if (name === "ArrowUp" || name === "ArrowDown") return { step: stepped(name, Math.min(now, window), 1, window) };
-      const to = stepped(name, position, 1, T);
-      return to && { position: to };
-    },
-    label: "one step of the window: its input, gates and states as rows of colours",
-    point(px, py) {
-      const row = rows[Math.floor((py - STRIP) / ROW)], unit = part(px, D);
-      return row && unit >= 0 && unit < D ? `${row[0]}, unit ${unit + 1}: ${row[1][unit].toFixed(3)}` : "";
+      return arrows(name, ["position", position, 1, T], ["step", Math.min(now, window), 1, window]);
     },
   });
-
-  /** A row of numbers from -most to most, as colours and, where there is room, as text. */
-  function drawRow({ pen, width }, [name, values], y, most) {
-    const box = { x: LEFT, y: y + 2, width: width - LEFT, height: ROW - 4 }, across = box.width / D;
-    const colours = values.map((value) => diverging(value / most, page.dark));
-    heatMap(pen, box, 1, D, (_, k) => css(colours[k]));
-    pen.textAlign = "left";
-    pen.fillStyle = page.ink;
-    pen.fillText(name, 4, y + ROW / 2);
-    pen.textAlign = "center";
-    values.forEach((value, k) => {
-      pen.fillStyle = inkOn(colours[k]);
-      if (across >= 38) pen.fillText(value.toFixed(2), LEFT + (k + 0.5) * across, y + ROW / 2);
-    });
-  }
+  const numbers = make("div");
+  page.picture(numbers);
 
   return (given) => {
     step.max = given.window;
     const state = { ...given, step: Math.min(given.step, given.window) };
     const steps = run(x, weights, state), now = steps[state.step - 1], { after } = now;
-    rows = [["input x", now.input], ["state before", now.before], ...Object.entries(after.gates), ["state after", after.h]];
-    picture.resize(STRIP + ROW * rows.length + LEGEND, Math.max(NARROWEST, LEFT + CELL * (T + windows - 1)));
+    const rows = [["input x", now.input], ["state before", now.before], ...Object.entries(now.gates), ["state after", after]];
+    numbers.replaceChildren(table([], rows, (value, i) => {
+      const colour = diverging(value / (i ? 1 : largest), page.dark); // states and gates are within 1
+      const style = `background: ${css(colour)}; color: ${inkOn(colour)}`;
+      return { textContent: D > MOST ? "" : value.toFixed(2), title: value.toFixed(3), style };
+    }));
     const area = picture.begin();
     strip(area, T, windows, state, page.ink);
-    rows.forEach((row, i) => drawRow(area, row, STRIP + i * ROW, i ? 1 : largest)); // states and gates are within 1
     const colour = (share) => diverging(2 * share - 1, page.dark), inputs = largest > 1 ? `  (input: ±${largest.toFixed(1)})` : "";
-    colourBar(area.pen, page, 4, STRIP + ROW * rows.length + LEGEND / 2, colour, "-1", `1${inputs}`);
+    colourBar(area.pen, page, 4, STRIP + LEGEND / 2, colour, "-1", `1${inputs}`);
     const what = now.skipped ? "a pad is left out: the state stays" : now.pad ? "a pad is read: zeros, but the biases act" : `x_${now.at} is read`;
-    const moved = Math.hypot(...after.h.map((value, k) => value - now.before[k]));
+    const moved = Math.hypot(...after.map((value, k) => value - now.before[k]));
     return `Step ${state.step} of ${state.window}: ${what}. The state moves by ${moved.toFixed(3)}. At the end of the window, ` +
-      `h_${state.position} has the norm ${Math.hypot(...steps.at(-1).after.h).toFixed(3)}.`;
+      `h_${state.position} has the norm ${Math.hypot(...steps.at(-1).after).toFixed(3)}.`;
   };
 }

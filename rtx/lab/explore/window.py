@@ -10,8 +10,7 @@ from jaxtyping import Float
 from safetensors.torch import save
 from torch import Tensor
 
-from rtx.lab.explore.page import Page
-from rtx.lab.plots import new_figure, whole_numbers
+from rtx.lab.explore.page import Page, maps
 from rtx.lab.seeded import seeded
 from rtx.nn import LocalRNN
 from rtx.nn.recurrent import CELLS
@@ -39,22 +38,12 @@ def window(x: Float[Tensor, "T D"], model: LocalRNN | None = None) -> Page:
     first = model or models["gru"]
     widest = max(WIDEST, first.window)
     tensors = {f"{cell}.{name}": one for cell, made in models.items() for name, one in made.state_dict().items()}
-    figure, [ax] = new_figure(7.2, 2.4)
     with torch.no_grad():
-        states = first(x[None])[0].T.float().cpu().numpy()
-    extent = (0.5, len(x) + 0.5, len(states) + 0.5, 0.5)
-    image = ax.imshow(states, aspect="auto", cmap="RdBu_r", clim=(-1, 1), extent=extent)
-    ax.set(
-        xlabel="position",
-        ylabel="hidden unit",
-        title=f"LocalRNN, windows of {first.window}: the last state of each window",
-    )
-    whole_numbers(ax.xaxis, ax.yaxis)
-    figure.colorbar(image, ax=ax, label="state")
+        states = {f"LocalRNN, windows of {first.window}: the last state of each window": first(x[None])[0].T}
     return Page(
         Path(__file__).with_name("window.js"),
         {"x": x, "cells": list(models), "windows": widest},
-        figure,
+        maps(states, "position", "hidden unit", 2.4, cmap="RdBu_r", vmin=-1, vmax=1),
         "step through the pads and watch the state move; untick the box; then drag the window until no pad is left",
         title="What does a window read?",
         presets={
