@@ -1,12 +1,25 @@
-"""What every explorer does: it leaves the reader's random numbers alone, and takes a label as it is written."""
+"""What every explorer does: its scripts fit together, it leaves random numbers alone, and takes a label as written."""
+
+from pathlib import Path
 
 import pytest
 import torch
 
 import rtx
 from rtx.lab import explore
+from rtx.lab.explore.page import EXPORT, IMPORT
 from rtx.models import rnnsearch
 from rtx.tasks import task_by_name
+
+
+def test_what_a_script_imports_is_there() -> None:
+    # in the one module that an explorer becomes, a missing name would only be undefined
+    scripts = {path.stem: path.read_text() for path in Path(explore.__file__).parent.glob("*.js")}
+    exported = {name: set(EXPORT.findall(text)) for name, text in scripts.items()}
+    for name, text in scripts.items():
+        for names, source in IMPORT.findall(text):
+            wanted = {one.split(" as ")[0].strip() for one in names.split(",")} - {""}
+            assert wanted <= exported[source.removesuffix(".js")], name
 
 
 def test_a_dollar_sign_in_a_label_is_no_formula() -> None:

@@ -1,6 +1,6 @@
 // Piano rolls on a canvas. A frame is a row of 88 numbers, 1 where a key sounds.
 
-import { mark } from "./chart.js";
+import { line } from "./chart.js";
 
 /** The colours of notes by who wrote them. */
 export const bachs = (dark) => (dark ? "#56b4e9" : "#0173b2");
@@ -65,5 +65,7 @@ export function drawNotes(pen, { x, y, down }, notes, colour) {
 
 /** A line at the frame that sounds now, if one does. */
 export function drawCursor(pen, page, place, frame) {
-  if (frame !== undefined) mark(pen, place, Math.min(frame, place.count), page.dark ? "#ff78aa" : "#be005a");
+  if (frame === undefined) return;
+  const x = place.x(Math.min(frame, place.count)), { y, height } = place.box;
+  line(pen, [[x, y], [x, y + height]], { strokeStyle: page.dark ? "#ff78aa" : "#be005a", lineWidth: 1.5 });
 }
