@@ -46,6 +46,12 @@ def saved(tmp_path: Path) -> Path:
     return Page(script, {"table": TABLE.flatten()}, new_figure()[0], "move the row", **state).save(tmp_path / "a.html")
 
 
+@pytest.mark.parametrize("typed", ["row=9", "word=b&row"])
+def test_an_address_that_cannot_be_shown_gives_the_start(tab: Tab, saved: Path, typed: str) -> None:
+    tab.goto(f"{saved.as_uri()}#{typed}")
+    expect(tab.locator("[aria-live=polite]")).to_have_text("-1.00 bits a<b")
+
+
 def test_controls_are_moved_by_keyboard_and_mouse(tab: Tab, saved: Path) -> None:
     tab.goto(saved.as_uri())
     sentence, canvas = tab.locator("[aria-live=polite]"), tab.get_by_role("img", name="a row")

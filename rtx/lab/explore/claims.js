@@ -32,7 +32,7 @@ export function show(page) {
       `${one.text} ${one.numbers}`.toLowerCase().includes(word.trim().toLowerCase());
     const found = claims.filter(fits), count = (name) => found.filter((one) => one.verdict === name).length;
     list.replaceChildren(...found.map(entry));
-    return `${found.length} of ${claims.length} claims: ${verdicts.map((name) => `${count(name)} ${name}`).join(", ")}. ` +
+    return `${found.length} of ${claims.length} claims (${verdicts.map((name) => `${name}: ${count(name)}`).join(", ")}). ` +
       "Choose a claim to see the numbers behind it.";
   };
 }

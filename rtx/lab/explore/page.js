@@ -337,7 +337,13 @@ export function mount(show, model, el, { address = "", own = false, kernel = fal
   };
   if (own) model.set("state", { ...model.get("state"), ...stateOf(location.hash, page.start) });
   update = show(page);
-  redraw();
+  try {
+    redraw();
+  } catch (error) {
+    if (!own) throw error;
+    model.set("state", page.start); // somebody has typed an address that the explorer cannot show
+    redraw();
+  }
 
   const events = ["change:state", "change:data"], resized = new ResizeObserver(redraw);
   for (const name of events) model.on(name, redraw);
