@@ -10,6 +10,7 @@ from pathlib import Path
 from statistics import mean
 
 import torch
+from drawing import new_figure, png
 from matplotlib.figure import Figure
 from papers import PAPERS
 from speed import speed_cpu
@@ -19,7 +20,7 @@ from rtx.evidence.ledger import read_results
 from rtx.evidence.selection import counts, is_full, under_one_budget
 from rtx.evidence.tables import cells
 from rtx.lab import receptive_field
-from rtx.lab.plots import COLOURS, new_figure, png, receptive_field_map, style
+from rtx.lab.plots import COLOURS, receptive_field_map, style
 from rtx.models import MODELS
 from rtx.nn.validate import check_choice
 from rtx.tasks.build import hyperparameter_names

@@ -6,6 +6,7 @@ from pathlib import Path
 from statistics import mean
 
 import torch
+from drawing import new_figure
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch, Rectangle
@@ -16,7 +17,7 @@ from rtx.evidence.selection import seeds
 from rtx.evidence.tables import cells
 from rtx.lab import receptive_field, trace, xray
 from rtx.lab.learning import learn
-from rtx.lab.plots import COLOURS, new_figure
+from rtx.lab.plots import COLOURS
 from rtx.models import MCRNN, RNN, CharacterTransformer, LanguageModel, TransformerXL
 from rtx.models.griffin import GatedFeedForward, RecurrentBlock
 from rtx.nn import LocalRNN, MultiHeadAttention

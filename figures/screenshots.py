@@ -1,24 +1,22 @@
 """Film the first explorer in a browser, for the README: an input changes, and with it the layers of three models.
 
-    python figures/screenshots.py     # needs Chromium; a path other than the usual ones in the variable CHROMIUM
+    PYTHONPATH=tools python figures/screenshots.py     # needs Chromium: an installed one, or the variable CHROMIUM
 
 Letters and lines look a little different with another Chromium or other fonts, so no test compares the bytes.
 """
 
-import os
-import shutil
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from headless import opened
 from PIL import Image
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page
 
 from rtx.lab import explore
 
 FILE = Path(__file__).parent / "depends.gif"
-CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 WIDTH, COLOURS = 760, 128
 INPUTS = (6, 14, 2)  # that are changed, one after the other
 STEPS, WAIT, HOLD = 5, 120, 900  # keys for a change; milliseconds between two pictures, and after a change
@@ -41,15 +39,11 @@ def film(tab: Page) -> Iterator[tuple[Image.Image, int]]:
 
 def main() -> None:
     """Write the film."""
-    found = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, CHROMIUM)), None)
-    options = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []  # as root it refuses otherwise
-    with sync_playwright() as playwright, TemporaryDirectory() as folder:
-        browser = playwright.chromium.launch(executable_path=found, args=options)
+    with opened() as browser, TemporaryDirectory() as folder:
         tab = browser.new_page(viewport={"width": WIDTH, "height": 900})
         tab.goto(explore.depends().save(Path(folder) / "page.html").as_uri())
         tab.wait_for_timeout(500)
         pictures, times = zip(*film(tab), strict=True)
-        browser.close()
     palette = pictures[STEPS - 1].quantize(COLOURS, Image.Quantize.MAXCOVERAGE)
     first, *others = (one.quantize(palette=palette, dither=Image.Dither.NONE) for one in pictures)
     first.save(FILE, save_all=True, append_images=others, duration=list(times), loop=0, optimize=True)

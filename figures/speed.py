@@ -5,10 +5,11 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
+from drawing import new_figure
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from rtx.lab.plots import COLOURS, new_figure
+from rtx.lab.plots import COLOURS
 
 RESULT = Path(__file__).parents[1] / "benchmarks" / "results" / "cpu.json"
 PANELS = ("mnist", "nottingham", "characters", "words", "pooling", "mc-rnn")

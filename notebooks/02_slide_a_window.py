@@ -23,10 +23,10 @@ explore.window(x)
 # %% [markdown]
 # Our sequence is a strip of the handwritten digits 3, 1 and 4. Each column is a position, so we have $T = 24$ positions with
 # $D = 8$ numbers each. Here a window has $M = 4$ columns. The LocalRNN's output at a position is the last [state](../docs/glossary.md#state) of its window.
-# The picture shows the 8 numbers of this state (hidden units).
 #
-# In JupyterLab and on the website the picture is alive: you drag a window over the strip, and see what the network does at each
-# step in the window. A window that begins before the sequence reads **pads**, vectors of zeros. Section 5 shows what they do.
+# The picture shows the window that ends at position 2, and its first step. The table has the 8 numbers of the state before and after this step. A window that begins before the sequence reads **pads**, vectors of zeros. Section 5 shows what they do.
+#
+# In JupyterLab and on the website the picture is alive: you drag a window over the strip, and see what the network does at each step.
 #
 # All weights are random here. So the lesson shows what a window *can* see, not which layer learns better.
 #

@@ -19,9 +19,9 @@ explore.lookup()
 
 # %% [markdown]
 # A **token** is a letter, a digit or `?`. **Attention** lets each token take information from itself and from earlier tokens.
-# The model has two layers, one after the other. Each layer has two **heads**; a head is one attention with its own weights. In
-# JupyterLab and on the website the picture is alive and draws arcs. The still picture has one map for each head. A row is a
-# token, and the brightest columns are the tokens that it takes most from.
+# The model has two layers, one after the other. Each layer has two **heads**; a head is one attention with its own weights. An
+# arc leads from a token to a token that it takes from: above the tokens for layer 1, below them for layer 2. In JupyterLab and on
+# the website the picture is alive: you type pairs and switch heads off.
 #
 # - **You will** compute attention by hand, write a head that cannot see the future, and look inside the model above.
 # - **You learn** what queries, keys and values are, what $\sqrt{d_k}$ and the mask do, and which models learn to look things up.

@@ -10,8 +10,8 @@
 # # How can attention know where things are?
 #
 # [Attention](../docs/glossary.md#attention) compares contents. How can it use positions? The picture shows one way, **sinusoids**. On the left, each row has the numbers
-# that are added to the input at one position. On the right are the products of any two rows, divided by $D / 2$. In JupyterLab and on the website the picture
-# is alive and shows two more ways.
+# that are added to the input at one position. On the right are the numbers of one row. In JupyterLab and on the website the picture
+# is alive, and shows two more ways.
 
 # %%
 from rtx.lab import explore

@@ -9,8 +9,8 @@
 # %% [markdown]
 # # Can a model learn a chorale?
 #
-# This is the Bach room. A **frame** is an eighth note. The height of an orange column shows how much a frame **surprised** a small model, an [R-Transformer](../docs/glossary.md#r-transformer). On the website and in JupyterLab you can play the tune, and the model writes its last third. In the still picture,
-# all notes are by Bach, and a dashed line marks the last third. Bach repeats the first half, but the bars hardly shrink.
+# This is the Bach room. A **frame** is an eighth note. The bars show how much each frame **surprised** a small model, an [R-Transformer](../docs/glossary.md#r-transformer). Bach wrote the notes left of the border, and the model wrote the others. Bach's frames 35 to 42 repeat frames 3 to 10, but their bars hardly shrink.
+# On the website and in JupyterLab you can play the tune and change its notes.
 
 # %%
 from rtx.lab import explore
@@ -354,15 +354,14 @@ print(f"this is {independence_gap(following):.2f} more than whole frames; in the
 # ## 7. Let it write, and listen
 #
 # The model reads 16 frames of Bach. Then it draws each key of the next frame independently, reads the new frame, and goes on.
-# The dashed line marks where the model begins. The bars show the surprise of the Bach room's model, not of ours.
+# The cursor is on the first frame that the model wrote, frame 17. The bars show the surprise of the Bach room's model, not of ours.
 
 # %%
 from rtx.tasks.generate import continue_roll
 
 written = [continue_roll(model, roll[:16], frames=48) for roll in tunes["test"][:10]]
 page = explore.bach(written[0], begin=len(written[0]) + 1)  # the room's model begins after the end: it writes nothing
-for ax in page.still.axes:
-    ax.axvline(16.5, color="black", linestyle="--")
+page.set(frame=17)
 page
 
 # %% [markdown]

@@ -442,7 +442,7 @@ explore.ledger("nottingham", RESULTS)
 # %% [markdown]
 # ## 8. Find the error
 #
-# The explorer shows errors in papers and programs. The still picture has one case: the authors' program limits ("clips") the gradient *before* it computes the gradient.
+# The explorer shows errors in papers and programs. In the first case, the authors' program limits ("clips") the gradient *before* it computes the gradient.
 
 # %%
 explore.errata()

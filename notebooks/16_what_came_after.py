@@ -51,7 +51,7 @@ torch.set_num_threads(1)
 # - The paper's recurrence is about 4/3 as wide as the model. Ours is as wide as the model.
 # - The paper's smallest model has 100 million parameters. In section 6, ours has about 40,000.
 #
-# The explorer shows which inputs move which outputs of an untrained Griffin (brighter is more). You can choose one of its parts. The still picture has the whole model.
+# The explorer shows which inputs move which outputs of an untrained Griffin (brighter is more). The picture has the whole model. You can choose one of its parts.
 
 # %%
 _ = torch.manual_seed(0)

@@ -11,22 +11,30 @@ import os
 import re
 import sys
 import time
+from base64 import b64encode
 from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import jupytext
 import nbformat
+from figure_extension import smaller
+from headless import opened
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
 from nbval.plugin import get_sanitize_patterns
 
+from rtx.lab.explore.page import TRAITS, standalone
+
 STATE = "application/vnd.jupyter.widget-state+json"
 VIEW = "application/vnd.jupyter.widget-view+json"
 CACHE = Path(__file__).parents[1] / "build/notebooks"  # of what the notebooks compute, without downloads
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+STILL = ".controls, .foot, .caption, .note { display: none !important; }"  # what a picture of an explorer leaves out
+HIGHEST = 700  # pixels of it
 NOISE = get_sanitize_patterns(Path(__file__).with_name("nbval_sanitize.cfg").read_text(encoding="utf-8"))
 
 
@@ -47,10 +55,12 @@ def execute(source: Path, timeout: int = 300) -> NotebookNode:
         record_timing=False,
         store_widget_state=True,
         coalesce_streams=True,  # how a kernel cuts its output into messages depends on timing
-        extra_arguments=["--log-level=ERROR"],  # each kernel would warn that its local socket is not encrypted
+        # each kernel would warn that its local socket is not encrypted
+        extra_arguments=["--log-level=ERROR", "--ext=figure_extension"],
     )
     own = {name: value for name, value in os.environ.items() if name != "RTX_DATA"}
-    client.execute(env=own | {"RTX_CACHE": str(CACHE)})
+    places = [str(Path(__file__).parent), *filter(None, [own.get("PYTHONPATH")])]  # of the extension, and others
+    client.execute(env=own | {"RTX_CACHE": str(CACHE), "PYTHONPATH": os.pathsep.join(places)})
     return notebook
 
 
@@ -79,6 +89,29 @@ def name_by_content(notebook: NotebookNode) -> NotebookNode:
     text = nbformat.writes(notebook)
     text = re.sub(r"[0-9a-f]{32}", lambda found: numbers.get(found[0], found[0]), text)
     return nbformat.reads(text, as_version=4)
+
+
+def photograph(notebook: NotebookNode) -> None:
+    """Store a picture of each explorer beside it, for readers of the file where no script runs."""
+    states = widget_states(notebook)
+    outputs = [out for cell in notebook.cells if cell.cell_type == "code" for out in cell.outputs]
+    explorers = [out for out in outputs if VIEW in out.get("data", {})]
+    if not explorers:
+        return
+    with opened() as browser, TemporaryDirectory() as folder:
+        tab = browser.new_page(viewport={"width": 940, "height": 900}, reduced_motion="reduce")
+        for out in explorers:
+            model = states[out.data[VIEW]["model_id"]]
+            traits = {name: model["state"][name] for name in TRAITS}
+            traits["weights"] = model["buffers"][0]["data"]
+            page = Path(folder) / "page.html"
+            page.write_text(standalone(model["state"]["_esm"], traits), encoding="utf-8")
+            tab.goto(page.as_uri())
+            tab.add_style_tag(content=STILL)
+            tab.wait_for_function("!document.querySelector('[aria-busy=true]')")
+            area = tab.locator(".rtx-page").bounding_box()
+            shot = tab.screenshot(clip=area | {"height": min(area["height"], HIGHEST)})
+            out.data["image/png"] = b64encode(smaller(shot)).decode()
 
 
 def masked(value: Any) -> Any:
@@ -115,6 +148,7 @@ def build(source: Path) -> str:
         raise ValueError(f"source: expected the .py file of a notebook, got {str(source)!r}")
     start, target = time.perf_counter(), source.with_suffix(".ipynb")
     notebook = name_by_content(execute(source))
+    photograph(notebook)
     old = target.read_text(encoding="utf-8") if target.exists() else ""
     if old:
         keep_durations(notebook, nbformat.reads(old, as_version=4))

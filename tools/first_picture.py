@@ -8,7 +8,6 @@ that JupyterLab and the kernel took. Needs Chromium, and what `make test` instal
 
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -19,7 +18,8 @@ from contextlib import suppress
 from pathlib import Path
 
 import psutil  # type: ignore[import-untyped]
-from playwright.sync_api import Browser, Page, sync_playwright
+from headless import opened
+from playwright.sync_api import Browser, Page
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOK = "notebooks/00_start_here.ipynb"
@@ -93,13 +93,9 @@ def measure(browser: Browser) -> str:
 
 def main(times: int) -> None:
     """Print a line for each of `times` measurements."""
-    chromium = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-    options = ["--no-sandbox"] if os.geteuid() == 0 else []  # Chromium's sandbox refuses to work for root
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=options)
+    with opened() as browser:
         for _ in range(times):
             print(measure(browser), flush=True)
-        browser.close()
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
 """One plotting style, and the pictures that several notebooks share. Plots take arrays, never a model."""
 
-from io import BytesIO
 from typing import Any
 
 import matplotlib as mpl
@@ -8,15 +7,11 @@ import numpy as np
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import LogNorm
-from matplotlib.figure import Figure
 from matplotlib.font_manager import get_font_names
 from matplotlib.image import AxesImage
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
-
-from rtx.lab.inline import keep_figures_well, smaller
 
 CJK_FONTS = (
     *("Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans CJK KR", "Microsoft YaHei", "Yu Gothic", "Malgun Gothic"),
@@ -29,11 +24,7 @@ COLOURS = sns.color_palette("colorblind")
 
 
 def style() -> None:
-    """Set the house's style for all figures: white, sans serif, colour-blind safe, no needless lines.
-
-    In a notebook's kernel they are stored in few colours, with their alt text.
-    """
-    keep_figures_well()
+    """Set the house's style for all figures: white, sans serif, colour-blind safe, no needless lines."""
     sns.set_theme(context="notebook", style="ticks", palette="colorblind")
     mpl.rcParams |= {
         # DejaVu Sans ships with matplotlib, so the picture is the same on every machine
@@ -48,26 +39,6 @@ def style() -> None:
         "axes.labelsize": 10,
         "image.cmap": "viridis",
     }
-
-
-def new_figure(width: float = 6.4, height: float = 3.6, columns: int = 1, rows: int = 1) -> tuple[Figure, list[Axes]]:
-    """A figure that belongs to no window, for an explorer to keep and redraw. Sizes in inches; axes row by row."""
-    figure = Figure(figsize=(width, height), layout="constrained")
-    return figure, [figure.add_subplot(rows, columns, i + 1) for i in range(rows * columns)]
-
-
-def png(figure: Figure) -> bytes:
-    """The figure as PNG: the same figure gives the same bytes."""
-    buffer = BytesIO()
-    figure.set_dpi(110)
-    # not savefig, which draws the figure twice
-    FigureCanvasAgg(figure).print_png(buffer, metadata={"Software": None})
-    return buffer.getvalue()
-
-
-def small_png(figure: Figure) -> bytes:
-    """The figure as PNG of 256 colours, half of the bytes or less: for what is kept with notebooks."""
-    return smaller(png(figure))
 
 
 def whole_numbers(*axes: Axis) -> None:

@@ -3,7 +3,6 @@
 import json
 import os
 import shlex
-import shutil
 import subprocess
 import sys
 import time
@@ -14,15 +13,15 @@ from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
+import headless
 import nbformat
 import psutil
 import pytest
 from drawn import KEEP_TEXTS
 from notebook_page import LOOPBACK
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from rtx.lab import explore
-from rtx.lab.plots import new_figure
 
 # Five seconds by default, which a busy machine may take for anything; what is so already is not waited for.
 expect.set_options(timeout=60_000)
@@ -57,8 +56,7 @@ class Lab:
 @pytest.fixture(scope="session")
 def chromium() -> str:
     """The path of a Chromium; without one the test is skipped, or fails where RTX_REQUIRE_BROWSER is set."""
-    installed = map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))
-    found = os.environ.get("CHROMIUM") or next(filter(None, installed), None)
+    found = headless.chromium()
     if not found:
         stop = pytest.fail if os.environ.get("RTX_REQUIRE_BROWSER") else pytest.skip
         stop("found no Chromium: install it, or give its path in the variable CHROMIUM")
@@ -83,10 +81,8 @@ def pytest_runtest_teardown(nextitem: pytest.Item | None) -> Iterator[None]:
 @pytest.fixture(scope="module")
 def browser(chromium: str) -> Browser:
     """A headless Chromium that can reach this machine only."""
-    root = ["--no-sandbox"] if os.geteuid() == 0 else []  # Chromium's sandbox refuses to work for root
     if not BROWSERS:
-        launcher = OPEN.enter_context(sync_playwright()).chromium
-        BROWSERS.append(launcher.launch(executable_path=chromium, args=CHROMIUM_OPTIONS + root))
+        BROWSERS.append(OPEN.enter_context(headless.opened(*CHROMIUM_OPTIONS)))
     return BROWSERS[0]
 
 
@@ -121,7 +117,7 @@ def computed(tab: Page, tmp_path: Path) -> Callable[..., Any]:
 
     def found(script: str, data: dict[str, Any], weights: bytes = b"", **state: object) -> Any:
         (tmp_path / "piece.js").write_text(script)
-        page = explore.Page(tmp_path / "piece.js", data, new_figure()[0], "read", weights=weights, **state)
+        page = explore.Page(tmp_path / "piece.js", data, "read", weights=weights, **state)
         tab.goto(page.save(tmp_path / "computed.html").as_uri())
         return json.loads(str(tab.locator(".sentence").text_content()))
 

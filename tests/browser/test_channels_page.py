@@ -10,15 +10,19 @@ from playwright.sync_api import Page as Tab
 from playwright.sync_api import expect
 
 from rtx import MCRNN, LanguageModel
-from rtx.lab import explore
-from rtx.lab.explore.channels import channel_weights
+from rtx.lab import explore, trace
 from rtx.nn.reference import block_start
-from rtx.tasks.vocabulary import END, UNKNOWN, vocabulary
+from rtx.tasks.vocabulary import END, UNKNOWN, Vocabulary, vocabulary
 
 pytestmark = pytest.mark.browser
 
 WORDS = vocabulary("words and marks", [UNKNOWN, "few", "and", "far", "between", "."])
 LEFT, ROW = 84, 44  # of the picture in channels.js
+
+
+def channel_weights(model: LanguageModel, words: Vocabulary, text: str) -> torch.Tensor:
+    """α_t^k of the first layer, (T, C), as the model itself computes it."""
+    return trace(model, torch.tensor([words.encode(text)]))["backbone.layers.0.channel_weights"][0]
 
 
 @pytest.mark.parametrize(

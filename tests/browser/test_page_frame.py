@@ -9,7 +9,6 @@ from playwright.sync_api import Page as Tab
 from playwright.sync_api import expect
 
 from rtx.lab.explore import Page
-from rtx.lab.plots import new_figure
 
 pytestmark = pytest.mark.browser
 
@@ -43,7 +42,7 @@ def saved(tmp_path: Path) -> Path:
     script = tmp_path / "piece.js"
     script.write_text(SCRIPT)
     state = {"row": 0, "unit": "bits", "word": "a<b", "loud": False}
-    return Page(script, {"table": TABLE.flatten()}, new_figure()[0], "move the row", **state).save(tmp_path / "a.html")
+    return Page(script, {"table": TABLE.flatten()}, "move the row", **state).save(tmp_path / "a.html")
 
 
 @pytest.mark.parametrize("typed", ["row=9", "word=b&row"])
@@ -106,7 +105,7 @@ export function show() {
 def test_text_on_every_colour_of_a_scale_and_lines_on_dark_paper_are_read(tab: Tab, tmp_path: Path) -> None:
     script = tmp_path / "piece.js"
     script.write_text(CONTRAST)
-    tab.goto(Page(script, {}, new_figure()[0], "read", a=0).save(tmp_path / "a.html").as_uri())
+    tab.goto(Page(script, {}, "read", a=0).save(tmp_path / "a.html").as_uri())
     pairs = str(tab.locator("[aria-live=polite]").text_content()).split(";")
     found = [contrast(*([int(part) for part in one.split(",")] for one in pair.split())) for pair in pairs]
     assert len(found) == 513 and min(found[:505]) >= 4.5  # of text

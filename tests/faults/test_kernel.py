@@ -1,7 +1,9 @@
 """In a real kernel figures are stored, and the kernel is interrupted and shut down."""
 
+import os
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -29,7 +31,10 @@ print(settled("Running: update"), len(alive()))
 
 @pytest.fixture(scope="module")
 def kernel() -> Iterator[tuple[KernelManager, Callable[[str], str]]]:
-    manager, client = start_new_kernel(120, extra_arguments=["--HistoryManager.enabled=False"])
+    tools = str(Path(__file__).parents[2] / "tools")  # of the extension that stores figures
+    paths = os.pathsep.join([tools, *filter(None, [os.environ.get("PYTHONPATH")])])
+    arguments = ["--HistoryManager.enabled=False"]
+    manager, client = start_new_kernel(120, extra_arguments=arguments, env=os.environ | {"PYTHONPATH": paths})
 
     def run(code: str, until: str = "") -> str:
         return answer(client, client.execute(code, stop_on_error=False), until)
@@ -77,9 +82,10 @@ from base64 import b64decode
 from io import BytesIO
 from IPython.utils.capture import capture_output
 from PIL import Image
+%load_ext figure_extension
 from rtx.lab import plots
 import matplotlib.pyplot as plt
-plots.style(), plots.style()
+plots.style()
 with capture_output() as kept:
     fig, ax = plt.subplots()
     ax.set(title="a band", xlabel="position")

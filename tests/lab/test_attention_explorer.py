@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from safetensors.torch import load
@@ -88,12 +87,3 @@ class Far(Tensor):
 def test_what_cannot_be_shown_is_refused(arguments: tuple[Any, ...], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         explore.attention(*arguments)
-
-
-def test_the_still_figure_shows_the_last_layers_first_head() -> None:
-    torch.manual_seed(0)
-    model, x = rtx.Transformer(12, 2, 3), torch.randn(1, 7, 12)
-    *_, expected = trace(model, x).values()
-    ax = explore.attention(model, x, [*"abcdefg"]).still.axes[0]
-    assert np.asarray(ax.images[0].get_array()) == pytest.approx(expected[0, 0].sqrt().numpy())
-    assert [label.get_text() for label in ax.get_xticklabels()] == [*"abcdefg"]

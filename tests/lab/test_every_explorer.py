@@ -8,8 +8,6 @@ import torch
 import rtx
 from rtx.lab import explore
 from rtx.lab.explore.page import EXPORT, IMPORT
-from rtx.models import rnnsearch
-from rtx.tasks import task_by_name
 
 
 def test_what_a_script_imports_is_there() -> None:
@@ -20,21 +18,6 @@ def test_what_a_script_imports_is_there() -> None:
         for names, source in IMPORT.findall(text):
             wanted = {one.split(" as ")[0].strip() for one in names.split(",")} - {""}
             assert wanted <= exported[source.removesuffix(".js")], name
-
-
-def test_a_dollar_sign_in_a_label_is_no_formula() -> None:
-    dates = task_by_name("dates", size=300, vocabulary=120)
-    translator = rnnsearch(dates.inputs, dates.outputs, d_model=8, layers=1, bidirectional=False)
-    words = ["it", "costs", "$5-$10", "or", "$$"]
-    figures = [
-        explore.attention(rtx.Transformer(8, 1, 1), torch.randn(1, 5, 8), words).still,
-        explore.channels(text=" ".join(words)).still,
-        explore.beam(translator, dates.texts, "8. März $5-$10").still,
-    ]
-    for figure in figures:
-        figure.draw_without_rendering()
-        labels = [one for ax in figure.axes for one in (*ax.get_xticklabels(), *ax.get_yticklabels(), *ax.texts)]
-        assert labels and not any(one.get_parse_math() for one in labels if "$" in one.get_text())
 
 
 def test_a_new_explorer_leaves_the_readers_random_numbers_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -158,11 +158,7 @@ def test_unknown_names_are_refused() -> None:
         small().set(window=3)
 
 
-def test_it_has_a_picture_for_pages_without_a_script(tmp_path: Path) -> None:
+def test_its_page_plays_the_runs_without_a_kernel(tmp_path: Path) -> None:
     lab = with_runs(small(), Choice("mnist", "gru"))
-    bundle, _ = lab._repr_mimebundle_()
-    assert not any(c.isdigit() for c in bundle["text/plain"])
-    axes = lab.still.axes
-    assert [line.get_ydata().tolist() for line in axes[0].lines] == [[2.0, 1.5, 1.0]]
-    assert [line.get_marker() for line in axes[1].lines] == ["None", "o"] and len(axes[2].images) == 1
+    assert not any(c.isdigit() for c in lab._repr_mimebundle_()[0]["text/plain"])
     assert "After 3 updates" in lab.save(tmp_path / "lab.html").read_text()

@@ -9,15 +9,13 @@ from pathlib import Path
 
 import torch
 from jaxtyping import Float
-from matplotlib.figure import Figure
 from safetensors.torch import save
 from torch import Tensor, nn
 
-from rtx.lab.explore.page import Page, maps
+from rtx.lab.explore.page import Page
 from rtx.lab.tracing import Trace, trace
 
 PLACE = re.compile(r"(?:(?P<place>.*)\.)?(?:weights|attention)(?:\.(?P<call>\d+))?")
-MOST_LABELS = 40  # in the still figure
 
 
 def attention(
@@ -48,7 +46,6 @@ def attention(
     return Page(
         Path(__file__).with_name("attention.js"),
         data,
-        _still(*layers[-1], labels),
         "step through the heads: which looks at its neighbour, which far back, which at everything alike?",
         title="Where does a position look?",
         weights=save({str(i): one.contiguous() for i, (_, one) in enumerate(layers)}),
@@ -90,12 +87,3 @@ def _labels(name: str, given: Sequence[str] | None, positions: int) -> list[str]
     if len(given) != positions:
         raise ValueError(f"{name}: expected one for each of {positions} positions, got {len(given)}")
     return [str(label) for label in given]
-
-
-def _still(name: str, weights: Tensor, labels: list[str]) -> Figure:
-    """The map of the layer's first head."""
-    figure = maps({f"{name}, head 1": weights[0].sqrt()}, "attended to", "position", 3.6, vmin=0, vmax=1)
-    if len(labels) <= MOST_LABELS:
-        shown = [label[:12] for label in labels]
-        figure.axes[0].set_xticks(range(1, len(shown) + 1), shown, rotation=90, fontsize=8, parse_math=False)
-    return figure

@@ -8,13 +8,11 @@ from typing import Any, cast
 
 import numpy as np
 import torch
-from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from rtx.lab.explore.network import described, weight_bytes
 from rtx.lab.explore.page import Page
-from rtx.lab.plots import COLOURS, piano_roll
 from rtx.lab.pretrained import pretrained
 from rtx.nn.mode import evaluating
 from rtx.nn.validate import check_finite
@@ -65,7 +63,6 @@ def bach(
     return Page(
         Path(__file__).with_name("bach.js"),
         data | {"lowest": LOWEST, "seconds": frame_seconds},
-        _still(tune, costs, start["begin"]),
         "play it; click notes near the border, and see what the model makes of them; drag the border. The higher a "
         "bar, the less the model expected the frame; the highest are cut off. Green marks a passage that repeats an "
         "earlier one",
@@ -94,16 +91,3 @@ def frame_costs(model: SequenceModel, roll: Roll) -> list[float]:
         logits = model(x[None, :-1])[0]
     check_finite("logits of the model", logits)
     return binary_cross_entropy_with_logits(logits, x[1:], reduction="none").sum(1).tolist()
-
-
-def _still(roll: Roll, costs: list[float], begin: int) -> Figure:
-    """Draw the tune as it was given, and a line where the model of the page takes over."""
-    figure = Figure(figsize=(7.2, 2.8), layout="constrained")
-    top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
-    piano_roll(top, roll, "a tune, and how much each of its frames surprises the model")
-    top.set_xlabel("")
-    bottom.bar(range(2, len(roll) + 1), costs, color=COLOURS[1], width=1)
-    bottom.set(xlabel="frame", ylabel="nats", xlim=(0.5, len(roll) + 0.5))
-    for ax in (top, bottom) if begin <= len(roll) else ():
-        ax.axvline(begin - 0.5, color="black", linestyle="--")
-    return figure

@@ -7,7 +7,6 @@ from typing import cast
 import numpy as np
 import torch
 from jaxtyping import Float
-from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 from scipy.stats import binom
 from torch import Tensor
@@ -60,7 +59,6 @@ def bach_or_machine(
     return Page(
         Path(__file__).with_name("bach_or_machine.js"),
         {"pairs": shown, "chance": chance, "lowest": LOWEST, "seconds": frame_seconds},
-        _still(len(found)),
         f"listen with your eyes closed. {how}",
         title="Bach or machine?",
         pair=0,
@@ -100,9 +98,3 @@ def _frame(p: Float[Tensor, " K"], count: int, draws: torch.Generator) -> Float[
     tries = torch.rand(TRIES, len(p), generator=draws) < p
     fitting = tries[tries.sum(1) == count]
     return fitting[0].float() if len(fitting) else torch.zeros_like(p).scatter(0, p.topk(count).indices, 1.0)
-
-
-def _still(pairs: int) -> Figure:
-    figure = Figure(figsize=(7.2, 1.2))
-    figure.text(0.5, 0.5, f"{pairs} pairs of tunes, A and B: which one is by Bach?", ha="center", va="center", size=14)
-    return figure

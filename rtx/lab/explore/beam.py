@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from matplotlib.figure import Figure
 from torch import Tensor, nn
 
-from rtx.lab.explore.page import Page, maps
+from rtx.lab.explore.page import Page
 from rtx.nn.mode import evaluating
 from rtx.nn.search import beam_search
 from rtx.tasks.subwords import BEGIN, END
@@ -41,9 +40,8 @@ def beam(model: nn.Module, texts: Sequence[Text], source: str) -> Page:
     most = min(LONGEST, 2 * len(tokens) + 10)
     trees = {f"{w} {a:g}": search(model, tokens, w, a, most) for w in WIDTHS for a in ALPHAS}
     looks = {prefix: _looked(model, tokens, prefix) for _, found in trees.values() for prefix in found}
-    words, best = [_word(reader, token) for token in (*tokens, END)], next(iter(trees["3 1"][1]))
     data = {
-        "source": words,
+        "source": [_word(reader, token) for token in (*tokens, END)],
         "trees": {key: _drawn(*tree, writer) for key, tree in trees.items()},
         "looks": {str(prefix): look for prefix, look in looks.items()},
         "alphas": ALPHAS,
@@ -51,7 +49,6 @@ def beam(model: nn.Module, texts: Sequence[Text], source: str) -> Page:
     return Page(
         Path(__file__).with_name("beam.js"),
         data,
-        _still(looks[best], words, [_word(writer, token) for token in best]),
         TRY,
         title="What does beam search look at?",
         presets={"Greedy": {"width": 1}, "Short ones preferred": {"width": 5, "alpha": 0.0}},
@@ -115,12 +112,3 @@ def _looked(model: nn.Module, source: list[int], prefix: Prefix) -> Tensor:
     read, written = (torch.tensor([one], device=device) for one in ([*source, END], [BEGIN, *prefix[:-1]]))
     with evaluating(model):
         return model.align(read, written)[0].double().cpu().round(decimals=2)  # type: ignore[operator]
-
-
-def _still(look: Tensor, source: list[str], written: list[str]) -> Figure:
-    """Where the best hypothesis looked."""
-    title = "where the best hypothesis of a beam of 3 looked (bright: large weight)"
-    figure = maps({title: look}, "", "", vmin=0, vmax=1)
-    figure.axes[0].set_xticks(range(1, len(source) + 1), source, parse_math=False)
-    figure.axes[0].set_yticks(range(1, len(written) + 1), written, parse_math=False)
-    return figure

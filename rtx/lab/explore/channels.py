@@ -6,20 +6,15 @@ Xu et al. (2019), MC-RNN, Eq. 1-6 and Figures 1-3. The layer's arithmetic runs i
 from pathlib import Path
 from typing import Any, cast
 
-import torch
-from jaxtyping import Float, Int
-from matplotlib.figure import Figure
 from safetensors.torch import save
-from torch import Tensor
 
-from rtx.lab.explore.page import Page, maps
+from rtx.lab.explore.page import Page
 from rtx.models import MCRNN, LanguageModel
-from rtx.nn.mode import evaluating
 from rtx.nn.multi_channel import MultiChannelRNN
-from rtx.tasks.vocabulary import CUTS, UNKNOWN, Vocabulary
+from rtx.tasks.vocabulary import UNKNOWN, Vocabulary
 
 SENTENCE = "Home-grown champions have been few and far between at the Italian Open ."
-LARGEST = 8  # n
+PAPERS_N, LARGEST = 4, 8  # n of Figure 3, and the largest to choose
 MOST = 24  # tokens shown
 SWITCHES = {"start": "equation", "phase": "equation", "cell_state": "mean", "mapping": "shared"}
 """What channels.js computes: the values that an MC-RNN has by default."""
@@ -36,24 +31,17 @@ def channels(model: LanguageModel | None = None, vocabulary: Vocabulary | None =
         text: the sentence at the start; its first 24 tokens are shown.
 
     Raises:
-        ValueError: if only one of model and vocabulary is given, they do not fit, the model is of another kind, or the
-            text is empty.
+        ValueError: if only one of model and vocabulary is given, they do not fit, or the model is of another kind.
     """
     if (model is None) != (vocabulary is None):
         raise ValueError("vocabulary: expected one with the model, and none without: it numbers what is typed")
-    unit = vocabulary.unit if vocabulary else "words"
-    tokens = list(CUTS[unit](text))[:MOST]
-    if not tokens:
-        raise ValueError(f"text: expected at least one word, got {text!r}")
-    data: dict[str, Any] = {"most": MOST, "unit": unit}
-    wiring, weights, shown = MultiChannelRNN(1), b"", torch.zeros(len(tokens), 3)
-    n = wiring.predecessors + 1
+    data: dict[str, Any] = {"most": MOST, "unit": vocabulary.unit if vocabulary else "words"}
+    n, weights = PAPERS_N, b""
     if model is not None and vocabulary is not None:
-        wiring = first_layer(model, vocabulary)
-        n = wiring.predecessors + 1
-        data |= {"symbols": vocabulary.symbols, "layer": {"cell": wiring.cell, "n": n}}
-        weights = save(wiring.state_dict() | {"embedding.weight": model.embedding.weight.detach().half()})
-        shown = channel_weights(model, vocabulary, text)
+        layer = first_layer(model, vocabulary)
+        n = layer.predecessors + 1
+        data |= {"symbols": vocabulary.symbols, "layer": {"cell": layer.cell, "n": n}}
+        weights = save(layer.state_dict() | {"embedding.weight": model.embedding.weight.detach().half()})
     data["largest"] = max(LARGEST, n)
     caption = "step through the sentence: what does each channel join? Then change n" + (
         "; type another sentence, and put a word in front of it" if model else ""
@@ -61,12 +49,11 @@ def channels(model: LanguageModel | None = None, vocabulary: Vocabulary | None =
     return Page(
         Path(__file__).with_name("channels.js"),
         data,
-        _still(tokens, wiring.in_degrees(len(tokens)), shown),
         caption,
         title="What does a channel join?",
         weights=weights,
         n=n,
-        step=min(8, len(tokens)),
+        step=8,
         text=text,
     )
 
@@ -89,23 +76,3 @@ def first_layer(model: LanguageModel, vocabulary: Vocabulary) -> MultiChannelRNN
             f"vocabulary: expected {model.vocabulary} symbols, one of them {UNKNOWN}, got {vocabulary.size}"
         )
     return layer
-
-
-def channel_weights(model: LanguageModel, vocabulary: Vocabulary, text: str) -> Float[Tensor, "T C"]:
-    """α_t^k of the first layer for the tokens shown."""
-    numbers = torch.tensor([vocabulary.encode(text)[:MOST]], device=model.embedding.weight.device)
-    with torch.no_grad(), evaluating(model):
-        return first_layer(model, vocabulary).introspect(model.embed(numbers))["channel_weights"][0].cpu()
-
-
-def _still(tokens: list[str], in_degrees: Int[Tensor, "T C"], weights: Float[Tensor, "T C"]) -> Figure:
-    """A row of cells for each channel: m_t^k in each, the darker, the larger its weight."""
-    T, C = in_degrees.shape
-    title = "m: how many earlier states a state reads"
-    figure = maps({title: weights.T}, "", "channel k", 1.2 + 0.36 * C, cmap="Blues", vmin=0, vmax=1.6)
-    ax = figure.axes[0]
-    for t, row in enumerate(in_degrees.tolist(), start=1):
-        for k, m in enumerate(row, start=1):
-            ax.text(t, k, str(m), ha="center", va="center")
-    ax.set_xticks(range(1, T + 1), tokens, rotation=35, ha="right", fontsize=8, parse_math=False)
-    return figure

@@ -3,19 +3,16 @@
 Wang et al. (2019), R-Transformer, §3 and Figure 2.
 """
 
-from copy import deepcopy
 from pathlib import Path
 from typing import Any, cast
 
 import torch
 from jaxtyping import Float
-from matplotlib.colors import LogNorm
-from matplotlib.figure import Figure
 from safetensors.torch import save
 from torch import Tensor, nn
 
 from rtx.lab.explore.network import layer_of
-from rtx.lab.explore.page import Page, maps
+from rtx.lab.explore.page import Page
 from rtx.lab.seeded import seeded
 from rtx.models import RNN, RTransformer
 from rtx.nn import LocalRNN, Residual
@@ -74,7 +71,6 @@ def depends() -> Page:
     return Page(
         Path(__file__).with_name("depends.js"),
         {"base": base, "models": shown, "width": WIDTH},
-        _still(made, base),
         "drag the first bar and compare how far the models carry the change. The weights are random.",
         title="Who depends on whom?",
         presets={
@@ -94,16 +90,3 @@ def row() -> list[float]:
     """The inputs before one is changed: 24 numbers from -1 to 1, in steps of 0.05."""
     noise = torch.rand(POSITIONS, generator=torch.Generator().manual_seed(3))
     return [round(float(number) * 24 - 12) / 20 for number in noise]
-
-
-def _still(made: dict[str, Row], base: list[float], chosen: int = 6) -> Figure:
-    """Draw how much each position of the last layer changes when one input is changed. White squares do not change."""
-    inputs = torch.tensor(base, dtype=torch.float64).repeat(2, 1)
-    inputs[1, chosen - 1] += 1
-    with torch.no_grad():
-        pairs = [deepcopy(model).double()(inputs[..., None]) for model in made.values()]
-    changes = torch.stack([(after - before).norm(dim=-1) for before, after in pairs])
-    title = f"input {chosen} is changed: which outputs change, and how much?"
-    figure = maps({title: changes.where(changes > 0, torch.nan)}, "position", "", norm=LogNorm(1e-4, 1), cmap="Blues")
-    figure.axes[0].set_yticks(range(1, len(made) + 1), list(made))
-    return figure

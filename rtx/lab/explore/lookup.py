@@ -5,13 +5,9 @@ Olsson et al. (2022), In-context Learning and Induction Heads.
 
 from pathlib import Path
 
-import torch
-from matplotlib.figure import Figure
-
 from rtx.lab.explore.network import described
 from rtx.lab.explore.page import Page
 from rtx.lab.pretrained import pretrained, weights
-from rtx.lab.tracing import trace
 from rtx.tasks.toy.look_up import SYMBOLS
 
 
@@ -24,7 +20,6 @@ def lookup(text: str = "c7 a2 h9 f0 d4 b3 f?") -> Page:
     return Page(
         Path(__file__).with_name("lookup.js"),
         {"symbols": SYMBOLS, "network": described(pretrained("lookup"))},
-        _still([token for token in text.lower() if token in SYMBOLS]),
         "ask for another letter; then switch off one head after the other. Which head is not needed?",
         title="Which head finds the answer?",
         presets={
@@ -36,17 +31,3 @@ def lookup(text: str = "c7 a2 h9 f0 d4 b3 f?") -> Page:
         off=[],
         chosen=0,
     )
-
-
-def _still(tokens: list[str]) -> Figure:
-    """The attention weights of every head, as maps."""
-    layers = trace(pretrained("lookup"), torch.tensor([[SYMBOLS.index(token) for token in tokens]])).values()
-    maps = {f"layer {i}, head {j}": one for i, layer in enumerate(layers, 1) for j, one in enumerate(layer[0], 1)}
-    figure = Figure((9, 2.8), layout="constrained")
-    for ax, (title, looked) in zip(figure.subplots(1, len(maps), sharey=True), maps.items(), strict=True):
-        ax.imshow(looked.numpy(), vmin=0, vmax=1)
-        ax.set(title=title, xlabel="looks at")
-        ax.set_xticks(range(len(tokens)), tokens, parse_math=False)
-        ax.set_yticks(range(len(tokens)), tokens, parse_math=False)
-        ax.label_outer()
-    return figure

@@ -14,10 +14,8 @@ import anywidget
 import numpy as np
 import torch
 import traitlets
-from matplotlib.figure import Figure
 from torch import Tensor
 
-from rtx.lab.plots import as_array, small_png, whole_numbers
 from rtx.nn.validate import check_choice
 from rtx.training.files import write_whole
 
@@ -25,6 +23,7 @@ DIGITS = 4  # of a number in the data
 IMPORT = re.compile(r'^import \{([^}]*)\} from "\./(\w+)\.js";\n', re.MULTILINE)
 EXPORT = re.compile(r"^export (?=(?:const|function|async function) (\w+))", re.MULTILINE)
 HERE = Path(__file__).parent
+TRAITS = ("data", "state", "start", "presets", "caption", "title", "name")  # of a page, beside its weights
 END = """
 const start = (traits, el, place) => $page.mount(PIECE.show, $page.fixed(traits), el, place);
 const render = ({ model, el }) => $page.mount(PIECE.show, model, el, { kernel: true });
@@ -60,7 +59,6 @@ class Page(anywidget.AnyWidget):
     Args:
         script: the explorer's module; it may import from "./page.js" and other files beside it.
         data: what the script reads as `page.data`: anything of dicts, lists, text, numbers, arrays and tensors.
-        still: a figure of the same, for where no script runs.
         caption: what to try.
         title: of the explorer; by default the script's name.
         presets: states worth a look, by the text of their button; each names only what differs from the start.
@@ -85,16 +83,16 @@ class Page(anywidget.AnyWidget):
         self,
         script: Path,
         data: dict[str, Any],
-        still: Figure,
         caption: str,
         title: str = "",
         presets: Mapping[str, dict[str, Any]] | None = None,
         weights: bytes = b"",
         **state: Any,
     ) -> None:
-        self.still, self._esm = still, bundle(script)
+        self._esm, data = bundle(script), compact(data)
+        json.dumps(data, allow_nan=False)  # a ValueError
         super().__init__(
-            data=checked(data),
+            data=data,
             state=state,
             start=state,
             presets=dict(presets or {}),
@@ -122,20 +120,20 @@ class Page(anywidget.AnyWidget):
         """
         path = Path(path)
         check_choice("path", path.suffix, [".html"])
-        traits = {name: getattr(self, name) for name in ("state", "start", "presets", "caption", "title", "name")}
+        traits = {name: getattr(self, name) for name in TRAITS}
         traits |= {"data": json.dumps(self.data), "weights": base64.b64encode(self.weights).decode()}
-        given = json.dumps(traits).replace("<", "\\u003c")  # a "<" could end the element
-        page = Template(HTML).substitute(title=escape(self.title), script=self._esm, traits=given)
-        write_whole(path, page.encode())
+        write_whole(path, standalone(self._esm, traits).encode())
         return path
 
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         live, facts = super()._repr_mimebundle_() or ({}, {})
-        still = {
-            "image/png": base64.b64encode(small_png(self.still)).decode(),
-            "text/plain": f"[explorer of {', '.join(self.state)}: {self.caption}]",
-        }
-        return live | still, facts | {"image/png": {"width": int(self.still.get_figwidth() * 100)}}
+        return live | {"text/plain": f"[explorer of {', '.join(self.state)}: {self.caption}]"}, facts
+
+
+def standalone(script: str, traits: Mapping[str, Any]) -> str:
+    """Return an HTML page of its own for an explorer: its bundled script, and its traits, the weights in base64."""
+    given = json.dumps(traits).replace("<", "\\u003c")  # a "<" could end the element
+    return Template(HTML).substitute(title=escape(traits["title"]), script=script, traits=given)
 
 
 def bundle(script: Path, end: str = "", frame: bool = True) -> str:
@@ -164,29 +162,6 @@ def _add(path: Path, scopes: dict[str, str]) -> None:
     scopes[path.stem] = f"const ${path.stem} = (() => {{\n{EXPORT.sub('', body)}return {{ {names} }};\n}})();"
 
 
-def maps(values: Mapping[str, Tensor], across: str, up: str, height: float = 3.2, **colours: Any) -> Figure:
-    """A still figure: rows of numbers as colours, counted from 1, each map under its title."""
-    figure = Figure(figsize=(8, height), layout="constrained")
-    for ax, (title, rows) in zip(figure.subplots(1, len(values), squeeze=False)[0], values.items(), strict=True):
-        extent = (0.5, rows.shape[1] + 0.5, rows.shape[0] + 0.5, 0.5)
-        image = ax.imshow(as_array(rows.float()), aspect="auto", interpolation="nearest", extent=extent, **colours)
-        ax.set(title=title, xlabel=across, ylabel=up)
-        whole_numbers(ax.xaxis, ax.yaxis)
-    figure.colorbar(image, ax=figure.axes)
-    return figure
-
-
-def checked(data: Any) -> Any:
-    """`data` as JSON can hold it.
-
-    Raises:
-        ValueError: if a number is not finite.
-    """
-    found = compact(data)
-    json.dumps(found, allow_nan=False)
-    return found
-
-
 def compact(value: Any) -> Any:
     """Arrays as lists, and numbers with four digits."""
     if isinstance(value, Tensor | np.ndarray | np.generic):
@@ -211,9 +186,3 @@ def packed(values: Tensor) -> dict[str, Any]:
     low, high = values.min().item(), values.max().item()
     steps = ((values.double() - low) * (255 / ((high - low) or 1))).round().cpu().numpy().astype("u1")
     return {"shape": list(values.shape), "low": low, "high": high, "steps": base64.b64encode(steps.tobytes()).decode()}
-
-
-def unpacked(found: Mapping[str, Any]) -> list[Any]:
-    """The numbers of `packed` again."""
-    steps = np.frombuffer(base64.b64decode(found["steps"]), "u1").reshape(found["shape"])
-    return list((found["low"] + steps * (found["high"] - found["low"]) / 255).tolist())

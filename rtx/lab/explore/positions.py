@@ -8,10 +8,9 @@ from typing import Any
 
 import torch
 from jaxtyping import Float
-from matplotlib.figure import Figure
 from torch import Tensor
 
-from rtx.lab.explore.page import Page, maps
+from rtx.lab.explore.page import Page
 from rtx.lab.seeded import seeded
 from rtx.nn import MultiHeadAttention, RelativeAttention, sinusoidal_positions
 from rtx.nn.relative import XLAttention
@@ -57,7 +56,6 @@ def positions(layer: MultiHeadAttention | None = None, x: Float[Tensor, "1 T D"]
     return Page(
         Path(__file__).with_name("positions.js"),
         data,
-        _still(table),
         "Shaw's distances with k = 1 and more; then Transformer-XL with (a) alone, with (d) alone: which knows order?",
         title="How does it know where it is?",
         encoding="Transformer-XL" if isinstance(layer, XLAttention) else "Shaw's distances" if layer else "sinusoids",
@@ -83,12 +81,3 @@ def _heads(layer: MultiHeadAttention, x: Tensor) -> tuple[Tensor, Tensor]:
     """The queries and keys of all heads."""
     x = x.to(layer.query.weight)
     return layer.split(layer.query(x)), layer.split(layer.key(x))
-
-
-def _still(table: Tensor) -> Figure:
-    """The sinusoids, and their products."""
-    products = table @ table.T / (table.shape[1] / 2)
-    shown = {"sinusoids": table, "their products, divided by D / 2": products}
-    figure = maps(shown, "position s", "position t", cmap="PuOr_r", vmin=-1, vmax=1)
-    figure.axes[0].set_xlabel("number i of D")
-    return figure

@@ -7,11 +7,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-
-from rtx.lab.explore.page import Page, checked, compact, unpacked
-from rtx.lab.plots import COLOURS, as_array
+from rtx.lab.explore.page import Page, compact
 from rtx.nn.validate import check_choice
 
 
@@ -112,8 +108,7 @@ class Recording(Page):
     ) -> None:
         self.controls, self.see = controls, see
         begin = {key: control.values[0] for key, control in controls.items()} | state
-        path, data = Path(__file__).with_name(script), checked(record(controls, see))
-        super().__init__(path, data, Figure(), caption, title=title, **begin)
+        super().__init__(Path(__file__).with_name(script), record(controls, see), caption, title=title, **begin)
         self.name = name
 
     @property
@@ -141,43 +136,3 @@ class Recording(Page):
     def offered(self) -> Mapping[str, Sequence[Any]]:
         """The values to choose from, by the control's name."""
         return {name: control.values for name, control in self.controls.items()}
-
-    def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        self.still = draw(self.seen()[1])
-        return super()._repr_mimebundle_()
-
-
-def draw(panels: Sequence[Panel]) -> Figure:
-    """The panels as a figure, for where no script runs."""
-    kinds: dict[str, Callable[[Axes, Panel], None]] = {"heat": _heat, "lines": _lines, "bars": _bars}
-    figure = Figure(figsize=(9, 3.2), layout="constrained")
-    for i, panel in enumerate(panels, 1):
-        ax = figure.add_subplot(1, len(panels), i, xlabel=panel.across, ylabel=panel.up, title=panel.title)
-        kinds[panel.kind](ax, panel)
-    return figure
-
-
-def _heat(ax: Axes, panel: Panel) -> None:
-    rows = as_array(unpacked(panel.values) if isinstance(panel.values, dict) else panel.values)
-    extent = (0.5, rows.shape[1] + 0.5, len(rows) + 0.5, 0.5)
-    colours: dict[str, Any] = {"cmap": "RdBu_r" if panel.diverging else "viridis", "clim": panel.y or (None, None)}
-    ax.imshow(rows, aspect="auto", interpolation="nearest", extent=extent, norm="log" if panel.log else None, **colours)
-
-
-def _lines(ax: Axes, panel: Panel) -> None:
-    shown = list(dict.fromkeys(panel.names))
-    for i, (name, points) in enumerate(zip(panel.names, panel.values, strict=True)):
-        again, colour = name in panel.names[:i], COLOURS[shown.index(name) % len(COLOURS)]
-        x, y, *band = zip(*points, strict=True) if points else ((), ())
-        ax.plot(x, y, "o" if again else "-", color=colour, label=None if again else name)
-        if band:
-            ax.fill_between(x, band[0], band[1], color=colour, alpha=0.25)
-    ax.set(xlim=panel.x, ylim=panel.y)
-    if len(shown) > 1:
-        ax.legend(frameon=False, fontsize=8)
-
-
-def _bars(ax: Axes, panel: Panel) -> None:
-    first = panel.x[0] + 0.5 if panel.x else 1
-    ax.bar([first + k for k in range(len(panel.values))], as_array(panel.values), color=COLOURS[0])
-    ax.set_ylim(panel.y)

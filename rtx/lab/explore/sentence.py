@@ -5,11 +5,8 @@ Wang et al. (2019), R-Transformer, §4.3, compares such models. These are small,
 
 from pathlib import Path
 
-from matplotlib.figure import Figure
-
 from rtx.lab.explore.network import described
 from rtx.lab.explore.page import Page, bundle
-from rtx.lab.plots import COLOURS, new_figure
 from rtx.lab.pretrained import card_of, pretrained, weights
 
 MODELS = {name: f"characters-{name.lower()}" for name in ("GRU", "Transformer", "R-Transformer")}
@@ -44,7 +41,6 @@ def sentence(text: str = "The value of the expression is the val") -> Page:
             "longest": LONGEST,
             "worker": bundle(script, listen, frame=False),
         },
-        _still(),
         "look at the bracket and the star: which model wants to close them? The bluer a letter, the more the "
         "prediction would change with another letter in its place. The models have read the Python reference "
         "manual, nothing else. A click on a letter makes them read only up to it.",
@@ -55,14 +51,3 @@ def sentence(text: str = "The value of the expression is the val") -> Page:
         read=0,
         temperature=0.7,
     )
-
-
-def _still() -> Figure:
-    """The scores of the three models on the test text."""
-    figure, [ax] = new_figure(7.2, 2.2)
-    cards = [card_of(file) for file in MODELS.values()]
-    bars = ax.barh(list(MODELS), [card["test"] for card in cards], color=COLOURS[0])
-    ax.bar_label(bars, fmt="%.2f", padding=3)
-    ax.set(xlabel="bits per character, test (windows of 96, no context)", title="three models of the same size")
-    ax.invert_yaxis()
-    return figure

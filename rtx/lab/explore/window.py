@@ -5,12 +5,11 @@ Wang et al. (2019), R-Transformer, §3.1, Eq. 2.
 
 from pathlib import Path
 
-import torch
 from jaxtyping import Float
 from safetensors.torch import save
 from torch import Tensor
 
-from rtx.lab.explore.page import Page, maps
+from rtx.lab.explore.page import Page
 from rtx.lab.seeded import seeded
 from rtx.nn import LocalRNN
 from rtx.nn.recurrent import CELLS
@@ -38,12 +37,9 @@ def window(x: Float[Tensor, "T D"], model: LocalRNN | None = None) -> Page:
     first = model or models["gru"]
     widest = max(WIDEST, first.window)
     tensors = {f"{cell}.{name}": one for cell, made in models.items() for name, one in made.state_dict().items()}
-    with torch.no_grad():
-        states = {f"LocalRNN, windows of {first.window}: the last state of each window": first(x[None])[0].T}
     return Page(
         Path(__file__).with_name("window.js"),
         {"x": x, "cells": list(models), "windows": widest},
-        maps(states, "position", "hidden unit", 2.4, cmap="RdBu_r", vmin=-1, vmax=1),
         "step through the pads and watch the state move; untick the box; then drag the window until no pad is left",
         title="What does a window read?",
         presets={

@@ -1,11 +1,12 @@
-"""Alt text says what a figure shows. tests/faults/test_kernel.py stores figures in a real kernel."""
+"""Figures of the stored notebooks: alt text, and few colours. tests/faults/test_kernel.py uses a real kernel."""
 
-import sys
+from io import BytesIO
 
-import pytest
+import matplotlib.pyplot as plt
+import torch
+from drawing import new_figure, png
+from figure_extension import alt_text, smaller
 from matplotlib.figure import Figure
-
-from rtx.lab.inline import alt_text, keep_figures_well
 
 
 def test_titles_axes_and_lines_are_said_once_each_and_maths_without_dollars() -> None:
@@ -33,9 +34,10 @@ def test_a_colour_bar_says_what_colours_are_and_a_bare_figure_nothing() -> None:
     assert (alt_text(figure), alt_text(bare)) == ("colour: weight", "")
 
 
-@pytest.mark.parametrize("name", ["IPython", "matplotlib_inline.backend_inline"])
-def test_outside_of_a_notebook_nothing_is_imported_for_it(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    for module in [one for one in sys.modules if one.split(".")[0] in ("IPython", "matplotlib_inline")]:
-        monkeypatch.delitem(sys.modules, module)
-    keep_figures_well()
-    assert name not in sys.modules
+def test_fewer_colours_are_hardly_others() -> None:
+    figure, [ax] = new_figure(3, 2)
+    ax.imshow(torch.rand(30, 30, generator=torch.Generator().manual_seed(0)).numpy())
+    ax.set(xlim=(-9, 40), facecolor="0.94")  # a light grey that a coarse palette would take for white
+    whole = png(figure)
+    first, second = (plt.imread(BytesIO(one))[..., :3] for one in (whole, smaller(whole)))
+    assert abs(first - second).max() < 0.05 and (second[0, 0] == 1).all()
