@@ -206,11 +206,8 @@ class Lesson:
         return f'<pre class="output">{escape(data["text/plain"])}</pre>'
 
     def widget(self, data: dict[str, Any], model: dict[str, Any], code: str) -> str:
-        """Return a widget, alive; one that needs a kernel is its picture. An explorer also gets a page of its own."""
+        """Return an explorer, alive. It also gets a page of its own."""
         state, still = model["state"], picture(data, data["text/plain"])
-        if "_esm" not in state:
-            caption = f"This is a picture. It moves in JupyterLab: {data['text/plain'].strip('[]')}"
-            return f"<figure>{still}<figcaption>{escape(caption)}</figcaption></figure>"
         called = re.search(r"explore\.(\w+)\(", code)  # the name of a recording would be that of all recordings
         name = called[1] if called else state.get("name", "")
         page = self.site.explorer_page(name) if name and "caption" in state else ""
