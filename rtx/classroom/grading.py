@@ -20,7 +20,7 @@ import rtx.lab.explore  # noqa: F401  # notebooks use it; once imported, it is t
 from rtx.classroom.confine import confine
 from rtx.classroom.notebooks import Notebook, chosen_notebooks, code_cells, exercises_of, handed_in, needed_cells
 from rtx.lab import exercises
-from rtx.lab.exercises.exercise import Exercise, Verdict, attempt, is_stub
+from rtx.lab.exercises.exercise import Exercise, Verdict, is_stub
 
 PASSED, FAILED, NOT_ATTEMPTED, MISSING = "passed", "failed", "not attempted", "missing"
 LONGEST = 300  # characters of a message
@@ -147,13 +147,13 @@ def answer(name: str, cells: Sequence[str]) -> dict[str, Any]:
 
 def _answers(check: Exercise, mine: Callable[..., Any], cases: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
     """Return the function's answers to the cases as numbers and lists, or the error that it raised."""
-    answers, changes = [], []
+    answers, changed = [], None
     try:
         for case in cases:
-            value, changed = attempt(mine, case, check.measure)
+            value, now = check.attempt(mine, case)
             answers.append(json.loads(json.dumps(value, default=_plain)))
-            changes.append(changed)
-        return {"answers": answers, "changed": next(filter(None, changes), None), "stub": is_stub(mine)}
+            changed = changed or now
+        return {"answers": answers, "changed": changed, "stub": is_stub(mine)}
     except BaseException as error:
         return {"error": f"{check.where(len(answers))} your code raised {type(error).__name__}: {error}"}
 

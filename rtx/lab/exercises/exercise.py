@@ -18,7 +18,6 @@ from torch import Tensor, nn
 from rtx.lab.seeded import seeded
 
 READS = ("LOAD_FAST", "LOAD_GLOBAL", "LOAD_DEREF", "LOAD_NAME")  # in names of the steps that read a variable
-PLACES = ("first", "second", "third", "fourth", "fifth")
 Function = Callable[..., Any]
 Case = tuple[Any, ...]
 Bug = dict[str, str] | Function  # old text → new text in the solution's source, or another function
@@ -73,17 +72,26 @@ class Exercise:
 
     def __call__(self, mine: Function) -> Verdict:
         """Try `mine` on every case and compare."""
-        answers, changes = [], []
+        answers, changed = [], None
         try:
             for case in self.cases():
-                answer, changed = attempt(mine, case, self.measure)
+                answer, now = self.attempt(mine, case)
                 answers.append(answer)
-                changes.append(changed)
+                changed = changed or now
         except Exception as error:  # whatever a learner's code raises is the finding, if all was right until then
             raised = f"{self.where(len(answers))} your code raised {type(error).__name__}: {error}"
             before = self._compared(answers)
             return Verdict(False, raised) if before.passed else before
-        return self.judge(answers, next(filter(None, changes), None), is_stub(mine))
+        return self.judge(answers, changed, is_stub(mine))
+
+    def attempt(self, mine: Function, case: Case) -> tuple[Any, str | None]:
+        """Return the answer to a copy of a case, and the name of an argument that was changed on the way."""
+        given = deepcopy(case)  # cases share tensors: what one did to its own must not reach the next
+        answer = mine(*given)
+        if self.measure and isinstance(answer, Tensor):
+            answer = self.measure(answer, given)
+        arguments = zip(signature(self.solution).parameters, case, given, strict=False)
+        return answer, next((name for name, before, after in arguments if not _equal(before, after)), None)
 
     def where(self, number: int) -> str:
         """A case, counted from 0, as a message names it: its numbers, and the shapes of its tensors."""
@@ -91,31 +99,33 @@ class Exercise:
         told = ", ".join(f"{name}: {_shown(value)}" for name, value in given if not callable(value))
         return f"on case {number + 1} ({told})"
 
-    def judge(self, answers: Sequence[Any], changed: int | None = None, stub: bool = True) -> Verdict:
+    def judge(self, answers: Sequence[Any], changed: str | None = None, stub: bool = True) -> Verdict:
         """Compare answers, one for each case, which may come from another process.
 
-        `changed` says which argument the function changed, counted from 1. `stub` says whether the function reads
-        nothing, so that to answer nothing is not to have tried.
+        `changed` names an argument that the function changed. `stub` says whether the function reads nothing, so that
+        to answer nothing is not to have tried.
         """
         if all(answer is None or answer is Ellipsis for answer in answers):
             return Verdict(None, "") if stub else Verdict(False, "your function returns nothing: is `return` missing?")
         if changed:  # before what it did to the numbers: it may well be the cause
-            return Verdict(False, f"it changes its {PLACES[changed - 1]} argument, the caller's own: work on a copy")
+            return Verdict(False, f"it changes its argument `{changed}`, the caller's own: work on a copy")
         return self._compared(answers)
 
     def _compared(self, answers: Sequence[Any]) -> Verdict:
         """Compare answers with those of the solution, and then with those of each mistake."""
-        expected = self._answers(self.solution, len(answers))
-        wrong = [i for i, pair in enumerate(zip(expected, answers, strict=True)) if not _same(*pair)]
-        if not wrong:
+        differences = self._differences(self.solution, answers)
+        if not any(differences):
             return Verdict(True, self.solution.__doc__ or "")
         for hint in self.bugs:
-            if all(map(_same, self._answers(self.wrong(hint), len(answers)), answers)):
+            if not any(self._differences(self.wrong(hint), answers)):
                 return Verdict(False, hint)
-        return Verdict(False, f"{self.where(wrong[0])} {_difference(expected[wrong[0]], answers[wrong[0]])}")
+        number = next(i for i, difference in enumerate(differences) if difference)
+        return Verdict(False, f"{self.where(number)} {differences[number]}")
 
-    def _answers(self, function: Function, number: int) -> list[Any]:
-        return [attempt(function, case, self.measure)[0] for case in self.cases()[:number]]
+    def _differences(self, function: Function, answers: Sequence[Any]) -> list[str]:
+        """Say for each case how the answer differs from that of a function."""
+        cases = zip(self.cases(), answers, strict=False)
+        return [_difference(self.attempt(function, case)[0], answer) for case, answer in cases]
 
 
 def exercise(cases: Callable[[], Sequence[Case]], measure: Measure | None = None) -> Callable[[Function], Exercise]:
@@ -133,14 +143,10 @@ def bug(hint: str, change: Bug) -> Callable[[Function], Function]:
     return add
 
 
-def attempt(mine: Function, case: Case, measure: Measure | None = None) -> tuple[Any, int | None]:
-    """Return the answer to a copy of a case, and the place of an argument that was changed on the way, from 1."""
-    given = deepcopy(case)  # cases share tensors: what one did to its own must not reach the next
-    answer = mine(*given)
-    if measure and isinstance(answer, Tensor):
-        answer = measure(answer, given)
-    pairs = enumerate(zip(case, given, strict=True), 1)
-    return answer, next((place for place, pair in pairs if not _equal(*pair)), None)
+def is_stub(function: Function) -> bool:
+    """Whether a function reads nothing, neither an argument nor what it set itself: it may begin with `last = 0`."""
+    code = getattr(function, "__code__", None)
+    return code is not None and not any(read in step.opname for step in dis.get_instructions(code) for read in READS)
 
 
 def _equal(before: Any, after: Any) -> bool:
@@ -151,10 +157,22 @@ def _equal(before: Any, after: Any) -> bool:
     return callable(before) or bool(before == after)
 
 
-def is_stub(function: Function) -> bool:
-    """Whether a function reads nothing, neither an argument nor what it set itself: it may begin with `last = 0`."""
-    code = getattr(function, "__code__", None)
-    return code is not None and not any(read in step.opname for step in dis.get_instructions(code) for read in READS)
+def _difference(expected: Any, given: Any) -> str:
+    """Say how an answer differs from the expected one. Nothing is said if they are the same."""
+    wanted, found = _tensor(expected), _tensor(given)
+    both = f"expected {_shown(expected)}, got {_shown(given)}"
+    if wanted is None or found is None or found.shape != wanted.shape:
+        return both
+    # as floats: as truth values, 0.4 and True would be the same. NaN is like NaN, so that a hint can name an overflow
+    far = ~torch.isclose(found.double(), wanted.double(), rtol=1e-4, atol=1e-5, equal_nan=True)
+    if not far.any():
+        is_type_wrong = isinstance(expected, Tensor) and not torch.can_cast(found.dtype, wanted.dtype)
+        return f"expected numbers of type {wanted.dtype}, got {found.dtype}" if is_type_wrong else ""
+    if not isinstance(expected, Tensor):
+        return both
+    place = far.nonzero()[0].tolist()
+    at = f" at {place}" if place else ""
+    return f"expected {wanted[far][0].item():.6g}, got {found[far][0].item():.6g}{at}"
 
 
 def _tensor(value: Any) -> Tensor | None:
@@ -165,38 +183,6 @@ def _tensor(value: Any) -> Tensor | None:
         return torch.as_tensor(value).cpu()
     except (TypeError, ValueError, RuntimeError):
         return None
-
-
-def _same(expected: Any, given: Any) -> bool:
-    found = _tensor(given)
-    if found is None or _has_wrong_kind(expected, found):
-        return False
-    try:
-        # NaN is like NaN: a bug that overflows is told by its name
-        torch.testing.assert_close(found, _tensor(expected), check_dtype=False, rtol=1e-4, atol=1e-5, equal_nan=True)
-    except AssertionError:
-        return False
-    return True
-
-
-def _has_wrong_kind(expected: Any, given: Tensor) -> bool:
-    """Return whether floats were given for whole numbers, or numbers for truth values: an index needs the right one."""
-    if not isinstance(expected, Tensor) or expected.is_floating_point():
-        return False
-    return given.is_floating_point() or (expected.dtype == torch.bool and given.dtype != torch.bool)
-
-
-def _difference(expected: Any, given: Any) -> str:
-    found = _tensor(given)
-    if not isinstance(expected, Tensor) or found is None or found.shape != expected.shape:
-        return f"expected {_shown(expected)}, got {_shown(given)}"
-    # as floats: as truth values, 0.4 and True would be the same
-    far = ~torch.isclose(found.double(), expected.double(), rtol=1e-4, atol=1e-5, equal_nan=True)
-    if not far.any():
-        return f"expected numbers of type {expected.dtype}, got {found.dtype}"
-    place = far.nonzero()[0].tolist()
-    at = f" at {place}" if place else ""
-    return f"expected {expected[far][0].item():.6g}, got {found[far][0].item():.6g}{at}"
 
 
 def _shown(value: Any) -> str:
