@@ -107,7 +107,7 @@ def test_yours_is_the_learners_function_once_it_passes_and_the_solution_until_th
 @pytest.mark.parametrize("check", EXERCISES.values(), ids=EXERCISES)
 def test_the_solution_passes_and_the_reader_learns_what_it_shows(check: Exercise) -> None:
     assert check(check.solution) == Verdict(True, check.solution.__doc__)
-    assert check.solution.__doc__ and len(check.bugs) >= 2
+    assert check.solution.__doc__ and 2 <= len(check.bugs) <= 5
 
 
 @pytest.mark.parametrize(("check", "bug"), BUGS)
@@ -142,20 +142,20 @@ def doubled_in_place(x: Tensor) -> Tensor:
 
 def test_an_answer_that_changes_its_arguments_is_told_so() -> None:
     for answer in (doubled_in_place, lambda x: doubled_in_place(x) + 1):  # whatever else is wrong
-        assert "changes its first argument" in double(answer).message
+        assert "changes its argument `x`" in double(answer).message
     assert double(lambda x: doubled_in_place(x.clone())).passed
 
 
 def test_a_module_among_the_arguments_is_only_changed_if_its_weights_are() -> None:
     layer = Exercise(lambda m: torch.zeros(1), lambda: [(nn.Linear(1, 1).requires_grad_(False),)], {})
     assert layer(lambda m: m(torch.zeros(1)) * 0).passed
-    assert "changes its first argument" in layer(lambda m: m.weight.add_(1) * 0).message
+    assert "changes its argument `m`" in layer(lambda m: m.weight.add_(1) * 0).message
 
 
 def test_what_an_answer_does_to_a_case_does_not_reach_the_next() -> None:
     x = torch.tensor([1.0, 2.0])
     twice = Exercise(lambda x: 2 * x, lambda: [(x,), (x,)], {})
-    assert "changes its first argument" in twice(doubled_in_place).message
+    assert "changes its argument `x`" in twice(doubled_in_place).message
     assert x.tolist() == [1, 2]
 
 
@@ -180,9 +180,10 @@ def test_many_numbers_in_place_of_one_are_reported_by_their_shape() -> None:
         assert f"got {name} of shape (8, 9)" in one(lambda a, kind=kind: kind([[True] * 9] * 8)).message
 
 
-def test_a_share_is_no_truth_value() -> None:
+def test_neither_a_share_nor_a_number_is_a_truth_value() -> None:
     larger = Exercise(lambda p: p > 0.3, lambda: [(torch.tensor([0.0, 0.4, 0.6]),)], {})
     assert larger(lambda p: p).passed is False
+    assert larger(lambda p: (p > 0.3).int()).message.endswith("expected numbers of type torch.bool, got torch.int32")
 
 
 @pytest.mark.parametrize(
@@ -593,6 +594,9 @@ def sorted_twice(p: Tensor, share: float) -> Tensor:
         ("notices_order", notices(lambda y: y[:, -1].sum())),
         ("notices_order", notices(lambda y: y[:, -1].norm())),
         ("notices_order", notices(lambda y: y[:, -1], lambda x: x[..., [1, 0, *range(2, 8)]])),
+        ("notices_order", notices(lambda y: y[:, -1], lambda x: x[:, [1, 0, 2, 3]])),
+        ("bigram_bits", bigram_over(symbols)),
+        ("bigram_bits", bigram_over_symbols),
         ("shaw_scores", lambda q, k, table, clip: q @ k.T / q.shape[1] ** 0.5 + (q @ table.mean(0))[:, None]),
         ("rotated", lambda x, start: x * (start + torch.arange(len(x)))[:, None].cos()),
         ("attention_pool", lambda h, e: (e.softmax(1)[..., None] * h).view(2, 5, 3).sum(1)),
@@ -605,24 +609,18 @@ def test_an_answer_that_is_right_by_chance_does_not_pass(name: str, answer: Call
 @pytest.mark.parametrize(
     ("name", "answer", "message"),
     [
-        ("notices_order", notices(lambda y: y[:, -1], lambda x: x[:, [1, 0, 2, 3]]), "positions were lost"),
         ("notices_order", notices(lambda y: y[-1]), "this is the last sequence"),
         ("cache_bytes", lambda T, L, D: 2 * L * T * D * 2, "this is half of it"),
-        ("compose_steps", lambda a1, b1, a2, b2: torch.stack([b2 + a2 * b1, a1 * a2]), "a comes first"),
         ("compose_steps", lambda a1, b1, a2, b2: torch.stack([a1 * a2, a1 * (a2 * 0 + b1) + b2]), "a2 multiplies b1"),
         ("half_life", lambda a: math.log(a, 0.5), "upside down"),
         ("gradient_back", lambda a, g: g + pad(a[1:] * g[1:], (0, 0, 0, 1)), "only the next output"),
         ("bits_per_character", lambda z, y: cross_entropy(z.softmax(-1), y) / math.log(2), "softmax twice"),
         ("bigram_bits", bigram_over(lambda counts, _: counts.sum(1)), "each sum divides a column"),
-        ("bigram_bits", bigram_over(symbols), "the last symbol of the training text"),
         ("nucleus", nucleus_below, "the token that crosses the line"),
-        ("bigram_bits", bigram_over_symbols, "divided by all symbols"),
         ("nucleus", sorted_twice, "put back"),
         ("source_weights", masked_with(-20), "real scores can be lower"),
         ("hoisted_local_rnn", projected_windows, "you project each position M times"),
         ("softmax_in_pieces", pieces_in_a_list, "you hold all pieces at once"),
-        ("softmax_in_pieces", largest_of_each_piece, "each piece subtracts its own"),
-        ("nucleus", lambda p, share: torch.tensor(nucleus_in_a_loop(p, share)).int(), "zeros and ones"),
     ],
 )
 def test_a_bug_is_not_taken_for_another(name: str, answer: Callable[..., Any], message: str) -> None:

@@ -18,34 +18,25 @@ from rtx.nn.linear_recurrence import linear_scan
 @bug("the factors multiply, they do not add", {"a2 * a1": "a2 + a1"})
 @bug("a2 multiplies b1, not a1: a1 was applied before b1 was added", {"a2 * b1": "a1 * b1"})
 @bug("b1 is added after the first step, so only a2 multiplies it", {"a2 * b1": "a2 * a1 * b1"})
-@bug("a comes first, then b", {"a2 * a1, a2 * b1 + b2": "a2 * b1 + b2, a2 * a1"})
 def compose_steps(a1: Tensor, b1: Tensor, a2: Tensor, b2: Tensor) -> Tensor:
     """Two steps are again a step. So are four, and eight."""
     return torch.stack([a2 * a1, a2 * b1 + b2])
 
 
 @exercise(lambda: [(0.9,), (0.999,), (0.8,), (0.5,)])
-@bug("this is 1 / (1 - a). After so many steps about 1/e is left, not a half", lambda a: 1 / (1 - a))
 @bug("this is 1 / -log a. After so many steps 1/e is left, not a half", {"math.log(0.5)": "-1"})
-@bug("the sign is wrong: two negative logarithms have a positive ratio", {"math.log(0.5)": "-math.log(0.5)"})
 @bug("upside down: log ½ is divided by log a", lambda a: math.log(a) / math.log(0.5))
 @bug("each step multiplies by a. It does not subtract 1 - a", lambda a: 0.5 / (1 - a))
-@bug("this is an approximation for a near 1: -log a is not quite 1 - a", {"math.log(a)": "(a - 1)"})
 def half_life(a: float) -> float:
     """After so many steps a half is left: a to the power of this number is ½."""
     return math.log(0.5) / math.log(a)
 
 
 @exercise(lambda: [(torch.rand(T, 3), torch.randn(T, 3)) for T in (6, 1, 9)])
-@bug(
-    "this runs forwards: a later output depends on an earlier term, so gradients run backwards",
-    lambda a, g: linear_scan(a[None], g[None])[0],
-)
+@bug("this runs forwards: gradients run backwards", lambda a, g: linear_scan(a[None], g[None])[0])
 @bug("use a[t + 1]: step t + 1 multiplies h_t by its own factor", {"a[t + 1]": "a[t]"})
 @bug("this is in reverse order: the first row belongs to the first step", {".flip(0)": ""})
 @bug("only the next output: pass on all collected so far, not g[t + 1] alone", {"found[-1]": "g[t + 1]"})
-@bug("this is the gradient of h_{t-1}: the last multiplication by a[t] is too much", {"return ": "return a * "})
-@bug("this flips g only. The factors run backwards, too", {"a[t + 1]": "a[-1 - t]"})
 def gradient_back(a: Tensor, g: Tensor) -> Tensor:
     """The gradient of a linear recurrence is a linear recurrence that runs backwards."""
     found = [g[-1]]
@@ -57,7 +48,6 @@ def gradient_back(a: Tensor, g: Tensor) -> Tensor:
 @exercise(lambda: [(100, 2, 64), (8192, 12, 768), (1, 1, 8)])
 @bug("this is half of it. There are keys and values, and a float32 has 4 bytes", {"2 * ": ""})
 @bug("these are numbers, not bytes: a float32 has 4 bytes", {" * 4": ""})
-@bug("these are numbers of keys only: values are kept, too, and a float32 has 4 bytes", {"2 * ": "", " * 4": ""})
 @bug("each layer has a cache of its own", {"L * ": ""})
 @bug("queries are not kept: a later position never needs them", {"2 * ": "3 * "})
 @bug("the weights of all pairs are not kept, only keys and values", {"T * D": "T * T"})

@@ -28,9 +28,7 @@ def _blocks() -> list[tuple[Tensor, int, Tensor]]:
 @bug("this is the sum: divide by m", {" / m": ""})
 @bug("the distances are reversed: W_1 belongs to the last state", {"states.flip(0)[:m]": "states[-m:]"})
 @bug("one matrix for all distances: distance j has its own, W_j", {"W[: len(past)]": "W[:1]"})
-@bug("you divided by n - 1: divide by m", {"/ m": "/ len(W)"})
 @bug("states before the start are zero, and they count: divide by m", {"/ m": "/ len(past)"})
-@bug("the matrices are transposed: W_j is on the left of the state", {"len(past)]": "len(past)].mT"})
 def block_input(states: Tensor, m: int, W: Tensor) -> Tensor:
     """Near and far states of a block are one edge away, each through a matrix of its own."""
     past = states.flip(0)[:m]  # the newest state first
@@ -40,9 +38,7 @@ def block_input(states: Tensor, m: int, W: Tensor) -> Tensor:
 @exercise(lambda: [(length, n) for n in (2, 3, 4, 5, 8) for length in range(1, 20)])
 @bug("the paper's bound says 1 at n = 4 and l = 2, but one channel needs 2", {"length - 2": "length", "+ 2": "+ 1"})
 @bug("this is the best channel, whose blocks end where you start", lambda length, n: -(-length // (n - 1)))
-@bug("blocks repeat every n - 1 steps, not every n", {"(n - 1)": "n"})
 @bug("the first edge is missing: the worst step is the first one after a block's end", {"+ 2": "+ 1"})
-@bug("edges are whole numbers: use //", {"//": "/"})
 def longest_path(length: int, n: int) -> int:
     """The path has one edge into the block, one for each whole block, and one for the rest."""
     return (length - 2) // (n - 1) + 2  # 1 at length 1: -1 // (n - 1) is -1

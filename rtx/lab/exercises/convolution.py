@@ -28,7 +28,6 @@ def _shifted(x: Tensor, steps: int) -> Tensor:
 @bug("the dilation is not used: the inputs of an output are d steps apart", {"d * i": "i"})
 @bug("the kernel is flipped: w[0] belongs to the present", {"w[i]": "w[-1 - i]"})
 @bug("put zeros before the start: `roll` and negative indices go round", {"_shifted(x, d * i)": "x.roll(d * i, 1)"})
-@bug("zeros stand behind the sequence: put them in front", {"d * i": "d * (i - len(w) + 1)"})
 def dilated_convolution(x: Tensor, w: Tensor, d: int) -> Tensor:
     """The convolution has a matrix for each delay, and reads nothing but the past."""
     return torch.stack([_shifted(x, d * i) @ w[i] for i in range(len(w))]).sum(0)
@@ -37,7 +36,6 @@ def dilated_convolution(x: Tensor, w: Tensor, d: int) -> Tensor:
 @exercise(lambda: [(1, 2), (2, 3), (4, 6), (8, 7)])
 @bug("a block has two convolutions, both with its dilation", {"2 * (k": "(k"})
 @bug("the dilations double from block to block: 1 + 2 + 4 + … = 2^L - 1", {"(2**L - 1)": "L"})
-@bug("the sum 1 + 2 + … + 2^(L-1) is 2^L - 1", {"(2**L - 1)": "2**L"})
 @bug("a kernel of k has k - 1 steps between its ends", {"(k - 1)": "k"})
 @bug("the present position itself is missing", {"1 + ": ""})
 def tcn_reach(L: int, k: int) -> int:
@@ -49,9 +47,7 @@ def tcn_reach(L: int, k: int) -> int:
 @bug("the layers are in reverse order: layer 0 has dilation 1", {"kernels[layer": "kernels[-1 - layer"})
 @bug("the kernels are flipped: w[0] belongs to the present", {"delays] =": "1 - delays] ="})
 @bug("the first n layers delay: choose the layers whose dilations add up to n", {"n >> layer & 1": "int(layer < n)"})
-@bug("a layer that delays must not pass the present on as well", {"[layer, delays]": "[layer, [0, delays]]"})
 @bug("a layer without a delay passes its input on: its w[0] is the identity", {"eye(D)": "eye(D) * delays"})
-@bug("a matrix of ones adds all features: use `torch.eye`", {"torch.eye(D)": "1"})
 def delay_kernels(n: int, L: int, D: int) -> Tensor:
     """The layers whose dilations add up to n delay. The others pass their input on."""
     kernels = torch.zeros(L, 2, D, D)

@@ -15,8 +15,6 @@ from rtx.lab.exercises.exercise import bug, exercise
 @bug("this is p ± z·√(p(1−p)/n): its width is 0 if all answers are right; use Wilson's formula", {"z**2": "0"})
 @bug("the centre is not shifted: add z²/2n to p and divide by 1 + z²/n", {"(p + z**2 / (2 * total)) / stretch": "p"})
 @bug("the half-width has z²/4n under the root: n is squared there", {"total**2": "total"})
-@bug("the centre is not divided by 1 + z²/n", {"(2 * total)) / stretch": "(2 * total))"})
-@bug("the half-width is not divided by 1 + z²/n", {"(4 * total**2)) / stretch": "(4 * total**2))"})
 def wilson(right: int, total: int, z: float) -> Tensor:
     """The interval has a width even if all answers are right, and stays between 0 and 1."""
     p, stretch = right / total, 1 + z**2 / total
@@ -47,7 +45,6 @@ def _answers() -> list[tuple[Tensor, Tensor]]:
 @bug("the tail starts one too late: *at least* as many belongs to it", {"range(": "range(1 + "})
 @bug("only the first model may be ahead: start from the larger number", {"max(one, other)": "one"})
 @bug("all images were thrown as coins: count only those where the models disagree", {"one + other": "len(a)"})
-@bug("count only images on which one model is right and the other is wrong", {"(a & ~b)": "a", "(~a & b)": "b"})
 def paired_p(a: Tensor, b: Tensor) -> float:
     """Images on which both models agree say nothing about which one is better."""
     one, other = int((a & ~b).sum()), int((~a & b).sum())

@@ -14,11 +14,6 @@ Model = Callable[[Tensor], Tensor]
 @bug("the target is the input itself: a model that copies is perfect", {"[:-1]": "", "[1:]": ""})
 @bug("inputs and targets are swapped: that predicts the token before", {"[:-1], tokens[1:]": "[1:], tokens[:-1]"})
 @bug("rolled: the last target is the text's first token", {"[:-1]": "", "[1:]": ".roll(-1)"})
-@bug(
-    "the last target is made up: the text's last token has no next one",
-    {"[:-1]": "", "tokens[1:]": "torch.tensor([*tokens[1:], 0])"},
-)
-@bug("floats cannot be looked up: tokens are whole numbers", {"])": "]).float()"})
 def next_tokens(tokens: Tensor) -> Tensor:
     """Each token is a question, and the next one its answer."""
     return torch.stack([tokens[:-1], tokens[1:]])
@@ -33,7 +28,6 @@ def _letters() -> list[tuple[Tensor, Tensor, int]]:
 @bug("a character that the training text lacks has an infinite cost: add 1 to each count", {" + 1": ""})
 @bug("the probabilities do not sum to 1: divide by the sum of the new counts", {"counts.sum()": "len(train)"})
 @bug("these are nats: bits use log2", {"log2": "log"})
-@bug("this is the sum over the text: per character means its mean", {".mean()": ".sum()"})
 @bug("you counted the scored text: the model must not know it", {"bincount(train": "bincount(test"})
 @bug("this is the log of the mean probability: take the logarithm first", {"log2().mean()": "mean().log2()"})
 def unigram_bits(train: Tensor, test: Tensor, V: int) -> Tensor:
@@ -52,9 +46,7 @@ def _leaky(x: Tensor) -> Tensor:
 @bug("the order is reversed: distance 0 is the last position", {".flip(0)": ""})
 @bug("this sums all outputs: take y[:, -1] only", {"model(x)[:, -1] * weights": "model(x) * weights[:, None]"})
 @bug("numbers of different sign cancel: square before you add", {".square()": "", ".sqrt()": ".abs()"})
-@bug("the square root is missing", {".sqrt()": ""})
 @bug("take the mean over the sequences; you summed", {".mean(0)": ".sum(0)"})
-@bug("you averaged the roots: average the squares, then take the root", {"mean(0).sqrt()": "sqrt().mean(0)"})
 def gradient_by_distance(model: Model, x: Tensor, weights: Tensor) -> Tensor:
     """One backward pass gives the gradient at all distances."""
     x = x.clone().requires_grad_()

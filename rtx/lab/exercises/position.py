@@ -11,19 +11,12 @@ from torch import Tensor
 from rtx.lab.exercises.exercise import bug, exercise
 
 
-@exercise(
-    lambda: [
-        (torch.randn(T, K), torch.randn(T, K), torch.randn(2 * clip + 1, K), clip)
-        for T, K, clip in ((6, 4, 2), (4, 9, 3), (5, 6, 1))
-    ]
-)
+@exercise(lambda: [(torch.randn(6, 9), torch.randn(6, 9), torch.randn(5, 9), 2)])
 @bug("the sign is wrong: a key in the past has a negative distance", {"(t - t[:, None])": "(t[:, None] - t)"})
 @bug("add clip: a negative index counts from the end", {" + clip": ""})
 @bug("the sign of the distance is lost: past and future have different vectors", {".clamp": ".abs().clamp"})
 @bug("the factor 1/√K is missing", {" / math.sqrt(q.shape[1])": ""})
-@bug("divided by K, not by its root", {"math.sqrt(q.shape[1])": "q.shape[1]"})
 @bug("only the second product is scaled: put brackets around the sum", {"(q @ k.T + places)": "q @ k.T + places"})
-@bug("rows and columns are swapped: a row is a query, a column a key", {"+ places)": "+ places).T"})
 def shaw_scores(q: Tensor, k: Tensor, table: Tensor, clip: int) -> Tensor:
     """Every key has a score, however far away it is. The 2 clip + 1 vectors serve any length."""
     t = torch.arange(len(q))
@@ -35,7 +28,6 @@ def shaw_scores(q: Tensor, k: Tensor, table: Tensor, clip: int) -> Tensor:
 @exercise(lambda: [tuple(torch.randn(5, K)) for K in (4, 9)])
 @bug("u and v are swapped: u meets k, v meets r", {"q + u": "q + v", "(q + v) @ r": "(q + u) @ r"})
 @bug("only the second half is scaled: put brackets around the sum", {"((q": "(q", "@ r)": "@ r"})
-@bug("divided by K, not by its root", {"math.sqrt(len(q))": "len(q)"})
 @bug("the factor 1/√K is missing", {" / math.sqrt(len(q))": ""})
 @bug("the vectors u and v are missing: these are (a) and (b) only", {"(q + u)": "q", "(q + v)": "q"})
 @bug("u · r and v · k were added: u meets only k, v only r", {"(q + u) @ k + (q + v) @ r": "(q + u + v) @ (k + r)"})
@@ -49,12 +41,8 @@ def xl_score(q: Tensor, k: Tensor, r: Tensor, u: Tensor, v: Tensor) -> Tensor:
 @bug("the even number was replaced early: the odd one needs its old value", {"a * sin": "(a * cos - b * sin) * sin"})
 @bug(
     "you paired number i with number i + K/2, as some libraries do; here 2i and 2i + 1 are a pair",
-    {
-        "x[:, ::2], x[:, 1::2]": "x[:, : K // 2], x[:, K // 2 :]",
-        "torch.stack(turned, -1).flatten(1)": "torch.cat(turned, 1)",
-    },
+    {"::2], x[:, 1::2]": ": K // 2], x[:, K // 2 :]", "stack(turned, -1).flatten(1)": "cat(turned, 1)"},
 )
-@bug("even numbers first, then odd ones: put them back in turn", {"stack(turned, -1).flatten(1)": "cat(turned, 1)"})
 @bug("start is not used", {"start + ": ""})
 @bug("the exponent lacks its factor 2: pair i has the rate 10000^(-2i/K)", {"(0, K, 2)": "(K // 2)"})
 def rotated(x: Tensor, start: int = 0) -> Tensor:

@@ -10,21 +10,15 @@ from rtx.lab.exercises.exercise import bug, exercise
 Model = Callable[[Tensor], Tensor]
 
 
-def _mix(x: Tensor) -> Tensor:
-    """Return a causal mixture with an offset. Its outputs depend on their past in different degrees and directions."""
-    sums = torch.tanh(x @ torch.linspace(0.4, 1.0, x.shape[-1], dtype=x.dtype)).cumsum(1)
-    return sums[..., None] * torch.tensor([1.0, -0.7, 0.5], dtype=x.dtype) + 2
-
-
 def _models() -> list[tuple[Model, Tensor, float]]:
-    x, short = torch.randn(1, 5, 3, dtype=torch.float64), torch.randn(1, 4, 2, dtype=torch.float64)
-    return [(_mix, x, 1e-5), (lambda x: 2 * x.roll(-1, 1) + x.flip(2), short, 1e-4), (lambda x: 3 * x, x, 1e-5)]
+    """Return a model that sees the past, and one that sees the future, with inputs and epsilons."""
+    x, short, mix = torch.randn(1, 5, 3).double(), torch.randn(1, 4, 2).double(), torch.randn(3, 3).double()
+    return [(lambda x: (x @ mix).tanh().cumsum(1) + 2, x, 1e-5), (lambda x: 2 * x.roll(-1, 1) + x.flip(2), short, 1e-4)]
 
 
 @exercise(_models)
 @bug("rows and columns are swapped: a row is an output, a column is an input", {"[:, s]": "[s]"})
 @bug("the division by epsilon is missing", {" / epsilon": ""})
-@bug("the square root at the end is missing", {".sqrt()": ""})
 @bug("changes of different sign cancel: square them before you add them up", {".square()": "", ".sqrt()": ".abs()"})
 @bug("you nudged all numbers of an input at once; nudge one after the other", {"range(D)": "[slice(None)]"})
 @bug("earlier nudges were not undone: start each from a clone of x", {"x.clone()": "nudged if s or d else x.clone()"})
@@ -41,18 +35,16 @@ def dependencies(model: Model, x: Tensor, epsilon: float = 1e-5) -> Tensor:
 
 
 def _tables() -> list[tuple[Tensor]]:
-    """Return two causal tables, and tables in which all, one, or a single faint entry is in the future."""
+    """Return two causal tables, and tables that have one faint entry in the future, or those right of the diagonal."""
     past = torch.rand(6, 6).tril() + torch.eye(6)
-    ahead = torch.eye(6).roll(1, 1).triu(1)  # the places right of the diagonal
-    far, faint, inside = past.clone(), past.clone(), torch.ones(5, 5).tril()
-    far[2, 5], faint[0, 3], inside[1, 3] = 1, 1e-4, 1
-    return [(past,), (torch.eye(6),), (past + past.T,), (past + ahead,), (far,), (faint,), (inside,)]
+    faint = past.clone()
+    faint[2, 5] = 1e-4
+    return [(past,), (torch.eye(6),), (faint,), (past + torch.eye(6).roll(1, 1).triu(1),)]
 
 
 @exercise(_tables)
 @bug("the diagonal is each output's own input: start one place to the right", {"triu(1)": "triu()"})
 @bug("rows are outputs and columns inputs: you looked at the past", {"triu(1)": "tril(-1)"})
-@bug("off by one: the place right of the diagonal is the future, too", {"triu(1)": "triu(2)"})
 @bug("a small number is not zero: the future must change nothing", {"== 0": "< 0.01"})
 @bug("the wrong way round: True is for a model that sees no future", {"bool(": "not bool("})
 def is_causal(table: Tensor) -> bool:
