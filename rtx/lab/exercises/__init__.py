@@ -1,6 +1,6 @@
 """The notebooks' exercises.
 
-`exercises.windows(mine)` says whether an answer is right, or names its bug. `exercises.yours(mine, "windows")` says so,
+`exercises.windows(mine)` says whether an answer is right, or what is wrong. `exercises.yours(mine, "windows")` says so,
 too, and returns the function that the rest of a notebook uses.
 """
 

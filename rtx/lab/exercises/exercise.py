@@ -188,4 +188,6 @@ def _tensor(value: Any) -> Tensor | None:
 def _shown(value: Any) -> str:
     if isinstance(value, Tensor | np.ndarray) and value.ndim:
         return f"{'a tensor' if isinstance(value, Tensor) else 'an array'} of shape {tuple(value.shape)}"
+    if isinstance(value, list) and any(map(callable, value)):
+        return f"{len(value)} functions"
     return f"{value:.6g}" if isinstance(value, float) else repr(value)
