@@ -107,7 +107,7 @@ def test_yours_is_the_learners_function_once_it_passes_and_the_solution_until_th
 @pytest.mark.parametrize("check", EXERCISES.values(), ids=EXERCISES)
 def test_the_solution_passes_and_the_reader_learns_what_it_shows(check: Exercise) -> None:
     assert check(check.solution) == Verdict(True, check.solution.__doc__)
-    assert check.solution.__doc__ and 2 <= len(check.bugs) <= 5
+    assert check.solution.__doc__ and len(check.bugs) >= 2
 
 
 @pytest.mark.parametrize(("check", "bug"), BUGS)

@@ -24,6 +24,9 @@ def _triples() -> list[tuple[Tensor, Tensor, Tensor]]:
 @bug("the factor 1/√d_k is missing", {" / math.sqrt(q.shape[-1])": ""})
 @bug("a masked score of 0 still gets a weight, exp(0) = 1: use -inf", {"-math.inf": "0.0"})
 @bug("mask the scores: masked weights no longer sum to 1", {"hidden.softmax(-1)": "scores.softmax(-1).tril()"})
+@bug("the mask is inverted: your positions see only the future", {"triu(1)": "tril()"})
+@bug("divided by d_k, not by its root", {"math.sqrt(q.shape[-1])": "q.shape[-1]"})
+@bug("softmax over the wrong axis: for each query, the weights of its keys sum to 1", {"softmax(-1)": "softmax(-2)"})
 def causal_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """Each position mixes the values of its past by how well their keys match its query."""
     scores = q @ k.mT / math.sqrt(q.shape[-1])

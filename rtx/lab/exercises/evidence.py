@@ -10,6 +10,7 @@ from rtx.lab.exercises.exercise import bug, exercise
 @bug("this is the smallest test loss. The test data must not choose: let `validation` choose", lambda v, t: min(t))
 @bug("this is a validation loss. It chose the run, so it is too good. Return the test loss", lambda v, t: min(v))
 @bug("this is the mean of all test losses. Choose one run", lambda v, t: mean(t))
+@bug("this run has the largest validation loss. Less is better here", {"min(": "max("})
 def reported(validation: list[float], test: list[float]) -> float:
     """Validation chooses, and the test loss of the chosen run is reported."""
     return test[validation.index(min(validation))]

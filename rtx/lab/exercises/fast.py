@@ -97,6 +97,7 @@ def _one_at_a_time(answer: Tensor, case: tuple[Any, ...]) -> Tensor:
 @bug("when the maximum rises, multiply the earlier sums by exp(old - new)", {"(top - new).exp()": "1"})
 @bug("only the sum of the exponentials is rescaled: rescale the weighted sum, too", {"summed * factor": "summed"})
 @bug("exp overflows where scores are large: subtract the running maximum first", {"new = ": "new = 0 * "})
+@bug("the division at the end is missing: divide by the sum of the exponentials", {" / total": ""})
 def softmax_in_pieces(piece: Callable[[int], tuple[Tensor, Tensor]], n: int) -> Tensor:
     """No row of scores is ever whole, each piece is computed once, and the answer is the same."""
     top, total, summed = torch.tensor(-math.inf), torch.tensor(0.0), torch.tensor(0.0)

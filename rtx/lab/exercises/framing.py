@@ -30,6 +30,7 @@ def _letters() -> list[tuple[Tensor, Tensor, int]]:
 @bug("these are nats: bits use log2", {"log2": "log"})
 @bug("you counted the scored text: the model must not know it", {"bincount(train": "bincount(test"})
 @bug("this is the log of the mean probability: take the logarithm first", {"log2().mean()": "mean().log2()"})
+@bug("this is the sum over the text: per character means its mean", {".mean()": ".sum()"})
 def unigram_bits(train: Tensor, test: Tensor, V: int) -> Tensor:
     """This is the mean of -log2 p, with frequencies from the training text."""
     counts = torch.bincount(train, minlength=V) + 1

@@ -90,6 +90,7 @@ def _contexts() -> list[tuple[Follow, str, str, int]]:
 @bug("always mix in the shorter context, or p adds up to over 1", {" + d * p) / (n + d) if n": ") / n if seen[symbol]"})
 @bug("the shorter context is not multiplied by d", {"d * p": "p"})
 @bug("after a context that is new, use the shorter context, not 1 / V", {"else p": "else 1 / V"})
+@bug("an unseen symbol gets 0: mix in the shorter context", {" + d * p) / (n + d)": ") / n"})
 def backed_off(follow: Follow, context: str, symbol: str, V: int) -> float:
     """Long contexts count where training has them, and shorter ones where it has not."""
     p = 1 / V

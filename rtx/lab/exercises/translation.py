@@ -28,6 +28,8 @@ def _scores() -> list[tuple[Tensor, Tensor]]:
 @bug("mask the scores: masked weights no longer sum to 1", {"hidden.softmax(-1)": "e.softmax(-1) * real"})
 @bug("real scores can be lower than your number: use minus infinity", {"-torch.inf": "-100"})
 @bug("the first pad has a weight: positions count from 0, so use <", {" < ": " <= "})
+@bug("the mask is inverted: only the padding has a weight", {"~real": "real"})
+@bug("you masked with 0 before the softmax: exp(0) is 1, not 0", {"-torch.inf": "0"})
 def source_weights(e: Tensor, lengths: Tensor) -> Tensor:
     """Each row sums to 1 over the real source positions, and the padding has a weight of 0."""
     real = (torch.arange(e.shape[-1]) < lengths[:, None])[:, None]  # (B, 1, S)
@@ -73,6 +75,7 @@ def greedy_translation(step: Step, state: Any, longest: int) -> list[int]:
 @bug("it sums the logits: take log_softmax first", {".log_softmax(-1)": ""})
 @bug("all hypotheses share one state: keep each one's state beside its tokens", {"before)": "live[0][2])"})
 @bug("complete texts go on after their end token: take them out of the beam", {" if one[1][-1] != END]": "]"})
+@bug("this is greedy search: it ignores `width`", {"[:width]": "[:1]"})
 def beam_translation(step: Step, state: Any, width: int, longest: int) -> list[int]:
     """This is the text with the best mean log-probability, of the texts that were on the beam."""
     live, found = [(0.0, [BEGIN], state)], list[tuple[float, list[int]]]()
