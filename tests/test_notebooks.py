@@ -234,6 +234,23 @@ def test_the_findings_have_every_run_of_the_authors_own_training() -> None:
     assert sorted((row[0].lower(), float(row[1]), *row[2:]) for row in said) == sorted(found)
 
 
+def test_the_findings_have_every_model_of_the_search_on_jsb() -> None:
+    table = re.search(r"<!-- jsb-strong -->\n(.*?)<!-- end -->", FINDINGS.read_text(encoding="utf-8"), re.DOTALL)[1]
+    said = [[cell.strip() for cell in row.split("|")[1:-1]] for row in table.splitlines()[2:]]
+    found = []
+    for line in ledger_lines("jsb"):
+        if line[0].variant.startswith("strong"):
+            tests, epochs = [run.test for run in line], [run.epoch for run in line]
+            tried, name = len(line[0].chosen_from), line[0].model
+            name += ", a convolution for each LocalRNN" * ("cell=convolution" in line[0].variant)
+            best = f"{min(epochs)} to {max(epochs)}"
+            found.append([name, str(tried), f"{line[0].parameters:,}", best, f"{mean(tests):.2f} ± {stdev(tests):.2f}"])
+            assert [run.seed for run in line] == [0, 1, 2] and {run.budget for run in line} == {None}
+    assert sorted([row[0].lower(), *(cell.lower() for cell in row[2:])] for row in said) == sorted(
+        [cell.lower() for cell in row] for row in found
+    )
+
+
 def test_the_readme_has_the_ledgers_totals(found: dict[str, Finding]) -> None:
     verdicts = Counter(finding.verdict for finding in found.values())
     of_all = "{holds} hold, {fails} fail, and {open} are open".format(**verdicts)

@@ -95,13 +95,13 @@ def photograph(notebook: NotebookNode) -> None:
     """Store a picture of each explorer beside it, for readers of the file where no script runs."""
     states = widget_states(notebook)
     outputs = [out for cell in notebook.cells if cell.cell_type == "code" for out in cell.outputs]
-    explorers = [out for out in outputs if VIEW in out.get("data", {})]
+    shown = [(out, states[out.data[VIEW]["model_id"]]) for out in outputs if VIEW in out.get("data", {})]
+    explorers = [(out, model) for out, model in shown if "_esm" in model["state"]]
     if not explorers:
         return
     with opened() as browser, TemporaryDirectory() as folder:
         tab = browser.new_page(viewport={"width": 940, "height": 900}, reduced_motion="reduce")
-        for out in explorers:
-            model = states[out.data[VIEW]["model_id"]]
+        for out, model in explorers:
             traits = {name: model["state"][name] for name in TRAITS}
             traits["weights"] = model["buffers"][0]["data"]
             page = Path(folder) / "page.html"
