@@ -404,7 +404,7 @@ print("why open:", ", ".join(f"{why} {n}" for why, n in Counter(found[0] if foun
 
 # %%
 TEN = {"music-all": "R-Transformer: first on Nottingham", "music-official": "R-Transformer: first on Nottingham with the authors' training",
-       "chorales-tcn-transformer": "R-Transformer: ahead of TCN and Transformer on JSB", "chorales-recurrent": "R-Transformer: ahead of RNN, GRU and LSTM on JSB",
+       "chorales-tcn-transformer": "R-Transformer: ahead of TCN and Transformers on JSB", "chorales-recurrent": "R-Transformer: ahead of RNN, GRU and LSTM on JSB",
        "attention-chorales": "R-Transformer: attention helps on JSB", "order-blind": "Feed-forward attention: at most 75 % right in a task of order",
        "multi30k-three-one": "MC-RNN: three channels are better than one on Multi30k", "path-longest": "MC-RNN: the bound on the way between two steps is right for every channel",
        "add-mean-500": "Plain mean: adds over 500 steps in one epoch, as printed", "add-mean-500-padded": "Plain mean: adds over 500 steps in one epoch, with zeros"}
