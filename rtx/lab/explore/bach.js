@@ -1,7 +1,7 @@
 // The Bach room: a tune that a model continues. The reader changes notes, moves the place where the model takes over,
 // and switches LocalRNN and attention off. Wang et al. (2019), R-Transformer, §4.2.
 
-import { axes, heatMap, SERIES } from "./chart.js";
+import { axes, bitmap, heatMap, SERIES } from "./chart.js";
 import { grow, load, plant, read } from "./network.js";
 import { button, canvas, checkbox, slider, stepped } from "./page.js";
 import { bachs, drawCursor, drawNotes, drawOctaves, framesOf, held, LEFT, machines, noteName, places, range } from "./roll.js";
@@ -163,9 +163,9 @@ export function show(page) {
     }
   }
   function drawExpected(pen) {
-    const shade = (logit) => `rgb(128 128 128 / ${0.8 * probability(logit)})`;
+    const shade = (logit) => [128, 128, 128, 204 * probability(logit)];
     const { box, low, high } = place;
-    heatMap(pen, box, high - low + 1, T, (i, t) => (t ? shade(seen[t].expected[high - i]) : "transparent"));
+    heatMap(pen, box, bitmap(high - low + 1, T, (i, t) => t && shade(seen[t].expected[high - i])));
   }
   function drawCells(pen, { edits, frame, note }) {
     pen.strokeStyle = page.ink;
