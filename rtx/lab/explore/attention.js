@@ -2,7 +2,7 @@
 
 import { bitmap, SERIES } from "./chart.js";
 import { blues, css, inkOn, viridis } from "./colours.js";
-import { make, select, slider } from "./page.js";
+import { make, percent, printed, select, slider } from "./page.js";
 import { board } from "./panels.js";
 import { readTensors } from "./tensor.js";
 
@@ -17,8 +17,6 @@ const STYLE = `
 .rtx-page .heads { display: grid; gap: 6px; align-content: start; align-items: center; font-size: 13px; margin-top: 6px; }
 .rtx-page .heads canvas { aspect-ratio: 1; image-rendering: pixelated; outline: 1px solid #8888; cursor: pointer; }
 .rtx-page .heads .chosen { outline: 3px solid ${SERIES[1]}; }`;
-const percent = (share) => `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)} %`;
-const printed = (label) => ({ " ": "␣", "\n": "⏎", "": "·" })[label] ?? label; // what is not seen in print
 
 export function show(page) {
   const { labels, queries, same } = page.data;
@@ -50,8 +48,9 @@ export function show(page) {
   for (const [name] of rows) name.style.gridColumn = 1;
   const overview = make("div", { className: "heads" }, ...rows.flat());
   overview.style.gridTemplateColumns = `auto repeat(${widest}, clamp(12px, calc(50cqw / ${widest}), 80px))`;
-  page.picture(make("div", {}, make("style", { textContent: STYLE }), make("div", { className: "tokens" }, ...words),
-    make("div", { className: "maps" }, large.element, overview)));
+  page.style(STYLE);
+  page.picture(make("div", { className: "tokens" }, ...words));
+  page.picture(make("div", { className: "maps" }, large.element, overview));
 
   function drawTokens({ row, position }) {
     const most = Math.max(...row);

@@ -3,15 +3,13 @@
 
 import { axes, bitmap, heatMap, SERIES } from "./chart.js";
 import { grow, load, plant, read } from "./network.js";
-import { button, canvas, checkbox, slider, stepped } from "./page.js";
+import { arrows, button, canvas, checkbox, slider } from "./page.js";
 import { bachs, drawCursor, drawNotes, drawOctaves, framesOf, held, LEFT, machines, noteName, places, range } from "./roll.js";
 import { turntable } from "./sound.js";
-import { row } from "./tensor.js";
+import { sigmoid } from "./tensor.js";
 
 const RULER = 26, ARCS = 24, ROW = 6, GAP = 26, STRIP = 60, BELOW = 40; // pixels, from above
 const LEAST = 4, KEPT = 4000; // frames of a passage that counts as copied; frames that a reader keeps
-
-const probability = (logit) => 1 / (1 + Math.exp(-logit));
 
 /** What a key costs in nats, and the sum over the keys of a frame. */
 const keyCost = (logit, sounds) => Math.log1p(Math.exp(sounds ? -logit : logit));
@@ -34,7 +32,7 @@ function reader(model, off) {
       const frame = frameOf(t, logits), expected = logits, place = `${node} ${frame}`;
       if (!known.has(place)) {
         node = grow(tree, frame, node);
-        known.set(place, { node, logits: row(read(model, tree, [node], { off }), 0) });
+        known.set(place, { node, logits: read(model, tree, [node], { off })[0] });
       }
       ({ node, logits } = known.get(place));
       return { frame, expected, cost: t && frameCost(expected, frame) };
@@ -79,16 +77,14 @@ export function show(page) {
   }
   function frameOf(t, logits) {
     const { seed, temperature, edits } = page.state;
-    const draw = (logit, key) => Number(chance(seed, t, key) < probability(logit / temperature));
+    const draw = (logit, key) => Number(chance(seed, t, key) < sigmoid(logit / temperature));
     const frame = t < border() ? base[t].slice() : Uint8Array.from(logits, draw);
     for (const edit of edits) if (cellOf(edit)[0] === t) frame[cellOf(edit)[1]] = Number(edit > 0);
     return frame;
   }
 
   const picture = canvas(page, {
-    height: 400,
-    least: LEFT + 5 * T,
-    label: "",
+    label: "piano roll",
     hint: "Drag the border: the model writes what is right of it. Bars: what each frame costs the model. Box: the chosen frame.",
     point(x, y) {
       const t = place.frame(x), key = place.key(y);
@@ -101,9 +97,7 @@ export function show(page) {
     key(name) {
       const { frame, note } = page.state;
       if (name === " ") return toggled(frame - 1, note - lowest);
-      if (name === "ArrowUp" || name === "ArrowDown") return { note: stepped(name, note, lowest, lowest + 87) };
-      const to = stepped(name, frame, 1, T);
-      return to && { frame: to };
+      return arrows(name, ["frame", frame, 1, T], ["note", note, lowest, lowest + 87]);
     },
   });
   const table = turntable(page.data, picture.element, () => draw()), plays = () => table.frame("tune") !== undefined;
@@ -131,7 +125,7 @@ export function show(page) {
     const costs = t ? `Frame ${t + 1} costs ${cost.toFixed(2)} nats${besides}.` : "Frame 1.";
     const sounds = key !== undefined ? ` ${noteName(lowest + key)}: ${frame[key] ? "sounds" : "is silent"}.` : "";
     if (!sounds || !t) return costs + sounds;
-    const p = probability(expected[key]).toFixed(2), nats = keyCost(expected[key], frame[key]).toFixed(2);
+    const p = sigmoid(expected[key]).toFixed(2), nats = keyCost(expected[key], frame[key]).toFixed(2);
     return `${costs}${sounds} The model expected the note with probability ${p}; this costs ${nats} nats.`;
   }
 
@@ -163,7 +157,7 @@ export function show(page) {
     }
   }
   function drawExpected(pen) {
-    const shade = (logit) => [128, 128, 128, 204 * probability(logit)];
+    const shade = (logit) => [128, 128, 128, 204 * sigmoid(logit)];
     const { box, low, high } = place;
     heatMap(pen, box, bitmap(high - low + 1, T, (i, t) => t && shade(seen[t].expected[high - i])));
   }
@@ -190,8 +184,7 @@ export function show(page) {
   function draw() {
     const { state } = page, [low, high] = range(frames, 1), keys = [Math.min(usual[0], low), Math.max(usual[1], high)];
     const tall = ROW * (keys[1] - keys[0] + 1), isSwitched = offOf(state).length > 0;
-    picture.resize(RULER + ARCS + tall + GAP + STRIP + BELOW);
-    const { pen, width } = picture.begin();
+    const { pen, width } = picture.begin(RULER + ARCS + tall + GAP + STRIP + BELOW, LEFT + 5 * T);
     place = places({ y: RULER + ARCS, width, height: tall }, T, keys);
     strip = axes(pen, page, { ...place.box, y: place.box.y + tall + GAP, height: STRIP }, {
       x: [0.5, T + 0.5], y: [0, most], yTicks: 3, up: "nats", across: "frame",
@@ -213,15 +206,12 @@ export function show(page) {
     const off = [local || "LocalRNN", attention || "attention"].filter((name) => name !== true).join(" and ");
     const who = `Frames 1 to ${border()} are ${author}'s${begin > T ? "" : ", the rest is the model's"}`;
     const changed = edits.length ? `; notes that you changed: ${edits.length}` : "";
-    const nats = (name, end = T) => (seen.slice(1, end).reduce((sum, one) => sum + one[name], 0) / (end - 1)).toFixed(2);
+    const nats = (name) => (seen.slice(1).reduce((sum, one) => sum + one[name], 0) / (T - 1)).toFixed(2);
     const costs = `A frame costs the model ${nats("cost")} nats on average`;
     const whole = off ? ` without ${off}, and ${nats("whole")} with nothing switched off` : "";
-    // the model's own frames are cheap to it, however it is switched
-    const both = `${nats("cost", border())} and ${nats("whole", border())}`;
-    const given = off && begin > 2 && begin <= T ? ` (${author}'s: ${both})` : "";
     const repeats = copied.map(({ at, source, length }) =>
       ` Frames ${at + 1}–${at + length} repeat ${source + 1}–${source + length}.`);
-    return `${who}${changed}. ${costs}${whole}${given}.${repeats.join("")}`;
+    return `${who}${changed}. ${costs}${whole}.${repeats.join("")}`;
   }
 
   return (state) => {
@@ -235,7 +225,7 @@ export function show(page) {
     draw();
     if (plays() && String(frames) !== played) playFrom(table.frame("tune")); // with the notes that the tune has now
     played = String(frames);
-    picture.describe(`Piano roll. ${told(state.frame - 1, state.note - lowest)} Arrows move, space changes the note.`);
+    picture.element.ariaLabel = `Piano roll. ${told(state.frame - 1, state.note - lowest)} Arrows move, space changes the note.`;
     return sentence(state);
   };
 }

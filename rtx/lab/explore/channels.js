@@ -2,7 +2,7 @@
 // Xu et al. (2019), Eq. 1-6.
 import { SERIES } from "./chart.js";
 import { blues, css, inkOn } from "./colours.js";
-import { make, slider, table, textInput } from "./page.js";
+import { make, printed, slider, table, textInput } from "./page.js";
 import { CELLS, linear, readTensors, softmax } from "./tensor.js";
 
 const STYLE = `
@@ -65,6 +65,7 @@ export function show(page) {
   let tokens = [], n = 2, weights = null, lastText = null, found = {};
   const seen = (t, k) => Math.min(inDegree(t, k, n), t - 1); // how many steps before t channel k joins there
   const picture = make("div", { className: "channels", onpointerleave: () => page.note("") });
+  page.style(STYLE);
   page.picture(picture);
   page.picture(make("p", { className: "caption", textContent: LEGEND }));
 
@@ -100,9 +101,9 @@ export function show(page) {
     steps.max = Math.max(1, tokens.length);
     weights = layer?.n === n ? found.weights : null;
     const step = Math.min(state.step, tokens.length);
-    const words = tokens.map((token, i) => (found.unknown?.[i] ? `(${token})` : token.trim() || "␣"));
+    const words = tokens.map((token, i) => (found.unknown?.[i] ? `(${token})` : printed(token)));
     const rows = Array.from({ length: n - 1 }, (_, i) => [`channel ${i + 1}`, tokens.map((_, t) => t + 1)]);
-    picture.replaceChildren(make("style", { textContent: STYLE }), table(words, rows, (t, i) => cell(t, i + 1, step)));
+    picture.replaceChildren(table(words, rows, (t, i) => cell(t, i + 1, step)));
     return step ? told(step, all.length - tokens.length) : "Type a sentence.";
   };
 }

@@ -7,7 +7,6 @@ import { load, plant, read } from "./network.js";
 import { canvas, make, stepped } from "./page.js";
 
 const BARS = 92, EDGE = 14, LEFT = 120; // pixels: the bars' picture, the room for the handle in it, and for names beside it
-const LONG = 2000; // pixels of the longest sentence in one line: the picture stays where it is
 const FAINT = 1e-4; // the smallest change that has a colour of its own; white is exactly none
 const HINT = "Drag an orange or grey bar; dots show its old value. Keys: ← → choose an input, ↑ ↓ change it.";
 
@@ -53,8 +52,7 @@ export function show(page) {
   let across = 1, table = [], from = 0, last = "", now, plain;
 
   const picture = canvas(page, {
-    height: BARS,
-    label: "",
+    label: "the inputs as bars: left and right choose one, up and down change it",
     hint: HINT,
     grab(x, y, first) {
       const { chosen } = page.state, here = positionAt(x);
@@ -72,12 +70,10 @@ export function show(page) {
   picture.element.style.touchAction = "none"; // a bar is dragged up and down
 
   const rows = models.flatMap((model) => model.layers.map((layer) => {
-    const button = make("button", { type: "button", className: "switch", title: `switch ${layer.text} on or off` });
-    button.ariaLabel = `${model.name}: ${layer.text}`;
-    button.onclick = () => {
-      const { off } = page.state;
-      page.set({ off: off.includes(layer.name) ? off.filter((name) => name !== layer.name) : [...off, layer.name] });
-    };
+    const { name, text } = layer, title = `switch ${text} on or off`;
+    const others = () => page.state.off.filter((one) => one !== name);
+    const onclick = () => page.set({ off: page.state.off.includes(name) ? others() : [...page.state.off, name] });
+    const button = make("button", { className: "switch", title, ariaLabel: `${model.name}: ${text}`, onclick });
     const squares = base.map((_, t) => make("span", { className: "square", onpointerenter() {
       const size = table[rows.findIndex((row) => row.layer === layer)][t];
       page.note(`${model.name}, ${layer.text}, position ${t + 1}: ${size ? `changes by ${size.toPrecision(2)}` : "no change"}`);
@@ -86,7 +82,7 @@ export function show(page) {
   }));
   const stage = make("div", { className: "stage", onpointerleave: () => page.note(HINT) }), scale = make("span");
   stage.style.gridTemplateColumns = `${LEFT}px repeat(${T}, 1fr)`;
-  stage.append(make("style", { textContent: STYLE }), make("span", { textContent: "drag a bar" }), picture.element);
+  stage.append(make("span", { textContent: "drag a bar" }), picture.element);
   rows.forEach(({ model, layer, line, squares }, i) => {
     if (layer === model.layers[0]) stage.append(make("h4", { textContent: model.name }));
     stage.append(line);
@@ -96,11 +92,11 @@ export function show(page) {
   page.picture(stage);
   page.picture(make("div", { className: "legend" }, "a change of 0.0001", scale, "1; empty: none"));
   page.picture(task);
-  const headline = stage.closest(".rtx-page").querySelector(".sentence");
+  page.style(STYLE);
+  page.longest = 2000;
 
   function drawInputs({ chosen, value }) {
-    const { pen, width } = picture.begin();
-    headline.style.minHeight = `${Math.ceil(LONG / (width + LEFT))}lh`;
+    const { pen, width } = picture.begin(BARS);
     across = width / T;
     const bar = (t, number) => [t * across + 1.5, Math.min(yOf(0), yOf(number)), across - 3, Math.max(2, Math.abs(yOf(number) - yOf(0)))];
     pen.strokeStyle = page.faint;
@@ -172,10 +168,8 @@ export function show(page) {
     table = models.flatMap((model, i) => moved(plain[i], layers(model, changed, off)));
     drawInputs(state);
     drawLayers(state);
-    const by = value - base[chosen - 1], what = `Input ${chosen} is changed by ${by < 0 ? "−" : "+"}${Math.abs(by).toFixed(2)}. Which outputs change?`;
-    const text = `${what} ${models.map(told).join(" ")}`;
-    picture.describe(`${text} Left and right choose the input, up and down change it.`);
     challenge(state);
-    return text;
+    const by = value - base[chosen - 1], what = `Input ${chosen} is changed by ${by < 0 ? "−" : "+"}${Math.abs(by).toFixed(2)}. Which outputs change?`;
+    return `${what} ${models.map(told).join(" ")}`;
   };
 }

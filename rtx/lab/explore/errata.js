@@ -13,9 +13,10 @@ export function show(page) {
   const { cases } = page.data;
   select(page, "case", { options: cases.map(({ title }, i) => [i, `${i + 1}: ${title}`]) });
   const text = make("div");
+  page.style(STYLE);
   page.picture(text);
-  const look = make("button", { type: "button", textContent: "Show the evidence" });
-  look.onclick = () => page.set({ seen: [...page.state.seen, page.state.case] });
+  const reveal = () => page.set({ seen: [...page.state.seen, page.state.case] });
+  const look = make("button", { textContent: "Show the evidence", onclick: reveal });
 
   /** The evidence: a row for each name, with a bar as long as its number. */
   function table({ bars, unit }) {
@@ -32,7 +33,7 @@ export function show(page) {
   return ({ case: chosen, seen }) => {
     const one = cases[chosen] ?? cases[0], open = seen.includes(chosen);
     const claim = make("p", {}, make("b", { textContent: `${one.source}: ` }), one.claim);
-    text.replaceChildren(make("style", { textContent: STYLE }), claim, make("p", { textContent: one.question }), open ? table(one) : look);
+    text.replaceChildren(claim, make("p", { textContent: one.question }), open ? table(one) : look);
     return open ? one.verdict : `Case ${chosen + 1} of ${cases.length}. Guess first.`;
   };
 }

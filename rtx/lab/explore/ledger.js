@@ -30,11 +30,12 @@ export function show(page) {
   select(page, "table", { options });
   const title = make("p"), body = make("tbody"), names = ["model", "paper", "ours", "variant, scale", "budget"];
   const head = make("tr", {}, ...names.map((textContent) => make("th", { textContent, scope: "col" })));
-  page.picture(make("div", {}, make("style", { textContent: STYLE }), title, make("table", {}, make("thead", {}, head), body)));
+  page.style(STYLE);
+  page.picture(title);
+  page.picture(make("table", {}, make("thead", {}, head), body));
 
   const line = ({ model, paper, ours, variant, budget, cell }) => {
-    const button = make("button", { textContent: ours, type: "button", onclick: () => page.set({ cell }) });
-    button.setAttribute("aria-pressed", page.state.cell === cell);
+    const button = make("button", { textContent: ours, ariaPressed: page.state.cell === cell, onclick: () => page.set({ cell }) });
     return make("tr", {}, ...[model, paper, button, variant, budget].map((content) => make("td", {}, content)));
   };
   return (state) => {

@@ -15,13 +15,13 @@ const STYLE = `
 const KINDS = { number: numberInput, boolean: checkbox, string: textInput };
 
 export function show(page) {
-  const fields = make("div", { className: "row" }), status = make("span", { className: "status" });
-  status.setAttribute("role", "status");
+  const fields = make("div", { className: "row" }), status = make("span", { className: "status", role: "status" });
   const act = ({ target }) => page.ask(target.textContent.toLowerCase());
-  const press = (textContent) => make("button", { type: "button", textContent, onclick: act });
+  const press = (textContent) => make("button", { textContent, onclick: act });
   const [train, pause, stop, clear] = ["Train", "Pause", "Stop", "Clear"].map(press);
   const buttons = make("div", { className: "row" }, train, pause, stop, clear);
-  const block = make("div", { className: "live" }, make("style", { textContent: STYLE }), fields, buttons, status);
+  const block = make("div", { className: "live" }, fields, buttons, status);
+  page.style(STYLE);
   page.control(null, null, block);
   block.hidden = !page.kernel;
   const play = recording(page), table = make("table"), more = make("pre");

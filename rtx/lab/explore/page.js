@@ -10,6 +10,8 @@
 //   page.kernel, page.ask(what)    whether a kernel listens, and asking it by its trait `wish` (see live.py)
 //   page.dark, page.ink, page.faint    the theme, the colour of text, and of lines that stay in the background
 //   page.note(text), page.draw()   a second line, for what is under the pointer; draws again, for what was computed meanwhile
+//   page.longest    pixels of the longest sentence in one line: room is kept for it, so that the picture stays where it is
+//   page.style(text)    rules of CSS for this explorer, each with `.rtx-page` in front
 
 const STYLE = `
 .rtx-page { --rtx-ink: #222; --rtx-faint: #c8c8c8; --rtx-mark: #0063a6; --rtx-press: #00000010;
@@ -41,6 +43,12 @@ const STYLE = `
 .rtx-page .numbers th:first-child { width: 92px; text-align: left; }
 .rtx-page .note, .rtx-page .caption { font-size: 14px; }
 .rtx-page .note { min-height: 1.45em; }`;
+
+/** A share from 0 to 1 in percent; a small one with a digit more. */
+export const percent = (share) => `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)} %`;
+
+/** A token of a text, with a sign for what is not seen in print. */
+export const printed = (token) => ({ " ": "␣", "\n": "⏎", "": "·", "<unk>": "?" })[token] ?? token;
 
 /** An element with properties and children. */
 export const make = (kind, facts = {}, ...children) => {
@@ -77,7 +85,7 @@ export function slider(page, name, { label = name, min = 0, max, step = 1, text 
 }
 
 function playButton(page, name, input, label, seconds) {
-  const button = make("button", { type: "button" });
+  const button = make("button");
   let timer = 0;
   const show = (playing) =>
     Object.assign(button, { textContent: playing ? "❚❚" : "▶", ariaLabel: `${playing ? "pause" : "play"} ${label}` });
@@ -133,29 +141,24 @@ export function checkbox(page, name, { label = name }) {
 
 /** A button that does `act`, beside the controls. */
 export function button(page, text, act) {
-  const element = make("button", { type: "button", textContent: text, onclick: act });
+  const element = make("button", { textContent: text, onclick: act });
   page.control(null, null, element);
   return element;
 }
 
 /**
- * A canvas as wide as the page and `height` pixels high; a page narrower than `least` scrolls it. `label` says what it
- * shows, `point(x, y)` what is at a place under the pointer, if anything, and `hint` how the picture is used.
+ * A canvas as wide as the page. `label` says what it shows and which keys it takes, `point(x, y)` what is at a place under the
+ * pointer, if anything, and `hint` how the picture is used.
  *
  * A reader changes the state in the picture itself: `grab(x, y, first, event)` is called when the pointer is pressed and
  * while it is dragged, `key(name, event)` when a key is pressed while the picture has the focus. Both return what to set,
  * or nothing.
  *
- * In the update, `begin()` clears it and returns { pen, width, height }, in CSS pixels; `resize(height, least)` gives it
- * other sizes first.
+ * In the update, `begin(height, least)` clears it and returns { pen, width }, in CSS pixels. A page narrower than `least`
+ * scrolls it.
  */
-export function canvas(page, { height, least = 0, label, hint = "", point = () => "", grab, key }) {
+export function canvas(page, { label, hint = "", point = () => "", grab, key }) {
   const element = make("canvas", { role: key ? "application" : "img", ariaLabel: label, className: grab ? "held" : "" });
-  const resize = (high, narrowest = least) => {
-    [height, least] = [high, narrowest];
-    Object.assign(element.style, { height: `${height}px`, minWidth: `${least}px` });
-  };
-  resize(height);
   let under = null; // where the pointer is
   const tell = () => page.note((under && point(...under)) || hint);
   const change = (values) => values && page.set(values);
@@ -180,14 +183,13 @@ export function canvas(page, { height, least = 0, label, hint = "", point = () =
   if (key) element.tabIndex = 0;
   return {
     element,
-    resize,
-    describe: (text) => (element.ariaLabel = text),
-    begin() {
+    begin(height, least = 0) {
+      Object.assign(element.style, { height: `${height}px`, minWidth: `${least}px` });
       const ratio = window.devicePixelRatio || 1, width = element.clientWidth || 720, pen = element.getContext("2d");
       Object.assign(element, { width: width * ratio, height: height * ratio });
       pen.scale(ratio, ratio);
       Object.assign(pen, { font: "13px system-ui, sans-serif", textBaseline: "middle", fillStyle: page.ink, strokeStyle: page.ink });
-      return { pen, width, height };
+      return { pen, width };
     },
   };
 }
@@ -217,11 +219,6 @@ export function arrows(key, across, along) {
   const [name, value, min, max] = turned === "ArrowUp" || turned === "ArrowDown" ? along : across;
   const to = stepped(turned, value, min, max);
   return to === undefined ? undefined : { [name]: to };
-}
-
-/** An array that Python's `packed` wrote: its numbers in one row, and its shape. */
-export function unpack({ shape, low, high, steps }) {
-  return { shape, values: Float32Array.from(atob(steps), (letter) => low + (letter.charCodeAt(0) * (high - low)) / 255) };
 }
 
 /** Whether the page around an element is dark: its text is light then. */
@@ -257,7 +254,7 @@ const asPython = (value) => JSON.stringify(value).replace(/^true$/, "True").repl
 
 /** The row below the pictures: presets, reset, and a link to what is seen. */
 function footer(page, model, address, said) {
-  const add = (text, act) => make("button", { type: "button", textContent: text, onclick: act });
+  const add = (text, act) => make("button", { textContent: text, onclick: act });
   const presets = Object.entries(model.get("presets")).map(([text, values]) => add(text, () => page.set(values)));
   const link = () => new URL(`#${written(page.state, page.start)}`, address).href;
   const code = () => `.set(${Object.entries(page.state).map(([name, value]) => `${name}=${asPython(value)}`).join(", ")})`;
@@ -290,6 +287,7 @@ export function mount(show, model, el, { address = "", own = false, kernel = fal
   let update = () => "", read = {};
   const page = {
     kernel,
+    longest: 0,
     start: model.get("start"),
     weights: model.get("weights")?.byteLength ? model.get("weights") : null,
     get data() {
@@ -299,6 +297,7 @@ export function mount(show, model, el, { address = "", own = false, kernel = fal
     },
     get state() { return model.get("state"); },
     note: (text) => (note.textContent = text),
+    style: (text) => box.append(make("style", { textContent: text })),
     draw: () => redraw(),
     /** Add a picture; `drawn` is called after each update. */
     picture(element, drawn = () => {}) {
@@ -329,6 +328,7 @@ export function mount(show, model, el, { address = "", own = false, kernel = fal
     box.classList.toggle("dark", page.dark);
     [page.ink, page.faint] = ["--rtx-ink", "--rtx-faint"].map((name) => getComputedStyle(box).getPropertyValue(name));
     const state = page.state, text = update(state);
+    if (page.longest) sentence.style.minHeight = `${Math.ceil(page.longest / box.clientWidth)}lh`;
     for (const [name, put] of Object.entries(puts)) put(state[name]);
     if (sentence.textContent !== text) sentence.textContent = text, (said.textContent = "");
     drawns.forEach((drawn) => drawn()); // what is under the pointer may be another now

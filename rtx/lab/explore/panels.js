@@ -16,11 +16,10 @@ const closest = (items, distance) => items.reduce((best, one) => (distance(one) 
  * Of a control that they move, `values(name)` are the values in order. `place(name)` is the place of the one that is seen, and
  * `move(name, place)` returns what to set for another one; by default the state holds the place.
  */
-export function board(page, { high, label = "", values, place = (name) => page.state[name], move = (name, to) => ({ [name]: to }) }) {
+export function board(page, { high, label, values, place = (name) => page.state[name], move = (name, to) => ({ [name]: to }) }) {
   let panels = [];
   const under = (x, y) => panels.find(({ box }) => x >= box.x && x < box.x + box.width && y >= box.y && y < box.y + box.height);
   const picture = canvas(page, {
-    height: ABOVE + high + BELOW,
     label,
     point: (x, y) => under(x, y)?.at(x, y).text ?? "",
     grab: (x, y) => under(x, y)?.at(x, y).to,
@@ -106,8 +105,7 @@ export function board(page, { high, label = "", values, place = (name) => page.s
     draw(shown) {
       const narrow = (picture.element.clientWidth || 720) < NARROW, count = shown.length;
       const tall = ABOVE + high + BELOW + (shown.some(({ kind }) => kind === "heat") ? BAR : 0);
-      picture.resize(narrow ? tall * count : tall);
-      const { pen, width } = picture.begin(), wide = narrow ? width : width / count;
+      const { pen, width } = picture.begin(narrow ? tall * count : tall), wide = narrow ? width : width / count;
       panels = shown.map((panel, i) => {
         const [x, y] = narrow ? [0, i * tall] : [i * wide, 0];
         const box = { x: x + LEFT, y: y + ABOVE, width: wide - LEFT - RIGHT, height: high };

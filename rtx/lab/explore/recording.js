@@ -3,14 +3,15 @@
 // It may grow while it is seen. Then its controls have more values. A control whose state is not among its values shows
 // the last one.
 
-import { select, slider, unpack } from "./page.js";
+import { select, slider } from "./page.js";
 import { board } from "./panels.js";
 
-/** A part of the pool; the rows of a table that Python has packed. */
-function opened(part) {
+/** A part of the pool: of a table that Python's `packed` wrote, its rows. */
+function unpack(part) {
   if (!part?.steps) return part;
-  const { shape: [rows, columns], values } = unpack(part);
-  return Array.from({ length: rows }, (_, i) => [...values.subarray(i * columns, (i + 1) * columns)]);
+  const { shape: [rows, columns], low, high, steps } = part;
+  const values = Array.from(atob(steps), (letter) => low + (letter.charCodeAt(0) * (high - low)) / 255);
+  return Array.from({ length: rows }, (_, i) => values.slice(i * columns, (i + 1) * columns));
 }
 
 export function show(page) {
@@ -35,12 +36,12 @@ export function show(page) {
       : slider(places, name, { label, max: 1, text, seconds });
     made[name] = { input, whole };
   }
-  const picture = board(page, { high: 156, values, place, move });
+  const picture = board(page, { high: 156, label: "panels of the recording", values, place, move });
 
   return () => {
     if (data !== page.data) {
       data = page.data;
-      pool = data.pool.map(opened);
+      pool = data.pool.map(unpack);
     }
     for (const [name, control] of Object.entries(data.controls)) if (!made[name]) addControl(name, control);
     for (const [name, { input, whole }] of Object.entries(made)) {
@@ -51,7 +52,6 @@ export function show(page) {
     const [sentence, ...parts] = data.moments[setting].map((at) => pool[at]);
     const panels = parts.filter((_, i) => i % 2 === 0);
     picture.draw(panels.map((panel, i) => ({ ...panel, values: parts[2 * i + 1] })));
-    picture.describe(sentence);
     return sentence;
   };
 }

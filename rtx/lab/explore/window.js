@@ -49,8 +49,6 @@ export function show(page) {
   const step = slider(page, "step", { label: "step in the window", min: 1, max: windows });
   checkbox(page, "processed", { label: "pads go through the cell" });
   const picture = canvas(page, {
-    height: STRIP + LEGEND,
-    least: LEFT + CELL * (T + windows - 1),
     label: "the window on the sequence",
     grab(px, py, first) {
       const { position, window } = page.state, share = (px - LEFT) / (picture.element.clientWidth - LEFT);
@@ -77,7 +75,7 @@ export function show(page) {
       const style = `background: ${css(colour)}; color: ${inkOn(colour)}`;
       return { textContent: D > MOST ? "" : value.toFixed(2), title: value.toFixed(3), style };
     }));
-    const area = picture.begin();
+    const area = picture.begin(STRIP + LEGEND, LEFT + CELL * (T + windows - 1));
     strip(area, T, windows, state, page.ink);
     const colour = (share) => diverging(2 * share - 1, page.dark), inputs = largest > 1 ? `  (input: ±${largest.toFixed(1)})` : "";
     colourBar(area.pen, page, 4, STRIP + LEGEND / 2, colour, "-1", `1${inputs}`);
