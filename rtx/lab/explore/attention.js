@@ -1,7 +1,7 @@
 // Where a position looks: tokens coloured by its weights, the head's whole map, and the maps of all heads.
 
 import { bitmap, SERIES } from "./chart.js";
-import { blues, css, inkOn, viridis } from "./colours.js";
+import { blues, shaded, viridis } from "./colours.js";
 import { make, percent, printed, select, slider } from "./page.js";
 import { board } from "./panels.js";
 import { readTensors } from "./tensor.js";
@@ -55,8 +55,7 @@ export function show(page) {
   function drawTokens({ row, position }) {
     const most = Math.max(...row);
     words.forEach((word, s) => {
-      const colour = blues(Math.sqrt(row[s] / most), page.dark);
-      Object.assign(word.style, { background: css(colour), color: inkOn(colour) });
+      word.style = shaded(blues(Math.sqrt(row[s] / most), page.dark));
       word.className = same && s === position ? "here" : row[s] > 0 ? "" : "unseen";
     });
   }

@@ -1,7 +1,7 @@
 // The Bach room: a tune that a model continues. The reader changes notes, moves the place where the model takes over,
 // and switches LocalRNN and attention off. Wang et al. (2019), R-Transformer, §4.2.
 
-import { axes, bitmap, heatMap, SERIES } from "./chart.js";
+import { axes, bitmap, disc, heatMap, SERIES } from "./chart.js";
 import { grow, load, plant, read } from "./network.js";
 import { arrows, button, canvas, checkbox, slider } from "./page.js";
 import { bachs, drawCursor, drawNotes, drawOctaves, framesOf, held, LEFT, machines, noteName, places, range } from "./roll.js";
@@ -11,9 +11,9 @@ import { sigmoid } from "./tensor.js";
 const RULER = 26, ARCS = 24, ROW = 6, GAP = 26, STRIP = 60, BELOW = 40; // pixels, from above
 const LEAST = 4, KEPT = 4000; // frames of a passage that counts as copied; frames that a reader keeps
 
-/** What a key costs in nats, and the sum over the keys of a frame. */
-const keyCost = (logit, sounds) => Math.log1p(Math.exp(sounds ? -logit : logit));
-const frameCost = (logits, frame) => logits.reduce((sum, logit, key) => sum + keyCost(logit, frame[key]), 0);
+/** What a frame costs in nats: the sum over its keys. */
+const frameCost = (logits, frame) =>
+  logits.reduce((sum, logit, key) => sum + Math.log1p(Math.exp(frame[key] ? -logit : logit)), 0);
 
 /** A number from 0 to 1 by chance, which a change elsewhere in the tune leaves as it is. */
 const chance = (seed, frame, key) => ((Math.sin(12.9898 * seed + 78.233 * frame + 37.719 * key) * 43758.5453) % 1 + 1) % 1;
@@ -124,9 +124,8 @@ export function show(page) {
     const besides = offOf(page.state).length ? `; with nothing switched off, ${whole.toFixed(2)}` : "";
     const costs = t ? `Frame ${t + 1} costs ${cost.toFixed(2)} nats${besides}.` : "Frame 1.";
     const sounds = key !== undefined ? ` ${noteName(lowest + key)}: ${frame[key] ? "sounds" : "is silent"}.` : "";
-    if (!sounds || !t) return costs + sounds;
-    const p = sigmoid(expected[key]).toFixed(2), nats = keyCost(expected[key], frame[key]).toFixed(2);
-    return `${costs}${sounds} The model expected the note with probability ${p}; this costs ${nats} nats.`;
+    const p = sounds && t ? ` The model expected the note with probability ${sigmoid(expected[key]).toFixed(2)}.` : "";
+    return costs + sounds + p;
   }
 
   function drawRuler(pen, width) {
@@ -139,9 +138,7 @@ export function show(page) {
     pen.fillStyle = machines(page.dark);
     if (x < width - 14 - pen.measureText("the model").width) pen.fillText("the model", x + 14, RULER / 2);
     pen.fillRect(x - 1, RULER / 2, 2, bottom - RULER / 2);
-    pen.beginPath();
-    pen.arc(x, RULER / 2, 8, 0, 2 * Math.PI);
-    pen.fill();
+    disc(pen, x, RULER / 2, 8);
   }
   function drawCopies(pen) {
     const y = RULER + ARCS - 5;
@@ -187,7 +184,7 @@ export function show(page) {
     const { pen, width } = picture.begin(RULER + ARCS + tall + GAP + STRIP + BELOW, LEFT + 5 * T);
     place = places({ y: RULER + ARCS, width, height: tall }, T, keys);
     strip = axes(pen, page, { ...place.box, y: place.box.y + tall + GAP, height: STRIP }, {
-      x: [0.5, T + 0.5], y: [0, most], yTicks: 3, up: "nats", across: "frame",
+      x: [0.5, T + 0.5], y: [0, most], up: "nats", across: "frame",
       title: isSwitched ? "short lines: nothing switched off" : "",
     });
     drawOctaves(pen, page, place);

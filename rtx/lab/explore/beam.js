@@ -2,7 +2,7 @@
 // Xu et al. (2019), MC-RNN; Wu et al. (2016), §7.
 
 import { line, SERIES } from "./chart.js";
-import { blues, css, inkOn } from "./colours.js";
+import { blues, shaded } from "./colours.js";
 import { arrows, canvas, make, select, slider, table } from "./page.js";
 
 const LINE = 19, TOP = 10; // pixels: a leaf of the tree, above the tree
@@ -45,11 +45,8 @@ export function show(page) {
   /** Where the chosen hypothesis looked: a row for each of its tokens, a column for each of the source's. */
   function drawLooks() {
     const { node, look } = found[place], words = way(node).slice(1).map((one) => nodes[one][0]);
-    map.replaceChildren(table(source, looks[look].map((row, t) => [words[t], row]), (weight) => {
-      const colour = blues(weight, page.dark);
-      const style = `background: ${css(colour)}; color: ${inkOn(colour)}`;
-      return { textContent: weight < 0.1 ? "" : (100 * weight).toFixed(0), style };
-    }));
+    map.replaceChildren(table(source, looks[look].map((row, t) => [words[t], row]), (weight) =>
+      ({ textContent: weight < 0.1 ? "" : (100 * weight).toFixed(0), style: shaded(blues(weight, page.dark)) })));
   }
 
   return ({ width, alpha, hypothesis }) => {

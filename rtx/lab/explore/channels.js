@@ -1,7 +1,7 @@
 // MC-RNN's channels: a sentence, its blocks in every channel, and the weights of a layer computed here.
 // Xu et al. (2019), Eq. 1-6.
 import { SERIES } from "./chart.js";
-import { blues, css, inkOn } from "./colours.js";
+import { blues, shaded } from "./colours.js";
 import { make, printed, slider, table, textInput } from "./page.js";
 import { CELLS, linear, readTensors, softmax } from "./tensor.js";
 
@@ -71,11 +71,11 @@ export function show(page) {
 
   /** A cell of step t in channel k, both from 1. */
   function cell(t, k, step) {
-    const weight = weights?.[t - 1][k - 1] ?? 0, colour = blues(weight, page.dark), m = inDegree(t, k, n);
+    const weight = weights?.[t - 1][k - 1] ?? 0, m = inDegree(t, k, n);
     const block = `step ${t}, channel ${k}: “${tokens.slice(t - 1 - seen(t, k), t).join(" ")}”`;
     return {
       textContent: m,
-      style: `background-color: ${css(colour)}; color: ${inkOn(colour)}`,
+      style: shaded(blues(weight, page.dark)),
       className: `${m === 1 ? "first" : ""} ${t === step ? "here" : t < step && t >= step - seen(step, k) ? "read" : ""}`,
       onclick: () => page.set({ step: t }),
       onpointerenter: () => page.note(weights ? `${block}, weight ${weight.toFixed(2)}` : block),

@@ -23,9 +23,9 @@ function ticks(low, high, count) {
  * Draw axes in a box and return where values stand: x(value), y(value), and back: at(pixel) and yAt(pixel).
  *
  * `x` and `y` are the ranges [low, high]; `title` stands above, `across` and `up` name the axes; `grid` draws a line at
- * each value of y; `yTicks` are about how many y has.
+ * each value of y.
  */
-export function axes(pen, page, box, { x, y, title = "", across = "", up = "", grid = true, yTicks = 4 }) {
+export function axes(pen, page, box, { x, y, title = "", across = "", up = "", grid = true }) {
   const right = box.x + box.width, bottom = box.y + box.height;
   const place = {
     box,
@@ -39,7 +39,7 @@ export function axes(pen, page, box, { x, y, title = "", across = "", up = "", g
   pen.fillStyle = page.ink;
   pen.strokeStyle = page.faint;
   pen.textAlign = "right";
-  for (const value of ticks(...y, yTicks)) {
+  for (const value of ticks(...y, Math.max(2, box.height / 40))) {
     if (grid) line(pen, [[box.x, place.y(value)], [right, place.y(value)]]);
     pen.fillText(short(value), box.x - 6, place.y(value));
   }
@@ -78,11 +78,10 @@ export function band(pen, place, points, colour) {
   pen.globalAlpha = 1;
 }
 
-/** A point [x, y] as a dot. */
-export function dot(pen, place, [x, y], colour) {
-  pen.fillStyle = colour;
+/** A filled circle. */
+export function disc(pen, x, y, radius) {
   pen.beginPath();
-  pen.arc(place.x(x), place.y(y), 4, 0, 2 * Math.PI);
+  pen.arc(x, y, radius, 0, 2 * Math.PI);
   pen.fill();
 }
 

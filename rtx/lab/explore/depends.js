@@ -1,7 +1,7 @@
 // Who depends on whom: drag one input, and see which positions of three models change, layer by layer.
 // Wang et al. (2019), R-Transformer, §3 and Figure 2.
 
-import { SERIES } from "./chart.js";
+import { disc, SERIES } from "./chart.js";
 import { blues, css } from "./colours.js";
 import { load, plant, read } from "./network.js";
 import { canvas, make, stepped } from "./page.js";
@@ -106,9 +106,7 @@ export function show(page) {
       pen.fillStyle = here ? SERIES[1] : page.faint;
       pen.fillRect(...bar(t, here ? value : number));
       if (!here) return;
-      pen.beginPath();
-      pen.arc((t + 0.5) * across, yOf(value), Math.min(9, across / 2 + 1), 0, 2 * Math.PI);
-      pen.fill();
+      disc(pen, (t + 0.5) * across, yOf(value), Math.min(9, across / 2 + 1));
       pen.strokeStyle = page.ink;
       pen.stroke();
       pen.setLineDash([2, 2]);
@@ -150,8 +148,6 @@ export function show(page) {
     ["switch off one layer of LocalRNN, so that its change ends after 4 positions.", ({ chosen }) => chosen < T - 3 && reach(local) === 4],
     ["make the change end in the R-Transformer just where it ends in LocalRNN.",
       ({ chosen }) => chosen + reach(blocks) <= T && reach(blocks) === reach(local)],
-    ["switch off two layers of the R-Transformer, so that attention sees the change, but the last position gets more than 3 % of it.",
-      ({ chosen, off }) => off.length === 2 && reach(blocks) === T - chosen + 1 && outputs(blocks)[T - 1] / outputs(blocks)[chosen - 1] > 0.03],
     ["make every position but the changed one stay as it was, in the R-Transformer.", () => reach(blocks) === 1],
   ];
 

@@ -8,9 +8,6 @@ import { show as recording } from "./recording.js";
 const STYLE = `
 .rtx-page .live { flex-basis: 100%; }
 .rtx-page .runs { overflow-x: auto; margin-top: 8px; font-size: 14px; }
-.rtx-page .runs table { border-collapse: collapse; color: inherit; }
-.rtx-page .runs th, .rtx-page .runs td { text-align: left; padding: 2px 14px 2px 0; background: none; color: inherit; }
-.rtx-page .runs td { font-variant-numeric: tabular-nums; }
 .rtx-page .runs pre { color: inherit; background: none; }`;
 const KINDS = { number: numberInput, boolean: checkbox, string: textInput };
 
@@ -24,7 +21,7 @@ export function show(page) {
   page.style(STYLE);
   page.control(null, null, block);
   block.hidden = !page.kernel;
-  const play = recording(page), table = make("table"), more = make("pre");
+  const play = recording(page), table = make("table", { className: "facts" }), more = make("pre");
   const details = make("details", {}, make("summary", { textContent: "command and log of this run" }), more);
   const runs = make("div", { className: "runs" }, table, details);
   page.picture(runs);

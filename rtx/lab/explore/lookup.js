@@ -1,7 +1,7 @@
 // Look-up: pairs such as a1 b7 c3 and a question b?; a trained Transformer answers, and arcs show where its heads look.
 // Olsson et al. (2022), In-context Learning and Induction Heads.
 
-import { SERIES } from "./chart.js";
+import { disc, SERIES } from "./chart.js";
 import { load, plant, read } from "./network.js";
 import { arrows, canvas, make, percent, textInput } from "./page.js";
 import { softmax } from "./tensor.js";
@@ -41,7 +41,7 @@ export function show(page) {
   const { symbols, network } = page.data, model = load(network, page.weights);
   const layers = model.layers.filter(({ kind }) => kind === "attention").map(({ heads }, layer) =>
     Array.from({ length: heads }, (_, head) => ({ layer, head, name: `${layer}.${head}` })));
-  let text, found, answers, cells, slots, under = -1, left = 0, across = 1;
+  let text, found, answers, cells, slots, left = 0, across = 1;
 
   textInput(page, "text", { label: "pairs and questions", maxLength: 90 });
   /** A button for each head of a layer, which switches it off. */
@@ -61,19 +61,12 @@ export function show(page) {
   bar(0);
   const picture = canvas(page, {
     label: "tokens, and arcs to where heads look: left and right choose the token whose arcs are strong",
-    point(x) {
-      if (at(x) !== under) hover(at(x));
-      return found && text.tokens[under] ? told(under) : "";
-    },
+    hint: "Click a token, or drag over several: its arcs become strong.",
+    point: (x) => (found && at(x) >= 0 ? told(at(x)) : ""),
     grab: (x) => (at(x) >= 0 ? { chosen: at(x) + 1 } : undefined),
     key: (name) => arrows(name, ["chosen", chosen() + 1, 1, text.tokens.length]),
   });
   bar(1);
-  function hover(t) {
-    under = t;
-    draw();
-  }
-  picture.element.addEventListener("pointerleave", () => hover(-1));
   page.longest = 2300;
 
   /** The token at a place; an answer belongs to its question. */
@@ -108,9 +101,7 @@ export function show(page) {
       pen.bezierCurveTo(from, high, to, high, to, y);
     }
     pen.stroke();
-    pen.beginPath();
-    pen.arc(to, y, 2.5 + 2 * weight, 0, 2 * Math.PI);
-    pen.fill();
+    disc(pen, to, y, 2.5 + 2 * weight);
     pen.globalAlpha = 1;
   }
 
@@ -138,13 +129,12 @@ export function show(page) {
   }
 
   function draw() {
-    const focus = found && (text.tokens[under] ? under : chosen());
     const { pen, width } = picture.begin(2 * ARCS + BOX, cells.length * NARROWEST);
     across = Math.min(WIDEST, width / Math.max(1, cells.length));
     left = (width - across * cells.length) / 2;
-    if (found) drawArcs(pen, focus);
+    if (found) drawArcs(pen, chosen());
     pen.textAlign = "center";
-    cells.forEach((cell, i) => drawCell(pen, cell, left + i * across, cell.t === focus && !cell.sign));
+    cells.forEach((cell, i) => drawCell(pen, cell, left + i * across, cell.t === chosen() && !cell.sign));
   }
 
   /** The answer to the question at a place, with a sign: right, wrong, or a guess. */

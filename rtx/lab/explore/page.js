@@ -41,6 +41,8 @@ const STYLE = `
 .rtx-page .numbers :is(th, td) { font-weight: normal; text-align: center; padding: 0; height: 22px;
   overflow: hidden; white-space: nowrap; }
 .rtx-page .numbers th:first-child { width: 92px; text-align: left; }
+.rtx-page .facts { border-collapse: collapse; color: inherit; font-variant-numeric: tabular-nums; }
+.rtx-page .facts :is(th, td) { text-align: left; padding: 2px 14px 2px 0; background: none; color: inherit; }
 .rtx-page .note, .rtx-page .caption { font-size: 14px; }
 .rtx-page .note { min-height: 1.45em; }`;
 
@@ -85,22 +87,22 @@ export function slider(page, name, { label = name, min = 0, max, step = 1, text 
 }
 
 function playButton(page, name, input, label, seconds) {
-  const button = make("button");
+  const button = make("button"), isAtEnd = () => Number(input.value) >= Number(input.max);
   let timer = 0;
-  const show = (playing) =>
-    Object.assign(button, { textContent: playing ? "❚❚" : "▶", ariaLabel: `${playing ? "pause" : "play"} ${label}` });
-  const stop = () => show((timer = clearInterval(timer)));
-  const next = () => {
-    const to = Number(input.value) + Number(input.step);
-    if (to > Number(input.max) || !button.isConnected) stop();
-    else page.set({ [name]: to });
-  };
+  function play(on) {
+    clearInterval(timer);
+    timer = on && setInterval(next, (1000 * seconds * input.step) / (input.max - input.min));
+    Object.assign(button, { textContent: on ? "❚❚" : "▶", ariaLabel: `${on ? "pause" : "play"} ${label}` });
+  }
+  function next() {
+    if (isAtEnd() || !button.isConnected) play(false);
+    else page.set({ [name]: Number(input.value) + Number(input.step) });
+  }
   button.onclick = () => {
-    if (timer) return stop();
-    if (input.value === input.max) page.set({ [name]: Number(input.min) });
-    show((timer = setInterval(next, (1000 * seconds * input.step) / (input.max - input.min))));
+    if (!timer && isAtEnd()) page.set({ [name]: Number(input.min) });
+    play(!timer);
   };
-  stop();
+  play(false);
   return button;
 }
 
@@ -123,13 +125,11 @@ export function textInput(page, name, { label = name, maxLength = 200 }) {
   });
 }
 
-/** A field for a number. What is no number, or outside of `min` to `max`, is put back to what it was. */
-export function numberInput(page, name, { label = name, min = "", max = "", step = "any" }) {
-  const input = make("input", { type: "number", min, max, step });
-  let last = 0;
-  const put = (value) => (input.value = last = value);
-  input.onchange = () => (input.value !== "" && input.checkValidity() ? page.set({ [name]: Number(input.value) }) : put(last));
-  return addInput(page, name, label, input, put);
+/** A field for a number. */
+export function numberInput(page, name, { label = name }) {
+  const input = make("input", { type: "number", step: "any" });
+  input.onchange = () => page.set({ [name]: Number(input.value) });
+  return addInput(page, name, label, input, (value) => (input.value = value));
 }
 
 /** A box to tick. */
@@ -239,14 +239,10 @@ function written(state, start) {
   return new URLSearchParams(changed.map(([name, value]) => [name, typeof value === "string" ? value : JSON.stringify(value)])).toString();
 }
 
-/** The state that an address holds; none if it cannot be read, because somebody has typed it. */
+/** The state that an address holds. */
 function stateOf(hash, start) {
   const value = ([name, text]) => [name, typeof start[name] === "string" ? text : JSON.parse(text)];
-  try {
-    return Object.fromEntries([...new URLSearchParams(hash.slice(1))].filter(([name]) => name in start).map(value));
-  } catch {
-    return {};
-  }
+  return Object.fromEntries([...new URLSearchParams(hash.slice(1))].filter(([name]) => name in start).map(value));
 }
 
 /** A value in Python, for a notebook, whose page has no address to send to others. */
@@ -335,13 +331,13 @@ export function mount(show, model, el, { address = "", own = false, kernel = fal
     if (own) history.replaceState(null, "", `#${written(state, page.start)}`);
     box.dispatchEvent(new CustomEvent("rtx-drawn", { bubbles: true, detail: performance.now() - begun }));
   };
-  if (own) model.set("state", { ...model.get("state"), ...stateOf(location.hash, page.start) });
   update = show(page);
   try {
+    if (own) page.set(stateOf(location.hash, page.start));
     redraw();
   } catch (error) {
     if (!own) throw error;
-    model.set("state", page.start); // somebody has typed an address that the explorer cannot show
+    model.set("state", page.start); // somebody has typed an address that cannot be read or shown
     redraw();
   }
 

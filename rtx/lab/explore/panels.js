@@ -1,7 +1,7 @@
 // Panels in one picture: heat maps, lines and bars, side by side, or below one another in a narrow page. A click in a panel,
 // or an arrow key, moves a control.
 
-import { axes, band, bitmap, colourBar, dot, heatMap, legend, line, SERIES, short } from "./chart.js";
+import { axes, band, bitmap, colourBar, disc, heatMap, legend, line, SERIES, short } from "./chart.js";
 import { diverging, viridis } from "./colours.js";
 import { arrows, canvas } from "./page.js";
 
@@ -70,7 +70,8 @@ export function board(page, { high, label, values, place = (name) => page.state[
       const shown = [...new Set(names)], colour = (name) => SERIES[shown.indexOf(name) % SERIES.length];
       series.forEach((points, k) => {
         if (points[0]?.length > 2) band(pen, at, points, colour(names[k]));
-        if (names.indexOf(names[k]) < k) points.forEach((point) => dot(pen, at, point, colour(names[k])));
+        pen.fillStyle = colour(names[k]);
+        if (names.indexOf(names[k]) < k) points.forEach(([x, y]) => disc(pen, at.x(x), at.y(y), 4));
         else line(pen, points.map((point) => [at.x(point[0]), at.y(point[1])]), { strokeStyle: colour(names[k]), lineWidth: 2 });
       });
       if (shown.length > 1) {

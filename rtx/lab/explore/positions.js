@@ -33,12 +33,8 @@ export function show(page) {
       scores: true,
       most: clips,
       names: ["key s", "query t"],
-      say(t, { clip }) {
-        const far = Math.max(0, t + 1 - clip);
-        const shared = `the ${far} keys that are ${clip} or more steps back share one vector`;
-        return `Query ${t + 1} sees all keys up to its own. With k = ${clip}, ` +
-          (far > 1 ? `${shared}: the distinction ends there, not the view.` : "each distance that it sees has a vector of its own.");
-      },
+      say: (t, { clip }) => `Query ${t + 1} sees all keys up to its own. With k = ${clip}, those that are ${clip} or more ` +
+        "steps back share one vector: the distinction ends there, not the view.",
     },
     "Transformer-XL": {
       rows(state) {

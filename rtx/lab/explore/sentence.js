@@ -1,7 +1,7 @@
 // What does it remember of your sentence? Three character models predict the next letter of a text; each letter is shaded
 // by how much that prediction changes if the letter is another one. A worker computes, so that typing never waits.
 
-import { blues, css, inkOn } from "./colours.js";
+import { blues, shaded } from "./colours.js";
 import { button, make, percent, printed, select, stepped, textInput } from "./page.js";
 
 const SHOWN = 5, FAR = 10, WRITTEN = 20; // next letters shown; letters back that count as far; letters that a model writes
@@ -78,8 +78,7 @@ export function show(page) {
       const textContent = letter === "\n" ? "⏎" : letter, className = i < count ? "" : "unread";
       const span = make("span", { textContent, className, onclick: () => choose(i + 1) });
       if (i < count && changes) {
-        const colour = blues(Math.sqrt(changes[i] / most), page.dark);
-        Object.assign(span.style, { background: css(colour), color: inkOn(colour) });
+        span.style = shaded(blues(Math.sqrt(changes[i] / most), page.dark));
         span.title = `changes ${percent(changes[i])} of the prediction: “${printed(letter)}”, ${count - i} back`;
       }
       return span;
