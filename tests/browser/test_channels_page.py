@@ -57,7 +57,7 @@ def test_the_page_computes_the_layers_weights(tab: Tab, tmp_path: Path, options:
 def test_the_sentence_says_what_the_channels_join(tab: Tab, tmp_path: Path) -> None:
     tab.goto(explore.channels().save(tmp_path / "a.html").as_uri())
     sentence = tab.locator("[aria-live=polite]")
-    expect(sentence).to_have_text("Number of words that the channels read before “between”: 1, 3 and 2.")
+    expect(sentence).to_have_text("Number of words that the channels read before “between”: 1, 3, 2.")
     tab.get_by_role("slider", name="block").press("Home")
     expect(sentence).to_have_text("Number of words that the channels read before “between”: 1.")
     tab.get_by_role("slider", name="step").press("Home")

@@ -29,7 +29,6 @@ export function show(page) {
   });
   checkbox(page, "notes", { label: "show the notes" });
 
-  const nameOf = (i) => (isAnswered() ? `${NAMES[i]}: ${i === current().bach ? "Bach" : "the model"}` : NAMES[i]);
   function drawTune(pen, width, i) {
     const { tunes, bach } = current(), done = isAnswered();
     const place = places({ y: i * (HIGH + GAP) + GAP - 4, width, height: HIGH }, tunes[i].length, range(tunes.flat()));
@@ -37,7 +36,7 @@ export function show(page) {
     pen.fillStyle = colour;
     pen.strokeStyle = page.faint;
     pen.font = "600 14px system-ui, sans-serif";
-    pen.fillText(nameOf(i), 4, y - 12);
+    pen.fillText(done ? `${NAMES[i]}: ${i === bach ? "Bach" : "the model"}` : NAMES[i], 4, y - 12);
     pen.strokeRect(x, y, place.box.width, HIGH);
     if (done || page.state.notes) {
       drawOctaves(pen, page, place);

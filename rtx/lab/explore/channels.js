@@ -11,7 +11,7 @@ const STYLE = `
 .rtx-page .channels .first { box-shadow: inset 2px 0 var(--rtx-ink); }
 .rtx-page .channels .read { outline: 2px dotted ${SERIES[1]}; outline-offset: -3px; }
 .rtx-page .channels .here { outline: 3px solid ${SERIES[1]}; outline-offset: -3px; }`;
-const LEGEND = "In a cell: m of Eq. 1 (steps before the start count). At a line a new block begins. Dotted: what the chosen step reads.";
+const LEGEND = "Numbers: m of Eq. 1 (steps before the start count). Line: a new block. Dotted: what the chosen step reads.";
 
 // As CUTS of vocabulary.py.
 const ended = (text) => text.replaceAll("\n", " <eos> ");
@@ -54,8 +54,6 @@ function reader({ layer, symbols }, bytes) {
   };
 }
 
-const listed = (words) => (words.length > 1 ? `${words.slice(0, -1).join(", ")} and ${words.at(-1)}` : words[0]);
-
 export function show(page) {
   const { data } = page, { layer, unit, largest, most } = data, read = reader(data, page.weights);
   const thing = unit === "characters" ? "character" : "word";
@@ -86,8 +84,8 @@ export function show(page) {
   function told(step, left) {
     const counts = Array.from({ length: n - 1 }, (_, i) => seen(step, i + 1)), missing = found.unknown?.filter(Boolean).length;
     return [
-      `Number of ${thing}s that the channels read before “${tokens[step - 1]}”: ${listed(counts)}.`,
-      weights && `Their weights: ${listed(Array.from(weights[step - 1], (weight) => weight.toFixed(2)))}.`,
+      `Number of ${thing}s that the channels read before “${tokens[step - 1]}”: ${counts.join(", ")}.`,
+      weights && `Their weights: ${Array.from(weights[step - 1], (weight) => weight.toFixed(2)).join(", ")}.`,
       layer && !weights && `The model's own n is ${layer.n}: its weights are shown there.`,
       missing && `${missing} in brackets: not in the vocabulary.`,
       left && `Of ${tokens.length + left} ${thing}s only the first ${most} are shown.`,

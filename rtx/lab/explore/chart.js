@@ -97,7 +97,7 @@ export function legend(pen, page, { x, y, width, height }, top, entries) {
   });
 }
 
-/** A map of a pixel a cell, to be drawn at any size: `colour(row, column)` gives [red, green, blue], perhaps alpha, or nothing. */
+/** A map with a pixel for each cell: `colour(row, column)` gives [red, green, blue], perhaps with alpha, or nothing. */
 export function bitmap(rows, columns, colour) {
   const image = make("canvas", { width: columns, height: rows });
   const pen = image.getContext("2d"), pixels = pen.createImageData(columns, rows);

@@ -4,7 +4,7 @@
 import { disc, SERIES } from "./chart.js";
 import { blues, css } from "./colours.js";
 import { load, plant, read } from "./network.js";
-import { canvas, make, stepped } from "./page.js";
+import { arrows, canvas, make } from "./page.js";
 
 const BARS = 92, EDGE = 14, LEFT = 120; // pixels: the bars' picture, the room for the handle in it, and for names beside it
 const FAINT = 1e-4; // the smallest change that has a colour of its own; white is exactly none
@@ -44,9 +44,8 @@ const shade = (size) => size && Math.max(0.08, 1 - Math.log(Math.min(1, Math.max
 
 export function show(page) {
   const { base } = page.data, models = loaded(page.data, page.weights), T = base.length;
-  const clipped = (value) => Math.round(Math.max(-1, Math.min(1, value)) * 20) / 20;
   const yOf = (number) => EDGE + ((1 - number) / 2) * (BARS - 2 * EDGE);
-  const valueAt = (y) => clipped(1 - (2 * (y - EDGE)) / (BARS - 2 * EDGE));
+  const valueAt = (y) => Math.round(20 * Math.max(-1, Math.min(1, 1 - (2 * (y - EDGE)) / (BARS - 2 * EDGE)))) / 20;
   const positionAt = (x) => Math.min(T, Math.max(1, 1 + Math.floor(x / across)));
   const far = (value) => (value > 0 ? -0.8 : 0.8); // a value that differs much from what stands there
   let across = 1, table = [], from = 0, last = "", now, plain;
@@ -61,10 +60,10 @@ export function show(page) {
       return Math.abs(y - from) > 2 ? { value: valueAt(y) } : undefined;
     },
     key(name) {
-      const { chosen, value } = page.state;
-      if (name === "ArrowUp" || name === "ArrowDown") return { value: clipped(stepped(name, value, -1, 1, 0.05)) };
-      const to = stepped(name, chosen, 1, T);
-      return to && { chosen: to, value: far(base[to - 1]) };
+      const { chosen, value } = page.state, twentieths = Math.round(20 * value);
+      const moved = arrows(name, ["chosen", chosen, 1, T], ["value", twentieths, -20, 20]);
+      if (moved?.chosen) return { ...moved, value: far(base[moved.chosen - 1]) };
+      return moved && { value: moved.value / 20 };
     },
   });
   picture.element.style.touchAction = "none"; // a bar is dragged up and down

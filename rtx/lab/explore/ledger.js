@@ -34,7 +34,8 @@ export function show(page) {
   page.picture(make("table", { className: "facts" }, make("thead", {}, head), body));
 
   const line = ({ model, paper, ours, variant, budget, cell }) => {
-    const button = make("button", { textContent: ours, ariaPressed: page.state.cell === cell, onclick: () => page.set({ cell }) });
+    const ariaPressed = page.state.cell === cell, onclick = () => page.set({ cell });
+    const button = make("button", { textContent: ours, ariaPressed, onclick });
     return make("tr", {}, ...[model, paper, button, variant, budget].map((content) => make("td", {}, content)));
   };
   return (state) => {

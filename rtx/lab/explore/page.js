@@ -203,29 +203,21 @@ export function table(head, rows, cell) {
   return make("table", { className: "numbers", style }, ...top, ...lines);
 }
 
-/** The number that an arrow key, Home, End or Page Up and Down makes of `value`; undefined for other keys. */
-export function stepped(key, value, min, max, step = 1) {
-  const moves = { ArrowLeft: -step, ArrowDown: -step, ArrowRight: step, ArrowUp: step, PageDown: -10 * step, PageUp: 10 * step };
-  const to = { Home: min, End: max }[key] ?? (key in moves ? value + moves[key] : undefined);
-  return to === undefined ? undefined : Math.min(max, Math.max(min, to));
-}
-
 /**
- * What a key changes in a picture, each given as [name, value, min, max]: left and right change `across`, up and down
- * change `along`. Without `along`, the rows are a list, and down is its next one.
+ * What an arrow key, Home, End or Page Up and Down changes in a picture: left and right `across`, up and down `along`. Each is
+ * given as [name, value, min, max]. Without `along`, the rows are a list, and down is its next one.
  */
 export function arrows(key, across, along) {
   const turned = along ? key : ({ ArrowDown: "ArrowRight", ArrowUp: "ArrowLeft" }[key] ?? key);
   const [name, value, min, max] = turned === "ArrowUp" || turned === "ArrowDown" ? along : across;
-  const to = stepped(turned, value, min, max);
-  return to === undefined ? undefined : { [name]: to };
+  const steps = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -10, PageUp: 10, Home: -Infinity, End: Infinity };
+  return turned in steps ? { [name]: Math.min(max, Math.max(min, value + steps[turned])) } : undefined;
 }
 
 /** Whether the page around an element is dark: its text is light then. */
 function isDark(element) {
-  const colour = getComputedStyle(element).color.match(/[\d.]+/g) ?? [0, 0, 0]; // none before it is in the page
-  const [red, green, blue] = colour.map(Number);
-  return red + green + blue > 384;
+  const [red, green, blue] = getComputedStyle(element).color.match(/\d+/g) ?? [0, 0, 0]; // none before it is in the page
+  return Number(red) + Number(green) + Number(blue) > 384;
 }
 
 /** JupyterLab takes the keys of what has the focus for commands, an arrow or a letter, unless that itself says no. */

@@ -5,7 +5,8 @@ import { axes, band, bitmap, colourBar, disc, heatMap, legend, line, SERIES, sho
 import { diverging, viridis } from "./colours.js";
 import { arrows, canvas } from "./page.js";
 
-const LEFT = 46, RIGHT = 18, ABOVE = 30, BELOW = 44, BAR = 20, NARROW = 560; // pixels: around a panel; a colour bar; a narrow page
+const LEFT = 46, RIGHT = 18, ABOVE = 30, BELOW = 44, BAR = 20; // pixels around a panel, and for a colour bar
+const NARROW = 560; // pixels: a narrower page has its panels in a column
 const span = (found) => (found.length ? [Math.min(...found), Math.max(...found)] : [0, 1]);
 const closest = (items, distance) => items.reduce((best, one) => (distance(one) < distance(best) ? one : best), items[0]);
 

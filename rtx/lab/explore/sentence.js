@@ -2,7 +2,7 @@
 // by how much that prediction changes if the letter is another one. A worker computes, so that typing never waits.
 
 import { blues, shaded } from "./colours.js";
-import { button, make, percent, printed, select, stepped, textInput } from "./page.js";
+import { arrows, button, make, percent, printed, select, textInput } from "./page.js";
 
 const SHOWN = 5, FAR = 10, WRITTEN = 20; // next letters shown; letters back that count as far; letters that a model writes
 const STYLE = `
@@ -45,10 +45,10 @@ export function show(page) {
   page.longest = 1700;
   place.onpointerover = place.onpointerleave = ({ target }) => page.note(target.title);
   place.onkeydown = (event) => {
-    const { letters, count } = parts(), to = stepped(event.key, count, 1, letters.length);
-    if (to === undefined || event.target !== place) return;
+    const { letters, count } = parts(), moved = arrows(event.key, ["count", count, 1, letters.length]);
+    if (!moved || event.target !== place) return;
     event.preventDefault();
-    choose(to);
+    choose(moved.count);
   };
 
   const worker = new Worker(URL.createObjectURL(new Blob([source], { type: "text/javascript" })));
