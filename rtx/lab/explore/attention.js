@@ -34,23 +34,17 @@ export function show(page) {
     const tell = () => page.note(`${named(labels, s)}: ${percent(now.row[s])}`);
     return make("span", { textContent: printed(label), onpointerenter: tell, onclick: () => same && page.set({ position: s }) });
   });
-  const large = board(page, {
-    high: 280,
-    label: "map of weights: a row for each position, a column for each that is attended to",
-    values: () => queries.map((_, t) => t + 1),
-  });
+  const large = board(page, { high: 280, label: "map of weights: each position has a row, and looks at columns" });
   const maps = layers.map(({ shape }, layer) => Array.from({ length: shape[0] }, (_, head) => {
     const map = bitmap(T, S, (t, s) => weight(layer, head, t, s) && viridis(Math.sqrt(weight(layer, head, t, s))));
     const title = `layer ${layer + 1}, head ${head + 1}`;
     return Object.assign(map, { title, role: "img", ariaLabel: title, onclick: () => page.set({ layer, head }) });
   }));
-  const rows = maps.map((row, layer) => [make("span", { textContent: `layer ${layer + 1}` }), ...row]);
-  for (const [name] of rows) name.style.gridColumn = 1;
-  const overview = make("div", { className: "heads" }, ...rows.flat());
-  overview.style.gridTemplateColumns = `auto repeat(${widest}, clamp(12px, calc(50cqw / ${widest}), 80px))`;
+  const name = (layer) => make("span", { textContent: `layer ${layer + 1}`, style: "grid-column: 1" });
+  const style = `grid-template-columns: auto repeat(${widest}, clamp(12px, calc(50cqw / ${widest}), 80px))`;
+  const overview = make("div", { className: "heads", style }, ...maps.flatMap((row, layer) => [name(layer), ...row]));
   page.style(STYLE);
-  page.picture(make("div", { className: "tokens" }, ...words));
-  page.picture(make("div", { className: "maps" }, large.element, overview));
+  page.show(make("div", { className: "tokens" }, ...words), make("div", { className: "maps" }, large.element, overview));
 
   function drawTokens({ row, position }) {
     const most = Math.max(...row);

@@ -21,7 +21,7 @@ export function show(page) {
     key: (name) => arrows(name, ["hypothesis", place + 1, 1, found.length]),
   });
   const map = make("div");
-  page.picture(map);
+  page.show(map);
 
   /** A node and all before it, the root first. */
   const way = (node) => (node < 0 ? [] : [...way(nodes[node][1]), node]);

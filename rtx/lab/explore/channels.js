@@ -6,7 +6,8 @@ import { make, printed, slider, table, textInput } from "./page.js";
 import { CELLS, linear, readTensors, softmax } from "./tensor.js";
 
 const STYLE = `
-.rtx-page .channels tr:first-child th { height: 84px; writing-mode: vertical-rl; transform: rotate(180deg); text-align: start; }
+.rtx-page .channels tr:first-child th { height: 96px; padding-top: 4px;
+  writing-mode: vertical-rl; transform: rotate(180deg); text-align: start; }
 .rtx-page .channels td { cursor: pointer; }
 .rtx-page .channels .first { box-shadow: inset 2px 0 var(--rtx-ink); }
 .rtx-page .channels .read { outline: 2px dotted ${SERIES[1]}; outline-offset: -3px; }
@@ -64,8 +65,7 @@ export function show(page) {
   const seen = (t, k) => Math.min(inDegree(t, k, n), t - 1); // how many steps before t channel k joins there
   const picture = make("div", { className: "channels", onpointerleave: () => page.note("") });
   page.style(STYLE);
-  page.picture(picture);
-  page.picture(make("p", { className: "caption", textContent: LEGEND }));
+  page.show(picture, make("p", { className: "caption", textContent: LEGEND }));
 
   /** A cell of step t in channel k, both from 1. */
   function cell(t, k, step) {

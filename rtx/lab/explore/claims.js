@@ -25,7 +25,7 @@ export function show(page) {
   textInput(page, "word", { label: "with the word", maxLength: 40 });
   const list = make("div", { className: "claims", role: "region", ariaLabel: "claims", tabIndex: 0 });
   page.style(STYLE);
-  page.picture(list);
+  page.show(list);
   return ({ paper, verdict, word }) => {
     const fits = (one) => (paper === "all" || one.paper === paper) && (verdict === "all" || one.verdict === verdict) &&
       `${one.text} ${one.numbers}`.toLowerCase().includes(word.trim().toLowerCase());

@@ -79,8 +79,8 @@ export function show(page) {
     } }));
     return { model, layer, button, squares, line: make("div", {}, button, ...squares) };
   }));
-  const stage = make("div", { className: "stage", onpointerleave: () => page.note(HINT) }), scale = make("span");
-  stage.style.gridTemplateColumns = `${LEFT}px repeat(${T}, 1fr)`;
+  const style = `grid-template-columns: ${LEFT}px repeat(${T}, 1fr)`, scale = make("span");
+  const stage = make("div", { className: "stage", style, onpointerleave: () => page.note(HINT) });
   stage.append(make("span", { textContent: "drag a bar" }), picture.element);
   rows.forEach(({ model, layer, line, squares }, i) => {
     if (layer === model.layers[0]) stage.append(make("h4", { textContent: model.name }));
@@ -88,9 +88,7 @@ export function show(page) {
     squares.forEach(({ style }, t) => style.setProperty("--wait", `${40 * i + 6 * t}ms`));
   });
   const task = make("p", { ariaLive: "polite" });
-  page.picture(stage);
-  page.picture(make("div", { className: "legend" }, "a change of 0.0001", scale, "1; empty: none"));
-  page.picture(task);
+  page.show(stage, make("div", { className: "legend" }, "a change of 0.0001", scale, "1; empty: none"), task);
   page.style(STYLE);
   page.longest = 2000;
 

@@ -8,7 +8,7 @@ export function show(page) {
   const { cases } = page.data;
   select(page, "case", { options: cases.map(({ title }, i) => [i, `${i + 1}: ${title}`]) });
   const text = make("div");
-  page.picture(text);
+  page.show(text);
   const reveal = () => page.set({ seen: [...page.state.seen, page.state.case] });
   const look = make("button", { textContent: "Show the evidence", onclick: reveal });
 

@@ -30,8 +30,7 @@ export function show(page) {
   const title = make("p"), body = make("tbody"), names = ["model", "paper", "ours", "variant, scale", "budget"];
   const head = make("tr", {}, ...names.map((textContent) => make("th", { textContent, scope: "col" })));
   page.style(STYLE);
-  page.picture(title);
-  page.picture(make("table", { className: "facts" }, make("thead", {}, head), body));
+  page.show(title, make("table", { className: "facts" }, make("thead", {}, head), body));
 
   const line = ({ model, paper, ours, variant, budget, cell }) => {
     const ariaPressed = page.state.cell === cell, onclick = () => page.set({ cell });

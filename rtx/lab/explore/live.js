@@ -24,7 +24,7 @@ export function show(page) {
   const play = recording(page), table = make("table", { className: "facts" }), more = make("pre");
   const details = make("details", {}, make("summary", { textContent: "command and log of this run" }), more);
   const runs = make("div", { className: "runs" }, table, details);
-  page.picture(runs);
+  page.show(runs);
 
   let built = "";
   function build(form) {
@@ -46,8 +46,7 @@ export function show(page) {
     if (more.textContent !== text) more.textContent = text;
     const head = make("tr", {}, ...["", ...names].map((textContent) => make("th", { scope: "col", textContent })));
     const lines = rows.map((row, i) => {
-      const square = make("td", { textContent: "■" });
-      square.style.setProperty("color", SERIES[i % SERIES.length], "important");
+      const square = make("td", { textContent: "■", style: `color: ${SERIES[i % SERIES.length]} !important` });
       return make("tr", {}, square, ...names.map((name) => make("td", { textContent: row[name] })));
     });
     table.replaceChildren(head, ...lines);

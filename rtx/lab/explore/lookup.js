@@ -47,12 +47,11 @@ export function show(page) {
   /** A button for each head of a layer, which switches it off. */
   function bar(layer) {
     const buttons = layers[layer].map((one) => {
-      const dot = make("span", { textContent: "● " });
-      dot.style.color = COLOURS[one.head];
+      const dot = make("span", { textContent: "● ", style: `color: ${COLOURS[one.head]}` });
       const facts = { ariaLabel: `layer ${layer + 1}, head ${one.head + 1}`, onclick: () => toggle(one.name) };
       return (one.button = make("button", facts, dot, `head ${one.head + 1}`));
     });
-    page.picture(make("div", { className: "row" }, STEPS[layer], ...buttons));
+    page.show(make("div", { className: "row" }, STEPS[layer], ...buttons));
   }
   const isOff = (name) => page.state.off.includes(name), on = (layer) => layers[layer].filter(({ name }) => !isOff(name));
   const others = (name) => page.state.off.filter((one) => one !== name);

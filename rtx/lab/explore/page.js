@@ -11,6 +11,7 @@
 //   page.dark, page.ink, page.faint    the theme, the colour of text, and of lines that stay in the background
 //   page.note(text), page.draw()   a second line, for what is under the pointer; draws again, for what was computed meanwhile
 //   page.longest    pixels of the longest sentence in one line: room is kept for it, so that the picture stays where it is
+//   page.show(...elements)     adds them to the pictures; a canvas is there already
 //   page.style(text)    rules of CSS for this explorer, each with `.rtx-page` in front
 
 const STYLE = `
@@ -162,7 +163,8 @@ export function canvas(page, { label, hint = "", point = () => "", grab, key }) 
   let under = null; // where the pointer is
   const tell = () => page.note((under && point(...under)) || hint);
   const change = (values) => values && page.set(values);
-  page.picture(element, () => (under || hint) && tell());
+  page.show(element);
+  page.drawn(() => (under || hint) && tell());
   const moved = (first) => (event) => {
     under = [event.offsetX, event.offsetY];
     if (first && !event.button) element.setPointerCapture(event.pointerId);
@@ -287,11 +289,8 @@ export function mount(show, model, el, { address = "", own = false, kernel = fal
     note: (text) => (note.textContent = text),
     style: (text) => box.append(make("style", { textContent: text })),
     draw: () => redraw(),
-    /** Add a picture; `drawn` is called after each update. */
-    picture(element, drawn = () => {}) {
-      pictures.append(element);
-      drawns.push(drawn);
-    },
+    show: (...elements) => pictures.append(...elements),
+    drawn: (tell) => drawns.push(tell), // called after each update
     set(values) {
       model.set("state", { ...model.get("state"), ...values });
       model.save_changes();
@@ -319,7 +318,7 @@ export function mount(show, model, el, { address = "", own = false, kernel = fal
     if (page.longest) sentence.style.minHeight = `${Math.ceil(page.longest / box.clientWidth)}lh`;
     for (const [name, put] of Object.entries(puts)) put(state[name]);
     if (sentence.textContent !== text) sentence.textContent = text, (said.textContent = "");
-    drawns.forEach((drawn) => drawn()); // what is under the pointer may be another now
+    drawns.forEach((tell) => tell()); // what is under the pointer may be another now
     if (own) history.replaceState(null, "", `#${written(state, page.start)}`);
     box.dispatchEvent(new CustomEvent("rtx-drawn", { bubbles: true, detail: performance.now() - begun }));
   };

@@ -14,10 +14,12 @@ const closest = (items, distance) => items.reduce((best, one) => (distance(one) 
  * Returns a picture and what draws `panels` in it, each `high` pixels high. They are as in recording.py; values of a heat map
  * may be missing at the ends of rows, and it may have an `image` of its own and `say(row, column)`, a text for a cell.
  *
- * Of a control that they move, `values(name)` are the values in order. `place(name)` is the place of the one that is seen, and
- * `move(name, place)` returns what to set for another one; by default the state holds the place.
+ * Of a control that they move, `values(name)` are the values in order, `place(name)` is the place of the one that is seen, and
+ * `move(name, place)` returns what to set for another one. By default the state holds the place of a row, from 0.
  */
-export function board(page, { high, label, values, place = (name) => page.state[name], move = (name, to) => ({ [name]: to }) }) {
+export function board(page, options) {
+  const { high, label, values = () => panels[0].values.map((_, i) => i + 1) } = options;
+  const { place = (name) => page.state[name], move = (name, to) => ({ [name]: to }) } = options;
   let panels = [];
   const under = (x, y) => panels.find(({ box }) => x >= box.x && x < box.x + box.width && y >= box.y && y < box.y + box.height);
   const picture = canvas(page, {
@@ -110,9 +112,9 @@ export function board(page, { high, label, values, place = (name) => page.state[
       const { pen, width } = picture.begin(narrow ? tall * count : tall), wide = narrow ? width : width / count;
       panels = shown.map((panel, i) => {
         const [x, y] = narrow ? [0, i * tall] : [i * wide, 0];
-        const box = { x: x + LEFT, y: y + ABOVE, width: wide - LEFT - RIGHT, height: high };
-        return { ...panel, box, at: draw[panel.kind](pen, { ...panel, box }) };
+        return { ...panel, box: { x: x + LEFT, y: y + ABOVE, width: wide - LEFT - RIGHT, height: high } };
       });
+      for (const panel of panels) panel.at = draw[panel.kind](pen, panel);
     },
   };
 }

@@ -16,7 +16,7 @@ export function show(page) {
   const clips = Math.max(...distances.flat().map(Math.abs));
   const choices = Math.max(...terms.flat().map((four) => dot(four, four.map(Math.sign))));
 
-  // a view: its rows of numbers, as many as there are positions; whether they are scores of the past; what they say
+  // a view: its rows of numbers, as many as there are positions, and what they say; of scores also the largest of all
   const views = {
     sinusoids: {
       rows: () => sinusoids,
@@ -30,9 +30,7 @@ export function show(page) {
     },
     "Shaw's distances": {
       rows: ({ clip }) => terms.map((row, t) => row.map((_, s) => distances[t][Math.min(clip, t - s)])),
-      scores: true,
       most: clips,
-      names: ["key s", "query t"],
       say: (t, { clip }) => `Query ${t + 1} sees all keys up to its own. With k = ${clip}, those that are ${clip} or more ` +
         "steps back share one vector: the distinction ends there, not the view.",
     },
@@ -41,9 +39,7 @@ export function show(page) {
         const on = TERMS.map((term) => (state[term] ? 1 : 0));
         return terms.map((row) => row.map((four) => dot(four, on)));
       },
-      scores: true,
       most: choices,
-      names: ["key s", "query t"],
       say(t, state) {
         const on = LABELS.filter((_, i) => state[TERMS[i]]).map((label) => label.slice(0, 3));
         if (!on.length) return `All terms are off: query ${t + 1} gives the same weight to each of its keys.`;
@@ -58,17 +54,14 @@ export function show(page) {
   const clip = slider(page, "clip", { label: "clip k", min: 1, max: distances.at(-1).length - 1 });
   const boxes = TERMS.map((term, i) => checkbox(page, term, { label: LABELS[i] }));
 
-  const picture = board(page, {
-    high: 290,
-    label: "heat map of the encoding, and the chosen row as bars",
-    values: () => sinusoids.map((_, t) => t + 1),
-  });
+  const picture = board(page, { high: 290, label: "heat map of the encoding, and the chosen row as bars" });
 
   return (state) => {
-    const { encoding, position: t } = state, { rows: made, names: [across, up], scores, most = 1, say } = views[encoding];
+    const { encoding, position: t } = state, view = views[encoding], scores = "most" in view, most = view.most ?? 1;
+    const [across, up] = view.names ?? ["key s", "query t"];
     clip.parentElement.hidden = encoding !== "Shaw's distances";
     for (const box of boxes) box.parentElement.hidden = encoding !== "Transformer-XL";
-    const rows = made(state), bars = scores ? softmax(rows[t]) : rows[t], largest = Math.max(...bars);
+    const rows = view.rows(state), bars = scores ? softmax(rows[t]) : rows[t], largest = Math.max(...bars);
     const high = [0.1, 0.25, 0.5].find((one) => largest <= one) ?? 1;
     picture.draw([
       { kind: "heat", values: rows, across, up, y: [-most, most], diverging: true, sets: "position" },
@@ -77,6 +70,6 @@ export function show(page) {
         title: scores ? `softmax of row ${t + 1}: largest ${largest.toFixed(3)}` : `row ${t + 1}`,
       },
     ]);
-    return say(t, state);
+    return view.say(t, state);
   };
 }

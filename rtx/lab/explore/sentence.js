@@ -31,7 +31,7 @@ export function show(page) {
   line.addEventListener("input", () => page.state.read && page.set({ read: 0 }));
   select(page, "temperature", { label: "temperature of what is written", options: [0, 0.7, 1] });
   const whole = button(page, "Read the whole text", () => page.set({ read: 0 }));
-  const place = make("div", { role: "application", tabIndex: 0, ariaLabel: "left and right choose the letter that is predicted" });
+  const place = make("div", { role: "application", tabIndex: 0, ariaLabel: "left and right choose how much is read" });
   const rows = models.map(({ name }, i) => {
     const letters = make("div", { className: "letters" }), next = make("div", { className: "next" });
     const write = () => send({ place: i, count: WRITTEN });
@@ -40,7 +40,7 @@ export function show(page) {
     place.append(make("div", { className: "model" }, head, letters, next));
     return { letters, next, writer };
   });
-  page.picture(place);
+  page.show(place);
   page.style(STYLE);
   page.longest = 1700;
   place.onpointerover = place.onpointerleave = ({ target }) => page.note(target.title);

@@ -62,7 +62,7 @@ export function show(page) {
     },
   });
   const numbers = make("div");
-  page.picture(numbers);
+  page.show(numbers);
 
   return (given) => {
     step.max = given.window;
