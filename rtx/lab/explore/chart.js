@@ -22,8 +22,7 @@ function ticks(low, high, count) {
 /**
  * Draw axes in a box and return where values stand: x(value), y(value), and back: at(pixel) and yAt(pixel).
  *
- * `x` and `y` are the ranges [low, high]; `title` stands above, `across` and `up` name the axes; `grid` draws a line at
- * each value of y.
+ * `x` and `y` are the ranges [low, high]; `title` stands above, `across` and `up` name the axes; `grid` draws lines.
  */
 export function axes(pen, page, box, { x, y, title = "", across = "", up = "", grid = true }) {
   const right = box.x + box.width, bottom = box.y + box.height;
@@ -39,7 +38,7 @@ export function axes(pen, page, box, { x, y, title = "", across = "", up = "", g
   pen.fillStyle = page.ink;
   pen.strokeStyle = page.faint;
   pen.textAlign = "right";
-  for (const value of ticks(...y, Math.max(2, box.height / 40))) {
+  for (const value of ticks(...y, box.height < 100 ? 2 : 4)) {
     if (grid) line(pen, [[box.x, place.y(value)], [right, place.y(value)]]);
     pen.fillText(short(value), box.x - 6, place.y(value));
   }

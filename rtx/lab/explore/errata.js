@@ -16,7 +16,7 @@ export function show(page) {
   function table({ bars, unit }) {
     const max = Math.max(...bars.map(([, value]) => Math.abs(value)));
     const rows = bars.map(([name, value]) => {
-      const cells = [name, short(value), make("meter", { max, value: Math.abs(value), ariaLabel: name })];
+      const cells = [name, short(value), make("meter", { max, value: Math.abs(value), ariaLabel: name, style: "width: 30cqw" })];
       return make("tr", {}, ...cells.map((one) => make("td", {}, one)));
     });
     return make("table", { className: "facts" }, make("caption", { textContent: unit }), ...rows);

@@ -212,7 +212,8 @@ export function table(head, rows, cell) {
 export function arrows(key, across, along) {
   const turned = along ? key : ({ ArrowDown: "ArrowRight", ArrowUp: "ArrowLeft" }[key] ?? key);
   const [name, value, min, max] = turned === "ArrowUp" || turned === "ArrowDown" ? along : across;
-  const steps = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -10, PageUp: 10, Home: -Infinity, End: Infinity };
+  const ends = { Home: -Infinity, End: Infinity };
+  const steps = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -10, PageUp: 10, ...ends };
   return turned in steps ? { [name]: Math.min(max, Math.max(min, value + steps[turned])) } : undefined;
 }
 
@@ -305,8 +306,7 @@ export function mount(show, model, el, { address = "", own = false, kernel = fal
     },
   };
   const caption = make("p", { className: "caption", textContent: `Try: ${model.get("caption")}` });
-  const heading = make("h3", { textContent: title });
-  box.append(heading, sentence, controls, pictures, note, footer(page, model, address, said), caption);
+  box.append(make("h3", { textContent: title }), sentence, controls, pictures, note, footer(page, model, address, said), caption);
   el.append(box);
 
   const redraw = () => {
@@ -314,8 +314,9 @@ export function mount(show, model, el, { address = "", own = false, kernel = fal
     page.dark = isDark(el);
     box.classList.toggle("dark", page.dark);
     [page.ink, page.faint] = ["--rtx-ink", "--rtx-faint"].map((name) => getComputedStyle(box).getPropertyValue(name));
-    const state = page.state, text = update(state);
+    // before the update, which moves much: a width that is asked for afterwards is a layout more
     if (page.longest) sentence.style.minHeight = `${Math.ceil(page.longest / box.clientWidth)}lh`;
+    const state = page.state, text = update(state);
     for (const [name, put] of Object.entries(puts)) put(state[name]);
     if (sentence.textContent !== text) sentence.textContent = text, (said.textContent = "");
     drawns.forEach((tell) => tell()); // what is under the pointer may be another now
