@@ -314,7 +314,7 @@ export function mount(show, model, el, { address = "", own = false, kernel = fal
     page.dark = isDark(el);
     box.classList.toggle("dark", page.dark);
     [page.ink, page.faint] = ["--rtx-ink", "--rtx-faint"].map((name) => getComputedStyle(box).getPropertyValue(name));
-    // before the update, which moves much: a width that is asked for afterwards is a layout more
+    // before the update: afterwards, the browser would have to lay out the page once more to know its width
     if (page.longest) sentence.style.minHeight = `${Math.ceil(page.longest / box.clientWidth)}lh`;
     const state = page.state, text = update(state);
     for (const [name, put] of Object.entries(puts)) put(state[name]);
